@@ -1,0 +1,101 @@
+/* Vocabulary every layer shares: errors, memory, shapes, text, hashing, random bits, threads.
+   C++-clean. */
+#ifndef JF_BASE_H
+#define JF_BASE_H
+
+#include <setjmp.h>
+
+#include "jfl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors (status.c) ---- */
+
+/* Records a message for this thread and returns s, so a check is one return statement. */
+jfl_status jf_fail(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Puts a prefix before this thread's message; returns s. */
+jfl_status jf_blame(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define JF_TRY(e) do { jfl_status s_ = (e); if (s_ != JFL_OK) return s_; } while (0)
+
+/* ---- memory (memory.c) ---- */
+
+/* Zeroed, 64-byte aligned, from the host's allocator; NULL when there is none. n may be 0. */
+void *jf_new(size_t n);
+/* The same, not zeroed. */
+void *jf_new_raw(size_t n);
+void jf_free(void *p);
+
+/* An arena: everything a graph and its plan own dies with it. */
+typedef struct jf_arena {
+  struct jf_block *head;
+  jmp_buf *unwind;            /* where an arena that cannot grow goes; set by the API entry */
+} jf_arena;
+void jf_arena_free(jf_arena *a);
+/* Zeroed. Unwinds to a->unwind when memory is out, so callers need no check. */
+void *jf_alloc(jf_arena *a, size_t n);
+char *jf_strdup(jf_arena *a, const char *s);
+char *jf_sprintf(jf_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Room for one more in an array of n: returns v, or a copy of twice the capacity. */
+void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem);
+
+/* A map from strings to pointers in an arena; keys are copied. */
+typedef struct jf_map { struct jf_slot *slot; int n, cap; } jf_map;
+void *jf_map_get(const jf_map *m, const char *key);
+void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value);
+
+/* ---- dtypes and shapes (shape.c) ---- */
+
+/* Instantiation lists for kernels: X(dtype id, C type). */
+#define JF_EACH_FLOAT(X) X(F32, float) X(F64, double)
+#define JF_EACH_INT(X) X(I32, int32_t) X(I64, int64_t)
+#define JF_EACH_SMALL(X) X(I8, int8_t) X(U8, uint8_t)
+#define JF_EACH_NUM(X) JF_EACH_FLOAT(X) JF_EACH_INT(X)
+#define JF_EACH_TYPE(X) JF_EACH_NUM(X) JF_EACH_SMALL(X)
+
+int jf_is_float(jfl_dtype t);
+int64_t jf_numel(const jfl_shape *s);
+int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
+/* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
+enum { JF_SHAPE_STR = 8 * 22 + 4 };
+const char *jf_shape_str(const jfl_shape *s, char *buf);
+/* Extents positive, count in range, element count below 2^47. */
+jfl_status jf_shape_check(const jfl_shape *s, const char *what);
+
+/* ---- text (text.c) ---- */
+
+/* Growable text; once memory is out it stays empty and failed. */
+typedef struct jf_text { char *s; size_t n, cap; int failed; } jf_text;
+void jf_text_add(jf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void jf_text_put(jf_text *t, const char *s, size_t n);
+/* Hands the text to *out (freed with jfl_text_free), or fails with JFL_ENOMEM. */
+jfl_status jf_text_take(jf_text *t, char **out);
+
+/* ---- hashing and random bits (rng.c) ---- */
+
+uint64_t jf_hash(uint64_t seed, const void *p, size_t n);
+uint64_t jf_hash_str(uint64_t seed, const char *s);
+
+/* Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random
+   words that depend on key and counter alone. */
+typedef struct jf_philox { uint32_t w[4]; } jf_philox;
+jf_philox jf_philox_at(uint64_t key, uint64_t hi, uint64_t lo);
+/* In [0, 1), 24 bits. */
+static inline float jf_unit(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
+uint64_t jf_entropy(void);
+
+/* ---- threads (threads.c) ---- */
+
+/* Calls fn(ctx, i) for i in 0..n-1 on up to `threads` threads of the one OpenMP pool (libgomp,
+   opened at first use; without it, or with threads 1, on the caller). fn must not fail. */
+void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
+/* How many threads the libraries' own OpenMP loops may use from this thread. */
+void jf_omp_threads(int n);
+int jf_cpu_count(void);
+double jf_now(void);      /* monotonic seconds */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,59 @@
+/* The kernel ABI: all that a kernel on any device may know. C++-clean; no graph types. */
+#ifndef JF_KERNEL_H
+#define JF_KERNEL_H
+
+#include "base/base.h"
+
+typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_tensor;
+
+/* Random bits of a run: Philox with key `key`, high counter `run`; elements count the low one. */
+typedef struct jf_stream { uint64_t key, run; } jf_stream;
+
+typedef struct jf_kargs {
+  jf_tensor *in, *out;
+  int n_in, n_out;
+  const void *attr;        /* the op's attribute struct, checked and completed by infer */
+  void *state;             /* what prepare made, or NULL */
+  void *scratch;           /* the bytes prepare asked for, 64-byte aligned */
+  jf_stream random;        /* for ops with JF_RANDOM */
+  int threads;             /* how many threads to use at most */
+} jf_kargs;
+
+/* Attribute types that are not plain C ones. */
+typedef struct jf_ints { int n; int64_t v[2 * JFL_MAXDIM]; } jf_ints;
+typedef struct jf_nums { int n; const double *v; } jf_nums;
+/* A padding: a word ("SAME", "VALID", ...) or a flat list of before, after per axis. */
+typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
+
+typedef jfl_status (*jf_kernel)(const jf_kargs *k);
+
+/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. */
+typedef struct jf_tile_args {
+  int64_t n;
+  const void *in[3];
+  int step[3];
+  void *out;
+  const void *attr;
+} jf_tile_args;
+typedef void (*jf_tile)(const jf_tile_args *t);
+
+/* A kernel of a device. The plan takes the accepting row of the highest priority.
+   accepts and prepare see shapes, dtypes and attr; data is NULL. */
+typedef struct jf_kernel_row {
+  const char *name;        /* of the row, as plans print it: "dnnl_matmul" */
+  const char *op;
+  int (*accepts)(const jf_kargs *k);                      /* NULL: always */
+  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take
+     the next row. */
+  jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
+  jf_kernel run;
+  void (*release)(void *state);
+  int priority;
+} jf_kernel_row;
+
+/* Defines a CPU kernel row. The build collects these lines, so they start in column 0. */
+#define JFL_CPU(id, ...)                   \
+  extern const jf_kernel_row jf_cpu_##id;  \
+  const jf_kernel_row jf_cpu_##id = { .name = #id, __VA_ARGS__ };
+
+#endif

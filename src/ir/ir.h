@@ -1,0 +1,179 @@
+/* The graph: values, nodes, and the record that defines an op. Owner thread only until compiled,
+   immutable afterwards. */
+#ifndef JF_IR_H
+#define JF_IR_H
+
+#include "base/base.h"
+#include "dev/kernel.h"
+
+enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
+
+typedef struct jf_node jf_node;
+typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
+
+struct jfl_value {
+  jfl_graph *graph;
+  jf_node *node;               /* producer, of a JF_RESULT */
+  int id, index;               /* in graph->value; among the producer's outputs, or the inputs */
+  jf_origin origin;
+  jfl_dtype dtype;
+  jfl_shape shape;
+  const char *name;
+  const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
+};
+
+struct jf_node {
+  const jfl_op *op;
+  void *attr;
+  const char *name;
+  int n_in, n_out;
+  jfl_value **in, *out[JFL_MAXOUT];
+};
+
+/* What minimize() recorded, for the gradient and update passes. */
+typedef struct jf_training {
+  jfl_value **loss; int n_loss;
+  const struct jf_optim *optim; const void *attr;
+  const jfl_op *schedule; const void *schedule_attr;
+  jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
+} jf_training;
+
+struct jfl_graph {
+  int refs;
+  jf_arena *arena;
+  const char *name;                    /* of the job */
+  jfl_mode mode;
+  jfl_value **value; int n_value, cap_value;
+  jf_node **node;    int n_node, cap_node;      /* in an order that respects data flow and effects */
+  jfl_value **input; int n_input, cap_input;
+  jfl_value **output; int n_output, cap_output;
+  jf_training *training;               /* NULL: none */
+  jf_map names, variables;             /* node names; variable values */
+  jf_map counters;                     /* op name -> last number given to an unnamed node */
+  jfl_status err;                      /* first error; once set, jf_emit does nothing */
+  int closed;                          /* compiled: takes no more nodes */
+};
+
+/* ---- attributes: a plain struct per op, described field by field (attr.c) ---- */
+
+typedef enum jf_attr_type {
+  JF_ATTR_INT,      /* int64_t */
+  JF_ATTR_NUM,      /* double */
+  JF_ATTR_BOOL,     /* int */
+  JF_ATTR_STR,      /* const char *, one of the words in .words if that is given */
+  JF_ATTR_DTYPE,    /* jfl_dtype */
+  JF_ATTR_INTS,     /* jf_ints; a single number is a list of one */
+  JF_ATTR_NUMS,     /* jf_nums */
+  JF_ATTR_PAD       /* jf_pad */
+} jf_attr_type;
+
+typedef struct jf_attr {
+  const char *name;
+  jf_attr_type type;
+  size_t off;
+  const char *def;             /* default as text ("0.5", "true", "SAME", "{1, 1}", "none"); NULL: required */
+  const char *doc;
+  const char *words;           /* JF_ATTR_STR: the allowed words, separated by spaces */
+} jf_attr;
+#define JF_FIELD(T, field, TYPE, def, doc) { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, NULL }
+#define JF_WORD(T, field, def, words, doc) \
+  { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
+
+/* Fills the struct at out from defaults and args; names an unknown, missing or ill-typed one. `who`
+   is the op's name for messages. Lists of doubles are copied to the arena. */
+jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
+                        int n_arg, void *out);
+/* Appends "axis=-1 keepdims=true". */
+void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
+const char *jf_attr_type_name(jf_attr_type t);
+
+/* ---- op records ---- */
+
+/* What infer reads and what it fills in. attr may be completed (axes made positive, pads computed);
+   fields that no jf_attr describes are infer's to fill. */
+typedef struct jf_infer {
+  const jfl_op *op;
+  jf_arena *arena;
+  jfl_value *const *in;
+  int n_in;
+  void *attr;
+  int n_out;                   /* outputs of the record; infer may lower it */
+  jfl_dtype dtype[JFL_MAXOUT];
+  jfl_shape shape[JFL_MAXOUT];
+} jf_infer;
+
+/* What a gradient rule sees; dy[i] is NULL when output i does not reach the loss. It sets dx[i] where
+   input i has a gradient. A dx of a broadcast shape is summed to the input's by the grad pass. */
+typedef struct jf_gradctx {
+  jfl_graph *g;
+  const jf_node *node;
+  jfl_value *const *in, *const *out, *const *dy;
+  jfl_value **dx;
+} jf_gradctx;
+
+enum {
+  JF_RANDOM = 1,       /* draws from k->random: never merged, repeatable by seed, node name and run */
+  JF_EFFECT = 2,       /* changes a variable: never removed, after all readers of what it mutates */
+  JF_VIEW = 4,         /* output 0 is input 0's memory under another shape; never runs */
+  JF_VARIADIC = 8,     /* the last declared input stands for one or more */
+  JF_SCHEDULE = 16     /* a learning rate: train step (int64) -> rate (float32) */
+};
+
+struct jfl_op {
+  const char *name, *doc;
+  const char *path;                       /* front-end names, separated by spaces; NULL: internal */
+  const char *in[JF_MAXIN], *out[JFL_MAXOUT];
+  const jf_attr *attr;                    /* ended by a NULL name */
+  size_t attr_size;
+  unsigned flags;
+  unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
+  unsigned inplace;                       /* bit i: output 0 may use input i's memory */
+  int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
+  jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
+  void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
+  const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
+  const char *expr;                       /* elementwise ops: the formula, "a + b" */
+};
+
+/* Defines an op. The build collects these lines, so they start in column 0. */
+#define JFL_OP(id, ...)          \
+  extern const jfl_op jf_op_##id; \
+  const jfl_op jf_op_##id = { .name = #id, __VA_ARGS__ };
+
+/* ---- building (graph.c) ---- */
+
+/* Appends a node and returns it, or NULL with g->err set. attr is copied, then completed by infer. */
+jf_node *jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
+                       size_t n_in, const char *name);
+/* The same, for passes and gradient rules: the first output, or NULL once the graph has an error.
+   A NULL among in is that case too. */
+jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in, size_t n_in);
+/* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
+#define JF_IN(...)                 \
+  (jfl_value *[]){ __VA_ARGS__ },  \
+  sizeof((jfl_value *[]){ __VA_ARGS__ }) / sizeof(jfl_value *)
+#define JF_EMIT(g, id, attr, ...) jf_emit((g), &jf_op_##id, (attr), JF_IN(__VA_ARGS__))
+
+jfl_value *jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec);
+
+/* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
+jfl_status jf_op_infer(jf_infer *c);
+int jf_op_n_in(const jfl_op *op);
+int jf_op_n_out(const jfl_op *op);
+unsigned jf_op_dtypes(const jfl_op *op);
+jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
+
+/* Shape rules that several ops share (infer.c). */
+jfl_status jf_infer_same(jf_infer *c);           /* one output like in[0]; all inputs agree with it */
+jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
+jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank);   /* negative counts from the end */
+
+/* ---- looking (print.c, verify.c) ---- */
+
+void jf_graph_print(const jfl_graph *g, jf_text *t);
+/* Every value is made before it is used, belongs to the graph and agrees with its record's infer;
+   every reader of a variable comes before the node that mutates it. */
+jfl_status jf_graph_verify(const jfl_graph *g);
+
+#endif

@@ -1,0 +1,267 @@
+/* jfl: job functions for deep learning. The public C API.
+
+   Ownership: a function named _new or that fills an `out` of a counted type gives its caller one
+   reference, returned with the matching _free or _unref; everything else is borrowed and lives as
+   long as the object it was asked of. Every function that returns jfl_status leaves its outputs
+   untouched unless it returns JFL_OK, and then jfl_errmsg() says what was wrong, on this thread.
+   Graphs, jobs and sessions belong to the thread that made them; arrays and requests may cross. */
+#ifndef JFL_H
+#define JFL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define JFL_API __attribute__((visibility("default")))
+#define JFL_VERSION "0.1.0"
+
+/* One line per status: the enum, the names and the texts come from here. */
+#define JFL_STATUSES(X)                   \
+  X(EINVAL, "invalid argument")           \
+  X(ESHAPE, "shapes do not agree")        \
+  X(EDTYPE, "unsupported dtype")          \
+  X(ENAME, "unknown or duplicate name")   \
+  X(EDATA, "value out of range")          \
+  X(ESTATE, "not possible now")           \
+  X(ENOSYS, "not supported")              \
+  X(EIO, "input or output failed")        \
+  X(EFULL, "too many calls in flight")    \
+  X(ENOMEM, "out of memory")
+
+#define X(id, text) JFL_##id,
+typedef enum jfl_status { JFL_OK, JFL_STATUSES(X) JFL_N_STATUS } jfl_status;
+#undef X
+
+/* One line per dtype: id, name, C type that holds one element. */
+#define JFL_DTYPES(X)          \
+  X(F32, "float32", float)     \
+  X(F64, "float64", double)    \
+  X(F16, "float16", uint16_t)  \
+  X(BF16, "bfloat16", uint16_t) \
+  X(I8, "int8", int8_t)        \
+  X(U8, "uint8", uint8_t)      \
+  X(I32, "int32", int32_t)     \
+  X(I64, "int64", int64_t)
+
+#define X(id, name, ctype) JFL_##id,
+typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
+#undef X
+
+enum { JFL_MAXDIM = 8, JFL_MAXOUT = 4 };
+
+/* Extents of a dense row-major tensor, slowest first. n == 0 never occurs: a scalar is (1). */
+typedef struct jfl_shape { int n; int64_t d[JFL_MAXDIM]; } jfl_shape;
+
+typedef enum jfl_mode { JFL_PREDICT, JFL_TRAIN } jfl_mode;
+
+typedef struct jfl_array jfl_array;       /* a dense tensor in host memory; counted */
+typedef struct jfl_op jfl_op;             /* an operator record; immutable, static */
+typedef struct jfl_graph jfl_graph;       /* what one trace of a job's body describes; counted */
+typedef struct jfl_value jfl_value;       /* a symbolic tensor of a graph; lives with it */
+typedef struct jfl_session jfl_session;   /* variables, jobs, the worker */
+typedef struct jfl_job jfl_job;           /* a named job function; lives with its session */
+typedef struct jfl_plan jfl_plan;         /* a compiled graph; lives with its job */
+typedef struct jfl_request jfl_request;   /* one asynchronous run; counted */
+typedef struct jfl_report jfl_report;     /* what loading a checkpoint did */
+
+/* ---- errors, memory, names ---- */
+
+JFL_API const char *jfl_version(void);
+JFL_API const char *jfl_errmsg(void);
+JFL_API const char *jfl_status_name(jfl_status s);
+JFL_API const char *jfl_dtype_name(jfl_dtype t);
+JFL_API size_t jfl_dtype_size(jfl_dtype t);
+/* Accepts the names above and "float", "double". */
+JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
+
+/* A host's allocator; alloc returns 16-byte aligned memory or NULL, free takes the same size. */
+typedef struct jfl_allocator {
+  void *(*alloc)(void *ud, size_t size);
+  void (*free)(void *ud, void *p, size_t size);
+  void *ud;
+} jfl_allocator;
+/* Process-wide; call it before anything else of the library. NULL: malloc and free. */
+JFL_API void jfl_set_allocator(const jfl_allocator *a);
+/* Frees a text that a function of this header returned. */
+JFL_API void jfl_text_free(char *text);
+
+/* ---- arrays ---- */
+
+/* New zeroed array. JFL_ENOMEM says how many bytes were asked. */
+JFL_API jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out);
+JFL_API jfl_array *jfl_array_ref(jfl_array *a);
+JFL_API void jfl_array_unref(jfl_array *a);
+JFL_API void *jfl_array_data(const jfl_array *a);
+JFL_API jfl_dtype jfl_array_dtype(const jfl_array *a);
+JFL_API const jfl_shape *jfl_array_shape(const jfl_array *a);
+JFL_API int64_t jfl_array_size(const jfl_array *a);
+/* Rows first .. first+count-1 (from 0) of the outermost axis, sharing a's memory. */
+JFL_API jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out);
+/* The same elements under another shape of the same size, sharing a's memory. */
+JFL_API jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out);
+/* A converted copy. Lossless mode refuses (JFL_EDTYPE) fractions or out-of-range values going to
+   an integer dtype; double to float rounds. Otherwise converts as C does, saturating. */
+JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out);
+/* Decompresses zlib, gzip or raw deflate data into a new uint8 array. size_hint: expected size or 0. */
+typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
+JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
+                               jfl_array **out);
+
+/* ---- operators ---- */
+
+/* An attribute given by the caller; lists are flat (nested ones are flattened in order). */
+typedef enum jfl_arg_kind { JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST } jfl_arg_kind;
+typedef struct jfl_arg {
+  const char *name;
+  jfl_arg_kind kind;
+  double number;              /* NUMBER, and 0 or 1 for BOOL */
+  const char *string;         /* STRING */
+  const double *list;         /* LIST */
+  int n_list;
+} jfl_arg;
+
+/* One attribute, for help and checks. def is NULL where the attribute must be given. */
+typedef struct jfl_param { const char *name, *type, *def, *doc; } jfl_param;
+
+typedef struct jfl_op_info {
+  const char *name, *doc;
+  const char *path;            /* front-end names separated by spaces, or NULL for an internal op */
+  const char *const *in, *const *out;
+  int n_in, n_out, n_param;
+  int variadic;                /* the last input stands for one or more */
+  int differentiable, random, effect;
+  int key;                     /* the input whose dtype chooses the kernel; -1: the output */
+  unsigned dtypes;             /* bit t: the key may have dtype t */
+} jfl_op_info;
+
+JFL_API int jfl_op_count(void);
+JFL_API const jfl_op *jfl_op_at(int i);
+JFL_API const jfl_op *jfl_op_find(const char *name);     /* NULL: there is none */
+JFL_API void jfl_op_describe(const jfl_op *op, jfl_op_info *info);
+JFL_API void jfl_op_param(const jfl_op *op, int i, jfl_param *out);
+
+/* Runs op at once on arrays; out[i] are new arrays, one per output. */
+JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                             const jfl_arg *arg, int n_arg, jfl_array **out);
+
+/* ---- graphs: tracing a job's body ---- */
+
+JFL_API jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out);
+JFL_API jfl_graph *jfl_graph_ref(jfl_graph *g);
+JFL_API void jfl_graph_unref(jfl_graph *g);
+JFL_API jfl_mode jfl_graph_mode(const jfl_graph *g);
+
+JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
+                                   jfl_value **out);
+
+typedef enum jfl_init_kind {
+  JFL_INIT_CONSTANT,           /* a */
+  JFL_INIT_UNIFORM,            /* [a, b) */
+  JFL_INIT_NORMAL,             /* mean a, standard deviation b */
+  JFL_INIT_TRUNCATED_NORMAL    /* the same, redrawn until within 2 b of a */
+} jfl_init_kind;
+typedef struct jfl_variable_spec {
+  const char *name;
+  jfl_dtype dtype;
+  jfl_shape shape;
+  jfl_init_kind init;
+  double a, b;
+  int trainable;
+} jfl_variable_spec;
+/* A name already in the graph gives the same value; shape and dtype must agree then. */
+JFL_API jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);
+/* The variable value of that name, or NULL. */
+JFL_API jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name);
+
+/* Appends an op; name NULL: numbered by op. out takes n_out values. */
+JFL_API jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
+                                const jfl_arg *arg, int n_arg, const char *name, jfl_value **out);
+/* Registers losses to minimize with an optimizer ("SGD"), whose learning rate is `schedule`, a
+   schedule op ("piecewise_constant_schedule") of the train step. */
+typedef struct jfl_minimize {
+  jfl_value *const *loss; int n_loss;
+  const char *optimizer;  const jfl_arg *arg; int n_arg;
+  const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
+  jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
+} jfl_minimize;
+JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
+/* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none flows. */
+JFL_API jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy,
+                                       jfl_value *const *x, int n_x, jfl_value **grad);
+/* Makes v the next result of the job. */
+JFL_API jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v);
+/* New text, one node a line. */
+JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
+
+JFL_API jfl_graph *jfl_value_graph(const jfl_value *v);
+JFL_API jfl_dtype jfl_value_dtype(const jfl_value *v);
+JFL_API const jfl_shape *jfl_value_shape(const jfl_value *v);
+JFL_API const char *jfl_value_name(const jfl_value *v);
+
+/* ---- sessions, jobs, runs ---- */
+
+JFL_API jfl_status jfl_session_new(jfl_session **out);
+/* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
+JFL_API void jfl_session_free(jfl_session *s);
+/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "reference"). */
+JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
+JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
+
+/* A name in use is JFL_ENAME. */
+JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out);
+/* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
+   The job keeps a reference to g, which takes no more ops. */
+JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
+/* Drops a plan; it must not be in flight. */
+JFL_API void jfl_plan_free(jfl_plan *p);
+JFL_API int jfl_plan_inputs(const jfl_plan *p);
+JFL_API int jfl_plan_outputs(const jfl_plan *p);
+JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
+                                  const jfl_shape **s);
+JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
+
+/* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
+   new arrays. On failure no variable has changed. */
+JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
+/* Copies the inputs and queues a run. JFL_EFULL when max_inflight runs of the job wait already. */
+JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+JFL_API jfl_request *jfl_request_ref(jfl_request *r);
+JFL_API void jfl_request_unref(jfl_request *r);
+JFL_API int jfl_request_done(const jfl_request *r);
+/* Of a finished request: its status (the message becomes this thread's) and its results, borrowed. */
+JFL_API jfl_status jfl_request_status(const jfl_request *r);
+JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
+/* Waits until r is done, or any one run finishes if r is NULL; at most `seconds` if that is >= 0.
+   Returns at once when nothing is in flight. */
+JFL_API void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);
+JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running */
+/* An eventfd that is readable when runs finished since it was last read. */
+JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
+
+/* ---- variables and checkpoints; all wait for queued runs first ---- */
+
+JFL_API int jfl_variable_count(jfl_session *s);
+JFL_API const char *jfl_variable_name(jfl_session *s, int i);
+JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out);
+JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
+
+/* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.
+   A path that exists and is not an empty directory is JFL_ESTATE unless overwrite. */
+JFL_API jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite);
+/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing or
+   unexpected name, are errors that change nothing. */
+JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
+                                       jfl_report **out);
+typedef enum jfl_loaded { JFL_LOADED, JFL_MISSING, JFL_UNEXPECTED } jfl_loaded;
+JFL_API int jfl_report_count(const jfl_report *r);
+/* state: whether it is optimizer or step state rather than a weight. */
+JFL_API const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state);
+JFL_API void jfl_report_free(jfl_report *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

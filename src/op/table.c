@@ -1,0 +1,9 @@
+/* The op table. */
+#include "op/op.h"
+
+const jfl_op *const jf_ops[] = {
+#define OP(id) &jf_op_##id,
+#include "gen/oplist.h"
+#undef OP
+  NULL
+};

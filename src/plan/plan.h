@@ -1,0 +1,70 @@
+/* The plan: a linear list of steps with kernels chosen and memory laid out. Immutable once built,
+   but for the data pointers, which jf_plan_bind sets before a run. */
+#ifndef JF_PLAN_H
+#define JF_PLAN_H
+
+#include "dev/dev.h"
+#include "ir/ir.h"
+
+/* ---- packing lifetimes into one block (memory.c) ---- */
+
+/* A buffer of `size` bytes, alive from step first to step last, both included. */
+typedef struct jf_life { size_t size; int first, last; size_t offset; } jf_life;
+/* Sets each offset so that buffers alive together do not overlap; returns the bytes needed. Offsets
+   are multiples of 64. Greedy by size, lowest fitting offset first. */
+size_t jf_pack(jf_arena *a, jf_life *life, int n);
+/* The largest sum of live sizes over the steps: no layout needs less. */
+size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n);
+
+/* ---- choosing kernels (choose.c) ---- */
+
+/* The best row of dev for a call of op, prepared: k->state and *scratch are set. row is NULL where
+   the op's plain kernel serves. */
+typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
+enum { JF_REFERENCE = 1 };      /* flags: plain kernels only */
+jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
+                     size_t *scratch, jf_choice *out);
+
+/* ---- plans (plan.c) ---- */
+
+typedef enum jf_place { JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE } jf_place;
+
+/* Where a value's memory is. */
+typedef struct jf_where {
+  jf_place place;
+  int index;                   /* input, output or variable number; lifetime number in the arena */
+  size_t offset, size;
+} jf_where;
+
+typedef struct jf_step {
+  const jf_node *node;
+  jf_choice kernel;
+  jf_kargs k;
+  jf_where *in, *out;          /* of k.in and k.out */
+  size_t scratch_offset;
+} jf_step;
+
+/* A data pointer that changes with each run: step argument -> input or output number. */
+typedef struct jf_patch { void **data; int index; } jf_patch;
+
+struct jfl_plan {
+  jfl_graph *graph;            /* counted */
+  jfl_job *job;                /* the run layer's; NULL in planner tests */
+  const jf_device *device;
+  jf_step *step; int n_step;
+  const jfl_variable_spec **variable; int n_variable;
+  jf_patch *input, *output; int n_input_patch, n_output_patch;
+  size_t arena_size, arena_bound;
+  void *bound_arena;           /* what the pointers of temporaries are based on now */
+  int flags;
+};
+
+/* Makes a plan in g's arena. flags: JF_REFERENCE; threads: at most. */
+jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
+/* Releases kernel states; the memory goes with the graph. */
+void jf_plan_release(jfl_plan *p);
+void jf_plan_print(const jfl_plan *p, jf_text *t);
+/* Points temporaries into arena and variables at their data (variable[i] of n_variable). */
+void jf_plan_bind(jfl_plan *p, void *arena, void *const *variable);
+
+#endif

@@ -1,0 +1,74 @@
+/* Run time: session, variables, jobs, requests, queue, executor, checkpoint. */
+#ifndef JF_RUN_H
+#define JF_RUN_H
+
+#include <pthread.h>
+
+#include "plan/plan.h"
+
+/* A variable of the session. Its memory never moves; its contents belong to whoever holds the run
+   token (jf_session_acquire). */
+typedef struct jf_var {
+  jfl_variable_spec spec;      /* spec.name is owned */
+  int state;                   /* optimizer or step state, not a weight */
+  jfl_array *array;
+} jf_var;
+
+struct jfl_job {
+  jfl_session *session;
+  char *name;
+  jfl_mode mode;
+  jfl_plan **plan; int n_plan, cap_plan;
+  uint64_t run;                /* runs so far: the random stream's counter; run token */
+  int in_flight;               /* queued or running; guarded by mu */
+  jfl_job *next;
+};
+
+struct jfl_request {
+  atomic_int refs, done;
+  jfl_plan *plan;
+  jfl_array **in, **out;       /* owned; n of the plan */
+  jfl_status status;
+  char *message;               /* when status is not JFL_OK; owned */
+  jfl_request *next;           /* queue */
+};
+
+typedef struct jf_settings {
+  int threads, max_inflight, reference;
+  double memory_limit;         /* bytes; 0: none */
+} jf_settings;
+
+struct jfl_session {
+  pthread_mutex_t mu;
+  pthread_cond_t changed;      /* queue, running or done changed */
+  pthread_t worker; int has_worker, stop;          /* guarded by mu */
+  jfl_request *head, *tail;    /* queued runs; guarded by mu */
+  int n_queued, running;       /* running: someone holds the run token; guarded by mu */
+  uint64_t finished;           /* runs finished by the worker; guarded by mu */
+  int fd;                      /* eventfd or -1; guarded by mu */
+  unsigned forks;              /* fork generation the locks belong to */
+  /* owner thread, and whoever holds the run token: */
+  jf_var **var; int n_var, cap_var;
+  jfl_job *jobs;
+  void *arena; size_t arena_size;
+  uint64_t seed; int seeded;   /* seeded: the user chose it */
+  uint64_t eager_calls;        /* stream counter of random ops run at once */
+  jf_settings settings;
+};
+
+/* Waits until nothing is queued or running, and keeps the worker out until release. */
+void jf_session_acquire(jfl_session *s);
+void jf_session_release(jfl_session *s);
+
+/* Finds by name, or NULL. */
+jf_var *jf_session_var(const jfl_session *s, const char *name);
+/* Finds or creates and initializes; a different shape or dtype under the name is an error. */
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, jf_var **out);
+jfl_job *jf_session_job(const jfl_session *s, const char *name);
+
+/* Runs p with the arrays given; the caller holds the run token. */
+jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
+/* Makes the arrays that p's outputs are written to. */
+jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out);
+
+#endif
