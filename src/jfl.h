@@ -170,6 +170,7 @@ typedef struct jfl_variable_spec {
   jfl_init_kind init;
   double a, b;
   int trainable;
+  int state;                   /* optimizer or step state, which is saved but is not a weight */
 } jfl_variable_spec;
 /* A name already in the graph gives the same value; shape and dtype must agree then. */
 JFL_API jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);

@@ -10,7 +10,6 @@
    token (jf_session_acquire). */
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
-  int state;                   /* optimizer or step state, not a weight */
   jfl_array *array;
 } jf_var;
 
