@@ -1,5 +1,5 @@
-/* Files and directories of checkpoints: whole reads and writes, and stages that replace a checkpoint
-   in one step. */
+/* Files and directories of checkpoints: whole reads and writes, and stages that replace a
+   checkpoint in one step. */
 #include "run/checkpoint.h"
 
 #include <dirent.h>
@@ -123,8 +123,8 @@ static jfl_status is_empty(const char *dir, int *out)
 
 static jfl_status refuse(const char *target)
 {
-  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose another, or "
-                 "save with overwrite to replace the checkpoint", target);
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose another, "
+                 "or save with overwrite to replace the checkpoint", target);
 }
 
 /* Decides what is staged, from what the target is now. */
@@ -173,8 +173,8 @@ static void drop(const jf_stage *st)
   close(st->fd);
 }
 
-/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames, so
-   what the target is found to be under the lock stays true. */
+/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames,
+   so what the target is found to be under the lock stays true. */
 static jfl_status try_open(jf_stage *st, int overwrite, int *held)
 {
   *held = 0;
