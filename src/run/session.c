@@ -90,7 +90,7 @@ static jfl_status number_of(const jfl_arg *a, double *out)
 
 jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 {
-  const setting *t;
+  const setting *t = NULL;
   double v;
   JF_TRY(find(a->name, &t));
   JF_TRY(number_of(a, &v));
@@ -104,7 +104,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 
 jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
 {
-  const setting *t;
+  const setting *t = NULL;
   JF_TRY(find(name, &t));
   *out = t->get(s);
   return JFL_OK;
