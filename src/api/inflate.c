@@ -111,7 +111,8 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
   static const int window[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
                                 [JFL_RAW] = -MAX_WBITS };
   if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "inflate: want gzip, zlib or raw data");
-  if (n > SIZE_MAX / MAX_RATIO - SLACK) return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
+  if (n > SIZE_MAX / MAX_RATIO - SLACK)
+    return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
   decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
   size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
   d.z = (z_stream){ .zalloc = take, .zfree = give, .next_in = (Bytef *)src };

@@ -251,8 +251,8 @@ static jfl_status read_counters(const loader *l, counters *c)
   if (!format || strcmp(format, "jfl")) return JFL_OK;
   JF_TRY(count(l, "version", &version));
   if (version > FORMAT_VERSION)
-    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d", l->path,
-                   (unsigned long long)version, FORMAT_VERSION);
+    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
+                   l->path, (unsigned long long)version, FORMAT_VERSION);
   JF_TRY(count(l, "seed", &c->seed));
   JF_TRY(count(l, "eager_calls", &c->eager_calls));
   n = 0;

@@ -123,8 +123,8 @@ static jfl_status is_empty(const char *dir, int *out)
 
 static jfl_status refuse(const char *target)
 {
-  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose another, "
-                 "or save with overwrite to replace the checkpoint", target);
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose "
+                 "another, or save with overwrite to replace the checkpoint", target);
 }
 
 /* Decides what is staged, from what the target is now. */

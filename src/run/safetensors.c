@@ -221,7 +221,7 @@ static jfl_status fetch(jf_store *s, loader *l)
   unsigned char b[LENGTH_SIZE];
   uint64_t n = 0;
   if (l->size < LENGTH_SIZE)
-    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want the header's length in 8 bytes",
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want 8 bytes of length first",
                    s->path, (unsigned long long)l->size);
   JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
   for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
