@@ -72,7 +72,7 @@ static inline char *get_file(const char *path, size_t *n)
   return p;
 }
 
-/* ---- a session of four variables, each filled with `value`, and a job that ran `value` times ---- */
+/* ---- a session of four variables filled with `value`, which is its seed and its job's runs too ---- */
 
 static const jfl_variable_spec scratch_vars[] = {
   { .name = "dense1-weight", .dtype = JFL_F32, .shape = { 2, { 3, 5 } }, .trainable = 1 },
@@ -103,6 +103,7 @@ static inline jfl_session *full_session(int value)
   jfl_job *j;
   for (int i = 0; i < N_VARS; i++) add_var(s, scratch_vars[i], value);
   if (jfl_job_new(s, "train", JFL_TRAIN, &j)) abort();
+  s->seed = (uint64_t)value;
   j->run = (uint64_t)value;
   return s;
 }
@@ -139,7 +140,7 @@ static inline double load_value(const char *path)
   double v = -1;
   if (jfl_checkpoint_load(s, path, 1, &report) == JFL_OK) {
     v = filled_with(s);
-    if ((double)s->jobs->run != v) v = -1;
+    if ((double)s->jobs->run != v || (double)s->seed != v) v = -1;
     jfl_report_free(report);
   }
   jfl_session_free(s);
