@@ -143,8 +143,10 @@ static int l_results(lua_State *L)
   }
   luaL_checkstack(L, r->n_out + 8, "too many outputs");
   lua_pushboolean(L, 1);
-  for (int i = 0; i < r->n_out; i++)
-    jf_set_array(jf_push_array(L), jfl_array_ref(jfl_request_output(r->request, i)));
+  for (int i = 0; i < r->n_out; i++) {
+    jf_larray *b = jf_push_array(L);
+    jf_set_array(b, jfl_array_ref(jfl_request_output(r->request, i)));
+  }
   for (int i = 0; i < r->n_out; i++) jf_account(L, lua_touserdata(L, i + 3));
   return r->n_out + 1;
 }

@@ -83,8 +83,6 @@ static int l_job(lua_State *L)
   return 1;
 }
 
-static void drop_plan(void *plan) { jfl_plan_free(plan); }
-
 static void read_inputs(lua_State *L, jf_lplan *p)
 {
   p->n_in = jfl_plan_inputs(p->plan);
@@ -95,15 +93,14 @@ static void read_inputs(lua_State *L, jf_lplan *p)
   }
 }
 
-/* compile(job, graph): the graph takes no more ops afterwards. */
+/* compile(job, graph): the graph takes no more ops afterwards. The plan belongs to its job, so an
+   error after it was made loses nothing. */
 static int l_compile(lua_State *L)
 {
   jf_ljob *j = need_job(L, 1, "compile");
   jf_lgraph *g = jf_need_graph(L, 2, "compile");
-  jf_holder *h = jf_push_holder(L, drop_plan);
   jfl_plan *plan;
   jf_check(L, jfl_job_compile(j->job, g->graph, &plan));
-  h->p = plan;
   size_t inputs = (size_t)jfl_plan_inputs(plan) * sizeof(jf_linput);
   jf_lplan *p = jf_push(L, JF_PLAN, sizeof *p + inputs);
   p->plan = plan;
@@ -111,7 +108,6 @@ static int l_compile(lua_State *L)
   lua_getfenv(L, 1);
   lua_setfenv(L, -2);
   read_inputs(L, p);
-  h->p = NULL;
   return 1;
 }
 
