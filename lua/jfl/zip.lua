@@ -4,25 +4,26 @@ local core = require "jfl.core"
 
 local zip = {}
 
-local function two(lists, n)
-  local a, b = lists[1], lists[2]
-  return function(_, i)
-    i = i + 1
-    if i <= n then return i, a[i], b[i] end
-  end
+local Zip = {}
+
+local function rows(lists, i)
+  local row = {}
+  for k, list in ipairs(lists) do row[k] = list[i] end
+  return i, unpack(row, 1, #lists)
 end
 
-local function many(lists, n)
-  return function(_, i)
-    i = i + 1
-    if i > n then return nil end
-    local row = {}
-    for k, list in ipairs(lists) do row[k] = list[i] end
-    return i, unpack(row, 1, #lists)
-  end
+function Zip:__call(_, i)
+  i = (i or 0) + 1
+  if i > self.n then return nil end
+  local lists = self.lists
+  if #lists == 2 then return i, lists[1][i], lists[2][i] end
+  return rows(lists, i)
 end
+
+function Zip:__tostring() return ("zip of %d lists, %d rows"):format(#self.lists, self.n) end
 
 --- Iterates over arrays or lists together, as far as the shortest goes: for i, x, y in zip(a, b) do.
+-- The result's field n is the number of rows.
 function zip.zip(...)
   local lists, n = { ... }, math.huge
   if select("#", ...) == 0 then core.fail("zip: expected at least one array or table") end
@@ -33,7 +34,7 @@ function zip.zip(...)
     end
     n = math.min(n, #list)
   end
-  return (#lists == 2 and two or many)(lists, n), nil, 0
+  return setmetatable({ lists = lists, n = n }, Zip)
 end
 
 return zip
