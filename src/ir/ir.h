@@ -129,6 +129,7 @@ struct jfl_op {
   unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
+  int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
@@ -143,19 +144,26 @@ struct jfl_op {
 
 /* ---- building (graph.c) ---- */
 
-/* Appends a node and returns it, or NULL with g->err set. attr is copied, then completed by infer. */
-jf_node *jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
-                       size_t n_in, const char *name);
-/* The same, for passes and gradient rules: the first output, or NULL once the graph has an error.
-   A NULL among in is that case too. */
+jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out);
+jfl_status jf_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
+                          jfl_value **out);
+/* A name already there gives the same value, if shape and dtype agree. */
+jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);
+/* A state variable that starts at zero, for passes; NULL once the graph has an error. */
+jfl_value *jf_state_variable(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s);
+void jf_graph_output(jfl_graph *g, jfl_value *v);
+
+/* Appends a node; attr is copied, then completed by infer; name NULL: numbered by op. A failed node
+   leaves the graph as it was. */
+jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
+                         size_t n_in, const char *name, jf_node **out);
+/* The same, for passes and gradient rules: the first output, or NULL once g->err is set. */
 jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in, size_t n_in);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \
   sizeof((jfl_value *[]){ __VA_ARGS__ }) / sizeof(jfl_value *)
 #define JF_EMIT(g, id, attr, ...) jf_emit((g), &jf_op_##id, (attr), JF_IN(__VA_ARGS__))
-
-jfl_value *jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec);
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);

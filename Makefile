@@ -1,0 +1,111 @@
+# make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
+# make demo      install what is missing, build, train LeNet on Fashion-MNIST
+# make test      install what is missing, build, run every test; the last line is the verdict
+# make bench     milliseconds per training step
+# make golden    rewrite spec/golden from what the code prints now
+# make lint      luacheck, include directions, exported symbols
+# make config    print the switches; make clean removes build/
+#
+# Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"
+# LUAJIT_INC=directory of lua.h
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+SAN ?=
+DEBUG ?=
+CFLAGS ?=
+LUAJIT_INC ?= /usr/include/luajit-2.1
+
+# Objects of one setting never meet those of another.
+SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBUG),-debug)
+O := build/obj-$(SETTING)
+
+OPT := $(if $(DEBUG),-Og,$(if $(SAN),-O1,-O2))
+FAST := $(if $(DEBUG)$(SAN),,-O3) -fno-math-errno -fno-trapping-math
+CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
+  $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
+  -Wno-sign-conversion
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) -fPIC -fvisibility=hidden -pthread \
+  -Isrc -Ibuild $(CHECKED)
+LDLIBS := -l:libz.a -ldl -lm -pthread
+
+LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c)) $(wildcard kernels/cpu/*.c)
+CMD_SRC := $(wildcard src/cmd/*.c)
+LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
+CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
+LUA := $(wildcard lua/jfl/*.lua)
+GEN := build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
+TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
+
+all: build/jfl build/jfl.so build/libjfl.a
+products: $O/jfl $O/jfl.so $O/libjfl.a
+objects: $(LIB_OBJ) $(CMD_OBJ)
+tests: $(TESTS)
+
+# build/ shows the setting built last.
+build/jfl build/jfl.so build/libjfl.a: build/%: $O/% FORCE
+	@cmp -s $< $@ || { cp $< $@.tmp && mv -f $@.tmp $@; }
+
+# C modules that scripts load find the Lua symbols in the command.
+$O/jfl: $(CMD_OBJ) $O/libjfl.a
+	$(CC) $(CHECKED) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a -l:libluajit-5.1.a $(LDLIBS)
+
+# The host program brings the virtual machine; worker threads forbid unloading.
+$O/jfl.so: $(LIB_OBJ)
+	$(CC) $(CHECKED) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+
+$O/libjfl.a: $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$O/src/op/%.o $O/kernels/%.o: OPT += $(FAST)
+$O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/%.o: %.c | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$O/gen/embed.o: build/gen/embed.c $(LUA)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$O/spec/%: spec/c/%.c $O/libjfl.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
+
+# Lists are remade on every run and touched only when they change, so removing a file counts too.
+build/gen/oplist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_OP OP src/op/*.c src/optim/*.c)
+build/gen/optimlist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_OPTIM OPTIM src/optim/*.c)
+build/gen/cpulist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c)
+build/gen/embed.c: FORCE
+	@$(call remake,scripts/embed.sh $(LUA))
+define remake
+mkdir -p $(@D); $(1) >$@.tmp && if cmp -s $@.tmp $@; then rm $@.tmp; else mv $@.tmp $@; fi
+endef
+
+setup:
+	@scripts/setup
+demo: setup
+	@$(MAKE) --no-print-directory -s -j2 all
+	@build/jfl examples/demo.lua
+test: setup
+	@scripts/test.sh
+bench: all
+	@build/jfl scripts/bench/steps.lua
+golden: all
+	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
+lint: all
+	@scripts/lint.sh
+config:
+	@printf '%s\n' 'CC=$(CC)' 'SAN=$(SAN)' 'DEBUG=$(DEBUG)' 'CFLAGS=$(CFLAGS)' \
+	  'LUAJIT_INC=$(LUAJIT_INC)' 'objects in $O'
+clean:
+	rm -rf build
+
+FORCE:
+.PHONY: all products objects tests setup demo test bench golden lint config clean FORCE
+.SECONDARY:
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TESTS:=.d)

@@ -1,0 +1,137 @@
+/* The host's allocator, arenas, and string maps in arenas. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Set before anything else runs, constant afterwards. */
+static jfl_allocator host;
+
+void jfl_set_allocator(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
+
+/* Stands right before each block that jf_new hands out. */
+typedef struct header { void *base; size_t size; } header;
+enum { ALIGN = 64 };
+
+static void *take(size_t n, int zero)
+{
+  if (n > SIZE_MAX - ALIGN - sizeof(header)) return NULL;
+  size_t size = n + ALIGN + sizeof(header);
+  char *base = host.alloc ? host.alloc(host.ud, size) : zero ? calloc(1, size) : malloc(size);
+  if (!base) return NULL;
+  uintptr_t at = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
+  void *p = base + (at - (uintptr_t)base);
+  ((header *)p)[-1] = (header){ base, size };
+  return host.alloc && zero ? memset(p, 0, n) : p;
+}
+
+void *jf_new(size_t n) { return take(n, 1); }
+void *jf_new_raw(size_t n) { return take(n, 0); }
+
+void jf_free(void *p)
+{
+  if (!p) return;
+  header h = ((header *)p)[-1];
+  if (host.free) host.free(host.ud, h.base, h.size);
+  else free(h.base);
+}
+
+void jfl_text_free(char *text) { jf_free(text); }
+
+/* Blocks grow from one page so that small graphs stay small. */
+struct jf_block { struct jf_block *next; size_t used, size; };
+enum { UNIT = 16, FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20 };
+
+static size_t round_up(size_t n) { return (n + UNIT - 1) & ~(size_t)(UNIT - 1); }
+
+static struct jf_block *add_block(jf_arena *a, size_t n)
+{
+  size_t size = a->head ? 2 * a->head->size : FIRST_BLOCK;
+  if (size > MAX_BLOCK) size = MAX_BLOCK;
+  if (size < n) size = n;
+  struct jf_block *b = n < PTRDIFF_MAX ? jf_new(round_up(sizeof *b) + size) : NULL;
+  if (!b) longjmp(*a->unwind, 1);
+  b->size = size;
+  b->next = a->head;
+  return a->head = b;
+}
+
+void *jf_alloc(jf_arena *a, size_t n)
+{
+  n = round_up(n ? n : 1);
+  struct jf_block *b = a->head;
+  if (!b || b->size - b->used < n) b = add_block(a, n);
+  void *p = (char *)b + round_up(sizeof *b) + b->used;
+  b->used += n;
+  return p;
+}
+
+void jf_arena_free(jf_arena *a)
+{
+  for (struct jf_block *b = a->head, *next; b; b = next) {
+    next = b->next;
+    jf_free(b);
+  }
+  a->head = NULL;
+}
+
+char *jf_strdup(jf_arena *a, const char *s)
+{
+  size_t n = strlen(s) + 1;
+  return memcpy(jf_alloc(a, n), s, n);
+}
+
+char *jf_sprintf(jf_arena *a, const char *fmt, ...)
+{
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  char *s = jf_alloc(a, (size_t)n + 1);
+  vsnprintf(s, (size_t)n + 1, fmt, again);
+  va_end(again);
+  return s;
+}
+
+void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem)
+{
+  if (n < *cap) return v;
+  int wider = *cap ? 2 * *cap : 16;
+  void *w = jf_alloc(a, (size_t)wider * elem);
+  if (n) memcpy(w, v, (size_t)n * elem);
+  *cap = wider;
+  return w;
+}
+
+struct jf_slot { const char *key; void *value; };
+
+/* The slot of key, or the empty one where it belongs. cap is a power of two. */
+static struct jf_slot *find(const jf_map *m, const char *key)
+{
+  size_t mask = (size_t)m->cap - 1, i = (size_t)jf_hash_str(0, key) & mask;
+  while (m->slot[i].key && strcmp(m->slot[i].key, key)) i = (i + 1) & mask;
+  return &m->slot[i];
+}
+
+void *jf_map_get(const jf_map *m, const char *key) { return m->n ? find(m, key)->value : NULL; }
+
+void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
+{
+  if (2 * (m->n + 1) > m->cap) {
+    jf_map wider = { .cap = m->cap ? 2 * m->cap : 16, .n = m->n };
+    wider.slot = jf_alloc(a, (size_t)wider.cap * sizeof *wider.slot);
+    for (int i = 0; i < m->cap; i++)
+      if (m->slot[i].key) *find(&wider, m->slot[i].key) = m->slot[i];
+    *m = wider;
+  }
+  struct jf_slot *s = find(m, key);
+  if (!s->key) {
+    s->key = jf_strdup(a, key);
+    m->n++;
+  }
+  s->value = value;
+}

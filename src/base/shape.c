@@ -1,0 +1,71 @@
+/* Dtypes and shapes. */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *jfl_dtype_name(jfl_dtype t)
+{
+#define X(id, name, ctype) name,
+  static const char *const names[] = { JFL_DTYPES(X) };
+#undef X
+  return (unsigned)t < JFL_N_DTYPE ? names[t] : "unknown dtype";
+}
+
+size_t jfl_dtype_size(jfl_dtype t)
+{
+#define X(id, name, ctype) sizeof(ctype),
+  static const size_t size[] = { JFL_DTYPES(X) };
+#undef X
+  return (unsigned)t < JFL_N_DTYPE ? size[t] : 0;
+}
+
+jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
+{
+  if (!strcmp(name, "float")) return *out = JFL_F32, JFL_OK;
+  if (!strcmp(name, "double")) return *out = JFL_F64, JFL_OK;
+  for (int t = 0; t < JFL_N_DTYPE; t++)
+    if (!strcmp(name, jfl_dtype_name((jfl_dtype)t))) return *out = (jfl_dtype)t, JFL_OK;
+  return jf_fail(JFL_EDTYPE, "unknown dtype '%s'; dtypes are float32, float64, float16, bfloat16, "
+                 "int8, uint8, int32, int64", name);
+}
+
+int jf_is_float(jfl_dtype t) { return t <= JFL_BF16; }
+
+int64_t jf_numel(const jfl_shape *s)
+{
+  int64_t n = 1;
+  for (int i = 0; i < s->n; i++) n *= s->d[i];
+  return n;
+}
+
+int jf_shape_eq(const jfl_shape *a, const jfl_shape *b)
+{
+  return a->n == b->n && !memcmp(a->d, b->d, (size_t)a->n * sizeof *a->d);
+}
+
+const char *jf_shape_str(const jfl_shape *s, char *buf)
+{
+  size_t k = 0, size = JF_SHAPE_STR;
+  buf[k++] = '(';
+  for (int i = 0; i < s->n; i++)
+    k += (size_t)snprintf(buf + k, size - k, "%s%lld", i ? ", " : "", (long long)s->d[i]);
+  snprintf(buf + k, size - k, ")");
+  return buf;
+}
+
+jfl_status jf_shape_check(const jfl_shape *s, const char *what)
+{
+  const int64_t most = (int64_t)1 << 47;
+  if (s->n < 1 || s->n > JFL_MAXDIM)
+    return jf_fail(JFL_ESHAPE, "%s: a shape has 1 to %d dimensions, got %d", what, JFL_MAXDIM, s->n);
+  int64_t n = 1;
+  for (int i = 0; i < s->n; i++) {
+    if (s->d[i] < 1)
+      return jf_fail(JFL_ESHAPE, "%s: dimension %d must be positive, got %lld", what, i,
+                     (long long)s->d[i]);
+    if (s->d[i] > most / n) return jf_fail(JFL_ESHAPE, "%s: the shape has too many elements", what);
+    n *= s->d[i];
+  }
+  return JFL_OK;
+}

@@ -1,0 +1,49 @@
+/* Growable text, for printing graphs, plans and files. */
+#include "base/base.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for n more bytes and a terminator; 0 once memory is out. */
+static int reserve(jf_text *t, size_t n)
+{
+  if (t->failed) return 0;
+  if (t->n + n + 1 <= t->cap) return 1;
+  size_t cap = 2 * (t->n + n + 1);
+  char *s = jf_new_raw(cap);
+  if (s && t->n) memcpy(s, t->s, t->n);
+  jf_free(t->s);
+  *t = s ? (jf_text){ s, t->n, cap, 0 } : (jf_text){ .failed = 1 };
+  return s != NULL;
+}
+
+void jf_text_put(jf_text *t, const char *s, size_t n)
+{
+  if (!reserve(t, n)) return;
+  memcpy(t->s + t->n, s, n);
+  t->n += n;
+  t->s[t->n] = '\0';
+}
+
+void jf_text_add(jf_text *t, const char *fmt, ...)
+{
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(NULL, 0, fmt, ap);
+  va_end(ap);
+  if (n < 0 || !reserve(t, (size_t)n)) return;
+  va_start(ap, fmt);
+  vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
+  va_end(ap);
+  t->n += (size_t)n;
+}
+
+jfl_status jf_text_take(jf_text *t, char **out)
+{
+  jf_text_put(t, "", 0);
+  if (t->failed) return jf_fail(JFL_ENOMEM, "out of memory while printing");
+  *out = t->s;
+  *t = (jf_text){0};
+  return JFL_OK;
+}

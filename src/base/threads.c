@@ -1,0 +1,97 @@
+/* The one pool of threads: libgomp's, which oneDNN uses too. It is opened when a kernel first wants
+   more than one thread, so that programs which never do pay nothing for it. Kernels call its public
+   entry point for a parallel region instead of relying on the compiler's pragma: that way gcc and
+   clang builds share the same pool. */
+#include "base/base.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sched.h>
+#include <time.h>
+
+static struct {
+  void (*parallel)(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
+  void (*set_num_threads)(int);
+} gomp;
+static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
+static atomic_uint forks;
+static atomic_int lost;
+
+static void count_fork(void)
+{
+  atomic_fetch_add(&forks, 1);
+  if (gomp.parallel) atomic_store(&lost, 1);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+unsigned jf_forks(void)
+{
+  pthread_once(&fork_once, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+int jf_pool_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
+
+/* A function of the library, or a null pointer. POSIX gives functions the size of void *. */
+static void find(void *lib, const char *name, void *fn)
+{
+  *(void **)fn = lib ? dlsym(lib, name) : NULL;
+}
+
+static void open_gomp(void)
+{
+  void *lib = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+  find(lib, "omp_set_num_threads", &gomp.set_num_threads);
+  find(lib, "GOMP_parallel", &gomp.parallel);
+}
+
+/* One parallel loop; threads take the next index until none is left. */
+typedef struct loop {
+  void (*fn)(void *ctx, int i);
+  void *ctx;
+  int n;
+  atomic_int next;
+} loop;
+
+static void work(void *data)
+{
+  loop *l = data;
+  for (int i; (i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed)) < l->n;)
+    l->fn(l->ctx, i);
+}
+
+void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
+{
+  if (threads > n) threads = n;
+  if (threads > 1) pthread_once(&once, open_gomp);
+  if (threads > 1 && gomp.parallel) {
+    loop l = { fn, ctx, n, 0 };
+    gomp.parallel(work, &l, (unsigned)threads, 0);
+  } else {
+    for (int i = 0; i < n; i++) fn(ctx, i);
+  }
+}
+
+void jf_omp_threads(int n)
+{
+  static _Thread_local int now;
+  if (n == now) return;
+  pthread_once(&once, open_gomp);
+  if (gomp.parallel) gomp.set_num_threads(n);
+  now = n;
+}
+
+int jf_cpu_count(void)
+{
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+double jf_now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

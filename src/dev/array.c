@@ -1,0 +1,99 @@
+/* Arrays: counted, dense, row-major tensors in host memory; views share their storage. */
+#include "dev/dev.h"
+
+#include <string.h>
+
+/* An array object over storage, of which it takes the reference. */
+static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape *s, jfl_array **out)
+{
+  jfl_array *a = jf_new(sizeof *a);
+  if (!a) return jf_fail(JFL_ENOMEM, "out of memory");
+  a->refs = 1;
+  a->storage = st;
+  a->data = data;
+  a->dtype = t;
+  a->shape = *s;
+  *out = a;
+  return JFL_OK;
+}
+
+static void storage_unref(jf_storage *st)
+{
+  if (atomic_fetch_sub(&st->refs, 1) != 1) return;
+  jf_free(st->data);
+  jf_free(st);
+}
+
+static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_t), jfl_array **out)
+{
+  char str[JF_SHAPE_STR];
+  JF_TRY(jf_shape_check(s, "array"));
+  size_t size = (size_t)jf_numel(s) * jfl_dtype_size(t);
+  jf_storage *st = jf_new(sizeof *st);
+  void *data = st ? take(size) : NULL;
+  if (data) {
+    *st = (jf_storage){ 1, size, data };
+    if (!wrap(st, data, t, s, out)) return JFL_OK;
+  }
+  jf_free(data);
+  jf_free(st);
+  return jf_fail(JFL_ENOMEM, "out of memory: %s array of shape %s takes %zu bytes",
+                 jfl_dtype_name(t), jf_shape_str(s, str), size);
+}
+
+jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out)
+{
+  return array_new(t, s, jf_new, out);
+}
+
+jfl_status jf_array_new_raw(jfl_dtype t, const jfl_shape *s, jfl_array **out)
+{
+  return array_new(t, s, jf_new_raw, out);
+}
+
+jfl_array *jfl_array_ref(jfl_array *a)
+{
+  atomic_fetch_add(&a->refs, 1);
+  return a;
+}
+
+void jfl_array_unref(jfl_array *a)
+{
+  if (!a || atomic_fetch_sub(&a->refs, 1) != 1) return;
+  storage_unref(a->storage);
+  jf_free(a);
+}
+
+void *jfl_array_data(const jfl_array *a) { return a->data; }
+jfl_dtype jfl_array_dtype(const jfl_array *a) { return a->dtype; }
+const jfl_shape *jfl_array_shape(const jfl_array *a) { return &a->shape; }
+int64_t jfl_array_size(const jfl_array *a) { return jf_numel(&a->shape); }
+
+static jfl_status view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_array **out)
+{
+  JF_TRY(wrap(a->storage, (char *)a->data + offset, a->dtype, s, out));
+  atomic_fetch_add(&a->storage->refs, 1);
+  return JFL_OK;
+}
+
+jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out)
+{
+  jfl_shape s = a->shape;
+  if (first < 0 || count < 1 || first > s.d[0] - count)
+    return jf_fail(JFL_ESHAPE, "rows %lld to %lld of an array with %lld rows", (long long)first,
+                   (long long)(first + count - 1), (long long)s.d[0]);
+  size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
+  s.d[0] = count;
+  return view(a, (size_t)first * row, &s, out);
+}
+
+jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
+{
+  char from[JF_SHAPE_STR], to[JF_SHAPE_STR];
+  JF_TRY(jf_shape_check(s, "reshape"));
+  if (jf_numel(s) != jf_numel(&a->shape))
+    return jf_fail(JFL_ESHAPE, "cannot reshape %s to %s: %lld elements against %lld",
+                   jf_shape_str(&a->shape, from), jf_shape_str(s, to),
+                   (long long)jf_numel(&a->shape), (long long)jf_numel(s));
+  return view(a, 0, s, out);
+}

@@ -1,0 +1,28 @@
+/* The device table, the CPU and the null device. */
+#include "dev/dev.h"
+
+#include <string.h>
+
+static void *null_alloc(size_t size)
+{
+  static char nothing;
+  (void)size;
+  return &nothing;
+}
+
+static void null_free(void *p) { (void)p; }
+
+const jf_device jf_dev_cpu = {
+  .name = "cpu", .alloc = jf_new, .free = jf_free, .rows = jf_cpu_rows, .plain = 1,
+};
+
+const jf_device jf_dev_null = { .name = "null", .alloc = null_alloc, .free = null_free };
+
+const jf_device *const jf_devices[] = { &jf_dev_cpu, &jf_dev_null, NULL };
+
+const jf_device *jf_device_find(const char *name)
+{
+  for (const jf_device *const *d = jf_devices; *d; d++)
+    if (!strcmp((*d)->name, name)) return *d;
+  return NULL;
+}

@@ -1,0 +1,214 @@
+/* Attributes: reading them from arguments and defaults, and printing them. */
+#include "ir/ir.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const type_names[] = {
+  [JF_ATTR_INT] = "integer", [JF_ATTR_NUM] = "number", [JF_ATTR_BOOL] = "boolean",
+  [JF_ATTR_STR] = "string", [JF_ATTR_DTYPE] = "dtype", [JF_ATTR_INTS] = "integers",
+  [JF_ATTR_NUMS] = "numbers", [JF_ATTR_PAD] = "padding",
+};
+
+const char *jf_attr_type_name(jf_attr_type t) { return type_names[t]; }
+
+/* How a message names what was expected and what was given. */
+static jfl_status mismatch(const char *who, const jf_attr *a, const jfl_arg *v)
+{
+  static const char *const want[] = {
+    [JF_ATTR_INT] = "an integer", [JF_ATTR_NUM] = "a number", [JF_ATTR_BOOL] = "true or false",
+    [JF_ATTR_STR] = "a string", [JF_ATTR_DTYPE] = "a dtype", [JF_ATTR_INTS] = "a list of integers",
+    [JF_ATTR_NUMS] = "a list of numbers", [JF_ATTR_PAD] = "a word or a list of integers",
+  };
+  switch (v->kind) {
+  case JFL_ARG_NUMBER: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got %.14g", who, a->name,
+                                      want[a->type], v->number);
+  case JFL_ARG_STRING: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got '%.60s'", who, a->name,
+                                      want[a->type], v->string);
+  case JFL_ARG_BOOL: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got %s", who, a->name,
+                                    want[a->type], v->number != 0 ? "true" : "false");
+  case JFL_ARG_LIST: break;
+  }
+  return jf_fail(JFL_EINVAL, "%s: %s must be %s, got a list of %d", who, a->name, want[a->type],
+                 v->n_list);
+}
+
+/* Whether word stands in a list of words separated by spaces. */
+static int among(const char *words, const char *word)
+{
+  size_t n = strlen(word);
+  for (const char *w = words; n && (w = strstr(w, word)); w += n)
+    if ((w == words || w[-1] == ' ') && (w[n] == ' ' || !w[n])) return 1;
+  return 0;
+}
+
+static int is_int(double v) { return v == floor(v) && fabs(v) <= 0x1p53; }
+
+static jfl_status read_ints(const char *who, const jf_attr *a, const jfl_arg *v, jf_ints *out)
+{
+  const double *list = v->kind == JFL_ARG_LIST ? v->list : &v->number;
+  jf_ints r = { .n = v->kind == JFL_ARG_LIST ? v->n_list : 1 };
+  int most = (int)(sizeof r.v / sizeof *r.v);
+  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+  if (r.n > most)
+    return jf_fail(JFL_EINVAL, "%s: %s has at most %d numbers, got %d", who, a->name, most, r.n);
+  for (int i = 0; i < r.n; i++) {
+    if (!is_int(list[i]))
+      return jf_fail(JFL_EINVAL, "%s: %s must hold integers, got %.14g", who, a->name, list[i]);
+    r.v[i] = (int64_t)list[i];
+  }
+  *out = r;
+  return JFL_OK;
+}
+
+static jfl_status read_nums(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
+                            jf_nums *out)
+{
+  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+  int n = v->kind == JFL_ARG_LIST ? v->n_list : 1;
+  double *copy = jf_alloc(arena, (size_t)n * sizeof *copy);
+  if (n) memcpy(copy, v->kind == JFL_ARG_LIST ? v->list : &v->number, (size_t)n * sizeof *copy);
+  *out = (jf_nums){ n, copy };
+  return JFL_OK;
+}
+
+static jfl_status read_string(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
+                              const char **out)
+{
+  if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
+  if (a->words && !among(a->words, v->string))
+    return jf_fail(JFL_EINVAL, "%s: %s must be one of %s, got '%.60s'", who, a->name, a->words,
+                   v->string);
+  *out = jf_strdup(arena, v->string);
+  return JFL_OK;
+}
+
+static jfl_status read_one(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
+                           char *out)
+{
+  void *p = out + a->off;
+  switch (a->type) {
+  case JF_ATTR_INT:
+    if (v->kind != JFL_ARG_NUMBER || !is_int(v->number)) return mismatch(who, a, v);
+    *(int64_t *)p = (int64_t)v->number;
+    return JFL_OK;
+  case JF_ATTR_NUM:
+    if (v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+    *(double *)p = v->number;
+    return JFL_OK;
+  case JF_ATTR_BOOL:
+    if (v->kind != JFL_ARG_BOOL) return mismatch(who, a, v);
+    *(int *)p = v->number != 0;
+    return JFL_OK;
+  case JF_ATTR_STR: return read_string(arena, who, a, v, p);
+  case JF_ATTR_DTYPE:
+    if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
+    return jfl_dtype_parse(v->string, p) ? jf_blame(JFL_EDTYPE, "%s: %s: ", who, a->name) : JFL_OK;
+  case JF_ATTR_INTS: return read_ints(who, a, v, p);
+  case JF_ATTR_NUMS: return read_nums(arena, who, a, v, p);
+  case JF_ATTR_PAD:
+    if (v->kind == JFL_ARG_STRING) return read_string(arena, who, a, v, &((jf_pad *)p)->word);
+    ((jf_pad *)p)->word = NULL;
+    return read_ints(who, a, v, &((jf_pad *)p)->list);
+  }
+  return JFL_EINVAL;
+}
+
+/* Defaults are written as text in the record, by us; "none" leaves the zeroed field. */
+static jfl_status read_default(jf_arena *arena, const char *who, const jf_attr *a, char *out)
+{
+  double list[2 * JFL_MAXDIM];
+  jfl_arg v = { .name = a->name, .kind = JFL_ARG_NUMBER, .string = a->def, .list = list };
+  if (!strcmp(a->def, "none")) return JFL_OK;
+  if (a->def[0] == '{') {
+    v.kind = JFL_ARG_LIST;
+    for (const char *s = a->def + 1; *s && *s != '}' && v.n_list < 2 * JFL_MAXDIM;) {
+      char *end;
+      list[v.n_list++] = strtod(s, &end);
+      for (s = end; *s == ',' || *s == ' '; s++) {}
+    }
+  } else if (a->type == JF_ATTR_BOOL) {
+    v.kind = JFL_ARG_BOOL;
+    v.number = !strcmp(a->def, "true");
+  } else {
+    char *end;
+    v.number = strtod(a->def, &end);
+    if (*end || end == a->def) v.kind = JFL_ARG_STRING;
+  }
+  return read_one(arena, who, a, &v, out);
+}
+
+static const jf_attr *find(const jf_attr *attr, const char *name)
+{
+  for (; attr && attr->name; attr++)
+    if (!strcmp(attr->name, name)) return attr;
+  return NULL;
+}
+
+static jfl_status unknown(const char *who, const jf_attr *attr, const char *name)
+{
+  char names[256] = "";
+  size_t n = 0;
+  for (; attr && attr->name && n < sizeof names; attr++)
+    n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", attr->name);
+  return jf_fail(JFL_ENAME, "%s: unknown option '%.60s'; %s%s", who, name,
+                 n ? "options are " : "it has no options", names);
+}
+
+jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
+                        int n_arg, void *out)
+{
+  for (int i = 0; i < n_arg; i++)
+    if (!find(attr, arg[i].name)) return unknown(who, attr, arg[i].name);
+  for (; attr && attr->name; attr++) {
+    const jfl_arg *given = NULL;
+    for (int i = 0; i < n_arg; i++)
+      if (!strcmp(arg[i].name, attr->name)) given = &arg[i];
+    if (given) JF_TRY(read_one(a, who, attr, given, out));
+    else if (attr->def) JF_TRY(read_default(a, who, attr, out));
+    else return jf_fail(JFL_EINVAL, "%s: argument '%s' is missing: %s", who, attr->name, attr->doc);
+  }
+  return JFL_OK;
+}
+
+static void print_ints(jf_text *t, const jf_ints *v)
+{
+  jf_text_add(t, "{");
+  for (int i = 0; i < v->n; i++) jf_text_add(t, "%s%lld", i ? ", " : "", (long long)v->v[i]);
+  jf_text_add(t, "}");
+}
+
+static void print_one(jf_text *t, const jf_attr *a, const void *p)
+{
+  const jf_nums *nums = p;
+  const jf_pad *pad = p;
+  switch (a->type) {
+  case JF_ATTR_INT: jf_text_add(t, "%lld", (long long)*(const int64_t *)p); break;
+  case JF_ATTR_NUM: jf_text_add(t, "%.9g", *(const double *)p); break;
+  case JF_ATTR_BOOL: jf_text_add(t, *(const int *)p ? "true" : "false"); break;
+  case JF_ATTR_STR:
+    jf_text_add(t, "%s", *(const char *const *)p ? *(const char *const *)p : "none");
+    break;
+  case JF_ATTR_DTYPE: jf_text_add(t, "%s", jfl_dtype_name(*(const jfl_dtype *)p)); break;
+  case JF_ATTR_INTS: print_ints(t, p); break;
+  case JF_ATTR_NUMS:
+    jf_text_add(t, "{");
+    for (int i = 0; i < nums->n; i++) jf_text_add(t, "%s%.9g", i ? ", " : "", nums->v[i]);
+    jf_text_add(t, "}");
+    break;
+  case JF_ATTR_PAD:
+    if (pad->word) jf_text_add(t, "%s", pad->word);
+    else print_ints(t, &pad->list);
+    break;
+  }
+}
+
+void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p)
+{
+  for (const jf_attr *a = attr; a && a->name; a++) {
+    jf_text_add(t, "%s%s=", a == attr ? "" : " ", a->name);
+    print_one(t, a, (const char *)p + a->off);
+  }
+}

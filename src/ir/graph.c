@@ -1,0 +1,176 @@
+/* Building a graph: values, nodes, names. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+/* A graph and the arena that holds all it owns. */
+typedef struct owner { jfl_graph graph; jf_arena arena; } owner;
+
+jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
+{
+  owner *o = jf_new(sizeof *o);
+  if (!o) return jf_fail(JFL_ENOMEM, "out of memory");
+  o->graph.refs = 1;
+  o->graph.arena = &o->arena;
+  o->graph.mode = mode;
+  o->graph.name = "";
+  *out = &o->graph;
+  return JFL_OK;
+}
+
+jfl_graph *jfl_graph_ref(jfl_graph *g)
+{
+  g->refs++;
+  return g;
+}
+
+void jfl_graph_unref(jfl_graph *g)
+{
+  if (!g || --g->refs) return;
+  jf_arena_free(g->arena);
+  jf_free(g);
+}
+
+static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const jfl_shape *s,
+                            const char *name)
+{
+  jfl_value *v = jf_alloc(g->arena, sizeof *v);
+  *v = (jfl_value){ .graph = g, .id = g->n_value, .origin = origin, .dtype = t, .shape = *s,
+                    .name = name };
+  g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
+  return g->value[g->n_value++] = v;
+}
+
+static jfl_status claim_name(jfl_graph *g, const char *name, void *owner_of_name)
+{
+  if (jf_map_get(&g->names, name))
+    return jf_fail(JFL_ENAME, "%s: the name '%s' is taken; names must be unique within a job",
+                   g->name, name);
+  jf_map_put(g->arena, &g->names, name, owner_of_name);
+  return JFL_OK;
+}
+
+jfl_status jf_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
+                          jfl_value **out)
+{
+  JF_TRY(jf_shape_check(s, name));
+  JF_TRY(claim_name(g, name, g));
+  jfl_value *v = add_value(g, JF_INPUT, t, s, jf_strdup(g->arena, name));
+  v->index = g->n_input;
+  g->input = jf_grow(g->arena, g->input, g->n_input, &g->cap_input, sizeof *g->input);
+  g->input[g->n_input++] = v;
+  *out = v;
+  return JFL_OK;
+}
+
+void jf_graph_output(jfl_graph *g, jfl_value *v)
+{
+  g->output = jf_grow(g->arena, g->output, g->n_output, &g->cap_output, sizeof *g->output);
+  g->output[g->n_output++] = v;
+}
+
+static jfl_status same_variable(const jfl_value *v, const jfl_variable_spec *spec)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  if (jf_shape_eq(&v->shape, &spec->shape) && v->dtype == spec->dtype) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "variable '%s' exists as %s %s and is asked for as %s %s", v->name,
+                 jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, a), jfl_dtype_name(spec->dtype),
+                 jf_shape_str(&spec->shape, b));
+}
+
+jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out)
+{
+  jfl_value *v = jf_map_get(&g->variables, spec->name);
+  if (v) {
+    JF_TRY(same_variable(v, spec));
+    return *out = v, JFL_OK;
+  }
+  JF_TRY(jf_shape_check(&spec->shape, spec->name));
+  jfl_variable_spec *own = jf_alloc(g->arena, sizeof *own);
+  *own = *spec;
+  own->name = jf_strdup(g->arena, spec->name);
+  v = add_value(g, JF_VARIABLE, spec->dtype, &spec->shape, own->name);
+  v->variable = own;
+  jf_map_put(g->arena, &g->variables, own->name, v);
+  *out = v;
+  return JFL_OK;
+}
+
+jfl_value *jf_state_variable(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s)
+{
+  jfl_value *v;
+  jfl_variable_spec spec = { .name = name, .dtype = t, .shape = *s, .state = 1 };
+  if (g->err || (g->err = jf_graph_variable(g, &spec, &v))) return NULL;
+  return v;
+}
+
+/* "relu_1", "relu_2", ...: numbered by op, passing over what the user took. */
+static const char *number(jfl_graph *g, const jfl_op *op)
+{
+  int *last = jf_map_get(&g->counters, op->name);
+  if (!last) jf_map_put(g->arena, &g->counters, op->name, last = jf_alloc(g->arena, sizeof *last));
+  const char *name;
+  do name = jf_sprintf(g->arena, "%s_%d", op->name, ++*last);
+  while (jf_map_get(&g->names, name));
+  return name;
+}
+
+static void add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
+{
+  node->n_out = c->n_out;
+  for (int i = 0; i < c->n_out; i++) {
+    const char *name = i ? jf_sprintf(g->arena, "%s/%s", node->name, c->op->out[i]) : node->name;
+    jfl_value *v = add_value(g, JF_RESULT, c->dtype[i], &c->shape[i], name);
+    v->node = node;
+    v->index = i;
+    node->out[i] = v;
+  }
+  g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+  g->node[g->n_node++] = node;
+}
+
+static jfl_status check_inputs(const jfl_graph *g, const jfl_op *op, jfl_value *const *in, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (in[i]->graph != g)
+      return jf_fail(JFL_ESTATE, "%s: blob '%s' belongs to job '%s', not to '%s'; blobs can only be "
+                     "used inside the body that made them", op->name, in[i]->name,
+                     in[i]->graph->name, g->name);
+  return JFL_OK;
+}
+
+static jfl_status build(jfl_graph *g, jf_node *node, const char *name)
+{
+  jf_infer c = { .op = node->op, .arena = g->arena, .in = node->in, .n_in = node->n_in,
+                 .attr = node->attr };
+  JF_TRY(check_inputs(g, node->op, node->in, (size_t)node->n_in));
+  JF_TRY(jf_op_infer(&c));
+  node->name = name ? jf_strdup(g->arena, name) : number(g, node->op);
+  JF_TRY(claim_name(g, node->name, node));
+  add_outputs(g, node, &c);
+  return JFL_OK;
+}
+
+jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
+                         size_t n_in, const char *name, jf_node **out)
+{
+  jf_node *node = jf_alloc(g->arena, sizeof *node);
+  node->op = op;
+  node->n_in = (int)n_in;
+  node->in = jf_alloc(g->arena, n_in * sizeof *in);
+  if (n_in) memcpy(node->in, in, n_in * sizeof *in);
+  node->attr = jf_alloc(g->arena, op->attr_size);
+  if (op->attr_size && attr) memcpy(node->attr, attr, op->attr_size);
+  JF_TRY(build(g, node, name));
+  *out = node;
+  return JFL_OK;
+}
+
+jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in, size_t n)
+{
+  jf_node *node;
+  for (size_t i = 0; i < n && !g->err; i++)
+    if (!in[i]) g->err = jf_fail(JFL_EINVAL, "%s: an input is missing in a pass", op->name);
+  if (g->err || (g->err = jf_graph_node(g, op, attr, in, n, NULL, &node))) return NULL;
+  return node->out[0];
+}

@@ -1,0 +1,136 @@
+/* Checking a call of an op, and the shape rules that ops share. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+int jf_op_n_in(const jfl_op *op)
+{
+  int n = 0;
+  while (n < JF_MAXIN && op->in[n]) n++;
+  return n;
+}
+
+int jf_op_n_out(const jfl_op *op)
+{
+  int n = 0;
+  while (n < JFL_MAXOUT && op->out[n]) n++;
+  return n;
+}
+
+/* A view never runs, so it takes every dtype. */
+unsigned jf_op_dtypes(const jfl_op *op)
+{
+  unsigned bits = op->flags & JF_VIEW ? (1u << JFL_N_DTYPE) - 1 : 0;
+  for (int t = 0; op->cpu && t < JFL_N_DTYPE; t++)
+    if (op->cpu[t]) bits |= 1u << t;
+  return bits;
+}
+
+jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
+{
+  return op->key < 0 || !op->in[0] ? out[0] : in[op->key];
+}
+
+static jfl_status check_count(const jf_infer *c)
+{
+  int want = jf_op_n_in(c->op), variadic = c->op->flags & JF_VARIADIC;
+  if (variadic ? c->n_in >= want : c->n_in == want) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "%s: expected %s%d input%s, got %d", c->op->name,
+                 variadic ? "at least " : "", want, want == 1 ? "" : "s", c->n_in);
+}
+
+/* Refuses a dtype that no kernel serves, naming those that are served. */
+static jfl_status check_dtype(const jf_infer *c)
+{
+  jfl_dtype in[JF_MAXIN];
+  for (int i = 0; i < c->n_in && i < JF_MAXIN; i++) in[i] = c->in[i]->dtype;
+  jfl_dtype key = jf_op_key(c->op, in, c->dtype);
+  unsigned ok = jf_op_dtypes(c->op);
+  if (ok >> key & 1) return JFL_OK;
+  jf_text names = {0};
+  for (int t = 0; t < JFL_N_DTYPE; t++)
+    if (ok >> t & 1) jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
+  jfl_status s = jf_fail(JFL_EDTYPE, "%s: %s must be one of %s, got %s", c->op->name,
+                         c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key],
+                         names.failed ? "other dtypes" : names.s, jfl_dtype_name(key));
+  jfl_text_free(names.s);
+  return s;
+}
+
+jfl_status jf_op_infer(jf_infer *c)
+{
+  JF_TRY(check_count(c));
+  c->n_out = jf_op_n_out(c->op);
+  JF_TRY(c->op->infer(c));
+  for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], c->op->name));
+  return check_dtype(c);
+}
+
+/* The name of input i; those past the declared ones share the last name. */
+static const char *in_name(const jf_infer *c, int i)
+{
+  int last = jf_op_n_in(c->op) - 1;
+  return c->op->in[i < last ? i : last];
+}
+
+static jfl_status same_dtype(const jf_infer *c)
+{
+  for (int i = 1; i < c->n_in; i++)
+    if (c->in[i]->dtype != c->in[0]->dtype)
+      return jf_fail(JFL_EDTYPE, "%s: %s is %s but %s is %s; flow.cast converts", c->op->name,
+                     in_name(c, 0), jfl_dtype_name(c->in[0]->dtype), in_name(c, i),
+                     jfl_dtype_name(c->in[i]->dtype));
+  return JFL_OK;
+}
+
+jfl_status jf_infer_same(jf_infer *c)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  JF_TRY(same_dtype(c));
+  for (int i = 1; i < c->n_in; i++)
+    if (!jf_shape_eq(&c->in[0]->shape, &c->in[i]->shape))
+      return jf_fail(JFL_ESHAPE, "%s: %s is %s but %s is %s", c->op->name, in_name(c, 0),
+                     jf_shape_str(&c->in[0]->shape, a), in_name(c, i),
+                     jf_shape_str(&c->in[i]->shape, b));
+  c->shape[0] = c->in[0]->shape;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* Widens *s to the numpy broadcast of *s and *t; 0 where they do not fit. */
+static int broadcast(jfl_shape *s, const jfl_shape *t)
+{
+  jfl_shape r = { .n = s->n > t->n ? s->n : t->n };
+  for (int i = 1; i <= r.n; i++) {
+    int64_t a = i <= s->n ? s->d[s->n - i] : 1, b = i <= t->n ? t->d[t->n - i] : 1;
+    if (a != b && a != 1 && b != 1) return 0;
+    r.d[r.n - i] = a == 1 ? b : a;
+  }
+  *s = r;
+  return 1;
+}
+
+jfl_status jf_infer_broadcast(jf_infer *c)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  JF_TRY(same_dtype(c));
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = c->in[0]->shape;
+  for (int i = 1; i < c->n_in; i++) {
+    jfl_shape so_far = c->shape[0];
+    if (!broadcast(&c->shape[0], &c->in[i]->shape))
+      return jf_fail(JFL_ESHAPE, "%s: shapes %s and %s do not broadcast: extents from the right must "
+                     "be equal or 1", c->op->name, jf_shape_str(&so_far, a),
+                     jf_shape_str(&c->in[i]->shape, b));
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank)
+{
+  if (*axis < -rank || *axis >= rank)
+    return jf_fail(JFL_ESHAPE, "%s: axis %lld is out of range for %d dimension%s", c->op->name,
+                   (long long)*axis, rank, rank == 1 ? "" : "s");
+  if (*axis < 0) *axis += rank;
+  return JFL_OK;
+}

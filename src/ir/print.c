@@ -1,0 +1,42 @@
+/* Graphs as text: inputs, variables, one node a line, outputs. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+static void print_value(jf_text *t, const jfl_value *v)
+{
+  char s[JF_SHAPE_STR];
+  jf_text_add(t, "%s: %s %s", v->name, jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
+}
+
+static void print_node(jf_text *t, const jf_node *n)
+{
+  jf_text_add(t, "  ");
+  for (int i = 0; i < n->n_out; i++) {
+    if (i) jf_text_add(t, ", ");
+    print_value(t, n->out[i]);
+  }
+  jf_text_add(t, "%s%s(", n->n_out ? " = " : "", n->op->name);
+  for (int i = 0; i < n->n_in; i++) jf_text_add(t, "%s%s", i ? ", " : "", n->in[i]->name);
+  jf_text_add(t, ")");
+  if (n->op->attr) {
+    jf_text_add(t, " {");
+    jf_attr_print(t, n->op->attr, n->attr);
+    jf_text_add(t, "}");
+  }
+  jf_text_add(t, "\n");
+}
+
+void jf_graph_print(const jfl_graph *g, jf_text *t)
+{
+  jf_text_add(t, "%s job %s\n", g->mode == JFL_TRAIN ? "train" : "predict", g->name);
+  for (int i = 0; i < g->n_value; i++) {
+    const jfl_value *v = g->value[i];
+    if (v->origin == JF_RESULT) continue;
+    jf_text_add(t, v->origin == JF_INPUT ? "  input " : "  variable ");
+    print_value(t, v);
+    jf_text_add(t, "\n");
+  }
+  for (int i = 0; i < g->n_node; i++) print_node(t, g->node[i]);
+  for (int i = 0; i < g->n_output; i++) jf_text_add(t, "  return %s\n", g->output[i]->name);
+}

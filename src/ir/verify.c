@@ -1,0 +1,63 @@
+/* What holds of every graph, checked after each pass. */
+#include "ir/ir.h"
+
+#include <string.h>
+
+/* Which values exist, and which variables were mutated, before the node at hand. */
+typedef struct state { const jfl_graph *g; char *made, *mutated; } state;
+
+static jfl_status broken(const jf_node *n, const char *what, const char *name)
+{
+  return jf_fail(JFL_ESTATE, "graph: %s (%s): %s '%s'", n->name, n->op->name, what, name);
+}
+
+static jfl_status check_inputs(const state *s, const jf_node *n)
+{
+  for (int i = 0; i < n->n_in; i++) {
+    const jfl_value *v = n->in[i];
+    if (v->graph != s->g) return broken(n, "uses a value of another graph", v->name);
+    if (v->origin == JF_RESULT && !s->made[v->id]) return broken(n, "uses before it is made", v->name);
+    if (s->mutated[v->id]) return broken(n, "reads after it was updated", v->name);
+    if ((n->op->mutates >> i & 1) && v->origin != JF_VARIABLE)
+      return broken(n, "updates what is no variable", v->name);
+  }
+  return JFL_OK;
+}
+
+/* The record's infer, run again on a copy of the attributes, gives the outputs the node has. */
+static jfl_status check_outputs(const jf_node *n, jf_arena *scratch)
+{
+  void *attr = jf_alloc(scratch, n->op->attr_size);
+  if (n->op->attr_size) memcpy(attr, n->attr, n->op->attr_size);
+  jf_infer c = { .op = n->op, .arena = scratch, .in = n->in, .n_in = n->n_in, .attr = attr };
+  JF_TRY(jf_op_infer(&c));
+  if (c.n_out != n->n_out) return broken(n, "has another number of outputs than", n->op->name);
+  for (int i = 0; i < c.n_out; i++)
+    if (c.dtype[i] != n->out[i]->dtype || !jf_shape_eq(&c.shape[i], &n->out[i]->shape))
+      return broken(n, "has an output that its op does not infer", n->out[i]->name);
+  return JFL_OK;
+}
+
+static void mark(const state *s, const jf_node *n)
+{
+  for (int i = 0; i < n->n_out; i++) s->made[n->out[i]->id] = 1;
+  for (int i = 0; i < n->n_in; i++)
+    if (n->op->mutates >> i & 1) s->mutated[n->in[i]->id] = 1;
+}
+
+jfl_status jf_graph_verify(const jfl_graph *g)
+{
+  size_t n = (size_t)g->n_value;
+  state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n) };
+  for (int i = 0; i < g->n_node; i++) {
+    JF_TRY(check_inputs(&s, g->node[i]));
+    JF_TRY(check_outputs(g->node[i], g->arena));
+    mark(&s, g->node[i]);
+  }
+  for (int i = 0; i < g->n_output; i++) {
+    const jfl_value *v = g->output[i];
+    if (v->origin == JF_RESULT && !s.made[v->id])
+      return jf_fail(JFL_ESTATE, "graph: result '%s' is never made", v->name);
+  }
+  return JFL_OK;
+}
