@@ -94,14 +94,15 @@ local function rows(list)
   end
 end
 
--- How to go through the first argument, and how many steps that takes if it is known.
+-- How to go through the first argument: an iterator, its first control value, and the number of
+-- steps if it is known.
 local function steps(source)
-  if type(source) == "number" then return numbers(source), source end
-  if core.type(source) == "array" then return rows(source), #source end
+  if type(source) == "number" then return numbers(source), 0, source end
+  if core.type(source) == "array" then return rows(source), 0, #source end
   if type(source) == "function" then return source end
   local meta = getmetatable(source)
-  if type(source) == "table" and meta == nil then return rows(source), #source end
-  if type(meta) == "table" and meta.__call then return source, source.n end
+  if type(source) == "table" and meta == nil then return rows(source), 0, #source end
+  if type(meta) == "table" and meta.__call then return source, nil, source.n end
   core.fail("progress: expected a number, an iterator, an NdArray or a list, got %s",
     args.describe(source))
 end
@@ -116,9 +117,9 @@ progress.progress = args.define("progress", "Goes through something and shows ho
   { "desc", "what is written before the bar", args.none },
   { "total", "the number of steps, where it cannot be known", args.none },
 }, function(o)
-  local iterate, total = steps(o.source)
+  local iterate, control, total = steps(o.source)
   local now = clock.now()
-  return setmetatable({ iterate = iterate, state = o.state, control = o.control or 0, count = 0,
+  return setmetatable({ iterate = iterate, state = o.state, control = o.control or control, count = 0,
     total = o.total or total, desc = o.desc, started = now, drawn = now, terminal = on_terminal },
     Bar)
 end)
