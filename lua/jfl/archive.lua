@@ -117,7 +117,8 @@ function archive.zip(list)
   end
   local tail = table.concat(central)
   parts[#parts + 1] = tail
-  parts[#parts + 1] = "PK\5\6" .. bytes(0, 4) .. bytes(#list, 2) .. bytes(#list, 2) .. bytes(#tail, 4)
+  local count = bytes(#list, 2)
+  parts[#parts + 1] = "PK\5\6" .. bytes(0, 4) .. count .. count .. bytes(#tail, 4)
     .. bytes(offset, 4) .. bytes(0, 2)
   return table.concat(parts)
 end

@@ -124,8 +124,8 @@ local function read(f, n, ...)
   return values
 end
 
---- Makes a function of the API. params: { name, doc, default } each, in positional order; no default
--- means that it must be given, args.none that it may be nil. body gets one table of values by name.
+--- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
+-- default it must be given, with args.none it may be nil. body gets one table of values by name.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params, index = {} }
   for i, param in ipairs(params) do f.index[param[1]] = i end

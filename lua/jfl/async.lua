@@ -1,4 +1,4 @@
--- Asynchronous calls: one queue in call order, callbacks run on the Lua thread by whoever drains it.
+-- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
 local args = require "jfl.args"
 local clock = require "jfl.clock"
 local core = require "jfl.core"

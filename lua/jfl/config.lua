@@ -93,15 +93,16 @@ local function object(name, what)
   return function(value)
     local meta = getmetatable(value)
     if type(meta) == "table" and meta.scope_kind == what then return value end
-    core.fail("%s: expected what flow.scope.%s(...) gives, got %s", name, what, args.describe(value))
+    core.fail("%s: expected what flow.scope.%s(...) gives, got %s", name, what,
+      args.describe(value))
   end
 end
 
 local function view(value)
   local meta = getmetatable(value)
   if type(meta) == "table" and meta.scope_kind == "view" then return value end
-  core.fail("default_logical_view: expected flow.scope.consistent_view() or mirrored_view(), got %s",
-    args.describe(value))
+  core.fail("default_logical_view: expected flow.scope.consistent_view() or mirrored_view(), "
+    .. "got %s", args.describe(value))
 end
 
 local job_options = {

@@ -7,8 +7,8 @@ local help = {}
 local WIDTH = 78
 
 -- Modules whose functions help knows of once they are loaded.
-local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops", "optimizer",
-  "random", "scope", "variable" }
+local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
+  "optimizer", "progress", "random", "scope", "variable" }
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")

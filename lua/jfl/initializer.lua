@@ -146,8 +146,9 @@ initializer.variance_scaling_initializer = args.define("variance_scaling_initial
       positive(who, "scale", o.scale), fan_of, draw)
   end)
 
-for path, distribution in pairs { glorot_uniform = "random_uniform", glorot_normal = "random_normal" } do
-  local name = path .. "_initializer"
+for name, distribution in pairs {
+  glorot_uniform_initializer = "random_uniform", glorot_normal_initializer = "random_normal",
+} do
   local make = args.define(name, "Draws with variance 2 / (fan_in + fan_out).", {
     { "data_format", "ignored: the layer says its own", args.none },
     { "dtype", "ignored: a variable says its own", args.none },

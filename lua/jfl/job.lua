@@ -110,7 +110,9 @@ local function compile(self, key, shapes)
     core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
       self.name, trace.current.job.name)
   end
-  if self._closed then core.fail("%s: the session that this job belonged to was cleared", self.name) end
+  if self._closed then
+    core.fail("%s: the session that this job belonged to was cleared", self.name)
+  end
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
   local reader = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))

@@ -29,8 +29,8 @@ end
 
 local function add_bias(who, context, o, x, v)
   if not o.use_bias then return x end
-  local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units }, dtype = x.dtype,
-    initializer = o.bias_initializer or zeros, trainable = o.trainable })
+  local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
+    dtype = x.dtype, initializer = o.bias_initializer or zeros, trainable = o.trainable })
   return bias_add(x, bias, { name = v.op })
 end
 
@@ -85,7 +85,8 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
     shape = { units, extent }, initializer = o.kernel_initializer or glorot,
     trainable = o.trainable })
   local y = matmul(flat, weight, { transpose_b = true, name = name .. "-matmul" })
-  y = add_bias(who, context, o, y, { name = name .. "-bias", units = units, op = name .. "-bias_add" })
+  y = add_bias(who, context, o, y, { name = name .. "-bias", units = units,
+    op = name .. "-bias_add" })
   return restore(activate(who, o.activation, y, name))
 end)
 
@@ -110,8 +111,8 @@ local function weight_shape(who, o, x)
   end
   local channels = channels_last and shape[4] or shape[2]
   if filters % groups ~= 0 or channels % groups ~= 0 then
-    core.fail("%s: groups %d does not divide %d filters and %d input channels", who, groups, filters,
-      channels)
+    core.fail("%s: groups %d does not divide %d filters and %d input channels", who, groups,
+      filters, channels)
   end
   local kernel = kernel_extents(who, o.kernel_size)
   if channels_last then return { filters, kernel[1], kernel[2], channels / groups } end

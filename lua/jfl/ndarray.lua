@@ -130,7 +130,9 @@ local function to_wide(a) return is_float[a.dtype] and to_work(a) or work(a, "in
 
 local function to_float(a) return is_float[a.dtype] and to_work(a) or work(a, "float64") end
 
-local function to_flags(a) return a.dtype == "int8" and a or (core.op("not_equal")(to_work(a), 0)) end
+local not_equal = core.op("not_equal")
+
+local function to_flags(a) return a.dtype == "int8" and a or (not_equal(to_work(a), 0)) end
 
 -- A reduction over everything gives a number, over axes (from 0) an array.
 local function reduction(method, name, prepare)
@@ -189,8 +191,8 @@ function methods.slice(a, first, last)
   local from = first < 0 and rows + first + 1 or first
   local to = last < 0 and rows + last + 1 or last
   if from < 1 or to > rows or from > to then
-    core.fail("slice: rows %s to %s are not in an array of %d rows", tostring(first), tostring(last),
-      rows)
+    core.fail("slice: rows %s to %s are not in an array of %d rows", tostring(first),
+      tostring(last), rows)
   end
   return core.rows(a, from - 1, to - from + 1)
 end

@@ -46,8 +46,8 @@ local function need_train_job(who, context)
     context.job.name)
 end
 
---- Makes the job change its variables so that the loss, a blob or a list of blobs whose gradients add
--- up, gets smaller. Gradients are divided by the number of elements of the loss.
+--- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs whose
+-- gradients add up. Gradients are divided by the number of elements of the loss.
 function Optimizer:minimize(loss)
   local who = self.name .. ".minimize"
   if getmetatable(self) ~= Optimizer then
@@ -148,7 +148,7 @@ function optimizer.close(context)
       .. "its body", name)
   end
   if not config.primary_lr then
-    core.fail("%s: losses were added, but config.train.primary_lr(rate) says no learning rate", name)
+    core.fail("%s: losses were added, but no learning rate: config.train.primary_lr(rate)", name)
   end
   local outer = trace.current
   trace.current = context

@@ -107,8 +107,8 @@ local function steps(source)
     args.describe(source))
 end
 
---- Goes through a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how far
--- that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
+--- Goes through a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how
+-- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
 -- `for i, x, y in bar do bar.loss = job(x, y) end`. bar.loss, a number or an NdArray, is shown too.
 progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
   { "source", "a number, an iterator, an NdArray or a list" },
@@ -119,9 +119,9 @@ progress.progress = args.define("progress", "Goes through something and shows ho
 }, function(o)
   local iterate, control, total = steps(o.source)
   local now = clock.now()
-  return setmetatable({ iterate = iterate, state = o.state, control = o.control or control, count = 0,
-    total = o.total or total, desc = o.desc, started = now, drawn = now, terminal = on_terminal },
-    Bar)
+  return setmetatable({ iterate = iterate, state = o.state, control = o.control or control,
+    count = 0, total = o.total or total, desc = o.desc, started = now, drawn = now,
+    terminal = on_terminal }, Bar)
 end)
 
 return progress

@@ -52,7 +52,8 @@ schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantSc
     local boundaries = numbers(who, "boundaries", o.boundaries)
     local values = numbers(who, "values", o.values)
     if #values ~= #boundaries + 1 then
-      core.fail("%s: %d boundaries want %d values, got %d", who, #boundaries, #boundaries + 1, #values)
+      core.fail("%s: %d boundaries want %d values, got %d", who, #boundaries, #boundaries + 1,
+        #values)
     end
     for i = 2, #boundaries do
       if boundaries[i] <= boundaries[i - 1] then
@@ -64,7 +65,8 @@ schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantSc
       core.fail("%s: warmup: expected what flow.optimizer.warmup.linear(...) gives, got %s", who,
         args.describe(o.warmup))
     end
-    return new("piecewise_constant_schedule", { boundaries = boundaries, values = values }, o.warmup)
+    local options = { boundaries = boundaries, values = values }
+    return new("piecewise_constant_schedule", options, o.warmup)
   end)
 
 --- The schedule that a user's lr_scheduler stands for: an object, or a number for a constant rate.

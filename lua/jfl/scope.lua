@@ -37,7 +37,8 @@ local function check_id(id)
       args.describe(id))
   end
   if tonumber(machine) ~= 0 then
-    core.fail("placement: ids: \"%s\" names machine %s; this session has machine 0 only", id, machine)
+    core.fail("placement: ids: \"%s\" names machine %s; this session has machine 0 only", id,
+      machine)
   end
   return tonumber(last) - tonumber(first) + 1
 end

@@ -37,8 +37,8 @@ function variable.of_layer(who, context, v)
   return create(who, context, v)
 end
 
---- A variable of the job that is being traced. The same name gives the same variable, in this job and
--- in others.
+--- A variable of the job that is being traced. The same name gives the same variable, in this job
+-- and in others.
 variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "name", "its name, which other jobs share it by" },
   { "shape", "its extents; may be left out where the variable exists", args.none },
