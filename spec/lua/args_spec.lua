@@ -1,5 +1,6 @@
-local args = require "jfl.args"
 local helper = require "spec.lua.helper"
+
+local args = require "jfl.args"
 
 describe("args", function()
   local f = args.define("spec.f", "For this spec.", {

@@ -9,7 +9,10 @@ describe("a job's definition", function()
   local function define(fields)
     local t = { name = "j", body = function() end }
     for key, value in pairs(fields) do t[key] = value end
-    return function() return flow.global_function(t) end
+    return function()
+      local job = flow.global_function(t)
+      return job
+    end
   end
 
   it("does not run the body", function()
@@ -88,7 +91,6 @@ describe("a job's body", function()
 
   it("may use operators", function()
     local job = helper.predict("ops", { 2 }, function(x) return (-x * 2 + 7) % 3 - 1 / x ^ 2 end)
-    assert.same({ 1, 0 - 0.25 }, job({ 1, -2 }):totable()[1] == 1 and { 1, -0.25 } or nil)
     local y = job({ 1, 2 })
     assert.equal((-1 * 2 + 7) % 3 - 1, y[1])
     assert.equal((-2 * 2 + 7) % 3 - 0.25, y[2])
