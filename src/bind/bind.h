@@ -137,15 +137,39 @@ double jf_to_number(lua_State *L, int i);
 
 void jf_open_graph(lua_State *L, jf_state *st, int module);
 extern const luaL_Reg jf_graph_functions[], jf_op_functions[];
+jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);
+jfl_mode jf_need_mode(lua_State *L, int i, const char *who);
 /* Pushes a blob userdata without a value, of the graph whose environment is at env. */
 jf_lblob *jf_push_blob(lua_State *L, int env);
 
 /* ---- sessions (session.c, run.c) ---- */
 
+/* Their environment is the table {job}, so a plan's job userdata lives as long. No finalizers: jobs
+   and plans belong to the session. */
+typedef struct jf_ljob {
+  jfl_job *job;
+  unsigned generation;             /* of the session */
+  char name[];
+} jf_ljob;
+
+typedef struct jf_linput { const char *name; jfl_dtype dtype; const jfl_shape *shape; } jf_linput;
+
+typedef struct jf_lplan {
+  jfl_plan *plan;                  /* NULL once freed */
+  jf_ljob *job;
+  int n_in, n_out;
+  jf_linput in[];
+} jf_lplan;
+
 void jf_open_session(lua_State *L, jf_state *st);
+void jf_open_run(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_session_functions[], jf_run_functions[];
+/* The state's session, made at first need. */
 jfl_session *jf_session(lua_State *L);
 int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
+/* The plan at i; a freed one, or one of a session that was cleared, is an error. */
+jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
+void jf_drop_text(void *text);
 
 #endif

@@ -11,7 +11,7 @@ static int graph_gc(lua_State *L)
   return 0;
 }
 
-static jf_lgraph *need_graph(lua_State *L, int i, const char *who)
+jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
 {
   jf_lgraph *g = jf_test(L, i, JF_GRAPH);
   if (!g || !g->graph) jf_raise(L, "%s: expected a graph, got %s", who, jf_type_name(L, i));
@@ -68,7 +68,7 @@ static int blob_index(lua_State *L)
 
 /* ---- graphs ---- */
 
-static jfl_mode need_mode(lua_State *L, int i, const char *who)
+jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
 {
   const char *mode = jf_need_string(L, i, who, "mode");
   if (!strcmp(mode, "train")) return JFL_TRAIN;
@@ -82,7 +82,7 @@ static int l_graph(lua_State *L)
   size_t n;
   jf_need_string(L, 1, "graph", "job name");
   const char *job = lua_tolstring(L, 1, &n);
-  jfl_mode mode = need_mode(L, 2, "graph");
+  jfl_mode mode = jf_need_mode(L, 2, "graph");
   jf_lgraph *g = jf_push(L, JF_GRAPH, sizeof *g + n + 1);
   memcpy(g->job, job, n + 1);
   lua_createtable(L, 1, 0);
@@ -108,7 +108,7 @@ static int l_tracing(lua_State *L)
 static int l_trace(lua_State *L)
 {
   jf_state *st = jf_state_of(L);
-  jf_lgraph *g = lua_isnoneornil(L, 1) ? NULL : need_graph(L, 1, "trace");
+  jf_lgraph *g = lua_isnoneornil(L, 1) ? NULL : jf_need_graph(L, 1, "trace");
   l_tracing(L);
   if (g) lua_getfenv(L, 1);
   else lua_pushboolean(L, 0);
@@ -119,17 +119,15 @@ static int l_trace(lua_State *L)
 
 static int l_graph_mode(lua_State *L)
 {
-  jfl_mode mode = jfl_graph_mode(need_graph(L, 1, "graph_mode")->graph);
+  jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
   lua_pushstring(L, mode == JFL_TRAIN ? "train" : "predict");
   return 1;
 }
 
-static void drop_text(void *p) { jfl_text_free(p); }
-
 static int l_graph_text(lua_State *L)
 {
-  jf_lgraph *g = need_graph(L, 1, "graph_text");
-  jf_holder *h = jf_push_holder(L, drop_text);
+  jf_lgraph *g = jf_need_graph(L, 1, "graph_text");
+  jf_holder *h = jf_push_holder(L, jf_drop_text);
   char *text;
   jf_check(L, jfl_graph_text(g->graph, &text));
   h->p = text;
@@ -141,7 +139,7 @@ static int l_graph_text(lua_State *L)
 static int l_input(lua_State *L)
 {
   jfl_shape s;
-  jf_lgraph *g = need_graph(L, 1, "input");
+  jf_lgraph *g = jf_need_graph(L, 1, "input");
   const char *name = jf_need_string(L, 2, "input", "name");
   jfl_dtype t = jf_need_dtype(L, 3, name);
   jf_need_shape(L, 4, name, &s);
@@ -198,7 +196,7 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
 static int l_variable(lua_State *L)
 {
   jfl_variable_spec spec;
-  jf_lgraph *g = need_graph(L, 1, "variable");
+  jf_lgraph *g = jf_need_graph(L, 1, "variable");
   read_spec(L, 2, &spec);
   jf_lblob *b = jf_push_blob(L, push_env(L, 1));
   jf_check(L, jfl_graph_variable(g->graph, &spec, &b->value));
@@ -207,7 +205,7 @@ static int l_variable(lua_State *L)
 
 static int l_find_variable(lua_State *L)
 {
-  jf_lgraph *g = need_graph(L, 1, "find_variable");
+  jf_lgraph *g = jf_need_graph(L, 1, "find_variable");
   const char *name = jf_need_string(L, 2, "find_variable", "name");
   jfl_value *v = jfl_graph_find_variable(g->graph, name);
   if (!v) return lua_pushnil(L), 1;
@@ -245,7 +243,7 @@ static int push_field(lua_State *L, int t, const char *key)
 static int l_minimize(lua_State *L)
 {
   jfl_minimize m = {0};
-  jf_lgraph *g = need_graph(L, 1, "minimize");
+  jf_lgraph *g = jf_need_graph(L, 1, "minimize");
   if (!lua_istable(L, 2)) jf_raise(L, "minimize: expected a table, got %s", jf_type_name(L, 2));
   luaL_checkstack(L, 32, NULL);
   m.loss = read_blobs(L, push_field(L, 2, "losses"), g, "minimize", &m.n_loss);
@@ -263,7 +261,7 @@ static int l_minimize(lua_State *L)
 static int l_gradients(lua_State *L)
 {
   int n;
-  jf_lgraph *g = need_graph(L, 1, "gradients");
+  jf_lgraph *g = jf_need_graph(L, 1, "gradients");
   jfl_value *y = need_blob(L, 2, g, "gradients")->value;
   jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients")->value;
   jfl_value **x = read_blobs(L, 4, g, "gradients", &n);
@@ -282,7 +280,7 @@ static int l_gradients(lua_State *L)
 
 static int l_output(lua_State *L)
 {
-  jf_lgraph *g = need_graph(L, 1, "output");
+  jf_lgraph *g = jf_need_graph(L, 1, "output");
   jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, "output")->value));
   return 0;
 }
