@@ -74,7 +74,7 @@ static inline char *get_file(const char *path, size_t *n)
   return p;
 }
 
-/* ---- a session of four variables filled with `value`, which is also its seed and its job's runs */
+/* ---- a session of four variables filled with `value`, its seed and its runs too ---- */
 
 static const jfl_variable_spec scratch_vars[] = {
   { .name = "dense1-weight", .dtype = JFL_F32, .shape = { 2, { 3, 5 } }, .trainable = 1 },
