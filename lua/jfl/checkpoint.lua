@@ -65,8 +65,8 @@ function CheckPoint:init()
   settle()
 end
 
---- Writes every variable, with optimizer and run state, to a directory. A checkpoint that is there is
--- replaced with { overwrite = true }.
+--- Writes every variable, with optimizer and run state, to a directory; a checkpoint that is there
+-- is replaced with { overwrite = true }.
 function CheckPoint:save(...)
   check(self, "save")
   return save(...)

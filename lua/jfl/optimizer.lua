@@ -46,8 +46,8 @@ local function need_train_job(who, context)
     context.job.name)
 end
 
---- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs whose
--- gradients add up. Gradients are divided by the number of elements of the loss.
+--- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
+-- whose gradients add up. Gradients are divided by the number of elements of the loss.
 function Optimizer:minimize(loss)
   local who = self.name .. ".minimize"
   if getmetatable(self) ~= Optimizer then
