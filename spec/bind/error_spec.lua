@@ -26,7 +26,7 @@ end)
 describe("fail", function()
   it("formats and blames the user", function()
     local check = front("local c = require 'jfl.core' return function(x) c.fail('%s: %d', x, 7) end")()
-    assert.equal("user.lua:2: a: 7", helper.message("\n(...)('a')", check))
+    assert.equal("user.lua:2: a: 7", helper.message("\nlocal check = ... check('a')", check))
   end)
 
   it("blames through a chain of front-end calls", function()

@@ -39,11 +39,12 @@ end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
---- Runs Lua text in a new process of this interpreter; returns its output and how it ended.
-function helper.child(text)
+--- Runs Lua text in a new process of this interpreter, in which variables of the environment may be
+-- set; returns its output and how it ended.
+function helper.child(text, environment)
   local first = 0
   while arg[first - 1] do first = first - 1 end
-  local pipe = io.popen(quoted(arg[first]) .. " -e " .. quoted(text) .. " 2>&1; echo \" $?\"")
+  local pipe = io.popen((environment or "") .. " " .. quoted(arg[first]) .. " -e " .. quoted(text) .. " 2>&1; echo \" $?\"")
   local output = pipe:read("*a")
   pipe:close()
   local said, status = output:match("^(.*) (%d+)\n$")

@@ -268,7 +268,9 @@ describe("the end of a process", function()
   end)
 
   it("is clean after os.exit with runs in flight", function()
-    local _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(3) ]])
+    -- Nothing is finalized then, so a leak checker would complain.
+    local _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(3) ]],
+      "ASAN_OPTIONS=detect_leaks=0")
     assert.equal(3, status)
     _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(4, true) ]])
     assert.equal(4, status)
