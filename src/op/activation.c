@@ -10,7 +10,7 @@ JF_UNARY_FLOAT(gelu, void, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
 JF_UNARY_FLOAT(gelu_slope, void,
   (1 + erf(a * (T)0.70710678118654752440)) / 2 + a * exp(a * a / -2) * (T)0.39894228040143267794)
 JF_UNARY_NUM(clip_by_value, jf_clip,
-  a < p->min_value ? (T)p->min_value : a > p->max_value ? (T)p->max_value : a)
+  (double)a < p->min_value ? (T)p->min_value : (double)a > p->max_value ? (T)p->max_value : a)
 
 static const jf_attr leaky_attr[] = {
   JF_FIELD(jf_leaky, alpha, NUM, "0.2", "slope below 0"),
