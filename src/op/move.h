@@ -25,7 +25,8 @@ jf_axes jf_axes_at(const jfl_shape *s, int64_t axis);
 int64_t jf_index_at(const jf_tensor *t, int64_t i);
 /* int32 and int64 pass. */
 jfl_status jf_check_indices(const jf_infer *c, int input);
-/* JFL_EDATA for the first element of t outside 0..n-1; what: "label". */
-jfl_status jf_check_range(const char *op, const char *what, const jf_tensor *t, int64_t n);
+/* JFL_EDATA for the first element of t outside 0..n-1; what: "label". Kernels' messages name no op:
+   whoever runs them does. */
+jfl_status jf_check_range(const char *what, const jf_tensor *t, int64_t n);
 
 #endif
