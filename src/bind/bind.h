@@ -32,7 +32,7 @@ typedef struct jf_larray {
    as its blobs, which need no finalizer. */
 typedef struct jf_lgraph {
   const void *tag;
-  jfl_graph *graph;                /* counted; NULL once finalized, which at lua_close may be early */
+  jfl_graph *graph;                /* counted; NULL once finalized, maybe before its blobs */
   char job[];                      /* the job's name */
 } jf_lgraph;
 
@@ -43,7 +43,7 @@ typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
-  unsigned generation;             /* sessions dropped so far: jobs and plans of older ones are dead */
+  unsigned generation;             /* sessions dropped so far, with their jobs and plans */
   int closed;                      /* lua_close has finalized this */
   int collecting;
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
@@ -117,7 +117,7 @@ extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
 void jf_set_array(jf_larray *b, jfl_array *a);
-/* Counts b's bytes, and collects garbage when that is due: no array may be without a userdata then. */
+/* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
 void jf_account(lua_State *L, jf_larray *b);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b under another dtype. */

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs kept on the C stack */
+enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs on the C stack */
 
 /* Upvalue 2 of the closure. */
 typedef struct record {
