@@ -131,6 +131,7 @@ typedef struct jfl_op_info {
   const char *path;            /* front-end names separated by spaces, or NULL for an internal op */
   const char *const *in, *const *out;
   int n_in, n_out, n_param;
+  int n_public;                /* the first outputs, which users see; the others serve gradients */
   int variadic;                /* the last input stands for one or more */
   int differentiable, random, effect;
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */

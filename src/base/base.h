@@ -90,8 +90,13 @@ uint64_t jf_entropy(void);
 /* Calls fn(ctx, i) for i in 0..n-1 on up to `threads` threads of the one OpenMP pool (libgomp,
    opened at first use; without it, or with threads 1, on the caller). fn must not fail. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* How many threads the libraries' own OpenMP loops may use from this thread. */
+/* How many threads the libraries' own OpenMP loops may use from this thread; a kernel says so before it
+   calls one. */
 void jf_omp_threads(int n);
+/* How often this process was forked since it first asked. */
+unsigned jf_forks(void);
+/* Whether this is a forked child of a process that had the pool's threads: it must not use them. */
+int jf_pool_lost(void);
 int jf_cpu_count(void);
 double jf_now(void);      /* monotonic seconds */
 

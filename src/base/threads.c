@@ -14,7 +14,25 @@ static struct {
   void (*parallel)(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
   void (*set_num_threads)(int);
 } gomp;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
+static atomic_uint forks;
+static atomic_int lost;
+
+static void count_fork(void)
+{
+  atomic_fetch_add(&forks, 1);
+  if (gomp.parallel) atomic_store(&lost, 1);
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+unsigned jf_forks(void)
+{
+  pthread_once(&fork_once, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+int jf_pool_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
 
 /* A function of the library, or a null pointer. POSIX gives functions the size of void *. */
 static void find(void *lib, const char *name, void *fn)

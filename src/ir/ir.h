@@ -129,6 +129,7 @@ struct jfl_op {
   unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
+  int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */

@@ -17,10 +17,17 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
    that pass. */
 jfl_status jf_run_passes(jfl_graph *g);
 
-/* Emits the gradient of sum over i of sum(y[i] * dy[i]); adj[id] is then the adjoint of value id, or
-   NULL. adj holds n_value entries of the graph as it was at the call. */
-jfl_status jf_gradients(jfl_graph *g, jfl_value *const *y, jfl_value *const *dy, int n,
-                        jfl_value **adj);
+/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
+   of value id, or NULL where none flows; it holds n_value entries of the graph as it was at the call,
+   all NULL. */
+typedef struct jf_backward {
+  jfl_value *const *y, *const *dy; int n;
+  jfl_value *const *x; int n_x;
+} jf_backward;
+jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj);
+
+/* A constant of v's dtype and shape. */
+jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 
 jfl_status jf_pass_grad(jfl_graph *g);
 jfl_status jf_pass_update(jfl_graph *g);

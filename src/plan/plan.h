@@ -41,25 +41,28 @@ typedef struct jf_step {
   jf_choice kernel;
   jf_kargs k;
   jf_where *in, *out;          /* of k.in and k.out */
-  size_t scratch_offset;
+  int scratch_life; size_t scratch_offset;     /* lifetime -1: none */
+  int random; uint64_t stream;                 /* random: draws bits; stream: of job and node */
 } jf_step;
 
 /* A data pointer that changes with each run: step argument -> input or output number. */
 typedef struct jf_patch { void **data; int index; } jf_patch;
 
 struct jfl_plan {
-  jfl_graph *graph;            /* counted */
+  jfl_graph *graph;            /* in whose arena it lies */
   jfl_job *job;                /* the run layer's; NULL in planner tests */
   const jf_device *device;
   jf_step *step; int n_step;
   const jfl_variable_spec **variable; int n_variable;
+  void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;
   void *bound_arena;           /* what the pointers of temporaries are based on now */
   int flags;
 };
 
-/* Makes a plan in g's arena. flags: JF_REFERENCE; threads: at most. */
+/* Makes a plan in g's arena. flags: JF_REFERENCE; threads: at most. *out is set first, so that a caller
+   can release what was prepared when this fails or the arena unwinds. */
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);

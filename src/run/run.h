@@ -26,7 +26,7 @@ struct jfl_job {
 struct jfl_request {
   atomic_int refs, done;
   jfl_plan *plan;
-  jfl_array **in, **out;       /* owned; n of the plan */
+  jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
   char *message;               /* when status is not JFL_OK; owned */
   jfl_request *next;           /* queue */
@@ -64,6 +64,22 @@ jf_var *jf_session_var(const jfl_session *s, const char *name);
 /* Finds or creates and initializes; a different shape or dtype under the name is an error. */
 jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, jf_var **out);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
+
+/* The queue (queue.c); stop waits for the run in progress and fails what is queued. */
+void jf_queue_init(jfl_session *s);
+void jf_queue_stop(jfl_session *s);
+
+void jf_var_free(jf_var *v);
+void jf_job_free(jfl_job *j);
+/* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as it
+   was, but for variables that were made. */
+jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
+/* A copy that jf_free frees, or NULL. */
+char *jf_name_copy(const char *name);
+
+jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
+/* A request with copies of in; arrays agree with the plan or it fails. */
+jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 
 /* Runs p with the arrays given; the caller holds the run token. */
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);

@@ -1,0 +1,58 @@
+/* Adding a vector along one axis, in parallel. */
+#include "op/bias_add.h"
+
+#include "vector.h"
+
+/* x and y are (rows, m, inner). A part is a span of rows. */
+typedef struct plane {
+  const float *x, *b;
+  float *y;
+  int64_t rows, m, inner, span;
+} plane;
+
+/* y[r, j, l] = x[r, j, l] + b[j]; x may be y. */
+JF_BODY void across_body(void *ctx, int i)
+{
+  const plane *p = ctx;
+  const int64_t to = jf_to(i, p->span, p->rows * p->m), n = p->inner;
+  for (int64_t r = jf_from(i, p->span); r < to; r++) {
+    const float b = p->b[r % p->m], *x = p->x + r * n;
+    float *y = p->y + r * n;
+    JF_ALONE for (int64_t l = 0; l < n; l++) y[l] = x[l] + b;
+  }
+}
+JF_VARIANTS(across)
+
+/* The same where inner is 1. */
+JF_BODY void along_body(void *ctx, int i)
+{
+  const plane *p = ctx;
+  const int64_t to = jf_to(i, p->span, p->rows), m = p->m;
+  const float *b = p->b;
+  for (int64_t r = jf_from(i, p->span); r < to; r++) {
+    const float *x = p->x + r * m;
+    float *y = p->y + r * m;
+    JF_ALONE for (int64_t l = 0; l < m; l++) y[l] = x[l] + b[l];
+  }
+}
+JF_VARIANTS(along)
+
+static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+
+static jfl_status run(const jf_kargs *k)
+{
+  const jfl_shape *s = &k->in[0].shape;
+  const int axis = ((const jf_bias_add *)k->attr)->axis;
+  plane p = {
+    .x = k->in[0].data, .b = k->in[1].data, .y = k->out[0].data, .rows = 1, .m = s->d[axis], .inner = 1
+  };
+  for (int i = 0; i < axis; i++) p.rows *= s->d[i];
+  for (int i = axis + 1; i < s->n; i++) p.inner *= s->d[i];
+  const int64_t lines = p.inner == 1 ? p.rows : p.rows * p.m;
+  const int64_t line = p.inner == 1 ? p.m : p.inner;
+  p.span = line < JF_PART ? JF_PART / line : 1;
+  jf_run_parts(k, lines * line, jf_parts(lines, p.span), p.inner == 1 ? along() : across(), &p);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_bias_add, .op = "bias_add", .accepts = accepts, .run = run, .priority = 10)

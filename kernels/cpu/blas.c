@@ -1,0 +1,51 @@
+/* OpenBLAS behind dlopen. The functions used have kept their C prototypes for decades, so no
+   header is needed to build. */
+#include "blas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+
+/* Set once by open_library, immutable afterwards. */
+static struct {
+  void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
+                const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+  void (*dgemm)(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
+                const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+  void (*set_num_threads)(int n);
+  int ready;
+} lib;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void open_library(void)
+{
+  void *so = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  if (!so) return;
+  *(void **)&lib.sgemm = dlsym(so, "cblas_sgemm");
+  *(void **)&lib.dgemm = dlsym(so, "cblas_dgemm");
+  *(void **)&lib.set_num_threads = dlsym(so, "openblas_set_num_threads");
+  lib.ready = lib.sgemm && lib.dgemm && lib.set_num_threads;
+  /* Its own pool would fight with ours. */
+  if (lib.ready) lib.set_num_threads(1);
+}
+
+static void f32(const jf_gemm *g)
+{
+  lib.sgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
+            g->k, 1, g->a, g->lda, g->b, g->ldb, 0, g->c, g->ldc);
+}
+
+static void f64(const jf_gemm *g)
+{
+  lib.dgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
+            g->k, 1, g->a, g->lda, g->b, g->ldb, 0, g->c, g->ldc);
+}
+
+const jf_blas *jf_blas_open(void)
+{
+  static const jf_blas functions = { f32, f64 };
+  pthread_once(&once, open_library);
+  return lib.ready ? &functions : NULL;
+}

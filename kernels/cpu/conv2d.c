@@ -1,0 +1,67 @@
+/* 2-D convolution and its gradients by oneDNN. */
+#include "op/conv2d.h"
+
+#include "dnnl.h"
+
+static int accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32 && jf_dnnl_open() != NULL;
+}
+
+/* The geometry of shapes x, w and y. The padding behind is what makes y's extent come out, for pads
+   that no window reaches take no part. */
+static jf_dnnl_conv geometry(const jf_conv2d *a, const jfl_shape *x, const jfl_shape *w,
+                             const jfl_shape *y)
+{
+  jf_dnnl_conv c = {
+    .batch = x->d[0], .groups = a->groups, .in_channels = x->d[1], .out_channels = y->d[1]
+  };
+  for (int i = 0; i < 2; i++) {
+    c.in[i] = x->d[2 + i];
+    c.out[i] = y->d[2 + i];
+    c.kernel[i] = w->d[2 + i];
+    c.stride[i] = a->stride[i];
+    c.dilation[i] = a->dilation[i];
+    c.before[i] = a->pad[2 * i];
+    int64_t reach = (c.kernel[i] - 1) * c.dilation[i] + 1;
+    c.after[i] = (c.out[i] - 1) * c.stride[i] + reach - c.in[i] - c.before[i];
+  }
+  return c;
+}
+
+static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k->attr, &k->in[0].shape, &k->in[1].shape, &k->out[0].shape);
+  return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
+}
+
+static jfl_status forward(const jf_kargs *k)
+{
+  jf_dnnl_run r = { k->in[0].data, k->in[1].data, k->out[0].data };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k->attr, &k->out[0].shape, &k->in[0].shape, &k->in[1].shape);
+  return jf_dnnl_open()->conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
+}
+
+static jfl_status data_grad(const jf_kargs *k)
+{
+  jf_dnnl_run r = { k->in[1].data, k->in[0].data, k->out[0].data };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k->attr, &k->in[0].shape, &k->out[0].shape, &k->in[1].shape);
+  return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+}
+
+JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = accepts, .prepare = prepare_forward,
+  .run = forward, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = accepts,
+  .prepare = prepare_data, .run = data_grad, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = accepts,
+  .prepare = prepare_filter, .run = forward, .release = jf_dnnl_release, .priority = 20)

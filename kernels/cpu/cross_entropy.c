@@ -1,0 +1,82 @@
+/* Softmax and cross entropy against class numbers, lines in parallel. */
+#include "op/move.h"
+
+#include "softmax.h"
+
+/* `count` samples of n classes; a part is a span of samples. */
+typedef struct samples {
+  const jf_tensor *labels;
+  const float *x, *dy;             /* logits, or probabilities in the gradient */
+  float *to, *loss;                /* probabilities, or the gradient of logits */
+  int64_t count, n, span;
+} samples;
+
+/* p = softmax(x), loss = log sum exp(x - max) - (x[label] - max) */
+JF_BODY void forward_body(void *ctx, int i)
+{
+  const samples *s = ctx;
+  const int64_t end = jf_to(i, s->span, s->count), n = s->n;
+  for (int64_t r = jf_from(i, s->span); r < end; r++) {
+    const float *x = s->x + r * n;
+    float *p = s->to + r * n;
+    const float max = jf_line_max(x, n), own = x[jf_index_at(s->labels, r)];
+    const double sum = jf_line_exp(x, p, n, max);
+    const float scale = (float)(1 / sum);
+    for (int64_t j = 0; j < n; j++) p[j] *= scale;
+    s->loss[r] = (float)(log(sum) - (double)(own - max));
+  }
+}
+JF_VARIANTS(forward)
+
+/* dx = dy (p - onehot); p may be dx. */
+JF_BODY void backward_body(void *ctx, int i)
+{
+  const samples *s = ctx;
+  const int64_t end = jf_to(i, s->span, s->count), n = s->n;
+  for (int64_t r = jf_from(i, s->span); r < end; r++) {
+    const float *p = s->x + r * n, dy = s->dy[r];
+    float *dx = s->to + r * n;
+    JF_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * p[j];
+    dx[jf_index_at(s->labels, r)] -= dy;
+  }
+}
+JF_VARIANTS(backward)
+
+static int accepts(const jf_kargs *k) { return k->in[1].dtype == JFL_F32; }
+
+static samples describe(const jf_kargs *k)
+{
+  const jfl_shape *x = &k->in[1].shape;
+  samples s = { .labels = &k->in[0], .x = k->in[1].data, .n = x->d[x->n - 1] };
+  s.count = jf_numel(&k->in[0].shape);
+  s.span = s.n < JF_PART / 4 ? JF_PART / 4 / s.n : 1;
+  return s;
+}
+
+static jfl_status run(const jf_kargs *k, samples *s, const char *op, jf_part part)
+{
+  JF_TRY(jf_check_range(op, "label", s->labels, s->n));
+  jf_run_parts(k, 4 * s->count * s->n, jf_parts(s->count, s->span), part, s);
+  return JFL_OK;
+}
+
+static jfl_status forward_run(const jf_kargs *k)
+{
+  samples s = describe(k);
+  s.loss = k->out[0].data;
+  s.to = k->out[1].data;
+  return run(k, &s, "sparse_softmax_cross_entropy_with_logits", forward());
+}
+
+static jfl_status backward_run(const jf_kargs *k)
+{
+  samples s = describe(k);
+  s.dy = k->in[2].data;
+  s.to = k->out[0].data;
+  return run(k, &s, "sparse_softmax_cross_entropy_grad", backward());
+}
+
+JFL_CPU(vec_sparse_softmax_cross_entropy, .op = "sparse_softmax_cross_entropy_with_logits",
+  .accepts = accepts, .run = forward_run, .priority = 10)
+JFL_CPU(vec_sparse_softmax_cross_entropy_grad, .op = "sparse_softmax_cross_entropy_grad",
+  .accepts = accepts, .run = backward_run, .priority = 10)

@@ -1,0 +1,45 @@
+/* oneDNN, opened at run time. This pair hides its versions and its types: rows describe a product or
+   a convolution on plain float32 tensors, and get a state to run. */
+#ifndef JF_DNNL_H
+#define JF_DNNL_H
+
+#include "dev/kernel.h"
+
+/* c (batch, m, n) = a b per batch; a is (batch, m, k), or (batch, k, m) when transposed, b alike. */
+typedef struct jf_dnnl_matmul {
+  int64_t batch, m, k, n;
+  int transpose_a, transpose_b;
+} jf_dnnl_matmul;
+
+/* A 2-D convolution: x (batch, in_channels, in...), w (out_channels, in_channels / groups,
+   kernel...), y (batch, out_channels, out...). Pairs are height, width. */
+typedef struct jf_dnnl_conv {
+  int64_t batch, groups, in_channels, out_channels;
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
+} jf_dnnl_conv;
+
+/* What is computed, from which two operands. */
+typedef enum jf_dnnl_kind {
+  JF_DNNL_FORWARD,        /* x, w -> y */
+  JF_DNNL_DATA_GRAD,      /* dy, w -> dx */
+  JF_DNNL_FILTER_GRAD     /* x, dy -> dw */
+} jf_dnnl_kind;
+
+/* Operands and result of one run. */
+typedef struct jf_dnnl_run { const void *a, *b; void *c; } jf_dnnl_run;
+
+/* What the library does for rows. The first two set k->state and *scratch (bytes); they read
+   k->threads. */
+typedef struct jf_dnnl {
+  jfl_status (*matmul)(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch);
+  jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch);
+  jfl_status (*execute)(const jf_kargs *k, jf_dnnl_run r);
+  void (*release)(void *state);
+} jf_dnnl;
+
+/* NULL where the library is not there; opens it the first time. */
+const jf_dnnl *jf_dnnl_open(void);
+/* For rows: returns a state of the above. */
+void jf_dnnl_release(void *state);
+
+#endif

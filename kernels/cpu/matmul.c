@@ -1,0 +1,95 @@
+/* Matrix products: float32 by oneDNN, float64 (and float32 without oneDNN) by OpenBLAS. */
+#include "op/matmul.h"
+
+#include "blas.h"
+#include "dnnl.h"
+
+static jf_dnnl_matmul extents(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
+  int n = y->n;
+  jf_dnnl_matmul m = {
+    .batch = 1, .m = y->d[n - 2], .k = x->d[a->transpose_a ? n - 2 : n - 1], .n = y->d[n - 1],
+    .transpose_a = a->transpose_a, .transpose_b = a->transpose_b
+  };
+  for (int i = 0; i < n - 2; i++) m.batch *= y->d[i];
+  return m;
+}
+
+static int dnnl_accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32 && jf_dnnl_open() != NULL;
+}
+
+static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_matmul m = extents(k);
+  return jf_dnnl_open()->matmul(&m, k, scratch);
+}
+
+static jfl_status dnnl_run(const jf_kargs *k)
+{
+  jf_dnnl_run r = { k->in[0].data, k->in[1].data, k->out[0].data };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = dnnl_accepts, .prepare = dnnl_prepare,
+  .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
+
+/* ---- OpenBLAS ---- */
+
+/* Tiles of c of a fixed size are computed by one thread each, so that sums do not depend on how
+   many threads there are, and OpenBLAS needs no pool of its own. */
+enum { TILE_M = 192, TILE_N = 192 };
+
+typedef struct blas_job {
+  const jf_kargs *k;
+  const jf_blas *blas;
+  jf_dnnl_matmul m;
+  int64_t rows, columns;       /* tiles down and across one matrix */
+} blas_job;
+
+static void tile(void *ctx, int i)
+{
+  const blas_job *j = ctx;
+  const jf_dnnl_matmul *m = &j->m;
+  int64_t at = i % (j->rows * j->columns), batch = i / (j->rows * j->columns);
+  int64_t r = at / j->columns * TILE_M, c = at % j->columns * TILE_N;
+  jf_gemm g = {
+    .trans_a = m->transpose_a, .trans_b = m->transpose_b,
+    .m = (int)(m->m - r < TILE_M ? m->m - r : TILE_M),
+    .n = (int)(m->n - c < TILE_N ? m->n - c : TILE_N), .k = (int)m->k,
+    .lda = (int)(m->transpose_a ? m->m : m->k), .ldb = (int)(m->transpose_b ? m->k : m->n),
+    .ldc = (int)m->n
+  };
+  int64_t size = (int64_t)jfl_dtype_size(j->k->in[0].dtype);
+  int64_t a = batch * m->m * m->k + (m->transpose_a ? r : r * m->k);
+  int64_t b = batch * m->k * m->n + (m->transpose_b ? c * m->k : c);
+  g.a = (const char *)j->k->in[0].data + a * size;
+  g.b = (const char *)j->k->in[1].data + b * size;
+  g.c = (char *)j->k->out[0].data + (batch * m->m * m->n + r * m->n + c) * size;
+  (j->k->in[0].dtype == JFL_F64 ? j->blas->f64 : j->blas->f32)(&g);
+}
+
+static int blas_accepts(const jf_kargs *k)
+{
+  jfl_dtype t = k->in[0].dtype;
+  if (t != JFL_F32 && t != JFL_F64) return 0;
+  jf_dnnl_matmul m = extents(k);
+  return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
+}
+
+static jfl_status blas_run(const jf_kargs *k)
+{
+  jf_dnnl_matmul m = extents(k);
+  blas_job j = {
+    .k = k, .blas = jf_blas_open(), .m = m,
+    .rows = (m.m + TILE_M - 1) / TILE_M, .columns = (m.n + TILE_N - 1) / TILE_N
+  };
+  int threads = m.batch * m.m * m.n * m.k < 1 << 18 ? 1 : k->threads;
+  jf_parallel(threads, (int)(m.batch * j.rows * j.columns), tile, &j);
+  return JFL_OK;
+}
+
+JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run, .priority = 10)

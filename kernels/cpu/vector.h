@@ -1,0 +1,126 @@
+/* Loops compiled for several instruction sets, and how they are split over threads. */
+#ifndef JF_VECTOR_H
+#define JF_VECTOR_H
+
+#include "dev/kernel.h"
+
+#include <string.h>
+
+/* Part i of a loop; parts have a fixed size, so that sums do not depend on how many threads there
+   are. */
+typedef void (*jf_part)(void *ctx, int i);
+
+/* JF_VARIANTS(name) makes `jf_part name(void)`, which gives the best build for this processor of the
+   function name_body, a JF_BODY. */
+#define JF_BODY static inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define JF_VARIANTS(name)                                                                 \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))                                          \
+  static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); }                    \
+  __attribute__((target("avx2,fma")))                                                 \
+  static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }                      \
+  static void name##_base(void *ctx, int i) { name##_body(ctx, i); }                      \
+  static jf_part name(void)                                                               \
+  {                                                                                       \
+    if (jf_has_avx512()) return name##_avx512;                                            \
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? name##_avx2  \
+                                                                           : name##_base; \
+  }
+static inline int jf_has_avx512(void)
+{
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#else
+#define JF_VARIANTS(name)                                             \
+  static void name##_base(void *ctx, int i) { name##_body(ctx, i); }  \
+  static jf_part name(void) { return name##_base; }
+#endif
+
+/* Loops over fewer elements run on the caller: waking a thread costs more. */
+enum { JF_SMALL = 1 << 15, JF_PART = 1 << 14 };
+
+/* How many parts of `size` n makes. */
+static inline int jf_parts(int64_t n, int64_t size) { return (int)((n + size - 1) / size); }
+
+/* Runs n parts that together touch `elements` elements. */
+static inline void jf_run_parts(const jf_kargs *k, int64_t elements, int n, jf_part part, void *ctx)
+{
+  jf_parallel(elements < JF_SMALL ? 1 : k->threads, n, part, ctx);
+}
+
+/* 16 lanes, whatever the processor has. Loads and stores need no alignment. */
+typedef float jf_vec __attribute__((vector_size(64)));
+typedef int32_t jf_ivec __attribute__((vector_size(64)));
+typedef float jf_vec_in_memory __attribute__((vector_size(64), aligned(4), may_alias));
+enum { JF_LANES = 16 };
+#define JF_LOAD(p) ((jf_vec)*(const jf_vec_in_memory *)(p))
+#define JF_STORE(p, v) (*(jf_vec_in_memory *)(p) = (v))
+
+/* The sum of all lanes, in a fixed order. */
+JF_BODY float jf_lane_sum(const jf_vec *v)
+{
+  float l[JF_LANES];
+  memcpy(l, v, sizeof l);
+  for (int w = JF_LANES / 2; w; w /= 2)
+    for (int i = 0; i < w; i++) l[i] += l[i + w];
+  return l[0];
+}
+
+/* Lanes of a where mask m (all ones or zeros) says so, else of b. */
+#define JF_SELECT(m, a, b) ((jf_vec)(((jf_ivec)(a) & (m)) | ((jf_ivec)(b) & ~(m))))
+
+/* The first n <= JF_LANES of p; the other lanes are `fill`. */
+JF_BODY void jf_load_part(const float *p, int64_t n, float fill, jf_vec *out)
+{
+  float l[JF_LANES];
+  if (n == JF_LANES) {
+    *out = JF_LOAD(p);
+    return;
+  }
+  for (int i = 0; i < JF_LANES; i++) l[i] = fill;
+  memcpy(l, p, (size_t)n * sizeof *l);
+  memcpy(out, l, sizeof l);
+}
+JF_BODY void jf_store_part(float *p, int64_t n, const jf_vec *v)
+{
+  if (n == JF_LANES) JF_STORE(p, *v);
+  else memcpy(p, v, (size_t)n * sizeof *p);
+}
+
+/* exp of each lane, within 2 units in the last place; denormal results and infinities included.
+   Cephes' expf (Moshier): x = n log 2 + r, exp x = 2^n exp r, a polynomial on |r| <= log(2) / 2. */
+JF_BODY void jf_exp(jf_vec *v)
+{
+  const jf_vec none = { 0 }, high = none + 89, low = none - 105, magic = none + 0x1.8p23f;
+  jf_vec x = JF_SELECT(*v > high, high, *v);
+  x = JF_SELECT(x < low, low, x);
+  const jf_vec t = x * 1.44269504088896341f + magic, n = t - magic;
+  const jf_vec r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  jf_vec p = none + 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1;
+  /* 2^n in two factors, since n may be below the least exponent. */
+  const jf_ivec e = (jf_ivec)t - 0x4B400000, half = e >> 1;
+  *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
+}
+
+/* Goes before a loop whose output may be one of its inputs, element for element. */
+#ifdef __clang__
+#define JF_ALONE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define JF_ALONE _Pragma("GCC ivdep")
+#endif
+
+/* Part i of n elements: its first, and the one after its last. */
+static inline int64_t jf_from(int i, int64_t size) { return (int64_t)i * size; }
+static inline int64_t jf_to(int i, int64_t size, int64_t n)
+{
+  return jf_from(i + 1, size) < n ? jf_from(i + 1, size) : n;
+}
+
+#endif

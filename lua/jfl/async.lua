@@ -1,0 +1,197 @@
+-- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
+local args = require "jfl.args"
+local clock = require "jfl.clock"
+local core = require "jfl.core"
+
+local async = {
+  --- The oldest and the newest call whose callbacks have not run, or nil.
+  head = nil,
+  tail = nil,
+}
+
+local delivering = false
+local sentinel = newproxy(true)
+
+local function append(entry)
+  entry.next = nil
+  if async.head then async.tail.next = entry else async.head = entry end
+  async.tail = entry
+end
+
+local function message_of(entry)
+  local name = entry.job.name
+  if entry.message:sub(1, #name + 1) == name .. ":" then return entry.message end
+  return name .. ": " .. entry.message
+end
+
+local function keep(entry, ok, ...)
+  entry.settled, entry.ok, entry.request = true, ok, nil
+  if not ok then
+    entry.message = (...)
+  elseif entry.read then
+    entry.value = entry.read({ ... })
+  else
+    entry.value = (...)
+  end
+end
+
+-- Takes the results out of a finished run, waiting for it if need be.
+local function settle(entry)
+  if entry.settled then return end
+  core.wait(entry.request)
+  keep(entry, core.results(entry.request))
+end
+
+local function with_trace(err) return debug.traceback(tostring(err), 2) end
+
+local function run_user(entry, fn, value)
+  delivering = true
+  local ok, err = xpcall(fn, with_trace, value)
+  delivering = false
+  if not ok then core.fail("%s: error in a callback: %s", entry.job.name, err) end
+  return 1
+end
+
+-- Takes the oldest call off the queue and runs its callback; gives the number of callbacks run. The
+-- entry leaves the queue first, so that an error of its callback does not run it again.
+local function deliver()
+  local entry = async.head
+  settle(entry)
+  async.head = entry.next
+  entry.next, entry.parked = nil, true
+  if entry.ok then
+    return entry.callback and run_user(entry, entry.callback, entry.value) or 0
+  end
+  if entry.on_error then return run_user(entry, entry.on_error, message_of(entry)) end
+  if not entry.told then
+    entry.told = true
+    core.fail("%s", message_of(entry))
+  end
+  return 0
+end
+
+local function is_due(entry) return entry.settled or core.done(entry.request) end
+
+--- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
+-- one is begun once that time is used up. Inside a callback it does nothing.
+function async.poll(seconds)
+  if delivering then return 0 end
+  local stop = seconds and clock.now() + args.expect("poll", "seconds", seconds, "number")
+  local count = 0
+  while async.head and is_due(async.head) do
+    count = count + deliver()
+    if stop and clock.now() >= stop then break end
+  end
+  return count
+end
+
+--- Waits for every outstanding call and runs its callback. Inside a callback it only waits.
+function async.sync()
+  if delivering then
+    while core.pending() > 0 do core.wait() end
+    return
+  end
+  while async.head do deliver() end
+end
+
+--- What the end of the script does.
+async.finish = async.sync
+
+-- Waits for room in the queue of a job; callbacks that become due meanwhile are run.
+local function wait_for_room()
+  core.wait()
+  async.poll()
+end
+
+local Registrar = {}
+local Future = {}
+Future.__index = Future
+
+local function register(entry, callback, on_error)
+  local name = entry.job.name
+  args.expect(name, "callback", callback, "function")
+  if on_error ~= nil then args.expect(name, "on_error", on_error, "function") end
+  if entry.callback then core.fail("%s: this call has a callback already", name) end
+  entry.callback, entry.on_error = callback, on_error
+  if entry.parked and (entry.ok or on_error) then
+    entry.parked = false
+    append(entry)
+  end
+end
+
+--- Registers the callback of a call, and what is told of the failure of its run.
+function Registrar:__call(callback, on_error) register(self, callback, on_error) end
+
+function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
+
+--- Registers a callback (old spelling).
+function Future:async_get(callback, on_error) register(self, callback, on_error) end
+
+--- Waits for the call and gives its value; callbacks of earlier calls run first.
+function Future:get()
+  self.told = true
+  if delivering then settle(self) end
+  while not self.settled do deliver() end
+  if not self.ok then core.fail("%s", message_of(self)) end
+  return self.value
+end
+
+function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
+
+--- Queues a run of plan. read turns the list of results into the value; nil: there is one result
+-- and it is the value. Gives a registrar, or a future where the job is of the old spelling.
+function async.submit(job, plan, read, ...)
+  if async.head then async.poll() end
+  local request = core.submit(plan, ...)
+  while not request do
+    wait_for_room()
+    request = core.submit(plan, ...)
+  end
+  local entry = setmetatable({ job = job, plan = plan, request = request, read = read },
+    job.old_style and Future or Registrar)
+  append(entry)
+  -- Finalizers run newest first when the state is closed, so this one comes before the request's.
+  sentinel = newproxy(sentinel)
+  return entry
+end
+
+--- Waits until no run of plan is in flight; its results stay queued.
+function async.leave(plan)
+  local entry = async.head
+  while entry do
+    if entry.plan == plan then settle(entry) end
+    entry = entry.next
+  end
+end
+
+--- Forgets what is queued, as its session ends.
+function async.clear()
+  local entry = async.head
+  while entry do
+    if not entry.settled then keep(entry, false, "the session was cleared") end
+    entry = entry.next
+  end
+  async.head, async.tail = nil, nil
+end
+
+-- The end of a script in a host that is not ours: os.exit, or the state being closed.
+
+local function finish_or_say()
+  local ok, err = pcall(async.finish)
+  if not ok then io.stderr:write("jfl: ", tostring(err), "\n") end
+  return ok
+end
+
+getmetatable(sentinel).__gc = function(self)
+  if self == sentinel then finish_or_say() end
+end
+
+if os and os.exit then
+  local exit = os.exit
+  rawset(os, "exit", function(code, ...)
+    if not async.head or finish_or_say() then return exit(code, ...) end
+    return exit(1, ...)
+  end)
+end
+
+return async

@@ -1,0 +1,119 @@
+-- flow.train.CheckPoint, and variables by name.
+local args = require "jfl.args"
+local async = require "jfl.async"
+local core = require "jfl.core"
+local job = require "jfl.job"
+
+local checkpoint = {}
+
+local SHOWN = 8
+
+-- Every variable exists and no run is in flight.
+local function settle()
+  job.compile_all()
+  async.sync()
+end
+
+local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
+  { "path", "the directory" },
+  { "overwrite", "whether a checkpoint that is there is replaced", false },
+}, function(o)
+  args.expect("save", "path", o.path, "string")
+  settle()
+  core.save(o.path, o.overwrite)
+end)
+
+local function complain(path, names, state, text)
+  local shown, count = {}, 0
+  for _, name in ipairs(names) do
+    if not state[name] then
+      count = count + 1
+      if count <= SHOWN then shown[count] = name end
+    end
+  end
+  if count == 0 then return end
+  if count > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(count - SHOWN) end
+  io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
+end
+
+local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
+  { "path", "the directory" },
+  { "strict", "whether names missing on either side are an error", false },
+}, function(o)
+  args.expect("load", "path", o.path, "string")
+  settle()
+  local report = core.load(o.path, o.strict)
+  local state = report.state or {}
+  complain(o.path, report.missing, state, "variables that it does not have keep their values")
+  complain(o.path, report.unexpected, state, "holds variables that no job here has")
+  return report
+end)
+
+local CheckPoint = {}
+CheckPoint.__index = CheckPoint
+
+CheckPoint.__tostring = function() return "CheckPoint" end
+
+local function check(self, name)
+  if getmetatable(self) == CheckPoint then return end
+  core.fail("%s: call it with a colon: check_point:%s(...)", name, name)
+end
+
+--- Creates every variable of every job defined so far.
+function CheckPoint:init()
+  check(self, "init")
+  settle()
+end
+
+--- Writes every variable, with optimizer and run state, to a directory; a checkpoint that is there
+-- is replaced with { overwrite = true }.
+function CheckPoint:save(...)
+  check(self, "save")
+  return save(...)
+end
+
+--- Reads what matches by name and gives a report: loaded, missing and unexpected names. Names that
+-- match nothing are told on stderr, and are errors with { strict = true }.
+function CheckPoint:load(...)
+  check(self, "load")
+  return load(...)
+end
+
+--- flow.train.
+checkpoint.train = {
+  --- What saves and loads the variables of the session.
+  CheckPoint = function() return setmetatable({}, CheckPoint) end,
+}
+
+--- flow.checkpoint.
+checkpoint.checkpoint = { save = save, load = load }
+
+--- All variables by name, as NdArrays of their own.
+function checkpoint.get_all_variables()
+  settle()
+  local all = {}
+  for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+  return all
+end
+
+--- Sets variables by name from NdArrays or tables. Names of no variable are skipped, and are errors
+-- with { ignore_mismatch = false }.
+checkpoint.load_variables = args.define("load_variables", "Sets variables by name.", {
+  { "values", "arrays by name" },
+  { "ignore_mismatch", "whether names of no variable are skipped", true },
+}, function(o)
+  args.expect("load_variables", "values", o.values, "table")
+  settle()
+  local known = {}
+  for _, name in ipairs(core.variables()) do known[name] = true end
+  for name in pairs(o.values) do
+    if not known[name] and not o.ignore_mismatch then
+      core.fail("load_variables: '%s' is not a variable of any job", tostring(name))
+    end
+  end
+  for name, value in pairs(o.values) do
+    if known[name] then core.variable_set(name, value) end
+  end
+end)
+
+return checkpoint

@@ -1,0 +1,181 @@
+-- flow.config (the session's settings) and flow.function_config() (a job's).
+local args = require "jfl.args"
+local core = require "jfl.core"
+
+local config = {
+  --- Settings that the front end itself reads.
+  values = {},
+}
+
+local defaults = { max_plans = 8, strict_placement = false, gpu_device_num = 0, cpu_device_num = 1 }
+
+local function names_of(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function count(name, least)
+  return function(n)
+    if n ~= nil then config.values[name] = args.integer("config." .. name, "value", n, least) end
+    return config.values[name]
+  end
+end
+
+local function in_core(name, least)
+  return function(n)
+    if n ~= nil then core.set(name, args.integer("config." .. name, "value", n, least)) end
+    return core.get(name)
+  end
+end
+
+-- Settings of the original that concern other machines, its memory pools or its logs: what they
+-- ask for either holds here anyway or means nothing.
+local function accepted() end
+
+local settings = {
+  threads = in_core("threads", 1),
+  max_inflight = in_core("max_inflight", 1),
+  memory_limit = in_core("memory_limit", 0),
+  max_plans = count("max_plans", 1),
+  gpu_device_num = count("gpu_device_num", 0),
+  cpu_device_num = count("cpu_device_num", 1),
+  enable_debug_mode = accepted,
+  enable_legacy_model_io = accepted,
+  reserved_device_mem_mbyte = accepted,
+  reserved_host_mem_mbyte = accepted,
+}
+
+function settings.strict_placement(on)
+  if on ~= nil then
+    config.values.strict_placement = args.expect("config.strict_placement", "value", on, "boolean")
+  end
+  return config.values.strict_placement
+end
+
+function settings.kernels(which)
+  if which ~= "fast" and which ~= "reference" then
+    core.fail("config.kernels: expected \"fast\" or \"reference\", got %s", args.describe(which))
+  end
+  core.set("kernels", which)
+end
+
+--- Each setting is a function: with a value it sets, without one it gives the present value.
+config.session = setmetatable({}, {
+  __index = function(_, name)
+    local set = settings[name]
+    if set then return set end
+    core.fail("config: unknown option '%s'; options are %s", tostring(name), names_of(settings))
+  end,
+  __newindex = function(_, name)
+    core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
+  end,
+})
+
+--- All settings of a new session.
+function config.reset()
+  for name, value in pairs(defaults) do config.values[name] = value end
+end
+config.reset()
+
+-- Checks of a job's options: each gives the value to keep.
+
+local function flag(name)
+  return function(on) return args.expect(name, "value", on, "boolean") end
+end
+
+local function number(name)
+  return function(x) return args.expect(name, "value", x, "number") end
+end
+
+local function object(name, what)
+  return function(value)
+    local meta = getmetatable(value)
+    if type(meta) == "table" and meta.scope_kind == what then return value end
+    core.fail("%s: expected what flow.scope.%s(...) gives, got %s", name, what,
+      args.describe(value))
+  end
+end
+
+local function view(value)
+  local meta = getmetatable(value)
+  if type(meta) == "table" and meta.scope_kind == "view" then return value end
+  core.fail("default_logical_view: expected flow.scope.consistent_view() or mirrored_view(), "
+    .. "got %s", args.describe(value))
+end
+
+local job_options = {
+  default_data_type = function(dtype) return args.dtype("default_data_type", "value", dtype) end,
+  default_placement_scope = object("default_placement_scope", "placement"),
+  default_logical_view = view,
+  enable_auto_mixed_precision = flag("enable_auto_mixed_precision"),
+  concurrency_width = number("concurrency_width"),
+}
+job_options.default_distribute_strategy = view
+
+-- Hints about how to compile; the results they leave unchanged are the same here without them.
+for _, name in ipairs {
+  "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_heuristic_search_algo",
+  "cudnn_conv_use_deterministic_algo_only", "enable_cudnn", "enable_cudnn_conv_pseudo_half",
+  "enable_fuse_add_to_output", "enable_fuse_cast_scale", "enable_fuse_model_update_ops",
+  "enable_inplace", "enable_reused_mem", "prune_parallel_cast_ops",
+} do
+  job_options[name] = flag(name)
+end
+
+local train_options = {
+  primary_lr = number("train.primary_lr"),
+  secondary_lr = number("train.secondary_lr"),
+  loss_scale_factor = number("train.loss_scale_factor"),
+  model_update_conf = function(t)
+    if type(t) == "table" and next(t) ~= nil then return t end
+    core.fail("train.model_update_conf: expected a table such as {naive_conf = {}}, got %s",
+      args.describe(t))
+  end,
+}
+
+local kept = setmetatable({}, { __mode = "k" })
+
+-- A table of setters, one per option, that are called with a dot or a colon.
+local function setters(who, options, values)
+  local object_ = {}
+  for name, check in pairs(options) do
+    object_[name] = function(first, second)
+      local value = first
+      if first == object_ then value = second end
+      if value == nil and second == nil then value = true end
+      values[name] = check(value)
+    end
+  end
+  return setmetatable(object_, {
+    __index = function(_, name)
+      core.fail("%s: unknown option '%s'; options are %s", who, tostring(name), names_of(options))
+    end,
+    __newindex = function(_, name)
+      core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
+    end,
+  })
+end
+
+--- New options of a job.
+function config.function_config()
+  local values = { train = {} }
+  local object_ = setters("function_config", job_options, values)
+  rawset(object_, "train", setters("function_config.train", train_options, values.train))
+  kept[object_] = values
+  return object_
+end
+
+--- A copy of the options that function_config() holds now; nil where `value` is none.
+function config.snapshot(value)
+  local values = kept[value]
+  if not values then return nil end
+  local copy = { train = {} }
+  for name, option in pairs(values) do copy[name] = option end
+  copy.train = {}
+  for name, option in pairs(values.train) do copy.train[name] = option end
+  return copy
+end
+
+return config

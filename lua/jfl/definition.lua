@@ -1,0 +1,96 @@
+-- Checks the table that defines a job and reads it into the job's fields.
+local args = require "jfl.args"
+local config = require "jfl.config"
+local core = require "jfl.core"
+local typing = require "jfl.typing"
+
+local FIELDS = { name = true, type = true, function_config = true, inputs = true, returns = true,
+  body = true }
+
+local function read_inputs(name, inputs)
+  if inputs == nil then return {} end
+  args.expect(name, "inputs", inputs, "table")
+  local list, seen = {}, {}
+  for i, pair in ipairs(inputs) do
+    local label = type(pair) == "table" and pair[1]
+    if type(label) ~= "string" or label == "" then
+      core.fail("%s: inputs: entry %d: expected { \"name\", placeholder }, got %s", name, i,
+        args.describe(pair))
+    end
+    if seen[label] then core.fail("%s: inputs: '%s' is there twice", name, label) end
+    if not typing.is_placeholder(pair[2]) then
+      core.fail("%s: inputs: '%s': expected a placeholder such as "
+        .. "flow.typing.Numpy.Placeholder({100, 10}), got %s", name, label, args.describe(pair[2]))
+    end
+    seen[label] = true
+    list[i] = { name = label, type = pair[2] }
+  end
+  if next(inputs) ~= nil and #list == 0 then
+    core.fail("%s: inputs: expected a list of { \"name\", placeholder }, got named fields", name)
+  end
+  return list
+end
+
+local function check_definition(t)
+  if type(t) ~= "table" then
+    core.fail("global_function: expected a table with name, inputs and body, got %s",
+      args.describe(t))
+  end
+  for field in pairs(t) do
+    if not FIELDS[field] then
+      core.fail("global_function: unknown field '%s'; fields are name, type, function_config, "
+        .. "inputs, returns, body", tostring(field))
+    end
+  end
+  if type(t.name) ~= "string" or t.name == "" then
+    core.fail("global_function: name: expected a string, got %s", args.describe(t.name))
+  end
+  args.expect(t.name, "body", t.body, "function")
+end
+
+local function read_mode(t, options)
+  if t.type == nil then return next(options.train) ~= nil and "train" or "predict" end
+  if t.type ~= "train" and t.type ~= "predict" then
+    core.fail("%s: type: expected \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
+  end
+  return t.type
+end
+
+local function read_config(name, value)
+  if value == nil then return { train = {} } end
+  local options = config.snapshot(value)
+  if options then return options end
+  core.fail("%s: function_config: expected what flow.function_config() gives, got %s", name,
+    args.describe(value))
+end
+
+local function read_returns(t)
+  if t.returns == nil then return typing.any, false, true end
+  if not typing.is_type(t.returns) then
+    core.fail("%s: returns: expected a type such as flow.typing.Numpy, got %s", t.name,
+      args.describe(t.returns))
+  end
+  if t.returns.kind == "Callback" then return t.returns.part, true, false end
+  return t.returns, false, false
+end
+
+--- The fields of a job from the arguments of global_function: the table, or in the old spelling a
+-- configuration and the table.
+return function(first, second)
+  local t = second == nil and first or second
+  check_definition(t)
+  if second ~= nil and t.function_config ~= nil then
+    core.fail("%s: function_config is given twice: before the table and in it", t.name)
+  end
+  local options = read_config(t.name, second ~= nil and first or t.function_config)
+  local returns, is_async, old_style = read_returns(t)
+  local inputs, dynamic = read_inputs(t.name, t.inputs), false
+  for _, input in ipairs(inputs) do
+    dynamic = dynamic or input.type.any or input.type.kind ~= "Numpy"
+  end
+  return {
+    name = t.name, type = read_mode(t, options), config = options, old_style = old_style,
+    _async = is_async or old_style, _body = t.body, _dynamic = dynamic, _inputs = inputs,
+    _returns = returns,
+  }
+end

@@ -1,0 +1,148 @@
+-- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
+local args = require "jfl.args"
+local core = require "jfl.core"
+
+local help = {}
+
+local WIDTH = 78
+
+-- Modules whose functions help knows of once they are loaded.
+local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
+  "optimizer", "progress", "random", "scope", "variable" }
+
+local function param_line(name, default, doc)
+  return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
+end
+
+local function op_text(info)
+  local parts, lines = {}, {}
+  for i, name in ipairs(info.inputs) do
+    local last = info.variadic and i == #info.inputs
+    parts[i] = last and "{" .. name .. ", ...}" or name
+  end
+  for _, param in ipairs(info.params) do
+    parts[#parts + 1] = param.default and param.name .. "=" .. param.default or param.name
+  end
+  parts[#parts + 1] = "name"
+  local first = info.path:match("%S+")
+  lines[1] = ("flow.%s(%s) -> %s"):format(first, table.concat(parts, ", "),
+    table.concat(info.outputs, ", "))
+  lines[2] = "  " .. info.doc
+  for _, param in ipairs(info.params) do
+    lines[#lines + 1] = param_line(param.name, param.default, param.doc)
+  end
+  lines[#lines + 1] = param_line("dtypes", nil, table.concat(info.dtypes, ", "))
+  local others = info.path:match("%S+%s+(.*)")
+  if others then lines[#lines + 1] = param_line("also", nil, others) end
+  if not info.differentiable then lines[#lines + 1] = "  Has no gradient." end
+  return table.concat(lines, "\n")
+end
+
+local function defined_text(f)
+  local parts, lines = {}, {}
+  for i, param in ipairs(f.params) do
+    local default = param[3]
+    parts[i] = (default == nil or default == args.none) and param[1]
+      or param[1] .. "=" .. tostring(default)
+    lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
+  end
+  table.insert(lines, 1, ("flow.%s(%s)"):format(f.path, table.concat(parts, ", ")))
+  table.insert(lines, 2, "  " .. f.doc)
+  return table.concat(lines, "\n")
+end
+
+local function matches(path, name)
+  return path == name or path:match("[^.:]+$") == name
+end
+
+local function load_all()
+  for _, name in ipairs(MODULES) do require("jfl." .. name) end
+end
+
+local function find(name)
+  load_all()
+  local texts = {}
+  for path, f in pairs(args.defined) do
+    if matches(path, name) then texts[#texts + 1] = defined_text(f) end
+  end
+  if #texts > 0 then return table.concat(texts, "\n\n") end
+  for op, info in pairs(core.ops()) do
+    for path in (info.path or ""):gmatch("%S+") do
+      if op == name or matches(path, name) then return op_text(info) end
+    end
+  end
+end
+
+-- Names by the path before them: nn -> { "relu", ... }.
+local function groups()
+  load_all()
+  local all = {}
+  local function add(path)
+    local group, name = path:match("^(.*)[.:]([^.:]+)$")
+    group, name = group or "flow", name or path
+    all[group] = all[group] or {}
+    all[group][name] = true
+  end
+  for path in pairs(args.defined) do add(path) end
+  for _, info in pairs(core.ops()) do
+    for path in (info.path or ""):gmatch("%S+") do add(path) end
+  end
+  return all
+end
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local function filled(words)
+  local lines, line = {}, " "
+  for _, word in ipairs(words) do
+    if #line + 1 + #word > WIDTH then
+      lines[#lines + 1] = line
+      line = " "
+    end
+    line = line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
+local function overview()
+  local lines, all = {}, groups()
+  for _, group in ipairs(sorted(all)) do
+    lines[#lines + 1] = (group == "flow" and group or "flow." .. group) .. "\n"
+      .. filled(sorted(all[group]))
+  end
+  return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
+end
+
+-- Names that are near a wrong one, for the error about it.
+local function similar(name)
+  local near = {}
+  for _, names in pairs(groups()) do
+    for other in pairs(names) do
+      if other:find(name, 1, true) or name:find(other, 1, true) and #other > 3 then
+        near[#near + 1] = other
+      end
+    end
+  end
+  table.sort(near)
+  return #near > 0 and "; similar: " .. table.concat(near, ", ", 1, math.min(#near, 8)) or ""
+end
+
+--- The text that flow.help prints: of one name ("softmax" or "nn.softmax"), or an overview.
+function help.text(name)
+  if name == nil then return overview() end
+  args.expect("help", "name", name, "string")
+  local text = find((name:gsub("^flow%.", "")))
+  if not text then core.fail("help: there is nothing named '%s'%s", name, similar(name)) end
+  return text
+end
+
+--- Prints what a name does: its signature, its arguments and their defaults.
+function help.help(name) print(help.text(name)) end
+
+return help

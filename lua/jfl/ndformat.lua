@@ -1,0 +1,170 @@
+-- Text of NdArrays, as numpy prints them: shortest digits, aligned columns, long arrays cut.
+local core = require "jfl.core"
+
+local ndformat = {}
+
+local WIDTH, LIMIT, EDGE, PLACES = 75, 1000, 3, 8
+
+-- Significant bits, and the decimal digits that always tell two values apart.
+local PRECISION = {
+  float64 = { 53, 17 }, float32 = { 24, 9 }, float16 = { 11, 5 }, bfloat16 = { 8, 4 },
+}
+
+-- The value of so many bits that is nearest to x.
+local function rounded(x, bits)
+  local mantissa, exponent = math.frexp(x)
+  local half = 2 ^ 52 * 1.5
+  return math.ldexp((mantissa * 2 ^ bits + half) - half, exponent - bits)
+end
+
+-- The least number of significant digits that gives x back, and x's decimal exponent.
+local function shortest(x, precision)
+  for digits = 1, precision[2] do
+    local text = ("%." .. digits - 1 .. "e"):format(x)
+    local back = tonumber(text)
+    if back == x or (precision[1] < 53 and rounded(back, precision[1]) == x) then
+      return digits, tonumber(text:match("e([+-]%d+)$"))
+    end
+  end
+  return precision[2], math.floor(math.log10(math.abs(x)))
+end
+
+local function special(x)
+  if x ~= x then return "nan" end
+  if x == math.huge then return "inf" end
+  if x == -math.huge then return "-inf" end
+end
+
+local function needs_exponent(values)
+  local least, most = math.huge, 0
+  for _, x in ipairs(values) do
+    local size = math.abs(x)
+    if x == x and size > 0 and size < math.huge then
+      least, most = math.min(least, size), math.max(most, size)
+    end
+  end
+  return most > 0 and (most >= 1e8 or least < 1e-4 or most / least > 1000)
+end
+
+local function exponent_texts(values, precision)
+  local places, texts = 0, {}
+  for _, x in ipairs(values) do
+    if not special(x) and x ~= 0 then
+      places = math.max(places, math.min(shortest(x, precision) - 1, PLACES))
+    end
+  end
+  for i, x in ipairs(values) do
+    local text = special(x) or ("%." .. places .. "e"):format(x)
+    texts[i] = places == 0 and text:gsub("e", ".e") or text
+  end
+  return texts
+end
+
+local function pad_right(texts)
+  local width = 0
+  for _, text in ipairs(texts) do width = math.max(width, #(text:match("%..*$") or "")) end
+  for i, text in ipairs(texts) do
+    texts[i] = text .. (" "):rep(width - #(text:match("%..*$") or ""))
+  end
+  return texts
+end
+
+local function fixed_texts(values, precision)
+  local texts = {}
+  for i, x in ipairs(values) do
+    if special(x) or x == 0 then
+      texts[i] = special(x) or (1 / x < 0 and "-0." or "0.")
+    else
+      local digits, exponent = shortest(x, precision)
+      local places = math.max(0, math.min(PLACES, digits - 1 - exponent))
+      local text = ("%." .. places .. "f"):format(x)
+      texts[i] = places == 0 and text .. "." or text:gsub("0+$", "")
+    end
+  end
+  return pad_right(texts)
+end
+
+local function texts_of(values, dtype)
+  local precision = PRECISION[dtype]
+  local texts = {}
+  if not precision then
+    for i, x in ipairs(values) do texts[i] = ("%.0f"):format(x) end
+  elseif needs_exponent(values) then
+    texts = exponent_texts(values, precision)
+  else
+    texts = fixed_texts(values, precision)
+  end
+  local width = 0
+  for _, text in ipairs(texts) do width = math.max(width, #text) end
+  for i, text in ipairs(texts) do texts[i] = (" "):rep(width - #text) .. text end
+  return texts
+end
+
+-- The positions shown of an axis; 0 stands for what is left out.
+local function shown(extent, cut)
+  local list = {}
+  if not cut or extent <= 2 * EDGE then
+    for i = 1, extent do list[i] = i end
+    return list
+  end
+  for i = 1, EDGE do list[i] = i end
+  list[EDGE + 1] = 0
+  for i = 1, EDGE do list[EDGE + 1 + i] = extent - EDGE + i end
+  return list
+end
+
+local function collect(a, shape, cut, index, values)
+  local axis = #index + 1
+  for _, i in ipairs(shown(shape[axis], cut)) do
+    if i > 0 then
+      index[axis] = i
+      if axis == #shape then
+        values[#values + 1] = core.get(a, unpack(index))
+      else
+        collect(a, shape, cut, index, values)
+      end
+      index[axis] = nil
+    end
+  end
+  return values
+end
+
+-- One line, or several where it is too long: items after `indent` columns.
+local function wrap(items, indent)
+  local lines, line = {}, ""
+  for _, item in ipairs(items) do
+    if line ~= "" and indent + #line + 1 + #item >= WIDTH then
+      lines[#lines + 1] = line
+      line = ""
+    end
+    line = line == "" and item or line .. " " .. item
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n" .. (" "):rep(indent))
+end
+
+local function layout(shape, axis, cut, texts, at)
+  local items = {}
+  for i, position in ipairs(shown(shape[axis], cut)) do
+    if position == 0 then
+      items[i] = "..."
+    elseif axis == #shape then
+      at = at + 1
+      items[i] = texts[at]
+    else
+      items[i], at = layout(shape, axis + 1, cut, texts, at)
+    end
+  end
+  if axis == #shape then return "[" .. wrap(items, axis) .. "]", at end
+  local gap = ("\n"):rep(#shape - axis) .. (" "):rep(axis)
+  return "[" .. table.concat(items, gap) .. "]", at
+end
+
+--- The text of an array.
+function ndformat.text(a)
+  local shape, cut = a.shape, a.size > LIMIT
+  local texts = texts_of(collect(a, shape, cut, {}, {}), a.dtype)
+  return (layout(shape, 1, cut, texts, 0))
+end
+
+return ndformat

@@ -1,0 +1,95 @@
+-- The ops of the core's table under their paths (flow.nn.relu), sugar, and the operators of blobs.
+local args = require "jfl.args"
+local core = require "jfl.core"
+local trace = require "jfl.trace"
+
+local ops = {}
+
+-- Gives the name among an op's options the prefix of the namespaces around it.
+local function prefixed(prefix, n, ...)
+  local last = select(n, ...)
+  if not args.is_options(last) or type(last.name) ~= "string" then return ... end
+  local given, options = { ... }, {}
+  for key, value in pairs(last) do options[key] = value end
+  options.name = prefix .. last.name
+  given[n] = options
+  return unpack(given, 1, n)
+end
+
+local function wrap(f)
+  return function(...)
+    local context = trace.current
+    if context and context.prefix ~= "" and select("#", ...) > 0 then
+      return f(prefixed(context.prefix, select("#", ...), ...))
+    end
+    return f(...)
+  end
+end
+
+local function place(flow, path, f)
+  local at = flow
+  for part in path:gmatch("([^.]+)%.") do
+    if at[part] == nil then at[part] = {} end
+    at = at[part]
+  end
+  local name = path:match("[^.]+$")
+  if rawget(at, name) == nil then at[name] = f end
+end
+
+local dropout = core.op("dropout")
+
+--- x with elements set to 0 at random in train jobs, unchanged elsewhere; training = true or false
+-- overrides that.
+local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate in train jobs and "
+  .. "multiplies the others by 1 / (1 - rate).", {
+    { "x", "a blob or NdArray" },
+    { "rate", "probability of being dropped, from 0 to below 1" },
+    { "noise_shape", "not supported", args.none },
+    { "seed", "ignored: flow.random.seed rules", args.none },
+    { "training", "true or false overrides the job's type", args.none },
+    { "name", "of the op", args.none },
+  }, function(o)
+    args.expect("nn.dropout", "rate", o.rate, "number")
+    if o.rate < 0 or o.rate >= 1 then
+      core.fail("nn.dropout: rate: expected a number from 0 to below 1, got %g", o.rate)
+    end
+    if o.noise_shape ~= nil then core.fail("nn.dropout: noise_shape is not supported") end
+    local context = trace.current
+    local active = o.training
+    if active == nil then active = context ~= nil and context.mode == "train" end
+    if not active or o.rate == 0 then return o.x end
+    local name = o.name and (context and context.prefix or "") .. o.name
+    return (dropout(o.x, { rate = o.rate, name = name }))
+  end)
+
+--- Puts every op of the table into flow, and what is written by hand over it.
+function ops.install(flow)
+  for name, info in pairs(core.ops()) do
+    if info.path then
+      local f = wrap(core.op(name))
+      for path in info.path:gmatch("%S+") do place(flow, path, f) end
+    end
+  end
+  flow.nn.dropout = drop
+end
+
+-- Operators of blobs, with blobs and numbers.
+local mt = core.blob_mt
+for event, name in pairs {
+  __add = "add", __sub = "subtract", __mul = "multiply", __div = "divide", __mod = "mod",
+  __pow = "pow",
+} do
+  local f = core.op(name)
+  mt[event] = function(a, b) return (f(a, b)) end
+end
+
+local negative = core.op("negative")
+mt.__unm = function(a) return (negative(a)) end
+
+function mt.__tostring(blob)
+  return ("blob '%s' %s %s"):format(blob.name, args.shape_text(blob.shape), blob.dtype)
+end
+
+function mt.__concat(a, b) return tostring(a) .. tostring(b) end
+
+return ops

@@ -1,0 +1,170 @@
+-- flow.optimizer and flow.losses: what makes a job train.
+local args = require "jfl.args"
+local core = require "jfl.core"
+local schedule = require "jfl.schedule"
+local trace = require "jfl.trace"
+local variable = require "jfl.variable"
+
+local optimizer = {
+  warmup = schedule.warmup,
+  PiecewiseConstantScheduler = schedule.PiecewiseConstantScheduler,
+}
+
+local Optimizer = { __tostring = function(self) return self.name end }
+Optimizer.__index = Optimizer
+
+local function need_losses(who, loss)
+  local list = core.type(loss) == "blob" and { loss } or loss
+  if type(list) ~= "table" or #list == 0 then
+    core.fail("%s: loss: expected a blob or a list of blobs, got %s", who, args.describe(loss))
+  end
+  for i, each in ipairs(list) do
+    if core.type(each) ~= "blob" then
+      core.fail("%s: loss: item %d: expected a blob, got %s", who, i, args.describe(each))
+    end
+  end
+  return list
+end
+
+local function find_variables(who, context, names)
+  if names == nil then return nil end
+  local blobs = {}
+  for i, name in ipairs(type(names) == "function" and names() or names) do
+    blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
+    if not blobs[i] then
+      core.fail("%s: variables: there is no variable '%s' in job '%s'", who, tostring(name),
+        context.job.name)
+    end
+  end
+  if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
+  return blobs
+end
+
+local function need_train_job(who, context)
+  if context.mode == "train" then return end
+  core.fail("%s: job '%s' is a predict job; only a job with type = \"train\" can be trained", who,
+    context.job.name)
+end
+
+--- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
+-- whose gradients add up. Gradients are divided by the number of elements of the loss.
+function Optimizer:minimize(loss)
+  local who = self.name .. ".minimize"
+  if getmetatable(self) ~= Optimizer then
+    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
+  end
+  local context = trace.need(who)
+  need_train_job(who, context)
+  if context.minimized then
+    core.fail("%s: job '%s' has an optimizer already; give it all losses as a list", who,
+      context.job.name)
+  end
+  core.minimize(context.graph, {
+    losses = need_losses(who, loss), optimizer = self.name, options = self.options,
+    schedule = self.schedule.op, schedule_options = self.schedule.options,
+    variables = find_variables(who, context, self.variables),
+  })
+  context.minimized = true
+end
+
+optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with momentum.", {
+  { "lr_scheduler", "a number or a scheduler" },
+  { "loss_scale_factor", "not supported", args.none },
+  { "momentum", "decay of the velocity; 0 keeps none", 0.9 },
+  { "grad_clipping", "not supported", args.none },
+  { "train_step_lbn", "not supported", args.none },
+  { "loss_scale_policy", "not supported", args.none },
+  { "variables", "names of what is trained; all trainable variables", args.none },
+}, function(o)
+  local who = "optimizer.SGD"
+  for _, name in ipairs { "loss_scale_factor", "grad_clipping", "train_step_lbn",
+    "loss_scale_policy" } do
+    variable.refuse(who, name, o[name])
+  end
+  args.expect(who, "momentum", o.momentum, "number")
+  return setmetatable({ name = "SGD", options = { momentum = o.momentum },
+    schedule = schedule.of(who, o.lr_scheduler), variables = o.variables }, Optimizer)
+end)
+
+-- The old spelling: losses are added, and the job's configuration says how they are minimized.
+
+local UPDATES = {
+  naive_conf = function() return 0 end,
+  momentum_conf = function(conf) return conf.beta or 0.9 end,
+}
+
+local WARMUPS = {
+  constant_conf = function(conf)
+    return schedule.warmup.constant(conf.warmup_batches, conf.multiplier)
+  end,
+  linear_conf = function(conf)
+    return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier)
+  end,
+}
+
+local CONF = "train.model_update_conf"
+
+local function one_of(table_of, conf, what)
+  local key, value = next(conf)
+  if table_of[key] and type(value) == "table" then return table_of[key](value) end
+  local names = {}
+  for name in pairs(table_of) do names[#names + 1] = name end
+  table.sort(names)
+  core.fail("%s: %s: expected one of %s with a table, got '%s'", CONF, what,
+    table.concat(names, ", "), tostring(key))
+end
+
+local function read_update_conf(conf)
+  local momentum, decay, warmup = 0, nil, nil
+  for key, value in pairs(conf) do
+    if key == "learning_rate_decay" then
+      decay = one_of({ piecewise_constant_conf = function(c) return c end }, value, key)
+    elseif key == "warmup_conf" then
+      warmup = one_of(WARMUPS, value, key)
+    elseif UPDATES[key] then
+      momentum = UPDATES[key](value)
+    else
+      core.fail("%s: unknown entry '%s'; entries are naive_conf, momentum_conf, "
+        .. "learning_rate_decay, warmup_conf", CONF, tostring(key))
+    end
+  end
+  return momentum, decay, warmup
+end
+
+local function old_style(config)
+  local momentum, decay, warmup = read_update_conf(config.model_update_conf or {})
+  local boundaries, values = {}, { config.primary_lr }
+  if decay then boundaries, values = decay.boundaries, decay.values end
+  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, warmup)
+  return optimizer.SGD(rate, { momentum = momentum })
+end
+
+--- Ends a body: minimizes added losses, and makes sure that a train job trains.
+function optimizer.close(context)
+  if context.mode ~= "train" or context.minimized then return end
+  local name, config = context.job.name, context.config.train
+  if #context.losses == 0 then
+    core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
+      .. "its body", name)
+  end
+  if not config.primary_lr then
+    core.fail("%s: losses were added, but no learning rate: config.train.primary_lr(rate)", name)
+  end
+  local outer = trace.current
+  trace.current = context
+  local ok, err = pcall(function() old_style(config):minimize(context.losses) end)
+  trace.current = outer
+  if not ok then error(err, 0) end
+end
+
+--- flow.losses.
+optimizer.losses = {
+  --- Adds a loss that the job's configuration minimizes (old spelling).
+  add_loss = function(loss)
+    local context = trace.need("losses.add_loss")
+    need_train_job("losses.add_loss", context)
+    context.losses[#context.losses + 1] = need_losses("losses.add_loss", loss)[1]
+  end,
+}
+
+return optimizer

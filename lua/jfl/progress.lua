@@ -1,0 +1,127 @@
+-- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
+local args = require "jfl.args"
+local clock = require "jfl.clock"
+local core = require "jfl.core"
+
+local progress = {}
+
+local REDRAW, LINE = 0.1, 60     -- seconds between two bars, and between two lines
+local BAR = 24
+
+local has_ffi, ffi = pcall(require, "ffi")
+local on_terminal = false
+
+if has_ffi then
+  ffi.cdef "int isatty(int fd);"
+  local STDERR = 2
+  on_terminal = ffi.C.isatty(STDERR) == 1
+end
+
+local function duration(seconds)
+  local s = math.floor(seconds + 0.5)
+  if s >= 3600 then return ("%d:%02d:%02d"):format(s / 3600, s / 60 % 60, s % 60) end
+  return ("%d:%02d"):format(s / 60, s % 60)
+end
+
+local Bar = {}
+Bar.__index = Bar
+
+local function last_loss(self)
+  local loss = self.loss
+  if core.type(loss) == "array" then loss = loss:mean() end
+  return loss and ("  loss %.4g"):format(loss) or ""
+end
+
+local function text(self, now)
+  local spent = now - self.started
+  local rate = spent > 0 and self.count / spent or 0
+  local left = self.total and rate > 0 and (self.total - self.count) / rate
+  local head = self.desc and self.desc .. ": " or ""
+  local of = self.total and ("%d/%d"):format(self.count, self.total) or tostring(self.count)
+  local eta = left and ("  %s left"):format(duration(left)) or ""
+  return head, ("%s  %.1f/s  %s%s%s"):format(of, rate, duration(spent), eta, last_loss(self))
+end
+
+local function draw(self, now, last)
+  self.drawn = now
+  local head, tail = text(self, now)
+  if not self.terminal then
+    io.stderr:write(head, tail, "\n")
+    return
+  end
+  local bar = ""
+  if self.total then
+    local full = math.floor(BAR * self.count / math.max(self.total, 1))
+    bar = "[" .. ("="):rep(full) .. (" "):rep(BAR - full) .. "] "
+  end
+  io.stderr:write("\r", head, bar, tail, "\27[K", last and "\n" or "")
+end
+
+local function count(self)
+  self.count = self.count + 1
+  local now = clock.now()
+  if now - self.drawn >= (self.terminal and REDRAW or LINE) then draw(self, now) end
+end
+
+--- Shows the final state; the end of the loop does so too.
+function Bar:close()
+  if self.closed then return end
+  self.closed = true
+  draw(self, clock.now(), true)
+end
+
+local function pass(self, ...)
+  if (...) == nil then self:close() end
+  return ...
+end
+
+function Bar:__call(_, control)
+  if self.begun then count(self) end
+  self.begun = true
+  if control == nil then control = self.control end
+  return pass(self, self.iterate(self.state, control))
+end
+
+local function numbers(n)
+  return function(_, i)
+    if i < n then return i + 1 end
+  end
+end
+
+local function rows(list)
+  return function(_, i)
+    if i < #list then return i + 1, list[i + 1] end
+  end
+end
+
+-- How to go through the first argument: an iterator, its first control value, and the number of
+-- steps if it is known.
+local function steps(source)
+  if type(source) == "number" then return numbers(source), 0, source end
+  if core.type(source) == "array" then return rows(source), 0, #source end
+  if type(source) == "function" then return source end
+  local meta = getmetatable(source)
+  if type(source) == "table" and meta == nil then return rows(source), 0, #source end
+  if type(meta) == "table" and meta.__call then return source, nil, source.n end
+  core.fail("progress: expected a number, an iterator, an NdArray or a list, got %s",
+    args.describe(source))
+end
+
+--- Goes through a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how
+-- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
+-- `for i, x, y in bar do bar.loss = job(x, y) end`. bar.loss, a number or an NdArray, is shown too.
+progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
+  { "source", "a number, an iterator, an NdArray or a list" },
+  { "state", "of an iterator that has one", args.none },
+  { "control", "of an iterator that has one: its first value", args.none },
+  { "desc", "what is written before the bar", args.none },
+  { "total", "the number of steps, where it cannot be known", args.none },
+}, function(o)
+  local iterate, control, total = steps(o.source)
+  local now = clock.now()
+  return setmetatable({ iterate = iterate, state = o.state, control = o.control or control,
+    count = 0, total = o.total or total, desc = o.desc, started = now, drawn = now,
+    terminal = on_terminal }, Bar)
+end)
+
+return progress

@@ -1,0 +1,42 @@
+-- What is known while a job's body runs: its graph, names given so far, losses.
+local core = require "jfl.core"
+
+local trace = {
+  --- The context of the body that is running, or nil.
+  current = nil,
+}
+
+--- Runs body with ops appending to graph; gives the context, then what body returned.
+function trace.run(job, graph, body, ...)
+  local context = {
+    job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
+    counters = {}, prefix = "", losses = {}, variables = {}, minimized = false,
+  }
+  local outer, outer_graph = trace.current, core.trace(graph)
+  trace.current = context
+  local function close(ok, ...)
+    trace.current = outer
+    core.trace(outer_graph)
+    if not ok then error((...), 0) end
+    return context, ...
+  end
+  return close(pcall(body, ...))
+end
+
+--- The context; fails outside a body, where `who` has no meaning.
+function trace.need(who)
+  if trace.current then return trace.current end
+  core.fail("%s: describes a part of a job and must be called inside a job function's body", who)
+end
+
+--- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.
+function trace.name(context, given, kind)
+  if given == nil then
+    local count = (context.counters[kind] or 0) + 1
+    context.counters[kind] = count
+    given = kind .. "_" .. count
+  end
+  return context.prefix .. given
+end
+
+return trace

@@ -1,0 +1,186 @@
+-- Types of job arguments and results: how a body's blobs are listed and a call's arrays shaped.
+local args = require "jfl.args"
+local core = require "jfl.core"
+
+local typing = {}
+
+local Type = { __tostring = function(t) return t.text end }
+Type.__index = Type
+local Placeholder = {}
+Placeholder.__index = Placeholder
+
+function Placeholder:__tostring()
+  return ("%s.Placeholder(%s, %s)"):format(self.kind, args.shape_text(self.shape), self.dtype)
+end
+
+local function new(kind, text, fields)
+  local t = fields or {}
+  t.kind, t.text = kind, text
+  return setmetatable(t, Type)
+end
+
+local function is_type(t) return getmetatable(t) == Type end
+
+local function placeholder(kind)
+  local path = kind .. ".Placeholder"
+  return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
+    { "shape", "its extents; a first one of -1 stands for any batch size" },
+    { "dtype", "of its elements", "float32" },
+  }, function(o)
+    local shape = {}
+    for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do
+      shape[i] = extent
+    end
+    return setmetatable({ kind = kind, shape = shape, dtype = args.dtype(path, "dtype", o.dtype),
+      any = shape[1] == -1 }, Placeholder)
+  end)
+end
+
+for _, kind in ipairs { "Numpy", "ListNumpy", "ListListNumpy" } do
+  typing[kind] = new(kind, kind, { Placeholder = placeholder(kind) })
+end
+
+--- Old spellings of placeholders.
+typing.FixedTensorDef = typing.Numpy.Placeholder
+typing.MirroredTensorDef = typing.ListNumpy.Placeholder
+typing.MirroredTensorListDef = typing.ListListNumpy.Placeholder
+
+local function need_type(who, i, t)
+  if not is_type(t) then
+    core.fail("%s: argument %d: expected a type such as Numpy, got %s", who, i, args.describe(t))
+  end
+  if t.kind == "Callback" then
+    core.fail("%s: argument %d: Callback can only be the outermost type", who, i)
+  end
+end
+
+--- Several values, in this order.
+function typing.Tuple(...)
+  local parts, texts = { ... }, {}
+  for i = 1, select("#", ...) do
+    need_type("Tuple", i, parts[i])
+    texts[i] = parts[i].text
+  end
+  if #parts == 0 then core.fail("Tuple: expected at least one type, got none") end
+  return new("Tuple", "Tuple(" .. table.concat(texts, ", ") .. ")", { parts = parts })
+end
+
+for _, kind in ipairs { "List", "Dict", "Bundle" } do
+  typing[kind] = function(part)
+    need_type(kind, 1, part)
+    return new(kind, ("%s(%s)"):format(kind, part.text), { part = part })
+  end
+end
+
+--- The result comes later, to a callback, in the shape of `part`.
+function typing.Callback(part)
+  need_type("Callback", 1, part)
+  return new("Callback", ("Callback(%s)"):format(part.text), { part = part })
+end
+
+--- What a job without `returns` gives: any nesting of blobs.
+typing.any = typing.Bundle(typing.Numpy)
+
+function typing.is_placeholder(value) return getmetatable(value) == Placeholder end
+
+function typing.is_type(value) return is_type(value) end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if type(a) == "number" and type(b) == "number" then return a < b end
+    if type(a) ~= type(b) then return type(a) == "number" end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+--- The structure of a body's result as text: "(blob, {loss = blob})".
+function typing.structure(value)
+  if core.type(value) == "blob" then return "blob" end
+  if type(value) ~= "table" or getmetatable(value) then return args.describe(value) end
+  local parts = {}
+  for i, key in ipairs(sorted_keys(value)) do
+    local text = typing.structure(value[key])
+    parts[i] = key == i and text or ("%s = %s"):format(tostring(key), text)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+-- Each shape below turns a body's value into blobs, appended to `blobs`, and gives a reader that
+-- takes as many arrays from a list, or nil where the value does not have that shape. A reader gets
+-- the list and the position before its first array, and gives its value and its last position.
+local shapes = {}
+
+local function read_one(list, at) return list[at + 1], at + 1 end
+
+function shapes.Numpy(_, value, blobs)
+  if core.type(value) ~= "blob" then return nil end
+  blobs[#blobs + 1] = value
+  return read_one
+end
+
+function shapes.ListNumpy(_, value, blobs)
+  if not shapes.Numpy(nil, value, blobs) then return nil end
+  return function(list, at) return { list[at + 1] }, at + 1 end
+end
+
+function shapes.ListListNumpy(_, value, blobs)
+  if not shapes.Numpy(nil, value, blobs) then return nil end
+  return function(list, at) return { { list[at + 1] } }, at + 1 end
+end
+
+local function plain(value) return type(value) == "table" and getmetatable(value) == nil end
+
+local function shape_of(t, value, blobs) return shapes[t.kind](t, value, blobs) end
+
+local function keyed(keys, readers)
+  return function(list, at)
+    local value = {}
+    for i, key in ipairs(keys) do value[key], at = readers[i](list, at) end
+    return value, at
+  end
+end
+
+local function read_keys(value, part_of, blobs)
+  local keys, readers = sorted_keys(value), {}
+  for i, key in ipairs(keys) do
+    local part = part_of(key)
+    local reader = part and shape_of(part, value[key], blobs)
+    if not reader then return nil end
+    readers[i] = reader
+  end
+  return keyed(keys, readers)
+end
+
+function shapes.Tuple(t, value, blobs)
+  if not plain(value) or #value ~= #t.parts then return nil end
+  return read_keys(value, function(key) return t.parts[key] end, blobs)
+end
+
+function shapes.List(t, value, blobs)
+  if not plain(value) or #value == 0 then return nil end
+  return read_keys(value, function(key) return type(key) == "number" and t.part end, blobs)
+end
+
+function shapes.Dict(t, value, blobs)
+  if not plain(value) or next(value) == nil then return nil end
+  return read_keys(value, function() return t.part end, blobs)
+end
+
+function shapes.Bundle(t, value, blobs)
+  if core.type(value) == "blob" then return shape_of(t.part, value, blobs) end
+  if not plain(value) or next(value) == nil then return nil end
+  return read_keys(value, function() return t end, blobs)
+end
+
+--- Lists the blobs of a body's result and gives a function from a list of arrays to a value of
+-- type t; nil where the result is not of that type.
+function typing.match(t, value, blobs)
+  local reader = shape_of(t, value, blobs)
+  if not reader then return nil end
+  return function(list) return (reader(list, 0)) end
+end
+
+return typing

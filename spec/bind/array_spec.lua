@@ -1,0 +1,256 @@
+-- Arrays: memory, views, elements, conversions.
+local core = require "jfl.core"
+local helper = require "spec.bind.helper"
+
+local message = helper.message
+
+describe("an array", function()
+  it("starts as zeros of its shape and dtype", function()
+    local a = core.array("int32", { 2, 3 })
+    assert.same({ 2, 3 }, a.shape)
+    assert.equal("int32", a.dtype)
+    assert.equal(6, a.size)
+    assert.equal(2, #a)
+    assert.same({ { 0, 0, 0 }, { 0, 0, 0 } }, core.to_table(a))
+    assert.equal("array", core.type(a))
+  end)
+
+  it("accepts the short dtype names and tells its own", function()
+    assert.equal("float32", core.array("float", { 1 }).dtype)
+    assert.equal("float64", core.array("double", { 1 }).dtype)
+  end)
+
+  it("gives a fresh shape table each time", function()
+    local a = core.array("float32", { 4 })
+    a.shape[1] = 9
+    assert.same({ 4 }, a.shape)
+  end)
+
+  it("gives rows that share its memory", function()
+    local a = core.from_table({ { 1, 2 }, { 3, 4 } }, "float32")
+    local row = a[2]
+    row[1] = 30
+    assert.equal(30, core.get(a, 2, 1))
+    assert.same({ 2 }, row.shape)
+  end)
+
+  it("keeps a row's memory when the whole is freed or collected", function()
+    local a = core.from_table({ { 1, 2 }, { 3, 4 } }, "float64")
+    local row = a[2]
+    core.free(a)
+    collectgarbage()
+    assert.same({ 3, 4 }, core.to_table(row))
+  end)
+
+  it("fills and copies rows, casting without loss", function()
+    local a = core.array("int32", { 3, 2 })
+    a[1] = 7
+    a[2] = { 1, true }
+    a[3] = core.from_table({ 5, 6 }, "float64")
+    assert.same({ { 7, 7 }, { 1, 1 }, { 5, 6 } }, core.to_table(a))
+    a[3] = core.from_table({ 9 }, "float32")
+    assert.same({ 9, 9 }, core.to_table(a[3]))
+  end)
+
+  it("copies a row over one that overlaps it", function()
+    local a = core.from_table({ 1, 2, 3, 4 }, "float32")
+    core.assign(core.rows(a, 1, 3), core.rows(a, 0, 3))
+    assert.same({ 1, 1, 2, 3 }, core.to_table(a))
+  end)
+
+  it("looks other names up in array_methods", function()
+    core.array_methods.spec_probe = function(a) return a.size end
+    assert.equal(4, core.array("float32", { 2, 2 }):spec_probe())
+    core.array_methods.spec_probe = nil
+    assert.is_nil(core.array("float32", { 1 }).spec_probe)
+  end)
+
+  it("counts from 1 in get and set", function()
+    local a = core.array("float64", { 2, 3 })
+    core.set(a, 2.5, 2, 3)
+    assert.equal(2.5, core.get(a, 2, 3))
+    assert.equal(2.5, a[2][3])
+  end)
+
+  it("holds every dtype's extremes", function()
+    local range = {
+      int8 = { -128, 127 }, uint8 = { 0, 255 }, int32 = { -2 ^ 31, 2 ^ 31 - 1 },
+      int64 = { -2 ^ 53, 2 ^ 53 }, float32 = { -0.5, 2 ^ 100 }, float64 = { -2 ^ 1000, 0.1 },
+      float16 = { -65504, 2 ^ -24 }, bfloat16 = { -2 ^ 100, 1.5 },
+    }
+    for dtype, size in pairs(core.dtypes) do
+      local a = core.from_table(range[dtype], dtype)
+      assert.same(range[dtype], core.to_table(a), dtype)
+      assert.equal(2 * size, #core.bytes(a), dtype)
+      a[1] = range[dtype][2]
+      assert.equal(range[dtype][2], a[1], dtype)
+    end
+  end)
+
+  it("reads halves as numbers, infinities and nan too", function()
+    local a = core.from_bytes("\0\124\0\252\1\124\1\0\0\60", "float16", { 5 })
+    assert.equal(math.huge, a[1])
+    assert.equal(-math.huge, a[2])
+    assert.is_true(a[3] ~= a[3])
+    assert.equal(2 ^ -24, a[4])
+    assert.equal(1, a[5])
+  end)
+end)
+
+describe("making arrays", function()
+  it("reads nested tables", function()
+    local a = core.from_table({ { { 1, 2 } }, { { 3, 4 } } }, "float32", { 2, 1, 2 })
+    assert.same({ 2, 1, 2 }, a.shape)
+    assert.same({ { { 1, 2 } }, { { 3, 4 } } }, core.to_table(a))
+  end)
+
+  it("round trips bytes", function()
+    local a = core.from_table({ 1, -2, 3 }, "int32")
+    local b = core.from_bytes(core.bytes(a), "int32", { 3, 1 })
+    assert.same({ { 1 }, { -2 }, { 3 } }, core.to_table(b))
+  end)
+
+  it("reshapes with one open extent, sharing memory", function()
+    local a = core.array("float32", { 2, 6 })
+    local b = core.reshape(a, { 3, -1 })
+    assert.same({ 3, 4 }, b.shape)
+    b[1] = 5
+    assert.equal(5, core.get(a, 1, 4))
+  end)
+
+  it("casts, copying unless lossless is given and the dtype is the same", function()
+    local a = core.from_table({ 1.5, 2 }, "float32")
+    assert.equal(a, core.cast(a, "float32", true))
+    assert.not_equal(a, core.cast(a, "float32"))
+    assert.same({ 1, 2 }, core.to_table(core.cast(a, "int32")))
+    local b = core.copy(a)
+    b[1] = 9
+    assert.equal(1.5, a[1])
+  end)
+
+  it("gives a pointer for ffi", function()
+    local ffi = require "ffi"
+    local a = core.from_table({ 1, 2, 3 }, "float32")
+    local p = ffi.cast("float *", core.pointer(a))
+    p[2] = 8
+    assert.equal(8, a[3])
+  end)
+
+  it("inflates", function()
+    local stored = "\1\3\0\252\255abc"
+    local a = core.inflate(stored, "raw", 3)
+    assert.equal("abc", core.bytes(a))
+    assert.equal("uint8", a.dtype)
+  end)
+end)
+
+describe("a mistake with an array", function()
+  local function array_error(expected, text, ...)
+    assert.equal("user.lua:2: " .. expected, message("\n" .. text, ...))
+  end
+
+  it("is blamed on the line that indexes", function()
+    local a = core.array("float32", { 3, 2 })
+    array_error("array: index 4 is out of range 1 to 3", "local a = ... return a[4]", a)
+    array_error("array: index 0 is out of range 1 to 3", "local a = ... return a[0]", a)
+    array_error("array: index -1 is out of range 1 to 3", "local a = ... a[-1] = 1", a)
+    array_error("array: index 1.5 is not a whole number", "local a = ... return a[1.5]", a)
+    array_error("array: cannot set 'size', only elements and rows can be set",
+      "local a = ... a.size = 1", a)
+    array_error("get: expected 2 indices for shape (3, 2), got 1", "return c.get(..., 1)", a)
+    array_error("set: index 3 is out of range 1 to 2", "c.set(..., 0, 1, 3)", a)
+  end)
+
+  it("says what a row wants", function()
+    local a = core.array("int32", { 3, 2 })
+    array_error("array: expected shape (2), got (3)", "local a = ... a[1] = {1, 2, 3}", a)
+    array_error("array: expected an array, a table or a number, got string",
+      "local a = ... a[1] = 'x'", a)
+    array_error("array: 0.5 does not fit int32", "local a = ... a[1] = 0.5", a)
+    array_error("array: [2] is 1.5, which does not fit int32", "local a = ... a[1] = {1, 1.5}", a)
+    array_error("fill: 3000000000 does not fit int32", "c.fill(..., 3e9)", a)
+  end)
+
+  it("says where a table is ragged", function()
+    array_error("array: [2] has 1 elements, those before it have 2",
+      "c.from_table({{1, 2}, {3}}, 'float32')")
+    array_error("array: [2] should be a table of 2 elements, got number",
+      "c.from_table({{1, 2}, 3}, 'float32')")
+    array_error("array: [1][2] should be a number, got string",
+      "c.from_table({{1, 'x'}}, 'float32')")
+    array_error("array: [2] is 300, which does not fit uint8", "c.from_table({1, 300}, 'uint8')")
+    array_error("array: an empty table has no shape", "c.from_table({}, 'float32')")
+    array_error("array: expected shape (3), got (2)", "c.from_table({1, 2}, 'float32', {3})")
+    array_error("array: tables are nested deeper than 8 levels",
+      "local t = {} t[1] = t c.from_table(t, 'float32')")
+  end)
+
+  it("names the argument", function()
+    array_error("array: shape[2] should be a whole number, got 1.5", "c.array('float32', {1, 1.5})")
+    array_error("array: shape should be a table of numbers, got string", "c.array('float32', 'x')")
+    array_error("array: a shape has 1 to 8 dimensions, got 0", "c.array('float32', {})")
+    array_error("array: dtype should be a string, got nil", "c.array(nil, {1})")
+    array_error("copy: expected an array, got table", "c.copy({})")
+    array_error("reshape: 6 elements do not fit (4, -1)", "c.reshape(..., {4, -1})",
+      core.array("float32", { 6 }))
+    array_error("reshape: only one extent may be -1", "c.reshape(..., {-1, -1})",
+      core.array("float32", { 6 }))
+    array_error("from_bytes: int32 array of shape (2) takes 8 bytes, got 3",
+      "c.from_bytes('abc', 'int32', {2})")
+    array_error("inflate: format should be gzip, zlib or raw, got 'lzma'",
+      "c.inflate('', 'lzma')")
+    assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
+    assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))
+  end)
+
+  it("is told from bad luck: an array too large is an error, not an end", function()
+    assert.matches("bytes", message("c.array('float64', {2^20, 2^20, 2^4})"))
+    assert.matches("^user.lua:1: ", message("c.array('float64', {2^50, 2^50})"))
+  end)
+
+  it("ends with the array freed", function()
+    local a = core.array("float32", { 2 })
+    core.free(a)
+    for _, text in ipairs { "return (...).shape", "return (...)[1]", "local a = ... a[1] = 1",
+      "return #..., 1", "c.copy(...)", "c.free(...)", "return (...).size", "return (...).dtype" } do
+      assert.matches("^user.lua:1: %w+: array was freed$", message(text, a))
+    end
+  end)
+
+  it("by calling the finalizer on something else does no harm", function()
+    core.array_mt.__gc(io.stdout)
+    core.array_mt.__gc(nil)
+    assert.equal(1, core.array("float32", { 1 }).size)
+  end)
+end)
+
+describe("accounting", function()
+  it("counts arrays, not views", function()
+    collectgarbage()
+    collectgarbage()
+    local before = core.live_bytes()
+    local a = core.array("float32", { 1000 })
+    local view = core.rows(a, 0, 10)
+    assert.equal(4000, core.live_bytes() - before)
+    core.free(view)
+    assert.equal(4000, core.live_bytes() - before)
+    core.free(a)
+    assert.equal(before, core.live_bytes())
+  end)
+
+  it("keeps thousands of dropped arrays of a mebibyte within 256 MB", function()
+    local most = 0
+    for i = 1, 4000 do
+      core.array("float32", { 512, 512 })[1] = i
+      if i % 50 == 0 then most = math.max(most, helper.resident()) end
+    end
+    assert.is_true(most < 256 * 2 ^ 20, most)
+  end)
+
+  it("lets more than the limit live", function()
+    local kept = {}
+    for i = 1, 100 do kept[i] = core.array("uint8", { 2 ^ 20 }) end
+    assert.is_true(core.live_bytes() >= 100 * 2 ^ 20)
+    for _, a in ipairs(kept) do core.free(a) end
+  end)
+end)

@@ -1,0 +1,94 @@
+-- Graphs and blobs: what Lua can ask of them, and how long they live.
+local core = require "jfl.core"
+local helper = require "spec.bind.helper"
+
+local message = helper.message
+
+describe("a graph", function()
+  after_each(function() core.trace(nil) end)
+
+  it("knows its mode and whether it is traced", function()
+    local graph = core.graph("g", "predict")
+    assert.equal("predict", core.graph_mode(graph))
+    assert.equal("train", core.graph_mode(core.graph("t", "train")))
+    assert.is_nil(core.tracing())
+    assert.is_nil(core.trace(graph))
+    assert.equal(graph, core.tracing())
+    assert.equal(graph, core.trace(nil))
+    assert.is_nil(core.tracing())
+  end)
+
+  it("refuses other modes", function()
+    assert.equal("user.lua:1: graph: mode should be train or predict, got 'eval'",
+      message("c.graph('g', 'eval')"))
+    assert.equal("user.lua:1: trace: expected a graph, got table", message("c.trace({})"))
+  end)
+
+  it("finds its variables by name", function()
+    local graph = core.graph("g", "train")
+    local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 2 }, init = "uniform",
+      a = -1, b = 1 })
+    assert.equal("w", core.find_variable(graph, "w").name)
+    assert.same({ 2 }, w.shape)
+    assert.is_nil(core.find_variable(graph, "v"))
+  end)
+
+  it("checks a variable's description", function()
+    local graph = core.graph("g", "train")
+    assert.equal("user.lua:1: variable: name should be a string, got nil",
+      message("c.variable(..., {})", graph))
+    assert.equal("user.lua:1: w: init should be constant, uniform, normal or truncated_normal, got "
+      .. "'zeros'",
+      message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, init = 'zeros'})", graph))
+    assert.equal("user.lua:1: w: a should be a number, got string",
+      message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, a = 'x'})", graph))
+    assert.equal("user.lua:1: w: shape should be a table of numbers, got nil",
+      message("c.variable(..., {name = 'w', dtype = 'float32'})", graph))
+  end)
+
+  it("gives gradients, or false where none flows", function()
+    local graph = core.graph("g", "predict")
+    core.trace(graph)
+    local x = core.input(graph, "x", "float32", { 3 })
+    local z = core.input(graph, "z", "float32", { 3 })
+    local y = core.op("multiply")(x, x)
+    local dx, dz = unpack(core.gradients(graph, y, nil, { x, z }))
+    assert.same({ 3 }, dx.shape)
+    assert.is_false(dz)
+  end)
+
+  it("lives as long as its blobs", function()
+    local x
+    do
+      local graph = core.graph("gone", "predict")
+      x = core.input(graph, "x", "float32", { 3 })
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.same({ 3 }, x.shape)
+    assert.equal("x", x.name)
+  end)
+end)
+
+describe("a blob", function()
+  it("has no elements", function()
+    local graph = core.graph("g", "predict")
+    local x = core.input(graph, "x", "float32", { 3 })
+    assert.equal("user.lua:2: blob: 'x' has no elements while its job is described",
+      message("\nlocal x = ... return x[1]", x))
+  end)
+
+  it("looks other names up in blob_methods", function()
+    local x = core.input(core.graph("g", "predict"), "x", "float32", { 3 })
+    core.blob_methods.spec_probe = function(b) return b.dtype end
+    assert.equal("float32", x:spec_probe())
+    core.blob_methods.spec_probe = nil
+    assert.is_nil(x.spec_probe)
+  end)
+
+  it("of another graph is refused", function()
+    local x = core.input(core.graph("one", "predict"), "x", "float32", { 3 })
+    assert.equal("user.lua:1: output: blob 'x' belongs to job 'one'; blobs can only be used inside "
+      .. "the body that made them", message("c.output(...)", core.graph("two", "predict"), x))
+  end)
+end)

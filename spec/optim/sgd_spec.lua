@@ -1,0 +1,91 @@
+local core = require "jfl.core"
+local flow = require "jfl"
+local oracle = require "spec.optim.oracle"
+local tp = flow.typing
+
+local function wave(shape, phase, scale)
+  local a = core.array("float64", shape)
+  local flat = core.reshape(a, { -1 })
+  for i = 1, #flat do flat[i] = scale * math.sin(phase + 1.7 * (i - 1)) end
+  return a
+end
+
+local phases = {
+  ["conv1-weight"] = 1, ["conv1-bias"] = 2, ["conv2-weight"] = 3, ["conv2-bias"] = 4,
+  ["dense1-weight"] = 5, ["dense1-bias"] = 6, ["dense2-weight"] = 7, ["dense2-bias"] = 8,
+}
+
+local function network(x)
+  local relu = { padding = "SAME", activation = flow.nn.relu }
+  local function named(name) return { padding = relu.padding, activation = relu.activation, name = name } end
+  x = flow.nn.max_pool2d(flow.layers.conv2d(x, 3, 3, named "conv1"), 2, 2, "VALID")
+  x = flow.nn.max_pool2d(flow.layers.conv2d(x, 4, 3, named "conv2"), 2, 2, "VALID")
+  x = flow.layers.dense(flow.reshape(x, { 4, -1 }), 5, { activation = flow.nn.relu, name = "dense1" })
+  return flow.layers.dense(x, 3, { name = "dense2" })
+end
+
+local function train_job(momentum)
+  return flow.global_function {
+    name = "train_job", type = "train",
+    inputs = {
+      { "x", tp.Numpy.Placeholder({ 4, 1, 8, 8 }, { dtype = flow.double }) },
+      { "labels", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) },
+    },
+    returns = tp.Numpy,
+    body = function(x, labels)
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(x))
+      flow.optimizer.SGD(0.1, { momentum = momentum }):minimize(loss)
+      return loss
+    end,
+  }
+end
+
+local function near(want, got, what)
+  assert(math.abs(want - got) < 1e-12, ("%s: expected %.17g, got %.17g"):format(what, want, got))
+end
+
+local function sums(a)
+  local s, m, flat = 0, 0, core.reshape(a, { -1 })
+  for i = 1, #flat do
+    s, m = s + flat[i], m + math.abs(flat[i])
+  end
+  return s, m
+end
+
+describe("SGD", function()
+  before_each(function() flow.clear_default_session() end)
+  after_each(function() flow.clear_default_session() end)
+
+  for _, case in ipairs(oracle) do
+    it("trains a network as PyTorch does, momentum " .. case.momentum, function()
+      local job = train_job(case.momentum)
+      flow.train.CheckPoint():init()
+      for name, phase in pairs(phases) do
+        core.variable_set(name, wave(core.variable_get(name).shape, phase, 0.3))
+      end
+      local x, labels = wave({ 4, 1, 8, 8 }, 9, 1), core.from_table({ 0, 2, 1, 2 }, "int32")
+      for step, want in ipairs(case.losses) do
+        local loss = job(x, labels)
+        for i = 1, 4 do near(want[i], loss[i], ("loss %d of step %d"):format(i, step)) end
+      end
+      for name, want in pairs(case.sums) do
+        local s, m = sums(core.variable_get(name))
+        near(want[1], s, name .. " sum")
+        near(want[2], m, name .. " magnitude")
+      end
+    end)
+  end
+
+  it("keeps no momentum where there is none", function()
+    train_job(0)
+    flow.train.CheckPoint():init()
+    for _, name in ipairs(core.variables()) do assert.is_nil(name:match "%-momentum$") end
+  end)
+
+  it("counts its steps in a variable of the job", function()
+    local job = train_job(0)
+    local x, labels = wave({ 4, 1, 8, 8 }, 9, 1), core.from_table({ 0, 2, 1, 2 }, "int32")
+    for _ = 1, 3 do job(x, labels) end
+    assert.equal(3, core.variable_get("System-Train-TrainStep-train_job")[1])
+  end)
+end)

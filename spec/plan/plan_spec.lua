@@ -1,0 +1,55 @@
+local flow = require "jfl"
+local tp = flow.typing
+
+describe("a plan", function()
+  after_each(function() flow.clear_default_session() end)
+
+  local function job(body)
+    local f = flow.global_function {
+      name = "job", inputs = { { "x", tp.Numpy.Placeholder { 4, 256 } } }, returns = tp.Numpy, body = body,
+    }
+    f:compile()
+    return f
+  end
+
+  local function temporaries(f) return tonumber(f:plan():match "temporaries of (%d+) B") end
+
+  it("lets a chain of elementwise ops work in place", function()
+    local f = job(function(x) return flow.nn.relu(flow.math.exp(-x)) + 1 end)
+    assert.is_true(temporaries(f) <= 4 * 256 * 4 + 64)
+  end)
+
+  it("never puts a result in memory that a later step still reads", function()
+    local f = job(function(x)
+      local a = flow.math.exp(x)
+      local b = a * a
+      local c = b - a
+      return c * a + b
+    end)
+    local x = flow.ndarray.ones { 4, 256 }
+    local e = math.exp(1)
+    assert.is_true(math.abs(f(x)[3][200] - ((e * e - e) * e + e * e)) < 1e-4)
+  end)
+
+  it("runs no step for a reshape", function()
+    local f = job(function(x) return flow.reshape(flow.nn.relu(x), { 1024 }) end)
+    assert.truthy(f:plan():match "1 steps")
+  end)
+
+  it("leaves out what neither a result nor an update needs", function()
+    local f = job(function(x)
+      local _ = flow.math.exp(x)
+      return flow.nn.relu(x)
+    end)
+    assert.is_nil(f:plan():match "exp")
+  end)
+
+  it("that needs more than the budget is refused when it is made", function()
+    local limit = flow.config.memory_limit
+    limit(1000)
+    local ok, message = pcall(job, function(x) return flow.math.exp(flow.transpose(x, { 1, 0 })) end)
+    limit(0)
+    assert.is_false(ok)
+    assert.truthy(message:match "memory_limit is 1000")
+  end)
+end)

@@ -1,0 +1,193 @@
+/* Public entries that describe a job's graph. */
+#include "api/api.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+jfl_status jf_out_of_memory(jfl_graph *g)
+{
+  g->arena->unwind = NULL;
+  return g->err = jf_fail(JFL_ENOMEM, "%s: out of memory", g->name);
+}
+
+static jfl_status set_name(jfl_graph *g, const char *name)
+{
+  JF_ENTER(g);
+  g->name = jf_strdup(g->arena, name);
+  return JFL_OK;
+}
+
+jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out)
+{
+  jfl_graph *g;
+  JF_TRY(jf_graph_new(mode, &g));
+  jfl_status s = set_name(g, job_name);
+  if (s) jfl_graph_unref(g);
+  else *out = g;
+  return s;
+}
+
+jfl_mode jfl_graph_mode(const jfl_graph *g) { return g->mode; }
+
+/* A graph that was compiled, or met an error in a pass, takes no more. */
+static jfl_status check_open(const jfl_graph *g)
+{
+  if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
+  return g->closed ? jf_fail(JFL_ESTATE, "%s: this job is compiled already", g->name) : JFL_OK;
+}
+
+jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
+                           jfl_value **out)
+{
+  JF_TRY(check_open(g));
+  JF_ENTER(g);
+  return jf_graph_input(g, name, t, s, out);
+}
+
+jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out)
+{
+  JF_TRY(check_open(g));
+  JF_ENTER(g);
+  return jf_graph_variable(g, spec, out);
+}
+
+jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name)
+{
+  return jf_map_get(&g->variables, name);
+}
+
+jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
+                        const jfl_arg *arg, int n_arg, const char *name, jfl_value **out)
+{
+  jf_node *node;
+  JF_TRY(check_open(g));
+  JF_ENTER(g);
+  void *attr = jf_alloc(g->arena, op->attr_size);
+  JF_TRY(jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr));
+  JF_TRY(jf_graph_node(g, op, attr, in, (size_t)n_in, name, &node));
+  memcpy(out, node->out, (size_t)node->n_out * sizeof *out);
+  return JFL_OK;
+}
+
+jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
+{
+  JF_TRY(check_open(g));
+  if (v->graph != g)
+    return jf_fail(JFL_ESTATE, "%s: returns '%s', which belongs to job '%s'", g->name, v->name,
+                   v->graph->name);
+  JF_ENTER(g);
+  jf_graph_output(g, v);
+  return JFL_OK;
+}
+
+static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  if (m->n_loss < 1) return jf_fail(JFL_EINVAL, "minimize: no loss was given");
+  for (int i = 0; i < m->n_loss; i++) {
+    const jfl_value *v = m->loss[i], *first = m->loss[0];
+    if (v->graph != g)
+      return jf_fail(JFL_ESTATE, "minimize: the loss '%s' belongs to job '%s', not to '%s'", v->name,
+                     v->graph->name, g->name);
+    if (!jf_is_float(v->dtype))
+      return jf_fail(JFL_EDTYPE, "minimize: the loss '%s' must be a float blob, got %s", v->name,
+                     jfl_dtype_name(v->dtype));
+    if (!jf_shape_eq(&v->shape, &first->shape))
+      return jf_fail(JFL_ESHAPE, "minimize: losses must have one shape, got %s and %s",
+                     jf_shape_str(&first->shape, a), jf_shape_str(&v->shape, b));
+  }
+  return JFL_OK;
+}
+
+static jfl_value **copy_values(jfl_graph *g, jfl_value *const *v, int n)
+{
+  jfl_value **copy = jf_alloc(g->arena, (size_t)n * sizeof *copy);
+  if (n) memcpy(copy, v, (size_t)n * sizeof *copy);
+  return copy;
+}
+
+/* Those given, or every trainable float variable so far. */
+static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_training *t)
+{
+  t->variable = copy_values(g, g->value, g->n_value);
+  for (int i = 0; i < g->n_value; i++) {
+    jfl_value *v = g->value[i];
+    if (v->origin == JF_VARIABLE && v->variable->trainable && jf_is_float(v->dtype))
+      t->variable[t->n_variable++] = v;
+  }
+  if (m->n_variable) {
+    t->variable = copy_values(g, m->variable, m->n_variable);
+    t->n_variable = m->n_variable;
+  }
+  for (int i = 0; i < t->n_variable; i++)
+    if (t->variable[i]->graph != g || t->variable[i]->origin != JF_VARIABLE)
+      return jf_fail(JFL_EINVAL, "minimize: '%s' is no variable of this job", t->variable[i]->name);
+  if (!t->n_variable)
+    return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable", g->name);
+  t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
+  return JFL_OK;
+}
+
+static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t)
+{
+  t->optim = jf_optim_find(m->optimizer);
+  t->schedule = jfl_op_find(m->schedule);
+  if (!t->optim) return jf_fail(JFL_ENAME, "no optimizer is called '%s'", m->optimizer);
+  if (!t->schedule || !(t->schedule->flags & JF_SCHEDULE))
+    return jf_fail(JFL_ENAME, "no learning rate schedule is called '%s'", m->schedule);
+  void *attr = jf_alloc(g->arena, t->optim->attr_size);
+  void *schedule_attr = jf_alloc(g->arena, t->schedule->attr_size);
+  t->attr = attr;
+  t->schedule_attr = schedule_attr;
+  JF_TRY(jf_attr_read(g->arena, t->optim->name, t->optim->attr, m->arg, m->n_arg, attr));
+  return jf_attr_read(g->arena, t->schedule->name, t->schedule->attr, m->schedule_arg,
+                      m->n_schedule_arg, schedule_attr);
+}
+
+jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
+{
+  JF_TRY(check_open(g));
+  if (g->mode != JFL_TRAIN)
+    return jf_fail(JFL_ESTATE, "minimize: job '%s' is a predict job; define it with type = \"train\"",
+                   g->name);
+  if (g->training) return jf_fail(JFL_ESTATE, "minimize: job '%s' has an optimizer already", g->name);
+  JF_TRY(check_losses(g, m));
+  JF_ENTER(g);
+  jf_training *t = jf_alloc(g->arena, sizeof *t);
+  JF_TRY(find_rules(g, m, t));
+  JF_TRY(pick_variables(g, m, t));
+  t->loss = copy_values(g, m->loss, m->n_loss);
+  t->n_loss = m->n_loss;
+  g->training = t;
+  return JFL_OK;
+}
+
+jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_value *const *x, int n_x,
+                               jfl_value **grad)
+{
+  JF_TRY(check_open(g));
+  if (dy && (dy->dtype != y->dtype || !jf_shape_eq(&dy->shape, &y->shape)))
+    return jf_fail(JFL_ESHAPE, "gradients: dy must have the dtype and shape of y");
+  if (!jf_is_float(y->dtype))
+    return jf_fail(JFL_EDTYPE, "gradients: y must be a float blob, got %s", jfl_dtype_name(y->dtype));
+  JF_ENTER(g);
+  jfl_value **adj = jf_alloc(g->arena, (size_t)g->n_value * sizeof *adj);
+  if (!dy) dy = jf_full_like(g, y, 1);
+  if (!dy) return g->err;
+  jf_backward b = { &y, &dy, 1, x, n_x };
+  jfl_status s = jf_gradients(g, &b, adj);
+  for (int i = 0; !s && i < n_x; i++) grad[i] = adj[x[i]->id];
+  return g->err = s;
+}
+
+jfl_status jfl_graph_text(const jfl_graph *g, char **out)
+{
+  jf_text t = {0};
+  jf_graph_print(g, &t);
+  return jf_text_take(&t, out);
+}
+
+jfl_graph *jfl_value_graph(const jfl_value *v) { return v->graph; }
+jfl_dtype jfl_value_dtype(const jfl_value *v) { return v->dtype; }
+const jfl_shape *jfl_value_shape(const jfl_value *v) { return &v->shape; }
+const char *jfl_value_name(const jfl_value *v) { return v->name; }

@@ -1,0 +1,62 @@
+/* Public entries that compile jobs and look at plans. */
+#include "api/api.h"
+#include "pass/pass.h"
+
+static jfl_status check(const jfl_job *j, const jfl_graph *g)
+{
+  if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
+  if (g->closed) return jf_fail(JFL_ESTATE, "%s: this graph is compiled already", g->name);
+  if (g->mode != j->mode)
+    return jf_fail(JFL_EINVAL, "%s: the graph and the job are of different types", g->name);
+  if (g->mode == JFL_TRAIN && !g->training)
+    return jf_fail(JFL_EINVAL, "%s: a train job needs a loss to minimize: call "
+                   "flow.optimizer.SGD(lr):minimize(loss) in its body", g->name);
+  return JFL_OK;
+}
+
+/* *p is set as soon as there is something to release. */
+static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
+{
+  const jf_settings *set = &j->session->settings;
+  JF_ENTER(g);
+  JF_TRY(jf_run_passes(g));
+  return jf_plan_new(g, &jf_dev_cpu, set->reference ? JF_REFERENCE : 0, set->threads, p);
+}
+
+jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
+{
+  jfl_plan *p = NULL;
+  JF_TRY(check(j, g));
+  g->closed = 1;
+  jfl_status s = build(j, g, &p);
+  if (!s) s = jf_job_admit(j, p);
+  if (s) {
+    g->err = s;
+    jf_plan_release(p);
+  } else {
+    *out = p;
+  }
+  return s;
+}
+
+int jfl_plan_inputs(const jfl_plan *p) { return p->graph->n_input; }
+int jfl_plan_outputs(const jfl_plan *p) { return p->graph->n_output; }
+
+jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
+                          const jfl_shape **s)
+{
+  if (i < 0 || i >= p->graph->n_input)
+    return jf_fail(JFL_EINVAL, "%s: has %d inputs, no number %d", p->graph->name, p->graph->n_input, i);
+  const jfl_value *v = p->graph->input[i];
+  *name = v->name;
+  *t = v->dtype;
+  *s = &v->shape;
+  return JFL_OK;
+}
+
+jfl_status jfl_plan_text(const jfl_plan *p, char **out)
+{
+  jf_text t = {0};
+  jf_plan_print(p, &t);
+  return jf_text_take(&t, out);
+}

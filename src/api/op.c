@@ -1,0 +1,133 @@
+/* Public entries of the op table, and ops that run at once. */
+#include "api/api.h"
+#include "op/op.h"
+
+#include <string.h>
+
+int jfl_op_count(void)
+{
+  int n = 0;
+  while (jf_ops[n]) n++;
+  return n;
+}
+
+const jfl_op *jfl_op_at(int i) { return jf_ops[i]; }
+
+const jfl_op *jfl_op_find(const char *name)
+{
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if (!strcmp((*o)->name, name)) return *o;
+  return NULL;
+}
+
+void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
+{
+  *info = (jfl_op_info){
+    .name = op->name, .doc = op->doc, .path = op->path, .in = op->in, .out = op->out,
+    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & JF_VARIADIC) != 0,
+    .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
+    .differentiable = op->grad != NULL, .random = (op->flags & JF_RANDOM) != 0,
+    .effect = (op->flags & JF_EFFECT) != 0, .key = op->in[0] ? op->key : -1,
+    .dtypes = jf_op_dtypes(op),
+  };
+  for (const jf_attr *a = op->attr; a && a->name; a++) info->n_param++;
+}
+
+void jfl_op_param(const jfl_op *op, int i, jfl_param *out)
+{
+  const jf_attr *a = &op->attr[i];
+  *out = (jfl_param){ a->name, jf_attr_type_name(a->type), a->def, a->doc };
+}
+
+/* One call of an op without a graph; all of it but the results lies in a passing graph's arena. */
+typedef struct call {
+  jfl_session *session;
+  const jfl_op *op;
+  jfl_array *const *in; int n_in;
+  const jfl_arg *arg; int n_arg;
+  jfl_array **out;
+} call;
+
+static void infer_inputs(const call *c, jfl_graph *g, jf_infer *inf)
+{
+  jfl_value *v = jf_alloc(g->arena, (size_t)c->n_in * sizeof *v);
+  jfl_value **in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *in);
+  for (int i = 0; i < c->n_in; i++) {
+    v[i] = (jfl_value){ .graph = g, .dtype = c->in[i]->dtype, .shape = c->in[i]->shape };
+    in[i] = &v[i];
+  }
+  inf->in = in;
+}
+
+static jfl_status new_outputs(const call *c, const jf_infer *inf)
+{
+  for (int i = 0; i < inf->n_out; i++) {
+    jfl_status s = inf->op->flags & JF_VIEW
+      ? jfl_array_reshape(c->in[0], &inf->shape[0], &c->out[0])
+      : jf_array_new_raw(inf->dtype[i], &inf->shape[i], &c->out[i]);
+    if (!s) continue;
+    while (i-- > 0) jfl_array_unref(c->out[i]);
+    return s;
+  }
+  return JFL_OK;
+}
+
+static jfl_status run_kernel(const call *c, jf_kargs *k)
+{
+  jfl_session *s = c->session;
+  jf_choice chosen;
+  size_t scratch;
+  JF_TRY(jf_choose(&jf_dev_cpu, c->op, s->settings.reference ? JF_REFERENCE : 0, k, &scratch, &chosen));
+  for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
+  for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
+  if (c->op->flags & JF_RANDOM)
+    k->random = (jf_stream){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
+  k->scratch = jf_new_raw(scratch);
+  jfl_status st = k->scratch ? chosen.run(k) : jf_fail(JFL_ENOMEM, "out of memory");
+  jf_free(k->scratch);
+  if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);
+  return st ? jf_blame(st, "%s: ", c->op->name) : JFL_OK;
+}
+
+static jfl_status prepare(const call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
+{
+  JF_ENTER(g);
+  *inf = (jf_infer){ .op = c->op, .arena = g->arena, .n_in = c->n_in,
+                     .attr = jf_alloc(g->arena, c->op->attr_size) };
+  infer_inputs(c, g, inf);
+  JF_TRY(jf_attr_read(g->arena, c->op->name, c->op->attr, c->arg, c->n_arg, inf->attr));
+  JF_TRY(jf_op_infer(inf));
+  *k = (jf_kargs){ .n_in = c->n_in, .n_out = inf->n_out, .attr = inf->attr,
+                   .threads = c->session->settings.threads,
+                   .in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *k->in),
+                   .out = jf_alloc(g->arena, JFL_MAXOUT * sizeof *k->out) };
+  for (int i = 0; i < c->n_in; i++) k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
+  for (int i = 0; i < inf->n_out; i++) k->out[i] = (jf_tensor){ NULL, inf->dtype[i], inf->shape[i] };
+  return JFL_OK;
+}
+
+static jfl_status run_call(const call *c, jfl_graph *g)
+{
+  jf_infer inf;
+  jf_kargs k;
+  JF_TRY(prepare(c, g, &inf, &k));
+  JF_TRY(new_outputs(c, &inf));
+  jfl_status s = c->op->flags & JF_VIEW ? JFL_OK : run_kernel(c, &k);
+  for (int i = 0; s && i < inf.n_out; i++) jfl_array_unref(c->out[i]);
+  return s;
+}
+
+jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                     const jfl_arg *arg, int n_arg, jfl_array **out)
+{
+  call c = { s, op, in, n_in, arg, n_arg, out };
+  jfl_graph *g;
+  if (jf_pool_lost())
+    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run ops", op->name);
+  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
+  jf_session_acquire(s);
+  jfl_status st = run_call(&c, g);
+  jf_session_release(s);
+  jfl_graph_unref(g);
+  return st;
+}

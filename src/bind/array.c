@@ -1,0 +1,215 @@
+/* Arrays in Lua: their userdata, the memory they account for, and what makes them. */
+#include "bind/bind.h"
+
+#include <string.h>
+
+enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
+
+/* Lua's collector does not see the arrays' memory, so it is run for them. */
+static void collect(lua_State *L, jf_state *st)
+{
+  if (st->collecting) return;
+  st->collecting = 1;
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  st->collecting = 0;
+  st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
+}
+
+jf_larray *jf_push_array(lua_State *L)
+{
+  return jf_push(L, JF_ARRAY, sizeof(jf_larray));
+}
+
+void jf_set_array(jf_larray *b, jfl_array *a)
+{
+  b->array = a;
+  b->data = jfl_array_data(a);
+  b->shape = jfl_array_shape(a);
+  b->dtype = jfl_array_dtype(a);
+}
+
+void jf_account(lua_State *L, jf_larray *b)
+{
+  jf_state *st = jf_state_of(L);
+  b->owned = (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
+  st->live += b->owned;
+  if (st->live > st->limit) collect(L, st);
+}
+
+jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
+{
+  jf_larray *b = jf_push_array(L);
+  jfl_array *a;
+  jfl_status e = jfl_array_new(t, s, &a);
+  if (e == JFL_ENOMEM) {
+    collect(L, jf_state_of(L));
+    e = jfl_array_new(t, s, &a);
+  }
+  jf_check(L, e);
+  jf_set_array(b, a);
+  jf_account(L, b);
+  return b;
+}
+
+jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
+                        const char *who)
+{
+  jf_larray *out = jf_push_array(L);
+  jfl_array *a;
+  jf_check_freed(L, b, who);
+  jf_check_for(L, jfl_array_cast(b->array, t, lossless, &a), who);
+  jf_set_array(out, a);
+  jf_account(L, out);
+  return out;
+}
+
+void jf_check_freed(lua_State *L, const jf_larray *b, const char *who)
+{
+  if (!b->array) jf_raise(L, "%s: array was freed", who);
+}
+
+jf_larray *jf_need_array(lua_State *L, int i, const char *who)
+{
+  jf_larray *b = jf_test(L, i, JF_ARRAY);
+  if (!b) jf_raise(L, "%s: expected an array, got %s", who, jf_type_name(L, i));
+  jf_check_freed(L, b, who);
+  return b;
+}
+
+static void drop(lua_State *L, jf_larray *b)
+{
+  if (!b->array) return;
+  jfl_array_unref(b->array);
+  jf_state_of(L)->live -= b->owned;
+  *b = (jf_larray){0};
+}
+
+static int gc(lua_State *L)
+{
+  jf_larray *b = jf_test(L, 1, JF_ARRAY);
+  if (b) drop(L, b);
+  return 0;
+}
+
+static int len(lua_State *L)
+{
+  lua_pushnumber(L, (lua_Number)jf_need_array(L, 1, "array")->shape->d[0]);
+  return 1;
+}
+
+static int l_free(lua_State *L)
+{
+  drop(L, jf_need_array(L, 1, "free"));
+  return 0;
+}
+
+static int l_array(lua_State *L)
+{
+  jfl_shape s;
+  jfl_dtype t = jf_need_dtype(L, 1, "array");
+  jf_need_shape(L, 2, "array", &s);
+  jf_push_new(L, t, &s);
+  return 1;
+}
+
+/* rows(a, first, count): a view, from 0. */
+static int l_rows(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "rows");
+  double first = jf_need_number(L, 2, "rows", "first"), n = jf_need_number(L, 3, "rows", "count");
+  double rows = (double)b->shape->d[0];
+  if (!(first >= 0 && n >= 1 && first + n <= rows))
+    jf_raise(L, "rows: %f rows from %f on are not in an array of %f rows", n, first, rows);
+  jf_larray *out = jf_push_array(L);
+  jfl_array *a;
+  jf_check_freed(L, b, "rows");
+  jf_check_for(L, jfl_array_rows(b->array, (int64_t)first, (int64_t)n, &a), "rows");
+  jf_set_array(out, a);
+  return 1;
+}
+
+/* Replaces an extent of -1 by what the others leave of n elements. */
+static void complete(lua_State *L, jfl_shape *s, int64_t n)
+{
+  int open = -1, fits = 1;
+  int64_t rest = 1;
+  for (int i = 0; i < s->n && fits; i++) {
+    if (s->d[i] == -1 && open >= 0) jf_raise(L, "reshape: only one extent may be -1");
+    if (s->d[i] == -1) open = i;
+    else if ((fits = s->d[i] > 0 && s->d[i] <= n / rest)) rest *= s->d[i];
+  }
+  if (!fits || n % rest != 0 || (open < 0 && rest != n))
+    jf_raise(L, "reshape: %f elements do not fit %s", (lua_Number)n, jf_push_shape_text(L, s));
+  if (open >= 0) s->d[open] = n / rest;
+}
+
+static int l_reshape(lua_State *L)
+{
+  jfl_shape s;
+  jf_larray *b = jf_need_array(L, 1, "reshape");
+  jf_need_shape(L, 2, "reshape", &s);
+  jf_larray *out = jf_push_array(L);
+  jfl_array *a;
+  jf_check_freed(L, b, "reshape");
+  complete(L, &s, jfl_array_size(b->array));
+  jf_check(L, jfl_array_reshape(b->array, &s, &a));
+  jf_set_array(out, a);
+  return 1;
+}
+
+/* cast(a, dtype, lossless): a copy; a itself where the dtype is the same and lossless is given. */
+static int l_cast(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "cast");
+  jfl_dtype t = jf_need_dtype(L, 2, "cast");
+  if (t == b->dtype && !lua_isnoneornil(L, 3)) lua_pushvalue(L, 1);
+  else jf_push_cast(L, b, t, lua_toboolean(L, 3), "cast");
+  return 1;
+}
+
+static int l_copy(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "copy");
+  jf_push_cast(L, b, b->dtype, 0, "copy");
+  return 1;
+}
+
+static int l_pointer(lua_State *L)
+{
+  lua_pushlightuserdata(L, jf_need_array(L, 1, "pointer")->data);
+  return 1;
+}
+
+static int l_live_bytes(lua_State *L)
+{
+  lua_pushnumber(L, (lua_Number)jf_state_of(L)->live);
+  return 1;
+}
+
+const luaL_Reg jf_array_functions[] = {
+  { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
+  { "copy", l_copy }, { "pointer", l_pointer }, { "free", l_free },
+  { "live_bytes", l_live_bytes }, { NULL, NULL }
+};
+
+static void push_dtypes(lua_State *L)
+{
+  lua_newtable(L);
+  for (int t = 0; t < JFL_N_DTYPE; t++) {
+    lua_pushnumber(L, (lua_Number)jfl_dtype_size((jfl_dtype)t));
+    lua_setfield(L, -2, jfl_dtype_name((jfl_dtype)t));
+  }
+}
+
+void jf_open_array(lua_State *L, jf_state *st, int module)
+{
+  st->limit = MIN_LIMIT;
+  push_dtypes(L);
+  lua_setfield(L, module, "dtypes");
+  jf_new_kind(L, st, JF_ARRAY, gc);
+  lua_pushlightuserdata(L, st);
+  lua_pushcclosure(L, len, 1);
+  lua_setfield(L, -2, "__len");
+  jf_open_index(L, st, module);
+  lua_setfield(L, module, "array_mt");
+}

@@ -1,0 +1,175 @@
+/* What the files of the C module jfl.core share. It belongs to the thread that runs its lua_State.
+
+   Every C function of the module has the state as upvalue 1. A function that raises holds nothing
+   that needs freeing: an object of the core is put into a userdata that was made before it. */
+#ifndef JF_BIND_H
+#define JF_BIND_H
+
+#include <lua.h>
+#include <lauxlib.h>
+
+#include "jfl.h"
+
+/* Userdata types. A holder frees something of the core that must not outlive an error. */
+typedef enum jf_kind {
+  JF_ARRAY, JF_BLOB, JF_GRAPH, JF_JOB, JF_PLAN, JF_REQUEST, JF_HOLDER, JF_N_KIND
+} jf_kind;
+
+/* array is NULL before the first and after the last use; the next three are read from it once. */
+typedef struct jf_larray {
+  jfl_array *array;                /* counted */
+  void *data;
+  const jfl_shape *shape;
+  jfl_dtype dtype;
+  size_t owned;                    /* bytes that were accounted for; 0 for a view */
+} jf_larray;
+
+/* Its environment is the table that its blobs have as theirs too: {graph}. So a graph lives as long
+   as its blobs, which need no finalizer. */
+typedef struct jf_lgraph {
+  jfl_graph *graph;                /* counted; NULL once finalized, which at lua_close may be early */
+  char job[];                      /* the job's name */
+} jf_lgraph;
+
+typedef struct jf_lblob { jfl_value *value; jf_lgraph *owner; } jf_lblob;
+
+typedef struct jf_holder { void *p; void (*drop)(void *p); } jf_holder;
+
+/* One per lua_State, kept in the registry. */
+typedef struct jf_state {
+  jfl_session *session;            /* made at first need */
+  unsigned generation;             /* sessions dropped so far: jobs and plans of older ones are dead */
+  int closed;                      /* lua_close has finalized this */
+  int collecting;
+  jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
+  int traced_ref;                  /* registry slot of its environment */
+  int ops_ref;                     /* registry slot of the op closures made so far, by name */
+  size_t live, limit;              /* bytes of arrays; how many make a full collection due */
+  const void *mt[JF_N_KIND];       /* metatables, to compare with; registry slots of the same */
+  int mt_ref[JF_N_KIND];
+} jf_state;
+
+static inline jf_state *jf_state_of(lua_State *L)
+{
+  return lua_touserdata(L, lua_upvalueindex(1));
+}
+
+/* ---- errors (error.c) ---- */
+
+/* Pushes "train.lua:12: ", the position of the first caller outside the front end, or "". */
+const char *jf_where(lua_State *L);
+/* Raises a message, formatted as by lua_pushfstring (counts as %f), at the user's line. */
+_Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
+/* Raises this thread's message unless s is JFL_OK. */
+void jf_check(lua_State *L, jfl_status s);
+/* The same with a prefix. */
+void jf_check_for(lua_State *L, jfl_status s, const char *who);
+int jf_l_fail(lua_State *L);
+int jf_l_where(lua_State *L);
+
+/* ---- userdata (box.c) ---- */
+
+/* Makes the metatable of a kind and leaves it on the stack. */
+void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
+/* Pushes a zeroed userdata. */
+void *jf_push(lua_State *L, jf_kind kind, size_t size);
+/* The userdata at i if it is of that kind, else NULL. */
+void *jf_test(lua_State *L, int i, jf_kind kind);
+/* "array", "graph", "table", "nothing"; for messages. */
+const char *jf_type_name(lua_State *L, int i);
+jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
+int jf_l_type(lua_State *L);
+int jf_holder_gc(lua_State *L);
+
+/* ---- arguments (args.c) ---- */
+
+const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
+double jf_need_number(lua_State *L, int i, const char *who, const char *what);
+jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
+/* A table of whole numbers, or one number. */
+void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
+void jf_push_shape(lua_State *L, const jfl_shape *s);
+/* Pushes "(2, 3)". */
+const char *jf_push_shape_text(lua_State *L, const jfl_shape *s);
+int jf_shape_same(const jfl_shape *a, const jfl_shape *b);
+int64_t jf_shape_size(const jfl_shape *s);
+/* Reads an attribute; a list leaves its numbers on the stack, which anchors them. */
+void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg *out);
+/* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
+jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
+
+/* ---- arrays (array.c, index.c, convert.c) ---- */
+
+void jf_open_array(lua_State *L, jf_state *st, int module);
+/* Gives the metatable at stack top its indexing, and the module the table of methods. */
+void jf_open_index(lua_State *L, jf_state *st, int module);
+extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
+/* Pushes a userdata without an array yet. */
+jf_larray *jf_push_array(lua_State *L);
+/* Puts a into b, which takes the reference. */
+void jf_set_array(jf_larray *b, jfl_array *a);
+/* Counts b's bytes, and collects garbage when that is due: no array may be without a userdata then. */
+void jf_account(lua_State *L, jf_larray *b);
+jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
+/* Pushes a copy of b under another dtype. */
+jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
+                        const char *who);
+/* Pushes an array made from the nested table at i. */
+jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who);
+/* The array at i; anything else, or a freed one, is an error. */
+jf_larray *jf_need_array(lua_State *L, int i, const char *who);
+void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
+/* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
+jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who);
+double jf_load(const jf_larray *b, int64_t i);
+void jf_store(void *data, jfl_dtype t, int64_t i, double v);
+/* Whether dtype t holds v without loss, but for rounding. */
+int jf_fits(jfl_dtype t, double v);
+/* Sets elements first .. first+n-1 to v. */
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *who);
+/* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
+void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
+               const char *who);
+int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
+double jf_to_number(lua_State *L, int i);
+
+/* ---- graphs and ops (graph.c, op.c) ---- */
+
+void jf_open_graph(lua_State *L, jf_state *st, int module);
+extern const luaL_Reg jf_graph_functions[], jf_op_functions[];
+jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who);
+jfl_mode jf_need_mode(lua_State *L, int i, const char *who);
+/* Pushes a blob userdata without a value, of the graph whose environment is at env. */
+jf_lblob *jf_push_blob(lua_State *L, int env);
+
+/* ---- sessions (session.c, run.c) ---- */
+
+/* Their environment is the table {job}, so a plan's job userdata lives as long. No finalizers: jobs
+   and plans belong to the session. */
+typedef struct jf_ljob {
+  jfl_job *job;
+  unsigned generation;             /* of the session */
+  char name[];
+} jf_ljob;
+
+typedef struct jf_linput { const char *name; jfl_dtype dtype; const jfl_shape *shape; } jf_linput;
+
+typedef struct jf_lplan {
+  jfl_plan *plan;                  /* NULL once freed */
+  jf_ljob *job;
+  int n_in, n_out;
+  jf_linput in[];
+} jf_lplan;
+
+void jf_open_session(lua_State *L, jf_state *st);
+void jf_open_run(lua_State *L, jf_state *st);
+extern const luaL_Reg jf_session_functions[], jf_run_functions[];
+/* The state's session, made at first need. */
+jfl_session *jf_session(lua_State *L);
+int jf_session_l_set(lua_State *L);
+int jf_session_l_get(lua_State *L);
+/* The plan at i; a freed one, or one of a session that was cleared, is an error. */
+jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
+void jf_drop_text(void *text);
+
+#endif

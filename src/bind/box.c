@@ -1,0 +1,74 @@
+/* The module's userdata: made, told apart by their metatables, and named in messages. */
+#include "bind/bind.h"
+
+#include <string.h>
+
+static const char *const names[JF_N_KIND] = {
+  "array", "blob", "graph", "job", "plan", "request", "holder"
+};
+
+void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc)
+{
+  lua_newtable(L);
+  st->mt[kind] = lua_topointer(L, -1);
+  lua_pushvalue(L, -1);
+  st->mt_ref[kind] = luaL_ref(L, LUA_REGISTRYINDEX);
+  if (!gc) return;
+  lua_pushlightuserdata(L, st);
+  lua_pushcclosure(L, gc, 1);
+  lua_setfield(L, -2, "__gc");
+}
+
+void *jf_push(lua_State *L, jf_kind kind, size_t size)
+{
+  void *p = memset(lua_newuserdata(L, size), 0, size);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->mt_ref[kind]);
+  lua_setmetatable(L, -2);
+  return p;
+}
+
+void *jf_test(lua_State *L, int i, jf_kind kind)
+{
+  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
+  int same = lua_topointer(L, -1) == jf_state_of(L)->mt[kind];
+  lua_pop(L, 1);
+  return same ? lua_touserdata(L, i) : NULL;
+}
+
+/* The kind of the userdata at i, or -1. */
+static int kind_of(lua_State *L, int i)
+{
+  for (int k = 0; k < JF_HOLDER; k++)
+    if (jf_test(L, i, (jf_kind)k)) return k;
+  return -1;
+}
+
+const char *jf_type_name(lua_State *L, int i)
+{
+  int k = kind_of(L, i);
+  if (k >= 0) return names[k];
+  return lua_isnone(L, i) ? "nothing" : luaL_typename(L, i);
+}
+
+int jf_l_type(lua_State *L)
+{
+  int k = kind_of(L, 1);
+  if (k < 0) lua_pushnil(L);
+  else lua_pushstring(L, names[k]);
+  return 1;
+}
+
+jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p))
+{
+  jf_holder *h = jf_push(L, JF_HOLDER, sizeof *h);
+  h->drop = drop;
+  return h;
+}
+
+int jf_holder_gc(lua_State *L)
+{
+  jf_holder *h = jf_test(L, 1, JF_HOLDER);
+  if (h && h->p) h->drop(h->p);
+  if (h) h->p = NULL;
+  return 0;
+}

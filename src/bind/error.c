@@ -1,0 +1,57 @@
+/* Errors of the C module: raised at the user's line, whatever front-end code lies between. */
+#include "bind/bind.h"
+
+#include <string.h>
+
+/* Whether the frame is the user's: Lua code that is not the front end's. */
+static int blame(lua_State *L, lua_Debug *ar)
+{
+  lua_getinfo(L, "Sl", ar);
+  return ar->currentline > 0 && strncmp(ar->source, "=jfl/", 5) != 0;
+}
+
+const char *jf_where(lua_State *L)
+{
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++)
+    if (blame(L, &ar)) return lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+  return lua_pushliteral(L, ""), "";
+}
+
+_Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
+{
+  va_list ap;
+  luaL_checkstack(L, 8, NULL);
+  jf_where(L);
+  va_start(ap, fmt);
+  lua_pushvfstring(L, fmt, ap);
+  va_end(ap);
+  lua_concat(L, 2);
+  lua_error(L);
+  for (;;) {}      /* lua_error does not return, which its declaration does not say */
+}
+
+void jf_check(lua_State *L, jfl_status s)
+{
+  if (s != JFL_OK) jf_raise(L, "%s", jfl_errmsg());
+}
+
+void jf_check_for(lua_State *L, jfl_status s, const char *who)
+{
+  if (s != JFL_OK) jf_raise(L, "%s: %s", who, jfl_errmsg());
+}
+
+/* fail(fmt, ...), whose upvalue 2 is string.format. */
+int jf_l_fail(lua_State *L)
+{
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return jf_raise(L, "%s", lua_tostring(L, -1));
+}
+
+int jf_l_where(lua_State *L)
+{
+  jf_where(L);
+  return 1;
+}

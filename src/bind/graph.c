@@ -1,0 +1,309 @@
+/* Tracing from Lua: graphs, blobs, variables, losses and gradients. */
+#include "bind/bind.h"
+
+#include <string.h>
+
+static int graph_gc(lua_State *L)
+{
+  jf_lgraph *g = jf_test(L, 1, JF_GRAPH);
+  if (g && g->graph) jfl_graph_unref(g->graph);
+  if (g) g->graph = NULL;
+  return 0;
+}
+
+jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
+{
+  jf_lgraph *g = jf_test(L, i, JF_GRAPH);
+  if (!g || !g->graph) jf_raise(L, "%s: expected a graph, got %s", who, jf_type_name(L, i));
+  return g;
+}
+
+/* The blob at i, of graph g, or of any if that is NULL. */
+static jf_lblob *need_blob(lua_State *L, int i, const jf_lgraph *g, const char *who)
+{
+  jf_lblob *b = jf_test(L, i, JF_BLOB);
+  if (!b || !b->owner->graph)
+    jf_raise(L, "%s: expected a blob, got %s", who, jf_type_name(L, i));
+  if (g && b->owner != g)
+    jf_raise(L, "%s: blob '%s' belongs to job '%s'; blobs can only be used inside the body that "
+             "made them", who, jfl_value_name(b->value), b->owner->job);
+  return b;
+}
+
+jf_lblob *jf_push_blob(lua_State *L, int env)
+{
+  jf_lblob *b = jf_push(L, JF_BLOB, sizeof *b);
+  lua_rawgeti(L, env, 1);
+  b->owner = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  lua_pushvalue(L, env);
+  lua_setfenv(L, -2);
+  return b;
+}
+
+/* Pushes the environment of the graph at i; returns its stack index. */
+static int push_env(lua_State *L, int i)
+{
+  lua_getfenv(L, i);
+  return lua_gettop(L);
+}
+
+/* ---- blobs ---- */
+
+static int blob_index(lua_State *L)
+{
+  jf_lblob *b = need_blob(L, 1, NULL, "blob");
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (lua_type(L, 2) == LUA_TNUMBER)
+    jf_raise(L, "blob: '%s' has no elements while its job is described", jfl_value_name(b->value));
+  if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
+  else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
+  else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));
+  else {
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(2));
+  }
+  return 1;
+}
+
+/* ---- graphs ---- */
+
+jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
+{
+  const char *mode = jf_need_string(L, i, who, "mode");
+  if (!strcmp(mode, "train")) return JFL_TRAIN;
+  if (strcmp(mode, "predict")) jf_raise(L, "%s: mode should be train or predict, got '%s'", who, mode);
+  return JFL_PREDICT;
+}
+
+/* graph(job name, mode) */
+static int l_graph(lua_State *L)
+{
+  size_t n;
+  jf_need_string(L, 1, "graph", "job name");
+  const char *job = lua_tolstring(L, 1, &n);
+  jfl_mode mode = jf_need_mode(L, 2, "graph");
+  jf_lgraph *g = jf_push(L, JF_GRAPH, sizeof *g + n + 1);
+  memcpy(g->job, job, n + 1);
+  lua_createtable(L, 1, 0);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, 1);
+  lua_setfenv(L, -2);
+  jfl_graph *graph;
+  jf_check(L, jfl_graph_new(job, mode, &graph));
+  g->graph = graph;
+  return 1;
+}
+
+static int l_tracing(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  if (!st->traced) return lua_pushnil(L), 1;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, st->traced_ref);
+  lua_rawgeti(L, -1, 1);
+  return 1;
+}
+
+/* trace(graph | nil): which graph ops append to; returns the one before. */
+static int l_trace(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  jf_lgraph *g = lua_isnoneornil(L, 1) ? NULL : jf_need_graph(L, 1, "trace");
+  l_tracing(L);
+  if (g) lua_getfenv(L, 1);
+  else lua_pushboolean(L, 0);
+  lua_rawseti(L, LUA_REGISTRYINDEX, st->traced_ref);
+  st->traced = g;
+  return 1;
+}
+
+static int l_graph_mode(lua_State *L)
+{
+  jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
+  lua_pushstring(L, mode == JFL_TRAIN ? "train" : "predict");
+  return 1;
+}
+
+static int l_graph_text(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "graph_text");
+  jf_holder *h = jf_push_holder(L, jf_drop_text);
+  char *text;
+  jf_check(L, jfl_graph_text(g->graph, &text));
+  h->p = text;
+  lua_pushstring(L, text);
+  return 1;
+}
+
+/* input(graph, name, dtype, shape) */
+static int l_input(lua_State *L)
+{
+  jfl_shape s;
+  jf_lgraph *g = jf_need_graph(L, 1, "input");
+  const char *name = jf_need_string(L, 2, "input", "name");
+  jfl_dtype t = jf_need_dtype(L, 3, name);
+  jf_need_shape(L, 4, name, &s);
+  jf_lblob *b = jf_push_blob(L, push_env(L, 1));
+  jf_check(L, jfl_graph_input(g->graph, name, t, &s, &b->value));
+  return 1;
+}
+
+/* ---- variables ---- */
+
+static double number_field(lua_State *L, int t, const char *key, const char *who)
+{
+  lua_getfield(L, t, key);
+  double v = lua_isnil(L, -1) ? 0 : jf_need_number(L, -1, who, key);
+  lua_pop(L, 1);
+  return v;
+}
+
+static jfl_init_kind init_field(lua_State *L, int t, const char *who)
+{
+  static const char *const names[] = { "constant", "uniform", "normal", "truncated_normal" };
+  int k = 0;
+  lua_getfield(L, t, "init");
+  if (lua_isnil(L, -1)) return lua_pop(L, 1), JFL_INIT_CONSTANT;
+  const char *name = jf_need_string(L, -1, who, "init");
+  while (k < 4 && strcmp(name, names[k])) k++;
+  if (k == 4)
+    jf_raise(L, "%s: init should be constant, uniform, normal or truncated_normal, got '%s'", who,
+             name);
+  lua_pop(L, 1);
+  return (jfl_init_kind)k;
+}
+
+/* Reads the table at t; its name stays on the stack. */
+static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
+{
+  if (!lua_istable(L, t)) jf_raise(L, "variable: expected a table, got %s", jf_type_name(L, t));
+  memset(spec, 0, sizeof *spec);
+  lua_getfield(L, t, "name");
+  spec->name = jf_need_string(L, -1, "variable", "name");
+  lua_getfield(L, t, "dtype");
+  spec->dtype = jf_need_dtype(L, lua_gettop(L), spec->name);
+  lua_getfield(L, t, "shape");
+  jf_need_shape(L, lua_gettop(L), spec->name, &spec->shape);
+  lua_getfield(L, t, "trainable");
+  spec->trainable = lua_isnil(L, -1) || lua_toboolean(L, -1);
+  lua_pop(L, 3);
+  spec->init = init_field(L, t, spec->name);
+  spec->a = number_field(L, t, "a", spec->name);
+  spec->b = number_field(L, t, "b", spec->name);
+}
+
+/* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=}) */
+static int l_variable(lua_State *L)
+{
+  jfl_variable_spec spec;
+  jf_lgraph *g = jf_need_graph(L, 1, "variable");
+  read_spec(L, 2, &spec);
+  jf_lblob *b = jf_push_blob(L, push_env(L, 1));
+  jf_check(L, jfl_graph_variable(g->graph, &spec, &b->value));
+  return 1;
+}
+
+static int l_find_variable(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "find_variable");
+  const char *name = jf_need_string(L, 2, "find_variable", "name");
+  jfl_value *v = jfl_graph_find_variable(g->graph, name);
+  if (!v) return lua_pushnil(L), 1;
+  jf_push_blob(L, push_env(L, 1))->value = v;
+  return 1;
+}
+
+/* ---- losses, gradients, results ---- */
+
+/* Reads the list of g's blobs at i, nil being none; leaves an anchor on the stack. */
+static jfl_value **read_blobs(lua_State *L, int i, const jf_lgraph *g, const char *who, int *n)
+{
+  *n = 0;
+  if (lua_isnoneornil(L, i)) return NULL;
+  if (!lua_istable(L, i))
+    jf_raise(L, "%s: expected a list of blobs, got %s", who, jf_type_name(L, i));
+  int count = (int)lua_objlen(L, i);
+  jfl_value **v = lua_newuserdata(L, (size_t)count * sizeof *v + 1);
+  for (; *n < count; ++*n) {
+    lua_rawgeti(L, i, *n + 1);
+    v[*n] = need_blob(L, lua_gettop(L), g, who)->value;
+    lua_pop(L, 1);
+  }
+  return v;
+}
+
+/* Pushes a field and returns its index. */
+static int push_field(lua_State *L, int t, const char *key)
+{
+  lua_getfield(L, t, key);
+  return lua_gettop(L);
+}
+
+/* minimize(graph, {losses=, optimizer=, options=, schedule=, schedule_options=, variables=}) */
+static int l_minimize(lua_State *L)
+{
+  jfl_minimize m = {0};
+  jf_lgraph *g = jf_need_graph(L, 1, "minimize");
+  if (!lua_istable(L, 2)) jf_raise(L, "minimize: expected a table, got %s", jf_type_name(L, 2));
+  luaL_checkstack(L, 32, NULL);
+  m.loss = read_blobs(L, push_field(L, 2, "losses"), g, "minimize", &m.n_loss);
+  m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize", &m.n_variable);
+  m.optimizer = jf_need_string(L, push_field(L, 2, "optimizer"), "minimize", "optimizer");
+  m.schedule = jf_need_string(L, push_field(L, 2, "schedule"), "minimize", "schedule");
+  m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);
+  m.schedule_arg = jf_read_args(L, push_field(L, 2, "schedule_options"), m.schedule,
+                                &m.n_schedule_arg);
+  jf_check(L, jfl_graph_minimize(g->graph, &m));
+  return 0;
+}
+
+/* gradients(graph, y, dy | nil, {blobs}): a list with blobs, or false where no gradient flows. */
+static int l_gradients(lua_State *L)
+{
+  int n;
+  jf_lgraph *g = jf_need_graph(L, 1, "gradients");
+  jfl_value *y = need_blob(L, 2, g, "gradients")->value;
+  jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients")->value;
+  jfl_value **x = read_blobs(L, 4, g, "gradients", &n);
+  if (!x) jf_raise(L, "gradients: expected a list of blobs, got %s", jf_type_name(L, 4));
+  jfl_value **dx = memset(lua_newuserdata(L, (size_t)n * sizeof *dx + 1), 0, (size_t)n * sizeof *dx);
+  jf_check(L, jfl_graph_gradients(g->graph, y, dy, x, n, dx));
+  int env = push_env(L, 1);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    if (dx[i]) jf_push_blob(L, env)->value = dx[i];
+    else lua_pushboolean(L, 0);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+static int l_output(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "output");
+  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, "output")->value));
+  return 0;
+}
+
+const luaL_Reg jf_graph_functions[] = {
+  { "graph", l_graph }, { "trace", l_trace }, { "tracing", l_tracing },
+  { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text }, { "input", l_input },
+  { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
+  { "gradients", l_gradients }, { "output", l_output }, { NULL, NULL }
+};
+
+void jf_open_graph(lua_State *L, jf_state *st, int module)
+{
+  lua_pushboolean(L, 0);
+  st->traced_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  jf_new_kind(L, st, JF_GRAPH, graph_gc);
+  jf_new_kind(L, st, JF_BLOB, NULL);
+  lua_pushlightuserdata(L, st);
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, module, "blob_methods");
+  lua_pushcclosure(L, blob_index, 2);
+  lua_setfield(L, -2, "__index");
+  lua_setfield(L, module, "blob_mt");
+  lua_pop(L, 1);
+}

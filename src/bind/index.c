@@ -1,0 +1,283 @@
+/* Elements and rows: a[i], a[i] = v, get and set, fill and assign. */
+#include "bind/bind.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NATIVE(X) \
+  X(F32, float) X(F64, double) X(I8, int8_t) X(U8, uint8_t) X(I32, int32_t) X(I64, int64_t)
+
+/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
+static double half(uint16_t h)
+{
+  int e = h >> 10 & 31, m = h & 1023;
+  double v = e == 0 ? ldexp(m, -24) : e < 31 ? ldexp(1024 + m, e - 25) : m ? NAN : INFINITY;
+  return h >> 15 ? -v : v;
+}
+
+/* bfloat16: the upper half of a float. */
+static double brain(uint16_t h)
+{
+  uint32_t bits = (uint32_t)h << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return (double)f;
+}
+
+double jf_load(const jf_larray *b, int64_t i)
+{
+  switch (b->dtype) {
+#define X(id, T) case JFL_##id: return (double)((const T *)b->data)[i];
+    NATIVE(X)
+#undef X
+  case JFL_F16: return half(((const uint16_t *)b->data)[i]);
+  case JFL_BF16: return brain(((const uint16_t *)b->data)[i]);
+  default: return 0;
+  }
+}
+
+void jf_store(void *data, jfl_dtype t, int64_t i, double v)
+{
+  switch (t) {
+#define X(id, T) case JFL_##id: ((T *)data)[i] = (T)v; break;
+    NATIVE(X)
+#undef X
+  default: break;
+  }
+}
+
+/* Smallest and largest whole numbers of an integer dtype, the largest as an exclusive bound. */
+static int within(double v, int bits, int is_signed)
+{
+  double hi = ldexp(1, is_signed ? bits - 1 : bits);
+  return v == floor(v) && v >= (is_signed ? -hi : 0) && v < hi;
+}
+
+int jf_fits(jfl_dtype t, double v)
+{
+  switch (t) {
+  case JFL_I8: return within(v, 8, 1);
+  case JFL_U8: return within(v, 8, 0);
+  case JFL_I32: return within(v, 32, 1);
+  case JFL_I64: return within(v, 64, 1);
+  default: return 1;
+  }
+}
+
+int jf_is_number(lua_State *L, int i)
+{
+  int t = lua_type(L, i);
+  return t == LUA_TNUMBER || t == LUA_TBOOLEAN;
+}
+
+double jf_to_number(lua_State *L, int i)
+{
+  return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
+}
+
+/* v as dtype t of two bytes, by way of the core's rounding. */
+static uint16_t encode(lua_State *L, jfl_dtype t, double v, const char *who)
+{
+  jfl_shape one = { .n = 1, .d = { 1 } };
+  jf_larray *from = jf_push_new(L, JFL_F64, &one);
+  *(double *)from->data = v;
+  uint16_t h = *(uint16_t *)jf_push_cast(L, from, t, 1, who)->data;
+  lua_pop(L, 2);
+  return h;
+}
+
+static void fill_small(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
+                       const char *who)
+{
+  uint16_t h = encode(L, b->dtype, v, who);
+  jf_check_freed(L, b, who);
+  for (int64_t i = 0; i < n; i++) ((uint16_t *)b->data)[first + i] = h;
+}
+
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *who)
+{
+  if (!jf_fits(b->dtype, v))
+    jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(b->dtype));
+  switch (b->dtype) {
+#define X(id, T) \
+  case JFL_##id: for (int64_t i = 0; i < n; i++) ((T *)b->data)[first + i] = (T)v; break;
+    NATIVE(X)
+#undef X
+  default: fill_small(L, b, first, n, v, who);
+  }
+}
+
+/* Copies src, of b's dtype, over the elements of b from first; they may overlap. */
+static void copy_in(const jf_larray *b, int64_t first, const jf_larray *src)
+{
+  size_t size = jfl_dtype_size(b->dtype);
+  memmove((char *)b->data + (size_t)first * size, src->data,
+          (size_t)jf_shape_size(src->shape) * size);
+}
+
+void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
+               const char *who)
+{
+  int64_t n = jf_shape_size(s);
+  if (jf_is_number(L, i)) {
+    jf_fill(L, b, first, n, jf_to_number(L, i), who);
+    return;
+  }
+  const jf_larray *src = jf_to_array(L, i, b->dtype, who);
+  jf_check_freed(L, b, who);
+  if (jf_shape_same(src->shape, s)) copy_in(b, first, src);
+  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), who);
+  else
+    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, s),
+             jf_push_shape_text(L, src->shape));
+}
+
+/* The shape of a row. */
+static jfl_shape row_shape(const jfl_shape *s)
+{
+  jfl_shape r = { .n = s->n - 1 };
+  memcpy(r.d, s->d + 1, (size_t)r.n * sizeof *r.d);
+  if (r.n == 0) r.d[r.n++] = 1;
+  return r;
+}
+
+/* The index at i of an axis with so many rows, from 0. */
+static int64_t position(lua_State *L, int i, int64_t rows, const char *who)
+{
+  double d = lua_tonumber(L, i);
+  if (!(d >= 1 && d <= (double)rows))
+    jf_raise(L, "%s: index %f is out of range 1 to %f", who, d, (lua_Number)rows);
+  if (d != floor(d)) jf_raise(L, "%s: index %f is not a whole number", who, d);
+  return (int64_t)d - 1;
+}
+
+/* Pushes row i, which shares b's memory. */
+static void push_row(lua_State *L, const jf_larray *b, int64_t i)
+{
+  jf_larray *row = jf_push_array(L);
+  jfl_array *one, *a;
+  jf_check_freed(L, b, "array");
+  jfl_shape s = row_shape(b->shape);
+  jf_check(L, jfl_array_rows(b->array, i, 1, &one));
+  jfl_status e = jfl_array_reshape(one, &s, &a);
+  jfl_array_unref(one);
+  jf_check(L, e);
+  jf_set_array(row, a);
+}
+
+/* The field or method at index 2, whose methods are upvalue 2. */
+static int field(lua_State *L, const jf_larray *b)
+{
+  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
+  if (!strcmp(key, "shape")) {
+    jf_check_freed(L, b, "array");
+    jf_push_shape(L, b->shape);
+  } else if (!strcmp(key, "dtype")) {
+    jf_check_freed(L, b, "array");
+    lua_pushstring(L, jfl_dtype_name(b->dtype));
+  } else if (!strcmp(key, "size")) {
+    jf_check_freed(L, b, "array");
+    lua_pushnumber(L, (lua_Number)jf_shape_size(b->shape));
+  } else {
+    lua_pushvalue(L, 2);
+    lua_rawget(L, lua_upvalueindex(2));
+  }
+  return 1;
+}
+
+static int read_index(lua_State *L)
+{
+  jf_larray *b = jf_test(L, 1, JF_ARRAY);
+  if (!b) jf_raise(L, "array: expected an array, got %s", jf_type_name(L, 1));
+  if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
+  jf_check_freed(L, b, "array");
+  int64_t i = position(L, 2, b->shape->d[0], "array");
+  if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
+  else push_row(L, b, i);
+  return 1;
+}
+
+static int write_index(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "array");
+  if (lua_type(L, 2) != LUA_TNUMBER)
+    jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
+             lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
+  jfl_shape s = row_shape(b->shape);
+  int64_t i = position(L, 2, b->shape->d[0], "array");
+  jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array");
+  return 0;
+}
+
+/* The element at the indices from stack index `at` on, one per dimension. */
+static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who)
+{
+  int n = lua_gettop(L) - at + 1;
+  int64_t e = 0;
+  if (n != b->shape->n)
+    jf_raise(L, "%s: expected %d indices for shape %s, got %d", who, b->shape->n,
+             jf_push_shape_text(L, b->shape), n);
+  for (int k = 0; k < n; k++) {
+    jf_need_number(L, at + k, who, "an index");
+    e = e * b->shape->d[k] + position(L, at + k, b->shape->d[k], who);
+  }
+  return e;
+}
+
+/* get(a, i, j, ...), or get(key) of a setting. */
+static int l_get(lua_State *L)
+{
+  if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_get(L);
+  jf_larray *b = jf_need_array(L, 1, "get");
+  lua_pushnumber(L, jf_load(b, element(L, b, 2, "get")));
+  return 1;
+}
+
+/* set(a, v, i, j, ...), or set(key, value) of a setting. */
+static int l_set(lua_State *L)
+{
+  if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_set(L);
+  jf_larray *b = jf_need_array(L, 1, "set");
+  if (!jf_is_number(L, 2))
+    jf_raise(L, "set: value should be a number, got %s", jf_type_name(L, 2));
+  jf_fill(L, b, element(L, b, 3, "set"), 1, jf_to_number(L, 2), "set");
+  return 0;
+}
+
+static int l_fill(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "fill");
+  double v = jf_need_number(L, 2, "fill", "value");
+  jf_fill(L, b, 0, jf_shape_size(b->shape), v, "fill");
+  return 0;
+}
+
+static int l_assign(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "assign");
+  jfl_shape s = *b->shape;
+  jf_assign(L, b, 0, &s, 2, "assign");
+  return 0;
+}
+
+void jf_open_index(lua_State *L, jf_state *st, int module)
+{
+  static const luaL_Reg methods[] = {
+    { "get", l_get }, { "set", l_set }, { "fill", l_fill }, { "assign", l_assign }, { NULL, NULL }
+  };
+  lua_pushvalue(L, module);
+  lua_pushlightuserdata(L, st);
+  luaL_setfuncs(L, methods, 1);
+  lua_pop(L, 1);
+
+  lua_newtable(L);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, module, "array_methods");
+  lua_pushlightuserdata(L, st);
+  lua_insert(L, -2);
+  lua_pushcclosure(L, read_index, 2);
+  lua_setfield(L, -2, "__index");
+  lua_pushlightuserdata(L, st);
+  lua_pushcclosure(L, write_index, 1);
+  lua_setfield(L, -2, "__newindex");
+}

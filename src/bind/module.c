@@ -1,0 +1,137 @@
+/* Opening: the module jfl.core, and the embedded front end as modules to require. */
+#include "bind/bind.h"
+#include "bind/embed.h"
+
+#include <string.h>
+
+#define KEY "jfl.core"       /* registry: the module's table */
+
+JFL_API int luaopen_jfl_core(lua_State *L);
+JFL_API int luaopen_jfl_preload(lua_State *L);
+JFL_API int luaopen_jfl(lua_State *L);
+
+/* The state goes with its lua_State: what runs is waited for. Userdata finalized later find the
+   memory of the state still there, without a session. */
+static int state_gc(lua_State *L)
+{
+  jf_state *st = lua_touserdata(L, 1);
+  jfl_session *s = st->session;
+  st->session = NULL;
+  st->generation++;
+  st->closed = 1;
+  jfl_session_free(s);
+  return 0;
+}
+
+/* Pushes the state; the registry keeps it. */
+static jf_state *push_state(lua_State *L)
+{
+  jf_state *st = lua_newuserdata(L, sizeof *st);
+  memset(st, 0, sizeof *st);
+  lua_newtable(L);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  luaL_ref(L, LUA_REGISTRYINDEX);
+  lua_newtable(L);
+  st->ops_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  return st;
+}
+
+/* Adds functions to the module at index 1. */
+static void add(lua_State *L, jf_state *st, const luaL_Reg *functions)
+{
+  lua_pushvalue(L, 1);
+  lua_pushlightuserdata(L, st);
+  luaL_setfuncs(L, functions, 1);
+  lua_pop(L, 1);
+}
+
+/* fail has string.format as a second upvalue, as it was when the module was opened. */
+static void add_fail(lua_State *L, jf_state *st)
+{
+  lua_pushlightuserdata(L, st);
+  lua_getglobal(L, "string");
+  lua_getfield(L, -1, "format");
+  lua_remove(L, -2);
+  lua_pushcclosure(L, jf_l_fail, 2);
+  lua_setfield(L, 1, "fail");
+}
+
+static void fill_module(lua_State *L)
+{
+  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type }, { NULL, NULL } };
+  const luaL_Reg *const lists[] = {
+    own, jf_array_functions, jf_convert_functions, jf_op_functions, jf_graph_functions,
+    jf_session_functions, jf_run_functions
+  };
+  jf_state *st = push_state(L);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) add(L, st, lists[i]);
+  add_fail(L, st);
+  lua_pushstring(L, jfl_version());
+  lua_setfield(L, 1, "version");
+  jf_open_array(L, st, 1);
+  jf_open_graph(L, st, 1);
+  jf_open_session(L, st);
+  jf_open_run(L, st);
+}
+
+/* The module's table; opened again, the same one. */
+int luaopen_jfl_core(lua_State *L)
+{
+  lua_settop(L, 0);
+  lua_getfield(L, LUA_REGISTRYINDEX, KEY);
+  if (lua_istable(L, 1)) return 1;
+  lua_settop(L, 0);
+  lua_newtable(L);
+  fill_module(L);
+  lua_settop(L, 1);
+  lua_pushvalue(L, 1);
+  lua_setfield(L, LUA_REGISTRYINDEX, KEY);
+  return 1;
+}
+
+/* Loads and runs the chunk of a front-end module, which is upvalue 1, with the arguments given. */
+static int load_module(lua_State *L)
+{
+  const jf_lua_module *m = lua_touserdata(L, lua_upvalueindex(1));
+  if (luaL_loadbufferx(L, m->text, m->size, m->chunk, "t")) return lua_error(L);
+  lua_insert(L, 1);
+  lua_call(L, lua_gettop(L) - 1, 1);
+  return 1;
+}
+
+static void push_loader(lua_State *L, const jf_lua_module *m)
+{
+  lua_pushlightuserdata(L, (void *)(uintptr_t)m);
+  lua_pushcclosure(L, load_module, 1);
+}
+
+/* Makes the core and the front end known to require. */
+int luaopen_jfl_preload(lua_State *L)
+{
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "preload");
+  lua_pushcfunction(L, luaopen_jfl_core);
+  lua_setfield(L, -2, "jfl.core");
+  for (const jf_lua_module *m = jf_lua_modules; m->name; m++) {
+    push_loader(L, m);
+    lua_setfield(L, -2, m->name);
+  }
+  lua_pop(L, 2);
+  return 0;
+}
+
+/* For `require "jfl"`, which is under way: so the loader of jfl is called directly. */
+int luaopen_jfl(lua_State *L)
+{
+  const jf_lua_module *m = jf_lua_modules;
+  luaopen_jfl_preload(L);
+  while (m->name && strcmp(m->name, "jfl")) m++;
+  if (!m->name) return luaL_error(L, "jfl: the front end is not part of this library");
+  push_loader(L, m);
+  lua_pushliteral(L, "jfl");
+  lua_call(L, 1, 1);
+  return 1;
+}

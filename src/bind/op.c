@@ -1,0 +1,410 @@
+/* The one closure that all ops are in Lua: reads its arguments by the op's record, then appends to
+   the traced graph (blobs) or runs at once (arrays). */
+#include "bind/bind.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs kept on the C stack */
+
+/* Upvalue 2 of the closure. */
+typedef struct record {
+  const jfl_op *op;
+  jfl_op_info info;
+  jfl_param param[MAX_SLOT];
+} record;
+
+/* One call. Inputs lie at stack indices first .. first+n_in-1. */
+typedef struct call {
+  const record *r;
+  int slot[MAX_SLOT];          /* stack index of each input, then each attribute; 0: not given */
+  const char *node;            /* the node's name or NULL */
+  int first, n_in;
+  jfl_arg arg[MAX_SLOT];
+  int n_arg;
+} call;
+
+static int n_slots(const record *r) { return r->info.n_in + r->info.n_param; }
+
+static const char *slot_name(const record *r, int k)
+{
+  return k < r->info.n_in ? r->info.in[k] : r->param[k - r->info.n_in].name;
+}
+
+/* Pushes "add: argument 2 'b'", for input k. */
+static const char *push_who(lua_State *L, const record *r, int k)
+{
+  if (k >= r->info.n_in) k = r->info.n_in - 1;      /* of a list of inputs */
+  return lua_pushfstring(L, "%s: argument %d '%s'", r->info.name, k + 1, r->info.in[k]);
+}
+
+/* ---- reading the arguments ---- */
+
+/* Whether the last argument, at i, is the options table: it has names, or is empty and no parameter
+   is left for it. */
+static int is_options(lua_State *L, int i, const record *r)
+{
+  if (i == 0 || !lua_istable(L, i)) return 0;
+  lua_rawgeti(L, i, 1);
+  int list = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (list) return 0;
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return i > n_slots(r);
+  int named = lua_type(L, -2) == LUA_TSTRING;
+  lua_pop(L, 2);
+  return named;
+}
+
+static int find_slot(const record *r, const char *name)
+{
+  for (int k = 0; k < n_slots(r); k++)
+    if (!strcmp(slot_name(r, k), name)) return k;
+  return -1;
+}
+
+static int unknown_option(lua_State *L, const record *r, const char *key)
+{
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; i < r->info.n_param; i++) {
+    luaL_addstring(&b, r->param[i].name);
+    luaL_addstring(&b, ", ");
+  }
+  luaL_addstring(&b, "name");
+  luaL_pushresult(&b);
+  return jf_raise(L, "%s: unknown option '%s'; options are %s", r->info.name, key,
+                  lua_tostring(L, -1));
+}
+
+/* Takes the option whose key and value are on top; the value stays below the key. */
+static void take_option(lua_State *L, call *c)
+{
+  const char *who = c->r->info.name;
+  if (lua_type(L, -2) != LUA_TSTRING)
+    jf_raise(L, "%s: options should have names, got one under a %s", who, luaL_typename(L, -2));
+  const char *key = lua_tostring(L, -2);
+  if (!strcmp(key, "name")) {
+    c->node = jf_need_string(L, -1, who, "name");
+    lua_pop(L, 1);
+    return;
+  }
+  int k = find_slot(c->r, key);
+  if (k < 0) unknown_option(L, c->r, key);
+  if (c->slot[k]) jf_raise(L, "%s: '%s' is given both by position and by name", who, key);
+  lua_insert(L, -2);
+  c->slot[k] = lua_gettop(L) - 1;
+}
+
+/* Finds where each input and attribute is on the stack. */
+static void find_slots(lua_State *L, call *c)
+{
+  int top = lua_gettop(L), options = is_options(L, top, c->r), n = top - options;
+  while (n > 0 && lua_isnil(L, n)) n--;
+  if (n > n_slots(c->r))
+    jf_raise(L, "%s: takes at most %d arguments and options, got %d", c->r->info.name,
+             n_slots(c->r), n);
+  for (int k = 0; k < n; k++) c->slot[k] = lua_isnil(L, k + 1) ? 0 : k + 1;
+  if (!options) return;
+  for (lua_pushnil(L); lua_next(L, top);) take_option(L, c);
+}
+
+/* Pushes the elements of the list that a variadic op takes as input k. */
+static void push_list(lua_State *L, call *c, int k)
+{
+  int list = c->slot[k];
+  if (!lua_istable(L, list))
+    jf_raise(L, "%s should be a list, got %s", push_who(L, c->r, k), jf_type_name(L, list));
+  int n = (int)lua_objlen(L, list);
+  if (n == 0) jf_raise(L, "%s is an empty list", push_who(L, c->r, k));
+  luaL_checkstack(L, n + 32, "too many inputs");
+  for (int i = 1; i <= n; i++) lua_rawgeti(L, list, i);
+}
+
+static void push_inputs(lua_State *L, call *c)
+{
+  const jfl_op_info *info = &c->r->info;
+  c->first = lua_gettop(L) + 1;
+  for (int k = 0; k < info->n_in; k++) {
+    if (!c->slot[k]) jf_raise(L, "%s is missing", push_who(L, c->r, k));
+    if (info->variadic && k == info->n_in - 1) push_list(L, c, k);
+    else lua_pushvalue(L, c->slot[k]);
+  }
+  c->n_in = lua_gettop(L) + 1 - c->first;
+}
+
+static void read_attributes(lua_State *L, call *c)
+{
+  const record *r = c->r;
+  for (int i = 0; i < r->info.n_param; i++) {
+    int at = c->slot[r->info.n_in + i];
+    if (at) jf_read_arg(L, at, r->info.name, r->param[i].name, &c->arg[c->n_arg++]);
+  }
+}
+
+/* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
+   last; -1: none. Numbers beside it get its dtype. */
+static int find_kind(lua_State *L, const call *c, jf_kind kind)
+{
+  int key = c->r->info.key, k = c->n_in - 1;
+  if (key >= 0 && key < c->n_in && jf_test(L, c->first + key, kind)) return key;
+  while (k >= 0 && !jf_test(L, c->first + k, kind)) k--;
+  return k;
+}
+
+/* Room for n pointers, in `few` or a userdata. */
+static void *room(lua_State *L, void *few, int n)
+{
+  return n <= FEW ? few : lua_newuserdata(L, (size_t)n * sizeof(void *));
+}
+
+/* ---- running at once ---- */
+
+static void number_to_array(lua_State *L, const call *c, int k, jfl_dtype t)
+{
+  const char *who = push_who(L, c->r, k);
+  int at = c->first + k;
+  if (!jf_is_number(L, at) && !lua_istable(L, at))
+    jf_raise(L, "%s should be an array, a table or a number, got %s", who, jf_type_name(L, at));
+  jf_to_array(L, at, t, who);
+  lua_replace(L, at);
+  lua_pop(L, 1);
+}
+
+static void gather_arrays(lua_State *L, const call *c, jfl_array **in)
+{
+  for (int k = 0; k < c->n_in; k++) {
+    jf_larray *b = lua_touserdata(L, c->first + k);
+    if (!b->array) jf_raise(L, "%s was freed", push_who(L, c->r, k));
+    in[k] = b->array;
+  }
+}
+
+static int run_now(lua_State *L, call *c, int like)
+{
+  const record *r = c->r;
+  jfl_array *few[FEW], *out[JFL_MAXOUT] = {0};
+  jf_larray *box[JFL_MAXOUT];
+  int n = 0;
+  for (int k = 0; k < c->n_in; k++)
+    if (!jf_test(L, c->first + k, JF_ARRAY))
+      number_to_array(L, c, k, ((jf_larray *)lua_touserdata(L, c->first + like))->dtype);
+  read_attributes(L, c);
+  jfl_array **in = room(L, few, c->n_in);
+  jfl_session *s = jf_session(L);
+  luaL_checkstack(L, JFL_MAXOUT + 8, NULL);
+  for (int i = 0; i < r->info.n_public; i++) box[i] = jf_push_array(L);
+  gather_arrays(L, c, in);
+  jf_check(L, jfl_eager(s, r->op, in, c->n_in, c->arg, c->n_arg, out));
+  for (int i = r->info.n_public; i < JFL_MAXOUT; i++) jfl_array_unref(out[i]);
+  for (; n < r->info.n_public && out[n]; n++) jf_set_array(box[n], out[n]);
+  for (int i = 0; i < n; i++) jf_account(L, box[i]);
+  lua_pop(L, r->info.n_public - n);
+  return n;
+}
+
+/* ---- describing a job ---- */
+
+static void check_blob(lua_State *L, const call *c, int k)
+{
+  const jf_state *st = jf_state_of(L);
+  const jf_lblob *b = lua_touserdata(L, c->first + k);
+  const char *who = c->r->info.name;
+  if (!b->owner->graph) jf_raise(L, "%s: blob is no longer there", who);
+  if (!st->traced)
+    jf_raise(L, "%s: ops on blobs describe a job and must be called inside a job function's body; "
+             "the body of job '%s', which made blob '%s', is over", who, b->owner->job,
+             jfl_value_name(b->value));
+  if (b->owner != st->traced)
+    jf_raise(L, "%s: blob '%s' belongs to job '%s'; blobs can only be used inside the body that "
+             "made them", who, jfl_value_name(b->value), b->owner->job);
+}
+
+/* Replaces the number that is input k by a constant of shape (1). */
+static void number_to_blob(lua_State *L, const call *c, int k, jfl_dtype t, int env)
+{
+  static const double one = 1;
+  const jfl_op *constant = jfl_op_find("constant");
+  int at = c->first + k;
+  const char *who = push_who(L, c->r, k);
+  if (jf_test(L, at, JF_ARRAY))
+    jf_raise(L, "%s is an array among blobs; data enters a job as one of its inputs", who);
+  if (!jf_is_number(L, at))
+    jf_raise(L, "%s should be a blob or a number, got %s", who, jf_type_name(L, at));
+  double v = jf_to_number(L, at);
+  if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+  jfl_arg arg[] = {
+    { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
+    { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },
+    { .name = "shape", .kind = JFL_ARG_LIST, .list = &one, .n_list = 1 },
+  };
+  assert(constant);
+  jf_lblob *b = jf_push_blob(L, env);
+  jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, constant, NULL, 0, arg, 3, NULL,
+                           &b->value));
+  lua_replace(L, at);
+  lua_pop(L, 1);
+}
+
+/* Checks all blobs before the first constant is made, so that an error leaves no node behind. */
+static void prepare_blobs(lua_State *L, call *c, int like, int env)
+{
+  for (int k = 0; k < c->n_in; k++)
+    if (jf_test(L, c->first + k, JF_BLOB)) check_blob(L, c, k);
+  for (int k = 0; k < c->n_in; k++) {
+    if (jf_test(L, c->first + k, JF_BLOB)) continue;
+    const jf_lblob *b = lua_touserdata(L, c->first + like);
+    number_to_blob(L, c, k, jfl_value_dtype(b->value), env);
+  }
+}
+
+static int append(lua_State *L, call *c, int like)
+{
+  const record *r = c->r;
+  jfl_value *few[FEW], *out[JFL_MAXOUT] = {0};
+  int n = 0;
+  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->traced_ref);
+  int env = lua_gettop(L);
+  prepare_blobs(L, c, like, env);
+  read_attributes(L, c);
+  jfl_value **in = room(L, few, c->n_in);
+  luaL_checkstack(L, JFL_MAXOUT + 8, NULL);
+  int top = lua_gettop(L);
+  for (int i = 0; i < r->info.n_public; i++) jf_push_blob(L, env);
+  for (int k = 0; k < c->n_in; k++) in[k] = ((jf_lblob *)lua_touserdata(L, c->first + k))->value;
+  jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, r->op, in, c->n_in, c->arg, c->n_arg,
+                           c->node, out));
+  for (; n < r->info.n_public && out[n]; n++)
+    ((jf_lblob *)lua_touserdata(L, top + 1 + n))->value = out[n];
+  lua_settop(L, top + n);
+  return n;
+}
+
+/* ---- the closure ---- */
+
+static int call_op(lua_State *L)
+{
+  call c;
+  c.r = lua_touserdata(L, lua_upvalueindex(2));
+  c.node = NULL;
+  c.n_arg = 0;
+  memset(c.slot, 0, (size_t)n_slots(c.r) * sizeof *c.slot);
+  luaL_checkstack(L, 2 * MAX_SLOT + 32, NULL);
+  find_slots(L, &c);
+  push_inputs(L, &c);
+  int blob = find_kind(L, &c, JF_BLOB);
+  if (blob >= 0 || (c.n_in == 0 && jf_state_of(L)->traced)) return append(L, &c, blob);
+  int array = find_kind(L, &c, JF_ARRAY);
+  if (array < 0 && c.n_in > 0)
+    jf_raise(L, "%s should be a blob or an array, got %s", push_who(L, c.r, 0),
+             jf_type_name(L, c.first));
+  return run_now(L, &c, array);
+}
+
+static void make_op(lua_State *L, const char *name)
+{
+  const jfl_op *op = jfl_op_find(name);
+  if (!op) jf_raise(L, "there is no op '%s'", name);
+  lua_pushlightuserdata(L, jf_state_of(L));
+  record *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
+  r->op = op;
+  jfl_op_describe(op, &r->info);
+  assert(n_slots(r) <= MAX_SLOT);
+  for (int i = 0; i < r->info.n_param; i++) jfl_op_param(op, i, &r->param[i]);
+  lua_pushcclosure(L, call_op, 2);
+}
+
+/* op(name): the closure, made once. */
+static int l_op(lua_State *L)
+{
+  const char *name = jf_need_string(L, 1, "op", "name");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->ops_ref);
+  lua_getfield(L, -1, name);
+  if (!lua_isnil(L, -1)) return 1;
+  make_op(L, name);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -4, name);
+  return 1;
+}
+
+/* ---- the op table as data ---- */
+
+static void set_string(lua_State *L, const char *key, const char *value)
+{
+  if (!value) return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void set_flag(lua_State *L, const char *key, int value)
+{
+  lua_pushboolean(L, value != 0);
+  lua_setfield(L, -2, key);
+}
+
+static void set_names(lua_State *L, const char *key, const char *const *name, int n)
+{
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, name[i]);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, key);
+}
+
+static void set_dtypes(lua_State *L, unsigned dtypes)
+{
+  const char *name[JFL_N_DTYPE];
+  int n = 0;
+  for (int t = 0; t < JFL_N_DTYPE; t++)
+    if (dtypes >> t & 1) name[n++] = jfl_dtype_name((jfl_dtype)t);
+  set_names(L, "dtypes", name, n);
+}
+
+static void set_params(lua_State *L, const jfl_op *op, int n)
+{
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    jfl_param p;
+    jfl_op_param(op, i, &p);
+    lua_createtable(L, 0, 4);
+    set_string(L, "name", p.name);
+    set_string(L, "type", p.type);
+    set_string(L, "default", p.def);
+    set_string(L, "doc", p.doc);
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_setfield(L, -2, "params");
+}
+
+static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
+{
+  lua_createtable(L, 0, 12);
+  set_string(L, "name", i->name);
+  set_string(L, "doc", i->doc);
+  set_string(L, "path", i->path);
+  set_names(L, "inputs", i->in, i->n_in);
+  set_names(L, "outputs", i->out, i->n_public);
+  set_flag(L, "variadic", i->variadic);
+  set_flag(L, "differentiable", i->differentiable);
+  set_flag(L, "random", i->random);
+  set_flag(L, "effect", i->effect);
+  lua_pushinteger(L, i->key);
+  lua_setfield(L, -2, "key");
+  set_dtypes(L, i->dtypes);
+  set_params(L, op, i->n_param);
+}
+
+static int l_ops(lua_State *L)
+{
+  lua_newtable(L);
+  for (int i = 0; i < jfl_op_count(); i++) {
+    jfl_op_info info;
+    jfl_op_describe(jfl_op_at(i), &info);
+    push_op(L, jfl_op_at(i), &info);
+    lua_setfield(L, -2, info.name);
+  }
+  return 1;
+}
+
+const luaL_Reg jf_op_functions[] = { { "op", l_op }, { "ops", l_ops }, { NULL, NULL } };

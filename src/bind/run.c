@@ -1,0 +1,189 @@
+/* Runs in Lua: calls that wait, calls that do not, and their requests. */
+#include "bind/bind.h"
+
+enum { FEW = 16 };      /* inputs and outputs kept on the C stack */
+
+typedef struct request {
+  jfl_request *request;        /* counted */
+  int n_out;
+} request;
+
+static int request_gc(lua_State *L)
+{
+  request *r = jf_test(L, 1, JF_REQUEST);
+  if (r) jfl_request_unref(r->request);
+  if (r) r->request = NULL;
+  return 0;
+}
+
+/* ---- inputs ---- */
+
+/* Pushes "train_job: images", for messages. */
+static const char *push_who(lua_State *L, const jf_lplan *p, int i)
+{
+  return lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
+}
+
+/* Replaces the argument for input i by an array of its dtype and checks the shape. */
+static void convert(lua_State *L, const jf_lplan *p, int i)
+{
+  int at = i + 2;
+  const jf_linput *in = &p->in[i];
+  const char *who = push_who(L, p, i);
+  if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
+    jf_raise(L, "%s: expected an array or a table, got %s", who, jf_type_name(L, at));
+  const jf_larray *b = jf_to_array(L, at, in->dtype, who);
+  if (!jf_shape_same(b->shape, in->shape))
+    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, in->shape),
+             jf_push_shape_text(L, b->shape));
+  if (lua_gettop(L) > p->n_in + 2) lua_replace(L, at);
+  lua_settop(L, p->n_in + 1);
+}
+
+static int fits(const jf_larray *b, const jf_linput *in)
+{
+  return b && b->array && b->dtype == in->dtype && jf_shape_same(b->shape, in->shape);
+}
+
+static int wrong_count(lua_State *L, const jf_lplan *p)
+{
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  for (int i = 0; i < p->n_in; i++) {
+    if (i) luaL_addstring(&b, ", ");
+    luaL_addstring(&b, p->in[i].name);
+  }
+  luaL_pushresult(&b);
+  int got = lua_gettop(L) - 2;
+  return jf_raise(L, "%s: expected %d argument%s (%s), got %d", p->job->name, p->n_in,
+                  p->n_in == 1 ? "" : "s", lua_tostring(L, -1), got);
+}
+
+/* Makes the arguments arrays that fit the plan at 1. */
+static jf_lplan *prepare(lua_State *L, const char *who)
+{
+  jf_lplan *p = jf_need_plan(L, 1, who);
+  if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p);
+  luaL_checkstack(L, p->n_out + 32, "too many outputs");
+  for (int i = 0; i < p->n_in; i++)
+    if (!fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) convert(L, p, i);
+  return p;
+}
+
+/* Finalizers that ran meanwhile may have freed anything: so pointers are read last. */
+static void gather(lua_State *L, const jf_lplan *p, jfl_array **in)
+{
+  jf_need_plan(L, 1, "run");
+  for (int i = 0; i < p->n_in; i++) {
+    jf_larray *b = lua_touserdata(L, i + 2);
+    jf_check_freed(L, b, p->in[i].name);
+    in[i] = b->array;
+  }
+}
+
+/* ---- calls ---- */
+
+/* run(plan, arrays...): the results. */
+static int l_run(lua_State *L)
+{
+  jfl_array *few[FEW], **in = few;
+  jf_lplan *p = prepare(L, "run");
+  if (p->n_in + p->n_out > FEW)
+    in = lua_newuserdata(L, (size_t)(p->n_in + p->n_out) * sizeof *in);
+  jfl_array **out = in + p->n_in;
+  int top = lua_gettop(L);
+  for (int i = 0; i < p->n_out; i++) jf_push_array(L);
+  gather(L, p, in);
+  jf_check(L, jfl_run(p->plan, in, out));
+  for (int i = 0; i < p->n_out; i++) jf_set_array(lua_touserdata(L, top + 1 + i), out[i]);
+  for (int i = 0; i < p->n_out; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
+  return p->n_out;
+}
+
+/* submit(plan, arrays...): a request, or nil when the queue is full. */
+static int l_submit(lua_State *L)
+{
+  jfl_array *few[FEW], **in = few;
+  jf_lplan *p = prepare(L, "submit");
+  if (p->n_in > FEW) in = lua_newuserdata(L, (size_t)p->n_in * sizeof *in);
+  request *r = jf_push(L, JF_REQUEST, sizeof *r);
+  gather(L, p, in);
+  r->n_out = p->n_out;
+  jfl_status e = jfl_submit(p->plan, in, &r->request);
+  if (e == JFL_EFULL) return lua_pushnil(L), 1;
+  jf_check(L, e);
+  return 1;
+}
+
+/* ---- requests ---- */
+
+static request *need_request(lua_State *L, int i, const char *who)
+{
+  request *r = jf_test(L, i, JF_REQUEST);
+  if (!r || !r->request) jf_raise(L, "%s: expected a request, got %s", who, jf_type_name(L, i));
+  return r;
+}
+
+static int l_done(lua_State *L)
+{
+  lua_pushboolean(L, jfl_request_done(need_request(L, 1, "done")->request));
+  return 1;
+}
+
+/* results(request): true and the arrays, or false and a message. */
+static int l_results(lua_State *L)
+{
+  request *r = need_request(L, 1, "results");
+  if (!jfl_request_done(r->request)) jf_raise(L, "results: the request is not done");
+  lua_settop(L, 1);
+  if (jfl_request_status(r->request) != JFL_OK) {
+    lua_pushboolean(L, 0);
+    lua_pushstring(L, jfl_errmsg());
+    return 2;
+  }
+  luaL_checkstack(L, r->n_out + 8, "too many outputs");
+  lua_pushboolean(L, 1);
+  for (int i = 0; i < r->n_out; i++) {
+    jf_larray *b = jf_push_array(L);
+    jf_set_array(b, jfl_array_ref(jfl_request_output(r->request, i)));
+  }
+  for (int i = 0; i < r->n_out; i++) jf_account(L, lua_touserdata(L, i + 3));
+  return r->n_out + 1;
+}
+
+/* wait(request | nil, seconds | nil): for that one, or any; without seconds as long as it takes. */
+static int l_wait(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  request *r = lua_isnoneornil(L, 1) ? NULL : need_request(L, 1, "wait");
+  double seconds = lua_isnoneornil(L, 2) ? -1 : jf_need_number(L, 2, "wait", "seconds");
+  if (st->session && !(r && jfl_request_done(r->request)))
+    jfl_session_wait(st->session, r ? r->request : NULL, seconds);
+  return 0;
+}
+
+static int l_pending(lua_State *L)
+{
+  jfl_session *s = jf_state_of(L)->session;
+  lua_pushinteger(L, s ? jfl_session_pending(s) : 0);
+  return 1;
+}
+
+static int l_fd(lua_State *L)
+{
+  int fd = -1;
+  jf_check(L, jfl_session_fd(jf_session(L), &fd));
+  lua_pushinteger(L, fd);
+  return 1;
+}
+
+const luaL_Reg jf_run_functions[] = {
+  { "run", l_run }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
+  { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { NULL, NULL }
+};
+
+void jf_open_run(lua_State *L, jf_state *st)
+{
+  jf_new_kind(L, st, JF_REQUEST, request_gc);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,240 @@
+/* The session in Lua: settings, jobs and plans, variables, checkpoints. */
+#include "bind/bind.h"
+
+#include <string.h>
+
+jfl_session *jf_session(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  if (st->closed) jf_raise(L, "the lua state is closing");
+  if (!st->session) jf_check(L, jfl_session_new(&st->session));
+  return st->session;
+}
+
+void jf_drop_text(void *text) { jfl_text_free(text); }
+
+/* reset(): waits for the run in progress and frees jobs and variables. */
+static int l_reset(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  jfl_session_free(st->session);
+  st->session = NULL;
+  st->generation++;
+  return 0;
+}
+
+int jf_session_l_set(lua_State *L)
+{
+  jfl_arg arg;
+  jf_read_arg(L, 2, "set", lua_tostring(L, 1), &arg);
+  jf_check(L, jfl_session_set(jf_session(L), &arg));
+  return 0;
+}
+
+int jf_session_l_get(lua_State *L)
+{
+  double v = 0;
+  jf_check(L, jfl_session_get(jf_session(L), lua_tostring(L, 1), &v));
+  lua_pushnumber(L, v);
+  return 1;
+}
+
+/* ---- jobs and plans ---- */
+
+static void check_alive(lua_State *L, const jf_ljob *j)
+{
+  if (j->generation != jf_state_of(L)->generation)
+    jf_raise(L, "%s: the session was cleared", j->name);
+}
+
+static jf_ljob *need_job(lua_State *L, int i, const char *who)
+{
+  jf_ljob *j = jf_test(L, i, JF_JOB);
+  if (!j) jf_raise(L, "%s: expected a job, got %s", who, jf_type_name(L, i));
+  check_alive(L, j);
+  return j;
+}
+
+jf_lplan *jf_need_plan(lua_State *L, int i, const char *who)
+{
+  jf_lplan *p = jf_test(L, i, JF_PLAN);
+  if (!p) jf_raise(L, "%s: expected a plan, got %s", who, jf_type_name(L, i));
+  check_alive(L, p->job);
+  if (!p->plan) jf_raise(L, "%s: the plan was freed", p->job->name);
+  return p;
+}
+
+/* job(name, mode) */
+static int l_job(lua_State *L)
+{
+  size_t n;
+  jf_need_string(L, 1, "job", "name");
+  const char *name = lua_tolstring(L, 1, &n);
+  jfl_mode mode = jf_need_mode(L, 2, name);
+  jfl_session *s = jf_session(L);
+  jf_ljob *j = jf_push(L, JF_JOB, sizeof *j + n + 1);
+  memcpy(j->name, name, n + 1);
+  lua_createtable(L, 1, 0);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, 1);
+  lua_setfenv(L, -2);
+  jf_check(L, jfl_job_new(s, name, mode, &j->job));
+  j->generation = jf_state_of(L)->generation;
+  return 1;
+}
+
+static void read_inputs(lua_State *L, jf_lplan *p)
+{
+  p->n_in = jfl_plan_inputs(p->plan);
+  p->n_out = jfl_plan_outputs(p->plan);
+  for (int i = 0; i < p->n_in; i++) {
+    jf_linput *in = &p->in[i];
+    jf_check(L, jfl_plan_input(p->plan, i, &in->name, &in->dtype, &in->shape));
+  }
+}
+
+/* compile(job, graph): the graph takes no more ops afterwards. The plan belongs to its job, so an
+   error after it was made loses nothing. */
+static int l_compile(lua_State *L)
+{
+  jf_ljob *j = need_job(L, 1, "compile");
+  jf_lgraph *g = jf_need_graph(L, 2, "compile");
+  jfl_plan *plan;
+  jf_check(L, jfl_job_compile(j->job, g->graph, &plan));
+  size_t inputs = (size_t)jfl_plan_inputs(plan) * sizeof(jf_linput);
+  jf_lplan *p = jf_push(L, JF_PLAN, sizeof *p + inputs);
+  p->plan = plan;
+  p->job = j;
+  lua_getfenv(L, 1);
+  lua_setfenv(L, -2);
+  read_inputs(L, p);
+  return 1;
+}
+
+static int l_plan_text(lua_State *L)
+{
+  jf_lplan *p = jf_need_plan(L, 1, "plan_text");
+  jf_holder *h = jf_push_holder(L, jf_drop_text);
+  char *text;
+  jf_check(L, jfl_plan_text(p->plan, &text));
+  h->p = text;
+  lua_pushstring(L, text);
+  return 1;
+}
+
+/* plan_free(plan): after all queued runs, of which some may be the plan's. */
+static int l_plan_free(lua_State *L)
+{
+  jf_lplan *p = jf_test(L, 1, JF_PLAN);
+  jf_state *st = jf_state_of(L);
+  if (!p) jf_raise(L, "plan_free: expected a plan, got %s", jf_type_name(L, 1));
+  if (!p->plan || p->job->generation != st->generation) return 0;
+  while (jfl_session_pending(st->session)) jfl_session_wait(st->session, NULL, -1);
+  jfl_plan_free(p->plan);
+  p->plan = NULL;
+  return 0;
+}
+
+/* ---- variables ---- */
+
+static int l_variables(lua_State *L)
+{
+  jfl_session *s = jf_session(L);
+  int n = jfl_variable_count(s);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, jfl_variable_name(s, i));
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* Pushes a copy of the variable's value. */
+static jf_larray *push_variable(lua_State *L, const char *name)
+{
+  jfl_session *s = jf_session(L);
+  jf_larray *b = jf_push_array(L);
+  jfl_array *a;
+  jf_check(L, jfl_variable_get(s, name, &a));
+  jf_set_array(b, a);
+  jf_account(L, b);
+  return b;
+}
+
+static int l_variable_get(lua_State *L)
+{
+  push_variable(L, jf_need_string(L, 1, "variable_get", "name"));
+  return 1;
+}
+
+/* variable_set(name, array | table): a table gets the variable's dtype. */
+static int l_variable_set(lua_State *L)
+{
+  const char *name = jf_need_string(L, 1, "variable_set", "name");
+  jf_larray *b = jf_test(L, 2, JF_ARRAY);
+  if (!b) b = jf_to_array(L, 2, push_variable(L, name)->dtype, name);
+  jf_check_freed(L, b, name);
+  jf_check(L, jfl_variable_set(jf_session(L), name, b->array));
+  return 0;
+}
+
+/* ---- checkpoints ---- */
+
+static int l_save(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "save", "path");
+  jf_check(L, jfl_checkpoint_save(jf_session(L), path, lua_toboolean(L, 2)));
+  return 0;
+}
+
+static void drop_report(void *report) { jfl_report_free(report); }
+
+/* Pushes {loaded = {names}, missing = {names}, unexpected = {names}, state = {[name] = true}}. */
+static void push_report(lua_State *L, const jfl_report *r)
+{
+  static const char *const lists[] = { "loaded", "missing", "unexpected", "state" };
+  int n[3] = {0}, top = lua_gettop(L) + 1;
+  for (int k = 0; k < 4; k++) lua_newtable(L);
+  for (int i = 0; i < jfl_report_count(r); i++) {
+    jfl_loaded what = JFL_LOADED;
+    int state = 0;
+    lua_pushstring(L, jfl_report_name(r, i, &what, &state));
+    if (state) {
+      lua_pushvalue(L, -1);
+      lua_pushboolean(L, 1);
+      lua_rawset(L, top + 3);
+    }
+    lua_rawseti(L, top + (int)what, ++n[what]);
+  }
+  lua_newtable(L);
+  lua_insert(L, top);
+  for (int k = 3; k >= 0; k--) lua_setfield(L, top, lists[k]);
+}
+
+/* load(path, strict) */
+static int l_load(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "load", "path");
+  jfl_session *s = jf_session(L);
+  jf_holder *h = jf_push_holder(L, drop_report);
+  jfl_report *r;
+  jf_check(L, jfl_checkpoint_load(s, path, lua_toboolean(L, 2), &r));
+  h->p = r;
+  push_report(L, r);
+  return 1;
+}
+
+const luaL_Reg jf_session_functions[] = {
+  { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
+  { "plan_free", l_plan_free }, { "reset", l_reset }, { "variables", l_variables },
+  { "variable_get", l_variable_get }, { "variable_set", l_variable_set }, { "save", l_save },
+  { "load", l_load }, { NULL, NULL }
+};
+
+void jf_open_session(lua_State *L, jf_state *st)
+{
+  jf_new_kind(L, st, JF_JOB, NULL);
+  jf_new_kind(L, st, JF_PLAN, NULL);
+  jf_new_kind(L, st, JF_HOLDER, jf_holder_gc);
+  lua_pop(L, 3);
+}

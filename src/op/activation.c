@@ -1,0 +1,101 @@
+/* Activation functions, and clipping. */
+#include "op/activation.h"
+#include "op/elementwise.h"
+
+JF_UNARY_NUM(relu, void, a < 0 ? 0 : a)
+JF_BINARY_NUM(relu_grad, a > 0 ? b : 0)
+JF_UNARY_FLOAT(leaky_relu, jf_leaky, a > 0 ? a : a * (T)p->alpha)
+JF_UNARY_FLOAT(elu, jf_leaky, a > 0 ? a : expm1(a) * (T)p->alpha)
+JF_UNARY_FLOAT(gelu, void, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
+JF_UNARY_FLOAT(gelu_slope, void,
+  (1 + erf(a * (T)0.70710678118654752440)) / 2 + a * exp(a * a / -2) * (T)0.39894228040143267794)
+JF_UNARY_NUM(clip_by_value, jf_clip,
+  (double)a < p->min_value ? (T)p->min_value : (double)a > p->max_value ? (T)p->max_value : a)
+
+static const jf_attr leaky_attr[] = {
+  JF_FIELD(jf_leaky, alpha, NUM, "0.2", "slope below 0"),
+  {0},
+};
+static const jf_attr elu_attr[] = {
+  JF_FIELD(jf_leaky, alpha, NUM, "1", "minus the limit far below 0"),
+  {0},
+};
+static const jf_attr clip_attr[] = {
+  JF_FIELD(jf_clip, min_value, NUM, "-inf", "the least result"),
+  JF_FIELD(jf_clip, max_value, NUM, "inf", "the greatest result"),
+  {0},
+};
+
+static jfl_status clip_infer(jf_infer *c)
+{
+  const jf_clip *a = c->attr;
+  if (!(a->min_value <= a->max_value))
+    return jf_fail(JFL_EINVAL, "clip_by_value: min_value %g is above max_value %g", a->min_value,
+                   a->max_value);
+  return jf_infer_same(c);
+}
+
+static void relu_op_grad(jf_gradctx *c)
+{
+  c->dx[0] = JF_EMIT(c->g, relu_grad, NULL, c->out[0], c->dy[0]);
+}
+
+/* alpha is the slope below 0. */
+static void leaky_grad(jf_gradctx *c)
+{
+  const jf_leaky *a = c->node->attr;
+  jfl_value *above = JF_EMIT(c->g, greater, NULL, c->in[0], jf_scalar(c->g, c->in[0]->dtype, 0));
+  jfl_value *below = JF_EMIT(c->g, multiply, NULL, c->dy[0],
+                             jf_scalar(c->g, c->in[0]->dtype, a->alpha));
+  c->dx[0] = JF_EMIT(c->g, where, NULL, above, c->dy[0], below);
+}
+
+/* Below 0 the slope is alpha exp(x) = y + alpha. */
+static void elu_grad(jf_gradctx *c)
+{
+  const jf_leaky *a = c->node->attr;
+  jfl_value *above = JF_EMIT(c->g, greater, NULL, c->in[0], jf_scalar(c->g, c->in[0]->dtype, 0));
+  jfl_value *slope = JF_EMIT(c->g, add, NULL, c->out[0],
+                             jf_scalar(c->g, c->in[0]->dtype, a->alpha));
+  c->dx[0] = JF_EMIT(c->g, where, NULL, above, c->dy[0],
+                     JF_EMIT(c->g, multiply, NULL, c->dy[0], slope));
+}
+
+static void gelu_grad(jf_gradctx *c)
+{
+  c->dx[0] = JF_EMIT(c->g, multiply, NULL, c->dy[0], JF_EMIT(c->g, gelu_slope, NULL, c->in[0]));
+}
+
+/* Flows where x was not clipped, which is where the result still equals it. */
+static void clip_grad(jf_gradctx *c)
+{
+  c->dx[0] = JF_EMIT(c->g, where, NULL, JF_EMIT(c->g, equal, NULL, c->in[0], c->out[0]), c->dy[0],
+                     jf_scalar(c->g, c->in[0]->dtype, 0));
+}
+
+#define UNARY(id) .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(id)
+
+JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu", .in = {"x"},
+  UNARY(relu), .infer = jf_infer_same, .grad = relu_op_grad)
+
+JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", .in = {"y", "dy"}, .out = {"dx"},
+  .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(relu_grad))
+
+JFL_OP(leaky_relu, .doc = "x where it is above 0, else alpha x.", .path = "nn.leaky_relu",
+  .in = {"x"}, UNARY(leaky_relu), .attr = leaky_attr, .attr_size = sizeof(jf_leaky),
+  .infer = jf_infer_same, .grad = leaky_grad)
+
+JFL_OP(elu, .doc = "x where it is above 0, else alpha (exp(x) - 1).", .path = "nn.elu",
+  .in = {"x"}, UNARY(elu), .attr = elu_attr, .attr_size = sizeof(jf_leaky),
+  .infer = jf_infer_same, .grad = elu_grad)
+
+JFL_OP(gelu, .doc = "x times the probability that a standard normal number is below x.",
+  .path = "math.gelu", .in = {"x"}, UNARY(gelu), .infer = jf_infer_same, .grad = gelu_grad)
+
+JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", .in = {"x"}, UNARY(gelu_slope),
+  .infer = jf_infer_same)
+
+JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
+  .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},
+  UNARY(clip_by_value), .attr = clip_attr, .attr_size = sizeof(jf_clip), .infer = clip_infer,
+  .grad = clip_grad)

@@ -1,0 +1,54 @@
+/* The position of the largest or smallest element along an axis. */
+#include "op/move.h"
+
+typedef struct attr { int64_t axis; } attr;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(attr, axis, INT, "-1", "the axis to search"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c)
+{
+  attr *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  JF_TRY(jf_axis(c, &a->axis, s->n));
+  jfl_shape y = { 0 };
+  for (int i = 0; i < s->n; i++)
+    if (i != a->axis) y.d[y.n++] = s->d[i];
+  c->shape[0] = y.n ? y : (jfl_shape){ 1, { 1 } };
+  c->dtype[0] = JFL_I32;
+  return JFL_OK;
+}
+
+/* y = the least j for which no other x[j] is better. */
+#define SEARCH(id, D, T, better)                                          \
+  static jfl_status id##_##D(const jf_kargs *k)                           \
+  {                                                                       \
+    jf_axes s = jf_axes_at(&k->in[0].shape, ((const attr *)k->attr)->axis); \
+    int32_t *y = k->out[0].data;                                          \
+    for (int64_t i = 0; i < s.before * s.after; i++) {                    \
+      const T *x = (const T *)k->in[0].data + i / s.after * s.m * s.after + i % s.after; \
+      int64_t best = 0;                                                   \
+      for (int64_t j = 1; j < s.m; j++)                                   \
+        if (x[j * s.after] better x[best * s.after]) best = j;            \
+      y[i] = (int32_t)best;                                               \
+    }                                                                     \
+    return JFL_OK;                                                        \
+  }
+#define MAX(D, T) SEARCH(max, D, T, >)
+#define MIN(D, T) SEARCH(min, D, T, <)
+#define MAX_ROW(D, T) [JFL_##D] = max_##D,
+#define MIN_ROW(D, T) [JFL_##D] = min_##D,
+JF_EACH_TYPE(MAX)
+JF_EACH_TYPE(MIN)
+static const jf_kernel max_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MAX_ROW) };
+static const jf_kernel min_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MIN_ROW) };
+
+JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
+  .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(attr), .infer = infer, .cpu = max_cpu)
+
+JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
+  .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(attr), .infer = infer, .cpu = min_cpu)

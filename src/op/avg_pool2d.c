@@ -1,0 +1,85 @@
+/* The mean of each window's valid cells. */
+#include "op/op.h"
+#include "op/pool.h"
+
+#include <string.h>
+
+static const jf_attr attrs[] = { JF_POOL_FIELDS, {0} };
+static const jf_attr grad_attrs[] = {
+  JF_POOL_FIELDS,
+  JF_FIELD(jf_pool2d, size, INTS, NULL, "height and width of the result"),
+  {0},
+};
+
+static jfl_status grad_infer(jf_infer *c)
+{
+  const jfl_shape *dy = &c->in[0]->shape;
+  int64_t size[2], out[2];
+  char s[JF_SHAPE_STR];
+  JF_TRY(jf_check_rank4(c, 0, "(N, C, H, W)"));
+  JF_TRY(jf_pair(c, "size", &((const jf_pool2d *)c->attr)->size, 1, size));
+  JF_TRY(jf_pool_place(c, size, out));
+  if (dy->d[2] != out[0] || dy->d[3] != out[1])
+    return jf_fail(JFL_ESHAPE, "%s: dy %s should be %lld high and %lld wide", c->op->name,
+                   jf_shape_str(dy, s), (long long)out[0], (long long)out[1]);
+  c->shape[0] = (jfl_shape){ 4, { dy->d[0], dy->d[1], size[0], size[1] } };
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c)
+{
+  jf_pool2d a = *(const jf_pool2d *)c->node->attr;
+  a.size = (jf_ints){ 2, { c->in[0]->shape.d[2], c->in[0]->shape.d[3] } };
+  c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
+}
+
+static int64_t count(jf_cells at) { return (at.bottom - at.top) * (at.right - at.left); }
+
+/* The mean over cells `at` of a plane w wide, and v / count added to them. */
+#define CELLS(D, T)                                                       \
+  static T mean_##D(const T *x, int64_t w, jf_cells at)                   \
+  {                                                                       \
+    double sum = 0;                                                       \
+    for (int64_t i = at.top; i < at.bottom; i++)                          \
+      for (int64_t j = at.left; j < at.right; j++) sum += x[i * w + j];   \
+    return (T)(sum / (double)count(at));                                  \
+  }                                                                       \
+  static void share_##D(T *x, int64_t w, jf_cells at, T v)                \
+  {                                                                       \
+    for (int64_t i = at.top; i < at.bottom; i++)                          \
+      for (int64_t j = at.left; j < at.right; j++) x[i * w + j] += v / (T)count(at); \
+  }
+/* Calls use for window r of the pooled shape d; its plane of the full shape s starts at `from`. */
+#define WINDOWS(name, T, FULL, POOLED, use)                               \
+  static jfl_status name(const jf_kargs *k)                               \
+  {                                                                       \
+    const int64_t *s = (FULL)->shape.d, *d = (POOLED)->shape.d, plane = d[2] * d[3]; \
+    const T *in = k->in[0].data;                                          \
+    T *out = k->out[0].data;                                              \
+    for (int64_t r = 0; r < d[0] * d[1] * plane; r++) {                   \
+      int64_t from = r / plane * s[2] * s[3];                             \
+      jf_cells at = jf_pool_cells(k->attr, s[2], s[3], r % plane / d[3], r % d[3]); \
+      use;                                                                \
+    }                                                                     \
+    return JFL_OK;                                                        \
+  }
+#define KERNELS(D, T)                                                     \
+  WINDOWS(pool_##D, T, &k->in[0], &k->out[0], out[r] = mean_##D(in + from, s[3], at)) \
+  WINDOWS(scatter_##D, T, &k->out[0], &k->in[0], share_##D(out + from, s[3], at, in[r])) \
+  static jfl_status backward_##D(const jf_kargs *k)                       \
+  {                                                                       \
+    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T)); \
+    return scatter_##D(k);                                                \
+  }
+JF_EACH_FLOAT(CELLS)
+JF_EACH_FLOAT(KERNELS)
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = pool_F32, [JFL_F64] = pool_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+
+JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
+  .path = "nn.avg_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .cpu = cpu)
+
+JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = {"dy"}, .out = {"dx"},
+  .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = grad_infer, .cpu = grad_cpu)

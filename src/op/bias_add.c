@@ -1,0 +1,72 @@
+/* Adding a vector along one axis. */
+#include "op/bias_add.h"
+#include "op/move.h"
+#include "op/reduce.h"
+
+#include <string.h>
+
+static const jf_attr attrs[] = {
+  JF_WORD(jf_bias_add, data_format, "none", "NC NCW NCHW NCDHW NWC NHWC NDHWC",
+          "where the channels are: axis 1, unless the last letter is C"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c)
+{
+  jf_bias_add *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape, *bias = &c->in[1]->shape;
+  char v[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  int channels_last = a->data_format && strlen(a->data_format) > 2
+                   && a->data_format[strlen(a->data_format) - 1] == 'C';
+  if (c->in[0]->dtype != c->in[1]->dtype)
+    return jf_fail(JFL_EDTYPE, "bias_add: value is %s but bias is %s",
+                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  if (s->n < 2)
+    return jf_fail(JFL_ESHAPE, "bias_add: value must have two or more dimensions, got %s",
+                   jf_shape_str(s, v));
+  a->axis = channels_last ? s->n - 1 : 1;
+  if (bias->n != 1 || bias->d[0] != s->d[a->axis])
+    return jf_fail(JFL_ESHAPE, "bias_add: value %s wants a bias of (%lld), got %s",
+                   jf_shape_str(s, v), (long long)s->d[a->axis], jf_shape_str(bias, b));
+  c->shape[0] = *s;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c)
+{
+  const jf_bias_add *a = c->node->attr;
+  jf_reduce r = { .keepdims = 0 };
+  for (int i = 0; i < c->in[0]->shape.n; i++)
+    if (i != a->axis) r.axis.v[r.axis.n++] = i;
+  c->dx[0] = c->dy[0];
+  c->dx[1] = JF_EMIT(c->g, reduce_sum, &r, c->dy[0]);
+}
+
+/* y[i, j, l] = x[i, j, l] + b[j]; integers wrap. */
+#define ADD(D, T, U)                                                                  \
+  static jfl_status add_##D(const jf_kargs *k)                                        \
+  {                                                                                   \
+    jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);    \
+    const T *x = k->in[0].data, *b = k->in[1].data;                                   \
+    T *y = k->out[0].data;                                                            \
+    if (s.after == 1)                                                                 \
+      for (int64_t i = 0; i < s.before; i++, x += s.m, y += s.m)                      \
+        for (int64_t j = 0; j < s.m; j++) y[j] = (T)((U)x[j] + (U)b[j]);              \
+    else                                                                              \
+      for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)        \
+        for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);    \
+    return JFL_OK;                                                                    \
+  }
+ADD(F32, float, float)
+ADD(F64, double, double)
+ADD(I32, int32_t, uint32_t)
+ADD(I64, int64_t, uint64_t)
+
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = add_F32, [JFL_F64] = add_F64, [JFL_I32] = add_I32, [JFL_I64] = add_I64,
+};
+
+JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
+  .in = {"value", "bias"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_bias_add),
+  .inplace = 1, .infer = infer, .grad = grad, .cpu = cpu)

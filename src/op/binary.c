@@ -1,0 +1,160 @@
+/* Arithmetic of two tensors, broadcast as in numpy. */
+#include "op/elementwise.h"
+
+#define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
+#define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
+
+/* Integer forms that never trap: division by zero gives 0, and the least number / -1 wraps. */
+#define INT_FORMS(D, T, U)                                                   \
+  static inline T quotient_##D(T a, T b)                                     \
+  {                                                                          \
+    return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : (T)(a / b);                \
+  }                                                                          \
+  static inline T remainder_##D(T a, T b)                                    \
+  {                                                                          \
+    T r = b == 0 || b == -1 ? 0 : (T)(a % b);                                \
+    return r != 0 && (r ^ b) < 0 ? (T)(r + b) : r;                           \
+  }                                                                          \
+  static inline T floor_##D(T a, T b)                                        \
+  {                                                                          \
+    T q = quotient_##D(a, b);                                                \
+    return q - (b != 0 && b != -1 && a % b != 0 && (a ^ b) < 0);             \
+  }
+INT_FORMS(I32, int32_t, uint32_t)
+INT_FORMS(I64, int64_t, uint64_t)
+
+/* a^b by squaring; a negative power of anything but 1 and -1 is 0. */
+#define INT_POWER(D, T, U)                                       \
+  static T power_##D(T a, T b)                                   \
+  {                                                              \
+    U y = 1, x = (U)a;                                           \
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0; \
+    for (; b; b >>= 1, x *= x)                                   \
+      if (b & 1) y *= x;                                         \
+    return (T)y;                                                 \
+  }
+INT_POWER(I32, int32_t, uint32_t)
+INT_POWER(I64, int64_t, uint64_t)
+
+static inline float quotient_F32(float a, float b) { return a / b; }
+static inline double quotient_F64(double a, double b) { return a / b; }
+static inline float floor_F32(float a, float b) { return floorf(a / b); }
+static inline double floor_F64(double a, double b) { return (floor)(a / b); }
+static inline float power_F32(float a, float b) { return powf(a, b); }
+static inline double power_F64(double a, double b) { return (pow)(a, b); }
+
+/* The remainder with the sign of the divisor. */
+static inline float remainder_F32(float a, float b)
+{
+  float r = fmodf(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+static inline double remainder_F64(double a, double b)
+{
+  double r = (fmod)(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+#define FORM(name, a, b)                                                       \
+  _Generic((a), float: name##_F32, double: name##_F64, int32_t: name##_I32,    \
+           int64_t: name##_I64)(a, b)
+/* Names that formula texts use; a device's source defines its own. */
+#define jf_divide(a, b) FORM(quotient, a, b)
+#define jf_mod(a, b) FORM(remainder, a, b)
+#define jf_floordiv(a, b) FORM(floor, a, b)
+#define jf_pow(a, b) FORM(power, a, b)
+
+JF_BINARY_WRAP(add, a + b)
+JF_BINARY_WRAP(subtract, a - b)
+JF_BINARY_WRAP(multiply, a * b)
+JF_BINARY_NUM(divide, jf_divide(a, b))
+JF_BINARY_NUM(mod, jf_mod(a, b))
+JF_BINARY_NUM(floordiv, jf_floordiv(a, b))
+JF_BINARY_NUM(pow, jf_pow(a, b))
+JF_BINARY_NUM(maximum, a > b ? a : b)
+JF_BINARY_NUM(minimum, a < b ? a : b)
+JF_BINARY_WRAP(squared_difference, (a - b) * (a - b))
+
+static void add_grad(jf_gradctx *c) { c->dx[0] = c->dx[1] = c->dy[0]; }
+
+static void subtract_grad(jf_gradctx *c)
+{
+  c->dx[0] = c->dy[0];
+  c->dx[1] = EMIT(negative, c->dy[0]);
+}
+
+static void multiply_grad(jf_gradctx *c)
+{
+  c->dx[0] = EMIT(multiply, c->dy[0], c->in[1]);
+  c->dx[1] = EMIT(multiply, c->dy[0], c->in[0]);
+}
+
+static void divide_grad(jf_gradctx *c)
+{
+  c->dx[0] = EMIT(divide, c->dy[0], c->in[1]);
+  c->dx[1] = EMIT(negative, EMIT(multiply, c->dx[0], c->out[0]));
+}
+
+static void mod_grad(jf_gradctx *c)
+{
+  jfl_value *times = EMIT(floordiv, c->in[0], c->in[1]);
+  c->dx[0] = c->dy[0];
+  c->dx[1] = EMIT(negative, EMIT(multiply, c->dy[0], times));
+}
+
+/* d/db a^b = a^b log a, taken as 0 where the logarithm does not exist. */
+static void pow_grad(jf_gradctx *c)
+{
+  jfl_value *a = c->in[0], *b = c->in[1], *zero = SCALAR(0);
+  jfl_value *slope = EMIT(multiply, b, EMIT(pow, a, EMIT(subtract, b, SCALAR(1))));
+  jfl_value *log_a = EMIT(where, EMIT(greater, a, zero), EMIT(log, a), zero);
+  c->dx[0] = EMIT(multiply, c->dy[0], slope);
+  c->dx[1] = EMIT(multiply, c->dy[0], EMIT(multiply, c->out[0], log_a));
+}
+
+/* Ties go to the first input. */
+static void choose(jf_gradctx *c, jfl_value *first)
+{
+  jfl_value *zero = SCALAR(0);
+  c->dx[0] = EMIT(where, first, c->dy[0], zero);
+  c->dx[1] = EMIT(where, first, zero, c->dy[0]);
+}
+
+static void maximum_grad(jf_gradctx *c) { choose(c, EMIT(greater_equal, c->in[0], c->in[1])); }
+static void minimum_grad(jf_gradctx *c) { choose(c, EMIT(less_equal, c->in[0], c->in[1])); }
+
+static void squared_difference_grad(jf_gradctx *c)
+{
+  jfl_value *twice = EMIT(multiply, EMIT(subtract, c->in[0], c->in[1]), SCALAR(2));
+  c->dx[0] = EMIT(multiply, c->dy[0], twice);
+  c->dx[1] = EMIT(negative, c->dx[0]);
+}
+
+#define BINARY(id) \
+  .in = {"x", "y"}, .out = {"z"}, .infer = jf_infer_broadcast, .inplace = 3, JF_ELEMENTWISE(id)
+
+JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add), .grad = add_grad)
+
+JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract), .grad = subtract_grad)
+
+JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply), .grad = multiply_grad)
+
+JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
+  .path = "math.divide", BINARY(divide), .grad = divide_grad)
+
+JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by zero it is 0.",
+  .path = "math.mod", BINARY(mod), .grad = mod_grad)
+
+JFL_OP(floordiv, .doc = "x / y rounded down; of integers by zero it is 0.",
+  .path = "math.floordiv", BINARY(floordiv), .grad = jf_grad_flat)
+
+JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow), .grad = pow_grad)
+
+JFL_OP(maximum, .doc = "The larger of x and y.", .path = "math.maximum", BINARY(maximum),
+  .grad = maximum_grad)
+
+JFL_OP(minimum, .doc = "The smaller of x and y.", .path = "math.minimum", BINARY(minimum),
+  .grad = minimum_grad)
+
+JFL_OP(squared_difference, .doc = "(x - y)^2.", .path = "math.squared_difference",
+  BINARY(squared_difference), .grad = squared_difference_grad)

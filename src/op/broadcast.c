@@ -1,0 +1,38 @@
+/* Repeating a tensor along axes of extent 1, and along new ones in front. */
+#include "op/broadcast.h"
+#include "op/elementwise.h"
+#include "op/move.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_broadcast, shape, INTS, NULL, "the extents of the result"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c)
+{
+  const jfl_shape *x = &c->in[0]->shape;
+  jfl_shape y;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  JF_TRY(jf_shape_from(c, &((const jf_broadcast *)c->attr)->shape, &y));
+  int fit = x->n <= y.n;
+  for (int i = 1; fit && i <= x->n; i++)
+    fit = x->d[x->n - i] == 1 || x->d[x->n - i] == y.d[y.n - i];
+  if (!fit)
+    return jf_fail(JFL_ESHAPE, "broadcast_to: %s cannot become %s: extents from the right must be "
+                   "equal or 1", jf_shape_str(x, s), jf_shape_str(&y, t));
+  c->shape[0] = y;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
+
+JF_UNARY_TILE(copy, 1, uint8_t, uint8_t, uint8_t, void, a)
+JF_UNARY_TILE(copy, 2, uint16_t, uint16_t, uint16_t, void, a)
+JF_UNARY_TILE(copy, 4, uint32_t, uint32_t, uint32_t, void, a)
+JF_UNARY_TILE(copy, 8, uint64_t, uint64_t, uint64_t, void, a)
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(copy_plain_) };
+
+JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",
+  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_broadcast), .infer = infer,
+  .grad = grad, .cpu = cpu)

@@ -1,0 +1,91 @@
+/* Conversion between dtypes. Integers saturate; not-a-number becomes 0. */
+#include "op/cast.h"
+#include "op/op.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_cast, dtype, DTYPE, NULL, "the dtype of the result"),
+  {0},
+};
+
+/* Kernels by the dtype of the result; f16 and bf16 have none yet. */
+static int served(jfl_dtype t) { return t != JFL_F16 && t != JFL_BF16; }
+
+static jfl_status infer(jf_infer *c)
+{
+  jfl_dtype to = ((const jf_cast *)c->attr)->dtype;
+  if (!served(to)) return jf_fail(JFL_ENOSYS, "cast: to %s is not supported", jfl_dtype_name(to));
+  c->shape[0] = c->in[0]->shape;
+  c->dtype[0] = to;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c)
+{
+  jf_cast back = { c->in[0]->dtype };
+  if (jf_is_float(c->in[0]->dtype) && jf_is_float(c->out[0]->dtype))
+    c->dx[0] = JF_EMIT(c->g, cast, &back, c->dy[0]);
+}
+
+/* 0x1p63 is the first double that int64 cannot hold. */
+#define FROM_DOUBLE(D, T, lo, hi)                                                   \
+  static inline T double_to_##D(double v)                                           \
+  {                                                                                 \
+    return v != v ? 0 : v <= (double)(lo) ? lo : v >= (double)(hi) ? hi : (T)v;     \
+  }
+#define FROM_INT(D, T, lo, hi) \
+  static inline T int_to_##D(int64_t v) { return v < (lo) ? lo : v > (hi) ? hi : (T)v; }
+#define FROM(D, T, lo, hi) FROM_DOUBLE(D, T, lo, hi) FROM_INT(D, T, lo, hi)
+FROM(I8, int8_t, INT8_MIN, INT8_MAX)
+FROM(U8, uint8_t, 0, UINT8_MAX)
+FROM(I32, int32_t, INT32_MIN, INT32_MAX)
+FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
+#define int_to_I64(v) (v)
+#define int_to_F32(v) ((float)(v))
+#define int_to_F64(v) ((double)(v))
+#define double_to_F32(v) ((float)(v))
+#define double_to_F64(v) (v)
+
+#define LOOP(from, FD, FT, D, T)                                          \
+  static void from_##FD##_to_##D(const void *in, void *out, int64_t n)    \
+  {                                                                       \
+    const FT *x = in;                                                     \
+    T *y = out;                                                           \
+    for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]);           \
+  }
+typedef void (*loop)(const void *in, void *out, int64_t n);
+#define CASTS(from, FD, FT)                                               \
+  LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)          \
+  LOOP(from, FD, FT, I8, int8_t) LOOP(from, FD, FT, U8, uint8_t)          \
+  LOOP(from, FD, FT, I32, int32_t) LOOP(from, FD, FT, I64, int64_t)       \
+  static const loop from_##FD[JFL_N_DTYPE] = {                            \
+    [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,       \
+    [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,           \
+    [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,       \
+  };
+#define KERNEL(D)                                                                   \
+  static jfl_status cast_##D(const jf_kargs *k)                                     \
+  {                                                                                 \
+    from_##D[k->out[0].dtype](k->in[0].data, k->out[0].data, jf_numel(&k->in[0].shape)); \
+    return JFL_OK;                                                                  \
+  }
+CASTS(double, F32, float)
+CASTS(double, F64, double)
+CASTS(int, I8, int8_t)
+CASTS(int, U8, uint8_t)
+CASTS(int, I32, int32_t)
+CASTS(int, I64, int64_t)
+KERNEL(F32)
+KERNEL(F64)
+KERNEL(I8)
+KERNEL(U8)
+KERNEL(I32)
+KERNEL(I64)
+
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = cast_F32, [JFL_F64] = cast_F64, [JFL_I8] = cast_I8,
+  [JFL_U8] = cast_U8, [JFL_I32] = cast_I32, [JFL_I64] = cast_I64,
+};
+
+JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = infer, .grad = grad,
+  .cpu = cpu)

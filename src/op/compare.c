@@ -1,0 +1,99 @@
+/* Comparisons and logic, giving int8 0 or 1, and choosing between two tensors by them. */
+#include "op/elementwise.h"
+
+#define COMPARE(id, EXPR)                                      \
+  static const char id##_expr[] = #EXPR;                       \
+  JF_BINARY_TILE(id, F32, float, float, int8_t, EXPR)          \
+  JF_BINARY_TILE(id, F64, double, double, int8_t, EXPR)        \
+  JF_BINARY_TILE(id, I32, int32_t, int32_t, int8_t, EXPR)      \
+  JF_BINARY_TILE(id, I64, int64_t, int64_t, int8_t, EXPR)      \
+  JF_BINARY_TILE(id, I8, int8_t, int8_t, int8_t, EXPR)         \
+  JF_BINARY_TILE(id, U8, uint8_t, uint8_t, int8_t, EXPR)       \
+  static const jf_tile id##_tile[JFL_N_DTYPE] = { TYPES(id##_) }; \
+  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { TYPES(id##_plain_) };
+#define TYPES(p)                                                                   \
+  [JFL_F32] = p##F32, [JFL_F64] = p##F64, [JFL_I32] = p##I32, [JFL_I64] = p##I64, \
+  [JFL_I8] = p##I8, [JFL_U8] = p##U8
+
+COMPARE(equal, a == b)
+COMPARE(not_equal, a != b)
+COMPARE(less, a < b)
+COMPARE(less_equal, a <= b)
+COMPARE(greater, a > b)
+COMPARE(greater_equal, a >= b)
+COMPARE(logical_and, a != 0 && b != 0)
+
+static jfl_status infer(jf_infer *c)
+{
+  JF_TRY(jf_infer_broadcast(c));
+  c->dtype[0] = JFL_I8;
+  return JFL_OK;
+}
+
+/* y = condition ? a : b; the condition is int8. */
+#define WHERE(D, T)                                                              \
+  static void where_##D(const jf_tile_args *t)                                   \
+  {                                                                              \
+    const int8_t *q = t->in[0];                                                  \
+    const T *u = t->in[1], *v = t->in[2];                                        \
+    T *y = t->out;                                                               \
+    int64_t i0 = t->step[0], i1 = t->step[1], i2 = t->step[2];                   \
+    if (i0 & i1 & i2)                                                            \
+      JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? u[i] : v[i]; \
+    else                                                                         \
+      for (int64_t i = 0; i < t->n; i++) y[i] = q[i * i0] ? u[i * i1] : v[i * i2]; \
+  }                                                                              \
+  JF_TILE_KERNEL(where, D)
+JF_EACH_TYPE(WHERE)
+static const jf_tile where_tile[JFL_N_DTYPE] = { TYPES(where_) };
+static const jf_kernel where_cpu[JFL_N_DTYPE] = { TYPES(where_plain_) };
+
+static jfl_status where_infer(jf_infer *c)
+{
+  jfl_dtype cond = c->in[0]->dtype;
+  if (cond != JFL_I8)
+    return jf_fail(JFL_EDTYPE, "where: condition wants int8, which comparisons give, got %s",
+                   jfl_dtype_name(cond));
+  if (c->in[1]->dtype != c->in[2]->dtype)
+    return jf_fail(JFL_EDTYPE, "where: x is %s but y is %s", jfl_dtype_name(c->in[1]->dtype),
+                   jfl_dtype_name(c->in[2]->dtype));
+  /* The shapes broadcast like those of three inputs of one dtype. */
+  jfl_value as_x = *c->in[0], *in[3] = { &as_x, c->in[1], c->in[2] };
+  jf_infer same = *c;
+  as_x.dtype = c->in[1]->dtype;
+  same.in = in;
+  JF_TRY(jf_infer_broadcast(&same));
+  c->dtype[0] = c->in[1]->dtype;
+  c->shape[0] = same.shape[0];
+  return JFL_OK;
+}
+
+static void where_grad(jf_gradctx *c)
+{
+  jfl_value *zero = jf_scalar(c->g, c->in[1]->dtype, 0);
+  c->dx[1] = JF_EMIT(c->g, where, NULL, c->in[0], c->dy[0], zero);
+  c->dx[2] = JF_EMIT(c->g, where, NULL, c->in[0], zero, c->dy[0]);
+}
+
+#define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = infer, JF_ELEMENTWISE(id)
+
+JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal))
+
+JFL_OP(not_equal, .doc = "1 where x differs from y, else 0.", .path = "math.not_equal",
+  FIELDS(not_equal))
+
+JFL_OP(less, .doc = "1 where x < y, else 0.", .path = "math.less", FIELDS(less))
+
+JFL_OP(less_equal, .doc = "1 where x <= y, else 0.", .path = "math.less_equal", FIELDS(less_equal))
+
+JFL_OP(greater, .doc = "1 where x > y, else 0.", .path = "math.greater", FIELDS(greater))
+
+JFL_OP(greater_equal, .doc = "1 where x >= y, else 0.", .path = "math.greater_equal",
+  FIELDS(greater_equal))
+
+JFL_OP(logical_and, .doc = "1 where neither x nor y is 0, else 0.", .path = "math.logical_and",
+  FIELDS(logical_and))
+
+JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
+  .in = {"condition", "x", "y"}, .out = {"z"}, .key = 1, .infer = where_infer, .grad = where_grad,
+  .cpu = where_cpu, .tile = where_tile, .expr = "a ? b : c")

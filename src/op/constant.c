@@ -1,0 +1,82 @@
+/* Tensors filled with one number. */
+#include "op/constant.h"
+#include "op/elementwise.h"
+#include "op/move.h"
+
+/* Of zeros and ones. */
+typedef struct fill { jf_ints shape; jfl_dtype dtype; } fill;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_constant, value, NUM, NULL, "the number"),
+  JF_FIELD(jf_constant, dtype, DTYPE, "float32", "its dtype"),
+  JF_FIELD(jf_constant, shape, INTS, "1", "the extents of the result"),
+  {0},
+};
+static const jf_attr fill_attrs[] = {
+  JF_FIELD(fill, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(fill, dtype, DTYPE, "float32", "its dtype"),
+  {0},
+};
+
+/* What an integer dtype holds, as doubles; int64's largest is the double below 2^63. */
+static int holds(jfl_dtype t, double v)
+{
+  static const double least[JFL_N_DTYPE] = { [JFL_I8] = -0x1p7, [JFL_I32] = -0x1p31,
+                                             [JFL_I64] = -0x1p63 };
+  static const double limit[JFL_N_DTYPE] = { [JFL_I8] = 0x1p7, [JFL_U8] = 0x1p8,
+                                             [JFL_I32] = 0x1p31, [JFL_I64] = 0x1p63 };
+  return jf_is_float(t) || (v == floor(v) && v >= least[t] && v < limit[t]);
+}
+
+static jfl_status infer(jf_infer *c)
+{
+  const jf_constant *a = c->attr;
+  if (!holds(a->dtype, a->value))
+    return jf_fail(JFL_EDATA, "constant: value %.17g does not fit %s", a->value,
+                   jfl_dtype_name(a->dtype));
+  c->dtype[0] = a->dtype;
+  return jf_shape_from(c, &a->shape, &c->shape[0]);
+}
+
+static jfl_status fill_infer(jf_infer *c)
+{
+  const fill *a = c->attr;
+  c->dtype[0] = a->dtype;
+  return jf_shape_from(c, &a->shape, &c->shape[0]);
+}
+
+#define FILL(D, T)                                                                  \
+  static jfl_status fill_##D(const jf_kargs *k, double value)                       \
+  {                                                                                 \
+    T *y = k->out[0].data, v = (T)value;                                            \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) y[i] = v;       \
+    return JFL_OK;                                                                  \
+  }                                                                                 \
+  static jfl_status value_##D(const jf_kargs *k)                                    \
+  {                                                                                 \
+    return fill_##D(k, ((const jf_constant *)k->attr)->value);                      \
+  }                                                                                 \
+  static jfl_status zero_##D(const jf_kargs *k) { return fill_##D(k, 0); }          \
+  static jfl_status one_##D(const jf_kargs *k) { return fill_##D(k, 1); }
+JF_EACH_TYPE(FILL)
+#define VALUE_ROW(D, T) [JFL_##D] = value_##D,
+#define ZERO_ROW(D, T) [JFL_##D] = zero_##D,
+#define ONE_ROW(D, T) [JFL_##D] = one_##D,
+static const jf_kernel value_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(VALUE_ROW) };
+static const jf_kernel zero_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ZERO_ROW) };
+static const jf_kernel one_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ONE_ROW) };
+
+JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
+  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = infer, .cpu = value_cpu)
+
+JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
+  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = zero_cpu)
+
+JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
+  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = one_cpu)
+
+JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
+  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = zero_cpu)
+
+JFL_OP(ones_like, .doc = "1 in the shape and dtype of like.", .path = "ones_like", .in = {"like"},
+  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = one_cpu)

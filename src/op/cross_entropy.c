@@ -1,0 +1,76 @@
+/* Cross entropies against given distributions. */
+#include "op/elementwise.h"
+#include "op/move.h"
+#include "op/reduce.h"
+#include "op/reshape.h"
+#include "op/softmax.h"
+
+#define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
+
+static jfl_status infer(jf_infer *c)
+{
+  JF_TRY(jf_infer_same(c));
+  c->shape[1] = c->shape[0];
+  c->dtype[1] = c->dtype[0];
+  if (c->shape[0].n > 1) c->shape[0].n--;
+  else c->shape[0].d[0] = 1;
+  return JFL_OK;
+}
+
+/* dlogits = dy (prob sum(labels) - labels), dlabels = -dy log softmax(logits). */
+static void grad(jf_gradctx *c)
+{
+  jfl_shape row = c->in[0]->shape;
+  row.d[row.n - 1] = 1;
+  jf_reshape as_rows = { jf_ints_from(&row) };
+  jf_reduce last = { .axis = { 1, { -1 } }, .keepdims = 1 };
+  jf_softmax axis = { -1 };
+  if (!c->dy[0]) return;
+  jfl_value *dy = JF_EMIT(c->g, reshape, &as_rows, c->dy[0]);
+  jfl_value *mass = JF_EMIT(c->g, reduce_sum, &last, c->in[0]);
+  jfl_value *error = EMIT(subtract, EMIT(multiply, c->out[1], mass), c->in[0]);
+  jfl_value *log_p = JF_EMIT(c->g, logsoftmax, &axis, c->in[1]);
+  c->dx[0] = EMIT(negative, EMIT(multiply, dy, log_p));
+  c->dx[1] = EMIT(multiply, dy, error);
+}
+
+/* loss = sum of labels (log sum exp(x - max) - (x - max)), p = softmax(x) */
+#define FORWARD(D, T)                                                           \
+  static jfl_status forward_##D(const jf_kargs *k)                              \
+  {                                                                             \
+    jf_axes s = jf_axes_at(&k->in[1].shape, k->in[1].shape.n - 1);              \
+    const T *z = k->in[0].data, *x = k->in[1].data;                             \
+    T *loss = k->out[0].data, *p = k->out[1].data;                              \
+    for (int64_t i = 0; i < s.before; i++, x += s.m, z += s.m, p += s.m) {      \
+      T max = x[0];                                                             \
+      double sum = 0, all = 0;                                                  \
+      for (int64_t j = 1; j < s.m; j++) max = x[j] > max ? x[j] : max;          \
+      for (int64_t j = 0; j < s.m; j++) sum += exp(x[j] - max);                 \
+      for (int64_t j = 0; j < s.m; j++) all += z[j] * (log(sum) - (x[j] - max)); \
+      for (int64_t j = 0; j < s.m; j++) p[j] = (T)(exp(x[j] - max) / sum);      \
+      loss[i] = (T)all;                                                         \
+    }                                                                           \
+    return JFL_OK;                                                              \
+  }
+JF_EACH_FLOAT(FORWARD)
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
+
+JF_BINARY_FLOAT(sigmoid_cross_entropy, (b > 0 ? b : 0) - b * a + log1p(exp(-fabs(b))))
+
+static void sigmoid_ce_grad(jf_gradctx *c)
+{
+  jfl_value *error = EMIT(subtract, EMIT(sigmoid, c->in[1]), c->in[0]);
+  c->dx[0] = EMIT(negative, EMIT(multiply, c->dy[0], c->in[1]));
+  c->dx[1] = EMIT(multiply, c->dy[0], error);
+}
+
+JFL_OP(softmax_cross_entropy_with_logits,
+  .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
+  .path = "nn.softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
+  .out = {"loss", "prob"}, .n_public = 1, .key = 1, .infer = infer, .grad = grad, .cpu = cpu)
+
+JFL_OP(sigmoid_cross_entropy_with_logits,
+  .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",
+  .path = "nn.sigmoid_cross_entropy_with_logits", .in = {"labels", "logits"}, .out = {"loss"},
+  .infer = jf_infer_same, .inplace = 3, .grad = sigmoid_ce_grad,
+  JF_ELEMENTWISE(sigmoid_cross_entropy))

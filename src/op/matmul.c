@@ -1,0 +1,131 @@
+/* Matrix products, one or a batch. Sums of float32 are accumulated in double. */
+#include "op/matmul.h"
+#include "op/op.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read the last two axes of a the other way round"),
+  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
+  {0},
+};
+
+static jfl_status check_ranks(const jf_infer *c)
+{
+  const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  int fit = a->n >= 2 && a->n == b->n;
+  for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
+  if (fit) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "matmul: a %s and b %s must have the same number of dimensions, two or "
+                 "more, and agree in all but the last two", jf_shape_str(a, s), jf_shape_str(b, t));
+}
+
+static jfl_status infer(jf_infer *c)
+{
+  const jf_matmul *p = c->attr;
+  const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (c->in[0]->dtype != c->in[1]->dtype)
+    return jf_fail(JFL_EDTYPE, "matmul: a is %s but b is %s; flow.cast converts",
+                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+  JF_TRY(check_ranks(c));
+  int last = a->n - 1;
+  int64_t columns = a->d[p->transpose_a ? last - 1 : last];
+  int64_t rows = b->d[p->transpose_b ? last : last - 1];
+  if (columns != rows)
+    return jf_fail(JFL_ESHAPE, "matmul: a %s%s has %lld columns, but b %s%s has %lld rows",
+                   jf_shape_str(a, s), p->transpose_a ? " transposed" : "", (long long)columns,
+                   jf_shape_str(b, t), p->transpose_b ? " transposed" : "", (long long)rows);
+  c->shape[0] = *a;
+  c->shape[0].d[last - 1] = a->d[p->transpose_a ? last : last - 1];
+  c->shape[0].d[last] = b->d[p->transpose_b ? last - 1 : last];
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+static jfl_value *product(jf_gradctx *c, jfl_value *a, jfl_value *b, int ta, int tb)
+{
+  jf_matmul p = { ta, tb };
+  return JF_EMIT(c->g, matmul, &p, a, b);
+}
+
+static void grad(jf_gradctx *c)
+{
+  const jf_matmul *p = c->node->attr;
+  jfl_value *a = c->in[0], *b = c->in[1], *dy = c->dy[0];
+  int ta = p->transpose_a, tb = p->transpose_b;
+  c->dx[0] = ta ? product(c, b, dy, tb, 1) : product(c, dy, b, 0, !tb);
+  c->dx[1] = tb ? product(c, dy, a, 1, ta) : product(c, a, dy, !ta, 0);
+}
+
+enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
+
+/* Extents of one product m x k times k x n, and how far a's rows and columns are apart. */
+typedef struct dims { int64_t m, k, n, row, column; } dims;
+
+/* <a, b> over n elements, lane by lane. */
+#define DOT(D, T, A)                                                   \
+  static A dot_##D(const A *a, const T *b, int n)                      \
+  {                                                                    \
+    A lane[LANES] = { 0 }, sum = 0;                                    \
+    int i = 0;                                                         \
+    for (; i + LANES <= n; i += LANES)                                 \
+      for (int j = 0; j < LANES; j++) lane[j] += a[i + j] * (A)b[i + j]; \
+    for (; i < n; i++) sum += a[i] * (A)b[i];                          \
+    for (int j = 0; j < LANES; j++) sum += lane[j];                    \
+    return sum;                                                        \
+  }
+/* Adds to acc[0..width) row a (depth long, from column k0) times b from column j0. */
+#define BLOCK(D, T, A)                                                              \
+  static void block_##D(A *acc, const A *a, const T *b, const dims *s, int tb,      \
+                        int64_t k0, int depth, int64_t j0, int width)               \
+  {                                                                                 \
+    if (tb)                                                                         \
+      for (int j = 0; j < width; j++) acc[j] += dot_##D(a, b + (j0 + j) * s->k + k0, depth); \
+    else                                                                            \
+      for (int i = 0; i < depth; i++) {                                             \
+        const T *row = b + (k0 + i) * s->n + j0;                                    \
+        for (int j = 0; j < width; j++) acc[j] += a[i] * (A)row[j];                 \
+      }                                                                             \
+  }
+#define ROW(D, T, A)                                                              \
+  static void row_##D(const T *a, const T *b, T *y, const dims *s, int tb)        \
+  {                                                                               \
+    for (int64_t j0 = 0; j0 < s->n; j0 += WIDTH) {                                \
+      int width = s->n - j0 < WIDTH ? (int)(s->n - j0) : WIDTH;                   \
+      A acc[WIDTH] = { 0 }, part[DEPTH];                                          \
+      for (int64_t k0 = 0; k0 < s->k; k0 += DEPTH) {                              \
+        int depth = s->k - k0 < DEPTH ? (int)(s->k - k0) : DEPTH;                 \
+        for (int i = 0; i < depth; i++) part[i] = (A)a[(k0 + i) * s->column];     \
+        block_##D(acc, part, b, s, tb, k0, depth, j0, width);                     \
+      }                                                                           \
+      for (int j = 0; j < width; j++) y[j0 + j] = (T)acc[j];                      \
+    }                                                                             \
+  }
+#define KERNEL(D, T, A)                                                           \
+  static jfl_status matmul_##D(const jf_kargs *k)                                 \
+  {                                                                               \
+    const jf_matmul *p = k->attr;                                                 \
+    const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;                  \
+    dims s = { .m = y->d[y->n - 2], .n = y->d[y->n - 1] };                        \
+    s.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];                             \
+    s.row = p->transpose_a ? 1 : s.k;                                             \
+    s.column = p->transpose_a ? s.m : 1;                                          \
+    for (int64_t i = 0, rows = jf_numel(y) / s.n; i < rows; i++)                  \
+      row_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row,   \
+              (const T *)k->in[1].data + i / s.m * s.k * s.n,                     \
+              (T *)k->out[0].data + i * s.n, &s, p->transpose_b);                 \
+    return JFL_OK;                                                                \
+  }
+#define MATMUL(D, T, A) DOT(D, T, A) BLOCK(D, T, A) ROW(D, T, A) KERNEL(D, T, A)
+MATMUL(F32, float, double)
+MATMUL(F64, double, double)
+MATMUL(I32, int32_t, uint64_t)
+MATMUL(I64, int64_t, uint64_t)
+
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = matmul_F32, [JFL_F64] = matmul_F64, [JFL_I32] = matmul_I32, [JFL_I64] = matmul_I64,
+};
+
+JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
+  .path = "matmul linalg.matmul", .in = {"a", "b"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(jf_matmul), .infer = infer, .grad = grad, .cpu = cpu)

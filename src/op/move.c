@@ -1,0 +1,53 @@
+/* What ops share that move elements without looking at them. */
+#include "op/move.h"
+
+jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out)
+{
+  if (list->n > JFL_MAXDIM)
+    return jf_fail(JFL_ESHAPE, "%s: a shape has at most %d dimensions, got %d", c->op->name,
+                   (int)JFL_MAXDIM, list->n);
+  *out = (jfl_shape){ 1, { 1 } };
+  if (!list->n) return JFL_OK;
+  out->n = list->n;
+  for (int i = 0; i < list->n; i++) out->d[i] = list->v[i];
+  return JFL_OK;
+}
+
+jf_ints jf_ints_from(const jfl_shape *s)
+{
+  jf_ints r = { .n = s->n };
+  for (int i = 0; i < s->n; i++) r.v[i] = s->d[i];
+  return r;
+}
+
+jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)
+{
+  jf_axes a = { 1, s->d[axis], 1 };
+  for (int i = 0; i < axis; i++) a.before *= s->d[i];
+  for (int i = (int)axis + 1; i < s->n; i++) a.after *= s->d[i];
+  return a;
+}
+
+int64_t jf_index_at(const jf_tensor *t, int64_t i)
+{
+  return t->dtype == JFL_I32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
+}
+
+jfl_status jf_check_indices(const jf_infer *c, int input)
+{
+  jfl_dtype t = c->in[input]->dtype;
+  if (t == JFL_I32 || t == JFL_I64) return JFL_OK;
+  return jf_fail(JFL_EDTYPE, "%s: %s must be int32 or int64, got %s", c->op->name,
+                 c->op->in[input], jfl_dtype_name(t));
+}
+
+jfl_status jf_check_range(const char *op, const char *what, const jf_tensor *t, int64_t n)
+{
+  for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
+    int64_t v = jf_index_at(t, i);
+    if (v < 0 || v >= n)
+      return jf_fail(JFL_EDATA, "%s: %s %lld at position %lld is outside 0..%lld", op, what,
+                     (long long)v, (long long)i, (long long)n - 1);
+  }
+  return JFL_OK;
+}

@@ -1,0 +1,31 @@
+/* What ops share that move elements without looking at them, or make them from a shape. */
+#ifndef JF_OP_MOVE_H
+#define JF_OP_MOVE_H
+
+#include "op/op.h"
+
+/* A table entry for every dtype. */
+#define JF_EVERY_DTYPE(fn)                                                        \
+  [JFL_F32] = fn, [JFL_F64] = fn, [JFL_F16] = fn, [JFL_BF16] = fn, [JFL_I8] = fn, \
+  [JFL_U8] = fn, [JFL_I32] = fn, [JFL_I64] = fn
+/* One by element size: fn##1, fn##2, fn##4, fn##8. */
+#define JF_BY_SIZE(fn)                                                                    \
+  [JFL_F32] = fn##4, [JFL_F64] = fn##8, [JFL_F16] = fn##2, [JFL_BF16] = fn##2, [JFL_I8] = fn##1, \
+  [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
+
+/* A list as a shape; an empty one is (1). */
+jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out);
+jf_ints jf_ints_from(const jfl_shape *s);
+
+/* A shape seen along one axis: before x s->d[axis] x after. */
+typedef struct jf_axes { int64_t before, m, after; } jf_axes;
+jf_axes jf_axes_at(const jfl_shape *s, int64_t axis);
+
+/* Element i of an integer tensor. */
+int64_t jf_index_at(const jf_tensor *t, int64_t i);
+/* int32 and int64 pass. */
+jfl_status jf_check_indices(const jf_infer *c, int input);
+/* JFL_EDATA for the first element of t outside 0..n-1; what: "label". */
+jfl_status jf_check_range(const char *op, const char *what, const jf_tensor *t, int64_t n);
+
+#endif

@@ -1,0 +1,23 @@
+/* Attributes of max_pool2d, avg_pool2d and their gradients. */
+#ifndef JF_OP_POOL2D_H
+#define JF_OP_POOL2D_H
+
+#include "dev/kernel.h"
+
+/* Windows over the last two axes of (N, C, H, W). Cells outside x take no part: the maximum is over,
+   and the average divides by the number of, valid cells. A maximum's gradient goes to its first
+   occurrence in the window, row by row.
+     max_pool2d(x) -> y               max_pool2d_grad(x, y, dy) -> dx
+     avg_pool2d(x) -> y               avg_pool2d_grad(dy) -> dx, whose height and width are `size` */
+typedef struct jf_pool2d {
+  jf_ints ksize, strides;
+  jf_pad padding;
+  const char *data_format;       /* "NCHW" */
+  int ceil_mode;
+  jf_ints size;                  /* of avg_pool2d_grad */
+  /* Filled by infer. */
+  int64_t kernel[2], stride[2];
+  int64_t pad[4];                /* top, bottom, left, right; what ceil_mode adds is in bottom, right */
+} jf_pool2d;
+
+#endif

@@ -1,0 +1,254 @@
+/* Reductions over any axes. Sums of float32 are accumulated in double. */
+#include "op/reduce.h"
+#include "op/broadcast.h"
+#include "op/cast.h"
+#include "op/elementwise.h"
+#include "op/move.h"
+#include "op/reshape.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_reduce, axis, INTS, "none", "the axes to reduce; all of them unless given"),
+  JF_FIELD(jf_reduce, keepdims, BOOL, "false", "keep reduced axes with extent 1"),
+  {0},
+};
+
+/* Makes the axes ascending and from 0. */
+static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
+{
+  int rank = c->in[0]->shape.n;
+  int64_t seen[JFL_MAXDIM] = { 0 };
+  for (int i = 0; i < axis->n; i++) {
+    JF_TRY(jf_axis(c, &axis->v[i], rank));
+    if (seen[axis->v[i]]++)
+      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name, (long long)axis->v[i]);
+  }
+  int all = axis->n == 0;
+  axis->n = 0;
+  for (int i = 0; i < rank; i++)
+    if (all || seen[i]) axis->v[axis->n++] = i;
+  return JFL_OK;
+}
+
+static int among(const jf_ints *axis, int i)
+{
+  for (int j = 0; j < axis->n; j++)
+    if (axis->v[j] == i) return 1;
+  return 0;
+}
+
+/* The input's shape with reduced axes of extent 1. */
+static jfl_shape kept_shape(const jfl_shape *s, const jf_ints *axis)
+{
+  jfl_shape r = *s;
+  for (int i = 0; i < axis->n; i++) r.d[axis->v[i]] = 1;
+  return r;
+}
+
+static jfl_status infer(jf_infer *c)
+{
+  jf_reduce *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  JF_TRY(sort_axes(c, &a->axis));
+  jfl_shape y = kept_shape(s, &a->axis);
+  if (!a->keepdims) {
+    y.n = 0;
+    for (int i = 0; i < s->n; i++)
+      if (!among(&a->axis, i)) y.d[y.n++] = s->d[i];
+    if (!y.n) y = (jfl_shape){ 1, { 1 } };
+  }
+  c->shape[0] = y;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* Offsets into x over some of its axes, in row-major order. */
+typedef struct walk { int n; int64_t d[JFL_MAXDIM], step[JFL_MAXDIM], at[JFL_MAXDIM], off; } walk;
+
+/* Steps on; 0 after the last, and then the walk is at its start again. */
+static int next(walk *w)
+{
+  for (int i = w->n - 1; i >= 0; i--) {
+    w->off += w->step[i];
+    if (++w->at[i] < w->d[i]) return 1;
+    w->off -= w->step[i] * w->d[i];
+    w->at[i] = 0;
+  }
+  return 0;
+}
+
+/* Kept and reduced axes; `run` elements side by side at each offset are of the innermost axis, which
+   is reduced or kept. */
+typedef struct split { walk kept, gone; int64_t run; int run_is_gone; int64_t count; } split;
+
+static split split_axes(const jf_kargs *k)
+{
+  const jfl_shape *s = &k->in[0].shape;
+  const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
+  split r = { .run = 1, .run_is_gone = 1, .count = 1 };
+  int64_t step[JFL_MAXDIM], size = 1;
+  int inner = s->n - 1;
+  for (int i = s->n - 1; i >= 0; size *= s->d[i--]) step[i] = size;
+  r.run_is_gone = among(axis, inner);
+  for (; inner >= 0 && (s->d[inner] == 1 || among(axis, inner) == r.run_is_gone); inner--)
+    r.run *= s->d[inner];
+  for (int i = 0; i <= inner; i++) {
+    walk *w = among(axis, i) ? &r.gone : &r.kept;
+    w->d[w->n] = s->d[i];
+    w->step[w->n++] = step[i];
+  }
+  for (int i = 0; i < axis->n; i++) r.count *= s->d[axis->v[i]];
+  return r;
+}
+
+enum { LANES = 32 };
+
+/* Reduces lane by lane; where the innermost axis is reduced, lanes are folded at the end. v is an
+   element or a lane, acc a lane, n the number of elements reduced. */
+#define REDUCE(id, D, T_, A_, INIT, STEP, FINISH)                                     \
+  static void id##_row_##D(A_ *lane, const T_ *x, int64_t n)                          \
+  {                                                                                   \
+    int64_t i = 0;                                                                    \
+    for (; i + LANES <= n; i += LANES)                                                \
+      for (int j = 0; j < LANES; j++) { A_ acc = lane[j], v = (A_)x[i + j]; lane[j] = (A_)(STEP); } \
+    for (int j = 0; i + j < n; j++) { A_ acc = lane[j], v = (A_)x[i + j]; lane[j] = (A_)(STEP); }   \
+  }                                                                                   \
+  REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)
+#define REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)                                 \
+  static void id##_some_##D(split *s, const T_ *x, T_ *y, int64_t width)              \
+  {                                                                                   \
+    A_ lane[LANES], n = (A_)s->count; (void)n;                                        \
+    for (int j = 0; j < LANES; j++) lane[j] = (INIT);                                 \
+    do id##_row_##D(lane, x + s->kept.off + s->gone.off, width); while (next(&s->gone)); \
+    for (int j = 1; j < LANES && s->run_is_gone; j++) {                               \
+      A_ acc = lane[0], v = lane[j]; lane[0] = (A_)(STEP);                            \
+    }                                                                                 \
+    for (int j = 0; j < (s->run_is_gone ? 1 : width); j++) { A_ acc = lane[j]; y[j] = (T_)(FINISH); } \
+  }                                                                                   \
+  REDUCE_KERNEL(id, D, T_)
+#define REDUCE_KERNEL(id, D, T_)                                                  \
+  static jfl_status id##_##D(const jf_kargs *k)                                   \
+  {                                                                               \
+    split s = split_axes(k);                                                      \
+    T_ *y = k->out[0].data;                                                       \
+    int64_t step = s.run_is_gone ? s.run : LANES;                                 \
+    do for (int64_t i = 0; i < s.run; i += step) {                                \
+      int64_t width = s.run - i < step ? s.run - i : step;                        \
+      id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
+      y += s.run_is_gone ? 1 : width;                                             \
+    } while (next(&s.kept));                                                      \
+    return JFL_OK;                                                                \
+  }
+
+#define LARGER acc > v ? acc : v
+#define SMALLER acc < v ? acc : v
+REDUCE(sum, F32, float, double, 0, acc + v, acc)
+REDUCE(sum, F64, double, double, 0, acc + v, acc)
+REDUCE(sum, I32, int32_t, uint64_t, 0, acc + v, acc)
+REDUCE(sum, I64, int64_t, uint64_t, 0, acc + v, acc)
+REDUCE(mean, F32, float, double, 0, acc + v, acc / n)
+REDUCE(mean, F64, double, double, 0, acc + v, acc / n)
+REDUCE(prod, F32, float, double, 1, acc * v, acc)
+REDUCE(prod, F64, double, double, 1, acc * v, acc)
+REDUCE(prod, I32, int32_t, uint64_t, 1, acc * v, acc)
+REDUCE(prod, I64, int64_t, uint64_t, 1, acc * v, acc)
+REDUCE(max, F32, float, float, -INFINITY, LARGER, acc)
+REDUCE(max, F64, double, double, -INFINITY, LARGER, acc)
+REDUCE(max, I32, int32_t, int32_t, INT32_MIN, LARGER, acc)
+REDUCE(max, I64, int64_t, int64_t, INT64_MIN, LARGER, acc)
+REDUCE(max, I8, int8_t, int8_t, INT8_MIN, LARGER, acc)
+REDUCE(max, U8, uint8_t, uint8_t, 0, LARGER, acc)
+REDUCE(min, F32, float, float, INFINITY, SMALLER, acc)
+REDUCE(min, F64, double, double, INFINITY, SMALLER, acc)
+REDUCE(min, I32, int32_t, int32_t, INT32_MAX, SMALLER, acc)
+REDUCE(min, I64, int64_t, int64_t, INT64_MAX, SMALLER, acc)
+REDUCE(min, I8, int8_t, int8_t, INT8_MAX, SMALLER, acc)
+REDUCE(min, U8, uint8_t, uint8_t, UINT8_MAX, SMALLER, acc)
+REDUCE(any, I8, int8_t, int8_t, 0, acc | (v != 0), acc)
+REDUCE(all, I8, int8_t, int8_t, 1, acc & (v != 0), acc)
+
+#define FLOATS(id) [JFL_F32] = id##_F32, [JFL_F64] = id##_F64
+#define NUMS(id) FLOATS(id), [JFL_I32] = id##_I32, [JFL_I64] = id##_I64
+#define TYPES(id) NUMS(id), [JFL_I8] = id##_I8, [JFL_U8] = id##_U8
+static const jf_kernel sum_cpu[JFL_N_DTYPE] = { NUMS(sum) };
+static const jf_kernel mean_cpu[JFL_N_DTYPE] = { FLOATS(mean) };
+static const jf_kernel prod_cpu[JFL_N_DTYPE] = { NUMS(prod) };
+static const jf_kernel max_cpu[JFL_N_DTYPE] = { TYPES(max) };
+static const jf_kernel min_cpu[JFL_N_DTYPE] = { TYPES(min) };
+static const jf_kernel any_cpu[JFL_N_DTYPE] = { [JFL_I8] = any_I8 };
+static const jf_kernel all_cpu[JFL_N_DTYPE] = { [JFL_I8] = all_I8 };
+
+#define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
+#define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
+
+/* v, of the output's shape, as one that broadcasts against the input. */
+static jfl_value *kept(jf_gradctx *c, jfl_value *v)
+{
+  const jf_reduce *a = c->node->attr;
+  if (a->keepdims) return v;
+  jfl_shape s = kept_shape(&c->in[0]->shape, &a->axis);
+  jf_reshape r = { jf_ints_from(&s) };
+  return JF_EMIT(c->g, reshape, &r, v);
+}
+
+static jfl_value *spread(jf_gradctx *c, jfl_value *v)
+{
+  jf_broadcast b = { jf_ints_from(&c->in[0]->shape) };
+  return JF_EMIT(c->g, broadcast_to, &b, v);
+}
+
+static void sum_grad(jf_gradctx *c) { c->dx[0] = spread(c, kept(c, c->dy[0])); }
+
+static void mean_grad(jf_gradctx *c)
+{
+  double n = (double)jf_numel(&c->in[0]->shape) / (double)jf_numel(&c->out[0]->shape);
+  c->dx[0] = spread(c, kept(c, EMIT(multiply, c->dy[0], SCALAR(1 / n))));
+}
+
+/* Of max and min: every element that equals the result gets all of dy, as in OneFlow. */
+static void extreme_grad(jf_gradctx *c)
+{
+  jfl_value *hit = EMIT(equal, c->in[0], kept(c, c->out[0]));
+  c->dx[0] = EMIT(where, hit, kept(c, c->dy[0]), SCALAR(0));
+}
+
+/* The product of the others, also where some are 0: with no zero that is p / x; with one, the
+   zero's own is p, the product of the rest; all else is 0. */
+static void prod_grad(jf_gradctx *c)
+{
+  jf_reduce a = *(const jf_reduce *)c->node->attr;
+  jf_cast as_x = { c->in[0]->dtype };
+  jfl_value *zero = SCALAR(0), *one = SCALAR(1);
+  a.keepdims = 1;
+  jfl_value *is_zero = EMIT(equal, c->in[0], zero);
+  jfl_value *rest = EMIT(where, is_zero, one, c->in[0]);
+  jfl_value *p = JF_EMIT(c->g, reduce_prod, &a, rest);
+  jfl_value *zeros = JF_EMIT(c->g, reduce_sum, &a, JF_EMIT(c->g, cast, &as_x, is_zero));
+  jfl_value *at_zero = EMIT(where, EMIT(equal, zeros, one), p, zero);
+  jfl_value *elsewhere = EMIT(where, EMIT(equal, zeros, zero), EMIT(divide, p, rest), zero);
+  c->dx[0] = EMIT(multiply, kept(c, c->dy[0]), EMIT(where, is_zero, at_zero, elsewhere));
+}
+
+#define REDUCTION(id)                                                            \
+  .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
+  .infer = infer, .cpu = id##_cpu
+
+JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
+  .grad = sum_grad)
+
+JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean),
+  .grad = mean_grad)
+
+JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
+  REDUCTION(max), .grad = extreme_grad)
+
+JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
+  REDUCTION(min), .grad = extreme_grad)
+
+JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod", REDUCTION(prod),
+  .grad = prod_grad)
+
+JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
+  REDUCTION(any))
+
+JFL_OP(reduce_all, .doc = "1 where no element over axes is 0.", .path = "math.reduce_all",
+  REDUCTION(all))

@@ -1,0 +1,145 @@
+/* Views: the same elements under another shape. */
+#include "op/reshape.h"
+#include "op/move.h"
+
+#include <string.h>
+
+static const jf_attr reshape_attrs[] = {
+  JF_FIELD(jf_reshape, shape, INTS, NULL, "the new extents; one of them may be -1: what is left"),
+  {0},
+};
+static const jf_attr flatten_attrs[] = {
+  JF_FIELD(jf_flatten, start_dim, INT, "0", "the first of the axes to merge"),
+  JF_FIELD(jf_flatten, end_dim, INT, "-1", "the last of them"),
+  {0},
+};
+static const jf_attr squeeze_attrs[] = {
+  JF_FIELD(jf_squeeze, axis, INTS, "none", "axes of extent 1 to drop; all such axes unless given"),
+  {0},
+};
+static const jf_attr expand_attrs[] = {
+  JF_FIELD(jf_expand_dims, axis, INT, NULL, "where the new axis of extent 1 stands in the result"),
+  {0},
+};
+
+static jfl_status view(jf_infer *c, const jfl_shape *s)
+{
+  c->shape[0] = *s;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* Replaces the one -1 of a list by what makes `size` elements, where there is such a number. */
+static jfl_status fill_rest(const jf_infer *c, jf_ints *list, int64_t size)
+{
+  int64_t known = 1;
+  int rest = -1;
+  for (int i = 0; i < list->n; i++) {
+    if (list->v[i] == -1 && rest >= 0)
+      return jf_fail(JFL_ESHAPE, "%s: only one extent may be -1", c->op->name);
+    if (list->v[i] == -1) rest = i;
+    else if (list->v[i] < 1 || list->v[i] > size)
+      return jf_fail(JFL_ESHAPE, "%s: extent %lld cannot be one of %lld elements", c->op->name,
+                     (long long)list->v[i], (long long)size);
+    else known *= list->v[i];
+    if (known > size) known = size + 1;
+  }
+  if (rest >= 0 && size % known == 0) list->v[rest] = size / known;
+  return JFL_OK;
+}
+
+static jfl_status reshape_infer(jf_infer *c)
+{
+  jf_ints list = ((jf_reshape *)c->attr)->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  jfl_shape y, wanted;
+  int64_t size = jf_numel(&c->in[0]->shape);
+  JF_TRY(jf_shape_from(c, &list, &wanted));
+  JF_TRY(fill_rest(c, &list, size));
+  JF_TRY(jf_shape_from(c, &list, &y));
+  if (jf_numel(&y) != size)
+    return jf_fail(JFL_ESHAPE, "reshape: %s has %lld elements, which do not fit %s",
+                   jf_shape_str(&c->in[0]->shape, s), (long long)size, jf_shape_str(&wanted, t));
+  ((jf_reshape *)c->attr)->shape = list;
+  return view(c, &y);
+}
+
+static jfl_status flatten_infer(jf_infer *c)
+{
+  jf_flatten *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  jfl_shape y = { 0 };
+  JF_TRY(jf_axis(c, &a->start_dim, s->n));
+  JF_TRY(jf_axis(c, &a->end_dim, s->n));
+  if (a->start_dim > a->end_dim)
+    return jf_fail(JFL_EINVAL, "flatten: start_dim %lld is after end_dim %lld",
+                   (long long)a->start_dim, (long long)a->end_dim);
+  for (int i = 0; i < s->n; i++) {
+    if (i > a->start_dim && i <= a->end_dim) y.d[y.n - 1] *= s->d[i];
+    else y.d[y.n++] = s->d[i];
+  }
+  return view(c, &y);
+}
+
+static jfl_status squeeze_infer(jf_infer *c)
+{
+  jf_squeeze *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  int drop[JFL_MAXDIM] = { 0 };
+  jfl_shape y = { 0 };
+  char buf[JF_SHAPE_STR];
+  for (int i = 0; i < a->axis.n; i++) {
+    JF_TRY(jf_axis(c, &a->axis.v[i], s->n));
+    drop[a->axis.v[i]] = 1;
+    if (s->d[a->axis.v[i]] != 1)
+      return jf_fail(JFL_ESHAPE, "squeeze: axis %lld of %s is not of extent 1",
+                     (long long)a->axis.v[i], jf_shape_str(s, buf));
+  }
+  for (int i = 0; i < s->n; i++)
+    if (!(a->axis.n ? drop[i] : s->d[i] == 1)) y.d[y.n++] = s->d[i];
+  return view(c, y.n ? &y : &(jfl_shape){ 1, { 1 } });
+}
+
+static jfl_status expand_infer(jf_infer *c)
+{
+  jf_expand_dims *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  jfl_shape y = { .n = s->n + 1 };
+  if (s->n == JFL_MAXDIM)
+    return jf_fail(JFL_ESHAPE, "expand_dims: input has %d dimensions already, the most there can be",
+                   s->n);
+  JF_TRY(jf_axis(c, &a->axis, s->n + 1));
+  for (int i = 0; i < y.n; i++) y.d[i] = i == a->axis ? 1 : s->d[i - (i > a->axis)];
+  return view(c, &y);
+}
+
+static void grad(jf_gradctx *c)
+{
+  jf_reshape back = { jf_ints_from(&c->in[0]->shape) };
+  c->dx[0] = JF_EMIT(c->g, reshape, &back, c->dy[0]);
+}
+
+/* Serves where memory cannot be shared. */
+static jfl_status copy(const jf_kargs *k)
+{
+  size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);
+  if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
+
+#define VIEW .flags = JF_VIEW, .inplace = 1, .grad = grad, .cpu = cpu
+
+JFL_OP(reshape, .doc = "x under another shape of the same size.", .path = "reshape", .in = {"x"},
+  .out = {"y"}, .attr = reshape_attrs, .attr_size = sizeof(jf_reshape), .infer = reshape_infer, VIEW)
+
+JFL_OP(flatten, .doc = "input with the axes from start_dim to end_dim merged into one.",
+  .path = "flatten", .in = {"input"}, .out = {"y"}, .attr = flatten_attrs,
+  .attr_size = sizeof(jf_flatten), .infer = flatten_infer, VIEW)
+
+JFL_OP(squeeze, .doc = "input without axes of extent 1.", .path = "squeeze", .in = {"input"},
+  .out = {"y"}, .attr = squeeze_attrs, .attr_size = sizeof(jf_squeeze), .infer = squeeze_infer, VIEW)
+
+JFL_OP(expand_dims, .doc = "input with one more axis, of extent 1.", .path = "expand_dims",
+  .in = {"input"}, .out = {"y"}, .attr = expand_attrs, .attr_size = sizeof(jf_expand_dims),
+  .infer = expand_infer, VIEW)

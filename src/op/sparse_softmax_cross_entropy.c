@@ -1,0 +1,98 @@
+/* Softmax and cross entropy against class numbers. Sums are in double. */
+#include "op/move.h"
+
+#include <math.h>
+#include <tgmath.h>   /* exp follows T */
+
+/* Both have the same leading axes; the last axis of x, the classes, is absent or 1 in labels. */
+static jfl_status check_labels(const jf_infer *c, int labels, int x)
+{
+  const jfl_shape *l = &c->in[labels]->shape, *s = &c->in[x]->shape;
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  int fit = l->n == s->n - 1 || (l->n == s->n && l->d[l->n - 1] == 1);
+  for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
+  JF_TRY(jf_check_indices(c, labels));
+  if (fit) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "%s: labels %s should have the shape of %s %s without its last axis",
+                 c->op->name, jf_shape_str(l, a), c->op->in[x], jf_shape_str(s, b));
+}
+
+static jfl_status infer(jf_infer *c)
+{
+  JF_TRY(check_labels(c, 0, 1));
+  c->shape[0] = c->in[0]->shape;
+  c->shape[1] = c->in[1]->shape;
+  c->dtype[0] = c->dtype[1] = c->in[1]->dtype;
+  return JFL_OK;
+}
+
+static jfl_status grad_infer(jf_infer *c)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  JF_TRY(check_labels(c, 0, 1));
+  if (!jf_shape_eq(&c->in[2]->shape, &c->in[0]->shape) || c->in[2]->dtype != c->in[1]->dtype)
+    return jf_fail(JFL_ESHAPE, "%s: dy should be %s %s, got %s %s", c->op->name,
+                   jfl_dtype_name(c->in[1]->dtype), jf_shape_str(&c->in[0]->shape, a),
+                   jfl_dtype_name(c->in[2]->dtype), jf_shape_str(&c->in[2]->shape, b));
+  c->shape[0] = c->in[1]->shape;
+  c->dtype[0] = c->in[1]->dtype;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c)
+{
+  if (c->dy[0])
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, NULL, c->in[0], c->out[1], c->dy[0]);
+}
+
+/* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
+#define LINE(D, T)                                                              \
+  static T line_##D(const T *x, T *p, int64_t m, int64_t label)                 \
+  {                                                                             \
+    T max = x[0], own = x[label];                                               \
+    double sum = 0;                                                             \
+    for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;              \
+    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);              \
+    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                     \
+    return (T)(log(sum) - (own - max));                                         \
+  }
+#define FORWARD(D, T)                                                           \
+  static jfl_status forward_##D(const jf_kargs *k)                              \
+  {                                                                             \
+    int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
+    const T *x = k->in[1].data;                                                 \
+    T *loss = k->out[0].data, *p = k->out[1].data;                              \
+    JF_TRY(jf_check_range("sparse_softmax_cross_entropy_with_logits", "label", &k->in[0], m)); \
+    for (int64_t i = 0; i < n; i++, x += m, p += m)                             \
+      loss[i] = line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
+    return JFL_OK;                                                              \
+  }
+/* dx = dy (p - onehot) */
+#define BACKWARD(D, T)                                                          \
+  static jfl_status backward_##D(const jf_kargs *k)                             \
+  {                                                                             \
+    int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
+    const T *p = k->in[1].data, *dy = k->in[2].data;                            \
+    T *dx = k->out[0].data;                                                     \
+    JF_TRY(jf_check_range("sparse_softmax_cross_entropy_grad", "label", &k->in[0], m)); \
+    for (int64_t i = 0; i < n; i++, p += m, dx += m) {                          \
+      for (int64_t j = 0; j < m; j++) dx[j] = dy[i] * p[j];                     \
+      dx[jf_index_at(&k->in[0], i)] -= dy[i];                                   \
+    }                                                                           \
+    return JFL_OK;                                                              \
+  }
+JF_EACH_FLOAT(LINE)
+JF_EACH_FLOAT(FORWARD)
+JF_EACH_FLOAT(BACKWARD)
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+
+JFL_OP(sparse_softmax_cross_entropy_with_logits,
+  .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
+  .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
+  .out = {"loss", "prob"}, .n_public = 1, .key = 1, .infer = infer, .grad = grad, .cpu = cpu)
+
+JFL_OP(sparse_softmax_cross_entropy_grad,
+  .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
+  .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .key = 1, .inplace = 2, .infer = grad_infer,
+  .cpu = grad_cpu)

@@ -1,0 +1,77 @@
+/* Reordering of axes. */
+#include "op/transpose.h"
+#include "op/move.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_transpose, perm, INTS, "none", "which axis of a stands where; reversed unless given"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c)
+{
+  jf_ints *perm = &((jf_transpose *)c->attr)->perm;
+  const jfl_shape *s = &c->in[0]->shape;
+  int seen[JFL_MAXDIM] = { 0 };
+  if (!perm->n)
+    for (perm->n = 0; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
+  if (perm->n != s->n)
+    return jf_fail(JFL_ESHAPE, "transpose: perm names %d axes, but a has %d", perm->n, s->n);
+  c->shape[0].n = s->n;
+  for (int i = 0; i < s->n; i++) {
+    JF_TRY(jf_axis(c, &perm->v[i], s->n));
+    if (seen[perm->v[i]]++)
+      return jf_fail(JFL_EINVAL, "transpose: perm names axis %lld twice", (long long)perm->v[i]);
+    c->shape[0].d[i] = s->d[perm->v[i]];
+  }
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+static void grad(jf_gradctx *c)
+{
+  const jf_ints *perm = &((const jf_transpose *)c->node->attr)->perm;
+  jf_transpose back = { .perm.n = perm->n };
+  for (int i = 0; i < perm->n; i++) back.perm.v[perm->v[i]] = i;
+  c->dx[0] = JF_EMIT(c->g, transpose, &back, c->dy[0]);
+}
+
+/* How far x moves, in elements, per index of y. */
+static void steps(const jf_kargs *k, int64_t *step)
+{
+  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
+  const jfl_shape *s = &k->in[0].shape;
+  int64_t of_x[JFL_MAXDIM], size = 1;
+  for (int i = s->n - 1; i >= 0; size *= s->d[i--]) of_x[i] = size;
+  for (int i = 0; i < s->n; i++) step[i] = of_x[perm->v[i]];
+}
+
+/* The offset in x of row `row` of y. */
+static int64_t row_offset(const jfl_shape *y, const int64_t *step, int64_t row)
+{
+  int64_t at = 0;
+  for (int i = y->n - 2; i >= 0; row /= y->d[i--]) at += row % y->d[i] * step[i];
+  return at;
+}
+
+#define TRANSPOSE(D, T)                                                   \
+  static jfl_status transpose_##D(const jf_kargs *k)                      \
+  {                                                                       \
+    const jfl_shape *s = &k->out[0].shape;                                \
+    int64_t step[JFL_MAXDIM], m = s->d[s->n - 1];                         \
+    T *y = k->out[0].data;                                                \
+    steps(k, step);                                                       \
+    for (int64_t i = 0, rows = jf_numel(s) / m; i < rows; i++) {          \
+      const T *x = (const T *)k->in[0].data + row_offset(s, step, i);     \
+      for (int64_t j = 0; j < m; j++) *y++ = x[j * step[s->n - 1]];       \
+    }                                                                     \
+    return JFL_OK;                                                        \
+  }
+TRANSPOSE(1, uint8_t)
+TRANSPOSE(2, uint16_t)
+TRANSPOSE(4, uint32_t)
+TRANSPOSE(8, uint64_t)
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(transpose_) };
+
+JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = {"a"},
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = infer, .grad = grad,
+  .cpu = cpu)

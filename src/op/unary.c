@@ -1,0 +1,125 @@
+/* Functions of one tensor, element by element. */
+#include "op/elementwise.h"
+
+#define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
+#define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
+
+JF_UNARY_WRAP(negative, -a)
+JF_UNARY_WRAP(abs, (T)a > 0 ? a : 0 - a)
+JF_UNARY_NUM(sign, void, (a > 0) - (a < 0))
+JF_UNARY_WRAP(square, a * a)
+JF_UNARY_FLOAT(sqrt, void, sqrt(a))
+JF_UNARY_FLOAT(rsqrt, void, 1 / sqrt(a))
+JF_UNARY_FLOAT(reciprocal, void, 1 / a)
+JF_UNARY_FLOAT(exp, void, exp(a))
+JF_UNARY_FLOAT(expm1, void, expm1(a))
+JF_UNARY_FLOAT(log, void, log(a))
+JF_UNARY_FLOAT(log1p, void, log1p(a))
+JF_UNARY_FLOAT(sin, void, sin(a))
+JF_UNARY_FLOAT(cos, void, cos(a))
+JF_UNARY_FLOAT(tanh, void, tanh(a))
+JF_UNARY_FLOAT(erf, void, erf(a))
+JF_UNARY_FLOAT(sigmoid, void, 1 / (1 + exp(-a)))
+JF_UNARY_FLOAT(softplus, void, (a > 0 ? a : 0) + log1p(exp(-fabs(a))))
+JF_UNARY_FLOAT(floor, void, floor(a))
+JF_UNARY_FLOAT(ceil, void, ceil(a))
+JF_UNARY_FLOAT(round, void, rint(a))
+JF_BINARY_FLOAT(sigmoid_grad, b * a * (1 - a))
+JF_BINARY_FLOAT(tanh_grad, b * (1 - a * a))
+
+/* dx = dy * slope. */
+static void times(jf_gradctx *c, jfl_value *slope)
+{
+  c->dx[0] = EMIT(multiply, c->dy[0], slope);
+}
+
+static void negative_grad(jf_gradctx *c) { c->dx[0] = EMIT(negative, c->dy[0]); }
+static void abs_grad(jf_gradctx *c) { times(c, EMIT(sign, c->in[0])); }
+static void square_grad(jf_gradctx *c) { times(c, EMIT(multiply, c->in[0], SCALAR(2))); }
+static void sqrt_grad(jf_gradctx *c) { times(c, EMIT(divide, SCALAR(0.5), c->out[0])); }
+
+static void rsqrt_grad(jf_gradctx *c)
+{
+  jfl_value *cube = EMIT(multiply, c->out[0], EMIT(square, c->out[0]));
+  times(c, EMIT(multiply, cube, SCALAR(-0.5)));
+}
+
+static void reciprocal_grad(jf_gradctx *c) { times(c, EMIT(negative, EMIT(square, c->out[0]))); }
+static void exp_grad(jf_gradctx *c) { times(c, c->out[0]); }
+static void expm1_grad(jf_gradctx *c) { times(c, EMIT(add, c->out[0], SCALAR(1))); }
+static void log_grad(jf_gradctx *c) { c->dx[0] = EMIT(divide, c->dy[0], c->in[0]); }
+
+static void log1p_grad(jf_gradctx *c)
+{
+  c->dx[0] = EMIT(divide, c->dy[0], EMIT(add, c->in[0], SCALAR(1)));
+}
+
+static void sin_grad(jf_gradctx *c) { times(c, EMIT(cos, c->in[0])); }
+static void cos_grad(jf_gradctx *c) { times(c, EMIT(negative, EMIT(sin, c->in[0]))); }
+static void sigmoid_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(sigmoid_grad, c->out[0], c->dy[0]); }
+static void tanh_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(tanh_grad, c->out[0], c->dy[0]); }
+static void softplus_grad(jf_gradctx *c) { times(c, EMIT(sigmoid, c->in[0])); }
+
+/* 2 / sqrt(pi) exp(-x^2) */
+static void erf_grad(jf_gradctx *c)
+{
+  jfl_value *bell = EMIT(exp, EMIT(negative, EMIT(square, c->in[0])));
+  times(c, EMIT(multiply, bell, SCALAR(1.12837916709551257390)));
+}
+
+#define UNARY(id) \
+  .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(id)
+#define AT_OUTPUT(id) \
+  .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
+
+JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad)
+
+JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .grad = abs_grad)
+
+JFL_OP(sign, .doc = "-1, 0 or 1, as x is below, at or above 0.", .path = "math.sign", UNARY(sign),
+  .grad = jf_grad_flat)
+
+JFL_OP(square, .doc = "x^2.", .path = "math.square", UNARY(square), .grad = square_grad)
+
+JFL_OP(sqrt, .doc = "The square root of x.", .path = "math.sqrt", UNARY(sqrt), .grad = sqrt_grad)
+
+JFL_OP(rsqrt, .doc = "1 / sqrt(x).", .path = "math.rsqrt", UNARY(rsqrt), .grad = rsqrt_grad)
+
+JFL_OP(reciprocal, .doc = "1 / x.", .path = "math.reciprocal", UNARY(reciprocal),
+  .grad = reciprocal_grad)
+
+JFL_OP(exp, .doc = "e to the power x.", .path = "math.exp", UNARY(exp), .grad = exp_grad)
+
+JFL_OP(expm1, .doc = "exp(x) - 1, exact near 0.", .path = "math.expm1", UNARY(expm1),
+  .grad = expm1_grad)
+
+JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", UNARY(log), .grad = log_grad)
+
+JFL_OP(log1p, .doc = "log(1 + x), exact near 0.", .path = "math.log1p", UNARY(log1p),
+  .grad = log1p_grad)
+
+JFL_OP(sin, .doc = "The sine of x, in radians.", .path = "math.sin", UNARY(sin), .grad = sin_grad)
+
+JFL_OP(cos, .doc = "The cosine of x, in radians.", .path = "math.cos", UNARY(cos), .grad = cos_grad)
+
+JFL_OP(tanh, .doc = "The hyperbolic tangent of x.", .path = "math.tanh", UNARY(tanh),
+  .grad = tanh_op_grad)
+
+JFL_OP(tanh_grad, .doc = "Gradient of tanh at output y.", AT_OUTPUT(tanh_grad))
+
+JFL_OP(erf, .doc = "The error function of x.", .path = "math.erf", UNARY(erf), .grad = erf_grad)
+
+JFL_OP(sigmoid, .doc = "1 / (1 + exp(-x)).", .path = "math.sigmoid", UNARY(sigmoid),
+  .grad = sigmoid_op_grad)
+
+JFL_OP(sigmoid_grad, .doc = "Gradient of sigmoid at output y.", AT_OUTPUT(sigmoid_grad))
+
+JFL_OP(softplus, .doc = "log(1 + exp(x)), without overflow.", .path = "math.softplus",
+  UNARY(softplus), .grad = softplus_grad)
+
+JFL_OP(floor, .doc = "x rounded down.", .path = "math.floor", UNARY(floor), .grad = jf_grad_flat)
+
+JFL_OP(ceil, .doc = "x rounded up.", .path = "math.ceil", UNARY(ceil), .grad = jf_grad_flat)
+
+JFL_OP(round, .doc = "x rounded to the nearest whole number, halves to the even one.",
+  .path = "math.round math.rint", UNARY(round), .grad = jf_grad_flat)

@@ -1,0 +1,25 @@
+/* Stochastic gradient descent. Without momentum: w -= lr g. With it the rate is folded into the
+   buffer: m = beta m - lr g; w += m. */
+#include "op/sgd.h"
+#include "optim/optim.h"
+
+typedef struct sgd { double momentum; } sgd;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(sgd, momentum, NUM, "0.9", "decay of the velocity; 0 keeps none"),
+  {0},
+};
+
+static void emit(const jf_update *u)
+{
+  double beta = ((const sgd *)u->attr)->momentum;
+  if (beta == 0) {
+    JF_EMIT(u->g, sgd_update, &(jf_sgd_update){ 0 }, u->param, u->grad, u->lr);
+  } else {
+    jf_momentum_update a = { .beta = beta };
+    JF_EMIT(u->g, momentum_update, &a, u->param, u->grad, u->lr, jf_slot(u, "momentum"));
+  }
+}
+
+JFL_OPTIM(SGD, .doc = "Stochastic gradient descent with momentum.",
+  .attr = attrs, .attr_size = sizeof(sgd), .emit = emit)

@@ -1,0 +1,24 @@
+/* Gives every result memory of its own: one that is an input, a variable, or memory that another result
+   has already, becomes a copy. The copies are made before the updates, so a train job returns what
+   held before its step. */
+#include "pass/pass.h"
+
+static const jfl_value *root(const jfl_value *v)
+{
+  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
+  return v;
+}
+
+jfl_status jf_pass_output(jfl_graph *g)
+{
+  char *taken = jf_alloc(g->arena, (size_t)g->n_value);
+  for (int i = 0; i < g->n_output; i++) {
+    const jfl_value *r = root(g->output[i]);
+    if (r->origin != JF_RESULT || taken[r->id])
+      g->output[i] = JF_EMIT(g, identity, NULL, g->output[i]);
+    else
+      taken[r->id] = 1;
+    if (g->err) return g->err;
+  }
+  return JFL_OK;
+}

@@ -1,0 +1,60 @@
+/* Choosing the kernel for one call of an op. */
+#include "plan/plan.h"
+
+#include <string.h>
+
+static jfl_status run_nothing(const jf_kargs *k)
+{
+  (void)k;
+  return JFL_OK;
+}
+
+static jfl_dtype key_of(const jfl_op *op, const jf_kargs *k)
+{
+  return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
+}
+
+/* The accepting row of the highest priority below `below`, or NULL. */
+static const jf_kernel_row *next_row(const jf_device *dev, const jfl_op *op, const jf_kargs *k,
+                                     int below)
+{
+  const jf_kernel_row *best = NULL;
+  for (const jf_kernel_row *const *r = dev->rows(); *r; r++) {
+    if (strcmp((*r)->op, op->name) || (*r)->priority >= below) continue;
+    if (best && (*r)->priority <= best->priority) continue;
+    if (!(*r)->accepts || (*r)->accepts(k)) best = *r;
+  }
+  return best;
+}
+
+static int take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch, jf_choice *out)
+{
+  k->state = NULL;
+  *scratch = 0;
+  if (r->prepare && r->prepare(k, scratch)) return 0;
+  *out = (jf_choice){ r->run, r };
+  return 1;
+}
+
+jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
+                     size_t *scratch, jf_choice *out)
+{
+  *scratch = 0;
+  if (!dev->rows && !dev->plain) {
+    *out = (jf_choice){ run_nothing, NULL };
+    return JFL_OK;
+  }
+  const jf_kernel_row *r = NULL;
+  int below = INT32_MAX;
+  while (dev->rows && !(flags & JF_REFERENCE) && (r = next_row(dev, op, k, below))) {
+    if (take_row(r, k, scratch, out)) return JFL_OK;
+    below = r->priority;
+  }
+  jfl_dtype key = key_of(op, k);
+  if (!dev->plain || !op->cpu || !op->cpu[key])
+    return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
+                   jfl_dtype_name(key));
+  *scratch = 0;
+  *out = (jf_choice){ op->cpu[key], NULL };
+  return JFL_OK;
+}

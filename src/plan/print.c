@@ -1,0 +1,50 @@
+/* Plans as text: one step a line with its kernel and where its memory is. */
+#include "plan/plan.h"
+
+static void print_bytes(jf_text *t, size_t n)
+{
+  if (n < 10000) jf_text_add(t, "%zu B", n);
+  else if (n < 10000000) jf_text_add(t, "%.1f KB", (double)n / 1e3);
+  else jf_text_add(t, "%.1f MB", (double)n / 1e6);
+}
+
+static void print_place(jf_text *t, const jfl_value *v, const jf_where *w)
+{
+  static const char *const names[] = { "?", "arena", "input", "result", "variable" };
+  jf_text_add(t, "%s[%s", v->name, names[w->place]);
+  if (w->place == JF_AT_ARENA) jf_text_add(t, "+%zu", w->offset);
+  jf_text_add(t, "]");
+}
+
+static void print_step(jf_text *t, const jf_step *st, int index)
+{
+  const jf_node *n = st->node;
+  jf_text_add(t, "%4d  %-28s %-22s", index, n->op->name,
+              st->kernel.row ? st->kernel.row->name : "plain");
+  for (int i = 0; i < n->n_in; i++) {
+    jf_text_add(t, i ? ", " : " ");
+    print_place(t, n->in[i], &st->in[i]);
+  }
+  jf_text_add(t, " ->");
+  for (int i = 0; i < n->n_out; i++) {
+    jf_text_add(t, i ? ", " : " ");
+    print_place(t, n->out[i], &st->out[i]);
+  }
+  jf_text_add(t, "\n");
+}
+
+void jf_plan_print(const jfl_plan *p, jf_text *t)
+{
+  size_t variables = 0;
+  for (int i = 0; i < p->n_variable; i++)
+    variables += (size_t)jf_numel(&p->variable[i]->shape) * jfl_dtype_size(p->variable[i]->dtype);
+  jf_text_add(t, "plan of %s on %s: %d steps, %d variables of ", p->graph->name, p->device->name,
+              p->n_step, p->n_variable);
+  print_bytes(t, variables);
+  jf_text_add(t, ", temporaries of ");
+  print_bytes(t, p->arena_size);
+  jf_text_add(t, " (no layout needs less than ");
+  print_bytes(t, p->arena_bound);
+  jf_text_add(t, ")\n");
+  for (int s = 0; s < p->n_step; s++) print_step(t, &p->step[s], s);
+}

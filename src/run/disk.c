@@ -1,0 +1,244 @@
+/* Files and directories of checkpoints: whole reads and writes, and stages that replace a
+   checkpoint in one step. */
+#include "run/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_CHUNK = 1 << 30, MAX_TRIES = 16 };
+
+jfl_status jf_disk_fail(const char *path, const char *what)
+{
+  return jf_fail(JFL_EIO, "checkpoint %s: cannot %s: %s", path, what, strerror(errno));
+}
+
+jfl_status jf_disk_path(const char *a, const char *b, const char *c, char *out)
+{
+  int n = snprintf(out, PATH_MAX, "%s%s%s", a, b, c);
+  if (n >= 0 && n < PATH_MAX) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "checkpoint %.64s...: path longer than %d bytes", a, PATH_MAX);
+}
+
+jfl_status jf_disk_trim(const char *path, char *out)
+{
+  size_t n = strlen(path);
+  if (!n) return jf_fail(JFL_EINVAL, "checkpoint: the path is empty");
+  JF_TRY(jf_disk_path(path, "", "", out));
+  while (n > 1 && out[n - 1] == '/') out[--n] = '\0';
+  return JFL_OK;
+}
+
+jfl_status jf_disk_read(int fd, const char *path, void *out, size_t n, uint64_t at)
+{
+  for (char *p = out; n;) {
+    ssize_t k = pread(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK, (off_t)at);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return jf_disk_fail(path, "read");
+    if (!k) return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want %zu bytes more", path,
+                           (unsigned long long)at, n);
+    p += k;
+    n -= (size_t)k;
+    at += (uint64_t)k;
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_disk_write(int fd, const char *path, const void *data, size_t n)
+{
+  for (const char *p = data; n;) {
+    ssize_t k = write(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK);
+    if (k < 0 && errno == EINTR) continue;
+    if (k < 0) return jf_disk_fail(path, "write");
+    p += k;
+    n -= (size_t)k;
+  }
+  return JFL_OK;
+}
+
+/* ---- directories ---- */
+
+/* Makes the names in dir durable. Some file systems cannot sync a directory (EINVAL), and one that
+   may be written but not read cannot be opened: both are left to the system. */
+static jfl_status sync_dir(const char *dir)
+{
+  int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return errno == EACCES ? JFL_OK : jf_disk_fail(dir, "open");
+  jfl_status r = fsync(fd) && errno != EINVAL ? jf_disk_fail(dir, "sync") : JFL_OK;
+  close(fd);
+  return r;
+}
+
+/* The directory that holds path, which has no slash at its end. */
+static void parent_of(const char *path, char *out)
+{
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) : 0;
+  memcpy(out, path, n);
+  out[n] = '\0';
+  if (!n) strcpy(out, slash ? "/" : ".");
+}
+
+static jfl_status make_dir(const char *path)
+{
+  if (!mkdir(path, 0777) || errno == EEXIST) return JFL_OK;
+  return jf_disk_fail(path, "make the directory");
+}
+
+static jfl_status sync_parent(const char *path)
+{
+  char parent[PATH_MAX];
+  parent_of(path, parent);
+  return sync_dir(parent);
+}
+
+static jfl_status make_parents(const char *target)
+{
+  char part[PATH_MAX];
+  struct stat st;
+  for (const char *p = strchr(target + 1, '/'); p; p = strchr(p + 1, '/')) {
+    size_t n = (size_t)(p - target);
+    memcpy(part, target, n);
+    part[n] = '\0';
+    if (!stat(part, &st) || errno != ENOENT) continue;
+    JF_TRY(make_dir(part));
+    JF_TRY(sync_parent(part));
+  }
+  return JFL_OK;
+}
+
+/* Whether dir holds nothing, not counting what a crashed save may have left in it. */
+static jfl_status is_empty(const char *dir, int *out)
+{
+  DIR *d = opendir(dir);
+  if (!d) return jf_disk_fail(dir, "list the directory");
+  int empty = 1;
+  for (const struct dirent *e; empty && (e = readdir(d));)
+    empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+            !strcmp(e->d_name, JF_MODEL_FILE JF_STAGE_SUFFIX);
+  closedir(d);
+  *out = empty;
+  return JFL_OK;
+}
+
+/* ---- stages ---- */
+
+static jfl_status refuse(const char *target)
+{
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose "
+                 "another, or save with overwrite to replace the checkpoint", target);
+}
+
+/* Decides what is staged, from what the target is now. */
+static jfl_status place(jf_stage *st, int overwrite)
+{
+  struct stat info;
+  st->fresh = stat(st->target, &info) != 0;
+  if (st->fresh) {
+    if (errno != ENOENT) return jf_disk_fail(st->target, "look up");
+    JF_TRY(jf_disk_path(st->target, JF_STAGE_SUFFIX, "", st->dir));
+    return jf_disk_path(st->dir, "/", JF_MODEL_FILE, st->file);
+  }
+  if (!S_ISDIR(info.st_mode))
+    return jf_fail(JFL_ESTATE, "checkpoint %s: want a directory, found a file", st->target);
+  int empty;
+  JF_TRY(is_empty(st->target, &empty));
+  if (!empty && !overwrite) return refuse(st->target);
+  strcpy(st->dir, st->target);
+  return jf_disk_path(st->dir, "/", JF_MODEL_FILE JF_STAGE_SUFFIX, st->file);
+}
+
+/* After a failed open: without its directory, another save has just removed that. */
+static jfl_status abandon(const jf_stage *st)
+{
+  if (errno == ENOENT) return JFL_OK;
+  jfl_status r = jf_disk_fail(st->file, "open");
+  if (st->fresh) rmdir(st->dir);
+  return r;
+}
+
+/* Opens and locks the staged file; *held 0: another save moved it away meanwhile. A file system
+   without locks is used without. */
+static jfl_status lock(jf_stage *st, int *held)
+{
+  struct stat mine, now;
+  *held = 0;
+  if (st->fresh) JF_TRY(make_dir(st->dir));
+  st->fd = open(st->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (st->fd < 0) return abandon(st);
+  if (flock(st->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+    close(st->fd);
+    return jf_fail(JFL_ESTATE, "checkpoint %s: another save to it is in progress", st->target);
+  }
+  *held = !fstat(st->fd, &mine) && !stat(st->file, &now) && mine.st_ino == now.st_ino &&
+          mine.st_dev == now.st_dev;
+  if (!*held) close(st->fd);
+  return JFL_OK;
+}
+
+/* Removes what is staged, while it is still locked. */
+static void drop(const jf_stage *st)
+{
+  unlink(st->file);
+  if (st->fresh) rmdir(st->dir);
+  close(st->fd);
+}
+
+/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames,
+   so what the target is found to be under the lock stays true. */
+static jfl_status try_open(jf_stage *st, int overwrite, int *held)
+{
+  *held = 0;
+  JF_TRY(place(st, overwrite));
+  JF_TRY(lock(st, held));
+  if (!*held) return JFL_OK;
+  jf_stage locked = *st;
+  jfl_status r = place(st, overwrite);
+  *held = r == JFL_OK && st->fresh == locked.fresh;
+  if (!*held) drop(&locked);
+  return r;
+}
+
+jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out)
+{
+  JF_TRY(jf_disk_trim(path, out->target));
+  JF_TRY(make_parents(out->target));
+  int held = 0;
+  for (int i = 0; !held && i < MAX_TRIES; i++) JF_TRY(try_open(out, overwrite, &held));
+  if (!held)
+    return jf_fail(JFL_ESTATE, "checkpoint %s: other saves to it are in progress", out->target);
+  if (!ftruncate(out->fd, 0)) return JFL_OK;
+  jfl_status r = jf_disk_fail(out->file, "empty the file");
+  drop(out);
+  return r;
+}
+
+static jfl_status commit(const jf_stage *st)
+{
+  char final[PATH_MAX];
+  if (fsync(st->fd)) return jf_disk_fail(st->file, "sync");
+  if (st->fresh) {
+    JF_TRY(sync_dir(st->dir));
+    if (!rename(st->dir, st->target)) return JFL_OK;
+    return errno == ENOTEMPTY || errno == EEXIST ? refuse(st->target)
+                                                 : jf_disk_fail(st->target, "rename to it");
+  }
+  JF_TRY(jf_disk_path(st->target, "/", JF_MODEL_FILE, final));
+  return rename(st->file, final) ? jf_disk_fail(final, "rename to it") : JFL_OK;
+}
+
+jfl_status jf_stage_close(jf_stage *st, jfl_status s)
+{
+  if (s == JFL_OK) s = commit(st);
+  if (s != JFL_OK) {
+    drop(st);
+    return s;
+  }
+  close(st->fd);
+  return st->fresh ? sync_parent(st->target) : sync_dir(st->target);
+}

@@ -1,0 +1,38 @@
+/* Running a plan. Nothing is allocated here. */
+#include "run/run.h"
+
+static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+{
+  for (int i = 0; i < p->n_input_patch; i++) *p->input[i].data = in[p->input[i].index]->data;
+  for (int i = 0; i < p->n_output_patch; i++) *p->output[i].data = out[p->output[i].index]->data;
+}
+
+jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+{
+  jfl_session *s = p->job->session;
+  if (jf_pool_lost())
+    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run jobs; they are "
+                   "not here: fork before the first run, or run with threads 1", p->job->name);
+  if (p->bound_arena != s->arena) jf_plan_bind(p, s->arena, p->data);
+  set_pointers(p, in, out);
+  for (int i = 0; i < p->n_step; i++) {
+    jf_step *st = &p->step[i];
+    if (st->random)
+      st->k.random = (jf_stream){ jf_hash(s->seed, &st->stream, sizeof st->stream), p->job->run };
+    jfl_status e = st->kernel.run(&st->k);
+    if (e) return jf_blame(e, "%s: %s: ", p->job->name, st->node->name);
+  }
+  p->job->run++;
+  return JFL_OK;
+}
+
+jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
+{
+  JF_TRY(jf_plan_check_inputs(p, in));
+  JF_TRY(jf_plan_outputs_new(p, out));
+  jf_session_acquire(p->job->session);
+  jfl_status s = jf_execute(p, in, out);
+  jf_session_release(p->job->session);
+  for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  return s;
+}

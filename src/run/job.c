@@ -1,0 +1,127 @@
+/* Jobs: names, and the plans compiled for them. */
+#include "run/run.h"
+
+#include <string.h>
+
+jfl_job *jf_session_job(const jfl_session *s, const char *name)
+{
+  for (jfl_job *j = s->jobs; j; j = j->next)
+    if (!strcmp(j->name, name)) return j;
+  return NULL;
+}
+
+jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
+{
+  if (!*name) return jf_fail(JFL_ENAME, "a job needs a name");
+  if (jf_session_job(s, name))
+    return jf_fail(JFL_ENAME, "a job named '%s' is already defined", name);
+  jfl_job *j = jf_new(sizeof *j);
+  if (j) j->name = jf_name_copy(name);
+  if (!j || !j->name) {
+    jf_free(j);
+    return jf_fail(JFL_ENOMEM, "out of memory");
+  }
+  j->session = s;
+  j->mode = mode;
+  j->next = s->jobs;
+  *out = s->jobs = j;
+  return JFL_OK;
+}
+
+static void drop_plan(jfl_plan *p)
+{
+  jf_plan_release(p);
+  jf_free(p->data);
+  jfl_graph_unref(p->graph);       /* the plan lies in its arena */
+}
+
+void jf_job_free(jfl_job *j)
+{
+  for (int i = 0; i < j->n_plan; i++) drop_plan(j->plan[i]);
+  jf_free(j->plan);
+  jf_free(j->name);
+  jf_free(j);
+}
+
+void jfl_plan_free(jfl_plan *p)
+{
+  jfl_job *j = p->job;
+  jf_session_acquire(j->session);
+  for (int i = 0; i < j->n_plan; i++)
+    if (j->plan[i] == p) j->plan[i] = j->plan[--j->n_plan];
+  drop_plan(p);
+  jf_session_release(j->session);
+}
+
+/* A bigger block for temporaries; plans notice at their next run. */
+static jfl_status grow_arena(jfl_session *s, const jfl_plan *p)
+{
+  if (p->arena_size <= s->arena_size) return JFL_OK;
+  void *bigger = p->device->alloc(p->arena_size);
+  if (!bigger) return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes", p->arena_size);
+  p->device->free(s->arena);
+  s->arena = bigger;
+  s->arena_size = p->arena_size;
+  return JFL_OK;
+}
+
+static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
+{
+  double need = (double)p->arena_size;
+  for (int i = 0; i < p->n_variable; i++)
+    need += (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
+  if (s->settings.memory_limit <= 0 || need <= s->settings.memory_limit) return JFL_OK;
+  return jf_fail(JFL_ENOMEM, "variables and temporaries take %.0f bytes, memory_limit is %.0f", need,
+                 s->settings.memory_limit);
+}
+
+static jfl_status need_variables(jfl_session *s, jfl_plan *p)
+{
+  p->data = jf_new((size_t)p->n_variable * sizeof *p->data);
+  if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < p->n_variable; i++) {
+    jf_var *v;
+    JF_TRY(jf_session_need_var(s, p->variable[i], &v));
+    p->data[i] = v->array->data;
+  }
+  return JFL_OK;
+}
+
+static jfl_status need_room(jfl_job *j)
+{
+  if (j->n_plan < j->cap_plan) return JFL_OK;
+  int cap = j->cap_plan ? 2 * j->cap_plan : 2;
+  jfl_plan **wider = jf_new((size_t)cap * sizeof *wider);
+  if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (j->n_plan) memcpy(wider, j->plan, (size_t)j->n_plan * sizeof *wider);
+  jf_free(j->plan);
+  j->plan = wider;
+  j->cap_plan = cap;
+  return JFL_OK;
+}
+
+static jfl_status admit(jfl_job *j, jfl_plan *p)
+{
+  JF_TRY(check_budget(j->session, p));
+  JF_TRY(need_room(j));
+  JF_TRY(grow_arena(j->session, p));
+  return need_variables(j->session, p);
+}
+
+jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
+{
+  jf_session_acquire(j->session);
+  jfl_status s = admit(j, p);
+  if (!s) {
+    p->job = j;
+    p->bound_arena = NULL;
+    jf_plan_bind(p, j->session->arena, p->data);
+    j->plan[j->n_plan++] = p;
+    jfl_graph_ref(p->graph);
+  } else {
+    jf_free(p->data);
+    p->data = NULL;
+  }
+  jf_session_release(j->session);
+  return s ? jf_blame(s, "%s: ", j->name) : JFL_OK;
+}

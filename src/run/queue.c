@@ -1,0 +1,210 @@
+/* The queue of asynchronous runs, the worker that takes them in order, and the run token.
+
+   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan runs
+   or variables are touched; it is taken and given back under mu, never held across a wait for it. */
+#include "run/run.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static void init_locks(jfl_session *s)
+{
+  pthread_condattr_t attr;
+  pthread_mutex_init(&s->mu, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&s->changed, &attr);
+  pthread_condattr_destroy(&attr);
+  s->forks = jf_forks();
+}
+
+void jf_queue_init(jfl_session *s) { init_locks(s); }
+
+/* Takes what is queued off it, failed with a message: nothing will run it. Under mu. */
+static void drop_queued(jfl_session *s, const char *why)
+{
+  for (jfl_request *r = s->head, *next; r; r = next) {
+    next = r->next;
+    r->status = JFL_ESTATE;
+    r->message = jf_name_copy(why);
+    r->plan->job->in_flight--;
+    atomic_store(&r->done, 1);
+    jfl_request_unref(r);
+  }
+  s->head = s->tail = NULL;
+  s->n_queued = 0;
+}
+
+/* Locks mu. In a forked child, where the worker is gone and the locks are in an unknown state, first
+   starts afresh. */
+static void lock(jfl_session *s)
+{
+  if (s->forks != jf_forks()) {
+    init_locks(s);
+    s->has_worker = s->running = 0;
+    drop_queued(s, "the run was lost: the process forked");
+  }
+  pthread_mutex_lock(&s->mu);
+}
+
+static void unlock(jfl_session *s) { pthread_mutex_unlock(&s->mu); }
+
+void jf_session_acquire(jfl_session *s)
+{
+  lock(s);
+  while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
+  s->running = 1;
+  unlock(s);
+}
+
+/* Only a worker waits for the token to be given back by its owner thread. */
+void jf_session_release(jfl_session *s)
+{
+  lock(s);
+  s->running = 0;
+  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  unlock(s);
+}
+
+static void finish(jfl_session *s, jfl_request *r)
+{
+  uint64_t one = 1;
+  s->running = 0;
+  s->finished++;
+  r->plan->job->in_flight--;
+  atomic_store(&r->done, 1);
+  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
+  pthread_cond_broadcast(&s->changed);
+}
+
+static jfl_request *next_request(jfl_session *s)
+{
+  while (!s->stop && (!s->head || s->running)) pthread_cond_wait(&s->changed, &s->mu);
+  jfl_request *r = s->stop ? NULL : s->head;
+  if (!r) return NULL;
+  s->head = r->next;
+  if (!s->head) s->tail = NULL;
+  s->n_queued--;
+  s->running = 1;
+  return r;
+}
+
+static void *work(void *arg)
+{
+  jfl_session *s = arg;
+  pthread_mutex_lock(&s->mu);
+  for (jfl_request *r; (r = next_request(s));) {
+    pthread_mutex_unlock(&s->mu);
+    r->status = jf_execute(r->plan, r->in, r->out);
+    if (r->status) r->message = jf_name_copy(jfl_errmsg());
+    pthread_mutex_lock(&s->mu);
+    finish(s, r);
+    jfl_request_unref(r);
+  }
+  pthread_mutex_unlock(&s->mu);
+  return NULL;
+}
+
+/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under mu. */
+static jfl_status start_worker(jfl_session *s)
+{
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int e = pthread_create(&s->worker, NULL, work, s);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (e) return jf_fail(JFL_ENOMEM, "cannot start the worker thread: %s", strerror(e));
+  s->has_worker = 1;
+  return JFL_OK;
+}
+
+void jf_queue_stop(jfl_session *s)
+{
+  lock(s);
+  drop_queued(s, "the session was closed before this run started");
+  s->stop = 1;
+  pthread_cond_broadcast(&s->changed);
+  int join = s->has_worker;
+  unlock(s);
+  if (join) pthread_join(s->worker, NULL);
+  if (s->fd >= 0) close(s->fd);
+  pthread_cond_destroy(&s->changed);
+  pthread_mutex_destroy(&s->mu);
+}
+
+static jfl_status enqueue(jfl_session *s, jfl_request *r)
+{
+  if (!s->has_worker) JF_TRY(start_worker(s));
+  jfl_request_ref(r);
+  r->plan->job->in_flight++;
+  if (s->tail) s->tail->next = r;
+  else s->head = r;
+  s->tail = r;
+  s->n_queued++;
+  pthread_cond_broadcast(&s->changed);
+  return JFL_OK;
+}
+
+static jfl_status check_room(const jfl_plan *p)
+{
+  int most = p->job->session->settings.max_inflight;
+  if (p->job->in_flight < most) return JFL_OK;
+  return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
+}
+
+jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
+{
+  jfl_session *s = p->job->session;
+  jfl_request *r;
+  lock(s);
+  jfl_status st = check_room(p);
+  unlock(s);
+  if (st) return st;
+  JF_TRY(jf_request_new(p, in, &r));
+  lock(s);
+  st = enqueue(s, r);
+  unlock(s);
+  if (st) jfl_request_unref(r);
+  else *out = r;
+  return st;
+}
+
+static struct timespec deadline(double seconds)
+{
+  double t = jf_now() + (seconds < 1e9 ? seconds : 1e9);
+  return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };
+}
+
+void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
+{
+  struct timespec until = deadline(seconds);
+  lock(s);
+  uint64_t before = s->finished;
+  int late = 0;
+  while (!late && (s->head || s->running) &&
+         (r ? !atomic_load(&r->done) : s->finished == before)) {
+    if (seconds < 0) pthread_cond_wait(&s->changed, &s->mu);
+    else late = pthread_cond_timedwait(&s->changed, &s->mu, &until) != 0;
+  }
+  unlock(s);
+}
+
+int jfl_session_pending(jfl_session *s)
+{
+  lock(s);
+  int n = s->n_queued + s->running;
+  unlock(s);
+  return n;
+}
+
+jfl_status jfl_session_fd(jfl_session *s, int *out)
+{
+  lock(s);
+  if (s->fd < 0) s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  *out = s->fd;
+  unlock(s);
+  return *out >= 0 ? JFL_OK : jf_fail(JFL_EIO, "cannot make an eventfd");
+}

@@ -1,0 +1,92 @@
+/* Requests: one asynchronous run with copies of its inputs. */
+#include "run/run.h"
+
+#include <string.h>
+
+jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
+{
+  int n = p->graph->n_output;
+  for (int i = 0; i < n; i++) {
+    const jfl_value *v = p->graph->output[i];
+    jfl_status s = jf_array_new_raw(v->dtype, &v->shape, &out[i]);
+    if (!s) continue;
+    while (i-- > 0) jfl_array_unref(out[i]);
+    return s;
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  for (int i = 0; i < p->graph->n_input; i++) {
+    const jfl_value *v = p->graph->input[i];
+    if (!jf_shape_eq(&in[i]->shape, &v->shape))
+      return jf_fail(JFL_ESHAPE, "%s: %s: expected shape %s, got %s", p->graph->name, v->name,
+                     jf_shape_str(&v->shape, a), jf_shape_str(&in[i]->shape, b));
+    if (in[i]->dtype != v->dtype)
+      return jf_fail(JFL_EDTYPE, "%s: %s: expected %s, got %s", p->graph->name, v->name,
+                     jfl_dtype_name(v->dtype), jfl_dtype_name(in[i]->dtype));
+  }
+  return JFL_OK;
+}
+
+static jfl_status fill(jfl_request *r, jfl_array *const *in)
+{
+  const jfl_graph *g = r->plan->graph;
+  r->in = jf_new((size_t)g->n_input * sizeof *r->in);
+  r->out = jf_new((size_t)g->n_output * sizeof *r->out);
+  if (!r->in || !r->out) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < g->n_input; i++)
+    JF_TRY(jfl_array_cast(in[i], in[i]->dtype, 0, &r->in[i]));
+  return jf_plan_outputs_new(r->plan, r->out);
+}
+
+jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
+{
+  JF_TRY(jf_plan_check_inputs(p, in));
+  jfl_request *r = jf_new(sizeof *r);
+  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
+  r->refs = 1;
+  r->plan = p;
+  r->n_in = p->graph->n_input;
+  r->n_out = p->graph->n_output;
+  jfl_status s = fill(r, in);
+  if (s) jfl_request_unref(r);
+  else *out = r;
+  return s;
+}
+
+jfl_request *jfl_request_ref(jfl_request *r)
+{
+  atomic_fetch_add(&r->refs, 1);
+  return r;
+}
+
+static void free_arrays(jfl_array **a, int n)
+{
+  for (int i = 0; a && i < n; i++) jfl_array_unref(a[i]);
+  jf_free(a);
+}
+
+void jfl_request_unref(jfl_request *r)
+{
+  if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
+  free_arrays(r->in, r->n_in);
+  free_arrays(r->out, r->n_out);
+  jf_free(r->message);
+  jf_free(r);
+}
+
+int jfl_request_done(const jfl_request *r) { return atomic_load(&r->done); }
+
+jfl_status jfl_request_status(const jfl_request *r)
+{
+  if (!atomic_load(&r->done)) return jf_fail(JFL_ESTATE, "the run has not finished");
+  return r->status ? jf_fail(r->status, "%s", r->message ? r->message : "out of memory") : JFL_OK;
+}
+
+jfl_array *jfl_request_output(const jfl_request *r, int i)
+{
+  return atomic_load(&r->done) && !r->status && i >= 0 && i < r->n_out ? r->out[i] : NULL;
+}

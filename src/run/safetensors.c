@@ -1,0 +1,327 @@
+/* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
+   https://github.com/huggingface/safetensors. */
+#include "run/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "safetensors data are little endian, and are read and written as they lie in memory"
+#endif
+
+enum { LENGTH_SIZE = 8, MAX_HEADER = 100000000, ALIGN = 8 };
+
+/* The format spells dtypes as our ids are spelled. */
+#define X(id, text, ctype) [JFL_##id] = #id,
+static const char *const dtype_names[JFL_N_DTYPE] = { JFL_DTYPES(X) };
+#undef X
+
+/* "__metadata__" is a key of the format. A variable that has this name, or this name behind further
+   underscores, gets one underscore more in the file. Returns the number of leading underscores of
+   such a name, 0 for others. */
+static size_t reserved(const char *name)
+{
+  size_t n = strspn(name, "_");
+  return n >= 2 && !strcmp(name + n, "metadata__") ? n : 0;
+}
+
+/* ---- reading ---- */
+
+typedef struct loader {
+  jf_json json;
+  jf_store *store;
+  uint64_t data, size;         /* where the tensors begin, and the file's size */
+} loader;
+
+static jfl_status read_dtype(jf_json *j, jf_entry *t)
+{
+  JF_TRY(jf_json_string(j, &t->dtype_name));
+  t->dtype = JFL_N_DTYPE;
+  for (int i = 0; i < JFL_N_DTYPE; i++)
+    if (!strcmp(t->dtype_name, dtype_names[i])) t->dtype = (jfl_dtype)i;
+  return JFL_OK;
+}
+
+/* A scalar, which has no dimensions in the file, is (1) here. */
+static jfl_status read_shape(jf_json *j, jf_entry *t)
+{
+  uint64_t d;
+  size_t at = jf_json_where(j);
+  JF_TRY(jf_json_enter(j, '['));
+  for (int more;;) {
+    JF_TRY(jf_json_next(j, ']', &more));
+    if (!more) break;
+    JF_TRY(jf_json_whole(j, &d));
+    if (d > INT64_MAX || t->shape.n == JFL_MAXDIM)
+      return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want at most %d dimensions below 2^63", at,
+                     t->name, JFL_MAXDIM);
+    t->shape.d[t->shape.n++] = (int64_t)d;
+  }
+  if (!t->shape.n) t->shape = (jfl_shape){ 1, { 1 } };
+  return JFL_OK;
+}
+
+static jfl_status read_pair(jf_json *j, uint64_t *first, uint64_t *last, int *more)
+{
+  JF_TRY(jf_json_enter(j, '['));
+  JF_TRY(jf_json_next(j, ']', more));
+  JF_TRY(jf_json_whole(j, first));
+  JF_TRY(jf_json_next(j, ']', more));
+  JF_TRY(jf_json_whole(j, last));
+  return jf_json_next(j, ']', more);
+}
+
+static jfl_status read_offsets(loader *l, jf_entry *t)
+{
+  uint64_t first, last, room = l->size - l->data;
+  int more;
+  size_t at = jf_json_where(&l->json);
+  JF_TRY(read_pair(&l->json, &first, &last, &more));
+  if (more || first > last)
+    return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want data_offsets [first, last]", at, t->name);
+  if (last > room)
+    return jf_fail(JFL_EDATA, "cut at byte %llu: tensor %s ends %llu bytes further",
+                   (unsigned long long)l->size, t->name, (unsigned long long)(last - room));
+  t->begin = l->data + first;
+  t->size = last - first;
+  return JFL_OK;
+}
+
+static jfl_status read_field(loader *l, const char *key, jf_entry *t, unsigned *seen)
+{
+  static const char *const keys[] = { "dtype", "shape", "data_offsets" };
+  for (unsigned i = 0; i < 3; i++) {
+    if (strcmp(key, keys[i])) continue;
+    if (*seen >> i & 1)
+      return jf_fail(JFL_EDATA, "byte %zu: tensor %s: %s occurs twice", jf_json_where(&l->json),
+                     t->name, key);
+    *seen |= 1u << i;
+    return i == 0 ? read_dtype(&l->json, t) : i == 1 ? read_shape(&l->json, t) : read_offsets(l, t);
+  }
+  return jf_json_skip(&l->json);
+}
+
+/* Of a dtype that jfl lacks the size is taken as it is. */
+static jfl_status check_size(const jf_entry *t, size_t at)
+{
+  char buf[JF_SHAPE_STR];
+  if (t->dtype == JFL_N_DTYPE) return JFL_OK;
+  uint64_t want = jfl_dtype_size(t->dtype);
+  int over = 0, zero = 0;
+  for (int i = 0; i < t->shape.n; i++) {
+    zero |= !t->shape.d[i];
+    over |= __builtin_mul_overflow(want, (uint64_t)t->shape.d[i], &want);
+  }
+  if (zero ? !t->size : !over && want == t->size) return JFL_OK;
+  return jf_fail(JFL_EDATA, "byte %zu: tensor %s: %llu bytes do not hold %s %s", at, t->name,
+                 (unsigned long long)t->size, jfl_dtype_name(t->dtype),
+                 jf_shape_str(&t->shape, buf));
+}
+
+static jfl_status read_tensor(loader *l, const char *name)
+{
+  jf_store *s = l->store;
+  jf_entry t = { .name = name };
+  const char *key;
+  unsigned seen = 0;
+  size_t at = jf_json_where(&l->json);
+  JF_TRY(jf_json_enter(&l->json, '{'));
+  for (int more;;) {
+    JF_TRY(jf_json_next(&l->json, '}', &more));
+    if (!more) break;
+    JF_TRY(jf_json_key(&l->json, &key));
+    JF_TRY(read_field(l, key, &t, &seen));
+  }
+  if (seen != 7)
+    return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
+  JF_TRY(check_size(&t, at));
+  jf_entry *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
+  s->tensor = v;
+  v[s->n_tensor++] = t;
+  return JFL_OK;
+}
+
+static jfl_status read_meta(loader *l)
+{
+  jf_store *s = l->store;
+  jf_meta m;
+  JF_TRY(jf_json_enter(&l->json, '{'));
+  for (int more;;) {
+    JF_TRY(jf_json_next(&l->json, '}', &more));
+    if (!more) return JFL_OK;
+    JF_TRY(jf_json_key(&l->json, &m.key));
+    JF_TRY(jf_json_string(&l->json, &m.value));
+    jf_meta *v = jf_store_grow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
+    if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
+    s->meta = v;
+    v[s->n_meta++] = m;
+  }
+}
+
+static jfl_status read_header(loader *l)
+{
+  const char *key;
+  JF_TRY(jf_json_enter(&l->json, '{'));
+  for (int more;;) {
+    JF_TRY(jf_json_next(&l->json, '}', &more));
+    if (!more) return jf_json_end(&l->json);
+    JF_TRY(jf_json_key(&l->json, &key));
+    JF_TRY(!strcmp(key, "__metadata__") ? read_meta(l) : read_tensor(l, key));
+  }
+}
+
+static int by_place(const void *a, const void *b)
+{
+  const jf_entry *x = a, *y = b;
+  if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+  return x->size < y->size ? -1 : x->size > y->size;
+}
+
+/* The tensors fill the file, in any order, without a gap and without sharing a byte. */
+static jfl_status check_places(const loader *l)
+{
+  const jf_store *s = l->store;
+  uint64_t at = l->data;
+  if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_place);
+  for (int i = 0; i < s->n_tensor; i++) {
+    const jf_entry *t = &s->tensor[i];
+    if (t->begin != at)
+      return jf_fail(JFL_EDATA, "byte %llu: tensor %s %s", (unsigned long long)t->begin, t->name,
+                     t->begin < at ? "overlaps the one before" : "leaves a gap before it");
+    at += t->size;
+  }
+  if (at == l->size) return JFL_OK;
+  return jf_fail(JFL_EDATA, "byte %llu: %llu bytes after the last tensor", (unsigned long long)at,
+                 (unsigned long long)(l->size - at));
+}
+
+/* Our own files restore the names that `reserved` is about. */
+static void restore_names(jf_store *s)
+{
+  const char *format = jf_store_meta(s, "format");
+  if (!format || strcmp(format, "jfl")) return;
+  for (int i = 0; i < s->n_tensor; i++)
+    if (reserved(s->tensor[i].name) > 2) s->tensor[i].name++;
+}
+
+static jfl_status parse(loader *l)
+{
+  JF_TRY(read_header(l));
+  JF_TRY(check_places(l));
+  JF_TRY(jf_store_sort(l->store));
+  restore_names(l->store);
+  return jf_store_sort(l->store);
+}
+
+/* Reads the header's text. */
+static jfl_status fetch(jf_store *s, loader *l)
+{
+  unsigned char b[LENGTH_SIZE];
+  uint64_t n = 0;
+  if (l->size < LENGTH_SIZE)
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want 8 bytes of length first",
+                   s->path, (unsigned long long)l->size);
+  JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
+  for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
+  if (n > MAX_HEADER)
+    return jf_fail(JFL_EDATA, "checkpoint %s: byte 0: want a header of at most %d bytes, got %llu",
+                   s->path, MAX_HEADER, (unsigned long long)n);
+  l->data = LENGTH_SIZE + n;
+  if (l->data > l->size)
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: the header ends at byte %llu",
+                   s->path, (unsigned long long)l->size, (unsigned long long)l->data);
+  s->text = jf_new_raw((size_t)n);
+  if (!s->text)
+    return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for a header of %llu bytes", s->path,
+                   (unsigned long long)n);
+  jf_json_open(&l->json, s->text, (size_t)n, LENGTH_SIZE);
+  return jf_disk_read(s->fd, s->path, s->text, (size_t)n, LENGTH_SIZE);
+}
+
+jfl_status jf_safetensors_open(jf_store *s)
+{
+  struct stat st;
+  loader l = { .store = s };
+  if (fstat(s->fd, &st)) return jf_disk_fail(s->path, "look up");
+  if (!S_ISREG(st.st_mode))
+    return jf_fail(JFL_EDATA, "checkpoint %s: want a regular file", s->path);
+  l.size = (uint64_t)st.st_size;
+  JF_TRY(fetch(s, &l));
+  jfl_status r = parse(&l);
+  return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: ", s->path);
+}
+
+/* ---- writing ---- */
+
+void jf_safetensors_meta(jf_text *meta, const char *key, const char *value)
+{
+  if (meta->n) jf_text_put(meta, ",", 1);
+  jf_json_put(meta, key);
+  jf_text_put(meta, ":", 1);
+  jf_json_put(meta, value);
+}
+
+/* Widest elements first: this aligns each tensor to its elements, without gaps. */
+static int by_width(const void *a, const void *b)
+{
+  const jf_entry *x = a, *y = b;
+  size_t m = jfl_dtype_size(x->dtype), n = jfl_dtype_size(y->dtype);
+  return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
+}
+
+static void put_tensor(jf_text *h, const jf_entry *t)
+{
+  jf_text_put(h, ",", 1);
+  if (reserved(t->name)) jf_text_add(h, "\"_%s\"", t->name);
+  else jf_json_put(h, t->name);
+  jf_text_add(h, ":{\"dtype\":\"%s\",\"shape\":[", dtype_names[t->dtype]);
+  for (int i = 0; i < t->shape.n; i++)
+    jf_text_add(h, "%s%lld", i ? "," : "", (long long)t->shape.d[i]);
+  jf_text_add(h, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)t->begin,
+              (unsigned long long)(t->begin + t->size));
+}
+
+/* The header, blanks up to a multiple of eight, and its length in front. */
+static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta)
+{
+  jf_text_put(h, "\0\0\0\0\0\0\0\0", LENGTH_SIZE);
+  jf_text_add(h, "{\"__metadata__\":{%s}", meta->n ? meta->s : "");
+  for (int i = 0; i < n; i++) put_tensor(h, &t[i]);
+  jf_text_put(h, "}", 1);
+  while (h->n % ALIGN && !h->failed) jf_text_put(h, " ", 1);
+  for (int i = 0; i < LENGTH_SIZE && !h->failed; i++)
+    h->s[i] = (char)((uint64_t)(h->n - LENGTH_SIZE) >> 8 * i);
+}
+
+static jfl_status write_all(int fd, const char *path, const jf_entry *t, int n, const jf_text *h)
+{
+  if (h->n - LENGTH_SIZE > MAX_HEADER)
+    return jf_fail(JFL_EDATA, "checkpoint %s: want a header of at most %d bytes, got %zu", path,
+                   MAX_HEADER, h->n - LENGTH_SIZE);
+  JF_TRY(jf_disk_write(fd, path, h->s, h->n));
+  for (int i = 0; i < n; i++) JF_TRY(jf_disk_write(fd, path, t[i].data, (size_t)t[i].size));
+  return JFL_OK;
+}
+
+jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta)
+{
+  jf_text h = {0};
+  uint64_t at = 0;
+  if (n) qsort(t, (size_t)n, sizeof *t, by_width);
+  for (int i = 0; i < n; i++) {
+    t[i].begin = at;
+    t[i].size = (uint64_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
+    at += t[i].size;
+    if (!jf_utf8_valid(t[i].name))
+      return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name is not UTF-8", path,
+                     t[i].name);
+  }
+  put_header(&h, t, n, meta);
+  jfl_status r = h.failed || meta->failed
+                 ? jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for the header", path)
+                 : write_all(fd, path, t, n, &h);
+  jf_free(h.s);
+  return r;
+}

@@ -1,0 +1,111 @@
+/* Sessions: their life, their settings, and the run token. */
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024 };
+
+jfl_status jfl_session_new(jfl_session **out)
+{
+  jfl_session *s = jf_new(sizeof *s);
+  if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->fd = -1;
+  s->seed = jf_entropy();
+  const char *kernels = getenv("JFL_KERNELS");
+  s->settings = (jf_settings){ .threads = jf_cpu_count(), .max_inflight = 2,
+                               .reference = kernels && !strcmp(kernels, "reference") };
+  jf_queue_init(s);
+  *out = s;
+  return JFL_OK;
+}
+
+void jfl_session_free(jfl_session *s)
+{
+  if (!s) return;
+  jf_queue_stop(s);
+  for (jfl_job *j = s->jobs, *next; j; j = next) {
+    next = j->next;
+    jf_job_free(j);
+  }
+  for (int i = 0; i < s->n_var; i++) jf_var_free(s->var[i]);
+  jf_free(s->var);
+  jf_free(s->arena);
+  jf_free(s);
+}
+
+/* One line per setting: its name, its range, and where it is kept. */
+typedef struct setting {
+  const char *name;
+  double lo, hi;
+  void (*set)(jfl_session *s, double v);
+  double (*get)(const jfl_session *s);
+} setting;
+
+static void set_threads(jfl_session *s, double v) { s->settings.threads = (int)v; }
+static double get_threads(const jfl_session *s) { return s->settings.threads; }
+static void set_max_inflight(jfl_session *s, double v) { s->settings.max_inflight = (int)v; }
+static double get_max_inflight(const jfl_session *s) { return s->settings.max_inflight; }
+static void set_memory_limit(jfl_session *s, double v) { s->settings.memory_limit = v; }
+static double get_memory_limit(const jfl_session *s) { return s->settings.memory_limit; }
+static void set_kernels(jfl_session *s, double v) { s->settings.reference = v != 0; }
+static double get_kernels(const jfl_session *s) { return s->settings.reference; }
+static double get_seed(const jfl_session *s) { return (double)s->seed; }
+static void set_seed(jfl_session *s, double v)
+{
+  s->seed = jf_hash(0, &v, sizeof v);
+  s->seeded = 1;
+}
+
+static const setting settings[] = {
+  { "threads", 1, MAX_THREADS, set_threads, get_threads },
+  { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
+  { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
+  { "kernels", 0, 1, set_kernels, get_kernels },
+  { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
+};
+
+static jfl_status find(const char *name, const setting **out)
+{
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+    if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
+  return jf_fail(JFL_ENAME, "no setting is called '%s'; there are threads, max_inflight, "
+                 "memory_limit, kernels, seed", name);
+}
+
+/* "fast" and "reference" are the two values of kernels; all else are numbers. */
+static jfl_status number_of(const jfl_arg *a, double *out)
+{
+  if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "kernels")) {
+    *out = !strcmp(a->string, "reference");
+    if (*out == 0 && strcmp(a->string, "fast"))
+      return jf_fail(JFL_EINVAL, "kernels must be fast or reference, got '%.60s'", a->string);
+    return JFL_OK;
+  }
+  if (a->kind != JFL_ARG_NUMBER || a->number != a->number)
+    return jf_fail(JFL_EINVAL, "%s must be a number", a->name);
+  *out = a->number;
+  return JFL_OK;
+}
+
+jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
+{
+  const setting *t = NULL;
+  double v;
+  JF_TRY(find(a->name, &t));
+  JF_TRY(number_of(a, &v));
+  if (v < t->lo || v > t->hi)
+    return jf_fail(JFL_EINVAL, "%s must be from %.0f to %.0f, got %.14g", t->name, t->lo, t->hi, v);
+  jf_session_acquire(s);
+  t->set(s, v);
+  jf_session_release(s);
+  return JFL_OK;
+}
+
+jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
+{
+  const setting *t = NULL;
+  JF_TRY(find(name, &t));
+  *out = t->get(s);
+  return JFL_OK;
+}

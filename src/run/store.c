@@ -1,0 +1,144 @@
+/* A checkpoint directory opened for reading, whichever layout it has. */
+#include "run/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void *jf_store_grow(void *v, int n, int *cap, size_t elem)
+{
+  if (n < *cap) return v;
+  int more = *cap ? 2 * *cap : 16;
+  void *larger = jf_new_raw((size_t)more * elem);
+  if (!larger) return NULL;
+  if (n) memcpy(larger, v, (size_t)n * elem);
+  jf_free(v);
+  *cap = more;
+  return larger;
+}
+
+static int by_name(const void *a, const void *b)
+{
+  return strcmp(((const jf_entry *)a)->name, ((const jf_entry *)b)->name);
+}
+
+static int by_key(const void *a, const void *b)
+{
+  return strcmp(((const jf_meta *)a)->key, ((const jf_meta *)b)->key);
+}
+
+const jf_entry *jf_store_find(const jf_store *s, const char *name)
+{
+  jf_entry key = { .name = name };
+  if (!s->n_tensor) return NULL;
+  return bsearch(&key, s->tensor, (size_t)s->n_tensor, sizeof key, by_name);
+}
+
+const char *jf_store_meta(const jf_store *s, const char *key)
+{
+  jf_meta want = { .key = key };
+  if (!s->n_meta) return NULL;
+  const jf_meta *m = bsearch(&want, s->meta, (size_t)s->n_meta, sizeof want, by_key);
+  return m ? m->value : NULL;
+}
+
+jfl_status jf_store_sort(jf_store *s)
+{
+  if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_name);
+  if (s->n_meta) qsort(s->meta, (size_t)s->n_meta, sizeof *s->meta, by_key);
+  for (int i = 1; i < s->n_tensor; i++)
+    if (!by_name(&s->tensor[i - 1], &s->tensor[i]))
+      return jf_fail(JFL_EDATA, "tensor %s occurs twice", s->tensor[i].name);
+  for (int i = 1; i < s->n_meta; i++)
+    if (!by_key(&s->meta[i - 1], &s->meta[i]))
+      return jf_fail(JFL_EDATA, "metadata %s occurs twice", s->meta[i].key);
+  return JFL_OK;
+}
+
+/* The slots that OneFlow's optimizers name after their variable. */
+static int is_slot(const jf_store *s, const char *name)
+{
+  static const char *const suffix[] = {
+    "-momentum", "-m", "-v", "-beta1_t", "-beta2_t", "-mean_square", "-mean_gradient"
+  };
+  char base[NAME_MAX + 1];
+  size_t n = strlen(name);
+  for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
+    size_t k = strlen(suffix[i]);
+    if (n <= k || n - k > NAME_MAX || strcmp(name + n - k, suffix[i])) continue;
+    memcpy(base, name, n - k);
+    base[n - k] = '\0';
+    if (jf_store_find(s, base)) return 1;
+  }
+  return 0;
+}
+
+static jfl_status is_state(const jf_store *s, jf_entry *t)
+{
+  jf_text key = {0};
+  jf_text_add(&key, "state.%s", t->name);
+  if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  t->state = jf_store_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
+             (s->fd < 0 && is_slot(s, t->name));
+  jf_free(key.s);
+  return JFL_OK;
+}
+
+/* What a path without a checkpoint is told. */
+static jfl_status absent(const char *path)
+{
+  char staged[PATH_MAX];
+  struct stat st;
+  if (errno != ENOENT) return jf_disk_fail(path, "look up");
+  JF_TRY(jf_disk_path(path, JF_STAGE_SUFFIX, "", staged));
+  if (!stat(staged, &st))
+    return jf_fail(JFL_EIO, "checkpoint %s: no such directory; a save to it was cut short", path);
+  return jf_fail(JFL_EIO, "checkpoint %s: no such directory", path);
+}
+
+static jfl_status open_dir(const char *path, jf_store *s)
+{
+  struct stat st;
+  if (stat(path, &st)) return absent(path);
+  if (!S_ISDIR(st.st_mode))
+    return jf_fail(JFL_EIO, "checkpoint %s: want a directory, found a file", path);
+  JF_TRY(jf_disk_path(path, "/", JF_MODEL_FILE, s->path));
+  s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (s->fd >= 0) return jf_safetensors_open(s);
+  if (errno != ENOENT) return jf_disk_fail(s->path, "open");
+  strcpy(s->path, path);
+  JF_TRY(jf_oneflow_open(s));
+  if (s->n_tensor) return JFL_OK;
+  return jf_fail(JFL_EDATA, "checkpoint %s: want " JF_MODEL_FILE " or a directory for each "
+                 "variable, found neither", path);
+}
+
+jfl_status jf_store_open(const char *path, jf_store *out)
+{
+  char dir[PATH_MAX];
+  *out = (jf_store){ .fd = -1 };
+  JF_TRY(jf_disk_trim(path, dir));
+  jfl_status r = open_dir(dir, out);
+  for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
+  if (r != JFL_OK) jf_store_close(out);
+  return r;
+}
+
+jfl_status jf_store_read(const jf_store *s, const jf_entry *t, void *out)
+{
+  if (s->fd < 0) return jf_oneflow_read(s, t, out);
+  return jf_disk_read(s->fd, s->path, out, (size_t)t->size, t->begin);
+}
+
+void jf_store_close(jf_store *s)
+{
+  if (s->fd >= 0) close(s->fd);
+  for (int i = 0; !s->text && i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
+  jf_free(s->tensor);
+  jf_free(s->meta);
+  jf_free(s->text);
+  *s = (jf_store){ .fd = -1 };
+}

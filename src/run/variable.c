@@ -1,0 +1,190 @@
+/* Variables of a session: finding, creating, initializing. */
+#include "run/run.h"
+
+#include <math.h>
+#include <string.h>
+
+jf_var *jf_session_var(const jfl_session *s, const char *name)
+{
+  for (int i = 0; i < s->n_var; i++)
+    if (!strcmp(s->var[i]->spec.name, name)) return s->var[i];
+  return NULL;
+}
+
+/* Random numbers for one element: words of Philox blocks counted by `low`, element by `high`. */
+typedef struct draws { uint64_t key, element, block; jf_philox bits; int left; } draws;
+
+static double unit(draws *d)
+{
+  if (!d->left) {
+    d->bits = jf_philox_at(d->key, d->element, d->block++);
+    d->left = 2;
+  }
+  d->left--;
+  uint64_t w = (uint64_t)d->bits.w[2 * d->left] << 32 | d->bits.w[2 * d->left + 1];
+  return (double)(w >> 11) * 0x1p-53;
+}
+
+/* Box and Muller's transform; 1 - u keeps the logarithm finite. */
+static double normal(draws *d)
+{
+  double radius = sqrt(-2 * log(1 - unit(d)));
+  return radius * cos(6.283185307179586 * unit(d));
+}
+
+static double draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
+{
+  draws d = { .key = key, .element = (uint64_t)i };
+  double z;
+  switch (v->init) {
+  case JFL_INIT_CONSTANT: return v->a;
+  case JFL_INIT_UNIFORM: return v->a + (v->b - v->a) * unit(&d);
+  case JFL_INIT_NORMAL: return v->a + v->b * normal(&d);
+  case JFL_INIT_TRUNCATED_NORMAL:
+    do z = normal(&d);
+    while (fabs(z) >= 2);
+    return v->a + v->b * z;
+  }
+  return 0;
+}
+
+/* Elements depend on seed, name and position alone: not on threads, nor on what was made before. */
+typedef struct fill { const jfl_variable_spec *spec; jfl_array *a; uint64_t key; } fill;
+enum { CHUNK = 4096 };
+
+static void fill_chunk(void *ctx, int chunk)
+{
+  const fill *f = ctx;
+  int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK, n = jfl_array_size(f->a);
+  if (end > n) end = n;
+  for (; i < end; i++) {
+    double v = draw(f->spec, f->key, i);
+    switch (f->a->dtype) {
+#define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)v; break;
+    JF_EACH_TYPE(SET)
+#undef SET
+    default: break;
+    }
+  }
+}
+
+static jfl_status check_spec(const jfl_variable_spec *v)
+{
+  if (v->dtype == JFL_F16 || v->dtype == JFL_BF16)
+    return jf_fail(JFL_EDTYPE, "variable '%s': dtype %s is not supported", v->name,
+                   jfl_dtype_name(v->dtype));
+  if (v->init == JFL_INIT_CONSTANT || v->a + v->b - v->a - v->b == 0) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "variable '%s': its initializer has a parameter that is not finite",
+                 v->name);
+}
+
+static void initialize(const jfl_session *s, const jfl_variable_spec *spec, jfl_array *a)
+{
+  fill f = { spec, a, jf_hash_str(s->seed, spec->name) };
+  int64_t n = jfl_array_size(a);
+  if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return;      /* arrays start zeroed */
+  jf_parallel(n < 16 * CHUNK ? 1 : s->settings.threads, (int)((n + CHUNK - 1) / CHUNK), fill_chunk, &f);
+}
+
+static jfl_status add(jfl_session *s, jf_var *v)
+{
+  if (s->n_var == s->cap_var) {
+    int cap = s->cap_var ? 2 * s->cap_var : 16;
+    jf_var **wider = jf_new((size_t)cap * sizeof *wider);
+    if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
+    if (s->n_var) memcpy(wider, s->var, (size_t)s->n_var * sizeof *wider);
+    jf_free(s->var);
+    s->var = wider;
+    s->cap_var = cap;
+  }
+  s->var[s->n_var++] = v;
+  return JFL_OK;
+}
+
+void jf_var_free(jf_var *v)
+{
+  if (!v) return;
+  jf_free((char *)v->spec.name);
+  jfl_array_unref(v->array);
+  jf_free(v);
+}
+
+char *jf_name_copy(const char *name)
+{
+  size_t n = strlen(name) + 1;
+  char *s = jf_new_raw(n);
+  return s ? memcpy(s, name, n) : NULL;
+}
+
+static jfl_status make(jfl_session *s, const jfl_variable_spec *spec, jf_var **out)
+{
+  jf_var *v = jf_new(sizeof *v);
+  if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
+  v->spec = *spec;
+  v->spec.name = jf_name_copy(spec->name);
+  jfl_status st = v->spec.name ? jfl_array_new(spec->dtype, &spec->shape, &v->array)
+                               : jf_fail(JFL_ENOMEM, "out of memory");
+  if (st) jf_blame(st, "variable '%s': ", spec->name);
+  else st = add(s, v);
+  if (st) {
+    jf_var_free(v);
+    return st;
+  }
+  initialize(s, &v->spec, v->array);
+  *out = v;
+  return JFL_OK;
+}
+
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, jf_var **out)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  jf_var *v = jf_session_var(s, spec->name);
+  if (!v) {
+    JF_TRY(check_spec(spec));
+    return make(s, spec, out);
+  }
+  if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
+    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s",
+                   spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+                   jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
+  *out = v;
+  return JFL_OK;
+}
+
+int jfl_variable_count(jfl_session *s) { return s->n_var; }
+
+const char *jfl_variable_name(jfl_session *s, int i)
+{
+  return i >= 0 && i < s->n_var ? s->var[i]->spec.name : NULL;
+}
+
+static jfl_status find(const jfl_session *s, const char *name, jf_var **out)
+{
+  *out = jf_session_var(s, name);
+  return *out ? JFL_OK : jf_fail(JFL_ENAME, "no variable is called '%s'", name);
+}
+
+jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
+{
+  jf_var *v;
+  JF_TRY(find(s, name, &v));
+  jf_session_acquire(s);
+  jfl_status st = jfl_array_cast(v->array, v->spec.dtype, 0, out);
+  jf_session_release(s);
+  return st;
+}
+
+jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  jf_var *v;
+  JF_TRY(find(s, name, &v));
+  if (value->dtype != v->spec.dtype || !jf_shape_eq(&value->shape, &v->spec.shape))
+    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s, got %s %s", name,
+                   jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+                   jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
+  jf_session_acquire(s);
+  memcpy(v->array->data, value->data, (size_t)jfl_array_size(value) * jfl_dtype_size(value->dtype));
+  jf_session_release(s);
+  return JFL_OK;
+}
