@@ -2,6 +2,8 @@ local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local support = require "spec.op.support"
 
+teardown(core.reset)
+
 local ops = core.ops()
 local names = {}
 for name in pairs(ops) do names[#names + 1] = name end
