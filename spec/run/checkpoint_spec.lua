@@ -38,7 +38,8 @@ local function define(units)
       { "labels", tp.Numpy.Placeholder({ 8 }, { dtype = flow.int32 }) },
     },
     body = function(x, labels)
-      local hidden = flow.layers.dense(x, units or 16, { activation = flow.nn.relu, name = "hidden" })
+      local hidden = flow.layers.dense(x, units or 16,
+        { activation = flow.nn.relu, name = "hidden" })
       local logits = flow.layers.dense(flow.nn.dropout(hidden, 0.5), 3, { name = "output" })
       local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
       local rate = flow.optimizer.PiecewiseConstantScheduler({ 6 }, { 0.1, 0.01 })
