@@ -96,24 +96,33 @@ function checkpoint.get_all_variables()
   return all
 end
 
---- Sets variables by name from NdArrays or tables. Names of no variable are skipped, and are errors
--- with { ignore_mismatch = false }.
-checkpoint.load_variables = args.define("load_variables", "Sets variables by name.", {
-  { "values", "arrays by name" },
-  { "ignore_mismatch", "whether names of no variable are skipped", true },
-}, function(o)
-  args.expect("load_variables", "values", o.values, "table")
+local function set_all(values, ignore_mismatch)
   settle()
   local known = {}
   for _, name in ipairs(core.variables()) do known[name] = true end
-  for name in pairs(o.values) do
-    if not known[name] and not o.ignore_mismatch then
+  for name in pairs(values) do
+    if not known[name] and not ignore_mismatch then
       core.fail("load_variables: '%s' is not a variable of any job", tostring(name))
     end
   end
-  for name, value in pairs(o.values) do
+  for name, value in pairs(values) do
     if known[name] then core.variable_set(name, value) end
   end
-end)
+end
+
+-- Its first argument has names of its own, so it is boxed before options are looked for.
+local Boxed = {}
+
+local load_variables = args.define("load_variables", "Sets variables by name.", {
+  { "values", "arrays by name" },
+  { "ignore_mismatch", "whether names of no variable are skipped", true },
+}, function(o) set_all(o.values.inside, o.ignore_mismatch) end)
+
+--- Sets variables by name from NdArrays or tables. Names of no variable are skipped, and are errors
+-- with { ignore_mismatch = false }.
+function checkpoint.load_variables(values, ...)
+  args.expect("load_variables", "values", values, "table")
+  load_variables(setmetatable({ inside = values }, Boxed), ...)
+end
 
 return checkpoint

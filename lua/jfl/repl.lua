@@ -1,11 +1,15 @@
 --- The interactive session: reads, runs and prints, with the front end as the global `flow`.
 
---- The chunk of a line, as an expression if it is one; nil and true when more lines are needed.
+local function results(...) return ... end
+
+--- The chunk of a line, as an expression if it is one; nil and true when more lines are needed. An
+--- expression is an argument of `results`, since a tail call would lose the line for tracebacks.
 local function compile(text)
-  local chunk = loadstring("return " .. text:gsub("^%s*=", ""), "=stdin")
-  if chunk then return chunk end
-  local message
-  chunk, message = loadstring(text, "=stdin")
+  local expression = text:gsub("^%s*=", "")
+  if loadstring("return " .. expression) then
+    return loadstring("return (...)(" .. expression .. "\n)", "=stdin")
+  end
+  local chunk, message = loadstring(text, "=stdin")
   if chunk then return chunk end
   if message:find("'<eof>'$") then return nil, true end
   return nil, false, message
@@ -70,7 +74,7 @@ return function(read)
   while true do
     local chunk, message = read_chunk(read)
     if chunk then
-      show(xpcall(chunk, handler))
+      show(xpcall(chunk, handler, results))
       deliver()
     elseif message then
       io.stderr:write(message, "\n")

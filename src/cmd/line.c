@@ -25,6 +25,7 @@ typedef struct reader {
   char *line;
   size_t cap_line;
   char history[1024];          /* path, or "" */
+  void (*on_interrupt)(int);
 } reader;
 
 static sigjmp_buf given_up;
@@ -80,16 +81,16 @@ static int read_line(lua_State *L)
 {
   reader *r = lua_touserdata(L, lua_upvalueindex(1));
   const char *prompt = luaL_checkstring(L, 1);
-  void (*before)(int) = signal(SIGINT, SIG_IGN);
+  signal(SIGINT, SIG_IGN);
   if (sigsetjmp(given_up, 1)) {
-    signal(SIGINT, before);
+    signal(SIGINT, r->on_interrupt);
     putchar('\n');
     lua_pushboolean(L, 0);
     return 1;
   }
   signal(SIGINT, give_up);
   int more = r->edit.readline ? edit_line(r, prompt) : plain_line(r, prompt);
-  signal(SIGINT, before);
+  signal(SIGINT, r->on_interrupt);
   if (!more)
     putchar('\n');
   lua_pushstring(L, more ? r->line : NULL);
@@ -115,10 +116,11 @@ static void load_history(reader *r)
     r->edit.read_history(r->history);
 }
 
-void jf_push_line_reader(lua_State *L)
+void jf_push_line_reader(lua_State *L, void (*on_interrupt)(int))
 {
   reader *r = lua_newuserdata(L, sizeof *r);
   memset(r, 0, sizeof *r);
+  r->on_interrupt = on_interrupt;
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, collect);
   lua_setfield(L, -2, "__gc");

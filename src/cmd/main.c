@@ -38,7 +38,7 @@ static const char jit_control[] =
   "  if not ok then error(\"jit command '\" .. name .. \"' is unknown or not installed\", 0) end\n"
   "  f = module.start\n"
   "end\n"
-  "f(unpack(args))\n";
+  "return f(unpack(args))\n";
 
 /* What the command line asks for. Options up to `script` are run in order by run_options. */
 typedef struct command {
@@ -127,7 +127,16 @@ static int run_jit(lua_State *L, const char *name, size_t n_name, const char *ar
     return 1;
   lua_pushlstring(L, name, n_name);
   lua_pushstring(L, args);
-  return call(L, 2);
+  return report(L, lua_pcall(L, 2, 0, 0));
+}
+
+/* Text only: crafted bytecode crashes the virtual machine. NULL: standard input. */
+static int load_file(lua_State *L, const char *path)
+{
+  int status = luaL_loadfilex(L, path, "t");
+  if (status == LUA_ERRSYNTAX && strstr(lua_tostring(L, -1), "wrong mode"))
+    lua_pushfstring(L, "%s: expected Lua text, found bytecode", path ? path : "stdin");
+  return report(L, status);
 }
 
 static int run_environment(lua_State *L)
@@ -137,8 +146,7 @@ static int run_environment(lua_State *L)
     return 0;
   if (init[0] != '@')
     return run_text(L, init, strlen(init), "=LUA_INIT");
-  int status = luaL_loadfilex(L, init + 1, "t");
-  return status ? report(L, status) : call(L, 0);
+  return load_file(L, init + 1) ? 1 : call(L, 0);
 }
 
 /* Takes the options apart; those with a value have it in the same word or the next one. */
@@ -202,9 +210,8 @@ static void set_arg(lua_State *L, const command *c)
 
 static int run_script(lua_State *L, const command *c, const char *path)
 {
-  int status = luaL_loadfilex(L, path, "t");
-  if (status)
-    return report(L, status);
+  if (load_file(L, path))
+    return 1;
   int n = 0;
   for (int i = c->script + 1; i < c->argc; i++, n++) {
     luaL_checkstack(L, 1, "too many arguments to script");
@@ -220,8 +227,11 @@ static int run_interactive(lua_State *L)
   int status = lua_pcall(L, 1, 1, 0);
   if (status)
     return report(L, status);
-  jf_push_line_reader(L);
-  return report(L, lua_pcall(L, 1, 0, 0));
+  interrupted = L;
+  jf_push_line_reader(L, on_interrupt);
+  status = lua_pcall(L, 1, 0, 0);
+  signal(SIGINT, SIG_DFL);
+  return report(L, status);
 }
 
 /* Delivers what asynchronous calls still owe, if the program made any. */
