@@ -23,16 +23,17 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   core.save(o.path, o.overwrite)
 end)
 
+-- Says on stderr what matched nothing; optimizer and step state is not worth a word.
 local function complain(path, names, state, text)
-  local shown, count = {}, 0
+  local shown = {}
   for _, name in ipairs(names) do
-    if not state[name] then
-      count = count + 1
-      if count <= SHOWN then shown[count] = name end
-    end
+    if not state[name] then shown[#shown + 1] = name end
   end
-  if count == 0 then return end
-  if count > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(count - SHOWN) end
+  table.sort(shown)
+  local more = #shown - SHOWN
+  if #shown == 0 then return end
+  if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
+  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
   io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
 end
 

@@ -218,8 +218,9 @@ end)
 describe("the end of a script", function()
   local HEAD = [[
     local flow = require "jfl"
-    local job = flow.global_function { name = "job", returns = flow.typing.Callback(flow.typing.Numpy),
-      inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    local tp = flow.typing
+    local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
     for i = 1, 3 do job({ i })(function(x) io.stdout:write("got ", x[1], "\n") end) end
   ]]
 
@@ -236,7 +237,8 @@ describe("the end of a script", function()
   end)
 
   it("is a failure where a callback fails", function()
-    local out, status = helper.script(HEAD .. " job({ 1 })(function() error('boom') end) os.exit(0)")
+    local out, status = helper.script(HEAD
+      .. " job({ 1 })(function() error('boom') end) os.exit(0)")
     assert.truthy(out:find("boom", 1, true))
     assert.equal(1, status)
   end)

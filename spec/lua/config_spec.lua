@@ -61,15 +61,18 @@ describe("function_config", function()
     helper.fails(function() config.default_type(flow.float) end,
       "function_config: unknown option 'default_type'; options are allow_cpu_return_op, ")
     helper.fails(function() config.train.lr(1) end,
-      "function_config.train: unknown option 'lr'; options are loss_scale_factor, model_update_conf")
+      "function_config.train: unknown option 'lr'; options are loss_scale_factor, ")
     helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
   end)
 
   it("checks values", function()
     local config = flow.function_config()
-    helper.fails(function() config.default_data_type("f32") end, "default_data_type: value: expected one of")
-    helper.fails(function() config.default_logical_view(5) end, "expected flow.scope.consistent_view()")
-    helper.fails(function() config.default_placement_scope("gpu") end, "expected what flow.scope.placement(")
+    helper.fails(function() config.default_data_type("f32") end,
+      "default_data_type: value: expected one of")
+    helper.fails(function() config.default_logical_view(5) end,
+      "expected flow.scope.consistent_view()")
+    helper.fails(function() config.default_placement_scope("gpu") end,
+      "expected what flow.scope.placement(")
     config.default_logical_view(flow.scope.mirrored_view())
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
   end)
@@ -78,8 +81,12 @@ describe("function_config", function()
     flow.clear_default_session()
     local config = flow.function_config()
     config.default_data_type(flow.double)
-    local job = flow.global_function { name = "wide", returns = flow.typing.Numpy, function_config = config,
-      body = function() return flow.get_variable("v", { 2 }, { initializer = flow.ones_initializer() }) end }
+    local job = flow.global_function {
+      name = "wide", returns = flow.typing.Numpy, function_config = config,
+      body = function()
+        return flow.get_variable("v", { 2 }, { initializer = flow.ones_initializer() })
+      end,
+    }
     assert.equal("float64", job().dtype)
   end)
 end)

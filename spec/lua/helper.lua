@@ -5,7 +5,7 @@ local helper = {}
 
 local tp = flow.typing
 
---- Runs fn, which must fail at a line of a spec with a message that holds `text`; gives the message.
+--- Runs fn, which must fail at a line of a spec with a message that holds `text`; gives it.
 function helper.fails(fn, text)
   local ok, err = pcall(fn)
   assert(not ok, "expected an error with: " .. text)
@@ -47,18 +47,18 @@ end
 --- Runs fn with io.stderr replaced; gives what was written there.
 function helper.stderr_of(fn)
   local real, parts = io.stderr, {}
-  io.stderr = { write = function(self, ...)
+  rawset(io, "stderr", { write = function(self, ...)
     for i = 1, select("#", ...) do parts[#parts + 1] = tostring((select(i, ...))) end
     return self
-  end }
+  end })
   local ok, err = pcall(fn)
-  io.stderr = real
+  rawset(io, "stderr", real)
   if not ok then error(err, 0) end
   return table.concat(parts)
 end
 
---- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it wrote
--- on both streams and its exit status.
+--- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it
+-- wrote on both streams and its exit status.
 function helper.script(text)
   local path = os.tmpname()
   local file = assert(io.open(path, "w"))

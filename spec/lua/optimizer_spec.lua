@@ -19,7 +19,8 @@ describe("optimizer.SGD", function()
   end
 
   it("takes a number as a constant rate", function()
-    assert.same({ 1, 0.75, 0.5 }, walk(function() return flow.optimizer.SGD(0.25, { momentum = 0 }) end, 3))
+    local seen = walk(function() return flow.optimizer.SGD(0.25, { momentum = 0 }) end, 3)
+    assert.same({ 1, 0.75, 0.5 }, seen)
   end)
 
   it("keeps a velocity by default", function()
@@ -74,7 +75,7 @@ describe("optimizer.SGD", function()
   it("is wanted in a train job, and in no other", function()
     local none = helper.train("none", { body = function(x) return x end })
     helper.fails(function() none({ 1, 2 }) end,
-      "none: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in its body")
+      "none: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in")
     local wrong = helper.predict("wrong", { 1 }, function(x)
       flow.optimizer.SGD(0.1):minimize(x)
       return x
@@ -93,19 +94,25 @@ describe("optimizer.SGD", function()
       end })
       helper.fails(function() job({ 1, 2 }) end, text)
     end
-    fails(function() flow.optimizer.SGD("fast") end, "optimizer.SGD: lr_scheduler: expected a number or a scheduler")
+    fails(function() flow.optimizer.SGD("fast") end,
+      "optimizer.SGD: lr_scheduler: expected a number or a scheduler")
     fails(function() flow.optimizer.SGD() end, "argument 1 'lr_scheduler' is missing")
-    fails(function(y) flow.optimizer.SGD(0.1, { momentun = 0 }):minimize(y) end, "unknown option 'momentun'")
-    fails(function() flow.optimizer.SGD(0.1):minimize(5) end, "SGD.minimize: loss: expected a blob or a list of blobs")
+    fails(function(y) flow.optimizer.SGD(0.1, { momentun = 0 }):minimize(y) end,
+      "unknown option 'momentun'")
+    fails(function() flow.optimizer.SGD(0.1):minimize(5) end,
+      "SGD.minimize: loss: expected a blob or a list of blobs")
     fails(function(y)
       flow.optimizer.SGD(0.1):minimize(y)
       flow.optimizer.SGD(0.1):minimize(y)
     end, "job 'bad' has an optimizer already; give it all losses as a list")
     fails(function(y) flow.optimizer.SGD(0.1, { variables = { "v" } }):minimize(y) end,
       "variables: there is no variable 'v' in job 'bad'")
-    fails(function(y) flow.losses.add_loss(y) end, "no learning rate: config.train.primary_lr(rate)")
-    fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end, "1 boundaries want 2 values, got 1")
-    fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end, "expected ascending steps")
+    fails(function(y) flow.losses.add_loss(y) end,
+      "no learning rate: config.train.primary_lr(rate)")
+    fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end,
+      "1 boundaries want 2 values, got 1")
+    fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end,
+      "expected ascending steps")
   end)
 
   it("says so where nothing can be trained", function()

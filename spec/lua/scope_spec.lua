@@ -6,7 +6,8 @@ describe("scope.placement", function()
   teardown(flow.clear_default_session)
 
   it("passes on what the function returns", function()
-    assert.same({ 1, nil, 3 }, { flow.scope.placement("cpu", "0:0", function() return 1, nil, 3 end) })
+    local a, b, c = flow.scope.placement("cpu", "0:0", function() return 1, nil, 3 end)
+    assert.same({ 1, nil, 3 }, { a, b, c })
   end)
 
   it("gives an object without one", function()
