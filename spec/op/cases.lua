@@ -1,6 +1,6 @@
 --- What each op is tried on; the coverage spec fails for an op that has no entry. Per case: inputs
 --- ({shape, lo, hi, dtype, data}), options, tol (fast against plain kernels, float32), grad = false
---- where differences cannot be taken, only: the one dtype to try, y_of: the op that gives input 2 from 1.
+--- where differences cannot be taken, only: the one dtype to try, y_of: who gives input 2.
 local function of(shape, lo, hi, dtype) return { shape = shape, lo = lo, hi = hi,
   dtype = dtype } end
 
