@@ -4,7 +4,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
@@ -19,9 +20,39 @@ static struct {
 } lib;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+#define LIBRARY "libopenblas.so.0"
+
+/* OpenBLAS 0.3.21 takes processors newer than itself for one of 2004 and is ten times too slow there.
+   Returns what to call such a processor instead, or NULL where the choice is good or was the user's. */
+static const char *better_core(void *so)
+{
+#if defined(__x86_64__)
+  const char *(*name)(void);
+  *(void **)&name = dlsym(so, "openblas_get_corename");
+  if (!name || strcmp(name(), "Prescott") || getenv("OPENBLAS_CORETYPE")) return NULL;
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#else
+  (void)so;
+#endif
+  return NULL;
+}
+
+/* The choice is made once, at load, and only the environment can change it. */
+static void *load(void)
+{
+  void *so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  const char *core = so ? better_core(so) : NULL;
+  if (!core || setenv("OPENBLAS_CORETYPE", core, 1)) return so;
+  dlclose(so);
+  so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  unsetenv("OPENBLAS_CORETYPE");
+  return so;
+}
+
 static void open_library(void)
 {
-  void *so = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+  void *so = load();
   if (!so) return;
   *(void **)&lib.sgemm = dlsym(so, "cblas_sgemm");
   *(void **)&lib.dgemm = dlsym(so, "cblas_dgemm");

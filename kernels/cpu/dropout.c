@@ -14,40 +14,46 @@ typedef struct drop {
 
 /* Eight counters' words, each in a lane of 64 bits, so that products need no unpacking. */
 typedef uint64_t words __attribute__((vector_size(64)));
+typedef uint32_t halves __attribute__((vector_size(32)));
 typedef int8_t bytes __attribute__((vector_size(16)));
 typedef int8_t bytes_in_memory __attribute__((vector_size(16), aligned(1), may_alias));
-enum { COUNTERS = 8, GROUP = 4 * COUNTERS };     /* a counter decides on 4 elements */
+/* Several such vectors are drawn together, since each round waits for the products of the last. */
+enum { CHAINS = 4, GROUP = CHAINS * 32 };     /* elements drawn together */
 
-/* Sets w[4 l + j] to word j of Philox 4x32-10 at counter `first` + l. */
-JF_BODY void draw(const jf_stream *r, uint64_t first, uint32_t w[GROUP])
+/* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: word i of each in w[i]. */
+JF_BODY void draw(const jf_stream *r, uint64_t first, words w[4][CHAINS])
 {
-  const words none = { 0 }, at = first + (words){ 0, 1, 2, 3, 4, 5, 6, 7 };
-  words a = at & UINT32_MAX, b = at >> 32;
-  words c = none + (r->run & UINT32_MAX), e = none + (r->run >> 32);
+  const words none = { 0 };
+  for (int q = 0; q < CHAINS; q++) {
+    const words at = first + 8u * (uint64_t)q + (words){ 0, 1, 2, 3, 4, 5, 6, 7 };
+    w[0][q] = at & UINT32_MAX;
+    w[1][q] = at >> 32;
+    w[2][q] = none + (r->run & UINT32_MAX);
+    w[3][q] = none + (r->run >> 32);
+  }
   uint32_t k0 = (uint32_t)r->key, k1 = (uint32_t)(r->key >> 32);
-  for (int round = 0; round < 10; round++) {
-    const words p = a * 0xD2511F53u, q = c * 0xCD9E8D57u;
-    a = q >> 32 ^ b ^ k0;
-    c = p >> 32 ^ e ^ k1;
-    b = q & UINT32_MAX;
-    e = p & UINT32_MAX;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  for (int l = 0; l < COUNTERS; l++) {
-    w[4 * l] = (uint32_t)a[l];
-    w[4 * l + 1] = (uint32_t)b[l];
-    w[4 * l + 2] = (uint32_t)c[l];
-    w[4 * l + 3] = (uint32_t)e[l];
-  }
+  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+    for (int q = 0; q < CHAINS; q++) {
+      const words x = w[0][q] * 0xD2511F53u, y = w[2][q] * 0xCD9E8D57u;
+      w[0][q] = y >> 32 ^ w[1][q] ^ k0;
+      w[2][q] = x >> 32 ^ w[3][q] ^ k1;
+      w[1][q] = y & UINT32_MAX;
+      w[3][q] = x & UINT32_MAX;
+    }
 }
 
-/* Masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. */
-JF_BODY void masks(const drop *d, int64_t j, int8_t out[GROUP])
+/* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's four
+   masks are the bytes of one half word, lowest first. */
+JF_BODY void masks(const drop *p, int64_t j, int8_t out[GROUP])
 {
-  uint32_t w[GROUP];
-  draw(&d->random, (uint64_t)j / 4, w);
-  for (int l = 0; l < GROUP; l++) out[l] = w[l] >> 8 >= d->threshold;
+  words w[4][CHAINS];
+  draw(&p->random, (uint64_t)j / 4, w);
+  for (int q = 0; q < CHAINS; q++) {
+    words m = { 0 };
+    for (int i = 0; i < 4; i++) m |= ((words)(w[i][q] >> 8 >= p->threshold) & 1) << 8 * i;
+    const halves h = __builtin_convertvector(m, halves);
+    memcpy(out + 32 * q, &h, sizeof h);
+  }
 }
 
 /* y = keep x where m is 1, else 0, for n elements. x may be y. */
@@ -84,7 +90,11 @@ JF_BODY void grad_body(void *ctx, int i)
 }
 JF_VARIANTS(grad)
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+/* Masks are cut from words as bytes lie in them here. */
+static int accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
 
 static drop describe(const jf_kargs *k)
 {

@@ -135,7 +135,7 @@ local function old_style(config)
   local momentum, decay, warmup = read_update_conf(config.model_update_conf or {})
   local boundaries, values = {}, { config.primary_lr }
   if decay then boundaries, values = decay.boundaries, decay.values end
-  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, { warmup = warmup })
+  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, warmup)
   return optimizer.SGD(rate, { momentum = momentum })
 end
 

@@ -1,11 +1,16 @@
-/* Times the CPU's fast rows on LeNet's and the MLP's layers, with 1 and 2 threads, against plain memory.
-   make build/bench-kernels, or: cc -Isrc -Ibuild scripts/bench/kernels.c build/libjfl.a -ldl -lm */
+/* Times the CPU's fast rows on LeNet's and the MLP's layers, with 1 and 2 threads; an argument picks rows by name.
+   cc -Isrc -Ibuild scripts/bench/kernels.c build/libjfl.a -ldl -lm */
 #include "dev/dev.h"
+#include "op/bias_add.h"
 #include "op/conv2d.h"
+#include "op/dropout.h"
 #include "op/matmul.h"
+#include "op/pool2d.h"
+#include "op/reduce.h"
+#include "op/sgd.h"
+#include "op/softmax.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static jf_tensor tensor(int n, const int64_t *d)
@@ -19,36 +24,29 @@ static jf_tensor tensor(int n, const int64_t *d)
 }
 #define T(...) tensor(sizeof((int64_t[]){ __VA_ARGS__ }) / 8, (int64_t[]){ __VA_ARGS__ })
 
-static int compare(const void *a, const void *b)
+/* Seconds of the fastest run: the others were disturbed. */
+static double fastest(const jf_kernel_row *row, const jf_kargs *k)
 {
-  return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-/* Median seconds of a run. */
-static double median(const jf_kernel_row *row, const jf_kargs *k)
-{
-  enum { RUNS = 31 };
-  double t[RUNS];
-  for (int i = 0; i < 5; i++) row->run(k);
-  for (int i = 0; i < RUNS; i++) {
+  double best = 1e9;
+  for (int i = 0; i < 40; i++) {
     double start = jf_now();
     row->run(k);
-    t[i] = jf_now() - start;
+    double t = jf_now() - start;
+    if (t < best) best = t;
   }
-  qsort(t, RUNS, sizeof *t, compare);
-  return t[RUNS / 2];
+  return best;
 }
 
-/* What the table prints of one call: work is in flop, or in bytes moved. */
-static void row_time(const jf_kernel_row *row, jf_kargs *k, const char *what, double work)
+/* One line of the table; work is in flop, or in bytes moved. */
+static void time_row(const jf_kernel_row *row, jf_kargs *k, const char *what, double work)
 {
-  printf("%-22s %-24s", row->name, what);
+  size_t scratch = 0;
+  if (row->accepts && !row->accepts(k)) return;
+  printf("%-26s %-22s", row->name, what);
   for (k->threads = 1; k->threads <= 2; k->threads++) {
-    size_t scratch = 0;
-    if (row->accepts && !row->accepts(k)) return (void)printf(" not accepted\n");
-    if (row->prepare && row->prepare(k, &scratch)) return (void)printf(" %s\n", jfl_errmsg());
+    if (row->prepare && row->prepare(k, &scratch)) break;
     k->scratch = jf_new(scratch);
-    double s = median(row, k);
+    double s = fastest(row, k);
     printf("  %9.1f us %7.1f G/s", s * 1e6, work / s * 1e-9);
     if (row->release) row->release(k->state);
     jf_free(k->scratch);
@@ -56,13 +54,14 @@ static void row_time(const jf_kernel_row *row, jf_kargs *k, const char *what, do
   printf("\n");
 }
 
+/* Rows of op whose name holds `only`. */
 static void bench(const char *only, const char *op, jf_tensor *in, int n_in, jf_tensor *out,
                   const void *attr, const char *what, double work)
 {
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     if (strcmp((*r)->op, op) || (only && !strstr((*r)->name, only))) continue;
-    jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr };
-    row_time(*r, &k, what, work);
+    jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 2, .attr = attr };
+    time_row(*r, &k, what, work);
   }
 }
 
@@ -90,6 +89,38 @@ static void dense(const char *only, int64_t n, int64_t in, int64_t units)
   bench(only, "matmul", (jf_tensor[]){ y, x }, 2, &w, &(jf_matmul){ 1, 0 }, what, flop);
 }
 
+/* What a training step does to LeNet's largest tensors besides the above; bytes read and written. */
+static void passes(const char *only)
+{
+  enum { MB = 100 * 32 * 28 * 28 * 4 };
+  jf_tensor x = T(100, 32, 28, 28), b = T(32), y = T(100, 32, 28, 28), half = T(100, 32, 14, 14);
+  jf_bias_add channels = { .axis = 1 };
+  jf_reduce sums = { .axis = { 3, { 0, 2, 3 } } };
+  jf_pool2d two = { .kernel = { 2, 2 }, .stride = { 2, 2 } };
+  const char *what = "100x32x28x28";
+  bench(only, "relu", &x, 1, &y, NULL, what, 2.0 * MB);
+  bench(only, "relu_grad", (jf_tensor[]){ x, y }, 2, &y, NULL, what, 3.0 * MB);
+  bench(only, "bias_add", (jf_tensor[]){ x, b }, 2, &y, &channels, what, 2.0 * MB);
+  bench(only, "reduce_sum", &x, 1, &b, &sums, what, MB);
+  bench(only, "max_pool2d", &x, 1, &half, &two, what, 1.25 * MB);
+  bench(only, "max_pool2d_grad", (jf_tensor[]){ x, half, half }, 3, &y, &two, what, 2.5 * MB);
+}
+
+/* What it does to the dense layers' tensors. */
+static void vectors(const char *only)
+{
+  jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), lr = T(1), x = T(100, 512);
+  jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
+  double size = 512 * 3136 * 4;
+  out[1] = mask;
+  bench(only, "sgd_update", (jf_tensor[]){ w, g, lr }, 3, NULL, &(jf_sgd_update){ 0 }, "512x3136", 3 * size);
+  bench(only, "momentum_update", (jf_tensor[]){ w, g, lr, m }, 4, NULL,
+        &(jf_momentum_update){ 0.9, 0 }, "512x3136", 5 * size);
+  bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
+  bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
+  bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512", 4.0 * 51200);
+}
+
 int main(int argc, char **argv)
 {
   const char *only = argc > 1 ? argv[1] : NULL;
@@ -102,5 +133,7 @@ int main(int argc, char **argv)
   dense(only, 100, 512, 10);
   dense(only, 1, 784, 512);
   dense(only, 1, 3136, 512);
+  passes(only);
+  vectors(only);
   return 0;
 }

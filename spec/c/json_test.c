@@ -51,8 +51,9 @@ static void takes_json(void)
 static void refuses_all_else(void)
 {
   static const char *const bad[] = {
-    "", " ", "{", "}", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}",
-    "{a:1}", "{1:1}", "'a'", "\"", "\"a", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "\"\n\"",
+    "", " ", "{", "}", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}",
+    "{\"a\":1,}", "{a:1}", "{1:1}", "'a'", "\"", "\"a", "\"\\", "\"\\x\"", "\"\\u12\"",
+    "\"\\u12g4\"", "\"\n\"",
     "\"\\u0000\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\\ud800\"", "\"\xff\"",
     "\"\xc0\x80\"", "\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xe2\x82\"", "01", "-", "1.",
     ".5", "1e", "+1", "NaN", "Infinity", "tru", "nul", "[] []", "{}x", "[}", "{]", "[1]]",
@@ -66,7 +67,8 @@ static void decodes_strings_in_place(void)
 {
   CHECK(decodes("\"plain\"", "plain"));
   CHECK(decodes("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"));
-  CHECK(decodes("\"\\u0041\\u00E9\\u20ac\\uD83D\\uDE00\"", "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
+  CHECK(decodes("\"\\u0041\\u00E9\\u20ac\\uD83D\\uDE00\"",
+                "A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"));
   CHECK(decodes("\"\\u007f\\u0080\\u07ff\\u0800\\uffff\"",
                 "\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf"));
 }
@@ -76,7 +78,9 @@ static void reads_whole_numbers(void)
   static const struct { const char *text; uint64_t v; } good[] = {
     { "0", 0 }, { " 42", 42 }, { "18446744073709551615", UINT64_MAX },
   };
-  static const char *const bad[] = { "-1", "1.5", "1e3", "00", "18446744073709551616", "\"1\"", "" };
+  static const char *const bad[] = {
+    "-1", "1.5", "1e3", "00", "18446744073709551616", "\"1\"", ""
+  };
   jf_json j;
   uint64_t v;
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -117,7 +121,8 @@ static const char sample[] =
 
 static void refuses_every_prefix(void)
 {
-  for (size_t n = 0; n < sizeof sample - 1; n++) CHECK_MSG(skip_all(sample, n) == JFL_EDATA, "%zu", n);
+  for (size_t n = 0; n < sizeof sample - 1; n++)
+    CHECK_MSG(skip_all(sample, n) == JFL_EDATA, "%zu", n);
   CHECK(takes(sample));
 }
 

@@ -49,7 +49,7 @@ static void takes_files_of_others(void)
       "\"y\":{\"dtype\":\"BOOL\",\"shape\":[2,2],\"data_offsets\":[0,4]}}", 16 },
     { "{" GOOD ",\"none\":{\"dtype\":\"F32\",\"shape\":[0,4],\"data_offsets\":[12,12]}}", 12 },
     { "{" GOOD ",\"scalar\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[12,13]}}", 13 },
-    { "{" GOOD ",\"___metadata__\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[12,13]}}", 13 },
+    { "{" GOOD ",\"___metadata__\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[12,13]}}", 13 },
   };
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     put_model(good[i].header, good[i].n);
@@ -80,7 +80,8 @@ static void refuses_headers_that_lie(void)
     { "{" GOOD "}", 13, "byte 75: 1 bytes after the last tensor" },
     { "{" GOOD "," GOOD "}", 12, "tensor x overlaps the one before" },
     { "{" GOOD ",\"x\":{" D S "\"data_offsets\":[12,24]}}", 24, "tensor x occurs twice" },
-    { "{" GOOD ",\"y\":{" D S "\"data_offsets\":[11,23]}}", 23, "tensor y overlaps the one before" },
+    { "{" GOOD ",\"y\":{" D S "\"data_offsets\":[11,23]}}", 23,
+      "tensor y overlaps the one before" },
     { "{" GOOD ",\"y\":{" D S "\"data_offsets\":[13,25]}}", 25, "tensor y leaves a gap before it" },
     { T("x", S O), 12, "tensor x: want dtype, shape and data_offsets" },
     { T("x", D O), 12, "tensor x: want dtype, shape and data_offsets" },
@@ -97,14 +98,15 @@ static void refuses_headers_that_lie(void)
     { T("x", D S "\"data_offsets\":[12,0]"), 12, "want data_offsets [first, last]" },
     { T("x", D S "\"data_offsets\":[0,12,12]"), 12, "want data_offsets [first, last]" },
     { T("x", D S "\"data_offsets\":[0]"), 12, "want a whole number" },
-    { T("x", D S "\"data_offsets\":[18446744073709551604,18446744073709551615]"), 12, "cut at byte" },
+    { T("x", D S "\"data_offsets\":[18446744073709551604,18446744073709551615]"), 12,
+      "cut at byte" },
     { "{\"x\":[]}", 0, "want an object, got '['" },
     { "{\"__metadata__\":{\"a\":1}}", 0, "want a string, got '1'" },
     { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "metadata a occurs twice" },
     { "{\"__metadata__\":{\"format\":\"jfl\",\"seed\":\"-1\"}," GOOD "}", 12,
       "metadata seed: want a whole number, got \"-1\"" },
-    { "{\"__metadata__\":{\"format\":\"jfl\",\"eager_calls\":\"99999999999999999999\"}," GOOD "}", 12,
-      "metadata eager_calls: want a whole number" },
+    { "{\"__metadata__\":{\"format\":\"jfl\",\"eager_calls\":\"99999999999999999999\"}," GOOD "}",
+      12, "metadata eager_calls: want a whole number" },
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     put_model(bad[i].header, bad[i].n);

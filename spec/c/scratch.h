@@ -17,7 +17,9 @@ static char scratch[PATH_MAX / 4];
 
 static inline int scratch_remove(const char *path, const struct stat *st, int flag, struct FTW *f)
 {
-  (void)st, (void)flag, (void)f;
+  (void)st;
+  (void)flag;
+  (void)f;
   return remove(path);
 }
 
@@ -72,7 +74,7 @@ static inline char *get_file(const char *path, size_t *n)
   return p;
 }
 
-/* ---- a session of four variables filled with `value`, which is its seed and its job's runs too ---- */
+/* ---- a session of four variables filled with `value`, its seed and its runs too ---- */
 
 static const jfl_variable_spec scratch_vars[] = {
   { .name = "dense1-weight", .dtype = JFL_F32, .shape = { 2, { 3, 5 } }, .trainable = 1 },

@@ -1,5 +1,6 @@
-local args = require "jfl.args"
 local helper = require "spec.lua.helper"
+
+local args = require "jfl.args"
 
 describe("args", function()
   local f = args.define("spec.f", "For this spec.", {
@@ -30,7 +31,8 @@ describe("args", function()
   end)
 
   it("names the valid options beside an unknown one", function()
-    helper.fails(function() f(1, { m = 1 }) end, "spec.f: unknown option 'm'; options are x, n, name")
+    helper.fails(function() f(1, { m = 1 }) end,
+      "spec.f: unknown option 'm'; options are x, n, name")
   end)
 
   it("refuses what is given twice", function()
@@ -40,6 +42,7 @@ describe("args", function()
 
   it("says what is missing and what is too much", function()
     helper.fails(function() f() end, "spec.f: argument 1 'x' is missing")
-    helper.fails(function() f(1, 2, "a", 4) end, "spec.f: expected at most 3 arguments (x, n, name), got 4")
+    helper.fails(function() f(1, 2, "a", 4) end,
+      "spec.f: expected at most 3 arguments (x, n, name), got 4")
   end)
 end)

@@ -5,7 +5,7 @@ local helper = {}
 
 local tp = flow.typing
 
---- Runs fn, which must fail at a line of a spec with a message that holds `text`; gives the message.
+--- Runs fn, which must fail at a line of a spec with a message that holds `text`; gives it.
 function helper.fails(fn, text)
   local ok, err = pcall(fn)
   assert(not ok, "expected an error with: " .. text)
@@ -47,14 +47,44 @@ end
 --- Runs fn with io.stderr replaced; gives what was written there.
 function helper.stderr_of(fn)
   local real, parts = io.stderr, {}
-  io.stderr = { write = function(self, ...)
+  rawset(io, "stderr", { write = function(self, ...)
     for i = 1, select("#", ...) do parts[#parts + 1] = tostring((select(i, ...))) end
     return self
-  end }
+  end })
   local ok, err = pcall(fn)
-  io.stderr = real
+  rawset(io, "stderr", real)
   if not ok then error(err, 0) end
   return table.concat(parts)
+end
+
+--- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it
+-- wrote on both streams and its exit status.
+function helper.script(text)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  local first = 0
+  while arg[first - 1] do first = first - 1 end
+  local pipe = assert(io.popen(("'%s' '%s' 2>&1; echo \"=$?\""):format(arg[first], path)))
+  local all = pipe:read("*a")
+  pipe:close()
+  os.remove(path)
+  local out, status = all:match("^(.*)=(%d+)\n$")
+  return out, tonumber(status)
+end
+
+--- A new directory; removed by helper.remove.
+function helper.directory()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(os.execute("mkdir " .. path) == 0)
+  return path
+end
+
+function helper.remove(path)
+  assert(path:match("^/tmp/"))
+  os.execute("rm -rf " .. path)
 end
 
 return helper

@@ -9,7 +9,10 @@ describe("a job's definition", function()
   local function define(fields)
     local t = { name = "j", body = function() end }
     for key, value in pairs(fields) do t[key] = value end
-    return function() return flow.global_function(t) end
+    return function()
+      local job = flow.global_function(t)
+      return job
+    end
   end
 
   it("does not run the body", function()
@@ -26,21 +29,27 @@ describe("a job's definition", function()
   end)
 
   it("checks its fields", function()
-    helper.fails(define { retruns = 1 }, "global_function: unknown field 'retruns'; fields are name,")
+    helper.fails(define { retruns = 1 },
+      "global_function: unknown field 'retruns'; fields are name,")
     helper.fails(define { name = 5 }, "global_function: name: expected a string, got number 5")
-    helper.fails(define { type = "test" }, "j: type: expected \"train\" or \"predict\", got string 'test'")
+    helper.fails(define { type = "test" },
+      "j: type: expected \"train\" or \"predict\", got string 'test'")
     helper.fails(define { body = 1 }, "j: body: expected a function, got number 1")
     helper.fails(define { returns = 1 }, "j: returns: expected a type such as flow.typing.Numpy")
-    helper.fails(define { function_config = {} }, "j: function_config: expected what flow.function_config()")
-    helper.fails(function() flow.global_function(5) end, "expected a table with name, inputs and body")
+    helper.fails(define { function_config = {} },
+      "j: function_config: expected what flow.function_config()")
+    helper.fails(function() flow.global_function(5) end,
+      "expected a table with name, inputs and body")
   end)
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
     helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list")
-    helper.fails(define { inputs = { P } }, "j: inputs: entry 1: expected { \"name\", placeholder }")
+    helper.fails(define { inputs = { P } },
+      "j: inputs: entry 1: expected { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
-    helper.fails(define { inputs = { { "x", tp.Numpy } } }, "j: inputs: 'x': expected a placeholder")
+    helper.fails(define { inputs = { { "x", tp.Numpy } } },
+      "j: inputs: 'x': expected a placeholder")
   end)
 
   it("refuses a name that is taken, and the first job stays", function()
@@ -88,7 +97,6 @@ describe("a job's body", function()
 
   it("may use operators", function()
     local job = helper.predict("ops", { 2 }, function(x) return (-x * 2 + 7) % 3 - 1 / x ^ 2 end)
-    assert.same({ 1, 0 - 0.25 }, job({ 1, -2 }):totable()[1] == 1 and { 1, -0.25 } or nil)
     local y = job({ 1, 2 })
     assert.equal((-1 * 2 + 7) % 3 - 1, y[1])
     assert.equal((-2 * 2 + 7) % 3 - 0.25, y[2])
@@ -117,7 +125,8 @@ describe("a job's body", function()
   it("cannot call a job", function()
     local inner = helper.predict("inner", { 1 }, function(x) return x end)
     local outer = helper.predict("outer", { 1 }, function(x) return inner(x) end)
-    helper.fails(function() return (outer({ 1 })) end, "inner: a job cannot be used inside the body of 'outer'")
+    helper.fails(function() return (outer({ 1 })) end,
+      "inner: a job cannot be used inside the body of 'outer'")
     assert.equal(1, inner({ 1 })[1])
   end)
 
@@ -234,7 +243,8 @@ describe("a list placeholder", function()
       body = function(x) return x * 2 end }
     assert.same({ 2, 4 }, job({ { 1, 2 } })[1]:totable())
     assert.same({ 2, 4, 6, 8 }, job({ flow.ndarray.array({ 1, 2, 3, 4 }) })[1]:totable())
-    helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end, "list: x: expected at most shape (4), got (5)")
+    helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
+      "list: x: expected at most shape (4), got (5)")
     helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x: expected a list of one NdArray")
   end)
 end)
@@ -243,7 +253,9 @@ describe("the handle of a job", function()
   before_each(flow.clear_default_session)
 
   it("shows graph and plan as text", function()
-    local job = helper.predict("show", { 2 }, function(x) return flow.math.exp(x, { name = "e" }) end)
+    local job = helper.predict("show", { 2 }, function(x)
+      return flow.math.exp(x, { name = "e" })
+    end)
     assert.truthy(job:graph():find("exp", 1, true))
     assert.truthy(job:plan():find("exp", 1, true))
   end)
@@ -252,7 +264,8 @@ describe("the handle of a job", function()
     local job = helper.predict("gone", { 1 }, function(x) return x end)
     local compiled = helper.predict("gone2", { 1 }, function(x) return x end):compile()
     flow.clear_default_session()
-    helper.fails(function() job({ 1 }) end, "gone: the session that this job belonged to was cleared")
+    helper.fails(function() job({ 1 }) end,
+      "gone: the session that this job belonged to was cleared")
     helper.fails(function() compiled({ 1 }) end, "was cleared")
     assert.equal(1, helper.predict("gone", { 1 }, function(x) return x end)({ 1 })[1])
   end)

@@ -36,7 +36,9 @@ describe("results of jobs", function()
   before_each(flow.clear_default_session)
 
   local function call(returns, body)
-    return helper.predict("shaped", { 2 }, body, { returns = returns })({ 1, 2 })
+    flow.clear_default_session()
+    local value = helper.predict("shaped", { 2 }, body, { returns = returns })({ 1, 2 })
+    return value
   end
 
   it("come as several values for a tuple", function()
@@ -73,8 +75,10 @@ describe("results of jobs", function()
   end)
 
   local function mismatch(returns, body, text)
-    flow.clear_default_session()
-    local err = helper.fails(function() call(returns, body) end, text)
+    local err = helper.fails(function()
+      local value = call(returns, body)
+      return value
+    end, text)
     assert.truthy(err:find("shaped: the body (", 1, true))
     return err
   end

@@ -21,6 +21,7 @@ int jfl_report_count(const jfl_report *r) { return r->n; }
 
 const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state)
 {
+  if (i < 0 || i >= r->n) return NULL;
   *what = r->v[i].what;
   *state = r->v[i].state;
   return r->v[i].name;

@@ -146,7 +146,7 @@ static jfl_status place(jf_stage *st, int overwrite)
   }
   if (!S_ISDIR(info.st_mode))
     return jf_fail(JFL_ESTATE, "checkpoint %s: want a directory, found a file", st->target);
-  int empty;
+  int empty = 0;
   JF_TRY(is_empty(st->target, &empty));
   if (!empty && !overwrite) return refuse(st->target);
   strcpy(st->dir, st->target);

@@ -105,7 +105,7 @@ static jfl_status hex4(jf_json *j, uint32_t *out)
 
 static jfl_status unicode(jf_json *j, char **w)
 {
-  uint32_t c, low;
+  uint32_t c = 0, low = 0;
   JF_TRY(hex4(j, &c));
   if (!c) return jf_fail(JFL_EDATA, "byte %zu: a name holds a zero byte", jf_json_where(j) - 6);
   if (c >> 11 == 0xd800 >> 11) {

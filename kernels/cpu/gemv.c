@@ -1,0 +1,122 @@
+/* Matrix products with a vector on one side, bound by memory: batch size 1 runs on these. */
+#include "op/matmul.h"
+
+#include "vector.h"
+
+/* y (n) = x (k) times a matrix of n rows of k, or of k rows of n. */
+typedef struct gemv {
+  const float *x, *m;
+  float *y;
+  int64_t n, k, span;
+} gemv;
+
+enum { ROWS = 4, COLUMNS = 16 * JF_LANES };
+
+/* y[r] = <x, m[r]> for r to r + ROWS - 1: x is loaded once for all. */
+JF_BODY void dots(const gemv *g, int64_t r)
+{
+  jf_vec sum[ROWS] = { { 0 } };
+  float rest[ROWS] = { 0 };
+  const float *m = g->m + r * g->k;
+  int64_t i = 0;
+  for (; i + JF_LANES <= g->k; i += JF_LANES)
+    for (int j = 0; j < ROWS; j++) sum[j] += JF_LOAD(g->x + i) * JF_LOAD(m + j * g->k + i);
+  for (; i < g->k; i++)
+    for (int j = 0; j < ROWS; j++) rest[j] += g->x[i] * m[j * g->k + i];
+  for (int j = 0; j < ROWS; j++) g->y[r + j] = jf_lane_sum(&sum[j]) + rest[j];
+}
+
+JF_BODY float dot(const float *x, const float *y, int64_t n)
+{
+  jf_vec sum = { 0 };
+  float rest = 0;
+  int64_t i = 0;
+  for (; i + JF_LANES <= n; i += JF_LANES) sum += JF_LOAD(x + i) * JF_LOAD(y + i);
+  for (; i < n; i++) rest += x[i] * y[i];
+  return jf_lane_sum(&sum) + rest;
+}
+
+JF_BODY void rows_body(void *ctx, int part)
+{
+  const gemv *g = ctx;
+  const int64_t end = jf_to(part, g->span, g->n);
+  int64_t r = jf_from(part, g->span);
+  for (; r + ROWS <= end; r += ROWS) dots(g, r);
+  for (; r < end; r++) g->y[r] = dot(g->x, g->m + r * g->k, g->k);
+}
+JF_VARIANTS(rows)
+
+/* y[j] = sum over i of x[i] m[i, j], for a block of columns that stays in registers. */
+JF_BODY void columns_body(void *ctx, int part)
+{
+  const gemv *g = ctx;
+  const int64_t from = jf_from(part, COLUMNS), end = jf_to(part, COLUMNS, g->n);
+  const float *m = g->m + from;
+  jf_vec sum[COLUMNS / JF_LANES] = { { 0 } };
+  if (end - from == COLUMNS) {
+    for (int64_t i = 0; i < g->k; i++, m += g->n)
+      for (int j = 0; j < COLUMNS / JF_LANES; j++) sum[j] += g->x[i] * JF_LOAD(m + j * JF_LANES);
+    memcpy(g->y + from, sum, sizeof sum);
+    return;
+  }
+  float s[COLUMNS] = { 0 };
+  for (int64_t i = 0; i < g->k; i++, m += g->n)
+    for (int64_t j = 0; j < end - from; j++) s[j] += g->x[i] * m[j];
+  memcpy(g->y + from, s, (size_t)(end - from) * sizeof *s);
+}
+JF_VARIANTS(columns)
+
+/* y (n, k) = m[r] x[i]: each of n rows is a multiple of x. */
+JF_BODY void outer_body(void *ctx, int part)
+{
+  const gemv *g = ctx;
+  const int64_t end = jf_to(part, g->span, g->n), k = g->k;
+  const float *x = g->x;
+  for (int64_t r = jf_from(part, g->span); r < end; r++) {
+    const float a = g->m[r];
+    float *y = g->y + r * k;
+    for (int64_t i = 0; i < k; i++) y[i] = a * x[i];
+  }
+}
+JF_VARIANTS(outer)
+
+/* Rows, columns and inner extent of a product of two plain matrices. */
+typedef struct extents { int64_t m, n, k; } extents;
+
+static extents measure(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  const int64_t *y = k->out[0].shape.d;
+  return (extents){ y[0], y[1], k->in[0].shape.d[a->transpose_a ? 0 : 1] };
+}
+
+static int accepts(const jf_kargs *k)
+{
+  if (k->in[0].dtype != JFL_F32 || k->out[0].shape.n != 2) return 0;
+  extents e = measure(k);
+  return e.m == 1 || e.n == 1 || e.k == 1;
+}
+
+/* by_rows: the matrix lies in memory as n rows of k. */
+static jfl_status multiply(const jf_kargs *k, gemv *g, int by_rows)
+{
+  g->span = g->k < JF_PART ? (JF_PART / g->k + ROWS - 1) / ROWS * ROWS : ROWS;
+  if (by_rows) jf_run_parts(k, g->n * g->k, jf_parts(g->n, g->span), rows(), g);
+  else jf_run_parts(k, g->n * g->k, jf_parts(g->n, COLUMNS), columns(), g);
+  return JFL_OK;
+}
+
+static jfl_status run(const jf_kargs *k)
+{
+  const jf_matmul *t = k->attr;
+  const extents e = measure(k);
+  const float *a = k->in[0].data, *b = k->in[1].data;
+  float *y = k->out[0].data;
+  if (e.m == 1) return multiply(k, &(gemv){ a, b, y, e.n, e.k, 0 }, t->transpose_b);
+  if (e.n == 1) return multiply(k, &(gemv){ b, a, y, e.m, e.k, 0 }, !t->transpose_a);
+  gemv g = { b, a, y, e.m, e.n, e.n < JF_PART ? JF_PART / e.n : 1 };
+  jf_run_parts(k, e.m * e.n, jf_parts(e.m, g.span), outer(), &g);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_gemv, .op = "matmul", .accepts = accepts, .run = run, .priority = 30)

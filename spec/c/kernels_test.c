@@ -1,0 +1,447 @@
+/* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that do not divide by
+   vector and part sizes, with any number of threads, wherever its memory is. */
+#include "dev/dev.h"
+#include "op/bias_add.h"
+#include "op/cast.h"
+#include "op/conv2d.h"
+#include "op/dropout.h"
+#include "op/matmul.h"
+#include "op/op.h"
+#include "op/pool2d.h"
+#include "op/reduce.h"
+#include "op/sgd.h"
+#include "op/softmax.h"
+#include "test.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+enum { MAX = 4 };
+
+/* A call of op: inputs and completed attributes, and what the plain kernel makes of them. */
+typedef struct call {
+  const jfl_op *op;
+  union { char bytes[1024]; double align; } attr;
+  jf_tensor in[MAX], before[MAX], out[MAX];
+  int n_in, n_out;
+  double tolerance;            /* per unit of the largest magnitude */
+} call;
+
+static size_t bytes_of(const jf_tensor *t)
+{
+  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+}
+
+/* Numbers in -1..1, or 0..9 for integers, from a seed. */
+static jf_tensor fill(jfl_dtype t, const jfl_shape *s, uint64_t seed)
+{
+  jf_tensor r = { .dtype = t, .shape = *s };
+  r.data = jf_new(bytes_of(&r));
+  for (int64_t i = 0; i < jf_numel(s); i++) {
+    uint32_t w = jf_philox_at(seed, 0, (uint64_t)i).w[0];
+    double v = (double)w * 0x1p-31 - 1;
+    if (t == JFL_F32) ((float *)r.data)[i] = (float)v;
+    else if (t == JFL_F64) ((double *)r.data)[i] = v;
+    else if (t == JFL_I32) ((int32_t *)r.data)[i] = (int32_t)(w % 10);
+    else if (t == JFL_I64) ((int64_t *)r.data)[i] = (int64_t)(w % 10);
+    else ((uint8_t *)r.data)[i] = t == JFL_U8 ? (uint8_t)w : (uint8_t)(w & 1);
+  }
+  return r;
+}
+
+static jf_tensor copy(const jf_tensor *t)
+{
+  jf_tensor r = *t;
+  r.data = jf_new_raw(bytes_of(t));
+  memcpy(r.data, t->data, bytes_of(t));
+  return r;
+}
+
+static double at(const jf_tensor *t, int64_t i)
+{
+  switch (t->dtype) {
+  case JFL_F32: return (double)((const float *)t->data)[i];
+  case JFL_F64: return ((const double *)t->data)[i];
+  case JFL_I32: return ((const int32_t *)t->data)[i];
+  case JFL_I64: return (double)((const int64_t *)t->data)[i];
+  case JFL_U8: return ((const uint8_t *)t->data)[i];
+  default: return ((const int8_t *)t->data)[i];
+  }
+}
+
+static int close_to(const jf_tensor *a, const jf_tensor *b, double tolerance)
+{
+  double scale = 1e-30;
+  for (int64_t i = 0; i < jf_numel(&a->shape); i++) scale = fmax(scale, fabs(at(a, i)));
+  for (int64_t i = 0; i < jf_numel(&a->shape); i++)
+    if (!(fabs(at(a, i) - at(b, i)) <= tolerance * scale)) return 0;
+  return 1;
+}
+
+/* Completes the call by the op's shape rule. */
+static int complete(call *c)
+{
+  jfl_value value[MAX], *in[MAX];
+  jf_arena arena = { 0 };
+  for (int i = 0; i < c->n_in; i++) {
+    value[i] = (jfl_value){ .dtype = c->in[i].dtype, .shape = c->in[i].shape };
+    in[i] = &value[i];
+  }
+  jf_infer f = {
+    .op = c->op, .arena = &arena, .in = in, .n_in = c->n_in, .attr = c->attr.bytes,
+    .n_out = jf_op_n_out(c->op)
+  };
+  CHECK_MSG(jf_op_infer(&f) == JFL_OK, "%s", jfl_errmsg());
+  c->n_out = f.n_out;
+  for (int i = 0; i < f.n_out; i++) c->out[i] = (jf_tensor){ NULL, f.dtype[i], f.shape[i] };
+  jf_arena_free(&arena);
+  return f.n_out > 0 || c->op->mutates;
+}
+
+/* Arguments on their own memory; in place where share is set. */
+static jf_kargs arguments(const call *c, jf_tensor *in, jf_tensor *out, int threads)
+{
+  for (int i = 0; i < c->n_in; i++) in[i] = copy(&c->before[i]);
+  for (int i = 0; i < c->n_out; i++) {
+    out[i] = c->out[i];
+    out[i].data = jf_new(bytes_of(&out[i]));
+  }
+  return (jf_kargs){ .in = in, .out = out, .n_in = c->n_in, .n_out = c->n_out,
+                     .attr = c->attr.bytes, .random = { 7, 3 }, .threads = threads };
+}
+
+static void release(const call *c, jf_tensor *in, jf_tensor *out)
+{
+  for (int i = 0; i < c->n_in; i++) jf_free(in[i].data);
+  for (int i = 0; i < c->n_out; i++) jf_free(out[i].data);
+}
+
+/* Runs the plain kernel: in and out become what it leaves. */
+static void reference(call *c)
+{
+  jfl_dtype in[MAX], out[MAX];
+  for (int i = 0; i < c->n_in; i++) in[i] = c->in[i].dtype;
+  for (int i = 0; i < c->n_out; i++) out[i] = c->out[i].dtype;
+  for (int i = 0; i < c->n_in; i++) c->before[i] = c->in[i];
+  jf_kargs k = arguments(c, c->in, c->out, 1);
+  CHECK(c->op->cpu[jf_op_key(c->op, in, out)](&k) == JFL_OK);
+}
+
+/* Whether this run of a row left what the plain kernel left. */
+static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
+{
+  for (int i = 0; i < c->n_in; i++)
+    if (c->op->mutates >> i & 1 && !close_to(&c->in[i], &in[i], c->tolerance)) return 0;
+  for (int i = 0; i < c->n_out; i++)
+    if (!close_to(&c->out[i], &out[i], c->tolerance)) return 0;
+  return 1;
+}
+
+/* Two runs on different memory, then one in place where the op allows it. */
+static void run_row(const call *c, const jf_kernel_row *row, int threads)
+{
+  jf_tensor in[MAX], out[MAX];
+  jf_kargs k = arguments(c, in, out, threads);
+  size_t size = 0;
+  CHECK_MSG(!row->prepare || row->prepare(&k, &size) == JFL_OK, "%s", jfl_errmsg());
+  for (int turn = 0; turn < 3; turn++) {
+    void *state = k.state, *own = NULL;
+    if (turn == 2 && !(c->op->inplace & 1)) break;
+    if (turn) k = arguments(c, in, out, threads);
+    if (turn == 2) {
+      own = out[0].data;
+      out[0].data = in[0].data;
+    }
+    k.state = state;
+    k.scratch = jf_new_raw(size);
+    memset(k.scratch, 0xff, size);
+    CHECK_MSG(row->run(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
+    CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %dx%d..", row->name, threads, turn,
+              (int)in[0].shape.d[0], (int)in[0].shape.d[1]);
+    jf_free(k.scratch);
+    if (own) out[0].data = own;
+    release(c, in, out);
+  }
+  if (row->release) row->release(k.state);
+}
+
+/* Checks every row of the op that accepts the call; there must be `rows` at least. */
+static void check(call *c, int rows)
+{
+  int n = 0;
+  if (!complete(c)) return;
+  reference(c);
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
+    jf_kargs k = { .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = c->n_out,
+                   .attr = c->attr.bytes, .threads = 2 };
+    if (strcmp((*r)->op, c->op->name) || ((*r)->accepts && !(*r)->accepts(&k))) continue;
+    run_row(c, *r, 1);
+    run_row(c, *r, 2);
+    n++;
+  }
+  CHECK_MSG(n >= rows, "%s: %d rows", c->op->name, n);
+  release(c, c->in, c->out);
+  for (int i = 0; i < c->n_in; i++) jf_free(c->before[i].data);
+}
+
+/* ---- cases ---- */
+
+#define SHAPE(...) \
+  { sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } }
+
+typedef struct input { jfl_dtype dtype; jfl_shape shape; } input;
+
+static void try_op(const jfl_op *op, const void *attr, const input *in, int n, double tolerance, int rows)
+{
+  call c = { .op = op, .n_in = n, .tolerance = tolerance };
+  assert(op->attr_size <= sizeof c.attr);
+  if (attr) memcpy(c.attr.bytes, attr, op->attr_size);
+  for (int i = 0; i < n; i++) c.in[i] = fill(in[i].dtype, &in[i].shape, 11u + (uint64_t)i);
+  check(&c, rows);
+}
+#define TRY(op, attr, tolerance, rows, ...)                                \
+  try_op(&jf_op_##op, attr, (input[]){ __VA_ARGS__ },                      \
+         sizeof((input[]){ __VA_ARGS__ }) / sizeof(input), tolerance, rows)
+#define F32(...) { JFL_F32, SHAPE(__VA_ARGS__) }
+#define F64(...) { JFL_F64, SHAPE(__VA_ARGS__) }
+#define I8(...) { JFL_I8, SHAPE(__VA_ARGS__) }
+#define U8(...) { JFL_U8, SHAPE(__VA_ARGS__) }
+#define I32(...) { JFL_I32, SHAPE(__VA_ARGS__) }
+#define I64(...) { JFL_I64, SHAPE(__VA_ARGS__) }
+
+static void product(int64_t m, int64_t k, int64_t n)
+{
+  for (int i = 0; i < 4; i++) {
+    jf_matmul a = { i & 1, i >> 1 };
+    int64_t d[4] = { m, k, k, n };
+    if (a.transpose_a) d[0] = k, d[1] = m;
+    if (a.transpose_b) d[2] = n, d[3] = k;
+    TRY(matmul, &a, 2e-6, 1, F32(d[0], d[1]), F32(d[2], d[3]));
+    TRY(matmul, &a, 1e-14, 1, F64(d[0], d[1]), F64(d[2], d[3]));
+    TRY(matmul, &a, 2e-6, 1, F32(2, 3, d[0], d[1]), F32(2, 3, d[2], d[3]));
+  }
+}
+
+static void multiplies_matrices(void)
+{
+  product(1, 1, 1);
+  product(3, 5, 7);
+  product(1, 784, 33);
+  product(33, 100, 1);
+  product(230, 65, 197);
+  product(97, 1, 111);
+}
+
+typedef struct geometry { int64_t n, c, h, w, o, kh, kw, g, s, d, pad; } geometry;
+
+static void convolve(const geometry *q)
+{
+  jf_conv2d a = { .groups = q->g, .data_format = "NCHW", .strides = { 1, { q->s } },
+                  .dilations = { 1, { q->d } } };
+  if (q->pad < 0) a.padding.word = "SAME";
+  else a.padding.list = (jf_ints){ 4, { q->pad, 0, 0, q->pad } };
+  call c = { .op = &jf_op_conv2d, .n_in = 2, .tolerance = 2e-6 };
+  memcpy(c.attr.bytes, &a, sizeof a);
+  jfl_shape x = SHAPE(q->n, q->c, q->h, q->w), w = SHAPE(q->o, q->c / q->g, q->kh, q->kw);
+  c.in[0] = fill(JFL_F32, &x, 1);
+  c.in[1] = fill(JFL_F32, &w, 2);
+  if (!complete(&c)) return;
+  jfl_shape y = c.out[0].shape;
+  jf_free(c.in[0].data);
+  jf_free(c.in[1].data);
+  a.size = (jf_ints){ 2, { q->h, q->w } };
+  TRY(conv2d, &a, 2e-6, 1, { JFL_F32, x }, { JFL_F32, w });
+  TRY(conv2d_data_grad, &a, 2e-6, 1, { JFL_F32, w }, { JFL_F32, y });
+  a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  TRY(conv2d_filter_grad, &a, 4e-6, 1, { JFL_F32, x }, { JFL_F32, y });
+}
+
+static void convolves(void)
+{
+  static const geometry q[] = {
+    /* n c   h   w   o  kh kw g  s  d  pad */
+    { 2, 1, 28, 28, 32, 5, 5, 1, 1, 1, -1 }, { 3, 32, 14, 14, 64, 5, 5, 1, 1, 1, -1 },
+    { 1, 3, 17, 19, 5, 3, 3, 1, 2, 1, -1 },  { 2, 4, 9, 8, 6, 3, 2, 2, 1, 2, 1 },
+    { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0 },     { 2, 16, 7, 7, 16, 1, 1, 16, 1, 1, 0 },
+    { 1, 5, 12, 40, 17, 4, 4, 1, 3, 1, 2 },  { 2, 2, 6, 33, 3, 2, 7, 1, 1, 1, -1 },
+  };
+  for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve(&q[i]);
+}
+
+static void pool(jf_pool2d a, int64_t h, int64_t w)
+{
+  call c = { .op = &jf_op_max_pool2d, .n_in = 1 };
+  jfl_shape x = SHAPE(3, 21, h, w);
+  a.data_format = "NCHW";
+  memcpy(c.attr.bytes, &a, sizeof a);
+  c.in[0] = fill(JFL_F32, &x, 1);
+  if (!complete(&c)) return;
+  jf_free(c.in[0].data);
+  jfl_shape y = c.out[0].shape;
+  TRY(max_pool2d, &a, 0, 1, { JFL_F32, x });
+  TRY(max_pool2d_grad, &a, 1e-6, 1, { JFL_F32, x }, { JFL_F32, y }, { JFL_F32, y });
+  TRY(avg_pool2d, &a, 1e-6, 1, { JFL_F32, x });
+  a.size = (jf_ints){ 2, { h, w } };
+  TRY(avg_pool2d_grad, &a, 1e-6, 1, { JFL_F32, y });
+}
+
+static void pools(void)
+{
+  jf_pool2d two = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "SAME" };
+  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } }, .padding.word = "SAME" };
+  jf_pool2d valid = { .ksize = { 1, { 3 } }, .strides = { 1, { 4 } }, .padding.word = "VALID" };
+  pool(two, 28, 28);
+  pool(two, 7, 38);
+  pool(three, 17, 13);
+  pool(valid, 40, 41);
+}
+
+/* Windows of equal cells: the first one gets the gradient. */
+static void gives_ties_to_the_first(void)
+{
+  jf_pool2d a = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "VALID",
+                  .data_format = "NCHW" };
+  call c = { .op = &jf_op_max_pool2d_grad, .n_in = 3, .tolerance = 0 };
+  jfl_shape x = SHAPE(1, 2, 8, 64), y = SHAPE(1, 2, 4, 32);
+  memcpy(c.attr.bytes, &a, sizeof a);
+  c.in[0] = fill(JFL_F32, &x, 1);
+  c.in[1] = fill(JFL_F32, &y, 2);
+  c.in[2] = fill(JFL_F32, &y, 3);
+  for (int64_t i = 0; i < jf_numel(&x); i++) ((float *)c.in[0].data)[i] = (float)(i * 7 % 3);
+  check(&c, 1);
+}
+
+static void works_element_by_element(void)
+{
+  TRY(relu, NULL, 0, 1, F32(40001));
+  TRY(relu_grad, NULL, 0, 1, F32(3, 40001), F32(3, 40001));
+  TRY(add, NULL, 0, 1, F32(77, 1001), F32(77, 1001));
+  TRY(subtract, NULL, 0, 1, F32(13), F32(13));
+  TRY(multiply, NULL, 0, 1, F32(77, 1001), F32(77, 1001));
+  TRY(cast, &(jf_cast){ JFL_F32 }, 0, 1, U8(50007));
+}
+
+static void adds_biases(void)
+{
+  jf_bias_add nchw = { .data_format = "NCHW" }, nhwc = { .data_format = "NHWC" };
+  TRY(bias_add, &nchw, 0, 1, F32(10, 32, 28, 29), F32(32));
+  TRY(bias_add, &nchw, 0, 1, F32(33, 1500), F32(1500));
+  TRY(bias_add, &nhwc, 0, 1, F32(10, 28, 29, 7), F32(7));
+  TRY(bias_add, &nchw, 0, 1, F32(2, 3), F32(3));
+}
+
+static void reduces(void)
+{
+  static const struct { jf_ints axis; jfl_shape x; } q[] = {
+    { { 0 }, SHAPE(100003) },          { { 1, { 0 } }, SHAPE(100, 513) },
+    { { 1, { 1 } }, SHAPE(100, 513) }, { { 3, { 0, 2, 3 } }, SHAPE(20, 32, 14, 15) },
+    { { 1, { 1 } }, SHAPE(3, 40, 777) }, { { 2, { 1, 3 } }, SHAPE(5, 6, 7, 8) },
+    { { 1, { 0 } }, SHAPE(1, 5) },     { { 2, { 0, 2 } }, SHAPE(3, 1, 4) },
+    { { 1, { 0 } }, SHAPE(5000, 3) },
+  };
+  for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+    for (int keep = 0; keep < 2; keep++) {
+      jf_reduce a = { q[i].axis, keep };
+      TRY(reduce_sum, &a, 1e-6, 1, { JFL_F32, q[i].x });
+      TRY(reduce_mean, &a, 1e-6, 1, { JFL_F32, q[i].x });
+    }
+}
+
+static void normalises_lines(void)
+{
+  static const int64_t n[] = { 1, 2, 10, 16, 17, 1000, 5001 };
+  for (size_t i = 0; i < sizeof n / sizeof *n; i++) {
+    jf_softmax a = { -1 };
+    TRY(softmax, &a, 1e-6, 1, F32(37, n[i]));
+    TRY(softmax_grad, &a, 1e-6, 1, F32(37, n[i]), F32(37, n[i]));
+    if (n[i] < 10) continue;
+    TRY(sparse_softmax_cross_entropy_with_logits, NULL, 1e-6, 1, I32(37), F32(37, n[i]));
+    TRY(sparse_softmax_cross_entropy_grad, NULL, 0, 1, I64(37), F32(37, n[i]), F32(37));
+  }
+}
+
+/* Logits far apart, equal, infinite and tiny. */
+static void survives_extreme_logits(void)
+{
+  const float x[] = { 1e30f, -1e30f, 88, -88, 0, -104, 3e38f, -3e38f, -INFINITY, 1e-40f };
+  call c = { .op = &jf_op_softmax, .n_in = 1, .tolerance = 1e-6 };
+  jfl_shape s = SHAPE(11, 10);
+  jf_softmax a = { -1 };
+  memcpy(c.attr.bytes, &a, sizeof a);
+  c.in[0] = fill(JFL_F32, &s, 1);
+  for (int i = 0; i < 110; i++) ((float *)c.in[0].data)[i] = x[(i + i / 10) % (i / 10 + 1) % 10];
+  check(&c, 1);
+}
+
+static void names_a_wrong_label(void)
+{
+  jf_tensor in[] = { fill(JFL_I32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
+  jf_tensor out[] = { fill(JFL_F32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
+  ((int32_t *)in[0].data)[2] = 10;
+  jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 2, .threads = 1 };
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
+    if (!strcmp((*r)->op, "sparse_softmax_cross_entropy_with_logits")) {
+      CHECK((*r)->run(&k) == JFL_EDATA);
+      CHECK_MSG(strstr(jfl_errmsg(), "label 10 at position 2"), "%s", jfl_errmsg());
+    }
+  for (int i = 0; i < 2; i++) {
+    jf_free(in[i].data);
+    jf_free(out[i].data);
+  }
+}
+
+static void draws_the_plain_mask(void)
+{
+  static const int64_t n[] = { 1, 31, 32, 33, 16384 + 5, 70003 };
+  for (size_t i = 0; i < sizeof n / sizeof *n; i++) {
+    TRY(dropout, &(jf_dropout){ 0.3 }, 1e-7, 1, F32(n[i]));
+    TRY(dropout_grad, &(jf_dropout){ 0.3 }, 1e-7, 1, F32(n[i]), I8(n[i]));
+  }
+}
+
+static void updates(void)
+{
+  jf_sgd_update sgd = { 0.01 };
+  jf_momentum_update momentum = { 0.9, 0.01 };
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1));
+  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1), F32(123, 457));
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F32(1));
+}
+
+/* Sums come out the same however many threads share the work. */
+static void ignores_the_thread_count(void)
+{
+  jfl_shape s = SHAPE(200000);
+  jf_reduce a = { { 1, { 0 } }, 0 };
+  float y[2] = { 0 };
+  jf_tensor x = fill(JFL_F32, &s, 5), out = { y, JFL_F32, SHAPE(1) };
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
+    if (strcmp((*r)->op, "reduce_sum")) continue;
+    for (int threads = 1; threads <= 2; threads++) {
+      out.data = &y[threads - 1];
+      jf_kargs k = { .in = &x, .out = &out, .n_in = 1, .n_out = 1, .attr = &a, .threads = threads };
+      CHECK((*r)->run(&k) == JFL_OK);
+    }
+    CHECK(!memcmp(&y[0], &y[1], sizeof *y));
+  }
+  jf_free(x.data);
+}
+
+int main(void)
+{
+  RUN(multiplies_matrices);
+  RUN(convolves);
+  RUN(pools);
+  RUN(gives_ties_to_the_first);
+  RUN(works_element_by_element);
+  RUN(adds_biases);
+  RUN(reduces);
+  RUN(normalises_lines);
+  RUN(survives_extreme_logits);
+  RUN(names_a_wrong_label);
+  RUN(draws_the_plain_mask);
+  RUN(updates);
+  RUN(ignores_the_thread_count);
+  return test_done();
+}
