@@ -1,6 +1,8 @@
 /* Plans as text: one step a line with its kernel and where its memory is. */
 #include "plan/plan.h"
 
+#include <string.h>
+
 static void print_bytes(jf_text *t, size_t n)
 {
   if (n < 10000) jf_text_add(t, "%zu B", n);
@@ -16,11 +18,29 @@ static void print_place(jf_text *t, const jfl_value *v, const jf_where *w)
   jf_text_add(t, "]");
 }
 
-static void print_step(jf_text *t, const jf_step *st, int index)
+static const char *kernel_name(const jf_step *st)
+{
+  return st->kernel.row ? st->kernel.row->name : "plain";
+}
+
+/* Column widths: of op names and of kernel names. */
+typedef struct widths { int op, kernel; } widths;
+
+static widths measure(const jfl_plan *p)
+{
+  widths w = { 0, 0 };
+  for (int s = 0; s < p->n_step; s++) {
+    int op = (int)strlen(p->step[s].node->op->name), kernel = (int)strlen(kernel_name(&p->step[s]));
+    if (op > w.op) w.op = op;
+    if (kernel > w.kernel) w.kernel = kernel;
+  }
+  return w;
+}
+
+static void print_step(jf_text *t, const jf_step *st, int index, widths w)
 {
   const jf_node *n = st->node;
-  jf_text_add(t, "%4d  %-28s %-22s", index, n->op->name,
-              st->kernel.row ? st->kernel.row->name : "plain");
+  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, n->op->name, w.kernel, kernel_name(st));
   for (int i = 0; i < n->n_in; i++) {
     jf_text_add(t, i ? ", " : " ");
     print_place(t, n->in[i], &st->in[i]);
@@ -46,5 +66,6 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
   jf_text_add(t, " (no layout needs less than ");
   print_bytes(t, p->arena_bound);
   jf_text_add(t, ")\n");
-  for (int s = 0; s < p->n_step; s++) print_step(t, &p->step[s], s);
+  widths w = measure(p);
+  for (int s = 0; s < p->n_step; s++) print_step(t, &p->step[s], s, w);
 }
