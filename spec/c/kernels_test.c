@@ -308,7 +308,8 @@ static void gives_ties_to_the_first(void)
   c.in[0] = fill(JFL_F32, &x, 1);
   c.in[1] = fill(JFL_F32, &y, 2);
   c.in[2] = fill(JFL_F32, &y, 3);
-  for (int64_t i = 0; i < jf_numel(&x); i++) ((float *)c.in[0].data)[i] = (float)(i * 7 % 3);
+  for (int64_t i = 0; i < jf_numel(&x); i++)
+    ((float *)c.in[0].data)[i] = (float)(jf_philox_at(4, 0, (uint64_t)i).w[0] % 3);
   check(&c, 1);
 }
 
@@ -372,6 +373,31 @@ static void survives_extreme_logits(void)
   c.in[0] = fill(JFL_F32, &s, 1);
   for (int i = 0; i < 110; i++) ((float *)c.in[0].data)[i] = x[(i + i / 10) % (i / 10 + 1) % 10];
   check(&c, 1);
+}
+
+/* Probabilities down to denormal ones are right in themselves, not only beside the largest. */
+static void keeps_small_probabilities(void)
+{
+  jfl_shape s = SHAPE(1030, 2);
+  jf_softmax a = { 1 };
+  jf_tensor x = fill(JFL_F32, &s, 1), y = fill(JFL_F32, &s, 1);
+  float *v = x.data, *p = y.data;
+  for (int i = 0; i < 1030; i++) {
+    v[2 * i] = 0;
+    v[2 * i + 1] = -0.1f * (float)i;
+  }
+  jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a, .threads = 1 };
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
+    if (strcmp((*r)->op, "softmax")) continue;
+    CHECK((*r)->run(&k) == JFL_OK);
+    for (int i = 0; i < 1030; i++) {
+      double e = exp((double)v[2 * i + 1]), want = e / (1 + e);
+      CHECK_MSG(fabs((double)p[2 * i + 1] - want) <= 3e-7 * want + 1.5e-45, "exp(%g) gave %g",
+                (double)v[2 * i + 1], (double)p[2 * i + 1]);
+    }
+  }
+  jf_free(x.data);
+  jf_free(y.data);
 }
 
 static void names_a_wrong_label(void)
@@ -439,6 +465,7 @@ int main(void)
   RUN(reduces);
   RUN(normalises_lines);
   RUN(survives_extreme_logits);
+  RUN(keeps_small_probabilities);
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
