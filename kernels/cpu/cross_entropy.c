@@ -1,5 +1,5 @@
 /* Softmax and cross entropy against class numbers, lines in parallel. */
-#include "op/move.h"
+#include "op/index.h"
 
 #include "softmax.h"
 
@@ -53,9 +53,9 @@ static samples describe(const jf_kargs *k)
   return s;
 }
 
-static jfl_status run(const jf_kargs *k, samples *s, const char *op, jf_part part)
+static jfl_status run(const jf_kargs *k, samples *s, jf_part part)
 {
-  JF_TRY(jf_check_range(op, "label", s->labels, s->n));
+  JF_TRY(jf_check_range("label", s->labels, s->n));
   jf_run_parts(k, 4 * s->count * s->n, jf_parts(s->count, s->span), part, s);
   return JFL_OK;
 }
@@ -65,7 +65,7 @@ static jfl_status forward_run(const jf_kargs *k)
   samples s = describe(k);
   s.loss = k->out[0].data;
   s.to = k->out[1].data;
-  return run(k, &s, "sparse_softmax_cross_entropy_with_logits", forward());
+  return run(k, &s, forward());
 }
 
 static jfl_status backward_run(const jf_kargs *k)
@@ -73,7 +73,7 @@ static jfl_status backward_run(const jf_kargs *k)
   samples s = describe(k);
   s.dy = k->in[2].data;
   s.to = k->out[0].data;
-  return run(k, &s, "sparse_softmax_cross_entropy_grad", backward());
+  return run(k, &s, backward());
 }
 
 JFL_CPU(vec_sparse_softmax_cross_entropy, .op = "sparse_softmax_cross_entropy_with_logits",

@@ -23,16 +23,17 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   core.save(o.path, o.overwrite)
 end)
 
+-- Says on stderr what matched nothing; optimizer and step state is not worth a word.
 local function complain(path, names, state, text)
-  local shown, count = {}, 0
+  local shown = {}
   for _, name in ipairs(names) do
-    if not state[name] then
-      count = count + 1
-      if count <= SHOWN then shown[count] = name end
-    end
+    if not state[name] then shown[#shown + 1] = name end
   end
-  if count == 0 then return end
-  if count > SHOWN then shown[SHOWN + 1] = ("and %d more"):format(count - SHOWN) end
+  table.sort(shown)
+  local more = #shown - SHOWN
+  if #shown == 0 then return end
+  if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
+  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
   io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
 end
 
@@ -65,8 +66,8 @@ function CheckPoint:init()
   settle()
 end
 
---- Writes every variable, with optimizer and run state, to a directory. A checkpoint that is there is
--- replaced with { overwrite = true }.
+--- Writes every variable, with optimizer and run state, to a directory; a checkpoint that is there
+-- is replaced with { overwrite = true }.
 function CheckPoint:save(...)
   check(self, "save")
   return save(...)
@@ -96,24 +97,33 @@ function checkpoint.get_all_variables()
   return all
 end
 
---- Sets variables by name from NdArrays or tables. Names of no variable are skipped, and are errors
--- with { ignore_mismatch = false }.
-checkpoint.load_variables = args.define("load_variables", "Sets variables by name.", {
-  { "values", "arrays by name" },
-  { "ignore_mismatch", "whether names of no variable are skipped", true },
-}, function(o)
-  args.expect("load_variables", "values", o.values, "table")
+local function set_all(values, ignore_mismatch)
   settle()
   local known = {}
   for _, name in ipairs(core.variables()) do known[name] = true end
-  for name in pairs(o.values) do
-    if not known[name] and not o.ignore_mismatch then
+  for name in pairs(values) do
+    if not known[name] and not ignore_mismatch then
       core.fail("load_variables: '%s' is not a variable of any job", tostring(name))
     end
   end
-  for name, value in pairs(o.values) do
+  for name, value in pairs(values) do
     if known[name] then core.variable_set(name, value) end
   end
-end)
+end
+
+-- Its first argument has names of its own, so it is boxed before options are looked for.
+local Boxed = {}
+
+local load_variables = args.define("load_variables", "Sets variables by name.", {
+  { "values", "arrays by name" },
+  { "ignore_mismatch", "whether names of no variable are skipped", true },
+}, function(o) set_all(o.values.inside, o.ignore_mismatch) end)
+
+--- Sets variables by name from NdArrays or tables. Names of no variable are skipped, and are errors
+-- with { ignore_mismatch = false }.
+function checkpoint.load_variables(values, ...)
+  args.expect("load_variables", "values", values, "table")
+  load_variables(setmetatable({ inside = values }, Boxed), ...)
+end
 
 return checkpoint

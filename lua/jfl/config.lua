@@ -137,19 +137,20 @@ local train_options = {
 
 local kept = setmetatable({}, { __mode = "k" })
 
--- A table of setters, one per option, that are called with a dot or a colon.
-local function setters(who, options, values)
-  local object_ = {}
+-- An object with a setter for each option, called with a dot or a colon. parts: objects in it.
+local function setters(who, options, values, parts)
+  local object_, methods = {}, parts or {}
   for name, check in pairs(options) do
-    object_[name] = function(first, second)
+    methods[name] = function(first, second)
       local value = first
       if first == object_ then value = second end
-      if value == nil and second == nil then value = true end
+      if value == nil then value = true end
       values[name] = check(value)
     end
   end
   return setmetatable(object_, {
     __index = function(_, name)
+      if methods[name] then return methods[name] end
       core.fail("%s: unknown option '%s'; options are %s", who, tostring(name), names_of(options))
     end,
     __newindex = function(_, name)
@@ -161,8 +162,8 @@ end
 --- New options of a job.
 function config.function_config()
   local values = { train = {} }
-  local object_ = setters("function_config", job_options, values)
-  rawset(object_, "train", setters("function_config.train", train_options, values.train))
+  local train = setters("function_config.train", train_options, values.train)
+  local object_ = setters("function_config", job_options, values, { train = train })
   kept[object_] = values
   return object_
 end

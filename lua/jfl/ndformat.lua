@@ -64,7 +64,8 @@ local function pad_right(texts)
   local width = 0
   for _, text in ipairs(texts) do width = math.max(width, #(text:match("%..*$") or "")) end
   for i, text in ipairs(texts) do
-    texts[i] = text .. (" "):rep(width - #(text:match("%..*$") or ""))
+    local fraction = text:match("%..*$")
+    if fraction then texts[i] = text .. (" "):rep(width - #fraction) end
   end
   return texts
 end

@@ -46,8 +46,8 @@ local function need_train_job(who, context)
     context.job.name)
 end
 
---- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs whose
--- gradients add up. Gradients are divided by the number of elements of the loss.
+--- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
+-- whose gradients add up. Gradients are divided by the number of elements of the loss.
 function Optimizer:minimize(loss)
   local who = self.name .. ".minimize"
   if getmetatable(self) ~= Optimizer then
@@ -135,7 +135,7 @@ local function old_style(config)
   local momentum, decay, warmup = read_update_conf(config.model_update_conf or {})
   local boundaries, values = {}, { config.primary_lr }
   if decay then boundaries, values = decay.boundaries, decay.values end
-  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, { warmup = warmup })
+  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, warmup)
   return optimizer.SGD(rate, { momentum = momentum })
 end
 

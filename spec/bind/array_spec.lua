@@ -151,13 +151,13 @@ describe("a mistake with an array", function()
 
   it("is blamed on the line that indexes", function()
     local a = core.array("float32", { 3, 2 })
-    array_error("array: index 4 is out of range 1 to 3", "local a = ... return a[4]", a)
-    array_error("array: index 0 is out of range 1 to 3", "local a = ... return a[0]", a)
+    array_error("array: index 4 is out of range 1 to 3", "local v = (...)[4]", a)
+    array_error("array: index 0 is out of range 1 to 3", "local v = (...)[0]", a)
     array_error("array: index -1 is out of range 1 to 3", "local a = ... a[-1] = 1", a)
-    array_error("array: index 1.5 is not a whole number", "local a = ... return a[1.5]", a)
+    array_error("array: index 1.5 is not a whole number", "local v = (...)[1.5]", a)
     array_error("array: cannot set 'size', only elements and rows can be set",
       "local a = ... a.size = 1", a)
-    array_error("get: expected 2 indices for shape (3, 2), got 1", "return c.get(..., 1)", a)
+    array_error("get: expected 2 indices for shape (3, 2), got 1", "local v = c.get(..., 1)", a)
     array_error("set: index 3 is out of range 1 to 2", "c.set(..., 0, 1, 3)", a)
   end)
 

@@ -12,7 +12,9 @@ describe("where", function()
   it("passes over front-end and C frames", function()
     local inner = front("return function(f, ...) local r = f(...) return r end")()
     assert.equal("user.lua:2: ", helper.run("\nlocal w = (...)(c.where) return w", inner))
-    local outer = front("local inner = ... return function(f) local r = inner(pcall, f) return r end")
+    local outer = front [[
+      local inner = ...
+      return function(f) local r = inner(pcall, f) return r end]]
     assert.is_true(helper.run("\nlocal ok = (...)(c.where) return ok", outer(inner)))
   end)
 
@@ -25,8 +27,10 @@ end)
 
 describe("fail", function()
   it("formats and blames the user", function()
-    local check = front("local c = require 'jfl.core' return function(x) c.fail('%s: %d', x, 7) end")()
-    assert.equal("user.lua:2: a: 7", helper.message("\n(...)('a')", check))
+    local check = front [[
+      local c = require "jfl.core"
+      return function(x) c.fail("%s: %d", x, 7) end]]()
+    assert.equal("user.lua:2: a: 7", helper.message("\nlocal check = ... check('a')", check))
   end)
 
   it("blames through a chain of front-end calls", function()

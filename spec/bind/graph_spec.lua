@@ -39,7 +39,7 @@ describe("a graph", function()
       message("c.variable(..., {})", graph))
     assert.equal("user.lua:1: w: init should be constant, uniform, normal or truncated_normal, got "
       .. "'zeros'",
-      message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, init = 'zeros'})", graph))
+      message("c.variable(..., {name = 'w', dtype = 'int32', shape = {1}, init = 'zeros'})", graph))
     assert.equal("user.lua:1: w: a should be a number, got string",
       message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, a = 'x'})", graph))
     assert.equal("user.lua:1: w: shape should be a table of numbers, got nil",

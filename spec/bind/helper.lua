@@ -3,8 +3,8 @@ local core = require "jfl.core"
 
 local helper = {}
 
---- Runs the text of a function body as the user's file; `core` and the arguments are visible as c and
--- `...`. Returns what it returns.
+--- Runs the text of a function body as the user's file, where the module is c and the arguments are
+-- `...`; returns what it returns.
 function helper.run(text, ...)
   local chunk = assert(loadstring("local c = require 'jfl.core' " .. text, "=user.lua"))
   return chunk(...)
@@ -39,11 +39,13 @@ end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
---- Runs Lua text in a new process of this interpreter; returns its output and how it ended.
-function helper.child(text)
+--- Runs Lua text in a new process of this interpreter, in which variables of the environment may be
+-- set; returns its output and how it ended.
+function helper.child(text, environment)
   local first = 0
   while arg[first - 1] do first = first - 1 end
-  local pipe = io.popen(quoted(arg[first]) .. " -e " .. quoted(text) .. " 2>&1; echo \" $?\"")
+  local pipe = io.popen(("%s %s -e %s 2>&1; echo \" $?\""):format(environment or "",
+    quoted(arg[first]), quoted(text)))
   local output = pipe:read("*a")
   pipe:close()
   local said, status = output:match("^(.*) (%d+)\n$")

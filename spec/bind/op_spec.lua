@@ -26,7 +26,7 @@ describe("an op on arrays", function()
     assert.near(0.25, core.get(by_rows, 1, 1), 1e-6)
     assert.near(0.5, core.get(by_columns, 1, 1), 1e-6)
     assert.near(0.25, core.get(softmax({ logits = x, axis = 0, name = "s" }), 1, 1), 1e-6)
-    assert.near(0.5, core.get(softmax(x, {}), 1, 1), 1e-6)
+    assert.near(0.5, core.get(softmax(x, -1, {}), 1, 1), 1e-6)
     assert.near(0.5, core.get(softmax(x, nil, {}), 1, 1), 1e-6)
   end)
 
@@ -42,7 +42,8 @@ describe("an op on arrays", function()
   it("takes the inputs of a variadic op as a list", function()
     local concat = core.op("concat")
     assert.same({ 1, 2, 3 }, core.to_table(concat({ floats { 1 }, floats { 2 }, floats { 3 } }, 0)))
-    assert.same({ 1, 2 }, core.to_table(concat({ inputs = { floats { 1 }, floats { 2 } }, axis = 0 })))
+    local both = concat({ inputs = { floats { 1 }, floats { 2 } }, axis = 0 })
+    assert.same({ 1, 2 }, core.to_table(both))
   end)
 
   it("is one closure per op", function()
@@ -63,7 +64,8 @@ describe("a mistake in an op's arguments", function()
       "c.op('softmax')(..., {axs = 1})", x)
     op_error("softmax: 'axis' is given both by position and by name",
       "c.op('softmax')(..., 0, {axis = 1})", x)
-    op_error("softmax: takes at most 2 arguments and options, got 3", "c.op('softmax')(..., 0, 1)", x)
+    op_error("softmax: takes at most 2 arguments and options, got 3",
+      "c.op('softmax')(..., 0, 1)", x)
     op_error("softmax: options should have names, got one under a number",
       "c.op('softmax')(..., {axis = 0, [7] = 1})", x)
     op_error("softmax: name should be a string, got number", "c.op('softmax')(..., {name = 1})", x)
@@ -72,7 +74,7 @@ describe("a mistake in an op's arguments", function()
 
   it("names the argument of a wrong type", function()
     op_error("add: argument 1 'x' should be a blob or an array, got number", "c.op('add')(1, 2)")
-    op_error("add: argument 1 'x' should be a blob or an array, got nothing", "c.op('add')({}, {})")
+    op_error("add: argument 1 'x' should be a blob or an array, got table", "c.op('add')({1}, {2})")
     op_error("add: argument 2 'y' should be an array, a table or a number, got string",
       "c.op('add')(..., 'z')", x)
     op_error("softmax: 'axis' should be a number, boolean, string or list, got function",
@@ -120,8 +122,8 @@ describe("an op on blobs", function()
   it("refuses arrays and tables among blobs", function()
     core.trace(graph)
     local x = core.input(graph, "x", "float32", { 2 })
-    assert.equal("user.lua:1: add: argument 2 'y' is an array among blobs; data enters a job as one "
-      .. "of its inputs", message("c.op('add')(...)", x, floats { 1, 2 }))
+    assert.equal("user.lua:1: add: argument 2 'y' is an array among blobs; data enters a job as "
+      .. "one of its inputs", message("c.op('add')(...)", x, floats { 1, 2 }))
     assert.equal("user.lua:1: add: argument 2 'y' should be a blob or a number, got table",
       message("c.op('add')(..., {1, 2})", x))
   end)

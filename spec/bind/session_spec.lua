@@ -211,8 +211,8 @@ describe("a session", function()
     local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 1 } })
     local loss = core.op("multiply")(w, w)
     core.trace(nil)
-    assert.matches("^user.lua:1: .*Sgd", message(
-      "c.minimize(..., {losses = {select(2, ...)}, optimizer = 'Sgd', schedule = 'x'})", graph, loss))
+    assert.matches("^user.lua:1: .*Sgd", message("local g, y = ... "
+      .. "c.minimize(g, {losses = {y}, optimizer = 'Sgd', schedule = 'x'})", graph, loss))
     assert.matches("^user.lua:1: minimize: optimizer should be a string, got nil", message(
       "c.minimize(..., {losses = {select(2, ...)}})", graph, loss))
   end)
@@ -261,14 +261,17 @@ describe("the end of a process", function()
         local c = package.loaded["jfl.core"]
         io.write(tostring(pcall(c.run, plan, a)), tostring(pcall(c.array, "float32", {2})))
         io.write(tostring(pcall(function() return x.shape end)), tostring(pcall(c.variables)))
-        pcall(c.wait) pcall(c.reset) pcall(c.submit, plan, a) pcall(c.trace, g) pcall(c.op("add"), x, x)
+        pcall(c.wait) pcall(c.reset) pcall(c.submit, plan, a) pcall(c.trace, g)
+        pcall(c.op("add"), x, x)
       end]] .. start:gsub("local ", "") .. [[ request = c.submit(plan, a)]])
     assert.equal("falsetruefalsefalse", said)
     assert.equal(0, status)
   end)
 
   it("is clean after os.exit with runs in flight", function()
-    local _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(3) ]])
+    -- Nothing is finalized then, so a leak checker would complain.
+    local _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(3) ]],
+      "ASAN_OPTIONS=detect_leaks=0")
     assert.equal(3, status)
     _, status = helper.child(start .. [[ c.submit(plan, a) os.exit(4, true) ]])
     assert.equal(4, status)

@@ -81,7 +81,7 @@ static void drop(lua_State *L, jf_larray *b)
   if (!b->array) return;
   jfl_array_unref(b->array);
   jf_state_of(L)->live -= b->owned;
-  *b = (jf_larray){0};
+  *b = (jf_larray){ .tag = b->tag };
 }
 
 static int gc(lua_State *L)

@@ -15,8 +15,12 @@ typedef enum jf_kind {
   JF_ARRAY, JF_BLOB, JF_GRAPH, JF_JOB, JF_PLAN, JF_REQUEST, JF_HOLDER, JF_N_KIND
 } jf_kind;
 
-/* array is NULL before the first and after the last use; the next three are read from it once. */
+/* Every userdata starts with a tag, an address in the state that tells the kind. Comparing it costs
+   half of what fetching and comparing the metatable does, and nothing else in Lua can have it.
+
+   array is NULL before the first and after the last use; the next three are read from it once. */
 typedef struct jf_larray {
+  const void *tag;
   jfl_array *array;                /* counted */
   void *data;
   const jfl_shape *shape;
@@ -27,26 +31,27 @@ typedef struct jf_larray {
 /* Its environment is the table that its blobs have as theirs too: {graph}. So a graph lives as long
    as its blobs, which need no finalizer. */
 typedef struct jf_lgraph {
-  jfl_graph *graph;                /* counted; NULL once finalized, which at lua_close may be early */
+  const void *tag;
+  jfl_graph *graph;                /* counted; NULL once finalized, maybe before its blobs */
   char job[];                      /* the job's name */
 } jf_lgraph;
 
-typedef struct jf_lblob { jfl_value *value; jf_lgraph *owner; } jf_lblob;
+typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; } jf_lblob;
 
-typedef struct jf_holder { void *p; void (*drop)(void *p); } jf_holder;
+typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
-  unsigned generation;             /* sessions dropped so far: jobs and plans of older ones are dead */
+  unsigned generation;             /* sessions dropped so far, with their jobs and plans */
   int closed;                      /* lua_close has finalized this */
   int collecting;
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
   int traced_ref;                  /* registry slot of its environment */
   int ops_ref;                     /* registry slot of the op closures made so far, by name */
   size_t live, limit;              /* bytes of arrays; how many make a full collection due */
-  const void *mt[JF_N_KIND];       /* metatables, to compare with; registry slots of the same */
-  int mt_ref[JF_N_KIND];
+  char kind[JF_N_KIND];            /* whose addresses are the tags */
+  int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
 } jf_state;
 
 static inline jf_state *jf_state_of(lua_State *L)
@@ -71,10 +76,14 @@ int jf_l_where(lua_State *L);
 
 /* Makes the metatable of a kind and leaves it on the stack. */
 void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
-/* Pushes a zeroed userdata. */
+/* Pushes a userdata, zeroed but for its tag. */
 void *jf_push(lua_State *L, jf_kind kind, size_t size);
-/* The userdata at i if it is of that kind, else NULL. */
-void *jf_test(lua_State *L, int i, jf_kind kind);
+/* The userdata at i if it is of that kind, else NULL. A light userdata has length 0. */
+static inline void *jf_test(lua_State *L, int i, jf_kind kind)
+{
+  const void **p = lua_touserdata(L, i);
+  return p && lua_objlen(L, i) >= sizeof *p && *p == &jf_state_of(L)->kind[kind] ? p : NULL;
+}
 /* "array", "graph", "table", "nothing"; for messages. */
 const char *jf_type_name(lua_State *L, int i);
 jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
@@ -108,7 +117,7 @@ extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 jf_larray *jf_push_array(lua_State *L);
 /* Puts a into b, which takes the reference. */
 void jf_set_array(jf_larray *b, jfl_array *a);
-/* Counts b's bytes, and collects garbage when that is due: no array may be without a userdata then. */
+/* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
 void jf_account(lua_State *L, jf_larray *b);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b under another dtype. */
@@ -147,6 +156,7 @@ jf_lblob *jf_push_blob(lua_State *L, int env);
 /* Their environment is the table {job}, so a plan's job userdata lives as long. No finalizers: jobs
    and plans belong to the session. */
 typedef struct jf_ljob {
+  const void *tag;
   jfl_job *job;
   unsigned generation;             /* of the session */
   char name[];
@@ -155,6 +165,7 @@ typedef struct jf_ljob {
 typedef struct jf_linput { const char *name; jfl_dtype dtype; const jfl_shape *shape; } jf_linput;
 
 typedef struct jf_lplan {
+  const void *tag;
   jfl_plan *plan;                  /* NULL once freed */
   jf_ljob *job;
   int n_in, n_out;

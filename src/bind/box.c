@@ -10,7 +10,6 @@ static const char *const names[JF_N_KIND] = {
 void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc)
 {
   lua_newtable(L);
-  st->mt[kind] = lua_topointer(L, -1);
   lua_pushvalue(L, -1);
   st->mt_ref[kind] = luaL_ref(L, LUA_REGISTRYINDEX);
   if (!gc) return;
@@ -21,18 +20,12 @@ void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc)
 
 void *jf_push(lua_State *L, jf_kind kind, size_t size)
 {
-  void *p = memset(lua_newuserdata(L, size), 0, size);
-  lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->mt_ref[kind]);
+  jf_state *st = jf_state_of(L);
+  const void **p = memset(lua_newuserdata(L, size), 0, size);
+  *p = &st->kind[kind];
+  lua_rawgeti(L, LUA_REGISTRYINDEX, st->mt_ref[kind]);
   lua_setmetatable(L, -2);
   return p;
-}
-
-void *jf_test(lua_State *L, int i, jf_kind kind)
-{
-  if (lua_type(L, i) != LUA_TUSERDATA || !lua_getmetatable(L, i)) return NULL;
-  int same = lua_topointer(L, -1) == jf_state_of(L)->mt[kind];
-  lua_pop(L, 1);
-  return same ? lua_touserdata(L, i) : NULL;
 }
 
 /* The kind of the userdata at i, or -1. */

@@ -1,4 +1,4 @@
-/* The Lua front end as it is embedded in the binary; the build makes the table from the files of lua/jfl. */
+/* The Lua front end as embedded in the binary; the build makes the table from lua/jfl. */
 #ifndef JF_EMBED_H
 #define JF_EMBED_H
 

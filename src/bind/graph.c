@@ -72,7 +72,8 @@ jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
 {
   const char *mode = jf_need_string(L, i, who, "mode");
   if (!strcmp(mode, "train")) return JFL_TRAIN;
-  if (strcmp(mode, "predict")) jf_raise(L, "%s: mode should be train or predict, got '%s'", who, mode);
+  if (strcmp(mode, "predict"))
+    jf_raise(L, "%s: mode should be train or predict, got '%s'", who, mode);
   return JFL_PREDICT;
 }
 
@@ -266,7 +267,8 @@ static int l_gradients(lua_State *L)
   jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients")->value;
   jfl_value **x = read_blobs(L, 4, g, "gradients", &n);
   if (!x) jf_raise(L, "gradients: expected a list of blobs, got %s", jf_type_name(L, 4));
-  jfl_value **dx = memset(lua_newuserdata(L, (size_t)n * sizeof *dx + 1), 0, (size_t)n * sizeof *dx);
+  size_t size = (size_t)n * sizeof(jfl_value *);
+  jfl_value **dx = memset(lua_newuserdata(L, size + 1), 0, size);
   jf_check(L, jfl_graph_gradients(g->graph, y, dy, x, n, dx));
   int env = push_env(L, 1);
   lua_createtable(L, n, 0);

@@ -141,14 +141,18 @@ static jfl_shape row_shape(const jfl_shape *s)
   return r;
 }
 
-/* The index at i of an axis with so many rows, from 0. */
-static int64_t position(lua_State *L, int i, int64_t rows, const char *who)
+static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
 {
-  double d = lua_tonumber(L, i);
-  if (!(d >= 1 && d <= (double)rows))
-    jf_raise(L, "%s: index %f is out of range 1 to %f", who, d, (lua_Number)rows);
-  if (d != floor(d)) jf_raise(L, "%s: index %f is not a whole number", who, d);
-  return (int64_t)d - 1;
+  if (d >= 1 && d <= (double)rows) jf_raise(L, "%s: index %f is not a whole number", who, d);
+  return jf_raise(L, "%s: index %f is out of range 1 to %f", who, d, (lua_Number)rows);
+}
+
+/* The index d of an axis with so many rows, from 0. */
+static inline int64_t position(lua_State *L, double d, int64_t rows, const char *who)
+{
+  int64_t i = d >= 1 && d <= (double)rows ? (int64_t)d : 0;
+  if ((double)i != d || i == 0) bad_position(L, d, rows, who);
+  return i - 1;
 }
 
 /* Pushes row i, which shares b's memory. */
@@ -190,8 +194,8 @@ static int read_index(lua_State *L)
   jf_larray *b = jf_test(L, 1, JF_ARRAY);
   if (!b) jf_raise(L, "array: expected an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
-  jf_check_freed(L, b, "array");
-  int64_t i = position(L, 2, b->shape->d[0], "array");
+  if (!b->array) jf_check_freed(L, b, "array");
+  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
   if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
   else push_row(L, b, i);
   return 1;
@@ -203,9 +207,13 @@ static int write_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER)
     jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
-  jfl_shape s = row_shape(b->shape);
-  int64_t i = position(L, 2, b->shape->d[0], "array");
-  jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array");
+  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
+    jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array");
+  } else {
+    jfl_shape s = row_shape(b->shape);
+    jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array");
+  }
   return 0;
 }
 
@@ -218,8 +226,8 @@ static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who
     jf_raise(L, "%s: expected %d indices for shape %s, got %d", who, b->shape->n,
              jf_push_shape_text(L, b->shape), n);
   for (int k = 0; k < n; k++) {
-    jf_need_number(L, at + k, who, "an index");
-    e = e * b->shape->d[k] + position(L, at + k, b->shape->d[k], who);
+    double d = jf_need_number(L, at + k, who, "an index");
+    e = e * b->shape->d[k] + position(L, d, b->shape->d[k], who);
   }
   return e;
 }

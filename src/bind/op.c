@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs kept on the C stack */
+enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs on the C stack */
 
 /* Upvalue 2 of the closure. */
 typedef struct record {
@@ -40,20 +40,27 @@ static const char *push_who(lua_State *L, const record *r, int k)
 
 /* ---- reading the arguments ---- */
 
-/* Whether the last argument, at i, is the options table: it has names, or is empty and no parameter
-   is left for it. */
+/* How many keys the table at i has; *named: whether there is a string among them. */
+static int count_keys(lua_State *L, int i, int *named)
+{
+  int n = 0;
+  *named = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), n++)
+    if (lua_type(L, -2) == LUA_TSTRING) *named = 1;
+  return n;
+}
+
+/* Whether the last argument, at i, is the options table: it has names and is no list, or is empty
+   and no parameter is left for it. */
 static int is_options(lua_State *L, int i, const record *r)
 {
+  int named;
   if (i == 0 || !lua_istable(L, i)) return 0;
   lua_rawgeti(L, i, 1);
   int list = !lua_isnil(L, -1);
   lua_pop(L, 1);
   if (list) return 0;
-  lua_pushnil(L);
-  if (!lua_next(L, i)) return i > n_slots(r);
-  int named = lua_type(L, -2) == LUA_TSTRING;
-  lua_pop(L, 2);
-  return named;
+  return count_keys(L, i, &named) == 0 ? i > n_slots(r) : named;
 }
 
 static int find_slot(const record *r, const char *name)

@@ -4,6 +4,7 @@
 enum { FEW = 16 };      /* inputs and outputs kept on the C stack */
 
 typedef struct request {
+  const void *tag;
   jfl_request *request;        /* counted */
   int n_out;
 } request;

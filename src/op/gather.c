@@ -97,7 +97,7 @@ static jfl_status gather(const jf_kargs *k)
   size_t run = (size_t)s.after * jfl_dtype_size(x->dtype);
   int64_t n = jf_numel(&ids->shape);
   char *y = k->out[0].data;
-  JF_TRY(jf_check_range("gather", "index", ids, s.m));
+  JF_TRY(jf_check_range("index", ids, s.m));
   for (int64_t i = 0; i < s.before; i++)
     for (int64_t j = 0; j < n; j++, y += run)
       memcpy(y, (const char *)x->data + (size_t)(i * s.m + jf_index_at(ids, j)) * run, run);
@@ -113,7 +113,7 @@ static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
     jf_axes s = jf_axes_at(&k->out[0].shape, a->axis);                          \
     const T *x = k->in[0].data;                                                 \
     T *y = k->out[0].data;                                                      \
-    JF_TRY(jf_check_range("unsorted_segment_sum", "segment id", &k->in[1], s.m)); \
+    JF_TRY(jf_check_range("segment id", &k->in[1], s.m)); \
     memset(y, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));               \
     for (int64_t i = 0; i < s.before; i++, y += s.m * s.after)                  \
       for (int64_t j = 0, n = jf_numel(&k->in[1].shape); j < n; j++, x += s.after) { \
@@ -147,7 +147,7 @@ JF_EACH_TYPE(ONE_HOT)
 static jfl_status one_hot(const jf_kargs *k)
 {
   static void (*const mark[JFL_N_DTYPE])(const jf_kargs *) = { JF_EACH_TYPE(MARK_ROW) };
-  JF_TRY(jf_check_range("one_hot", "index", &k->in[0], ((const jf_one_hot *)k->attr)->depth));
+  JF_TRY(jf_check_range("index", &k->in[0], ((const jf_one_hot *)k->attr)->depth));
   mark[k->out[0].dtype](k);
   return JFL_OK;
 }

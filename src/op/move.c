@@ -20,34 +20,10 @@ jf_ints jf_ints_from(const jfl_shape *s)
   return r;
 }
 
-jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)
-{
-  jf_axes a = { 1, s->d[axis], 1 };
-  for (int i = 0; i < axis; i++) a.before *= s->d[i];
-  for (int i = (int)axis + 1; i < s->n; i++) a.after *= s->d[i];
-  return a;
-}
-
-int64_t jf_index_at(const jf_tensor *t, int64_t i)
-{
-  return t->dtype == JFL_I32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
-}
-
 jfl_status jf_check_indices(const jf_infer *c, int input)
 {
   jfl_dtype t = c->in[input]->dtype;
   if (t == JFL_I32 || t == JFL_I64) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "%s: %s must be int32 or int64, got %s", c->op->name,
                  c->op->in[input], jfl_dtype_name(t));
-}
-
-jfl_status jf_check_range(const char *op, const char *what, const jf_tensor *t, int64_t n)
-{
-  for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
-    int64_t v = jf_index_at(t, i);
-    if (v < 0 || v >= n)
-      return jf_fail(JFL_EDATA, "%s: %s %lld at position %lld is outside 0..%lld", op, what,
-                     (long long)v, (long long)i, (long long)n - 1);
-  }
-  return JFL_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef JF_OP_MOVE_H
 #define JF_OP_MOVE_H
 
+#include "op/index.h"
 #include "op/op.h"
 
 /* A table entry for every dtype. */
@@ -17,15 +18,7 @@
 jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out);
 jf_ints jf_ints_from(const jfl_shape *s);
 
-/* A shape seen along one axis: before x s->d[axis] x after. */
-typedef struct jf_axes { int64_t before, m, after; } jf_axes;
-jf_axes jf_axes_at(const jfl_shape *s, int64_t axis);
-
-/* Element i of an integer tensor. */
-int64_t jf_index_at(const jf_tensor *t, int64_t i);
 /* int32 and int64 pass. */
 jfl_status jf_check_indices(const jf_infer *c, int input);
-/* JFL_EDATA for the first element of t outside 0..n-1; what: "label". */
-jfl_status jf_check_range(const char *op, const char *what, const jf_tensor *t, int64_t n);
 
 #endif

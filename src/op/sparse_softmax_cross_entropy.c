@@ -62,7 +62,7 @@ static void grad(jf_gradctx *c)
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *x = k->in[1].data;                                                 \
     T *loss = k->out[0].data, *p = k->out[1].data;                              \
-    JF_TRY(jf_check_range("sparse_softmax_cross_entropy_with_logits", "label", &k->in[0], m)); \
+    JF_TRY(jf_check_range("label", &k->in[0], m)); \
     for (int64_t i = 0; i < n; i++, x += m, p += m)                             \
       loss[i] = line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
     return JFL_OK;                                                              \
@@ -74,7 +74,7 @@ static void grad(jf_gradctx *c)
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *p = k->in[1].data, *dy = k->in[2].data;                            \
     T *dx = k->out[0].data;                                                     \
-    JF_TRY(jf_check_range("sparse_softmax_cross_entropy_grad", "label", &k->in[0], m)); \
+    JF_TRY(jf_check_range("label", &k->in[0], m)); \
     for (int64_t i = 0; i < n; i++, p += m, dx += m) {                          \
       for (int64_t j = 0; j < m; j++) dx[j] = dy[i] * p[j];                     \
       dx[jf_index_at(&k->in[0], i)] -= dy[i];                                   \

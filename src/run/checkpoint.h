@@ -38,7 +38,7 @@ int jf_utf8_valid(const char *s);
 
 /* ---- stores: checkpoints that are read (store.c, safetensors.c, oneflow.c) ---- */
 
-typedef struct jf_tensor {
+typedef struct jf_entry {
   const char *name;
   jfl_dtype dtype;             /* JFL_N_DTYPE: one that jfl lacks, or not recorded */
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
@@ -46,7 +46,7 @@ typedef struct jf_tensor {
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents */
-} jf_tensor;
+} jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;
 
@@ -54,16 +54,16 @@ typedef struct jf_store {
   char path[PATH_MAX];
   int fd;                      /* the safetensors file; -1: OneFlow's layout under path */
   char *text;                  /* header that names point into, or NULL: each name is owned */
-  jf_tensor *tensor; int n_tensor, cap_tensor;    /* sorted by name */
+  jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
 } jf_store;
 /* Opens the checkpoint directory and validates all but the contents of its tensors. */
 jfl_status jf_store_open(const char *path, jf_store *out);
 void jf_store_close(jf_store *s);
 /* Reads the whole tensor. */
-jfl_status jf_store_read(const jf_store *s, const jf_tensor *t, void *out);
+jfl_status jf_store_read(const jf_store *s, const jf_entry *t, void *out);
 /* NULL: there is none. */
-const jf_tensor *jf_store_find(const jf_store *s, const char *name);
+const jf_entry *jf_store_find(const jf_store *s, const char *name);
 const char *jf_store_meta(const jf_store *s, const char *key);
 /* Room for one more in v, an array of n: v or its larger copy, NULL when memory is out. */
 void *jf_store_grow(void *v, int n, int *cap, size_t elem);
@@ -75,11 +75,11 @@ jfl_status jf_safetensors_open(jf_store *s);
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
-jfl_status jf_safetensors_write(int fd, const char *path, jf_tensor *t, int n, const jf_text *meta);
+jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
 /* s->path names the directory; finding no variable is no error. */
 jfl_status jf_oneflow_open(jf_store *s);
-jfl_status jf_oneflow_read(const jf_store *s, const jf_tensor *t, void *out);
+jfl_status jf_oneflow_read(const jf_store *s, const jf_entry *t, void *out);
 
 /* ---- files (disk.c) ---- */
 

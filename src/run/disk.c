@@ -1,5 +1,5 @@
-/* Files and directories of checkpoints: whole reads and writes, and stages that replace a checkpoint
-   in one step. */
+/* Files and directories of checkpoints: whole reads and writes, and stages that replace a
+   checkpoint in one step. */
 #include "run/checkpoint.h"
 
 #include <dirent.h>
@@ -86,8 +86,13 @@ static void parent_of(const char *path, char *out)
 
 static jfl_status make_dir(const char *path)
 {
+  if (!mkdir(path, 0777) || errno == EEXIST) return JFL_OK;
+  return jf_disk_fail(path, "make the directory");
+}
+
+static jfl_status sync_parent(const char *path)
+{
   char parent[PATH_MAX];
-  if (mkdir(path, 0777)) return errno == EEXIST ? JFL_OK : jf_disk_fail(path, "make the directory");
   parent_of(path, parent);
   return sync_dir(parent);
 }
@@ -100,7 +105,9 @@ static jfl_status make_parents(const char *target)
     size_t n = (size_t)(p - target);
     memcpy(part, target, n);
     part[n] = '\0';
-    if (stat(part, &st) && errno == ENOENT) JF_TRY(make_dir(part));
+    if (!stat(part, &st) || errno != ENOENT) continue;
+    JF_TRY(make_dir(part));
+    JF_TRY(sync_parent(part));
   }
   return JFL_OK;
 }
@@ -123,8 +130,8 @@ static jfl_status is_empty(const char *dir, int *out)
 
 static jfl_status refuse(const char *target)
 {
-  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose another, or "
-                 "save with overwrite to replace the checkpoint", target);
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose "
+                 "another, or save with overwrite to replace the checkpoint", target);
 }
 
 /* Decides what is staged, from what the target is now. */
@@ -139,11 +146,20 @@ static jfl_status place(jf_stage *st, int overwrite)
   }
   if (!S_ISDIR(info.st_mode))
     return jf_fail(JFL_ESTATE, "checkpoint %s: want a directory, found a file", st->target);
-  int empty;
+  int empty = 0;
   JF_TRY(is_empty(st->target, &empty));
   if (!empty && !overwrite) return refuse(st->target);
   strcpy(st->dir, st->target);
   return jf_disk_path(st->dir, "/", JF_MODEL_FILE JF_STAGE_SUFFIX, st->file);
+}
+
+/* After a failed open: without its directory, another save has just removed that. */
+static jfl_status abandon(const jf_stage *st)
+{
+  if (errno == ENOENT) return JFL_OK;
+  jfl_status r = jf_disk_fail(st->file, "open");
+  if (st->fresh) rmdir(st->dir);
+  return r;
 }
 
 /* Opens and locks the staged file; *held 0: another save moved it away meanwhile. A file system
@@ -154,7 +170,7 @@ static jfl_status lock(jf_stage *st, int *held)
   *held = 0;
   if (st->fresh) JF_TRY(make_dir(st->dir));
   st->fd = open(st->file, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (st->fd < 0) return errno == ENOENT ? JFL_OK : jf_disk_fail(st->file, "open");
+  if (st->fd < 0) return abandon(st);
   if (flock(st->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
     close(st->fd);
     return jf_fail(JFL_ESTATE, "checkpoint %s: another save to it is in progress", st->target);
@@ -173,8 +189,8 @@ static void drop(const jf_stage *st)
   close(st->fd);
 }
 
-/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames, so
-   what the target is found to be under the lock stays true. */
+/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames,
+   so what the target is found to be under the lock stays true. */
 static jfl_status try_open(jf_stage *st, int overwrite, int *held)
 {
   *held = 0;
@@ -218,14 +234,11 @@ static jfl_status commit(const jf_stage *st)
 
 jfl_status jf_stage_close(jf_stage *st, jfl_status s)
 {
-  char parent[PATH_MAX];
   if (s == JFL_OK) s = commit(st);
   if (s != JFL_OK) {
     drop(st);
     return s;
   }
   close(st->fd);
-  if (!st->fresh) return sync_dir(st->target);
-  parent_of(st->target, parent);
-  return sync_dir(parent);
+  return st->fresh ? sync_parent(st->target) : sync_dir(st->target);
 }

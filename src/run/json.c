@@ -42,7 +42,8 @@ jfl_status jf_json_next(jf_json *j, char close, int *more)
 {
   blanks(j);
   int ended = here(j, close);
-  if (!ended && !j->fresh && !here(j, ',')) return want(j, close == '}' ? "',' or '}'" : "',' or ']'");
+  if (!ended && !j->fresh && !here(j, ','))
+    return want(j, close == '}' ? "',' or '}'" : "',' or ']'");
   if (ended || !j->fresh) j->at++;
   j->fresh = 0;
   *more = !ended;
@@ -104,7 +105,7 @@ static jfl_status hex4(jf_json *j, uint32_t *out)
 
 static jfl_status unicode(jf_json *j, char **w)
 {
-  uint32_t c, low;
+  uint32_t c = 0, low = 0;
   JF_TRY(hex4(j, &c));
   if (!c) return jf_fail(JFL_EDATA, "byte %zu: a name holds a zero byte", jf_json_where(j) - 6);
   if (c >> 11 == 0xd800 >> 11) {
@@ -248,7 +249,8 @@ static jfl_status skip(jf_json *j, int depth)
   if (here(j, '"')) return jf_json_string(j, &ignored);
   if (here(j, '-') || digit(j)) return number(j);
   if (!here(j, '{') && !here(j, '[')) return word(j);
-  if (depth == MAX_DEPTH) return jf_fail(JFL_EDATA, "byte %zu: nested too deeply", jf_json_where(j));
+  if (depth == MAX_DEPTH)
+    return jf_fail(JFL_EDATA, "byte %zu: nested too deeply", jf_json_where(j));
   char close = here(j, '{') ? '}' : ']';
   JF_TRY(jf_json_enter(j, *j->at));
   for (int more;;) {

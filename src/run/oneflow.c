@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_DEPTH = 8, MAX_META = 4096 };
+enum { MAX_DEPTH = 2, MAX_META = 4096 };
 
 static const struct { const char *name; jfl_dtype dtype; } types[] = {
   { "kFloat", JFL_F32 }, { "kDouble", JFL_F64 }, { "kFloat16", JFL_F16 }, { "kInt8", JFL_I8 },
@@ -52,7 +52,7 @@ static int add_dim(jfl_shape *s, const char *digits)
 }
 
 /* 0: the text makes no sense. */
-static int parse_meta(const char *text, jf_tensor *t)
+static int parse_meta(const char *text, jf_entry *t)
 {
   char w[32];
   int typed = 0;
@@ -73,7 +73,7 @@ static int parse_meta(const char *text, jf_tensor *t)
   return typed;
 }
 
-static jfl_status check_meta(const char *path, const jf_tensor *t)
+static jfl_status check_meta(const char *path, const jf_entry *t)
 {
   char buf[JF_SHAPE_STR];
   uint64_t want = jfl_dtype_size(t->dtype);
@@ -86,7 +86,7 @@ static jfl_status check_meta(const char *path, const jf_tensor *t)
                  (unsigned long long)t->size, t->name);
 }
 
-static jfl_status read_meta(const char *dir, jf_tensor *t)
+static jfl_status read_meta(const char *dir, jf_entry *t)
 {
   char path[PATH_MAX], text[MAX_META + 1];
   JF_TRY(jf_disk_path(dir, "/", "meta", path));
@@ -107,13 +107,13 @@ static jfl_status read_meta(const char *dir, jf_tensor *t)
 static jfl_status add(jf_store *s, const char *dir, uint64_t size)
 {
   const char *name = dir + strlen(s->path) + 1;
-  jf_tensor *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (v) s->tensor = v;
   char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   strcpy(copy, name);
-  jf_tensor *t = &v[s->n_tensor++];
-  *t = (jf_tensor){ .name = copy, .dtype = JFL_N_DTYPE, .size = size };
+  jf_entry *t = &v[s->n_tensor++];
+  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .size = size };
   return read_meta(dir, t);
 }
 
@@ -148,7 +148,7 @@ jfl_status jf_oneflow_open(jf_store *s)
   return jf_store_sort(s);
 }
 
-jfl_status jf_oneflow_read(const jf_store *s, const jf_tensor *t, void *out)
+jfl_status jf_oneflow_read(const jf_store *s, const jf_entry *t, void *out)
 {
   char dir[PATH_MAX], path[PATH_MAX];
   JF_TRY(jf_disk_path(s->path, "/", t->name, dir));

@@ -34,7 +34,7 @@ typedef struct loader {
   uint64_t data, size;         /* where the tensors begin, and the file's size */
 } loader;
 
-static jfl_status read_dtype(jf_json *j, jf_tensor *t)
+static jfl_status read_dtype(jf_json *j, jf_entry *t)
 {
   JF_TRY(jf_json_string(j, &t->dtype_name));
   t->dtype = JFL_N_DTYPE;
@@ -44,7 +44,7 @@ static jfl_status read_dtype(jf_json *j, jf_tensor *t)
 }
 
 /* A scalar, which has no dimensions in the file, is (1) here. */
-static jfl_status read_shape(jf_json *j, jf_tensor *t)
+static jfl_status read_shape(jf_json *j, jf_entry *t)
 {
   uint64_t d;
   size_t at = jf_json_where(j);
@@ -72,7 +72,7 @@ static jfl_status read_pair(jf_json *j, uint64_t *first, uint64_t *last, int *mo
   return jf_json_next(j, ']', more);
 }
 
-static jfl_status read_offsets(loader *l, jf_tensor *t)
+static jfl_status read_offsets(loader *l, jf_entry *t)
 {
   uint64_t first, last, room = l->size - l->data;
   int more;
@@ -88,7 +88,7 @@ static jfl_status read_offsets(loader *l, jf_tensor *t)
   return JFL_OK;
 }
 
-static jfl_status read_field(loader *l, const char *key, jf_tensor *t, unsigned *seen)
+static jfl_status read_field(loader *l, const char *key, jf_entry *t, unsigned *seen)
 {
   static const char *const keys[] = { "dtype", "shape", "data_offsets" };
   for (unsigned i = 0; i < 3; i++) {
@@ -103,7 +103,7 @@ static jfl_status read_field(loader *l, const char *key, jf_tensor *t, unsigned 
 }
 
 /* Of a dtype that jfl lacks the size is taken as it is. */
-static jfl_status check_size(const jf_tensor *t, size_t at)
+static jfl_status check_size(const jf_entry *t, size_t at)
 {
   char buf[JF_SHAPE_STR];
   if (t->dtype == JFL_N_DTYPE) return JFL_OK;
@@ -122,7 +122,7 @@ static jfl_status check_size(const jf_tensor *t, size_t at)
 static jfl_status read_tensor(loader *l, const char *name)
 {
   jf_store *s = l->store;
-  jf_tensor t = { .name = name };
+  jf_entry t = { .name = name };
   const char *key;
   unsigned seen = 0;
   size_t at = jf_json_where(&l->json);
@@ -136,7 +136,7 @@ static jfl_status read_tensor(loader *l, const char *name)
   if (seen != 7)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
   JF_TRY(check_size(&t, at));
-  jf_tensor *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
   s->tensor = v;
   v[s->n_tensor++] = t;
@@ -174,7 +174,7 @@ static jfl_status read_header(loader *l)
 
 static int by_place(const void *a, const void *b)
 {
-  const jf_tensor *x = a, *y = b;
+  const jf_entry *x = a, *y = b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
   return x->size < y->size ? -1 : x->size > y->size;
 }
@@ -186,7 +186,7 @@ static jfl_status check_places(const loader *l)
   uint64_t at = l->data;
   if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_place);
   for (int i = 0; i < s->n_tensor; i++) {
-    const jf_tensor *t = &s->tensor[i];
+    const jf_entry *t = &s->tensor[i];
     if (t->begin != at)
       return jf_fail(JFL_EDATA, "byte %llu: tensor %s %s", (unsigned long long)t->begin, t->name,
                      t->begin < at ? "overlaps the one before" : "leaves a gap before it");
@@ -221,7 +221,7 @@ static jfl_status fetch(jf_store *s, loader *l)
   unsigned char b[LENGTH_SIZE];
   uint64_t n = 0;
   if (l->size < LENGTH_SIZE)
-    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want the 8 bytes of the header's length",
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want 8 bytes of length first",
                    s->path, (unsigned long long)l->size);
   JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
   for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
@@ -230,8 +230,8 @@ static jfl_status fetch(jf_store *s, loader *l)
                    s->path, MAX_HEADER, (unsigned long long)n);
   l->data = LENGTH_SIZE + n;
   if (l->data > l->size)
-    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: the header ends at byte %llu", s->path,
-                   (unsigned long long)l->size, (unsigned long long)l->data);
+    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: the header ends at byte %llu",
+                   s->path, (unsigned long long)l->size, (unsigned long long)l->data);
   s->text = jf_new_raw((size_t)n);
   if (!s->text)
     return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for a header of %llu bytes", s->path,
@@ -263,15 +263,15 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value)
   jf_json_put(meta, value);
 }
 
-/* Widest elements first, so that each tensor is aligned to its elements although there are no gaps. */
+/* Widest elements first: this aligns each tensor to its elements, without gaps. */
 static int by_width(const void *a, const void *b)
 {
-  const jf_tensor *x = a, *y = b;
+  const jf_entry *x = a, *y = b;
   size_t m = jfl_dtype_size(x->dtype), n = jfl_dtype_size(y->dtype);
   return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
 }
 
-static void put_tensor(jf_text *h, const jf_tensor *t)
+static void put_tensor(jf_text *h, const jf_entry *t)
 {
   jf_text_put(h, ",", 1);
   if (reserved(t->name)) jf_text_add(h, "\"_%s\"", t->name);
@@ -284,7 +284,7 @@ static void put_tensor(jf_text *h, const jf_tensor *t)
 }
 
 /* The header, blanks up to a multiple of eight, and its length in front. */
-static void put_header(jf_text *h, const jf_tensor *t, int n, const jf_text *meta)
+static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta)
 {
   jf_text_put(h, "\0\0\0\0\0\0\0\0", LENGTH_SIZE);
   jf_text_add(h, "{\"__metadata__\":{%s}", meta->n ? meta->s : "");
@@ -295,7 +295,7 @@ static void put_header(jf_text *h, const jf_tensor *t, int n, const jf_text *met
     h->s[i] = (char)((uint64_t)(h->n - LENGTH_SIZE) >> 8 * i);
 }
 
-static jfl_status write_all(int fd, const char *path, const jf_tensor *t, int n, const jf_text *h)
+static jfl_status write_all(int fd, const char *path, const jf_entry *t, int n, const jf_text *h)
 {
   if (h->n - LENGTH_SIZE > MAX_HEADER)
     return jf_fail(JFL_EDATA, "checkpoint %s: want a header of at most %d bytes, got %zu", path,
@@ -305,7 +305,7 @@ static jfl_status write_all(int fd, const char *path, const jf_tensor *t, int n,
   return JFL_OK;
 }
 
-jfl_status jf_safetensors_write(int fd, const char *path, jf_tensor *t, int n, const jf_text *meta)
+jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta)
 {
   jf_text h = {0};
   uint64_t at = 0;
@@ -315,7 +315,8 @@ jfl_status jf_safetensors_write(int fd, const char *path, jf_tensor *t, int n, c
     t[i].size = (uint64_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
     at += t[i].size;
     if (!jf_utf8_valid(t[i].name))
-      return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name is not UTF-8", path, t[i].name);
+      return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name is not UTF-8", path,
+                     t[i].name);
   }
   put_header(&h, t, n, meta);
   jfl_status r = h.failed || meta->failed

@@ -55,6 +55,7 @@ static void set_seed(jfl_session *s, double v)
 {
   s->seed = jf_hash(0, &v, sizeof v);
   s->seeded = 1;
+  s->eager_calls = 0;
 }
 
 static const setting settings[] = {

@@ -22,7 +22,7 @@ void *jf_store_grow(void *v, int n, int *cap, size_t elem)
 
 static int by_name(const void *a, const void *b)
 {
-  return strcmp(((const jf_tensor *)a)->name, ((const jf_tensor *)b)->name);
+  return strcmp(((const jf_entry *)a)->name, ((const jf_entry *)b)->name);
 }
 
 static int by_key(const void *a, const void *b)
@@ -30,9 +30,9 @@ static int by_key(const void *a, const void *b)
   return strcmp(((const jf_meta *)a)->key, ((const jf_meta *)b)->key);
 }
 
-const jf_tensor *jf_store_find(const jf_store *s, const char *name)
+const jf_entry *jf_store_find(const jf_store *s, const char *name)
 {
-  jf_tensor key = { .name = name };
+  jf_entry key = { .name = name };
   if (!s->n_tensor) return NULL;
   return bsearch(&key, s->tensor, (size_t)s->n_tensor, sizeof key, by_name);
 }
@@ -76,7 +76,7 @@ static int is_slot(const jf_store *s, const char *name)
   return 0;
 }
 
-static jfl_status is_state(const jf_store *s, jf_tensor *t)
+static jfl_status is_state(const jf_store *s, jf_entry *t)
 {
   jf_text key = {0};
   jf_text_add(&key, "state.%s", t->name);
@@ -112,8 +112,8 @@ static jfl_status open_dir(const char *path, jf_store *s)
   strcpy(s->path, path);
   JF_TRY(jf_oneflow_open(s));
   if (s->n_tensor) return JFL_OK;
-  return jf_fail(JFL_EDATA, "checkpoint %s: want " JF_MODEL_FILE " or a directory for each variable, "
-                 "found neither", path);
+  return jf_fail(JFL_EDATA, "checkpoint %s: want " JF_MODEL_FILE " or a directory for each "
+                 "variable, found neither", path);
 }
 
 jfl_status jf_store_open(const char *path, jf_store *out)
@@ -127,7 +127,7 @@ jfl_status jf_store_open(const char *path, jf_store *out)
   return r;
 }
 
-jfl_status jf_store_read(const jf_store *s, const jf_tensor *t, void *out)
+jfl_status jf_store_read(const jf_store *s, const jf_entry *t, void *out)
 {
   if (s->fd < 0) return jf_oneflow_read(s, t, out);
   return jf_disk_read(s->fd, s->path, out, (size_t)t->size, t->begin);

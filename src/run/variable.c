@@ -73,7 +73,7 @@ static jfl_status check_spec(const jfl_variable_spec *v)
   if (v->dtype == JFL_F16 || v->dtype == JFL_BF16)
     return jf_fail(JFL_EDTYPE, "variable '%s': dtype %s is not supported", v->name,
                    jfl_dtype_name(v->dtype));
-  if (v->init == JFL_INIT_CONSTANT || v->a + v->b - v->a - v->b == 0) return JFL_OK;
+  if (v->init == JFL_INIT_CONSTANT || (isfinite(v->a) && isfinite(v->b))) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': its initializer has a parameter that is not finite",
                  v->name);
 }

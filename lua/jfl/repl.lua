@@ -1,0 +1,85 @@
+--- The interactive session: reads, runs and prints, with the front end as the global `flow`.
+
+local function results(...) return ... end
+
+--- The chunk of a line, as an expression if it is one; nil and true when more lines are needed. An
+--- expression is an argument of `results`, since a tail call would lose the line for tracebacks.
+local function compile(text)
+  local expression = text:gsub("^%s*=", "")
+  if loadstring("return " .. expression) then
+    return loadstring("return (...)(" .. expression .. "\n)", "=stdin")
+  end
+  local chunk, message = loadstring(text, "=stdin")
+  if chunk then return chunk end
+  if message:find("'<eof>'$") then return nil, true end
+  return nil, false, message
+end
+
+local function nothing() end
+
+--- Reads lines until they are whole, or given up (false). Returns nil at the end of input.
+local function read_chunk(read)
+  local text = read("> ")
+  while text do
+    local chunk, more, message = compile(text)
+    if not more then return chunk, message end
+    local line = read(">> ")
+    text = line and text .. "\n" .. line
+  end
+  return text == false and nothing or nil
+end
+
+--- The traceback down to the user's own lines.
+local function handler(message)
+  local tostring_of = getmetatable(message)
+  if type(message) ~= "string" and not (tostring_of and tostring_of.__tostring) then
+    message = "(error object is a " .. type(message) .. " value)"
+  end
+  local text = debug.traceback(tostring(message), 2)
+  return (text:gsub("\n%s*%[C%]: in function 'xpcall'.*", ""))
+end
+
+local function show(ok, ...)
+  if not ok then
+    io.stderr:write((...), "\n")
+  elseif select("#", ...) > 0 then
+    print(...)
+  end
+end
+
+--- Delivers the callbacks that are due, if the session made asynchronous calls.
+local function deliver()
+  if package.loaded["jfl.async"] then show(xpcall(package.loaded.jfl.poll, handler)) end
+end
+
+--- `flow` loads the front end when it is first named.
+local function define_flow()
+  local mt = getmetatable(_G) or {}
+  local before = mt.__index
+  mt.__index = function(t, key)
+    if key == "flow" then
+      local flow = require("jfl")
+      rawset(t, key, flow)
+      return flow
+    end
+    if type(before) == "function" then return before(t, key) end
+    return before and before[key]
+  end
+  setmetatable(_G, mt)
+end
+
+--- Runs a session on the lines that read(prompt) gives.
+return function(read)
+  define_flow()
+  while true do
+    local chunk, message = read_chunk(read)
+    if chunk then
+      show(xpcall(chunk, handler, results))
+      deliver()
+    elseif message then
+      io.stderr:write(message, "\n")
+    else
+      return
+    end
+  end
+end

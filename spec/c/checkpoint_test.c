@@ -1,0 +1,316 @@
+/* Saving and loading checkpoints: what they keep, what they refuse, and what they say then. */
+#include "scratch.h"
+#include "test.h"
+
+static int says(const char *what) { return strstr(jfl_errmsg(), what) != NULL; }
+#define CHECK_SAYS(what) CHECK_MSG(says(what), "%s", jfl_errmsg())
+
+static const char *find(const jfl_report *r, const char *name, jfl_loaded want, int want_state)
+{
+  for (int i = 0; i < jfl_report_count(r); i++) {
+    jfl_loaded what;
+    int state;
+    const char *found = jfl_report_name(r, i, &what, &state);
+    if (!strcmp(found, name) && what == want && state == want_state) return found;
+  }
+  return NULL;
+}
+
+static void keeps_variables_and_counters(void)
+{
+  jfl_session *a = full_session(3), *b = full_session(1);
+  jfl_report *r;
+  a->eager_calls = 12;
+  CHECK(jfl_checkpoint_save(a, in_scratch("kept"), 0) == JFL_OK);
+  CHECK_MSG(jfl_checkpoint_load(b, in_scratch("kept"), 1, &r) == JFL_OK, "%s", jfl_errmsg());
+  CHECK(filled_with(b) == 3 && b->jobs->run == 3 && b->eager_calls == 12 && b->seed == 3);
+  CHECK(jfl_report_count(r) == N_VARS);
+  CHECK(find(r, "dense1-weight", JFL_LOADED, 0) && find(r, "wide", JFL_LOADED, 0));
+  CHECK(find(r, "dense1-weight-momentum", JFL_LOADED, 1));
+  CHECK(find(r, "System-Train-TrainStep-train", JFL_LOADED, 1));
+  jfl_report_free(r);
+  jfl_session_free(a);
+  jfl_session_free(b);
+}
+
+static void keeps_a_seed_that_the_user_chose(void)
+{
+  jfl_session *s = full_session(1);
+  jfl_report *r;
+  jfl_arg seed = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 5 };
+  CHECK(save_value(2, in_scratch("seeded"), 0) == JFL_OK);
+  CHECK(jfl_session_set(s, &seed) == JFL_OK);
+  uint64_t chosen = s->seed;
+  CHECK(jfl_checkpoint_load(s, in_scratch("seeded"), 1, &r) == JFL_OK && s->seed == chosen);
+  jfl_report_free(r);
+  jfl_session_free(s);
+}
+
+static void keeps_any_name(void)
+{
+  static const char *const names[] = {
+    "", "a b", "quote\"back\\slash", "line\nfeed\ttab\x01", "\xc3\xa9t\xc3\xa9 \xf0\x9f\x98\x80",
+    "__metadata__", "___metadata__", "____metadata__", "a/b", "..", "dtype",
+  };
+  enum { N = sizeof names / sizeof *names };
+  jfl_session *a = new_session(), *b = new_session();
+  jfl_report *r = NULL;
+  for (int i = 0; i < N; i++) {
+    jfl_variable_spec v = { .name = names[i], .dtype = JFL_I32, .shape = { 1, { 1 } } };
+    add_var(a, v, 100 + i);
+    add_var(b, v, 0);
+  }
+  CHECK(jfl_checkpoint_save(a, in_scratch("names"), 0) == JFL_OK);
+  CHECK_MSG(jfl_checkpoint_load(b, in_scratch("names"), 1, &r) == JFL_OK, "%s", jfl_errmsg());
+  for (int i = 0; i < N; i++) {
+    const int32_t *v = jfl_array_data(jf_session_var(b, names[i])->array);
+    CHECK_MSG(*v == 100 + i, "%s is %d", names[i], *v);
+  }
+  jfl_report_free(r);
+  jfl_session_free(a);
+  jfl_session_free(b);
+}
+
+static void refuses_a_name_that_is_not_utf8(void)
+{
+  jfl_session *s = new_session();
+  add_var(s, (jfl_variable_spec){ .name = "\xff", .dtype = JFL_I32, .shape = { 1, { 1 } } }, 1);
+  CHECK(jfl_checkpoint_save(s, in_scratch("bytes"), 0) == JFL_ENAME);
+  CHECK(!exists(in_scratch("bytes")) && !exists(in_scratch("bytes.saving")));
+  jfl_session_free(s);
+}
+
+/* ---- where it saves ---- */
+
+static void makes_missing_parents(void)
+{
+  CHECK_MSG(save_value(1, in_scratch("deep/er/still//"), 0) == JFL_OK, "%s", jfl_errmsg());
+  CHECK(load_value(in_scratch("deep/er/still")) == 1);
+  CHECK(load_value(in_scratch("deep/er/still/")) == 1);
+  CHECK(!exists(in_scratch("deep/er/still.saving")));
+}
+
+static void fills_an_empty_directory(void)
+{
+  CHECK(!mkdir(in_scratch("empty"), 0700));
+  CHECK(save_value(1, in_scratch("empty"), 0) == JFL_OK && load_value(in_scratch("empty")) == 1);
+  CHECK(!exists(in_scratch("empty/model.safetensors.saving")));
+}
+
+static void replaces_only_when_told(void)
+{
+  CHECK(save_value(1, in_scratch("twice"), 0) == JFL_OK);
+  CHECK(save_value(2, in_scratch("twice"), 0) == JFL_ESTATE);
+  CHECK_SAYS("twice: the directory exists and is not empty");
+  CHECK_SAYS("overwrite");
+  CHECK(load_value(in_scratch("twice")) == 1);
+  CHECK(!exists(in_scratch("twice/model.safetensors.saving")));
+  CHECK(save_value(2, in_scratch("twice"), 1) == JFL_OK && load_value(in_scratch("twice")) == 2);
+}
+
+static void leaves_a_file_in_the_way(void)
+{
+  put_file(in_scratch("file"), "x", 1);
+  CHECK(save_value(1, in_scratch("file"), 1) == JFL_ESTATE);
+  CHECK_SAYS("want a directory, found a file");
+  CHECK(save_value(1, in_scratch("file/below"), 0) == JFL_EIO);
+  CHECK_SAYS("Not a directory");
+  CHECK(save_value(1, "", 0) == JFL_EINVAL);
+}
+
+static void refuses_a_second_save_at_once(void)
+{
+  jf_stage st;
+  for (int round = 0; round < 2; round++) {
+    CHECK(jf_stage_open(in_scratch("busy"), 1, &st) == JFL_OK);
+    CHECK(save_value(2, in_scratch("busy"), 1) == JFL_ESTATE);
+    CHECK_SAYS("another save to it is in progress");
+    CHECK(jf_stage_close(&st, JFL_ESTATE) == JFL_ESTATE);
+    CHECK(!exists(in_scratch("busy.saving")));
+    CHECK(!exists(in_scratch("busy/model.safetensors.saving")));
+    CHECK(save_value(3 + round, in_scratch("busy"), 1) == JFL_OK);
+    CHECK(load_value(in_scratch("busy")) == 3 + round);
+  }
+}
+
+static void reuses_what_a_crash_left(void)
+{
+  CHECK(!mkdir(in_scratch("stale.saving"), 0700));
+  put_file(in_scratch("stale.saving/model.safetensors"), "left over", 9);
+  CHECK(save_value(1, in_scratch("stale"), 0) == JFL_OK && load_value(in_scratch("stale")) == 1);
+  CHECK(!exists(in_scratch("stale.saving")));
+  CHECK(!mkdir(in_scratch("stale2"), 0700));
+  put_file(in_scratch("stale2/model.safetensors.saving"), "left over", 9);
+  CHECK(save_value(1, in_scratch("stale2"), 0) == JFL_OK && load_value(in_scratch("stale2")) == 1);
+}
+
+/* ---- what it loads ---- */
+
+static void reports_names_that_differ(void)
+{
+  jfl_session *s = new_session();
+  jfl_report *r;
+  add_var(s, scratch_vars[0], 0);
+  add_var(s, (jfl_variable_spec){ .name = "new", .dtype = JFL_F32, .shape = { 1, { 2 } } }, 9);
+  CHECK(save_value(4, in_scratch("other"), 0) == JFL_OK);
+  CHECK(jfl_checkpoint_load(s, in_scratch("other"), 0, &r) == JFL_OK);
+  CHECK(jfl_report_count(r) == 5);
+  CHECK(find(r, "dense1-weight", JFL_LOADED, 0) && find(r, "new", JFL_MISSING, 0));
+  CHECK(find(r, "wide", JFL_UNEXPECTED, 0));
+  CHECK(find(r, "dense1-weight-momentum", JFL_UNEXPECTED, 1));
+  CHECK(find(r, "System-Train-TrainStep-train", JFL_UNEXPECTED, 1));
+  CHECK(*(float *)jfl_array_data(s->var[0]->array) == 4);
+  CHECK(*(float *)jfl_array_data(s->var[1]->array) == 9);
+  jfl_report_free(r);
+  jfl_session_free(s);
+}
+
+static void strict_loading_lists_names(void)
+{
+  jfl_session *s = full_session(1);
+  jfl_report *r;
+  char name[16];
+  for (int i = 0; i < 7; i++) {
+    snprintf(name, sizeof name, "new%d", i);
+    add_var(s, (jfl_variable_spec){ .name = name, .dtype = JFL_F32, .shape = { 1, { 2 } } }, 1);
+  }
+  jfl_session *a = full_session(2);
+  add_var(a, (jfl_variable_spec){ .name = "old", .dtype = JFL_F32, .shape = { 1, { 2 } } }, 2);
+  CHECK(jfl_checkpoint_save(a, in_scratch("strict"), 0) == JFL_OK);
+  CHECK(jfl_checkpoint_load(s, in_scratch("strict"), 1, &r) == JFL_ENAME);
+  CHECK_SAYS("it lacks new0, new1, new2, new3, new4 and 2 more; no job knows old");
+  CHECK(filled_with(s) == 1 && s->jobs->run == 1);
+  jfl_session_free(a);
+  jfl_session_free(s);
+}
+
+static void check_mismatch(jfl_variable_spec v, jfl_status want, const char *text)
+{
+  jfl_session *s = new_session();
+  jfl_report *r;
+  add_var(s, scratch_vars[0], 1);
+  add_var(s, v, 1);
+  CHECK(jfl_checkpoint_load(s, in_scratch("mismatch"), 0, &r) == want);
+  CHECK_SAYS(text);
+  CHECK(filled_with(s) == 1);
+  jfl_session_free(s);
+}
+
+static void a_mismatch_changes_nothing(void)
+{
+  CHECK(save_value(2, in_scratch("mismatch"), 0) == JFL_OK);
+  check_mismatch((jfl_variable_spec){ .name = "wide", .dtype = JFL_F64, .shape = { 2, { 7, 1 } } },
+                 JFL_ESHAPE,
+                 "variable wide is float64 (7) in the file, the job wants float64 (7, 1)");
+  check_mismatch((jfl_variable_spec){ .name = "wide", .dtype = JFL_I64, .shape = { 1, { 7 } } },
+                 JFL_EDTYPE,
+                 "variable wide is float64 (7) in the file, the job wants int64 (7)");
+}
+
+static void a_missing_directory_is_named(void)
+{
+  jfl_session *s = full_session(1);
+  jfl_report *r;
+  CHECK(jfl_checkpoint_load(s, in_scratch("nowhere"), 0, &r) == JFL_EIO);
+  CHECK_SAYS("nowhere: no such directory");
+  CHECK(!says("cut short"));
+  CHECK(!mkdir(in_scratch("nowhere.saving"), 0700));
+  CHECK(jfl_checkpoint_load(s, in_scratch("nowhere/"), 0, &r) == JFL_EIO && says("cut short"));
+  CHECK(!mkdir(in_scratch("nothing"), 0700));
+  CHECK(jfl_checkpoint_load(s, in_scratch("nothing"), 0, &r) == JFL_EDATA && says("found neither"));
+  put_file(in_scratch("plain"), "x", 1);
+  CHECK(jfl_checkpoint_load(s, in_scratch("plain"), 0, &r) == JFL_EIO && says("found a file"));
+  jfl_session_free(s);
+}
+
+/* ---- OneFlow's layout ---- */
+
+static void put_oneflow(const char *dir, const char *meta, float value)
+{
+  float data[15];
+  char path[PATH_MAX];
+  for (int i = 0; i < 15; i++) data[i] = value;
+  mkdir(dir, 0700);
+  snprintf(path, sizeof path, "%s/out", dir);
+  put_file(path, data, sizeof data);
+  snprintf(path, sizeof path, "%s/meta", dir);
+  if (meta) put_file(path, meta, strlen(meta));
+}
+
+static void reads_oneflow(void)
+{
+  jfl_session *s = new_session();
+  jfl_report *r;
+  jfl_variable_spec nested = { .name = "a/b", .dtype = JFL_F32, .shape = { 1, { 15 } } };
+  add_var(s, scratch_vars[0], 0);
+  add_var(s, nested, 0);
+  mkdir(in_scratch("of"), 0700);
+  mkdir(in_scratch("of/a"), 0700);
+  put_file(in_scratch("of/snapshot_done"), "", 0);
+  put_oneflow(in_scratch("of/dense1-weight"), "shape {\n  dim: 3\n  dim: 5\n}\ndata_type: kFloat\n",
+              6);
+  put_oneflow(in_scratch("of/dense1-weight-momentum"), "shape { dim: 15 } data_type: kFloat", 1);
+  put_oneflow(in_scratch("of/tensor-m"), NULL, 1);
+  put_oneflow(in_scratch("of/a/b"), NULL, 6);
+  CHECK_MSG(jfl_checkpoint_load(s, in_scratch("of"), 0, &r) == JFL_OK, "%s", jfl_errmsg());
+  CHECK(filled_with(s) == 6 && jfl_report_count(r) == 4);
+  CHECK(find(r, "dense1-weight-momentum", JFL_UNEXPECTED, 1));
+  CHECK(find(r, "tensor-m", JFL_UNEXPECTED, 0));
+  jfl_report_free(r);
+  jfl_session_free(s);
+}
+
+static void check_oneflow(const char *meta, jfl_status want, const char *text)
+{
+  jfl_session *s = new_session();
+  jfl_report *r;
+  add_var(s, scratch_vars[0], 1);
+  mkdir(in_scratch("bad_of"), 0700);
+  put_oneflow(in_scratch("bad_of/dense1-weight"), meta, 2);
+  CHECK(jfl_checkpoint_load(s, in_scratch("bad_of"), 0, &r) == want);
+  CHECK_SAYS(text);
+  CHECK(filled_with(s) == 1);
+  jfl_session_free(s);
+}
+
+static void refuses_oneflow_that_does_not_fit(void)
+{
+  check_oneflow("shape { dim: 5 dim: 3 } data_type: kFloat", JFL_ESHAPE,
+                "is float32 (5, 3) in the file");
+  check_oneflow("shape { dim: 15 } data_type: kInt32", JFL_EDTYPE, "is int32 (15) in the file");
+  check_oneflow("shape { dim: 15 } data_type: kOFRecord", JFL_EDTYPE,
+                "the job wants float32 (3, 5)");
+  check_oneflow("shape { dim: 14 } data_type: kFloat", JFL_EDATA, "does not fill the 60 bytes");
+  check_oneflow("shape { dim: 15 }", JFL_EDATA, "want a shape and a data_type");
+  check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA, "want a shape and a data_type");
+  put_file(in_scratch("bad_of/dense1-weight/out"), "1234", 4);
+  unlink(in_scratch("bad_of/dense1-weight/meta"));
+  jfl_session *s = new_session();
+  jfl_report *r;
+  add_var(s, scratch_vars[0], 1);
+  CHECK(jfl_checkpoint_load(s, in_scratch("bad_of"), 0, &r) == JFL_ESHAPE);
+  CHECK_SAYS("is 4 bytes in the file");
+  jfl_session_free(s);
+}
+
+int main(void)
+{
+  scratch_make();
+  RUN(keeps_variables_and_counters);
+  RUN(keeps_a_seed_that_the_user_chose);
+  RUN(keeps_any_name);
+  RUN(refuses_a_name_that_is_not_utf8);
+  RUN(makes_missing_parents);
+  RUN(fills_an_empty_directory);
+  RUN(replaces_only_when_told);
+  RUN(leaves_a_file_in_the_way);
+  RUN(refuses_a_second_save_at_once);
+  RUN(reuses_what_a_crash_left);
+  RUN(reports_names_that_differ);
+  RUN(strict_loading_lists_names);
+  RUN(a_mismatch_changes_nothing);
+  RUN(a_missing_directory_is_named);
+  RUN(reads_oneflow);
+  RUN(refuses_oneflow_that_does_not_fit);
+  return test_done();
+}

@@ -1,0 +1,334 @@
+/* Saving a checkpoint while the disk fails, memory runs out or the process is killed: the old
+   checkpoint or the new one is there, whole. The system calls that write are replaced by ones that
+   count, so that each can be the last or the one that fails. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "scratch.h"
+#include "test.h"
+
+enum { PIECE = 97, MAX_STEPS = 1000 };
+
+/* Steps count from 1; 0 is never reached. */
+static struct {
+  int on, at, kill_at, fail_at, error;
+  char log[MAX_STEPS];         /* a letter a step, a run of writes being one */
+} disk;
+
+/* One call that is about to write. Returns whether it fails. */
+static int step(char letter)
+{
+  if (!disk.on) return 0;
+  disk.at++;
+  size_t n = strlen(disk.log);
+  int again = letter == 'w' && n && disk.log[n - 1] == 'w';
+  if (n + 1 < sizeof disk.log && !again) disk.log[n] = letter;
+  if (disk.at == disk.kill_at) kill(getpid(), SIGKILL);
+  if (disk.at != disk.fail_at) return 0;
+  errno = disk.error;
+  return 1;
+}
+
+static void watch(int kill_at, int fail_at, int error)
+{
+  memset(&disk, 0, sizeof disk);
+  disk.on = 1;
+  disk.kill_at = kill_at;
+  disk.fail_at = fail_at;
+  disk.error = error;
+}
+
+static int reached(void)
+{
+  disk.on = 0;
+  return disk.at >= disk.fail_at;
+}
+
+/* Writes in small pieces, as a full or slow disk may. */
+ssize_t write(int fd, const void *data, size_t n)
+{
+  if (step('w')) return -1;
+  return syscall(SYS_write, fd, data, disk.on && n > PIECE ? PIECE : n);
+}
+
+int fsync(int fd)
+{
+  struct stat st;
+  if (step(!fstat(fd, &st) && S_ISDIR(st.st_mode) ? 'd' : 'f')) return -1;
+  return (int)syscall(SYS_fsync, fd);
+}
+
+int rename(const char *from, const char *to)
+{
+  if (step('r')) return -1;
+  return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+  if (step('m')) return -1;
+  return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int ftruncate(int fd, off_t n)
+{
+  if (step('t')) return -1;
+  return (int)syscall(SYS_ftruncate, fd, n);
+}
+
+int open(const char *path, int flags, ...)
+{
+  va_list ap;
+  va_start(ap, flags);
+  mode_t mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+  va_end(ap);
+  if (flags & O_CREAT && step('o')) return -1;
+  return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* Whether a model file under `path` or beside it is still being written. */
+static int leftovers(const char *path)
+{
+  char p[PATH_MAX];
+  snprintf(p, sizeof p, "%s.saving", path);
+  int beside = exists(p);
+  snprintf(p, sizeof p, "%s/model.safetensors.saving", path);
+  return beside || exists(p);
+}
+
+/* ---- the order of calls ---- */
+
+/* The file is synced before it gets its name, and the name after. */
+static void syncs_before_and_after_the_rename(void)
+{
+  watch(0, 0, 0);
+  CHECK(save_value(1, in_scratch("a/order"), 0) == JFL_OK);
+  CHECK_MSG(!strcmp(disk.log, "mdmotwfdrd"), "%s", disk.log);
+  watch(0, 0, 0);
+  CHECK(save_value(2, in_scratch("a/order"), 1) == JFL_OK);
+  CHECK_MSG(!strcmp(disk.log, "otwfrd"), "%s", disk.log);
+  disk.on = 0;
+}
+
+/* ---- failures of the disk ---- */
+
+/* Saves 2 with the n-th call failing, for every n. A checkpoint that was in place before only the
+   last sync failed is the new one. */
+static void fail_every_call(const char *path, int error, double old)
+{
+  for (int n = 1; n < MAX_STEPS; n++) {
+    if (old < 0) scratch_clear(path);
+    else if (save_value(1, path, 1)) abort();
+    watch(0, n, error);
+    jfl_status r = save_value(2, path, 1);
+    if (!reached()) {
+      CHECK(r == JFL_OK && n > 5);
+      return;
+    }
+    CHECK_MSG(r == JFL_EIO, "call %d, %s", n, disk.log);
+    CHECK_MSG(strstr(jfl_errmsg(), scratch) && strstr(jfl_errmsg(), strerror(error)), "%s",
+              jfl_errmsg());
+    CHECK_MSG(!leftovers(path), "call %d, %s", n, disk.log);
+    int renamed = strstr(disk.log, "rd") != NULL;
+    CHECK_MSG(load_value(path) == (renamed ? 2 : old), "call %d, %s", n, disk.log);
+  }
+  CHECK_MSG(0, "the calls do not end");
+}
+
+static void a_full_disk_keeps_the_old_checkpoint(void)
+{
+  fail_every_call(in_scratch("full"), ENOSPC, 1);
+}
+
+static void a_full_disk_leaves_no_half_checkpoint(void)
+{
+  fail_every_call(in_scratch("full_new"), EDQUOT, -1);
+}
+
+static void an_interrupted_write_goes_on(void)
+{
+  CHECK(save_value(1, in_scratch("signal"), 0) == JFL_OK);
+  for (int n = 3; n < 8; n++) {
+    watch(0, n, EINTR);
+    CHECK_MSG(save_value(n, in_scratch("signal"), 1) == JFL_OK, "%s", jfl_errmsg());
+    CHECK(reached() && disk.log[2] == 'w' && load_value(in_scratch("signal")) == n);
+  }
+}
+
+/* ---- kills ---- */
+
+/* Saves value in a child that is killed at its n-th call, or saves it over and over until it is
+   killed after `usec`. Returns whether it was killed. */
+static int saver_is_killed(int value, const char *path, int n, unsigned usec)
+{
+  int status;
+  pid_t pid = fork();
+  if (!pid) {
+    watch(n, 0, 0);
+    jfl_status r;
+    do r = save_value(value, path, 1);
+    while (r == JFL_OK && usec);
+    _exit(r);
+  }
+  if (usec) {
+    usleep(usec);
+    kill(pid, SIGKILL);
+  }
+  if (pid < 0 || waitpid(pid, &status, 0) != pid) abort();
+  CHECK_MSG(WIFSIGNALED(status) || !WEXITSTATUS(status), "the save failed at step %d", n);
+  return WIFSIGNALED(status);
+}
+
+static void a_kill_at_any_call_leaves_one_whole(void)
+{
+  const char *path = in_scratch("killed");
+  int olds = 0, news = 0, n = 1;
+  do {
+    CHECK(save_value(1, path, 1) == JFL_OK);
+    int killed = saver_is_killed(2, path, n, 0);
+    double v = load_value(path);
+    CHECK_MSG(v == 1 || v == 2, "step %d: %g: %s", n, v, jfl_errmsg());
+    olds += v == 1;
+    news += v == 2;
+    if (!killed) break;
+  } while (++n < MAX_STEPS);
+  CHECK_MSG(olds > 5 && news == 2, "%d old, %d new", olds, news);
+}
+
+static void a_kill_at_any_call_of_a_first_save_can_be_repeated(void)
+{
+  const char *path = in_scratch("first");
+  int nones = 0, n = 1;
+  do {
+    int killed = saver_is_killed(2, path, n, 0);
+    double v = load_value(path);
+    CHECK_MSG(v == 2 || (v == -1 && strstr(jfl_errmsg(), "no such directory")), "%s", jfl_errmsg());
+    nones += v == -1;
+    CHECK(save_value(3, path, v == 2) == JFL_OK && load_value(path) == 3 && !leftovers(path));
+    scratch_clear(path);
+    if (!killed) break;
+  } while (++n < MAX_STEPS);
+  CHECK_MSG(nones > 5, "%d", nones);
+}
+
+static void a_kill_at_any_moment_leaves_one_whole(void)
+{
+  const char *path = in_scratch("moment");
+  CHECK(save_value(1, path, 1) == JFL_OK);
+  for (uint64_t i = 0; i < 60; i++) {
+    saver_is_killed(1 + (int)i % 2, path, 0, 300 + jf_philox_at(3, 0, i).w[0] % 3000);
+    double v = load_value(path);
+    CHECK_MSG(v == 1 || v == 2, "round %d: %s", (int)i, jfl_errmsg());
+  }
+}
+
+/* ---- several processes ---- */
+
+static void save_often(int value, const char *path)
+{
+  for (int i = 0; i < 40; i++) {
+    jfl_status r = save_value(value, path, 1);
+    if (r != JFL_OK && r != JFL_ESTATE) _exit(r);
+  }
+  _exit(0);
+}
+
+/* Saves of others are refused or come later, and who loads meanwhile finds a whole checkpoint. */
+static void saves_at_once_do_not_mix(void)
+{
+  enum { SAVERS = 3 };
+  const char *path = in_scratch("shared");
+  pid_t pid[SAVERS];
+  int status;
+  for (int i = 0; i < SAVERS; i++)
+    if (!(pid[i] = fork())) save_often(1 + i, path);
+  for (int i = 0, seen = 0; i < 200; i++) {
+    double v = load_value(path);
+    CHECK_MSG((v >= 1 && v <= SAVERS) || (!seen && v == -1), "%g: %s", v, jfl_errmsg());
+    seen |= v > 0;
+  }
+  for (int i = 0; i < SAVERS; i++)
+    CHECK_MSG(waitpid(pid[i], &status, 0) == pid[i] && !status, "saver %d: %x", i,
+              (unsigned)status);
+  CHECK(load_value(path) > 0 && !leftovers(path));
+}
+
+/* ---- memory that runs out ---- */
+
+static struct { int64_t live; int left; } memory = { 0, -1 };
+
+static void *take(void *ud, size_t size)
+{
+  (void)ud;
+  if (!memory.left || (memory.left > 0 && !--memory.left)) return NULL;
+  memory.live++;
+  return aligned_alloc(16, (size + 15) & ~(size_t)15);
+}
+
+static void give(void *ud, void *p, size_t size)
+{
+  (void)ud, (void)size;
+  memory.live -= p != NULL;
+  free(p);
+}
+
+static void saving_without_memory_fails_cleanly(void)
+{
+  const char *path = in_scratch("starved");
+  jfl_session *s = full_session(2);
+  CHECK(save_value(1, path, 1) == JFL_OK);
+  int64_t live = memory.live;
+  jfl_status r;
+  int n = 0;
+  do {
+    memory.left = ++n;
+    r = jfl_checkpoint_save(s, path, 1);
+    memory.left = -1;
+    CHECK_MSG(r == JFL_OK || r == JFL_ENOMEM, "%s", jfl_errmsg());
+    CHECK(memory.live == live && !leftovers(path));
+    CHECK(load_value(path) == (r == JFL_OK ? 2 : 1));
+  } while (r != JFL_OK && n < MAX_STEPS);
+  CHECK_MSG(r == JFL_OK && n > 3, "%d", n);
+  jfl_session_free(s);
+}
+
+static void loading_without_memory_changes_nothing(void)
+{
+  const char *path = in_scratch("hungry");
+  jfl_session *s = full_session(2);
+  jfl_report *report;
+  CHECK(save_value(1, path, 1) == JFL_OK);
+  int64_t live = memory.live;
+  jfl_status r;
+  int n = 0;
+  do {
+    memory.left = ++n;
+    r = jfl_checkpoint_load(s, path, 1, &report);
+    memory.left = -1;
+    if (r == JFL_OK) jfl_report_free(report);
+    CHECK_MSG(r == JFL_OK || r == JFL_ENOMEM, "%s", jfl_errmsg());
+    CHECK(memory.live == live && filled_with(s) == (r == JFL_OK ? 1 : 2));
+  } while (r != JFL_OK && n < MAX_STEPS);
+  CHECK_MSG(r == JFL_OK && n > 8, "%d", n);
+  jfl_session_free(s);
+}
+
+int main(void)
+{
+  jfl_set_allocator(&(jfl_allocator){ take, give, NULL });
+  scratch_make();
+  RUN(syncs_before_and_after_the_rename);
+  RUN(a_full_disk_keeps_the_old_checkpoint);
+  RUN(a_full_disk_leaves_no_half_checkpoint);
+  RUN(an_interrupted_write_goes_on);
+  RUN(a_kill_at_any_call_leaves_one_whole);
+  RUN(a_kill_at_any_call_of_a_first_save_can_be_repeated);
+  RUN(a_kill_at_any_moment_leaves_one_whole);
+  RUN(saves_at_once_do_not_mix);
+  RUN(saving_without_memory_fails_cleanly);
+  RUN(loading_without_memory_changes_nothing);
+  return test_done();
+}

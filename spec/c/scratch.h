@@ -1,0 +1,152 @@
+/* For checkpoint tests: a scratch directory, whole files, and a small session. */
+#ifndef SCRATCH_H
+#define SCRATCH_H
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/checkpoint.h"
+#include "run/run.h"
+
+static char scratch[PATH_MAX / 4];
+
+static inline int scratch_remove(const char *path, const struct stat *st, int flag, struct FTW *f)
+{
+  (void)st;
+  (void)flag;
+  (void)f;
+  return remove(path);
+}
+
+/* Removes a whole tree; a missing one is fine. */
+static inline void scratch_clear(const char *path)
+{
+  nftw(path, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void scratch_drop(void) { scratch_clear(scratch); }
+
+/* Makes the directory, which goes when the program ends. */
+static inline void scratch_make(void)
+{
+  const char *tmp = getenv("TMPDIR");
+  snprintf(scratch, sizeof scratch, "%s/jfl-test-XXXXXX", tmp ? tmp : "/tmp");
+  if (!mkdtemp(scratch)) exit(1);
+  atexit(scratch_drop);
+}
+
+/* A path below the scratch directory, good until the eighth call after. */
+static inline const char *in_scratch(const char *name)
+{
+  static char ring[8][PATH_MAX];
+  static unsigned at;
+  char *p = ring[at++ % 8];
+  snprintf(p, PATH_MAX, "%s/%s", scratch, name);
+  return p;
+}
+
+static inline int exists(const char *path)
+{
+  struct stat st;
+  return !lstat(path, &st);
+}
+
+static inline void put_file(const char *path, const void *data, size_t n)
+{
+  FILE *f = fopen(path, "wb");
+  if (!f || fwrite(data, 1, n, f) != n || fclose(f)) abort();
+}
+
+/* The whole file, for free(). */
+static inline char *get_file(const char *path, size_t *n)
+{
+  struct stat st;
+  FILE *f = fopen(path, "rb");
+  if (!f || fstat(fileno(f), &st)) abort();
+  *n = (size_t)st.st_size;
+  char *p = malloc(*n + 1);
+  if (fread(p, 1, *n, f) != *n || fclose(f)) abort();
+  return p;
+}
+
+/* ---- a session of four variables filled with `value`, its seed and its runs too ---- */
+
+static const jfl_variable_spec scratch_vars[] = {
+  { .name = "dense1-weight", .dtype = JFL_F32, .shape = { 2, { 3, 5 } }, .trainable = 1 },
+  { .name = "wide", .dtype = JFL_F64, .shape = { 1, { 7 } } },
+  { .name = "dense1-weight-momentum", .dtype = JFL_F32, .shape = { 2, { 3, 5 } }, .state = 1 },
+  { .name = "System-Train-TrainStep-train", .dtype = JFL_I64, .shape = { 1, { 1 } }, .state = 1 },
+};
+enum { N_VARS = sizeof scratch_vars / sizeof *scratch_vars };
+
+static inline jfl_session *new_session(void)
+{
+  jfl_session *s;
+  if (jfl_session_new(&s)) abort();
+  return s;
+}
+
+static inline void add_var(jfl_session *s, jfl_variable_spec v, double value)
+{
+  jf_var *ignored;
+  v.init = JFL_INIT_CONSTANT;
+  v.a = value;
+  if (jf_session_need_var(s, &v, &ignored)) abort();
+}
+
+static inline jfl_session *full_session(int value)
+{
+  jfl_session *s = new_session();
+  jfl_job *j;
+  for (int i = 0; i < N_VARS; i++) add_var(s, scratch_vars[i], value);
+  if (jfl_job_new(s, "train", JFL_TRAIN, &j)) abort();
+  s->seed = (uint64_t)value;
+  j->run = (uint64_t)value;
+  return s;
+}
+
+/* The value that all of a session's variables are filled with; -1: they are not. */
+static inline double filled_with(const jfl_session *s)
+{
+  double all = -1;
+  for (int i = 0; i < s->n_var; i++) {
+    jfl_array *d;
+    if (jfl_array_cast(s->var[i]->array, JFL_F64, 0, &d)) abort();
+    const double *v = jfl_array_data(d);
+    int same = 1;
+    for (int64_t k = 0; k < jfl_array_size(d); k++) same &= v[k] == (i || k ? all : (all = v[0]));
+    jfl_array_unref(d);
+    if (!same) return -1;
+  }
+  return all;
+}
+
+static inline jfl_status save_value(int value, const char *path, int overwrite)
+{
+  jfl_session *s = full_session(value);
+  jfl_status r = jfl_checkpoint_save(s, path, overwrite);
+  jfl_session_free(s);
+  return r;
+}
+
+/* What a checkpoint of save_value holds; -1: it cannot be loaded, or is not whole. */
+static inline double load_value(const char *path)
+{
+  jfl_report *report;
+  jfl_session *s = full_session(0);
+  double v = -1;
+  if (jfl_checkpoint_load(s, path, 1, &report) == JFL_OK) {
+    v = filled_with(s);
+    if ((double)s->jobs->run != v || (double)s->seed != v) v = -1;
+    jfl_report_free(report);
+  }
+  jfl_session_free(s);
+  return v;
+}
+
+#endif

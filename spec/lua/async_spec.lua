@@ -1,0 +1,245 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local tp = flow.typing
+
+describe("asynchronous calls", function()
+  local job, seen
+
+  local function note(value) seen[#seen + 1] = value[1] end
+
+  before_each(function()
+    flow.clear_default_session()
+    seen = {}
+    job = helper.predict("later", { 1 }, function(x) return x * 2 end,
+      { returns = tp.Callback(tp.Numpy) })
+  end)
+
+  after_each(function() pcall(flow.sync) end)
+
+  -- Waits until the runs are finished without running callbacks.
+  local function settle()
+    local core = require "jfl.core"
+    while core.pending() > 0 do core.wait() end
+  end
+
+  it("run callbacks in call order, and only when asked", function()
+    for i = 1, 2 do job({ i })(note) end
+    settle()
+    assert.same({}, seen)
+    assert.equal(2, flow.poll())
+    assert.same({ 2, 4 }, seen)
+    assert.equal(0, flow.poll())
+  end)
+
+  it("take more calls than the queue holds", function()
+    for i = 1, 20 do job({ i })(note) end
+    flow.sync()
+    assert.equal(20, #seen)
+    for i = 1, 20 do assert.equal(2 * i, seen[i]) end
+  end)
+
+  it("hold the values of their call", function()
+    local x = flow.ndarray.array({ 1 })
+    job(x)(note)
+    x[1] = 5
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  it("run due callbacks during later calls, synchronous ones too", function()
+    local now = helper.predict("now", { 1 }, function(x) return x end)
+    now({ 1 })
+    job({ 1 })(note)
+    settle()
+    now({ 1 })
+    assert.same({ 2 }, seen)
+    job({ 2 })(note)
+    settle()
+    job({ 3 })(note)
+    assert.same({ 2, 4 }, seen)
+  end)
+
+  it("give a tuple as one table", function()
+    local two = helper.predict("two", { 1 }, function(x) return x, x + 1 end,
+      { returns = tp.Callback(tp.Tuple(tp.Numpy, tp.Numpy)) })
+    two({ 1 })(function(value, more)
+      assert.is_nil(more)
+      seen = { value[1][1], value[2][1] }
+    end)
+    flow.sync()
+    assert.same({ 1, 2 }, seen)
+  end)
+
+  it("stop polling when the time is used up", function()
+    for i = 1, 2 do job({ i })(note) end
+    settle()
+    assert.equal(1, flow.poll(0))
+    assert.equal(1, flow.poll(10))
+  end)
+
+  it("do not deliver inside a callback", function()
+    local order = {}
+    job({ 1 })(function()
+      order[#order + 1] = "first begins"
+      assert.equal(0, flow.poll())
+      flow.sync()
+      job({ 3 })(function() order[#order + 1] = "third" end)
+      order[#order + 1] = "first ends"
+    end)
+    job({ 2 })(function() order[#order + 1] = "second" end)
+    flow.sync()
+    assert.same({ "first begins", "first ends", "second", "third" }, order)
+  end)
+
+  it("may call any number of jobs from a callback", function()
+    job({ 1 })(function()
+      for i = 1, 5 do job({ i })(note) end
+    end)
+    flow.sync()
+    assert.same({ 2, 4, 6, 8, 10 }, seen)
+  end)
+
+  it("raise an error of a callback from what ran it, and keep those behind", function()
+    job({ 1 })(function() error("boom") end)
+    job({ 2 })(note)
+    local err = helper.fails(function() flow.sync() end, "later: error in a callback: ")
+    assert.truthy(err:find("boom", 1, true))
+    assert.truthy(err:find("stack traceback", 1, true))
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("raise callbacks' errors of any type", function()
+    job({ 1 })(function() error({}) end)
+    helper.fails(function() flow.sync() end, "later: error in a callback: table")
+    job({ 1 })(function() error() end)
+    helper.fails(function() flow.sync() end, "later: error in a callback: nil")
+  end)
+
+  it("take one callback each", function()
+    local registrar = job({ 1 })
+    registrar(note)
+    helper.fails(function() registrar(note) end, "later: this call has a callback already")
+    helper.fails(function() job({ 1 })(5) end, "later: callback: expected a function, got number 5")
+    flow.sync()
+  end)
+
+  it("take a callback late", function()
+    local registrar = job({ 1 })
+    flow.sync()
+    registrar(note)
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  it("check their arguments at the call", function()
+    helper.fails(function() job({ 1, 2 })(note) end, "later: x: expected shape (1), got (2)")
+    job({ 1 })(note)
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  describe("whose run fails", function()
+    local classify
+
+    before_each(function()
+      classify = flow.global_function {
+        name = "classify", returns = tp.Callback(tp.Numpy),
+        inputs = { { "labels", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+        body = function(labels)
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, flow.ones({ 1, 3 }))
+        end,
+      }
+    end)
+
+    it("tell on_error", function()
+      local told
+      classify({ 7 })(note, function(message) told = message end)
+      classify({ 1 })(note)
+      flow.sync()
+      assert.truthy(told:find("^classify: "))
+      assert.truthy(told:find("7", 1, true))
+      assert.equal(1, #seen)
+    end)
+
+    it("raise it at the next drain without on_error, once", function()
+      classify({ 7 })(note)
+      classify({ 1 })(note)
+      helper.fails(function() flow.sync() end, "classify: ")
+      flow.sync()
+      assert.equal(1, #seen)
+    end)
+
+    it("raise it synchronously for a synchronous job", function()
+      flow.clear_default_session()
+      local now = flow.global_function {
+        name = "now", returns = tp.Numpy,
+        inputs = { { "labels", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+        body = function(labels)
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, flow.ones({ 1, 3 }))
+        end,
+      }
+      helper.fails(function() now({ 7 }) end, "7")
+      assert.is_true(math.abs(now({ 2 })[1] - math.log(3)) < 1e-6)
+    end)
+  end)
+
+  it("of a train job see each other's updates in order", function()
+    local train = helper.train("train", { returns = tp.Callback(tp.Numpy) })
+    for _ = 1, 3 do train({ 1, 2 })(note) end
+    flow.sync()
+    assert.same({ 1, 0.75, 0.5 }, seen)
+  end)
+
+  it("give futures in the old spelling", function()
+    local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
+    old._async, old.old_style = true, true
+    job({ 1 })(note)
+    local future = old({ 1 })
+    assert.equal(2, future:get()[1])
+    assert.same({ 2 }, seen)
+  end)
+
+  it("have a descriptor for event loops", function()
+    assert.is_true(flow.fd() >= 0)
+  end)
+
+  it("end with the session that is cleared", function()
+    job({ 1 })(note)
+    flow.clear_default_session()
+    assert.same({ 2 }, seen)
+    helper.fails(function() job({ 1 })(note) end, "was cleared")
+  end)
+end)
+
+describe("the end of a script", function()
+  local HEAD = [[
+    local flow = require "jfl"
+    local tp = flow.typing
+    local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    for i = 1, 3 do job({ i })(function(x) io.stdout:write("got ", x[1], "\n") end) end
+  ]]
+
+  it("runs the callbacks that are left", function()
+    local out, status = helper.script(HEAD)
+    assert.equal("got 1\ngot 2\ngot 3\n", out)
+    assert.equal(0, status)
+  end)
+
+  it("runs them before os.exit, and keeps its status", function()
+    local out, status = helper.script(HEAD .. " os.exit(7)")
+    assert.equal("got 1\ngot 2\ngot 3\n", out)
+    assert.equal(7, status)
+  end)
+
+  it("is a failure where a callback fails", function()
+    local out, status = helper.script(HEAD
+      .. " job({ 1 })(function() error('boom') end) os.exit(0)")
+    assert.truthy(out:find("boom", 1, true))
+    assert.equal(1, status)
+  end)
+end)

@@ -1,0 +1,92 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("config", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  it("sets and gives settings", function()
+    assert.equal(8, flow.config.max_plans())
+    assert.equal(3, flow.config.max_plans(3))
+    assert.equal(3, flow.config.max_plans())
+    flow.config.threads(1)
+    assert.equal(1, flow.config.threads())
+    assert.equal(2, flow.config.max_inflight())
+  end)
+
+  it("goes back to its defaults with a new session", function()
+    flow.config.max_plans(3)
+    flow.config.strict_placement(true)
+    flow.clear_default_session()
+    assert.equal(8, flow.config.max_plans())
+    assert.is_false(flow.config.strict_placement())
+  end)
+
+  it("names the valid options beside an unknown one", function()
+    helper.fails(function() flow.config.gpu_num(1) end,
+      "config: unknown option 'gpu_num'; options are cpu_device_num, ")
+    helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
+  end)
+
+  it("checks values", function()
+    helper.fails(function() flow.config.max_plans(0) end,
+      "config.max_plans: value: expected a whole number of at least 1, got number 0")
+    helper.fails(function() flow.config.threads("two") end, "got string 'two'")
+    helper.fails(function() flow.config.kernels("slow") end, "expected \"fast\" or \"reference\"")
+  end)
+
+  it("refuses a plan above the memory limit before it is run", function()
+    flow.config.memory_limit(1000)
+    local job = helper.predict("big", { 1000 }, function(x) return flow.math.exp(x) * x end)
+    local ok, err = pcall(function() job:compile() end)
+    assert.is_false(ok)
+    assert.truthy(err:find("big", 1, true))
+  end)
+end)
+
+describe("function_config", function()
+  it("is called with a dot or a colon", function()
+    local config = flow.function_config()
+    config.default_data_type(flow.double)
+    config:enable_auto_mixed_precision(true)
+    config.train.primary_lr(0.5)
+    local options = require("jfl.config").snapshot(config)
+    assert.equal("float64", options.default_data_type)
+    assert.is_true(options.enable_auto_mixed_precision)
+    assert.equal(0.5, options.train.primary_lr)
+  end)
+
+  it("names the valid options beside an unknown one", function()
+    local config = flow.function_config()
+    helper.fails(function() config.default_type(flow.float) end,
+      "function_config: unknown option 'default_type'; options are allow_cpu_return_op, ")
+    helper.fails(function() config.train.lr(1) end,
+      "function_config.train: unknown option 'lr'; options are loss_scale_factor, ")
+    helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
+  end)
+
+  it("checks values", function()
+    local config = flow.function_config()
+    helper.fails(function() config.default_data_type("f32") end,
+      "default_data_type: value: expected one of")
+    helper.fails(function() config.default_logical_view(5) end,
+      "expected flow.scope.consistent_view()")
+    helper.fails(function() config.default_placement_scope("gpu") end,
+      "expected what flow.scope.placement(")
+    config.default_logical_view(flow.scope.mirrored_view())
+    config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+  end)
+
+  it("sets the dtype of variables", function()
+    flow.clear_default_session()
+    local config = flow.function_config()
+    config.default_data_type(flow.double)
+    local job = flow.global_function {
+      name = "wide", returns = flow.typing.Numpy, function_config = config,
+      body = function()
+        return flow.get_variable("v", { 2 }, { initializer = flow.ones_initializer() })
+      end,
+    }
+    assert.equal("float64", job().dtype)
+  end)
+end)

@@ -1,0 +1,45 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local help = require "jfl.help"
+
+describe("help", function()
+  local function holds(text, part)
+    assert.truthy(text:find(part, 1, true), ("no '%s' in:\n%s"):format(part, text))
+  end
+
+  it("tells of ops by name or path", function()
+    local text = help.text("softmax")
+    holds(text, "flow.nn.softmax(")
+    holds(text, "axis=-1")
+    assert.equal(text, help.text("nn.softmax"))
+    assert.equal(text, help.text("flow.nn.softmax"))
+  end)
+
+  it("tells of functions written in Lua", function()
+    local text = help.text("dense")
+    holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
+    holds(text, "of the layer; dense_1, dense_2")
+    holds(help.text("dropout"), "training")
+    holds(help.text("truncated_normal"), "stddev=1")
+  end)
+
+  it("lists everything without a name", function()
+    local text = help.text()
+    holds(text, "flow.nn\n")
+    holds(text, "relu")
+    holds(text, "SGD")
+  end)
+
+  it("knows every op that has a path", function()
+    for _, info in pairs(require("jfl.core").ops()) do
+      for path in (info.path or ""):gmatch("%S+") do assert.truthy(help.text(path)) end
+    end
+  end)
+
+  it("suggests names near a wrong one", function()
+    helper.fails(function() flow.help("softmaxx") end,
+      "help: there is nothing named 'softmaxx'; similar: ")
+    helper.fails(function() flow.help("xyzzy") end, "nothing named 'xyzzy'")
+  end)
+end)

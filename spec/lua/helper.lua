@@ -1,0 +1,90 @@
+-- What the front end's specs share.
+local flow = require "jfl"
+
+local helper = {}
+
+local tp = flow.typing
+
+--- Runs fn, which must fail at a line of a spec with a message that holds `text`; gives it.
+function helper.fails(fn, text)
+  local ok, err = pcall(fn)
+  assert(not ok, "expected an error with: " .. text)
+  assert(type(err) == "string", "expected a message, got " .. type(err))
+  assert(err:find(text, 1, true), ("expected an error with: %s\ngot: %s"):format(text, err))
+  assert(err:match("^[^\n]*_spec%.lua:%d+: "), "expected the spec's own line first: " .. err)
+  return err
+end
+
+--- A predict job that gives f of its one input.
+function helper.predict(name, shape, f, fields)
+  local t = { name = name, inputs = { { "x", tp.Numpy.Placeholder(shape) } }, returns = tp.Numpy,
+    body = f }
+  for key, value in pairs(fields or {}) do t[key] = value end
+  return flow.global_function(t)
+end
+
+--- A train job of one variable w (2), starting at 1, whose loss is x * w.
+function helper.train(name, fields)
+  local t = {
+    name = name, type = "train", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+    body = function(x)
+      local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+      local loss = x * w
+      flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss)
+      return loss
+    end,
+  }
+  for key, value in pairs(fields or {}) do t[key] = value end
+  return flow.global_function(t)
+end
+
+--- The elements of an array as a flat list.
+function helper.list(a)
+  return a:reshape({ -1 }):totable()
+end
+
+--- Runs fn with io.stderr replaced; gives what was written there.
+function helper.stderr_of(fn)
+  local real, parts = io.stderr, {}
+  rawset(io, "stderr", { write = function(self, ...)
+    for i = 1, select("#", ...) do parts[#parts + 1] = tostring((select(i, ...))) end
+    return self
+  end })
+  local ok, err = pcall(fn)
+  rawset(io, "stderr", real)
+  if not ok then error(err, 0) end
+  return table.concat(parts)
+end
+
+--- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it
+-- wrote on both streams and its exit status.
+function helper.script(text)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  local first = 0
+  while arg[first - 1] do first = first - 1 end
+  local pipe = assert(io.popen(("'%s' '%s' 2>&1; echo \"=$?\""):format(arg[first], path)))
+  local all = pipe:read("*a")
+  pipe:close()
+  os.remove(path)
+  local out, status = all:match("^(.*)=(%d+)\n$")
+  return out, tonumber(status)
+end
+
+--- A new directory; removed by helper.remove.
+function helper.directory()
+  local path = os.tmpname()
+  os.remove(path)
+  assert(os.execute("mkdir " .. path) == 0)
+  return path
+end
+
+function helper.remove(path)
+  assert(path:match("^/tmp/"))
+  os.execute("rm -rf " .. path)
+end
+
+return helper

@@ -1,0 +1,48 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("the module", function()
+  it("has the dtypes and a version", function()
+    assert.equal("float32", flow.float)
+    assert.equal("float64", flow.double)
+    assert.equal("int32", flow.int32)
+    assert.truthy(flow.version:match("^%d+%.%d+"))
+  end)
+
+  it("has every op under its paths", function()
+    for name, info in pairs(require("jfl.core").ops()) do
+      for path in (info.path or ""):gmatch("%S+") do
+        local at = flow
+        for part in path:gmatch("[^.]+") do at = at and at[part] end
+        assert.equal("function", type(at), name .. " at flow." .. path)
+      end
+    end
+  end)
+
+  it("has nothing under other names", function()
+    assert.is_nil(flow.no_such_name)
+    assert.is_nil(flow.nn.no_such_name)
+  end)
+
+  it("loads its parts when they are used", function()
+    local out, status = helper.script [[
+      local flow = require "jfl"
+      local before = package.loaded["jfl.job"]
+      local f = flow.global_function
+      print(before, package.loaded["jfl.job"] ~= nil, package.loaded["jfl.data"])
+    ]]
+    assert.equal("nil\ttrue\tnil\n", out)
+    assert.equal(0, status)
+  end)
+
+  it("adds no globals", function()
+    local out = helper.script [[
+      local before = {}
+      for name in pairs(_G) do before[name] = true end
+      local flow = require "jfl"
+      local _ = flow.global_function, flow.data, flow.ndarray, flow.train, flow.help, flow.progress
+      for name in pairs(_G) do if not before[name] then print(name) end end
+    ]]
+    assert.equal("", out)
+  end)
+end)

@@ -1,0 +1,329 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local tp = flow.typing
+
+describe("a job's definition", function()
+  before_each(flow.clear_default_session)
+
+  local function define(fields)
+    local t = { name = "j", body = function() end }
+    for key, value in pairs(fields) do t[key] = value end
+    return function()
+      local job = flow.global_function(t)
+      return job
+    end
+  end
+
+  it("does not run the body", function()
+    local runs = 0
+    flow.global_function { name = "j", body = function() runs = runs + 1 end }
+    assert.equal(0, runs)
+  end)
+
+  it("gives a handle with name, type and text", function()
+    local job = define { type = "train" }()
+    assert.equal("j", job.name)
+    assert.equal("train", job.type)
+    assert.equal("job 'j' (train)", tostring(job))
+  end)
+
+  it("checks its fields", function()
+    helper.fails(define { retruns = 1 },
+      "global_function: unknown field 'retruns'; fields are name,")
+    helper.fails(define { name = 5 }, "global_function: name: expected a string, got number 5")
+    helper.fails(define { type = "test" },
+      "j: type: expected \"train\" or \"predict\", got string 'test'")
+    helper.fails(define { body = 1 }, "j: body: expected a function, got number 1")
+    helper.fails(define { returns = 1 }, "j: returns: expected a type such as flow.typing.Numpy")
+    helper.fails(define { function_config = {} },
+      "j: function_config: expected what flow.function_config()")
+    helper.fails(function() flow.global_function(5) end,
+      "expected a table with name, inputs and body")
+  end)
+
+  it("checks its inputs", function()
+    local P = tp.Numpy.Placeholder({ 1 })
+    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list")
+    helper.fails(define { inputs = { P } },
+      "j: inputs: entry 1: expected { \"name\", placeholder }")
+    helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
+    helper.fails(define { inputs = { { "x", tp.Numpy } } },
+      "j: inputs: 'x': expected a placeholder")
+  end)
+
+  it("refuses a name that is taken, and the first job stays", function()
+    local job = helper.predict("j", { 1 }, function(x) return x + 1 end)
+    helper.fails(define {}, "a job named 'j' is defined already")
+    assert.equal(3, job({ 2 })[1])
+  end)
+
+  it("works after other jobs have run", function()
+    assert.equal(2, helper.predict("a", { 1 }, function(x) return x + 1 end)({ 1 })[1])
+    assert.equal(0, helper.predict("b", { 1 }, function(x) return x - 1 end)({ 1 })[1])
+  end)
+
+  it("copies its configuration", function()
+    local config = flow.function_config()
+    local job = define { function_config = config }()
+    config.default_data_type(flow.double)
+    assert.is_nil(job.config.default_data_type)
+  end)
+end)
+
+describe("a job's body", function()
+  before_each(flow.clear_default_session)
+
+  it("runs once for any number of calls", function()
+    local runs = 0
+    local job = helper.predict("once", { 1 }, function(x)
+      runs = runs + 1
+      return x
+    end)
+    job({ 1 })
+    job({ 2 })
+    assert.equal(1, runs)
+  end)
+
+  it("sees blobs with shape, dtype and name", function()
+    helper.predict("see", { 2, 3 }, function(x)
+      assert.same({ 2, 3 }, x.shape)
+      assert.equal("float32", x.dtype)
+      assert.equal("x", x.name)
+      assert.equal("blob 'x' (2, 3) float32", tostring(x))
+      return x
+    end):compile()
+  end)
+
+  it("may use operators", function()
+    local job = helper.predict("ops", { 2 }, function(x) return (-x * 2 + 7) % 3 - 1 / x ^ 2 end)
+    local y = job({ 1, 2 })
+    assert.equal((-1 * 2 + 7) % 3 - 1, y[1])
+    assert.equal((-2 * 2 + 7) % 3 - 0.25, y[2])
+  end)
+
+  it("fails at its own line, and the job may be called again", function()
+    local broken = true
+    local job = helper.predict("line", { 2, 3 }, function(x)
+      if broken then return flow.matmul(x, x) end
+      return x
+    end)
+    helper.fails(function() job({ { 1, 2, 3 }, { 4, 5, 6 } }) end, "matmul")
+    assert.is_nil(require("jfl.core").tracing())
+    broken = false
+    assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
+  end)
+
+  it("passes on error objects", function()
+    local object = {}
+    local job = helper.predict("object", { 1 }, function() error(object) end)
+    local ok, err = pcall(job, { 1 })
+    assert.is_false(ok)
+    assert.equal(object, err)
+  end)
+
+  it("cannot call a job", function()
+    local inner = helper.predict("inner", { 1 }, function(x) return x end)
+    local outer = helper.predict("outer", { 1 }, function(x) return inner(x) end)
+    helper.fails(function() return (outer({ 1 })) end,
+      "inner: a job cannot be used inside the body of 'outer'")
+    assert.equal(1, inner({ 1 })[1])
+  end)
+
+  it("keeps its blobs to itself", function()
+    local kept
+    helper.predict("keep", { 1 }, function(x)
+      kept = x
+      return x
+    end)({ 1 })
+    helper.fails(function() return (flow.math.exp(kept)) end, "exp")
+    helper.fails(function() return kept + 1 end, "add")
+  end)
+end)
+
+describe("a call", function()
+  before_each(flow.clear_default_session)
+
+  it("takes tables and NdArrays of other dtypes that fit", function()
+    local job = flow.global_function { name = "cast", returns = tp.Numpy,
+      inputs = { { "n", tp.Numpy.Placeholder({ 3 }, { dtype = flow.int32 }) } },
+      body = function(n) return n + 1 end }
+    assert.same({ 2, 3, 4 }, job({ 1, 2, 3 }):totable())
+    assert.same({ 2, 3, 4 }, job(flow.ndarray.array({ 1, 2, 3 }, "float64")):totable())
+    helper.fails(function() job({ 1, 2.5, 3 }) end, "cast: n")
+  end)
+
+  it("checks the number of arguments and their shapes", function()
+    local job = helper.predict("checks", { 2, 3 }, function(x) return x end)
+    helper.fails(function() job() end, "checks: expected 1 argument (x), got 0")
+    helper.fails(function() job({ { 1, 2 }, { 3, 4 } }) end,
+      "checks: x: expected shape (2, 3), got (2, 2)")
+    local err = helper.fails(function() job({ { 1, 2, 3 } }) end,
+      "checks: x: expected shape (2, 3), got (1, 3)")
+    assert.truthy(err:find("first dimension is -1 takes any batch size", 1, true))
+    helper.fails(function() job("x") end, "checks: x: expected an array or a table, got")
+    assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
+  end)
+
+  it("gives the array of each call its own memory", function()
+    local job = helper.predict("own", { 1 }, function(x) return x * 2 end)
+    local a, b = job({ 1 }), job({ 2 })
+    assert.equal(2, a[1])
+    assert.equal(4, b[1])
+  end)
+
+  it("of a train job returns what held before its update", function()
+    local job = helper.train("before")
+    assert.same({ 1, 2 }, job({ 1, 2 }):totable())
+    -- The gradient of w is x / 2, the rate 0.5.
+    assert.same({ 0.75, 1 }, job({ 1, 2 }):totable())
+  end)
+
+  it("sees the updates of other jobs that share variables", function()
+    local train = helper.train("t")
+    local get = flow.global_function { name = "g", returns = tp.Numpy, body = function()
+      return flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+    end }
+    assert.same({ 1, 1 }, get():totable())
+    train({ 1, 2 })
+    assert.same({ 0.75, 0.5 }, get():totable())
+  end)
+end)
+
+describe("a placeholder with -1", function()
+  before_each(flow.clear_default_session)
+
+  local function dynamic(sizes)
+    return helper.predict("any", { -1, 2 }, function(x)
+      sizes[#sizes + 1] = x.shape[1]
+      return x + 1
+    end)
+  end
+
+  it("takes any batch size, tracing once for each", function()
+    local sizes = {}
+    local job = dynamic(sizes)
+    for _, n in ipairs { 3, 1, 3, 5, 1 } do
+      assert.same({ n, 2 }, job(flow.ndarray.zeros({ n, 2 })).shape)
+    end
+    assert.same({ 3, 1, 5 }, sizes)
+  end)
+
+  it("keeps the plans used last", function()
+    flow.config.max_plans(2)
+    local sizes = {}
+    local job = dynamic(sizes)
+    for _, n in ipairs { 1, 2, 1, 3, 1, 2 } do job(flow.ndarray.zeros({ n, 2 })) end
+    assert.same({ 1, 2, 3, 2 }, sizes)
+  end)
+
+  it("refuses what has no rows or other extents", function()
+    local job = dynamic({})
+    helper.fails(function() job({}) end, "any: x: the batch is empty")
+    helper.fails(function() job(5) end, "any: x: expected an NdArray or a table, got number 5")
+    helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x: expected shape (1, 2), got (1, 3)")
+    helper.fails(function() job() end, "any: expected 1 arguments, got 0")
+  end)
+
+  it("is compiled for a batch size that is asked for", function()
+    local sizes = {}
+    local job = dynamic(sizes)
+    assert.equal(job, job:compile(4))
+    job(flow.ndarray.zeros({ 4, 2 }))
+    assert.same({ 4 }, sizes)
+  end)
+end)
+
+describe("a list placeholder", function()
+  before_each(flow.clear_default_session)
+
+  it("takes one array per device, up to its extents", function()
+    local job = flow.global_function { name = "list", returns = tp.ListNumpy,
+      inputs = { { "x", tp.ListNumpy.Placeholder({ 4 }) } },
+      body = function(x) return x * 2 end }
+    assert.same({ 2, 4 }, job({ { 1, 2 } })[1]:totable())
+    assert.same({ 2, 4, 6, 8 }, job({ flow.ndarray.array({ 1, 2, 3, 4 }) })[1]:totable())
+    helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
+      "list: x: expected at most shape (4), got (5)")
+    helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x: expected a list of one NdArray")
+  end)
+end)
+
+describe("the handle of a job", function()
+  before_each(flow.clear_default_session)
+
+  it("shows graph and plan as text", function()
+    local job = helper.predict("show", { 2 }, function(x)
+      return flow.math.exp(x, { name = "e" })
+    end)
+    assert.truthy(job:graph():find("exp", 1, true))
+    assert.truthy(job:plan():find("exp", 1, true))
+  end)
+
+  it("is of no use once its session was cleared", function()
+    local job = helper.predict("gone", { 1 }, function(x) return x end)
+    local compiled = helper.predict("gone2", { 1 }, function(x) return x end):compile()
+    flow.clear_default_session()
+    helper.fails(function() job({ 1 }) end,
+      "gone: the session that this job belonged to was cleared")
+    helper.fails(function() compiled({ 1 }) end, "was cleared")
+    assert.equal(1, helper.predict("gone", { 1 }, function(x) return x end)({ 1 })[1])
+  end)
+end)
+
+describe("the old spelling", function()
+  before_each(flow.clear_default_session)
+
+  local function config(conf)
+    local c = flow.function_config()
+    c.train.primary_lr(0.5)
+    c.train.model_update_conf(conf or { naive_conf = {} })
+    return c
+  end
+
+  local function old(c)
+    return flow.global_function(c, {
+      name = "old", inputs = { { "x", flow.FixedTensorDef({ 2 }) } },
+      body = function(x)
+        local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+        local loss = x * w
+        flow.losses.add_loss(loss)
+        return loss
+      end,
+    })
+  end
+
+  it("trains by the configuration and gives futures", function()
+    local job = old(config())
+    assert.equal("train", job.type)
+    assert.same({ 1, 2 }, job({ 1, 2 }):get():totable())
+    local future = job({ 1, 2 })
+    assert.same({ 0.75, 1 }, future:get():numpy():totable())
+    assert.same({ 0.75, 1 }, future:get():totable())
+  end)
+
+  it("takes callbacks", function()
+    local seen
+    old(config())({ 1, 2 }):async_get(function(value) seen = value:totable() end)
+    flow.sync()
+    assert.same({ 1, 2 }, seen)
+  end)
+
+  it("knows momentum and says what else it does not know", function()
+    local job = old(config { momentum_conf = { beta = 0.5 } })
+    job({ 1, 2 }):get()
+    job({ 1, 2 }):get()
+    -- m = -0.25, then 0.5 m - 0.25.
+    assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
+    flow.clear_default_session()
+    helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
+      "train.model_update_conf: unknown entry 'adam_conf'; entries are naive_conf")
+  end)
+
+  it("is a predict job without a training configuration", function()
+    local job = flow.global_function(flow.function_config(),
+      { name = "p", body = function() return { a = flow.ones({ 2 }) } end })
+    assert.equal("predict", job.type)
+    assert.same({ 1, 1 }, job():get().a:totable())
+  end)
+end)

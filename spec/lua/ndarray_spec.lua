@@ -1,0 +1,207 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local nd = flow.ndarray
+
+describe("making NdArrays", function()
+  it("from tables, with float32 unless said", function()
+    local a = nd.array { { 1, 2, 3 }, { 4, 5, 6 } }
+    assert.same({ 2, 3 }, a.shape)
+    assert.equal("float32", a.dtype)
+    assert.equal(6, a.size)
+    assert.equal(2, #a)
+    assert.equal("int64", nd.array({ 1 }, "int64").dtype)
+  end)
+
+  it("from an array copies it", function()
+    local a = nd.array { 1, 2 }
+    local b = nd.array(a, "int32")
+    b[1] = 7
+    assert.equal(1, a[1])
+    assert.equal("int32", b.dtype)
+    assert.equal("float32", nd.array(a).dtype)
+  end)
+
+  it("of one value, and of steps", function()
+    assert.same({ { 0, 0 } }, nd.zeros({ 1, 2 }):totable())
+    assert.same({ 1, 1 }, nd.ones(2, "int8"):totable())
+    assert.same({ 2.5 }, nd.full({ 1 }, 2.5, "float64"):totable())
+    assert.same({ 0, 1, 2 }, nd.arange(3):totable())
+    assert.same({ 5, 3, 1 }, nd.arange(5, 0, -2):totable())
+    assert.equal("int32", nd.arange(0, 2, 1, "int32").dtype)
+  end)
+
+  it("names what is wrong", function()
+    helper.fails(function() nd.array(5) end,
+      "ndarray.array: values: expected a table, got number 5")
+    helper.fails(function() nd.array({ 1 }, "int31") end, "ndarray.array: dtype: expected one of")
+    helper.fails(function() nd.zeros({ 0 }) end, "ndarray.zeros: shape: dimension 1")
+    helper.fails(function() nd.arange(0) end, "there is no value from 0 to before 0")
+  end)
+end)
+
+describe("arithmetic of NdArrays", function()
+  local a = nd.array { { 1, 2 }, { 3, 4 } }
+
+  it("works element by element and broadcasts", function()
+    assert.same({ { 2, 4 }, { 6, 8 } }, (a + a):totable())
+    assert.same({ { 11, 22 }, { 13, 24 } }, (a + nd.array { 10, 20 }):totable())
+    assert.same({ { 0.5, 1 }, { 1.5, 2 } }, (a / 2):totable())
+    assert.same({ { 1, 0.5 }, { 0.25, 0.125 } }, (2 / nd.array { { 2, 4 }, { 8, 16 } }):totable())
+    assert.same({ { -1, -2 }, { -3, -4 } }, (-a):totable())
+    assert.same({ { 1, 4 }, { 9, 16 } }, (a ^ 2):totable())
+    assert.same({ { 1, 0 }, { 1, 0 } }, (a % 2):totable())
+    assert.same({ { 9, 8 }, { 7, 6 } }, (10 - a):totable())
+  end)
+
+  it("finds a dtype that holds both", function()
+    local i, f = nd.array({ 1, 2 }, "int32"), nd.array { 0.5, 0.5 }
+    assert.equal("float32", (i + f).dtype)
+    assert.equal("float64", (f + nd.array({ 1, 2 }, "float64")).dtype)
+    assert.equal("int64", (i + nd.array({ 1, 2 }, "int64")).dtype)
+    assert.equal("int32", (i + 1).dtype)
+    assert.same({ 0.5, 1 }, (i / 2):totable())
+    assert.same({ 1.5, 2.5 }, (i + 0.5):totable())
+    assert.same({ 300, 400 }, (nd.array({ 150, 200 }, "uint8") * 2):totable())
+  end)
+
+  it("compares to 0 and 1", function()
+    local e = a:eq(nd.array { { 1, 0 }, { 3, 0 } })
+    assert.equal("int8", e.dtype)
+    assert.same({ { 1, 0 }, { 1, 0 } }, e:totable())
+    assert.same({ { 0, 1 }, { 1, 1 } }, a:gt(1):totable())
+    assert.same({ { 1, 1 }, { 0, 0 } }, a:lt(3):totable())
+    assert.same({ { 1, 1 }, { 1, 0 } }, a:le(3):totable())
+    assert.same({ { 0, 0 }, { 1, 1 } }, a:ge(3):totable())
+    assert.same({ { 1, 1 }, { 0, 1 } }, a:ne(3):totable())
+    assert.equal(2, nd.array({ 3, 1 }, "int32"):eq(nd.array({ 3, 1 }, "int64")):sum())
+  end)
+
+  it("refuses shapes that do not agree, at the user's line", function()
+    helper.fails(function() return a + nd.array { 1, 2, 3 } end, "add")
+    helper.fails(function() return a + "x" end, "add")
+  end)
+end)
+
+describe("reductions", function()
+  local a = nd.array { { 1, 2, 3 }, { 4, 5, 9 } }
+
+  it("over everything give numbers", function()
+    assert.equal(24, a:sum())
+    assert.equal(4, a:mean())
+    assert.equal(1, a:min())
+    assert.equal(9, a:max())
+    assert.equal(5, a:argmax())
+    assert.equal(0, a:argmin())
+    assert.is_true(math.abs(a:std() - math.sqrt(40 / 6)) < 1e-6)
+  end)
+
+  it("over axes, which count from 0, give arrays", function()
+    assert.same({ 5, 7, 12 }, a:sum(0):totable())
+    assert.same({ 2, 6 }, a:mean(1):totable())
+    assert.same({ 2, 6 }, a:mean(-1):totable())
+    assert.same({ { 3 }, { 9 } }, a:max(1, { keepdims = true }):totable())
+    assert.same({ 24 }, a:sum({ 0, 1 }):totable())
+    assert.same({ 2, 2 }, a:argmax(1):totable())
+    assert.equal("int32", a:argmax(1).dtype)
+    assert.same({ 1.5, 1.5, 3 }, a:std(0):totable())
+  end)
+
+  it("of integers are exact", function()
+    local big = nd.full({ 100 }, 2 ^ 30, "int32")
+    assert.equal(100 * 2 ^ 30, big:sum())
+    assert.equal(1.5, nd.array({ 1, 2 }, "int32"):mean())
+    assert.equal(300, nd.array({ 100, 200 }, "uint8"):sum())
+  end)
+
+  it("tell whether any or all are true", function()
+    assert.equal(1, nd.array({ 0, 2 }):any())
+    assert.equal(0, nd.array({ 0, 2 }):all())
+    assert.equal(1, a:gt(0):all())
+    assert.same({ 0, 1 }, a:gt(3):any(1):totable())
+  end)
+end)
+
+describe("rows and shapes of NdArrays", function()
+  it("share memory with the array", function()
+    local a = nd.zeros { 3, 2 }
+    a[2] = 5
+    a:slice(3, 3):fill(7)
+    a:reshape(-1)[1] = 1
+    assert.same({ { 1, 0 }, { 5, 5 }, { 7, 7 } }, a:totable())
+    local c = a:copy()
+    c[1] = 9
+    assert.equal(1, a:get(1, 1))
+  end)
+
+  it("are sliced from first to last, also from the end", function()
+    local a = nd.arange(5)
+    assert.same({ 1, 2 }, a:slice(2, 3):totable())
+    assert.same({ 3, 4 }, a:slice(-2):totable())
+    assert.same({ 0, 1, 2, 3 }, a:slice(1, -2):totable())
+    helper.fails(function() a:slice(0, 2) end, "slice: rows 0 to 2 are not in an array of 5 rows")
+    helper.fails(function() a:slice(4, 3) end, "slice: rows 4 to 3")
+  end)
+
+  it("are reshaped and transposed", function()
+    local a = nd.arange(6):reshape { 2, 3 }
+    assert.same({ { 0, 3 }, { 1, 4 }, { 2, 5 } }, a:transpose():totable())
+    assert.same({ 2, 1, 3 }, a:reshape(1, 2, 3):transpose(1, 0, 2).shape)
+    helper.fails(function() a:reshape(4, 2) end, "reshape")
+  end)
+
+  it("give and take elements", function()
+    local a = nd.zeros { 2, 2 }
+    a:set(3, 2, 1)
+    assert.equal(3, a:get(2, 1))
+    assert.equal(3, nd.array({ { 3 } }):item())
+    helper.fails(function() a:item() end, "item: expected an array of one element, got 4")
+    helper.fails(function() return a[3] end, "2")
+    helper.fails(function() a:get(0, 1) end, "get")
+  end)
+
+  it("are converted", function()
+    assert.same({ 1, -1 }, nd.array({ 1.7, -1.7 }):astype("int32"):totable())
+    helper.fails(function() nd.ones(1):astype("number") end, "astype: dtype: expected one of")
+  end)
+
+  it("have pointers for hot loops", function()
+    local a = nd.array({ 1, 2, 3 }, "int32")
+    local p = a:pointer()
+    p[1] = p[0] + p[2]
+    assert.same({ 1, 4, 3 }, a:totable())
+  end)
+
+  it("can be freed", function()
+    local a = nd.ones(3)
+    a:free()
+    helper.fails(function() return a + 1 end, "freed")
+  end)
+end)
+
+describe("several NdArrays", function()
+  local a, b = nd.array { { 1, 2 } }, nd.array { { 3, 4 } }
+
+  it("are joined along an axis, or a new one", function()
+    assert.same({ { 1, 2 }, { 3, 4 } }, nd.concat({ a, b }):totable())
+    assert.same({ { 1, 2, 3, 4 } }, nd.concat({ a, b }, 1):totable())
+    assert.same({ 2, 1, 2 }, nd.stack({ a, b }).shape)
+    assert.same({ { { 1, 2 }, { 3, 4 } } }, nd.stack({ a, b }, { axis = 1 }):totable())
+    assert.same({ { { 1, 3 }, { 2, 4 } } }, nd.stack({ a, b }, -1):totable())
+    helper.fails(function() nd.concat({}) end, "ndarray.concat: arrays: the list is empty")
+    helper.fails(function() nd.stack({ a, 5 }) end,
+      "arrays: item 2: expected an NdArray, got number 5")
+  end)
+
+  it("are multiplied as matrices", function()
+    assert.same({ { 11 } }, nd.matmul(a, b, { transpose_b = true }):totable())
+    assert.same({ { 3, 4 }, { 6, 8 } }, nd.matmul(a:transpose(), b):totable())
+  end)
+
+  it("go through any op at once", function()
+    assert.equal(1, flow.nn.softmax(a):sum())
+    assert.equal(1, flow.math.exp(nd.zeros(1))[1])
+    helper.fails(function() return (flow.nn.softmax(a, { axs = 1 })) end,
+      "softmax: unknown option 'axs'; options are axis, name")
+  end)
+end)

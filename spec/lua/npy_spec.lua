@@ -1,0 +1,85 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local nd = flow.ndarray
+
+describe("numpy's files", function()
+  local directory
+
+  setup(function() directory = helper.directory() end)
+  teardown(function() helper.remove(directory) end)
+
+  local function write(name, text)
+    local path = directory .. "/" .. name
+    local file = assert(io.open(path, "wb"))
+    file:write(text)
+    file:close()
+    return path
+  end
+
+  it("keep one array of any dtype", function()
+    for _, dtype in ipairs { "float32", "float64", "int8", "uint8", "int32", "int64" } do
+      local path = directory .. "/a.npy"
+      nd.save(path, nd.array({ { 1, 2, 3 }, { 4, 5, 6 } }, dtype))
+      local back = nd.load(path)
+      assert.equal(dtype, back.dtype)
+      assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, back:totable())
+    end
+  end)
+
+  it("keep several by name", function()
+    local path = directory .. "/b.npz"
+    nd.save(path, { x = nd.array { 1.5 }, y = nd.array({ 2, 3 }, "int32") })
+    local back = nd.load(path)
+    assert.same({ 1.5 }, back.x:totable())
+    assert.same({ 2, 3 }, back.y:totable())
+  end)
+
+  it("begin as numpy's format 1.0 says", function()
+    local path = directory .. "/c.npy"
+    nd.save(path, nd.array { 1, 2 })
+    local text = assert(require("jfl.archive").read(path))
+    assert.equal("\147NUMPY\1\0", text:sub(1, 8))
+    assert.equal(64 * 2 + 8, #text)
+    assert.truthy(text:find("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 1, true))
+    assert.equal("\n", text:sub(128, 128))
+  end)
+
+  it("are read by numpy, and numpy's by us", function()
+    local probe = io.popen("/usr/bin/python3 -c 'import numpy' 2>&1")
+    local missing = probe:read("*a") ~= ""
+    probe:close()
+    if missing then
+      pending("python3-numpy is not installed")
+      return
+    end
+    nd.save(directory .. "/ours.npz", { a = nd.arange(6):reshape(2, 3) })
+    local pipe = io.popen(([[cd %s && /usr/bin/python3 -c '
+import numpy as np
+a = np.load("ours.npz")["a"]
+print(a.dtype, a.shape, a.sum())
+np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):format(directory))
+    assert.equal("float32 (2, 3) 15.0\n", pipe:read("*a"))
+    pipe:close()
+    local theirs = nd.load(directory .. "/theirs.npz")
+    assert.same({ { 0, 6 }, { 2, 8 }, { 4, 10 } }, theirs.b:totable())
+    assert.equal("int64", theirs.c.dtype)
+  end)
+
+  it("name what is wrong with them", function()
+    helper.fails(function() nd.load(directory .. "/none.npy") end, "No such file")
+    helper.fails(function() nd.load(write("d.npy", "hello, this is no array")) end,
+      "d.npy: not a .npy file")
+    helper.fails(function() nd.load(write("e.npy", "")) end, "the file is empty")
+    helper.fails(function() nd.load(write("f.npz", "PK and then nothing of the sort")) end,
+      "not a zip file, or cut short")
+    nd.save(directory .. "/g.npy", nd.ones(100))
+    local text = require("jfl.archive").read(directory .. "/g.npy")
+    helper.fails(function() nd.load(write("g.npy", text:sub(1, -2))) end,
+      "cut short: float32 (100) wants 400 bytes, got 399")
+    helper.fails(function() nd.save("/nowhere/x.npy", nd.ones(1)) end,
+      "/nowhere/x.npy: No such file")
+    helper.fails(function() nd.save(directory .. "/h.npy", 5) end,
+      "value: expected a table, got number 5")
+  end)
+end)

@@ -1,0 +1,75 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("scope.placement", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  it("passes on what the function returns", function()
+    local a, b, c = flow.scope.placement("cpu", "0:0", function() return 1, nil, 3 end)
+    assert.same({ 1, nil, 3 }, { a, b, c })
+  end)
+
+  it("gives an object without one", function()
+    assert.equal("placement(\"cpu\", \"0:0\")", tostring(flow.scope.placement("cpu", "0:0")))
+  end)
+
+  it("warns once where there is no GPU", function()
+    local out, status = helper.script [[
+      local flow = require "jfl"
+      flow.scope.placement("gpu", "0:0")
+      flow.scope.placement("gpu", "0:0-1", function() end)
+    ]]
+    assert.equal(0, status)
+    assert.equal("jfl: no GPU is usable here: what is placed on \"gpu\" runs on the CPU"
+      .. " (flow.config.strict_placement(true) makes this an error)\n", out)
+  end)
+
+  it("fails there if asked to", function()
+    flow.config.strict_placement(true)
+    helper.fails(function() flow.scope.placement("gpu", "0:0", function() end) end,
+      "placement: no GPU is usable here")
+  end)
+
+  it("checks its arguments", function()
+    helper.fails(function() flow.scope.placement("tpu", "0:0") end,
+      "placement: device: expected \"cpu\" or \"gpu\", got string 'tpu'")
+    helper.fails(function() flow.scope.placement("cpu", "0") end, "expected \"machine:device\"")
+    helper.fails(function() flow.scope.placement("cpu", "0:3-1") end, "got string '0:3-1'")
+    helper.fails(function() flow.scope.placement("cpu", { "0:0", "1:0" }) end, "names machine 1")
+    helper.fails(function() flow.scope.placement("cpu", {}) end, "the list is empty")
+    helper.fails(function() flow.scope.placement("cpu") end, "argument 2 'ids' is missing")
+  end)
+end)
+
+describe("scope's views", function()
+  it("are objects, or scopes of a function", function()
+    assert.equal("mirrored_view()", tostring(flow.scope.mirrored_view()))
+    assert.equal(5, flow.scope.consistent_view(function() return 5 end))
+  end)
+end)
+
+describe("scope.namespace", function()
+  before_each(flow.clear_default_session)
+
+  it("prefixes variables and ops, and nests", function()
+    helper.predict("names", { 1, 2 }, function(x)
+      return flow.scope.namespace("a", function()
+        local y = flow.scope.namespace("b", function()
+          return flow.layers.dense(x, 3, { name = "d" })
+        end)
+        y = flow.math.exp(y, { name = "e" })
+        assert.equal("a-e", y.name)
+        return flow.layers.dense(y, 2)
+      end)
+    end):compile()
+    local names = require("jfl.core").variables()
+    table.sort(names)
+    assert.same({ "a-b-d-bias", "a-b-d-weight", "a-dense_1-bias", "a-dense_1-weight" }, names)
+  end)
+
+  it("has no meaning outside a body", function()
+    helper.fails(function() flow.scope.namespace("a", function() end) end,
+      "namespace: describes a part of a job and must be called inside a job function's body")
+  end)
+end)

@@ -1,0 +1,79 @@
+local cases = require "spec.op.cases"
+local core = require "jfl.core"
+local support = require "spec.op.support"
+
+teardown(core.reset)
+
+local ops = core.ops()
+local names = {}
+for name in pairs(ops) do names[#names + 1] = name end
+table.sort(names)
+
+--- The results of a call and its inputs, which an update changes, as lists of numbers.
+local function outcome(op, case, dtype, kernels)
+  core.set("kernels", kernels)
+  core.set("seed", 7)
+  local x = support.inputs(case, dtype)
+  if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
+  local results = { support.call(op, case, x) }
+  core.set("kernels", "fast")
+  for i, a in ipairs(x) do results[#op.outputs + i] = a end
+  local lists = {}
+  for i = 1, #op.outputs + #x do lists[i] = results[i] and support.flat(results[i]) or {} end
+  return lists
+end
+
+local function says_same(op, case, dtype)
+  local fast = outcome(op, case, dtype, "fast")
+  local plain = outcome(op, case, dtype, "reference")
+  local tol = dtype == "float32" and (case.tol or 1e-5) or 1e-12
+  for i = 1, #plain do
+    local ok, message = support.close(fast[i], plain[i], tol)
+    if not ok then return false, ("%s, result %d, %s"):format(dtype, i, message) end
+  end
+  return true
+end
+
+local function dtypes_of(op)
+  local list = {}
+  for _, dtype in ipairs(op.dtypes) do
+    if dtype ~= "float16" and dtype ~= "bfloat16" then list[#list + 1] = dtype end
+  end
+  return list
+end
+
+for _, name in ipairs(names) do
+  local op = ops[name]
+  describe("op " .. name, function()
+    it("has a case and says what it does", function()
+      assert.truthy(cases[name], "spec/op/cases.lua has no entry for " .. name)
+      assert.truthy(#op.doc > 0)
+      for _, p in ipairs(op.params) do assert.truthy(#p.doc > 0, p.name) end
+    end)
+
+    it("gives the same with fast and plain kernels, in every dtype", function()
+      for number, case in ipairs(cases[name] or {}) do
+        for _, dtype in ipairs(dtypes_of(op)) do
+          case.dtype = op.key == -1 and dtype or nil
+          local ok, message = says_same(op, case, dtype)
+          assert.truthy(ok, ("case %d: %s"):format(number, message or ""))
+        end
+      end
+    end)
+
+    if op.differentiable then
+      it("has a gradient that central differences confirm", function()
+        for number, case in ipairs(cases[name] or {}) do
+          if case.grad ~= false then
+            local ok, message = support.gradcheck(op, case, case.grad_tol or 1e-6)
+            assert.truthy(ok, ("case %d: %s"):format(number, message or ""))
+          end
+        end
+      end)
+    end
+  end)
+end
+
+it("every case belongs to an op", function()
+  for name in pairs(cases) do assert.truthy(ops[name], name) end
+end)

@@ -1,0 +1,132 @@
+--- Test data, comparisons and gradient checks for ops.
+local core = require "jfl.core"
+
+local support = {}
+
+local function gcd(a, b) return b == 0 and a or gcd(b, a % b) end
+
+--- An array of distinct numbers from lo to hi in a scrambled order; whole numbers for integer dtypes.
+function support.filled(dtype, shape, lo, hi)
+  local flat = core.reshape(core.array(dtype, shape), { -1 })
+  local n, step = #flat, 7
+  while gcd(step, n) ~= 1 do step = step + 2 end
+  for i = 1, n do
+    local v = lo + (hi - lo) * ((i * step) % n + 0.5) / n
+    flat[i] = dtype:find "int" and math.floor(v + 0.5) or v
+  end
+  return core.reshape(flat, shape)
+end
+
+--- The inputs of a case, with the key dtype wherever a case fixes no other.
+function support.inputs(case, key)
+  local list = {}
+  for i, s in ipairs(case.inputs or {}) do
+    local dtype = s.dtype or key
+    local lo, hi = s.lo or -2, s.hi or 2.3
+    if dtype == "uint8" and lo < 0 then lo = 0 end
+    list[i] = s.data and core.from_table(s.data, dtype) or support.filled(dtype, s.shape, lo, hi)
+  end
+  return list
+end
+
+--- Calls op with a list of arrays or blobs and the case's options.
+function support.call(op, case, list)
+  local f, args = core.op(op.name), list
+  if op.variadic then args = { list } else args = { unpack(list) } end
+  local options = { name = case.name }
+  for k, v in pairs(case.options or {}) do options[k] = v end
+  if op.key == -1 and case.dtype then options.dtype = case.dtype end
+  if next(options) then args[#args + 1] = options end
+  return f(unpack(args))
+end
+
+--- All numbers of an array, in order.
+function support.flat(a)
+  if core.type(a) ~= "array" then return { a } end
+  return core.to_table(core.reshape(a, { -1 }))
+end
+
+--- True, or false and where two lists of numbers differ by more than tol (relative above 1).
+function support.close(got, want, tol)
+  if #got ~= #want then return false, ("%d numbers, expected %d"):format(#got, #want) end
+  for i = 1, #got do
+    local g, w = got[i], want[i]
+    local same = g == w or (g ~= g and w ~= w)
+    if not same and not (math.abs(g - w) <= tol * math.max(1, math.abs(w))) then
+      return false, ("number %d: got %.9g, expected %.9g"):format(i, g, w)
+    end
+  end
+  return true
+end
+
+local jobs = 0
+
+--- A plan of a job with the given float64 (or fixed dtype) inputs, whose results body returns.
+function support.plan(specs, body)
+  jobs = jobs + 1
+  local name = "op_spec_" .. jobs
+  local g, blobs = core.graph(name, "predict"), {}
+  local before = core.trace(g)
+  local ok, message = pcall(function()
+    for i, s in ipairs(specs) do blobs[i] = core.input(g, "x" .. i, s.dtype, s.shape) end
+    for _, y in ipairs(body(g, blobs)) do core.output(g, y) end
+  end)
+  core.trace(before)
+  if not ok then error(message, 0) end
+  return core.compile(core.job(name, "predict"), g)
+end
+
+local function dot(a, b)
+  local s = 0
+  for i = 1, #a do s = s + a[i] * b[i] end
+  return s
+end
+
+--- Compares d<dy, y>/dx with central differences, for every float64 input of a case whose result is
+--- float64 too.
+function support.gradcheck(op, case, tol)
+  local x, specs, wanted = support.inputs(case, "float64"), {}, {}
+  for i, a in ipairs(x) do
+    specs[i] = { dtype = a.dtype, shape = a.shape }
+    if a.dtype == "float64" and not (case.no_grad and case.no_grad[i]) then wanted[#wanted + 1] = i end
+  end
+  local y = support.call(op, case, x)
+  if y.dtype ~= "float64" then return true end
+  local dy = support.filled("float64", y.shape, -1, 1.2)
+  local forward = support.plan(specs, function(_, blobs) return { support.call(op, case, blobs) } end)
+  local flows = {}
+  specs[#specs + 1] = { dtype = "float64", shape = y.shape }
+  local backward = support.plan(specs, function(g, blobs)
+    local seed, of, grads = table.remove(blobs), {}, {}
+    for k, i in ipairs(wanted) do of[k] = blobs[i] end
+    local out = support.call(op, case, blobs)
+    for k, v in ipairs(core.gradients(g, out, seed, of)) do
+      flows[k] = v and #grads + 1
+      if v then grads[#grads + 1] = v end
+    end
+    return #grads > 0 and grads or { out }
+  end)
+  x[#x + 1] = dy
+  local grads = { core.run(backward, unpack(x)) }
+  x[#x] = nil
+  local weights, h = support.flat(dy), 1e-5
+  for k, i in ipairs(wanted) do
+    local flat = core.reshape(x[i], { -1 })
+    local got = flows[k] and support.flat(grads[flows[k]])
+    for j = 1, #flat do
+      local keep = flat[j]
+      flat[j] = keep + h
+      local up = dot(support.flat((core.run(forward, unpack(x)))), weights)
+      flat[j] = keep - h
+      local down = dot(support.flat((core.run(forward, unpack(x)))), weights)
+      flat[j] = keep
+      local want, have = (up - down) / (2 * h), got and got[j] or 0
+      if not (math.abs(have - want) <= tol * math.max(1, math.abs(want))) then
+        return false, ("input %d, number %d: got %.9g, differences say %.9g"):format(i, j, have, want)
+      end
+    end
+  end
+  return true
+end
+
+return support

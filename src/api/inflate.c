@@ -1,0 +1,127 @@
+/* Decompression of the data sets' files. */
+#include "base/base.h"
+
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+
+/* Deflate never expands more than this (zlib.net, technical details), so no hint or file makes us
+   ask for more memory than its bytes can fill. */
+enum { MAX_RATIO = 1032, FIRST_RATIO = 4, SLACK = 64 };
+
+typedef struct decoder {
+  z_stream z;
+  jfl_array *out;
+  size_t in_left, done, limit;   /* bytes not yet given to z, bytes written, most ever written */
+} decoder;
+
+static voidpf take(voidpf ud, uInt items, uInt size)
+{
+  (void)ud;
+  return jf_new_raw((size_t)items * size);
+}
+
+static void give(voidpf ud, voidpf p)
+{
+  (void)ud;
+  jf_free(p);
+}
+
+static jfl_status new_bytes(size_t n, jfl_array **out)
+{
+  jfl_shape s = { 1, { (int64_t)n } };
+  return jfl_array_new(JFL_U8, &s, out);
+}
+
+static size_t capacity(const decoder *d) { return (size_t)jfl_array_size(d->out); }
+
+/* Moves what is written to a new array of n bytes. */
+static jfl_status resize(decoder *d, size_t n)
+{
+  jfl_array *a;
+  JF_TRY(new_bytes(n, &a));
+  memcpy(jfl_array_data(a), jfl_array_data(d->out), d->done);
+  jfl_array_unref(d->out);
+  d->out = a;
+  return JFL_OK;
+}
+
+/* One call of zlib, with as much room and input as its 32-bit counts allow. */
+static int step(decoder *d)
+{
+  size_t room = capacity(d) - d->done;
+  uInt in = d->in_left < UINT_MAX ? (uInt)d->in_left : UINT_MAX;
+  uInt out = room < UINT_MAX ? (uInt)room : UINT_MAX;
+  d->z.avail_in = in;
+  d->z.avail_out = out;
+  d->z.next_out = (Bytef *)jfl_array_data(d->out) + d->done;
+  int code = inflate(&d->z, Z_NO_FLUSH);
+  d->in_left -= in - d->z.avail_in;
+  d->done += out - d->z.avail_out;
+  return code;
+}
+
+/* A gzip file may be several joined, and may be padded with zeros. */
+static jfl_status after_end(decoder *d, jfl_deflate kind, int *more)
+{
+  const Bytef *p = d->z.next_in;
+  *more = kind == JFL_GZIP && d->in_left > 1 && p[0] == 0x1f && p[1] == 0x8b;
+  if (*more) {
+    inflateReset(&d->z);
+    return JFL_OK;
+  }
+  for (size_t i = 0; i < d->in_left; i++)
+    if (kind != JFL_GZIP || p[i])
+      return jf_fail(JFL_EDATA, "inflate: %zu bytes after the end of the data", d->in_left);
+  return JFL_OK;
+}
+
+static jfl_status broken(const decoder *d, int code)
+{
+  if (code == Z_MEM_ERROR) return jf_fail(JFL_ENOMEM, "inflate: out of memory");
+  if (code == Z_BUF_ERROR)
+    return jf_fail(JFL_EDATA, "inflate: the data are cut short, %zu bytes came out", d->done);
+  return jf_fail(JFL_EDATA, "inflate: %s", code == Z_NEED_DICT ? "the data want a dictionary"
+                                         : d->z.msg ? d->z.msg : zError(code));
+}
+
+static jfl_status grow(decoder *d)
+{
+  size_t n = capacity(d);
+  if (n >= d->limit)
+    return jf_fail(JFL_EDATA, "inflate: more than %zu bytes, which no such file holds", d->limit);
+  return resize(d, n < d->limit / 2 ? 2 * n : d->limit);
+}
+
+static jfl_status run(decoder *d, jfl_deflate kind)
+{
+  for (int more = 1; more;) {
+    int code = step(d);
+    if (code == Z_STREAM_END) JF_TRY(after_end(d, kind, &more));
+    else if (code == Z_BUF_ERROR && d->done == capacity(d)) JF_TRY(grow(d));
+    else if (code != Z_OK) return broken(d, code);
+  }
+  if (!d->done) return jf_fail(JFL_EDATA, "inflate: the data are empty");
+  return d->done == capacity(d) ? JFL_OK : resize(d, d->done);
+}
+
+jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
+                       jfl_array **out)
+{
+  static const int window[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
+                                [JFL_RAW] = -MAX_WBITS };
+  if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "inflate: want gzip, zlib or raw data");
+  if (n > SIZE_MAX / MAX_RATIO - SLACK)
+    return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
+  decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
+  size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
+  d.z = (z_stream){ .zalloc = take, .zfree = give, .next_in = (Bytef *)src };
+  int code = inflateInit2(&d.z, window[kind]);
+  if (code != Z_OK) return broken(&d, code);
+  jfl_status r = new_bytes(first < d.limit ? first : d.limit, &d.out);
+  if (r == JFL_OK) r = run(&d, kind);
+  inflateEnd(&d.z);
+  if (r == JFL_OK) *out = d.out;
+  else jfl_array_unref(d.out);
+  return r;
+}

@@ -1,0 +1,302 @@
+/* The jfl command: runs Lua programs as luajit does, with the front end built in. */
+#include "cmd/cmd.h"
+
+#include "jfl.h"
+
+#include <lauxlib.h>
+#include <luajit.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+  "usage: jfl [options] [script [args]]\n"
+  "  -e chunk  run a string\n"
+  "  -l name   require a module\n"
+  "  -i        read lines interactively after the script\n"
+  "  -v        show the version\n"
+  "  -j cmd    control the just-in-time compiler (on, off, flush, v, dump, p)\n"
+  "  -O[opt]   set optimizations of the compiler\n"
+  "  -E        ignore LUA_INIT, LUA_PATH and LUA_CPATH\n"
+  "  -h        show this help\n"
+  "  --        end of options\n"
+  "  -         run standard input\n"
+  "Without a script, a terminal gets an interactive session; other input is run as a script.\n";
+
+/* name[=args] of -j: a function of jit, or start() of a module jit.name. */
+static const char jit_control[] =
+  "local name, rest = ...\n"
+  "local args = {}\n"
+  "for word in rest:gmatch('[^,]+') do args[#args + 1] = word end\n"
+  "local f = jit[name]\n"
+  "if type(f) == 'table' then f = f.start end\n"
+  "if type(f) ~= 'function' then\n"
+  "  local ok, module = pcall(require, 'jit.' .. name)\n"
+  "  if not ok then error(\"jit command '\" .. name .. \"' is unknown or not installed\", 0) end\n"
+  "  f = module.start\n"
+  "end\n"
+  "return f(unpack(args))\n";
+
+/* What the command line asks for. Options up to `script` are run in order by run_options. */
+typedef struct command {
+  int argc;
+  char **argv;
+  int script;                  /* index of the script in argv, or argc */
+  int chunk, interactive, version, help, no_env, bad;
+  int failed;
+} command;
+
+/* State that the signal handler interrupts; set while Lua code runs. */
+static lua_State *volatile interrupted;
+
+static void stop(lua_State *L, lua_Debug *ar)
+{
+  (void)ar;
+  lua_sethook(L, NULL, 0, 0);
+  luaL_error(L, "interrupted");
+}
+
+/* The first Ctrl-C raises an error in the program, the next one ends it. */
+static void on_interrupt(int number)
+{
+  signal(number, SIG_DFL);
+  lua_sethook(interrupted, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+/* Message handler: error objects speak through __tostring, others pass as they are. */
+static int traceback(lua_State *L)
+{
+  if (!lua_isstring(L, 1)) {
+    if (lua_isnoneornil(L, 1) || !luaL_callmeta(L, 1, "__tostring") || !lua_isstring(L, -1)) {
+      lua_settop(L, 1);
+      return 1;
+    }
+    lua_replace(L, 1);
+  }
+  luaL_traceback(L, L, lua_tostring(L, 1), 1);
+  return 1;
+}
+
+/* Prints and pops the error that a failed call left; nil is an error that asks for silence. */
+static int report(lua_State *L, int status)
+{
+  if (status == 0)
+    return 0;
+  if (!lua_isnil(L, -1)) {
+    const char *message = lua_tostring(L, -1);
+    fflush(stdout);
+    fprintf(stderr, "jfl: %s\n", message ? message : "(error object is not a string)");
+  }
+  lua_pop(L, 1);
+  return status;
+}
+
+/* Calls the function below its n_arg arguments, with tracebacks and Ctrl-C. */
+static int call(lua_State *L, int n_arg)
+{
+  int base = lua_gettop(L) - n_arg;
+  lua_pushcfunction(L, traceback);
+  lua_insert(L, base);
+  interrupted = L;
+  void (*before)(int) = signal(SIGINT, on_interrupt);
+  int status = lua_pcall(L, n_arg, 0, base);
+  signal(SIGINT, before);
+  lua_remove(L, base);
+  return report(L, status);
+}
+
+static int run_text(lua_State *L, const char *text, size_t size, const char *name)
+{
+  int status = luaL_loadbufferx(L, text, size, name, "t");
+  return status ? report(L, status) : call(L, 0);
+}
+
+static int run_require(lua_State *L, const char *name)
+{
+  lua_getglobal(L, "require");
+  lua_pushstring(L, name);
+  return call(L, 1);
+}
+
+static int run_jit(lua_State *L, const char *name, size_t n_name, const char *args)
+{
+  if (report(L, luaL_loadbuffer(L, jit_control, sizeof jit_control - 1, "=jit")))
+    return 1;
+  lua_pushlstring(L, name, n_name);
+  lua_pushstring(L, args);
+  return report(L, lua_pcall(L, 2, 0, 0));
+}
+
+/* Text only: crafted bytecode crashes the virtual machine. NULL: standard input. */
+static int load_file(lua_State *L, const char *path)
+{
+  int status = luaL_loadfilex(L, path, "t");
+  if (status == LUA_ERRSYNTAX && strstr(lua_tostring(L, -1), "wrong mode"))
+    lua_pushfstring(L, "%s: expected Lua text, found bytecode", path ? path : "stdin");
+  return report(L, status);
+}
+
+static int run_environment(lua_State *L)
+{
+  const char *init = getenv("LUA_INIT");
+  if (!init)
+    return 0;
+  if (init[0] != '@')
+    return run_text(L, init, strlen(init), "=LUA_INIT");
+  return load_file(L, init + 1) ? 1 : call(L, 0);
+}
+
+/* Takes the options apart; those with a value have it in the same word or the next one. */
+static void parse(command *c)
+{
+  int i = 1;
+  for (; i < c->argc && c->argv[i][0] == '-' && c->argv[i][1]; i++) {
+    const char *option = c->argv[i] + 1;
+    int value = strchr("elj", *option) != NULL;
+    if (!strcmp(option, "-")) {
+      i++;
+      break;
+    }
+    c->help |= !strcmp(option, "h") || !strcmp(option, "-help");
+    c->interactive |= !strcmp(option, "i");
+    c->version |= !strcmp(option, "v") || !strcmp(option, "i");
+    c->no_env |= !strcmp(option, "E");
+    c->chunk |= *option == 'e';
+    int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]);
+    if (value && !option[1])
+      known = ++i < c->argc;
+    if (!known) {
+      c->bad = 1;
+      return;
+    }
+  }
+  c->script = i;
+}
+
+/* Runs -e, -l, -j and -O in their order. */
+static int run_options(lua_State *L, const command *c)
+{
+  for (int i = 1; i < c->script; i++) {
+    char option = c->argv[i][1];
+    const char *value = c->argv[i] + 2;
+    if (strchr("elj", option) && !*value)
+      value = c->argv[++i];
+    size_t n = strcspn(value, "=");
+    int status = option == 'e'   ? run_text(L, value, strlen(value), "=(command line)")
+                 : option == 'l' ? run_require(L, value)
+                 : option == 'j' ? run_jit(L, value, n, value + n + (value[n] == '='))
+                 : option == 'O' ? run_jit(L, "opt", 3, value)
+                                 : 0;
+    if (status)
+      return status;
+  }
+  return 0;
+}
+
+/* arg: the script's name at 0, its arguments after, the command's own words before. */
+static void set_arg(lua_State *L, const command *c)
+{
+  int zero = c->script < c->argc ? c->script : 0;
+  lua_createtable(L, c->argc - zero, zero + 1);
+  for (int i = 0; i < c->argc; i++) {
+    lua_pushstring(L, c->argv[i]);
+    lua_rawseti(L, -2, i - zero);
+  }
+  lua_setglobal(L, "arg");
+}
+
+static int run_script(lua_State *L, const command *c, const char *path)
+{
+  if (load_file(L, path))
+    return 1;
+  int n = 0;
+  for (int i = c->script + 1; i < c->argc; i++, n++) {
+    luaL_checkstack(L, 1, "too many arguments to script");
+    lua_pushstring(L, c->argv[i]);
+  }
+  return call(L, n);
+}
+
+static int run_interactive(lua_State *L)
+{
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "jfl.repl");
+  int status = lua_pcall(L, 1, 1, 0);
+  if (status)
+    return report(L, status);
+  interrupted = L;
+  jf_push_line_reader(L, on_interrupt);
+  status = lua_pcall(L, 1, 0, 0);
+  signal(SIGINT, SIG_DFL);
+  return report(L, status);
+}
+
+/* Delivers what asynchronous calls still owe, if the program made any. */
+static int finish(lua_State *L)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
+  lua_getfield(L, -1, "jfl.async");
+  lua_remove(L, -2);
+  if (!lua_istable(L, -1)) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  lua_getfield(L, -1, "finish");
+  lua_remove(L, -2);
+  return call(L, 0);
+}
+
+static int run(lua_State *L, const command *c)
+{
+  if (c->version) {
+    puts("jfl " JFL_VERSION " (" LUAJIT_VERSION ")");
+    fflush(stdout);
+  }
+  if ((!c->no_env && run_environment(L)) || run_options(L, c))
+    return 1;
+  int script = c->script < c->argc;
+  int done = c->chunk || c->version;
+  int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
+  const char *path = script && strcmp(c->argv[c->script], "-") ? c->argv[c->script] : NULL;
+  if ((script || (!done && !ask)) && run_script(L, c, path))
+    return 1;
+  return (ask && run_interactive(L)) || finish(L);
+}
+
+static int start(lua_State *L)
+{
+  command *c = lua_touserdata(L, 1);
+  if (c->no_env) {
+    lua_pushboolean(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+  }
+  lua_gc(L, LUA_GCSTOP, 0);
+  luaL_openlibs(L);
+  luaopen_jfl_preload(L);
+  lua_settop(L, 0);
+  lua_gc(L, LUA_GCRESTART, 0);
+  set_arg(L, c);
+  c->failed = run(L, c) != 0;
+  return 0;
+}
+
+int main(int argc, char **argv)
+{
+  command c = { .argc = argc, .argv = argv };
+  parse(&c);
+  if (c.bad || c.help) {
+    fputs(usage, c.bad ? stderr : stdout);
+    return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
+  }
+  lua_State *L = luaL_newstate();
+  if (!L) {
+    fputs("jfl: cannot start: out of memory\n", stderr);
+    return EXIT_FAILURE;
+  }
+  int status = report(L, lua_cpcall(L, start, &c));
+  lua_close(L);
+  return status || c.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

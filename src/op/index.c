@@ -1,0 +1,26 @@
+/* Axes and indices. */
+#include "op/index.h"
+
+jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)
+{
+  jf_axes a = { 1, s->d[axis], 1 };
+  for (int i = 0; i < axis; i++) a.before *= s->d[i];
+  for (int i = (int)axis + 1; i < s->n; i++) a.after *= s->d[i];
+  return a;
+}
+
+int64_t jf_index_at(const jf_tensor *t, int64_t i)
+{
+  return t->dtype == JFL_I32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
+}
+
+jfl_status jf_check_range(const char *what, const jf_tensor *t, int64_t n)
+{
+  for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
+    int64_t v = jf_index_at(t, i);
+    if (v < 0 || v >= n)
+      return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld", what, (long long)v,
+                     (long long)i, (long long)n - 1);
+  }
+  return JFL_OK;
+}

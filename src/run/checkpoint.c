@@ -1,0 +1,308 @@
+/* Saving a session as a checkpoint, and loading one into it. */
+#include "run/checkpoint.h"
+#include "run/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The version of what our metadata says; a reader refuses what is newer. */
+enum { FORMAT_VERSION = 1, MAX_LISTED = 5 };
+
+/* ---- reports ---- */
+
+typedef struct item { char *name; jfl_loaded what; int state; } item;
+
+struct jfl_report { item *v; int n, cap; };
+
+int jfl_report_count(const jfl_report *r) { return r->n; }
+
+const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state)
+{
+  if (i < 0 || i >= r->n) return NULL;
+  *what = r->v[i].what;
+  *state = r->v[i].state;
+  return r->v[i].name;
+}
+
+void jfl_report_free(jfl_report *r)
+{
+  if (!r) return;
+  for (int i = 0; i < r->n; i++) jf_free(r->v[i].name);
+  jf_free(r->v);
+  jf_free(r);
+}
+
+static jfl_status no_memory(const char *path)
+{
+  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+}
+
+static jfl_status note(jfl_report *r, const char *path, const char *name, jfl_loaded what,
+                       int state)
+{
+  item *v = jf_store_grow(r->v, r->n, &r->cap, sizeof *v);
+  if (v) r->v = v;
+  char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
+  if (!copy) return no_memory(path);
+  strcpy(copy, name);
+  v[r->n++] = (item){ copy, what, state };
+  return JFL_OK;
+}
+
+/* ---- saving ---- */
+
+static void put_count(jf_text *meta, const char *key, uint64_t n)
+{
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, n);
+  jf_safetensors_meta(meta, key, digits);
+}
+
+/* A key made of a kind and a name: "run.train_job". */
+static void put_named(jf_text *meta, const char *kind, const char *name, uint64_t n)
+{
+  jf_text key = {0};
+  jf_text_add(&key, "%s.%s", kind, name);
+  if (key.failed) meta->failed = 1;
+  else put_count(meta, key.s, n);
+  jf_free(key.s);
+}
+
+/* Everything of the session but the contents of its variables. */
+static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta)
+{
+  jf_safetensors_meta(meta, "format", "jfl");
+  put_count(meta, "version", FORMAT_VERSION);
+  put_count(meta, "seed", s->seed);
+  put_count(meta, "eager_calls", s->eager_calls);
+  for (const jfl_job *j = s->jobs; j; j = j->next) {
+    if (!jf_utf8_valid(j->name))
+      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name is not UTF-8", path, j->name);
+    put_named(meta, "run", j->name, j->run);
+  }
+  for (int i = 0; i < s->n_var; i++)
+    if (s->var[i]->spec.state) put_named(meta, "state", s->var[i]->spec.name, 1);
+  return JFL_OK;
+}
+
+static jfl_status write_session(const jfl_session *s, const jf_stage *st)
+{
+  jf_text meta = {0};
+  jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
+  if (!t) return no_memory(st->target);
+  for (int i = 0; i < s->n_var; i++) {
+    const jf_var *v = s->var[i];
+    t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
+                        .data = jfl_array_data(v->array) };
+  }
+  jfl_status r = describe(s, st->target, &meta);
+  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
+  jf_free(meta.s);
+  jf_free(t);
+  return r;
+}
+
+jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite)
+{
+  jf_stage st;
+  JF_TRY(jf_stage_open(path, overwrite, &st));
+  jf_session_acquire(s);
+  jfl_status r = write_session(s, &st);
+  jf_session_release(s);
+  return jf_stage_close(&st, r);
+}
+
+/* ---- loading ---- */
+
+/* All that a load needs. Contents go to `fresh` first, one for each variable of the session or
+   NULL, so that a failure on the way leaves the session as it was. */
+typedef struct loader {
+  jfl_session *session;
+  jf_store store;
+  const char *path;
+  jfl_report *report;
+  void **fresh;
+} loader;
+
+/* What a tensor of the file is, for messages. */
+static const char *say(const jf_entry *t, char *buf, size_t size)
+{
+  char shape[JF_SHAPE_STR];
+  if (!t->shape.n) snprintf(buf, size, "%llu bytes", (unsigned long long)t->size);
+  else
+    snprintf(buf, size, "%.32s %s",
+             t->dtype == JFL_N_DTYPE ? t->dtype_name : jfl_dtype_name(t->dtype),
+             jf_shape_str(&t->shape, shape));
+  return buf;
+}
+
+static jfl_status check(const loader *l, const jf_var *v, const jf_entry *t)
+{
+  char has[JF_SHAPE_STR + 40], shape[JF_SHAPE_STR];
+  const jfl_variable_spec *w = &v->spec;
+  uint64_t size = (uint64_t)jf_numel(&w->shape) * jfl_dtype_size(w->dtype);
+  jfl_status s = !t->shape.n ? (t->size == size ? JFL_OK : JFL_ESHAPE)
+               : t->dtype != w->dtype ? JFL_EDTYPE
+               : jf_shape_eq(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
+  if (s == JFL_OK) return s;
+  return jf_fail(s, "checkpoint %s: variable %s is %s in the file, the job wants %s %s", l->path,
+                 w->name, say(t, has, sizeof has), jfl_dtype_name(w->dtype),
+                 jf_shape_str(&w->shape, shape));
+}
+
+static jfl_status match(loader *l)
+{
+  const jfl_session *s = l->session;
+  for (int i = 0; i < s->n_var; i++) {
+    const jf_var *v = s->var[i];
+    const jf_entry *t = jf_store_find(&l->store, v->spec.name);
+    if (t) JF_TRY(check(l, v, t));
+    JF_TRY(note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING, v->spec.state));
+  }
+  for (int i = 0; i < l->store.n_tensor; i++) {
+    const jf_entry *t = &l->store.tensor[i];
+    if (jf_session_var(s, t->name)) continue;
+    JF_TRY(note(l->report, l->path, t->name, JFL_UNEXPECTED, t->state));
+  }
+  return JFL_OK;
+}
+
+/* " lacks a, b" or the like for the names of a kind; nothing where there are none. */
+static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
+{
+  int n = 0;
+  for (int i = 0; i < r->n; i++) {
+    if (r->v[i].what != what || n++ >= MAX_LISTED) continue;
+    if (n == 1) jf_text_add(t, "%s%s ", t->n ? "; " : " ", verb);
+    jf_text_add(t, "%s%s", n > 1 ? ", " : "", r->v[i].name);
+  }
+  if (n > MAX_LISTED) jf_text_add(t, " and %d more", n - MAX_LISTED);
+}
+
+static jfl_status be_strict(const loader *l)
+{
+  jf_text t = {0};
+  list(&t, l->report, JFL_MISSING, "it lacks");
+  list(&t, l->report, JFL_UNEXPECTED, "no job knows");
+  jfl_status r = t.failed ? no_memory(l->path)
+               : !t.n ? JFL_OK
+               : jf_fail(JFL_ENAME, "checkpoint %s: strict loading wants every name to match:%s",
+                         l->path, t.s);
+  jf_free(t.s);
+  return r;
+}
+
+static jfl_status fetch(loader *l)
+{
+  const jfl_session *s = l->session;
+  l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
+  if (!l->fresh) return no_memory(l->path);
+  for (int i = 0; i < s->n_var; i++) {
+    const jf_entry *t = jf_store_find(&l->store, s->var[i]->spec.name);
+    if (!t) continue;
+    l->fresh[i] = jf_new_raw((size_t)t->size);
+    if (!l->fresh[i])
+      return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
+                     (unsigned long long)t->size, t->name);
+    JF_TRY(jf_store_read(&l->store, t, l->fresh[i]));
+  }
+  return JFL_OK;
+}
+
+/* A count of the metadata; left alone where the file, not being ours, has none. */
+static jfl_status count(const loader *l, const char *key, uint64_t *out)
+{
+  char *end;
+  const char *text = jf_store_meta(&l->store, key);
+  if (!text) return JFL_OK;
+  errno = 0;
+  uint64_t v = strtoull(text, &end, 10);
+  if (*text < '0' || *text > '9' || *end || errno)
+    return jf_fail(JFL_EDATA, "checkpoint %s: metadata %s: want a whole number, got \"%.40s\"",
+                   l->path, key, text);
+  *out = v;
+  return JFL_OK;
+}
+
+static jfl_status job_runs(const loader *l, const jfl_job *j, uint64_t *out)
+{
+  jf_text key = {0};
+  jf_text_add(&key, "run.%s", j->name);
+  jfl_status r = key.failed ? no_memory(l->path) : count(l, key.s, out);
+  jf_free(key.s);
+  return r;
+}
+
+typedef struct counters { uint64_t seed, eager_calls, *run; } counters;
+
+/* Reads every counter before any is set; c->run has one for each job, in order. */
+static jfl_status read_counters(const loader *l, counters *c)
+{
+  uint64_t version = FORMAT_VERSION;
+  int n = 0;
+  const char *format = jf_store_meta(&l->store, "format");
+  for (const jfl_job *j = l->session->jobs; j; j = j->next) n++;
+  *c = (counters){ l->session->seed, l->session->eager_calls, jf_new((size_t)n * sizeof *c->run) };
+  if (!c->run) return no_memory(l->path);
+  n = 0;
+  for (const jfl_job *j = l->session->jobs; j; j = j->next) c->run[n++] = j->run;
+  if (!format || strcmp(format, "jfl")) return JFL_OK;
+  JF_TRY(count(l, "version", &version));
+  if (version > FORMAT_VERSION)
+    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
+                   l->path, (unsigned long long)version, FORMAT_VERSION);
+  JF_TRY(count(l, "seed", &c->seed));
+  JF_TRY(count(l, "eager_calls", &c->eager_calls));
+  n = 0;
+  for (const jfl_job *j = l->session->jobs; j; j = j->next) JF_TRY(job_runs(l, j, &c->run[n++]));
+  return JFL_OK;
+}
+
+/* Nothing fails from here on. */
+static void apply(loader *l, const counters *c)
+{
+  jfl_session *s = l->session;
+  for (int i = 0; i < s->n_var; i++) {
+    const jf_var *v = s->var[i];
+    size_t size = (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+    if (l->fresh[i]) memcpy(jfl_array_data(v->array), l->fresh[i], size);
+  }
+  if (!s->seeded) s->seed = c->seed;
+  s->eager_calls = c->eager_calls;
+  int n = 0;
+  for (jfl_job *j = s->jobs; j; j = j->next) j->run = c->run[n++];
+}
+
+static jfl_status load(loader *l, int strict)
+{
+  counters c = {0};
+  JF_TRY(match(l));
+  if (strict) JF_TRY(be_strict(l));
+  jfl_status r = read_counters(l, &c);
+  if (r == JFL_OK) r = fetch(l);
+  if (r == JFL_OK) apply(l, &c);
+  for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
+  jf_free(l->fresh);
+  jf_free(c.run);
+  return r;
+}
+
+jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl_report **out)
+{
+  loader l = { .session = s, .path = path };
+  JF_TRY(jf_store_open(path, &l.store));
+  l.report = jf_new(sizeof *l.report);
+  jfl_status r = no_memory(path);
+  if (l.report) {
+    jf_session_acquire(s);
+    r = load(&l, strict);
+    jf_session_release(s);
+  }
+  jf_store_close(&l.store);
+  if (r == JFL_OK) *out = l.report;
+  else jfl_report_free(l.report);
+  return r;
+}
