@@ -141,6 +141,7 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
 /* Two runs on different memory, then one in place where the op allows it. */
 static void run_row(const call *c, const jf_kernel_row *row, int threads)
 {
+  char shape[JF_SHAPE_STR];
   jf_tensor in[MAX], out[MAX];
   jf_kargs k = arguments(c, in, out, threads);
   size_t size = 0;
@@ -157,8 +158,8 @@ static void run_row(const call *c, const jf_kernel_row *row, int threads)
     k.scratch = jf_new_raw(size);
     memset(k.scratch, 0xff, size);
     CHECK_MSG(row->run(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
-    CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %dx%d..", row->name, threads, turn,
-              (int)in[0].shape.d[0], (int)in[0].shape.d[1]);
+    CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %s", row->name, threads, turn,
+              jf_shape_str(&in[0].shape, shape));
     jf_free(k.scratch);
     if (own) out[0].data = own;
     release(c, in, out);
@@ -192,7 +193,8 @@ static void check(call *c, int rows)
 
 typedef struct input { jfl_dtype dtype; jfl_shape shape; } input;
 
-static void try_op(const jfl_op *op, const void *attr, const input *in, int n, double tolerance, int rows)
+static void try_op(const jfl_op *op, const void *attr, const input *in, int n, double tolerance,
+                   int rows)
 {
   call c = { .op = op, .n_in = n, .tolerance = tolerance };
   assert(op->attr_size <= sizeof c.attr);
@@ -289,7 +291,8 @@ static void pool(jf_pool2d a, int64_t h, int64_t w)
 static void pools(void)
 {
   jf_pool2d two = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "SAME" };
-  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } }, .padding.word = "SAME" };
+  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } },
+                      .padding.word = "SAME" };
   jf_pool2d valid = { .ksize = { 1, { 3 } }, .strides = { 1, { 4 } }, .padding.word = "VALID" };
   pool(two, 28, 28);
   pool(two, 7, 38);
@@ -402,8 +405,9 @@ static void keeps_small_probabilities(void)
 
 static void names_a_wrong_label(void)
 {
-  jf_tensor in[] = { fill(JFL_I32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
-  jf_tensor out[] = { fill(JFL_F32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
+  jfl_shape samples = SHAPE(4), lines = SHAPE(4, 10);
+  jf_tensor in[] = { fill(JFL_I32, &samples, 1), fill(JFL_F32, &lines, 2) };
+  jf_tensor out[] = { fill(JFL_F32, &samples, 1), fill(JFL_F32, &lines, 2) };
   ((int32_t *)in[0].data)[2] = 10;
   jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 2, .threads = 1 };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
