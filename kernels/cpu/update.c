@@ -36,18 +36,13 @@ JF_BODY void momentum_body(void *ctx, int i)
 }
 JF_VARIANTS(momentum)
 
-static int accepts(const jf_kargs *k)
-{
-  for (int i = 0; i < k->n_in; i++)
-    if (k->in[i].dtype != JFL_F32) return 0;
-  return 1;
-}
+static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 static jfl_status run(const jf_kargs *k, update *u, jf_part part)
 {
   u->w = k->in[0].data;
   u->g = k->in[1].data;
-  u->lr = *(const float *)k->in[2].data;
+  u->lr = (float)*(const double *)k->in[2].data;
   u->n = jf_numel(&k->in[0].shape);
   jf_run_parts(k, u->n, jf_parts(u->n, JF_PART), part, u);
   return JFL_OK;

@@ -202,7 +202,7 @@ case("zeros", nil, { shape = { 2, 3 } })
 case("ones", nil, { shape = { 5 } })
 
 -- updates and schedules
-local lr = { data = { 0.1 }, dtype = "float32" }
+local lr = { data = { 0.1 }, dtype = "float64" }
 case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr })
 case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr }, { weight_decay = 0.01 })
 case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } })

@@ -133,7 +133,7 @@ describe("a mistake is named:", function()
   says("constant", "value 300 does not fit uint8", 300, "uint8", { 2 })
 
   says("sgd_update", "param is float32 (2, 3) but grad is float32 (3, 2)", x23, zeros { 3, 2 }, zeros { 1 })
-  says("sgd_update", "lr must be float32 (1), got float32 (2)", x23, x23, zeros { 2 })
+  says("sgd_update", "lr must be float64 (1), got float32 (2)", x23, x23, zeros { 2 })
   says("momentum_update", "param is float32 (2, 3) but momentum is float64 (2, 3)", x23, x23, zeros { 1 },
     zeros({ 2, 3 }, "float64"))
   local schedule, step = "piecewise_constant_schedule", zeros({ 1 }, "int64")

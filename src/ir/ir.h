@@ -116,7 +116,7 @@ enum {
   JF_EFFECT = 2,       /* changes a variable: never removed, after all readers of what it mutates */
   JF_VIEW = 4,         /* output 0 is input 0's memory under another shape; never runs */
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
-  JF_SCHEDULE = 16     /* a learning rate: train step (int64) -> rate (float32) */
+  JF_SCHEDULE = 16     /* a learning rate: train step (int64) -> rate (float64) */
 };
 
 struct jfl_op {

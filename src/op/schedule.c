@@ -45,7 +45,7 @@ static jfl_status piecewise_infer(jf_infer *c)
     if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
       return jf_fail(JFL_EINVAL, "%s: boundaries must ascend, got %g after %g", c->op->name,
                      a->boundaries.v[i], a->boundaries.v[i - 1]);
-  c->dtype[0] = JFL_F32;
+  c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
 }
@@ -68,7 +68,7 @@ static jfl_status piecewise(const jf_kargs *k)
   double rate;
   while (i < a->boundaries.n && (double)t > a->boundaries.v[i]) i++;
   if (!warms_up(a, t, a->values.v[0], &rate)) rate = a->values.v[i];
-  *(float *)k->out[0].data = (float)rate;
+  *(double *)k->out[0].data = rate;
   return JFL_OK;
 }
 

@@ -12,7 +12,7 @@ static const jf_attr momentum_attrs[] = {
   {0},
 };
 
-/* grad and slots are like param; lr is float32 (1). */
+/* grad and slots are like param; lr is float64 (1). */
 static jfl_status infer(jf_infer *c)
 {
   const jfl_value *param = c->in[0], *lr = c->in[2];
@@ -23,8 +23,8 @@ static jfl_status infer(jf_infer *c)
       return jf_fail(JFL_ESHAPE, "%s: param is %s %s but %s is %s %s", c->op->name,
                      jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s), c->op->in[i],
                      jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
-  if (lr->dtype != JFL_F32 || jf_numel(&lr->shape) != 1)
-    return jf_fail(JFL_ESHAPE, "%s: lr must be float32 (1), got %s %s", c->op->name,
+  if (lr->dtype != JFL_F64 || jf_numel(&lr->shape) != 1)
+    return jf_fail(JFL_ESHAPE, "%s: lr must be float64 (1), got %s %s", c->op->name,
                    jfl_dtype_name(lr->dtype), jf_shape_str(&lr->shape, s));
   return JFL_OK;
 }
@@ -34,7 +34,7 @@ static jfl_status infer(jf_infer *c)
   static jfl_status sgd_##D(const jf_kargs *k)                                  \
   {                                                                             \
     T *w = k->in[0].data, decay = (T)((const jf_sgd_update *)k->attr)->weight_decay; \
-    const T *g = k->in[1].data, lr = *(const float *)k->in[2].data;             \
+    const T *g = k->in[1].data, lr = (T)*(const double *)k->in[2].data;             \
     for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n; i++)              \
       w[i] -= lr * (g[i] + decay * w[i]);                                       \
     return JFL_OK;                                                              \
@@ -45,7 +45,7 @@ static jfl_status infer(jf_infer *c)
   {                                                                             \
     const jf_momentum_update *a = k->attr;                                      \
     T *w = k->in[0].data, *m = k->in[3].data;                                   \
-    const T *g = k->in[1].data, lr = *(const float *)k->in[2].data;             \
+    const T *g = k->in[1].data, lr = (T)*(const double *)k->in[2].data;             \
     const T beta = (T)a->beta, decay = (T)a->weight_decay;                      \
     for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n; i++) {            \
       m[i] = beta * m[i] - lr * g[i];                                           \

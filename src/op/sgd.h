@@ -1,4 +1,4 @@
-/* Attributes of the update ops. All change param (and slots) in place; lr is float32 (1).
+/* Attributes of the update ops. All change param (and slots) in place; lr is float64 (1).
      sgd_update(param, grad, lr):                 param -= lr (grad + weight_decay param)
      momentum_update(param, grad, lr, momentum):  momentum = beta momentum - lr grad
                                                   param += momentum - lr weight_decay param */

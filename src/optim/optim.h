@@ -8,7 +8,7 @@
 typedef struct jf_update {
   jfl_graph *g;
   const void *attr;                   /* the optimizer's attribute struct */
-  jfl_value *param, *grad, *lr;       /* lr: float32 (1) */
+  jfl_value *param, *grad, *lr;       /* lr: float64 (1) */
 } jf_update;
 
 typedef struct jf_optim {
