@@ -24,8 +24,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 #define LIBRARY "libopenblas.so.0"
 
 /* OpenBLAS takes processors newer than itself for one of 2004, and is then ten times too slow (as
-   0.3.21 on Emerald Rapids). Returns what to call such a processor instead, or NULL where the choice is
-   good or the user's own. */
+   0.3.21 on Emerald Rapids). Returns what to call such a processor instead, or NULL where the
+   choice is good or the user's own. */
 static const char *better_core(void *so)
 {
 #if defined(__x86_64__)

@@ -111,7 +111,8 @@ static void passes(const char *only)
 /* What it does to the dense layers' tensors. */
 static void vectors(const char *only)
 {
-  jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), lr = T(1), x = T(100, 512);
+  jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), x = T(100, 512);
+  jf_tensor lr = { jf_new(sizeof(double)), JFL_F64, { 1, { 1 } } };
   jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;

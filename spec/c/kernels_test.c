@@ -434,9 +434,9 @@ static void updates(void)
 {
   jf_sgd_update sgd = { 0.01 };
   jf_momentum_update momentum = { 0.9, 0.01 };
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1));
-  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1), F32(123, 457));
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F32(1));
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1));
+  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1), F32(123, 457));
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F64(1));
 }
 
 /* Sums come out the same however many threads share the work. */
