@@ -31,8 +31,8 @@ end
 
 --- Calls op with a list of arrays or blobs and the case's options.
 function support.call(op, case, list)
-  local f, args = core.op(op.name), list
-  if op.variadic then args = { list } else args = { unpack(list) } end
+  local f = core.op(op.name)
+  local args = op.variadic and { list } or { unpack(list) }
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
   if op.key == -1 and case.dtype then options.dtype = case.dtype end
