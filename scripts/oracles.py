@@ -174,7 +174,7 @@ print("--- Results and gradients as PyTorch and numpy have them; made by scripts
 print("return {")
 for op, inputs, options, y, dx in entries:
     print('  { op = "%s", options = %s,' % (op, lua(options)))
-    print("    inputs = { %s }," % ", ".join(lua(s) for s in inputs))
+    print("    inputs = {\n%s\n    }," % ",\n".join("      " + lua(s) for s in inputs))
     print("    shape = %s," % lua(list(y.shape)))
     print("    y = {\n%s }," % wrapped(y.ravel()))
     if dx:

@@ -44,7 +44,8 @@ static jfl_status run(const jf_kargs *k)
   const jfl_shape *s = &k->in[0].shape;
   const int axis = ((const jf_bias_add *)k->attr)->axis;
   plane p = {
-    .x = k->in[0].data, .b = k->in[1].data, .y = k->out[0].data, .rows = 1, .m = s->d[axis], .inner = 1
+    .x = k->in[0].data, .b = k->in[1].data, .y = k->out[0].data,
+    .rows = 1, .m = s->d[axis], .inner = 1
   };
   for (int i = 0; i < axis; i++) p.rows *= s->d[i];
   for (int i = axis + 1; i < s->n; i++) p.inner *= s->d[i];

@@ -14,7 +14,8 @@ static struct {
   void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                 const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
   void (*dgemm)(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
-                const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+                const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                int ldc);
   void (*set_num_threads)(int n);
   int ready;
 } lib;
@@ -22,8 +23,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define LIBRARY "libopenblas.so.0"
 
-/* OpenBLAS 0.3.21 takes processors newer than itself for one of 2004 and is ten times too slow there.
-   Returns what to call such a processor instead, or NULL where the choice is good or was the user's. */
+/* OpenBLAS takes processors newer than itself for one of 2004, and is then ten times too slow (as
+   0.3.21 on Emerald Rapids). Returns what to call such a processor instead, or NULL where the
+   choice is good or the user's own. */
 static const char *better_core(void *so)
 {
 #if defined(__x86_64__)

@@ -1,11 +1,11 @@
-/* oneDNN, opened at run time. This pair hides its versions and its types: rows describe a product or
-   a convolution on plain float32 tensors, and get a state to run. */
+/* oneDNN, opened at run time. This pair hides its versions and types: rows describe a product or a
+   convolution of plain float32 tensors, and get a state to run. */
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
 #include "dev/kernel.h"
 
-/* c (batch, m, n) = a b per batch; a is (batch, m, k), or (batch, k, m) when transposed, b alike. */
+/* c (batch, m, n) = a b, batch by batch; a is (batch, m, k), transposed (batch, k, m), b alike. */
 typedef struct jf_dnnl_matmul {
   int64_t batch, m, k, n;
   int transpose_a, transpose_b;

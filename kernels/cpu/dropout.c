@@ -42,8 +42,8 @@ JF_BODY void draw(const jf_stream *r, uint64_t first, words w[4][CHAINS])
     }
 }
 
-/* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's four
-   masks are the bytes of one half word, lowest first. */
+/* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's
+   four masks are the bytes of one half word, lowest first. */
 JF_BODY void masks(const drop *p, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];

@@ -42,7 +42,8 @@ static pool describe(const jf_kargs *k, const jfl_shape *full, const jfl_shape *
 static int is_2x2(const pool *p)
 {
   for (int a = 0; a < 2; a++)
-    if (p->kernel[a] != 2 || p->stride[a] != 2 || p->before[a] || p->in[a] != 2 * p->out[a]) return 0;
+    if (p->kernel[a] != 2 || p->stride[a] != 2 || p->before[a] || p->in[a] != 2 * p->out[a])
+      return 0;
   return 1;
 }
 

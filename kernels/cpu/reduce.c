@@ -4,7 +4,7 @@
 
 #include "vector.h"
 
-/* x as (outer, sum, keep, inner): outer and keep are kept, sum and inner are summed. Any may be 1. */
+/* x as (outer, sum, keep, inner): outer and keep are kept, sum and inner summed. Any may be 1. */
 typedef struct plane {
   const float *x;
   float *y;
@@ -32,7 +32,8 @@ JF_BODY float block_sum(const float *x, int64_t n)
 JF_BODY double long_sum(const float *x, int64_t n)
 {
   double s = 0;
-  for (int64_t i = 0; i < n; i += BLOCK) s += (double)block_sum(x + i, n - i < BLOCK ? n - i : BLOCK);
+  for (int64_t i = 0; i < n; i += BLOCK)
+    s += (double)block_sum(x + i, n - i < BLOCK ? n - i : BLOCK);
   return s;
 }
 
@@ -54,7 +55,8 @@ JF_VARIANTS(lines)
 JF_BODY void columns_body(void *ctx, int part)
 {
   const plane *p = ctx;
-  const int64_t blocks = jf_parts(p->keep, COLUMNS), o = part / blocks, from = part % blocks * COLUMNS;
+  const int64_t blocks = jf_parts(p->keep, COLUMNS);
+  const int64_t o = part / blocks, from = part % blocks * COLUMNS;
   const int n = p->keep - from < COLUMNS ? (int)(p->keep - from) : COLUMNS;
   const float *x = p->x + o * p->sum * p->keep + from;
   double s[COLUMNS] = { 0 };

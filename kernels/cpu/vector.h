@@ -10,14 +10,14 @@
    are. */
 typedef void (*jf_part)(void *ctx, int i);
 
-/* JF_VARIANTS(name) makes `jf_part name(void)`, which gives the best build for this processor of the
-   function name_body, a JF_BODY. */
+/* JF_VARIANTS(name) makes `jf_part name(void)`, which gives the best build for this processor of
+   the function name_body, a JF_BODY. */
 #define JF_BODY static inline __attribute__((always_inline))
 #if defined(__x86_64__)
 #define JF_VARIANTS(name)                                                                 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))                                          \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))                       \
   static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); }                    \
-  __attribute__((target("avx2,fma")))                                                 \
+  __attribute__((target("avx2,fma")))                                                     \
   static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }                      \
   static void name##_base(void *ctx, int i) { name##_body(ctx, i); }                      \
   static jf_part name(void)                                                               \

@@ -90,6 +90,21 @@ function mt.__tostring(blob)
   return ("blob '%s' %s %s"):format(blob.name, args.shape_text(blob.shape), blob.dtype)
 end
 
+-- What a result offers and a blob, which has no data, does not: told with what does it in a body.
+for method, instead in pairs {
+  sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", min = "flow.math.reduce_min",
+  max = "flow.math.reduce_max", any = "flow.math.reduce_any", all = "flow.math.reduce_all",
+  argmax = "flow.math.argmax", argmin = "flow.math.argmin", reshape = "flow.reshape",
+  transpose = "flow.transpose", astype = "flow.cast", eq = "flow.math.equal",
+  lt = "flow.math.less", gt = "flow.math.greater", numpy = "the job's result",
+  totable = "the job's result", item = "the job's result", get = "the job's result",
+} do
+  core.blob_methods[method] = function(blob)
+    local name = core.type(blob) == "blob" and (" '%s'"):format(blob.name) or ""
+    core.fail("%s: blob%s has no data while its job's body runs; use %s", method, name, instead)
+  end
+end
+
 function mt.__concat(a, b) return tostring(a) .. tostring(b) end
 
 return ops

@@ -1,5 +1,7 @@
-/* Times the CPU's fast rows on LeNet's and the MLP's layers, with 1 and 2 threads; an argument picks rows by name.
-   cc -Isrc -Ibuild scripts/bench/kernels.c build/libjfl.a -ldl -lm */
+/* Times the CPU's fast rows on the layers of LeNet and the MLP, with 1 and 2 threads; an argument
+   picks rows by name.
+   cc -O2 -D_GNU_SOURCE -Isrc -Ibuild -o build/kernels scripts/bench/kernels.c build/libjfl.a \
+     -l:libz.a -ldl -lm -pthread && build/kernels */
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/conv2d.h"
@@ -89,7 +91,7 @@ static void dense(const char *only, int64_t n, int64_t in, int64_t units)
   bench(only, "matmul", (jf_tensor[]){ y, x }, 2, &w, &(jf_matmul){ 1, 0 }, what, flop);
 }
 
-/* What a training step does to LeNet's largest tensors besides the above; bytes read and written. */
+/* What else a training step does to LeNet's largest tensors; bytes read and written. */
 static void passes(const char *only)
 {
   enum { MB = 100 * 32 * 28 * 28 * 4 };
@@ -109,16 +111,19 @@ static void passes(const char *only)
 /* What it does to the dense layers' tensors. */
 static void vectors(const char *only)
 {
-  jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), lr = T(1), x = T(100, 512);
+  jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), x = T(100, 512);
+  jf_tensor lr = { jf_new(sizeof(double)), JFL_F64, { 1, { 1 } } };
   jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
-  bench(only, "sgd_update", (jf_tensor[]){ w, g, lr }, 3, NULL, &(jf_sgd_update){ 0 }, "512x3136", 3 * size);
+  bench(only, "sgd_update", (jf_tensor[]){ w, g, lr }, 3, NULL, &(jf_sgd_update){ 0 }, "512x3136",
+        3 * size);
   bench(only, "momentum_update", (jf_tensor[]){ w, g, lr, m }, 4, NULL,
         &(jf_momentum_update){ 0.9, 0 }, "512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
-  bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512", 4.0 * 51200);
+  bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",
+        4.0 * 51200);
 }
 
 int main(int argc, char **argv)

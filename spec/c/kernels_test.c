@@ -141,6 +141,7 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
 /* Two runs on different memory, then one in place where the op allows it. */
 static void run_row(const call *c, const jf_kernel_row *row, int threads)
 {
+  char shape[JF_SHAPE_STR];
   jf_tensor in[MAX], out[MAX];
   jf_kargs k = arguments(c, in, out, threads);
   size_t size = 0;
@@ -157,8 +158,8 @@ static void run_row(const call *c, const jf_kernel_row *row, int threads)
     k.scratch = jf_new_raw(size);
     memset(k.scratch, 0xff, size);
     CHECK_MSG(row->run(&k) == JFL_OK, "%s: %s", row->name, jfl_errmsg());
-    CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %dx%d..", row->name, threads, turn,
-              (int)in[0].shape.d[0], (int)in[0].shape.d[1]);
+    CHECK_MSG(agrees(c, in, out), "%s, %d threads, turn %d, in[0] %s", row->name, threads, turn,
+              jf_shape_str(&in[0].shape, shape));
     jf_free(k.scratch);
     if (own) out[0].data = own;
     release(c, in, out);
@@ -192,7 +193,8 @@ static void check(call *c, int rows)
 
 typedef struct input { jfl_dtype dtype; jfl_shape shape; } input;
 
-static void try_op(const jfl_op *op, const void *attr, const input *in, int n, double tolerance, int rows)
+static void try_op(const jfl_op *op, const void *attr, const input *in, int n, double tolerance,
+                   int rows)
 {
   call c = { .op = op, .n_in = n, .tolerance = tolerance };
   assert(op->attr_size <= sizeof c.attr);
@@ -289,7 +291,8 @@ static void pool(jf_pool2d a, int64_t h, int64_t w)
 static void pools(void)
 {
   jf_pool2d two = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "SAME" };
-  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } }, .padding.word = "SAME" };
+  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } },
+                      .padding.word = "SAME" };
   jf_pool2d valid = { .ksize = { 1, { 3 } }, .strides = { 1, { 4 } }, .padding.word = "VALID" };
   pool(two, 28, 28);
   pool(two, 7, 38);
@@ -308,7 +311,8 @@ static void gives_ties_to_the_first(void)
   c.in[0] = fill(JFL_F32, &x, 1);
   c.in[1] = fill(JFL_F32, &y, 2);
   c.in[2] = fill(JFL_F32, &y, 3);
-  for (int64_t i = 0; i < jf_numel(&x); i++) ((float *)c.in[0].data)[i] = (float)(i * 7 % 3);
+  for (int64_t i = 0; i < jf_numel(&x); i++)
+    ((float *)c.in[0].data)[i] = (float)(jf_philox_at(4, 0, (uint64_t)i).w[0] % 3);
   check(&c, 1);
 }
 
@@ -374,10 +378,36 @@ static void survives_extreme_logits(void)
   check(&c, 1);
 }
 
+/* Probabilities down to denormal ones are right in themselves, not only beside the largest. */
+static void keeps_small_probabilities(void)
+{
+  jfl_shape s = SHAPE(1030, 2);
+  jf_softmax a = { 1 };
+  jf_tensor x = fill(JFL_F32, &s, 1), y = fill(JFL_F32, &s, 1);
+  float *v = x.data, *p = y.data;
+  for (int i = 0; i < 1030; i++) {
+    v[2 * i] = 0;
+    v[2 * i + 1] = -0.1f * (float)i;
+  }
+  jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a, .threads = 1 };
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
+    if (strcmp((*r)->op, "softmax")) continue;
+    CHECK((*r)->run(&k) == JFL_OK);
+    for (int i = 0; i < 1030; i++) {
+      double e = exp((double)v[2 * i + 1]), want = e / (1 + e);
+      CHECK_MSG(fabs((double)p[2 * i + 1] - want) <= 3e-7 * want + 1.5e-45, "exp(%g) gave %g",
+                (double)v[2 * i + 1], (double)p[2 * i + 1]);
+    }
+  }
+  jf_free(x.data);
+  jf_free(y.data);
+}
+
 static void names_a_wrong_label(void)
 {
-  jf_tensor in[] = { fill(JFL_I32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
-  jf_tensor out[] = { fill(JFL_F32, &(jfl_shape)SHAPE(4), 1), fill(JFL_F32, &(jfl_shape)SHAPE(4, 10), 2) };
+  jfl_shape samples = SHAPE(4), lines = SHAPE(4, 10);
+  jf_tensor in[] = { fill(JFL_I32, &samples, 1), fill(JFL_F32, &lines, 2) };
+  jf_tensor out[] = { fill(JFL_F32, &samples, 1), fill(JFL_F32, &lines, 2) };
   ((int32_t *)in[0].data)[2] = 10;
   jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 2, .threads = 1 };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
@@ -404,9 +434,9 @@ static void updates(void)
 {
   jf_sgd_update sgd = { 0.01 };
   jf_momentum_update momentum = { 0.9, 0.01 };
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1));
-  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F32(1), F32(123, 457));
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F32(1));
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1));
+  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1), F32(123, 457));
+  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F64(1));
 }
 
 /* Sums come out the same however many threads share the work. */
@@ -439,6 +469,7 @@ int main(void)
   RUN(reduces);
   RUN(normalises_lines);
   RUN(survives_extreme_logits);
+  RUN(keeps_small_probabilities);
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);

@@ -130,6 +130,14 @@ describe("a job's body", function()
     assert.equal(1, inner({ 1 })[1])
   end)
 
+  it("is told what to use where it takes a blob for a result", function()
+    local job = helper.predict("data", { 1 }, function(x) return x * x:mean() end)
+    helper.fails(function() job({ 1 }) end,
+      "mean: blob 'x' has no data while its job's body runs; use flow.math.reduce_mean")
+    local dot = helper.predict("dot", { 1 }, function(x) return x * x.max() end)
+    helper.fails(function() dot({ 1 }) end, "max: blob has no data")
+  end)
+
   it("keeps its blobs to itself", function()
     local kept
     helper.predict("keep", { 1 }, function(x)

@@ -1,7 +1,8 @@
 --- What each op is tried on; the coverage spec fails for an op that has no entry. Per case: inputs
---- ({shape, lo, hi, dtype, data}), options, tol (fast against plain kernels), grad = false where
---- differences cannot be taken, no_grad (inputs by number) where an input has no gradient.
-local function of(shape, lo, hi, dtype) return { shape = shape, lo = lo, hi = hi, dtype = dtype } end
+--- ({shape, lo, hi, dtype, data}), options, tol (fast against plain kernels, float32), grad = false
+--- where differences cannot be taken, only: the one dtype to try, y_of: who gives input 2.
+local function of(shape, lo, hi, dtype) return { shape = shape, lo = lo, hi = hi,
+  dtype = dtype } end
 
 local cases = {}
 
@@ -13,7 +14,8 @@ local function case(name, inputs, options, more)
 end
 
 -- arithmetic, with every way of broadcasting
-for _, name in ipairs { "add", "subtract", "multiply", "maximum", "minimum", "squared_difference" } do
+for _, name in ipairs { "add", "subtract", "multiply", "maximum", "minimum",
+                        "squared_difference" } do
   case(name, { of { 2, 3 }, of({ 2, 3 }, -1, 2.7) })
   case(name, { of { 2, 3, 4 }, of({ 4 }, -1, 2.7) })
   case(name, { of { 3, 1 }, of({ 2, 1, 4 }, -1, 2.7) })
@@ -30,7 +32,8 @@ case("pow", { of({ 3, 4 }, 0.5, 3), of({ 3, 4 }, -2, 2) })
 case("pow", { of({ 3, 4 }, 1, 3), of({ 1 }, 3, 3) })
 
 -- functions of one tensor
-for _, name in ipairs { "negative", "abs", "sign", "square", "exp", "expm1", "sin", "cos", "tanh", "erf",
+for _, name in ipairs { "negative", "abs", "sign", "square", "exp", "expm1", "sin", "cos", "tanh",
+  "erf",
                         "sigmoid", "softplus", "floor", "ceil", "round", "relu", "gelu", "elu",
                         "leaky_relu", "identity", "zeros_like", "ones_like" } do
   case(name, { of({ 5, 7 }, -3, 3.3) })
@@ -97,7 +100,8 @@ case("matmul", { of { 3, 4 }, of { 5, 4 } }, { transpose_b = true })
 case("matmul", { of { 4, 3 }, of { 5, 4 } }, { transpose_a = true, transpose_b = true })
 case("matmul", { of { 2, 3, 4 }, of { 2, 4, 5 } })
 case("matmul", { of { 2, 2, 4, 3 }, of { 2, 2, 5, 4 } }, { transpose_a = true, transpose_b = true })
-case("matmul", { of { 70, 300 }, of { 90, 300 } }, { transpose_b = true }, { grad = false, tol = 1e-4 })
+case("matmul", { of { 70, 300 }, of { 90, 300 } }, { transpose_b = true }, { grad = false,
+  tol = 1e-4 })
 case("matmul", { of { 70, 300 }, of { 300, 90 } }, nil, { grad = false, tol = 1e-4 })
 case("bias_add", { of { 4, 3 }, of { 3 } })
 case("bias_add", { of { 2, 3, 2, 2 }, of { 3 } })
@@ -128,7 +132,8 @@ local pools = {
   { { 2, 2, 6, 6 }, { 2, 2, 3, 3 }, { ksize = 2, strides = 2, padding = "VALID" } },
   { { 1, 2, 5, 7 }, { 1, 2, 3, 4 }, { ksize = 2, strides = 2, padding = "SAME" } },
   { { 1, 1, 5, 6 }, { 1, 1, 5, 6 }, { ksize = 3, strides = 1, padding = "SAME_UPPER" } },
-  { { 1, 2, 6, 5 }, { 1, 2, 3, 2 }, { ksize = { 3, 2 }, strides = { 2, 3 }, padding = { 1, 0, 0, 1 } } },
+  { { 1, 2, 6, 5 }, { 1, 2, 3, 2 }, { ksize = { 3, 2 }, strides = { 2, 3 }, padding = { 1, 0, 0,
+    1 } } },
   { { 1, 1, 6, 6 }, { 1, 1, 3, 3 }, { ksize = 3, strides = 2, padding = 0, ceil_mode = true } },
   { { 1, 1, 4, 4 }, { 1, 1, 2, 2 }, { ksize = 2 } },
 }
@@ -151,7 +156,8 @@ case("max_pool2d_grad", { { data = flat_plane }, of { 1, 1, 4, 4 }, of { 1, 1, 4
 -- dropout and losses
 case("dropout", { of { 6, 10 } }, { rate = 0.4 }, { grad = false })
 case("dropout", { of { 7 } }, { rate = 0 }, { grad = false })
-case("dropout_grad", { of { 2, 3 }, { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" } }, { rate = 0.25 })
+case("dropout_grad", { of { 2, 3 }, { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" } },
+  { rate = 0.25 })
 local labels = { 2, 0, 4, 1 }
 for _, dtype in ipairs { "int32", "int64" } do
   local l = { data = labels, dtype = dtype }
@@ -188,7 +194,8 @@ case("stack", { of { 2, 3 }, of({ 2, 3 }, 0, 5) })
 case("stack", { of { 2, 3 }, of({ 2, 3 }, 0, 5) }, { axis = -1 })
 case("gather", { of { 4, 3 }, { data = { 3, 0, 3 }, dtype = "int32" } })
 case("gather", { of { 2, 4, 2 }, { data = { { 1, 1 }, { 3, 0 } }, dtype = "int64" } }, { axis = 1 })
-case("unsorted_segment_sum", { of { 4, 3 }, { data = { 2, 0, 2, 1 }, dtype = "int32" } }, { num_segments = 4 })
+case("unsorted_segment_sum", { of { 4, 3 }, { data = { 2, 0, 2, 1 }, dtype = "int32" } },
+  { num_segments = 4 })
 case("unsorted_segment_sum", { of { 2, 3, 2 }, { data = { 1, 1, 0 }, dtype = "int64" } },
   { num_segments = 2, axis = 1 })
 case("one_hot", { { data = { 2, 0, 1 } } }, { depth = 3 })
@@ -206,8 +213,54 @@ local lr = { data = { 0.1 }, dtype = "float64" }
 case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr })
 case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr }, { weight_decay = 0.01 })
 case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } })
-case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } }, { beta = 0.5, weight_decay = 0.01 })
-case("piecewise_constant_schedule", { { data = { 7 } } }, { boundaries = { 5, 10 }, values = { 1, 0.1, 0.01 } })
+case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } }, { beta = 0.5,
+  weight_decay = 0.01 })
+case("piecewise_constant_schedule", { { data = { 7 } } }, { boundaries = { 5, 10 }, values = { 1,
+  0.1, 0.01 } })
 case("train_step_increment", { { data = { 41 } } })
+
+-- enough for fast kernels to use whole vectors and several threads
+local function big(name, inputs, options, tol)
+  case(name, inputs, options, { grad = false, only = "float32", tol = tol or 1e-4 })
+end
+for _, name in ipairs { "add", "subtract", "multiply", "divide", "maximum", "relu_grad",
+  "tanh_grad" } do
+  big(name, { of({ 41, 819 }, 1, 3), of({ 41, 819 }, 1, 4) })
+end
+for _, name in ipairs { "add", "multiply" } do
+  big(name, { of { 41, 819 }, of { 819 } })
+  big(name, { of { 41, 819 }, of { 1 } })
+end
+for _, name in ipairs { "relu", "exp", "tanh", "sigmoid", "gelu", "identity", "square" } do
+  big(name, { of { 41, 819 } })
+end
+big("cast", { of({ 41, 819 }, 0, 127) }, { dtype = "float32" })
+big("dropout", { of { 41, 819 } }, { rate = 0.3 })
+for _, axis in ipairs { 0, 1, 2, { 0, 2 }, { 0, 1 }, { 0, 1, 2 } } do
+  big("reduce_sum", { of { 13, 70, 67 } }, { axis = axis })
+  big("reduce_mean", { of { 13, 70, 67 } }, { axis = axis })
+end
+for _, name in ipairs { "softmax", "logsoftmax" } do big(name, { of { 300, 67 } },
+  { axis = -1 }) end
+local classes = {}
+for i = 1, 300 do classes[i] = i % 67 end
+local many = { data = classes, dtype = "int32" }
+big("sparse_softmax_cross_entropy_with_logits", { many, of { 300, 67 } })
+big("sparse_softmax_cross_entropy_grad", { many, of({ 300, 67 }, 0, 0.1), of { 300 } })
+big("bias_add", { of { 41, 819 }, of { 819 } })
+big("bias_add", { of { 8, 32, 28, 28 }, of { 32 } })
+big("max_pool2d", { of { 8, 32, 28, 28 } }, { ksize = 2, strides = 2, padding = "SAME" })
+big("avg_pool2d", { of { 8, 32, 27, 29 } }, { ksize = 3, strides = 2, padding = "SAME" })
+case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32, 14, 14 } },
+  { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
+big("sgd_update", { of { 41, 819 }, of { 41, 819 }, lr }, { weight_decay = 0.01 })
+big("momentum_update", { of { 41, 819 }, of { 41, 819 }, lr, of { 41, 819 } })
+local lenet = { padding = "SAME" }
+big("conv2d", { of { 8, 1, 28, 28 }, of { 32, 1, 5, 5 } }, lenet)
+big("conv2d", { of { 4, 32, 14, 14 }, of { 64, 32, 5, 5 } }, lenet, 1e-3)
+big("conv2d_data_grad", { of { 64, 32, 5, 5 }, of { 4, 64, 14, 14 } },
+  { padding = "SAME", size = 14 }, 1e-3)
+big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
+  { padding = "SAME", size = 5 }, 1e-3)
 
 return cases

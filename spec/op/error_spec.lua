@@ -21,7 +21,8 @@ describe("a mistake is named:", function()
   says("exp", "x must be one of float32, float64, got int32", zeros({ 2 }, "int32"))
   says("relu_grad", "y is (2, 3) but dy is (3, 2)", x23, zeros { 3, 2 })
   says("where", "condition wants int8, which comparisons give, got float32", x23, x23, x23)
-  says("where", "x is float32 but y is int32", zeros({ 2, 3 }, "int8"), x23, zeros({ 2, 3 }, "int32"))
+  says("where", "x is float32 but y is int32", zeros({ 2, 3 }, "int8"), x23, zeros({ 2, 3 },
+    "int32"))
   says("where", "shapes (2) and (2, 3) do not broadcast: extents from the right must be equal or 1",
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value 2 is above max_value 1", x23, 2, 1)
@@ -36,11 +37,14 @@ describe("a mistake is named:", function()
   says("matmul", "a (2, 3) has 3 columns, but b (2, 3) has 2 rows", x23, x23)
   says("matmul", "a (2, 3) transposed has 2 columns, but b (2, 3) transposed has 3 rows", x23, x23,
     { transpose_a = true, transpose_b = true })
-  says("matmul", "a (2, 3) and b (3) must have the same number of dimensions, two or more, and agree in "
+  says("matmul", "a (2, 3) and b (3) must have the same number of dimensions, two or more, and "
+    .. "agree in "
     .. "all but the last two", x23, zeros { 3 })
-  says("matmul", "a (2, 3, 4) and b (3, 4, 5) must have the same number of dimensions, two or more, and "
+  says("matmul", "a (2, 3, 4) and b (3, 4, 5) must have the same number of dimensions, two or "
+    .. "more, and "
     .. "agree in all but the last two", zeros { 2, 3, 4 }, zeros { 3, 4, 5 })
-  says("matmul", "a is float32 but b is float64; flow.cast converts", x23, zeros({ 3, 2 }, "float64"))
+  says("matmul", "a is float32 but b is float64; flow.cast converts", x23, zeros({ 3, 2 },
+    "float64"))
   says("bias_add", "value (2, 3) wants a bias of (3), got (2)", x23, zeros { 2 })
   says("bias_add", "value must have two or more dimensions, got (3)", zeros { 3 }, zeros { 3 })
   says("bias_add", "value is float32 but bias is int32", x23, zeros({ 3 }, "int32"))
@@ -52,17 +56,21 @@ describe("a mistake is named:", function()
     { data_format = "NHWC" })
   says("conv2d", "padding must be SAME, SAME_LOWER, SAME_UPPER, VALID or a list, got 'FULL'", image,
     zeros { 8, 4, 3, 3 }, { padding = "FULL" })
-  says("conv2d", "padding must be a word or a list of 1, 2, 4 (top, bottom, left, right) or 8 numbers, got 3",
+  says("conv2d", "padding must be a word or a list of 1, 2, 4 (top, bottom, left, right) or 8 "
+    .. "numbers, got 3",
     image, zeros { 8, 4, 3, 3 }, { padding = { 1, 2, 3 } })
-  says("conv2d", "padding must not be negative, got -1", image, zeros { 8, 4, 3, 3 }, { padding = -1 })
+  says("conv2d", "padding must not be negative, got -1", image, zeros { 8, 4, 3, 3 },
+    { padding = -1 })
   says("conv2d", "padding of the first two axes must be 0, got 1", image, zeros { 8, 4, 3, 3 },
     { padding = { { 0, 0 }, { 1, 0 }, { 0, 0 }, { 0, 0 } } })
   says("conv2d", "strides must be one or two numbers, got 3", image, zeros { 8, 4, 3, 3 },
     { strides = { 1, 1, 1 } })
   says("conv2d", "strides must be at least 1, got 0", image, zeros { 8, 4, 3, 3 }, { strides = 0 })
-  says("conv2d", "dilations must be at least 1, got -1", image, zeros { 8, 4, 3, 3 }, { dilations = -1 })
+  says("conv2d", "dilations must be at least 1, got -1", image, zeros { 8, 4, 3, 3 },
+    { dilations = -1 })
   says("conv2d", "groups must be at least 1, got 0", image, zeros { 8, 4, 3, 3 }, { groups = 0 })
-  says("conv2d", "3 filters cannot be cut into 2 groups", image, zeros { 3, 2, 3, 3 }, { groups = 2 })
+  says("conv2d", "3 filters cannot be cut into 2 groups", image, zeros { 3, 2, 3, 3 },
+    { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
   says("conv2d", "input is float32 but filters is float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
@@ -70,13 +78,15 @@ describe("a mistake is named:", function()
     zeros { 1, 8, 5, 5 }, { size = 5 })
   says("conv2d_data_grad", "dy has 7 channels for 8 filters in 1 groups", zeros { 8, 4, 3, 3 },
     zeros { 1, 7, 3, 3 }, { size = 5 })
-  says("conv2d_filter_grad", "dy (1, 8, 5, 5) should be 3 high and 3 wide", image, zeros { 1, 8, 5, 5 },
+  says("conv2d_filter_grad", "dy (1, 8, 5, 5) should be 3 high and 3 wide", image, zeros { 1, 8,
+    5, 5 },
     { size = 3 })
   says("conv2d_filter_grad", "input and dy do not agree in batch size and groups", image,
     zeros { 2, 8, 3, 3 }, { size = 3 })
 
   says("max_pool2d", "input must be (N, C, H, W), got (2, 3)", x23, 2)
-  says("max_pool2d", "argument 'ksize' is missing: the window: one number, or height and width", image)
+  says("max_pool2d", "argument 'ksize' is missing: the window: one number, or height and width",
+    image)
   says("max_pool2d", "ksize must be at least 1, got 0", image, 0)
   says("max_pool2d", "padding must be below the window's 2, got 2", image, 2, 2, 2)
   says("max_pool2d", "data_format NHWC is not supported, only NCHW is", image, 2, 2, "SAME", "NHWC")
@@ -93,9 +103,12 @@ describe("a mistake is named:", function()
   says(ce, "labels must be int32 or int64, got float32", zeros { 2 }, x23)
   says(ce, "label 3 at position 1 is outside 0..2", core.from_table({ 0, 3 }, "int32"), x23)
   says(ce, "label -1 at position 0 is outside 0..2", core.from_table({ -1, 2 }, "int64"), x23)
-  says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23, zeros { 3 })
-  says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23, zeros { 3, 2 })
-  says("sigmoid_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23, zeros { 3, 2 })
+  says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23,
+    zeros { 3 })
+  says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
+    zeros { 3, 2 })
+  says("sigmoid_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
+    zeros { 3, 2 })
 
   says("reshape", "(2, 3) has 6 elements, which do not fit (4, -1)", x23, { 4, -1 })
   says("reshape", "(2, 3) has 6 elements, which do not fit (5)", x23, { 5 })
@@ -109,21 +122,25 @@ describe("a mistake is named:", function()
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, 0)
   says("transpose", "perm names 3 axes, but a has 2", x23, { 0, 1, 2 })
   says("transpose", "perm names axis 0 twice", x23, { 0, 0 })
-  says("broadcast_to", "(2, 3) cannot become (3, 3): extents from the right must be equal or 1", x23,
+  says("broadcast_to", "(2, 3) cannot become (3, 3): extents from the right must be equal or 1",
+    x23,
     { 3, 3 })
   says("slice", "x has 2 axes, but begin has 1 numbers and size 2", x23, { 0 }, { 1, 1 })
   says("slice", "begin 3 is out of range for axis 1 of extent 3", x23, { 0, 3 }, { 1, 1 })
   says("slice", "size 3 from 1 does not fit axis 0 of extent 2", x23, { 1, 0 }, { 3, 1 })
   says("slice_grad", "dy has 2 axes, but begin has 1 numbers and shape 2", x23, { 0 }, { 1, 1 })
-  says("concat", "input 1 is float32 (2, 3) but input 2 is float32 (2, 4); only the extents along axis may "
+  says("concat", "input 1 is float32 (2, 3) but input 2 is float32 (2, 4); only the extents "
+    .. "along axis may "
     .. "differ", { x23, zeros { 2, 4 } }, 0)
-  says("stack", "input 1 is float32 (2, 3) but input 2 is int32 (2, 3)", { x23, zeros({ 2, 3 }, "int32") })
+  says("stack", "input 1 is float32 (2, 3) but input 2 is int32 (2, 3)", { x23, zeros({ 2, 3 },
+    "int32") })
   says("gather", "index 2 at position 0 is outside 0..1", x23, core.from_table({ 2 }, "int32"))
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
   says("unsorted_segment_sum", "num_segments must be at least 1, got 0", x23, i2, 0)
-  says("unsorted_segment_sum", "data (2, 3) should have the extents of segment_ids (3) from axis 0 on", x23,
+  says("unsorted_segment_sum", "data (2, 3) should have the extents of segment_ids (3) from "
+    .. "axis 0 on", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
   says("one_hot", "index 5 at position 1 is outside 0..3", core.from_table({ 0, 5 }, "int32"), 4)
@@ -132,15 +149,18 @@ describe("a mistake is named:", function()
   says("constant", "value 1.5 does not fit int32", 1.5, "int32", { 2 })
   says("constant", "value 300 does not fit uint8", 300, "uint8", { 2 })
 
-  says("sgd_update", "param is float32 (2, 3) but grad is float32 (3, 2)", x23, zeros { 3, 2 }, zeros { 1 })
+  says("sgd_update", "param is float32 (2, 3) but grad is float32 (3, 2)", x23, zeros { 3, 2 },
+    zeros { 1 })
   says("sgd_update", "lr must be float64 (1), got float32 (2)", x23, x23, zeros { 2 })
-  says("momentum_update", "param is float32 (2, 3) but momentum is float64 (2, 3)", x23, x23, zeros { 1 },
+  says("momentum_update", "param is float32 (2, 3) but momentum is float64 (2, 3)", x23, x23,
+    zeros { 1 },
     zeros({ 2, 3 }, "float64"))
   local schedule, step = "piecewise_constant_schedule", zeros({ 1 }, "int64")
   says(schedule, "2 boundaries want 3 values, got 1", step, { 1, 2 }, { 0.1 })
   says(schedule, "boundaries must ascend, got 2 after 2", step, { 2, 2 }, { 1, 2, 3 })
   says(schedule, "step must be (1), got (2)", zeros({ 2 }, "int64"), { 2 }, { 1, 2 })
-  says(schedule, "warmup_steps must be at least 1, got 0", step, { 2 }, { 1, 2 }, { warmup = "linear" })
+  says(schedule, "warmup_steps must be at least 1, got 0", step, { 2 }, { 1, 2 },
+    { warmup = "linear" })
   says(schedule, "warmup_multiplier must be in [0, 1), got 2", step, { 2 }, { 1, 2 },
     { warmup = "constant", warmup_steps = 5, warmup_multiplier = 2 })
   says("train_step_increment", "step must be (1), got (2)", zeros({ 2 }, "int64"))

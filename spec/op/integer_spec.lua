@@ -39,7 +39,8 @@ describe("integers", function()
 end)
 
 describe("cast", function()
-  local function cast(list, from, to) return core.to_table(core.op("cast")(core.from_table(list, from), to)) end
+  local function cast(list, from, to) return core.to_table(core.op("cast")(core.from_table(list,
+    from), to)) end
 
   it("rounds towards zero and saturates", function()
     assert.same({ 1, -1, 127, -128, 0 }, cast({ 1.9, -1.9, 300, -300, 0 / 0 }, "float32", "int8"))

@@ -1,7 +1,10 @@
 --- Results and gradients as PyTorch and numpy have them; made by scripts/oracles.py.
 return {
   { op = "conv2d", options = { strides = 2, padding = "SAME" },
-    inputs = { { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 }, { shape = { 3, 2, 4, 3 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 },
+      { shape = { 3, 2, 4, 3 }, phase = 2, scale = 1 }
+    },
     shape = { 2, 3, 4, 3 },
     y = {
     2.610704048924848, -4.323102289531722, 4.517087510144243, -1.267658641942582,
@@ -88,7 +91,10 @@ return {
     },
   },
   { op = "conv2d", options = { strides = 2, padding = "SAME_UPPER" },
-    inputs = { { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 }, { shape = { 3, 2, 4, 3 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 },
+      { shape = { 3, 2, 4, 3 }, phase = 2, scale = 1 }
+    },
     shape = { 2, 3, 4, 3 },
     y = {
     3.72511519028189, -4.373493794022866, 3.20163159059537, 0.02478697495514401,
@@ -175,7 +181,10 @@ return {
     },
   },
   { op = "conv2d", options = { groups = 2, padding = { 1, 1, 0, 2 } },
-    inputs = { { shape = { 1, 4, 5, 6 }, phase = 1, scale = 1 }, { shape = { 6, 2, 3, 2 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 1, 4, 5, 6 }, phase = 1, scale = 1 },
+      { shape = { 6, 2, 3, 2 }, phase = 2, scale = 1 }
+    },
     shape = { 1, 6, 5, 7 },
     y = {
     -0.05078318137864168, -0.2566600005775542, 0.1169216373392433, 0.2265305821072008,
@@ -277,7 +286,10 @@ return {
     },
   },
   { op = "conv2d", options = { dilations = { 2, 3 }, strides = { 1, 2 } },
-    inputs = { { shape = { 1, 2, 8, 9 }, phase = 1, scale = 1 }, { shape = { 2, 2, 3, 3 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 1, 2, 8, 9 }, phase = 1, scale = 1 },
+      { shape = { 2, 2, 3, 3 }, phase = 2, scale = 1 }
+    },
     shape = { 1, 2, 4, 2 },
     y = {
     2.43838753505583, -2.621308360928488, -1.828584303116488, 2.257307616897838,
@@ -323,7 +335,9 @@ return {
     },
   },
   { op = "max_pool2d", options = { ksize = 3, strides = 2, padding = "SAME" },
-    inputs = { { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 2, 4, 3 },
     y = {
     0.8414709848078965, 0.8947911721405041, 0.9985433453746051, 0.9513287387867827,
@@ -356,7 +370,9 @@ return {
     },
   },
   { op = "avg_pool2d", options = { ksize = 3, strides = 2, padding = "SAME" },
-    inputs = { { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 2, 7, 6 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 2, 4, 3 },
     y = {
     0.1542868937570255, -0.007028559656060215, 0.03062726965573263, 0.02413147724195401,
@@ -418,7 +434,9 @@ return {
     },
   },
   { op = "max_pool2d", options = { ksize = 2, strides = 2, padding = { 0, 0 }, ceil_mode = true },
-    inputs = { { shape = { 1, 1, 5, 7 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 1, 1, 5, 7 }, phase = 1, scale = 1 }
+    },
     shape = { 1, 1, 3, 4 },
     y = {
     0.8947911721405041, -0.1821625042720959, 0.9985433453746051, -0.8951873678196801,
@@ -433,7 +451,9 @@ return {
     },
   },
   { op = "avg_pool2d", options = { ksize = 2, strides = 2, padding = { 0, 0 }, ceil_mode = true },
-    inputs = { { shape = { 1, 1, 5, 7 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 1, 1, 5, 7 }, phase = 1, scale = 1 }
+    },
     shape = { 1, 1, 3, 4 },
     y = {
     0.6227791190799808, -0.6107010240550161, 0.5580701734456514, -0.9371825484854988,
@@ -453,7 +473,9 @@ return {
     },
   },
   { op = "max_pool2d", options = { ksize = 2, strides = 1 },
-    inputs = { { data = { { { { 1, 1, 0 }, { 1, 1, 2 }, { 2, 2, 0 } } } }, dtype = "float64" } },
+    inputs = {
+      { data = { { { { 1, 1, 0 }, { 1, 1, 2 }, { 2, 2, 0 } } } }, dtype = "float64" }
+    },
     shape = { 1, 1, 2, 2 },
     y = {
     1, 2, 2, 2, },
@@ -463,7 +485,10 @@ return {
     },
   },
   { op = "sparse_softmax_cross_entropy_with_logits", options = {  },
-    inputs = { { data = { 2, 0, 4, 1 }, dtype = "int32" }, { shape = { 4, 5 }, phase = 1, scale = 3 } },
+    inputs = {
+      { data = { 2, 0, 4, 1 }, dtype = "int32" },
+      { shape = { 4, 5 }, phase = 1, scale = 3 }
+    },
     shape = { 4 },
     y = {
     6.458193428113482, 3.135549246457998, 3.714516625022594, 3.447602042178057, },
@@ -477,7 +502,10 @@ return {
     },
   },
   { op = "softmax_cross_entropy_with_logits", options = {  },
-    inputs = { { data = { { 0.1, 0.2, 0.7 }, { 1, 0, 0 }, { 0.5, 0.25, 0.25 } }, dtype = "float64" }, { shape = { 3, 3 }, phase = 1, scale = 3 } },
+    inputs = {
+      { data = { { 0.1, 0.2, 0.7 }, { 1, 0, 0 }, { 0.5, 0.25, 0.25 } }, dtype = "float64" },
+      { shape = { 3, 3 }, phase = 1, scale = 3 }
+    },
     shape = { 3 },
     y = {
     4.271134965339675, 3.608713716764925, 3.406981112310965, },
@@ -493,7 +521,10 @@ return {
     },
   },
   { op = "sigmoid_cross_entropy_with_logits", options = {  },
-    inputs = { { data = { { 0.1, 0.2, 0.7 }, { 1, 0, 0.5 } }, dtype = "float64" }, { shape = { 2, 3 }, phase = 1, scale = 30 } },
+    inputs = {
+      { data = { { 0.1, 0.2, 0.7 }, { 1, 0, 0.5 } }, dtype = "float64" },
+      { shape = { 2, 3 }, phase = 1, scale = 30 }
+    },
     shape = { 2, 3 },
     y = {
     22.71971658982408, 10.25711982793769, 19.98364355168023, 5.469099064351052,
@@ -508,7 +539,9 @@ return {
     },
   },
   { op = "softmax", options = { axis = -1 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 5 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 5 }
+    },
     shape = { 2, 3, 4 },
     y = {
     0.8832025891666565, 0.1113968537441059, 0.0001128370330753175, 0.005287720056162462,
@@ -528,7 +561,9 @@ return {
     },
   },
   { op = "logsoftmax", options = { axis = -1 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 50 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 50 }
+    },
     shape = { 2, 3, 4 },
     y = {
     -1.018886752227019e-09, -20.70455522972222, -89.65365293588953, -51.18167445501851,
@@ -548,7 +583,9 @@ return {
     },
   },
   { op = "softmax", options = { axis = 0 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 5 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 5 }
+    },
     shape = { 2, 3, 4 },
     y = {
     0.8054606128467878, 0.998658783655334, 0.04209439114340415, 0.00299562957049043,
@@ -568,7 +605,9 @@ return {
     },
   },
   { op = "logsoftmax", options = { axis = 0 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 50 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 50 }
+    },
     shape = { 2, 3, 4 },
     y = {
     -6.755106577373055e-07, 0, -31.24834738923972, -58.07600736880065, 0, 0, -58.1106729065951,
@@ -587,7 +626,9 @@ return {
     },
   },
   { op = "softmax", options = { axis = 1 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 5 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 5 }
+    },
     shape = { 2, 3, 4 },
     y = {
     0.2222854668466469, 0.9188644456907391, 0.2174926850456733, 0.008309731766033638,
@@ -607,7 +648,9 @@ return {
     },
   },
   { op = "logsoftmax", options = { axis = 1 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 50 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 50 }
+    },
     shape = { 2, 3, 4 },
     y = {
     -7.859573948274532, -1.223710022194853e-11, -10.03079646924549, -46.68679598182996,
@@ -627,7 +670,10 @@ return {
     },
   },
   { op = "matmul", options = {  },
-    inputs = { { shape = { 3, 4 }, phase = 1, scale = 1 }, { shape = { 4, 2 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 4 }, phase = 1, scale = 1 },
+      { shape = { 4, 2 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 2 },
     y = {
     -0.05646906355992051, 0.525761950741565, 0.2759981896554425, 0.5958389151594856,
@@ -643,7 +689,10 @@ return {
     },
   },
   { op = "matmul", options = { transpose_a = true, transpose_b = true },
-    inputs = { { shape = { 2, 4, 3 }, phase = 1, scale = 1 }, { shape = { 2, 5, 4 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 2, 4, 3 }, phase = 1, scale = 1 },
+      { shape = { 2, 5, 4 }, phase = 2, scale = 1 }
+    },
     shape = { 2, 3, 5 },
     y = {
     1.211534627069914, 0.4607775702025986, -0.4103369007826544, -1.174269313679328,
@@ -676,13 +725,19 @@ return {
     },
   },
   { op = "matmul", options = {  },
-    inputs = { { data = { { 1, 2 }, { 3, 4 } }, dtype = "int32" }, { data = { { 5, 6 }, { 7, -8 } }, dtype = "int32" } },
+    inputs = {
+      { data = { { 1, 2 }, { 3, 4 } }, dtype = "int32" },
+      { data = { { 5, 6 }, { 7, -8 } }, dtype = "int32" }
+    },
     shape = { 2, 2 },
     y = {
     19, -10, 43, -14, },
   },
   { op = "bias_add", options = {  },
-    inputs = { { shape = { 2, 3, 2 }, phase = 1, scale = 1 }, { shape = { 3 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 2 }, phase = 1, scale = 1 },
+      { shape = { 3 }, phase = 2, scale = 1 }
+    },
     shape = { 2, 3, 2 },
     y = {
     1.750768411633578, 1.336677307059511, -1.481438214798009, -0.7119986451805892,
@@ -698,7 +753,10 @@ return {
     },
   },
   { op = "add", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     1.750768411633578, 1.336677307059511, 0.3116348438994032, -0.1024562606746635,
@@ -716,7 +774,10 @@ return {
     },
   },
   { op = "subtract", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     -0.06782644201778509, -0.4819175465918518, 1.37130712571639, 0.9572160211423231,
@@ -734,7 +795,10 @@ return {
     },
   },
   { op = "multiply", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     0.7651474012342925, 0.3886154253736894, -0.4458417392770853, -0.2264413064450264,
@@ -752,7 +816,10 @@ return {
     },
   },
   { op = "maximum", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     0.9092974268256816, 0.9092974268256816, 0.8414709848078965, 0.4273798802338298,
@@ -770,7 +837,10 @@ return {
     },
   },
   { op = "minimum", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     0.8414709848078965, 0.4273798802338298, -0.5298361409084933, -0.5298361409084933,
@@ -788,7 +858,10 @@ return {
     },
   },
   { op = "squared_difference", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { shape = { 4, 1 }, phase = 2, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { shape = { 4, 1 }, phase = 2, scale = 1 }
+    },
     shape = { 3, 4, 2 },
     y = {
     0.004600426236791963, 0.2322445217131097, 1.880483233040547, 0.9162625111315403,
@@ -806,7 +879,10 @@ return {
     },
   },
   { op = "divide", options = {  },
-    inputs = { { shape = { 3, 1, 2 }, phase = 1, scale = 1 }, { data = { { 2 }, { -3 }, { 0.5 } }, dtype = "float64" } },
+    inputs = {
+      { shape = { 3, 1, 2 }, phase = 1, scale = 1 },
+      { data = { { 2 }, { -3 }, { 0.5 } }, dtype = "float64" }
+    },
     shape = { 3, 3, 2 },
     y = {
     0.4207354924039483, 0.2136899401169149, -0.2804903282692988, -0.1424599600779433,
@@ -823,7 +899,10 @@ return {
     },
   },
   { op = "pow", options = {  },
-    inputs = { { data = { 0.5, 1, 2, 3 }, dtype = "float64" }, { data = { 2, -1, 0.5, 3 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.5, 1, 2, 3 }, dtype = "float64" },
+      { data = { 2, -1, 0.5, 3 }, dtype = "float64" }
+    },
     shape = { 4 },
     y = {
     0.25, 1, 1.414213562373095, 27, },
@@ -835,7 +914,10 @@ return {
     },
   },
   { op = "mod", options = {  },
-    inputs = { { shape = { 3, 4 }, phase = 1, scale = 9 }, { data = { 2, -3, 2.5, -0.7 }, dtype = "float64" } },
+    inputs = {
+      { shape = { 3, 4 }, phase = 1, scale = 9 },
+      { data = { 2, -3, 2.5, -0.7 }, dtype = "float64" }
+    },
     shape = { 3, 4 },
     y = {
     1.573238863271069, -2.153581077895532, 1.435581334994355, -0.2394625384488633,
@@ -851,61 +933,90 @@ return {
     },
   },
   { op = "floordiv", options = {  },
-    inputs = { { shape = { 3, 4 }, phase = 1, scale = 9 }, { data = { 2, -3, 2.5, -0.7 }, dtype = "float64" } },
+    inputs = {
+      { shape = { 3, 4 }, phase = 1, scale = 9 },
+      { data = { 2, -3, 2.5, -0.7 }, dtype = "float64" }
+    },
     shape = { 3, 4 },
     y = {
     3, -2, -4, 2, 4, 0, -4, -5, 4, 1, -3, -10, },
   },
   { op = "divide", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" }, { data = { { 2 }, { -3 } }, dtype = "int32" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" },
+      { data = { { 2 }, { -3 } }, dtype = "int32" }
+    },
     shape = { 2, 2 },
     y = {
     3, -3, 2, -2, },
   },
   { op = "floordiv", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" }, { data = { { 2 }, { -3 } }, dtype = "int32" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" },
+      { data = { { 2 }, { -3 } }, dtype = "int32" }
+    },
     shape = { 2, 2 },
     y = {
     3, -4, 2, -3, },
   },
   { op = "mod", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" }, { data = { { 2 }, { -3 } }, dtype = "int32" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" },
+      { data = { { 2 }, { -3 } }, dtype = "int32" }
+    },
     shape = { 2, 2 },
     y = {
     1, 1, -2, -1, },
   },
   { op = "pow", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" }, { data = { { 3 }, { 0 } }, dtype = "int32" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int32" },
+      { data = { { 3 }, { 0 } }, dtype = "int32" }
+    },
     shape = { 2, 2 },
     y = {
     343, -343, 1, 1, },
   },
   { op = "divide", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" }, { data = { { 2 }, { -3 } }, dtype = "int64" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" },
+      { data = { { 2 }, { -3 } }, dtype = "int64" }
+    },
     shape = { 2, 2 },
     y = {
     3, -3, 2, -2, },
   },
   { op = "floordiv", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" }, { data = { { 2 }, { -3 } }, dtype = "int64" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" },
+      { data = { { 2 }, { -3 } }, dtype = "int64" }
+    },
     shape = { 2, 2 },
     y = {
     3, -4, 2, -3, },
   },
   { op = "mod", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" }, { data = { { 2 }, { -3 } }, dtype = "int64" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" },
+      { data = { { 2 }, { -3 } }, dtype = "int64" }
+    },
     shape = { 2, 2 },
     y = {
     1, 1, -2, -1, },
   },
   { op = "pow", options = {  },
-    inputs = { { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" }, { data = { { 3 }, { 0 } }, dtype = "int64" } },
+    inputs = {
+      { data = { { 7, -7 }, { -8, 8 } }, dtype = "int64" },
+      { data = { { 3 }, { 0 } }, dtype = "int64" }
+    },
     shape = { 2, 2 },
     y = {
     343, -343, 1, 1, },
   },
   { op = "gelu", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.364599874642021, 1.634852188133115, -0.0002683509091417439, -0.1698540660829239,
@@ -919,7 +1030,9 @@ return {
     },
   },
   { op = "erf", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     0.999998064825305, 0.9843778624230869, -0.9999999267756791, -0.6972090406687461,
@@ -933,7 +1046,9 @@ return {
     },
   },
   { op = "softplus", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.399832586063003, 1.875841019859341, 0.02198443336703246, 0.3937703221115553,
@@ -947,7 +1062,9 @@ return {
     },
   },
   { op = "elu", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.365883939231586, 1.709519520935319, -0.9777721282995036, -0.5174400016820995,
@@ -961,7 +1078,9 @@ return {
     },
   },
   { op = "leaky_relu", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.365883939231586, 1.709519520935319, -0.7612816591116129, -0.1457300034176767,
@@ -975,7 +1094,9 @@ return {
     },
   },
   { op = "relu", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.365883939231586, 1.709519520935319, 0, 0, 3.99417338149842, 0, 0, 1.309897756550772,
@@ -987,7 +1108,9 @@ return {
     },
   },
   { op = "tanh", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     0.997617994289189, 0.936588566064983, -0.9990123314249236, -0.6222387493330291,
@@ -1001,7 +1124,9 @@ return {
     },
   },
   { op = "sigmoid", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     0.9666211424214499, 0.8467739535078294, 0.0217445369235726, 0.3254910417557528,
@@ -1015,7 +1140,9 @@ return {
     },
   },
   { op = "expm1", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     27.95908405932437, 4.526305565490762, -0.9777721282995036, -0.5174400016820995,
@@ -1029,7 +1156,9 @@ return {
     },
   },
   { op = "sin", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     -0.222415455579115, 0.990393358489281, 0.6169140478130007, -0.6658630549304363,
@@ -1043,7 +1172,9 @@ return {
     },
   },
   { op = "cos", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     -0.9749519809301045, -0.1382786876576519, -0.7870305315621362, 0.746073985660073,
@@ -1057,7 +1188,9 @@ return {
     },
   },
   { op = "exp", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     28.95908405932437, 5.526305565490762, 0.02222787170049648, 0.4825599983179005,
@@ -1071,7 +1204,9 @@ return {
     },
   },
   { op = "abs", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3.365883939231586, 1.709519520935319, 3.806408295558064, 0.7286500170883836,
@@ -1084,7 +1219,9 @@ return {
     },
   },
   { op = "square", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     11.32917469237714, 2.922456992458923, 14.48874411249325, 0.5309308474029018,
@@ -1098,7 +1235,9 @@ return {
     },
   },
   { op = "negative", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     -3.365883939231586, -1.709519520935319, 3.806408295558064, 0.7286500170883836,
@@ -1112,25 +1251,33 @@ return {
     },
   },
   { op = "sign", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     1, 1, -1, -1, 1, -1, -1, 1, 1, },
   },
   { op = "floor", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     3, 1, -4, -1, 3, -1, -4, 1, 3, },
   },
   { op = "ceil", options = {  },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     4, 2, -3, -0, 4, -0, -3, 2, 4, },
   },
   { op = "sqrt", options = {  },
-    inputs = { { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" }
+    },
     shape = { 5 },
     y = {
     0.1, 0.7071067811865476, 1, 2.645751311064591, 31.62277660168379, },
@@ -1141,7 +1288,9 @@ return {
     },
   },
   { op = "rsqrt", options = {  },
-    inputs = { { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" }
+    },
     shape = { 5 },
     y = {
     10, 1.414213562373095, 1, 0.3779644730092272, 0.03162277660168379, },
@@ -1152,7 +1301,9 @@ return {
     },
   },
   { op = "log", options = {  },
-    inputs = { { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" }
+    },
     shape = { 5 },
     y = {
     -4.605170185988091, -0.6931471805599453, 0, 1.945910149055313, 6.907755278982137, },
@@ -1163,7 +1314,9 @@ return {
     },
   },
   { op = "log1p", options = {  },
-    inputs = { { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" }
+    },
     shape = { 5 },
     y = {
     0.009950330853168083, 0.4054651081081644, 0.6931471805599453, 2.079441541679836,
@@ -1175,7 +1328,9 @@ return {
     },
   },
   { op = "reciprocal", options = {  },
-    inputs = { { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" } },
+    inputs = {
+      { data = { 0.01, 0.5, 1, 7, 1000 }, dtype = "float64" }
+    },
     shape = { 5 },
     y = {
     100, 2, 1, 0.1428571428571428, 0.001, },
@@ -1186,13 +1341,17 @@ return {
     },
   },
   { op = "round", options = {  },
-    inputs = { { data = { -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49, 3.7 }, dtype = "float64" } },
+    inputs = {
+      { data = { -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49, 3.7 }, dtype = "float64" }
+    },
     shape = { 8 },
     y = {
     -2, -2, -0, 0, 2, 2, 0, 4, },
   },
   { op = "clip_by_value", options = { min_value = -1, max_value = 2.5 },
-    inputs = { { shape = { 9 }, phase = 1, scale = 4 } },
+    inputs = {
+      { shape = { 9 }, phase = 1, scale = 4 }
+    },
     shape = { 9 },
     y = {
     2.5, 1.709519520935319, -1, -0.7286500170883836, 2.5, -0.3006044818472373, -1,
@@ -1204,7 +1363,9 @@ return {
     },
   },
   { op = "reduce_sum", options = {  },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 1 },
     y = {
     1.319616653189053, },
@@ -1219,7 +1380,9 @@ return {
     },
   },
   { op = "reduce_sum", options = { axis = { 0, 2 } },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 3 },
     y = {
     0.4499364895772904, 0.4818238175870852, 0.3878563460246778, },
@@ -1234,7 +1397,9 @@ return {
     },
   },
   { op = "reduce_sum", options = { axis = -2, keepdims = true },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 1, 4 },
     y = {
     2.734805502323006, -0.2058235115147558, -2.68176704981251, 0.8968853502177456,
@@ -1250,7 +1415,9 @@ return {
     },
   },
   { op = "reduce_mean", options = {  },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 1 },
     y = {
     0.05498402721621056, },
@@ -1265,7 +1432,9 @@ return {
     },
   },
   { op = "reduce_mean", options = { axis = { 0, 2 } },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 3 },
     y = {
     0.0562420611971613, 0.06022797719838565, 0.04848204325308472, },
@@ -1280,7 +1449,9 @@ return {
     },
   },
   { op = "reduce_mean", options = { axis = -2, keepdims = true },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 1, 4 },
     y = {
     0.9116018341076685, -0.06860783717158526, -0.8939223499375033, 0.2989617834059152,
@@ -1296,7 +1467,9 @@ return {
     },
   },
   { op = "reduce_max", options = {  },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 1 },
     y = {
     0.9985433453746051, },
@@ -1306,7 +1479,9 @@ return {
     },
   },
   { op = "reduce_max", options = { axis = { 0, 2 } },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 3 },
     y = {
     0.9793576431039172, 0.9985433453746051, 0.8947911721405041, },
@@ -1317,7 +1492,9 @@ return {
     },
   },
   { op = "reduce_max", options = { axis = -2, keepdims = true },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 1, 4 },
     y = {
     0.9985433453746051, 0.4273798802338298, -0.7509872467716763, 0.7515734153521484,
@@ -1330,7 +1507,9 @@ return {
     },
   },
   { op = "reduce_min", options = {  },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 1 },
     y = {
     -0.9984950306638148, },
@@ -1340,7 +1519,9 @@ return {
     },
   },
   { op = "reduce_min", options = { axis = { 0, 2 } },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 3 },
     y = {
     -0.9516020738895161, -0.9984950306638148, -0.8409907797521053, },
@@ -1351,7 +1532,9 @@ return {
     },
   },
   { op = "reduce_min", options = { axis = -2, keepdims = true },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 1, 4 },
     y = {
     0.8414709848078965, -0.5580522712867763, -0.9791777291513174, -0.1821625042720959,
@@ -1364,7 +1547,9 @@ return {
     },
   },
   { op = "reduce_prod", options = { axis = 1 },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 4 },
     y = {
     0.7518440341066679, 0.01792356574242902, -0.6997605725834088, -0.04483403277209628,
@@ -1380,7 +1565,9 @@ return {
     },
   },
   { op = "reduce_prod", options = { axis = 1 },
-    inputs = { { data = { { 0, 2, 3 }, { 0, 0, 4 }, { 1, 2, 3 } }, dtype = "float64" } },
+    inputs = {
+      { data = { { 0, 2, 3 }, { 0, 0, 4 }, { 1, 2, 3 } }, dtype = "float64" }
+    },
     shape = { 3 },
     y = {
     0, 0, 6, },
@@ -1391,19 +1578,26 @@ return {
     },
   },
   { op = "argmax", options = {  },
-    inputs = { { shape = { 3, 5 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 3, 5 }, phase = 1, scale = 1 }
+    },
     shape = { 3 },
     y = {
     4, 3, 1, },
   },
   { op = "argmin", options = { axis = 0 },
-    inputs = { { shape = { 3, 5 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 3, 5 }, phase = 1, scale = 1 }
+    },
     shape = { 5 },
     y = {
     2, 1, 0, 2, 1, },
   },
   { op = "gather", options = { axis = 1 },
-    inputs = { { shape = { 2, 3, 2 }, phase = 1, scale = 1 }, { data = { { 2, 0 }, { 1, 2 } }, dtype = "int64" } },
+    inputs = {
+      { shape = { 2, 3, 2 }, phase = 1, scale = 1 },
+      { data = { { 2, 0 }, { 1, 2 } }, dtype = "int64" }
+    },
     shape = { 2, 2, 2, 2 },
     y = {
     0.9985433453746051, -0.07515112046180931, 0.8414709848078965, 0.4273798802338298,
@@ -1418,13 +1612,17 @@ return {
     },
   },
   { op = "one_hot", options = { depth = 4 },
-    inputs = { { data = { 2, 0, 1 }, dtype = "int64" } },
+    inputs = {
+      { data = { 2, 0, 1 }, dtype = "int64" }
+    },
     shape = { 3, 4 },
     y = {
     0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, },
   },
   { op = "transpose", options = { perm = { 2, 0, 1 } },
-    inputs = { { shape = { 2, 3, 4 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 2, 3, 4 }, phase = 1, scale = 1 }
+    },
     shape = { 4, 2, 3 },
     y = {
     0.8414709848078965, 0.9985433453746051, 0.8947911721405041, 0.5573150535176613,
@@ -1444,7 +1642,9 @@ return {
     },
   },
   { op = "slice", options = { begin = { 1, -3 }, size = { -1, 2 } },
-    inputs = { { shape = { 4, 5 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 4, 5 }, phase = 1, scale = 1 }
+    },
     shape = { 3, 2 },
     y = {
     0.3274744391376931, 0.8947911721405041, 0.5573150535176613, -0.8951873678196801,
@@ -1456,7 +1656,9 @@ return {
     },
   },
   { op = "broadcast_to", options = { shape = { 2, 3, 2 } },
-    inputs = { { shape = { 3, 1 }, phase = 1, scale = 1 } },
+    inputs = {
+      { shape = { 3, 1 }, phase = 1, scale = 1 }
+    },
     shape = { 2, 3, 2 },
     y = {
     0.8414709848078965, 0.8414709848078965, 0.4273798802338298, 0.4273798802338298,

@@ -1,12 +1,14 @@
 local core = require "jfl.core"
 
 local function rate(step, boundaries, values, options)
-  local y = core.op("piecewise_constant_schedule")(core.from_table({ step }, "int64"), boundaries, values,
+  local y = core.op("piecewise_constant_schedule")(core.from_table({ step }, "int64"), boundaries,
+    values,
     options or { warmup = "none" })
   return y[1]
 end
 
-local function near(want, got) assert.truthy(math.abs(want - got) < 1e-7, ("%g, not %g"):format(got, want)) end
+local function near(want, got) assert.truthy(math.abs(want - got) < 1e-7,
+  ("%g, not %g"):format(got, want)) end
 
 describe("piecewise_constant_schedule", function()
   it("takes the first piece whose boundary is not below the step", function()

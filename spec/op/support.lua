@@ -5,7 +5,8 @@ local support = {}
 
 local function gcd(a, b) return b == 0 and a or gcd(b, a % b) end
 
---- An array of distinct numbers from lo to hi in a scrambled order; whole numbers for integer dtypes.
+--- An array of distinct numbers from lo to hi in a scrambled order; whole numbers for integer
+--- dtypes.
 function support.filled(dtype, shape, lo, hi)
   local flat = core.reshape(core.array(dtype, shape), { -1 })
   local n, step = #flat, 7
@@ -31,8 +32,7 @@ end
 
 --- Calls op with a list of arrays or blobs and the case's options.
 function support.call(op, case, list)
-  local f = core.op(op.name)
-  local args = op.variadic and { list } or { unpack(list) }
+  local f, args = core.op(op.name), op.variadic and { list } or { unpack(list) }
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
   if op.key == -1 and case.dtype then options.dtype = case.dtype end
@@ -46,14 +46,18 @@ function support.flat(a)
   return core.to_table(core.reshape(a, { -1 }))
 end
 
---- True, or false and where two lists of numbers differ by more than tol (relative above 1).
+--- Whether two numbers differ by no more than tol, relative above 1; not-a-number equals itself.
+local function near(got, want, tol)
+  if got == want or (got ~= got and want ~= want) then return true end
+  return math.abs(got - want) <= tol * math.max(1, math.abs(want))
+end
+
+--- True, or false and where two lists of numbers differ.
 function support.close(got, want, tol)
   if #got ~= #want then return false, ("%d numbers, expected %d"):format(#got, #want) end
   for i = 1, #got do
-    local g, w = got[i], want[i]
-    local same = g == w or (g ~= g and w ~= w)
-    if not same and not (math.abs(g - w) <= tol * math.max(1, math.abs(w))) then
-      return false, ("number %d: got %.9g, expected %.9g"):format(i, g, w)
+    if not near(got[i], want[i], tol) then
+      return false, ("number %d: got %.9g, expected %.9g"):format(i, got[i], want[i])
     end
   end
   return true
@@ -82,47 +86,62 @@ local function dot(a, b)
   return s
 end
 
+--- Plans of the op and of its gradient for dy, the last input, with respect to inputs `wanted`; and
+--- for each of these the number of its gradient among the second plan's results, or false.
+local function plans(op, case, specs, dy, wanted)
+  local forward = support.plan(specs, function(_, blobs) return { support.call(op, case,
+    blobs) } end)
+  local flows = {}
+  specs[#specs + 1] = { dtype = "float64", shape = dy.shape }
+  local backward = support.plan(specs, function(g, blobs)
+    local seed, of, grads = table.remove(blobs), {}, {}
+    for k, i in ipairs(wanted) do of[k] = blobs[i] end
+    local y = support.call(op, case, blobs)
+    for k, v in ipairs(core.gradients(g, y, seed, of)) do
+      if v then grads[#grads + 1] = v end
+      flows[k] = v and #grads
+    end
+    return #grads > 0 and grads or { y }
+  end)
+  return forward, backward, flows
+end
+
+--- d f/d x[j] by central differences.
+local function difference(f, x, j)
+  local keep, h = x[j], 1e-5
+  x[j] = keep + h
+  local up = f()
+  x[j] = keep - h
+  local down = f()
+  x[j] = keep
+  return (up - down) / (2 * h)
+end
+
 --- Compares d<dy, y>/dx with central differences, for every float64 input of a case whose result is
 --- float64 too.
 function support.gradcheck(op, case, tol)
   local x, specs, wanted = support.inputs(case, "float64"), {}, {}
   for i, a in ipairs(x) do
     specs[i] = { dtype = a.dtype, shape = a.shape }
-    if a.dtype == "float64" and not (case.no_grad and case.no_grad[i]) then wanted[#wanted + 1] = i end
+    if a.dtype == "float64" then wanted[#wanted + 1] = i end
   end
   local y = support.call(op, case, x)
   if y.dtype ~= "float64" then return true end
   local dy = support.filled("float64", y.shape, -1, 1.2)
-  local forward = support.plan(specs, function(_, blobs) return { support.call(op, case, blobs) } end)
-  local flows = {}
-  specs[#specs + 1] = { dtype = "float64", shape = y.shape }
-  local backward = support.plan(specs, function(g, blobs)
-    local seed, of, grads = table.remove(blobs), {}, {}
-    for k, i in ipairs(wanted) do of[k] = blobs[i] end
-    local out = support.call(op, case, blobs)
-    for k, v in ipairs(core.gradients(g, out, seed, of)) do
-      flows[k] = v and #grads + 1
-      if v then grads[#grads + 1] = v end
-    end
-    return #grads > 0 and grads or { out }
-  end)
+  local forward, backward, flows = plans(op, case, specs, dy, wanted)
+  local weights = support.flat(dy)
+  local function f() return dot(support.flat((core.run(forward, unpack(x)))), weights) end
   x[#x + 1] = dy
   local grads = { core.run(backward, unpack(x)) }
   x[#x] = nil
-  local weights, h = support.flat(dy), 1e-5
   for k, i in ipairs(wanted) do
     local flat = core.reshape(x[i], { -1 })
     local got = flows[k] and support.flat(grads[flows[k]])
     for j = 1, #flat do
-      local keep = flat[j]
-      flat[j] = keep + h
-      local up = dot(support.flat((core.run(forward, unpack(x)))), weights)
-      flat[j] = keep - h
-      local down = dot(support.flat((core.run(forward, unpack(x)))), weights)
-      flat[j] = keep
-      local want, have = (up - down) / (2 * h), got and got[j] or 0
-      if not (math.abs(have - want) <= tol * math.max(1, math.abs(want))) then
-        return false, ("input %d, number %d: got %.9g, differences say %.9g"):format(i, j, have, want)
+      local want, have = difference(f, flat, j), got and got[j] or 0
+      if not near(have, want, tol) then
+        return false, ("input %d, number %d: got %.9g, differences say %.9g"):format(i, j, have,
+          want)
       end
     end
   end

@@ -21,20 +21,32 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* y = the least j for which no other x[j] is better. */
+typedef int64_t (*search)(const void *x, int64_t m, int64_t step);
+
+/* Searches every line along the axis; size: bytes of an element. */
+static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
+{
+  jf_axes s = jf_axes_at(&k->in[0].shape, ((const attr *)k->attr)->axis);
+  int32_t *y = k->out[0].data;
+  for (int64_t i = 0; i < s.before * s.after; i++) {
+    int64_t at = i / s.after * s.m * s.after + i % s.after;
+    y[i] = (int32_t)line((const char *)k->in[0].data + at * size, s.m, s.after);
+  }
+  return JFL_OK;
+}
+
+/* The least j for which no other x[j] is better. */
 #define SEARCH(id, D, T, better)                                          \
+  static int64_t id##_line_##D(const void *in, int64_t m, int64_t step)   \
+  {                                                                       \
+    const T *x = in; int64_t best = 0;                                    \
+    for (int64_t j = 1; j < m; j++)                                       \
+      if (x[j * step] better x[best * step]) best = j;                    \
+    return best;                                                          \
+  }                                                                       \
   static jfl_status id##_##D(const jf_kargs *k)                           \
   {                                                                       \
-    jf_axes s = jf_axes_at(&k->in[0].shape, ((const attr *)k->attr)->axis); \
-    int32_t *y = k->out[0].data;                                          \
-    for (int64_t i = 0; i < s.before * s.after; i++) {                    \
-      const T *x = (const T *)k->in[0].data + i / s.after * s.m * s.after + i % s.after; \
-      int64_t best = 0;                                                   \
-      for (int64_t j = 1; j < s.m; j++)                                   \
-        if (x[j * s.after] better x[best * s.after]) best = j;            \
-      y[i] = (int32_t)best;                                               \
-    }                                                                     \
-    return JFL_OK;                                                        \
+    return search_lines(k, sizeof(T), id##_line_##D);                     \
   }
 #define MAX(D, T) SEARCH(max, D, T, >)
 #define MIN(D, T) SEARCH(min, D, T, <)

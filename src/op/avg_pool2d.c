@@ -34,48 +34,47 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 
-static int64_t count(jf_cells at) { return (at.bottom - at.top) * (at.right - at.left); }
+static double count(jf_cells at)
+{
+  return (double)((at.bottom - at.top) * (at.right - at.left));
+}
 
-/* The mean over cells `at` of a plane w wide, and v / count added to them. */
-#define CELLS(D, T)                                                       \
-  static T mean_##D(const T *x, int64_t w, jf_cells at)                   \
-  {                                                                       \
-    double sum = 0;                                                       \
-    for (int64_t i = at.top; i < at.bottom; i++)                          \
-      for (int64_t j = at.left; j < at.right; j++) sum += x[i * w + j];   \
-    return (T)(sum / (double)count(at));                                  \
-  }                                                                       \
-  static void share_##D(T *x, int64_t w, jf_cells at, T v)                \
-  {                                                                       \
-    for (int64_t i = at.top; i < at.bottom; i++)                          \
-      for (int64_t j = at.left; j < at.right; j++) x[i * w + j] += v / (T)count(at); \
+/* y = the mean of a window's cells. */
+#define MEAN(D, T)                                                              \
+  static void mean_##D(const jf_kargs *k, const jf_pooling *w)                  \
+  {                                                                             \
+    const T *x = (const T *)k->in[0].data + w->plane;                           \
+    double sum = 0;                                                             \
+    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
+      for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[i * w->width + j]; \
+    ((T *)k->out[0].data)[w->number] = (T)(sum / count(w->cells));              \
   }
-/* Calls use for window r of the pooled shape d; its plane of the full shape s starts at `from`. */
-#define WINDOWS(name, T, FULL, POOLED, use)                               \
-  static jfl_status name(const jf_kargs *k)                               \
-  {                                                                       \
-    const int64_t *s = (FULL)->shape.d, *d = (POOLED)->shape.d, plane = d[2] * d[3]; \
-    const T *in = k->in[0].data;                                          \
-    T *out = k->out[0].data;                                              \
-    for (int64_t r = 0; r < d[0] * d[1] * plane; r++) {                   \
-      int64_t from = r / plane * s[2] * s[3];                             \
-      jf_cells at = jf_pool_cells(k->attr, s[2], s[3], r % plane / d[3], r % d[3]); \
-      use;                                                                \
-    }                                                                     \
-    return JFL_OK;                                                        \
+/* Each cell gets dy / count. */
+#define SHARE(D, T)                                                             \
+  static void share_##D(const jf_kargs *k, const jf_pooling *w)                 \
+  {                                                                             \
+    T *dx = (T *)k->out[0].data + w->plane;                                     \
+    T v = (T)(((const T *)k->in[0].data)[w->number] / count(w->cells));         \
+    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
+      for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[i * w->width + j] += v; \
   }
-#define KERNELS(D, T)                                                     \
-  WINDOWS(pool_##D, T, &k->in[0], &k->out[0], out[r] = mean_##D(in + from, s[3], at)) \
-  WINDOWS(scatter_##D, T, &k->out[0], &k->in[0], share_##D(out + from, s[3], at, in[r])) \
-  static jfl_status backward_##D(const jf_kargs *k)                       \
-  {                                                                       \
-    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T)); \
-    return scatter_##D(k);                                                \
+#define KERNELS(D, T)                                                           \
+  static jfl_status pool_##D(const jf_kargs *k)                                 \
+  {                                                                             \
+    return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, mean_##D), JFL_OK; \
+  }                                                                             \
+  static jfl_status backward_##D(const jf_kargs *k)                             \
+  {                                                                             \
+    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
+    return jf_pool_each(k, &k->out[0].shape, &k->in[0].shape, share_##D), JFL_OK; \
   }
-JF_EACH_FLOAT(CELLS)
+JF_EACH_FLOAT(MEAN)
+JF_EACH_FLOAT(SHARE)
 JF_EACH_FLOAT(KERNELS)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = pool_F32, [JFL_F64] = pool_F64 };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+};
 
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
   .path = "nn.avg_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,

@@ -50,12 +50,8 @@ static void grad(jf_gradctx *c)
     jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);    \
     const T *x = k->in[0].data, *b = k->in[1].data;                                   \
     T *y = k->out[0].data;                                                            \
-    if (s.after == 1)                                                                 \
-      for (int64_t i = 0; i < s.before; i++, x += s.m, y += s.m)                      \
-        for (int64_t j = 0; j < s.m; j++) y[j] = (T)((U)x[j] + (U)b[j]);              \
-    else                                                                              \
-      for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)        \
-        for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);    \
+    for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)          \
+      for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);      \
     return JFL_OK;                                                                    \
   }
 ADD(F32, float, float)

@@ -5,7 +5,7 @@
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
 /* Integer forms that never trap: division by zero gives 0, and the least number / -1 wraps. */
-#define INT_FORMS(D, T, U)                                                   \
+#define INT_DIVIDE(D, T, U)                                                  \
   static inline T quotient_##D(T a, T b)                                     \
   {                                                                          \
     return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : (T)(a / b);                \
@@ -14,14 +14,16 @@
   {                                                                          \
     T r = b == 0 || b == -1 ? 0 : (T)(a % b);                                \
     return r != 0 && (r ^ b) < 0 ? (T)(r + b) : r;                           \
-  }                                                                          \
+  }
+#define INT_FLOOR(D, T)                                                      \
   static inline T floor_##D(T a, T b)                                        \
   {                                                                          \
     T q = quotient_##D(a, b);                                                \
     return q - (b != 0 && b != -1 && a % b != 0 && (a ^ b) < 0);             \
   }
-INT_FORMS(I32, int32_t, uint32_t)
-INT_FORMS(I64, int64_t, uint64_t)
+INT_DIVIDE(I32, int32_t, uint32_t)
+INT_DIVIDE(I64, int64_t, uint64_t)
+JF_EACH_INT(INT_FLOOR)
 
 /* a^b by squaring; a negative power of anything but 1 and -1 is 0. */
 #define INT_POWER(D, T, U)                                       \

@@ -38,10 +38,9 @@ static jfl_status infer(jf_infer *c)
     const T *u = t->in[1], *v = t->in[2];                                        \
     T *y = t->out;                                                               \
     int64_t i0 = t->step[0], i1 = t->step[1], i2 = t->step[2];                   \
-    if (i0 & i1 & i2)                                                            \
-      JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? u[i] : v[i]; \
-    else                                                                         \
+    if (!(i0 & i1 & i2))                                                         \
       for (int64_t i = 0; i < t->n; i++) y[i] = q[i * i0] ? u[i * i1] : v[i * i2]; \
+    else JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? u[i] : v[i]; \
   }                                                                              \
   JF_TILE_KERNEL(where, D)
 JF_EACH_TYPE(WHERE)

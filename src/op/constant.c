@@ -51,7 +51,8 @@ static jfl_status fill_infer(jf_infer *c)
     T *y = k->out[0].data, v = (T)value;                                            \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) y[i] = v;       \
     return JFL_OK;                                                                  \
-  }                                                                                 \
+  }
+#define KERNELS(D, T)                                                               \
   static jfl_status value_##D(const jf_kargs *k)                                    \
   {                                                                                 \
     return fill_##D(k, ((const jf_constant *)k->attr)->value);                      \
@@ -59,6 +60,7 @@ static jfl_status fill_infer(jf_infer *c)
   static jfl_status zero_##D(const jf_kargs *k) { return fill_##D(k, 0); }          \
   static jfl_status one_##D(const jf_kargs *k) { return fill_##D(k, 1); }
 JF_EACH_TYPE(FILL)
+JF_EACH_TYPE(KERNELS)
 #define VALUE_ROW(D, T) [JFL_##D] = value_##D,
 #define ZERO_ROW(D, T) [JFL_##D] = zero_##D,
 #define ONE_ROW(D, T) [JFL_##D] = one_##D,

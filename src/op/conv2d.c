@@ -4,11 +4,11 @@
 #include "op/op.h"
 #include "op/window.h"
 
-#define COMMON                                                                              \
-  JF_FIELD(jf_conv2d, strides, INTS, "1", "how far the window moves: one number, or height and width"), \
-  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell before), SAME_UPPER, VALID or a list"), \
-  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; only NCHW is supported"), \
-  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),         \
+#define COMMON                                                                                \
+  JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
+  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
+  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; NCHW is supported"), \
+  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),           \
   JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
 static const jf_attr attrs[] = { COMMON, {0} };
 static const jf_attr grad_attrs[] = {
@@ -121,148 +121,198 @@ static void grad(jf_gradctx *c)
   c->dx[1] = JF_EMIT(c->g, conv2d_filter_grad, &filter, c->in[0], c->dy[0]);
 }
 
-/* One convolution: shapes of input, filters and output, and how many filters a group has. */
-typedef struct conv { const int64_t *x, *f, *y; const jf_conv2d *a; int64_t group; } conv;
+enum { WIDTH = 64 };      /* the stretch of a row that is summed at once */
+
+/* The loops that know the dtype. Steps are in elements. */
+typedef struct loops {
+  int64_t size;           /* of an element, in bytes */
+  /* acc[i] += f[0] x[i] */
+  void (*axpy)(double *acc, int64_t acc_step, const void *x, int64_t x_step, const void *f,
+               int64_t n);
+  /* lane[i % WIDTH] += x[i] dy[i] */
+  void (*products)(double *lane, const void *x, int64_t x_step, const void *dy, int64_t n);
+  void (*store)(void *y, const double *acc, int64_t n);
+} loops;
+
+#define AXPY(D, T)                                                                      \
+  static void axpy_##D(double *acc, int64_t acc_step, const void *in, int64_t step,     \
+                       const void *filter, int64_t n)                                   \
+  {                                                                                     \
+    const T *x = in;                                                                    \
+    const double f = *(const T *)filter;                                                \
+    if (acc_step == 1 && step == 1)                                                     \
+      for (int64_t i = 0; i < n; i++) acc[i] += f * x[i];                               \
+    else                                                                                \
+      for (int64_t i = 0; i < n; i++) acc[i * acc_step] += f * x[i * step];             \
+  }
+#define PRODUCTS(D, T)                                                                  \
+  static void products_##D(double *lane, const void *in, int64_t step, const void *grad, \
+                           int64_t n)                                                   \
+  {                                                                                     \
+    const T *x = in, *dy = grad;                                                        \
+    for (; n > 0; n -= WIDTH, x += WIDTH * step, dy += WIDTH) {                         \
+      int64_t m = n < WIDTH ? n : WIDTH;                                                \
+      if (step == 1) for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i] * dy[i];   \
+      else for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i * step] * dy[i];      \
+    }                                                                                   \
+  }
+#define STORE(D, T)                                                                     \
+  static void store_##D(void *y, const double *acc, int64_t n)                          \
+  {                                                                                     \
+    for (int64_t i = 0; i < n; i++) ((T *)y)[i] = (T)acc[i];                            \
+  }
+#define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, store_##D },
+JF_EACH_FLOAT(AXPY)
+JF_EACH_FLOAT(PRODUCTS)
+JF_EACH_FLOAT(STORE)
+static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
+
+/* One convolution: input, filters and output, or their gradients. */
+typedef struct conv {
+  const jf_tensor *x, *f, *y;
+  const jf_conv2d *a;
+  const loops *loop;
+  int64_t group;           /* filters in a group */
+} conv;
 
 static conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;
-  return (conv){ x->shape.d, f->shape.d, y->shape.d, a, f->shape.d[0] / a->groups };
+  return (conv){ x, f, y, a, &all_loops[x->dtype], f->shape.d[0] / a->groups };
 }
 
-/* Where row i of plane (n, c) starts in a tensor of shape s. */
-static int64_t row_at(const int64_t *s, int64_t n, int64_t c, int64_t i)
+/* Element j of row i of plane (n, c). */
+static char *at(const conv *s, const jf_tensor *t, int64_t n, int64_t c, int64_t i, int64_t j)
 {
-  return ((n * s[1] + c) * s[2] + i) * s[3];
+  const int64_t *d = t->shape.d;
+  return (char *)t->data + (((n * d[1] + c) * d[2] + i) * d[3] + j) * s->loop->size;
 }
 
 /* Column j of y meets column j stride + this of x, for the filter's column v. */
 static int64_t shift(const conv *s, int64_t v) { return v * s->a->dilation[1] - s->a->pad[2]; }
 
-enum { WIDTH = 64 };      /* the stretch of a row that is summed at once */
+/* The row of x that row i of y meets for the filter's row u; it may lie outside. */
+static int64_t row_of_x(const conv *s, int64_t i, int64_t u)
+{
+  return i * s->a->stride[0] - s->a->pad[0] + u * s->a->dilation[0];
+}
 
-/* acc[i] += f x[i], both with steps. */
-#define AXPY(D, T)                                                                        \
-  static void axpy_##D(double *acc, int64_t acc_step, const T *x, int64_t x_step, T f, int64_t n) \
-  {                                                                                       \
-    if (acc_step == 1 && x_step == 1)                                                     \
-      for (int64_t i = 0; i < n; i++) acc[i] += (double)f * x[i];                         \
-    else                                                                                  \
-      for (int64_t i = 0; i < n; i++) acc[i * acc_step] += (double)f * x[i * x_step];     \
+/* Rows of one plane of x (n, c) and of the filter o that were found to meet: u, and i of y. */
+typedef struct meeting { int64_t n, c, o, row, u, i; } meeting;
+
+/* acc += what this row of x adds to columns j0 .. j1 of the row of y. */
+static void add_row(const conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
+{
+  int64_t step = s->a->stride[1];
+  for (int64_t v = 0; v < s->f->shape.d[3]; v++) {
+    jf_range j = jf_range_within(j1, step, shift(s, v), 0, s->x->shape.d[3]);
+    if (j.lo < j0) j.lo = j0;
+    if (j.lo >= j.hi) continue;
+    const char *x = at(s, s->x, m->n, m->c, m->row, j.lo * step + shift(s, v));
+    const char *f = at(s, s->f, m->o, m->c % s->f->shape.d[1], m->u, v);
+    s->loop->axpy(acc + j.lo - j0, 1, x, step, f, j.hi - j.lo);
   }
+}
 
 /* acc = y[n, o, i, j0 .. j1) */
-#define FORWARD(D, T)                                                                     \
-  static void forward_##D(const conv *s, const T *x, const T *f, const int64_t *at, int64_t j1, \
-                          double *acc)                                                    \
-  {                                                                                       \
-    int64_t n = at[0], o = at[1], i = at[2], j0 = at[3], step = s->a->stride[1];          \
-    for (int64_t c = 0; c < s->f[1]; c++)                                                 \
-      for (int64_t u = 0; u < s->f[2]; u++) {                                             \
-        int64_t row = i * s->a->stride[0] - s->a->pad[0] + u * s->a->dilation[0];         \
-        if (row < 0 || row >= s->x[2]) continue;                                          \
-        const T *px = x + row_at(s->x, n, o / s->group * s->f[1] + c, row);               \
-        const T *pf = f + row_at(s->f, o, c, u);                                          \
-        for (int64_t v = 0; v < s->f[3]; v++) {                                           \
-          jf_range j = jf_range_within(j1, step, shift(s, v), 0, s->x[3]);                \
-          if (j.lo < j0) j.lo = j0;                                                       \
-          axpy_##D(acc + j.lo - j0, 1, px + j.lo * step + shift(s, v), step, pf[v], j.hi - j.lo); \
-        }                                                                                 \
-      }                                                                                   \
-  }
+static void forward(const conv *s, const int64_t *to, int64_t j1, double *acc)
+{
+  const int64_t *f = s->f->shape.d, first = to[1] / s->group * f[1];
+  for (int64_t c = first; c < first + f[1]; c++)
+    for (int64_t u = 0; u < f[2]; u++) {
+      meeting m = { to[0], c, to[1], row_of_x(s, to[2], u), u, to[2] };
+      if (m.row >= 0 && m.row < s->x->shape.d[2]) add_row(s, &m, to[3], j1, acc);
+    }
+}
 
-/* acc = dx[n, c, row, w0 .. w1): every y that this stretch took part in. */
-#define BACKWARD(D, T)                                                                    \
-  static void backward_##D(const conv *s, const T *f, const T *dy, const int64_t *at, int64_t w1, \
-                           double *acc)                                                   \
-  {                                                                                       \
-    int64_t n = at[0], g = at[1] / s->f[1], c = at[1] % s->f[1], w0 = at[3];              \
-    int64_t step = s->a->stride[1];                                                       \
-    for (int64_t o = g * s->group; o < (g + 1) * s->group; o++)                           \
-      for (int64_t u = 0; u < s->f[2]; u++) {                                             \
-        int64_t i = at[2] + s->a->pad[0] - u * s->a->dilation[0];                         \
-        if (i < 0 || i % s->a->stride[0] || i / s->a->stride[0] >= s->y[2]) continue;     \
-        const T *pdy = dy + row_at(s->y, n, o, i / s->a->stride[0]);                      \
-        const T *pf = f + row_at(s->f, o, c, u);                                          \
-        for (int64_t v = 0; v < s->f[3]; v++) {                                           \
-          jf_range j = jf_range_within(s->y[3], step, shift(s, v), w0, w1);               \
-          axpy_##D(acc + j.lo * step + shift(s, v) - w0, step, pdy + j.lo, 1, pf[v], j.hi - j.lo); \
-        }                                                                                 \
-      }                                                                                   \
+/* acc += what this row of y gives back to columns w0 .. w1 of the row of x. */
+static void give_row(const conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
+{
+  int64_t step = s->a->stride[1];
+  for (int64_t v = 0; v < s->f->shape.d[3]; v++) {
+    jf_range j = jf_range_within(s->y->shape.d[3], step, shift(s, v), w0, w1);
+    if (j.lo >= j.hi) continue;
+    const char *dy = at(s, s->y, m->n, m->o, m->i, j.lo);
+    const char *f = at(s, s->f, m->o, m->c % s->f->shape.d[1], m->u, v);
+    s->loop->axpy(acc + j.lo * step + shift(s, v) - w0, step, dy, 1, f, j.hi - j.lo);
   }
+}
 
-/* dfilters[o, c, u, v] = sum over n, i, j of x dy; at holds o, c, u, v. */
-#define FILTER(D, T)                                                                      \
-  static double filter_##D(const conv *s, const T *x, const T *dy, const int64_t *at)     \
-  {                                                                                       \
-    double lane[WIDTH] = { 0 }, sum = 0;                                                  \
-    int64_t c = at[0] / s->group * s->f[1] + at[1], step = s->a->stride[1], by = shift(s, at[3]); \
-    jf_range j = jf_range_within(s->y[3], step, by, 0, s->x[3]);                          \
-    for (int64_t n = 0; n < s->y[0]; n++)                                                 \
-      for (int64_t i = 0; i < s->y[2]; i++) {                                             \
-        int64_t row = i * s->a->stride[0] - s->a->pad[0] + at[2] * s->a->dilation[0];     \
-        if (row < 0 || row >= s->x[2]) continue;                                          \
-        lanes_##D(lane, x + row_at(s->x, n, c, row) + by, step, dy + row_at(s->y, n, at[0], i), j); \
-      }                                                                                   \
-    for (int i = 0; i < WIDTH; i++) sum += lane[i];                                       \
-    return sum;                                                                           \
-  }
-/* lane[.] += x[j step] dy[j] for j in the range. */
-#define ADD_LANES(D, T)                                                                   \
-  static void lanes_##D(double *lane, const T *x, int64_t step, const T *dy, jf_range j)  \
-  {                                                                                       \
-    for (int64_t at = j.lo; at < j.hi; at += WIDTH) {                                     \
-      int64_t n = j.hi - at < WIDTH ? j.hi - at : WIDTH;                                  \
-      const T *px = x + at * step, *pdy = dy + at;                                        \
-      if (step == 1) for (int64_t i = 0; i < n; i++) lane[i] += (double)px[i] * pdy[i];   \
-      else for (int64_t i = 0; i < n; i++) lane[i] += (double)px[i * step] * pdy[i];      \
-    }                                                                                     \
-  }
-JF_EACH_FLOAT(AXPY)
-JF_EACH_FLOAT(FORWARD)
-JF_EACH_FLOAT(BACKWARD)
-JF_EACH_FLOAT(ADD_LANES)
-JF_EACH_FLOAT(FILTER)
+/* acc = dx[n, c, row, w0 .. w1) */
+static void backward(const conv *s, const int64_t *to, int64_t w1, double *acc)
+{
+  const int64_t *f = s->f->shape.d, first = to[1] / f[1] * s->group, step = s->a->stride[0];
+  for (int64_t o = first; o < first + s->group; o++)
+    for (int64_t u = 0; u < f[2]; u++) {
+      int64_t from = to[2] - row_of_x(s, 0, u);
+      meeting m = { to[0], to[1], o, to[2], u, from / step };
+      if (from >= 0 && from % step == 0 && m.i < s->y->shape.d[2]) give_row(s, &m, to[3], w1, acc);
+    }
+}
 
-/* Fills the output stretch by stretch; fn sums one. */
-#define STRETCHES(name, T, X, F, Y, fn)                                                   \
-  static jfl_status name(const jf_kargs *k)                                               \
-  {                                                                                       \
-    conv s = conv_of(k, X, F, Y);                                                         \
-    const int64_t *d = k->out[0].shape.d;                                                 \
-    T *y = k->out[0].data;                                                                \
-    for (int64_t r = 0; r < d[0] * d[1] * d[2]; r++)                                      \
-      for (int64_t j = 0; j < d[3]; j += WIDTH) {                                         \
-        int64_t at[4] = { r / (d[1] * d[2]), r / d[2] % d[1], r % d[2], j };              \
-        int64_t end = d[3] - j < WIDTH ? d[3] : j + WIDTH;                                \
-        double acc[WIDTH] = { 0 };                                                        \
-        fn(&s, k->in[0].data, k->in[1].data, at, end, acc);                               \
-        for (int64_t i = 0; i < end - j; i++) *y++ = (T)acc[i];                           \
-      }                                                                                   \
-    return JFL_OK;                                                                        \
-  }
-#define EACH_FILTER(name, T, fn)                                                          \
-  static jfl_status name(const jf_kargs *k)                                               \
-  {                                                                                       \
-    conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);                                \
-    const int64_t *d = k->out[0].shape.d;                                                 \
-    T *y = k->out[0].data;                                                                \
-    for (int64_t r = 0, n = jf_numel(&k->out[0].shape); r < n; r++) {                     \
-      int64_t at[4] = { r / (d[1] * d[2] * d[3]), r / (d[2] * d[3]) % d[1], r / d[3] % d[2], \
-                        r % d[3] };                                                       \
-      y[r] = (T)fn(&s, k->in[0].data, k->in[1].data, at);                                 \
-    }                                                                                     \
-    return JFL_OK;                                                                        \
-  }
-#define KERNELS(D, T)                                                                     \
-  STRETCHES(conv2d_##D, T, &k->in[0], &k->in[1], &k->out[0], forward_##D)                 \
-  STRETCHES(data_##D, T, &k->out[0], &k->in[0], &k->in[1], backward_##D)                  \
-  EACH_FILTER(filters_##D, T, filter_##D)
-JF_EACH_FLOAT(KERNELS)
+/* Computes k's output row by row, in stretches; `to` is where a stretch starts. */
+static jfl_status stretches(const jf_kargs *k, const conv *s,
+                            void (*sum)(const conv *, const int64_t *to, int64_t end, double *acc))
+{
+  const int64_t *d = k->out[0].shape.d;
+  for (int64_t r = 0; r < d[0] * d[1] * d[2]; r++)
+    for (int64_t j = 0; j < d[3]; j += WIDTH) {
+      int64_t to[4] = { r / (d[1] * d[2]), r / d[2] % d[1], r % d[2], j };
+      int64_t end = d[3] - j < WIDTH ? d[3] : j + WIDTH;
+      double acc[WIDTH] = { 0 };
+      sum(s, to, end, acc);
+      s->loop->store(at(s, &k->out[0], to[0], to[1], to[2], j), acc, end - j);
+    }
+  return JFL_OK;
+}
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d_F32, [JFL_F64] = conv2d_F64 };
-static const jf_kernel data_cpu[JFL_N_DTYPE] = { [JFL_F32] = data_F32, [JFL_F64] = data_F64 };
-static const jf_kernel filter_cpu[JFL_N_DTYPE] = { [JFL_F32] = filters_F32, [JFL_F64] = filters_F64 };
+/* dfilters[o, c, u, v] = sum over n, i, j of x dy */
+static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t v)
+{
+  const int64_t *x = s->x->shape.d, *y = s->y->shape.d, step = s->a->stride[1];
+  double lane[WIDTH] = { 0 }, sum = 0;
+  int64_t channel = o / s->group * s->f->shape.d[1] + c;
+  jf_range j = jf_range_within(y[3], step, shift(s, v), 0, x[3]);
+  for (int64_t n = 0; n < y[0]; n++)
+    for (int64_t i = 0; i < y[2]; i++) {
+      int64_t row = row_of_x(s, i, u);
+      if (row < 0 || row >= x[2]) continue;
+      s->loop->products(lane, at(s, s->x, n, channel, row, j.lo * step + shift(s, v)), step,
+                       at(s, s->y, n, o, i, j.lo), j.hi - j.lo);
+    }
+  for (int i = 0; i < WIDTH; i++) sum += lane[i];
+  return sum;
+}
+
+static jfl_status conv2d(const jf_kargs *k)
+{
+  conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
+  return stretches(k, &s, forward);
+}
+
+static jfl_status data_grad(const jf_kargs *k)
+{
+  conv s = conv_of(k, &k->out[0], &k->in[0], &k->in[1]);
+  return stretches(k, &s, backward);
+}
+
+static jfl_status filter_grad(const jf_kargs *k)
+{
+  conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);
+  const int64_t *d = k->out[0].shape.d;
+  for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3]; r++) {
+    int64_t o = r / (d[1] * d[2] * d[3]), c = r / (d[2] * d[3]) % d[1], u = r / d[3] % d[2];
+    double sum = filter_sum(&s, o, c, u, r % d[3]);
+    s.loop->store(at(&s, &k->out[0], o, c, u, r % d[3]), &sum, 1);
+  }
+  return JFL_OK;
+}
+
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d, [JFL_F64] = conv2d };
+static const jf_kernel data_cpu[JFL_N_DTYPE] = { [JFL_F32] = data_grad, [JFL_F64] = data_grad };
+static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = filter_grad, [JFL_F64] = filter_grad,
+};
 
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
   .path = "nn.conv2d", .in = {"input", "filters"}, .out = {"y"}, .attr = attrs,

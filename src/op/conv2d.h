@@ -4,9 +4,9 @@
 
 #include "dev/kernel.h"
 
-/* y[n, o, i, j] = sum over c, u, v of
-   x[n, c, i stride[0] - pad[0] + u dilation[0], j stride[1] - pad[2] + v dilation[1]] * filters[o, c, u, v],
-   c within the group of o. x is (N, C, H, W), filters (O, C / groups, U, V), y (N, O, I, J).
+/* y[n, o, i, j] = sum over c, u, v of filters[o, c, u, v] x[n, c, row, column], where
+     row = i stride[0] - pad[0] + u dilation[0],  column = j stride[1] - pad[2] + v dilation[1],
+   and c is within the group of o. x is (N, C, H, W), filters (O, C / groups, U, V), y (N, O, I, J).
      conv2d(in, filters) -> out
      conv2d_data_grad(filters, dy) -> dx, whose height and width are `size`
      conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size` */

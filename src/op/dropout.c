@@ -58,7 +58,8 @@ static void draw(const jf_kargs *k, int8_t *mask, int64_t n)
     T *y = k->out[0].data;                                                      \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++)             \
       y[i] = mask[i] ? x[i] * scale : 0;                                        \
-  }                                                                             \
+  }
+#define KERNELS(D, T)                                                           \
   static jfl_status forward_##D(const jf_kargs *k)                              \
   {                                                                             \
     draw(k, k->out[1].data, jf_numel(&k->out[1].shape));                        \
@@ -66,8 +67,11 @@ static void draw(const jf_kargs *k, int8_t *mask, int64_t n)
   }                                                                             \
   static jfl_status backward_##D(const jf_kargs *k) { return keep_##D(k, k->in[1].data), JFL_OK; }
 JF_EACH_FLOAT(KEEP)
+JF_EACH_FLOAT(KERNELS)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+};
 
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
   .path = "nn.dropout", .in = {"x"}, .out = {"y", "mask"}, .n_public = 1, .attr = attrs,

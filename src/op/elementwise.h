@@ -24,8 +24,9 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_EACH_ALONE _Pragma("GCC ivdep")
 #endif
 
-/* In a formula a and b are elements of the inputs, T the input's C type, and p the attributes. U is the
-   type that a and b have: T, or unsigned for integers in ops that may overflow, which then wrap. */
+/* In a formula a and b are elements of the inputs, T the input's C type, and p the attributes. U is
+   the type that a and b have: T, or unsigned for integers in ops that may overflow, so that these
+   wrap. */
 #define JF_UNARY_TILE(id, D, T_, U_, O_, ATTR, EXPR)                                          \
   static void id##_##D(const jf_tile_args *t)                                                 \
   {                                                                                           \

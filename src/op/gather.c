@@ -56,8 +56,9 @@ static jfl_status sum_infer(jf_infer *c)
   int fit = a->axis + ids->n <= s->n;
   for (int i = 0; fit && i < ids->n; i++) fit = s->d[a->axis + i] == ids->d[i];
   if (!fit)
-    return jf_fail(JFL_ESHAPE, "%s: data %s should have the extents of segment_ids %s from axis %lld "
-                   "on", c->op->name, jf_shape_str(s, x), jf_shape_str(ids, y), (long long)a->axis);
+    return jf_fail(JFL_ESHAPE, "%s: data %s should have the extents of segment_ids %s from axis "
+                   "%lld on", c->op->name, jf_shape_str(s, x), jf_shape_str(ids, y),
+                   (long long)a->axis);
   if (a->num_segments < 1)
     return jf_fail(JFL_EINVAL, "%s: num_segments must be at least 1, got %lld", c->op->name,
                    (long long)a->num_segments);
@@ -74,7 +75,8 @@ static jfl_status one_hot_infer(jf_infer *c)
   if (a->dtype == JFL_F16 || a->dtype == JFL_BF16)
     return jf_fail(JFL_ENOSYS, "one_hot: %s is not supported", jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;
-  return splice(c, &c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } }, &c->shape[0]);
+  return splice(c, &c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
+                &c->shape[0]);
 }
 
 static void gather_grad(jf_gradctx *c)
@@ -105,23 +107,30 @@ static jfl_status gather(const jf_kargs *k)
 }
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
-/* y[i, id[j], l] = sum of x[i, j, l], in T and in order; integers wrap. */
+/* y[i, id[j], l] = sum of x[i, j, l], in the dtype and in order; add adds n elements. */
+static jfl_status sum(const jf_kargs *k,
+                      void (*add)(const jf_kargs *k, int64_t to, int64_t from, int64_t n))
+{
+  const jf_tensor *y = &k->out[0], *ids = &k->in[1];
+  jf_axes s = jf_axes_at(&y->shape, ((const jf_segment_sum *)k->attr)->axis);
+  int64_t n = jf_numel(&ids->shape);
+  JF_TRY(jf_check_range("segment id", ids, s.m));
+  memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
+  for (int64_t i = 0; i < s.before; i++)
+    for (int64_t j = 0; j < n; j++)
+      add(k, (i * s.m + jf_index_at(ids, j)) * s.after, (i * n + j) * s.after, s.after);
+  return JFL_OK;
+}
+
+/* Integers wrap. */
 #define SUM(D, T, U)                                                            \
-  static jfl_status sum_##D(const jf_kargs *k)                                  \
+  static void add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n)   \
   {                                                                             \
-    const jf_segment_sum *a = k->attr;                                          \
-    jf_axes s = jf_axes_at(&k->out[0].shape, a->axis);                          \
-    const T *x = k->in[0].data;                                                 \
-    T *y = k->out[0].data;                                                      \
-    JF_TRY(jf_check_range("segment id", &k->in[1], s.m)); \
-    memset(y, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));               \
-    for (int64_t i = 0; i < s.before; i++, y += s.m * s.after)                  \
-      for (int64_t j = 0, n = jf_numel(&k->in[1].shape); j < n; j++, x += s.after) { \
-        T *to = y + jf_index_at(&k->in[1], j) * s.after;                        \
-        for (int64_t l = 0; l < s.after; l++) to[l] = (T)((U)to[l] + (U)x[l]);  \
-      }                                                                         \
-    return JFL_OK;                                                              \
-  }
+    const T *x = (const T *)k->in[0].data + from;                               \
+    T *y = (T *)k->out[0].data + to;                                            \
+    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);              \
+  }                                                                             \
+  static jfl_status sum_##D(const jf_kargs *k) { return sum(k, add_##D); }
 SUM(F32, float, float)
 SUM(F64, double, double)
 SUM(I32, int32_t, uint32_t)

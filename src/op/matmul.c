@@ -3,7 +3,7 @@
 #include "op/op.h"
 
 static const jf_attr attrs[] = {
-  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read the last two axes of a the other way round"),
+  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read the last two axes of a in reverse"),
   JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
   {0},
 };
@@ -15,8 +15,9 @@ static jfl_status check_ranks(const jf_infer *c)
   int fit = a->n >= 2 && a->n == b->n;
   for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "matmul: a %s and b %s must have the same number of dimensions, two or "
-                 "more, and agree in all but the last two", jf_shape_str(a, s), jf_shape_str(b, t));
+  return jf_fail(JFL_ESHAPE, "matmul: a %s and b %s must have the same number of dimensions, two "
+                 "or more, and agree in all but the last two", jf_shape_str(a, s),
+                 jf_shape_str(b, t));
 }
 
 static jfl_status infer(jf_infer *c)
@@ -59,8 +60,20 @@ static void grad(jf_gradctx *c)
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
-/* Extents of one product m x k times k x n, and how far a's rows and columns are apart. */
-typedef struct dims { int64_t m, k, n, row, column; } dims;
+/* Extents of one product m x k times k x n, how far a's rows and columns are apart, and whether b
+   is stored n x k. */
+typedef struct dims { int64_t m, k, n, row, column; int tb; } dims;
+
+static dims dims_of(const jf_kargs *k)
+{
+  const jf_matmul *p = k->attr;
+  const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;
+  dims s = { .m = y->d[y->n - 2], .n = y->d[y->n - 1], .tb = p->transpose_b };
+  s.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];
+  s.row = p->transpose_a ? 1 : s.k;
+  s.column = p->transpose_a ? s.m : 1;
+  return s;
+}
 
 /* <a, b> over n elements, lane by lane. */
 #define DOT(D, T, A)                                                   \
@@ -76,10 +89,10 @@ typedef struct dims { int64_t m, k, n, row, column; } dims;
   }
 /* Adds to acc[0..width) row a (depth long, from column k0) times b from column j0. */
 #define BLOCK(D, T, A)                                                              \
-  static void block_##D(A *acc, const A *a, const T *b, const dims *s, int tb,      \
-                        int64_t k0, int depth, int64_t j0, int width)               \
+  static void block_##D(A *acc, const A *a, const T *b, const dims *s, int64_t k0,  \
+                        int depth, int64_t j0, int width)                           \
   {                                                                                 \
-    if (tb)                                                                         \
+    if (s->tb)                                                                      \
       for (int j = 0; j < width; j++) acc[j] += dot_##D(a, b + (j0 + j) * s->k + k0, depth); \
     else                                                                            \
       for (int i = 0; i < depth; i++) {                                             \
@@ -87,36 +100,31 @@ typedef struct dims { int64_t m, k, n, row, column; } dims;
         for (int j = 0; j < width; j++) acc[j] += a[i] * (A)row[j];                 \
       }                                                                             \
   }
-#define ROW(D, T, A)                                                              \
-  static void row_##D(const T *a, const T *b, T *y, const dims *s, int tb)        \
+/* Columns j0 .. j0 + width of a row of y. */
+#define STRETCH(D, T, A)                                                          \
+  static void stretch_##D(const T *a, const T *b, T *y, const dims *s, int64_t j0, int width) \
   {                                                                               \
-    for (int64_t j0 = 0; j0 < s->n; j0 += WIDTH) {                                \
-      int width = s->n - j0 < WIDTH ? (int)(s->n - j0) : WIDTH;                   \
-      A acc[WIDTH] = { 0 }, part[DEPTH];                                          \
-      for (int64_t k0 = 0; k0 < s->k; k0 += DEPTH) {                              \
-        int depth = s->k - k0 < DEPTH ? (int)(s->k - k0) : DEPTH;                 \
-        for (int i = 0; i < depth; i++) part[i] = (A)a[(k0 + i) * s->column];     \
-        block_##D(acc, part, b, s, tb, k0, depth, j0, width);                     \
-      }                                                                           \
-      for (int j = 0; j < width; j++) y[j0 + j] = (T)acc[j];                      \
+    A acc[WIDTH] = { 0 }, part[DEPTH];                                            \
+    for (int64_t k0 = 0; k0 < s->k; k0 += DEPTH) {                                \
+      int depth = s->k - k0 < DEPTH ? (int)(s->k - k0) : DEPTH;                   \
+      for (int i = 0; i < depth; i++) part[i] = (A)a[(k0 + i) * s->column];       \
+      block_##D(acc, part, b, s, k0, depth, j0, width);                           \
     }                                                                             \
+    for (int j = 0; j < width; j++) y[j0 + j] = (T)acc[j];                        \
   }
 #define KERNEL(D, T, A)                                                           \
   static jfl_status matmul_##D(const jf_kargs *k)                                 \
   {                                                                               \
-    const jf_matmul *p = k->attr;                                                 \
-    const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;                  \
-    dims s = { .m = y->d[y->n - 2], .n = y->d[y->n - 1] };                        \
-    s.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];                             \
-    s.row = p->transpose_a ? 1 : s.k;                                             \
-    s.column = p->transpose_a ? s.m : 1;                                          \
-    for (int64_t i = 0, rows = jf_numel(y) / s.n; i < rows; i++)                  \
-      row_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row,   \
-              (const T *)k->in[1].data + i / s.m * s.k * s.n,                     \
-              (T *)k->out[0].data + i * s.n, &s, p->transpose_b);                 \
+    const dims s = dims_of(k);                                                    \
+    for (int64_t i = 0, rows = jf_numel(&k->out[0].shape) / s.n; i < rows; i++)   \
+      for (int64_t j = 0; j < s.n; j += WIDTH)                                    \
+        stretch_##D((const T *)k->in[0].data + i / s.m * s.m * s.k + i % s.m * s.row, \
+                    (const T *)k->in[1].data + i / s.m * s.k * s.n,               \
+                    (T *)k->out[0].data + i * s.n, &s, j,                         \
+                    s.n - j < WIDTH ? (int)(s.n - j) : WIDTH);                    \
     return JFL_OK;                                                                \
   }
-#define MATMUL(D, T, A) DOT(D, T, A) BLOCK(D, T, A) ROW(D, T, A) KERNEL(D, T, A)
+#define MATMUL(D, T, A) DOT(D, T, A) BLOCK(D, T, A) STRETCH(D, T, A) KERNEL(D, T, A)
 MATMUL(F32, float, double)
 MATMUL(F64, double, double)
 MATMUL(I32, int32_t, uint64_t)

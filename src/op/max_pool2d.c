@@ -1,5 +1,5 @@
-/* The largest cell of each window. Its gradient goes to the first such cell, row by row, which is what
-   oneDNN and cuDNN do too. */
+/* The largest cell of each window. Its gradient goes to the first such cell, row by row, as in
+   oneDNN and PyTorch. */
 #include "op/op.h"
 #include "op/pool.h"
 
@@ -25,49 +25,48 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, max_pool2d_grad, c->node->attr, c->in[0], c->out[0], c->dy[0]);
 }
 
-/* The first largest of cells `at` of a plane w wide. */
-#define FIND(D, T)                                                        \
-  static int64_t find_##D(const T *x, int64_t w, jf_cells at)             \
-  {                                                                       \
-    int64_t best = at.top * w + at.left;                                  \
-    for (int64_t i = at.top; i < at.bottom; i++)                          \
-      for (int64_t j = at.left; j < at.right; j++)                        \
-        if (x[i * w + j] > x[best]) best = i * w + j;                     \
-    return best;                                                          \
+/* The first largest cell of a window, in its plane. */
+#define FIND(D, T)                                                              \
+  static int64_t find_##D(const T *x, const jf_pooling *w)                      \
+  {                                                                             \
+    int64_t best = w->cells.top * w->width + w->cells.left;                     \
+    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
+      for (int64_t j = w->cells.left; j < w->cells.right; j++)                  \
+        if (x[i * w->width + j] > x[best]) best = i * w->width + j;             \
+    return best;                                                                \
   }
-/* Calls use for every window: number r of y, its cell `best` of the plane x. */
-#define WINDOWS(name, D, T, Y, use)                                       \
-  static jfl_status name##_##D(const jf_kargs *k)                         \
-  {                                                                       \
-    const int64_t *s = k->in[0].shape.d, *d = (Y)->shape.d, plane = d[2] * d[3]; \
-    const T *x = k->in[0].data;                                           \
-    T *out = k->out[0].data;                                              \
-    for (int64_t r = 0; r < d[0] * d[1] * plane; r++) {                   \
-      int64_t from = r / plane * s[2] * s[3];                             \
-      int64_t best = find_##D(x + from, s[3],                             \
-        jf_pool_cells(k->attr, s[2], s[3], r % plane / d[3], r % d[3]));  \
-      use;                                                                \
-    }                                                                     \
-    return JFL_OK;                                                        \
+#define TAKE(D, T)                                                              \
+  static void take_##D(const jf_kargs *k, const jf_pooling *w)                  \
+  {                                                                             \
+    const T *x = (const T *)k->in[0].data + w->plane;                           \
+    ((T *)k->out[0].data)[w->number] = x[find_##D(x, w)];                       \
+  }                                                                             \
+  static jfl_status pool_##D(const jf_kargs *k)                                 \
+  {                                                                             \
+    return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, take_##D), JFL_OK; \
   }
-#define FORWARD(D, T) WINDOWS(pool, D, T, &k->out[0], out[r] = x[from + best])
-#define SCATTER(D, T) \
-  WINDOWS(scatter, D, T, &k->in[2], out[from + best] += ((const T *)k->in[2].data)[r])
 /* dx[cell] = sum of dy over the windows whose maximum the cell is. */
-#define BACKWARD(D, T)                                                    \
-  static jfl_status backward_##D(const jf_kargs *k)                       \
-  {                                                                       \
-    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T)); \
-    return scatter_##D(k);                                                \
+#define GIVE(D, T)                                                              \
+  static void give_##D(const jf_kargs *k, const jf_pooling *w)                  \
+  {                                                                             \
+    int64_t best = w->plane + find_##D((const T *)k->in[0].data + w->plane, w); \
+    ((T *)k->out[0].data)[best] += ((const T *)k->in[2].data)[w->number];       \
+  }                                                                             \
+  static jfl_status backward_##D(const jf_kargs *k)                             \
+  {                                                                             \
+    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
+    return jf_pool_each(k, &k->in[0].shape, &k->in[2].shape, give_##D), JFL_OK; \
   }
 JF_EACH_FLOAT(FIND)
-JF_EACH_FLOAT(FORWARD)
-JF_EACH_FLOAT(SCATTER)
-JF_EACH_FLOAT(BACKWARD)
+JF_EACH_FLOAT(TAKE)
+JF_EACH_FLOAT(GIVE)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = pool_F32, [JFL_F64] = pool_F64 };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+};
 
-JFL_OP(max_pool2d, .doc = "The largest cell of each window; its first occurrence gets the gradient.",
+JFL_OP(max_pool2d,
+  .doc = "The largest cell of each window; its first occurrence gets the gradient.",
   .path = "nn.max_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .cpu = cpu)
 

@@ -51,3 +51,14 @@ jf_cells jf_pool_cells(const jf_pool2d *a, int64_t h, int64_t w, int64_t i, int6
   if (r.right > w) r.right = w;
   return r;
 }
+
+void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *pooled,
+                  void (*use)(const jf_kargs *k, const jf_pooling *w))
+{
+  const int64_t *s = full->d, *d = pooled->d, plane = d[2] * d[3];
+  for (int64_t r = 0; r < d[0] * d[1] * plane; r++) {
+    jf_pooling w = { r, r / plane * s[2] * s[3], s[3],
+                     jf_pool_cells(k->attr, s[2], s[3], r % plane / d[3], r % d[3]) };
+    use(k, &w);
+  }
+}

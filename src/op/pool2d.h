@@ -4,11 +4,11 @@
 
 #include "dev/kernel.h"
 
-/* Windows over the last two axes of (N, C, H, W). Cells outside x take no part: the maximum is over,
-   and the average divides by the number of, valid cells. A maximum's gradient goes to its first
+/* Windows over the last two axes of (N, C, H, W). Cells outside x take no part: the maximum is over
+   the valid cells, and the average divides by their number. A maximum's gradient goes to its first
    occurrence in the window, row by row.
-     max_pool2d(x) -> y               max_pool2d_grad(x, y, dy) -> dx
-     avg_pool2d(x) -> y               avg_pool2d_grad(dy) -> dx, whose height and width are `size` */
+     max_pool2d(x) -> y      max_pool2d_grad(x, y, dy) -> dx
+     avg_pool2d(x) -> y      avg_pool2d_grad(dy) -> dx, whose height and width are `size` */
 typedef struct jf_pool2d {
   jf_ints ksize, strides;
   jf_pad padding;
@@ -17,7 +17,7 @@ typedef struct jf_pool2d {
   jf_ints size;                  /* of avg_pool2d_grad */
   /* Filled by infer. */
   int64_t kernel[2], stride[2];
-  int64_t pad[4];                /* top, bottom, left, right; what ceil_mode adds is in bottom, right */
+  int64_t pad[4];                /* top, bottom, left, right, with what ceil_mode adds */
 } jf_pool2d;
 
 #endif

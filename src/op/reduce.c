@@ -20,7 +20,8 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   for (int i = 0; i < axis->n; i++) {
     JF_TRY(jf_axis(c, &axis->v[i], rank));
     if (seen[axis->v[i]]++)
-      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name, (long long)axis->v[i]);
+      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name,
+                     (long long)axis->v[i]);
   }
   int all = axis->n == 0;
   axis->n = 0;
@@ -76,8 +77,8 @@ static int next(walk *w)
   return 0;
 }
 
-/* Kept and reduced axes; `run` elements side by side at each offset are of the innermost axis, which
-   is reduced or kept. */
+/* Kept and reduced axes; `run` elements side by side at each offset are of the innermost axis,
+   which is reduced or kept. */
 typedef struct split { walk kept, gone; int64_t run; int run_is_gone; int64_t count; } split;
 
 static split split_axes(const jf_kargs *k)
@@ -102,6 +103,8 @@ static split split_axes(const jf_kargs *k)
 
 enum { LANES = 32 };
 
+#define ADD_TO(to, value, A_, STEP) { A_ acc = (to), v = (value); (to) = (A_)(STEP); }
+
 /* Reduces lane by lane; where the innermost axis is reduced, lanes are folded at the end. v is an
    element or a lane, acc a lane, n the number of elements reduced. */
 #define REDUCE(id, D, T_, A_, INIT, STEP, FINISH)                                     \
@@ -109,8 +112,8 @@ enum { LANES = 32 };
   {                                                                                   \
     int64_t i = 0;                                                                    \
     for (; i + LANES <= n; i += LANES)                                                \
-      for (int j = 0; j < LANES; j++) { A_ acc = lane[j], v = (A_)x[i + j]; lane[j] = (A_)(STEP); } \
-    for (int j = 0; i + j < n; j++) { A_ acc = lane[j], v = (A_)x[i + j]; lane[j] = (A_)(STEP); }   \
+      for (int j = 0; j < LANES; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)         \
+    for (int j = 0; i + j < n; j++) ADD_TO(lane[j], (A_)x[i + j], A_, STEP)           \
   }                                                                                   \
   REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)
 #define REDUCE_ALL(id, D, T_, A_, INIT, STEP, FINISH)                                 \
@@ -119,10 +122,10 @@ enum { LANES = 32 };
     A_ lane[LANES], n = (A_)s->count; (void)n;                                        \
     for (int j = 0; j < LANES; j++) lane[j] = (INIT);                                 \
     do id##_row_##D(lane, x + s->kept.off + s->gone.off, width); while (next(&s->gone)); \
-    for (int j = 1; j < LANES && s->run_is_gone; j++) {                               \
-      A_ acc = lane[0], v = lane[j]; lane[0] = (A_)(STEP);                            \
+    for (int j = 1; j < LANES && s->run_is_gone; j++) ADD_TO(lane[0], lane[j], A_, STEP) \
+    for (int j = 0; j < width && !(j && s->run_is_gone); j++) {                       \
+      A_ acc = lane[j]; y[j] = (T_)(FINISH);                                          \
     }                                                                                 \
-    for (int j = 0; j < (s->run_is_gone ? 1 : width); j++) { A_ acc = lane[j]; y[j] = (T_)(FINISH); } \
   }                                                                                   \
   REDUCE_KERNEL(id, D, T_)
 #define REDUCE_KERNEL(id, D, T_)                                                  \
@@ -130,11 +133,10 @@ enum { LANES = 32 };
   {                                                                               \
     split s = split_axes(k);                                                      \
     T_ *y = k->out[0].data;                                                       \
-    int64_t step = s.run_is_gone ? s.run : LANES;                                 \
-    do for (int64_t i = 0; i < s.run; i += step) {                                \
-      int64_t width = s.run - i < step ? s.run - i : step;                        \
+    int64_t step = s.run_is_gone ? s.run : LANES, width;                          \
+    do for (int64_t i = 0; i < s.run; i += step, y += s.run_is_gone ? 1 : width) { \
+      width = s.run - i < step ? s.run - i : step;                                \
       id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
-      y += s.run_is_gone ? 1 : width;                                             \
     } while (next(&s.kept));                                                      \
     return JFL_OK;                                                                \
   }

@@ -106,8 +106,8 @@ static jfl_status expand_infer(jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape y = { .n = s->n + 1 };
   if (s->n == JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "expand_dims: input has %d dimensions already, the most there can be",
-                   s->n);
+    return jf_fail(JFL_ESHAPE, "expand_dims: input has %d dimensions already, the most there can "
+                   "be", s->n);
   JF_TRY(jf_axis(c, &a->axis, s->n + 1));
   for (int i = 0; i < y.n; i++) y.d[i] = i == a->axis ? 1 : s->d[i - (i > a->axis)];
   return view(c, &y);
@@ -128,18 +128,17 @@ static jfl_status copy(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
 
+#define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
 #define VIEW .flags = JF_VIEW, .inplace = 1, .grad = grad, .cpu = cpu
 
 JFL_OP(reshape, .doc = "x under another shape of the same size.", .path = "reshape", .in = {"x"},
-  .out = {"y"}, .attr = reshape_attrs, .attr_size = sizeof(jf_reshape), .infer = reshape_infer, VIEW)
+  .out = {"y"}, ATTR(reshape, jf_reshape), VIEW)
 
 JFL_OP(flatten, .doc = "input with the axes from start_dim to end_dim merged into one.",
-  .path = "flatten", .in = {"input"}, .out = {"y"}, .attr = flatten_attrs,
-  .attr_size = sizeof(jf_flatten), .infer = flatten_infer, VIEW)
+  .path = "flatten", .in = {"input"}, .out = {"y"}, ATTR(flatten, jf_flatten), VIEW)
 
 JFL_OP(squeeze, .doc = "input without axes of extent 1.", .path = "squeeze", .in = {"input"},
-  .out = {"y"}, .attr = squeeze_attrs, .attr_size = sizeof(jf_squeeze), .infer = squeeze_infer, VIEW)
+  .out = {"y"}, ATTR(squeeze, jf_squeeze), VIEW)
 
 JFL_OP(expand_dims, .doc = "input with one more axis, of extent 1.", .path = "expand_dims",
-  .in = {"input"}, .out = {"y"}, .attr = expand_attrs, .attr_size = sizeof(jf_expand_dims),
-  .infer = expand_infer, VIEW)
+  .in = {"input"}, .out = {"y"}, ATTR(expand, jf_expand_dims), VIEW)

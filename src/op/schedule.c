@@ -1,4 +1,4 @@
-/* Learning rates as functions of the train step, and the step itself. Rates are computed in double. */
+/* Learning rates as functions of the train step, computed in double, and the step itself. */
 #include "op/schedule.h"
 #include "op/op.h"
 

@@ -3,12 +3,12 @@
 #include "op/op.h"
 
 static const jf_attr sgd_attrs[] = {
-  JF_FIELD(jf_sgd_update, weight_decay, NUM, "0", "the share of param that is taken off, per rate"),
+  JF_FIELD(jf_sgd_update, weight_decay, NUM, "0", "share of param taken off, per rate"),
   {0},
 };
 static const jf_attr momentum_attrs[] = {
   JF_FIELD(jf_momentum_update, beta, NUM, "0.9", "how much of the last step is kept"),
-  JF_FIELD(jf_momentum_update, weight_decay, NUM, "0", "the share of param that is taken off, per rate"),
+  JF_FIELD(jf_momentum_update, weight_decay, NUM, "0", "share of param taken off, per rate"),
   {0},
 };
 
@@ -45,11 +45,10 @@ static jfl_status infer(jf_infer *c)
   {                                                                             \
     const jf_momentum_update *a = k->attr;                                      \
     T *w = k->in[0].data, *m = k->in[3].data;                                   \
-    const T *g = k->in[1].data, lr = (T)*(const double *)k->in[2].data;             \
-    const T beta = (T)a->beta, decay = (T)a->weight_decay;                      \
+    const T *g = k->in[1].data, lr = (T)*(const double *)k->in[2].data, beta = (T)a->beta; \
     for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n; i++) {            \
       m[i] = beta * m[i] - lr * g[i];                                           \
-      w[i] += m[i] - lr * decay * w[i];                                         \
+      w[i] += m[i] - lr * (T)a->weight_decay * w[i];                            \
     }                                                                           \
     return JFL_OK;                                                              \
   }

@@ -42,7 +42,8 @@ static jfl_status grad_infer(jf_infer *c)
 static void grad(jf_gradctx *c)
 {
   if (c->dy[0])
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, NULL, c->in[0], c->out[1], c->dy[0]);
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, NULL, c->in[0], c->out[1],
+                       c->dy[0]);
 }
 
 /* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
@@ -72,8 +73,7 @@ static void grad(jf_gradctx *c)
   static jfl_status backward_##D(const jf_kargs *k)                             \
   {                                                                             \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
-    const T *p = k->in[1].data, *dy = k->in[2].data;                            \
-    T *dx = k->out[0].data;                                                     \
+    const T *p = k->in[1].data, *dy = k->in[2].data; T *dx = k->out[0].data;    \
     JF_TRY(jf_check_range("label", &k->in[0], m)); \
     for (int64_t i = 0; i < n; i++, p += m, dx += m) {                          \
       for (int64_t j = 0; j < m; j++) dx[j] = dy[i] * p[j];                     \
@@ -85,7 +85,9 @@ JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)
 JF_EACH_FLOAT(BACKWARD)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = { [JFL_F32] = backward_F32, [JFL_F64] = backward_F64 };
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+};
 
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",

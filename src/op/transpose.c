@@ -35,34 +35,37 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, transpose, &back, c->dy[0]);
 }
 
-/* How far x moves, in elements, per index of y. */
-static void steps(const jf_kargs *k, int64_t *step)
+/* y is `rows` rows of m; step is how far x moves, in elements, per index of y. */
+typedef struct moves { const jfl_shape *y; int64_t step[JFL_MAXDIM], rows, m; } moves;
+
+static moves moves_of(const jf_kargs *k)
 {
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
-  const jfl_shape *s = &k->in[0].shape;
+  const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
+  moves r = { .y = y, .m = y->d[y->n - 1] };
   int64_t of_x[JFL_MAXDIM], size = 1;
-  for (int i = s->n - 1; i >= 0; size *= s->d[i--]) of_x[i] = size;
-  for (int i = 0; i < s->n; i++) step[i] = of_x[perm->v[i]];
+  for (int i = x->n - 1; i >= 0; size *= x->d[i--]) of_x[i] = size;
+  for (int i = 0; i < x->n; i++) r.step[i] = of_x[perm->v[i]];
+  r.rows = size / r.m;
+  return r;
 }
 
 /* The offset in x of row `row` of y. */
-static int64_t row_offset(const jfl_shape *y, const int64_t *step, int64_t row)
+static int64_t row_offset(const moves *s, int64_t row)
 {
   int64_t at = 0;
-  for (int i = y->n - 2; i >= 0; row /= y->d[i--]) at += row % y->d[i] * step[i];
+  for (int i = s->y->n - 2; i >= 0; row /= s->y->d[i--]) at += row % s->y->d[i] * s->step[i];
   return at;
 }
 
 #define TRANSPOSE(D, T)                                                   \
   static jfl_status transpose_##D(const jf_kargs *k)                      \
   {                                                                       \
-    const jfl_shape *s = &k->out[0].shape;                                \
-    int64_t step[JFL_MAXDIM], m = s->d[s->n - 1];                         \
+    moves s = moves_of(k);                                                \
     T *y = k->out[0].data;                                                \
-    steps(k, step);                                                       \
-    for (int64_t i = 0, rows = jf_numel(s) / m; i < rows; i++) {          \
-      const T *x = (const T *)k->in[0].data + row_offset(s, step, i);     \
-      for (int64_t j = 0; j < m; j++) *y++ = x[j * step[s->n - 1]];       \
+    for (int64_t i = 0; i < s.rows; i++) {                                \
+      const T *x = (const T *)k->in[0].data + row_offset(&s, i);          \
+      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]]; \
     }                                                                     \
     return JFL_OK;                                                        \
   }

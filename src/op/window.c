@@ -42,8 +42,8 @@ static jfl_status pads_from_list(const jf_infer *c, const jf_ints *list, int64_t
                                   [4] = { 0, 1, 2, 3 }, [8] = { 4, 5, 6, 7 } };
   int n = list->n;
   if (n != 1 && n != 2 && n != 4 && n != 8)
-    return jf_fail(JFL_EINVAL, "%s: padding must be a word or a list of 1, 2, 4 (top, bottom, left, "
-                   "right) or 8 numbers, got %d", c->op->name, n);
+    return jf_fail(JFL_EINVAL, "%s: padding must be a word or a list of 1, 2, 4 (top, bottom, "
+                   "left, right) or 8 numbers, got %d", c->op->name, n);
   for (int i = 0; i < 4 && n == 8; i++)
     if (list->v[i])
       return jf_fail(JFL_ENOSYS, "%s: padding of the first two axes must be 0, got %lld",
@@ -89,7 +89,8 @@ jfl_status jf_window_place(const jf_infer *c, const jf_pad *padding, int flags, 
     if (room < 0)
       return jf_fail(JFL_ESHAPE, "%s: a window %lld %s does not fit an input %lld %s with padding "
                      "%lld and %lld", c->op->name, (long long)w->extent[i], i ? "wide" : "high",
-                     (long long)w->in[i], i ? "wide" : "high", (long long)pad[0], (long long)pad[1]);
+                     (long long)w->in[i], i ? "wide" : "high", (long long)pad[0],
+                     (long long)pad[1]);
     w->out[i] = room / w->stride[i] + 1;
     int64_t start = w->out[i] * w->stride[i];              /* of one more window */
     if (!(flags & JF_CEIL) || room % w->stride[i] == 0 || start >= w->in[i] + pad[0]) continue;

@@ -1,0 +1,93 @@
+/* Packing lifetimes into memory: no two buffers that live together overlap. */
+#include <stdlib.h>
+
+#include "plan/plan.h"
+#include "test.h"
+
+enum { MOST = 200 };
+
+static jf_arena arena;
+
+static size_t padded(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static int together(const jf_life *a, const jf_life *b)
+{
+  return a->first <= b->last && b->first <= a->last;
+}
+
+static void check_layout(const jf_life *l, int n, size_t total)
+{
+  for (int i = 0; i < n; i++) {
+    CHECK(l[i].offset % 64 == 0);
+    CHECK(l[i].offset + l[i].size <= total);
+    for (int j = 0; j < i; j++)
+      CHECK_MSG(!together(&l[i], &l[j]) || l[i].offset + l[i].size <= l[j].offset ||
+                  l[j].offset + l[j].size <= l[i].offset, "buffers %d and %d overlap", i, j);
+  }
+}
+
+static void random_lifetimes_do_not_overlap(void)
+{
+  srand(1);
+  for (int round = 0; round < 300; round++) {
+    jf_life l[MOST];
+    int n = 1 + rand() % MOST;
+    for (int i = 0; i < n; i++) {
+      int first = rand() % 100;
+      l[i] = (jf_life){ .size = (size_t)(1 + rand() % 5000), .first = first,
+                        .last = first + rand() % 20 };
+    }
+    size_t total = jf_pack(&arena, l, n), bound = jf_pack_bound(&arena, l, n);
+    check_layout(l, n, total);
+    CHECK(total >= bound);
+    CHECK_MSG((double)total <= 1.5 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+  }
+}
+
+/* Each buffer dies as the next but one is born, as along a chain of layers. */
+static void a_chain_needs_two_buffers(void)
+{
+  jf_life l[10];
+  for (int i = 0; i < 10; i++) l[i] = (jf_life){ .size = 100, .first = i, .last = i + 1 };
+  size_t total = jf_pack(&arena, l, 10);
+  check_layout(l, 10, total);
+  CHECK(total == 2 * padded(100));
+}
+
+static void buffers_that_never_meet_share(void)
+{
+  jf_life l[] = { { .size = 64, .first = 0, .last = 1 }, { .size = 1000, .first = 2, .last = 3 } };
+  CHECK(jf_pack(&arena, l, 2) == padded(1000));
+  CHECK(l[0].offset == 0 && l[1].offset == 0);
+}
+
+static void a_gap_is_filled(void)
+{
+  jf_life l[] = {
+    { .size = 256, .first = 0, .last = 9 }, { .size = 128, .first = 0, .last = 2 },
+    { .size = 64, .first = 0, .last = 9 }, { .size = 128, .first = 3, .last = 9 },
+  };
+  size_t total = jf_pack(&arena, l, 4);
+  check_layout(l, 4, total);
+  CHECK(total == 256 + 128 + 64);
+}
+
+static void nothing_needs_nothing(void)
+{
+  CHECK(jf_pack(&arena, NULL, 0) == 0);
+  CHECK(jf_pack_bound(&arena, NULL, 0) == 0);
+}
+
+int main(void)
+{
+  jmp_buf out;
+  arena.unwind = &out;
+  if (setjmp(out)) return 2;
+  RUN(random_lifetimes_do_not_overlap);
+  RUN(a_chain_needs_two_buffers);
+  RUN(buffers_that_never_meet_share);
+  RUN(a_gap_is_filled);
+  RUN(nothing_needs_nothing);
+  jf_arena_free(&arena);
+  return test_done();
+}

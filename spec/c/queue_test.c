@@ -1,0 +1,195 @@
+/* Synchronous and asynchronous runs through the public API: order, limits, failures, forks. */
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "counter.h"
+#include "test.h"
+
+static jfl_session *session;
+static jfl_plan *plan;
+static jfl_array *good[2], *bad[2];
+
+static void set(const char *name, double v)
+{
+  jfl_arg a = { .name = name, .kind = JFL_ARG_NUMBER, .number = v };
+  CHECK(!jfl_session_set(session, &a));
+}
+
+static void open_session(void)
+{
+  CHECK(!jfl_session_new(&session));
+  CHECK_MSG(!counter_plan(session, "counter", &plan), "%s", jfl_errmsg());
+  CHECK(!counter_inputs(0, good));
+  CHECK(!counter_inputs(7, bad));
+}
+
+static void close_session(void)
+{
+  counter_drop(good);
+  counter_drop(bad);
+  jfl_session_free(session);
+}
+
+static double value(const jfl_array *a) { return *(const double *)jfl_array_data(a); }
+
+static double run(void)
+{
+  jfl_array *out[2];
+  if (jfl_run(plan, good, out)) return -1;
+  double v = value(out[0]);
+  counter_drop(out);
+  return v;
+}
+
+static double wait_for(jfl_request *r)
+{
+  jfl_session_wait(session, r, -1);
+  CHECK(jfl_request_done(r));
+  double v = jfl_request_status(r) ? -1 : value(jfl_request_output(r, 0));
+  jfl_request_unref(r);
+  return v;
+}
+
+static void runs_are_in_call_order(void)
+{
+  enum { N = 50 };
+  jfl_request *r[N];
+  open_session();
+  set("max_inflight", N);
+  for (int i = 0; i < N; i++) CHECK(!jfl_submit(plan, good, &r[i]));
+  CHECK_MSG(run() == N, "a synchronous call waits for those queued before it");
+  for (int i = 0; i < N; i++) CHECK(wait_for(r[i]) == i);
+  close_session();
+}
+
+static void inputs_are_copied_when_submitted(void)
+{
+  jfl_request *r;
+  open_session();
+  CHECK(!jfl_submit(plan, good, &r));
+  *(double *)jfl_array_data(good[0]) = 100;
+  wait_for(r);
+  *(double *)jfl_array_data(good[0]) = 1;
+  CHECK_MSG(run() == 1, "the queued run added 1, not 100");
+  close_session();
+}
+
+static void a_full_queue_says_so(void)
+{
+  jfl_request *r[64];
+  int n = 0;
+  open_session();
+  set("max_inflight", 1);
+  jfl_status s = JFL_OK;
+  for (int tries = 0; !s && n < 64 && tries < 100000; tries++)
+    if (!(s = jfl_submit(plan, good, &r[n]))) {
+      if (jfl_request_done(r[n])) jfl_request_unref(r[n]);
+      else n++;
+    }
+  CHECK_MSG(n == 64 || s == JFL_EFULL, "status %d", (int)s);
+  for (int i = 0; i < n; i++) wait_for(r[i]);
+  close_session();
+}
+
+static void a_failed_run_changes_no_variable(void)
+{
+  jfl_array *out[2];
+  jfl_request *r;
+  open_session();
+  CHECK(run() == 0);
+  CHECK(jfl_run(plan, bad, out) == JFL_EDATA);
+  CHECK_MSG(strstr(jfl_errmsg(), "label 7") != NULL, "%s", jfl_errmsg());
+  CHECK(run() == 1);
+  CHECK(!jfl_submit(plan, bad, &r));
+  jfl_session_wait(session, r, -1);
+  CHECK(jfl_request_status(r) == JFL_EDATA);
+  CHECK_MSG(strstr(jfl_errmsg(), "label 7") != NULL, "%s", jfl_errmsg());
+  CHECK(jfl_request_output(r, 0) == NULL);
+  jfl_request_unref(r);
+  CHECK(run() == 2);
+  close_session();
+}
+
+static void a_finished_run_makes_the_fd_readable(void)
+{
+  jfl_request *r;
+  int fd;
+  open_session();
+  CHECK(!jfl_session_fd(session, &fd));
+  struct pollfd p = { .fd = fd, .events = POLLIN };
+  CHECK(poll(&p, 1, 0) == 0);
+  CHECK(!jfl_submit(plan, good, &r));
+  CHECK(poll(&p, 1, 10000) == 1);
+  wait_for(r);
+  close_session();
+}
+
+static void closing_with_runs_queued_fails_them(void)
+{
+  enum { N = 20 };
+  jfl_request *r[N];
+  open_session();
+  set("max_inflight", N);
+  for (int i = 0; i < N; i++) CHECK(!jfl_submit(plan, good, &r[i]));
+  close_session();
+  for (int i = 0; i < N; i++) {
+    CHECK(jfl_request_done(r[i]));
+    if (jfl_request_status(r[i])) CHECK(strstr(jfl_errmsg(), "closed") != NULL);
+    jfl_request_unref(r[i]);
+  }
+}
+
+static void waiting_with_a_limit_returns(void)
+{
+  open_session();
+  jfl_session_wait(session, NULL, 0.01);
+  CHECK(jfl_session_pending(session) == 0);
+  close_session();
+}
+
+/* Whether a child that runs f exits with 0 within ten seconds. */
+static int child_ends_well(int (*f)(void))
+{
+  pid_t pid = fork();
+  if (pid == 0) {
+    alarm(10);
+    _exit(f());
+  }
+  int status = 1;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int run_in_child(void)
+{
+  jfl_request *r;
+  if (run() != 1) return 1;
+  if (jfl_submit(plan, good, &r)) return 2;
+  return wait_for(r) == 2 ? 0 : 3;
+}
+
+static void a_forked_child_goes_on_alone(void)
+{
+  jfl_request *r;
+  open_session();
+  CHECK(!jfl_submit(plan, good, &r));
+  wait_for(r);
+  CHECK(child_ends_well(run_in_child));
+  CHECK_MSG(run() == 1, "what the child did is not seen here");
+  close_session();
+}
+
+int main(void)
+{
+  RUN(runs_are_in_call_order);
+  RUN(inputs_are_copied_when_submitted);
+  RUN(a_full_queue_says_so);
+  RUN(a_failed_run_changes_no_variable);
+  RUN(a_finished_run_makes_the_fd_readable);
+  RUN(closing_with_runs_queued_fails_them);
+  RUN(waiting_with_a_limit_returns);
+  RUN(a_forked_child_goes_on_alone);
+  return test_done();
+}
