@@ -1,5 +1,5 @@
 /* The kernel rows of the CPU. */
-#include "dev/dev.h"
+#include "dev/kernel.h"
 
 #define KERNEL(id) extern const jf_kernel_row jf_cpu_##id;
 #include "gen/cpulist.h"

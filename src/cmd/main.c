@@ -283,6 +283,22 @@ static int start(lua_State *L)
   return 0;
 }
 
+#ifdef JF_DEBUG
+/* The Lua heap from malloc, so that leak checkers follow what it refers to. */
+static void *reallocate(void *ud, void *p, size_t old_size, size_t size)
+{
+  (void)ud, (void)old_size;
+  if (size)
+    return realloc(p, size);
+  free(p);
+  return NULL;
+}
+
+static lua_State *new_state(void) { return lua_newstate(reallocate, NULL); }
+#else
+static lua_State *new_state(void) { return luaL_newstate(); }
+#endif
+
 int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
@@ -291,7 +307,7 @@ int main(int argc, char **argv)
     fputs(usage, c.bad ? stderr : stdout);
     return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
   }
-  lua_State *L = luaL_newstate();
+  lua_State *L = new_state();
   if (!L) {
     fputs("jfl: cannot start: out of memory\n", stderr);
     return EXIT_FAILURE;

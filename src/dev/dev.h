@@ -22,9 +22,6 @@ extern const jf_device jf_dev_null;
 extern const jf_device *const jf_devices[];           /* NULL-terminated */
 const jf_device *jf_device_find(const char *name);
 
-/* The rows of kernels/cpu. */
-const jf_kernel_row *const *jf_cpu_rows(void);
-
 /* Memory that arrays share. */
 typedef struct jf_storage { atomic_int refs; size_t size; void *data; } jf_storage;
 

@@ -56,4 +56,7 @@ typedef struct jf_kernel_row {
   extern const jf_kernel_row jf_cpu_##id;  \
   const jf_kernel_row jf_cpu_##id = { .name = #id, __VA_ARGS__ };
 
+/* The rows of kernels/cpu, ended by NULL. */
+const jf_kernel_row *const *jf_cpu_rows(void);
+
 #endif

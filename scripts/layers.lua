@@ -1,0 +1,49 @@
+-- Fails when a file includes something above its layer, or a header with code it should not see.
+
+-- From the lowest; each layer sees itself and those before it.
+local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "api" }
+local rank = {}
+for i, name in ipairs(layers) do rank[name] = i end
+
+local bad = 0
+
+local function files(where)
+  return io.popen(("find %s -name '*.[ch]' | LC_ALL=C sort"):format(where)):lines()
+end
+
+--- Reports each #include "..." of path that allowed(folder, header) refuses.
+local function check(path, allowed)
+  for line in io.lines(path) do
+    local header = line:match('^%s*#%s*include%s+"([^"]+)"')
+    local folder = header and header:match("^([^/]+)/")
+    if header and header ~= "jfl.h" and not allowed(folder, header) then
+      io.stderr:write(("%s: may not include %s\n"):format(path, header))
+      bad = bad + 1
+    end
+  end
+end
+
+for path in files("src/*/") do
+  local layer = path:match("^src/+([^/]+)/")
+  if layer == "bind" or layer == "cmd" then
+    check(path, function(folder) return folder == layer end)
+  elseif rank[layer] then
+    check(path, function(folder)
+      return folder == "gen" or (rank[folder] and rank[folder] <= rank[layer])
+    end)
+  else
+    io.stderr:write(("%s: src/%s is not a layer\n"):format(path, layer))
+    bad = bad + 1
+  end
+end
+
+-- Kernels know tensors and attributes, and each other.
+for path in files("kernels") do
+  local own = path:match("^kernels/(.*)/")
+  check(path, function(folder, header)
+    return header == "dev/kernel.h" or header == "base/base.h" or folder == "op" or folder == "gen"
+      or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
+  end)
+end
+
+os.exit(bad == 0 and 0 or 1)

@@ -1,0 +1,104 @@
+#!/bin/sh
+# test.sh [ci]: builds and runs every test. The last line adds them up; ci makes warnings failures too.
+cd "$(dirname "$0")/.." || exit 1
+unset CC SAN DEBUG CFLAGS LUA_INIT LUA_PATH LUA_CPATH MAKEFLAGS JFL_KERNELS JFL_DUMP JFL_GOLDEN
+ci=$1
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+passed=0 failed=0
+
+# run NAME COMMAND...: counts what the command's summary says, else one test by its exit status.
+run() {
+  name=$1; shift
+  "$@" >"$tmp/log" 2>&1 </dev/null; status=$?
+  counts=$(sed -n -E 's/^([0-9]+) success(es)? \/ ([0-9]+) failures? \/ ([0-9]+) errors? .*/\1 \3 \4/p
+    s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2 0/p' "$tmp/log" | tail -n 1)
+  [ -n "$counts" ] || counts="$((status == 0)) 0 0"
+  set -- $counts
+  good=$1 bad=$(($2 + $3))
+  [ $status = 0 ] || [ $bad != 0 ] || bad=1
+  passed=$((passed + good)) failed=$((failed + bad))
+  printf '%-40s %5d passed %4d failed\n' "$name" "$good" "$bad"
+  [ $bad = 0 ] || cat "$tmp/log"
+}
+
+build() { make --no-print-directory -s -j2 "$@"; }
+
+# The same, and it must say nothing.
+quiet_build() {
+  build "$@" >"$tmp/build" 2>&1; status=$?
+  cat "$tmp/build"
+  [ $status = 0 ] && [ ! -s "$tmp/build" ]
+}
+
+c_tests() {
+  for test in "$2"/spec/*_test; do
+    run "$1 $(basename "$test")" "$test"
+  done
+}
+
+specs() {
+  name=$1 host=$2; shift 2
+  run "$name" "$host" /usr/bin/busted -o plainTerminal "$@"
+}
+
+# The first `count` records of an IDX file.
+cut_idx() {
+  count=$3 header=$4 record=$5
+  { gzip -dc "$1" | head -c 4
+    printf "\\0\\0\\$(printf %o $((count / 256)))\\$(printf %o $((count % 256)))"
+    gzip -dc "$1" | head -c $((header + count * record)) | tail -c +9
+  } >"$2"
+}
+
+# A few images of each kind, so that an example's epoch takes a second.
+small_data() {
+  from=/usr/share/datasets/fashion-mnist
+  mkdir -p "$tmp/data"
+  for kind in train t10k; do
+    cut_idx $from/$kind-images-idx3-ubyte.gz "$tmp/data/$kind-images-idx3-ubyte" 1000 16 784
+    cut_idx $from/$kind-labels-idx1-ubyte.gz "$tmp/data/$kind-labels-idx1-ubyte" 1000 8 1
+  done
+}
+
+# In the order in which some need the checkpoints of others.
+examples() {
+  root=$PWD
+  small_data
+  cd "$tmp" || return
+  for name in job_function_define_call synchronize_single_job synchronize_batch_job \
+    async_single_job async_batch_job demo; do
+    JFL_DATA=$tmp/data run "example $name" "$root/build/jfl" "$root/examples/$name.lua" 1
+  done
+  cd "$root" || return
+}
+
+finish() {
+  echo "$passed passed, $failed failed"
+  [ $failed = 0 ]
+  exit
+}
+
+run "build" ${ci:+quiet_}build all tests
+[ $failed = 0 ] || finish
+if [ -n "$ci" ] && command -v clang >/dev/null; then
+  run "build with clang" quiet_build CC=clang objects
+fi
+run "structure" scripts/lint.sh
+c_tests "C" build/obj-gcc
+specs "specs" build/jfl spec
+LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
+examples
+
+# The command's stacks end in compiled code, where only the fast unwinder is safe; the C tests'
+# suppressions need the whole stack. Thread storage of libraries opened late cannot be walked.
+sanitized=build/obj-gcc-address,undefined
+export UBSAN_OPTIONS=print_stacktrace=1
+export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"
+run "sanitized build" build SAN=address,undefined products tests
+export ASAN_OPTIONS=allocator_may_return_null=1:fast_unwind_on_malloc=0
+c_tests "sanitized C" $sanitized
+export ASAN_OPTIONS=allocator_may_return_null=1
+specs "sanitized specs" $sanitized/jfl spec
+finish
