@@ -60,9 +60,9 @@ static void messages_belong_to_a_thread(void)
   pthread_t t;
   void *said = NULL;
   jf_fail(JFL_EINVAL, "here");
-  CHECK(!pthread_create(&t, NULL, fail_elsewhere, &t));
+  CHECK(!pthread_create(&t, NULL, fail_elsewhere, &host));
   pthread_join(t, &said);
-  CHECK(said == &t && says("here"));
+  CHECK(said == &host && says("here"));
 }
 
 static void every_status_has_a_text(void)
