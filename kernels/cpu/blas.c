@@ -1,5 +1,7 @@
 /* OpenBLAS behind dlopen. The functions used have kept their C prototypes for decades, so no
    header is needed to build. */
+#include "dev/kernel.h"
+
 #include "blas.h"
 
 #include <dlfcn.h>
@@ -30,8 +32,8 @@ static const char *better_core(void *so)
 {
 #if defined(__x86_64__)
   const char *(*name)(void);
-  *(void **)&name = dlsym(so, "openblas_get_corename");
-  if (!name || strcmp(name(), "Prescott") || getenv("OPENBLAS_CORETYPE")) return NULL;
+  if (!jf_library_find(so, "openblas_get_corename", &name) || strcmp(name(), "Prescott")) return NULL;
+  if (getenv("OPENBLAS_CORETYPE")) return NULL;
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "SkylakeX";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
 #else
@@ -40,27 +42,26 @@ static const char *better_core(void *so)
   return NULL;
 }
 
-/* The choice is made once, at load, and only the environment can change it. */
+/* The choice is made once, at load, and only the environment can change it. A pool of its own would fight
+   with ours. */
 static void *load(void)
 {
-  void *so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  const char *env[] = { "OPENBLAS_NUM_THREADS", "1", NULL, NULL, NULL };
+  void *so = jf_library_open(LIBRARY, env);
   const char *core = so ? better_core(so) : NULL;
-  if (!core || setenv("OPENBLAS_CORETYPE", core, 1)) return so;
+  if (!core) return so;
   dlclose(so);
-  so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  unsetenv("OPENBLAS_CORETYPE");
-  return so;
+  env[2] = "OPENBLAS_CORETYPE";
+  env[3] = core;
+  return jf_library_open(LIBRARY, env);
 }
 
 static void open_library(void)
 {
   void *so = load();
-  if (!so) return;
-  *(void **)&lib.sgemm = dlsym(so, "cblas_sgemm");
-  *(void **)&lib.dgemm = dlsym(so, "cblas_dgemm");
-  *(void **)&lib.set_num_threads = dlsym(so, "openblas_set_num_threads");
-  lib.ready = lib.sgemm && lib.dgemm && lib.set_num_threads;
-  /* Its own pool would fight with ours. */
+  lib.ready = jf_library_find(so, "cblas_sgemm", &lib.sgemm) &&
+              jf_library_find(so, "cblas_dgemm", &lib.dgemm) &&
+              jf_library_find(so, "openblas_set_num_threads", &lib.set_num_threads);
   if (lib.ready) lib.set_num_threads(1);
 }
 

@@ -10,7 +10,6 @@
 
 #ifdef HAVE_DNNL
 
-#include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <string.h>
@@ -62,7 +61,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int find_functions(void *so)
 {
-#define X(f) if (!(*(void **)&lib.f = dlsym(so, "dnnl_" #f))) return 0;
+#define X(f) if (!jf_library_find(so, "dnnl_" #f, &lib.f)) return 0;
   FUNCTIONS(X)
 #undef X
   return 1;
@@ -70,7 +69,8 @@ static int find_functions(void *so)
 
 static void open_library(void)
 {
-  void *so = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  jf_pool_open();
+  void *so = jf_library_open(LIBRARY, NULL);
   if (!so || !find_functions(so)) return;
   if (lib.engine_create(&lib.engine, dnnl_cpu, 0)) return;
   if (lib.stream_create(&lib.stream, lib.engine, dnnl_stream_default_flags)) return;

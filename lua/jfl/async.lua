@@ -12,10 +12,16 @@ local async = {
 local delivering = false
 local sentinel = newproxy(true)
 
-local function append(entry)
-  entry.next = nil
-  if async.head then async.tail.next = entry else async.head = entry end
-  async.tail = entry
+local calls = 0
+
+-- Puts an entry where its call belongs, which is last unless its callback came late.
+local function insert(entry)
+  local before, after = nil, async.head
+  if after and async.tail.number < entry.number then before, after = async.tail, nil end
+  while after and after.number < entry.number do before, after = after, after.next end
+  if before then before.next = entry else async.head = entry end
+  entry.next = after
+  if not after then async.tail = entry end
 end
 
 local function message_of(entry)
@@ -115,7 +121,7 @@ local function register(entry, callback, on_error)
   entry.callback, entry.on_error = callback, on_error
   if entry.parked and (entry.ok or on_error) then
     entry.parked = false
-    append(entry)
+    insert(entry)
   end
 end
 
@@ -147,9 +153,10 @@ function async.submit(job, plan, read, ...)
     wait_for_room()
     request = core.submit(plan, ...)
   end
-  local entry = setmetatable({ job = job, plan = plan, request = request, read = read },
-    job.old_style and Future or Registrar)
-  append(entry)
+  calls = calls + 1
+  local entry = { number = calls, job = job, plan = plan, request = request, read = read }
+  setmetatable(entry, job.old_style and Future or Registrar)
+  insert(entry)
   -- Finalizers run newest first when the state is closed, so this one comes before the request's.
   sentinel = newproxy(sentinel)
   return entry

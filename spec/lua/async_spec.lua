@@ -23,8 +23,16 @@ describe("asynchronous calls", function()
     while core.pending() > 0 do core.wait() end
   end
 
+  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could run
+  -- the first one's otherwise.
+  local function call_twice(first, second)
+    local a, b = job({ 1 }), job({ 2 })
+    a(first)
+    b(second)
+  end
+
   it("run callbacks in call order, and only when asked", function()
-    for i = 1, 2 do job({ i })(note) end
+    call_twice(note, note)
     settle()
     assert.same({}, seen)
     assert.equal(2, flow.poll())
@@ -72,7 +80,7 @@ describe("asynchronous calls", function()
   end)
 
   it("stop polling when the time is used up", function()
-    for i = 1, 2 do job({ i })(note) end
+    call_twice(note, note)
     settle()
     assert.equal(1, flow.poll(0))
     assert.equal(1, flow.poll(10))
@@ -80,14 +88,13 @@ describe("asynchronous calls", function()
 
   it("do not deliver inside a callback", function()
     local order = {}
-    job({ 1 })(function()
+    call_twice(function()
       order[#order + 1] = "first begins"
       assert.equal(0, flow.poll())
       flow.sync()
       job({ 3 })(function() order[#order + 1] = "third" end)
       order[#order + 1] = "first ends"
-    end)
-    job({ 2 })(function() order[#order + 1] = "second" end)
+    end, function() order[#order + 1] = "second" end)
     flow.sync()
     assert.same({ "first begins", "first ends", "second", "third" }, order)
   end)
@@ -101,8 +108,7 @@ describe("asynchronous calls", function()
   end)
 
   it("raise an error of a callback from what ran it, and keep those behind", function()
-    job({ 1 })(function() error("boom") end)
-    job({ 2 })(note)
+    call_twice(function() error("boom") end, note)
     local err = helper.fails(function() flow.sync() end, "later: error in a callback: ")
     assert.truthy(err:find("boom", 1, true))
     assert.truthy(err:find("stack traceback", 1, true))
@@ -124,6 +130,16 @@ describe("asynchronous calls", function()
     helper.fails(function() registrar(note) end, "later: this call has a callback already")
     helper.fails(function() job({ 1 })(5) end, "later: callback: expected a function, got number 5")
     flow.sync()
+  end)
+
+  it("keep their order where callbacks come late", function()
+    local a, b = job({ 1 }), job({ 2 })
+    settle()
+    assert.equal(0, flow.poll())
+    b(note)
+    a(note)
+    flow.sync()
+    assert.same({ 2, 4 }, seen)
   end)
 
   it("take a callback late", function()
@@ -167,8 +183,8 @@ describe("asynchronous calls", function()
 
     it("raise it at the next drain without on_error, once", function()
       classify({ 7 })(note)
-      classify({ 1 })(note)
       helper.fails(function() flow.sync() end, "classify: ")
+      classify({ 1 })(note)
       flow.sync()
       assert.equal(1, #seen)
     end)

@@ -85,7 +85,19 @@ jf_philox jf_philox_at(uint64_t key, uint64_t hi, uint64_t lo);
 static inline float jf_unit(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
 uint64_t jf_entropy(void);
 
+/* ---- shared libraries (library.c) ---- */
+
+/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a NULL:
+   they are in the environment while the library loads, for what can be set in no other way. Not those
+   the user set, and none once the process has several threads, who might be reading the environment. */
+void *jf_library_open(const char *name, const char *const *env);
+/* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is there. */
+int jf_library_find(void *so, const char *name, void *fn);
+
 /* ---- threads (threads.c) ---- */
+
+/* Opens the pool's library, which other libraries that share the pool must find loaded. */
+void jf_pool_open(void);
 
 /* Calls fn(ctx, i) for i in 0..n-1 on up to `threads` threads of the one OpenMP pool (libgomp,
    opened at first use; without it, or with threads 1, on the caller). fn must not fail. */

@@ -4,10 +4,10 @@
    clang builds share the same pool. */
 #include "base/base.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 static struct {
@@ -34,18 +34,21 @@ unsigned jf_forks(void)
 
 int jf_pool_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
 
-/* A function of the library, or a null pointer. POSIX gives functions the size of void *. */
-static void find(void *lib, const char *name, void *fn)
-{
-  *(void **)fn = lib ? dlsym(lib, name) : NULL;
-}
+/* By default an idle thread of libgomp spins for many milliseconds before it sleeps: that starves
+   other programs, and this one where cores are shared. This many turns take some 0.1 ms, which bridges
+   the gaps between the steps of a plan. */
+#define SPINS "3000"
 
 static void open_gomp(void)
 {
-  void *lib = dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
-  find(lib, "omp_set_num_threads", &gomp.set_num_threads);
-  find(lib, "GOMP_parallel", &gomp.parallel);
+  static const char *const env[] = { "GOMP_SPINCOUNT", SPINS, NULL };
+  void *so = jf_library_open("libgomp.so.1", getenv("OMP_WAIT_POLICY") ? NULL : env);
+  int ok = jf_library_find(so, "omp_set_num_threads", &gomp.set_num_threads);
+  jf_library_find(so, "GOMP_parallel", &gomp.parallel);
+  if (!ok) gomp.parallel = NULL;
 }
+
+void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 
 /* One parallel loop; threads take the next index until none is left. */
 typedef struct loop {
@@ -65,7 +68,7 @@ static void work(void *data)
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 {
   if (threads > n) threads = n;
-  if (threads > 1) pthread_once(&once, open_gomp);
+  if (threads > 1) jf_pool_open();
   if (threads > 1 && gomp.parallel) {
     loop l = { fn, ctx, n, 0 };
     gomp.parallel(work, &l, (unsigned)threads, 0);
@@ -78,7 +81,7 @@ void jf_omp_threads(int n)
 {
   static _Thread_local int now;
   if (n == now) return;
-  pthread_once(&once, open_gomp);
+  jf_pool_open();
   if (gomp.parallel) gomp.set_num_threads(n);
   now = n;
 }
