@@ -97,6 +97,8 @@ test: setup
 	@scripts/test.sh
 bench: all
 	@build/jfl scripts/bench/steps.lua
+build/bench-%: scripts/bench/%.c $O/libjfl.a
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
 lint: all

@@ -1,0 +1,283 @@
+/* src/base: messages, memory, shapes, text, random bits, the parallel loop. */
+#include "base/base.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A host's memory: bytes in use, and how many more blocks it gives (-1: all). */
+static struct { size_t live; int left; } host = { 0, -1 };
+
+static void *host_alloc(void *ud, size_t size)
+{
+  (void)ud;
+  if (!host.left) return NULL;
+  if (host.left > 0) host.left--;
+  void *p = malloc(size);
+  if (p) host.live += size;
+  return p;
+}
+
+static void host_free(void *ud, void *p, size_t size)
+{
+  (void)ud;
+  host.live -= size;
+  free(p);
+}
+
+static int says(const char *text) { return strstr(jfl_errmsg(), text) != NULL; }
+
+static void messages_are_kept_and_prefixed(void)
+{
+  CHECK(jf_fail(JFL_ESHAPE, "x: got %d", 3) == JFL_ESHAPE);
+  CHECK(!strcmp(jfl_errmsg(), "x: got 3"));
+  CHECK(jf_blame(JFL_ESHAPE, "job '%s': ", "a") == JFL_ESHAPE);
+  CHECK(!strcmp(jfl_errmsg(), "job 'a': x: got 3"));
+  CHECK(jf_fail(JFL_EINVAL, "again: %s", jfl_errmsg()) == JFL_EINVAL);
+  CHECK(!strcmp(jfl_errmsg(), "again: job 'a': x: got 3"));
+}
+
+static void a_long_message_is_cut(void)
+{
+  char text[5000];
+  memset(text, 'a', sizeof text - 1);
+  text[sizeof text - 1] = '\0';
+  jf_fail(JFL_EINVAL, "%s", text);
+  size_t n = strlen(jfl_errmsg());
+  CHECK_MSG(n > 500 && n < sizeof text && strspn(jfl_errmsg(), "a") == n, "%zu bytes", n);
+}
+
+static void *fail_elsewhere(void *ud)
+{
+  jf_fail(JFL_EIO, "elsewhere");
+  return says("elsewhere") ? ud : NULL;
+}
+
+static void messages_belong_to_a_thread(void)
+{
+  pthread_t t;
+  void *said = NULL;
+  jf_fail(JFL_EINVAL, "here");
+  CHECK(!pthread_create(&t, NULL, fail_elsewhere, &host));
+  pthread_join(t, &said);
+  CHECK(said == &host && says("here"));
+}
+
+static void every_status_has_a_text(void)
+{
+  for (int s = 0; s < JFL_N_STATUS; s++)
+    for (int t = 0; t < s; t++)
+      CHECK_MSG(strcmp(jfl_status_name((jfl_status)s), jfl_status_name((jfl_status)t)), "%d %d", s, t);
+  CHECK(jfl_status_name((jfl_status)-1) && jfl_status_name(JFL_N_STATUS));
+}
+
+static void blocks_are_zeroed_aligned_and_given_back(void)
+{
+  static const size_t sizes[] = { 0, 1, 63, 64, 65, 4096, 100000 };
+  size_t before = host.live;
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    unsigned char *p = jf_new(sizes[i]);
+    CHECK(p && (uintptr_t)p % 64 == 0);
+    for (size_t k = 0; k < sizes[i]; k++)
+      if (p[k]) CHECK_MSG(0, "byte %zu of %zu", k, sizes[i]);
+    jf_free(p);
+  }
+  jf_free(NULL);
+  CHECK(host.live == before);
+  CHECK(!jf_new(SIZE_MAX) && !jf_new(SIZE_MAX - 70) && !jf_new_raw(SIZE_MAX / 2));
+}
+
+static void arenas_give_zeroed_memory_and_all_of_it_back(void)
+{
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  size_t before = host.live;
+  if (setjmp(unwind)) {
+    CHECK_MSG(0, "unwound");
+    return;
+  }
+  unsigned char *last = NULL;
+  for (size_t n = 0; n < 3000; n++) {
+    unsigned char *p = jf_alloc(&a, n);
+    CHECK((uintptr_t)p % 16 == 0 && p != last);
+    for (size_t k = 0; k < n; k++)
+      if (p[k]) CHECK_MSG(0, "byte %zu of %zu", k, n);
+    memset(p, 0xff, n);
+    last = p;
+  }
+  CHECK(!strcmp(jf_sprintf(&a, "%s-%d", "conv", 1), "conv-1"));
+  CHECK(host.live > before);
+  jf_arena_free(&a);
+  CHECK(host.live == before);
+}
+
+static void an_arena_without_memory_unwinds(void)
+{
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  volatile int unwound = 0;
+  for (volatile int size = 10; size < 100000000; size *= 10) {
+    host.left = 0;
+    if (setjmp(unwind)) unwound = unwound + 1;
+    else jf_alloc(&a, (size_t)size);
+    host.left = -1;
+  }
+  CHECK_MSG(unwound == 7, "%d", unwound);
+  if (setjmp(unwind)) unwound = -1;
+  else jf_alloc(&a, SIZE_MAX - 100);
+  CHECK(unwound == -1);
+  jf_arena_free(&a);
+}
+
+static void arrays_grow_with_their_contents(void)
+{
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  static int *v, cap;
+  if (setjmp(unwind)) return;
+  for (int i = 0; i < 1000; i++) {
+    v = jf_grow(&a, v, i, &cap, sizeof *v);
+    CHECK(cap > i);
+    v[i] = i;
+  }
+  for (int i = 0; i < 1000; i++) CHECK(v[i] == i);
+  jf_arena_free(&a);
+}
+
+static void maps_keep_every_key(void)
+{
+  jmp_buf unwind;
+  jf_arena a = { .unwind = &unwind };
+  jf_map m = {0};
+  static int values[2000];
+  char key[32];
+  if (setjmp(unwind)) return;
+  CHECK(!jf_map_get(&m, "absent"));
+  for (int i = 0; i < 2000; i++) {
+    snprintf(key, sizeof key, "name-%d", i);
+    jf_map_put(&a, &m, key, &values[i]);
+  }
+  jf_map_put(&a, &m, "name-7", &values[8]);
+  CHECK(m.n == 2000);
+  for (int i = 0; i < 2000; i++) {
+    snprintf(key, sizeof key, "name-%d", i);
+    CHECK(jf_map_get(&m, key) == &values[i == 7 ? 8 : i]);
+  }
+  CHECK(!jf_map_get(&m, "name-2000") && !jf_map_get(&m, ""));
+  jf_arena_free(&a);
+}
+
+static void dtypes_have_names_and_sizes(void)
+{
+  static const size_t size[] = { 4, 8, 2, 2, 1, 1, 4, 8 };
+  for (int t = 0; t < JFL_N_DTYPE; t++) {
+    jfl_dtype back = JFL_N_DTYPE;
+    CHECK(jfl_dtype_parse(jfl_dtype_name((jfl_dtype)t), &back) == JFL_OK && (int)back == t);
+    CHECK(jfl_dtype_size((jfl_dtype)t) == size[t] && jf_is_float((jfl_dtype)t) == (t < 4));
+  }
+  jfl_dtype t = JFL_I8;
+  CHECK(jfl_dtype_parse("float", &t) == JFL_OK && t == JFL_F32);
+  CHECK(jfl_dtype_parse("double", &t) == JFL_OK && t == JFL_F64);
+  CHECK(jfl_dtype_parse("float31", &t) == JFL_EDTYPE && t == JFL_F64);
+  CHECK(says("float31") && says("int64"));
+}
+
+static void shapes_are_checked_and_printed(void)
+{
+  char buf[JF_SHAPE_STR];
+  jfl_shape s = { 3, { 2, 3, 4 } }, other = { 2, { 2, 3 } };
+  CHECK(jf_numel(&s) == 24 && jf_shape_eq(&s, &s) && !jf_shape_eq(&s, &other));
+  CHECK(!strcmp(jf_shape_str(&s, buf), "(2, 3, 4)"));
+  jfl_shape wide = { JFL_MAXDIM, { 0 } };
+  for (int i = 0; i < wide.n; i++) wide.d[i] = INT64_MIN;
+  CHECK(strlen(jf_shape_str(&wide, buf)) < sizeof buf);
+  CHECK(jf_shape_check(&s, "x") == JFL_OK);
+  CHECK(jf_shape_check(&(jfl_shape){ 0, { 0 } }, "x") == JFL_ESHAPE && says("x: "));
+  CHECK(jf_shape_check(&(jfl_shape){ JFL_MAXDIM + 1, { 1 } }, "x") == JFL_ESHAPE);
+  CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, 0 } }, "x") == JFL_ESHAPE && says("got 0"));
+  CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, -1 } }, "x") == JFL_ESHAPE && says("got -1"));
+  CHECK(jf_shape_check(&(jfl_shape){ 2, { INT64_MAX, INT64_MAX } }, "x") == JFL_ESHAPE);
+  CHECK(jf_shape_check(&(jfl_shape){ 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } }, "x") == JFL_ESHAPE);
+}
+
+static void text_grows_until_memory_is_out(void)
+{
+  jf_text t = {0};
+  char *out = NULL;
+  for (int i = 0; i < 1000; i++) jf_text_add(&t, "%d,", i % 10);
+  CHECK(jf_text_take(&t, &out) == JFL_OK && strlen(out) == 2000 && !strncmp(out, "0,1,2,", 6));
+  jfl_text_free(out);
+  CHECK(jf_text_take(&t, &out) == JFL_OK && !*out);
+  jfl_text_free(out);
+  jf_text_add(&t, "kept");
+  host.left = 0;
+  for (int i = 0; i < 100; i++) jf_text_add(&t, "%064d", i);
+  out = NULL;
+  CHECK(jf_text_take(&t, &out) == JFL_ENOMEM && !out);
+  host.left = -1;
+}
+
+/* Known answers of Random123's philox4x32-10. */
+static void philox_gives_the_published_words(void)
+{
+  static const struct { uint64_t key, hi, lo; uint32_t want[4]; } known[] = {
+    { 0, 0, 0, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+    { UINT64_MAX, UINT64_MAX, UINT64_MAX, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+    { 0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88,
+      { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+  };
+  for (int i = 0; i < 3; i++) {
+    jf_philox p = jf_philox_at(known[i].key, known[i].hi, known[i].lo);
+    CHECK_MSG(!memcmp(p.w, known[i].want, sizeof p.w), "case %d", i);
+  }
+  CHECK(jf_unit(0) == 0 && jf_unit(UINT32_MAX) < 1);
+}
+
+static void hashes_depend_on_every_byte_and_the_seed(void)
+{
+  CHECK(jf_hash_str(0, "conv1") == jf_hash(0, "conv1", 5));
+  CHECK(jf_hash_str(0, "conv1") != jf_hash_str(0, "conv2"));
+  CHECK(jf_hash_str(0, "conv1") != jf_hash_str(1, "conv1"));
+  CHECK(jf_hash(0, "a\0b", 3) != jf_hash(0, "a\0c", 3));
+}
+
+static void count(void *ctx, int i) { atomic_fetch_add((atomic_int *)ctx + i, 1); }
+
+static void loops_visit_each_index_once(void)
+{
+  static atomic_int seen[1000];
+  for (int threads = 0; threads <= 4; threads++) {
+    memset(seen, 0, sizeof seen);
+    jf_parallel(threads, 1000, count, seen);
+    for (int i = 0; i < 1000; i++)
+      if (seen[i] != 1) CHECK_MSG(0, "%d threads: index %d %d times", threads, i, seen[i]);
+    jf_parallel(threads, 0, count, NULL);
+  }
+  CHECK(jf_cpu_count() >= 1);
+}
+
+static void all_memory_came_back(void) { CHECK_MSG(!host.live, "%zu bytes", host.live); }
+
+int main(void)
+{
+  jfl_set_allocator(&(jfl_allocator){ host_alloc, host_free, NULL });
+  RUN(messages_are_kept_and_prefixed);
+  RUN(a_long_message_is_cut);
+  RUN(messages_belong_to_a_thread);
+  RUN(every_status_has_a_text);
+  RUN(blocks_are_zeroed_aligned_and_given_back);
+  RUN(arenas_give_zeroed_memory_and_all_of_it_back);
+  RUN(an_arena_without_memory_unwinds);
+  RUN(arrays_grow_with_their_contents);
+  RUN(maps_keep_every_key);
+  RUN(dtypes_have_names_and_sizes);
+  RUN(shapes_are_checked_and_printed);
+  RUN(text_grows_until_memory_is_out);
+  RUN(philox_gives_the_published_words);
+  RUN(hashes_depend_on_every_byte_and_the_seed);
+  RUN(loops_visit_each_index_once);
+  RUN(all_memory_came_back);
+  return test_done();
+}

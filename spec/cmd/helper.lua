@@ -1,0 +1,61 @@
+-- What the command's specs share: running it as a shell would.
+local helper = {}
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+local function take(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read("*a")
+  f:close()
+  os.remove(path)
+  return text
+end
+
+--- The command that runs the specs.
+function helper.command()
+  local first = 0
+  while arg[first - 1] do first = first - 1 end
+  return arg[first]
+end
+
+--- A file with this text, removed by helper.clean.
+local files = {}
+function helper.file(text)
+  local path = os.tmpname()
+  local f = assert(io.open(path, "wb"))
+  f:write(text)
+  f:close()
+  files[#files + 1] = path
+  return path
+end
+
+function helper.clean()
+  for _, path in ipairs(files) do os.remove(path) end
+  files = {}
+end
+
+--- Runs a shell command line with this standard input; gives its output, errors and exit status.
+function helper.shell(line, input)
+  local out, err = os.tmpname(), os.tmpname()
+  local stdin = input and helper.file(input) or "/dev/null"
+  local pipe = io.popen(("{ %s; } <%s >%s 2>%s; echo $?"):format(line, stdin, out, err))
+  local status = tonumber(pipe:read("*a"))
+  pipe:close()
+  return take(out), take(err), status
+end
+
+--- The shell's words of the command with these arguments.
+function helper.line(...)
+  local words = { helper.command(), ... }
+  for i, word in ipairs(words) do words[i] = quoted(word) end
+  return table.concat(words, " ")
+end
+
+--- Runs the command with arguments; { input = text } as the last one is its standard input.
+function helper.run(...)
+  local words = { ... }
+  local options = type(words[#words]) == "table" and table.remove(words) or {}
+  return helper.shell((options.before or "") .. " " .. helper.line(unpack(words)), options.input)
+end
+
+return helper

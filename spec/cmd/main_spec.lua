@@ -1,0 +1,145 @@
+-- The command's options, and how scripts begin and end.
+local helper = require "spec.cmd.helper"
+
+local run = helper.run
+
+local function succeeds(want, ...)
+  local out, err, status = run(...)
+  assert.equal("", err)
+  assert.equal(want, out)
+  assert.equal(0, status)
+end
+
+--- The command must end with status 1, print `before` only, and say `text` on stderr.
+local function fails(before, text, ...)
+  local out, err, status = run(...)
+  assert.equal(before, out)
+  assert.truthy(err:find(text, 1, true), ("expected an error with: %s\ngot: %s"):format(text, err))
+  assert.equal(1, status)
+  return err
+end
+
+describe("the command", function()
+  after_each(helper.clean)
+
+  it("runs a script with its arguments", function()
+    local script = helper.file("print(arg[0] == ..., select(2, ...)) print(arg[1], arg[2], #arg)")
+    succeeds("true\ta b\t\n" .. script .. "\ta b\t3\n", script, script, "a b", "")
+  end)
+
+  it("keeps its own words at negative indices of arg", function()
+    local script = helper.file("print(arg[-1], arg[-2], arg[-3] ~= nil, arg[-4])")
+    succeeds("x = 1\t-e\ttrue\tnil\n", "-e", "x = 1", script)
+  end)
+
+  it("skips a first line that starts with #", function()
+    succeeds("1\n", helper.file("#!/usr/bin/env jfl\nprint(1)"))
+  end)
+
+  it("reads a script from standard input", function()
+    succeeds("0\n", { input = "print(select('#', ...))" })
+    succeeds("a\tb\n", "-", "a", "b", { input = "print(...)" })
+  end)
+
+  it("runs strings, modules and a script in the order given", function()
+    local script = helper.file("print(x, bit == require 'bit')")
+    succeeds("1\ntrue\n2\ttrue\n", "-e", "x = 1 print(x)", "-ex = 2", "-l", "bit",
+      "-eprint(bit ~= nil)", script)
+  end)
+
+  it("takes what follows -- for a script", function()
+    fails("", "cannot open -e", "--", "-e")
+  end)
+
+  it("prints usage, and its version", function()
+    local out, err, status = run("--help")
+    assert.truthy(out:find("^usage: jfl "))
+    assert.equal("", err)
+    assert.equal(0, status)
+    assert.equal(out, (run("-h")))
+    assert.truthy(run("-v"):find("^jfl 0%.1%.0 %(LuaJIT 2%.1[^)]*%)\n$"))
+  end)
+
+  it("answers a wrong option with its usage", function()
+    for _, words in ipairs { { "-x" }, { "--nope" }, { "-vv" }, { "-e" }, { "-l" }, { "-j" } } do
+      fails("", "usage: jfl ", unpack(words))
+    end
+  end)
+
+  it("controls the compiler", function()
+    succeeds("false\n", "-joff", "-e", "print((jit.status()))")
+    succeeds("false\n", "-j", "off", "-e", "print((jit.status()))")
+    local folds = "print(table.concat({ select(2, jit.status()) }, ' '):find('fold') ~= nil)"
+    succeeds("true\n", "-O1", "-e", folds)
+    succeeds("false\n", "-O0", "-e", folds)
+    fails("", "jit command 'nope' is unknown or not installed", "-jnope", "-e", "")
+    fails("", "malformed optimization flag 'nope'", "-Onope", "-e", "")
+  end)
+
+  it("heeds LUA_INIT unless told otherwise", function()
+    succeeds("init\nscript\n", "-e", "print 'script'", { before = "LUA_INIT='print \"init\"'" })
+    local init = helper.file("print 'file'")
+    succeeds("file\nscript\n", "-e", "print 'script'", { before = "LUA_INIT=@" .. init })
+    succeeds("script\n", "-E", "-e", "print 'script'", { before = "LUA_INIT='print \"init\"'" })
+  end)
+
+  it("runs in an empty environment, the front end and C modules included", function()
+    succeeds("true\ttrue\n", "-e", "print(type(require 'jfl') == 'table', require 'lfs' ~= nil)",
+      { before = "env -i" })
+  end)
+end)
+
+describe("an error", function()
+  after_each(helper.clean)
+
+  it("is shown with a traceback on stderr", function()
+    local script = helper.file("local function f() error('boom') end\nprint(1)\nf()\n")
+    local err = fails("1\n", "stack traceback:", script)
+    assert.truthy(err:find("^jfl: [^\n]*:1: boom\n"))
+    assert.truthy(err:find(":3: in main chunk", 1, true))
+  end)
+
+  it("stops what was to follow", function()
+    fails("", "no", "-e", "error('no', 0)", "-e", "print(1)")
+    fails("", "module 'nope' not found", "-l", "nope", "-e", "print(1)")
+    fails("", "'=' expected near 'x'", "-e", "x x", "-e", "print(1)")
+  end)
+
+  it("may be an object that says what it is", function()
+    fails("", "jfl: told", "-e",
+      "error(setmetatable({}, { __tostring = function() return 'told' end }))")
+    fails("", "(error object is not a string)", "-e", "error {}")
+  end)
+
+  it("that is nil prints nothing", function()
+    local out, err, status = run("-e", "error(nil)")
+    assert.same({ "", "", 1 }, { out, err, status })
+  end)
+
+  it("names a script that is not there or is not text", function()
+    fails("", "cannot open /nonexistent.lua", "/nonexistent.lua")
+    local compiled = helper.file(string.dump(function() print(1) end))
+    fails("", compiled .. ": expected Lua text, found bytecode", compiled)
+    fails("", "stdin: expected Lua text, found bytecode", { input = string.dump(function() end) })
+  end)
+end)
+
+describe("the end of a program", function()
+  it("gives os.exit's status", function()
+    local _, _, status = run("-e", "os.exit(3)")
+    assert.equal(3, status)
+  end)
+
+  it("collects what is left", function()
+    succeeds("bye\n", "-e", "u = newproxy(true) getmetatable(u).__gc = function() print 'bye' end")
+  end)
+end)
+
+describe("Ctrl-C", function()
+  it("stops a program with an error", function()
+    local _, err, status = helper.shell("timeout -s INT 0.2 "
+      .. helper.line("-joff", "-e", "while true do end"))
+    assert.truthy(err:find("interrupted", 1, true))
+    assert.equal(124, status)
+  end)
+end)

@@ -1,0 +1,72 @@
+-- The interactive session, fed from a pipe and on a terminal.
+local helper = require "spec.cmd.helper"
+
+--- What a session prints for these lines, without prompts and its version.
+local function session(...)
+  local out, err, status = helper.run("-i", { input = table.concat({ ... }, "\n") .. "\n" })
+  assert.equal(0, status)
+  local text = out:gsub("^jfl [^\n]*\n", ""):gsub(">>? ", "")
+  return text:gsub("\n$", ""), err
+end
+
+describe("a session", function()
+  after_each(helper.clean)
+
+  it("prints results, with = or without", function()
+    assert.equal("3\n4\n1\tnil\tx\n", (session("1 + 2", "= 2 + 2", "1, nil, 'x'")))
+  end)
+
+  it("prints nothing for statements, comments, blank lines and no results", function()
+    assert.equal("5\n", (session("x = 5", "-- note", "", "(function() end)()", "x -- note")))
+  end)
+
+  it("goes on until the lines are whole", function()
+    assert.equal("1\n2\n", (session("for i = 1, 2 do", "", "  print(i)", "end")))
+    assert.equal("a\nb\n", (session("[[a", "b]]")))
+  end)
+
+  it("shows errors with the line's own traceback and goes on", function()
+    local out, err = session("error('bad')", "local function f() error('deep') end f()", "1 1", "7")
+    assert.equal("7\n", out)
+    assert.truthy(err:find("^stdin:1: bad\nstack traceback:"))
+    assert.truthy(err:find("stdin:1: deep", 1, true))
+    assert.falsy(err:find("repl.lua", 1, true))
+    assert.falsy(err:find("xpcall", 1, true))
+  end)
+
+  it("knows flow, and loads it at first use", function()
+    assert.equal("nil\ntrue\ntrue\n",
+      (session("package.loaded.jfl", "flow == require 'jfl'", "rawget(_G, 'flow') ~= nil")))
+  end)
+
+  it("blames its line for a misuse of flow", function()
+    local _, err = session("flow.nn.relu()")
+    assert.truthy(err:find("^stdin:1: "), err)
+  end)
+
+  it("keeps the script's globals after -i", function()
+    local script = helper.file("x = 41")
+    local out = helper.run("-i", script, { input = "x + 1\n" })
+    assert.truthy(out:find("42", 1, true))
+  end)
+
+  it("does not start after a script that fails", function()
+    local out, _, status = helper.run("-i", helper.file("error('no')"), { input = "print(42)\n" })
+    assert.falsy(out:find("42", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("runs on a terminal, and remembers its lines", function()
+    local home = os.tmpname()
+    os.remove(home)
+    assert(os.execute("mkdir " .. home) == 0)
+    local out = helper.shell(("HOME=%s TERM=xterm script -qec %q /dev/null"):format(
+      home, helper.line()), "6 * 7\n")
+    local f = io.open(home .. "/.jfl_history")
+    local history = f and f:read("*a")
+    if f then f:close() end
+    os.execute("rm -r " .. home)
+    assert.truthy(out:find("42", 1, true))
+    if f then assert.truthy(history:find("6", 1, true)) end
+  end)
+end)
