@@ -50,6 +50,30 @@ static void open_gomp(void)
 
 void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 
+/* The kernel tends to put a thread of the pool on the core of the thread that wakes it, and two threads
+   then take turns on one core. So those of the pool keep off the core of the thread whose loops they
+   share; that one, the host's, goes where it likes, and they make room when it has moved. */
+typedef struct apart { pthread_t master; cpu_set_t others; } apart;
+
+static void keep_off(void *data)
+{
+  const apart *a = data;
+  if (!pthread_equal(pthread_self(), a->master)) sched_setaffinity(0, sizeof a->others, &a->others);
+}
+
+static void keep_apart(int threads)
+{
+  static _Thread_local int home = -1, kept;
+  int cpu = threads > 1 && gomp.parallel ? sched_getcpu() : -1;
+  if (cpu < 0 || (cpu == home && threads <= kept)) return;
+  apart a = { .master = pthread_self() };
+  if (sched_getaffinity(0, sizeof a.others, &a.others)) return;
+  CPU_CLR(cpu, &a.others);
+  if (CPU_COUNT(&a.others)) gomp.parallel(keep_off, &a, (unsigned)threads, 0);
+  home = cpu;
+  kept = threads;
+}
+
 /* One parallel loop; threads take the next index until none is left. */
 typedef struct loop {
   void (*fn)(void *ctx, int i);
@@ -70,6 +94,7 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
   if (threads > n) threads = n;
   if (threads > 1) jf_pool_open();
   if (threads > 1 && gomp.parallel) {
+    keep_apart(threads);
     loop l = { fn, ctx, n, 0 };
     gomp.parallel(work, &l, (unsigned)threads, 0);
   } else {
@@ -80,8 +105,9 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 void jf_omp_threads(int n)
 {
   static _Thread_local int now;
-  if (n == now) return;
   jf_pool_open();
+  keep_apart(n);
+  if (n == now) return;
   if (gomp.parallel) gomp.set_num_threads(n);
   now = n;
 }
