@@ -1,6 +1,5 @@
 -- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
 local args = require "jfl.args"
-local clock = require "jfl.clock"
 local core = require "jfl.core"
 
 local async = {
@@ -82,11 +81,11 @@ local function is_due(entry) return entry.settled or core.done(entry.request) en
 -- one is begun once that time is used up. Inside a callback it does nothing.
 function async.poll(seconds)
   if delivering then return 0 end
-  local stop = seconds and clock.now() + args.expect("poll", "seconds", seconds, "number")
+  local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
   local count = 0
   while async.head and is_due(async.head) do
     count = count + deliver()
-    if stop and clock.now() >= stop then break end
+    if stop and core.now() >= stop then break end
   end
   return count
 end

@@ -1,6 +1,5 @@
 -- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
 local args = require "jfl.args"
-local clock = require "jfl.clock"
 local core = require "jfl.core"
 
 local progress = {}
@@ -8,14 +7,7 @@ local progress = {}
 local REDRAW, LINE = 0.1, 60     -- seconds between two bars, and between two lines
 local BAR = 24
 
-local has_ffi, ffi = pcall(require, "ffi")
-local on_terminal = false
-
-if has_ffi then
-  ffi.cdef "int isatty(int fd);"
-  local STDERR = 2
-  on_terminal = ffi.C.isatty(STDERR) == 1
-end
+local STDERR = 2
 
 local function duration(seconds)
   local s = math.floor(seconds + 0.5)
@@ -59,7 +51,7 @@ end
 
 local function count(self)
   self.count = self.count + 1
-  local now = clock.now()
+  local now = core.now()
   if now - self.drawn >= (self.terminal and REDRAW or LINE) then draw(self, now) end
 end
 
@@ -67,7 +59,7 @@ end
 function Bar:close()
   if self.closed then return end
   self.closed = true
-  draw(self, clock.now(), true)
+  draw(self, core.now(), true)
 end
 
 local function pass(self, ...)
@@ -118,10 +110,10 @@ progress.progress = args.define("progress", "Goes through something and shows ho
   { "total", "the number of steps, where it cannot be known", args.none },
 }, function(o)
   local iterate, control, total = steps(o.source)
-  local now = clock.now()
+  local now = core.now()
   return setmetatable({ iterate = iterate, state = o.state, control = o.control or control,
     count = 0, total = o.total or total, desc = o.desc, started = now, drawn = now,
-    terminal = on_terminal }, Bar)
+    terminal = core.is_terminal(STDERR) }, Bar)
 end)
 
 return progress
