@@ -1,7 +1,7 @@
 -- Milliseconds per training step, the median of many: jfl scripts/bench/steps.lua [batch] [threads]
 local flow = require "jfl"
 
-local clock = require "jfl.clock"
+local core = require "jfl.core"
 local nd = flow.ndarray
 local tp = flow.typing
 
@@ -51,11 +51,11 @@ end
 --- The median of at least LEAST runs over SECONDS, and how many there were.
 local function median(f)
   for _ = 1, WARM_UP do f() end
-  local times, begin = {}, clock.now()
-  while #times < LEAST or clock.now() - begin < SECONDS do
-    local start = clock.now()
+  local times, begin = {}, core.now()
+  while #times < LEAST or core.now() - begin < SECONDS do
+    local start = core.now()
     f()
-    times[#times + 1] = clock.now() - start
+    times[#times + 1] = core.now() - start
   end
   table.sort(times)
   return times[math.ceil(#times / 2)], #times
