@@ -257,6 +257,7 @@ static jfl_status execute(const jf_kargs *k, jf_dnnl_run r)
 {
   state *s = k->state;
   jf_omp_threads(k->threads);
+  jf_pool_settle(k->threads);
   JF_TRY(point(s, (const void *const[]){ r.a, r.b, r.c }, k->scratch));
   for (int i = 0; i < 2; i++)
     JF_TRY(convert(&s->tensor[i], s->tensor[i].plain, s->tensor[i].inner));

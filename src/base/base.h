@@ -105,6 +105,11 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
 /* How many threads the libraries' own OpenMP loops may use from this thread; a kernel says so before it
    calls one. */
 void jf_omp_threads(int n);
+/* Makes the pool of the calling thread ready for parallel loops that a library opens. */
+void jf_pool_settle(int threads);
+/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps one for each
+   thread that ever did, and where they are more than the cores it lets none of them wait awake. */
+void jf_pool_leave(void);
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);
 /* Whether this is a forked child of a process that had the pool's threads: it must not use them. */

@@ -13,6 +13,7 @@
 static struct {
   void (*parallel)(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
   void (*set_num_threads)(int);
+  int (*pause)(int kind);
 } gomp;
 static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
 static atomic_uint forks;
@@ -45,6 +46,7 @@ static void open_gomp(void)
   void *so = jf_library_open("libgomp.so.1", getenv("OMP_WAIT_POLICY") ? NULL : env);
   int ok = jf_library_find(so, "omp_set_num_threads", &gomp.set_num_threads);
   jf_library_find(so, "GOMP_parallel", &gomp.parallel);
+  jf_library_find(so, "omp_pause_resource_all", &gomp.pause);
   if (!ok) gomp.parallel = NULL;
 }
 
@@ -61,7 +63,7 @@ static void keep_off(void *data)
   if (!pthread_equal(pthread_self(), a->master)) sched_setaffinity(0, sizeof a->others, &a->others);
 }
 
-static void keep_apart(int threads)
+void jf_pool_settle(int threads)
 {
   static _Thread_local int home = -1, kept;
   int cpu = threads > 1 && gomp.parallel ? sched_getcpu() : -1;
@@ -94,7 +96,7 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
   if (threads > n) threads = n;
   if (threads > 1) jf_pool_open();
   if (threads > 1 && gomp.parallel) {
-    keep_apart(threads);
+    jf_pool_settle(threads);
     loop l = { fn, ctx, n, 0 };
     gomp.parallel(work, &l, (unsigned)threads, 0);
   } else {
@@ -106,10 +108,15 @@ void jf_omp_threads(int n)
 {
   static _Thread_local int now;
   jf_pool_open();
-  keep_apart(n);
   if (n == now) return;
   if (gomp.parallel) gomp.set_num_threads(n);
   now = n;
+}
+
+void jf_pool_leave(void)
+{
+  enum { SOFT = 1 };
+  if (gomp.pause) gomp.pause(SOFT);
 }
 
 int jf_cpu_count(void)

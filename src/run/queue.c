@@ -112,6 +112,7 @@ static void *work(void *arg)
 static jfl_status start_worker(jfl_session *s)
 {
   sigset_t all, old;
+  jf_pool_leave();
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   int e = pthread_create(&s->worker, NULL, work, s);
