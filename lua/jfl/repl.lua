@@ -49,7 +49,9 @@ end
 
 --- Delivers the callbacks that are due, if the session made asynchronous calls.
 local function deliver()
-  if package.loaded["jfl.async"] then show(xpcall(package.loaded.jfl.poll, handler)) end
+  if not package.loaded["jfl.async"] then return end
+  local ok, message = xpcall(package.loaded.jfl.poll, handler)
+  if not ok then show(false, message) end
 end
 
 --- `flow` loads the front end when it is first named.

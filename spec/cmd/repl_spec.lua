@@ -39,6 +39,14 @@ describe("a session", function()
       (session("package.loaded.jfl", "flow == require 'jfl'", "rawget(_G, 'flow') ~= nil")))
   end)
 
+  it("runs due callbacks between lines, and says nothing else about them", function()
+    local tp = "flow.typing"
+    local define = ("job = flow.global_function { name = 'j', inputs = { { 'x', %s.Numpy.Placeholder { 1 } } },"
+      .. " returns = %s.Callback(%s.Numpy), body = function(x) return x + 1 end }"):format(tp, tp, tp)
+    assert.equal("[2.]\n5\n6\n",
+      (session(define, "job({ 1 })(print) require 'jfl.core'.wait()", "5", "6")))
+  end)
+
   it("blames its line for a misuse of flow", function()
     local _, err = session("flow.nn.relu()")
     assert.truthy(err:find("^stdin:1: "), err)
