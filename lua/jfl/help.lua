@@ -1,6 +1,7 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 
 local help = {}
 
@@ -73,19 +74,25 @@ local function find(name)
   end
 end
 
+--- A set of the paths that help knows: "nn.relu".
+function help.paths()
+  load_all()
+  local paths = {}
+  for path in pairs(args.defined) do paths[path] = true end
+  for _, info in pairs(core.ops()) do
+    for path in (info.path or ""):gmatch("%S+") do paths[path] = true end
+  end
+  return paths
+end
+
 -- Names by the path before them: nn -> { "relu", ... }.
 local function groups()
-  load_all()
   local all = {}
-  local function add(path)
+  for path in pairs(help.paths()) do
     local group, name = path:match("^(.*)[.:]([^.:]+)$")
     group, name = group or "flow", name or path
     all[group] = all[group] or {}
     all[group][name] = true
-  end
-  for path in pairs(args.defined) do add(path) end
-  for _, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do add(path) end
   end
   return all
 end
@@ -119,26 +126,14 @@ local function overview()
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
 
--- Names that are near a wrong one, for the error about it.
-local function similar(name)
-  local near = {}
-  for _, names in pairs(groups()) do
-    for other in pairs(names) do
-      if other:find(name, 1, true) or name:find(other, 1, true) and #other > 3 then
-        near[#near + 1] = other
-      end
-    end
-  end
-  table.sort(near)
-  return #near > 0 and "; similar: " .. table.concat(near, ", ", 1, math.min(#near, 8)) or ""
-end
-
 --- The text that flow.help prints: of one name ("softmax" or "nn.softmax"), or an overview.
 function help.text(name)
   if name == nil then return overview() end
   args.expect("help", "name", name, "string")
   local text = find((name:gsub("^flow%.", "")))
-  if not text then core.fail("help: there is nothing named '%s'%s", name, similar(name)) end
+  if not text then
+    core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, help.paths()))
+  end
   return text
 end
 

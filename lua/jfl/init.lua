@@ -1,5 +1,6 @@
 -- The module `jfl`: names and what loads them at their first use.
 local core = require "jfl.core"
+local wrong = require "jfl.names"
 
 local flow = {
   version = core.version,
@@ -53,21 +54,29 @@ end
 local installed = false
 
 -- Ops come all at once, when the first name is asked that is none of the above.
-local function install(name)
-  if installed then return nil end
+local function install()
+  if installed then return end
   installed = true
   require("jfl.ops").install(flow)
-  return rawget(flow, name)
+end
+
+local function load(name, where)
+  local module, field = where:match("^(jfl%.%w+)%.?([%w_]*)$")
+  local value = require(module)
+  if field ~= "" then value = value[field] end
+  if type(value) == "table" then wrong.guard("flow." .. name, value) end
+  rawset(flow, name, value)
+  return value
 end
 
 return setmetatable(flow, {
   __index = function(_, name)
-    local where = names[name]
-    if not where then return install(name) end
-    local module, field = where:match("^(jfl%.%w+)%.?([%w_]*)$")
-    local value = require(module)
-    if field ~= "" then value = value[field] end
-    rawset(flow, name, value)
+    if names[name] then return load(name, names[name]) end
+    install()
+    local value = rawget(flow, name)
+    if value == nil and type(name) == "string" and name:match("^%a") then
+      wrong.fail("flow", flow, name, names)
+    end
     return value
   end,
 })

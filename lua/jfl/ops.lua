@@ -1,6 +1,7 @@
 -- The ops of the core's table under their paths (flow.nn.relu), sugar, and the operators of blobs.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local trace = require "jfl.trace"
 
 local ops = {}
@@ -27,9 +28,10 @@ local function wrap(f)
 end
 
 local function place(flow, path, f)
-  local at = flow
+  local at, where = flow, "flow"
   for part in path:gmatch("([^.]+)%.") do
-    if at[part] == nil then at[part] = {} end
+    where = where .. "." .. part
+    if rawget(at, part) == nil then at[part] = names.guard(where, {}) end
     at = at[part]
   end
   local name = path:match("[^.]+$")

@@ -39,7 +39,7 @@ describe("help", function()
 
   it("suggests names near a wrong one", function()
     helper.fails(function() flow.help("softmaxx") end,
-      "help: there is nothing named 'softmaxx'; similar: ")
+      "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")
     helper.fails(function() flow.help("xyzzy") end, "nothing named 'xyzzy'")
   end)
 end)

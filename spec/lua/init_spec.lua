@@ -19,9 +19,25 @@ describe("the module", function()
     end
   end)
 
-  it("has nothing under other names", function()
-    assert.is_nil(flow.no_such_name)
-    assert.is_nil(flow.nn.no_such_name)
+  it("has nothing under other names, and says what was meant", function()
+    local function fails(fn, text) helper.fails(fn, text) end
+    fails(function() return flow.no_such_name end, "there is no flow.no_such_name")
+    fails(function() return flow.nn.rleu end, "there is no flow.nn.rleu; did you mean flow.nn.relu?")
+    fails(function() return flow.layer.dense end, "there is no flow.layer; did you mean flow.layers?")
+    fails(function() return flow.nn.dense end, "did you mean flow.layers.dense?")
+    fails(function() return flow.train.Checkpoint end, "did you mean flow.train.CheckPoint?")
+    fails(function() return flow.ndarray.zeroes end, "did you mean flow.ndarray.zeros?")
+    fails(function() return flow.optimizer.warmup.liner end,
+      "did you mean flow.optimizer.warmup.linear?")
+  end)
+
+  it("may be looked through, and tested for keys that are no names", function()
+    for _, space in ipairs { flow, flow.nn, flow.layers, flow.ndarray, flow.typing } do
+      for name in pairs(space) do assert.equal("string", type(name)) end
+      assert.is_nil(space[1])
+      assert.is_nil(space._private)
+      assert.is_nil(rawget(space, "no_such_name"))
+    end
   end)
 
   it("loads its parts when they are used", function()

@@ -1,0 +1,84 @@
+-- Wrong names: errors that suggest what was meant.
+local core = require "jfl.core"
+
+local names = {}
+
+local MANY = 3                   -- suggestions in one message
+
+-- How many letters must be added, dropped, replaced or swapped with the next to make b of a.
+local function distance(a, b)
+  local before, row = {}, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local next_row = { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      local least = math.min(row[j] + 1, next_row[j - 1] + 1, row[j - 1] + (same and 0 or 1))
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        least = math.min(least, before[j - 2] + 1)
+      end
+      next_row[j] = least
+    end
+    before, row = row, next_row
+  end
+  return row[#b]
+end
+
+-- How far a path's last name is from a wrong one, or nil where it is another word altogether.
+local function far(name, path)
+  local last = path:match("[^.:]+$"):lower()
+  local d = distance(name, last)
+  local limit = math.max(1, math.floor(#name / 3))
+  if d <= limit then return d end
+  local short, long = name, last
+  if #short > #long then short, long = long, short end
+  return #short > 3 and long:find(short, 1, true) and limit + 1 or nil
+end
+
+--- The paths nearest to a wrong name, as the end of a message; "" when there are none. Those that
+-- start with `home` are thought nearer.
+function names.suggest(name, paths, home)
+  local near, least = {}, math.huge
+  for path in pairs(paths) do
+    local d = far(name:lower(), path)
+    if d and home and path:match("^(.*)[.:]") ~= home then d = d + 0.5 end
+    if d and d < least then near, least = {}, d end
+    if d == least then near[#near + 1] = path end
+  end
+  table.sort(near)
+  if #near == 0 then return "" end
+  return "; did you mean " .. table.concat(near, " or ", 1, math.min(#near, MANY)) .. "?"
+end
+
+--- Fails for the name that namespace t at this path does not have. more: further names of it.
+function names.fail(path, t, name, more)
+  local paths = {}
+  for other in pairs(require("jfl.help").paths()) do paths["flow." .. other] = true end
+  for _, of in ipairs { t, more or {} } do
+    for other in pairs(of) do
+      if type(other) == "string" then paths[path .. "." .. other] = true end
+    end
+  end
+  core.fail("there is no %s.%s%s", path, name, names.suggest(name, paths, path))
+end
+
+--- Makes reading an absent name of a namespace an error: nearly always it is misspelled, and nil
+-- would only fail later and elsewhere. Other keys, and names that start with _, are nil as ever;
+-- rawget tests whether a name is there. Plain tables in t are guarded too. Gives t.
+function names.guard(path, t)
+  for name, value in pairs(t) do
+    if type(value) == "table" and getmetatable(value) == nil then
+      names.guard(path .. "." .. tostring(name), value)
+    end
+  end
+  local meta = getmetatable(t) or {}
+  local index = meta.__index
+  function meta.__index(_, name)
+    local value = index and index(t, name)
+    if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
+    names.fail(path, t, name)
+  end
+  return setmetatable(t, meta)
+end
+
+return names
