@@ -1,6 +1,7 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local manual = require "jfl.manual"
 local names = require "jfl.names"
 
 local help = {}
@@ -9,7 +10,7 @@ local WIDTH = 78
 
 -- Modules whose functions help knows of once they are loaded.
 local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
-  "optimizer", "progress", "random", "scope", "variable" }
+  "optimizer", "progress", "random", "scope", "typing", "variable" }
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
@@ -63,9 +64,12 @@ end
 local function find(name)
   load_all()
   local texts = {}
-  for path, f in pairs(args.defined) do
-    if matches(path, name) then texts[#texts + 1] = defined_text(f) end
+  for _, functions in ipairs { args.defined, manual } do
+    for path, f in pairs(functions) do
+      if matches(path, name) then texts[#texts + 1] = defined_text(f) end
+    end
   end
+  table.sort(texts)
   if #texts > 0 then return table.concat(texts, "\n\n") end
   for op, info in pairs(core.ops()) do
     for path in (info.path or ""):gmatch("%S+") do
@@ -79,6 +83,7 @@ function help.paths()
   load_all()
   local paths = {}
   for path in pairs(args.defined) do paths[path] = true end
+  for path in pairs(manual) do paths[path] = true end
   for _, info in pairs(core.ops()) do
     for path in (info.path or ""):gmatch("%S+") do paths[path] = true end
   end

@@ -1,41 +1,39 @@
---- The interactive session: reads, runs and prints, with the front end as the global `flow`.
+-- The interactive session: reads, runs and prints, with the front end as the global `flow`.
+local complete = require "jfl.complete"
+local text_of = require "jfl.show"
 
 local function results(...) return ... end
+
+-- Compiled loops cannot be interrupted, so what is typed is not compiled; what it calls is.
+local function load(text)
+  local chunk, message = loadstring(text, "=stdin")
+  if chunk then jit.off(chunk, true) end
+  return chunk, message
+end
 
 --- The chunk of a line, as an expression if it is one; nil and true when more lines are needed. An
 --- expression is an argument of `results`, since a tail call would lose the line for tracebacks.
 local function compile(text)
   local expression = text:gsub("^%s*=", "")
   if loadstring("return " .. expression) then
-    return loadstring("return (...)(" .. expression .. "\n)", "=stdin")
+    return load("return (...)(" .. expression .. "\n)")
   end
-  local chunk, message = loadstring(text, "=stdin")
+  local chunk, message = load(text)
   if chunk then return chunk end
   if message:find("'<eof>'$") then return nil, true end
   return nil, false, message
 end
 
-local function nothing() end
-
---- Reads lines until they are whole, or given up (false). Returns nil at the end of input.
-local function read_chunk(read)
-  local text = read("> ")
-  while text do
-    local chunk, more, message = compile(text)
-    if not more then return chunk, message end
-    local line = read(">> ")
-    text = line and text .. "\n" .. line
-  end
-  return text == false and nothing or nil
-end
-
 --- The traceback down to the user's own lines.
 local function handler(message)
-  local tostring_of = getmetatable(message)
-  if type(message) ~= "string" and not (tostring_of and tostring_of.__tostring) then
-    message = "(error object is a " .. type(message) .. " value)"
+  local meta = debug.getmetatable(message)
+  local ok, said = true, message
+  if type(message) ~= "string" then
+    ok = type(meta) == "table" and rawget(meta, "__tostring") ~= nil
+    if ok then ok, said = pcall(tostring, message) end
   end
-  local text = debug.traceback(tostring(message), 2)
+  if not ok then said = "(error object is a " .. type(message) .. " value)" end
+  local text = debug.traceback(said, 2)
   return (text:gsub("\n%s*%[C%]: in function 'xpcall'.*", ""))
 end
 
@@ -43,8 +41,16 @@ local function show(ok, ...)
   if not ok then
     io.stderr:write((...), "\n")
   elseif select("#", ...) > 0 then
-    print(...)
+    local texts = { ... }
+    for i = 1, select("#", ...) do texts[i] = text_of(texts[i]) end
+    print(table.concat(texts, "\t"))
   end
+end
+
+-- Runs a line; also what shows its results may fail or be interrupted.
+local function run(chunk)
+  local ok, message = xpcall(function() show(xpcall(chunk, handler, results)) end, handler)
+  if not ok then show(false, message) end
 end
 
 --- Delivers the callbacks that are due, if the session made asynchronous calls.
@@ -52,6 +58,21 @@ local function deliver()
   if not package.loaded["jfl.async"] then return end
   local ok, message = xpcall(package.loaded.jfl.poll, handler)
   if not ok then show(false, message) end
+end
+
+local function nothing() end
+
+--- Reads lines until they are whole, or given up (false). Returns nil at the end of input.
+local function read_chunk(read)
+  local async = package.loaded["jfl.async"]
+  local text = read("> ", complete, async and package.loaded.jfl.fd() or nil, deliver)
+  while text do
+    local chunk, more, message = compile(text)
+    if not more then return chunk, message end
+    local line = read(">> ", complete)
+    text = line and text .. "\n" .. line
+  end
+  return text == false and nothing or nil
 end
 
 --- `flow` loads the front end when it is first named.
@@ -76,7 +97,7 @@ return function(read)
   while true do
     local chunk, message = read_chunk(read)
     if chunk then
-      show(xpcall(chunk, handler, results))
+      run(chunk)
       deliver()
     elseif message then
       io.stderr:write(message, "\n")

@@ -22,7 +22,7 @@ end
 local function is_type(t) return getmetatable(t) == Type end
 
 local function placeholder(kind)
-  local path = kind .. ".Placeholder"
+  local path = "typing." .. kind .. ".Placeholder"
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
     { "shape", "its extents; a first one of -1 stands for any batch size" },
     { "dtype", "of its elements", "float32" },

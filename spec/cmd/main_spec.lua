@@ -32,6 +32,11 @@ describe("the command", function()
     succeeds("x = 1\t-e\ttrue\tnil\n", "-e", "x = 1", script)
   end)
 
+  it("has no script in arg without one", function()
+    succeeds("nil\t0\t-e\n", "-e", "print(arg[0], #arg, arg[-2])")
+    fails("", "cannot open -", "--", "-", { input = "print(1)" })
+  end)
+
   it("skips a first line that starts with #", function()
     succeeds("1\n", helper.file("#!/usr/bin/env jfl\nprint(1)"))
   end)

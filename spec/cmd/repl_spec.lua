@@ -20,6 +20,29 @@ describe("a session", function()
     assert.equal("5\n", (session("x = 5", "-- note", "", "(function() end)()", "x -- note")))
   end)
 
+  it("shows what is in tables", function()
+    assert.equal("{ 1, { a = \"x\" }, [2.5] = true }\t{}\n", (session("{1, {a = 'x'}, [2.5] = true}, {}")))
+    assert.equal("{ me = {...} }\n", (session("t = {} t.me = t", "t")))
+    assert.equal("told\n",
+      (session("setmetatable({}, { __tostring = function() return 'told' end })")))
+    local long = session("t = {} for i = 1, 60 do t[i] = i end", "t")
+    assert.truthy(long:find("^{\n  1,\n  2,\n.*  50,\n  %.%.%. %(10 more%)\n}\n$"), long)
+  end)
+
+  it("goes on after results that cannot be shown", function()
+    local out, err = session("setmetatable({}, { __tostring = function() error('mute') end })", "7")
+    assert.equal("7\n", out)
+    assert.truthy(err:find("mute", 1, true))
+    out = session("error(setmetatable({}, { __tostring = error }))", "8")
+    assert.equal("8\n", out)
+  end)
+
+  it("stops a loop with Ctrl-C, and goes on", function()
+    local out, err = session("p = io.popen('sleep 0.3; kill -INT $PPID') while true do end", "9")
+    assert.equal("9\n", out)
+    assert.truthy(err:find("^interrupted\nstack traceback:"), err)
+  end)
+
   it("goes on until the lines are whole", function()
     assert.equal("1\n2\n", (session("for i = 1, 2 do", "", "  print(i)", "end")))
     assert.equal("a\nb\n", (session("[[a", "b]]")))
@@ -50,6 +73,18 @@ describe("a session", function()
   it("blames its line for a misuse of flow", function()
     local _, err = session("flow.nn.relu()")
     assert.truthy(err:find("^stdin:1: "), err)
+  end)
+
+  it("completes names, of flow also those not loaded yet", function()
+    local complete = require "jfl.complete"
+    assert.same({ "string.rep", "string.reverse" }, complete("string.re"))
+    assert.same({ "flow" }, complete("flo"))
+    assert.same({}, complete("no.such.na"))
+    _G.flow = require "jfl"
+    finally(function() _G.flow = nil end)
+    assert.same({ "flow.layers" }, complete("flow.la"))
+    assert.same({ "flow.nn.relu" }, complete("flow.nn.re"))
+    assert.same({ "flow.train.CheckPoint" }, complete("flow.train."))
   end)
 
   it("keeps the script's globals after -i", function()

@@ -24,6 +24,20 @@ describe("help", function()
     holds(help.text("truncated_normal"), "stddev=1")
   end)
 
+  it("tells of every function of the API, and of types", function()
+    for _, space in ipairs { "", "layers.", "train.", "losses.", "data." } do
+      local at = space == "" and flow or flow[space:sub(1, -2)]
+      for name, value in pairs(at) do
+        if type(value) == "function" and not name:find("Def$") then
+          assert.truthy(help.text(space .. name))
+        end
+      end
+    end
+    holds(help.text("global_function"), "inputs")
+    holds(help.text("Callback"), "flow.typing.Callback(type)")
+    holds(help.text("typing.Numpy.Placeholder"), "dtype=float32")
+  end)
+
   it("lists everything without a name", function()
     local text = help.text()
     holds(text, "flow.nn\n")

@@ -196,10 +196,10 @@ static int run_options(lua_State *L, const command *c)
   return 0;
 }
 
-/* arg: the script's name at 0, its arguments after, the command's own words before. */
+/* arg: the script's name at 0 if there is one, its arguments after, other words before. */
 static void set_arg(lua_State *L, const command *c)
 {
-  int zero = c->script < c->argc ? c->script : 0;
+  int zero = c->script;
   lua_createtable(L, c->argc - zero, zero + 1);
   for (int i = 0; i < c->argc; i++) {
     lua_pushstring(L, c->argv[i]);
@@ -251,16 +251,18 @@ static int finish(lua_State *L)
 
 static int run(lua_State *L, const command *c)
 {
-  if (c->version) {
+  int script = c->script < c->argc;
+  int done = c->chunk || c->version;
+  int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
+  if (c->version || ask) {
     puts("jfl " JFL_VERSION " (" LUAJIT_VERSION ")");
     fflush(stdout);
   }
   if ((!c->no_env && run_environment(L)) || run_options(L, c))
     return 1;
-  int script = c->script < c->argc;
-  int done = c->chunk || c->version;
-  int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
-  const char *path = script && strcmp(c->argv[c->script], "-") ? c->argv[c->script] : NULL;
+  const char *path = script ? c->argv[c->script] : NULL;
+  if (script && !strcmp(path, "-") && strcmp(c->argv[c->script - 1], "--"))
+    path = NULL;
   if ((script || (!done && !ask)) && run_script(L, c, path))
     return 1;
   return (ask && run_interactive(L)) || finish(L);
