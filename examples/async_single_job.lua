@@ -44,6 +44,8 @@ local function cb_print_loss(result)
 end
 
 local function main()
+  -- Said before the training, not after it.
+  assert(not io.open("./mlp_models_1"), "remove the existed folder ./mlp_models_1 first")
   local check_point = flow.train.CheckPoint()
   check_point:init()
 

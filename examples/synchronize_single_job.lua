@@ -57,6 +57,8 @@ local train_job = flow.global_function {
 }
 
 flow.config.gpu_device_num(1)
+-- Said before the training, not after it.
+assert(not io.open("./lenet_models_1"), "remove the existed folder ./lenet_models_1 first")
 local check_point = flow.train.CheckPoint()
 check_point:init()
 

@@ -238,7 +238,9 @@ local POINTERS = { float32 = "float *", float64 = "double *", float16 = "uint16_
 
 --- An FFI pointer to the first element, valid as long as the array is alive.
 function methods.pointer(a)
-  return require("ffi").cast(POINTERS[a.dtype], core.pointer(a))
+  local ok, ffi = pcall(require, "ffi")
+  if not ok then core.fail("pointer: this program has no module 'ffi'") end
+  return ffi.cast(POINTERS[a.dtype], core.pointer(a))
 end
 
 -- ---- several arrays ----

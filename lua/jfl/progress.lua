@@ -5,7 +5,7 @@ local core = require "jfl.core"
 local progress = {}
 
 local REDRAW, LINE = 0.1, 60     -- seconds between two bars, and between two lines
-local BAR = 24
+local BAR, BAR_LEAST = 24, 5     -- columns inside the bar
 
 local STDERR = 2
 
@@ -24,29 +24,38 @@ local function last_loss(self)
   return loss and ("  loss %.4g"):format(loss) or ""
 end
 
-local function text(self, now)
+local function text(self, now, last)
   local spent = now - self.started
   local rate = spent > 0 and self.count / spent or 0
-  local left = self.total and rate > 0 and (self.total - self.count) / rate
+  local left = not last and self.total and rate > 0 and (self.total - self.count) / rate
   local head = self.desc and self.desc .. ": " or ""
   local of = self.total and ("%d/%d"):format(self.count, self.total) or tostring(self.count)
   local eta = left and ("  %s left"):format(duration(left)) or ""
   return head, ("%s  %.1f/s  %s%s%s"):format(of, rate, duration(spent), eta, last_loss(self))
 end
 
+--- What is drawn in so many columns: the bar is as long as there is room, and left out before any
+-- of the text is. The last column stays free, since terminals differ in when they wrap.
+function progress.line(head, tail, done, columns)
+  local room = math.min(BAR, columns - 1 - #head - #tail - #"[] ")
+  local bar = ""
+  if done and room >= BAR_LEAST then
+    local full = math.floor(room * math.min(done, 1))
+    bar = "[" .. ("="):rep(full) .. (" "):rep(room - full) .. "] "
+  end
+  return (head .. bar .. tail):sub(1, columns - 1)
+end
+
 local function draw(self, now, last)
   self.drawn = now
-  local head, tail = text(self, now)
-  if not self.terminal then
+  local head, tail = text(self, now, last)
+  local columns = core.columns(STDERR)
+  if not columns then
     io.stderr:write(head, tail, "\n")
     return
   end
-  local bar = ""
-  if self.total then
-    local full = math.floor(BAR * self.count / math.max(self.total, 1))
-    bar = "[" .. ("="):rep(full) .. (" "):rep(BAR - full) .. "] "
-  end
-  io.stderr:write("\r", head, bar, tail, "\27[K", last and "\n" or "")
+  local done = self.total and self.count / math.max(self.total, 1)
+  io.stderr:write("\r", progress.line(head, tail, done, columns), "\27[K", last and "\n" or "")
 end
 
 local function count(self)
@@ -113,7 +122,7 @@ progress.progress = args.define("progress", "Goes through something and shows ho
   local now = core.now()
   return setmetatable({ iterate = iterate, state = o.state, control = o.control or control,
     count = 0, total = o.total or total, desc = o.desc, started = now, drawn = now,
-    terminal = core.is_terminal(STDERR) }, Bar)
+    terminal = core.columns(STDERR) ~= nil }, Bar)
 end)
 
 return progress

@@ -204,4 +204,13 @@ describe("several NdArrays", function()
     helper.fails(function() return (flow.nn.softmax(a, { axs = 1 })) end,
       "softmax: unknown option 'axs'; options are axis, name")
   end)
+
+  it("say that a program without ffi has no pointers", function()
+    local out = helper.script [[
+      package.loaded.ffi, package.preload.ffi = nil, nil
+      print(pcall(function() return require("jfl").ndarray.ones({ 2 }):pointer() end))
+    ]]
+    assert.truthy(out:find("pointer: this program has no module 'ffi'", 1, true), out)
+    assert.falsy(out:find("jfl/ndarray.lua", 1, true), out)
+  end)
 end)

@@ -23,6 +23,16 @@ describe("progress", function()
     assert.truthy(text:match("^epoch 1: 3/3  [%d.]+/s  0:00.*  loss 3.5\n$"), text)
   end)
 
+  it("fits its terminal", function()
+    local line = require("jfl.progress").line
+    local tail = "300/600  111.1/s"
+    assert.equal("e: [" .. ("="):rep(12) .. (" "):rep(12) .. "] " .. tail, line("e: ", tail, 0.5, 80))
+    assert.equal("e: [====    ] " .. tail, line("e: ", tail, 0.5, 31))
+    assert.equal("e: " .. tail, line("e: ", tail, 0.5, 27))
+    assert.equal("e: 300/600", line("e: ", tail, 0.5, 11))
+    assert.equal("e: " .. tail, line("e: ", tail, nil, 80))
+  end)
+
   it("refuses what it cannot go through", function()
     helper.fails(function() flow.progress("x") end, "progress: expected a number, an iterator")
     helper.fails(function() flow.progress(3, { dsc = 1 }) end, "progress: unknown option 'dsc'")

@@ -1,6 +1,7 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
 
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,13 +14,17 @@ static int l_now(lua_State *L)
   return 1;
 }
 
-/* core.is_terminal(fd): whether a person reads what is written there. */
-static int l_is_terminal(lua_State *L)
+/* core.columns(fd): the width of the terminal that is written to there; nil where it is none. */
+static int l_columns(lua_State *L)
 {
-  lua_pushboolean(L, isatty((int)jf_need_number(L, 1, "is_terminal", "fd")));
+  int fd = (int)jf_need_number(L, 1, "columns", "fd");
+  struct winsize size = { 0 };
+  if (!isatty(fd)) return lua_pushnil(L), 1;
+  if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col) size.ws_col = 80;
+  lua_pushinteger(L, size.ws_col);
   return 1;
 }
 
 const luaL_Reg jf_host_functions[] = {
-  { "now", l_now }, { "is_terminal", l_is_terminal }, { NULL, NULL }
+  { "now", l_now }, { "columns", l_columns }, { NULL, NULL }
 };
