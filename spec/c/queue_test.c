@@ -170,6 +170,27 @@ static int run_in_child(void)
   return wait_for(r) == 2 ? 0 : 3;
 }
 
+static jfl_request *in_flight;
+
+static int wait_in_child(void)
+{
+  jfl_session_wait(session, in_flight, -1);
+  if (!jfl_request_done(in_flight)) return 1;
+  if (jfl_request_status(in_flight) && !strstr(jfl_errmsg(), "forked")) return 2;
+  return run() >= 0 ? 0 : 3;
+}
+
+static void a_fork_in_the_midst_of_runs_loses_them_only_in_the_child(void)
+{
+  open_session();
+  for (int i = 0; i < 40; i++) {
+    CHECK(!jfl_submit(plan, good, &in_flight));
+    CHECK(child_ends_well(wait_in_child));
+    CHECK(wait_for(in_flight) == i);
+  }
+  close_session();
+}
+
 static void a_forked_child_goes_on_alone(void)
 {
   jfl_request *r;
@@ -190,6 +211,7 @@ int main(void)
   RUN(a_finished_run_makes_the_fd_readable);
   RUN(closing_with_runs_queued_fails_them);
   RUN(waiting_with_a_limit_returns);
+  RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);
   RUN(a_forked_child_goes_on_alone);
   return test_done();
 }

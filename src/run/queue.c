@@ -38,15 +38,22 @@ static void drop_queued(jfl_session *s, const char *why)
   s->n_queued = 0;
 }
 
-/* Locks mu. In a forked child, where the worker is gone and the locks are in an unknown state, first
-   starts afresh. */
+/* In a forked child the worker is gone, with its run, and the locks are in an unknown state. */
+static void start_afresh(jfl_session *s)
+{
+  init_locks(s);
+  if (s->current) {
+    s->current->next = s->head;
+    s->head = s->current;
+    s->current = NULL;
+  }
+  s->has_worker = s->running = 0;
+  drop_queued(s, "the run was lost: the process forked");
+}
+
 static void lock(jfl_session *s)
 {
-  if (s->forks != jf_forks()) {
-    init_locks(s);
-    s->has_worker = s->running = 0;
-    drop_queued(s, "the run was lost: the process forked");
-  }
+  if (s->forks != jf_forks()) start_afresh(s);
   pthread_mutex_lock(&s->mu);
 }
 
@@ -73,6 +80,7 @@ static void finish(jfl_session *s, jfl_request *r)
 {
   uint64_t one = 1;
   s->running = 0;
+  s->current = NULL;
   s->finished++;
   r->plan->job->in_flight--;
   atomic_store(&r->done, 1);
@@ -89,7 +97,7 @@ static jfl_request *next_request(jfl_session *s)
   if (!s->head) s->tail = NULL;
   s->n_queued--;
   s->running = 1;
-  return r;
+  return s->current = r;
 }
 
 static void *work(void *arg)

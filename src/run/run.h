@@ -42,6 +42,7 @@ struct jfl_session {
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
+  jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
