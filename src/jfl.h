@@ -243,6 +243,29 @@ JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running *
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
 
+/* ---- profiles ---- */
+
+/* What a step of a plan took, over all its runs since the profile began. */
+typedef struct jfl_profile_row {
+  const char *job, *op, *name, *kernel;      /* name: of the node */
+  double seconds;                            /* all runs together */
+  int64_t runs;
+  double flop, bytes;                        /* of one run: arithmetic, and operands read and written */
+} jfl_profile_row;
+typedef struct jfl_profile jfl_profile;
+/* From here on runs are timed, step by step, the first max_events steps also with their start. */
+JFL_API jfl_status jfl_profile_start(jfl_session *s, size_t max_events);
+/* Ends it and hands out what was seen; JFL_ESTATE where none was started. */
+JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
+JFL_API int jfl_profile_count(const jfl_profile *p);
+JFL_API void jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
+/* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open. */
+JFL_API jfl_status jfl_profile_trace(const jfl_profile *p, const char *path);
+JFL_API void jfl_profile_free(jfl_profile *p);
+/* What this machine does at best with that many threads, measured: float32 additions and
+   multiplications per second in registers, and bytes per second read and written by a copy loop. */
+JFL_API void jfl_machine_peak(int threads, double *flop, double *bytes);
+
 /* ---- variables and checkpoints; all wait for queued runs first ---- */
 
 JFL_API int jfl_variable_count(jfl_session *s);

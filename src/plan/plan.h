@@ -66,6 +66,8 @@ struct jfl_plan {
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);
+/* The name of a step's kernel row; "plain" where the op's own kernel serves. */
+const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
 /* Points temporaries into arena and variables at their data (variable[i] of n_variable). */
 void jf_plan_bind(jfl_plan *p, void *arena, void *const *variable);

@@ -54,6 +54,7 @@ struct jfl_session {
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
+  jfl_profile *profile;        /* NULL: runs are not timed */
 };
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
@@ -79,6 +80,11 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
+/* Runs p's steps with the pointers set, timing each. */
+jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
+/* Runs one step. */
+jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
 /* A request with copies of in; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 

@@ -24,6 +24,7 @@ void jfl_session_free(jfl_session *s)
 {
   if (!s) return;
   jf_queue_stop(s);
+  jfl_profile_free(s->profile);
   for (jfl_job *j = s->jobs, *next; j; j = next) {
     next = j->next;
     jf_job_free(j);
