@@ -208,7 +208,9 @@ JFL_API const char *jfl_value_name(const jfl_value *v);
 JFL_API jfl_status jfl_session_new(jfl_session **out);
 /* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
 JFL_API void jfl_session_free(jfl_session *s);
-/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "reference"). */
+/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "reference"),
+   inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session runs
+   it at once, on the caller: that is quicker than handing it over; 0: never). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 
@@ -228,7 +230,7 @@ JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run. JFL_EFULL when max_inflight runs of the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);

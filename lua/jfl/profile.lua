@@ -76,7 +76,7 @@ end
 
 --- Runs fn and prints what the steps of the jobs it ran took. Gives the rows, of which each has job,
 -- op, name, kernel, seconds (of all runs), runs, flop and bytes (of one).
-profile.profile = args.define("profile", "Runs a function and prints where its time went.", {
+profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens", args.none },
   { "rows", "how many steps are printed", 30 },

@@ -23,6 +23,7 @@ static void open_session(void)
   CHECK_MSG(!counter_plan(session, "counter", &plan), "%s", jfl_errmsg());
   CHECK(!counter_inputs(0, good));
   CHECK(!counter_inputs(7, bad));
+  set("inline_limit", 0);
 }
 
 static void close_session(void)
@@ -141,6 +142,25 @@ static void closing_with_runs_queued_fails_them(void)
   }
 }
 
+static void a_small_plan_runs_when_it_is_submitted(void)
+{
+  jfl_request *r;
+  int fd;
+  open_session();
+  CHECK(!jfl_session_fd(session, &fd));
+  set("inline_limit", 1e6);
+  CHECK(!jfl_submit(plan, good, &r));
+  CHECK(jfl_request_done(r));
+  struct pollfd p = { .fd = fd, .events = POLLIN };
+  CHECK(poll(&p, 1, 0) == 1);
+  CHECK(wait_for(r) == 0);
+  CHECK(!jfl_submit(plan, bad, &r));
+  CHECK(jfl_request_done(r) && jfl_request_status(r) == JFL_EDATA);
+  jfl_request_unref(r);
+  CHECK(run() == 1);
+  close_session();
+}
+
 static void waiting_with_a_limit_returns(void)
 {
   open_session();
@@ -210,6 +230,7 @@ int main(void)
   RUN(a_failed_run_changes_no_variable);
   RUN(a_finished_run_makes_the_fd_readable);
   RUN(closing_with_runs_queued_fails_them);
+  RUN(a_small_plan_runs_when_it_is_submitted);
   RUN(waiting_with_a_limit_returns);
   RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);
   RUN(a_forked_child_goes_on_alone);

@@ -111,16 +111,6 @@ int jfl_profile_count(const jfl_profile *f)
   return n;
 }
 
-static double bytes(const jf_kargs *k)
-{
-  double n = 0;
-  for (int i = 0; i < k->n_in + k->n_out; i++) {
-    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
-    n += (double)jf_numel(&t->shape) * (double)jfl_dtype_size(t->dtype);
-  }
-  return n;
-}
-
 void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
 {
   const account *a = f->account;
@@ -130,7 +120,7 @@ void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
   *out = (jfl_profile_row){
     .job = a->graph->name, .op = op->name, .name = st->node->name, .kernel = jf_step_kernel(st),
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
-    .bytes = bytes(&st->k),
+    .bytes = jf_call_bytes(&st->k),
   };
 }
 

@@ -35,6 +35,7 @@ struct jfl_request {
 typedef struct jf_settings {
   int threads, max_inflight, reference;
   double memory_limit;         /* bytes; 0: none */
+  double inline_limit;         /* plans of less work run at once when they are submitted */
 } jf_settings;
 
 struct jfl_session {
@@ -85,8 +86,12 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
 /* Runs one step. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
 
-/* A request with copies of in; arrays agree with the plan or it fails. */
+/* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* Gives it copies of its inputs. */
+jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
+/* Runs it on the caller, who holds the run token. */
+void jf_request_run(jfl_request *r, jfl_array *const *in);
 
 /* Runs p with the arrays given; the caller holds the run token. */
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
