@@ -74,7 +74,7 @@ function profile.finish(trace)
   return rows, ok, err
 end
 
---- Runs fn and prints what the steps of the jobs it ran took. Gives the rows, of which each has job,
+--- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
 -- op, name, kernel, seconds (of all runs), runs, flop and bytes (of one).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },

@@ -1,7 +1,7 @@
--- The bench: each model's median step here and in PyTorch, measured in turn, and the ratio of the two.
+-- The bench: each model's median step here and in PyTorch, measured in turn, and their ratio.
 --   jfl scripts/bench/compare.lua [model...]
--- The peer is Debian's python3-torch; of its settings the best counts. The environment's own choices
--- for BLAS libraries are taken out on both sides.
+-- The peer is Debian's python3-torch; of its settings the best counts. What the environment chooses
+-- for BLAS libraries is taken out on both sides.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
 local PYTHON = "/usr/bin/python3"
 local ROUNDS = 3
@@ -44,8 +44,8 @@ local function settings(name)
 end
 
 local function peer(name, s)
-  return number_of(("%s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s"):format(CLEAN, s.blas,
-    PYTHON, name, s.own, s.layout))
+  return number_of(("%s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s"):format(
+    CLEAN, s.blas, PYTHON, name, s.own, s.layout))
 end
 
 local function best_setting(name)
@@ -77,13 +77,16 @@ for _, name in ipairs(arg) do wanted[name] = true end
 local function is_wanted(name) return not next(wanted) or wanted[name] end
 
 local have_peer = number_of(PYTHON .. " -c 'import torch; print(1)'")
-if not have_peer then print "PyTorch is not here (apt-get install python3-torch): only our side is measured" end
-print(("%-44s %10s %10s %7s  %s"):format("", "jfl ms", "PyTorch ms", "ratio", "PyTorch's best setting"))
+if not have_peer then
+  print "PyTorch is not here (apt-get install python3-torch): only our side is measured"
+end
+local row = "%-44s %10s %10s %7s  %s"
+print(row:format("", "jfl ms", "PyTorch ms", "ratio", "PyTorch's best setting"))
 for _, model in ipairs(models) do
   if is_wanted(model[1]) then
     local s = have_peer and best_setting(model[1])
     local mine, theirs = in_turn(model[1], s)
-    print(("%-44s %10.3f %10s %7s  %s"):format(model[2], mine, theirs and ("%.3f"):format(theirs) or "-",
+    print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
       theirs and ("%.2f"):format(mine / theirs) or "-",
       s and ("%d BLAS, %d own threads, %s"):format(s.blas, s.own, s.layout) or ""))
     io.stdout:flush()

@@ -1,4 +1,4 @@
--- Times one model and prints its median in milliseconds: jfl scripts/bench/steps.lua MODEL [threads]
+-- Prints the median milliseconds of a model: jfl scripts/bench/steps.lua MODEL [threads]
 local core = require "jfl.core"
 local flow = require "jfl"
 
@@ -20,7 +20,8 @@ local function conv(x, filters, name)
 end
 
 local function mlp(x)
-  return dense(dense(flow.reshape(x, { x.shape[1], -1 }), 512, flow.nn.relu, "hidden"), 10, nil, "output")
+  local hidden = dense(flow.reshape(x, { x.shape[1], -1 }), 512, flow.nn.relu, "hidden")
+  return dense(hidden, 10, nil, "output")
 end
 
 local function lenet(x)
@@ -35,7 +36,10 @@ local function images_of(batch) return { "images", tp.Numpy.Placeholder { batch,
 local function train(network, batch)
   local job = flow.global_function {
     name = "train", type = "train", returns = tp.Numpy,
-    inputs = { images_of(batch), { "labels", tp.Numpy.Placeholder({ batch }, { dtype = flow.int32 }) } },
+    inputs = {
+      images_of(batch),
+      { "labels", tp.Numpy.Placeholder({ batch }, { dtype = flow.int32 }) },
+    },
     body = function(images, labels)
       local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(images))
       flow.optimizer.SGD(0.001, { momentum = 0 }):minimize(loss)
@@ -55,7 +59,7 @@ local function predict(network, batch)
   return function() job(images) end
 end
 
---- A thousand calls of a job that adds twice, on four numbers; so milliseconds are microseconds a call.
+--- A thousand calls of a job that adds twice, on four numbers: milliseconds are microseconds a call.
 local function tiny(returns, finish)
   local job = flow.global_function {
     name = "tiny", returns = returns, inputs = { { "x", tp.Numpy.Placeholder { 4 } } },
