@@ -53,19 +53,25 @@ local function run(chunk)
   if not ok then show(false, message) end
 end
 
---- Delivers the callbacks that are due, if the session made asynchronous calls.
+--- Delivers the callbacks that are due, if the session made asynchronous calls; one that fails does
+-- not keep those behind it waiting.
 local function deliver()
-  if not package.loaded["jfl.async"] then return end
-  local ok, message = xpcall(package.loaded.jfl.poll, handler)
-  if not ok then show(false, message) end
+  local async = package.loaded["jfl.async"]
+  local ok, message = not async, nil
+  while not ok do
+    ok, message = xpcall(async.poll, handler)
+    if not ok then show(false, message) end
+  end
 end
 
 local function nothing() end
 
 --- Reads lines until they are whole, or given up (false). Returns nil at the end of input.
 local function read_chunk(read)
-  local async = package.loaded["jfl.async"]
-  local text = read("> ", complete, async and package.loaded.jfl.fd() or nil, deliver)
+  local async, core = package.loaded["jfl.async"], package.loaded["jfl.core"]
+  local fd = async and core.fd() or nil
+  deliver()
+  local text = read("> ", complete, fd, deliver)
   while text do
     local chunk, more, message = compile(text)
     if not more then return chunk, message end
@@ -98,7 +104,6 @@ return function(read)
     local chunk, message = read_chunk(read)
     if chunk then
       run(chunk)
-      deliver()
     elseif message then
       io.stderr:write(message, "\n")
     else

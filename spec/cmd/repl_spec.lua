@@ -115,4 +115,31 @@ describe("a session", function()
     assert.truthy(out:find("42", 1, true))
     if f then assert.truthy(history:find("6", 1, true)) end
   end)
+
+  it("runs callbacks on a terminal while nothing is typed", function()
+    if select(3, helper.shell("script -qec true /dev/null")) ~= 0 then
+      return pending("no terminal can be made here")
+    end
+    local lines = helper.file([[
+tp = flow.typing.Numpy
+job = flow.global_function { name = "j", inputs = { { "x", tp.Placeholder { 300, 300 } } },
+  returns = flow.typing.Callback(tp),
+  body = function(x) for _ = 1, 50 do x = flow.matmul(x, x) end return x end }
+job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
+]])
+    local out, _, status = helper.shell(([[{ cat %s; sleep 1; echo "6 * 7"; sleep 0.3; } |
+      HOME=/nonexistent TERM=xterm timeout 20 script -qec %q /dev/null]]):format(lines, helper.line()))
+    assert.equal(0, status)
+    assert.truthy(out:find("late\r?\n.*42"), out)
+    assert.truthy(#out < 4000, "the prompt is drawn over and over")
+  end)
+
+  it("delivers what is behind a callback that fails", function()
+    local out, err = session([[job = flow.global_function { name = "j",
+        inputs = { { "x", flow.typing.Numpy.Placeholder { 1 } } },
+        returns = flow.typing.Callback(flow.typing.Numpy), body = function(x) return x end }]],
+      "a, b = job({ 1 }), job({ 2 }) a(error) b(print)", "3")
+    assert.equal("[2.]\n3\n", out)
+    assert.truthy(err:find("j: error in a callback", 1, true), err)
+  end)
 end)

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static void set_cooked(reader *r)
   r->raw = 0;
 }
 
-/* Shows the prompt and delivers what becomes due until something is typed. */
+/* Shows the prompt and, with fd an eventfd, delivers what becomes due until something is typed. */
 static void wait_for_key(reader *r, const char *prompt)
 {
   struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
@@ -136,7 +137,8 @@ static void wait_for_key(reader *r, const char *prompt)
     set_cooked(r);
     fputs("\r\33[K", stdout);
     fflush(stdout);
-    if (n < 0 || p[0].revents || !p[1].revents) return;
+    uint64_t count;
+    if (n < 0 || p[0].revents || read(p[1].fd, &count, sizeof count) < 0) return;
     lua_pushvalue(r->L, DELIVER);
     call(r, 0, 0);
   }
