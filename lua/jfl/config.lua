@@ -168,15 +168,17 @@ function config.function_config()
   return object_
 end
 
+-- Tables are copied, objects are not.
+local function copy_of(value)
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  local copy = {}
+  for key, part in pairs(value) do copy[key] = copy_of(part) end
+  return copy
+end
+
 --- A copy of the options that function_config() holds now; nil where `value` is none.
 function config.snapshot(value)
-  local values = kept[value]
-  if not values then return nil end
-  local copy = { train = {} }
-  for name, option in pairs(values) do copy[name] = option end
-  copy.train = {}
-  for name, option in pairs(values.train) do copy.train[name] = option end
-  return copy
+  return copy_of(kept[value])
 end
 
 return config

@@ -43,6 +43,10 @@ describe("a plan", function()
     end)
     assert.same({ 2, 3 }, core.to_table(core.run(plan, floats { 1, 2 })))
     assert.matches("^user.lua:1: ints: x: ", message("c.run(...)", plan, floats { 1, 2.5 }))
+    local float = helper.adder("floats", 2)
+    assert.equal(math.huge, core.to_table(core.run(float, { math.huge, 1 }))[1])
+    assert.matches("x: %[2%] is 1e%+300, which does not fit float32",
+      message("c.run(...)", float, { 1, 1e300 }))
   end)
 
   it("gives several results", function()

@@ -77,6 +77,16 @@ describe("function_config", function()
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
   end)
 
+  it("is copied whole when a job is defined", function()
+    flow.clear_default_session()
+    local config = flow.function_config()
+    local conf = { momentum_conf = { beta = 0.5 } }
+    config.train.model_update_conf(conf)
+    local job = flow.global_function(config, { name = "copied", body = function() end })
+    conf.momentum_conf.beta = 0
+    assert.equal(0.5, job.config.train.model_update_conf.momentum_conf.beta)
+  end)
+
   it("sets the dtype of variables", function()
     flow.clear_default_session()
     local config = flow.function_config()

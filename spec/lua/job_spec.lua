@@ -128,6 +128,51 @@ describe("a job's body", function()
     helper.fails(function() return (outer({ 1 })) end,
       "inner: a job cannot be used inside the body of 'outer'")
     assert.equal(1, inner({ 1 })[1])
+    helper.fails(function() return (outer({ 1 })) end,
+      "inner: a job cannot be used inside the body of 'outer'")
+  end)
+
+  it("cannot initialize variables nor clear the session", function()
+    local init = helper.predict("init", { 1 }, function(x)
+      flow.train.CheckPoint():init()
+      return x
+    end)
+    helper.fails(function() return (init({ 1 })) end,
+      "variables cannot be initialized, saved, loaded or read inside the body of 'init'")
+    flow.clear_default_session()
+    local clear = helper.predict("clear", { 1 }, function(x)
+      flow.clear_default_session()
+      return x
+    end)
+    helper.fails(function() return (clear({ 1 })) end,
+      "the session cannot be cleared inside the body of 'clear'")
+  end)
+
+  it("runs no callbacks", function()
+    local seen = 0
+    helper.predict("later", { 1 }, function(x) return x end, { returns = tp.Callback(tp.Numpy) })(
+      { 1 })(function() seen = seen + 1 end)
+    helper.predict("drains", { 1 }, function(x)
+      flow.sync()
+      assert.equal(0, flow.poll())
+      return x
+    end):compile()
+    assert.equal(0, seen)
+    assert.equal(1, flow.poll())
+  end)
+
+  it("cannot yield, and jobs work afterwards", function()
+    local yields = helper.predict("yields", { 1 }, function(x)
+      coroutine.yield()
+      return x
+    end)
+    local ok, err = coroutine.resume(coroutine.create(function() return yields({ 1 }) end))
+    assert.is_false(ok)
+    assert.truthy(err:find("_spec.lua:%d+: attempt to yield"))
+    local inside = coroutine.wrap(function()
+      return helper.predict("inside", { 1 }, function(x) return x + 1 end)({ 1 })
+    end)
+    assert.equal(2, inside()[1])
   end)
 
   it("is told what to use where it takes a blob for a result", function()
@@ -225,12 +270,31 @@ describe("a placeholder with -1", function()
     assert.same({ 1, 2, 3, 2 }, sizes)
   end)
 
+  it("keeps its plans when another cannot be compiled", function()
+    flow.config.max_plans(1)
+    local job = dynamic({})
+    job({ { 1, 2 } })
+    flow.config.memory_limit(1000)
+    local wide = helper.predict("wide", { -1, 2 }, function(x) return flow.math.exp(x + 1) end)
+    wide({ { 1, 2 } })
+    helper.fails(function() wide(flow.ndarray.zeros({ 1000, 2 })) end, "memory_limit is 1000")
+    assert.truthy(wide:plan():find("exp", 1, true))
+    assert.same({ 1, 2 }, wide({ { 1, 2 } }).shape)
+  end)
+
+  it("counts a nil among its arguments", function()
+    local job = flow.global_function { name = "pair", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ -1 }) }, { "y", tp.Numpy.Placeholder({ 2 }) } },
+      body = function(x) return x end }
+    helper.fails(function() return (job({ 1 }, nil)) end, "pair: y: expected an array or a table")
+  end)
+
   it("refuses what has no rows or other extents", function()
     local job = dynamic({})
     helper.fails(function() job({}) end, "any: x: the batch is empty")
     helper.fails(function() job(5) end, "any: x: expected an NdArray or a table, got number 5")
     helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x: expected shape (1, 2), got (1, 3)")
-    helper.fails(function() job() end, "any: expected 1 arguments, got 0")
+    helper.fails(function() job() end, "any: expected 1 argument (x), got 0")
   end)
 
   it("is compiled for a batch size that is asked for", function()
@@ -254,6 +318,7 @@ describe("a list placeholder", function()
     helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
       "list: x: expected at most shape (4), got (5)")
     helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x: expected a list of one NdArray")
+    helper.fails(function() job({ { "a" } }) end, "list: x: [1] should be a number, got string")
   end)
 end)
 

@@ -120,18 +120,19 @@ jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who)
   return b;
 }
 
-/* from_table(t, dtype [, shape]) */
+/* from_table(t, dtype [, shape [, who]]); who is for messages. */
 static int l_from_table(lua_State *L)
 {
   jfl_shape s;
-  jfl_dtype t = jf_need_dtype(L, 2, "array");
-  lua_settop(L, 3);
-  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, "array", &s);
-  jf_larray *b = jf_push_from_table(L, 1, t, "array");
-  if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
-    jf_raise(L, "array: expected shape %s, got %s", jf_push_shape_text(L, &s),
-             jf_push_shape_text(L, b->shape));
+  const char *who = lua_isnoneornil(L, 4) ? "array" : jf_need_string(L, 4, "from_table", "who");
+  jfl_dtype t = jf_need_dtype(L, 2, who);
   lua_settop(L, 4);
+  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, who, &s);
+  jf_larray *b = jf_push_from_table(L, 1, t, who);
+  if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
+    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, &s),
+             jf_push_shape_text(L, b->shape));
+  lua_settop(L, 5);
   return 1;
 }
 
