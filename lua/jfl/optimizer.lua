@@ -49,10 +49,10 @@ end
 --- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
 -- whose gradients add up. Gradients are divided by the number of elements of the loss.
 function Optimizer:minimize(loss)
-  local who = self.name .. ".minimize"
   if getmetatable(self) ~= Optimizer then
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
+  local who = self.name .. ".minimize"
   local context = trace.need(who)
   need_train_job(who, context)
   if context.minimized then

@@ -114,6 +114,22 @@ describe("a job's body", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
+  it("is blamed where it begins for a call in its return statement", function()
+    local body = assert(loadstring([[
+      local relu = ...
+      return function(x)
+        return relu(x, { slope = 1 })
+      end]], "=body.lua"))(flow.nn.relu)
+    local ok, err = pcall(helper.predict("tail", { 1 }, body), { 1 })
+    assert.is_false(ok)
+    assert.truthy(err:find("body.lua:2: relu: unknown option 'slope'", 1, true))
+  end)
+
+  it("is told of comparisons of blobs", function()
+    local job = helper.predict("compares", { 1 }, function(x) return x < x + 1 and x or x * 2 end)
+    helper.fails(function() return (job({ 1 })) end, "use flow.math.less or flow.math.greater")
+  end)
+
   it("passes on error objects", function()
     local object = {}
     local job = helper.predict("object", { 1 }, function() error(object) end)

@@ -71,6 +71,8 @@ void jf_check(lua_State *L, jfl_status s);
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
+/* call(): how the front end runs the user's functions. */
+int jf_l_call(lua_State *L);
 
 /* ---- userdata (box.c) ---- */
 

@@ -171,17 +171,6 @@ static int l_pending(lua_State *L)
   return 1;
 }
 
-/* call(handler | nil, f, ...): as xpcall, but f cannot yield: who resumes it, if anyone does, comes
-   too late for what the front end sets up around f. */
-static int l_call(lua_State *L)
-{
-  int handler = lua_isnoneornil(L, 1) ? 0 : 1;
-  luaL_checkany(L, 2);
-  lua_pushboolean(L, !lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, handler));
-  lua_replace(L, 1);
-  return lua_gettop(L);
-}
-
 static int l_fd(lua_State *L)
 {
   int fd = -1;
@@ -192,7 +181,7 @@ static int l_fd(lua_State *L)
 
 const luaL_Reg jf_run_functions[] = {
   { "run", l_run }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
-  { "wait", l_wait }, { "pending", l_pending }, { "call", l_call }, { "fd", l_fd }, { NULL, NULL }
+  { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { NULL, NULL }
 };
 
 void jf_open_run(lua_State *L, jf_state *st)
