@@ -249,9 +249,15 @@ function Job:__call(...)
   return run(self, entry, unpack(values, 1, n))
 end
 
+local function check_self(self, method)
+  if getmetatable(self) == Job then return self end
+  core.fail("%s: call it with a colon: job:%s()", method, method)
+end
+
 --- Traces and compiles the job without running it, for a batch of batch_size (1) where any is
 -- allowed. Does nothing for a job that was compiled already.
 function Job:compile(batch_size)
+  check_self(self, "compile")
   if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
   local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
   if not rows and self._latest then return self end
@@ -268,10 +274,10 @@ function Job:compile(batch_size)
 end
 
 --- The traced graph as text, one node a line.
-function Job:graph() return core.graph_text(self:compile()._latest.graph) end
+function Job:graph() return core.graph_text(check_self(self, "graph"):compile()._latest.graph) end
 
 --- The plan as text: steps, bytes and the peak.
-function Job:plan() return core.plan_text(self:compile()._latest.plan) end
+function Job:plan() return core.plan_text(check_self(self, "plan"):compile()._latest.plan) end
 
 function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) end
 

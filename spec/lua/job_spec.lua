@@ -48,6 +48,9 @@ describe("a job's definition", function()
     helper.fails(define { inputs = { P } },
       "j: inputs: entry 1: expected { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
+    helper.fails(define { inputs = { { "x", P }, nil, { "y", P } } },
+      "j: inputs: expected a list of { \"name\", placeholder } without holes, got an entry under "
+        .. "number 3 after 1 of them")
     helper.fails(define { inputs = { { "x", tp.Numpy } } },
       "j: inputs: 'x': expected a placeholder")
   end)
@@ -347,6 +350,7 @@ describe("the handle of a job", function()
     end)
     assert.truthy(job:graph():find("exp", 1, true))
     assert.truthy(job:plan():find("exp", 1, true))
+    helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan()")
   end)
 
   it("is of no use once its session was cleared", function()
@@ -369,6 +373,13 @@ describe("the old spelling", function()
     c.train.model_update_conf(conf or { naive_conf = {} })
     return c
   end
+
+  it("has the configuration first", function()
+    helper.fails(function()
+      local job = flow.global_function({ name = "swapped", body = function() end }, config())
+      return job
+    end, "expected a table with name, inputs and body after the configuration")
+  end)
 
   local function old(c)
     return flow.global_function(c, {
@@ -407,6 +418,12 @@ describe("the old spelling", function()
     flow.clear_default_session()
     helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
       "train.model_update_conf: unknown entry 'adam_conf'; entries are naive_conf")
+    flow.clear_default_session()
+    helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
+      "momentum_conf: unknown field 'bata'; fields are beta")
+    flow.clear_default_session()
+    helper.fails(function() old(config { learning_rate_decay = 3 })({ 1, 2 }) end,
+      "learning_rate_decay: expected a table, got number 3")
   end)
 
   it("is a predict job without a training configuration", function()
