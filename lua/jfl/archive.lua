@@ -95,7 +95,7 @@ function archive.zip(list)
   local parts, central, offset = {}, {}, 0
   for _, member in ipairs(list) do
     local name, data = member[1], member[2]
-    local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4) .. bytes(#data, 4) .. bytes(#name, 2)
+    local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4):rep(2) .. bytes(#name, 2)
     local common = bytes(20, 2) .. bytes(0, 4) .. bytes(0x00210000, 4) .. sizes .. bytes(0, 2)
     parts[#parts + 1] = "PK\3\4" .. common .. name
     parts[#parts + 1] = data

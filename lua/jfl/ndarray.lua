@@ -87,11 +87,11 @@ end)
 -- A dtype that the ops compute in and that holds what x may be; numbers and tables follow `other`.
 local function needed_rank(x, other, divides)
   if core.type(x) == "array" then
-    local r = rank[x.dtype]
-    return divides and not is_float[x.dtype] and 4 or r
+    return divides and not is_float[x.dtype] and 4 or rank[x.dtype]
   end
-  if type(x) == "number" and x % 1 ~= 0 and not is_float[other.dtype] then return 4 end
-  return 0
+  local size = type(x) == "number" and math.abs(x) or 0
+  if is_float[other.dtype] then return size >= 0x1.ffffffp127 and size < math.huge and 4 or 0 end
+  return (size % 1 ~= 0 or size >= 2 ^ 63) and 4 or size >= 2 ^ 31 and 2 or 0
 end
 
 local function work(a, dtype)
@@ -228,7 +228,8 @@ function methods.astype(a, dtype) return core.cast(a, args.dtype("astype", "dtyp
 
 --- The only element of an array of one.
 function methods.item(a)
-  if need("item", "argument 1", a).size ~= 1 then core.fail("item: expected an array of one element, got %d", a.size) end
+  local n = need("item", "argument 1", a).size
+  if n ~= 1 then core.fail("item: expected an array of one element, got %d", n) end
   return core.get(core.reshape(a, { 1 }), 1)
 end
 
