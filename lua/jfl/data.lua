@@ -10,16 +10,18 @@ local data = {}
 local SYSTEM = "/usr/share/datasets/fashion-mnist"
 local SIDE = 28
 local ROWS_AT_ONCE = 1000
+local ENOENT, ENOTDIR = 2, 20
 
 local IDX = {
   x_train = "train-images-idx3-ubyte", y_train = "train-labels-idx1-ubyte",
   x_test = "t10k-images-idx3-ubyte", y_test = "t10k-labels-idx1-ubyte",
 }
 
+-- Also where it cannot be opened, so that reading says why.
 local function exists(path)
-  local file = io.open(path, "rb")
+  local file, _, code = io.open(path, "rb")
   if file then file:close() end
-  return file ~= nil
+  return file ~= nil or code ~= ENOENT and code ~= ENOTDIR
 end
 
 -- The four IDX files in a directory, or nil.

@@ -116,6 +116,12 @@ describe("data.load_mnist", function()
     end
   end)
 
+  it("does not pass by a file that cannot be read", function()
+    write_idx()
+    assert.equal(0, os.execute("ln -s mnist.npz " .. directory .. "/mnist.npz"))
+    helper.fails(load, directory .. "/mnist.npz: Too many levels")
+  end)
+
   it("takes no fractions for pixels or labels", function()
     local arrays = { x_train = nd.ones { 2, 28, 28 }, y_train = nd.array({ 7, 8 }, "uint8"),
       x_test = nd.ones({ 1, 28, 28 }, "uint8"), y_test = nd.array { 5 } }
