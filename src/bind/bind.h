@@ -94,6 +94,8 @@ int jf_holder_gc(lua_State *L);
 
 /* ---- arguments (args.c) ---- */
 
+/* A string of n bytes, any of which may be zero; and one that ends at its only zero. */
+const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);

@@ -43,6 +43,7 @@ static uint16_t to_f16(double v)
   v = fabs(v);
   if (v != v) return 0x7e00;
   if (v >= 65520) return sign | 0x7c00;
+  if (v == 0) return sign;
   int e;
   frexp(v, &e);                                    /* v = f 2^e, f in [0.5, 1) */
   if (e < -13) return sign | (uint16_t)nearbyint(ldexp(v, 24));      /* subnormal */
