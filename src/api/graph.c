@@ -80,6 +80,15 @@ jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
   return JFL_OK;
 }
 
+static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *const *v, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (v[i]->graph != g)
+      return jf_fail(JFL_ESTATE, "%s: '%s' belongs to job '%s', not to '%s'", who, v[i]->name,
+                     v[i]->graph->name, g->name);
+  return JFL_OK;
+}
+
 static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
@@ -166,6 +175,9 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
                                jfl_value **grad)
 {
   JF_TRY(check_open(g));
+  JF_TRY(check_own(g, "gradients", &y, 1));
+  JF_TRY(check_own(g, "gradients", x, n_x));
+  if (dy) JF_TRY(check_own(g, "gradients", &dy, 1));
   if (dy && (dy->dtype != y->dtype || !jf_shape_eq(&dy->shape, &y->shape)))
     return jf_fail(JFL_ESHAPE, "gradients: dy must have the dtype and shape of y");
   if (!jf_is_float(y->dtype))

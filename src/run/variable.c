@@ -60,7 +60,7 @@ static void fill_chunk(void *ctx, int chunk)
   for (; i < end; i++) {
     double v = draw(f->spec, f->key, i);
     switch (f->a->dtype) {
-#define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)v; break;
+#define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)jf_clamp(JFL_##D, v); break;
     JF_EACH_TYPE(SET)
 #undef SET
     default: break;
@@ -72,6 +72,9 @@ static jfl_status check_spec(const jfl_variable_spec *v)
 {
   if (v->dtype == JFL_F16 || v->dtype == JFL_BF16)
     return jf_fail(JFL_EDTYPE, "variable '%s': dtype %s is not supported", v->name,
+                   jfl_dtype_name(v->dtype));
+  if (v->init == JFL_INIT_CONSTANT && !jf_holds(v->dtype, v->a))
+    return jf_fail(JFL_EINVAL, "variable '%s': %.17g does not fit %s", v->name, v->a,
                    jfl_dtype_name(v->dtype));
   if (v->init == JFL_INIT_CONSTANT || (isfinite(v->a) && isfinite(v->b))) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': its initializer has a parameter that is not finite",
