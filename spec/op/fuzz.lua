@@ -10,7 +10,7 @@ local EXTENTS = { 1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 17, 33 }
 -- The large ones that are tried as extents are more than any memory holds.
 local WILD = { -1, 0, 1, 2, 3, -2, -2 ^ 31, 2 ^ 47, 2 ^ 48, 2 ^ 52, 2 ^ 53, -2 ^ 53, 2 ^ 63, 0.5, 1e300,
   -1e300, 1 / 0, -1 / 0, 0 / 0 }
-local HUGE = { 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40, 2 ^ 46, 2 ^ 47 }
+local HUGE = { 2 ^ 16, 2 ^ 20, 2 ^ 26, 2 ^ 30, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40, 2 ^ 46, 2 ^ 47 }
 local NO_EXTENTS = { 2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40 }
 local EXTENT_OPTIONS = { shape = true, size = true, depth = true, num_segments = true, padding = true }
 local WORDS = { "SAME", "SAME_LOWER", "SAME_UPPER", "VALID", "NCHW", "NHWC", "none", "linear",
