@@ -72,6 +72,7 @@ static int blas_accepts(const jf_kargs *k)
   jfl_dtype t = k->in[0].dtype;
   if (t != JFL_F32 && t != JFL_F64) return 0;
   jf_dnnl_matmul m = extents(k);
+  if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }
 

@@ -86,7 +86,7 @@ local function try(op, call)
   local fast, message = at_once(op, call, "fast")
   local plain, plain_message = at_once(op, call, "reference")
   if not plain and not begins(plain_message, op.name) then return false, plain_message end
-  if not fast ~= not plain then return false, message or plain_message end
+  if (fast == nil) ~= (plain == nil) then return false, message or plain_message end
   local traced, said
   if not op.effect then traced, said = in_job(op, call) end
   if not plain then
