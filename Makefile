@@ -1,7 +1,7 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
-# make bench     milliseconds per training step
+# make bench     milliseconds per step beside those of PyTorch, where that is installed
 # make golden    rewrite spec/golden from what the code prints now
 # make lint      luacheck, include directions, exported symbols
 # make config    print the switches; make clean removes build/
@@ -96,7 +96,7 @@ demo: setup
 test: setup
 	@scripts/test.sh
 bench: all
-	@build/jfl scripts/bench/steps.lua
+	@build/jfl scripts/bench/compare.lua
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all

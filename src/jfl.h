@@ -208,7 +208,9 @@ JFL_API const char *jfl_value_name(const jfl_value *v);
 JFL_API jfl_status jfl_session_new(jfl_session **out);
 /* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
 JFL_API void jfl_session_free(jfl_session *s);
-/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "reference"). */
+/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "reference"),
+   inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session runs
+   it at once, on the caller: that is quicker than handing it over; 0: never). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 
@@ -228,7 +230,7 @@ JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run. JFL_EFULL when max_inflight runs of the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
@@ -242,6 +244,29 @@ JFL_API void jfl_session_wait(jfl_session *s, const jfl_request *r, double secon
 JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running */
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
+
+/* ---- profiles ---- */
+
+/* What a step of a plan took, over all its runs since the profile began. */
+typedef struct jfl_profile_row {
+  const char *job, *op, *name, *kernel;      /* name: of the node */
+  double seconds;                            /* all runs together */
+  int64_t runs;
+  double flop, bytes;                        /* of one run: arithmetic, and operands read and written */
+} jfl_profile_row;
+typedef struct jfl_profile jfl_profile;
+/* From here on runs are timed, step by step, the first max_events steps also with their start. */
+JFL_API jfl_status jfl_profile_start(jfl_session *s, size_t max_events);
+/* Ends it and hands out what was seen; JFL_ESTATE where none was started. */
+JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
+JFL_API int jfl_profile_count(const jfl_profile *p);
+JFL_API void jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
+/* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open. */
+JFL_API jfl_status jfl_profile_trace(const jfl_profile *p, const char *path);
+JFL_API void jfl_profile_free(jfl_profile *p);
+/* What this machine does at best with that many threads, measured: float32 additions and
+   multiplications per second in registers, and bytes per second read and written by a copy loop. */
+JFL_API void jfl_machine_peak(int threads, double *flop, double *bytes);
 
 /* ---- variables and checkpoints; all wait for queued runs first ---- */
 

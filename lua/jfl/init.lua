@@ -33,6 +33,7 @@ local names = {
   load_variables = "jfl.checkpoint.load_variables",
   variable_scope = "jfl.scope.namespace",
   poll = "jfl.async.poll",
+  profile = "jfl.profile.profile",
   sync = "jfl.async.sync",
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",

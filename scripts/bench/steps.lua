@@ -1,13 +1,12 @@
--- Milliseconds per training step, the median of many: jfl scripts/bench/steps.lua [batch] [threads]
+-- Prints the median milliseconds of a model: jfl scripts/bench/steps.lua MODEL [threads]
+local core = require "jfl.core"
 local flow = require "jfl"
 
-local core = require "jfl.core"
 local nd = flow.ndarray
 local tp = flow.typing
 
-local BATCH = tonumber((...)) or 100
-local THREADS = tonumber((select(2, ...)))
-local WARM_UP, SECONDS, LEAST = 5, 2, 20
+local MODEL, THREADS = arg[1], tonumber(arg[2])
+local WARM_UP, SECONDS, LEAST = 10, 3, 20
 
 local function dense(x, units, activation, name)
   return flow.layers.dense(x, units,
@@ -20,35 +19,72 @@ local function conv(x, filters, name)
   return flow.nn.max_pool2d(y, { ksize = 2, strides = 2, padding = "SAME" })
 end
 
-local models = {
-  { "mlp 784-512-10", function(x)
-    return dense(dense(flow.reshape(x, { BATCH, -1 }), 512, flow.nn.relu, "mlp1"), 10, nil, "mlp2")
-  end },
-  { "lenet", function(x)
-    local features = flow.reshape(conv(conv(x, 32, "conv1"), 64, "conv2"), { BATCH, -1 })
-    local hidden = flow.nn.dropout(dense(features, 512, flow.nn.relu, "dense1"), { rate = 0.5 })
-    return dense(hidden, 10, nil, "dense2")
-  end },
-}
+local function mlp(x)
+  local hidden = dense(flow.reshape(x, { x.shape[1], -1 }), 512, flow.nn.relu, "hidden")
+  return dense(hidden, 10, nil, "output")
+end
 
-local function train_job(name, model)
-  return flow.global_function {
-    name = name,
-    type = "train",
+local function lenet(x)
+  local features = flow.reshape(conv(conv(x, 32, "conv1"), 64, "conv2"), { x.shape[1], -1 })
+  local hidden = flow.nn.dropout(dense(features, 512, flow.nn.relu, "dense1"), { rate = 0.5 })
+  return dense(hidden, 10, nil, "dense2")
+end
+
+local function images_of(batch) return { "images", tp.Numpy.Placeholder { batch, 1, 28, 28 } } end
+
+--- A training step on the same batch, again and again.
+local function train(network, batch)
+  local job = flow.global_function {
+    name = "train", type = "train", returns = tp.Numpy,
     inputs = {
-      { "images", tp.Numpy.Placeholder({ BATCH, 1, 28, 28 }) },
-      { "labels", tp.Numpy.Placeholder({ BATCH }, { dtype = flow.int32 }) },
+      images_of(batch),
+      { "labels", tp.Numpy.Placeholder({ batch }, { dtype = flow.int32 }) },
     },
-    returns = tp.Numpy,
     body = function(images, labels)
-      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, model(images))
-      flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(images))
+      flow.optimizer.SGD(0.001, { momentum = 0 }):minimize(loss)
       return loss
     end,
   }
+  local images, labels = nd.rand { batch, 1, 28, 28 }, nd.zeros({ batch }, "int32")
+  for i = 1, batch do labels[i] = i % 10 end
+  return function() job(images, labels) end
 end
 
---- The median of at least LEAST runs over SECONDS, and how many there were.
+local function predict(network, batch)
+  local job = flow.global_function {
+    name = "predict", returns = tp.Numpy, inputs = { images_of(batch) }, body = network,
+  }
+  local images = nd.rand { batch, 1, 28, 28 }
+  return function() job(images) end
+end
+
+--- A thousand calls of a job that adds twice, on four numbers: milliseconds are microseconds a call.
+local function tiny(returns, finish)
+  local job = flow.global_function {
+    name = "tiny", returns = returns, inputs = { { "x", tp.Numpy.Placeholder { 4 } } },
+    body = function(x) return x + x + x end,
+  }
+  local x = nd.ones { 4 }
+  return function()
+    for _ = 1, 1000 do finish(job(x)) end
+    flow.sync()
+  end
+end
+
+local function ignore() end
+
+local models = {
+  lenet = function() return train(lenet, 100) end,
+  mlp = function() return train(mlp, 100) end,
+  lenet1 = function() return train(lenet, 1) end,
+  mlp1 = function() return train(mlp, 1) end,
+  predict1 = function() return predict(lenet, 1) end,
+  tiny = function() return tiny(tp.Numpy, ignore) end,
+  tiny_async = function() return tiny(tp.Callback(tp.Numpy), function(call) call(ignore) end) end,
+}
+
+--- The median of at least LEAST runs over SECONDS.
 local function median(f)
   for _ = 1, WARM_UP do f() end
   local times, begin = {}, core.now()
@@ -58,18 +94,10 @@ local function median(f)
     times[#times + 1] = core.now() - start
   end
   table.sort(times)
-  return times[math.ceil(#times / 2)], #times
+  return times[math.ceil(#times / 2)]
 end
 
 if THREADS then flow.config.threads(THREADS) end
 flow.random.seed(1)
-local images = nd.rand({ BATCH, 1, 28, 28 })
-local labels = nd.zeros({ BATCH }, "int32")
-for i = 1, BATCH do labels[i] = i % 10 end
-
-for i, model in ipairs(models) do
-  local job = train_job("bench_" .. i, model[2])
-  local seconds, runs = median(function() job(images, labels) end)
-  print(("%-16s batch %-4d %9.3f ms a step  %8.0f samples/s  (median of %d)"):format(
-    model[1], BATCH, seconds * 1e3, BATCH / seconds, runs))
-end
+local model = models[MODEL] or error(("no model is called '%s'"):format(tostring(MODEL)))
+print(("%.6f"):format(median(model()) * 1e3))

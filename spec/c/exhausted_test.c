@@ -70,11 +70,15 @@ static jfl_status eager(jfl_session *s, jfl_array *const *in)
   return JFL_OK;
 }
 
+static const jfl_arg queue_all = { .name = "inline_limit", .kind = JFL_ARG_NUMBER };
+
 static jfl_status use(jfl_session *s, jfl_array *const *in)
 {
   jfl_plan *p;
   COUNTER_TRY(counter_plan(s, "counter", &p));
   COUNTER_TRY(run_once(p, in));
+  COUNTER_TRY(run_queued(s, p, in));
+  COUNTER_TRY(jfl_session_set(s, &queue_all));
   COUNTER_TRY(run_queued(s, p, in));
   COUNTER_TRY(print_plan(p));
   COUNTER_TRY(eager(s, in));

@@ -23,6 +23,7 @@ static void open_session(void)
   CHECK_MSG(!counter_plan(session, "counter", &plan), "%s", jfl_errmsg());
   CHECK(!counter_inputs(0, good));
   CHECK(!counter_inputs(7, bad));
+  set("inline_limit", 0);
 }
 
 static void close_session(void)
@@ -160,6 +161,25 @@ static void plans_come_and_go_while_others_run(void)
   close_session();
 }
 
+static void a_small_plan_runs_when_it_is_submitted(void)
+{
+  jfl_request *r;
+  int fd;
+  open_session();
+  CHECK(!jfl_session_fd(session, &fd));
+  set("inline_limit", 1e6);
+  CHECK(!jfl_submit(plan, good, &r));
+  CHECK(jfl_request_done(r));
+  struct pollfd p = { .fd = fd, .events = POLLIN };
+  CHECK(poll(&p, 1, 0) == 1);
+  CHECK(wait_for(r) == 0);
+  CHECK(!jfl_submit(plan, bad, &r));
+  CHECK(jfl_request_done(r) && jfl_request_status(r) == JFL_EDATA);
+  jfl_request_unref(r);
+  CHECK(run() == 1);
+  close_session();
+}
+
 static void waiting_with_a_limit_returns(void)
 {
   open_session();
@@ -190,6 +210,27 @@ static int run_in_child(void)
   return wait_for(r) == 2 ? 0 : 3;
 }
 
+static jfl_request *in_flight;
+
+static int wait_in_child(void)
+{
+  jfl_session_wait(session, in_flight, -1);
+  if (!jfl_request_done(in_flight)) return 1;
+  if (jfl_request_status(in_flight) && !strstr(jfl_errmsg(), "forked")) return 2;
+  return run() >= 0 ? 0 : 3;
+}
+
+static void a_fork_in_the_midst_of_runs_loses_them_only_in_the_child(void)
+{
+  open_session();
+  for (int i = 0; i < 40; i++) {
+    CHECK(!jfl_submit(plan, good, &in_flight));
+    CHECK(child_ends_well(wait_in_child));
+    CHECK(wait_for(in_flight) == i);
+  }
+  close_session();
+}
+
 static void a_forked_child_goes_on_alone(void)
 {
   jfl_request *r;
@@ -210,7 +251,9 @@ int main(void)
   RUN(a_finished_run_makes_the_fd_readable);
   RUN(closing_with_runs_queued_fails_them);
   RUN(plans_come_and_go_while_others_run);
+  RUN(a_small_plan_runs_when_it_is_submitted);
   RUN(waiting_with_a_limit_returns);
+  RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);
   RUN(a_forked_child_goes_on_alone);
   return test_done();
 }

@@ -51,6 +51,10 @@ typedef struct jf_kernel_row {
   int priority;
 } jf_kernel_row;
 
+/* What the processor does at best with that many threads: float32 additions and multiplications per
+   second in registers, bytes per second read and written by a loop over large arrays. */
+void jf_cpu_peak(int threads, double *flop, double *bytes);
+
 /* Defines a CPU kernel row. The build collects these lines, so they start in column 0. */
 #define JFL_CPU(id, ...)                   \
   extern const jf_kernel_row jf_cpu_##id;  \

@@ -20,13 +20,13 @@ jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
 
 jfl_graph *jfl_graph_ref(jfl_graph *g)
 {
-  g->refs++;
+  atomic_fetch_add(&g->refs, 1);
   return g;
 }
 
 void jfl_graph_unref(jfl_graph *g)
 {
-  if (!g || --g->refs) return;
+  if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
   jf_arena_free(g->arena);
   jf_free(g);
 }

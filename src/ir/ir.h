@@ -1,7 +1,9 @@
 /* The graph: values, nodes, and the record that defines an op. Owner thread only until compiled,
-   immutable afterwards. */
+   immutable afterwards; any thread may count references. */
 #ifndef JF_IR_H
 #define JF_IR_H
+
+#include <stdatomic.h>
 
 #include "base/base.h"
 #include "dev/kernel.h"
@@ -39,7 +41,7 @@ typedef struct jf_training {
 } jf_training;
 
 struct jfl_graph {
-  int refs;
+  atomic_int refs;
   jf_arena *arena;
   const char *name;                    /* of the job */
   jfl_mode mode;
@@ -135,6 +137,8 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
+                                             NULL: none to speak of */
 };
 
 /* Defines an op. The build collects these lines, so they start in column 0. */

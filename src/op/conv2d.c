@@ -314,14 +314,24 @@ static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = filter_grad, [JFL_F64] = filter_grad,
 };
 
+/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
+static double work(const jf_tensor *f, const jf_tensor *y)
+{
+  return 2 * (double)jf_numel(&y->shape) * (double)jf_numel(&f->shape) / (double)f->shape.d[0];
+}
+
+static double flop(const jf_kargs *k) { return work(&k->in[1], &k->out[0]); }
+static double data_flop(const jf_kargs *k) { return work(&k->in[0], &k->in[1]); }
+static double filter_flop(const jf_kargs *k) { return work(&k->out[0], &k->in[1]); }
+
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
   .path = "nn.conv2d", .in = {"input", "filters"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu)
+  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop)
 
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = data_infer, .cpu = data_cpu)
+  .infer = data_infer, .cpu = data_cpu, .flop = data_flop)
 
 JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters.",
   .in = {"input", "dy"}, .out = {"dfilters"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = filter_infer, .cpu = filter_cpu)
+  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)

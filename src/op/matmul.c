@@ -134,6 +134,13 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_F32] = matmul_F32, [JFL_F64] = matmul_F64, [JFL_I32] = matmul_I32, [JFL_I64] = matmul_I64,
 };
 
+static double flop(const jf_kargs *k)
+{
+  const jfl_shape *a = &k->in[0].shape;
+  int transposed = ((const jf_matmul *)k->attr)->transpose_a;
+  return 2 * (double)jf_numel(&k->out[0].shape) * (double)a->d[transposed ? a->n - 2 : a->n - 1];
+}
+
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
   .path = "matmul linalg.matmul", .in = {"a", "b"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_matmul), .infer = infer, .grad = grad, .cpu = cpu)
+  .attr_size = sizeof(jf_matmul), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop)

@@ -57,6 +57,7 @@ struct jfl_plan {
   void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;
+  double work;                 /* bytes of all operands plus arithmetic: a rough measure of a run */
   void *bound_arena;           /* what the pointers of temporaries are based on now */
   int flags;
 };
@@ -66,6 +67,10 @@ struct jfl_plan {
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);
+/* Bytes of a call's operands. */
+double jf_call_bytes(const jf_kargs *k);
+/* The name of a step's kernel row; "plain" where the op's own kernel serves. */
+const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
 /* Points temporaries into arena and variables at their data (variable[i] of n_variable). */
 void jf_plan_bind(jfl_plan *p, void *arena, void *const *variable);

@@ -18,7 +18,7 @@ static void print_place(jf_text *t, const jfl_value *v, const jf_where *w)
   jf_text_add(t, "]");
 }
 
-static const char *kernel_name(const jf_step *st)
+const char *jf_step_kernel(const jf_step *st)
 {
   return st->kernel.row ? st->kernel.row->name : "plain";
 }
@@ -30,7 +30,7 @@ static widths measure(const jfl_plan *p)
 {
   widths w = { 0, 0 };
   for (int s = 0; s < p->n_step; s++) {
-    int op = (int)strlen(p->step[s].node->op->name), kernel = (int)strlen(kernel_name(&p->step[s]));
+    int op = (int)strlen(p->step[s].node->op->name), kernel = (int)strlen(jf_step_kernel(&p->step[s]));
     if (op > w.op) w.op = op;
     if (kernel > w.kernel) w.kernel = kernel;
   }
@@ -40,7 +40,7 @@ static widths measure(const jfl_plan *p)
 static void print_step(jf_text *t, const jf_step *st, int index, widths w)
 {
   const jf_node *n = st->node;
-  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, n->op->name, w.kernel, kernel_name(st));
+  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, n->op->name, w.kernel, jf_step_kernel(st));
   for (int i = 0; i < n->n_in; i++) {
     jf_text_add(t, i ? ", " : " ");
     print_place(t, n->in[i], &st->in[i]);

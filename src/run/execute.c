@@ -7,6 +7,15 @@ static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *ou
   for (int i = 0; i < p->n_output_patch; i++) *p->output[i].data = out[p->output[i].index]->data;
 }
 
+jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
+{
+  if (st->random)
+    st->k.random = (jf_stream){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
+                                p->job->run };
+  jfl_status e = st->kernel.run(&st->k);
+  return e ? jf_blame(e, "%s: %s: ", p->job->name, st->node->name) : JFL_OK;
+}
+
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   jfl_session *s = p->job->session;
@@ -15,13 +24,9 @@ jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
                    "not here: fork before the first run, or run with threads 1", p->job->name);
   if (p->bound_arena != s->arena) jf_plan_bind(p, s->arena, p->data);
   set_pointers(p, in, out);
-  for (int i = 0; i < p->n_step; i++) {
-    jf_step *st = &p->step[i];
-    if (st->random)
-      st->k.random = (jf_stream){ jf_hash(s->seed, &st->stream, sizeof st->stream), p->job->run };
-    jfl_status e = st->kernel.run(&st->k);
-    if (e) return jf_blame(e, "%s: %s: ", p->job->name, st->node->name);
-  }
+  if (s->profile) JF_TRY(jf_profile_run(s->profile, p));
+  else
+    for (int i = 0; i < p->n_step; i++) JF_TRY(jf_execute_step(p, &p->step[i]));
   p->job->run++;
   return JFL_OK;
 }

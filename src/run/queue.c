@@ -38,15 +38,22 @@ static void drop_queued(jfl_session *s, const char *why)
   s->n_queued = 0;
 }
 
-/* Locks mu. In a forked child, where the worker is gone and the locks are in an unknown state, first
-   starts afresh. */
+/* In a forked child the worker is gone, with its run, and the locks are in an unknown state. */
+static void start_afresh(jfl_session *s)
+{
+  init_locks(s);
+  if (s->current) {
+    s->current->next = s->head;
+    s->head = s->current;
+    s->current = NULL;
+  }
+  s->has_worker = s->running = 0;
+  drop_queued(s, "the run was lost: the process forked");
+}
+
 static void lock(jfl_session *s)
 {
-  if (s->forks != jf_forks()) {
-    init_locks(s);
-    s->has_worker = s->running = 0;
-    drop_queued(s, "the run was lost: the process forked");
-  }
+  if (s->forks != jf_forks()) start_afresh(s);
   pthread_mutex_lock(&s->mu);
 }
 
@@ -69,15 +76,22 @@ void jf_session_release(jfl_session *s)
   unlock(s);
 }
 
-static void finish(jfl_session *s, jfl_request *r)
+/* Says that r is done. Under mu. */
+static void announce(jfl_session *s, jfl_request *r)
 {
   uint64_t one = 1;
   s->running = 0;
   s->finished++;
-  r->plan->job->in_flight--;
   atomic_store(&r->done, 1);
   if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
-  pthread_cond_broadcast(&s->changed);
+  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+}
+
+static void finish(jfl_session *s, jfl_request *r)
+{
+  s->current = NULL;
+  r->plan->job->in_flight--;
+  announce(s, r);
 }
 
 static jfl_request *next_request(jfl_session *s)
@@ -89,7 +103,7 @@ static jfl_request *next_request(jfl_session *s)
   if (!s->head) s->tail = NULL;
   s->n_queued--;
   s->running = 1;
-  return r;
+  return s->current = r;
 }
 
 static void *work(void *arg)
@@ -98,8 +112,7 @@ static void *work(void *arg)
   pthread_mutex_lock(&s->mu);
   for (jfl_request *r; (r = next_request(s));) {
     pthread_mutex_unlock(&s->mu);
-    r->status = jf_execute(r->plan, r->in, r->out);
-    if (r->status) r->message = jf_name_copy(jfl_errmsg());
+    jf_request_run(r, r->in);
     pthread_mutex_lock(&s->mu);
     finish(s, r);
     jfl_request_unref(r);
@@ -156,17 +169,39 @@ static jfl_status check_room(const jfl_plan *p)
   return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
 }
 
+/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it.
+   Under mu. */
+static int runs_at_once(jfl_session *s, const jfl_plan *p)
+{
+  if (p->work >= s->settings.inline_limit || s->running || s->head) return 0;
+  return s->running = 1;
+}
+
+static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in, jfl_request **out)
+{
+  jfl_status st = jf_request_new(p, in, out);
+  if (!st) jf_request_run(*out, in);
+  lock(s);
+  if (!st) announce(s, *out);
+  s->running = 0;
+  unlock(s);
+  return st;
+}
+
 jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   jfl_session *s = p->job->session;
   jfl_request *r;
   lock(s);
   jfl_status st = check_room(p);
+  int at_once = !st && runs_at_once(s, p);
   unlock(s);
   if (st) return st;
+  if (at_once) return submit_at_once(s, p, in, out);
   JF_TRY(jf_request_new(p, in, &r));
+  st = jf_request_keep(r, in);
   lock(s);
-  st = enqueue(s, r);
+  if (!st) st = enqueue(s, r);
   unlock(s);
   if (st) jfl_request_unref(r);
   else *out = r;

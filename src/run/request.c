@@ -34,14 +34,18 @@ jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
   return JFL_OK;
 }
 
-static jfl_status fill(jfl_request *r, jfl_array *const *in)
+jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in)
 {
-  const jfl_graph *g = r->plan->graph;
-  r->in = jf_new((size_t)g->n_input * sizeof *r->in);
-  r->out = jf_new((size_t)g->n_output * sizeof *r->out);
-  if (!r->in || !r->out) return jf_fail(JFL_ENOMEM, "out of memory");
-  for (int i = 0; i < g->n_input; i++)
-    JF_TRY(jfl_array_cast(in[i], in[i]->dtype, 0, &r->in[i]));
+  r->in = jf_new((size_t)r->n_in * sizeof *r->in);
+  if (!r->in) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < r->n_in; i++) JF_TRY(jfl_array_cast(in[i], in[i]->dtype, 0, &r->in[i]));
+  return JFL_OK;
+}
+
+static jfl_status add_outputs(jfl_request *r)
+{
+  r->out = jf_new((size_t)r->n_out * sizeof *r->out);
+  if (!r->out) return jf_fail(JFL_ENOMEM, "out of memory");
   return jf_plan_outputs_new(r->plan, r->out);
 }
 
@@ -54,10 +58,16 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   r->plan = p;
   r->n_in = p->graph->n_input;
   r->n_out = p->graph->n_output;
-  jfl_status s = fill(r, in);
+  jfl_status s = add_outputs(r);
   if (s) jfl_request_unref(r);
   else *out = r;
   return s;
+}
+
+void jf_request_run(jfl_request *r, jfl_array *const *in)
+{
+  r->status = jf_execute(r->plan, in, r->out);
+  if (r->status) r->message = jf_name_copy(jfl_errmsg());
 }
 
 jfl_request *jfl_request_ref(jfl_request *r)

@@ -35,6 +35,7 @@ struct jfl_request {
 typedef struct jf_settings {
   int threads, max_inflight, reference;
   double memory_limit;         /* bytes; 0: none */
+  double inline_limit;         /* plans of less work run at once when they are submitted */
 } jf_settings;
 
 struct jfl_session {
@@ -42,6 +43,7 @@ struct jfl_session {
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
+  jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
@@ -53,6 +55,7 @@ struct jfl_session {
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
+  jfl_profile *profile;        /* NULL: runs are not timed */
 };
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
@@ -78,8 +81,17 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
-/* A request with copies of in; arrays agree with the plan or it fails. */
+/* Runs p's steps with the pointers set, timing each. */
+jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
+/* Runs one step. */
+jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
+/* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* Gives it copies of its inputs. */
+jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
+/* Runs it on the caller, who holds the run token. */
+void jf_request_run(jfl_request *r, jfl_array *const *in);
 
 /* Runs p with the arrays given; the caller holds the run token. */
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);

@@ -1,0 +1,96 @@
+-- flow.profile: where the time of runs goes, and how near each step is to what the machine can do.
+local args = require "jfl.args"
+local async = require "jfl.async"
+local core = require "jfl.core"
+
+local profile = {}
+
+local MOST_EVENTS = 1000000     -- steps in a trace file
+
+local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak", "op", "kernel",
+  "step" }
+local LEFT = { op = true, kernel = true, step = true }
+
+local function rate(work, seconds, scale, peak)
+  if work == 0 or seconds == 0 then return "", "" end
+  return ("%.1f"):format(work / seconds / scale), ("%.0f%%"):format(100 * work / seconds / peak)
+end
+
+local function cells(row, total, flop_peak, byte_peak)
+  local seconds = row.seconds / math.max(row.runs, 1)
+  local flop, of_flop = rate(row.flop, seconds, 1e9, flop_peak)
+  local bytes, of_bytes = rate(row.bytes, seconds, 1e9, byte_peak)
+  return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
+    tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, row.kernel,
+    row.job .. ": " .. row.name }
+end
+
+local function widths_of(lines)
+  local widths = {}
+  for _, line in ipairs(lines) do
+    for i, cell in ipairs(line) do widths[i] = math.max(widths[i] or 0, #cell) end
+  end
+  return widths
+end
+
+local function text_of(lines)
+  local widths, out = widths_of(lines), {}
+  for _, line in ipairs(lines) do
+    local padded = {}
+    for i, cell in ipairs(line) do
+      padded[i] = (LEFT[HEAD[i]] and "%-" or "%") .. widths[i] .. "s"
+      padded[i] = padded[i]:format(cell)
+    end
+    out[#out + 1] = table.concat(padded, "  "):gsub("%s+$", "")
+  end
+  return table.concat(out, "\n")
+end
+
+--- The rows of a profile as a table in text, the longest first.
+function profile.text(rows, most)
+  local total, threads = 0, core.get("threads")
+  for _, row in ipairs(rows) do total = total + row.seconds end
+  if total == 0 then return "profile: no job ran" end
+  local flop_peak, byte_peak = core.machine_peak(threads)
+  local lines = { HEAD }
+  for i = 1, math.min(most, #rows) do lines[i + 1] = cells(rows[i], total, flop_peak, byte_peak) end
+  local more = #rows > most and ("\n%d more steps"):format(#rows - most) or ""
+  local sum = "%.1f ms in all steps; %d threads can do %.0f GFLOP/s in registers and copy %.1f GB/s"
+  return text_of(lines) .. more .. "\n" ..
+    sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
+end
+
+--- Begins a profile; finish() ends it.
+function profile.start()
+  async.sync()
+  core.profile_start(MOST_EVENTS)
+end
+
+--- Ends a profile and gives its rows, the longest first; trace: a file for a Chrome trace, or nil.
+function profile.finish(trace)
+  local ok, err = pcall(async.sync)
+  local rows = core.profile_stop(trace)
+  table.sort(rows, function(a, b) return a.seconds > b.seconds end)
+  return rows, ok, err
+end
+
+--- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
+-- op, name, kernel, seconds (of all runs), runs, flop and bytes (of one).
+profile.profile = args.define("profile", "Runs a function and prints where time went.", {
+  { "fn", "a function that runs jobs" },
+  { "trace", "a file to write, which Perfetto opens", args.none },
+  { "rows", "how many steps are printed", 30 },
+}, function(o)
+  args.expect("profile", "fn", o.fn, "function")
+  if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end
+  local most = args.integer("profile", "rows", o.rows, 1)
+  profile.start()
+  local ran, message = pcall(o.fn)
+  local rows, synced, late = profile.finish(o.trace)
+  if not ran then error(message, 0) end
+  if not synced then error(late, 0) end
+  print(profile.text(rows, most))
+  return rows
+end)
+
+return profile

@@ -1,0 +1,98 @@
+-- The bench: each model's median step here and in PyTorch, measured in turn, and their ratio.
+--   jfl scripts/bench/compare.lua [model...]
+-- The peer is Debian's python3-torch; of its settings the best counts. What the environment chooses
+-- for BLAS libraries is taken out on both sides.
+local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
+local PYTHON = "/usr/bin/python3"
+local ROUNDS = 3
+
+local models = {
+  { "lenet", "LeNet, batch 100, training step" },
+  { "mlp", "MLP 784-512-10, batch 100, training step" },
+  { "lenet1", "LeNet, batch 1, training step" },
+  { "mlp1", "MLP, batch 1, training step" },
+  { "predict1", "LeNet, batch 1, prediction" },
+}
+local calls = {
+  { "tiny", "two adds of 4 numbers, a synchronous call" },
+  { "tiny_async", "the same, asynchronous with a callback" },
+}
+
+--- The number that a command prints, or nil.
+local function number_of(command)
+  local pipe = io.popen(command .. " 2>/dev/null")
+  local text = pipe:read "*a"
+  pipe:close()
+  return tonumber(text)
+end
+
+local function ours(name)
+  return number_of(("%s %s scripts/bench/steps.lua %s"):format(CLEAN, arg[-1], name))
+end
+
+--- Pools of threads of BLAS and of PyTorch that do not fight, and layouts of images.
+local function settings(name)
+  local list = {}
+  for _, threads in ipairs { { 1, 1 }, { 1, 2 }, { 2, 1 } } do
+    for _, layout in ipairs { "contiguous", "channels_last" } do
+      if layout == "contiguous" or not name:find "mlp" then
+        list[#list + 1] = { blas = threads[1], own = threads[2], layout = layout }
+      end
+    end
+  end
+  return list
+end
+
+local function peer(name, s)
+  return number_of(("%s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s"):format(
+    CLEAN, s.blas, PYTHON, name, s.own, s.layout))
+end
+
+local function best_setting(name)
+  local best, least
+  for _, s in ipairs(settings(name)) do
+    local ms = peer(name, s)
+    if ms and (not least or ms < least) then best, least = s, ms end
+  end
+  return best
+end
+
+local function median(list)
+  table.sort(list)
+  return list[math.ceil(#list / 2)]
+end
+
+--- Medians of rounds in turn: ours, theirs, ours, ...
+local function in_turn(name, setting)
+  local mine, theirs = {}, {}
+  for _ = 1, ROUNDS do
+    mine[#mine + 1] = ours(name)
+    theirs[#theirs + 1] = setting and peer(name, setting)
+  end
+  return median(mine), median(theirs)
+end
+
+local wanted = {}
+for _, name in ipairs(arg) do wanted[name] = true end
+local function is_wanted(name) return not next(wanted) or wanted[name] end
+
+local have_peer = number_of(PYTHON .. " -c 'import torch; print(1)'")
+if not have_peer then
+  print "PyTorch is not here (apt-get install python3-torch): only our side is measured"
+end
+local row = "%-44s %10s %10s %7s  %s"
+print(row:format("", "jfl ms", "PyTorch ms", "ratio", "PyTorch's best setting"))
+for _, model in ipairs(models) do
+  if is_wanted(model[1]) then
+    local s = have_peer and best_setting(model[1])
+    local mine, theirs = in_turn(model[1], s)
+    print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
+      theirs and ("%.2f"):format(mine / theirs) or "-",
+      s and ("%d BLAS, %d own threads, %s"):format(s.blas, s.own, s.layout) or ""))
+    io.stdout:flush()
+  end
+end
+print(("\n%-44s %10s"):format("", "us a call"))
+for _, call in ipairs(calls) do
+  if is_wanted(call[1]) then print(("%-44s %10.3f"):format(call[2], ours(call[1]))) end
+end

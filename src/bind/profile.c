@@ -1,0 +1,72 @@
+/* Profiles in Lua. */
+#include "bind/bind.h"
+
+/* profile_start(max_events) */
+static int l_profile_start(lua_State *L)
+{
+  double n = jf_need_number(L, 1, "profile_start", "max_events");
+  jf_check(L, jfl_profile_start(jf_session(L), (size_t)n));
+  return 0;
+}
+
+static void drop_profile(void *p) { jfl_profile_free(p); }
+
+static void set_number(lua_State *L, const char *key, double v)
+{
+  lua_pushnumber(L, v);
+  lua_setfield(L, -2, key);
+}
+
+static void set_string(lua_State *L, const char *key, const char *v)
+{
+  lua_pushstring(L, v);
+  lua_setfield(L, -2, key);
+}
+
+static void push_row(lua_State *L, const jfl_profile_row *r)
+{
+  lua_createtable(L, 0, 8);
+  set_string(L, "job", r->job);
+  set_string(L, "op", r->op);
+  set_string(L, "name", r->name);
+  set_string(L, "kernel", r->kernel);
+  set_number(L, "seconds", r->seconds);
+  set_number(L, "runs", (double)r->runs);
+  set_number(L, "flop", r->flop);
+  set_number(L, "bytes", r->bytes);
+}
+
+/* profile_stop(path | nil): a list of rows, a step each; path: where a Chrome trace is written. */
+static int l_profile_stop(lua_State *L)
+{
+  const char *path = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "profile_stop", "path");
+  jf_holder *h = jf_push_holder(L, drop_profile);
+  jfl_profile *p;
+  jf_check(L, jfl_profile_stop(jf_session(L), &p));
+  h->p = p;
+  if (path) jf_check(L, jfl_profile_trace(p, path));
+  int n = jfl_profile_count(p);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    jfl_profile_row r;
+    jfl_profile_at(p, i, &r);
+    push_row(L, &r);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
+/* machine_peak(threads): float32 operations and bytes per second. */
+static int l_machine_peak(lua_State *L)
+{
+  double flop, bytes;
+  jfl_machine_peak((int)jf_need_number(L, 1, "machine_peak", "threads"), &flop, &bytes);
+  lua_pushnumber(L, flop);
+  lua_pushnumber(L, bytes);
+  return 2;
+}
+
+const luaL_Reg jf_profile_functions[] = {
+  { "profile_start", l_profile_start }, { "profile_stop", l_profile_stop },
+  { "machine_peak", l_machine_peak }, { NULL, NULL }
+};

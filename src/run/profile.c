@@ -1,0 +1,162 @@
+/* Profiles: how long each step of the plans that ran took. */
+#include "run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The steps of one plan. Its graph is kept, in whose arena plan and steps lie. */
+typedef struct account {
+  const jfl_plan *plan;
+  jfl_graph *graph;            /* counted */
+  double *seconds;             /* of each step */
+  int64_t runs;
+} account;
+
+typedef struct event { const jf_step *step; double start, seconds; } event;
+
+struct jfl_profile {
+  account *account; int n_account, cap_account;
+  event *event; size_t n_event, max_event;
+  double start;
+};
+
+jfl_status jfl_profile_start(jfl_session *s, size_t max_events)
+{
+  if (s->profile) return jf_fail(JFL_ESTATE, "a profile is being made already");
+  jfl_profile *f = jf_new(sizeof *f);
+  if (f) f->event = max_events < SIZE_MAX / sizeof *f->event
+                      ? jf_new_raw(max_events * sizeof *f->event) : NULL;
+  if (!f || !f->event) {
+    jf_free(f);
+    return jf_fail(JFL_ENOMEM, "out of memory: a profile of %zu steps", max_events);
+  }
+  f->max_event = max_events;
+  f->start = jf_now();
+  jf_session_acquire(s);
+  s->profile = f;
+  jf_session_release(s);
+  return JFL_OK;
+}
+
+jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out)
+{
+  if (!s->profile) return jf_fail(JFL_ESTATE, "no profile was started");
+  jf_session_acquire(s);
+  *out = s->profile;
+  s->profile = NULL;
+  jf_session_release(s);
+  return JFL_OK;
+}
+
+void jfl_profile_free(jfl_profile *f)
+{
+  if (!f) return;
+  for (int i = 0; i < f->n_account; i++) {
+    jf_free(f->account[i].seconds);
+    jfl_graph_unref(f->account[i].graph);
+  }
+  jf_free(f->account);
+  jf_free(f->event);
+  jf_free(f);
+}
+
+static jfl_status need_room(jfl_profile *f)
+{
+  if (f->n_account < f->cap_account) return JFL_OK;
+  int cap = f->cap_account ? 2 * f->cap_account : 8;
+  account *wider = jf_new((size_t)cap * sizeof *wider);
+  if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (f->n_account) memcpy(wider, f->account, (size_t)f->n_account * sizeof *wider);
+  jf_free(f->account);
+  f->account = wider;
+  f->cap_account = cap;
+  return JFL_OK;
+}
+
+static jfl_status find(jfl_profile *f, jfl_plan *p, account **out)
+{
+  for (int i = f->n_account - 1; i >= 0; i--)
+    if (f->account[i].plan == p) return *out = &f->account[i], JFL_OK;
+  JF_TRY(need_room(f));
+  account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0 };
+  if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_graph_ref(p->graph);
+  f->account[f->n_account] = a;
+  *out = &f->account[f->n_account++];
+  return JFL_OK;
+}
+
+jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
+{
+  account *a = NULL;
+  JF_TRY(find(f, p, &a));
+  double start = jf_now();
+  for (int i = 0; i < p->n_step; i++) {
+    JF_TRY(jf_execute_step(p, &p->step[i]));
+    double end = jf_now();
+    a->seconds[i] += end - start;
+    if (f->n_event < f->max_event)
+      f->event[f->n_event++] = (event){ &p->step[i], start - f->start, end - start };
+    start = end;
+  }
+  a->runs++;
+  return JFL_OK;
+}
+
+int jfl_profile_count(const jfl_profile *f)
+{
+  int n = 0;
+  for (int i = 0; i < f->n_account; i++) n += f->account[i].plan->n_step;
+  return n;
+}
+
+void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
+{
+  const account *a = f->account;
+  for (; i >= a->plan->n_step; a++) i -= a->plan->n_step;
+  const jf_step *st = &a->plan->step[i];
+  const jfl_op *op = st->node->op;
+  *out = (jfl_profile_row){
+    .job = a->graph->name, .op = op->name, .name = st->node->name, .kernel = jf_step_kernel(st),
+    .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
+    .bytes = jf_call_bytes(&st->k),
+  };
+}
+
+/* Names may hold anything; JSON wants quotes, backslashes and control characters escaped. */
+static void write_name(FILE *to, const char *s)
+{
+  for (; *s; s++) {
+    if (*s == '"' || *s == '\\') fputc('\\', to);
+    if ((unsigned char)*s < ' ') fprintf(to, "\\u%04x", *s);
+    else fputc(*s, to);
+  }
+}
+
+static void write_event(FILE *to, const event *e, int first)
+{
+  const jf_node *n = e->step->node;
+  fprintf(to, "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
+          first ? "" : ",", e->start * 1e6, e->seconds * 1e6);
+  write_name(to, n->name);
+  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"kernel\":\"%s\"}}", n->op->name,
+          jf_step_kernel(e->step));
+}
+
+jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
+{
+  FILE *to = fopen(path, "w");
+  if (!to) return jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno));
+  fputs("{\"traceEvents\":[", to);
+  for (size_t i = 0; i < f->n_event; i++) write_event(to, &f->event[i], i == 0);
+  fputs("\n]}\n", to);
+  int bad = ferror(to);
+  bad |= fclose(to);
+  return bad ? jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno)) : JFL_OK;
+}
+
+void jfl_machine_peak(int threads, double *flop, double *n_bytes)
+{
+  jf_cpu_peak(threads, flop, n_bytes);
+}
