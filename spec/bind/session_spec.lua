@@ -59,6 +59,23 @@ describe("a plan", function()
     assert.same({ 20, 21 }, core.to_table(results[20]))
   end)
 
+  it("starts variables with numbers that their dtype holds", function()
+    local function start(spec)
+      return (helper.compile(spec.name, "predict", function(graph)
+        core.output(graph, core.variable(graph, spec))
+      end))
+    end
+    local ok, said = pcall(start, { name = "wide", dtype = "int32", shape = { 2 }, init = "uniform",
+      a = 1, b = 2e30 })
+    assert.is_false(ok)
+    assert.matches("2e%+30 does not fit int32", said)
+    for _, a in ipairs { 300, -129, 0.5, 0 / 0 } do
+      ok, said = pcall(start, { name = "v" .. a, dtype = "int8", shape = { 2 }, a = a })
+      assert.is_false(ok)
+      assert.matches("does not fit int8", said)
+    end
+  end)
+
   it("can be freed", function()
     local plan = helper.adder("job", 2)
     local request = core.submit(plan, { 1, 2 })

@@ -1,6 +1,7 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
 
+#include <limits.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ static int l_now(lua_State *L)
 /* core.is_terminal(fd): whether a person reads what is written there. */
 static int l_is_terminal(lua_State *L)
 {
-  lua_pushboolean(L, isatty((int)jf_need_number(L, 1, "is_terminal", "fd")));
+  double fd = jf_need_number(L, 1, "is_terminal", "fd");
+  lua_pushboolean(L, fd >= 0 && fd <= INT_MAX && isatty((int)fd));
   return 1;
 }
 

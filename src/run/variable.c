@@ -69,13 +69,6 @@ static void fill_chunk(void *ctx, int chunk)
   }
 }
 
-/* Whole numbers that a signed integer of so many bits holds, from 0 on if it has no sign. */
-static int is_whole(double v, jfl_dtype t)
-{
-  int bits = 8 * (int)jfl_dtype_size(t) - (t != JFL_U8);
-  return v == floor(v) && v < ldexp(1, bits) && v >= (t == JFL_U8 ? 0 : -ldexp(1, bits));
-}
-
 /* Draws for an integer variable are rounded down, so their range must be one of integers. */
 static jfl_status check_whole(const jfl_variable_spec *v)
 {
@@ -84,9 +77,9 @@ static jfl_status check_whole(const jfl_variable_spec *v)
   if (!range && v->init != JFL_INIT_CONSTANT)
     return jf_fail(JFL_EDTYPE, "variable '%s': an %s variable takes a constant or uniform initializer",
                    v->name, jfl_dtype_name(v->dtype));
-  if (is_whole(v->a, v->dtype) && (!range || is_whole(v->b, v->dtype))) return JFL_OK;
+  if (jf_holds(v->dtype, v->a) && (!range || jf_holds(v->dtype, v->b))) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "variable '%s': its initializer's value %.14g does not fit %s", v->name,
-                 is_whole(v->a, v->dtype) ? v->b : v->a, jfl_dtype_name(v->dtype));
+                 jf_holds(v->dtype, v->a) ? v->b : v->a, jfl_dtype_name(v->dtype));
 }
 
 static jfl_status check_spec(const jfl_variable_spec *v)
