@@ -3,9 +3,14 @@
 
 #include "dnnl.h"
 
+/* Numbers of the geometry are bounded so that the library's sums of a few of them are ints, too. */
 static int accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 && jf_dnnl_open() != NULL;
+  const jf_conv2d *a = k->attr;
+  const int64_t most = INT32_MAX / 8;
+  for (int i = 0; i < 4; i++)
+    if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
+  return jf_dnnl_accepts(k);
 }
 
 /* The geometry of shapes x, w and y. The padding behind is what makes y's extent come out, for pads

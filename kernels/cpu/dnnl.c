@@ -432,6 +432,14 @@ const jf_dnnl *jf_dnnl_open(void) { return NULL; }
 
 #endif
 
+int jf_dnnl_accepts(const jf_kargs *k)
+{
+  if (k->in[0].dtype != JFL_F32) return 0;
+  for (int i = 0; i < k->n_in + k->n_out; i++)
+    if (jf_numel(i < k->n_in ? &k->in[i].shape : &k->out[i - k->n_in].shape) > INT32_MAX) return 0;
+  return jf_dnnl_open() != NULL;
+}
+
 void jf_dnnl_release(void *p)
 {
   const jf_dnnl *d = jf_dnnl_open();

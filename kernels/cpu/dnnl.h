@@ -39,6 +39,9 @@ typedef struct jf_dnnl {
 
 /* NULL where the library is not there; opens it the first time. */
 const jf_dnnl *jf_dnnl_open(void);
+/* For rows: whether the library is there, and a call's tensors are float32 and of sizes that are ints, as
+   they are within the library; it divides by what overflowed. */
+int jf_dnnl_accepts(const jf_kargs *k);
 /* For rows: returns a state of the above. */
 void jf_dnnl_release(void *state);
 

@@ -17,11 +17,6 @@ static jf_dnnl_matmul extents(const jf_kargs *k)
   return m;
 }
 
-static int dnnl_accepts(const jf_kargs *k)
-{
-  return k->in[0].dtype == JFL_F32 && jf_dnnl_open() != NULL;
-}
-
 static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_matmul m = extents(k);
@@ -34,7 +29,7 @@ static jfl_status dnnl_run(const jf_kargs *k)
   return jf_dnnl_open()->execute(k, r);
 }
 
-JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = dnnl_accepts, .prepare = dnnl_prepare,
+JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
 
 /* ---- OpenBLAS ---- */
@@ -77,6 +72,7 @@ static int blas_accepts(const jf_kargs *k)
   jfl_dtype t = k->in[0].dtype;
   if (t != JFL_F32 && t != JFL_F64) return 0;
   jf_dnnl_matmul m = extents(k);
+  if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }
 

@@ -98,7 +98,7 @@ static int fit(const jf_kargs *k, plane *p)
 static int accepts(const jf_kargs *k)
 {
   plane p;
-  return k->in[0].dtype == JFL_F32 && fit(k, &p);
+  return k->in[0].dtype == JFL_F32 && fit(k, &p) && p.outer * (p.keep / COLUMNS + 1) <= INT32_MAX;
 }
 
 static jfl_status run(const jf_kargs *k, double scale)

@@ -19,7 +19,7 @@ function archive.read(path)
   if not file then return nil, err end
   local text, why = file:read("*a")
   file:close()
-  return text, why
+  return text, why and path .. ": " .. why
 end
 
 -- The end record stands before a comment of at most 64 KiB.
@@ -30,67 +30,55 @@ local function directory(path, zip)
   core.fail("%s: not a zip file, or cut short", path)
 end
 
---- The members of a zip file: name -> { offset, method, packed, size }.
+--- The members of a zip file: name -> { offset, method, packed, size, crc }.
 function archive.members(path, zip)
   local at, count = directory(path, zip)
   local members = {}
   for _ = 1, count do
-    if zip:sub(at, at + 3) ~= "PK\1\2" then
+    if zip:sub(at, at + 3) ~= "PK\1\2" or at + 45 > #zip then
       core.fail("%s: damaged zip directory at byte %d", path, at - 1)
     end
     local name_size, extra, comment = u16(zip, at + 28), u16(zip, at + 30), u16(zip, at + 32)
     members[zip:sub(at + 46, at + 45 + name_size)] = { method = u16(zip, at + 10),
-      packed = u32(zip, at + 20), size = u32(zip, at + 24), offset = u32(zip, at + 42) + 1 }
+      packed = u32(zip, at + 20), size = u32(zip, at + 24), crc = u32(zip, at + 16),
+      offset = u32(zip, at + 42) + 1 }
     at = at + 46 + name_size + extra + comment
   end
   return members
 end
 
+-- What a member's packed bytes hold.
+local function unpack_member(path, name, member, data)
+  if member.method == 0 then return core.from_bytes(data, "uint8", { #data }) end
+  if member.method == 8 then return core.inflate(data, "raw", member.size, path .. ": " .. name) end
+  core.fail("%s: '%s' is packed by method %d; expected 0 (stored) or 8 (deflate)", path, name,
+    member.method)
+end
+
 --- A member's bytes as a uint8 array.
 function archive.extract(path, zip, name, member)
   local at = member.offset
-  if zip:sub(at, at + 3) ~= "PK\3\4" then core.fail("%s: '%s' is damaged", path, name) end
+  if zip:sub(at, at + 3) ~= "PK\3\4" or at + 29 > #zip then
+    core.fail("%s: '%s' is damaged", path, name)
+  end
+  if member.size == 0 then core.fail("%s: '%s' is empty", path, name) end
   local first = at + 30 + u16(zip, at + 26) + u16(zip, at + 28)
   local data = zip:sub(first, first + member.packed - 1)
-  if #data ~= member.packed or member.size == 0 then
+  if #data == 0 or #data ~= member.packed then
     core.fail("%s: '%s' is cut short", path, name)
   end
-  if member.method == 0 then return core.from_bytes(data, "uint8", { member.size }) end
-  if member.method == 8 then return core.inflate(data, "raw", member.size) end
-  core.fail("%s: '%s' is packed by method %d; expected 0 (stored) or 8 (deflate)", path, name,
-    member.method)
+  local content = unpack_member(path, name, member, data)
+  if #content ~= member.size or core.crc32(content) ~= member.crc then
+    core.fail("%s: '%s' is damaged: its checksum does not match", path, name)
+  end
+  return content
 end
 
 --- The bytes of a file that may be gzipped, as a uint8 array.
 function archive.unpacked(path, data)
   if #data == 0 then core.fail("%s: the file is empty", path) end
   if data:sub(1, 2) ~= "\31\139" then return core.from_bytes(data, "uint8", { #data }) end
-  return core.inflate(data, "gzip", u32(data, #data - 3))
-end
-
--- The checksum that zip files keep.
-local function crc_table()
-  local bit = require "bit"
-  local t = {}
-  for i = 0, 255 do
-    local c = i
-    for _ = 1, 8 do
-      local odd = bit.band(c, 1) == 1
-      c = bit.rshift(c, 1)
-      if odd then c = bit.bxor(c, 0xEDB88320) end
-    end
-    t[i] = c
-  end
-  return t, bit
-end
-
-local function crc32(data)
-  local t, bit = crc_table()
-  local c = -1
-  for i = 1, #data do
-    c = bit.bxor(t[bit.band(bit.bxor(c, data:byte(i)), 255)], bit.rshift(c, 8))
-  end
-  return bit.bnot(c) % 2 ^ 32
+  return core.inflate(data, "gzip", #data < 4 and 0 or u32(data, #data - 3), path)
 end
 
 local function bytes(n, count)
@@ -107,7 +95,7 @@ function archive.zip(list)
   local parts, central, offset = {}, {}, 0
   for _, member in ipairs(list) do
     local name, data = member[1], member[2]
-    local sizes = bytes(crc32(data), 4) .. bytes(#data, 4) .. bytes(#data, 4) .. bytes(#name, 2)
+    local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4):rep(2) .. bytes(#name, 2)
     local common = bytes(20, 2) .. bytes(0, 4) .. bytes(0x00210000, 4) .. sizes .. bytes(0, 2)
     parts[#parts + 1] = "PK\3\4" .. common .. name
     parts[#parts + 1] = data

@@ -21,6 +21,7 @@ function args.describe(value)
   if kind == "nil" then return "nil" end
   local meta = getmetatable(value)
   if type(meta) == "table" and meta.__tostring then return tostring(value) end
+  if kind == "table" and next(value) == nil then return "an empty table" end
   return "a " .. kind
 end
 
@@ -76,6 +77,14 @@ end
 --- Whether t is an options table: string keys, not an object.
 function args.is_options(t)
   return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
+end
+
+--- The keys of a table in their order, for messages: "a, b".
+function args.names_of(t)
+  local names = {}
+  for name in pairs(t) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
 end
 
 local function names_of(params)

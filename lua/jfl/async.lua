@@ -1,6 +1,8 @@
 -- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local ffi = require "ffi"
+local trace = require "jfl.trace"
 
 local async = {
   --- The oldest and the newest call whose callbacks have not run, or nil.
@@ -9,7 +11,9 @@ local async = {
 }
 
 local delivering = false
-local sentinel = newproxy(true)
+
+-- Inside a callback, and inside a body, where its ops would join the job, no callback is run.
+local function is_busy() return delivering or trace.current ~= nil end
 
 local calls = 0
 
@@ -51,7 +55,7 @@ local function with_trace(err) return debug.traceback(tostring(err), 2) end
 
 local function run_user(entry, fn, value)
   delivering = true
-  local ok, err = xpcall(fn, with_trace, value)
+  local ok, err = core.call(with_trace, fn, value)
   delivering = false
   if not ok then core.fail("%s: error in a callback: %s", entry.job.name, err) end
   return 1
@@ -78,9 +82,9 @@ end
 local function is_due(entry) return entry.settled or core.done(entry.request) end
 
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Inside a callback it does nothing.
+-- one is begun once that time is used up. Inside a callback or a body it does nothing.
 function async.poll(seconds)
-  if delivering then return 0 end
+  if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
   local count = 0
   while async.head and is_due(async.head) do
@@ -90,17 +94,30 @@ function async.poll(seconds)
   return count
 end
 
---- Waits for every outstanding call and runs its callback. Inside a callback it only waits.
+--- Waits for every outstanding call and runs its callback. Inside a callback or a body it only
+-- waits.
 function async.sync()
-  if delivering then
+  if is_busy() then
     while core.pending() > 0 do core.wait() end
     return
   end
   while async.head do deliver() end
 end
 
---- What the end of the script does.
-async.finish = async.sync
+local function say(err) io.stderr:write("jfl: ", tostring(err), "\n") end
+
+--- What the end of the script does: runs every callback, also those behind one that fails. Errors
+-- are told on stderr as they come, their number is raised at the end.
+function async.finish()
+  local failed = 0
+  while async.head do
+    local ok, err = pcall(async.sync)
+    if ok then break end
+    failed = failed + 1
+    say(err)
+  end
+  if failed > 0 then error(("%d outstanding call(s) failed"):format(failed), 0) end
+end
 
 -- Waits for room in the queue of a job; callbacks that become due meanwhile are run.
 local function wait_for_room()
@@ -110,7 +127,23 @@ end
 
 local Registrar = {}
 local Future = {}
-Future.__index = Future
+
+-- Fields that an entry may have. Any other is asked for by who takes a call for its result.
+local FIELDS = { callback = true, message = true, next = true, ok = true, on_error = true,
+  parked = true, plan = true, read = true, request = true, settled = true, told = true,
+  value = true }
+
+local function index_of(class, instead)
+  return function(self, key)
+    if class[key] ~= nil or FIELDS[key] then return class[key] end
+    core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
+      rawget(self, "job").name, tostring(key), instead)
+  end
+end
+
+Registrar.__index = index_of(Registrar,
+  "a callback gets the value: job(...)(function(value) ... end)")
+Future.__index = index_of(Future, "job(...):get() waits for the value")
 
 local function register(entry, callback, on_error)
   local name = entry.job.name
@@ -129,13 +162,22 @@ function Registrar:__call(callback, on_error) register(self, callback, on_error)
 
 function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
 
+local function check_future(self, method)
+  if getmetatable(self) == Future then return end
+  core.fail("%s: call it with a colon: future:%s(...)", method, method)
+end
+
 --- Registers a callback (old spelling).
-function Future:async_get(callback, on_error) register(self, callback, on_error) end
+function Future:async_get(callback, on_error)
+  check_future(self, "async_get")
+  register(self, callback, on_error)
+end
 
 --- Waits for the call and gives its value; callbacks of earlier calls run first.
 function Future:get()
+  check_future(self, "get")
   self.told = true
-  if delivering then settle(self) end
+  if is_busy() then settle(self) end
   while not self.settled do deliver() end
   if not self.ok then core.fail("%s", message_of(self)) end
   return self.value
@@ -156,41 +198,28 @@ function async.submit(job, plan, read, ...)
   local entry = { number = calls, job = job, plan = plan, request = request, read = read }
   setmetatable(entry, job.old_style and Future or Registrar)
   insert(entry)
-  -- Finalizers run newest first when the state is closed, so this one comes before the request's.
-  sentinel = newproxy(sentinel)
   return entry
 end
 
---- Waits until no run of plan is in flight; its results stay queued.
+--- Waits until no run of plan is in flight, or of any plan; results stay queued.
 function async.leave(plan)
   local entry = async.head
   while entry do
-    if entry.plan == plan then settle(entry) end
+    if not plan or entry.plan == plan then settle(entry) end
     entry = entry.next
   end
-end
-
---- Forgets what is queued, as its session ends.
-function async.clear()
-  local entry = async.head
-  while entry do
-    if not entry.settled then keep(entry, false, "the session was cleared") end
-    entry = entry.next
-  end
-  async.head, async.tail = nil, nil
 end
 
 -- The end of a script in a host that is not ours: os.exit, or the state being closed.
 
 local function finish_or_say()
   local ok, err = pcall(async.finish)
-  if not ok then io.stderr:write("jfl: ", tostring(err), "\n") end
+  if not ok then say(err) end
   return ok
 end
 
-getmetatable(sentinel).__gc = function(self)
-  if self == sentinel then finish_or_say() end
-end
+--- A state that is closed finalizes cdata first, so callbacks find every array still there.
+async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
 if os and os.exit then
   local exit = os.exit

@@ -19,6 +19,7 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   { "overwrite", "whether a checkpoint that is there is replaced", false },
 }, function(o)
   args.expect("save", "path", o.path, "string")
+  args.expect("save", "overwrite", o.overwrite, "boolean")
   settle()
   core.save(o.path, o.overwrite)
 end)
@@ -42,6 +43,7 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
   { "strict", "whether names missing on either side are an error", false },
 }, function(o)
   args.expect("load", "path", o.path, "string")
+  args.expect("load", "strict", o.strict, "boolean")
   settle()
   local report = core.load(o.path, o.strict)
   local state = report.state or {}

@@ -9,13 +9,6 @@ local config = {
 
 local defaults = { max_plans = 8, strict_placement = false, gpu_device_num = 0, cpu_device_num = 1 }
 
-local function names_of(t)
-  local names = {}
-  for name in pairs(t) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
-end
-
 local function count(name, least)
   return function(n)
     if n ~= nil then config.values[name] = args.integer("config." .. name, "value", n, least) end
@@ -55,6 +48,7 @@ function settings.strict_placement(on)
 end
 
 function settings.kernels(which)
+  if which == nil then return core.get("kernels") == 0 and "fast" or "reference" end
   if which ~= "fast" and which ~= "reference" then
     core.fail("config.kernels: expected \"fast\" or \"reference\", got %s", args.describe(which))
   end
@@ -66,7 +60,8 @@ config.session = setmetatable({}, {
   __index = function(_, name)
     local set = settings[name]
     if set then return set end
-    core.fail("config: unknown option '%s'; options are %s", tostring(name), names_of(settings))
+    core.fail("config: unknown option '%s'; options are %s", tostring(name),
+      args.names_of(settings))
   end,
   __newindex = function(_, name)
     core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
@@ -151,7 +146,8 @@ local function setters(who, options, values, parts)
   return setmetatable(object_, {
     __index = function(_, name)
       if methods[name] then return methods[name] end
-      core.fail("%s: unknown option '%s'; options are %s", who, tostring(name), names_of(options))
+      core.fail("%s: unknown option '%s'; options are %s", who, tostring(name),
+        args.names_of(options))
     end,
     __newindex = function(_, name)
       core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
@@ -168,15 +164,17 @@ function config.function_config()
   return object_
 end
 
+-- Tables are copied, objects are not.
+local function copy_of(value)
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  local copy = {}
+  for key, part in pairs(value) do copy[key] = copy_of(part) end
+  return copy
+end
+
 --- A copy of the options that function_config() holds now; nil where `value` is none.
 function config.snapshot(value)
-  local values = kept[value]
-  if not values then return nil end
-  local copy = { train = {} }
-  for name, option in pairs(values) do copy[name] = option end
-  copy.train = {}
-  for name, option in pairs(values.train) do copy.train[name] = option end
-  return copy
+  return copy_of(kept[value])
 end
 
 return config

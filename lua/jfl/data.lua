@@ -10,16 +10,18 @@ local data = {}
 local SYSTEM = "/usr/share/datasets/fashion-mnist"
 local SIDE = 28
 local ROWS_AT_ONCE = 1000
+local ENOENT, ENOTDIR = 2, 20
 
 local IDX = {
   x_train = "train-images-idx3-ubyte", y_train = "train-labels-idx1-ubyte",
   x_test = "t10k-images-idx3-ubyte", y_test = "t10k-labels-idx1-ubyte",
 }
 
+-- Also where it cannot be opened, so that reading says why.
 local function exists(path)
-  local file = io.open(path, "rb")
+  local file, _, code = io.open(path, "rb")
   if file then file:close() end
-  return file ~= nil
+  return file ~= nil or code ~= ENOENT and code ~= ENOTDIR
 end
 
 -- The four IDX files in a directory, or nil.
@@ -49,8 +51,9 @@ local function read_idx(path)
     shape[i] = ((a * 256 + b) * 256 + c) * 256 + d
     size = size * shape[i]
   end
+  if size == 0 then core.fail("load_mnist: %s: holds no elements", path) end
   if #bytes ~= 4 + 4 * rank + size then
-    core.fail("load_mnist: %s: %s wants %d bytes, got %d", path, args.shape_text(shape), size,
+    core.fail("load_mnist: %s: %s wants %.0f bytes, got %d", path, args.shape_text(shape), size,
       #bytes - 4 - 4 * rank)
   end
   return core.reshape(core.rows(bytes, 4 + 4 * rank, size), shape)
@@ -107,16 +110,17 @@ local function scaled(pixels)
   return out
 end
 
-local function check_pair(what, pixels, labels)
+local function check_pair(path, what, pixels, labels)
   local shape = pixels.shape
-  if #shape ~= 3 or shape[2] ~= SIDE or shape[3] ~= SIDE or labels.size ~= shape[1] then
-    core.fail("load_mnist: %s: expected images (n, 28, 28) and n labels, got %s and %s", what,
-      args.shape_text(shape), args.shape_text(labels.shape))
+  if #shape ~= 3 or shape[2] ~= SIDE or shape[3] ~= SIDE or labels.size ~= shape[1]
+    or pixels.dtype ~= "uint8" or labels.dtype:match("^u?int") == nil then
+    core.fail("load_mnist: %s: %s: expected uint8 images (n, 28, 28) and n integer labels, got "
+      .. "%s %s and %s %s", path, what, pixels.dtype, args.shape_text(shape), labels.dtype,
+      args.shape_text(labels.shape))
   end
 end
 
 local function batches(what, pixels, labels, size, data_format)
-  check_pair(what, pixels, labels)
   local n = #pixels
   if n % size ~= 0 then
     core.fail("load_mnist: %s_batch_size %d does not divide %d images", what, size, n)
@@ -147,6 +151,8 @@ data.load_mnist = args.define("data.load_mnist", "Training and test images in ba
   local read, path = find(o.out_dir)
   print("load_mnist: using " .. path)
   local arrays = read()
+  check_pair(path, "train", arrays.x_train, arrays.y_train)
+  check_pair(path, "test", arrays.x_test, arrays.y_test)
   return batches("train", arrays.x_train, arrays.y_train, o.train_batch_size, o.data_format),
     batches("test", arrays.x_test, arrays.y_test, o.test_batch_size, o.data_format)
 end)

@@ -25,13 +25,20 @@ local function read_inputs(name, inputs)
     seen[label] = true
     list[i] = { name = label, type = pair[2] }
   end
-  if next(inputs) ~= nil and #list == 0 then
-    core.fail("%s: inputs: expected a list of { \"name\", placeholder }, got named fields", name)
+  for key in pairs(inputs) do
+    if not list[key] then
+      core.fail("%s: inputs: expected a list of { \"name\", placeholder } without holes, got an "
+        .. "entry under %s after %d of them", name, args.describe(key), #list)
+    end
   end
   return list
 end
 
 local function check_definition(t)
+  if config.snapshot(t) then
+    core.fail("global_function: expected a table with name, inputs and body after the "
+      .. "configuration, got a configuration")
+  end
   if type(t) ~= "table" then
     core.fail("global_function: expected a table with name, inputs and body, got %s",
       args.describe(t))

@@ -37,10 +37,13 @@ local function where(body)
   return ("%s:%d"):format(info.short_src, info.linedefined)
 end
 
--- The body's results as one value, for the type that is declared.
-local function one_value(returns, n, ...)
-  if n == 1 and not (returns.kind == "Tuple" and core.type((...)) == "blob") then return (...) end
-  return { ... }
+-- A reader of the body's results as the type that is declared; nil where they are not of it. What
+-- is returned for a Tuple is its list or, also if there is one, its values.
+local function reader_for(returns, blobs, n, ...)
+  local tuple = returns.kind == "Tuple"
+  local reader = n == 1 and typing.match(returns, (...), blobs)
+  if reader or not (tuple or (n > 1 and returns == typing.any)) then return reader end
+  return typing.match(returns, { ... }, blobs)
 end
 
 local function returned_text(n, ...)
@@ -52,8 +55,7 @@ end
 
 local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
-  local fits = n == 1 or (n > 1 and (returns.kind == "Tuple" or returns == typing.any))
-  local reader = fits and typing.match(returns, one_value(returns, n, ...), blobs)
+  local reader = reader_for(returns, blobs, n, ...)
   if not reader then
     core.fail("%s: the body (%s) returned %s, expected %s", self.name, where(self._body),
       returned_text(n, ...),
@@ -105,11 +107,14 @@ local function drop_oldest(self)
   self._n_plans = self._n_plans - 1
 end
 
+local function check_outside(self)
+  if not trace.current then return end
+  core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
+    self.name, trace.current.job.name)
+end
+
 local function compile(self, key, shapes)
-  if trace.current then
-    core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
-      self.name, trace.current.job.name)
-  end
+  check_outside(self)
   if self._closed then
     core.fail("%s: the session that this job belonged to was cleared", self.name)
   end
@@ -117,9 +122,9 @@ local function compile(self, key, shapes)
   local blobs = make_inputs(self, graph, shapes)
   local reader = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
-  while self._n_plans >= config.values.max_plans do drop_oldest(self) end
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
     read = needs_reader(self) and reader or nil }
+  while self._n_plans >= config.values.max_plans do drop_oldest(self) end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
   return entry
 end
@@ -162,7 +167,9 @@ local function unwrap(self, input, value)
     end
     value = value[1]
   end
-  if type(value) == "table" then value = core.from_table(value, input.type.dtype) end
+  if type(value) == "table" then
+    value = core.from_table(value, input.type.dtype, nil, ("%s: %s"):format(self.name, input.name))
+  end
   if core.type(value) == "array" then return value, check_bound(self, input, value.shape) end
   core.fail("%s: %s: expected %s, got a list of %s", self.name, input.name, text,
     args.describe(value))
@@ -224,20 +231,33 @@ local function fixed_plan(self)
   return compile(self, "fixed", shapes)
 end
 
+local function check_count(self, n)
+  if n == #self._inputs then return end
+  local names = {}
+  for i, input in ipairs(self._inputs) do names[i] = input.name end
+  core.fail("%s: expected %d argument%s (%s), got %d", self.name, #names, #names == 1 and "" or "s",
+    table.concat(names, ", "), n)
+end
+
 --- Runs the job. Gives what `returns` says: values, a registrar, or a future.
 function Job:__call(...)
+  check_outside(self)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
-  local values = { ... }
-  if select("#", ...) ~= #self._inputs then
-    core.fail("%s: expected %d arguments, got %d", self.name, #self._inputs, select("#", ...))
-  end
+  local values, n = { ... }, select("#", ...)
+  check_count(self, n)
   local entry = plan_for(self, values)
-  return run(self, entry, unpack(values))
+  return run(self, entry, unpack(values, 1, n))
+end
+
+local function check_self(self, method)
+  if getmetatable(self) == Job then return self end
+  core.fail("%s: call it with a colon: job:%s()", method, method)
 end
 
 --- Traces and compiles the job without running it, for a batch of batch_size (1) where any is
 -- allowed. Does nothing for a job that was compiled already.
 function Job:compile(batch_size)
+  check_self(self, "compile")
   if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
   local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
   if not rows and self._latest then return self end
@@ -254,24 +274,33 @@ function Job:compile(batch_size)
 end
 
 --- The traced graph as text, one node a line.
-function Job:graph() return core.graph_text(self:compile()._latest.graph) end
+function Job:graph() return core.graph_text(check_self(self, "graph"):compile()._latest.graph) end
 
 --- The plan as text: steps, bytes and the peak.
-function Job:plan() return core.plan_text(self:compile()._latest.plan) end
+function Job:plan() return core.plan_text(check_self(self, "plan"):compile()._latest.plan) end
 
 function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) end
 
+local function check_no_body(what)
+  if not trace.current then return end
+  core.fail("%s inside the body of '%s': a body only describes its job", what,
+    trace.current.job.name)
+end
+
 --- Compiles every job defined so far that was not compiled yet.
 function job.compile_all()
+  check_no_body("variables cannot be initialized, saved, loaded or read")
   for _, each in ipairs(order) do each:compile() end
 end
 
---- Waits for outstanding calls, then drops all jobs and variables and all settings.
+--- Waits for outstanding calls, then drops all jobs and variables and all settings. Callbacks that
+-- could not run, as one before them failed or called this, stay due.
 function job.clear_default_session()
+  check_no_body("the session cannot be cleared")
   local ok, err = pcall(async.sync)
   for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, nil, {} end
   order, by_name = {}, {}
-  async.clear()
+  async.leave()
   core.reset()
   config.reset()
   if not ok then error(err, 0) end

@@ -8,6 +8,7 @@ local methods, mt = core.array_methods, core.array_mt
 local is_float = { float16 = true, bfloat16 = true, float32 = true, float64 = true }
 local rank = { int8 = 1, uint8 = 1, int32 = 1, int64 = 2, float16 = 3, bfloat16 = 3, float32 = 3,
   float64 = 4 }
+local BLOCK = 65536          -- numbers in a Lua table on their way into an array
 local by_rank = { "int32", "int64", "float32", "float64" }
 
 -- ---- making arrays ----
@@ -72,9 +73,13 @@ nd.arange = args.define("ndarray.arange", "start, start + step, ... to before st
   if not (count >= 1 and count < math.huge) then
     core.fail("%s: there is no value from %g to before %g in steps of %g", who, start, stop, step)
   end
-  local values = {}
-  for i = 1, count do values[i] = start + (i - 1) * step end
-  return core.from_table(values, args.dtype(who, "dtype", o.dtype))
+  local a = core.array(args.dtype(who, "dtype", o.dtype), { count })
+  for first = 0, count - 1, BLOCK do
+    local values = {}
+    for i = first, math.min(first + BLOCK, count) - 1 do values[#values + 1] = start + i * step end
+    core.assign(core.rows(a, first, #values), core.from_table(values, a.dtype))
+  end
+  return a
 end)
 
 -- ---- arithmetic ----
@@ -82,11 +87,11 @@ end)
 -- A dtype that the ops compute in and that holds what x may be; numbers and tables follow `other`.
 local function needed_rank(x, other, divides)
   if core.type(x) == "array" then
-    local r = rank[x.dtype]
-    return divides and not is_float[x.dtype] and 4 or r
+    return divides and not is_float[x.dtype] and 4 or rank[x.dtype]
   end
-  if type(x) == "number" and x % 1 ~= 0 and not is_float[other.dtype] then return 4 end
-  return 0
+  local size = type(x) == "number" and math.abs(x) or 0
+  if is_float[other.dtype] then return size >= 0x1.ffffffp127 and size < math.huge and 4 or 0 end
+  return (size % 1 ~= 0 or size >= 2 ^ 63) and 4 or size >= 2 ^ 31 and 2 or 0
 end
 
 local function work(a, dtype)
@@ -164,7 +169,7 @@ local sqrt, square = core.op("sqrt"), core.op("square")
 
 --- Standard deviation, of all elements or along axes.
 function methods.std(a, axis, ...)
-  local x = to_float(a)
+  local x = to_float(need("std", "argument 1", a))
   if axis == nil then
     local d = x - x:mean()
     return math.sqrt(square(d):mean())
@@ -186,8 +191,9 @@ end
 
 --- Rows first to last, both included, negative from the end; shares the array's memory.
 function methods.slice(a, first, last)
-  local rows = #a
-  first, last = first or 1, last or rows
+  local rows = #need("slice", "argument 1", a)
+  first = args.integer("slice", "first", first or 1, -rows)
+  last = args.integer("slice", "last", last or rows, -rows)
   local from = first < 0 and rows + first + 1 or first
   local to = last < 0 and rows + last + 1 or last
   if from < 1 or to > rows or from > to then
@@ -209,7 +215,7 @@ local transpose = core.op("transpose")
 function methods.transpose(a, perm, ...)
   if perm == nil then
     perm = {}
-    local n = #a.shape
+    local n = #need("transpose", "argument 1", a).shape
     for i = 1, n do perm[i] = n - i end
   elseif type(perm) ~= "table" then
     perm = { perm, ... }
@@ -222,7 +228,8 @@ function methods.astype(a, dtype) return core.cast(a, args.dtype("astype", "dtyp
 
 --- The only element of an array of one.
 function methods.item(a)
-  if a.size ~= 1 then core.fail("item: expected an array of one element, got %d", a.size) end
+  local n = need("item", "argument 1", a).size
+  if n ~= 1 then core.fail("item: expected an array of one element, got %d", n) end
   return core.get(core.reshape(a, { 1 }), 1)
 end
 
@@ -270,8 +277,9 @@ nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
   local parts = {}
   for i, a in ipairs(need_list("ndarray.stack", o.arrays)) do
     local shape = a.shape
-    local axis = o.axis < 0 and o.axis + #shape + 1 or o.axis
-    if axis % 1 ~= 0 or axis < 0 or axis > #shape then
+    local axis = args.integer("ndarray.stack", "axis", o.axis, -#shape - 1)
+    if axis < 0 then axis = axis + #shape + 1 end
+    if axis > #shape then
       core.fail("ndarray.stack: axis %g is not an axis of the result", o.axis)
     end
     table.insert(shape, axis + 1, 1)

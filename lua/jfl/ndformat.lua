@@ -5,16 +5,32 @@ local ndformat = {}
 
 local WIDTH, LIMIT, EDGE, PLACES = 75, 1000, 3, 8
 
--- Significant bits, and the decimal digits that always tell two values apart.
+-- Significant bits, the decimal digits that always tell two values apart, and the exponent of the
+-- least value above 0.
 local PRECISION = {
-  float64 = { 53, 17 }, float32 = { 24, 9 }, float16 = { 11, 5 }, bfloat16 = { 8, 4 },
+  float64 = { 53, 17, -1074 }, float32 = { 24, 9, -149 }, float16 = { 11, 5, -24 },
+  bfloat16 = { 8, 4, -133 },
 }
 
--- The value of so many bits that is nearest to x.
-local function rounded(x, bits)
+-- The value of a dtype narrower than float64 that is nearest to x.
+local function rounded(x, precision)
   local mantissa, exponent = math.frexp(x)
+  local bits = math.min(precision[1], exponent - precision[3])
   local half = 2 ^ 52 * 1.5
   return math.ldexp((mantissa * 2 ^ bits + half) - half, exponent - bits)
+end
+
+-- x with so many decimals ("f") or digits behind the first ("e"). Of two equally near ones it is
+-- the even one, where string.format takes the larger.
+local function decimal(x, places, kind)
+  local text = ("%." .. places .. kind):format(x)
+  local number, exponent = text:match("^([^e]*)(.*)$")
+  local odd = number:match("[13579]$")
+  local exact = ("%.60" .. kind):format(x):gsub("e.*", "")
+  if odd and exact:find("%." .. ("%d"):rep(places) .. "50*$") then
+    return number:sub(1, -2) .. odd - 1 .. exponent
+  end
+  return text
 end
 
 -- The least number of significant digits that gives x back, and x's decimal exponent.
@@ -22,7 +38,7 @@ local function shortest(x, precision)
   for digits = 1, precision[2] do
     local text = ("%." .. digits - 1 .. "e"):format(x)
     local back = tonumber(text)
-    if back == x or (precision[1] < 53 and rounded(back, precision[1]) == x) then
+    if back == x or (precision[1] < 53 and rounded(back, precision) == x) then
       return digits, tonumber(text:match("e([+-]%d+)$"))
     end
   end
@@ -54,7 +70,7 @@ local function exponent_texts(values, precision)
     end
   end
   for i, x in ipairs(values) do
-    local text = special(x) or ("%." .. places .. "e"):format(x)
+    local text = special(x) or decimal(x, places, "e")
     texts[i] = places == 0 and text:gsub("e", ".e") or text
   end
   return texts
@@ -78,7 +94,7 @@ local function fixed_texts(values, precision)
     else
       local digits, exponent = shortest(x, precision)
       local places = math.max(0, math.min(PLACES, digits - 1 - exponent))
-      local text = ("%." .. places .. "f"):format(x)
+      local text = decimal(x, places, "f")
       texts[i] = places == 0 and text .. "." or text:gsub("0+$", "")
     end
   end
@@ -130,12 +146,13 @@ local function collect(a, shape, cut, index, values)
   return values
 end
 
--- One line, or several where it is too long: items after `indent` columns.
+-- One line, or several where it is too long: items after `indent` columns, with room for as many
+-- brackets behind them.
 local function wrap(items, indent)
   local lines, line = {}, ""
   for _, item in ipairs(items) do
-    if line ~= "" and indent + #line + 1 + #item >= WIDTH then
-      lines[#lines + 1] = line
+    if line ~= "" and indent + #line + 1 + #item + indent > WIDTH then
+      lines[#lines + 1] = line:gsub(" +$", "")
       line = ""
     end
     line = line == "" and item or line .. " " .. item

@@ -5,47 +5,58 @@ local core = require "jfl.core"
 
 local npy = {}
 
+local MAX_RANK = 8
+
 local CODES = { f4 = "float32", f8 = "float64", f2 = "float16", i1 = "int8", u1 = "uint8",
   i4 = "int32", i8 = "int64", b1 = "uint8" }
 local OF_DTYPE = { float32 = "<f4", float64 = "<f8", float16 = "<f2", int8 = "|i1", uint8 = "|u1",
   int32 = "<i4", int64 = "<i8" }
 
+-- The header's text, and the position of the first element, from 0.
 local function header_of(path, data)
   local magic = core.bytes(core.rows(data, 0, math.min(12, #data)))
   if magic:sub(1, 6) ~= "\147NUMPY" or #magic < 12 then core.fail("%s: not a .npy file", path) end
-  local major, a, b, c, d = magic:byte(7), magic:byte(9, 12)
+  local major, minor, a, b, c, d = magic:byte(7, 12)
+  if major < 1 or major > 3 then
+    core.fail("%s: version %d.%d of the format is not supported", path, major, minor)
+  end
   local size, first = a + b * 256, 10
   if major > 1 then size, first = size + c * 65536 + d * 16777216, 12 end
-  if first + size >= #data then core.fail("%s: cut short", path) end
+  if size == 0 or first + size > #data then core.fail("%s: cut short", path) end
   return core.bytes(core.rows(data, first, size)), first + size
 end
 
-local function shape_of(text)
-  local shape = {}
-  for extent in text:match("'shape':%s*%((.-)%)"):gmatch("%d+") do
-    shape[#shape + 1] = tonumber(extent)
+-- What a header says: the dtype and the shape.
+local function parse(path, header)
+  local descr = header:match("'descr':%s*'([^']*)'") or header:match("'descr':%s*(%[.*%])")
+  local order = header:match("'fortran_order':%s*(%a+)")
+  local extents = header:match("'shape':%s*%(([%d%s,]*)%)")
+  if not (descr and extents and (order == "True" or order == "False")) then
+    core.fail("%s: a header that numpy does not write: %s", path, header:gsub("%s+$", ""))
   end
-  return #shape > 0 and shape or { 1 }
+  local dtype = CODES[descr:match("^[<>|=](%w+)$")]
+  if not dtype or descr:sub(1, 1) == ">" then
+    core.fail("%s: elements of type %s are not supported", path, descr)
+  end
+  if order == "True" then core.fail("%s: arrays in Fortran order are not supported", path) end
+  local shape = {}
+  for extent in extents:gmatch("%d+") do shape[#shape + 1] = tonumber(extent) end
+  return dtype, #shape > 0 and shape or { 1 }
 end
 
 --- The array of a .npy file's bytes, a uint8 array; path is for messages.
 function npy.decode(path, data)
   local header, first = header_of(path, data)
-  local order, code = header:match("'descr':%s*'([<>|=])(%w+)'")
-  local dtype = CODES[code]
-  if not dtype or order == ">" then
-    core.fail("%s: elements of type '%s' are not supported", path,
-      header:match("'descr':%s*([^,]+)") or "?")
-  end
-  if header:match("'fortran_order':%s*True") then
-    core.fail("%s: arrays in Fortran order are not supported", path)
-  end
-  local shape = shape_of(header)
+  local dtype, shape = parse(path, header)
   local size = core.dtypes[dtype]
   for _, extent in ipairs(shape) do size = size * extent end
+  if size == 0 or #shape > MAX_RANK then
+    core.fail("%s: shape %s is not supported: expected 1 to %d dimensions, none of them 0", path,
+      args.shape_text(shape), MAX_RANK)
+  end
   if first + size > #data then
-    core.fail("%s: cut short: %s %s wants %d bytes, got %d", path, dtype, args.shape_text(shape),
-      size, #data - first)
+    core.fail("%s: cut short: %s %s wants %.0f bytes, got %d", path, dtype,
+      args.shape_text(shape), size, #data - first)
   end
   local content = core.rows(data, first, size)
   if dtype == "uint8" then return core.copy(core.reshape(content, shape)) end

@@ -107,6 +107,14 @@ for method, instead in pairs {
   end
 end
 
+-- Python's comparisons of blobs give blobs, which those of Lua cannot.
+for event, instead in pairs { __lt = "less or flow.math.greater",
+  __le = "less_equal or flow.math.greater_equal" } do
+  mt[event] = function()
+    core.fail("blobs have no data while their job's body runs; use flow.math.%s", instead)
+  end
+end
+
 function mt.__concat(a, b) return tostring(a) .. tostring(b) end
 
 return ops

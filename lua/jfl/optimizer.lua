@@ -49,10 +49,10 @@ end
 --- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
 -- whose gradients add up. Gradients are divided by the number of elements of the loss.
 function Optimizer:minimize(loss)
-  local who = self.name .. ".minimize"
   if getmetatable(self) ~= Optimizer then
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
+  local who = self.name .. ".minimize"
   local context = trace.need(who)
   need_train_job(who, context)
   if context.minimized then
@@ -88,37 +88,53 @@ end)
 
 -- The old spelling: losses are added, and the job's configuration says how they are minimized.
 
+local CONF = "train.model_update_conf"
+
+-- Reads an entry of it: a table with some of these fields.
+local function entry(path, fields, read)
+  return function(conf)
+    for field in pairs(args.expect(CONF, path, conf, "table")) do
+      if not fields[field] then
+        local names = args.names_of(fields)
+        core.fail("%s: %s: unknown field '%s'; %s", CONF, path, tostring(field),
+          names == "" and "it has none" or "fields are " .. names)
+      end
+    end
+    return read(conf)
+  end
+end
+
 local UPDATES = {
-  naive_conf = function() return 0 end,
-  momentum_conf = function(conf) return conf.beta or 0.9 end,
+  naive_conf = entry("naive_conf", {}, function() return 0 end),
+  momentum_conf = entry("momentum_conf", { beta = true }, function(conf)
+    return conf.beta or 0.9
+  end),
 }
 
 local WARMUPS = {
-  constant_conf = function(conf)
-    return schedule.warmup.constant(conf.warmup_batches, conf.multiplier)
-  end,
-  linear_conf = function(conf)
-    return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier)
-  end,
+  constant_conf = entry("constant_conf", { warmup_batches = true, multiplier = true },
+    function(conf) return schedule.warmup.constant(conf.warmup_batches, conf.multiplier) end),
+  linear_conf = entry("linear_conf", { warmup_batches = true, start_multiplier = true },
+    function(conf) return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier) end),
 }
 
-local CONF = "train.model_update_conf"
+local DECAYS = {
+  piecewise_constant_conf = entry("piecewise_constant_conf", { boundaries = true, values = true },
+    function(conf) return conf end),
+}
 
 local function one_of(table_of, conf, what)
-  local key, value = next(conf)
-  if table_of[key] and type(value) == "table" then return table_of[key](value) end
-  local names = {}
-  for name in pairs(table_of) do names[#names + 1] = name end
-  table.sort(names)
+  local key, value = next(args.expect(CONF, what, conf, "table"))
+  if table_of[key] then return table_of[key](value) end
   core.fail("%s: %s: expected one of %s with a table, got '%s'", CONF, what,
-    table.concat(names, ", "), tostring(key))
+    args.names_of(table_of), tostring(key))
 end
 
 local function read_update_conf(conf)
   local momentum, decay, warmup = 0, nil, nil
   for key, value in pairs(conf) do
     if key == "learning_rate_decay" then
-      decay = one_of({ piecewise_constant_conf = function(c) return c end }, value, key)
+      decay = one_of(DECAYS, value, key)
     elseif key == "warmup_conf" then
       warmup = one_of(WARMUPS, value, key)
     elseif UPDATES[key] then

@@ -21,13 +21,14 @@ Bar.__index = Bar
 local function last_loss(self)
   local loss = self.loss
   if core.type(loss) == "array" then loss = loss:mean() end
-  return loss and ("  loss %.4g"):format(loss) or ""
+  if type(loss) == "number" then return ("  loss %.4g"):format(loss) end
+  return loss and "  loss " .. tostring(loss) or ""
 end
 
-local function text(self, now, last)
+local function text(self, now)
   local spent = now - self.started
   local rate = spent > 0 and self.count / spent or 0
-  local left = not last and self.total and rate > 0 and (self.total - self.count) / rate
+  local left = self.total and rate > 0 and math.max(self.total - self.count, 0) / rate
   local head = self.desc and self.desc .. ": " or ""
   local of = self.total and ("%d/%d"):format(self.count, self.total) or tostring(self.count)
   local eta = left and ("  %s left"):format(duration(left)) or ""
@@ -48,7 +49,7 @@ end
 
 local function draw(self, now, last)
   self.drawn = now
-  local head, tail = text(self, now, last)
+  local head, tail = text(self, now)
   local columns = core.columns(STDERR)
   if not columns then
     io.stderr:write(head, tail, "\n")
@@ -98,7 +99,9 @@ end
 -- How to go through the first argument: an iterator, its first control value, and the number of
 -- steps if it is known.
 local function steps(source)
-  if type(source) == "number" then return numbers(source), 0, source end
+  if type(source) == "number" then
+    return numbers(args.integer("progress", "source", source, 0)), 0, source
+  end
   if core.type(source) == "array" then return rows(source), 0, #source end
   if type(source) == "function" then return source end
   local meta = getmetatable(source)
@@ -119,6 +122,8 @@ progress.progress = args.define("progress", "Goes through something and shows ho
   { "total", "the number of steps, where it cannot be known", args.none },
 }, function(o)
   local iterate, control, total = steps(o.source)
+  if o.desc ~= nil then args.expect("progress", "desc", o.desc, "string") end
+  if o.total ~= nil then args.integer("progress", "total", o.total, 0) end
   local now = core.now()
   return setmetatable({ iterate = iterate, state = o.state, control = o.control or control,
     count = 0, total = o.total or total, desc = o.desc, started = now, drawn = now,

@@ -98,11 +98,12 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   local context = trace.need("namespace")
   local outer = context.prefix
   context.prefix = outer .. o.name .. "-"
-  local function leave(...)
+  local function leave(ok, ...)
     context.prefix = outer
+    if not ok then error((...), 0) end
     return ...
   end
-  return leave(o.fn())
+  return leave(pcall(o.fn))
 end)
 scope.name_scope = scope.namespace
 

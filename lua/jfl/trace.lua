@@ -6,7 +6,8 @@ local trace = {
   current = nil,
 }
 
---- Runs body with ops appending to graph; gives the context, then what body returned.
+--- Runs body with ops appending to graph; gives the context, then what body returned. The body
+-- cannot yield, which would leave its graph open to the ops of whoever runs meanwhile.
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
@@ -20,7 +21,7 @@ function trace.run(job, graph, body, ...)
     if not ok then error((...), 0) end
     return context, ...
   end
-  return close(pcall(body, ...))
+  return close(core.call(nil, body, ...))
 end
 
 --- The context; fails outside a body, where `who` has no meaning.

@@ -96,13 +96,17 @@ local function sorted_keys(t)
   return keys
 end
 
---- The structure of a body's result as text: "(blob, {loss = blob})".
-function typing.structure(value)
+local DEEPEST = 6
+
+--- The structure of a body's result as text, down to some depth: "(blob, {loss = blob})".
+function typing.structure(value, depth)
+  depth = depth or 1
   if core.type(value) == "blob" then return "blob" end
   if type(value) ~= "table" or getmetatable(value) then return args.describe(value) end
+  if depth > DEEPEST then return "{...}" end
   local parts = {}
   for i, key in ipairs(sorted_keys(value)) do
-    local text = typing.structure(value[key])
+    local text = typing.structure(value[key], depth + 1)
     parts[i] = key == i and text or ("%s = %s"):format(tostring(key), text)
   end
   return "{" .. table.concat(parts, ", ") .. "}"
@@ -133,7 +137,15 @@ end
 
 local function plain(value) return type(value) == "table" and getmetatable(value) == nil end
 
-local function shape_of(t, value, blobs) return shapes[t.kind](t, value, blobs) end
+-- Appends nothing to `blobs` where the value does not match.
+local function shape_of(t, value, blobs)
+  local count = #blobs
+  local reader = shapes[t.kind](t, value, blobs)
+  if not reader then
+    for i = #blobs, count + 1, -1 do blobs[i] = nil end
+  end
+  return reader
+end
 
 local function keyed(keys, readers)
   return function(list, at)
@@ -143,16 +155,29 @@ local function keyed(keys, readers)
   end
 end
 
-local function read_keys(value, part_of, blobs)
+local function read_parts(value, part_of, blobs)
   local keys, readers = sorted_keys(value), {}
   for i, key in ipairs(keys) do
-    local part = part_of(key)
+    local part = part_of(key, i)
     local reader = part and shape_of(part, value[key], blobs)
     if not reader then return nil end
     readers[i] = reader
   end
   return keyed(keys, readers)
 end
+
+local entered = {}
+
+-- A table that contains itself has no shape.
+local function read_keys(value, part_of, blobs)
+  if entered[value] then return nil end
+  entered[value] = true
+  local reader = read_parts(value, part_of, blobs)
+  entered[value] = nil
+  return reader
+end
+
+local function is_key(key) return type(key) == "string" or type(key) == "number" end
 
 function shapes.Tuple(t, value, blobs)
   if not plain(value) or #value ~= #t.parts then return nil end
@@ -161,18 +186,19 @@ end
 
 function shapes.List(t, value, blobs)
   if not plain(value) or #value == 0 then return nil end
-  return read_keys(value, function(key) return type(key) == "number" and t.part end, blobs)
+  return read_keys(value, function(key, i) return key == i and t.part end, blobs)
 end
 
 function shapes.Dict(t, value, blobs)
   if not plain(value) or next(value) == nil then return nil end
-  return read_keys(value, function() return t.part end, blobs)
+  return read_keys(value, function(key) return is_key(key) and t.part end, blobs)
 end
 
 function shapes.Bundle(t, value, blobs)
-  if core.type(value) == "blob" then return shape_of(t.part, value, blobs) end
+  local reader = shape_of(t.part, value, blobs)
+  if reader then return reader end
   if not plain(value) or next(value) == nil then return nil end
-  return read_keys(value, function() return t end, blobs)
+  return read_keys(value, function(key) return is_key(key) and t end, blobs)
 end
 
 --- Lists the blobs of a body's result and gives a function from a list of arrays to a value of

@@ -53,7 +53,10 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
 }, function(o)
   local who = "get_variable"
   local context = trace.need(who)
-  local name = context.prefix .. args.expect(who, "name", o.name, "string")
+  if args.expect(who, "name", o.name, "string") == "" then
+    core.fail("%s: name: expected a name, got an empty string", who)
+  end
+  local name = context.prefix .. o.name
   variable.refuse(who, "regularizer", o.regularizer)
   variable.refuse(who, "distribute", o.distribute)
   local existing = context.variables[name]

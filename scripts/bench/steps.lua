@@ -59,7 +59,7 @@ local function predict(network, batch)
   return function() job(images) end
 end
 
---- A thousand calls of a job that adds twice, on four numbers: milliseconds are microseconds a call.
+--- A thousand calls of a job that adds twice, on four numbers: milliseconds are microseconds each.
 local function tiny(returns, finish)
   local job = flow.global_function {
     name = "tiny", returns = returns, inputs = { { "x", tp.Numpy.Placeholder { 4 } } },

@@ -87,6 +87,27 @@ describe("an array", function()
     end
   end)
 
+  it("holds zero in every dtype, also of another", function()
+    for dtype in pairs(core.dtypes) do
+      assert.same({ 0, 1 }, core.to_table(core.from_table({ 0, 1 }, dtype)), dtype)
+      for other in pairs(core.dtypes) do
+        local cast = core.cast(core.from_table({ 0, 1 }, other), dtype)
+        assert.same({ 0, 1 }, core.to_table(cast), other .. " to " .. dtype)
+      end
+    end
+  end)
+
+  it("refuses what would round to infinity, and takes infinity", function()
+    for dtype, most in pairs { float16 = 65504, bfloat16 = 0x1.fep127, float32 = 0x1.fffffep127 } do
+      local a = core.from_table({ most, math.huge, -math.huge }, dtype)
+      assert.same({ most, math.huge, -math.huge }, core.to_table(a), dtype)
+      local whole = message("local t, dtype = ... c.from_table({ t }, dtype)", most * 1.01, dtype)
+      local one = message("local a, v = ... a[1] = v", a, -most * 1.01)
+      assert.truthy(whole:find("does not fit " .. dtype, 1, true))
+      assert.truthy(one:find("does not fit " .. dtype, 1, true))
+    end
+  end)
+
   it("reads halves as numbers, infinities and nan too", function()
     local a = core.from_bytes("\0\124\0\252\1\124\1\0\0\60", "float16", { 5 })
     assert.equal(math.huge, a[1])
@@ -141,6 +162,17 @@ describe("making arrays", function()
     local a = core.inflate(stored, "raw", 3)
     assert.equal("abc", core.bytes(a))
     assert.equal("uint8", a.dtype)
+  end)
+
+  it("says what it inflates", function()
+    assert.equal("user.lua:1: data.gz: inflate: the data are cut short, 0 bytes came out",
+      message("c.inflate('\\31\\139', 'gzip', nil, 'data.gz')"))
+  end)
+
+  it("sums up bytes as zip files do", function()
+    assert.equal(0xCBF43926, core.crc32("123456789"))
+    assert.equal(0xCBF43926, core.crc32(core.from_bytes("123456789", "uint8", { 9 })))
+    assert.equal(0, core.crc32(""))
   end)
 end)
 

@@ -57,6 +57,15 @@ describe("a graph", function()
     assert.is_false(dz)
   end)
 
+  it("trains a variable once", function()
+    local graph = core.graph("g", "train")
+    core.trace(graph)
+    local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 3 } })
+    assert.equal("user.lua:1: minimize: variable 'w' is given twice", message(
+      "local g, w = ... c.minimize(g, {losses = {w}, variables = {w, w}, optimizer = 'SGD', schedule = "
+      .. "'piecewise_constant_schedule', schedule_options = {boundaries = {}, values = {1}}})", graph, w))
+  end)
+
   it("lives as long as its blobs", function()
     local x
     do

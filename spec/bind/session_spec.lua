@@ -43,6 +43,10 @@ describe("a plan", function()
     end)
     assert.same({ 2, 3 }, core.to_table(core.run(plan, floats { 1, 2 })))
     assert.matches("^user.lua:1: ints: x: ", message("c.run(...)", plan, floats { 1, 2.5 }))
+    local float = helper.adder("floats", 2)
+    assert.equal(math.huge, core.to_table(core.run(float, { math.huge, 1 }))[1])
+    assert.matches("x: %[2%] is 1e%+300, which does not fit float32",
+      message("c.run(...)", float, { 1, 1e300 }))
   end)
 
   it("gives several results", function()
@@ -53,6 +57,23 @@ describe("a plan", function()
     local results = { core.run(plan, { 0, 1 }) }
     assert.equal(20, #results)
     assert.same({ 20, 21 }, core.to_table(results[20]))
+  end)
+
+  it("starts variables with numbers that their dtype holds", function()
+    local function start(spec)
+      return (helper.compile(spec.name, "predict", function(graph)
+        core.output(graph, core.variable(graph, spec))
+      end))
+    end
+    local ok, said = pcall(start, { name = "wide", dtype = "int32", shape = { 2 }, init = "uniform",
+      a = 1, b = 2e30 })
+    assert.is_false(ok)
+    assert.matches("2e%+30 does not fit int32", said)
+    for _, a in ipairs { 300, -129, 0.5, 0 / 0 } do
+      ok, said = pcall(start, { name = "v" .. a, dtype = "int8", shape = { 2 }, a = a })
+      assert.is_false(ok)
+      assert.matches("does not fit int8", said)
+    end
   end)
 
   it("can be freed", function()

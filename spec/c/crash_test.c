@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -146,6 +147,24 @@ static void a_full_disk_keeps_the_old_checkpoint(void)
 static void a_full_disk_leaves_no_half_checkpoint(void)
 {
   fail_every_call(in_scratch("full_new"), EDQUOT, -1);
+}
+
+/* Beyond the limit the system raises SIGXFSZ, which ends a process that does not mind it. */
+static void a_limit_of_file_sizes_is_an_error(void)
+{
+  struct rlimit before, low;
+  const char *path = in_scratch("limit");
+  sigset_t waiting;
+  CHECK(save_value(1, path, 0) == JFL_OK);
+  getrlimit(RLIMIT_FSIZE, &before);
+  low = (struct rlimit){ 8, before.rlim_max };
+  setrlimit(RLIMIT_FSIZE, &low);
+  CHECK(save_value(2, path, 1) == JFL_EIO);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(strstr(jfl_errmsg(), "File too large"));
+  sigpending(&waiting);
+  CHECK(!sigismember(&waiting, SIGXFSZ));
+  CHECK(load_value(path) == 1);
 }
 
 static void an_interrupted_write_goes_on(void)
@@ -323,6 +342,7 @@ int main(void)
   RUN(syncs_before_and_after_the_rename);
   RUN(a_full_disk_keeps_the_old_checkpoint);
   RUN(a_full_disk_leaves_no_half_checkpoint);
+  RUN(a_limit_of_file_sizes_is_an_error);
   RUN(an_interrupted_write_goes_on);
   RUN(a_kill_at_any_call_leaves_one_whole);
   RUN(a_kill_at_any_call_of_a_first_save_can_be_repeated);

@@ -142,6 +142,25 @@ static void closing_with_runs_queued_fails_them(void)
   }
 }
 
+/* A plan's own runs and those of others are done before it goes, and memory for temporaries grows. */
+static void plans_come_and_go_while_others_run(void)
+{
+  enum { N = 20 };
+  jfl_request *r[2 * N];
+  jfl_plan *other, *third;
+  open_session();
+  set("max_inflight", N);
+  CHECK_MSG(!counter_plan(session, "other", &other), "%s", jfl_errmsg());
+  for (int i = 0; i < 2 * N; i++) CHECK(!jfl_submit(i % 2 ? other : plan, good, &r[i]));
+  CHECK_MSG(!counter_plan(session, "third", &third), "%s", jfl_errmsg());
+  jfl_plan_free(other);
+  for (int i = 0; i < 2 * N; i++) CHECK(wait_for(r[i]) == i);
+  for (int i = 0; i < N; i++) CHECK(!jfl_submit(plan, good, &r[i]));
+  jfl_plan_free(third);
+  for (int i = 0; i < N; i++) CHECK(wait_for(r[i]) == 2 * N + i);
+  close_session();
+}
+
 static void a_small_plan_runs_when_it_is_submitted(void)
 {
   jfl_request *r;
@@ -165,6 +184,7 @@ static void waiting_with_a_limit_returns(void)
 {
   open_session();
   jfl_session_wait(session, NULL, 0.01);
+  jfl_session_wait(session, NULL, -1e300);
   CHECK(jfl_session_pending(session) == 0);
   close_session();
 }
@@ -230,6 +250,7 @@ int main(void)
   RUN(a_failed_run_changes_no_variable);
   RUN(a_finished_run_makes_the_fd_readable);
   RUN(closing_with_runs_queued_fails_them);
+  RUN(plans_come_and_go_while_others_run);
   RUN(a_small_plan_runs_when_it_is_submitted);
   RUN(waiting_with_a_limit_returns);
   RUN(a_fork_in_the_midst_of_runs_loses_them_only_in_the_child);

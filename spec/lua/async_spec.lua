@@ -124,6 +124,22 @@ describe("asynchronous calls", function()
     helper.fails(function() flow.sync() end, "later: error in a callback: nil")
   end)
 
+  it("cannot yield in a callback, and those behind run", function()
+    call_twice(function() coroutine.yield() end, note)
+    local ok, err = coroutine.resume(coroutine.create(flow.sync))
+    assert.is_false(ok)
+    assert.truthy(err:find("later: error in a callback: .*attempt to yield"))
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("say that they give no value at once", function()
+    local registrar = job({ 1 })
+    helper.fails(function() return registrar:mean() end,
+      "later: a call of this job gives no value at once, so it has no 'mean'; a callback gets")
+    helper.fails(function() return registrar[1] end, "it has no '1'")
+  end)
+
   it("take one callback each", function()
     local registrar = job({ 1 })
     registrar(note)
@@ -217,6 +233,8 @@ describe("asynchronous calls", function()
     local future = old({ 1 })
     assert.equal(2, future:get()[1])
     assert.same({ 2 }, seen)
+    helper.fails(function() return future:mean() end, "it has no 'mean'; job(...):get() waits")
+    helper.fails(function() return (future.get()) end, "get: call it with a colon")
   end)
 
   it("have a descriptor for event loops", function()
@@ -228,6 +246,20 @@ describe("asynchronous calls", function()
     flow.clear_default_session()
     assert.same({ 2 }, seen)
     helper.fails(function() job({ 1 })(note) end, "was cleared")
+  end)
+
+  it("lose no result where a callback fails as the session is cleared", function()
+    call_twice(function() error("boom") end, note)
+    helper.fails(function() flow.clear_default_session() end, "boom")
+    assert.same({}, seen)
+    assert.equal(1, flow.poll())
+    assert.same({ 4 }, seen)
+  end)
+
+  it("lose no result where a callback clears the session", function()
+    call_twice(function() flow.clear_default_session() end, note)
+    flow.sync()
+    assert.same({ 4 }, seen)
   end)
 end)
 
@@ -250,6 +282,34 @@ describe("the end of a script", function()
     local out, status = helper.script(HEAD .. " os.exit(7)")
     assert.equal("got 1\ngot 2\ngot 3\n", out)
     assert.equal(7, status)
+  end)
+
+  it("runs those behind one that fails", function()
+    local out, status = helper.script(HEAD .. [[
+      local calls = {}
+      for i = 1, 4 do calls[i] = job({ i }) end
+      for i, call in ipairs(calls) do
+        call(function(x)
+          if i < 3 then error("boom" .. i) end
+          io.stdout:write("behind ", x[1], "\n")
+        end)
+      end
+      os.exit(0)]])
+    assert.truthy(out:find("boom1", 1, true))
+    assert.truthy(out:find("boom2", 1, true))
+    assert.truthy(out:find("behind 3\nbehind 4\n", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("comes before the arrays made last are gone, also after an error", function()
+    local out, status = helper.script(HEAD .. [[
+      flow.config.max_inflight(9)
+      local array
+      job({ 1 })(function(x) array:set(x[1] + 6, 1) io.stdout:write("array ", array[1], "\n") end)
+      array = flow.ndarray.zeros({ 1 })
+      error("script")]])
+    assert.truthy(out:find("array 7\n", 1, true))
+    assert.equal(1, status)
   end)
 
   it("is a failure where a callback fails", function()

@@ -76,6 +76,12 @@ describe("CheckPoint", function()
     helper.fails(function() check_point.save("x") end, "save: call it with a colon")
     helper.fails(function() check_point:save(5) end, "save: path: expected a string, got number 5")
     helper.fails(function() check_point:load(directory .. "/none") end, directory .. "/none")
+    helper.fails(function() check_point:save("a", { overwrite = "no" }) end,
+      "save: overwrite: expected a boolean, got string 'no'")
+    helper.fails(function() check_point:load("a", { strict = 1 }) end,
+      "load: strict: expected a boolean, got number 1")
+    helper.fails(function() check_point:save(directory .. "/a\0b") end, "path holds a zero byte")
+    helper.fails(function() check_point:load(directory .. "/a\0b") end, "path holds a zero byte")
     helper.fails(function() check_point:load() end, "argument 1 'path' is missing")
   end)
 end)

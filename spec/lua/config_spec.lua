@@ -33,6 +33,11 @@ describe("config", function()
       "config.max_plans: value: expected a whole number of at least 1, got number 0")
     helper.fails(function() flow.config.threads("two") end, "got string 'two'")
     helper.fails(function() flow.config.kernels("slow") end, "expected \"fast\" or \"reference\"")
+    local before = flow.config.kernels()
+    flow.config.kernels("reference")
+    assert.equal("reference", flow.config.kernels())
+    flow.config.kernels(before)
+    assert.equal(before, flow.config.kernels())
   end)
 
   it("refuses a plan above the memory limit before it is run", function()
@@ -75,6 +80,16 @@ describe("function_config", function()
       "expected what flow.scope.placement(")
     config.default_logical_view(flow.scope.mirrored_view())
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+  end)
+
+  it("is copied whole when a job is defined", function()
+    flow.clear_default_session()
+    local config = flow.function_config()
+    local conf = { momentum_conf = { beta = 0.5 } }
+    config.train.model_update_conf(conf)
+    local job = flow.global_function(config, { name = "copied", body = function() end })
+    conf.momentum_conf.beta = 0
+    assert.equal(0.5, job.config.train.model_update_conf.momentum_conf.beta)
   end)
 
   it("sets the dtype of variables", function()

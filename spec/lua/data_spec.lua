@@ -97,7 +97,40 @@ describe("data.load_mnist", function()
     write(directory .. "/t10k-labels-idx1-ubyte", "what is this?")
     helper.fails(load, "not an IDX file of bytes")
     write(directory .. "/t10k-labels-idx1-ubyte", idx({ 3 }, "\9\1\1"))
-    helper.fails(load, "test: expected images (n, 28, 28) and n labels, got (2, 28, 28) and (3)")
+    helper.fails(load, directory .. ": test: expected uint8 images (n, 28, 28) and n integer "
+      .. "labels, got uint8 (2, 28, 28) and uint8 (3)")
+    write(directory .. "/t10k-labels-idx1-ubyte", idx({ 0 }, ""))
+    helper.fails(load, "t10k-labels-idx1-ubyte: holds no elements")
+    write(directory .. "/t10k-labels-idx1-ubyte", "\0\0\8\3" .. ("\255"):rep(12))
+    helper.fails(load, "wants 79228162458924105372415295488 bytes, got 0")
+  end)
+
+  it("names the file that is damaged", function()
+    write_idx()
+    local name = directory .. "/t10k-images-idx3-ubyte"
+    assert.equal(0, os.execute("gzip " .. name))
+    local text = require("jfl.archive").read(name .. ".gz")
+    for _, broken in ipairs { text:sub(1, 3), text:sub(1, -2), text:sub(1, -9) .. "12345678" } do
+      write(name .. ".gz", broken)
+      helper.fails(load, name .. ".gz: inflate: ")
+    end
+  end)
+
+  it("does not pass by a file that cannot be read", function()
+    write_idx()
+    assert.equal(0, os.execute("ln -s mnist.npz " .. directory .. "/mnist.npz"))
+    helper.fails(load, directory .. "/mnist.npz: Too many levels")
+  end)
+
+  it("takes no fractions for pixels or labels", function()
+    local arrays = { x_train = nd.ones { 2, 28, 28 }, y_train = nd.array({ 7, 8 }, "uint8"),
+      x_test = nd.ones({ 1, 28, 28 }, "uint8"), y_test = nd.array { 5 } }
+    nd.save(directory .. "/mnist.npz", arrays)
+    helper.fails(load, "mnist.npz: train: expected uint8 images (n, 28, 28) and n integer labels, "
+      .. "got float32 (2, 28, 28) and uint8 (2)")
+    arrays.x_train = nd.ones({ 2, 28, 28 }, "uint8")
+    nd.save(directory .. "/mnist.npz", arrays)
+    helper.fails(load, "got uint8 (1, 28, 28) and float32 (1)")
   end)
 end)
 

@@ -48,6 +48,9 @@ describe("a job's definition", function()
     helper.fails(define { inputs = { P } },
       "j: inputs: entry 1: expected { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
+    helper.fails(define { inputs = { { "x", P }, nil, { "y", P } } },
+      "j: inputs: expected a list of { \"name\", placeholder } without holes, got an entry under "
+        .. "number 3 after 1 of them")
     helper.fails(define { inputs = { { "x", tp.Numpy } } },
       "j: inputs: 'x': expected a placeholder")
   end)
@@ -114,6 +117,22 @@ describe("a job's body", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
+  it("is blamed where it begins for a call in its return statement", function()
+    local body = assert(loadstring([[
+      local relu = ...
+      return function(x)
+        return relu(x, { slope = 1 })
+      end]], "=body.lua"))(flow.nn.relu)
+    local ok, err = pcall(helper.predict("tail", { 1 }, body), { 1 })
+    assert.is_false(ok)
+    assert.truthy(err:find("body.lua:2: relu: unknown option 'slope'", 1, true))
+  end)
+
+  it("is told of comparisons of blobs", function()
+    local job = helper.predict("compares", { 1 }, function(x) return x < x + 1 and x or x * 2 end)
+    helper.fails(function() return (job({ 1 })) end, "use flow.math.less or flow.math.greater")
+  end)
+
   it("passes on error objects", function()
     local object = {}
     local job = helper.predict("object", { 1 }, function() error(object) end)
@@ -128,6 +147,51 @@ describe("a job's body", function()
     helper.fails(function() return (outer({ 1 })) end,
       "inner: a job cannot be used inside the body of 'outer'")
     assert.equal(1, inner({ 1 })[1])
+    helper.fails(function() return (outer({ 1 })) end,
+      "inner: a job cannot be used inside the body of 'outer'")
+  end)
+
+  it("cannot initialize variables nor clear the session", function()
+    local init = helper.predict("init", { 1 }, function(x)
+      flow.train.CheckPoint():init()
+      return x
+    end)
+    helper.fails(function() return (init({ 1 })) end,
+      "variables cannot be initialized, saved, loaded or read inside the body of 'init'")
+    flow.clear_default_session()
+    local clear = helper.predict("clear", { 1 }, function(x)
+      flow.clear_default_session()
+      return x
+    end)
+    helper.fails(function() return (clear({ 1 })) end,
+      "the session cannot be cleared inside the body of 'clear'")
+  end)
+
+  it("runs no callbacks", function()
+    local seen = 0
+    helper.predict("later", { 1 }, function(x) return x end, { returns = tp.Callback(tp.Numpy) })(
+      { 1 })(function() seen = seen + 1 end)
+    helper.predict("drains", { 1 }, function(x)
+      flow.sync()
+      assert.equal(0, flow.poll())
+      return x
+    end):compile()
+    assert.equal(0, seen)
+    assert.equal(1, flow.poll())
+  end)
+
+  it("cannot yield, and jobs work afterwards", function()
+    local yields = helper.predict("yields", { 1 }, function(x)
+      coroutine.yield()
+      return x
+    end)
+    local ok, err = coroutine.resume(coroutine.create(function() return yields({ 1 }) end))
+    assert.is_false(ok)
+    assert.truthy(err:find("_spec.lua:%d+: attempt to yield"))
+    local inside = coroutine.wrap(function()
+      return helper.predict("inside", { 1 }, function(x) return x + 1 end)({ 1 })
+    end)
+    assert.equal(2, inside()[1])
   end)
 
   it("is told what to use where it takes a blob for a result", function()
@@ -225,12 +289,31 @@ describe("a placeholder with -1", function()
     assert.same({ 1, 2, 3, 2 }, sizes)
   end)
 
+  it("keeps its plans when another cannot be compiled", function()
+    flow.config.max_plans(1)
+    local job = dynamic({})
+    job({ { 1, 2 } })
+    flow.config.memory_limit(1000)
+    local wide = helper.predict("wide", { -1, 2 }, function(x) return flow.math.exp(x + 1) end)
+    wide({ { 1, 2 } })
+    helper.fails(function() wide(flow.ndarray.zeros({ 1000, 2 })) end, "memory_limit is 1000")
+    assert.truthy(wide:plan():find("exp", 1, true))
+    assert.same({ 1, 2 }, wide({ { 1, 2 } }).shape)
+  end)
+
+  it("counts a nil among its arguments", function()
+    local job = flow.global_function { name = "pair", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder({ -1 }) }, { "y", tp.Numpy.Placeholder({ 2 }) } },
+      body = function(x) return x end }
+    helper.fails(function() return (job({ 1 }, nil)) end, "pair: y: expected an array or a table")
+  end)
+
   it("refuses what has no rows or other extents", function()
     local job = dynamic({})
     helper.fails(function() job({}) end, "any: x: the batch is empty")
     helper.fails(function() job(5) end, "any: x: expected an NdArray or a table, got number 5")
     helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x: expected shape (1, 2), got (1, 3)")
-    helper.fails(function() job() end, "any: expected 1 arguments, got 0")
+    helper.fails(function() job() end, "any: expected 1 argument (x), got 0")
   end)
 
   it("is compiled for a batch size that is asked for", function()
@@ -254,6 +337,7 @@ describe("a list placeholder", function()
     helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
       "list: x: expected at most shape (4), got (5)")
     helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x: expected a list of one NdArray")
+    helper.fails(function() job({ { "a" } }) end, "list: x: [1] should be a number, got string")
   end)
 end)
 
@@ -266,6 +350,7 @@ describe("the handle of a job", function()
     end)
     assert.truthy(job:graph():find("exp", 1, true))
     assert.truthy(job:plan():find("exp", 1, true))
+    helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan()")
   end)
 
   it("is of no use once its session was cleared", function()
@@ -288,6 +373,13 @@ describe("the old spelling", function()
     c.train.model_update_conf(conf or { naive_conf = {} })
     return c
   end
+
+  it("has the configuration first", function()
+    helper.fails(function()
+      local job = flow.global_function({ name = "swapped", body = function() end }, config())
+      return job
+    end, "expected a table with name, inputs and body after the configuration")
+  end)
 
   local function old(c)
     return flow.global_function(c, {
@@ -326,6 +418,12 @@ describe("the old spelling", function()
     flow.clear_default_session()
     helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
       "train.model_update_conf: unknown entry 'adam_conf'; entries are naive_conf")
+    flow.clear_default_session()
+    helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
+      "momentum_conf: unknown field 'bata'; fields are beta")
+    flow.clear_default_session()
+    helper.fails(function() old(config { learning_rate_decay = 3 })({ 1, 2 }) end,
+      "learning_rate_decay: expected a table, got number 3")
   end)
 
   it("is a predict job without a training configuration", function()

@@ -171,6 +171,27 @@ describe("get_variable", function()
       local v = flow.get_variable("v", { reuse = false })
       return v
     end, "'v' exists in this job already and reuse is false")
+    fails(function()
+      local v = flow.get_variable("", { 1 }, { initializer = flow.ones_initializer() })
+      return v
+    end, "get_variable: name: expected a name, got an empty string")
+  end)
+
+  it("of integers takes whole numbers that fit", function()
+    local function int8(initializer)
+      return function()
+        local v = flow.get_variable("v", { 100 }, { dtype = flow.int8, initializer = initializer })
+        return v
+      end
+    end
+    local draw = int8(flow.random_uniform_initializer(-2, 1))
+    local values = helper.predict("draws", { 1 }, draw)({ 0 })
+    assert.equal(-2, values:min())
+    assert.equal(0, values:max())
+    fails(int8(flow.constant_initializer(300)), "'v': its initializer's value 300 does not fit int8")
+    fails(int8(flow.constant_initializer(0.5)), "value 0.5 does not fit int8")
+    fails(int8(flow.glorot_uniform_initializer()), "does not fit int8")
+    fails(int8(flow.truncated_normal(1)), "an int8 variable takes a constant or uniform initializer")
   end)
 end)
 

@@ -28,6 +28,7 @@ describe("making NdArrays", function()
     assert.same({ 2.5 }, nd.full({ 1 }, 2.5, "float64"):totable())
     assert.same({ 0, 1, 2 }, nd.arange(3):totable())
     assert.same({ 5, 3, 1 }, nd.arange(5, 0, -2):totable())
+    assert.same({ 65534, 65535, 65536, 65537 }, nd.arange(65538):slice(-4):totable())
     assert.equal("int32", nd.arange(0, 2, 1, "int32").dtype)
   end)
 
@@ -37,6 +38,9 @@ describe("making NdArrays", function()
     helper.fails(function() nd.array({ 1 }, "int31") end, "ndarray.array: dtype: expected one of")
     helper.fails(function() nd.zeros({ 0 }) end, "ndarray.zeros: shape: dimension 1")
     helper.fails(function() nd.arange(0) end, "there is no value from 0 to before 0")
+    helper.fails(function() nd.arange(1e13) end, "out of memory")
+    helper.fails(function() nd.stack({ nd.ones(2) }, "x") end, "axis: expected a whole number")
+    helper.fails(function() nd.ones(2).slice(1, 2) end, "slice: argument 1: expected an NdArray")
   end)
 end)
 
@@ -62,6 +66,11 @@ describe("arithmetic of NdArrays", function()
     assert.equal("int32", (i + 1).dtype)
     assert.same({ 0.5, 1 }, (i / 2):totable())
     assert.same({ 1.5, 2.5 }, (i + 0.5):totable())
+    assert.same({ 2 ^ 40 + 1, 2 ^ 40 + 2 }, (i + 2 ^ 40):totable())
+    assert.equal("int64", (i + 2 ^ 40).dtype)
+    assert.same({ 1, 1 }, i:lt(1e30):totable())
+    assert.same({ 0, 0 }, f:gt(1e300):totable())
+    assert.equal("float32", (f * math.huge).dtype)
     assert.same({ 300, 400 }, (nd.array({ 150, 200 }, "uint8") * 2):totable())
   end)
 
@@ -107,6 +116,21 @@ describe("reductions", function()
     assert.same({ 1.5, 1.5, 3 }, a:std(0):totable())
   end)
 
+  it("give NaN where there is one, and its place", function()
+    for size = 2, 40, 19 do
+      for at = 1, size, 6 do
+        local x = nd.full({ size }, 7)
+        x[at] = 0 / 0
+        local column, row = x:reshape(-1, 1), x:reshape(1, -1)
+        for _, v in ipairs { x:max(), x:min(), column:max(0)[1], row:min(1)[1] } do
+          assert.is_true(v ~= v)
+        end
+        assert.equal(at - 1, x:argmax())
+        assert.equal(at - 1, x:argmin())
+      end
+    end
+  end)
+
   it("of integers are exact", function()
     local big = nd.full({ 100 }, 2 ^ 30, "int32")
     assert.equal(100 * 2 ^ 30, big:sum())
@@ -141,6 +165,8 @@ describe("rows and shapes of NdArrays", function()
     assert.same({ 0, 1, 2, 3 }, a:slice(1, -2):totable())
     helper.fails(function() a:slice(0, 2) end, "slice: rows 0 to 2 are not in an array of 5 rows")
     helper.fails(function() a:slice(4, 3) end, "slice: rows 4 to 3")
+    helper.fails(function() a:slice(1.5, 3) end, "slice: first: expected a whole number")
+    helper.fails(function() a:slice(1, "3") end, "slice: last: expected a whole number")
   end)
 
   it("are reshaped and transposed", function()

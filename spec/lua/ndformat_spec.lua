@@ -12,6 +12,9 @@ describe("the text of an NdArray", function()
     prints("[0.33333333 0.66666667]", nd.array({ 1 / 3, 2 / 3 }, "float64"))
     prints("[ 0. -0.]", nd.array({ 0, -0.0 }, "float64"))
     prints("[0.001 0.5  ]", nd.array { 0.001, 0.5 })
+    prints("[0.00195312 0.00585938]", nd.array({ 1 / 512, 3 / 512 }, "float64"))
+    prints("[ 3.e-07 -6.e-08  1.e+00]", nd.array({ 3e-7, -6e-8, 1 }, "float16"))
+    prints("[1.e-45 1.e+00]", nd.array { 1e-45, 1 })
     prints("[  1 -20 300]", nd.array({ 1, -20, 300 }, "int32"))
     prints("[ nan  inf -1.5]", nd.array { 0 / 0, math.huge, -1.5 })
   end)
@@ -33,6 +36,10 @@ describe("the text of an NdArray", function()
   it("breaks long lines and cuts long arrays", function()
     prints("[ 0.  1.  2.  3.  4.  5.  6.  7.  8.  9. 10. 11. 12. 13. 14. 15. 16. 17.\n"
       .. " 18. 19. 20. 21. 22. 23. 24. 25. 26. 27. 28. 29.]", nd.arange(30))
+    prints("[[[[1.1035156 1.1035156 1.1035156 1.1035156 1.1035156 1.1035156\n"
+      .. "    1.1035156]]]]", nd.full({ 1, 1, 1, 7 }, 1.1035156))
+    prints("[[0.5       0.5       0.5       0.5       0.5       0.5       0.5\n  0.3333333]]",
+      nd.array { { 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.3333333 } })
     prints("[   0    1    2 ...  998  999 1000]", nd.arange(0, 1001, 1, "int32"))
     prints("[[0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]\n ...\n [0 0 0 ... 0 0 0]\n"
       .. " [0 0 0 ... 0 0 0]\n [0 0 0 ... 0 0 0]]", nd.zeros({ 40, 50 }, "int32"))

@@ -1,3 +1,4 @@
+local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -77,9 +78,48 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     local text = require("jfl.archive").read(directory .. "/g.npy")
     helper.fails(function() nd.load(write("g.npy", text:sub(1, -2))) end,
       "cut short: float32 (100) wants 400 bytes, got 399")
+    helper.fails(function() nd.load(directory) end, directory .. ": Is a directory")
     helper.fails(function() nd.save("/nowhere/x.npy", nd.ones(1)) end,
       "/nowhere/x.npy: No such file")
     helper.fails(function() nd.save(directory .. "/h.npy", 5) end,
       "value: expected a table, got number 5")
+  end)
+
+  -- A .npy file with that header and 64 bytes of data.
+  local function with_header(text)
+    return "\147NUMPY\1\0" .. string.char(#text, 0) .. text .. ("\0"):rep(64)
+  end
+
+  it("name what is wrong with a header", function()
+    for said, text in pairs {
+      ["numpy does not write"] = "{'descr': '<f4', 'fortran_order': False}",
+      ["numpy does not write: {}"] = "{}",
+      ["(-3,)"] = "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }",
+      ["elements of type >f4 are"] = "{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type [('a', '<f4')] are"] =
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }",
+      ["Fortran order"] = "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }",
+      ["shape (0, 2) is not supported"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
+      ["shape (1, 1, 1, 1, 1, 1, 1, 1, 1) is not supported"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1), }",
+      ["wants 400000000000000000000 bytes, got 64"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000000000000,), }",
+    } do
+      local path = write("header.npy", with_header(text))
+      helper.fails(function() nd.load(path) end, said)
+      helper.fails(function() nd.load(path) end, path)
+    end
+    helper.fails(function() nd.load(write("new.npy", "\147NUMPY\9\1" .. ("\0"):rep(99))) end,
+      "version 9.1 of the format is not supported")
+  end)
+
+  it("are refused where a byte of theirs changed", function()
+    nd.save(directory .. "/a.npz", { x = nd.arange(6) })
+    local text = require("jfl.archive").read(directory .. "/a.npz")
+    local at = text:find(core.bytes(nd.arange(6)), 1, true)
+    write("a.npz", text:sub(1, at + 5) .. "!" .. text:sub(at + 7))
+    helper.fails(function() nd.load(directory .. "/a.npz") end,
+      "a.npz: 'x.npy' is damaged: its checksum does not match")
   end)
 end)

@@ -99,6 +99,7 @@ describe("optimizer.SGD", function()
     fails(function() flow.optimizer.SGD() end, "argument 1 'lr_scheduler' is missing")
     fails(function(y) flow.optimizer.SGD(0.1, { momentun = 0 }):minimize(y) end,
       "unknown option 'momentun'")
+    fails(function() flow.optimizer.SGD(0.1).minimize(5) end, "minimize: call it with a colon")
     fails(function() flow.optimizer.SGD(0.1):minimize(5) end,
       "SGD.minimize: loss: expected a blob or a list of blobs")
     fails(function(y)

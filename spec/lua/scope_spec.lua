@@ -68,6 +68,17 @@ describe("scope.namespace", function()
     assert.same({ "a-b-d-bias", "a-b-d-weight", "a-dense_1-bias", "a-dense_1-weight" }, names)
   end)
 
+  it("ends where its function fails", function()
+    local name
+    helper.predict("caught", { 2 }, function(x)
+      pcall(flow.scope.namespace, "a", function() error("inside") end)
+      local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+      name = w.name
+      return x + w
+    end):compile()
+    assert.equal("w", name)
+  end)
+
   it("has no meaning outside a body", function()
     helper.fails(function() flow.scope.namespace("a", function() end) end,
       "namespace: describes a part of a job and must be called inside a job function's body")

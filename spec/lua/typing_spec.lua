@@ -69,6 +69,24 @@ describe("results of jobs", function()
     assert.same({ 4, 5 }, t.deep.deeper[1]:totable())
   end)
 
+  it("are one value for a tuple of one", function()
+    assert.same({ 1, 2 }, call(tp.Tuple(tp.Numpy), function(x) return x end):totable())
+    assert.same({ 1, 2 }, call(tp.Tuple(tp.Dict(tp.Numpy)), function(x)
+      return { a = x }
+    end).a:totable())
+    assert.same({ 2, 3 }, call(tp.Tuple(tp.List(tp.Numpy)), function(x)
+      return { x, x + 1 }
+    end)[2]:totable())
+  end)
+
+  it("nest any type in a bundle", function()
+    local t = call(tp.Bundle(tp.Tuple(tp.Numpy, tp.ListNumpy)), function(x)
+      return { a = { x, x + 1 }, { { b = { x, x + 2 } } } }
+    end)
+    assert.same({ 2, 3 }, t.a[2][1]:totable())
+    assert.same({ 3, 4 }, t[1][1].b[2][1]:totable())
+  end)
+
   it("are one array per device in the mirrored types", function()
     assert.same({ 1, 2 }, call(tp.ListNumpy, function(x) return x end)[1]:totable())
     assert.same({ 1, 2 }, call(tp.ListListNumpy, function(x) return x end)[1][1]:totable())
@@ -95,6 +113,14 @@ describe("results of jobs", function()
     mismatch(tp.Dict(tp.Numpy), function(x) return { a = x, b = "s" } end,
       "returned {a = blob, b = string 's'}, expected blobs shaped as Dict(Numpy)")
     mismatch(tp.List(tp.Numpy), function(x) return { a = x } end, "returned {a = blob}")
+    mismatch(tp.List(tp.Numpy), function(x) return { x, nil, x } end, "returned {blob, 3 = blob}")
+    mismatch(tp.Dict(tp.Numpy), function(x) return { [true] = x } end, "returned {true = blob}")
+  end)
+
+  it("cannot contain themselves", function()
+    local t = {}
+    t.t = t
+    mismatch(tp.Bundle(tp.Numpy), function() return t end, "returned {t = {t = ")
   end)
 
   it("must have it without a declaration too", function()

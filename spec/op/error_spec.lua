@@ -84,6 +84,11 @@ describe("a mistake is named:", function()
   says("conv2d_filter_grad", "input and dy do not agree in batch size and groups", image,
     zeros { 2, 8, 3, 3 }, { size = 3 })
 
+  says("conv2d", "a window of 3 cells that are 9007199254740992 apart is too large", image,
+    zeros { 8, 4, 3, 3 }, { dilations = 2 ^ 53 })
+  says("conv2d", "8 filters cannot be cut into 9007199254740992 groups", image, zeros { 8, 4, 3, 3 },
+    { groups = 2 ^ 53 })
+
   says("max_pool2d", "input must be (N, C, H, W), got (2, 3)", x23, 2)
   says("max_pool2d", "argument 'ksize' is missing: the window: one number, or height and width",
     image)
@@ -115,6 +120,8 @@ describe("a mistake is named:", function()
   says("reshape", "only one extent may be -1", x23, { -1, -1 })
   says("reshape", "extent 0 cannot be one of 6 elements", x23, { 0, 3 })
   says("reshape", "a shape has at most 8 dimensions, got 9", x23, { 1, 1, 1, 1, 1, 1, 1, 6, 1 })
+  says("reshape", "(16, 16) has 256 elements, which do not fit (256, 256, 256, 256, 256, 256, 256, 256)",
+    zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
   says("flatten", "start_dim 1 is after end_dim 0", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
   says("expand_dims", "axis 3 is out of range for 3 dimensions", x23, 3)
@@ -144,9 +151,12 @@ describe("a mistake is named:", function()
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
   says("one_hot", "index 5 at position 1 is outside 0..3", core.from_table({ 0, 5 }, "int32"), 4)
+  says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
   says("one_hot", "float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "to bfloat16 is not supported", x23, "bfloat16")
   says("constant", "value 1.5 does not fit int32", 1.5, "int32", { 2 })
+  says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 bytes",
+    2 ^ 47, "float64")
   says("constant", "value 300 does not fit uint8", 300, "uint8", { 2 })
 
   says("sgd_update", "param is float32 (2, 3) but grad is float32 (3, 2)", x23, zeros { 3, 2 },

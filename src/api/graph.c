@@ -80,6 +80,15 @@ jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
   return JFL_OK;
 }
 
+static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *const *v, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (v[i]->graph != g)
+      return jf_fail(JFL_ESTATE, "%s: '%s' belongs to job '%s', not to '%s'", who, v[i]->name,
+                     v[i]->graph->name, g->name);
+  return JFL_OK;
+}
+
 static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
@@ -106,6 +115,18 @@ static jfl_value **copy_values(jfl_graph *g, jfl_value *const *v, int n)
   return copy;
 }
 
+static jfl_status check_variables(const jfl_graph *g, jfl_value *const *v, int n)
+{
+  for (int i = 0; i < n; i++) {
+    if (v[i]->graph != g || v[i]->origin != JF_VARIABLE)
+      return jf_fail(JFL_EINVAL, "minimize: '%s' is no variable of this job", v[i]->name);
+    for (int j = 0; j < i; j++)
+      if (v[i] == v[j])
+        return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
+  }
+  return JFL_OK;
+}
+
 /* Those given, or every trainable float variable so far. */
 static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_training *t)
 {
@@ -118,10 +139,8 @@ static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_trainin
   if (m->n_variable) {
     t->variable = copy_values(g, m->variable, m->n_variable);
     t->n_variable = m->n_variable;
+    JF_TRY(check_variables(g, t->variable, t->n_variable));
   }
-  for (int i = 0; i < t->n_variable; i++)
-    if (t->variable[i]->graph != g || t->variable[i]->origin != JF_VARIABLE)
-      return jf_fail(JFL_EINVAL, "minimize: '%s' is no variable of this job", t->variable[i]->name);
   if (!t->n_variable)
     return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable", g->name);
   t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
@@ -166,6 +185,9 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
                                jfl_value **grad)
 {
   JF_TRY(check_open(g));
+  JF_TRY(check_own(g, "gradients", &y, 1));
+  JF_TRY(check_own(g, "gradients", x, n_x));
+  if (dy) JF_TRY(check_own(g, "gradients", &dy, 1));
   if (dy && (dy->dtype != y->dtype || !jf_shape_eq(&dy->shape, &y->shape)))
     return jf_fail(JFL_ESHAPE, "gradients: dy must have the dtype and shape of y");
   if (!jf_is_float(y->dtype))

@@ -1,4 +1,4 @@
-/* Decompression of the data sets' files. */
+/* Decompression and checksums of the data sets' files. */
 #include "base/base.h"
 
 #include <limits.h>
@@ -125,3 +125,5 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
   else jfl_array_unref(d.out);
   return r;
 }
+
+uint32_t jfl_crc32(const void *data, size_t n) { return (uint32_t)crc32_z(0, data, n); }

@@ -67,7 +67,7 @@ static jfl_status new_outputs(const call *c, const jf_infer *inf)
       : jf_array_new_raw(inf->dtype[i], &inf->shape[i], &c->out[i]);
     if (!s) continue;
     while (i-- > 0) jfl_array_unref(c->out[i]);
-    return s;
+    return jf_blame(s, "%s: ", c->op->name);
   }
   return JFL_OK;
 }

@@ -55,6 +55,11 @@ void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value);
 #define JF_EACH_TYPE(X) JF_EACH_NUM(X) JF_EACH_SMALL(X)
 
 int jf_is_float(jfl_dtype t);
+/* v, or for integer dtypes the nearest number within their range that a double can be; then
+   not-a-number becomes 0. */
+double jf_clamp(jfl_dtype t, double v);
+/* Whether t has the number v: whole and within range, or any for float dtypes. */
+int jf_holds(jfl_dtype t, double v);
 int64_t jf_numel(const jfl_shape *s);
 int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */

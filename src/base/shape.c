@@ -1,6 +1,7 @@
 /* Dtypes and shapes. */
 #include "base/base.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,22 @@ jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
 }
 
 int jf_is_float(jfl_dtype t) { return t <= JFL_BF16; }
+
+double jf_clamp(jfl_dtype t, double v)
+{
+  /* The largest of int64 is the double below 2^63. */
+  static const struct { double lo, hi; } range[JFL_N_DTYPE] = {
+    [JFL_I8] = { -0x1p7, 0x1p7 - 1 },   [JFL_U8] = { 0, 0x1p8 - 1 },
+    [JFL_I32] = { -0x1p31, 0x1p31 - 1 }, [JFL_I64] = { -0x1p63, 0x1.fffffffffffffp62 },
+  };
+  if (jf_is_float(t)) return v;
+  return v != v ? 0 : v < range[t].lo ? range[t].lo : v > range[t].hi ? range[t].hi : v;
+}
+
+int jf_holds(jfl_dtype t, double v)
+{
+  return jf_is_float(t) || (v == trunc(v) && v == jf_clamp(t, v));
+}
 
 int64_t jf_numel(const jfl_shape *s)
 {

@@ -6,11 +6,19 @@
 
 enum { MAX_NEST = 8 };       /* levels of a list */
 
-const char *jf_need_string(lua_State *L, int i, const char *who, const char *what)
+const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n)
 {
   if (lua_type(L, i) != LUA_TSTRING)
     jf_raise(L, "%s: %s should be a string, got %s", who, what, jf_type_name(L, i));
-  return lua_tostring(L, i);
+  return lua_tolstring(L, i, n);
+}
+
+const char *jf_need_string(lua_State *L, int i, const char *who, const char *what)
+{
+  size_t n;
+  const char *s = jf_need_bytes(L, i, who, what, &n);
+  if (strlen(s) != n) jf_raise(L, "%s: %s holds a zero byte", who, what);
+  return s;
 }
 
 double jf_need_number(lua_State *L, int i, const char *who, const char *what)

@@ -71,6 +71,8 @@ void jf_check(lua_State *L, jfl_status s);
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
+/* call(): how the front end runs the user's functions. */
+int jf_l_call(lua_State *L);
 
 /* ---- userdata (box.c) ---- */
 
@@ -92,6 +94,8 @@ int jf_holder_gc(lua_State *L);
 
 /* ---- arguments (args.c) ---- */
 
+/* A string of n bytes, any of which may be zero; and one that ends at its only zero. */
+const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);

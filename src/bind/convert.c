@@ -120,18 +120,19 @@ jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who)
   return b;
 }
 
-/* from_table(t, dtype [, shape]) */
+/* from_table(t, dtype [, shape [, who]]); who is for messages. */
 static int l_from_table(lua_State *L)
 {
   jfl_shape s;
-  jfl_dtype t = jf_need_dtype(L, 2, "array");
-  lua_settop(L, 3);
-  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, "array", &s);
-  jf_larray *b = jf_push_from_table(L, 1, t, "array");
-  if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
-    jf_raise(L, "array: expected shape %s, got %s", jf_push_shape_text(L, &s),
-             jf_push_shape_text(L, b->shape));
+  const char *who = lua_isnoneornil(L, 4) ? "array" : jf_need_string(L, 4, "from_table", "who");
+  jfl_dtype t = jf_need_dtype(L, 2, who);
   lua_settop(L, 4);
+  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, who, &s);
+  jf_larray *b = jf_push_from_table(L, 1, t, who);
+  if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
+    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, &s),
+             jf_push_shape_text(L, b->shape));
+  lua_settop(L, 5);
   return 1;
 }
 
@@ -173,8 +174,7 @@ static int l_from_bytes(lua_State *L)
 {
   size_t n;
   jfl_shape s;
-  jf_need_string(L, 1, "from_bytes", "data");
-  const char *data = lua_tolstring(L, 1, &n);
+  const char *data = jf_need_bytes(L, 1, "from_bytes", "data", &n);
   jfl_dtype t = jf_need_dtype(L, 2, "from_bytes");
   jf_need_shape(L, 3, "from_bytes", &s);
   jf_larray *b = jf_push_new(L, t, &s);
@@ -185,27 +185,45 @@ static int l_from_bytes(lua_State *L)
   return 1;
 }
 
-/* inflate(string, "gzip" | "zlib" | "raw" [, size_hint]) */
+/* inflate(string, "gzip" | "zlib" | "raw" [, size_hint [, what it is, for messages]]) */
 static int l_inflate(lua_State *L)
 {
   static const char *const names[] = { "gzip", "zlib", "raw" };
   size_t n;
   int kind = 0;
-  jf_need_string(L, 1, "inflate", "data");
-  const char *data = lua_tolstring(L, 1, &n), *name = jf_need_string(L, 2, "inflate", "format");
+  lua_settop(L, 4);
+  const char *data = jf_need_bytes(L, 1, "inflate", "data", &n);
+  const char *name = jf_need_string(L, 2, "inflate", "format");
   while (kind < 3 && strcmp(name, names[kind])) kind++;
   if (kind == 3) jf_raise(L, "inflate: format should be gzip, zlib or raw, got '%s'", name);
-  double hint = lua_isnoneornil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
+  double hint = lua_isnil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   size_t size_hint = hint > 0 && hint < 0x1p47 ? (size_t)hint : 0;
-  jf_check_for(L, jfl_inflate(data, n, (jfl_deflate)kind, size_hint, &a), "inflate");
+  jfl_status e = jfl_inflate(data, n, (jfl_deflate)kind, size_hint, &a);
+  if (lua_isnil(L, 4)) jf_check(L, e);
+  else jf_check_for(L, e, jf_need_string(L, 4, "inflate", "what"));
   jf_set_array(b, a);
   jf_account(L, b);
   return 1;
 }
 
+/* crc32(array or string): the checksum of its bytes, as in gzip and zip files. */
+static int l_crc32(lua_State *L)
+{
+  size_t n;
+  const jf_larray *b = jf_test(L, 1, JF_ARRAY);
+  const void *data = b ? b->data : jf_need_bytes(L, 1, "crc32", "data", &n);
+  if (b) {
+    jf_check_freed(L, b, "crc32");
+    n = byte_size(b);
+  }
+  lua_pushnumber(L, (lua_Number)jfl_crc32(data, n));
+  return 1;
+}
+
 const luaL_Reg jf_convert_functions[] = {
   { "from_table", l_from_table }, { "to_table", l_to_table }, { "bytes", l_bytes },
-  { "from_bytes", l_from_bytes }, { "inflate", l_inflate }, { NULL, NULL }
+  { "from_bytes", l_from_bytes }, { "inflate", l_inflate }, { "crc32", l_crc32 },
+  { NULL, NULL }
 };

@@ -3,18 +3,50 @@
 
 #include <string.h>
 
-/* Whether the frame is the user's: Lua code that is not the front end's. */
+/* Whether it is Lua code that is not the front end's. */
+static int is_users(const lua_Debug *ar)
+{
+  return ar->currentline > 0 && strncmp(ar->source, "=jfl/", 5) != 0;
+}
+
 static int blame(lua_State *L, lua_Debug *ar)
 {
   lua_getinfo(L, "Sl", ar);
-  return ar->currentline > 0 && strncmp(ar->source, "=jfl/", 5) != 0;
+  return is_users(ar);
+}
+
+/* call(handler | nil, f, ...): as xpcall, but f cannot yield: who resumes it, if anyone does, comes
+   too late for what the front end sets up around f. f stays at index 2 for who_called. */
+int jf_l_call(lua_State *L)
+{
+  int handler = lua_isnoneornil(L, 1) ? 0 : 1;
+  luaL_checkany(L, 2);
+  lua_pushvalue(L, 2);
+  lua_insert(L, 2);
+  lua_pushboolean(L, !lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, handler));
+  lua_replace(L, 2);
+  return lua_gettop(L) - 1;
+}
+
+/* Where the user's function that the frame's call() called was defined: it is blamed when a tail call
+   has taken its own frame. */
+static int who_called(lua_State *L, lua_Debug *ar)
+{
+  lua_getinfo(L, "f", ar);
+  int is_call = lua_tocfunction(L, -1) == jf_l_call;
+  lua_pop(L, 1);
+  if (!is_call || !lua_getlocal(L, ar, 2)) return 0;
+  lua_getinfo(L, ">S", ar);
+  ar->currentline = ar->linedefined;
+  return is_users(ar);
 }
 
 const char *jf_where(lua_State *L)
 {
   lua_Debug ar;
   for (int level = 0; lua_getstack(L, level, &ar); level++)
-    if (blame(L, &ar)) return lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
+    if (blame(L, &ar) || who_called(L, &ar))
+      return lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
   return lua_pushliteral(L, ""), "";
 }
 

@@ -1,6 +1,7 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
 
+#include <limits.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,10 +18,10 @@ static int l_now(lua_State *L)
 /* core.columns(fd): the width of the terminal that is written to there; nil where it is none. */
 static int l_columns(lua_State *L)
 {
-  int fd = (int)jf_need_number(L, 1, "columns", "fd");
+  double fd = jf_need_number(L, 1, "columns", "fd");
   struct winsize size = { 0 };
-  if (!isatty(fd)) return lua_pushnil(L), 1;
-  if (ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col) size.ws_col = 80;
+  if (!(fd >= 0 && fd <= INT_MAX) || !isatty((int)fd)) return lua_pushnil(L), 1;
+  if (ioctl((int)fd, TIOCGWINSZ, &size) || !size.ws_col) size.ws_col = 80;
   lua_pushinteger(L, size.ws_col);
   return 1;
 }

@@ -53,6 +53,9 @@ static int within(double v, int bits, int is_signed)
   return v == floor(v) && v >= (is_signed ? -hi : 0) && v < hi;
 }
 
+/* Whether a float dtype rounds v to a number; from hi on it rounds to infinity. */
+static int below(double v, double hi) { return !isfinite(v) || fabs(v) < hi; }
+
 int jf_fits(jfl_dtype t, double v)
 {
   switch (t) {
@@ -60,6 +63,9 @@ int jf_fits(jfl_dtype t, double v)
   case JFL_U8: return within(v, 8, 0);
   case JFL_I32: return within(v, 32, 1);
   case JFL_I64: return within(v, 64, 1);
+  case JFL_F32: return below(v, 0x1.ffffffp127);
+  case JFL_F16: return below(v, 65520);
+  case JFL_BF16: return below(v, 0x1.ffp127);
   default: return 1;
   }
 }

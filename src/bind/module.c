@@ -61,7 +61,8 @@ static void add_fail(lua_State *L, jf_state *st)
 
 static void fill_module(lua_State *L)
 {
-  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type }, { NULL, NULL } };
+  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type },
+                                  { "call", jf_l_call }, { NULL, NULL } };
   const luaL_Reg *const lists[] = {
     own, jf_array_functions, jf_convert_functions, jf_op_functions, jf_graph_functions,
     jf_session_functions, jf_run_functions, jf_profile_functions,

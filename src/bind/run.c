@@ -56,6 +56,7 @@ static int wrong_count(lua_State *L, const jf_lplan *p)
   }
   luaL_pushresult(&b);
   int got = lua_gettop(L) - 2;
+  if (p->n_in == 0) return jf_raise(L, "%s: expected no arguments, got %d", p->job->name, got);
   return jf_raise(L, "%s: expected %d argument%s (%s), got %d", p->job->name, p->n_in,
                   p->n_in == 1 ? "" : "s", lua_tostring(L, -1), got);
 }

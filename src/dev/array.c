@@ -79,9 +79,9 @@ static jfl_status view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_arra
 jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out)
 {
   jfl_shape s = a->shape;
-  if (first < 0 || count < 1 || first > s.d[0] - count)
-    return jf_fail(JFL_ESHAPE, "rows %lld to %lld of an array with %lld rows", (long long)first,
-                   (long long)(first + count - 1), (long long)s.d[0]);
+  if (first < 0 || count < 1 || count > s.d[0] || first > s.d[0] - count)
+    return jf_fail(JFL_ESHAPE, "%lld rows from row %lld on of an array with %lld rows",
+                   (long long)count, (long long)first, (long long)s.d[0]);
   size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
   return view(a, (size_t)first * row, &s, out);

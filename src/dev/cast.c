@@ -43,21 +43,11 @@ static uint16_t to_f16(double v)
   v = fabs(v);
   if (v != v) return 0x7e00;
   if (v >= 65520) return sign | 0x7c00;
+  if (v == 0) return sign;
   int e;
   frexp(v, &e);                                    /* v = f 2^e, f in [0.5, 1) */
   if (e < -13) return sign | (uint16_t)nearbyint(ldexp(v, 24));      /* subnormal */
   return sign | (uint16_t)(((e + 13) << 10) + (int)nearbyint(ldexp(v, 11 - e)));
-}
-
-/* What integer dtypes hold, as doubles; int64's largest is the double below 2^63. */
-static const struct { double lo, hi; } range[JFL_N_DTYPE] = {
-  [JFL_I8] = { -0x1p7, 0x1p7 - 1 },   [JFL_U8] = { 0, 0x1p8 - 1 },
-  [JFL_I32] = { -0x1p31, 0x1p31 - 1 }, [JFL_I64] = { -0x1p63, 0x1.fffffffffffffp62 },
-};
-
-static double clamp(double v, jfl_dtype t)
-{
-  return v != v ? 0 : v < range[t].lo ? range[t].lo : v > range[t].hi ? range[t].hi : v;
 }
 
 static double narrowed(double v, jfl_dtype t)
@@ -67,7 +57,7 @@ static double narrowed(double v, jfl_dtype t)
   case JFL_F32: return (float)v;
   case JFL_F16: return from_f16(to_f16(v));
   case JFL_BF16: return from_bf16(to_bf16(v));
-  default: return trunc(clamp(v, t));
+  default: return trunc(jf_clamp(t, v));
   }
 }
 
@@ -90,9 +80,9 @@ static void store(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
 {
   switch (t) {
   STORE(F32, float, v[i]) STORE(F64, double, v[i]) STORE(F16, uint16_t, to_f16(v[i]))
-  STORE(BF16, uint16_t, to_bf16(v[i])) STORE(I8, int8_t, clamp(v[i], t))
-  STORE(U8, uint8_t, clamp(v[i], t)) STORE(I32, int32_t, clamp(v[i], t))
-  STORE(I64, int64_t, clamp(v[i], t))
+  STORE(BF16, uint16_t, to_bf16(v[i])) STORE(I8, int8_t, jf_clamp(t, v[i]))
+  STORE(U8, uint8_t, jf_clamp(t, v[i])) STORE(I32, int32_t, jf_clamp(t, v[i]))
+  STORE(I64, int64_t, jf_clamp(t, v[i]))
   case JFL_N_DTYPE: break;
   }
 }

@@ -81,11 +81,11 @@ static jfl_status same_variable(const jfl_value *v, const jfl_variable_spec *spe
 jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out)
 {
   jfl_value *v = jf_map_get(&g->variables, spec->name);
+  JF_TRY(jf_shape_check(&spec->shape, spec->name));
   if (v) {
     JF_TRY(same_variable(v, spec));
     return *out = v, JFL_OK;
   }
-  JF_TRY(jf_shape_check(&spec->shape, spec->name));
   jfl_variable_spec *own = jf_alloc(g->arena, sizeof *own);
   *own = *spec;
   own->name = jf_strdup(g->arena, spec->name);

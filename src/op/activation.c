@@ -28,10 +28,12 @@ static const jf_attr clip_attr[] = {
 
 static jfl_status clip_infer(jf_infer *c)
 {
-  const jf_clip *a = c->attr;
+  jf_clip *a = c->attr;
   if (!(a->min_value <= a->max_value))
     return jf_fail(JFL_EINVAL, "clip_by_value: min_value %g is above max_value %g", a->min_value,
                    a->max_value);
+  a->min_value = jf_clamp(c->in[0]->dtype, a->min_value);
+  a->max_value = jf_clamp(c->in[0]->dtype, a->max_value);
   return jf_infer_same(c);
 }
 

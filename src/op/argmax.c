@@ -13,6 +13,9 @@ static jfl_status infer(jf_infer *c)
   attr *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   JF_TRY(jf_axis(c, &a->axis, s->n));
+  if (s->d[a->axis] > INT32_MAX)
+    return jf_fail(JFL_ESHAPE, "%s: axis %lld has %lld elements, whose positions int32 cannot count",
+                   c->op->name, (long long)a->axis, (long long)s->d[a->axis]);
   jfl_shape y = { 0 };
   for (int i = 0; i < s->n; i++)
     if (i != a->axis) y.d[y.n++] = s->d[i];
@@ -35,13 +38,15 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   return JFL_OK;
 }
 
-/* The least j for which no other x[j] is better. */
+/* The least j for which no other x[j] is better; a NaN is better than any number. */
 #define SEARCH(id, D, T, better)                                          \
   static int64_t id##_line_##D(const void *in, int64_t m, int64_t step)   \
   {                                                                       \
     const T *x = in; int64_t best = 0;                                    \
-    for (int64_t j = 1; j < m; j++)                                       \
-      if (x[j * step] better x[best * step]) best = j;                    \
+    for (int64_t j = 1; j < m; j++) {                                     \
+      T v = x[j * step], b = x[best * step];                              \
+      if (v better b || (v != v && b == b)) best = j;                     \
+    }                                                                     \
     return best;                                                          \
   }                                                                       \
   static jfl_status id##_##D(const jf_kargs *k)                           \

@@ -36,6 +36,7 @@ static jfl_status infer(jf_infer *c)
   for (int i = 1; i < c->n_in; i++) {
     JF_TRY(check_input(c, i, a->axis));
     c->shape[0].d[a->axis] += c->in[i]->shape.d[a->axis];
+    JF_TRY(jf_shape_check(&c->shape[0], c->op->name));
   }
   return JFL_OK;
 }

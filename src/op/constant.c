@@ -18,20 +18,10 @@ static const jf_attr fill_attrs[] = {
   {0},
 };
 
-/* What an integer dtype holds, as doubles; int64's largest is the double below 2^63. */
-static int holds(jfl_dtype t, double v)
-{
-  static const double least[JFL_N_DTYPE] = { [JFL_I8] = -0x1p7, [JFL_I32] = -0x1p31,
-                                             [JFL_I64] = -0x1p63 };
-  static const double limit[JFL_N_DTYPE] = { [JFL_I8] = 0x1p7, [JFL_U8] = 0x1p8,
-                                             [JFL_I32] = 0x1p31, [JFL_I64] = 0x1p63 };
-  return jf_is_float(t) || (v == floor(v) && v >= least[t] && v < limit[t]);
-}
-
 static jfl_status infer(jf_infer *c)
 {
   const jf_constant *a = c->attr;
-  if (!holds(a->dtype, a->value))
+  if (!jf_holds(a->dtype, a->value))
     return jf_fail(JFL_EDATA, "constant: value %.17g does not fit %s", a->value,
                    jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;

@@ -31,7 +31,7 @@ static jfl_status complete(const jf_infer *c, const int64_t in[2], const int64_t
   for (int i = 0; i < 2; i++) {
     w->in[i] = in[i];
     w->stride[i] = a->stride[i];
-    w->extent[i] = (filter[i] - 1) * a->dilation[i] + 1;
+    JF_TRY(jf_window_extent(c, filter[i], a->dilation[i], &w->extent[i]));
   }
   JF_TRY(jf_window_place(c, &a->padding, 0, w));
   for (int i = 0; i < 4; i++) a->pad[i] = w->pad[i];
@@ -55,12 +55,12 @@ static jfl_status infer(jf_infer *c)
   jf_window w;
   JF_TRY(check_pair(c));
   JF_TRY(complete(c, x->d + 2, f->d + 2, &w));
-  if (f->d[1] * a->groups != x->d[1])
-    return jf_fail(JFL_ESHAPE, "conv2d: filters %s want %lld input channels, got %lld",
-                   jf_shape_str(f, s), (long long)(f->d[1] * a->groups), (long long)x->d[1]);
   if (f->d[0] % a->groups)
     return jf_fail(JFL_ESHAPE, "conv2d: %lld filters cannot be cut into %lld groups",
                    (long long)f->d[0], (long long)a->groups);
+  if (f->d[1] * a->groups != x->d[1])
+    return jf_fail(JFL_ESHAPE, "conv2d: filters %s want %lld input channels, got %lld",
+                   jf_shape_str(f, s), (long long)(f->d[1] * a->groups), (long long)x->d[1]);
   c->shape[0] = (jfl_shape){ 4, { x->d[0], f->d[0], w.out[0], w.out[1] } };
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

@@ -74,6 +74,9 @@ static jfl_status one_hot_infer(jf_infer *c)
     return jf_fail(JFL_EINVAL, "one_hot: depth must be at least 1, got %lld", (long long)a->depth);
   if (a->dtype == JFL_F16 || a->dtype == JFL_BF16)
     return jf_fail(JFL_ENOSYS, "one_hot: %s is not supported", jfl_dtype_name(a->dtype));
+  if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
+    return jf_fail(JFL_EINVAL, "one_hot: on_value %.17g and off_value %.17g do not fit %s",
+                   a->on_value, a->off_value, jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;
   return splice(c, &c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
                 &c->shape[0]);

@@ -141,8 +141,9 @@ enum { LANES = 32 };
     return JFL_OK;                                                                \
   }
 
-#define LARGER acc > v ? acc : v
-#define SMALLER acc < v ? acc : v
+/* A NaN wins, wherever it stands. */
+#define LARGER acc > v || acc != acc ? acc : v
+#define SMALLER acc < v || acc != acc ? acc : v
 REDUCE(sum, F32, float, double, 0, acc + v, acc)
 REDUCE(sum, F64, double, double, 0, acc + v, acc)
 REDUCE(sum, I32, int32_t, uint64_t, 0, acc + v, acc)

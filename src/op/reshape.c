@@ -29,8 +29,9 @@ static jfl_status view(jf_infer *c, const jfl_shape *s)
   return JFL_OK;
 }
 
-/* Replaces the one -1 of a list by what makes `size` elements, where there is such a number. */
-static jfl_status fill_rest(const jf_infer *c, jf_ints *list, int64_t size)
+/* Replaces the one -1 of a list by what makes `size` elements, where there is such a number; *fits:
+   whether the list then has as many. */
+static jfl_status fill_rest(const jf_infer *c, jf_ints *list, int64_t size, int *fits)
 {
   int64_t known = 1;
   int rest = -1;
@@ -41,10 +42,10 @@ static jfl_status fill_rest(const jf_infer *c, jf_ints *list, int64_t size)
     else if (list->v[i] < 1 || list->v[i] > size)
       return jf_fail(JFL_ESHAPE, "%s: extent %lld cannot be one of %lld elements", c->op->name,
                      (long long)list->v[i], (long long)size);
-    else known *= list->v[i];
-    if (known > size) known = size + 1;
+    else known = list->v[i] > size / known ? size + 1 : known * list->v[i];
   }
-  if (rest >= 0 && size % known == 0) list->v[rest] = size / known;
+  *fits = rest < 0 ? known == size : size % known == 0;
+  if (rest >= 0 && *fits) list->v[rest] = size / known;
   return JFL_OK;
 }
 
@@ -53,11 +54,12 @@ static jfl_status reshape_infer(jf_infer *c)
   jf_ints list = ((jf_reshape *)c->attr)->shape;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   jfl_shape y, wanted;
+  int fits = 0;
   int64_t size = jf_numel(&c->in[0]->shape);
   JF_TRY(jf_shape_from(c, &list, &wanted));
-  JF_TRY(fill_rest(c, &list, size));
+  JF_TRY(fill_rest(c, &list, size, &fits));
   JF_TRY(jf_shape_from(c, &list, &y));
-  if (jf_numel(&y) != size)
+  if (!fits)
     return jf_fail(JFL_ESHAPE, "reshape: %s has %lld elements, which do not fit %s",
                    jf_shape_str(&c->in[0]->shape, s), (long long)size, jf_shape_str(&wanted, t));
   ((jf_reshape *)c->attr)->shape = list;

@@ -34,6 +34,16 @@ jfl_status jf_pair(const jf_infer *c, const char *name, const jf_ints *list, int
   return JFL_OK;
 }
 
+jfl_status jf_window_extent(const jf_infer *c, int64_t cells, int64_t step, int64_t *out)
+{
+  const int64_t most = (int64_t)1 << 53;
+  if (cells > 1 && step > most / (cells - 1))
+    return jf_fail(JFL_EINVAL, "%s: a window of %lld cells that are %lld apart is too large",
+                   c->op->name, (long long)cells, (long long)step);
+  *out = (cells - 1) * step + 1;
+  return JFL_OK;
+}
+
 /* The explicit forms: n on every side; height, width; top, bottom, left, right; or before and after
    for each of N, C, H, W. */
 static jfl_status pads_from_list(const jf_infer *c, const jf_ints *list, int64_t pad[4])

@@ -5,10 +5,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_CHUNK = 1 << 30, MAX_TRIES = 16 };
@@ -49,7 +51,7 @@ jfl_status jf_disk_read(int fd, const char *path, void *out, size_t n, uint64_t 
   return JFL_OK;
 }
 
-jfl_status jf_disk_write(int fd, const char *path, const void *data, size_t n)
+static jfl_status write_all(int fd, const char *path, const void *data, size_t n)
 {
   for (const char *p = data; n;) {
     ssize_t k = write(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK);
@@ -59,6 +61,21 @@ jfl_status jf_disk_write(int fd, const char *path, const void *data, size_t n)
     n -= (size_t)k;
   }
   return JFL_OK;
+}
+
+/* Beyond the process's limit of file sizes a write raises SIGXFSZ in its thread, which would end the
+   process. Blocked, it leaves EFBIG and itself, which is taken away unless it was there before. */
+jfl_status jf_disk_write(int fd, const char *path, const void *data, size_t n)
+{
+  sigset_t limit, before, waiting;
+  sigemptyset(&limit);
+  sigaddset(&limit, SIGXFSZ);
+  sigpending(&waiting);
+  pthread_sigmask(SIG_BLOCK, &limit, &before);
+  jfl_status r = write_all(fd, path, data, n);
+  if (!sigismember(&waiting, SIGXFSZ)) sigtimedwait(&limit, NULL, &(struct timespec){ 0, 0 });
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return r;
 }
 
 /* ---- directories ---- */

@@ -210,7 +210,7 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 
 static struct timespec deadline(double seconds)
 {
-  double t = jf_now() + (seconds < 1e9 ? seconds : 1e9);
+  double t = jf_now() + (seconds < 1e9 ? seconds > 0 ? seconds : 0 : 1e9);
   return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };
 }
 

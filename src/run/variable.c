@@ -59,6 +59,7 @@ static void fill_chunk(void *ctx, int chunk)
   if (end > n) end = n;
   for (; i < end; i++) {
     double v = draw(f->spec, f->key, i);
+    if (!jf_is_float(f->a->dtype)) v = floor(v);
     switch (f->a->dtype) {
 #define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)v; break;
     JF_EACH_TYPE(SET)
@@ -68,8 +69,22 @@ static void fill_chunk(void *ctx, int chunk)
   }
 }
 
+/* Draws for an integer variable are rounded down, so their range must be one of integers. */
+static jfl_status check_whole(const jfl_variable_spec *v)
+{
+  int range = v->init == JFL_INIT_UNIFORM;
+  if (jf_is_float(v->dtype)) return JFL_OK;
+  if (!range && v->init != JFL_INIT_CONSTANT)
+    return jf_fail(JFL_EDTYPE, "variable '%s': an %s variable takes a constant or uniform initializer",
+                   v->name, jfl_dtype_name(v->dtype));
+  if (jf_holds(v->dtype, v->a) && (!range || jf_holds(v->dtype, v->b))) return JFL_OK;
+  return jf_fail(JFL_EDTYPE, "variable '%s': its initializer's value %.14g does not fit %s", v->name,
+                 jf_holds(v->dtype, v->a) ? v->b : v->a, jfl_dtype_name(v->dtype));
+}
+
 static jfl_status check_spec(const jfl_variable_spec *v)
 {
+  JF_TRY(check_whole(v));
   if (v->dtype == JFL_F16 || v->dtype == JFL_BF16)
     return jf_fail(JFL_EDTYPE, "variable '%s': dtype %s is not supported", v->name,
                    jfl_dtype_name(v->dtype));

@@ -1,0 +1,73 @@
+/* What a C host may get wrong when it describes a job is a status, never a crash. */
+#include <string.h>
+
+#include "counter.h"
+#include "test.h"
+
+static const jfl_shape row = { 2, { 1, 3 } };
+
+static jfl_graph *graph(const char *name, jfl_mode mode)
+{
+  jfl_graph *g = NULL;
+  CHECK(!jfl_graph_new(name, mode, &g));
+  return g;
+}
+
+static int says(const char *text) { return strstr(jfl_errmsg(), text) != NULL; }
+
+static void gradients_stay_within_a_graph(void)
+{
+  jfl_graph *a = graph("a", JFL_PREDICT), *b = graph("b", JFL_PREDICT);
+  jfl_value *x = NULL, *y = NULL, *far = NULL, *dx;
+  CHECK(!jfl_graph_input(a, "x", JFL_F32, &row, &x));
+  CHECK(!counter_op(a, "multiply", x, x, &y));
+  for (int i = 0; i < 100; i++) {
+    char name[] = { 'x', (char)('0' + i / 10), (char)('0' + i % 10), '\0' };
+    CHECK(!jfl_graph_input(b, name, JFL_F32, &row, &far));
+  }
+  CHECK(jfl_graph_gradients(a, y, NULL, &far, 1, &dx) == JFL_ESTATE && says("'x99'"));
+  CHECK(jfl_graph_gradients(a, y, far, &x, 1, &dx) == JFL_ESTATE && says("'x99'"));
+  CHECK(jfl_graph_gradients(a, far, NULL, &x, 1, &dx) == JFL_ESTATE && says("'b'"));
+  CHECK(!jfl_graph_gradients(a, y, NULL, &x, 1, &dx));
+  jfl_graph_unref(a);
+  jfl_graph_unref(b);
+}
+
+static void shapes_of_any_rank_are_checked(void)
+{
+  jfl_graph *g = graph("g", JFL_TRAIN);
+  jfl_variable_spec spec = { .name = "w", .dtype = JFL_F32, .shape = row };
+  jfl_value *v;
+  jfl_array *a;
+  CHECK(!jfl_graph_variable(g, &spec, &v));
+  for (int n = -1; n < 200; n++) {
+    if (n >= 1 && n <= JFL_MAXDIM) continue;
+    spec.shape.n = n;
+    CHECK(jfl_graph_variable(g, &spec, &v) == JFL_ESHAPE);
+    CHECK(jfl_graph_input(g, "x", JFL_F32, &spec.shape, &v) == JFL_ESHAPE);
+    CHECK(jfl_array_new(JFL_F32, &spec.shape, &a) == JFL_ESHAPE);
+  }
+  jfl_graph_unref(g);
+}
+
+static void rows_outside_an_array_are_refused(void)
+{
+  static const int64_t far[] = { INT64_MIN, -1, 0, 1, 2, INT64_MAX - 1, INT64_MAX };
+  jfl_array *a, *rows;
+  CHECK(!jfl_array_new(JFL_F32, &row, &a));
+  for (int i = 0; i < 7; i++)
+    for (int j = 0; j < 7; j++) {
+      jfl_status s = jfl_array_rows(a, far[i], far[j], &rows);
+      CHECK((s == JFL_OK) == (far[i] == 0 && far[j] == 1));
+      if (!s) jfl_array_unref(rows);
+    }
+  jfl_array_unref(a);
+}
+
+int main(void)
+{
+  RUN(gradients_stay_within_a_graph);
+  RUN(shapes_of_any_rank_are_checked);
+  RUN(rows_outside_an_array_are_refused);
+  return test_done();
+}
