@@ -57,11 +57,11 @@ end
 -- not keep those behind it waiting.
 local function deliver()
   local async = package.loaded["jfl.async"]
-  local ok, message = not async, nil
-  while not ok do
-    ok, message = xpcall(async.poll, handler)
+  if not async then return end
+  repeat
+    local ok, message = xpcall(async.poll, handler)
     if not ok then show(false, message) end
-  end
+  until ok
 end
 
 local function nothing() end
