@@ -34,11 +34,13 @@ function helper.clean()
   files = {}
 end
 
---- Runs a shell command line with this standard input; gives its output, errors and exit status.
+--- Runs a shell command line with this standard input, for a minute at most; gives its output, errors
+-- and exit status.
 function helper.shell(line, input)
   local out, err = os.tmpname(), os.tmpname()
   local stdin = input and helper.file(input) or "/dev/null"
-  local pipe = io.popen(("{ %s; } <%s >%s 2>%s; echo $?"):format(line, stdin, out, err))
+  local pipe = io.popen(("timeout 60 sh -c %s <%s >%s 2>%s; echo $?"):format(
+    quoted(line), stdin, out, err))
   local status = tonumber(pipe:read("*a"))
   pipe:close()
   return take(out), take(err), status
