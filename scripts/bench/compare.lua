@@ -1,7 +1,8 @@
 -- The bench: each model's median step here and in PyTorch, measured in turn, and their ratio.
 --   jfl scripts/bench/compare.lua [model...]
 -- The peer is Debian's python3-torch; of its settings the best counts. What the environment chooses
--- for BLAS libraries is taken out on both sides.
+-- for BLAS libraries is taken out on both sides; but where OpenBLAS does not know a processor, the
+-- peer may be told which kernels to take, as we do.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
 local PYTHON = "/usr/bin/python3"
 local ROUNDS = 3
@@ -30,28 +31,30 @@ local function ours(name)
   return number_of(("%s %s scripts/bench/steps.lua %s"):format(CLEAN, arg[-1], name))
 end
 
---- Pools of threads of BLAS and of PyTorch that do not fight, and layouts of images.
+--- Pools of threads of BLAS and of PyTorch that do not fight, layouts of images, kernels of BLAS.
 local function settings(name)
   local list = {}
   for _, threads in ipairs { { 1, 1 }, { 1, 2 }, { 2, 1 } } do
     for _, layout in ipairs { "contiguous", "channels_last" } do
-      if layout == "contiguous" or not name:find "mlp" then
-        list[#list + 1] = { blas = threads[1], own = threads[2], layout = layout }
+      for _, core in ipairs { "", "OPENBLAS_CORETYPE=SkylakeX" } do
+        if layout == "contiguous" or not name:find "mlp" then
+          list[#list + 1] = { blas = threads[1], own = threads[2], layout = layout, core = core }
+        end
       end
     end
   end
   return list
 end
 
-local function peer(name, s)
-  return number_of(("%s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s"):format(
-    CLEAN, s.blas, PYTHON, name, s.own, s.layout))
+local function peer(name, s, seconds)
+  return number_of(("%s %s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s %g"):format(
+    CLEAN, s.core, s.blas, PYTHON, name, s.own, s.layout, seconds))
 end
 
 local function best_setting(name)
   local best, least
   for _, s in ipairs(settings(name)) do
-    local ms = peer(name, s)
+    local ms = peer(name, s, 1)
     if ms and (not least or ms < least) then best, least = s, ms end
   end
   return best
@@ -67,7 +70,7 @@ local function in_turn(name, setting)
   local mine, theirs = {}, {}
   for _ = 1, ROUNDS do
     mine[#mine + 1] = ours(name)
-    theirs[#theirs + 1] = setting and peer(name, setting)
+    theirs[#theirs + 1] = setting and peer(name, setting, 3)
   end
   return median(mine), median(theirs)
 end
@@ -88,7 +91,7 @@ for _, model in ipairs(models) do
     local mine, theirs = in_turn(model[1], s)
     print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
       theirs and ("%.2f"):format(mine / theirs) or "-",
-      s and ("%d BLAS, %d own threads, %s"):format(s.blas, s.own, s.layout) or ""))
+      s and ("%d BLAS, %d own threads, %s %s"):format(s.blas, s.own, s.layout, s.core) or ""))
     io.stdout:flush()
   end
 end

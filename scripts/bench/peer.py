@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times one of the bench's models in PyTorch and prints its median in milliseconds.
 
-    peer.py MODEL THREADS LAYOUT       lenet mlp lenet1 mlp1 predict1; contiguous or channels_last
+    peer.py MODEL THREADS LAYOUT SECONDS       lenet mlp lenet1 mlp1 predict1; contiguous or channels_last
 """
 import sys
 import time
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-WARM_UP, SECONDS, LEAST = 10, 3, 20
+WARM_UP, LEAST = 10, 20
 
 
 class Mlp(nn.Module):
@@ -57,11 +57,11 @@ def predict(model, images):
     return step
 
 
-def median(step):
+def median(step, seconds):
     for _ in range(WARM_UP):
         step()
     times, begin = [], time.perf_counter()
-    while len(times) < LEAST or time.perf_counter() - begin < SECONDS:
+    while len(times) < LEAST or time.perf_counter() - begin < seconds:
         start = time.perf_counter()
         step()
         times.append(time.perf_counter() - start)
@@ -69,7 +69,7 @@ def median(step):
 
 
 def main():
-    name, threads, layout = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    name, threads, layout, seconds = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
     torch.manual_seed(1)
     torch.set_num_threads(threads)
     model = Mlp() if name.startswith("mlp") else Lenet()
@@ -78,7 +78,7 @@ def main():
         model = model.to(memory_format=torch.channels_last)
         images = images.contiguous(memory_format=torch.channels_last)
     make = predict if name.startswith("predict") else train
-    print("%.6f" % (median(make(model, images)) * 1e3))
+    print("%.6f" % (median(make(model, images), seconds) * 1e3))
 
 
 main()
