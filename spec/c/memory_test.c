@@ -1,6 +1,8 @@
-/* Packing lifetimes into memory: no two buffers that live together overlap. */
+/* Packing lifetimes into memory: no two buffers that live together overlap. Plans for a device. */
 #include <stdlib.h>
 
+#include "counter.h"
+#include "pass/pass.h"
 #include "plan/plan.h"
 #include "test.h"
 
@@ -78,6 +80,44 @@ static void nothing_needs_nothing(void)
   CHECK(jf_pack_bound(&arena, NULL, 0) == 0);
 }
 
+/* The plan of a train job for a device is made with that device's kernels: the null device's, which need
+   no memory, or the plain ones of the CPU. Both lay it out alike. */
+static jfl_plan *plan_for(const char *device, jfl_graph **g)
+{
+  jmp_buf out;
+  jfl_plan *p = NULL;
+  CHECK(!jfl_graph_new("job", JFL_TRAIN, g));
+  CHECK(!counter_body(*g));
+  (*g)->arena->unwind = &out;
+  if (setjmp(out)) return NULL;
+  CHECK(!jf_run_passes(*g));
+  CHECK(!jf_plan_new(*g, jf_device_find(device), JF_REFERENCE, 1, &p));
+  return p;
+}
+
+static void the_null_device_plans_and_runs_nothing(void)
+{
+  jfl_graph *g, *h;
+  jfl_plan *p = plan_for("null", &g), *q = plan_for("cpu", &h);
+  CHECK(p->n_step == q->n_step && p->n_step > 5);
+  CHECK(p->arena_size == q->arena_size && p->arena_size >= p->arena_bound);
+  for (int i = 0; i < p->n_step; i++) {
+    CHECK(!p->step[i].kernel.run(&p->step[i].k));
+    CHECK(p->step[i].kernel.run != q->step[i].kernel.run);
+  }
+  jf_plan_release(p);
+  jf_plan_release(q);
+  jfl_graph_unref(g);
+  jfl_graph_unref(h);
+}
+
+static void devices_are_found_by_name(void)
+{
+  CHECK(jf_device_find("cpu") == &jf_dev_cpu);
+  CHECK(jf_device_find("null") == &jf_dev_null);
+  CHECK(jf_device_find("abacus") == NULL);
+}
+
 int main(void)
 {
   jmp_buf out;
@@ -88,6 +128,8 @@ int main(void)
   RUN(buffers_that_never_meet_share);
   RUN(a_gap_is_filled);
   RUN(nothing_needs_nothing);
+  RUN(the_null_device_plans_and_runs_nothing);
+  RUN(devices_are_found_by_name);
   jf_arena_free(&arena);
   return test_done();
 }

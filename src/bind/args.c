@@ -190,3 +190,16 @@ jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n)
   *n = k;
   return arg;
 }
+
+void jf_set_string(lua_State *L, const char *key, const char *value)
+{
+  if (!value) return;
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+void jf_set_number(lua_State *L, const char *key, double value)
+{
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, key);
+}

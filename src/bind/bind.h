@@ -102,6 +102,9 @@ jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 /* A table of whole numbers, or one number. */
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
 void jf_push_shape(lua_State *L, const jfl_shape *s);
+/* Set a field of the table on top; a NULL text sets none. */
+void jf_set_string(lua_State *L, const char *key, const char *value);
+void jf_set_number(lua_State *L, const char *key, double value);
 /* Pushes "(2, 3)". */
 const char *jf_push_shape_text(lua_State *L, const jfl_shape *s);
 int jf_shape_same(const jfl_shape *a, const jfl_shape *b);

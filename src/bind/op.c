@@ -336,13 +336,6 @@ static int l_op(lua_State *L)
 
 /* ---- the op table as data ---- */
 
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-  if (!value) return;
-  lua_pushstring(L, value);
-  lua_setfield(L, -2, key);
-}
-
 static void set_flag(lua_State *L, const char *key, int value)
 {
   lua_pushboolean(L, value != 0);
@@ -375,10 +368,10 @@ static void set_params(lua_State *L, const jfl_op *op, int n)
     jfl_param p;
     jfl_op_param(op, i, &p);
     lua_createtable(L, 0, 4);
-    set_string(L, "name", p.name);
-    set_string(L, "type", p.type);
-    set_string(L, "default", p.def);
-    set_string(L, "doc", p.doc);
+    jf_set_string(L, "name", p.name);
+    jf_set_string(L, "type", p.type);
+    jf_set_string(L, "default", p.def);
+    jf_set_string(L, "doc", p.doc);
     lua_rawseti(L, -2, i + 1);
   }
   lua_setfield(L, -2, "params");
@@ -387,9 +380,9 @@ static void set_params(lua_State *L, const jfl_op *op, int n)
 static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
 {
   lua_createtable(L, 0, 12);
-  set_string(L, "name", i->name);
-  set_string(L, "doc", i->doc);
-  set_string(L, "path", i->path);
+  jf_set_string(L, "name", i->name);
+  jf_set_string(L, "doc", i->doc);
+  jf_set_string(L, "path", i->path);
   set_names(L, "inputs", i->in, i->n_in);
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);

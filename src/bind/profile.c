@@ -11,29 +11,17 @@ static int l_profile_start(lua_State *L)
 
 static void drop_profile(void *p) { jfl_profile_free(p); }
 
-static void set_number(lua_State *L, const char *key, double v)
-{
-  lua_pushnumber(L, v);
-  lua_setfield(L, -2, key);
-}
-
-static void set_string(lua_State *L, const char *key, const char *v)
-{
-  lua_pushstring(L, v);
-  lua_setfield(L, -2, key);
-}
-
 static void push_row(lua_State *L, const jfl_profile_row *r)
 {
   lua_createtable(L, 0, 8);
-  set_string(L, "job", r->job);
-  set_string(L, "op", r->op);
-  set_string(L, "name", r->name);
-  set_string(L, "kernel", r->kernel);
-  set_number(L, "seconds", r->seconds);
-  set_number(L, "runs", (double)r->runs);
-  set_number(L, "flop", r->flop);
-  set_number(L, "bytes", r->bytes);
+  jf_set_string(L, "job", r->job);
+  jf_set_string(L, "op", r->op);
+  jf_set_string(L, "name", r->name);
+  jf_set_string(L, "kernel", r->kernel);
+  jf_set_number(L, "seconds", r->seconds);
+  jf_set_number(L, "runs", (double)r->runs);
+  jf_set_number(L, "flop", r->flop);
+  jf_set_number(L, "bytes", r->bytes);
 }
 
 /* profile_stop(path | nil): a list of rows, a step each; path: where a Chrome trace is written. */

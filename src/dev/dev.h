@@ -35,9 +35,5 @@ struct jfl_array {
 
 /* Like jfl_array_new, with contents left as they are. */
 jfl_status jf_array_new_raw(jfl_dtype t, const jfl_shape *s, jfl_array **out);
-static inline jf_tensor jf_array_tensor(const jfl_array *a)
-{
-  return (jf_tensor){ a->data, a->dtype, a->shape };
-}
 
 #endif
