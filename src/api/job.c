@@ -19,8 +19,9 @@ static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  JF_TRY(jf_run_passes(g));
-  return jf_plan_new(g, &jf_dev_cpu, set->reference ? JF_REFERENCE : 0, set->threads, p);
+  jf_target t = { &jf_dev_cpu, set->reference, set->passes_off };
+  JF_TRY(jf_run_passes(g, &t));
+  return jf_plan_new(g, t.device, set->reference ? JF_REFERENCE : 0, set->threads, p);
 }
 
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)

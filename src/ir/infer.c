@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+int jf_mutates(const jf_node *n, int i)
+{
+  return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
+}
+
 int jf_op_n_in(const jfl_op *op)
 {
   int n = 0;
@@ -33,7 +38,8 @@ jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
 
 static jfl_status check_count(const jf_infer *c)
 {
-  int want = jf_op_n_in(c->op), variadic = c->op->flags & JF_VARIADIC;
+  int variadic = c->op->flags & (JF_VARIADIC | JF_OPTIONAL);
+  int want = jf_op_n_in(c->op) - (c->op->flags & JF_OPTIONAL ? 1 : 0);
   if (variadic ? c->n_in >= want : c->n_in == want) return JFL_OK;
   return jf_fail(JFL_EINVAL, "%s: expected %s%d input%s, got %d", c->op->name,
                  variadic ? "at least " : "", want, want == 1 ? "" : "s", c->n_in);

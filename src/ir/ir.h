@@ -118,7 +118,11 @@ enum {
   JF_EFFECT = 2,       /* changes a variable: never removed, after all readers of what it mutates */
   JF_VIEW = 4,         /* output 0 is input 0's memory under another shape; never runs */
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
-  JF_SCHEDULE = 16     /* a learning rate: train step (int64) -> rate (float64) */
+  JF_OPTIONAL = 16,    /* ... or for none */
+  JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
+  JF_POINTWISE = 64    /* element i of what it writes comes from element i of the inputs of that shape
+                          and from single numbers, so a permutation of all of them changes nothing;
+                          ops with tile are so by themselves */
 };
 
 struct jfl_op {
@@ -129,6 +133,7 @@ struct jfl_op {
   size_t attr_size;
   unsigned flags;
   unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
+  int (*mutates_of)(const jf_node *n, int i);   /* the same, where that depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
   int n_public;                           /* outputs that a front end shows; 0: all */
@@ -171,6 +176,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* Whether n updates its input i in place. */
+int jf_mutates(const jf_node *n, int i);
 int jf_op_n_in(const jfl_op *op);
 int jf_op_n_out(const jfl_op *op);
 unsigned jf_op_dtypes(const jfl_op *op);

@@ -18,7 +18,7 @@ static jfl_status check_inputs(const state *s, const jf_node *n)
     if (v->graph != s->g) return broken(n, "uses a value of another graph", v->name);
     if (v->origin == JF_RESULT && !s->made[v->id]) return broken(n, "uses before it is made", v->name);
     if (s->mutated[v->id]) return broken(n, "reads after it was updated", v->name);
-    if ((n->op->mutates >> i & 1) && v->origin != JF_VARIABLE)
+    if (jf_mutates(n, i) && v->origin != JF_VARIABLE)
       return broken(n, "updates what is no variable", v->name);
   }
   return JFL_OK;
@@ -42,7 +42,7 @@ static void mark(const state *s, const jf_node *n)
 {
   for (int i = 0; i < n->n_out; i++) s->made[n->out[i]->id] = 1;
   for (int i = 0; i < n->n_in; i++)
-    if (n->op->mutates >> i & 1) s->mutated[n->in[i]->id] = 1;
+    if (jf_mutates(n, i)) s->mutated[n->in[i]->id] = 1;
 }
 
 jfl_status jf_graph_verify(const jfl_graph *g)

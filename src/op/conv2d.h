@@ -2,14 +2,20 @@
 #ifndef JF_OP_CONV2D_H
 #define JF_OP_CONV2D_H
 
-#include "dev/kernel.h"
+#include "op/epilogue.h"
 
 /* y[n, o, i, j] = sum over c, u, v of filters[o, c, u, v] x[n, c, row, column], where
      row = i stride[0] - pad[0] + u dilation[0],  column = j stride[1] - pad[2] + v dilation[1],
    and c is within the group of o. x is (N, C, H, W), filters (O, C / groups, U, V), y (N, O, I, J).
      conv2d(in, filters) -> out
+     conv2d_fused(in, filters, extra...) -> out, after the epilogue
      conv2d_data_grad(filters, dy) -> dx, whose height and width are `size`
-     conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size` */
+     conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size`, and with epilogue.bias
+       a second output dbias (O), the sum of dy over all but channels
+   Channels may be cut into blocks that lie innermost, as vector units want them. With block_x x is
+   (N, C / block, H, W, block), with block_y y is (N, O / block, I, J, block); with packed filters are
+   (O / block, C / block, U, V, block of C, block of O), or (O / block, U, V, C, block of O) where C is
+   no multiple of block. Groups are 1 then. */
 typedef struct jf_conv2d {
   jf_ints strides;
   jf_pad padding;
@@ -20,6 +26,10 @@ typedef struct jf_conv2d {
   /* Filled by infer. */
   int64_t stride[2], dilation[2];
   int64_t pad[4];                /* top, bottom, left, right */
+  /* Set by passes. */
+  jf_epilogue epilogue;
+  int64_t block;
+  int block_x, block_y, packed;
 } jf_conv2d;
 
 #endif

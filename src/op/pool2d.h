@@ -4,7 +4,7 @@
 
 #include "dev/kernel.h"
 
-/* Windows over the last two axes of (N, C, H, W). Cells outside x take no part: the maximum is over
+/* Windows over the last two axes of (N, C, H, W); with `block`, tensors are (N, C / block, H, W, block). Cells outside x take no part: the maximum is over
    the valid cells, and the average divides by their number. A maximum's gradient goes to its first
    occurrence in the window, row by row.
      max_pool2d(x) -> y      max_pool2d_grad(x, y, dy) -> dx
@@ -18,6 +18,8 @@ typedef struct jf_pool2d {
   /* Filled by infer. */
   int64_t kernel[2], stride[2];
   int64_t pad[4];                /* top, bottom, left, right, with what ceil_mode adds */
+  /* Set by the layout pass, which 0 means never ran. */
+  int64_t block;
 } jf_pool2d;
 
 #endif

@@ -1,8 +1,9 @@
 /* Removes nodes that neither a result nor an effect needs. */
 #include "pass/pass.h"
 
-jfl_status jf_pass_dce(jfl_graph *g)
+jfl_status jf_pass_dce(jfl_graph *g, const jf_target *target)
 {
+  (void)target;
   char *needed = jf_alloc(g->arena, (size_t)g->n_value);
   char *keep = jf_alloc(g->arena, (size_t)g->n_node);
   for (int i = 0; i < g->n_output; i++) needed[g->output[i]->id] = 1;

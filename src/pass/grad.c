@@ -73,8 +73,9 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value)
 
 /* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean
    are the same. */
-jfl_status jf_pass_grad(jfl_graph *g)
+jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
 {
+  (void)target;
   jf_training *t = g->training;
   if (!t) return JFL_OK;
   int n_value = g->n_value, reached = 0;

@@ -9,8 +9,9 @@ static const jfl_value *root(const jfl_value *v)
   return v;
 }
 
-jfl_status jf_pass_output(jfl_graph *g)
+jfl_status jf_pass_output(jfl_graph *g, const jf_target *target)
 {
+  (void)target;
   char *taken = jf_alloc(g->arena, (size_t)g->n_value);
   for (int i = 0; i < g->n_output; i++) {
     const jfl_value *r = root(g->output[i]);

@@ -2,20 +2,53 @@
 #ifndef JF_PASS_H
 #define JF_PASS_H
 
+#include "dev/dev.h"
 #include "op/op.h"
 #include "optim/optim.h"
 
+/* What a graph is compiled for. */
+typedef struct jf_target {
+  const jf_device *device;
+  int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
+  unsigned off;                      /* bit i: pass i of the table is left out */
+} jf_target;
+
 typedef struct jf_pass {
   const char *name;
-  jfl_status (*run)(jfl_graph *g);
+  jfl_status (*run)(jfl_graph *g, const jf_target *t);
   const char *needs;                 /* what it relies on from the passes before it */
+  int optional;                      /* may be switched off: it changes speed alone */
 } jf_pass;
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
 
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
-jfl_status jf_run_passes(jfl_graph *g);
+jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
+/* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
+jfl_status jf_passes_off(const char *list, unsigned *off);
+
+/* ---- rewriting a graph (rewrite.c) ---- */
+
+/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says what
+   stands for the values it dropped. */
+typedef struct jf_rewrite {
+  jfl_graph *g;
+  jf_node **old; int n_old;
+  jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
+  int *uses;                         /* uses[id]: readers in the old graph, results of the job included */
+} jf_rewrite;
+void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
+/* What stands for v now. */
+jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
+/* From here on `by` stands for v, in nodes kept later and in the job's results. */
+void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
+/* Appends an old node, its inputs being what stands for them now. */
+void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
+/* Puts what stands for them now in place of the job's results. */
+void jf_rewrite_end(jf_rewrite *r);
+
+/* ---- gradients (grad.c) ---- */
 
 /* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
    of value id, or NULL where none flows; it holds n_value entries of the graph as it was at the call,
@@ -29,9 +62,9 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj);
 /* A constant of v's dtype and shape. */
 jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 
-jfl_status jf_pass_grad(jfl_graph *g);
-jfl_status jf_pass_update(jfl_graph *g);
-jfl_status jf_pass_output(jfl_graph *g);
-jfl_status jf_pass_dce(jfl_graph *g);
+jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 
 #endif

@@ -6,11 +6,11 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
-  { "grad", jf_pass_grad, "the body's graph with its losses" },
-  { "output", jf_pass_output, "all reads of variables by the body stand before its updates" },
-  { "update", jf_pass_update, "a gradient for every trained variable; results already copied" },
-  { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known" },
-  { NULL, NULL, NULL },
+  { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
+  { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
+  { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { NULL, NULL, NULL, 0 },
 };
 
 static void dump(const jfl_graph *g, const char *pass)
@@ -23,14 +23,41 @@ static void dump(const jfl_graph *g, const char *pass)
   jfl_text_free(t.s);
 }
 
-jfl_status jf_run_passes(jfl_graph *g)
+jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
-    jfl_status s = p->run(g);
+    if (t->off >> (p - jf_passes) & 1) continue;
+    jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
     if ((s = jf_graph_verify(g))) return jf_blame(s, "%s: pass %s left a broken ", g->name, p->name);
     dump(g, p->name);
   }
+  return JFL_OK;
+}
+
+/* The bits of the passes of that name: one pass may stand in the list more than once. */
+static jfl_status bits_of(const char *name, size_t n, unsigned *off)
+{
+  unsigned bits = 0;
+  for (const jf_pass *p = jf_passes; p->name; p++)
+    if (p->optional && strlen(p->name) == n && !memcmp(p->name, name, n))
+      bits |= 1u << (p - jf_passes);
+  if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
+  *off |= bits;
+  return JFL_OK;
+}
+
+jfl_status jf_passes_off(const char *list, unsigned *off)
+{
+  unsigned bits = 0;
+  for (const char *p = list; *(p += strspn(p, " ,")); p += strcspn(p, " ,")) {
+    if (*p != '-')
+      return jf_fail(JFL_EINVAL, "passes must be a list of passes to leave out, as in \"-fuse -cse\", "
+                     "got '%.60s'", list);
+    p++;
+    JF_TRY(bits_of(p, strcspn(p, " ,"), &bits));
+  }
+  *off = bits;
   return JFL_OK;
 }

@@ -1,8 +1,9 @@
 /* Appends the optimizer's updates, the learning rate they use, and the step counter. */
 #include "pass/pass.h"
 
-jfl_status jf_pass_update(jfl_graph *g)
+jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
 {
+  (void)target;
   const jf_training *t = g->training;
   if (!t) return JFL_OK;
   jfl_shape one = { 1, { 1 } };

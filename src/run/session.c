@@ -1,4 +1,5 @@
 /* Sessions: their life, their settings, and the run token. */
+#include "pass/pass.h"
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -9,12 +10,15 @@ enum { MAX_THREADS = 1024, INLINE_LIMIT = 1 << 16 };
 
 jfl_status jfl_session_new(jfl_session **out)
 {
+  const char *kernels = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
+  unsigned off = 0;
+  if (passes) JF_TRY(jf_passes_off(passes, &off));
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->fd = -1;
   s->seed = jf_entropy();
-  const char *kernels = getenv("JFL_KERNELS");
   s->settings = (jf_settings){ .threads = jf_cpu_count(), .max_inflight = 2, .inline_limit = INLINE_LIMIT,
+                               .passes_off = off,
                                .reference = kernels && !strcmp(kernels, "reference") };
   jf_queue_init(s);
   *out = s;
@@ -54,6 +58,8 @@ static void set_inline_limit(jfl_session *s, double v) { s->settings.inline_limi
 static double get_inline_limit(const jfl_session *s) { return s->settings.inline_limit; }
 static void set_kernels(jfl_session *s, double v) { s->settings.reference = v != 0; }
 static double get_kernels(const jfl_session *s) { return s->settings.reference; }
+static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
+static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
 static void set_seed(jfl_session *s, double v)
 {
@@ -68,6 +74,7 @@ static const setting settings[] = {
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
   { "kernels", 0, 1, set_kernels, get_kernels },
+  { "passes", 0, UINT32_MAX, set_passes, get_passes },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
 };
 
@@ -76,12 +83,17 @@ static jfl_status find(const char *name, const setting **out)
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
   return jf_fail(JFL_ENAME, "no setting is called '%s'; there are threads, max_inflight, "
-                 "memory_limit, inline_limit, kernels, seed", name);
+                 "memory_limit, inline_limit, kernels, passes, seed", name);
 }
 
-/* "fast" and "reference" are the two values of kernels; all else are numbers. */
+/* "fast" and "reference" are the two values of kernels, and passes are a list; all else are numbers. */
 static jfl_status number_of(const jfl_arg *a, double *out)
 {
+  if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "passes")) {
+    unsigned off;
+    JF_TRY(jf_passes_off(a->string, &off));
+    return *out = off, JFL_OK;
+  }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "kernels")) {
     *out = !strcmp(a->string, "reference");
     if (*out == 0 && strcmp(a->string, "fast"))

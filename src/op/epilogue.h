@@ -1,0 +1,14 @@
+/* What is done to a product or convolution before it is written. */
+#ifndef JF_OP_EPILOGUE_H
+#define JF_OP_EPILOGUE_H
+
+#include "dev/kernel.h"
+
+/* y = act(product + bias + residual). The inputs after the operands are the bias (one number a
+   channel, or a column of a matrix), then the residual (like y), where there are any. */
+typedef struct jf_epilogue {
+  int bias, residual;
+  const jfl_op *act;             /* an elementwise op of one input without attributes, or NULL */
+} jf_epilogue;
+
+#endif
