@@ -3,6 +3,7 @@
 #define JF_VECTOR_H
 
 #include "dev/kernel.h"
+#include "dev/variants.h"
 
 #include <string.h>
 
@@ -12,25 +13,16 @@ typedef void (*jf_part)(void *ctx, int i);
 
 /* JF_VARIANTS(name) makes `jf_part name(void)`, which gives the best build for this processor of
    the function name_body, a JF_BODY. */
-#define JF_BODY static inline __attribute__((always_inline))
 #if defined(__x86_64__)
-#define JF_VARIANTS(name)                                                                 \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))                       \
-  static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); }                    \
-  __attribute__((target("avx2,fma")))                                                     \
-  static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }                      \
-  static void name##_base(void *ctx, int i) { name##_body(ctx, i); }                      \
-  static jf_part name(void)                                                               \
-  {                                                                                       \
-    if (jf_has_avx512()) return name##_avx512;                                            \
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? name##_avx2  \
-                                                                           : name##_base; \
+#define JF_VARIANTS(name)                                                     \
+  JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \
+  JF_AVX2 static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }  \
+  static void name##_base(void *ctx, int i) { name##_body(ctx, i); }          \
+  static jf_part name(void)                                                   \
+  {                                                                           \
+    if (jf_has_avx512()) return name##_avx512;                                \
+    return jf_has_avx2() ? name##_avx2 : name##_base;                         \
   }
-static inline int jf_has_avx512(void)
-{
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
 #else
 #define JF_VARIANTS(name)                                             \
   static void name##_base(void *ctx, int i) { name##_body(ctx, i); }  \

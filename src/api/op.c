@@ -4,18 +4,30 @@
 
 #include <string.h>
 
+/* The first op that hosts see, from o on. */
+static const jfl_op *const *seen(const jfl_op *const *o)
+{
+  while (*o && (*o)->flags & JF_INTERNAL) o++;
+  return o;
+}
+
 int jfl_op_count(void)
 {
   int n = 0;
-  while (jf_ops[n]) n++;
+  for (const jfl_op *const *o = seen(jf_ops); *o; o = seen(o + 1)) n++;
   return n;
 }
 
-const jfl_op *jfl_op_at(int i) { return jf_ops[i]; }
+const jfl_op *jfl_op_at(int i)
+{
+  const jfl_op *const *o = seen(jf_ops);
+  while (i--) o = seen(o + 1);
+  return *o;
+}
 
 const jfl_op *jfl_op_find(const char *name)
 {
-  for (const jfl_op *const *o = jf_ops; *o; o++)
+  for (const jfl_op *const *o = seen(jf_ops); *o; o = seen(o + 1))
     if (!strcmp((*o)->name, name)) return *o;
   return NULL;
 }

@@ -27,13 +27,17 @@ typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
 
 typedef jfl_status (*jf_kernel)(const jf_kargs *k);
 
-/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. */
+/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs may
+   be inputs, element for element. */
 typedef struct jf_tile_args {
   int64_t n;
   const void *in[3];
   int step[3];
   void *out;
   const void *attr;
+  void *second;            /* the second output of ops that have one */
+  int64_t at;              /* the tensor's element that is the first here, */
+  jf_stream random;        /* and its random bits; for ops with JF_RANDOM */
 } jf_tile_args;
 typedef void (*jf_tile)(const jf_tile_args *t);
 

@@ -8,6 +8,16 @@ int jf_mutates(const jf_node *n, int i)
   return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
 }
 
+unsigned jf_inplace(const jf_node *n)
+{
+  return n->op->inplace_of ? n->op->inplace_of(n) : n->op->inplace;
+}
+
+const char *jf_node_title(const jf_node *n)
+{
+  return n->op->title ? n->op->title(n->attr) : n->op->name;
+}
+
 int jf_op_n_in(const jfl_op *op)
 {
   int n = 0;

@@ -120,9 +120,10 @@ enum {
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
   JF_OPTIONAL = 16,    /* ... or for none */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_POINTWISE = 64    /* element i of what it writes comes from element i of the inputs of that shape
+  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
                           ops with tile are so by themselves */
+  JF_INTERNAL = 128    /* only passes can make it: hosts do not see it */
 };
 
 struct jfl_op {
@@ -135,13 +136,17 @@ struct jfl_op {
   unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
   int (*mutates_of)(const jf_node *n, int i);   /* the same, where that depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
+  unsigned (*inplace_of)(const jf_node *n);     /* the same, where that depends on the node */
   int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
+  size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  double (*number)(const void *attr);     /* what every element of output 0 is; NULL: that varies */
+  const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };
@@ -178,6 +183,10 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 jfl_status jf_op_infer(jf_infer *c);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
+/* Bit i: output 0 of n may use the memory of its input i. */
+unsigned jf_inplace(const jf_node *n);
+/* The op's name, or what stands for it in texts. */
+const char *jf_node_title(const jf_node *n);
 int jf_op_n_in(const jfl_op *op);
 int jf_op_n_out(const jfl_op *op);
 unsigned jf_op_dtypes(const jfl_op *op);

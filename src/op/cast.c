@@ -1,6 +1,8 @@
 /* Conversion between dtypes. Integers saturate; not-a-number becomes 0. */
 #include "op/cast.h"
-#include "op/op.h"
+#include "op/elementwise.h"
+
+#include <string.h>
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_cast, dtype, DTYPE, NULL, "the dtype of the result"),
@@ -46,12 +48,13 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
 #define double_to_F64(v) (v)
 
 #define LOOP(from, FD, FT, D, T)                                          \
-  static void from_##FD##_to_##D(const void *in, void *out, int64_t n)    \
+  JF_BODY void from_##FD##_to_##D##_body(const void *in, void *out, int64_t n) \
   {                                                                       \
     const FT *x = in;                                                     \
     T *y = out;                                                           \
-    for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]);           \
-  }
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]); \
+  }                                                                       \
+  JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*loop)(const void *in, void *out, int64_t n);
 #define CASTS(from, FD, FT)                                               \
   LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)          \
@@ -63,6 +66,14 @@ typedef void (*loop)(const void *in, void *out, int64_t n);
     [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,       \
   };
 #define KERNEL(D)                                                                   \
+  static void tile_##D(const jf_tile_args *t)                                       \
+  {                                                                                 \
+    jfl_dtype to = ((const jf_cast *)t->attr)->dtype;                               \
+    size_t size = jfl_dtype_size(to);                                               \
+    from_##D[to](t->in[0], t->out, t->step[0] ? t->n : 1);                          \
+    for (int64_t i = 1; i < t->n && !t->step[0]; i++)                               \
+      memcpy((char *)t->out + (size_t)i * size, t->out, size);                      \
+  }                                                                                 \
   static jfl_status cast_##D(const jf_kargs *k)                                     \
   {                                                                                 \
     from_##D[k->out[0].dtype](k->in[0].data, k->out[0].data, jf_numel(&k->in[0].shape)); \
@@ -85,7 +96,11 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_F32] = cast_F32, [JFL_F64] = cast_F64, [JFL_I8] = cast_I8,
   [JFL_U8] = cast_U8, [JFL_I32] = cast_I32, [JFL_I64] = cast_I64,
 };
+static const jf_tile tile[JFL_N_DTYPE] = {
+  [JFL_F32] = tile_F32, [JFL_F64] = tile_F64, [JFL_I8] = tile_I8,
+  [JFL_U8] = tile_U8, [JFL_I32] = tile_I32, [JFL_I64] = tile_I64,
+};
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = infer, .grad = grad,
-  .cpu = cpu)
+  .cpu = cpu, .tile = tile)

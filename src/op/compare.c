@@ -31,16 +31,19 @@ static jfl_status infer(jf_infer *c)
 }
 
 /* y = condition ? a : b; the condition is int8. */
+#define CHOOSE(A, B) JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? (A) : (B);
 #define WHERE(D, T)                                                              \
-  static void where_##D(const jf_tile_args *t)                                   \
+  JF_BODY void where_##D##_body(const jf_tile_args *t)                           \
   {                                                                              \
     const int8_t *q = t->in[0];                                                  \
-    const T *u = t->in[1], *v = t->in[2];                                        \
+    const T *u = t->in[1], *v = t->in[2], u0 = u[0], v0 = v[0];                  \
     T *y = t->out;                                                               \
     int64_t i0 = t->step[0], i1 = t->step[1], i2 = t->step[2];                   \
-    if (!(i0 & i1 & i2))                                                         \
+    if (i0 & i1 & i2) CHOOSE(u[i], v[i])                                         \
+    else if (i0 & i1) CHOOSE(u[i], v0)                                           \
+    else if (i0 & i2) CHOOSE(u0, v[i])                                           \
+    else                                                                         \
       for (int64_t i = 0; i < t->n; i++) y[i] = q[i * i0] ? u[i * i1] : v[i * i2]; \
-    else JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? u[i] : v[i]; \
   }                                                                              \
   JF_TILE_KERNEL(where, D)
 JF_EACH_TYPE(WHERE)

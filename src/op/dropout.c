@@ -1,6 +1,6 @@
 /* Dropout: zeroes elements at random, so that the others stay right on average. */
 #include "op/dropout.h"
-#include "op/op.h"
+#include "op/elementwise.h"
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_dropout, rate, NUM, NULL, "the share of elements to zero, in [0, 1)"),
@@ -41,43 +41,67 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, dropout_grad, c->node->attr, c->dy[0], c->out[1]);
 }
 
-static void draw(const jf_kargs *k, int8_t *mask, int64_t n)
+/* The mask of elements from t->at on. */
+static void draw(const jf_tile_args *t, int8_t *mask)
 {
-  uint32_t least = jf_dropout_threshold(((const jf_dropout *)k->attr)->rate);
-  for (int64_t i = 0; i < n; i += 4) {
-    jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 4);
-    for (int j = 0; j < 4 && i + j < n; j++) mask[i + j] = (r.w[j] >> 8) >= least;
+  uint32_t least = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
+  for (int64_t i = 0; i < t->n;) {
+    jf_philox r = jf_philox_at(t->random.key, t->random.run, (uint64_t)(t->at + i) / 4);
+    for (int64_t j = (t->at + i) % 4; j < 4 && i < t->n; i++, j++)
+      mask[i] = (r.w[j] >> 8) >= least;
   }
 }
 
 /* y = mask x / (1 - rate) */
 #define KEEP(D, T)                                                              \
-  static void keep_##D(const jf_kargs *k, const int8_t *mask)                   \
+  JF_BODY void keep_##D##_body(const jf_tile_args *t, const int8_t *mask)       \
   {                                                                             \
-    const T *x = k->in[0].data, scale = (T)(1 / (1 - ((const jf_dropout *)k->attr)->rate)); \
-    T *y = k->out[0].data;                                                      \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++)             \
-      y[i] = mask[i] ? x[i] * scale : 0;                                        \
-  }
-#define KERNELS(D, T)                                                           \
-  static jfl_status forward_##D(const jf_kargs *k)                              \
-  {                                                                             \
-    draw(k, k->out[1].data, jf_numel(&k->out[1].shape));                        \
-    return keep_##D(k, k->out[1].data), JFL_OK;                                 \
+    const T *x = t->in[0], scale = (T)(1 / (1 - ((const jf_dropout *)t->attr)->rate)); \
+    T *y = t->out;                                                              \
+    if (t->step[0])                                                             \
+      JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[i] * scale : 0; \
+    else                                                                        \
+      for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[0] * scale : 0;     \
   }                                                                             \
-  static jfl_status backward_##D(const jf_kargs *k) { return keep_##D(k, k->in[1].data), JFL_OK; }
+  JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
+#define TILES(D, T)                                                             \
+  static void forward_tile_##D(const jf_tile_args *t)                           \
+  {                                                                             \
+    draw(t, t->second);                                                         \
+    keep_##D(t, t->second);                                                     \
+  }                                                                             \
+  static void backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
+#define KERNELS(D, T)                                                           \
+  static jfl_status forward_##D(const jf_kargs *k) { return whole(k, forward_tile_##D); } \
+  static jfl_status backward_##D(const jf_kargs *k) { return whole(k, backward_tile_##D); }
+
+static jfl_status whole(const jf_kargs *k, jf_tile tile)
+{
+  jf_tile_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
+                     .random = k->random };
+  for (int i = 0; i < k->n_in; i++) {
+    t.in[i] = k->in[i].data;
+    t.step[i] = 1;
+  }
+  if (k->n_out > 1) t.second = k->out[1].data;
+  tile(&t);
+  return JFL_OK;
+}
+
 JF_EACH_FLOAT(KEEP)
+JF_EACH_FLOAT(TILES)
 JF_EACH_FLOAT(KERNELS)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
-};
+#define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
+static const jf_tile tile[JFL_N_DTYPE] = FLOATS(forward_tile);
+static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(backward_tile);
+static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(forward);
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(backward);
 
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
   .path = "nn.dropout", .in = {"x"}, .out = {"y", "mask"}, .n_public = 1, .attr = attrs,
   .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = infer, .grad = grad,
-  .cpu = cpu)
+  .cpu = cpu, .tile = tile)
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = {"dy", "mask"},
   .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1, .infer = grad_infer,
-  .cpu = grad_cpu)
+  .cpu = grad_cpu, .tile = grad_tile)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <tgmath.h>   /* exp and its like follow the type of a */
 
+#include "dev/variants.h"
 #include "op/op.h"
 
 /* Applies tile row by row to k's inputs, broadcast to the shape of k->out[0]. */
@@ -28,7 +29,7 @@ void jf_grad_flat(jf_gradctx *c);
    the type that a and b have: T, or unsigned for integers in ops that may overflow, so that these
    wrap. */
 #define JF_UNARY_TILE(id, D, T_, U_, O_, ATTR, EXPR)                                          \
-  static void id##_##D(const jf_tile_args *t)                                                 \
+  JF_BODY void id##_##D##_body(const jf_tile_args *t)                                         \
   {                                                                                           \
     typedef T_ T; typedef U_ U; typedef O_ O;                                                 \
     const T *x = t->in[0]; O *y = t->out;                                                     \
@@ -46,7 +47,7 @@ void jf_grad_flat(jf_gradctx *c);
   }
 
 #define JF_BINARY_TILE(id, D, T_, U_, O_, EXPR)                       \
-  static void id##_##D(const jf_tile_args *t)                         \
+  JF_BODY void id##_##D##_body(const jf_tile_args *t)                 \
   {                                                                   \
     typedef T_ T; typedef U_ U; typedef O_ O;                         \
     const T *u = t->in[0], *v = t->in[1]; O *y = t->out;              \
@@ -58,7 +59,9 @@ void jf_grad_flat(jf_gradctx *c);
   }                                                                   \
   JF_TILE_KERNEL(id, D)
 
+/* From id_D_body: the loop id_D and the kernel id_plain_D. */
 #define JF_TILE_KERNEL(id, D)                       \
+  JF_DISPATCH(id##_##D, (const jf_tile_args *t), (t)) \
   static jfl_status id##_plain_##D(const jf_kargs *k) \
   {                                                 \
     return jf_elementwise(k, id##_##D);             \

@@ -54,7 +54,7 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   if (!dev->plain || !op->cpu || !op->cpu[key])
     return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                    jfl_dtype_name(key));
-  *scratch = 0;
+  *scratch = op->scratch ? op->scratch(k) : 0;
   *out = (jf_choice){ op->cpu[key], NULL };
   return JFL_OK;
 }

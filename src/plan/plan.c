@@ -68,12 +68,13 @@ static int add_life(builder *b, size_t size, int first, int last)
 /* The lifetime of an input that dies in this step and whose memory output 0 may take, or -1. */
 static int reusable(const builder *b, const jf_node *n, int step)
 {
+  const unsigned inplace = jf_inplace(n);
   for (int k = 0; k < n->n_in && k < JF_MAXIN; k++) {
     const jfl_value *r = b->root[n->in[k]->id];
     const jf_where *w = &b->where[r->id];
     int uses = 0;
     for (int j = 0; j < n->n_in; j++) uses += b->root[n->in[j]->id] == r;
-    if ((n->op->inplace >> k & 1) && w->place == JF_AT_ARENA && uses == 1 &&
+    if ((inplace >> k & 1) && w->place == JF_AT_ARENA && uses == 1 &&
         b->life[w->index].last == step && w->size == bytes_of(n->out[0]))
       return w->index;
   }

@@ -30,7 +30,7 @@ static widths measure(const jfl_plan *p)
 {
   widths w = { 0, 0 };
   for (int s = 0; s < p->n_step; s++) {
-    int op = (int)strlen(p->step[s].node->op->name), kernel = (int)strlen(jf_step_kernel(&p->step[s]));
+    int op = (int)strlen(jf_node_title(p->step[s].node)), kernel = (int)strlen(jf_step_kernel(&p->step[s]));
     if (op > w.op) w.op = op;
     if (kernel > w.kernel) w.kernel = kernel;
   }
@@ -40,7 +40,7 @@ static widths measure(const jfl_plan *p)
 static void print_step(jf_text *t, const jf_step *st, int index, widths w)
 {
   const jf_node *n = st->node;
-  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, n->op->name, w.kernel, jf_step_kernel(st));
+  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, jf_node_title(n), w.kernel, jf_step_kernel(st));
   for (int i = 0; i < n->n_in; i++) {
     jf_text_add(t, i ? ", " : " ");
     print_place(t, n->in[i], &st->in[i]);

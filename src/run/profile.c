@@ -118,7 +118,8 @@ void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
   const jf_step *st = &a->plan->step[i];
   const jfl_op *op = st->node->op;
   *out = (jfl_profile_row){
-    .job = a->graph->name, .op = op->name, .name = st->node->name, .kernel = jf_step_kernel(st),
+    .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,
+    .kernel = jf_step_kernel(st),
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
     .bytes = jf_call_bytes(&st->k),
   };
@@ -140,7 +141,7 @@ static void write_event(FILE *to, const event *e, int first)
   fprintf(to, "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
           first ? "" : ",", e->start * 1e6, e->seconds * 1e6);
   write_name(to, n->name);
-  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"kernel\":\"%s\"}}", n->op->name,
+  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"kernel\":\"%s\"}}", jf_node_title(n),
           jf_step_kernel(e->step));
 }
 

@@ -1,0 +1,34 @@
+/* Functions compiled for several instruction sets: the best build for this processor is called. */
+#ifndef JF_VARIANTS_H
+#define JF_VARIANTS_H
+
+/* JF_DISPATCH(name, (parameters), (arguments)) defines the static function name, which calls a build
+   of name_body, a JF_BODY. Choosing costs a few nanoseconds, so a call should do more than that. */
+#define JF_BODY static inline __attribute__((always_inline))
+#if defined(__x86_64__)
+#define JF_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
+#define JF_AVX2 __attribute__((target("avx2,fma")))
+#define JF_DISPATCH(name, PARAMETERS, ARGUMENTS)                             \
+  JF_AVX512 static void name##_avx512 PARAMETERS { name##_body ARGUMENTS; }  \
+  JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
+  static void name PARAMETERS                                                \
+  {                                                                          \
+    if (jf_has_avx512()) name##_avx512 ARGUMENTS;                            \
+    else if (jf_has_avx2()) name##_avx2 ARGUMENTS;                           \
+    else name##_body ARGUMENTS;                                              \
+  }
+static inline int jf_has_avx512(void)
+{
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+static inline int jf_has_avx2(void)
+{
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#else
+#define JF_DISPATCH(name, PARAMETERS, ARGUMENTS) \
+  static void name PARAMETERS { name##_body ARGUMENTS; }
+#endif
+
+#endif

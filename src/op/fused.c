@@ -1,0 +1,70 @@
+/* Chains of elementwise ops, broadcasts and sums as one op, which passes make. */
+#include "op/fused.h"
+#include "op/move.h"
+
+/* What the program was made for must be what it gets. */
+static jfl_status infer(jf_infer *c)
+{
+  const jf_fused *f = c->attr;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (!f->n_instr || c->n_in != f->n_in)
+    return jf_fail(JFL_EINVAL, "fused: the program has %d inputs, got %d", f->n_in, c->n_in);
+  for (int i = 0; i < c->n_in; i++)
+    if (c->in[i]->dtype != f->in[i].dtype || !jf_shape_eq(&c->in[i]->shape, &f->in[i].shape))
+      return jf_fail(JFL_ESHAPE, "fused: input %d should be %s %s, got %s %s", i + 1,
+                     jfl_dtype_name(f->in[i].dtype), jf_shape_str(&f->in[i].shape, s),
+                     jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
+  c->n_out = f->n_out;
+  for (int i = 0; i < f->n_out; i++) {
+    c->dtype[i] = f->out[i].dtype;
+    c->shape[i] = f->out[i].shape;
+  }
+  return JFL_OK;
+}
+
+/* The last instruction that reads slot s, and the one that writes it. */
+static int reader(const jf_fused *f, int s)
+{
+  int last = -1;
+  for (int i = 0; i < f->n_instr; i++)
+    for (int k = 0; k < f->instr[i].n_in; k++)
+      if (f->instr[i].in[k] == s) last = i;
+  return last;
+}
+static int writer(const jf_fused *f, int s)
+{
+  for (int i = 0; i < f->n_instr; i++)
+    for (int k = 0; k < f->instr[i].n_out; k++)
+      if (f->instr[i].out[k] == s) return i;
+  return f->n_instr;
+}
+
+/* Output 0 may be written over an input that is there element for element, and is read no more. */
+static unsigned inplace(const jf_node *n)
+{
+  const jf_fused *f = n->attr;
+  unsigned bits = 0, other = 0;
+  int to = 0;
+  while (f->slot[to].out != 0) to++;
+  for (int s = 0; s < f->n_slot && f->slot[to].level == JF_EACH; s++) {
+    const jf_fused_slot *slot = &f->slot[s];
+    if (slot->in < 0 || slot->in >= JF_MAXIN) continue;
+    const int fits = slot->level == JF_EACH && reader(f, s) <= writer(f, to)
+      && jfl_dtype_size(slot->dtype) == jfl_dtype_size(f->slot[to].dtype);
+    *(fits ? &bits : &other) |= 1u << slot->in;
+  }
+  return bits & ~other;
+}
+
+static const char *title(const void *attr) { return ((const jf_fused *)attr)->title; }
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_fused, program, STR, NULL, "what is computed, t0 and on being the inputs"),
+  {0},
+};
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(jf_fused_plain) };
+
+JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
+  .in = {"x"}, .out = {"a", "b", "c", "d"}, .key = -1, .attr = attrs, .attr_size = sizeof(jf_fused),
+  .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL, .inplace_of = inplace,
+  .infer = infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title)

@@ -1,0 +1,47 @@
+/* Making a fused program of some nodes: private to the pass fuse. */
+#ifndef JF_DRAFT_H
+#define JF_DRAFT_H
+
+#include "op/fused.h"
+#include "pass/pass.h"
+
+/* What a node can be in a program. */
+typedef enum jf_member { JF_NO_MEMBER, JF_MEMBER_LOOP, JF_MEMBER_SUM } jf_member;
+jf_member jf_member_kind(const jf_node *n);
+/* Whether a program reads through n's output: what views and broadcasts stand for, and constants. */
+int jf_is_seen_through(const jf_node *n);
+
+/* What a member reads as input i, past views and broadcasts: elements of v, step[a] apart per index of
+   axis a of what the member loops over; or a number where v is NULL. */
+typedef struct jf_operand {
+  const jfl_value *v;
+  jfl_dtype dtype;
+  double number;
+  int64_t step[JFL_MAXDIM];
+} jf_operand;
+void jf_operand_of(const jf_node *n, int i, jf_operand *out);
+/* The shape that a member loops over. */
+const jfl_shape *jf_member_shape(const jf_node *n);
+
+/* A program in the making. Only the graph's arena knows how long: drafts are made over and over. */
+typedef struct jf_draft {
+  const jf_node *member[JF_FUSED_INSTRS];       /* in an order that respects data flow */
+  int n_member;
+  int (*leaves)(void *ctx, const jfl_value *v); /* whether others need v, which a member makes */
+  void *ctx;
+
+  jf_fused f;                                   /* what follows is filled in */
+  jf_fused_slot slot[JF_FUSED_SLOTS];
+  jf_instr instr[JF_FUSED_INSTRS];
+  jf_fused_arg arg[JF_FUSED_SLOTS];
+  const jfl_value *value[JF_FUSED_SLOTS];       /* of slots; NULL: a number */
+  jfl_shape over[JF_FUSED_SLOTS];               /* the axes of a slot's steps, until the space is known */
+  const jfl_value *input[JF_FUSED_SLOTS], *output[JFL_MAXOUT];
+  int64_t size;                                 /* elements of the space */
+} jf_draft;
+/* 0 where the members make no program. */
+int jf_draft_make(jf_draft *d);
+/* The program in arena a, with its texts. */
+jf_fused *jf_draft_keep(const jf_draft *d, jf_arena *a);
+
+#endif
