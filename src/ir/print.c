@@ -16,7 +16,7 @@ static void print_node(jf_text *t, const jf_node *n)
     if (i) jf_text_add(t, ", ");
     print_value(t, n->out[i]);
   }
-  jf_text_add(t, "%s%s(", n->n_out ? " = " : "", jf_node_title(n));
+  jf_text_add(t, "%s%s(", n->n_out ? " = " : "", n->op->name);
   for (int i = 0; i < n->n_in; i++) jf_text_add(t, "%s%s", i ? ", " : "", n->in[i]->name);
   jf_text_add(t, ")");
   if (n->op->attr) {

@@ -28,14 +28,14 @@ typedef struct jf_fused_slot {
   int64_t step[JFL_MAXDIM];    /* elements per index of the space */
 } jf_fused_slot;
 
-/* One instruction on slots: a loop, or without one the sum of in[0] times scale. Where out[0] has one
+/* One instruction on slots: a loop, or without one the sum of in[0] divided by count. Where out[0] has one
    element a row the inputs have too, but for that of a sum. */
 typedef struct jf_instr {
   const char *op;
   jf_tile tile;
   const void *attr;
   int n_in, n_out, in[3], out[2];
-  double scale;
+  double count;
 } jf_instr;
 
 typedef struct jf_fused_arg { jfl_dtype dtype; jfl_shape shape; } jf_fused_arg;

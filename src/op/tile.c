@@ -59,20 +59,20 @@ enum { WIDE = 16, TALL = 32 };
   JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to), (from, rows, n, to))
 
 #define STORE(D, T, MEMBER)                                                     \
-  static void store_##D(const total *t, double scale, void *to, int64_t i)      \
+  static void store_##D(const total *t, double count, void *to, int64_t i)      \
   {                                                                             \
     ((T *)to)[i] = (T)MEMBER;                                                   \
   }
 #define SUMS(D, T, L, A, MEMBER) SUM(D, T, L, A) COLUMNS(D, T, L, A) STORE(D, T, MEMBER)
-SUMS(F32, float, float, double, (t->f * scale))
-SUMS(F64, double, double, double, (t->f * scale))
-SUMS(I32, int32_t, uint64_t, uint64_t, ((void)scale, t->i))
-SUMS(I64, int64_t, uint64_t, uint64_t, ((void)scale, t->i))
+SUMS(F32, float, float, double, (t->f / count))
+SUMS(F64, double, double, double, (t->f / count))
+SUMS(I32, int32_t, uint64_t, uint64_t, ((void)count, t->i))
+SUMS(I64, int64_t, uint64_t, uint64_t, ((void)count, t->i))
 
 static const struct {
   void (*sum)(const void *from, int64_t n, void *to);
   void (*columns)(const void *from, int64_t rows, int64_t n, void *to);
-  void (*store)(const total *t, double scale, void *to, int64_t i);
+  void (*store)(const total *t, double count, void *to, int64_t i);
 } adder[JFL_N_DTYPE] = {
 #define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, store_##D },
   JF_EACH_NUM(ADDER)
@@ -203,7 +203,7 @@ static void sum_rows(const state *w, const jf_micro *u, jfl_dtype t)
   for (int64_t r = 0; r < w->runs / w->m->per_row; r++) {
     total sum = { 0 };
     adder[t].sum(x + (size_t)(r * row) * jfl_dtype_size(t), row, &sum);
-    adder[t].store(&sum, u->instr->scale, w->cell[u->slot], r);
+    adder[t].store(&sum, u->instr->count, w->cell[u->slot], r);
   }
 }
 
@@ -307,7 +307,7 @@ static void run_part(void *ctx, int part)
 }
 
 /* Adds up the parts' sums of slot s, in their order. */
-static void finish(const jf_machine *m, const jf_kargs *k, int s, double scale)
+static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &m->f->slot[s];
   const total *from = (const total *)k->scratch + m->sum[s];
@@ -317,7 +317,7 @@ static void finish(const jf_machine *m, const jf_kargs *k, int s, double scale)
       if (jf_is_float(slot->dtype)) t.f += from[p * m->sums + i].f;
       else t.i += from[p * m->sums + i].i;
     }
-    adder[slot->dtype].store(&t, scale, k->out[slot->out].data, i);
+    adder[slot->dtype].store(&t, count, k->out[slot->out].data, i);
   }
 }
 
@@ -326,5 +326,5 @@ void jf_machine_run(const jf_machine *m, const jf_kargs *k)
   state w = { .m = m, .k = k };
   jf_parallel(k->threads, m->parts, run_part, &w);
   for (int i = 0; i < m->n_micro; i++)
-    if (m->micro[i].kind == JF_ADD_UP) finish(m, k, m->micro[i].slot, m->micro[i].instr->scale);
+    if (m->micro[i].kind == JF_ADD_UP) finish(m, k, m->micro[i].slot, m->micro[i].instr->count);
 }

@@ -281,7 +281,7 @@ static int add_sum(jf_draft *d, const jf_node *n)
   p->n_in = p->n_out = 1;
   p->in[0] = in;
   p->out[0] = out;
-  p->scale = n->op == &jf_op_reduce_mean ? (double)sums / (double)d->size : 1;
+  p->count = n->op == &jf_op_reduce_mean ? (double)d->size / (double)sums : 1;
   if (by_row) return 1;
   memcpy(d->slot[out].step, step, sizeof step);
   d->over[out] = *s;

@@ -72,25 +72,29 @@ static void order_effect(fuser *f, edges *e, int i)
   }
 }
 
-/* A member reads past views and broadcasts; joined is whether it does so already, in a group. */
-static void order_node(fuser *f, edges *e, int i, int joined)
+static int grouped(const fuser *f, int i) { return f->group[i] != i || f->next[i] >= 0; }
+
+/* Node i follows those that make what it reads. As a member it reads past views and broadcasts: before
+   groups are made it may come to either. */
+static void order_node(fuser *f, edges *e, int i, int made)
 {
   const jf_node *n = f->r.old[i];
+  const int as_member = made ? grouped(f, i) : f->kind[i] != JF_NO_MEMBER;
+  const int as_itself = !(made && grouped(f, i));
   for (int k = 0; k < n->n_in; k++) {
-    jf_operand o = { .v = n->in[k] };
-    if (joined) jf_operand_of(n, k, &o);
-    if (o.v && f->maker[o.v->id] >= 0) add_edge(f, e, f->maker[o.v->id], i);
+    jf_operand o;
+    jf_operand_of(n, k, &o);
+    const int direct = f->maker[n->in[k]->id], source = o.v ? f->maker[o.v->id] : -1;
+    if (as_itself && direct >= 0) add_edge(f, e, direct, i);
+    if (as_member && source >= 0 && !(as_itself && source == direct)) add_edge(f, e, source, i);
   }
   if (n->op->flags & JF_EFFECT) order_effect(f, e, i);
 }
 
-static int grouped(const fuser *f, int i) { return f->group[i] != i || f->next[i] >= 0; }
-
-/* Followers while groups are made, when every member may be in one; or those of the groups made. */
 static void find_followers(fuser *f, int made)
 {
   edges e = { 0 };
-  for (int i = 0; i < f->n; i++) order_node(f, &e, i, made ? grouped(f, i) : f->kind[i] != JF_NO_MEMBER);
+  for (int i = 0; i < f->n; i++) order_node(f, &e, i, made);
   f->followers = lists_of(f, &e, f->n);
 }
 
@@ -141,13 +145,24 @@ static int gather(fuser *f, int a, int b)
   return 1;
 }
 
-/* Puts the followers of node i on the stack: 1 where one is in the set, having been reached from outside. */
+/* Whether node i, as a member, reads what node `from` makes. */
+static int reads_from(const fuser *f, int i, int from)
+{
+  for (int k = 0; k < f->r.old[i]->n_in; k++) {
+    jf_operand o;
+    jf_operand_of(f->r.old[i], k, &o);
+    if (o.v && f->maker[o.v->id] == from) return 1;
+  }
+  return 0;
+}
+
+/* Puts the followers of node i on the stack: 1 where i is outside the set and one in it reads it. */
 static int push_followers(fuser *f, int i, int *n, int outside)
 {
   for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
     const int to = f->followers.item[j], id = f->group[to];
     if (in_set(f, to)) {
-      if (outside) return 1;
+      if (outside && reads_from(f, to, i)) return 1;
     } else if (f->seen[id] != f->stamp) {
       f->seen[id] = f->stamp;
       f->stack[(*n)++] = id;
