@@ -25,6 +25,9 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
+/* The name of the i-th pass that can be left out, and the bits of all passes of that name; NULL past
+   the last. */
+const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
 
