@@ -1,5 +1,4 @@
 local core = require "jfl.core"
-local flow = require "jfl"
 local golden = require "spec.golden"
 local passes = require "spec.passes"
 
@@ -105,31 +104,5 @@ describe("equal nodes", function()
     local without = passes.with(passes.all_but(), seconds)
     local with = passes.with(passes.all_but("cse"), seconds)
     assert.truthy(with < without + 0.1, ("%g s, and %g s without"):format(with, without))
-  end)
-end)
-
-describe("updates", function()
-  after_each(flow.clear_default_session)
-
-  it("are never merged", function()
-    local tp = flow.typing
-    local function train(name)
-      return flow.global_function {
-        name = name, type = "train", returns = tp.Numpy,
-        inputs = { { "x", tp.Numpy.Placeholder { 2 } } },
-        body = function(x)
-          local ones = { shape = { 2 }, initializer = flow.ones_initializer() }
-          local loss = x * flow.get_variable("v", ones) + x * flow.get_variable("w", ones)
-          flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss)
-          return loss
-        end,
-      }
-    end
-    local _, updates = train("two"):graph():gsub("sgd_update%(", "")
-    assert.truthy(updates == 2 or updates == 0)      -- 0: of several, one step was made
-    train("twice") { 1, 2 }
-    local all = flow.get_all_variables()
-    assert.same({ 0.75, 0.5 }, all.v:totable())
-    assert.same({ 0.75, 0.5 }, all.w:totable())
   end)
 end)
