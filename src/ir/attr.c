@@ -218,7 +218,8 @@ void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p)
 static const size_t sizes[] = {
   [JF_ATTR_INT] = sizeof(int64_t), [JF_ATTR_NUM] = sizeof(double), [JF_ATTR_BOOL] = sizeof(int),
   [JF_ATTR_STR] = sizeof(char *), [JF_ATTR_DTYPE] = sizeof(jfl_dtype),
-  [JF_ATTR_INTS] = sizeof(jf_ints), [JF_ATTR_NUMS] = sizeof(jf_nums), [JF_ATTR_PAD] = sizeof(jf_pad),
+  [JF_ATTR_INTS] = sizeof(jf_ints), [JF_ATTR_NUMS] = sizeof(jf_nums),
+  [JF_ATTR_PAD] = sizeof(jf_pad),
 };
 
 /* The bytes that a field's value is made of. */

@@ -1,4 +1,4 @@
-/* Common subexpressions: of nodes that compute the same from the same values the first one stays. */
+/* Common subexpressions: of nodes that compute the same from the same values the first stays. */
 #include "pass/pass.h"
 
 /* The nodes kept so far, by hash, with open addressing; a power of two, never full. */

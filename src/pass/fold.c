@@ -1,8 +1,9 @@
 /* Folding: what is one number throughout is computed now, and what changes nothing goes. Every rule
-   keeps each bit of finite and infinite numbers and of zeros with their signs, and nan stays nan; but
-   a product whose operand was transposed may be summed in another order. So x + 0 stays, which turns
-   -0 into 0, and so do the float sum and mean over axes of extent 1, which start from 0; x * 0, which
-   is nan for infinities; and x - x, x / x, pow(x, 2), constants moved together, which round anew. */
+   keeps each bit of finite and infinite numbers and the signs of zeros, and nan stays nan; but a
+   product whose operand was transposed may be summed in another order. What cannot keep them stays:
+   x + 0, which turns -0 into 0, and so do float sums and means over axes of extent 1, which start
+   from 0; 0 - x likewise; x * 0, x - x and x / x, which are nan for infinities; pow(x, 2),
+   reciprocals of what is no power of two, and numbers moved together, which all round anew. */
 #include "op/broadcast.h"
 #include "op/cast.h"
 #include "op/constant.h"
@@ -242,7 +243,8 @@ static int fits(const jf_rewrite *r, const jf_node *n, int k, jfl_value *small)
 /* An elementwise op that broadcasts by itself reads what is broadcast, not all its copies. */
 static jfl_value *narrow(const jf_rewrite *r, const jf_node *n)
 {
-  for (int k = 0; n->op->tile && n->n_in > 1 && n->n_in <= 3 && k < n->n_in; k++) {
+  if (!n->op->tile || n->n_in < 2 || n->n_in > 3) return NULL;
+  for (int k = 0; k < n->n_in; k++) {
     jfl_value *x = n->in[k], *in[3], number = *x;
     const jf_node *before = made_by(x, &jf_op_broadcast_to);
     double value;
@@ -274,7 +276,8 @@ static jfl_value *apply(const jf_rewrite *r, const jf_node *n)
 {
   double value;
   jfl_value *v = NULL;
-  if (n->n_out != 1 || n->op == &jf_op_constant || n->op->flags & (JF_RANDOM | JF_EFFECT)) return NULL;
+  if (n->n_out != 1 || n->op == &jf_op_constant) return NULL;
+  if (n->op->flags & (JF_RANDOM | JF_EFFECT)) return NULL;
   if (jf_compute_number(n, &value))
     return jf_emit_number(r->g, n->out[0]->dtype, &n->out[0]->shape, value);
   for (size_t i = 0; !v && i < sizeof rules / sizeof *rules; i++)
@@ -283,7 +286,7 @@ static jfl_value *apply(const jf_rewrite *r, const jf_node *n)
   return v || r->g->err ? v : narrow(r, n);
 }
 
-/* Applies rules as long as one fits; what they give may have been there, and then is folded already. */
+/* Applies rules as long as one fits; a value that was there before is folded already. */
 static jfl_value *folded(const jf_rewrite *r, const jf_node *n)
 {
   jfl_value *v = NULL, *next;

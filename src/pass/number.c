@@ -19,7 +19,11 @@ int jf_number(const jfl_value *v, double *out)
 
 jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value)
 {
-  jf_constant a = { .value = value, .dtype = t, .shape = jf_ints_from(s) };
+  jf_constant a;
+  memset(&a, 0, sizeof a);      /* padding too, in which equal constants must not differ */
+  a.value = value;
+  a.dtype = t;
+  a.shape = jf_ints_from(s);
   return jf_emit(g, &jf_op_constant, &a, NULL, 0);
 }
 
@@ -65,8 +69,12 @@ static int compute(const jf_node *n, int n_in, double *value)
 int jf_compute_number(const jf_node *n, double *value)
 {
   /* What fills its result whatever it is given, and what moves elements without changing them. */
-  static const jfl_op *const fills[] = { &jf_op_zeros, &jf_op_ones, &jf_op_zeros_like, &jf_op_ones_like };
-  static const jfl_op *const moves[] = { &jf_op_identity, &jf_op_broadcast_to, &jf_op_transpose, &jf_op_slice };
+  static const jfl_op *const fills[] = {
+    &jf_op_zeros, &jf_op_ones, &jf_op_zeros_like, &jf_op_ones_like
+  };
+  static const jfl_op *const moves[] = {
+    &jf_op_identity, &jf_op_broadcast_to, &jf_op_transpose, &jf_op_slice
+  };
   for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
     if (n->op == fills[i]) return compute(n, 0, value);
   for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)

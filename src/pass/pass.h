@@ -25,8 +25,8 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
-/* The name of the i-th pass that can be left out, and the bits of all passes of that name; NULL past
-   the last. */
+/* The name of the i-th pass that can be left out, and the bits of all passes of that name; NULL
+   past the last. */
 const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
@@ -46,8 +46,8 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
 /* From here on `by` stands for v, in nodes kept later and in the job's results. */
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
-/* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their own,
-   and no variable is read after its update. */
+/* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their
+   own, and no variable is read after its update. */
 int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, its inputs being what stands for them now. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);

@@ -27,7 +27,8 @@ void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by) { r->now[v->id
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
   v = jf_current(r, v);
-  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = jf_current(r, v->node->in[0]);
+  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW))
+    v = jf_current(r, v->node->in[0]);
   return v;
 }
 
