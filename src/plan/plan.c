@@ -103,16 +103,6 @@ static jf_where where_of(const builder *b, const jfl_value *v)
   return b->where[b->root[v->id]->id];
 }
 
-double jf_call_bytes(const jf_kargs *k)
-{
-  double n = 0;
-  for (int i = 0; i < k->n_in + k->n_out; i++) {
-    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
-    n += (double)jf_numel(&t->shape) * (double)jfl_dtype_size(t->dtype);
-  }
-  return n;
-}
-
 static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
 {
   const jf_node *n = st->node;
@@ -132,7 +122,7 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
     st->out[i] = where_of(b, n->out[i]);
   }
   JF_TRY(jf_choose(b->p->device, n->op, b->p->flags, k, &scratch, &st->kernel));
-  b->p->work += jf_call_bytes(k) + (n->op->flop ? n->op->flop(k) : 0);
+  b->p->work += jf_work(n->op, k);
   st->scratch_life = scratch ? add_life(b, scratch, index, index) : -1;
   return JFL_OK;
 }
