@@ -42,7 +42,7 @@ static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
 
 static jfl_status forward(const jf_kargs *k)
 {
-  jf_dnnl_run r = { k->in[0].data, k->in[1].data, k->out[0].data };
+  jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_dnnl_open()->execute(k, r);
 }
 
@@ -54,7 +54,7 @@ static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
 
 static jfl_status data_grad(const jf_kargs *k)
 {
-  jf_dnnl_run r = { k->in[1].data, k->in[0].data, k->out[0].data };
+  jf_dnnl_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
   return jf_dnnl_open()->execute(k, r);
 }
 

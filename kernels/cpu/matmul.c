@@ -25,7 +25,7 @@ static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
 
 static jfl_status dnnl_run(const jf_kargs *k)
 {
-  jf_dnnl_run r = { k->in[0].data, k->in[1].data, k->out[0].data };
+  jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_dnnl_open()->execute(k, r);
 }
 

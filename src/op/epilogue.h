@@ -8,7 +8,8 @@
    channel, or a column of a matrix), then the residual (like y), where there are any. */
 typedef struct jf_epilogue {
   int bias, residual;
-  const jfl_op *act;             /* an elementwise op of one input without attributes, or NULL */
+  const char *act;               /* an elementwise op of one input without attributes, or NULL */
+  const jf_tile *tile;           /* its loops, by dtype */
 } jf_epilogue;
 
 #endif
