@@ -156,8 +156,7 @@ static void check_model(const char *name, model_net net, int64_t batch, double m
   CHECK(!model_inputs(batch, in));
   CHECK(!jf_plan_outputs_new(p, out));
   execute(p, in, out);
-  jfl_array_unref(in[0]);
-  jfl_array_unref(in[1]);
+  model_drop(in);
   jfl_array_unref(out[0]);
   jfl_session_free(s);
 }
@@ -189,8 +188,7 @@ static void a_call_allocates_its_results_alone(void)
     CHECK_MSG(own - before == 3, "%ld calls", own - before);
     jfl_array_unref(out[0]);
   }
-  jfl_array_unref(in[0]);
-  jfl_array_unref(in[1]);
+  model_drop(in);
   jfl_session_free(s);
 }
 

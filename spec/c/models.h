@@ -132,4 +132,10 @@ static inline jfl_status model_inputs(int64_t batch, jfl_array *in[2])
   return JFL_OK;
 }
 
+static inline void model_drop(jfl_array *in[2])
+{
+  jfl_array_unref(in[0]);
+  jfl_array_unref(in[1]);
+}
+
 #endif

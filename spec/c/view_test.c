@@ -89,10 +89,8 @@ static void compare(model_net net, const char *weight, int64_t batch, int thread
   CHECK_MSG(same(a.weight, b.weight), "weights from offset %d", (int)at);
   drop(&a);
   drop(&b);
-  for (int i = 0; i < 2; i++) {
-    jfl_array_unref(in[i]);
-    jfl_array_unref(view[i]);
-  }
+  model_drop(in);
+  model_drop(view);
 }
 
 /* Bit for bit what a batch of its own gives, on no more memory. */
@@ -118,10 +116,8 @@ static void a_row_of_the_caller_is_not_written_to(void)
   CHECK(same(in[0], view[0]) && same(in[1], view[1]));
   jfl_array_unref(out[0]);
   jfl_session_free(session);
-  for (int i = 0; i < 2; i++) {
-    jfl_array_unref(in[i]);
-    jfl_array_unref(view[i]);
-  }
+  model_drop(in);
+  model_drop(view);
 }
 
 int main(void)

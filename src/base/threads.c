@@ -58,6 +58,8 @@ void jf_pool_open(void) { pthread_once(&once, open_gomp); }
    then take turns on one core. So those of the pool keep off the core of the thread whose loops they
    share; that one, the host's, goes where it likes, and they make room when it has moved. */
 typedef struct apart { pthread_t master; cpu_set_t others; } apart;
+/* The core that the calling thread's pool was last moved off, and how many threads that were. */
+static _Thread_local int home = -1, kept;
 
 static void keep_off(void *data)
 {
@@ -67,7 +69,6 @@ static void keep_off(void *data)
 
 void jf_pool_settle(int threads)
 {
-  static _Thread_local int home = -1, kept;
   int cpu = threads > 1 && gomp.parallel ? sched_getcpu() : -1;
   if (cpu < 0 || (cpu == home && threads <= kept)) return;
   apart a = { .master = pthread_self() };
@@ -141,6 +142,8 @@ void jf_pool_leave(void)
 {
   enum { SOFT = 1 };
   if (gomp.pause) gomp.pause(SOFT);
+  home = -1;
+  kept = 0;
 }
 
 int jf_cpu_count(void)

@@ -123,6 +123,7 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   }
   JF_TRY(jf_choose(b->p->device, n->op, b->p->flags, k, &scratch, &st->kernel));
   b->p->work += jf_work(n->op, k);
+  if (k->threads > b->p->threads) b->p->threads = k->threads;
   st->scratch_life = scratch ? add_life(b, scratch, index, index) : -1;
   return JFL_OK;
 }

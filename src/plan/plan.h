@@ -67,6 +67,7 @@ struct jfl_plan {
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;
   double work;                 /* of all steps */
+  int threads;                 /* the most that a step takes */
   void *bound_arena;           /* what the pointers of temporaries are based on now */
   int flags;
 };
