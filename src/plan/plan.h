@@ -11,7 +11,7 @@
 /* A buffer of `size` bytes, alive from step first to step last, both included. */
 typedef struct jf_life { size_t size; int first, last; size_t offset; } jf_life;
 /* Sets each offset so that buffers alive together do not overlap; returns the bytes needed. Offsets
-   are multiples of 64. Greedy by size, lowest fitting offset first. */
+   are multiples of 64. Greedy in several orders, lowest fitting offset first; the best is kept. */
 size_t jf_pack(jf_arena *a, jf_life *life, int n);
 /* The largest sum of live sizes over the steps: no layout needs less. */
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n);
