@@ -10,6 +10,7 @@ const jf_pass jf_passes[] = {
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
 
@@ -26,7 +27,7 @@ static void dump(const jfl_graph *g, const char *pass)
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
-    if (t->off >> (p - jf_passes) & 1) continue;
+    if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
@@ -46,6 +47,12 @@ static jfl_status bits_of(const char *name, size_t n, unsigned *off)
   if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
+}
+
+int jf_pass_is_off(const char *name, unsigned off)
+{
+  unsigned bits = 0;
+  return !bits_of(name, strlen(name), &bits) && (off & bits);
 }
 
 jfl_status jf_passes_off(const char *list, unsigned *off)

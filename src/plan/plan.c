@@ -88,7 +88,7 @@ static void place_temporaries(builder *b)
       const jfl_value *v = n->out[k];
       if (b->where[v->id].place != JF_AT_NONE) continue;
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
-      int life = k == 0 ? reusable(b, n, s) : -1;
+      int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
       else life = add_life(b, bytes_of(v), s, last);
       b->where[v->id] = (jf_where){ JF_AT_ARENA, life, 0, bytes_of(v) };

@@ -30,7 +30,8 @@ int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
 /* The best row of dev for a call of op, prepared: k->state and *scratch are set, and k->threads is
    lowered to what the call is worth. row is NULL where the op's plain kernel serves. */
 typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
-enum { JF_REFERENCE = 1 };      /* flags: plain kernels only */
+/* Flags: plain kernels only; no result in the memory of an input. */
+enum { JF_REFERENCE = 1, JF_SEPARATE = 2 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
 
@@ -72,7 +73,7 @@ struct jfl_plan {
   int flags;
 };
 
-/* Makes a plan in g's arena. flags: JF_REFERENCE; threads: at most. *out is set first, so that a caller
+/* Makes a plan in g's arena. flags: of jf_choose; threads: at most. *out is set first, so that a caller
    can release what was prepared when this fails or the arena unwinds. */
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
