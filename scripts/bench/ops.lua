@@ -1,5 +1,5 @@
--- Prints what the heavy steps of a model take on one core and on all, and how near that is to what the
--- machine can do: jfl scripts/bench/ops.lua MODEL...
+-- Prints what the heavy steps of a model take on one core and on all, and how near that is to what
+-- the machine can do: jfl scripts/bench/ops.lua MODEL...
 -- A step's time is that of the fastest round; the peaks are measured between the rounds, since the
 -- machine's speed drifts.
 local core = require "jfl.core"

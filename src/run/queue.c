@@ -84,13 +84,12 @@ void jf_session_release(jfl_session *s)
   unlock(s);
 }
 
-/* Says that r is done. Under mu. */
-static void announce(jfl_session *s, jfl_request *r)
+/* Gives the token back and says that a run is done. Under mu. */
+static void announce(jfl_session *s)
 {
   uint64_t one = 1;
   s->running = 0;
   s->finished++;
-  atomic_store(&r->done, 1);
   if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
 }
@@ -99,7 +98,8 @@ static void finish(jfl_session *s, jfl_request *r)
 {
   s->current = NULL;
   if (r->plan) r->plan->job->in_flight--;
-  announce(s, r);
+  atomic_store(&r->done, 1);
+  announce(s);
 }
 
 static void leave_pool(jfl_session *s)
@@ -242,22 +242,46 @@ static jfl_status check_room(const jfl_plan *p)
   return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
 }
 
-/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it.
-   Under mu. */
-static int runs_at_once(jfl_session *s, const jfl_plan *p)
+int jfl_plan_is_small(const jfl_plan *p) { return p->work < p->job->session->settings.inline_limit; }
+
+/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it. */
+static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
-  if (p->work >= s->settings.inline_limit || s->running || s->head) return 0;
-  return s->running = 1;
+  if (!jfl_plan_is_small(p)) return 0;
+  lock(s);
+  int mine = !s->running && !s->head;
+  if (mine) s->running = 1;
+  unlock(s);
+  return mine;
+}
+
+static void end_at_once(jfl_session *s)
+{
+  lock(s);
+  announce(s);
+  unlock(s);
+}
+
+jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran)
+{
+  jfl_session *s = p->job->session;
+  *ran = 0;
+  JF_TRY(jf_plan_check_inputs(p, in));
+  if (!begin_at_once(s, p)) return JFL_OK;
+  jfl_status st = jf_plan_outputs_new(p, out);
+  if (!st) *ran = 1;
+  if (!st && (st = jf_execute(p, in, out)))
+    for (int i = 0; i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  end_at_once(s);
+  return st;
 }
 
 static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   jfl_status st = jf_request_new(p, in, out);
   if (!st) jf_request_run(*out, in);
-  lock(s);
-  if (!st) announce(s, *out);
-  s->running = 0;
-  unlock(s);
+  if (!st) atomic_store(&(*out)->done, 1);
+  end_at_once(s);
   return st;
 }
 
@@ -265,12 +289,11 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   jfl_session *s = p->job->session;
   jfl_request *r;
+  if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
   lock(s);
   jfl_status st = check_room(p);
-  int at_once = !st && runs_at_once(s, p);
   unlock(s);
   if (st) return st;
-  if (at_once) return submit_at_once(s, p, in, out);
   JF_TRY(jf_request_new(p, in, &r));
   st = jf_request_keep(r, in);
   lock(s);
