@@ -12,6 +12,7 @@ const jf_pass jf_passes[] = {
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
 
@@ -28,7 +29,7 @@ static void dump(const jfl_graph *g, const char *pass)
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
-    if (t->off >> (p - jf_passes) & 1) continue;
+    if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
@@ -65,6 +66,11 @@ static jfl_status leave_out(const char *name, size_t n, unsigned *off)
   if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
+}
+
+int jf_pass_is_off(const char *name, unsigned off)
+{
+  return (off & bits_of(name, strlen(name))) != 0;
 }
 
 jfl_status jf_passes_off(const char *list, unsigned *off)
