@@ -88,6 +88,11 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
 /* Appends "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
+/* Whether two structs of `size` bytes say the same: described fields by their values, and all other
+   bytes, which infer and passes set, one by one; so a difference in padding counts as one. */
+int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b);
+/* A hash of the described fields. */
+uint64_t jf_attr_hash(const jf_attr *attr, const void *p);
 
 /* ---- op records ---- */
 
@@ -123,7 +128,9 @@ enum {
   JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
                           ops with tile are so by themselves */
-  JF_INTERNAL = 128    /* only passes can make it: hosts do not see it */
+  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
+  JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
+  JF_INTERNAL = 512    /* only passes can make it: hosts do not see it */
 };
 
 struct jfl_op {
@@ -145,7 +152,6 @@ struct jfl_op {
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
-  double (*number)(const void *attr);     /* what every element of output 0 is; NULL: that varies */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
@@ -181,6 +187,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The value whose memory v shows: v itself unless it is a view. */
+const jfl_value *jf_root(const jfl_value *v);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
 /* Bit i: output 0 of n may use the memory of its input i. */

@@ -58,26 +58,17 @@ static const jf_kernel value_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(VALUE_ROW) };
 static const jf_kernel zero_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ZERO_ROW) };
 static const jf_kernel one_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ONE_ROW) };
 
-static double value_of(const void *attr) { return ((const jf_constant *)attr)->value; }
-static double zero(const void *attr) { return (void)attr, 0; }
-static double one(const void *attr) { return (void)attr, 1; }
-
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
-  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = infer, .cpu = value_cpu,
-  .number = value_of)
+  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = infer, .cpu = value_cpu)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = zero_cpu,
-  .number = zero)
+  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = zero_cpu)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = one_cpu,
-  .number = one)
+  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = one_cpu)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = zero_cpu,
-  .number = zero)
+  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = zero_cpu)
 
 JFL_OP(ones_like, .doc = "1 in the shape and dtype of like.", .path = "ones_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = one_cpu,
-  .number = one)
+  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = one_cpu)

@@ -27,7 +27,7 @@ static jf_tile loop_of(const jf_node *n)
 
 jf_member jf_member_kind(const jf_node *n)
 {
-  if (n->op->flags & JF_EFFECT || n->op->number) return JF_NO_MEMBER;
+  if (n->op->flags & JF_EFFECT) return JF_NO_MEMBER;
   if (is_sum(n))
     return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
   return n->n_in > 0 && n->n_in <= 3 && n->n_out <= 2 && loop_of(n) ? JF_MEMBER_LOOP : JF_NO_MEMBER;
@@ -35,7 +35,7 @@ jf_member jf_member_kind(const jf_node *n)
 
 int jf_is_seen_through(const jf_node *n)
 {
-  return n->op->flags & JF_VIEW || n->op == &jf_op_broadcast_to || n->op->number;
+  return n->op->flags & JF_VIEW || n->op == &jf_op_broadcast_to;
 }
 
 const jfl_shape *jf_member_shape(const jf_node *n)
@@ -60,19 +60,16 @@ static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int
   const jf_node *n = v->node;
   const jfl_value *from = n && n->op == &jf_op_broadcast_to ? n->in[0] : v;
   dense_steps(&from->shape, to, step);
-  while (from->node && from->node->op->flags & JF_VIEW) from = from->node->in[0];
-  return from;
+  return jf_root(from);
 }
 
 void jf_operand_of(const jf_node *n, int i, jf_operand *out)
 {
   const jfl_value *v = n->in[i], *from = v;
   *out = (jf_operand){ .dtype = v->dtype };
-  while (from->node && (from->node->op->flags & JF_VIEW || from->node->op == &jf_op_broadcast_to))
-    from = from->node->in[0];
-  if (from->node && from->node->op->number) {
-    out->number = from->node->op->number(from->node->attr);
-  } else if (n->op == &jf_op_bias_add && i == 1) {
+  while (from->node && jf_is_seen_through(from->node)) from = from->node->in[0];
+  if (jf_number(from, &out->number)) return;
+  if (n->op == &jf_op_bias_add && i == 1) {
     out->v = see_through(v, &v->shape, out->step);
     out->step[((const jf_bias_add *)n->attr)->axis] = out->step[0];
     for (int a = 0; a < n->out[0]->shape.n; a++)

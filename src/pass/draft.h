@@ -8,7 +8,7 @@
 /* What a node can be in a program. */
 typedef enum jf_member { JF_NO_MEMBER, JF_MEMBER_LOOP, JF_MEMBER_SUM } jf_member;
 jf_member jf_member_kind(const jf_node *n);
-/* Whether a program reads through n's output: what views and broadcasts stand for, and constants. */
+/* Whether n is a view or a broadcast, past which members read. */
 int jf_is_seen_through(const jf_node *n);
 
 /* What a member reads as input i, past views and broadcasts: elements of v, step[a] apart per index of

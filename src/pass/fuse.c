@@ -53,13 +53,6 @@ static void find_readers(fuser *f)
   f->readers = lists_of(f, &e, f->r.n_value);
 }
 
-/* The value whose memory v is. */
-static const jfl_value *root(const jfl_value *v)
-{
-  while (v->node && v->node->op->flags & JF_VIEW) v = v->node->in[0];
-  return v;
-}
-
 /* What changes a variable comes after those who read it so far. */
 static void order_effect(fuser *f, edges *e, int i)
 {
@@ -68,7 +61,7 @@ static void order_effect(fuser *f, edges *e, int i)
     if (!jf_mutates(n, k)) continue;
     for (int j = 0; j < i; j++)
       for (int q = 0; q < f->r.old[j]->n_in; q++)
-        if (root(f->r.old[j]->in[q]) == n->in[k]) add_edge(f, e, j, i);
+        if (jf_root(f->r.old[j]->in[q]) == n->in[k]) add_edge(f, e, j, i);
   }
 }
 
