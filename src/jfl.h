@@ -135,6 +135,7 @@ typedef struct jfl_op_info {
   int n_in, n_out, n_param;
   int n_public;                /* the first outputs, which users see; the others serve gradients */
   int variadic;                /* the last input stands for one or more */
+  int optional;                /* ... or for none */
   int differentiable, random, effect;
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */

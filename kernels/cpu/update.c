@@ -1,68 +1,80 @@
-/* Optimizer updates in one pass over parameter, gradient and slots, in parallel. */
-#include "op/sgd.h"
+/* Optimizer updates of many tensors in one parallel loop. The tensors are laid end to end and cut into parts
+   of one size, so that neither many small ones nor one large one leave a thread without work. */
+#include "op/multi_update.h"
 
 #include "vector.h"
 
+/* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of ALIGN, so that
+   parts of a tensor start on a line of memory. */
+enum { ALIGN = 64 };
+typedef struct layout { int n; int64_t start[]; } layout;
+
 typedef struct update {
-  float *w, *m;                /* parameter; momentum, or NULL */
-  const float *g;
-  float lr, beta, decay;
-  int64_t n;
+  const jf_kargs *k;
+  const layout *at;
+  jf_update_loop loop;
 } update;
 
-/* w -= lr (g + decay w) */
-JF_BODY void sgd_body(void *ctx, int i)
+/* n elements of tensor i from `from` on. */
+static void stretch(const update *u, int i, int64_t from, int64_t n)
 {
-  const update *u = ctx;
-  const float lr = u->lr, decay = u->decay, *g = u->g;
-  float *w = u->w;
-  const int64_t to = jf_to(i, JF_PART, u->n);
-  JF_ALONE for (int64_t j = jf_from(i, JF_PART); j < to; j++) w[j] -= lr * (g[j] + decay * w[j]);
+  jf_update_args a = jf_multi_update_args(u->k, i);
+  const int64_t skip = from * (int64_t)jfl_dtype_size(u->k->in[0].dtype);
+  a.param = (char *)a.param + skip;
+  a.grad = (const char *)a.grad + skip;
+  for (int j = 0; j < JF_MAXSLOT; j++)
+    if (a.slot[j]) a.slot[j] = (char *)a.slot[j] + skip;
+  a.n = a.n - from < n ? a.n - from : n;
+  if (a.n > 0) u->loop(&a);
 }
-JF_VARIANTS(sgd)
 
-/* m = beta m - lr g; w += m - lr decay w */
-JF_BODY void momentum_body(void *ctx, int i)
+/* The tensor that element `at` belongs to. */
+static int tensor_at(const layout *l, int64_t at)
+{
+  int lo = 0, hi = l->n;
+  while (hi - lo > 1) {
+    int mid = lo + (hi - lo) / 2;
+    if (l->start[mid] <= at) lo = mid;
+    else hi = mid;
+  }
+  return lo;
+}
+
+static void part(void *ctx, int p)
 {
   const update *u = ctx;
-  const float lr = u->lr, beta = u->beta, decay = u->decay, *g = u->g;
-  float *w = u->w, *m = u->m;
-  const int64_t to = jf_to(i, JF_PART, u->n);
-  JF_ALONE for (int64_t j = jf_from(i, JF_PART); j < to; j++) {
-    const float v = beta * m[j] - lr * g[j];
-    m[j] = v;
-    w[j] += v - lr * decay * w[j];
+  const int64_t *start = u->at->start, end = jf_to(p, JF_PART, start[u->at->n]);
+  int64_t from = jf_from(p, JF_PART);
+  for (int i = tensor_at(u->at, from); from < end; i++) {
+    const int64_t to = start[i + 1] < end ? start[i + 1] : end;
+    stretch(u, i, from - start[i], to - from);
+    from = to;
   }
 }
-JF_VARIANTS(momentum)
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
-
-static jfl_status run(const jf_kargs *k, update *u, jf_part part)
+static jfl_status prepare(jf_kargs *k, size_t *scratch)
 {
-  u->w = k->in[0].data;
-  u->g = k->in[1].data;
-  u->lr = (float)*(const double *)k->in[2].data;
-  u->n = jf_numel(&k->in[0].shape);
-  jf_run_parts(k, u->n, jf_parts(u->n, JF_PART), part, u);
+  const jf_multi_update *a = k->attr;
+  layout *l = jf_new(sizeof *l + ((size_t)a->n + 1) * sizeof *l->start);
+  (void)scratch;
+  if (!l) return jf_fail(JFL_ENOMEM, "multi_update: out of memory");
+  l->n = a->n;
+  for (int i = 0; i < a->n; i++) {
+    const int64_t n = jf_numel(&k->in[i * a->stride].shape);
+    l->start[i + 1] = l->start[i] + (n + ALIGN - 1) / ALIGN * ALIGN;
+  }
+  k->state = l;
   return JFL_OK;
 }
 
-static jfl_status sgd_run(const jf_kargs *k)
+static jfl_status run(const jf_kargs *k)
 {
-  const jf_sgd_update *a = k->attr;
-  return run(k, &(update){ .decay = (float)a->weight_decay }, sgd());
+  const jf_multi_update *a = k->attr;
+  const layout *l = k->state;
+  update u = { k, l, a->op->update[k->in[0].dtype] };
+  jf_run_parts(k, l->start[l->n], jf_parts(l->start[l->n], JF_PART), part, &u);
+  return JFL_OK;
 }
 
-static jfl_status momentum_run(const jf_kargs *k)
-{
-  const jf_momentum_update *a = k->attr;
-  update u = {
-    .m = k->in[3].data, .beta = (float)a->beta, .decay = (float)a->weight_decay
-  };
-  return run(k, &u, momentum());
-}
-
-JFL_CPU(vec_sgd_update, .op = "sgd_update", .accepts = accepts, .run = sgd_run, .priority = 10)
-JFL_CPU(vec_momentum_update, .op = "momentum_update", .accepts = accepts, .run = momentum_run,
+JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = prepare, .run = run, .release = jf_free,
   .priority = 10)

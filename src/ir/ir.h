@@ -142,6 +142,7 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };

@@ -65,6 +65,7 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 
 #endif
