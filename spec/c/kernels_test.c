@@ -233,6 +233,10 @@ static void product(int64_t m, int64_t k, int64_t n)
     if (a.transpose_a) d[0] = k, d[1] = m;
     if (a.transpose_b) d[2] = n, d[3] = k;
     TRY(matmul, &a, 2e-6, libraries.dnnl | libraries.blas, F32(d[0], d[1]), F32(d[2], d[3]));
+    TRY(matmul_update, &a, 2e-6, libraries.dnnl | libraries.blas, F32(m, n), F32(d[0], d[1]),
+        F32(d[2], d[3]), F64(1));
+    TRY(matmul_update, &a, 1e-14, libraries.blas, F64(m, n), F64(d[0], d[1]), F64(d[2], d[3]), F64(1),
+        F64(1));
     TRY(matmul, &a, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]));
     TRY(matmul, &a, 2e-6, libraries.dnnl, F32(2, 3, d[0], d[1]), F32(2, 3, d[2], d[3]));
   }

@@ -5,16 +5,10 @@
 
 #include <string.h>
 
-static const jfl_value *root(const jfl_value *v)
-{
-  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
-  return v;
-}
-
 /* A gradient that is itself a variable might be another's parameter: such an update stays where it is. */
 static int mergeable(const jf_node *n)
 {
-  return n->op->update && root(n->in[1])->origin != JF_VARIABLE;
+  return n->op->update && jf_root(n->in[1])->origin != JF_VARIABLE;
 }
 
 static int alike(const jf_node *a, const jf_node *b)

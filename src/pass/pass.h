@@ -48,6 +48,9 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Puts what stands for them now in place of the job's results. */
 void jf_rewrite_end(jf_rewrite *r);
 
+/* The value whose memory v is: v, or what it is a view of. */
+const jfl_value *jf_root(const jfl_value *v);
+
 /* ---- gradients (grad.c) ---- */
 
 /* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
@@ -65,6 +68,7 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 

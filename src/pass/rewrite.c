@@ -15,6 +15,12 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
   g->n_node = g->cap_node = 0;
 }
 
+const jfl_value *jf_root(const jfl_value *v)
+{
+  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
+  return v;
+}
+
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
 {
   while (v->id < r->n_value && r->now[v->id]) v = r->now[v->id];

@@ -9,6 +9,7 @@ const jf_pass jf_passes[] = {
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "sgd", jf_pass_sgd, "updates; that dce takes away the products it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
   { NULL, NULL, NULL, 0 },
