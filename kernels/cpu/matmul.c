@@ -32,16 +32,41 @@ static jfl_status dnnl_run(const jf_kargs *k)
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
 
-static jfl_status dnnl_update_run(const jf_kargs *k)
+/* The factor that the rate is multiplied into; the copy stands at the start of scratch. */
+static int lesser(const jf_kargs *p) { return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape); }
+
+static size_t copy_size(const jf_kargs *p)
 {
-  const jf_kargs p = jf_step_product(k);
-  const jf_dnnl_matmul m = extents(&p);
-  jf_dnnl_run r = { .a = p.in[0].data, .b = p.in[1].data, .c = p.out[0].data };
-  return jf_dnnl_open()->gemm(&m, k, (float)-jf_step_rate(k), 1, r);
+  const size_t size = (size_t)jf_numel(&p->in[lesser(p)].shape) * sizeof(float);
+  return (size + 63) / 64 * 64;
 }
 
-JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts, .run = dnnl_update_run,
-  .priority = 20)
+static jfl_status dnnl_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_kargs p = jf_step_product(k);
+  jf_dnnl_matmul m = extents(&p);
+  m.add = 1;
+  JF_TRY(jf_dnnl_open()->matmul(&m, &p, scratch));
+  k->state = p.state;
+  *scratch += copy_size(&p);
+  return JFL_OK;
+}
+
+static jfl_status dnnl_update_run(const jf_kargs *k)
+{
+  jf_kargs p = jf_step_product(k);
+  const int i = lesser(&p);
+  const float *from = p.in[i].data, rate = (float)-jf_step_rate(k);
+  float *to = k->scratch;
+  for (int64_t j = 0, n = jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
+  p.scratch = (char *)k->scratch + copy_size(&p);
+  const void *factor[] = { p.in[0].data, p.in[1].data };
+  factor[i] = to;
+  return jf_dnnl_open()->execute(&p, (jf_dnnl_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data });
+}
+
+JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
+  .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_dnnl_release, .priority = 20)
 
 /* ---- OpenBLAS ---- */
 
