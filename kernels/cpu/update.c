@@ -1,5 +1,6 @@
-/* Optimizer updates of many tensors in one parallel loop. The tensors are laid end to end and cut into parts
+/* Optimizer updates of many tensors, and the norm of their gradients, in one parallel loop. The tensors are laid end to end and cut into parts
    of one size, so that neither many small ones nor one large one leave a thread without work. */
+#include "op/clip_scale.h"
 #include "op/multi_update.h"
 
 #include "vector.h"
@@ -8,25 +9,6 @@
    parts of a tensor start on a line of memory. */
 enum { ALIGN = 64 };
 typedef struct layout { int n; int64_t start[]; } layout;
-
-typedef struct update {
-  const jf_kargs *k;
-  const layout *at;
-  jf_update_loop loop;
-} update;
-
-/* n elements of tensor i from `from` on. */
-static void stretch(const update *u, int i, int64_t from, int64_t n)
-{
-  jf_update_args a = jf_multi_update_args(u->k, i);
-  const int64_t skip = from * (int64_t)jfl_dtype_size(u->k->in[0].dtype);
-  a.param = (char *)a.param + skip;
-  a.grad = (const char *)a.grad + skip;
-  for (int j = 0; j < JF_MAXSLOT; j++)
-    if (a.slot[j]) a.slot[j] = (char *)a.slot[j] + skip;
-  a.n = a.n - from < n ? a.n - from : n;
-  if (a.n > 0) u->loop(&a);
-}
 
 /* The tensor that element `at` belongs to. */
 static int tensor_at(const layout *l, int64_t at)
@@ -40,41 +22,147 @@ static int tensor_at(const layout *l, int64_t at)
   return lo;
 }
 
-static void part(void *ctx, int p)
+/* Part p visits n elements of tensor i from `from` on; what it does with them gets u. */
+typedef void (*visit)(void *u, int i, int64_t from, int64_t n);
+
+static void each_stretch(const layout *l, int p, visit fn, void *u)
 {
-  const update *u = ctx;
-  const int64_t *start = u->at->start, end = jf_to(p, JF_PART, start[u->at->n]);
+  const int64_t end = jf_to(p, JF_PART, l->start[l->n]);
   int64_t from = jf_from(p, JF_PART);
-  for (int i = tensor_at(u->at, from); from < end; i++) {
-    const int64_t to = start[i + 1] < end ? start[i + 1] : end;
-    stretch(u, i, from - start[i], to - from);
+  for (int i = tensor_at(l, from); from < end; i++) {
+    const int64_t to = l->start[i + 1] < end ? l->start[i + 1] : end;
+    fn(u, i, from - l->start[i], to - from);
     from = to;
   }
 }
 
-static jfl_status prepare(jf_kargs *k, size_t *scratch)
+/* The layout of every stride-th tensor as k's state. */
+static jfl_status lay_out(jf_kargs *k, int n, int stride)
 {
-  const jf_multi_update *a = k->attr;
-  layout *l = jf_new(sizeof *l + ((size_t)a->n + 1) * sizeof *l->start);
-  (void)scratch;
-  if (!l) return jf_fail(JFL_ENOMEM, "multi_update: out of memory");
-  l->n = a->n;
-  for (int i = 0; i < a->n; i++) {
-    const int64_t n = jf_numel(&k->in[i * a->stride].shape);
-    l->start[i + 1] = l->start[i] + (n + ALIGN - 1) / ALIGN * ALIGN;
-  }
+  layout *l = jf_new(sizeof *l + ((size_t)n + 1) * sizeof *l->start);
+  if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
+  l->n = n;
+  for (int i = 0; i < n; i++)
+    l->start[i + 1] = l->start[i] + (jf_numel(&k->in[i * stride].shape) + ALIGN - 1) / ALIGN * ALIGN;
   k->state = l;
   return JFL_OK;
 }
 
-static jfl_status run(const jf_kargs *k)
+/* ---- updates ---- */
+
+typedef struct update {
+  const jf_kargs *k;
+  const layout *at;
+  jf_update_loop loop;
+} update;
+
+static void update_stretch(void *ctx, int i, int64_t from, int64_t n)
+{
+  const update *u = ctx;
+  jf_update_args a = jf_multi_update_args(u->k, i);
+  const int64_t skip = from * (int64_t)jfl_dtype_size(u->k->in[0].dtype);
+  a.param = (char *)a.param + skip;
+  a.grad = (const char *)a.grad + skip;
+  for (int j = 0; j < JF_MAXSLOT; j++)
+    if (a.slot[j]) a.slot[j] = (char *)a.slot[j] + skip;
+  a.n = a.n - from < n ? a.n - from : n;
+  if (a.n > 0) u->loop(&a);
+}
+
+static void update_part(void *ctx, int p)
+{
+  each_stretch(((const update *)ctx)->at, p, update_stretch, ctx);
+}
+
+static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jf_multi_update *a = k->attr;
+  (void)scratch;
+  return lay_out(k, a->n, a->stride);
+}
+
+static jfl_status update_run(const jf_kargs *k)
 {
   const jf_multi_update *a = k->attr;
   const layout *l = k->state;
   update u = { k, l, a->op->update[k->in[0].dtype] };
-  jf_run_parts(k, l->start[l->n], jf_parts(l->start[l->n], JF_PART), part, &u);
+  jf_run_parts(k, l->start[l->n], jf_parts(l->start[l->n], JF_PART), update_part, &u);
   return JFL_OK;
 }
 
-JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = prepare, .run = run, .release = jf_free,
-  .priority = 10)
+JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare, .run = update_run,
+  .release = jf_free, .priority = 10)
+
+/* ---- norms ---- */
+
+/* Sums of squares, one a part, which are added in their order. */
+typedef struct squares {
+  const jf_kargs *k;
+  const layout *at;
+  double *sum;                 /* of the parts */
+} squares;
+
+/* The sum of one stretch, added to *sum. */
+typedef struct stretch_sum { const float *x; int64_t n; double *sum; } stretch_sum;
+
+JF_BODY void add_squares_body(void *ctx, int i)
+{
+  const stretch_sum *s = ctx;
+  double lane[JF_LANES] = { 0 }, sum = 0;
+  int64_t j = 0;
+  (void)i;
+  for (; j + JF_LANES <= s->n; j += JF_LANES)
+    for (int l = 0; l < JF_LANES; l++) lane[l] += (double)s->x[j + l] * (double)s->x[j + l];
+  for (; j < s->n; j++) sum += (double)s->x[j] * (double)s->x[j];
+  for (int l = 0; l < JF_LANES; l++) sum += lane[l];
+  *s->sum += sum;
+}
+JF_VARIANTS(add_squares)
+
+typedef struct norm_part { const squares *u; int part; } norm_part;
+
+static void norm_stretch(void *ctx, int i, int64_t from, int64_t n)
+{
+  const norm_part *p = ctx;
+  const jf_tensor *t = &p->u->k->in[i];
+  const int64_t rest = jf_numel(&t->shape) - from;
+  stretch_sum s = { (const float *)t->data + from, rest < n ? rest : n, &p->u->sum[p->part] };
+  if (s.n > 0) add_squares()(&s, 0);
+}
+
+static void norm_body(void *ctx, int p)
+{
+  norm_part part = { ctx, p };
+  part.u->sum[p] = 0;
+  each_stretch(part.u->at, p, norm_stretch, &part);
+}
+
+static int norm_accepts(const jf_kargs *k)
+{
+  for (int i = 0; i < k->n_in; i++)
+    if (k->in[i].dtype != JFL_F32) return 0;
+  return 1;
+}
+
+static jfl_status norm_prepare(jf_kargs *k, size_t *scratch)
+{
+  JF_TRY(lay_out(k, k->n_in, 1));
+  const layout *l = k->state;
+  *scratch = (size_t)jf_parts(l->start[l->n], JF_PART) * sizeof(double);
+  return JFL_OK;
+}
+
+static jfl_status norm_run(const jf_kargs *k)
+{
+  const layout *l = k->state;
+  const int n = jf_parts(l->start[l->n], JF_PART);
+  squares u = { k, l, k->scratch };
+  double sum = 0;
+  jf_run_parts(k, l->start[l->n], n, norm_body, &u);
+  for (int i = 0; i < n; i++) sum += u.sum[i];
+  *(double *)k->out[0].data = jf_clip_factor(((const jf_clip_scale *)k->attr)->clip, sum);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_clip_scale, .op = "clip_scale", .accepts = norm_accepts, .prepare = norm_prepare,
+  .run = norm_run, .release = jf_free, .priority = 10)

@@ -3,6 +3,7 @@
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/cast.h"
+#include "op/clip_scale.h"
 #include "op/conv2d.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
@@ -463,6 +464,13 @@ static void updates(void)
       F64(1), F64(1));
 }
 
+static void measures_norms(void)
+{
+  jf_clip_scale a = { 0.5 };
+  TRY(clip_scale, &a, 1e-13, 1, F32(3), F32(123, 457), F32(1), F32(16384));
+  TRY(clip_scale, &a, 1e-13, 0, F64(3), F64(123, 457));
+}
+
 /* Sums come out the same however many threads share the work. */
 static void ignores_the_thread_count(void)
 {
@@ -498,6 +506,7 @@ int main(void)
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
+  RUN(measures_norms);
   RUN(ignores_the_thread_count);
   return test_done();
 }

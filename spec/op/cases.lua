@@ -223,6 +223,8 @@ case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, lr, half },
   { update = "sgd_update", options = { 0.01 } })
 case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of { 7 }, lr, half },
   { update = "momentum_update", options = { 0.5, 0.01 } })
+case("clip_scale", { of { 3, 4 }, of { 7 } }, { clip = 1.5 })
+case("clip_scale", { of({ 3, 4 }, -0.1, 0.1), of({ 7 }, 0, 0.1, "float64") }, { clip = 1.5 })
 case("matmul_update", { of { 3, 4 }, of { 3, 5 }, of { 5, 4 }, lr })
 case("matmul_update", { of { 3, 4 }, of { 5, 3 }, of { 5, 4 }, lr, half }, { transpose_a = true })
 case("matmul_update", { of { 3, 4 }, of { 1, 3 }, of { 4, 1 }, lr, half },
@@ -269,6 +271,7 @@ big("sgd_update", { of { 41, 819 }, of { 41, 819 }, lr }, { weight_decay = 0.01 
 big("momentum_update", { of { 41, 819 }, of { 41, 819 }, lr, of { 41, 819 } })
 big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, lr, half }, { transpose_a = true })
 big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, lr }, { transpose_a = true })
+big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
 big("multi_update", { of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of { 99 }, of { 99 }, lr, half },
   { update = "sgd_update", options = { 0.01 } })
 local lenet = { padding = "SAME" }

@@ -37,6 +37,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const struct jf_optim *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
 } jf_training;
 
