@@ -191,6 +191,8 @@ static void check(call *c, int rows)
 
 /* ---- cases ---- */
 
+extern const jf_kernel_row jf_cpu_vec_clip_scale;
+
 #define SHAPE(...) \
   { sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } }
 
@@ -490,6 +492,27 @@ static void ignores_the_thread_count(void)
   jf_free(x.data);
 }
 
+static void norms_ignore_the_thread_count(void)
+{
+  jfl_shape s[] = { SHAPE(7), SHAPE(200000), SHAPE(40001) };
+  jf_clip_scale a = { 1e-3 };
+  double y[2] = { 0 };
+  jf_tensor x[3], out = { y, JFL_F64, SHAPE(1) };
+  for (int i = 0; i < 3; i++) x[i] = fill(JFL_F32, &s[i], 5);
+  for (int threads = 1; threads <= 2; threads++) {
+    size_t size = 0;
+    jf_kargs k = { .in = x, .out = &out, .n_in = 3, .n_out = 1, .attr = &a, .threads = threads };
+    out.data = &y[threads - 1];
+    CHECK(jf_cpu_vec_clip_scale.prepare(&k, &size) == JFL_OK);
+    k.scratch = jf_new_raw(size);
+    CHECK(jf_cpu_vec_clip_scale.run(&k) == JFL_OK);
+    jf_cpu_vec_clip_scale.release(k.state);
+    jf_free(k.scratch);
+  }
+  CHECK(y[0] > 0 && !memcmp(&y[0], &y[1], sizeof *y));
+  for (int i = 0; i < 3; i++) jf_free(x[i].data);
+}
+
 int main(void)
 {
   find_libraries();
@@ -508,5 +531,6 @@ int main(void)
   RUN(updates);
   RUN(measures_norms);
   RUN(ignores_the_thread_count);
+  RUN(norms_ignore_the_thread_count);
   return test_done();
 }

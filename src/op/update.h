@@ -26,9 +26,9 @@ jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);
     for (int j = 0; j < SLOTS; j++) slot[j] = u->slot[j];                                  \
     JF_EACH_ALONE for (int64_t i = 0; i < u->n; i++) {                                     \
       T w = x[i]; const T g = dx[i] * scale;                                               \
-      JF_EACH_SLOT(SLOTS, s[j] = slot[j][i]) __VA_ARGS__; JF_EACH_SLOT(SLOTS, slot[j][i] = s[j]) \
-      x[i] = w; } }
-#define JF_EACH_SLOT(SLOTS, DO) for (int j = 0; j < SLOTS; j++) { DO; }
+      for (int j = 0; j < SLOTS; j++) s[j] = slot[j][i];                                   \
+      __VA_ARGS__; x[i] = w;                                                               \
+      for (int j = 0; j < SLOTS; j++) slot[j][i] = s[j]; } }
 
 /* The loop in the best build for this processor, and the one that runs on all. */
 #if defined(__x86_64__)
@@ -58,7 +58,7 @@ jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);
   }
 
 /* All of it for float32 and float64; id is the op's name, ATTR its attribute struct. */
-#define JF_UPDATE_RULE(id, ATTR, SLOTS, ...)                                                    \
+#define JF_UPDATE_RULE(id, ATTR, SLOTS, ...)                                               \
   JF_UPDATE_TYPE(id, F32, float, ATTR, SLOTS, __VA_ARGS__)                                 \
   JF_UPDATE_TYPE(id, F64, double, ATTR, SLOTS, __VA_ARGS__)                                \
   static const jf_update_loop id##_loop[JFL_N_DTYPE] = {                                   \
