@@ -97,7 +97,7 @@ optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with 
   { "lr_scheduler", "a number or a scheduler" },
   { "loss_scale_factor", "not supported", args.none },
   { "momentum", "decay of the velocity; 0 keeps none", 0.9 },
-  { "grad_clipping", "what keeps gradients small, such as grad_clipping.by_global_norm(1)", args.none },
+  { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none },
   { "train_step_lbn", "not supported", args.none },
   { "loss_scale_policy", "not supported", args.none },
   { "variables", "names of what is trained; all trainable variables", args.none },
