@@ -37,16 +37,20 @@ static void each_stretch(const layout *l, int p, visit fn, void *u)
   }
 }
 
-/* The layout of every stride-th tensor as k's state. */
-static jfl_status lay_out(jf_kargs *k, int n, int stride)
+/* A layout of n tensors takes so many bytes. It lies in scratch, so that nothing here can run out of memory:
+   a row that fails to prepare gives way to a slower one without a word. */
+static size_t layout_size(int n) { return sizeof(layout) + ((size_t)n + 1) * sizeof(int64_t); }
+
+static int64_t aligned(const jf_tensor *t) { return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN; }
+
+/* Lays out every stride-th of k's tensors. */
+static const layout *lay_out(const jf_kargs *k, int n, int stride)
 {
-  layout *l = jf_new(sizeof *l + ((size_t)n + 1) * sizeof *l->start);
-  if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
+  layout *l = k->scratch;
   l->n = n;
-  for (int i = 0; i < n; i++)
-    l->start[i + 1] = l->start[i] + (jf_numel(&k->in[i * stride].shape) + ALIGN - 1) / ALIGN * ALIGN;
-  k->state = l;
-  return JFL_OK;
+  l->start[0] = 0;
+  for (int i = 0; i < n; i++) l->start[i + 1] = l->start[i] + aligned(&k->in[i * stride]);
+  return l;
 }
 
 /* ---- updates ---- */
@@ -77,22 +81,21 @@ static void update_part(void *ctx, int p)
 
 static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
 {
-  const jf_multi_update *a = k->attr;
-  (void)scratch;
-  return lay_out(k, a->n, a->stride);
+  *scratch = layout_size(((const jf_multi_update *)k->attr)->n);
+  return JFL_OK;
 }
 
 static jfl_status update_run(const jf_kargs *k)
 {
   const jf_multi_update *a = k->attr;
-  const layout *l = k->state;
+  const layout *l = lay_out(k, a->n, a->stride);
   update u = { k, l, a->op->update[k->in[0].dtype] };
   jf_run_parts(k, l->start[l->n], jf_parts(l->start[l->n], JF_PART), update_part, &u);
   return JFL_OK;
 }
 
 JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare, .run = update_run,
-  .release = jf_free, .priority = 10)
+  .priority = 10)
 
 /* ---- norms ---- */
 
@@ -147,17 +150,17 @@ static int norm_accepts(const jf_kargs *k)
 
 static jfl_status norm_prepare(jf_kargs *k, size_t *scratch)
 {
-  JF_TRY(lay_out(k, k->n_in, 1));
-  const layout *l = k->state;
-  *scratch = (size_t)jf_parts(l->start[l->n], JF_PART) * sizeof(double);
+  int64_t n = 0;
+  for (int i = 0; i < k->n_in; i++) n += aligned(&k->in[i]);
+  *scratch = layout_size(k->n_in) + (size_t)jf_parts(n, JF_PART) * sizeof(double);
   return JFL_OK;
 }
 
 static jfl_status norm_run(const jf_kargs *k)
 {
-  const layout *l = k->state;
+  const layout *l = lay_out(k, k->n_in, 1);
   const int n = jf_parts(l->start[l->n], JF_PART);
-  squares u = { k, l, k->scratch };
+  squares u = { k, l, (double *)((char *)k->scratch + layout_size(k->n_in)) };
   double sum = 0;
   jf_run_parts(k, l->start[l->n], n, norm_body, &u);
   for (int i = 0; i < n; i++) sum += u.sum[i];
@@ -166,4 +169,4 @@ static jfl_status norm_run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_clip_scale, .op = "clip_scale", .accepts = norm_accepts, .prepare = norm_prepare,
-  .run = norm_run, .release = jf_free, .priority = 10)
+  .run = norm_run, .priority = 10)

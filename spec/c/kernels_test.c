@@ -506,7 +506,6 @@ static void norms_ignore_the_thread_count(void)
     CHECK(jf_cpu_vec_clip_scale.prepare(&k, &size) == JFL_OK);
     k.scratch = jf_new_raw(size);
     CHECK(jf_cpu_vec_clip_scale.run(&k) == JFL_OK);
-    jf_cpu_vec_clip_scale.release(k.state);
     jf_free(k.scratch);
   }
   CHECK(y[0] > 0 && !memcmp(&y[0], &y[1], sizeof *y));
