@@ -308,17 +308,15 @@ size_t jf_fused_plain_scratch(const jf_kargs *k)
 {
   jf_machine m;
   make(&m, k->attr, NULL);
-  return sizeof m + jf_machine_scratch(&m);
+  return jf_machine_scratch(&m);
 }
 
-/* The machine lies before the sums. */
 jfl_status jf_fused_plain(const jf_kargs *k)
 {
-  jf_machine *m = k->scratch;
-  jf_kargs rest = *k;
-  make(m, k->attr, NULL);
-  rest.scratch = m + 1;
-  rest.threads = 1;
-  jf_machine_run(m, &rest);
+  jf_machine m;
+  jf_kargs alone = *k;
+  make(&m, k->attr, NULL);
+  alone.threads = 1;
+  jf_machine_run(&m, &alone);
   return JFL_OK;
 }

@@ -75,11 +75,11 @@ static void order_node(fuser *f, edges *e, int i, int made)
   const int as_member = made ? grouped(f, i) : f->kind[i] != JF_NO_MEMBER;
   const int as_itself = !(made && grouped(f, i));
   for (int k = 0; k < n->n_in; k++) {
-    jf_operand o;
-    jf_operand_of(n, k, &o);
+    jf_operand o = { 0 };
+    if (as_member) jf_operand_of(n, k, &o);
     const int direct = f->maker[n->in[k]->id], source = o.v ? f->maker[o.v->id] : -1;
     if (as_itself && direct >= 0) add_edge(f, e, direct, i);
-    if (as_member && source >= 0 && !(as_itself && source == direct)) add_edge(f, e, source, i);
+    if (source >= 0 && !(as_itself && source == direct)) add_edge(f, e, source, i);
   }
   if (n->op->flags & JF_EFFECT) order_effect(f, e, i);
 }
