@@ -1,16 +1,8 @@
 /* Dropout in parallel: the plain kernel's mask, drawn several counters at a time. */
 #include "op/dropout.h"
 
+#include "tiles.h"
 #include "vector.h"
-
-typedef struct drop {
-  const float *x;
-  float *y, keep;              /* keep: what kept elements are multiplied by */
-  int8_t *mask;
-  uint32_t threshold;
-  jf_stream random;
-  int64_t n;
-} drop;
 
 /* Eight counters' words, each in a lane of 64 bits, so that products need no unpacking. */
 typedef uint64_t words __attribute__((vector_size(64)));
@@ -18,6 +10,7 @@ typedef uint32_t halves __attribute__((vector_size(32)));
 typedef int8_t bytes __attribute__((vector_size(16)));
 typedef int8_t bytes_in_memory __attribute__((vector_size(16), aligned(1), may_alias));
 /* Several such vectors are drawn together, since each round waits for the products of the last. */
+enum { LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { CHAINS = 4, GROUP = CHAINS * 32 };     /* elements drawn together */
 
 /* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: word i of each in w[i]. */
@@ -44,13 +37,14 @@ JF_BODY void draw(const jf_stream *r, uint64_t first, words w[4][CHAINS])
 
 /* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's
    four masks are the bytes of one half word, lowest first. */
-JF_BODY void masks(const drop *p, int64_t j, int8_t out[GROUP])
+JF_BODY void masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];
-  draw(&p->random, (uint64_t)j / 4, w);
+  draw(&t->random, (uint64_t)j / 4, w);
   for (int q = 0; q < CHAINS; q++) {
     words m = { 0 };
-    for (int i = 0; i < 4; i++) m |= ((words)(w[i][q] >> 8 >= p->threshold) & 1) << 8 * i;
+    for (int i = 0; i < 4; i++)
+      m |= ((words)(w[i][q] >> 8 >= threshold) & 1) << 8 * (LITTLE_ENDIAN_HOST ? i : 3 - i);
     const halves h = __builtin_convertvector(m, halves);
     memcpy(out + 32 * q, &h, sizeof h);
   }
@@ -68,59 +62,80 @@ JF_BODY void apply(const int8_t *m, const float *x, float *y, float keep, int64_
   for (; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
 }
 
-JF_BODY void dropout_body(void *ctx, int i)
+static float keep_of(const jf_tile_args *t)
 {
-  const drop *d = ctx;
-  const int64_t to = jf_to(i, JF_PART, d->n);
-  for (int64_t j = jf_from(i, JF_PART); j < to; j += GROUP) {
+  return (float)(1 / (1 - ((const jf_dropout *)t->attr)->rate));
+}
+
+/* The first group may begin within the words of one counter. */
+JF_BODY void forward_body(const jf_tile_args *t)
+{
+  const uint32_t threshold = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
+  const float *x = t->in[0], keep = keep_of(t);
+  float *y = t->out;
+  int8_t *mask = t->second;
+  for (int64_t i = 0; i < t->n && !t->step[0]; i++) y[i] = *x;
+  if (!t->step[0]) x = y;
+  for (int64_t i = 0, some; i < t->n; i += some) {
+    const int64_t at = t->at + i, skip = at % 4;
     int8_t m[GROUP];
-    masks(d, j, m);
-    const int64_t n = to - j < GROUP ? to - j : GROUP;
-    memcpy(d->mask + j, m, (size_t)n);
-    apply(m, d->x + j, d->y + j, d->keep, n);
+    masks(t, threshold, at - skip, m);
+    some = t->n - i < GROUP - skip ? t->n - i : GROUP - skip;
+    memcpy(mask + i, m + skip, (size_t)some);
+    apply(m + skip, x + i, y + i, keep, some);
   }
 }
-JF_VARIANTS(dropout)
+JF_DISPATCH(forward, (const jf_tile_args *t), (t))
 
-JF_BODY void grad_body(void *ctx, int i)
+JF_BODY void backward_body(const jf_tile_args *t)
 {
-  const drop *d = ctx;
-  const int64_t from = jf_from(i, JF_PART), to = jf_to(i, JF_PART, d->n);
-  apply(d->mask + from, d->x + from, d->y + from, d->keep, to - from);
+  const float *x = t->in[0];
+  float *y = t->out;
+  for (int64_t i = 0; i < t->n && !t->step[0]; i++) y[i] = *x;
+  apply(t->in[1], t->step[0] ? x : y, y, keep_of(t), t->n);
 }
-JF_VARIANTS(grad)
+JF_DISPATCH(backward, (const jf_tile_args *t), (t))
 
-/* Masks are cut from words as bytes lie in them here. */
-static int accepts(const jf_kargs *k)
-{
-  return k->in[0].dtype == JFL_F32 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-}
+void jf_dropout_tile(const jf_tile_args *t) { forward(t); }
+void jf_dropout_grad_tile(const jf_tile_args *t) { backward(t); }
 
-static drop describe(const jf_kargs *k)
+static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+
+static jf_tile_args part_of(const jf_kargs *k, int i)
 {
-  const jf_dropout *a = k->attr;
-  return (drop){
-    .x = k->in[0].data, .y = k->out[0].data, .keep = (float)(1 / (1 - a->rate)),
-    .threshold = jf_dropout_threshold(a->rate), .random = k->random,
-    .n = jf_numel(&k->out[0].shape)
+  const int64_t at = jf_from(i, JF_PART);
+  return (jf_tile_args){
+    .n = jf_to(i, JF_PART, jf_numel(&k->out[0].shape)) - at, .step = { 1, 1 }, .attr = k->attr,
+    .in = { (const float *)k->in[0].data + at }, .out = (float *)k->out[0].data + at,
+    .at = at, .random = k->random
   };
 }
 
-static jfl_status dropout_run(const jf_kargs *k)
+static void forward_part(void *ctx, int i)
 {
-  drop d = describe(k);
-  d.mask = k->out[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), dropout(), &d);
+  const jf_kargs *k = ctx;
+  jf_tile_args t = part_of(k, i);
+  t.second = (int8_t *)k->out[1].data + t.at;
+  forward(&t);
+}
+
+static void backward_part(void *ctx, int i)
+{
+  const jf_kargs *k = ctx;
+  jf_tile_args t = part_of(k, i);
+  t.in[1] = (const int8_t *)k->in[1].data + t.at;
+  backward(&t);
+}
+
+static jfl_status run(const jf_kargs *k, jf_part part)
+{
+  const int64_t n = jf_numel(&k->out[0].shape);
+  jf_run_parts(k, n, jf_parts(n, JF_PART), part, (void *)k);
   return JFL_OK;
 }
 
-static jfl_status grad_run(const jf_kargs *k)
-{
-  drop d = describe(k);
-  d.mask = k->in[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), grad(), &d);
-  return JFL_OK;
-}
+static jfl_status dropout_run(const jf_kargs *k) { return run(k, forward_part); }
+static jfl_status grad_run(const jf_kargs *k) { return run(k, backward_part); }
 
 JFL_CPU(vec_dropout, .op = "dropout", .accepts = accepts, .run = dropout_run, .priority = 10)
 JFL_CPU(vec_dropout_grad, .op = "dropout_grad", .accepts = accepts, .run = grad_run, .priority = 10)

@@ -97,9 +97,15 @@ local ANY = {
 }
 local COMPARE = { "equal", "less", "greater_equal", "not_equal" }
 
+-- Ops whose last input is kept off 0, where they would blow up rounding.
+local WANTS_MORE = { rsqrt = true, sqrt = true, log = true, divide = true }
+
 local function apply(step, values)
   local list = {}
   for i, k in ipairs(step.from) do list[i] = values[k] end
+  if WANTS_MORE[step.op] then
+    list[#list] = (core.op "add")((core.op "square")(list[#list]), 0.3)
+  end
   list[#list + 1] = step.options
   if step.op == "where" then
     local cond = core.op(step.compare)(list[1], list[2])
