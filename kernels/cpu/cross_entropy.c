@@ -1,4 +1,5 @@
 /* Softmax and cross entropy against class numbers, lines in parallel. */
+#include "op/cross_entropy.h"
 #include "op/index.h"
 
 #include "softmax.h"
@@ -6,7 +7,8 @@
 /* `count` samples of n classes; a part is a span of samples. */
 typedef struct samples {
   const jf_tensor *labels;
-  const float *x, *dy;             /* logits, or probabilities in the gradient */
+  const float *x, *dy;             /* logits, or probabilities in the gradient; dy NULL: ones */
+  float scale;
   float *to, *loss;                /* probabilities, or the gradient of logits */
   int64_t count, n, span;
 } samples;
@@ -28,13 +30,13 @@ JF_BODY void forward_body(void *ctx, int i)
 }
 JF_VARIANTS(forward)
 
-/* dx = dy (p - onehot); p may be dx. */
+/* dx = scale dy (p - onehot); p may be dx. */
 JF_BODY void backward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
-    const float *p = s->x + r * n, dy = s->dy[r];
+    const float *p = s->x + r * n, dy = s->dy ? s->scale * s->dy[r] : s->scale;
     float *dx = s->to + r * n;
     JF_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * p[j];
     dx[jf_index_at(s->labels, r)] -= dy;
@@ -71,7 +73,8 @@ static jfl_status forward_run(const jf_kargs *k)
 static jfl_status backward_run(const jf_kargs *k)
 {
   samples s = describe(k);
-  s.dy = k->in[2].data;
+  s.dy = k->n_in > 2 ? k->in[2].data : NULL;
+  s.scale = (float)((const jf_cross_entropy *)k->attr)->scale;
   s.to = k->out[0].data;
   return run(k, &s, backward());
 }

@@ -162,7 +162,8 @@ local labels = { 2, 0, 4, 1 }
 for _, dtype in ipairs { "int32", "int64" } do
   local l = { data = labels, dtype = dtype }
   case("sparse_softmax_cross_entropy_with_logits", { l, of { 4, 5 } })
-  case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } })
+  case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } }, { scale = 0.5 })
+  case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4) }, { scale = 0.25 })
 end
 case("sparse_softmax_cross_entropy_with_logits",
   { { data = { { { 1 }, { 0 } }, { { 2 }, { 2 } } }, dtype = "int32" }, of { 2, 2, 3 } })

@@ -109,7 +109,7 @@ describe("a mistake is named:", function()
   says(ce, "label 3 at position 1 is outside 0..2", core.from_table({ 0, 3 }, "int32"), x23)
   says(ce, "label -1 at position 0 is outside 0..2", core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23,
-    zeros { 3 })
+    { zeros { 3 } })
   says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
     zeros { 3, 2 })
   says("sigmoid_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,

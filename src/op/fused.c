@@ -56,6 +56,14 @@ static unsigned inplace(const jf_node *n)
   return bits & ~other;
 }
 
+static double flop(const jf_kargs *k)
+{
+  const jf_fused *f = k->attr;
+  double n = 0;
+  for (int i = 0; i < f->n_instr; i++) n += f->instr[i].flop;
+  return n;
+}
+
 static const char *title(const void *attr) { return ((const jf_fused *)attr)->title; }
 
 static const jf_attr attrs[] = {
@@ -67,4 +75,5 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(jf_fused_plain) };
 JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
   .in = {"x"}, .out = {"a", "b", "c", "d"}, .key = -1, .attr = attrs, .attr_size = sizeof(jf_fused),
   .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL, .inplace_of = inplace,
-  .infer = infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title)
+  .infer = infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title,
+  .flop = flop)

@@ -35,7 +35,7 @@ typedef struct jf_instr {
   jf_tile tile;
   const void *attr;
   int n_in, n_out, in[3], out[2];
-  double count;
+  double count, flop;          /* flop: of all elements */
 } jf_instr;
 
 typedef struct jf_fused_arg { jfl_dtype dtype; jfl_shape shape; } jf_fused_arg;

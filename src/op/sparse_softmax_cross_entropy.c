@@ -1,8 +1,15 @@
 /* Softmax and cross entropy against class numbers. Sums are in double. */
+#include "op/constant.h"
+#include "op/cross_entropy.h"
 #include "op/move.h"
 
 #include <math.h>
 #include <tgmath.h>   /* exp follows T */
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"),
+  {0},
+};
 
 /* Both have the same leading axes; the last axis of x, the classes, is absent or 1 in labels. */
 static jfl_status check_labels(const jf_infer *c, int labels, int x)
@@ -30,7 +37,8 @@ static jfl_status grad_infer(jf_infer *c)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   JF_TRY(check_labels(c, 0, 1));
-  if (!jf_shape_eq(&c->in[2]->shape, &c->in[0]->shape) || c->in[2]->dtype != c->in[1]->dtype)
+  if (c->n_in > 2 && (!jf_shape_eq(&c->in[2]->shape, &c->in[0]->shape)
+                      || c->in[2]->dtype != c->in[1]->dtype))
     return jf_fail(JFL_ESHAPE, "%s: dy should be %s %s, got %s %s", c->op->name,
                    jfl_dtype_name(c->in[1]->dtype), jf_shape_str(&c->in[0]->shape, a),
                    jfl_dtype_name(c->in[2]->dtype), jf_shape_str(&c->in[2]->shape, b));
@@ -39,11 +47,17 @@ static jfl_status grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
+/* The gradient of a mean is one number, for which no tensor is made. */
 static void grad(jf_gradctx *c)
 {
-  if (c->dy[0])
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, NULL, c->in[0], c->out[1],
-                       c->dy[0]);
+  const jfl_value *dy = c->dy[0];
+  if (dy && dy->node && dy->node->op == &jf_op_constant)
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad,
+                       &(jf_cross_entropy){ ((const jf_constant *)dy->node->attr)->value },
+                       c->in[0], c->out[1]);
+  else if (dy)
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &(jf_cross_entropy){ 1 }, c->in[0],
+                       c->out[1], c->dy[0]);
 }
 
 /* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
@@ -68,16 +82,18 @@ static void grad(jf_gradctx *c)
       loss[i] = line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
     return JFL_OK;                                                              \
   }
-/* dx = dy (p - onehot) */
+/* dx = scale dy (p - onehot) */
 #define BACKWARD(D, T)                                                          \
   static jfl_status backward_##D(const jf_kargs *k)                             \
   {                                                                             \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
-    const T *p = k->in[1].data, *dy = k->in[2].data; T *dx = k->out[0].data;    \
-    JF_TRY(jf_check_range("label", &k->in[0], m)); \
+    const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;       \
+    T *dx = k->out[0].data, scale = (T)((const jf_cross_entropy *)k->attr)->scale; \
+    JF_TRY(jf_check_range("label", &k->in[0], m));                              \
     for (int64_t i = 0; i < n; i++, p += m, dx += m) {                          \
-      for (int64_t j = 0; j < m; j++) dx[j] = dy[i] * p[j];                     \
-      dx[jf_index_at(&k->in[0], i)] -= dy[i];                                   \
+      const T d = dy ? scale * dy[i] : scale;                                   \
+      for (int64_t j = 0; j < m; j++) dx[j] = d * p[j];                         \
+      dx[jf_index_at(&k->in[0], i)] -= d;                                       \
     }                                                                           \
     return JFL_OK;                                                              \
   }
@@ -97,5 +113,6 @@ JFL_OP(sparse_softmax_cross_entropy_with_logits,
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
-  .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .key = 1, .inplace = 2, .infer = grad_infer,
+  .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .flags = JF_OPTIONAL, .attr = attrs,
+  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = grad_infer,
   .cpu = grad_cpu)

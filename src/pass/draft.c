@@ -207,10 +207,14 @@ static int operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, int by_
 
 /* ---- instructions ---- */
 
-static jf_instr *add_instr(jf_draft *d, const jfl_op *op)
+/* An exponential or random number takes about as long as this many products. */
+enum { COSTLY = 32 };
+
+static jf_instr *add_instr(jf_draft *d, const jf_node *n)
 {
   jf_instr *p = &d->instr[d->f.n_instr++];
-  *p = (jf_instr){ .op = op->name };
+  const double each = n->op->flags & (JF_COSTLY | JF_RANDOM) ? COSTLY : 1;
+  *p = (jf_instr){ .op = n->op->name, .flop = each * (double)jf_numel(jf_member_shape(n)) };
   return p;
 }
 
@@ -226,7 +230,7 @@ static int add_loop(jf_draft *d, const jf_node *n)
     jf_operand_of(n, k, &o);
     if ((in[k] = operand(d, &o, s, by_row)) < 0) return 0;
   }
-  jf_instr *p = add_instr(d, n->op);
+  jf_instr *p = add_instr(d, n);
   p->tile = loop_of(n);
   p->attr = n->attr;
   p->n_in = n->n_in;
@@ -274,7 +278,7 @@ static int add_sum(jf_draft *d, const jf_node *n)
   const int by_row = row && row == d->f.row;
   if (in < 0 || (!by_row && (!refine(&d->f.space, s) || !gathers_little(d, sums)))) return 0;
   const int out = add_slot(d, n->out[0], by_row ? JF_ROW : JF_SUM, n->out[0]->dtype);
-  jf_instr *p = add_instr(d, n->op);
+  jf_instr *p = add_instr(d, n);
   p->n_in = p->n_out = 1;
   p->in[0] = in;
   p->out[0] = out;

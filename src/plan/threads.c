@@ -20,7 +20,8 @@ double jf_call_bytes(const jf_kargs *k)
 double jf_work(const jfl_op *op, const jf_kargs *k)
 {
   double bytes = jf_call_bytes(k);
-  return (op->flags & (JF_COSTLY | JF_RANDOM) ? COSTLY * bytes : bytes) + (op->flop ? op->flop(k) : 0);
+  if (op->flop) return bytes + op->flop(k);
+  return op->flags & (JF_COSTLY | JF_RANDOM) ? COSTLY * bytes : bytes;
 }
 
 int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most)
