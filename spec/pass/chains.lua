@@ -8,12 +8,6 @@ local chains = {}
 
 local EXTENTS = { 1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 33, 100 }
 
-local function size_of(shape)
-  local n = 1
-  for _, d in ipairs(shape) do n = n * d end
-  return n
-end
-
 --- Up to `most` axes of at most `size` elements.
 local function base_shape(random, most, size)
   local s, n = {}, 1
@@ -161,6 +155,17 @@ function chains.program(random, most_axes, size)
   end
   core.set("kernels", "fast")
   return p
+end
+
+--- Whether nothing in it is rounded to float32.
+function chains.is_float64(p)
+  for _, a in ipairs(p.leaves) do
+    if a.dtype == "float32" then return false end
+  end
+  for _, step in ipairs(p.steps) do
+    if (step.options or {}).dtype == "float32" then return false end
+  end
+  return true
 end
 
 local function trace(p, g, mode)
