@@ -111,7 +111,7 @@ JF_BODY void gelu_vec(jf_vec *v)
   const jf_vec x = *v;
   *v *= 0.70710678118654752440f;
   erf_vec(v);
-  *v = x * (1 + *v) / 2;
+  *v = x * ((1 + *v) / 2);
 }
 
 JF_BODY void gelu_slope_vec(jf_vec *v)
