@@ -238,8 +238,13 @@ JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of
+   the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says whether,
+   and if so the rest is as jfl_run says. */
+JFL_API int jfl_plan_is_small(const jfl_plan *p);
+JFL_API jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
 JFL_API int jfl_request_done(const jfl_request *r);

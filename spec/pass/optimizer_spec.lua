@@ -65,15 +65,15 @@ local function wide(make, threads)
   core.set("threads", threads)
   local job = flow.global_function {
     name = "wide_job", type = "train", returns = tp.Numpy,
-    inputs = { { "x", tp.Numpy.Placeholder { 1, 600 } } },
+    inputs = { { "x", tp.Numpy.Placeholder { 1, 900 } } },
     body = function(x)
       local y = flow.layers.dense(flow.layers.dense(x, 701, { activation = flow.nn.relu }), 3)
       make():minimize(flow.math.square(y))
       return y
     end,
   }
-  local x, texts = core.array("float32", { 1, 600 }), {}
-  for i = 1, 600 do x[1][i] = math.sin(i) end
+  local x, texts = core.array("float32", { 1, 900 }), {}
+  for i = 1, 900 do x[1][i] = math.sin(i) end
   for _ = 1, 3 do job(x) end
   local names = core.variables()
   table.sort(names)

@@ -126,10 +126,11 @@ enum {
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
   JF_OPTIONAL = 16,    /* ... or for none */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
-  JF_POINTWISE = 64    /* element i of what it writes comes from element i of the inputs of that shape
+  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
                           ops with tile are so by themselves */
+  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
+  JF_COMMUTES = 256    /* the two inputs may change places; no bit of a result but of nan changes */
 };
 
 struct jfl_op {

@@ -15,7 +15,7 @@ typedef struct jf_target {
 
 typedef struct jf_pass {
   const char *name;
-  jfl_status (*run)(jfl_graph *g, const jf_target *t);
+  jfl_status (*run)(jfl_graph *g, const jf_target *t);     /* NULL: something that the plan does */
   const char *needs;                 /* what it relies on from the passes before it */
   int optional;                      /* may be switched off: it changes speed alone */
 } jf_pass;
@@ -30,6 +30,8 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
 const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
+/* Whether the pass of that name is left out. */
+int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
