@@ -60,8 +60,19 @@ static jfl_status data_grad(const jf_kargs *k)
 
 static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k->attr, &k->in[0].shape, &k->out[0].shape, &k->in[1].shape);
+  const jf_conv2d *a = k->attr;
+  jf_dnnl_conv c = geometry(a, &k->in[0].shape, &k->out[0].shape, &k->in[1].shape);
+  c.epilogue.bias = a->epilogue.bias;
   return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+}
+
+static jfl_status filter_grad(const jf_kargs *k)
+{
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .dbias = k->n_out > 1 ? k->out[1].data : NULL
+  };
+  return jf_dnnl_open()->execute(k, r);
 }
 
 JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = accepts, .prepare = prepare_forward,
@@ -69,4 +80,4 @@ JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = accepts, .prepare = prepare_forw
 JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = accepts,
   .prepare = prepare_data, .run = data_grad, .release = jf_dnnl_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = accepts,
-  .prepare = prepare_filter, .run = forward, .release = jf_dnnl_release, .priority = 20)
+  .prepare = prepare_filter, .run = filter_grad, .release = jf_dnnl_release, .priority = 20)

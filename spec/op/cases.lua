@@ -117,6 +117,9 @@ local function conv(x, f, y, options)
   end
   case("conv2d_data_grad", { of(f), of(y) }, with(x[3], x[4]))
   case("conv2d_filter_grad", { of(x), of(y) }, with(f[3], f[4]))
+  local both = with(f[3], f[4])
+  both.bias = true
+  case("conv2d_filter_grad", { of(x), of(y) }, both)
 end
 conv({ 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 2, 3, 3, 4 }, {})
 conv({ 2, 2, 5, 6 }, { 3, 2, 3, 2 }, { 2, 3, 3, 3 }, { strides = 2, padding = "SAME" })
@@ -262,5 +265,7 @@ big("conv2d_data_grad", { of { 64, 32, 5, 5 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 14 }, 1e-3)
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5 }, 1e-3)
+big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
+  { padding = "SAME", size = 5, bias = true }, 1e-3)
 
 return cases
