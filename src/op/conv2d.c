@@ -4,17 +4,11 @@
 #include "op/op.h"
 #include "op/window.h"
 
-#define COMMON                                                                                \
-  JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
-  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
-  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; NCHW is supported"), \
-  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),           \
-  JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
-static const jf_attr attrs[] = { COMMON, {0} };
+static const jf_attr attrs[] = { JF_CONV2D_ATTRS, {0} };
 #define SIZE JF_FIELD(jf_conv2d, size, INTS, NULL, "height and width of the result")
-static const jf_attr grad_attrs[] = { COMMON, SIZE, {0} };
+static const jf_attr grad_attrs[] = { JF_CONV2D_ATTRS, SIZE, {0} };
 static const jf_attr filter_attrs[] = {
-  COMMON, SIZE,
+  JF_CONV2D_ATTRS, SIZE,
   { "bias", JF_ATTR_BOOL, offsetof(jf_conv2d, epilogue.bias), "false", "give dbias too", NULL },
   {0},
 };

@@ -2,11 +2,7 @@
 #include "op/matmul.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read the last two axes of a in reverse"),
-  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
-  {0},
-};
+static const jf_attr attrs[] = { JF_MATMUL_ATTRS(jf_matmul, ), {0} };
 
 static jfl_status check_ranks(const jf_infer *c)
 {
