@@ -66,5 +66,6 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
 
 #endif

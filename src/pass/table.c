@@ -10,6 +10,7 @@ const jf_pass jf_passes[] = {
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
   { NULL, NULL, NULL, 0 },
 };
 
