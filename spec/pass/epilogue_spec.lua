@@ -211,6 +211,23 @@ describe("a value that is seen elsewhere stays:", function()
     check(conv_inputs(), body)
   end)
 
+  it("the weight of a product that is updated before its bias is added", function()
+    local function body(v, g)
+      local w = core.variable(g, { name = "w", dtype = "float32", shape = { 3, 4 } })
+      local y = op.matmul(v[1], w)
+      op.sgd_update(w, v[2], v[4])
+      return { op.bias_add(y, v[3]) }
+    end
+    local inputs = filled("float32", { { 2, 3 }, { 3, 4 }, { 4 } })
+    inputs[4] = core.from_table({ 0.5 }, "float64")
+    assert.equal(1, count(text_of(inputs, body), "bias_add"))
+    local plan = plan_of(inputs, body)
+    for _, w in ipairs { 0, -0.5 } do
+      local want = support.flat(op.bias_add(op.matmul(inputs[1], op.multiply(inputs[2], w)), inputs[3]))
+      assert.truthy(support.close(support.flat((core.run(plan, unpack(inputs)))), want, 1e-5))
+    end
+  end)
+
   it("and a residual that is made after the product does not stand in the way", function()
     local function body(v)
       local y = conv_bias(v)
@@ -223,10 +240,12 @@ end)
 
 describe("what looks like a bias and is none stays:", function()
   it("numbers that run along another axis", function()
-    local inputs = filled("float32", { { 2, 3, 6, 6 }, { 4, 3, 3, 3 }, { 4 }, { 2, 4, 4, 4 } })
-    local function body(v) return { op.add(op.conv2d(v[1], v[2]), v[3]) } end
-    assert.equal(1, count(text_of(inputs, body), "add"))
-    check(inputs, body)
+    for _, s in ipairs { { 4 }, { 1, 1, 1, 4 }, { 4, 1 } } do
+      local inputs = filled("float32", { { 2, 3, 6, 6 }, { 4, 3, 3, 3 }, s })
+      local function body(v) return { op.add(op.conv2d(v[1], v[2]), v[3]) } end
+      assert.equal(1, count(text_of(inputs, body), "add"))
+      check(inputs, body)
+    end
   end)
 
   it("one number for all channels, and a sum that is wider than the product", function()
@@ -345,6 +364,31 @@ describe("the gradient of a bias", function()
       end)
     end
   end
+
+  it("is found before and after that of the filters, unless these are not to be had yet", function()
+    local inputs = filled("float32", { { 2, 3, 5, 5 }, { 2, 4, 3, 3 } })
+    local function filters(x, dy) return op.conv2d_filter_grad(x, dy, { size = 3 }) end
+    local function sum(dy) return op.reduce_sum(dy, { axis = { 0, 2, 3 } }) end
+    local sums = 0
+    for _, body in ipairs {
+      function(v)
+        local f = filters(v[1], v[2])
+        return { f, sum(v[2]) }
+      end,
+      function(v)
+        local s = sum(v[2])
+        return { s, filters(v[1], v[2]) }
+      end,
+      function(v)
+        local s = sum(v[2])
+        return { s, filters(op.exp(v[1]), v[2]) }
+      end,
+    } do
+      sums = sums + count(text_of(inputs, body), "reduce_sum")
+      check(inputs, body)
+    end
+    assert.equal(1, sums)
+  end)
 
   it("is summed as ever where the filters have none", function()
     local inputs = filled("float32", { { 2, 3, 5, 5 }, { 4, 3, 3, 3 }, { 4 } })
