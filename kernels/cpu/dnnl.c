@@ -154,7 +154,8 @@ static void problem_free(problem *p)
 
 /* ---- attributes ---- */
 
-/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went astray. */
+/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went
+   astray. */
 static int activation(const char *act, dnnl_alg_kind_t *out)
 {
   static const struct { const char *op; dnnl_alg_kind_t kind; } table[] = {
@@ -510,8 +511,8 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
                       4, y, tag_y, free);
 }
 
-/* Whether post-operations run within the generated code that computes the product. Elsewhere a residual
-   is added by a slow loop. */
+/* Whether post-operations run within the generated code that computes the product. Elsewhere a
+   residual is added by a slow loop. */
 static int adds_within(dnnl_primitive_desc_t pd)
 {
   const char *name = "";
@@ -562,8 +563,8 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   const operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none, residual ? &residual->asked : NULL,
-                  &attr));
+  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none,
+                  residual ? &residual->asked : NULL, &attr));
   jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;

@@ -90,7 +90,7 @@ static jfl_plan *plan_for(const char *device, jfl_graph **g)
   CHECK(!counter_body(*g));
   (*g)->arena->unwind = &out;
   if (setjmp(out)) return NULL;
-  CHECK(!jf_run_passes(*g));
+  CHECK(!jf_run_passes(*g, &(jf_target){ .device = jf_device_find(device) }));
   CHECK(!jf_plan_new(*g, jf_device_find(device), JF_REFERENCE, 1, &p));
   return p;
 }

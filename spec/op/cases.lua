@@ -116,7 +116,8 @@ for _, act in ipairs { "relu", "tanh", "sigmoid", "gelu", "square", "none" } do
     with(true, true, { of(bias), of(y) })
   end
   fused("matmul_fused", { 4, 3 }, { 3, 5 }, { 5 }, { 4, 5 })
-  fused("matmul_fused", { 3, 4 }, { 5, 3 }, { 1, 5 }, { 4, 5 }, { transpose_a = true, transpose_b = true })
+  fused("matmul_fused", { 3, 4 }, { 5, 3 }, { 1, 5 }, { 4, 5 },
+    { transpose_a = true, transpose_b = true })
   fused("matmul_fused", { 1, 40 }, { 70, 40 }, { 70 }, { 1, 70 }, { transpose_b = true })
   fused("matmul_fused", { 9, 40 }, { 40, 1 }, { 1 }, { 9, 1 })
   fused("matmul_fused", { 9, 1 }, { 1, 8 }, { 8 }, { 9, 8 })

@@ -45,8 +45,8 @@ local function results(passes, kernels, inputs, body)
   return lists
 end
 
---- Whether body gives the same with the pass on and off: to the last bit with plain kernels, closely
---- with fast ones.
+--- Whether body gives the same with the pass on and off: to the last bit with plain kernels, and
+--- closely with fast ones.
 local function check(inputs, body, what)
   local want = results("-epilogue", "reference", inputs, body)
   local single = inputs[1].dtype == "float32"
@@ -66,16 +66,18 @@ local function filled(dtype, shapes)
   return list
 end
 
+local ACTIVATIONS = { "none", "relu", "tanh", "sigmoid", "gelu" }
+
 --- Calls body(bias, residual, act) with every choice of them.
 local function each_epilogue(body)
   for _, bias in ipairs { "none", "bias_add", "add" } do
     for _, residual in ipairs { false, true } do
-      for _, act in ipairs { "none", "relu", "tanh", "sigmoid", "gelu" } do body(bias, residual, act) end
+      for _, act in ipairs(ACTIVATIONS) do body(bias, residual, act) end
     end
   end
 end
 
---- y and what follows it; b and r are its bias and residual. They name the pieces in the order asked.
+--- What follows y, of a bias b, a residual r and an activation.
 local function follow(y, b, r, bias, residual, act)
   if bias == "bias_add" then y = op.bias_add(y, b) end
   if bias == "add" then
@@ -99,8 +101,8 @@ describe("the epilogue pass agrees with itself left out", function()
       for _, m in ipairs { 1, 7 } do
         for i = 0, 3 do
           local ta, tb = i % 2 == 1, i >= 2
-          local inputs = filled(dtype, { ta and { 33, m } or { m, 33 }, tb and { 21, 33 } or { 33, 21 },
-            { 21 }, { m, 21 } })
+          local a, b = ta and { 33, m } or { m, 33 }, tb and { 21, 33 } or { 33, 21 }
+          local inputs = filled(dtype, { a, b, { 21 }, { m, 21 } })
           each_epilogue(function(bias, residual, act)
             check(inputs, function(v)
               local y = op.matmul(v[1], v[2], { transpose_a = ta, transpose_b = tb })
@@ -140,7 +142,8 @@ describe("the epilogue pass agrees with itself left out", function()
         { x = { 1, 16, 6, 6 }, f = { 32, 16, 3, 3 }, y = { 1, 32, 6, 6 }, padding = "SAME" },
         { x = { 2, 4, 7, 7 }, f = { 6, 2, 3, 3 }, y = { 2, 6, 4, 4 }, padding = "SAME", strides = 2,
           groups = 2 },
-        { x = { 2, 4, 5, 5 }, f = { 4, 1, 3, 3 }, y = { 2, 4, 5, 5 }, padding = "SAME", groups = 4 },
+        { x = { 2, 4, 5, 5 }, f = { 4, 1, 3, 3 }, y = { 2, 4, 5, 5 }, padding = "SAME",
+          groups = 4 },
         { x = { 3, 2, 3, 3 }, f = { 4, 2, 3, 3 }, y = { 3, 4, 1, 1 } },
       } do
         local inputs = filled(dtype, { c.x, c.f, { c.y[2] }, c.y })
@@ -223,8 +226,9 @@ describe("a value that is seen elsewhere stays:", function()
     assert.equal(1, count(text_of(inputs, body), "bias_add"))
     local plan = plan_of(inputs, body)
     for _, w in ipairs { 0, -0.5 } do
-      local want = support.flat(op.bias_add(op.matmul(inputs[1], op.multiply(inputs[2], w)), inputs[3]))
-      assert.truthy(support.close(support.flat((core.run(plan, unpack(inputs)))), want, 1e-5))
+      local product = op.matmul(inputs[1], op.multiply(inputs[2], w))
+      local want, got = op.bias_add(product, inputs[3]), core.run(plan, unpack(inputs))
+      assert.truthy(support.close(support.flat(got), support.flat(want), 1e-5))
     end
   end)
 
@@ -276,24 +280,27 @@ end)
 
 describe("not-a-number, infinities and signed zeros come out as they do unfused:", function()
   local function same(inputs, body)
-    local want, got = results("-epilogue", "reference", inputs, body), results("", "fast", inputs, body)
-    for i, v in ipairs(want[1]) do
-      local u = got[1][i]
-      assert.truthy((u ~= u and v ~= v) or (u == v and 1 / u == 1 / v), ("%d: %g, %g"):format(i, u, v))
+    local want = results("-epilogue", "reference", inputs, body)[1]
+    local got = results("", "fast", inputs, body)[1]
+    for i, v in ipairs(want) do
+      local u = got[i]
+      local alike = (u ~= u and v ~= v) or (u == v and 1 / u == 1 / v)
+      assert.truthy(alike, ("number %d: got %g, expected %g"):format(i, u, v))
     end
   end
 
-  for _, act in ipairs { "none", "relu", "tanh", "sigmoid", "gelu" } do
+  for _, act in ipairs(ACTIVATIONS) do
     it("a bias, then " .. act, function()
-      local bias = { 0 / 0, 1 / 0, -1 / 0, 0, -0.0, 0 / 0 }
-      for _, rows in ipairs { 1, 4 } do
-        same({ core.array("float32", { rows, 3 }), core.array("float32", { 3, 6 }),
-          core.from_table(bias, "float32") },
-          function(v) return { follow(op.matmul(v[1], v[2]), v[3], nil, "bias_add", false, act) } end)
+      local bias = core.from_table({ 0 / 0, 1 / 0, -1 / 0, 0, -0.0, 0 / 0 }, "float32")
+      local function zeros(...) return core.array("float32", { ... }) end
+      local function after(product)
+        return function(v)
+          return { follow(op[product](v[1], v[2]), v[3], nil, "bias_add", false, act) }
+        end
       end
-      same({ core.array("float32", { 2, 3, 5, 5 }), core.array("float32", { 6, 3, 3, 3 }),
-        core.from_table(bias, "float32") },
-        function(v) return { follow(op.conv2d(v[1], v[2]), v[3], nil, "bias_add", false, act) } end)
+      same({ zeros(1, 3), zeros(3, 6), bias }, after "matmul")
+      same({ zeros(4, 3), zeros(3, 6), bias }, after "matmul")
+      same({ zeros(2, 3, 5, 5), zeros(6, 3, 3, 3), bias }, after "conv2d")
     end)
   end
 end)
@@ -327,7 +334,7 @@ describe("gradients through fused products are those that differences give:", fu
     core.plan_free(forward)
   end
 
-  for _, act in ipairs { "none", "relu", "tanh", "sigmoid", "gelu" } do
+  for _, act in ipairs(ACTIVATIONS) do
     it("a convolution with a bias, a residual and " .. act, function()
       gradcheck(conv_inputs "float64", function(v)
         return follow(op.conv2d(v[1], v[2]), v[3], v[4], "bias_add", true, act)
@@ -336,7 +343,8 @@ describe("gradients through fused products are those that differences give:", fu
 
     it("two products with biases and " .. act, function()
       gradcheck(filled("float64", { { 3, 4 }, { 5, 4 }, { 5 }, { 5, 2 }, { 2 } }), function(v)
-        local y = follow(op.matmul(v[1], v[2], { transpose_b = true }), v[3], nil, "bias_add", false, act)
+        local y = op.matmul(v[1], v[2], { transpose_b = true })
+        y = follow(y, v[3], nil, "bias_add", false, act)
         return follow(op.matmul(y, v[4]), v[5], nil, "add", false, act)
       end)
     end)
@@ -346,7 +354,8 @@ end)
 describe("the gradient of a bias", function()
   local function grads(bias)
     return function(v, g)
-      local y = op.tanh(follow(op.conv2d(v[1], v[2], { padding = "SAME" }), v[3], nil, bias, false, "none"))
+      local y = op.conv2d(v[1], v[2], { padding = "SAME" })
+      y = follow(y, v[3], nil, bias, false, "tanh")
       return core.gradients(g, y, nil, { v[1], v[2], v[3] })
     end
   end
@@ -408,7 +417,9 @@ describe("rows for products with an epilogue", function()
 
   it("are oneDNN's, our own for vectors, and OpenBLAS for float64", function()
     local function body(v) return { op.tanh(op.bias_add(op.matmul(v[1], v[2]), v[3])) } end
-    local function row(dtype, m) return kernel(filled(dtype, { { m, 8 }, { 8, 4 }, { 4 } }), body) end
+    local function row(dtype, m)
+      return kernel(filled(dtype, { { m, 8 }, { 8, 4 }, { 4 } }), body)
+    end
     assert.equal("dnnl_matmul_fused", row("float32", 5))
     assert.equal("vec_gemv_then", row("float32", 1))
     assert.equal("blas_matmul_then", row("float64", 5))
@@ -437,7 +448,8 @@ describe("graphs after the epilogue pass:", function()
   end
 
   local function conv(x, filters, name, activation)
-    return flow.layers.conv2d(x, filters, 3, { padding = "SAME", activation = activation, name = name })
+    return flow.layers.conv2d(x, filters, 3,
+      { padding = "SAME", activation = activation, name = name })
   end
 
   before_each(function()
@@ -469,7 +481,8 @@ describe("graphs after the epilogue pass:", function()
     golden.check("epilogue_train", job("train", { 2, 3, 6, 6 }, function(x)
       local y = flow.nn.max_pool2d(conv(x, 4, "conv1", flow.nn.relu), { ksize = 2, strides = 2 })
       y = flow.reshape(conv(y, 4, "conv2", flow.math.tanh), { 2, -1 })
-      local loss = flow.math.square(flow.layers.dense(y, 3, { activation = flow.math.gelu, name = "dense1" }))
+      y = flow.layers.dense(y, 3, { activation = flow.math.gelu, name = "dense1" })
+      local loss = flow.math.square(y)
       flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
       return loss
     end):graph())

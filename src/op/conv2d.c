@@ -341,5 +341,5 @@ JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .infer = data_infer, .cpu = data_cpu, .flop = data_flop)
 
 JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters, and for a bias added to it.",
-  .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)
+  .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs,
+  .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Ops that may have an epilogue, the ops that have it, where it is in their attributes, and the axis
-   of the result that a bias runs along. The first attributes of both ops are the same. */
+/* Ops that may have an epilogue, the ops that have it, where it is in their attributes, and the
+   axis of the result that a bias runs along. The first attributes of both ops are the same. */
 typedef struct kind {
   const jfl_op *op, *fused;
   size_t epilogue;
@@ -192,7 +192,7 @@ static void emit_filter_grad(state *s, const group *p)
   jf_replace(r, sum, dbias);
 }
 
-/* The later of two products whose sum is taken gets it as its own, for the other is there by then. */
+/* The later of two products whose sum is taken gets it as its own: the other is there by then. */
 static void find_groups(state *s)
 {
   for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
