@@ -139,8 +139,8 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
   return 1;
 }
 
-/* Two runs on different memory, then one in place where the op allows it; 0 where the row leaves the
-   call to the next. */
+/* Two runs on different memory, then one in place where the op allows it; 0 where the row leaves
+   the call to the next. */
 static int run_row(const call *c, const jf_kernel_row *row, int threads)
 {
   char shape[JF_SHAPE_STR];
@@ -242,7 +242,8 @@ static void product(int64_t m, int64_t k, int64_t n)
     jf_matmul_fused f = { a, { .bias = 1, .residual = 1, .act = i ? "tanh" : "relu" } };
     int rows = (libraries.dnnl ? i ? 2 : 1 : 0) + libraries.blas;
     TRY(matmul_fused, &f, 2e-5, rows, F32(d[0], d[1]), F32(d[2], d[3]), F32(n), F32(m, n));
-    TRY(matmul_fused, &f, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]), F64(n), F64(m, n));
+    TRY(matmul_fused, &f, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]), F64(n),
+        F64(m, n));
   }
 }
 
