@@ -13,6 +13,7 @@ const jf_pass jf_passes[] = {
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "sgd", jf_pass_sgd, "products have their final flags; dce takes away those it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
   { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
   { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
