@@ -59,8 +59,8 @@ typedef struct jf_kernel_row {
   const char *name;        /* of the row, as plans print it: "dnnl_matmul" */
   const char *op;
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
-  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take
-     the next row. */
+  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take the
+     next row, but for JFL_ENOMEM, which ends it. */
   jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
   jf_kernel run;
   void (*release)(void *state);
@@ -78,5 +78,7 @@ void jf_cpu_peak(int threads, double *flop, double *bytes);
 
 /* The rows of kernels/cpu, ended by NULL. */
 const jf_kernel_row *const *jf_cpu_rows(void);
+/* Whether products and convolutions can end in that op. */
+int jf_cpu_activates(const char *act);
 
 #endif
