@@ -100,7 +100,7 @@ for _, call in ipairs(calls) do
   if is_wanted(call[1]) then print(("%-44s %10.3f"):format(call[2], ours(call[1]))) end
 end
 
-print(("\nSteps: the fastest rounds, beside peaks measured meanwhile; cached: faster than from memory"
+print(("\nSteps: the fastest round, beside peaks measured meanwhile; cached: faster than memory"
   .. "\n%s scripts/bench/ops.lua lenet mlp"):format(arg[-1]))
 io.stdout:flush()
 for _, name in ipairs { "lenet", "mlp" } do

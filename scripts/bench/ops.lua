@@ -15,8 +15,8 @@ local function runs_of(step)
   return math.max(1, math.floor(SECONDS / (core.now() - start)))
 end
 
---- The rows of a model's steps in the plan's order and by name, with the seconds of the fastest round,
--- and the best peaks.
+--- The rows of a model's steps in the plan's order and by name, with the seconds of the fastest
+-- round, and the best peaks.
 local function measure(model, threads)
   flow.clear_default_session()
   flow.random.seed(1)
