@@ -135,6 +135,7 @@ typedef struct jfl_op_info {
   int n_in, n_out, n_param;
   int n_public;                /* the first outputs, which users see; the others serve gradients */
   int variadic;                /* the last input stands for one or more */
+  int optional;                /* ... or for none */
   int differentiable, random, effect;
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */
@@ -190,6 +191,7 @@ typedef struct jfl_minimize {
   const char *optimizer;  const jfl_arg *arg; int n_arg;
   const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
   jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
 } jfl_minimize;
 JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
 /* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none flows. */

@@ -24,7 +24,8 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
 {
   *info = (jfl_op_info){
     .name = op->name, .doc = op->doc, .path = op->path, .in = op->in, .out = op->out,
-    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & JF_VARIADIC) != 0,
+    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & (JF_VARIADIC | JF_OPTIONAL)) != 0,
+    .optional = (op->flags & JF_OPTIONAL) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL, .random = (op->flags & JF_RANDOM) != 0,
     .effect = (op->flags & JF_EFFECT) != 0, .key = op->in[0] ? op->key : -1,

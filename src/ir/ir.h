@@ -37,6 +37,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const struct jf_optim *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
 } jf_training;
 
@@ -149,6 +150,7 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };

@@ -83,6 +83,8 @@ jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_fold(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 
 #endif

@@ -11,7 +11,9 @@ const jf_pass jf_passes[] = {
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
+  { "sgd", jf_pass_sgd, "updates; that dce takes away the products it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
   { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
