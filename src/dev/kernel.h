@@ -74,5 +74,7 @@ void jf_cpu_peak(int threads, double *flop, double *bytes);
 
 /* The rows of kernels/cpu, ended by NULL. */
 const jf_kernel_row *const *jf_cpu_rows(void);
+/* Whether products and convolutions can end in that op. */
+int jf_cpu_activates(const char *act);
 
 #endif

@@ -2,18 +2,15 @@
    accumulated in double. */
 #include "op/conv2d.h"
 #include "op/op.h"
+#include "op/reduce.h"
 #include "op/window.h"
 
-#define COMMON                                                                                \
-  JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
-  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
-  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; NCHW is supported"), \
-  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),           \
-  JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
-static const jf_attr attrs[] = { COMMON, {0} };
-static const jf_attr grad_attrs[] = {
-  COMMON,
-  JF_FIELD(jf_conv2d, size, INTS, NULL, "height and width of the result"),
+static const jf_attr attrs[] = { JF_CONV2D_ATTRS, {0} };
+#define SIZE JF_FIELD(jf_conv2d, size, INTS, NULL, "height and width of the result")
+static const jf_attr grad_attrs[] = { JF_CONV2D_ATTRS, SIZE, {0} };
+static const jf_attr filter_attrs[] = {
+  JF_CONV2D_ATTRS, SIZE,
+  { "bias", JF_ATTR_BOOL, offsetof(jf_conv2d, epilogue.bias), "false", "give dbias too", NULL },
   {0},
 };
 
@@ -56,10 +53,10 @@ static jfl_status infer(jf_infer *c)
   JF_TRY(check_pair(c));
   JF_TRY(complete(c, x->d + 2, f->d + 2, &w));
   if (f->d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "conv2d: %lld filters cannot be cut into %lld groups",
+    return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
                    (long long)f->d[0], (long long)a->groups);
   if (f->d[1] * a->groups != x->d[1])
-    return jf_fail(JFL_ESHAPE, "conv2d: filters %s want %lld input channels, got %lld",
+    return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
                    jf_shape_str(f, s), (long long)(f->d[1] * a->groups), (long long)x->d[1]);
   c->shape[0] = (jfl_shape){ 4, { x->d[0], f->d[0], w.out[0], w.out[1] } };
   c->dtype[0] = c->in[0]->dtype;
@@ -107,7 +104,9 @@ static jfl_status filter_infer(jf_infer *c)
     return jf_fail(JFL_ESHAPE, "%s: input and dy do not agree in batch size and groups",
                    c->op->name);
   c->shape[0] = (jfl_shape){ 4, { dy->d[1], x->d[1] / a->groups, size[0], size[1] } };
-  c->dtype[0] = c->in[0]->dtype;
+  c->shape[1] = (jfl_shape){ 1, { dy->d[1] } };
+  c->dtype[0] = c->dtype[1] = c->in[0]->dtype;
+  c->n_out = a->epilogue.bias ? 2 : 1;
   return JFL_OK;
 }
 
@@ -284,6 +283,15 @@ static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t
   return sum;
 }
 
+/* dbias = the sum of dy over all but channels */
+static jfl_status bias_grad(const jf_kargs *k)
+{
+  const jf_reduce a = { .axis = { 3, { 0, 2, 3 } } };
+  const jf_kargs sum = { .in = &k->in[1], .out = &k->out[1], .n_in = 1, .n_out = 1, .attr = &a,
+                         .threads = k->threads };
+  return jf_op_reduce_sum.cpu[k->in[1].dtype](&sum);
+}
+
 static jfl_status conv2d(const jf_kargs *k)
 {
   conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
@@ -305,7 +313,7 @@ static jfl_status filter_grad(const jf_kargs *k)
     double sum = filter_sum(&s, o, c, u, r % d[3]);
     s.loop->store(at(&s, &k->out[0], o, c, u, r % d[3]), &sum, 1);
   }
-  return JFL_OK;
+  return s.a->epilogue.bias ? bias_grad(k) : JFL_OK;
 }
 
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d, [JFL_F64] = conv2d };
@@ -332,6 +340,6 @@ JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
   .infer = data_infer, .cpu = data_cpu, .flop = data_flop)
 
-JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters.",
-  .in = {"input", "dy"}, .out = {"dfilters"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)
+JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters, and for a bias added to it.",
+  .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs,
+  .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)

@@ -86,5 +86,6 @@ jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
 
 #endif
