@@ -130,7 +130,7 @@ static void backward_part(void *ctx, int i)
 static jfl_status run(const jf_kargs *k, jf_part part)
 {
   const int64_t n = jf_numel(&k->out[0].shape);
-  jf_run_parts(k, n, jf_parts(n, JF_PART), part, (void *)k);
+  jf_run_parts(k, jf_parts(n, JF_PART), part, (void *)k);
   return JFL_OK;
 }
 

@@ -183,7 +183,7 @@ static void run_part(void *ctx, int i)
 static jfl_status run(const jf_kargs *k, jf_tile tile)
 {
   whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), tile };
-  jf_run_parts(k, w.n, jf_parts(w.n, JF_PART), run_part, &w);
+  jf_run_parts(k, jf_parts(w.n, JF_PART), run_part, &w);
   return JFL_OK;
 }
 
