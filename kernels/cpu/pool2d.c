@@ -11,7 +11,7 @@ typedef struct pool {
   float *to;                       /* y, or dx */
   int64_t outer, inner, in[2], out[2], kernel[2], stride[2], before[2];
   int64_t step[2], tiles[2], span;
-  int64_t pitch, phase;            /* of lines, in floats; see below */
+  int64_t pitch, phase, margin, dy_pitch;    /* of lines, in floats; see below */
   int backward, own;               /* own: every cell is in one window */
 } pool;
 
@@ -20,6 +20,7 @@ typedef float vec __attribute__((vector_size(32)));
 typedef int32_t ivec __attribute__((vector_size(32)));
 typedef float vec_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
 enum { LANES = 8 };
+typedef int32_t ivec_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
 #define LOAD(p) ((vec)*(const vec_in_memory *)(p))
 #define STORE(p, v) (*(vec_in_memory *)(p) = (v))
 /* Lanes of a and b, which are numbered on from those of a. */
@@ -79,6 +80,13 @@ JF_BODY tile tile_of(const pool *p, int64_t i)
                  reach_of(p, 1, i % p->tiles[1]) };
 }
 
+/* Makes t, tile i - 1, tile i. Divisions take as long as small planes. */
+JF_BODY void next_tile(const pool *p, int64_t i, tile *t)
+{
+  if (p->tiles[0] * p->tiles[1] == 1) t->plane++;
+  else *t = tile_of(p, i);
+}
+
 /* ---- the windows of one vector of outputs ---- */
 
 /* A window's cell (u, v) is `u pitch + col[v]` after its first one. */
@@ -98,6 +106,14 @@ JF_BODY void best_of(const float *x, const taps *t, int rows, int cols, vec *m, 
     }
   *m = best;
   *at = number;
+}
+
+/* The same with loops unrolled for common windows. */
+JF_BODY void best_window(const float *x, const taps *t, int rows, int cols, vec *m, ivec *at)
+{
+  if (rows == 2 && cols == 2) best_of(x, t, 2, 2, m, at);
+  else if (rows == 3 && cols == 3) best_of(x, t, 3, 3, m, at);
+  else best_of(x, t, rows, cols, m, at);
 }
 
 JF_BODY void sum_of(const float *x, const taps *t, int rows, int cols, vec *sum)
@@ -229,37 +245,58 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
 
 /* ---- narrow cells: columns come side by side, a step of the windows apart ---- */
 
-/* The rows of a tile are copied so that cell c of a row, counted from where the first window starts, is
-   cell c / stride of the row's phase c % stride. So cell v of neighbouring windows is side by side.
-   A phase is all its rows, pitch apart; then come floats that vectors may run over. What is beyond a
-   row's ends is, for a maximum, a copy of the cell there: never larger than one seen, or given to
-   the cell copied; for an average it is 0. */
-enum { ROOM = 8192, LINE = 2048, SLACK = 2 * LANES };
+/* A row of a tile is copied so that its cell c, counted from where the first window starts, is cell
+   c / stride of phase c % stride. So cell v of neighbouring windows is side by side. Phases end in
+   floats that vectors may run over. What is beyond a row's ends is, for a maximum, a copy of the cell
+   there: never larger than one seen before, or given to the cell copied; for an average it is 0. */
+enum { ROOM = 6144, LINE = 2048 };
 
-/* Cells of a row before the plane's first one, those in the plane, and all. */
-typedef struct line { int64_t lead, cells, all; } line;
+typedef struct lines {
+  float x[ROOM];                   /* the tile's rows of x */
+  float dy[ROOM];                  /* rows of dy: 0 beyond their windows, and before the first */
+  int32_t at[ROOM];                /* which cell of its window that goes to */
+  float row[LINE];                 /* of dx */
+  float share[LINE];               /* 1 / the columns of each window */
+  int64_t col[WIDEST];
+  int in_phase[WIDEST];            /* how many columns of a window are in each phase */
+} lines;
+
+/* Cells of a row before the plane's first one, those in the plane, and all; where the plane's first
+   two go. */
+typedef struct line { int64_t lead, cells, all, first, second; } line;
+
+JF_BODY int64_t in_phase(const pool *p, int64_t c)
+{
+  return c % p->stride[1] * p->phase + c / p->stride[1] * p->inner;
+}
 
 JF_BODY line line_of(const pool *p, const reach *r)
 {
   const int64_t start = r->windows.lo * p->stride[1] - p->before[1];
-  line l = { r->all.lo - start, r->all.hi - r->all.lo, 0 };
+  line l = { r->all.lo - start, r->all.hi - r->all.lo, 0, 0, 0 };
   l.all = most(l.lead + l.cells,
                (r->windows.hi - 1 - r->windows.lo) * p->stride[1] + p->kernel[1]);
+  l.first = in_phase(p, l.lead);
+  l.second = in_phase(p, l.lead + 1);
   return l;
 }
 
-JF_BODY float *phase_of(const pool *p, float *row, int64_t c)
-{
-  return row + c % p->stride[1] * p->phase + c / p->stride[1] * p->inner;
-}
-
-/* x and y may run past n as far as their ends allow. */
-JF_BODY void copy(float *y, const float *y_end, const float *x, const float *x_end, int64_t n)
+/* y = x; y has room for whole vectors, x ends at end. */
+JF_BODY void copy_in(float *y, const float *x, const float *end, int64_t n)
 {
   for (int64_t i = 0; i < n; i += LANES) {
     vec v;
-    load_part(x + i, least(x_end - x - i, LANES), &v);
-    store_part(y + i, y_end - y - i < LANES ? least(n - i, LANES) : LANES, &v);
+    load_part(x + i, least(end - x - i, LANES), &v);
+    STORE(y + i, v);
+  }
+}
+
+/* The inverse. */
+JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
+{
+  for (int64_t i = 0; i < n; i += LANES) {
+    const vec v = LOAD(x + i);
+    store_part(y + i, end - y - i < LANES ? least(n - i, LANES) : LANES, &v);
   }
 }
 
@@ -277,50 +314,50 @@ JF_BODY void join_pairs(float *x, const float *a, const float *b)
   STORE(x + LANES, SHUFFLE(v, w, 4, 12, 5, 13, 6, 14, 7, 15));
 }
 
-/* Puts n cells of x into phases, the first as cell `lead` of its row; x may be read up to end. */
-JF_BODY void split(const pool *p, float *row, const float *x, const float *end, int64_t lead,
-                   int64_t n)
+/* Puts the plane's cells of a row into phases; x may be read up to end. */
+JF_BODY void split(const pool *p, const line *l, float *row, const float *x, const float *end)
 {
-  const int64_t s = p->stride[1], g = p->inner;
+  const int64_t s = p->stride[1], g = p->inner, n = l->cells;
   if (s == 1) {
-    copy(row + lead * g, row + lead * g + n * g + LANES, x, end, n * g);
+    copy_in(row + l->first, x, end, n * g);
   } else if (s == 2 && g == 1) {
-    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * LANES];
+    float some[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
       const float *from = x + i;
       if (end - from < 2 * LANES) from = memcpy(some, from, (size_t)(end - from) * sizeof *x);
-      part_pairs(from, a + i / 2, b + i / 2);
+      part_pairs(from, row + l->first + i / 2, row + l->second + i / 2);
     }
   } else {
     for (int64_t q = 0; q < least(s, n); q++) {
-      float *to = phase_of(p, row, lead + q);
+      float *to = row + in_phase(p, l->lead + q);
       for (int64_t i = q; i < n; i += s, to += g)
-        for (int64_t l = 0; l < g; l++) to[l] = x[i * g + l];
+        for (int64_t k = 0; k < g; k++) to[k] = x[i * g + k];
     }
   }
 }
 
-/* The inverse; x may be written up to end. */
-JF_BODY void merge(const pool *p, float *row, float *x, const float *end, int64_t lead, int64_t n)
+/* The inverse for the `cells` cells from the plane's first one on; x may be written up to end. */
+JF_BODY void merge(const pool *p, const line *l, const float *row, float *x, const float *end)
 {
-  const int64_t s = p->stride[1], g = p->inner;
+  const int64_t s = p->stride[1], g = p->inner, n = l->cells;
   if (s == 1) {
-    copy(x, end, row + lead * g, row + lead * g + n * g + LANES, n * g);
+    copy_out(x, end, row + l->first, n * g);
   } else if (s == 2 && g == 1) {
-    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * LANES];
+    float some[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
+      const float *a = row + l->first + i / 2, *b = row + l->second + i / 2;
       if (end - x - i >= 2 * LANES) {
-        join_pairs(x + i, a + i / 2, b + i / 2);
+        join_pairs(x + i, a, b);
       } else {
-        join_pairs(some, a + i / 2, b + i / 2);
+        join_pairs(some, a, b);
         memcpy(x + i, some, (size_t)least(n - i, 2 * LANES) * sizeof *x);
       }
     }
   } else {
     for (int64_t q = 0; q < least(s, n); q++) {
-      const float *from = phase_of(p, row, lead + q);
+      const float *from = row + in_phase(p, l->lead + q);
       for (int64_t i = q; i < n; i += s, from += g)
-        for (int64_t l = 0; l < g; l++) x[i * g + l] = from[l];
+        for (int64_t k = 0; k < g; k++) x[i * g + k] = from[k];
     }
   }
 }
@@ -328,114 +365,175 @@ JF_BODY void merge(const pool *p, float *row, float *x, const float *end, int64_
 /* Fills what a row has beyond the plane. */
 JF_BODY void pad(const pool *p, float *row, const line *l, int kind)
 {
-  const float *first = phase_of(p, row, l->lead), *last = phase_of(p, row, l->lead + l->cells - 1);
-  for (int64_t c = 0; c < l->all; c++) {
-    if (c == l->lead) c += l->cells;
-    if (c >= l->all) break;
-    for (int64_t i = 0; i < p->inner; i++)
-      phase_of(p, row, c)[i] = kind == AVG ? 0 : c < l->lead ? first[i] : last[i];
+  const int64_t end = l->lead + l->cells;
+  for (int64_t c = l->lead ? 0 : end; c < l->all; c = c + 1 == l->lead ? end : c + 1) {
+    const float *like = row + in_phase(p, c < l->lead ? l->lead : end - 1);
+    float *to = row + in_phase(p, c);
+    for (int64_t i = 0; i < p->inner; i++) to[i] = kind == MAX ? like[i] : 0;
   }
 }
 
-/* Whether rows follow each other in phases as in the plane. */
-JF_BODY int is_flat(const pool *p)
-{
-  return p->tiles[1] == 1 && !p->before[1] && p->pitch * p->stride[1] == p->in[1] * p->inner;
-}
-
-JF_BODY void gather(const pool *p, const tile *t, float *buffer, int kind)
+/* The tile's rows of x. */
+JF_BODY void gather(const pool *p, const tile *t, float *to, int kind)
 {
   const line l = line_of(p, &t->column);
   const range rows = t->row.all;
   const float *x = cell_of((float *)p->x, p->in, t->plane, rows.lo, t->column.all.lo, p->inner);
   const float *end = cell_of((float *)p->x, p->in, p->outer, 0, 0, p->inner);
-  if (is_flat(p)) {
-    split(p, buffer, x, end, 0, (rows.hi - rows.lo) * p->in[1]);
-    return;
-  }
-  for (int64_t r = rows.lo; r < rows.hi; r++, buffer += p->pitch, x += p->in[1] * p->inner) {
-    split(p, buffer, x, end, l.lead, l.cells);
-    pad(p, buffer, &l, kind);
+  for (int64_t r = rows.lo; r < rows.hi; r++, to += p->pitch, x += p->in[1] * p->inner) {
+    split(p, &l, to, x, end);
+    pad(p, to, &l, kind);
   }
 }
 
 /* Vectors may be stored up to `end`, or if it is NULL, up to the row's end. */
-JF_BODY void forward_lines(const pool *p, const tile *t, const int64_t *col, const float *share,
-                           float *end, float *x, int kind)
+JF_BODY void forward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
 {
   const range j = t->column.windows;
   const int64_t n = (j.hi - j.lo) * p->inner;
-  gather(p, t, x, kind);
+  const taps w = { p->pitch, b->col };
+  gather(p, t, b->x, kind);
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
     const range u = window(p, 0, i);
-    const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
-    const taps w = { p->pitch, col };
-    const float *from = x + (u.lo - t->row.all.lo) * p->pitch;
+    const int rows = (int)(u.hi - u.lo);
+    const float *from = b->x + (u.lo - t->row.all.lo) * p->pitch;
     float *y = cell_of(p->to, p->out, t->plane, i, j.lo, p->inner);
+    const float *limit = end ? end : y + n;
     for (int64_t q = 0; q < n; q += LANES) {
-      vec r = LOAD(share + q) * (1 / (float)rows);
-      pool_window(from + q, &w, rows, cols, kind, &r);
-      store_part(y + q, (end ? end : y + n) - y - q < LANES ? least(n - q, LANES)
-                                                                  : LANES, &r);
+      vec r = LOAD(b->share + q) * (1 / (float)rows);
+      pool_window(from + q, &w, rows, (int)p->kernel[1], kind, &r);
+      store_part(y + q, limit - y - q < LANES ? least(n - q, LANES) : LANES, &r);
     }
   }
 }
 
-/* Writes the rows of dx; what went to copies of a row's first cell is given to that. */
-JF_BODY void scatter(const pool *p, const tile *t, float *buffer, float *end, int kind)
+/* Copies dy of a row of windows, each divided by their cells for an average, and finds the cells that
+   are given it. */
+JF_BODY void find_row(const pool *p, const tile *t, lines *b, int64_t i, int kind)
 {
-  const line l = line_of(p, &t->column);
-  const range rows = t->row.cells, cols = t->column.cells;
-  const int64_t n = cols.hi - cols.lo, at = l.lead + cols.lo - t->column.all.lo;
-  float *dx = cell_of(p->to, p->in, t->plane, rows.lo, cols.lo, p->inner);
-  buffer += (rows.lo - t->row.all.lo) * p->pitch;
-  if (is_flat(p)) {
-    merge(p, buffer, dx, end, 0, (rows.hi - rows.lo) * n);
-    return;
-  }
-  for (int64_t r = rows.lo; r < rows.hi; r++, buffer += p->pitch, dx += p->in[1] * p->inner) {
-    for (int64_t c = 0; c < l.lead && kind == MAX && !cols.lo; c++)
-      for (int64_t i = 0; i < p->inner; i++)
-        phase_of(p, buffer, l.lead)[i] += phase_of(p, buffer, c)[i];
-    merge(p, buffer, dx, end ? end : dx + n * p->inner, at, n);
+  const range u = window(p, 0, i), j = t->column.windows;
+  const int rows = (int)(u.hi - u.lo);
+  const int64_t n = (j.hi - j.lo) * p->inner, place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
+  const taps w = { p->pitch, b->col };
+  const float *x = b->x + (u.lo - t->row.all.lo) * p->pitch;
+  const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
+  const float *end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
+  for (int64_t q = 0; q < p->phase; q += LANES) {
+    vec d = { 0 }, m;
+    if (q < n) load_part(dy + q, least(least(end - dy, n) - q, LANES), &d);
+    if (kind == AVG) d *= LOAD(b->share + q) * (1 / (float)rows);
+    STORE(b->dy + place + q, d);
+    if (kind == AVG || q >= n) continue;
+    ivec at;
+    best_window(x + q, &w, rows, (int)p->kernel[1], &m, &at);
+    memcpy(b->at + place + q, &at, sizeof at);
   }
 }
 
-JF_BODY void backward_lines(const pool *p, const tile *t, const int64_t *col, const float *share,
-                            float *end, float *x, float *dx, int kind)
+/* What one row of windows gives to a phase of a row of dx. Of a window's row `cols` cells are in that
+   phase, the last numbered `number`, the others `stride` below; of what is given to the last one the
+   first is at `place`. */
+typedef struct giving { int64_t place; int cols, number, stride; } giving;
+
+JF_BODY void collect(const pool *p, const lines *b, const giving *g, int cols, float *to, int kind)
 {
-  const range j = t->column.windows;
+  for (int64_t m = 0; m < p->phase; m += LANES) {
+    vec sum = LOAD(to + m);
+    for (int c = 0; c < cols; c++) {
+      const int64_t from = g->place + m + c * p->inner;
+      const ivec at = *(const ivec_in_memory *)(b->at + from), d = (ivec)LOAD(b->dy + from);
+      sum += kind == MAX ? (vec)(d & (at == g->number - c * g->stride)) : (vec)d;
+    }
+    STORE(to + m, sum);
+  }
+}
+
+JF_BODY void collect_from(const pool *p, const tile *t, lines *b, int64_t r, int64_t i, int kind)
+{
+  const int64_t s = p->stride[1], cols = p->kernel[1];
+  const int64_t place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
+  const int number = (int)((r - window(p, 0, i).lo) * cols);
+  for (int64_t q = 0; q < least(s, cols); q++) {
+    const int n = b->in_phase[q];
+    const int64_t last = q + (n - 1) * s;
+    const giving g = { place - (n - 1) * p->inner, n, number + (int)last, (int)s };
+    float *to = b->row + q * p->phase;
+    if (n == 1) collect(p, b, &g, 1, to, kind);
+    else if (n == 2) collect(p, b, &g, 2, to, kind);
+    else if (n == 3) collect(p, b, &g, 3, to, kind);
+    else collect(p, b, &g, n, to, kind);
+  }
+}
+
+/* What went to copies of a row's first cell is given to that. */
+JF_BODY void return_lead(const pool *p, const line *l, float *row)
+{
+  for (int64_t c = 0; c < l->lead; c++)
+    for (int64_t i = 0; i < p->inner; i++) row[l->first + i] += row[in_phase(p, c) + i];
+}
+
+/* The cells that a tile writes. */
+JF_BODY line written(const pool *p, const tile *t, const line *l)
+{
+  const range cols = t->column.cells;
+  line w = { l->lead + cols.lo - t->column.all.lo, cols.hi - cols.lo, l->all, 0, 0 };
+  w.first = in_phase(p, w.lead);
+  w.second = in_phase(p, w.lead + 1);
+  return w;
+}
+
+JF_BODY void backward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
+{
+  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const range windows = t->row.windows;
+  if (kind == MAX) gather(p, t, b->x, kind);
+  for (int64_t i = windows.lo; i < windows.hi; i++) find_row(p, t, b, i, kind);
+  int64_t first = windows.lo;
+  for (int64_t r = t->row.cells.lo; r < t->row.cells.hi; r++) {
+    float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);
+    memset(b->row, 0, (size_t)p->pitch * sizeof *b->row);
+    while (first < windows.hi && window(p, 0, first).hi <= r) first++;
+    for (int64_t i = first; i < windows.hi && window(p, 0, i).lo <= r; i++)
+      collect_from(p, t, b, r, i, kind);
+    if (kind == MAX && !t->column.cells.lo) return_lead(p, &l, b->row);
+    merge(p, &own, b->row, dx, end ? end : dx + own.cells * p->inner);
+  }
+}
+
+/* The same where every cell is in one window. */
+JF_BODY void backward_own(const pool *p, const tile *t, lines *b, const float *end, int kind)
+{
+  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const range windows = t->row.windows, cells = t->row.cells, j = t->column.windows;
   const int64_t n = (j.hi - j.lo) * p->inner;
+  const int rows = (int)p->kernel[0], cols = (int)p->kernel[1];
   const float *dy_end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
-  if (kind == MAX) gather(p, t, x, kind);
-  if (!p->own) memset(dx, 0, (size_t)(p->stride[1] * p->phase) * sizeof *dx);
-  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
-    const range u = window(p, 0, i);
-    const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
-    const taps w = { p->pitch, col };
-    const int64_t from = (u.lo - t->row.all.lo) * p->pitch;
+  const taps w = { p->pitch, b->col };
+  if (kind == MAX) gather(p, t, b->x, kind);
+  for (int64_t i = windows.lo; i < windows.hi; i++) {
     const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
     for (int64_t q = 0; q < n; q += LANES) {
-      const int64_t at = p->own && q ? least(q, n - LANES) : q;
-      const gift g = { x + from + at, dx + from + at, 0, rows, p->own };
+      gift g = { b->x + (i * rows - t->row.all.lo) * p->pitch + q, b->dy + q, 0, rows, 1 };
       vec d;
-      load_part(dy + at, least(dy_end - dy - at, LANES), &d);
-      if (kind == AVG) d *= LOAD(share + at) * (1 / (float)rows);
-      if (!p->own && n - at < LANES) keep_lanes(&d, 0, n - at);
+      load_part(dy + q, least(dy_end - dy - q, LANES), &d);
+      if (kind == AVG) d *= 1 / (float)(rows * cols);
       give_window(&g, &w, rows, cols, kind, &d);
     }
+    for (int64_t r = most(i * rows, cells.lo); r < least((i + 1) * rows, cells.hi); r++) {
+      float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);
+      merge(p, &own, b->dy + (r - i * rows) * p->pitch, dx, end ? end : dx + own.cells * p->inner);
+    }
   }
-  scatter(p, t, dx, end, kind);
 }
 
-/* share = 1 / the window's columns, for all columns of outputs of a tile. */
+/* share = 1 / the window's columns, for all columns of outputs of a tile, and 0 beyond. */
 JF_BODY void shares(const pool *p, const range *j, float *share)
 {
+  memset(share, 0, (size_t)p->phase * sizeof *share);
   for (int64_t i = j->lo; i < j->hi; i++) {
     const range v = window(p, 1, i);
     for (int64_t l = 0; l < p->inner; l++) *share++ = 1 / (float)(v.hi - v.lo);
   }
-  memset(share, 0, LANES * sizeof *share);
 }
 
 /* ---- parts ---- */
@@ -444,8 +542,8 @@ JF_BODY void wide_part(const pool *p, int part, int kind, int backward)
 {
   int64_t col[WIDEST], to = jf_to(part, p->span, p->outer * p->tiles[0]);
   for (int64_t v = 0; v < p->kernel[1]; v++) col[v] = v * p->inner;
-  for (int64_t i = jf_from(part, p->span); i < to; i++) {
-    const tile t = tile_of(p, i);
+  tile t = tile_of(p, jf_from(part, p->span));
+  for (int64_t i = jf_from(part, p->span); i < to; next_tile(p, ++i, &t)) {
     if (backward) backward_wide(p, &t, col, kind);
     else forward_wide(p, &t, col, kind);
   }
@@ -453,20 +551,25 @@ JF_BODY void wide_part(const pool *p, int part, int kind, int backward)
 
 JF_BODY void lines_part(const pool *p, int part, int kind, int backward)
 {
-  float x[ROOM], dx[ROOM], share[LINE + LANES];
-  int64_t col[WIDEST], to = jf_to(part, p->span, p->outer * p->tiles[0] * p->tiles[1]);
+  lines b;
+  const int64_t to = jf_to(part, p->span, p->outer * p->tiles[0] * p->tiles[1]);
   const tile after = tile_of(p, to);
-  float *end = cell_of(p->to, backward ? p->in : p->out, after.plane,
-                       backward ? after.row.cells.lo : after.row.windows.lo, 0, p->inner);
+  const int64_t row = backward ? after.row.cells.lo : after.row.windows.lo;
+  const float *end = cell_of(p->to, backward ? p->in : p->out, after.plane, row, 0, p->inner);
   if (p->tiles[1] > 1) end = NULL;
-  for (int64_t v = 0; v < p->kernel[1]; v++)
-    col[v] = v % p->stride[1] * p->phase + v / p->stride[1] * p->inner;
-  memset(x, 0, (size_t)(p->stride[1] * p->phase) * sizeof *x);
-  for (int64_t i = jf_from(part, p->span); i < to; i++) {
-    const tile t = tile_of(p, i);
-    if (p->tiles[1] > 1 || i == jf_from(part, p->span)) shares(p, &t.column.windows, share);
-    if (backward) backward_lines(p, &t, col, share, end, x, dx, kind);
-    else forward_lines(p, &t, col, share, end, x, kind);
+  memset(b.in_phase, 0, sizeof b.in_phase);
+  for (int64_t v = 0; v < p->kernel[1]; v++) {
+    b.col[v] = in_phase(p, v);
+    b.in_phase[v % p->stride[1]]++;
+  }
+  memset(b.dy, 0, (size_t)p->margin * sizeof *b.dy);
+  tile t = tile_of(p, jf_from(part, p->span));
+  shares(p, &t.column.windows, b.share);
+  for (int64_t i = jf_from(part, p->span); i < to; next_tile(p, ++i, &t)) {
+    if (p->tiles[1] > 1) shares(p, &t.column.windows, b.share);
+    if (backward && p->own) backward_own(p, &t, &b, end, kind);
+    else if (backward) backward_lines(p, &t, &b, end, kind);
+    else forward_lines(p, &t, &b, end, kind);
   }
 }
 
@@ -521,15 +624,16 @@ static int cut_wide(pool *p)
 
 static int cut_lines(pool *p)
 {
-  const int64_t s = p->stride[1], rows = least(p->in[0], touched(p, 0, 1));
-  const int64_t room = ROOM / s - SLACK, columns = least(room / rows, LINE) / p->inner * s;
+  const int64_t s = p->stride[1], g = p->inner, rows = least(p->in[0], touched(p, 0, 1));
+  const int64_t pitch = least(LINE, least(ROOM / rows, ROOM / 2 / (rows / p->stride[0] + 1)));
   const int64_t whole = most(p->in[1] + p->before[1], (p->out[1] - 1) * s + p->kernel[1]);
-  if (room <= 0 || !columns) return 0;
-  const int64_t touches = cut(p, 1, columns, whole);
-  if (!touches) return 0;
-  p->pitch = divide_up(touches, s) * p->inner;
-  p->phase = cut(p, 0, room / p->pitch, p->in[0]) * p->pitch + SLACK;
-  return p->phase > SLACK;
+  const int64_t touches = pitch / s > LANES ? cut(p, 1, (pitch / s - LANES) / g * s, whole) : 0;
+  p->phase = divide_up(touches, s) * g + LANES;
+  p->pitch = s * p->phase;
+  p->margin = (p->kernel[1] - 1) / s * g;
+  p->dy_pitch = divide_up(p->phase, LANES) * LANES;
+  return touches && cut(p, 0, least(ROOM / p->pitch, ((ROOM - p->margin) / p->dy_pitch - 1) * p->stride[0]),
+                        p->in[0]);
 }
 
 /* Shapes and tiles of a call; 0 if its windows are too large. */
