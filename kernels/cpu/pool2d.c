@@ -13,6 +13,7 @@ typedef struct pool {
   int64_t step[2], tiles[2], span;
   int64_t pitch, phase, margin, dy_pitch;    /* of lines, in floats; see below */
   int backward, own;               /* own: every cell is in one window */
+  enum way { WIDE, SQUARES, LINES } way;     /* how windows become vectors */
 } pool;
 
 /* Half of a jf_vec: rows of a plane are often short, and channels in blocks of as few. */
@@ -72,6 +73,8 @@ JF_BODY reach reach_of(const pool *p, int axis, int64_t tile)
 }
 
 typedef struct tile { int64_t plane; reach row, column; } tile;
+
+JF_BODY int64_t tiles_of(const pool *p) { return p->outer * p->tiles[0] * p->tiles[1]; }
 
 JF_BODY tile tile_of(const pool *p, int64_t i)
 {
@@ -243,16 +246,100 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
     }
 }
 
+/* ---- single floats, two by two of them in a window of their own ---- */
+
+/* a, b = 0, 2, 4... and 1, 3, 5... of x. */
+JF_BODY void part_pairs(const float *x, float *a, float *b)
+{
+  const vec v = LOAD(x), w = LOAD(x + LANES);
+  STORE(a, SHUFFLE(v, w, 0, 2, 4, 6, 8, 10, 12, 14));
+  STORE(b, SHUFFLE(v, w, 1, 3, 5, 7, 9, 11, 13, 15));
+}
+JF_BODY void join_pairs(float *x, const float *a, const float *b)
+{
+  const vec v = LOAD(a), w = LOAD(b);
+  STORE(x, SHUFFLE(v, w, 0, 8, 1, 9, 2, 10, 3, 11));
+  STORE(x + LANES, SHUFFLE(v, w, 4, 12, 5, 13, 6, 14, 7, 15));
+}
+
+/* The squares of LANES windows, of which n are wanted, side by side: cell (u, v) of each is at 2 u + v
+   times LANES. Rows of x are w floats; x may be read up to end. */
+enum { SQUARE = 4 * LANES };
+static const int64_t square_col[2] = { 0, LANES };
+
+JF_BODY void load_squares(const float *x, int64_t w, const float *end, int64_t n, float *s)
+{
+  float some[2 * LANES];
+  for (int u = 0; u < 2; u++, x += w, s += 2 * LANES)
+    part_pairs(end - x < 2 * LANES ? memcpy(some, x, (size_t)(2 * n) * sizeof *x) : x, s, s + LANES);
+}
+
+/* The inverse; x may be written up to end, by a row before the next one is. */
+JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, const float *s)
+{
+  float some[2 * LANES];
+  for (int u = 0; u < 2; u++, x += w, s += 2 * LANES)
+    if (end - x < 2 * LANES) {
+      join_pairs(some, s, s + LANES);
+      memcpy(x, some, (size_t)(2 * n) * sizeof *x);
+    } else {
+      join_pairs(x, s, s + LANES);
+    }
+}
+
+/* Where the vector of windows j starts in a row of n: the last one is full if any is, as windows done
+   twice do no harm. */
+JF_BODY int64_t vector_at(int64_t j, int64_t n) { return n < LANES ? j : least(j, n - LANES); }
+
+JF_BODY void forward_squares(const pool *p, const tile *t, const float *end, int kind)
+{
+  const int64_t n = p->out[1], w = p->in[1];
+  const float *x_end = p->x + p->outer * p->in[0] * w;
+  const taps squares = { 2 * LANES, square_col };
+  float s[SQUARE];
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
+    for (int64_t l = 0; l < n; l += LANES) {
+      const int64_t j = vector_at(l, n), some = least(n - j, LANES);
+      float *y = cell_of(p->to, p->out, t->plane, i, j, 1);
+      load_squares(cell_of((float *)p->x, p->in, t->plane, 2 * i, 2 * j, 1), w, x_end, some, s);
+      vec r = (vec){ 0 } + 0.25f;
+      pool_one(s, &squares, 2, 2, kind, &r);
+      store_part(y, end - y < LANES ? some : LANES, &r);
+    }
+}
+
+JF_BODY void backward_squares(const pool *p, const tile *t, const float *end, int kind)
+{
+  const int64_t n = p->out[1], w = p->in[1];
+  const float *x_end = p->x + p->outer * p->in[0] * w;
+  const float *dy_end = p->dy + p->outer * p->out[0] * n;
+  const taps squares = { 2 * LANES, square_col };
+  float x[SQUARE], dx[SQUARE];
+  const gift g = { x, dx, 0, 2, 1 };
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
+    for (int64_t l = 0; l < n; l += LANES) {
+      const int64_t j = vector_at(l, n), some = least(n - j, LANES);
+      const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j, 1);
+      vec d;
+      load_part(dy, dy_end - dy < LANES ? some : LANES, &d);
+      if (kind == AVG) d *= 0.25f;
+      else
+        load_squares(cell_of((float *)p->x, p->in, t->plane, 2 * i, 2 * j, 1), w, x_end, some, x);
+      give_one(&g, &squares, 2, 2, kind, &d);
+      store_squares(cell_of(p->to, p->in, t->plane, 2 * i, 2 * j, 1), w, end, some, dx);
+    }
+}
+
 /* ---- narrow cells: columns come side by side, a step of the windows apart ---- */
 
 /* A row of a tile is copied so that its cell c, counted from where the first window starts, is cell
    c / stride of phase c % stride. So cell v of neighbouring windows is side by side. Phases end in
    floats that vectors may run over. What is beyond a row's ends is, for a maximum, a copy of the cell
    there: never larger than one seen before, or given to the cell copied; for an average it is 0. */
-enum { ROOM = 6144, LINE = 2048 };
+enum { ROOM = 6144 + 64, LINE = 2048 };
 
 typedef struct lines {
-  float x[ROOM];                   /* the tile's rows of x */
+  _Alignas(64) float x[ROOM];      /* the tile's rows of x */
   float dy[ROOM];                  /* rows of dy: 0 beyond their windows, and before the first */
   int32_t at[ROOM];                /* which cell of its window that goes to */
   float row[LINE];                 /* of dx */
@@ -298,20 +385,6 @@ JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
     const vec v = LOAD(x + i);
     store_part(y + i, end - y - i < LANES ? least(n - i, LANES) : LANES, &v);
   }
-}
-
-/* a, b = 0, 2, 4... and 1, 3, 5... of x. */
-JF_BODY void part_pairs(const float *x, float *a, float *b)
-{
-  const vec v = LOAD(x), w = LOAD(x + LANES);
-  STORE(a, SHUFFLE(v, w, 0, 2, 4, 6, 8, 10, 12, 14));
-  STORE(b, SHUFFLE(v, w, 1, 3, 5, 7, 9, 11, 13, 15));
-}
-JF_BODY void join_pairs(float *x, const float *a, const float *b)
-{
-  const vec v = LOAD(a), w = LOAD(b);
-  STORE(x, SHUFFLE(v, w, 0, 8, 1, 9, 2, 10, 3, 11));
-  STORE(x + LANES, SHUFFLE(v, w, 4, 12, 5, 13, 6, 14, 7, 15));
 }
 
 /* Puts the plane's cells of a row into phases; x may be read up to end. */
@@ -538,34 +611,48 @@ JF_BODY void shares(const pool *p, const range *j, float *share)
 
 /* ---- parts ---- */
 
-JF_BODY void wide_part(const pool *p, int part, int kind, int backward)
+/* Where the tiles of a part end in y or dx. */
+JF_BODY const float *end_of(const pool *p, int64_t tiles)
 {
-  int64_t col[WIDEST], to = jf_to(part, p->span, p->outer * p->tiles[0]);
+  const tile after = tile_of(p, tiles);
+  const int64_t row = p->backward ? after.row.cells.lo : after.row.windows.lo;
+  return cell_of(p->to, p->backward ? p->in : p->out, after.plane, row, 0, p->inner);
+}
+
+JF_BODY void wide_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
+{
+  int64_t col[WIDEST];
+  tile t = tile_of(p, from);
   for (int64_t v = 0; v < p->kernel[1]; v++) col[v] = v * p->inner;
-  tile t = tile_of(p, jf_from(part, p->span));
-  for (int64_t i = jf_from(part, p->span); i < to; next_tile(p, ++i, &t)) {
+  for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
     if (backward) backward_wide(p, &t, col, kind);
     else forward_wide(p, &t, col, kind);
   }
 }
 
-JF_BODY void lines_part(const pool *p, int part, int kind, int backward)
+JF_BODY void squares_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
+  const float *end = end_of(p, to);
+  tile t = tile_of(p, from);
+  for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
+    if (backward) backward_squares(p, &t, end, kind);
+    else forward_squares(p, &t, end, kind);
+  }
+}
+
+JF_BODY void lines_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
+{
+  const float *end = p->tiles[1] > 1 ? NULL : end_of(p, to);
+  tile t = tile_of(p, from);
   lines b;
-  const int64_t to = jf_to(part, p->span, p->outer * p->tiles[0] * p->tiles[1]);
-  const tile after = tile_of(p, to);
-  const int64_t row = backward ? after.row.cells.lo : after.row.windows.lo;
-  const float *end = cell_of(p->to, backward ? p->in : p->out, after.plane, row, 0, p->inner);
-  if (p->tiles[1] > 1) end = NULL;
+  memset(b.dy, 0, (size_t)p->margin * sizeof *b.dy);
   memset(b.in_phase, 0, sizeof b.in_phase);
   for (int64_t v = 0; v < p->kernel[1]; v++) {
     b.col[v] = in_phase(p, v);
     b.in_phase[v % p->stride[1]]++;
   }
-  memset(b.dy, 0, (size_t)p->margin * sizeof *b.dy);
-  tile t = tile_of(p, jf_from(part, p->span));
   shares(p, &t.column.windows, b.share);
-  for (int64_t i = jf_from(part, p->span); i < to; next_tile(p, ++i, &t)) {
+  for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
     if (p->tiles[1] > 1) shares(p, &t.column.windows, b.share);
     if (backward && p->own) backward_own(p, &t, &b, end, kind);
     else if (backward) backward_lines(p, &t, &b, end, kind);
@@ -573,13 +660,15 @@ JF_BODY void lines_part(const pool *p, int part, int kind, int backward)
   }
 }
 
-#define POOL(name, kind, backward)                                  \
-  JF_BODY void name##_body(void *ctx, int part)                     \
-  {                                                                 \
-    const pool *p = ctx;                                            \
-    if (p->inner >= LANES) wide_part(p, part, kind, backward);   \
-    else lines_part(p, part, kind, backward);                       \
-  }                                                                 \
+#define POOL(name, kind, backward)                                              \
+  JF_BODY void name##_body(void *ctx, int part)                                 \
+  {                                                                             \
+    const pool *p = ctx;                                                        \
+    const int64_t from = jf_from(part, p->span), to = jf_to(part, p->span, tiles_of(p)); \
+    if (p->way == WIDE) wide_part(p, from, to, kind, backward);                 \
+    else if (p->way == SQUARES) squares_part(p, from, to, kind, backward);      \
+    else lines_part(p, from, to, kind, backward);                               \
+  }                                                                             \
   JF_VARIANTS(name)
 POOL(max, MAX, 0)
 POOL(max_grad, MAX, 1)
@@ -615,7 +704,7 @@ static int64_t cut(pool *p, int axis, int64_t room, int64_t whole)
 }
 
 /* Tiles of some rows: few windows are then seen from two tiles. */
-static int cut_wide(pool *p)
+static int cut_rows(pool *p)
 {
   const int64_t row = p->in[1] * p->inner;
   cut(p, 1, INT64_MAX, p->in[1]);
@@ -628,7 +717,7 @@ static int cut_lines(pool *p)
   const int64_t pitch = least(LINE, least(ROOM / rows, ROOM / 2 / (rows / p->stride[0] + 1)));
   const int64_t whole = most(p->in[1] + p->before[1], (p->out[1] - 1) * s + p->kernel[1]);
   const int64_t touches = pitch / s > LANES ? cut(p, 1, (pitch / s - LANES) / g * s, whole) : 0;
-  p->phase = divide_up(touches, s) * g + LANES;
+  p->phase = divide_up(divide_up(touches, s) * g, LANES) * LANES + LANES;
   p->pitch = s * p->phase;
   p->margin = (p->kernel[1] - 1) / s * g;
   p->dy_pitch = divide_up(p->phase, LANES) * LANES;
@@ -653,15 +742,17 @@ static int describe(const jf_kargs *k, int backward, pool *p)
     p->before[i] = a->pad[2 * i];
     p->own &= a->kernel[i] == a->stride[i] && !a->pad[2 * i] && p->in[i] == p->out[i] * a->kernel[i];
   }
-  if (p->kernel[1] > WIDEST || !(p->inner >= LANES ? cut_wide(p) : cut_lines(p))) return 0;
+  p->way = p->inner >= LANES ? WIDE : LINES;
+  if (p->own && p->inner == 1 && p->kernel[0] == 2 && p->kernel[1] == 2) p->way = SQUARES;
+  if (p->kernel[1] > WIDEST || !(p->way == LINES ? cut_lines(p) : cut_rows(p))) return 0;
   p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
   return 1;
 }
 
 static jfl_status run(const jf_kargs *k, pool *p, jf_part part)
 {
-  const int64_t tiles = p->outer * p->tiles[0] * p->tiles[1];
-  jf_run_parts(k, p->outer * p->in[0] * p->in[1] * p->inner, jf_parts(tiles, p->span), part, p);
+  jf_run_parts(k, p->outer * p->in[0] * p->in[1] * p->inner, jf_parts(tiles_of(p), p->span), part,
+               p);
   return JFL_OK;
 }
 
