@@ -3,17 +3,17 @@
 
 #include "vector.h"
 
-/* Planes of in[0] by in[1] cells, each of `inner` floats, and what they are pooled to. A tile is some
-   windows of a plane, or backward some of its cells: step[0] by step[1] of them, fewer at the end.
-   A part is a span of tiles. */
+/* Planes of in[0] by in[1] cells, each of `inner` floats, and what they are pooled to. A tile is
+   some windows of a plane, or backward some of its cells: step[0] by step[1] of them, fewer at the
+   end. A part is a span of tiles. */
 typedef struct pool {
   const float *x, *dy;             /* what is pooled; the gradient of the pooled */
   float *to;                       /* y, or dx */
   int64_t outer, inner, in[2], out[2], kernel[2], stride[2], before[2];
   int64_t step[2], tiles[2], span;
-  int64_t pitch, phase, margin, dy_pitch;    /* of lines, in floats; see below */
+  int64_t pitch, phase, used, margin, dy_pitch;    /* of lines, in floats; see below */
   int backward, own;               /* own: every cell is in one window */
-  enum way { WIDE, SQUARES, LINES } way;     /* how windows become vectors */
+  enum way { WIDE, SQUARES, PLANES, LINES, SINGLE } way;     /* how windows become vectors */
 } pool;
 
 /* Half of a jf_vec: rows of a plane are often short, and channels in blocks of as few. */
@@ -330,6 +330,69 @@ JF_BODY void backward_squares(const pool *p, const tile *t, const float *end, in
     }
 }
 
+/* ---- single floats, all of a plane in its only window ---- */
+
+JF_BODY void forward_plane(const pool *p, int64_t plane)
+{
+  const int64_t n = p->in[0] * p->in[1];
+  p->to[plane] = (float)(jf_sum(p->x + plane * n, n) / (double)n);
+}
+
+JF_BODY void backward_plane(const pool *p, int64_t plane)
+{
+  const int64_t n = p->in[0] * p->in[1];
+  const float share = p->dy[plane] / (float)n;
+  float *dx = p->to + plane * n;
+  for (int64_t i = 0; i < n; i++) dx[i] = share;
+}
+
+/* ---- windows too large for what follows, one float at a time ---- */
+
+/* A window's cells in rows of `pitch` floats, `step` apart. */
+typedef struct area { int64_t rows, cols, pitch, step; } area;
+
+JF_BODY int64_t first_largest(const float *x, const area *a)
+{
+  int64_t best = 0;
+  for (int64_t u = 0; u < a->rows; u++)
+    for (int64_t v = 0; v < a->cols; v++)
+      if (x[u * a->pitch + v * a->step] > x[best]) best = u * a->pitch + v * a->step;
+  return best;
+}
+
+JF_BODY float mean(const float *x, const area *a)
+{
+  double sum = 0;
+  for (int64_t u = 0; u < a->rows; u++)
+    for (int64_t v = 0; v < a->cols; v++) sum += (double)x[u * a->pitch + v * a->step];
+  return (float)(sum / (double)(a->rows * a->cols));
+}
+
+JF_BODY void give_all(float *dx, const area *a, float dy)
+{
+  const float share = dy / (float)(a->rows * a->cols);
+  for (int64_t u = 0; u < a->rows; u++)
+    for (int64_t v = 0; v < a->cols; v++) dx[u * a->pitch + v * a->step] += share;
+}
+
+/* All of a plane. */
+JF_BODY void single_plane(const pool *p, int64_t plane, int kind, int backward)
+{
+  const int64_t full = p->in[0] * p->in[1] * p->inner, pooled = p->out[0] * p->out[1] * p->inner;
+  const float *x = p->x + plane * full, *dy = p->dy + plane * pooled;
+  float *to = p->to + plane * (backward ? full : pooled);
+  if (backward) memset(to, 0, (size_t)full * sizeof *to);
+  for (int64_t r = 0; r < pooled; r++) {
+    const int64_t cell = r / p->inner;
+    const range u = window(p, 0, cell / p->out[1]), v = window(p, 1, cell % p->out[1]);
+    const area a = { u.hi - u.lo, v.hi - v.lo, p->in[1] * p->inner, p->inner };
+    const int64_t at = (u.lo * p->in[1] + v.lo) * p->inner + r % p->inner;
+    if (backward && kind == MAX) to[at + first_largest(x + at, &a)] += dy[r];
+    else if (backward) give_all(to + at, &a, dy[r]);
+    else to[r] = kind == MAX ? x[at + first_largest(x + at, &a)] : mean(x + at, &a);
+  }
+}
+
 /* ---- narrow cells: columns come side by side, a step of the windows apart ---- */
 
 /* A row of a tile is copied so that its cell c, counted from where the first window starts, is cell
@@ -491,7 +554,7 @@ JF_BODY void find_row(const pool *p, const tile *t, lines *b, int64_t i, int kin
   const float *x = b->x + (u.lo - t->row.all.lo) * p->pitch;
   const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
   const float *end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
-  for (int64_t q = 0; q < p->phase; q += LANES) {
+  for (int64_t q = 0; q < p->used; q += LANES) {
     vec d = { 0 }, m;
     if (q < n) load_part(dy + q, least(least(end - dy, n) - q, LANES), &d);
     if (kind == AVG) d *= LOAD(b->share + q) * (1 / (float)rows);
@@ -510,7 +573,7 @@ typedef struct giving { int64_t place; int cols, number, stride; } giving;
 
 JF_BODY void collect(const pool *p, const lines *b, const giving *g, int cols, float *to, int kind)
 {
-  for (int64_t m = 0; m < p->phase; m += LANES) {
+  for (int64_t m = 0; m < p->used; m += LANES) {
     vec sum = LOAD(to + m);
     for (int c = 0; c < cols; c++) {
       const int64_t from = g->place + m + c * p->inner;
@@ -640,6 +703,16 @@ JF_BODY void squares_part(const pool *p, int64_t from, int64_t to, int kind, int
   }
 }
 
+/* Tiles are whole planes. */
+JF_BODY void planes_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
+{
+  for (int64_t i = from; i < to; i++) {
+    if (p->way == SINGLE) single_plane(p, i, kind, backward);
+    else if (backward) backward_plane(p, i);
+    else forward_plane(p, i);
+  }
+}
+
 JF_BODY void lines_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
   const float *end = p->tiles[1] > 1 ? NULL : end_of(p, to);
@@ -660,20 +733,14 @@ JF_BODY void lines_part(const pool *p, int64_t from, int64_t to, int kind, int b
   }
 }
 
-#define POOL(name, kind, backward)                                              \
-  JF_BODY void name##_body(void *ctx, int part)                                 \
-  {                                                                             \
-    const pool *p = ctx;                                                        \
-    const int64_t from = jf_from(part, p->span), to = jf_to(part, p->span, tiles_of(p)); \
-    if (p->way == WIDE) wide_part(p, from, to, kind, backward);                 \
-    else if (p->way == SQUARES) squares_part(p, from, to, kind, backward);      \
-    else lines_part(p, from, to, kind, backward);                               \
-  }                                                                             \
-  JF_VARIANTS(name)
-POOL(max, MAX, 0)
-POOL(max_grad, MAX, 1)
-POOL(avg, AVG, 0)
-POOL(avg_grad, AVG, 1)
+JF_BODY void pool_part(const pool *p, int part, int kind, int backward)
+{
+  const int64_t from = jf_from(part, p->span), to = jf_to(part, p->span, tiles_of(p));
+  if (p->way == WIDE) wide_part(p, from, to, kind, backward);
+  else if (p->way == SQUARES) squares_part(p, from, to, kind, backward);
+  else if (p->way == LINES) lines_part(p, from, to, kind, backward);
+  else planes_part(p, from, to, kind, backward);
+}
 
 /* ---- rows ---- */
 
@@ -711,99 +778,104 @@ static int cut_rows(pool *p)
   return cut(p, 0, most(JF_PART / row, 8 * p->kernel[0] + p->stride[0]), p->in[0]) > 0;
 }
 
+/* Windows that have a cell among so many rows, and one before them. */
+static int64_t windows_of(const pool *p, int64_t rows)
+{
+  return divide_up(rows + p->kernel[0], p->stride[0]) + 1;
+}
+
 static int cut_lines(pool *p)
 {
   const int64_t s = p->stride[1], g = p->inner, rows = least(p->in[0], touched(p, 0, 1));
-  const int64_t pitch = least(LINE, least(ROOM / rows, ROOM / 2 / (rows / p->stride[0] + 1)));
+  const int64_t phase = least(least(LINE / s, ROOM / s / rows), ROOM / (windows_of(p, rows) + 1));
   const int64_t whole = most(p->in[1] + p->before[1], (p->out[1] - 1) * s + p->kernel[1]);
-  const int64_t touches = pitch / s > LANES ? cut(p, 1, (pitch / s - LANES) / g * s, whole) : 0;
-  p->phase = divide_up(divide_up(touches, s) * g, LANES) * LANES + LANES;
+  const int64_t touches = phase > 2 * LANES ? cut(p, 1, (phase - 2 * LANES) / g * s, whole) : 0;
+  if (!touches) return 0;
+  p->used = divide_up(touches, s) * g;
+  p->dy_pitch = divide_up(p->used, LANES) * LANES;
+  p->phase = p->dy_pitch + LANES;
   p->pitch = s * p->phase;
   p->margin = (p->kernel[1] - 1) / s * g;
-  p->dy_pitch = divide_up(p->phase, LANES) * LANES;
-  return touches && cut(p, 0, least(ROOM / p->pitch, ((ROOM - p->margin) / p->dy_pitch - 1) * p->stride[0]),
-                        p->in[0]);
+  const int64_t windows = (ROOM - p->margin) / p->dy_pitch;
+  return cut(p, 0, least(ROOM / p->pitch, (windows - 1) * p->stride[0] - p->kernel[0]),
+             p->in[0]) > 0;
 }
 
-/* Shapes and tiles of a call; 0 if its windows are too large. */
-static int describe(const jf_kargs *k, int backward, pool *p)
+/* Shapes of a call. */
+static pool shapes(const jf_kargs *k, int backward)
 {
   const jf_pool2d *a = k->attr;
   const jfl_shape *full = backward ? &k->out[0].shape : &k->in[0].shape;
   const jfl_shape *pooled = backward ? &k->in[k->n_in - 1].shape : &k->out[0].shape;
-  *p = (pool){ .outer = 1, .inner = 1, .backward = backward, .own = 1, .to = k->out[0].data };
-  for (int i = 0; i < a->axis; i++) p->outer *= full->d[i];
-  for (int i = a->axis + 2; i < full->n; i++) p->inner *= full->d[i];
+  pool p = {
+    .x = k->in[0].data, .dy = k->in[k->n_in - 1].data, .to = k->out[0].data,
+    .outer = 1, .inner = 1, .backward = backward, .own = 1
+  };
+  for (int i = 0; i < a->axis; i++) p.outer *= full->d[i];
+  for (int i = a->axis + 2; i < full->n; i++) p.inner *= full->d[i];
   for (int i = 0; i < 2; i++) {
-    p->in[i] = full->d[a->axis + i];
-    p->out[i] = pooled->d[a->axis + i];
-    p->kernel[i] = a->kernel[i];
-    p->stride[i] = a->stride[i];
-    p->before[i] = a->pad[2 * i];
-    p->own &= a->kernel[i] == a->stride[i] && !a->pad[2 * i] && p->in[i] == p->out[i] * a->kernel[i];
+    p.in[i] = full->d[a->axis + i];
+    p.out[i] = pooled->d[a->axis + i];
+    p.kernel[i] = a->kernel[i];
+    p.stride[i] = a->stride[i];
+    p.before[i] = a->pad[2 * i];
+    p.own &= p.kernel[i] == p.stride[i] && !p.before[i] && p.in[i] == p.out[i] * p.kernel[i];
   }
-  p->way = p->inner >= LANES ? WIDE : LINES;
-  if (p->own && p->inner == 1 && p->kernel[0] == 2 && p->kernel[1] == 2) p->way = SQUARES;
-  if (p->kernel[1] > WIDEST || !(p->way == LINES ? cut_lines(p) : cut_rows(p))) return 0;
-  p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
+  return p;
+}
+
+/* Whether the only window has all of the plane. */
+static int is_global(const pool *p)
+{
+  for (int i = 0; i < 2; i++) {
+    const range r = window(p, i, 0);
+    if (p->out[i] != 1 || r.lo || r.hi != p->in[i]) return 0;
+  }
   return 1;
+}
+
+/* Chooses a way and cuts tiles for it. */
+static void plan(pool *p, int kind)
+{
+  p->way = p->inner >= LANES ? WIDE : LINES;
+  if (p->inner == 1 && p->own && p->kernel[0] == 2 && p->kernel[1] == 2) p->way = SQUARES;
+  if (p->inner == 1 && kind == AVG && is_global(p)) p->way = PLANES;
+  else if (p->kernel[1] > WIDEST) p->way = SINGLE;
+  if ((p->way == WIDE || p->way == SQUARES) && !cut_rows(p)) p->way = SINGLE;
+  if (p->way == LINES && !cut_lines(p)) p->way = SINGLE;
+  for (int i = 0; i < 2 && (p->way == PLANES || p->way == SINGLE); i++)
+    cut(p, i, INT64_MAX, p->in[i]);
+  p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
 }
 
 static jfl_status run(const jf_kargs *k, pool *p, jf_part part)
 {
-  jf_run_parts(k, p->outer * p->in[0] * p->in[1] * p->inner, jf_parts(tiles_of(p), p->span), part,
-               p);
+  const int64_t cells = p->outer * p->in[0] * p->in[1];
+  jf_run_parts(k, cells * p->inner, jf_parts(tiles_of(p), p->span), part, p);
   return JFL_OK;
 }
 
-static int accepts(const jf_kargs *k)
-{
-  pool p;
-  return k->in[0].dtype == JFL_F32 && describe(k, 0, &p);
-}
+static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
-static int grad_accepts(const jf_kargs *k)
-{
-  pool p;
-  return k->in[0].dtype == JFL_F32 && describe(k, 1, &p);
-}
+#define POOL(op, kind, backward)                                                        \
+  JF_BODY void op##_body(void *ctx, int part) { pool_part(ctx, part, kind, backward); } \
+  JF_VARIANTS(op)                                                                       \
+  static jfl_status op##_run(const jf_kargs *k)                                         \
+  {                                                                                     \
+    pool p = shapes(k, backward);                                                       \
+    plan(&p, kind);                                                                     \
+    return run(k, &p, op());                                                            \
+  }
+POOL(max_pool2d, MAX, 0)
+POOL(max_pool2d_grad, MAX, 1)
+POOL(avg_pool2d, AVG, 0)
+POOL(avg_pool2d_grad, AVG, 1)
 
-static jfl_status max_run(const jf_kargs *k)
-{
-  pool p;
-  describe(k, 0, &p);
-  p.x = k->in[0].data;
-  return run(k, &p, max());
-}
-
-static jfl_status avg_run(const jf_kargs *k)
-{
-  pool p;
-  describe(k, 0, &p);
-  p.x = k->in[0].data;
-  return run(k, &p, avg());
-}
-
-static jfl_status max_grad_run(const jf_kargs *k)
-{
-  pool p;
-  describe(k, 1, &p);
-  p.x = k->in[0].data;
-  p.dy = k->in[2].data;
-  return run(k, &p, max_grad());
-}
-
-static jfl_status avg_grad_run(const jf_kargs *k)
-{
-  pool p;
-  describe(k, 1, &p);
-  p.dy = k->in[0].data;
-  return run(k, &p, avg_grad());
-}
-
-JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = accepts, .run = max_run, .priority = 10)
-JFL_CPU(vec_max_pool2d_grad, .op = "max_pool2d_grad", .accepts = grad_accepts, .run = max_grad_run,
+JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = accepts, .run = max_pool2d_run,
   .priority = 10)
-JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = accepts, .run = avg_run, .priority = 10)
-JFL_CPU(vec_avg_pool2d_grad, .op = "avg_pool2d_grad", .accepts = grad_accepts, .run = avg_grad_run,
+JFL_CPU(vec_max_pool2d_grad, .op = "max_pool2d_grad", .accepts = accepts,
+  .run = max_pool2d_grad_run, .priority = 10)
+JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = accepts, .run = avg_pool2d_run,
   .priority = 10)
+JFL_CPU(vec_avg_pool2d_grad, .op = "avg_pool2d_grad", .accepts = accepts,
+  .run = avg_pool2d_grad_run, .priority = 10)

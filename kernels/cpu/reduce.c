@@ -12,30 +12,7 @@ typedef struct plane {
   double scale;
 } plane;
 
-enum { BLOCK = 1024, COLUMNS = 256 };
-
-/* The sum of n <= BLOCK floats. */
-JF_BODY float block_sum(const float *x, int64_t n)
-{
-  jf_vec a = { 0 }, b = { 0 };
-  int64_t i = 0;
-  for (; i + 2 * JF_LANES <= n; i += 2 * JF_LANES) {
-    a += JF_LOAD(x + i);
-    b += JF_LOAD(x + i + JF_LANES);
-  }
-  a += b;
-  float s = jf_lane_sum(&a);
-  for (; i < n; i++) s += x[i];
-  return s;
-}
-
-JF_BODY double long_sum(const float *x, int64_t n)
-{
-  double s = 0;
-  for (int64_t i = 0; i < n; i += BLOCK)
-    s += (double)block_sum(x + i, n - i < BLOCK ? n - i : BLOCK);
-  return s;
-}
+enum { COLUMNS = 256 };
 
 /* y[o, j] = scale sum over i, l of x[o, i, j, l]: lines of l side by side. */
 JF_BODY void lines_body(void *ctx, int part)
@@ -45,7 +22,7 @@ JF_BODY void lines_body(void *ctx, int part)
   for (int64_t r = jf_from(part, p->span); r < to; r++) {
     const float *x = p->x + (r / p->keep * p->sum * p->keep + r % p->keep) * p->inner;
     double s = 0;
-    for (int64_t i = 0; i < p->sum; i++) s += long_sum(x + i * p->keep * p->inner, p->inner);
+    for (int64_t i = 0; i < p->sum; i++) s += jf_sum(x + i * p->keep * p->inner, p->inner);
     p->y[r] = (float)(s * p->scale);
   }
 }
