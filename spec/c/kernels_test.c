@@ -416,7 +416,9 @@ static void reduces(void)
     { { 1, { 1 } }, SHAPE(100, 513) }, { { 3, { 0, 2, 3 } }, SHAPE(20, 32, 14, 15) },
     { { 1, { 1 } }, SHAPE(3, 40, 777) }, { { 2, { 1, 3 } }, SHAPE(5, 6, 7, 8) },
     { { 1, { 0 } }, SHAPE(1, 5) },     { { 2, { 0, 2 } }, SHAPE(3, 1, 4) },
-    { { 1, { 0 } }, SHAPE(5000, 3) },
+    { { 1, { 0 } }, SHAPE(5000, 3) },  { { 3, { 0, 2, 3 } }, SHAPE(9, 2, 14, 15, 16) },
+    { { 1, { 0 } }, SHAPE(300, 1001) }, { { 2, { 0, 2 } }, SHAPE(7, 3, 5000, 5) },
+    { { 1, { 1 } }, SHAPE(4, 33000, 20) }, { { 2, { 0, 2 } }, SHAPE(40, 300, 3, 2) },
   };
   for (size_t i = 0; i < sizeof q / sizeof *q; i++)
     for (int keep = 0; keep < 2; keep++) {
@@ -525,7 +527,11 @@ static void ignores_the_thread_count(void)
     for (int threads = 1; threads <= 2; threads++) {
       out.data = &y[threads - 1];
       jf_kargs k = { .in = &x, .out = &out, .n_in = 1, .n_out = 1, .attr = &a, .threads = threads };
+      size_t size = 0;
+      CHECK(!(*r)->prepare || (*r)->prepare(&k, &size) == JFL_OK);
+      k.scratch = jf_new_raw(size);
       CHECK((*r)->run(&k) == JFL_OK);
+      jf_free(k.scratch);
     }
     CHECK(!memcmp(&y[0], &y[1], sizeof *y));
   }
