@@ -1,6 +1,6 @@
-/* Sums and means of float32 over any axes that leave at most two runs of summed ones, in parallel. A
-   piece is contiguous; pieces are summed first, and then their sums. Few numbers are added in float32
-   lanes, and those sums in double. */
+/* Sums and means of float32 over any axes that leave at most two runs of summed ones, in parallel.
+   A piece is contiguous; pieces are summed first, and then their sums. Few numbers are added in
+   float32 lanes, and those sums in double. */
 #include "op/reduce.h"
 
 #include "vector.h"

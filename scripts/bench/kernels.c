@@ -1,6 +1,6 @@
-/* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with 1
-   and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on them
-   are slower than on regular ones.
+/* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with
+   1 and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on
+   them are slower than on regular ones.
    cc -O2 -D_GNU_SOURCE -Isrc -Ibuild -o build/kernels scripts/bench/kernels.c build/libjfl.a \
      -l:libz.a -ldl -lm -pthread && build/kernels */
 #include "dev/dev.h"
@@ -164,7 +164,8 @@ static void vectors(const char *only)
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",
         4.0 * 51200);
   bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "512x3136", size);
-  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all", size);
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all",
+        size);
 }
 
 int main(int argc, char **argv)

@@ -297,7 +297,8 @@ static jfl_shape planes_shape(const planes *q)
   return (jfl_shape)SHAPE(q->n, q->c, q->h, q->w);
 }
 
-/* Few different numbers, so that windows have several largest cells, and some that are not finite. */
+/* Few different numbers, so that windows have several largest cells, and some that are not finite.
+   */
 static void roughen(jf_tensor *x, int finite)
 {
   static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f };
@@ -338,8 +339,8 @@ static void pool(jf_pool2d a, const planes *q)
   }
 }
 
-/* Windows of k cells, s apart, with p cells of padding above and left, and as SAME has it where p is
-   -1, or counting a partial last window where it is -2. */
+/* Windows of k cells, s apart, with p cells of padding above and left, and as SAME has it where p
+   is -1, or counting a partial last window where it is -2. */
 typedef struct windows { int64_t kh, kw, sh, sw, p; } windows;
 
 static void pool_windows(const windows *w, const planes *q)
