@@ -43,7 +43,8 @@ typedef const dnnl_memory_desc_t *layout_ref;
   X(engine_create) X(stream_create) X(primitive_attr_create)                        \
   X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)                   \
   X(primitive_attr_set_post_ops) X(post_ops_create) X(post_ops_destroy)             \
-  X(post_ops_append_binary) X(post_ops_append_eltwise) X(primitive_desc_query_md)   \
+  X(post_ops_append_binary) X(post_ops_append_eltwise) X(primitive_desc_query)      \
+  X(primitive_desc_query_md)                                                        \
   X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy)                \
   X(primitive_execute) X(reorder_primitive_desc_create) X(memory_create)            \
   X(memory_destroy) X(memory_set_data_handle) X(memory_desc_equal)                  \
@@ -126,7 +127,10 @@ static void layout_free(layout *l)
    caller has it, and what is asked of the library. */
 typedef enum slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } slot;
 typedef struct operand { int arg; slot slot; layout given, asked; } operand;
-typedef struct problem { operand v[N_SLOT]; int n; } problem;
+typedef struct problem {
+  operand v[N_SLOT]; int n;
+  int fixed;                        /* the library did not choose the layouts */
+} problem;
 
 static int is_written(slot s) { return s == C || s == DBIAS; }
 
@@ -545,6 +549,13 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
 #endif
 }
 
+/* Where nothing fast takes the layouts, the library has plain loops that take any. */
+static int is_plain(dnnl_primitive_desc_t pd)
+{
+  const char *name;
+  return !lib.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) && !strncmp(name, "ref", 3);
+}
+
 static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p, jf_kargs *k,
                            size_t *scratch)
 {
@@ -557,7 +568,8 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  err = state_new(pd, p, k, scratch);
+  err = p->fixed && is_plain(pd) ? jf_fail(JFL_ENOSYS, "onednn: convolution: nothing fast")
+                                 : state_new(pd, p, k, scratch);
   lib.primitive_desc_destroy(pd);
   return err;
 }
@@ -567,6 +579,7 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 {
   problem p;
   memset(&p, 0, sizeof p);
+  p.fixed = !free;
   jfl_status err = conv_operands(c, kind, free, &p);
   if (err == JFL_OK) err = conv_new(c, kind, &p, k, scratch);
   problem_free(&p);

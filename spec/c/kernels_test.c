@@ -11,6 +11,7 @@
 #include "op/reduce.h"
 #include "op/sgd.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 #include "test.h"
 
 #include <assert.h>
@@ -451,6 +452,31 @@ static void updates(void)
   TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F64(1));
 }
 
+static void reorders_axes(void)
+{
+  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } }, plain = { { 5, { 0, 1, 4, 2, 3 } } };
+  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } }, back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
+  static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
+  static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
+#define EACH(...)                                                                               \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(3, 2, 16, 7, 9));                                  \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(2, 3, 8, 28, 28));                                 \
+  TRY(transpose, &plain, 0, 1, __VA_ARGS__(3, 2, 7, 9, 16));                                    \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 3, 16, 5, 5));                               \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 2, 16, 1, 1));                               \
+  TRY(transpose, &back, 0, 1, __VA_ARGS__(2, 3, 5, 5, 16, 16));                                 \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(301, 205));                                           \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(3, 70));                                              \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(1, 1));                                               \
+  TRY(transpose, &same, 0, 1, __VA_ARGS__(37, 1001));                                           \
+  TRY(transpose, &outer, 0, 1, __VA_ARGS__(37, 101, 11));                                       \
+  TRY(transpose, &round, 0, 1, __VA_ARGS__(37, 33, 65))
+  EACH(F32);
+  EACH(F64);
+  EACH(I8);
+#undef EACH
+}
+
 /* Sums come out the same however many threads share the work. */
 static void ignores_the_thread_count(void)
 {
@@ -486,6 +512,7 @@ int main(void)
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
+  RUN(reorders_axes);
   RUN(ignores_the_thread_count);
   return test_done();
 }
