@@ -1,7 +1,7 @@
 /* Convolution over height and width (cross-correlation) and its gradients. Sums of float32 are
    accumulated in double. */
 #include "op/conv2d.h"
-#include "op/form.h"
+#include "op/layout.h"
 #include "op/op.h"
 #include "op/window.h"
 
@@ -390,6 +390,54 @@ static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = filter_grad, [JFL_F64] = filter_grad,
 };
 
+/* Which input is x, the filters, y; -1: the output. */
+typedef struct places { int x, f, y; } places;
+
+static const jfl_shape *shape_at(const jf_layout *c, int i)
+{
+  return i < 0 ? c->out_shape[0] : c->in_shape[i];
+}
+
+static jf_form *form_at(const jf_layout *c, int i) { return i < 0 ? &c->out[0] : &c->in[i]; }
+
+/* Whether groups, if any, are of whole blocks or of one channel each: fast loops take no others. */
+static int groups_fit(int64_t groups, int64_t channels, int64_t filters, int64_t block)
+{
+  return groups == 1 || (groups == channels && groups == filters)
+      || (channels / groups % block == 0 && filters / groups % block == 0);
+}
+
+/* y comes in blocks wherever it can, x with it. An x of few channels, as of a first layer, is read as
+   it is, but with packed filters. */
+enum { FEW = 3 };
+static int arrange(jf_layout *c, places p)
+{
+  jf_conv2d *a = c->attr;
+  int64_t channels = shape_at(c, p.x)->d[1], filters = shape_at(c, p.y)->d[1], b;
+  if (c->node->in[0]->dtype != JFL_F32 || (b = jf_layout_block(c)) == 0) return 0;
+  if (!groups_fit(a->groups, channels, filters, b)) return 0;
+  a->block = b;
+  a->block_y = filters % b == 0;
+  a->block_x = channels % b == 0 && (a->block_y || *form_at(c, p.x) == JF_BLOCKED);
+  a->packed = a->groups == 1 && a->block_y && (a->block_x || channels <= FEW);
+  if (!a->block_x && !a->block_y) return 0;
+  jf_layout_all(c, JF_PLAIN);
+  *form_at(c, p.x) = a->block_x ? JF_BLOCKED : JF_PLAIN;
+  *form_at(c, p.f) = a->packed ? JF_PACKED : JF_PLAIN;
+  *form_at(c, p.y) = a->block_y ? JF_BLOCKED : JF_PLAIN;
+  return 1;
+}
+
+int jf_conv2d_layout(jf_layout *c)
+{
+  if (!arrange(c, (places){ 0, 1, -1 })) return 0;
+  if (((const jf_conv2d *)c->attr)->epilogue.residual) c->in[c->node->n_in - 1] = c->out[0];
+  return 1;
+}
+
+static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
+static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
+
 /* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
 static double work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
@@ -404,12 +452,13 @@ static double filter_flop(const jf_kargs *k) { return work(k, &k->out[0], &k->in
 
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
   .path = "nn.conv2d", .in = {"input", "filters"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop)
+  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop,
+  .layout = jf_conv2d_layout)
 
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = data_infer, .cpu = data_cpu, .flop = data_flop)
+  .infer = data_infer, .cpu = data_cpu, .flop = data_flop, .layout = data_layout)
 
 JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters.",
   .in = {"input", "dy"}, .out = {"dfilters"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)
+  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop, .layout = filter_layout)

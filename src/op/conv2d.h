@@ -32,4 +32,8 @@ typedef struct jf_conv2d {
   int block_x, block_y, packed;
 } jf_conv2d;
 
+/* The layout rule of the forward ops, whose inputs are x, filters, extra... */
+struct jf_layout;
+int jf_conv2d_layout(struct jf_layout *c);
+
 #endif

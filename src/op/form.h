@@ -8,8 +8,9 @@
      JF_BLOCKED   activations (N, C, H, W) as (N, C / B, H, W, B)
      JF_PACKED    filters (O, C, U, V) as (O / B, C / B, U, V, B of C, B of O), or where C is no multiple of
                   B as (O / B, U, V, C, B of O)
-     JF_CHANNELS  a number for each channel, (C), as (C / B, 1, 1, B), which broadcasts over JF_BLOCKED */
-typedef enum jf_form { JF_PLAIN, JF_BLOCKED, JF_PACKED, JF_CHANNELS, JF_N_FORM } jf_form;
+     JF_CHANNELS  a number for each channel, (C), as (C / B, 1, 1, B), which broadcasts over JF_BLOCKED
+     JF_SPREAD    what broadcasts over (N, C, H, W), as what broadcasts over JF_BLOCKED */
+typedef enum jf_form { JF_PLAIN, JF_BLOCKED, JF_PACKED, JF_CHANNELS, JF_SPREAD, JF_N_FORM } jf_form;
 
 /* A conversion: the tensor seen as `split`, its axes in the order perm, the result seen as `to`. */
 typedef struct jf_relayout { jfl_shape split, to; jf_ints perm; } jf_relayout;

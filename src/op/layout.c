@@ -50,12 +50,27 @@ static int channels(int64_t b, const int64_t *d, jf_relayout *r)
   return 1;
 }
 
+/* With extents of 1 in front; where that has but one channel or one cell, a view is all it takes. */
+static int spread(int64_t b, const jfl_shape *s, jf_relayout *r)
+{
+  static const int perm[] = { 0, 1, 2, 3, 4 };
+  int64_t d[4] = { 1, 1, 1, 1 };
+  for (int i = 1; i <= s->n && i <= 4; i++) d[4 - i] = s->d[s->n - i];
+  if (s->n > 4 || (d[1] > 1 && (!divides(b, d[1]) || d[2] * d[3] > 1))) return 0;
+  r->to = (jfl_shape){ 5, { d[0], 1, d[2], d[3], 1 } };
+  if (d[1] > 1) r->to = (jfl_shape){ 5, { d[0], d[1] / b, 1, 1, b } };
+  r->split = r->to;
+  r->perm = order(5, perm);
+  return 1;
+}
+
 int jf_relayout_to(jf_form form, int64_t block, const jfl_shape *plain, jf_relayout *out)
 {
   switch (form) {
   case JF_BLOCKED: return plain->n == 4 && blocked(block, plain->d, out);
   case JF_PACKED: return plain->n == 4 && packed(block, plain->d, out);
   case JF_CHANNELS: return plain->n == 1 && channels(block, plain->d, out);
+  case JF_SPREAD: return spread(block, plain, out);
   default: return 0;
   }
 }
@@ -133,8 +148,24 @@ void jf_unpack_filters(jfl_dtype t, const jfl_shape *packed_shape, const jfl_sha
   move(t, &r, from, to);
 }
 
+int64_t jf_layout_block(const jf_layout *c)
+{
+  return c->device->channel_block ? c->device->channel_block() : 0;
+}
+
 void jf_layout_all(jf_layout *c, jf_form form)
 {
   for (int i = 0; i < c->node->n_in; i++) c->in[i] = form;
   for (int i = 0; i < c->node->n_out; i++) c->out[i] = form;
+}
+
+int jf_layout_blocks(const jf_layout *c)
+{
+  int any = 0;
+  for (int i = 0; i < c->node->n_in; i++) any |= c->in[i] == JF_BLOCKED;
+  for (int i = 0; any && i < c->node->n_in; i++) {
+    const jfl_shape *s = c->in_shape[i];
+    any = s->n == 4 && s->d[1] % jf_layout_block(c) == 0;
+  }
+  return any;
 }

@@ -61,10 +61,10 @@ static const jf_kernel momentum_cpu[JFL_N_DTYPE] = {
 
 JFL_OP(sgd_update, .doc = "param -= lr (grad + weight_decay param).",
   .in = {"param", "grad", "lr"}, .attr = sgd_attrs, .attr_size = sizeof(jf_sgd_update),
-  .flags = JF_EFFECT, .mutates = 1, .infer = infer, .cpu = sgd_cpu)
+  .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1, .infer = infer, .cpu = sgd_cpu)
 
 JFL_OP(momentum_update,
   .doc = "momentum = beta momentum - lr grad; param += momentum - lr weight_decay param.",
   .in = {"param", "grad", "lr", "momentum"}, .attr = momentum_attrs,
-  .attr_size = sizeof(jf_momentum_update), .flags = JF_EFFECT, .mutates = 1 | 8, .infer = infer,
+  .attr_size = sizeof(jf_momentum_update), .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1 | 8, .infer = infer,
   .cpu = momentum_cpu)

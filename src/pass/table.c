@@ -10,6 +10,8 @@ const jf_pass jf_passes[] = {
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
+  { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
   { NULL, NULL, NULL, 0 },
 };
 
