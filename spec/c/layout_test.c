@@ -259,7 +259,7 @@ static void forms_come_back(void)
       jfl_shape again;
       if (!jf_relayout_to((jf_form)f, 4, &shape[i], &r)) continue;
       CHECK(jf_numel(&r.to) == jf_numel(&shape[i]) && jf_numel(&r.split) == jf_numel(&r.to));
-      if (f != JF_CHANNELS)
+      if (f == JF_BLOCKED || f == JF_PACKED)
         CHECK(jf_plain_shape((jf_form)f, 4, &r.to, &again) && jf_shape_eq(&again, &shape[i]));
       if (f != JF_PACKED) continue;
       jf_tensor plain = fill(JFL_F32, &shape[i], 5), packed = tensor(JFL_F32, &r.to);
