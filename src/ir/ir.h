@@ -20,8 +20,9 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass put it in another form */
   const char *name;
-  const jfl_variable_spec *variable;   /* of a JF_VARIABLE, whose shape may be a packed form of it */
+  const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
 
 struct jf_node {

@@ -32,6 +32,13 @@ static seen *of(const walk *w, const jfl_value *v) { return &w->seen[v->id]; }
 
 static int64_t block(const walk *w) { return jf_layout_block(&(jf_layout){ .device = w->target->device }); }
 
+/* What passes see of the value from here on is another shape. */
+static void reshape(const walk *w, jfl_value *v, const jfl_shape *s)
+{
+  v->plain = jf_shape_eq(s, &of(w, v)->shape) ? NULL : &of(w, v)->shape;
+  v->shape = *s;
+}
+
 /* The value in a form that its shape has. */
 static jfl_value *get(walk *w, const jfl_value *v, jf_form form)
 {
@@ -121,7 +128,7 @@ static void find_variables(walk *w)
     seen *e = of(w, v);
     e->shape = v->variable->shape;
     e->free = !s;
-    if (s) v->shape = *s;
+    if (s) reshape(w, v, s);
     e->made = jf_shape_eq(&v->shape, &e->shape) ? JF_PLAIN : JF_PACKED;
     e->as[JF_PLAIN] = NULL;
     e->as[e->made] = v;
@@ -135,7 +142,7 @@ static void pack(walk *w, jfl_value *v)
   jf_relayout r;
   if (v->origin != JF_VARIABLE || !e->free || e->made == JF_PACKED) return;
   if (!jf_relayout_to(JF_PACKED, block(w), &e->shape, &r)) return;
-  v->shape = r.to;
+  reshape(w, v, &r.to);
   e->made = JF_PACKED;
   e->as[JF_PLAIN] = NULL;
   e->as[JF_PACKED] = v;
@@ -189,7 +196,7 @@ static jfl_status rearrange(walk *w, jf_node *n, const jf_layout *c)
   n->attr = c->attr;
   jf_infer f = { .op = n->op, .arena = g->arena, .in = n->in, .n_in = n->n_in, .attr = n->attr };
   JF_TRY(jf_op_infer(&f));
-  for (int i = 0; i < n->n_out; i++) n->out[i]->shape = f.shape[i];
+  for (int i = 0; i < n->n_out; i++) reshape(w, n->out[i], &f.shape[i]);
   return JFL_OK;
 }
 
