@@ -60,64 +60,65 @@ static job job_of(const jf_kargs *k)
 
 /* y[q to + p] = x[p from + q] for p < n and q < m. */
 #define LOOP(T)                                                                              \
-  JF_BODY void loop_##T(const job *j, const char *from, char *to, int64_t m, int64_t n)      \
+  JF_BODY void loop_##T(const job *j, const T *x, T *y, int64_t m, int64_t n)                \
   {                                                                                          \
-    const T *x = (const T *)from;                                                            \
-    T *y = (T *)to;                                                                          \
     for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
       for (int64_t q = 0; q < m; q++)                                                        \
         for (int64_t p = p0; p < n && p < p0 + TILE; p++)                                    \
           y[q * j->read.to + p] = x[p * j->write.from + q];                                  \
   }
-LOOP(uint8_t)
-LOOP(uint16_t)
-LOOP(uint32_t)
-LOOP(uint64_t)
 
-typedef int32_t words __attribute__((vector_size(64), aligned(4), may_alias));
 #define LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define HIGH(a, b) \
   __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
-
-/* A square tile of 4-byte elements: rows i and i + 8 are interleaved, four times over. */
-JF_BODY void tile(const int32_t *x, int64_t from, int32_t *y, int64_t to)
-{
-  jf_ivec a[TILE], b[TILE];
-  for (int i = 0; i < TILE; i++) a[i] = (jf_ivec)*(const words *)(x + i * from);
-  for (int turn = 0; turn < 2; turn++) {
-    for (int i = 0; i < TILE / 2; i++) {
-      b[2 * i] = LOW(a[i], a[i + 8]);
-      b[2 * i + 1] = HIGH(a[i], a[i + 8]);
-    }
-    for (int i = 0; i < TILE / 2; i++) {
-      a[2 * i] = LOW(b[i], b[i + 8]);
-      a[2 * i + 1] = HIGH(b[i], b[i + 8]);
-    }
+#define INTERLEAVE(to, from)                       \
+  for (int i = 0; i < TILE / 2; i++) {             \
+    to[2 * i] = LOW(from[i], from[i + 8]);         \
+    to[2 * i + 1] = HIGH(from[i], from[i + 8]);    \
   }
-  for (int i = 0; i < TILE; i++) *(words *)(y + i * to) = (words)a[i];
-}
 
-/* Tiles at an edge reach back over what was done. */
-JF_BODY void tiles(const job *j, const char *from, char *to, int64_t m, int64_t n)
-{
-  const int32_t *x = (const int32_t *)from;
-  int32_t *y = (int32_t *)to;
-  for (int64_t p0 = 0; p0 < n; p0 += TILE)
-    for (int64_t q0 = 0; q0 < m; q0 += TILE) {
-      const int64_t p = p0 + TILE > n ? n - TILE : p0, q = q0 + TILE > m ? m - TILE : q0;
-      tile(x + p * j->write.from + q, j->write.from, y + q * j->read.to + p, j->read.to);
-    }
-}
+/* A square tile: rows i and i + 8 are interleaved, four times over. */
+#define SQUARE(T)                                                                            \
+  typedef T row_##T __attribute__((vector_size(TILE * sizeof(T))));                          \
+  typedef T line_##T __attribute__((vector_size(TILE * sizeof(T)), aligned(sizeof(T))));     \
+  JF_BODY void square_##T(const T *x, int64_t from, T *y, int64_t to)                        \
+  {                                                                                          \
+    row_##T a[TILE], b[TILE];                                                                \
+    for (int i = 0; i < TILE; i++) a[i] = (row_##T)*(const line_##T *)(x + i * from);        \
+    INTERLEAVE(b, a) INTERLEAVE(a, b) INTERLEAVE(b, a) INTERLEAVE(a, b)                      \
+    for (int i = 0; i < TILE; i++) *(line_##T *)(y + i * to) = (line_##T)a[i];               \
+  }
+
+/* The same as the loop by squares; those at an edge reach back over what was done. */
+#define SQUARES(T)                                                                           \
+  JF_BODY void squares_##T(const job *j, const char *from, char *to, int64_t m, int64_t n)   \
+  {                                                                                          \
+    const T *x = (const T *)from;                                                            \
+    T *y = (T *)to;                                                                          \
+    if (m < TILE || n < TILE) {                                                              \
+      loop_##T(j, x, y, m, n);                                                               \
+      return;                                                                                \
+    }                                                                                        \
+    for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
+      for (int64_t q0 = 0; q0 < m; q0 += TILE) {                                             \
+        const int64_t p = p0 + TILE > n ? n - TILE : p0, q = q0 + TILE > m ? m - TILE : q0;  \
+        square_##T(x + p * j->write.from + q, j->write.from, y + q * j->read.to + p, j->read.to); \
+      }                                                                                      \
+  }
+#define EACH(T) LOOP(T) SQUARE(T) SQUARES(T)
+EACH(uint8_t)
+EACH(uint16_t)
+EACH(uint32_t)
+EACH(uint64_t)
 
 JF_BODY void strip(const job *j, const char *x, char *y, int64_t m)
 {
   const int64_t n = j->write.n;
   if (j->write.from == 1) memcpy(y, x, (size_t)(n * j->size));
-  else if (j->size == 4 && m >= TILE && n >= TILE) tiles(j, x, y, m, n);
-  else if (j->size == 4) loop_uint32_t(j, x, y, m, n);
-  else if (j->size == 8) loop_uint64_t(j, x, y, m, n);
-  else if (j->size == 2) loop_uint16_t(j, x, y, m, n);
-  else loop_uint8_t(j, x, y, m, n);
+  else if (j->size == 4) squares_uint32_t(j, x, y, m, n);
+  else if (j->size == 8) squares_uint64_t(j, x, y, m, n);
+  else if (j->size == 2) squares_uint16_t(j, x, y, m, n);
+  else squares_uint8_t(j, x, y, m, n);
 }
 
 JF_BODY void units_body(void *ctx, int i)
