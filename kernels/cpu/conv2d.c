@@ -3,6 +3,7 @@
 #include "op/form.h"
 
 #include "dnnl.h"
+#include "finish.h"
 
 int64_t jf_cpu_channel_block(void)
 {
@@ -66,6 +67,31 @@ static jfl_status forward(const jf_kargs *k)
   return jf_dnnl_open()->execute(k, r);
 }
 
+static jfl_status prepare_fused(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  c.epilogue = ((const jf_conv2d *)k->attr)->epilogue;
+  return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
+}
+
+static jfl_status fused(const jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
+  };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+/* Where the library refuses what follows the convolution, or would be slow at it. */
+static jfl_status forward_then(const jf_kargs *k)
+{
+  const jf_conv2d *a = k->attr;
+  JF_TRY(forward(k));
+  return jf_finish(k, &a->epilogue, 1, a->block_y);
+}
+
 static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
@@ -81,12 +107,26 @@ static jfl_status data_grad(const jf_kargs *k)
 static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  c.epilogue.bias = ((const jf_conv2d *)k->attr)->epilogue.bias;
   return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+}
+
+static jfl_status filter_grad(const jf_kargs *k)
+{
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .dbias = k->n_out > 1 ? k->out[1].data : NULL
+  };
+  return jf_dnnl_open()->execute(k, r);
 }
 
 JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = accepts, .prepare = prepare_forward,
   .run = forward, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = accepts, .prepare = prepare_fused,
+  .run = fused, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = accepts, .prepare = prepare_forward,
+  .run = forward_then, .release = jf_dnnl_release, .priority = 15)
 JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = accepts,
   .prepare = prepare_data, .run = data_grad, .release = jf_dnnl_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = accepts,
-  .prepare = prepare_filter, .run = forward, .release = jf_dnnl_release, .priority = 20)
+  .prepare = prepare_filter, .run = filter_grad, .release = jf_dnnl_release, .priority = 20)

@@ -1,6 +1,7 @@
 /* Matrix products with a vector on one side, bound by memory: batch size 1 runs on these. */
 #include "op/matmul.h"
 
+#include "finish.h"
 #include "vector.h"
 
 /* y (n) = x (k) times a matrix of n rows of k, or of k rows of n. */
@@ -120,3 +121,11 @@ static jfl_status run(const jf_kargs *k)
 }
 
 JFL_CPU(vec_gemv, .op = "matmul", .accepts = accepts, .run = run, .priority = 30)
+
+static jfl_status run_then(const jf_kargs *k)
+{
+  JF_TRY(run(k));
+  return jf_finish(k, &((const jf_matmul_fused *)k->attr)->epilogue, 1, 0);
+}
+
+JFL_CPU(vec_gemv_then, .op = "matmul_fused", .accepts = accepts, .run = run_then, .priority = 30)

@@ -3,6 +3,7 @@
 
 #include "blas.h"
 #include "dnnl.h"
+#include "finish.h"
 
 static jf_dnnl_matmul extents(const jf_kargs *k)
 {
@@ -31,6 +32,42 @@ static jfl_status dnnl_run(const jf_kargs *k)
 
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
+
+/* ---- with an epilogue ---- */
+
+static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_matmul m = extents(k);
+  m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
+  return jf_dnnl_open()->matmul(&m, k, scratch);
+}
+
+static jfl_status fused_run(const jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
+  };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+static jfl_status finish(const jf_kargs *k)
+{
+  const jf_matmul_fused *a = k->attr;
+  return jf_finish(k, &a->epilogue, k->out[0].shape.n - 1, 0);
+}
+
+static jfl_status dnnl_then_run(const jf_kargs *k)
+{
+  JF_TRY(dnnl_run(k));
+  return finish(k);
+}
+
+JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
+  .prepare = fused_prepare, .run = fused_run, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
+  .run = dnnl_then_run, .release = jf_dnnl_release, .priority = 15)
 
 /* ---- OpenBLAS ---- */
 
@@ -89,3 +126,12 @@ static jfl_status blas_run(const jf_kargs *k)
 }
 
 JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run, .priority = 10)
+
+static jfl_status blas_then_run(const jf_kargs *k)
+{
+  JF_TRY(blas_run(k));
+  return finish(k);
+}
+
+JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run,
+  .priority = 10)

@@ -5,16 +5,12 @@
 #include "op/op.h"
 #include "op/window.h"
 
-#define COMMON                                                                                \
-  JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
-  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
-  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; NCHW is supported"), \
-  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),           \
-  JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
-static const jf_attr attrs[] = { COMMON, {0} };
-static const jf_attr grad_attrs[] = {
-  COMMON,
-  JF_FIELD(jf_conv2d, size, INTS, NULL, "height and width of the result"),
+static const jf_attr attrs[] = { JF_CONV2D_ATTRS, {0} };
+#define SIZE JF_FIELD(jf_conv2d, size, INTS, NULL, "height and width of the result")
+static const jf_attr grad_attrs[] = { JF_CONV2D_ATTRS, SIZE, {0} };
+static const jf_attr filter_attrs[] = {
+  JF_CONV2D_ATTRS, SIZE,
+  { "bias", JF_ATTR_BOOL, offsetof(jf_conv2d, epilogue.bias), "false", "give dbias too", NULL },
   {0},
 };
 
@@ -104,10 +100,10 @@ static jfl_status infer(jf_infer *c)
   JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
   JF_TRY(complete(c, x.d + 2, f.d + 2, &w));
   if (f.d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "conv2d: %lld filters cannot be cut into %lld groups",
+    return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
                    (long long)f.d[0], (long long)a->groups);
   if (f.d[1] * a->groups != x.d[1])
-    return jf_fail(JFL_ESHAPE, "conv2d: filters %s want %lld input channels, got %lld",
+    return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
                    jf_shape_str(&f, s), (long long)(f.d[1] * a->groups), (long long)x.d[1]);
   return give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
 }
@@ -149,6 +145,9 @@ static jfl_status filter_infer(jf_infer *c)
   if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
     return jf_fail(JFL_ESHAPE, "%s: input and dy do not agree in batch size and groups",
                    c->op->name);
+  c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
+  c->dtype[1] = c->in[0]->dtype;
+  c->n_out = a->epilogue.bias ? 2 : 1;
   return give(c, form_f(c), &(jfl_shape){ 4, { dy.d[1], x.d[1] / a->groups, size[0], size[1] } });
 }
 
@@ -173,6 +172,8 @@ typedef struct loops {
   /* lane[i % WIDTH] += x[i] dy[i] */
   void (*products)(double *lane, const void *x, int64_t x_step, const void *dy, int64_t dy_step,
                    int64_t n);
+  /* lane[i] += dy[i] */
+  void (*sum)(double *lane, const void *dy, int64_t step, int64_t n);
   void (*store)(void *y, int64_t step, const double *acc, int64_t n);
 } loops;
 
@@ -200,14 +201,20 @@ typedef struct loops {
         for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i * step] * dy[i * dy_step]; \
     }                                                                                   \
   }
+#define SUM(D, T)                                                                       \
+  static void sum_##D(double *lane, const void *dy, int64_t step, int64_t n)            \
+  {                                                                                     \
+    for (int64_t i = 0; i < n; i++) lane[i] += ((const T *)dy)[i * step];               \
+  }
 #define STORE(D, T)                                                                     \
   static void store_##D(void *y, int64_t step, const double *acc, int64_t n)            \
   {                                                                                     \
     for (int64_t i = 0; i < n; i++) ((T *)y)[i * step] = (T)acc[i];                     \
   }
-#define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, store_##D },
+#define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, sum_##D, store_##D },
 JF_EACH_FLOAT(AXPY)
 JF_EACH_FLOAT(PRODUCTS)
+JF_EACH_FLOAT(SUM)
 JF_EACH_FLOAT(STORE)
 static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
@@ -360,6 +367,20 @@ static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t
   return sum;
 }
 
+/* dbias[o] = sum over n, i, j of dy */
+static double bias_sum(const conv *s, int64_t o)
+{
+  const int64_t *y = s->y.d;
+  double lane[WIDTH] = { 0 }, sum = 0;
+  for (int64_t n = 0; n < y[0]; n++)
+    for (int64_t j = 0; j < y[2] * y[3]; j += WIDTH) {
+      int64_t width = y[2] * y[3] - j < WIDTH ? y[2] * y[3] - j : WIDTH;
+      s->loop->sum(lane, at(s, &s->y, n, o, 0, j), s->y.column, width);
+    }
+  for (int i = 0; i < WIDTH; i++) sum += lane[i];
+  return sum;
+}
+
 static jfl_status conv2d(const jf_kargs *k)
 {
   conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
@@ -380,6 +401,10 @@ static jfl_status filter_grad(const jf_kargs *k)
     int64_t o = r / (d[1] * d[2] * d[3]), c = r / (d[2] * d[3]) % d[1], u = r / d[3] % d[2];
     double sum = filter_sum(&s, o, c, u, r % d[3]);
     s.loop->store(at(&s, &s.f, o, c, u, r % d[3]), 1, &sum, 1);
+  }
+  for (int64_t o = 0; s.a->epilogue.bias && o < d[0]; o++) {
+    double sum = bias_sum(&s, o);
+    s.loop->store((char *)k->out[1].data + o * s.loop->size, 1, &sum, 1);
   }
   return JFL_OK;
 }
@@ -459,6 +484,7 @@ JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
   .infer = data_infer, .cpu = data_cpu, .flop = data_flop, .layout = data_layout)
 
-JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters.",
-  .in = {"input", "dy"}, .out = {"dfilters"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop, .layout = filter_layout)
+JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters, and for a bias added to it.",
+  .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs,
+  .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop,
+  .layout = filter_layout)
