@@ -8,7 +8,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static size_t bytes_of(const jf_tensor *t)
@@ -82,13 +81,18 @@ typedef struct problem {
   int block_x, block_y, packed;
 } problem;
 
-enum { FORWARD, DATA, FILTER, N_KIND };
+enum { FORWARD, FUSED, DATA, FILTER, MAX = 4 };
 static const jfl_op *const op_of[] = {
-  [FORWARD] = &jf_op_conv2d, [DATA] = &jf_op_conv2d_data_grad, [FILTER] = &jf_op_conv2d_filter_grad
+  [FORWARD] = &jf_op_conv2d, [FUSED] = &jf_op_conv2d_fused, [DATA] = &jf_op_conv2d_data_grad,
+  [FILTER] = &jf_op_conv2d_filter_grad
 };
-static const char *const row_of[] = {
-  [FORWARD] = "dnnl_conv2d", [DATA] = "dnnl_conv2d_data_grad", [FILTER] = "dnnl_conv2d_filter_grad"
-};
+
+/* A call: plain operands and results, and the form that each is to be in. */
+typedef struct call {
+  int kind, n_in, n_out;
+  jf_tensor in[MAX], out[2];
+  jf_form in_form[MAX], out_form[2];
+} call;
 
 static jf_conv2d attr_of(const problem *p, int kind)
 {
@@ -99,29 +103,26 @@ static jf_conv2d attr_of(const problem *p, int kind)
   };
   if (kind == DATA) a.size = (jf_ints){ 2, { p->h, p->w } };
   if (kind == FILTER) a.size = (jf_ints){ 2, { p->u, p->v } };
+  if (kind == FILTER) a.epilogue.bias = 1;
+  if (kind == FUSED) a.epilogue = (jf_epilogue){ .bias = 1, .residual = 1, .act = "tanh" };
   return a;
 }
 
-/* Completes the call and makes its output. */
-static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, jf_tensor *out)
+/* Completes the attributes and makes the outputs; gives how many they are. */
+static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, int n_in, jf_tensor *out)
 {
-  jfl_value value[2] = { { .dtype = in[0].dtype, .shape = in[0].shape },
-                         { .dtype = in[1].dtype, .shape = in[1].shape } };
+  jfl_value value[MAX], *list[MAX];
   jf_arena arena = { 0 };
-  jf_infer f = { .op = op, .arena = &arena, .in = (jfl_value *[]){ &value[0], &value[1] }, .n_in = 2,
-                 .attr = a };
+  for (int i = 0; i < n_in; i++) {
+    value[i] = (jfl_value){ .dtype = in[i].dtype, .shape = in[i].shape };
+    list[i] = &value[i];
+  }
+  jf_infer f = { .op = op, .arena = &arena, .in = list, .n_in = n_in, .attr = a };
   jfl_status s = jf_op_infer(&f);
   CHECK_MSG(s == JFL_OK, "%s", jfl_errmsg());
   jf_arena_free(&arena);
-  if (s == JFL_OK) *out = tensor(f.dtype[0], &f.shape[0]);
-  return s == JFL_OK;
-}
-
-static const jf_kernel_row *find_row(const char *name)
-{
-  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
-    if (!strcmp((*r)->name, name)) return *r;
-  return NULL;
+  for (int i = 0; !s && i < f.n_out; i++) out[i] = tensor(f.dtype[i], &f.shape[i]);
+  return s ? 0 : f.n_out;
 }
 
 /* Runs the row, if it takes the call; gives whether it did. */
@@ -136,49 +137,55 @@ static int run_row(const jf_kernel_row *row, jf_kargs *k)
   return 1;
 }
 
-static const char *say(const problem *p, int kind)
+static const char *say(const problem *p)
 {
   static char s[256];
-  snprintf(s, sizeof s, "%s n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d "
-           "block %d x %d y %d packed %d", op_of[kind]->name, (int)p->n, (int)p->c, (int)p->h,
-           (int)p->w, (int)p->o, (int)p->u, (int)p->v, (int)p->groups, (int)p->stride,
-           (int)p->dilation, (int)p->pad, (int)p->block, p->block_x, p->block_y, p->packed);
+  snprintf(s, sizeof s, "n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d block %d "
+           "x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o, (int)p->u,
+           (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad, (int)p->block,
+           p->block_x, p->block_y, p->packed);
   return s;
 }
 
-/* The kind's operands and result on plain tensors t[0], t[1] -> want, and again in forms. */
-static void check_kind(const problem *p, int kind, const jf_tensor *plain, const jf_form *form,
-                       const jf_tensor *want, int fast)
+static void check_outputs(const problem *p, const call *c, const jf_tensor *out, const char *who)
 {
-  jf_conv2d a = attr_of(p, kind);
   double tolerance = p->dtype == JFL_F32 ? 2e-5 : 1e-12;
-  jf_tensor in[2] = { formed(&plain[0], form[0], p->block), formed(&plain[1], form[1], p->block) }, out;
-  if (complete(op_of[kind], &a, in, &out)) {
-    jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .attr = &a, .threads = 2 };
-    CHECK(op_of[kind]->cpu[p->dtype](&k) == JFL_OK);
-    double d = difference(&out, form[2], p->block, want);
-    CHECK_MSG(d <= tolerance, "plain %s: %g", say(p, kind), d);
-    memset(out.data, 0xFF, bytes_of(&out));
-    if (fast && run_row(find_row(row_of[kind]), &k)) {
-      d = difference(&out, form[2], p->block, want);
-      CHECK_MSG(d <= tolerance, "fast %s: %g", say(p, kind), d);
-    }
-    jf_free(out.data);
+  for (int i = 0; i < c->n_out; i++) {
+    double d = difference(&out[i], c->out_form[i], p->block, &c->out[i]);
+    CHECK_MSG(d <= tolerance, "%s, output %d, %s: %g", who, i, say(p), d);
+    memset(out[i].data, 0xFF, bytes_of(&out[i]));
   }
-  jf_free(in[0].data);
-  jf_free(in[1].data);
 }
 
-static jf_tensor reference(const problem *p, int kind, const jf_tensor *in)
+/* Runs the call in its forms, by the plain kernel and by every row that takes it. */
+static void check_call(const problem *p, const call *c, int fast)
+{
+  const jfl_op *op = op_of[c->kind];
+  jf_conv2d a = attr_of(p, c->kind);
+  jf_tensor in[MAX], out[2];
+  for (int i = 0; i < c->n_in; i++) in[i] = formed(&c->in[i], c->in_form[i], p->block);
+  int n_out = complete(op, &a, in, c->n_in, out);
+  CHECK(n_out == c->n_out);
+  if (n_out == c->n_out) {
+    jf_kargs k = { .in = in, .out = out, .n_in = c->n_in, .n_out = n_out, .attr = &a, .threads = 2 };
+    CHECK(op->cpu[p->dtype](&k) == JFL_OK);
+    check_outputs(p, c, out, op->name);
+    for (const jf_kernel_row *const *r = jf_cpu_rows(); fast && *r; r++)
+      if (!strcmp((*r)->op, op->name) && run_row(*r, &k)) check_outputs(p, c, out, (*r)->name);
+  }
+  for (int i = 0; i < n_out; i++) jf_free(out[i].data);
+  for (int i = 0; i < c->n_in; i++) jf_free(in[i].data);
+}
+
+/* Fills in what the plain kernel makes of plain operands. */
+static void compute(const problem *p, call *c)
 {
   problem plain = *p;
   plain.block = plain.block_x = plain.block_y = plain.packed = 0;
-  jf_conv2d a = attr_of(&plain, kind);
-  jf_tensor out = { 0 };
-  if (!complete(op_of[kind], &a, in, &out)) exit(1);
-  CHECK(op_of[kind]->cpu[p->dtype](&(jf_kargs){
-    .in = (jf_tensor *)in, .out = &out, .n_in = 2, .n_out = 1, .attr = &a }) == JFL_OK);
-  return out;
+  jf_conv2d a = attr_of(&plain, c->kind);
+  c->n_out = complete(op_of[c->kind], &a, c->in, c->n_in, c->out);
+  CHECK(op_of[c->kind]->cpu[p->dtype](&(jf_kargs){
+    .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = c->n_out, .attr = &a }) == JFL_OK);
 }
 
 static void check(const problem *p, int fast)
@@ -187,15 +194,24 @@ static void check(const problem *p, int fast)
   const jf_form f = p->packed ? JF_PACKED : JF_PLAIN;
   jf_tensor in = fill(p->dtype, &(jfl_shape){ 4, { p->n, p->c, p->h, p->w } }, 1);
   jf_tensor filters = fill(p->dtype, &(jfl_shape){ 4, { p->o, p->c / p->groups, p->u, p->v } }, 2);
-  jf_tensor out = reference(p, FORWARD, (jf_tensor[]){ in, filters });
-  jf_tensor dy = fill(p->dtype, &out.shape, 3);
-  jf_tensor dx = reference(p, DATA, (jf_tensor[]){ filters, dy });
-  jf_tensor df = reference(p, FILTER, (jf_tensor[]){ in, dy });
-  check_kind(p, FORWARD, (jf_tensor[]){ in, filters }, (jf_form[]){ x, f, y }, &out, fast);
-  check_kind(p, DATA, (jf_tensor[]){ filters, dy }, (jf_form[]){ f, y, x }, &dx, fast);
-  check_kind(p, FILTER, (jf_tensor[]){ in, dy }, (jf_form[]){ x, y, f }, &df, fast);
-  jf_tensor *all[] = { &in, &filters, &out, &dy, &dx, &df };
-  for (int i = 0; i < 6; i++) jf_free(all[i]->data);
+  jf_tensor bias = fill(p->dtype, &(jfl_shape){ 1, { p->o } }, 4);
+  call forward = { FORWARD, 2, 0, { in, filters }, .in_form = { x, f }, .out_form = { y } };
+  compute(p, &forward);
+  jf_tensor dy = fill(p->dtype, &forward.out[0].shape, 3);
+  call others[] = {
+    { FUSED, 4, 0, { in, filters, bias, dy }, .in_form = { x, f, JF_PLAIN, y }, .out_form = { y } },
+    { DATA, 2, 0, { filters, dy }, .in_form = { f, y }, .out_form = { x } },
+    { FILTER, 2, 0, { in, dy }, .in_form = { x, y }, .out_form = { f, JF_PLAIN } }
+  };
+  check_call(p, &forward, fast);
+  jf_free(forward.out[0].data);
+  for (int i = 0; i < 3; i++) {
+    compute(p, &others[i]);
+    check_call(p, &others[i], fast);
+    for (int k = 0; k < others[i].n_out; k++) jf_free(others[i].out[k].data);
+  }
+  jf_tensor *all[] = { &in, &filters, &bias, &dy };
+  for (int i = 0; i < 4; i++) jf_free(all[i]->data);
 }
 
 /* Every combination of forms that the extents allow. */
