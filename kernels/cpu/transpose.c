@@ -9,8 +9,8 @@ enum { TILE = 16, STRIP = 64 };
 /* One axis: its extent, and how far its steps move in x and in y, in elements. */
 typedef struct axis { int64_t n, from, to; } axis;
 
-/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these. Where one
-   axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
+/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these. Where
+   one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
 typedef struct job {
   const char *x;
   char *y;
@@ -19,7 +19,7 @@ typedef struct job {
   int64_t size, strips, units, span;      /* size: bytes of an element; span: units in a part */
 } job;
 
-/* The axes of y without those of extent 1, and with neighbours joined that are neighbours in x, too. */
+/* The axes of y without those of extent 1, and with neighbours joined that are so in x, too. */
 static int join(const jf_kargs *k, axis *out)
 {
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
@@ -68,7 +68,8 @@ static job job_of(const jf_kargs *k)
           y[q * j->read.to + p] = x[p * j->write.from + q];                                  \
   }
 
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define LOW(a, b) \
+  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
 #define HIGH(a, b) \
   __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 #define INTERLEAVE(to, from)                       \

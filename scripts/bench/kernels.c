@@ -94,7 +94,8 @@ static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int
   jf_tensor w = first ? T(o / b, 5, 5, c, b) : T(o / b, c / b, 5, 5, b, b);
   double flop = 2.0 * (double)(n * c * o * hw * hw * 25);
   char what[64];
-  snprintf(what, sizeof what, "%dx%dx%dx%d/%d %d@5x5", (int)n, (int)c, (int)hw, (int)hw, (int)b, (int)o);
+  snprintf(what, sizeof what, "%dx%dx%dx%d/%d %d@5x5", (int)n, (int)c, (int)hw, (int)hw, (int)b,
+           (int)o);
   bench(only, "conv2d", (jf_tensor[]){ x, w }, 2, &y, &a, what, flop);
   if (!first) bench(only, "conv2d_data_grad", (jf_tensor[]){ w, y }, 2, &x, &a, what, flop);
   bench(only, "conv2d_filter_grad", (jf_tensor[]){ x, y }, 2, &w, &a, what, flop);

@@ -454,8 +454,10 @@ static void updates(void)
 
 static void reorders_axes(void)
 {
-  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } }, plain = { { 5, { 0, 1, 4, 2, 3 } } };
-  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } }, back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
+  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } };
+  static const jf_transpose plain = { { 5, { 0, 1, 4, 2, 3 } } };
+  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } };
+  static const jf_transpose back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
   static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
   static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
 #define EACH(...)                                                                               \

@@ -59,7 +59,8 @@ static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
   return y;
 }
 
-/* The largest difference between a tensor in a form and a plain one, per unit of the largest magnitude. */
+/* The largest difference between a tensor in a form and a plain one, per unit of the largest
+   magnitude. */
 static double difference(const jf_tensor *t, jf_form form, int64_t block, const jf_tensor *plain)
 {
   jf_tensor want = formed(plain, form, block);
@@ -140,8 +141,8 @@ static int run_row(const jf_kernel_row *row, jf_kargs *k)
 static const char *say(const problem *p)
 {
   static char s[256];
-  snprintf(s, sizeof s, "n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d block %d "
-           "x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o, (int)p->u,
+  snprintf(s, sizeof s, "n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d "
+           "block %d x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o, (int)p->u,
            (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad, (int)p->block,
            p->block_x, p->block_y, p->packed);
   return s;
@@ -267,7 +268,8 @@ static void fast_rows_agree(void)
 static void forms_come_back(void)
 {
   static const jfl_shape shape[] = {
-    { 4, { 2, 8, 3, 5 } }, { 4, { 8, 4, 1, 1 } }, { 4, { 4, 3, 2, 2 } }, { 4, { 4, 1, 1, 1 } }, { 1, { 12 } }
+    { 4, { 2, 8, 3, 5 } }, { 4, { 8, 4, 1, 1 } }, { 4, { 4, 3, 2, 2 } }, { 4, { 4, 1, 1, 1 } },
+    { 1, { 12 } }
   };
   for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
     for (int f = JF_BLOCKED; f < JF_N_FORM; f++) {

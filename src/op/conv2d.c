@@ -432,8 +432,8 @@ static int groups_fit(int64_t groups, int64_t channels, int64_t filters, int64_t
       || (channels / groups % block == 0 && filters / groups % block == 0);
 }
 
-/* y comes in blocks wherever it can, x with it. An x of few channels, as of a first layer, is read as
-   it is, but with packed filters. */
+/* y comes in blocks wherever it can, x with it. An x of few channels, as of a first layer, is read
+   as it is, but with packed filters. */
 enum { FEW = 3 };
 static int arrange(jf_layout *c, places p)
 {

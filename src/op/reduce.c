@@ -232,8 +232,8 @@ static void prod_grad(jf_gradctx *c)
   c->dx[0] = EMIT(multiply, kept(c, c->dy[0]), EMIT(where, is_zero, at_zero, elsewhere));
 }
 
-/* A sum over everything does not ask for the order of axes. Over some, what is left of channels in blocks
-   must be in order: either they are summed, or all cells are. */
+/* A sum over everything does not ask for the order of axes. Over some, what is left of channels in
+   blocks must be in order: either they are summed, or all cells are. */
 static int layout(jf_layout *c)
 {
   jf_ints *axis = &((jf_reduce *)c->attr)->axis;

@@ -1,6 +1,6 @@
-/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one to the
-   next, and filters packed, in the session too. Conversions are made where a value is first wanted in
-   another form, once. */
+/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one to
+   the next, and filters packed, in the session too. Conversions are made where a value is first wanted
+   in another form, once. */
 #include "op/layout.h"
 #include "pass/pass.h"
 
@@ -20,7 +20,7 @@ typedef struct walk {
   const jf_target *target;
   jf_rewrite r;
   seen *seen;                  /* by value id */
-  int rules;                   /* ops may run on blocks; 0: variables are in other forms, no more */
+  int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
 } walk;
 
 static const jfl_shape *shape_in(const jf_target *t, const jfl_value *v)
@@ -30,7 +30,10 @@ static const jfl_shape *shape_in(const jf_target *t, const jfl_value *v)
 
 static seen *of(const walk *w, const jfl_value *v) { return &w->seen[v->id]; }
 
-static int64_t block(const walk *w) { return jf_layout_block(&(jf_layout){ .device = w->target->device }); }
+static int64_t block(const walk *w)
+{
+  return jf_layout_block(&(jf_layout){ .device = w->target->device });
+}
 
 /* What passes see of the value from here on is another shape. */
 static void reshape(const walk *w, jfl_value *v, const jfl_shape *s)
@@ -60,10 +63,12 @@ static jf_layout look(const walk *w, const jf_node *n)
   jf_arena *arena = w->g->arena;
   const jfl_shape **in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
   const jfl_shape **out = jf_alloc(arena, (size_t)n->n_out * sizeof *out);
-  jf_layout c = { .node = n, .device = w->target->device, .in_shape = in, .out_shape = out, .op = n->op };
-  c.in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in);
-  c.out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out);
-  c.attr = jf_alloc(arena, n->op->attr_size);
+  jf_layout c = {
+    .node = n, .device = w->target->device, .in_shape = in, .out_shape = out, .op = n->op,
+    .in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in),
+    .out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out),
+    .attr = jf_alloc(arena, n->op->attr_size)
+  };
   if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
   for (int i = 0; i < n->n_in; i++) {
     in[i] = &of(w, n->in[i])->shape;

@@ -7,8 +7,8 @@
 #include "plan/plan.h"
 
 /* A variable of the session. Its memory never moves; its contents belong to whoever holds the run
-   token (jf_session_acquire). The array's shape is the spec's, or a packed form of it (op/form.h) that the
-   first plan with the variable chose: what leaves or enters the session is converted. */
+   token (jf_session_acquire). The array's shape is the spec's, or a packed form of it (op/form.h) that
+   the first plan with the variable chose: what leaves or enters the session is converted. */
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
   jfl_array *array;
