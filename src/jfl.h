@@ -215,6 +215,9 @@ JFL_API void jfl_session_free(jfl_session *s);
    inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session runs
    it at once, on the caller: that is quicker than handing it over; 0: never). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
+/* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it; NULL
+   past the last. */
+JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 
 /* A name in use is JFL_ENAME. */

@@ -28,6 +28,9 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
+/* The name of the i-th pass that can be left out, and the bits of all passes of that name; NULL
+   past the last. */
+const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
 
@@ -46,10 +49,21 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
 /* From here on `by` stands for v, in nodes kept later and in the job's results. */
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
+/* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their
+   own, and no variable is read after its update. */
+int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, its inputs being what stands for them now. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Puts what stands for them now in place of the job's results. */
 void jf_rewrite_end(jf_rewrite *r);
+
+/* ---- tensors of one number (number.c) ---- */
+
+/* Whether v is a constant, and then its number. */
+int jf_number(const jfl_value *v, double *out);
+/* Whether n's only output is one number throughout, which is then computed as a run would. */
+int jf_compute_number(const jf_node *n, double *value);
+jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value);
 
 /* ---- gradients (grad.c) ---- */
 
@@ -68,6 +82,8 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_fold(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);

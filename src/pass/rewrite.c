@@ -23,6 +23,44 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
 
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by) { r->now[v->id] = by; }
 
+/* The value whose memory v will show. */
+static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
+{
+  v = jf_current(r, v);
+  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW))
+    v = jf_current(r, v->node->in[0]);
+  return v;
+}
+
+/* Whether a result of the job lies in the memory of v, which is a root. */
+static int is_result(const jf_rewrite *r, const jfl_value *v)
+{
+  for (int i = 0; i < r->g->n_output; i++)
+    if (root(r, r->g->output[i]) == v) return 1;
+  return 0;
+}
+
+/* Whether old nodes read the root v once the variable has been updated, or while it is. */
+static int read_after_update(const jf_rewrite *r, const jfl_value *v, const jfl_value *variable)
+{
+  int updated = 0;
+  for (int i = 0; i < r->n_old; i++) {
+    const jf_node *n = r->old[i];
+    for (int k = 0; k < n->n_in; k++) updated |= n->in[k] == variable && jf_mutates(n, k);
+    for (int k = 0; updated && k < n->n_in; k++)
+      if (root(r, n->in[k]) == v) return 1;
+  }
+  return 0;
+}
+
+int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by)
+{
+  const jfl_value *from = root(r, v), *to = root(r, by);
+  if (from == to) return 1;
+  if (is_result(r, from) && (to->origin != JF_RESULT || is_result(r, to))) return 0;
+  return to->origin != JF_VARIABLE || !read_after_update(r, from, to);
+}
+
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n)
 {
   jfl_graph *g = r->g;

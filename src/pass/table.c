@@ -9,6 +9,8 @@ const jf_pass jf_passes[] = {
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
+  { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
   { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
@@ -39,12 +41,29 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 }
 
 /* The bits of the passes of that name: one pass may stand in the list more than once. */
-static jfl_status bits_of(const char *name, size_t n, unsigned *off)
+static unsigned bits_of(const char *name, size_t n)
 {
   unsigned bits = 0;
   for (const jf_pass *p = jf_passes; p->name; p++)
     if (p->optional && strlen(p->name) == n && !memcmp(p->name, name, n))
       bits |= 1u << (p - jf_passes);
+  return bits;
+}
+
+const char *jf_pass_optional(int i, unsigned *bits)
+{
+  for (const jf_pass *p = jf_passes; p->name; p++) {
+    if (!p->optional) continue;
+    *bits = bits_of(p->name, strlen(p->name));
+    int is_first = !(*bits & ((1u << (p - jf_passes)) - 1));
+    if (is_first && i-- == 0) return p->name;
+  }
+  return NULL;
+}
+
+static jfl_status leave_out(const char *name, size_t n, unsigned *off)
+{
+  unsigned bits = bits_of(name, n);
   if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
@@ -58,7 +77,7 @@ jfl_status jf_passes_off(const char *list, unsigned *off)
       return jf_fail(JFL_EINVAL, "passes must be a list of passes to leave out, as in \"-fuse -cse\", "
                      "got '%.60s'", list);
     p++;
-    JF_TRY(bits_of(p, strcspn(p, " ,"), &bits));
+    JF_TRY(leave_out(p, strcspn(p, " ,"), &bits));
   }
   *off = bits;
   return JFL_OK;
