@@ -4,11 +4,12 @@ local core = require "jfl.core"
 local flow = require "jfl"
 local fuzz = require "spec.op.fuzz"
 local golden = require "spec.golden"
+local passes = require "spec.passes"
 local nd, tp = flow.ndarray, flow.typing
 
 local NETS = tonumber(os.getenv "JFL_FUZZ") or 25
 local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
-local OFF = "-layout"
+local OFF, ONLY = "-layout", passes.all_but "layout"
 local pick = fuzz.pick
 
 before_each(function() flow.clear_default_session() end)
@@ -109,12 +110,13 @@ end
 describe("the layout pass", function()
   if BLOCK == 16 then
     it("converts only at the ends", function()
-      local f = define { shape = { 2, 1, 8, 8 }, body = small, passes = "" }
+      local f = define { shape = { 2, 1, 8, 8 }, body = small, passes = ONLY }
       golden.check("layout_predict", f:graph())
     end)
 
     it("keeps gradients and updates in blocks", function()
-      local f = define { type = "train", shape = { 2, 1, 8, 8 }, body = training(small, 0.9) }
+      local f = define { type = "train", shape = { 2, 1, 8, 8 }, body = training(small, 0.9),
+        passes = ONLY }
       golden.check("layout_train", f:graph())
     end)
   end
@@ -149,11 +151,11 @@ describe("the layout pass", function()
       local function body(x)
         return conv(flow.nn.dropout(conv(x, 32, 3), 0.5), 32, 3)
       end
-      local function run(passes)
+      local function run(off)
         flow.clear_default_session()
         flow.random.seed(3)
         local shape = { 1, 32, 9, 9 }
-        return define({ shape = shape, body = body, passes = passes })(filled(shape, 1))
+        return define({ shape = shape, body = body, passes = off })(filled(shape, 1))
       end
       assert_close(run(OFF), run(""), 1e-5, "dropped")
     end)
@@ -166,11 +168,11 @@ describe("the layout pass", function()
       return y, z, flow.transpose(z, { 0, 2, 3, 1 }), flow.reshape(z, { 2, -1 }), conv(z, 16, 1),
         flow.math.reduce_max(z, { axis = { 0, 1 } }), flow.nn.softmax(z)
     end
-    local function run(passes)
+    local function run(off)
       flow.clear_default_session()
       flow.random.seed(3)
       local t, shape = tp.Numpy, { 2, 3, 6, 7 }
-      local f = define { shape = shape, body = body, passes = passes,
+      local f = define { shape = shape, body = body, passes = off,
         returns = tp.Tuple(t, t, t, t, t, t, t) }
       return { f(filled(shape, 2)) }
     end
@@ -194,7 +196,8 @@ describe("packed filters", function()
   end
 
   local function predict_job(o)
-    return define { name = "predict", shape = SHAPE, body = small, passes = o.passes, kernels = o.kernels }
+    return define { name = "predict", shape = SHAPE, body = small, passes = o.passes,
+      kernels = o.kernels }
   end
 
   local function steps(job, n)
@@ -204,8 +207,8 @@ describe("packed filters", function()
 
   if BLOCK then
     it("are what the session has", function()
-      local pattern = ("variable second%%-weight: float32 %%(%%d+, %%d+, 3, 3, %d, %d%%)"):format(BLOCK, BLOCK)
-      assert.truthy(start({}):graph():match(pattern))
+      local pattern = "variable second%%-weight: float32 %%(%%d+, %%d+, 3, 3, %d, %d%%)"
+      assert.truthy(start({}):graph():match(pattern:format(BLOCK, BLOCK)))
       assert.same({ 32, 16, 3, 3 }, flow.get_all_variables()["second-weight"].shape)
     end)
   end
@@ -292,7 +295,8 @@ describe("packed filters", function()
       local w = filters_of { 32, 16, 3, 3 }
       local y = flow.nn.conv2d(x, w, { padding = "SAME" })
       local size = flow.math.reduce_max(flow.math.abs(w), { axis = { 1, 2 } })
-      local loss = flow.math.reduce_mean(y * y) + flow.math.reduce_sum(w * w) + flow.math.reduce_mean(size)
+      local loss = flow.math.reduce_mean(y * y) + flow.math.reduce_sum(w * w)
+        + flow.math.reduce_mean(size)
       flow.optimizer.SGD(0.01, { momentum = 0 }):minimize(loss)
       return w, flow.transpose(w, { 1, 0, 2, 3 }), y
     end
@@ -318,13 +322,37 @@ describe("packed filters", function()
     local function run(o)
       flow.clear_default_session()
       flow.random.seed(11)
-      local predict = define { name = "p", shape = { 2, 16, 3, 3 }, body = filters, passes = o.passes }
+      local predict = define { name = "p", shape = { 2, 16, 3, 3 }, body = filters,
+        passes = o.passes }
       local train = define { name = "t", type = "train", shape = { 4, 16 }, body = matrix,
         passes = o.passes }
       for i = 1, 3 do train(filled({ 4, 16 }, i)) end
       return predict(filled({ 2, 16, 3, 3 }, 8))
     end
     assert_close(run { passes = OFF }, run {}, 1e-5, "prediction")
+  end)
+
+  it("cannot be updated together with a variable that another job keeps plain", function()
+    local function train(x)
+      local y = flow.nn.conv2d(x, filters_of { 16, 16, 3, 3 })
+      flow.optimizer.SGD(0.01, { momentum = 0.9 }):minimize(flow.math.reduce_mean(y * y))
+      return y
+    end
+    local function own(x)      -- the slot's name, as another job's filters
+      return flow.nn.conv2d(x, flow.get_variable("w-momentum", { shape = { 16, 16, 3, 3 },
+        initializer = flow.zeros_initializer() }))
+    end
+    local shape = { 1, 16, 5, 5 }
+    define { name = "plain", shape = shape, passes = OFF,
+      body = function(x) return flow.nn.conv2d(x, filters_of { 16, 16, 3, 3 }) end }
+    define { name = "packed", shape = shape, body = own }
+    local ok, message = pcall(define, { name = "train", type = "train", shape = shape, body = train })
+    if BLOCK then
+      assert.is_false(ok)
+      assert.truthy(message:match "kept in different layouts")
+    else
+      assert.is_true(ok)
+    end
   end)
 
   it("are refused where the session has another shape of the name", function()
@@ -362,7 +390,8 @@ local LAYERS = {
   function(x, y) return same(x, y) and x + y or nil end,
   function(x, y) return same(x, y) and flow.math.tanh(x) * flow.math.tanh(y) or nil end,
   function(x, y, random)
-    local fits = x.shape[1] == y.shape[1] and x.shape[3] == y.shape[3] and x.shape[4] == y.shape[4]
+    local a, b = x.shape, y.shape
+    local fits = a[1] == b[1] and a[3] == b[3] and a[4] == b[4]
     if not fits or x.shape[2] + y.shape[2] > 100 then return nil end
     return flow.concat({ x, y }, { axis = random(4) == 1 and same(x, y) and 0 or 1 })
   end,
@@ -381,7 +410,8 @@ local LAYERS = {
   function(x)      -- normalized over all but channels
     local mean = flow.math.reduce_mean(x, { axis = { 0, 2, 3 }, keepdims = true })
     local d = x - mean
-    return d / flow.math.sqrt(flow.math.reduce_mean(d * d, { axis = { 0, 2, 3 }, keepdims = true }) + 0.1)
+    local variance = flow.math.reduce_mean(d * d, { axis = { 0, 2, 3 }, keepdims = true })
+    return d / flow.math.sqrt(variance + 0.1)
   end,
   function(x) return x - flow.math.reduce_mean(x, { axis = 1, keepdims = true }) end,
   function(x) return x - flow.math.reduce_mean(x, { axis = { 1, 2, 3 }, keepdims = true }) end,
@@ -433,7 +463,8 @@ describe("random networks", function()
       local shape = { random(3), pick(random, { 1, 3, 7, 16, 32 }), 3 + random(9), 3 + random(9) }
       local ok, message = pcall(body, network(seed), shape, random)
       if not ok then
-        error(("network %d, input (%s): %s"):format(i, table.concat(shape, ", "), tostring(message)), 0)
+        local text = table.concat(shape, ", ")
+        error(("network %d, input (%s): %s"):format(i, text, tostring(message)), 0)
       end
     end
   end
