@@ -346,7 +346,8 @@ describe("packed filters", function()
     define { name = "plain", shape = shape, passes = OFF,
       body = function(x) return flow.nn.conv2d(x, filters_of { 16, 16, 3, 3 }) end }
     define { name = "packed", shape = shape, body = own }
-    local ok, message = pcall(define, { name = "train", type = "train", shape = shape, body = train })
+    local ok, message = pcall(define,
+      { name = "train", type = "train", shape = shape, body = train })
     if BLOCK then
       assert.is_false(ok)
       assert.truthy(message:match "kept in different layouts")
