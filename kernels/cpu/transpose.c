@@ -9,8 +9,8 @@ enum { TILE = 16, STRIP = 64 };
 /* One axis: its extent, and how far its steps move in x and in y, in elements. */
 typedef struct axis { int64_t n, from, to; } axis;
 
-/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these. Where
-   one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
+/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these.
+   Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
 typedef struct job {
   const char *x;
   char *y;

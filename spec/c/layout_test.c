@@ -1,5 +1,5 @@
-/* Convolutions on blocked channels and packed filters: the plain kernels and the fast rows give what
-   the plain kernels give on plain tensors; and the conversions between forms. */
+/* Convolutions on blocked channels and packed filters: the plain kernels and the fast rows give
+   what the plain kernels give on plain tensors; and the conversions between forms. */
 #include "dev/dev.h"
 #include "op/conv2d.h"
 #include "op/form.h"
@@ -142,8 +142,8 @@ static const char *say(const problem *p)
 {
   static char s[256];
   snprintf(s, sizeof s, "n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d "
-           "block %d x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o, (int)p->u,
-           (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad, (int)p->block,
+           "block %d x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o,
+           (int)p->u, (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad, (int)p->block,
            p->block_x, p->block_y, p->packed);
   return s;
 }
@@ -168,7 +168,8 @@ static void check_call(const problem *p, const call *c, int fast)
   int n_out = complete(op, &a, in, c->n_in, out);
   CHECK(n_out == c->n_out);
   if (n_out == c->n_out) {
-    jf_kargs k = { .in = in, .out = out, .n_in = c->n_in, .n_out = n_out, .attr = &a, .threads = 2 };
+    jf_kargs k = { .in = in, .out = out, .n_in = c->n_in, .n_out = n_out, .attr = &a,
+                   .threads = 2 };
     CHECK(op->cpu[p->dtype](&k) == JFL_OK);
     check_outputs(p, c, out, op->name);
     for (const jf_kernel_row *const *r = jf_cpu_rows(); fast && *r; r++)

@@ -20,7 +20,7 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
-  const jfl_shape *plain;      /* what the user sees as its shape, where a pass put it in another form */
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -148,8 +148,8 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
-  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here. NULL: on
-                                             plain tensors only, unless it is pointwise */
+  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
+                                             NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */

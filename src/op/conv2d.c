@@ -218,8 +218,8 @@ JF_EACH_FLOAT(SUM)
 JF_EACH_FLOAT(STORE)
 static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
-/* A tensor of four dimensions in any form: its plain extents, and where its elements are. Index c of
-   axis 0 or 1 is at c / block * outer + c % block * inner; all in elements. */
+/* A tensor of four dimensions in any form: its plain extents, and where its elements are. Index c
+   of axis 0 or 1 is at c / block * outer + c % block * inner; all in elements. */
 typedef struct axis { int64_t block, outer, inner; } axis;
 typedef struct grid { char *data; int64_t d[4]; axis axis[2]; int64_t row, column; } grid;
 

@@ -23,9 +23,9 @@ jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain);
 int jf_plain_shape(jf_form form, int64_t block, const jfl_shape *s, jfl_shape *out);
 
 /* Copies of a whole tensor from its plain shape to its packed one, and back. */
-void jf_pack_filters(jfl_dtype t, const jfl_shape *packed, const jfl_shape *plain, const void *from,
-                     void *to);
-void jf_unpack_filters(jfl_dtype t, const jfl_shape *packed, const jfl_shape *plain, const void *from,
-                       void *to);
+void jf_pack_filters(jfl_dtype t, const jfl_shape *packed, const jfl_shape *plain,
+                     const void *from, void *to);
+void jf_unpack_filters(jfl_dtype t, const jfl_shape *packed, const jfl_shape *plain,
+                       const void *from, void *to);
 
 #endif

@@ -50,7 +50,7 @@ static int channels(int64_t b, const int64_t *d, jf_relayout *r)
   return 1;
 }
 
-/* With extents of 1 in front; where that has but one channel or one cell, a view is all it takes. */
+/* With extents of 1 in front; where that has one channel or one cell, a view is all it takes. */
 static int spread(int64_t b, const jfl_shape *s, jf_relayout *r)
 {
   static const int perm[] = { 0, 1, 2, 3, 4 };

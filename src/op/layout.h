@@ -9,15 +9,15 @@
 /* Emits a conversion: views, and a transpose where elements move. */
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
 
-/* What an op's layout rule sees, and what it says. It is shown a node with the form that each input
-   was made in. Where the op can run on blocks, the rule says which forms it takes and gives, changes
-   op and attr to suit, and returns 1. An output that is plain may come out under another shape, with
-   its elements in the same order. */
+/* What an op's layout rule sees, and what it says. It is shown a node with the form that each
+   input was made in. Where the op can run on blocks, the rule says which forms it takes and gives,
+   changes op and attr to suit, and returns 1. An output that is plain may come out under another
+   shape, with its elements in the same order. */
 typedef struct jf_layout {
   const jf_node *node;
   const jf_device *device;
-  const jfl_shape *const *in_shape;     /* of inputs and outputs when plain; the node's values may */
-  const jfl_shape *const *out_shape;    /* have those of other forms */
+  const jfl_shape *const *in_shape;     /* of inputs and outputs when plain; the values' own may */
+  const jfl_shape *const *out_shape;    /* be those of other forms */
   jf_form *in;                          /* as made; then as taken */
   jf_form *out;                         /* as given: plain, unless the rule says otherwise */
   const jfl_op *op;                     /* the node's */

@@ -1,6 +1,6 @@
-/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one to
-   the next, and filters packed, in the session too. Conversions are made where a value is first wanted
-   in another form, once. */
+/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one
+   to the next, and filters packed, in the session too. Conversions are made where a value is first
+   wanted in another form, once. */
 #include "op/layout.h"
 #include "pass/pass.h"
 
@@ -11,7 +11,7 @@ typedef struct seen {
   jfl_shape shape;             /* when plain */
   jf_form made;                /* the form that its producer gives it */
   jfl_value *as[JF_N_FORM];    /* in each form that was asked for */
-  int free;                    /* a variable that no plan of the session has: its form may be chosen */
+  int free;                    /* a variable that the session lacks: its form may be chosen */
   int is_result;
 } seen;
 

@@ -184,20 +184,20 @@ void jf_var_write(jf_var *v, const void *from)
   else memcpy(v->array->data, from, bytes_of(v));
 }
 
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *shape,
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
                                jf_var **out)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
     JF_TRY(check_spec(spec));
-    return make(s, spec, shape, out);
+    return make(s, spec, form, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
     return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s",
                    spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
-  assert(jf_shape_eq(&v->array->shape, shape));        /* plans adapt to what is there */
+  assert(jf_shape_eq(&v->array->shape, form));        /* plans adapt to what is there */
   *out = v;
   return JFL_OK;
 }
