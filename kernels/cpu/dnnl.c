@@ -43,12 +43,12 @@ typedef const dnnl_memory_desc_t *layout_ref;
   X(engine_create) X(stream_create) X(primitive_attr_create)                        \
   X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)                   \
   X(primitive_attr_set_post_ops) X(post_ops_create) X(post_ops_destroy)             \
-  X(post_ops_append_binary) X(post_ops_append_eltwise) X(primitive_desc_query_md)   \
-  X(primitive_desc_query)                                                           \
-  X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy)                \
-  X(primitive_execute) X(reorder_primitive_desc_create) X(memory_create)            \
+  X(post_ops_append_sum) X(post_ops_append_binary) X(post_ops_append_eltwise)       \
+  X(primitive_desc_query_md) X(primitive_desc_query) X(primitive_desc_destroy)      \
+  X(primitive_create) X(primitive_destroy) X(primitive_execute)                     \
+  X(reorder_primitive_desc_create) X(memory_create)                                 \
   X(memory_destroy) X(memory_set_data_handle) X(memory_desc_equal)                  \
-  X(memory_desc_get_size) X(sgemm) VERSION_FUNCTIONS(X)
+  X(memory_desc_get_size) VERSION_FUNCTIONS(X)
 
 /* Set once by open_library, immutable afterwards. */
 static struct {
@@ -157,7 +157,8 @@ static void problem_free(problem *p)
 
 /* ---- attributes ---- */
 
-/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went astray. */
+/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went
+   astray. */
 static int activation(const char *act, dnnl_alg_kind_t *out)
 {
   static const struct { const char *op; dnnl_alg_kind_t kind; } table[] = {
@@ -186,15 +187,27 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 #endif
 }
 
-static jfl_status append(dnnl_post_ops_t ops, const jf_epilogue *e, const layout *residual)
+/* The result is added to what was there. */
+static jfl_status append_sum(dnnl_post_ops_t ops)
 {
+#if DNNL_VERSION_MAJOR >= 3
+  return check(lib.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef), "sum");
+#else
+  return check(lib.post_ops_append_sum(ops, 1), "sum");
+#endif
+}
+
+static jfl_status append(dnnl_post_ops_t ops, const jf_epilogue *e, const layout *residual, int add)
+{
+  if (add) JF_TRY(append_sum(ops));
   if (e->residual)
     JF_TRY(check(lib.post_ops_append_binary(ops, dnnl_binary_add, ref(residual)), "residual"));
   return e->act ? append_activation(ops, e->act) : JFL_OK;
 }
 
 /* What follows the product but its bias. Scratchpads come from the plan's arena. */
-static jfl_status attr_new(const jf_epilogue *e, const layout *residual, dnnl_primitive_attr_t *out)
+static jfl_status attr_new(const jf_epilogue *e, const layout *residual, int add,
+                           dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
   JF_TRY(check(lib.primitive_attr_create(out), "attributes"));
@@ -202,7 +215,7 @@ static jfl_status attr_new(const jf_epilogue *e, const layout *residual, dnnl_pr
                          "scratchpad");
   if (err == JFL_OK) err = check(lib.post_ops_create(&ops), "post-operations");
   if (err == JFL_OK) {
-    err = append(ops, e, residual);
+    err = append(ops, e, residual, add);
     if (err == JFL_OK) err = check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
     lib.post_ops_destroy(ops);
   }
@@ -402,7 +415,7 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, s
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const operand *residual = operand_at(p, RESIDUAL);
-  JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, &attr));
+  JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, m->add, &attr));
   jfl_status err = check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
@@ -420,16 +433,6 @@ static jfl_status matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
   if (err == JFL_OK) err = matmul_new(m, &p, k, scratch);
   problem_free(&p);
   return err;
-}
-
-static jfl_status gemm(const jf_dnnl_matmul *m, const jf_kargs *k, float alpha, float beta,
-                       jf_dnnl_run r)
-{
-  jf_omp_threads(k->threads);
-  jf_pool_settle(k->threads);
-  return check(lib.sgemm(m->transpose_a ? 'T' : 'N', m->transpose_b ? 'T' : 'N', m->m, m->n, m->k,
-                         alpha, r.a, m->transpose_a ? m->m : m->k, r.b,
-                         m->transpose_b ? m->k : m->n, beta, r.c, m->n), "sgemm");
 }
 
 /* ---- convolutions ---- */
@@ -565,8 +568,8 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   const operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none, residual ? &residual->asked : NULL,
-                  &attr));
+  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none,
+                  residual ? &residual->asked : NULL, 0, &attr));
   jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
@@ -632,7 +635,7 @@ static void find_block(void)
 
 static int64_t block(void) { return lib.block; }
 
-static const jf_dnnl functions = { matmul, conv, execute, release, gemm, activates, block };
+static const jf_dnnl functions = { matmul, conv, execute, release, activates, block };
 
 const jf_dnnl *jf_dnnl_open(void)
 {

@@ -15,6 +15,20 @@ typedef struct pool {
   int backward, own;               /* own: every cell is in one window */
 } pool;
 
+/* Half of a jf_vec: rows of a plane are often short, and channels in blocks of as few. */
+typedef float vec __attribute__((vector_size(32)));
+typedef int32_t ivec __attribute__((vector_size(32)));
+typedef float vec_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
+enum { LANES = 8 };
+#define LOAD(p) ((vec)*(const vec_in_memory *)(p))
+#define STORE(p, v) (*(vec_in_memory *)(p) = (v))
+/* Lanes of a and b, which are numbered on from those of a. */
+#ifdef __clang__
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){ __VA_ARGS__ })
+#endif
+
 enum { MAX, AVG };                 /* kinds */
 enum { WIDEST = 256 };             /* columns of a window */
 
@@ -68,37 +82,37 @@ JF_BODY tile tile_of(const pool *p, int64_t i)
 /* ---- the windows of one vector of outputs ---- */
 
 /* A window's cell (u, v) is `u pitch + col[v]` after its first one. */
-typedef struct taps { int rows, cols; int64_t pitch; const int64_t *col; } taps;
+typedef struct taps { int64_t pitch; const int64_t *col; } taps;
 
 /* The first largest cell, and its number counted row by row. A NaN in front stays. */
-JF_BODY void best_of(const float *x, const taps *t, int rows, int cols, jf_vec *m, jf_ivec *at)
+JF_BODY void best_of(const float *x, const taps *t, int rows, int cols, vec *m, ivec *at)
 {
-  jf_vec best = JF_LOAD(x);
-  jf_ivec number = { 0 };
+  vec best = LOAD(x + t->col[0]);
+  ivec number = { 0 };
   for (int u = 0; u < rows; u++)
-    for (int v = 0; v < cols; v++) {
-      const jf_vec cell = JF_LOAD(x + u * t->pitch + t->col[v]);
-      const jf_ivec larger = cell > best;
-      best = JF_SELECT(larger, cell, best);
+    for (int v = !u; v < cols; v++) {
+      const vec cell = LOAD(x + u * t->pitch + t->col[v]);
+      const ivec larger = cell > best;
+      best = (vec)(((ivec)cell & larger) | ((ivec)best & ~larger));
       number = (larger & (u * cols + v)) | (number & ~larger);
     }
   *m = best;
   *at = number;
 }
 
-JF_BODY void sum_of(const float *x, const taps *t, int rows, int cols, jf_vec *sum)
+JF_BODY void sum_of(const float *x, const taps *t, int rows, int cols, vec *sum)
 {
-  jf_vec s = { 0 };
+  vec s = { 0 };
   for (int u = 0; u < rows; u++)
-    for (int v = 0; v < cols; v++) s += JF_LOAD(x + u * t->pitch + t->col[v]);
+    for (int v = 0; v < cols; v++) s += LOAD(x + u * t->pitch + t->col[v]);
   *sum = s;
 }
 
 /* *y is the largest cell, or the sum of all times *y. */
-JF_BODY void pool_one(const float *x, const taps *t, int rows, int cols, int kind, jf_vec *y)
+JF_BODY void pool_one(const float *x, const taps *t, int rows, int cols, int kind, vec *y)
 {
-  jf_vec v;
-  jf_ivec at;
+  vec v;
+  ivec at;
   if (kind == MAX) best_of(x, t, rows, cols, y, &at);
   else sum_of(x, t, rows, cols, &v), *y *= v;
 }
@@ -107,39 +121,58 @@ JF_BODY void pool_one(const float *x, const taps *t, int rows, int cols, int kin
    last column comes first: so every cell is given to in the order of its windows. */
 typedef struct gift { const float *x; float *dx; int from, to, own; } gift;
 
-JF_BODY void give_one(const gift *p, const taps *t, int rows, int cols, int kind, const jf_vec *dy)
+JF_BODY void give_one(const gift *p, const taps *t, int rows, int cols, int kind, const vec *dy)
 {
-  jf_vec m;
-  jf_ivec at;
+  vec m;
+  ivec at;
   if (kind == MAX) best_of(p->x, t, rows, cols, &m, &at);
   for (int u = p->from; u < p->to; u++)
     for (int v = cols - 1; v >= 0; v--) {
       float *to = p->dx + u * t->pitch + t->col[v];
-      const jf_vec g = kind == MAX ? (jf_vec)((jf_ivec)*dy & (at == u * cols + v)) : *dy;
-      JF_STORE(to, p->own ? g : JF_LOAD(to) + g);
+      const vec g = kind == MAX ? (vec)((ivec)*dy & (at == u * cols + v)) : *dy;
+      STORE(to, p->own ? g : LOAD(to) + g);
     }
 }
 
 /* The same with loops unrolled for common windows. */
-JF_BODY void pool_window(const float *x, const taps *t, int kind, jf_vec *y)
+JF_BODY void pool_window(const float *x, const taps *t, int rows, int cols, int kind, vec *y)
 {
-  if (t->rows == 2 && t->cols == 2) pool_one(x, t, 2, 2, kind, y);
-  else if (t->rows == 3 && t->cols == 3) pool_one(x, t, 3, 3, kind, y);
-  else pool_one(x, t, t->rows, t->cols, kind, y);
+  if (rows == 2 && cols == 2) pool_one(x, t, 2, 2, kind, y);
+  else if (rows == 3 && cols == 3) pool_one(x, t, 3, 3, kind, y);
+  else pool_one(x, t, rows, cols, kind, y);
 }
 
-JF_BODY void give_window(const gift *p, const taps *t, int kind, const jf_vec *dy)
+JF_BODY void give_window(const gift *p, const taps *t, int rows, int cols, int kind,
+                         const vec *dy)
 {
-  if (t->rows == 2 && t->cols == 2) give_one(p, t, 2, 2, kind, dy);
-  else if (t->rows == 3 && t->cols == 3) give_one(p, t, 3, 3, kind, dy);
-  else give_one(p, t, t->rows, t->cols, kind, dy);
+  if (rows == 2 && cols == 2) give_one(p, t, 2, 2, kind, dy);
+  else if (rows == 3 && cols == 3) give_one(p, t, 3, 3, kind, dy);
+  else give_one(p, t, rows, cols, kind, dy);
+}
+
+/* The first n <= LANES of p; the other lanes are 0. */
+JF_BODY void load_part(const float *p, int64_t n, vec *out)
+{
+  float l[LANES] = { 0 };
+  if (n == LANES) {
+    *out = LOAD(p);
+    return;
+  }
+  memcpy(l, p, (size_t)n * sizeof *l);
+  memcpy(out, l, sizeof l);
+}
+
+JF_BODY void store_part(float *p, int64_t n, const vec *v)
+{
+  if (n == LANES) STORE(p, *v);
+  else memcpy(p, v, (size_t)n * sizeof *p);
 }
 
 /* Lanes of v from `lo` to before `hi`, 0 in the others. */
-JF_BODY void keep_lanes(jf_vec *v, int64_t lo, int64_t hi)
+JF_BODY void keep_lanes(vec *v, int64_t lo, int64_t hi)
 {
-  const jf_ivec lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-  *v = (jf_vec)((jf_ivec)*v & (lane >= (int)lo) & (lane < (int)(hi < JF_LANES ? hi : JF_LANES)));
+  const ivec lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+  *v = (vec)((ivec)*v & (lane >= (int)lo) & (lane < (int)(hi < LANES ? hi : LANES)));
 }
 
 /* ---- wide cells, of at least a vector: their windows are pooled where they are ---- */
@@ -155,14 +188,15 @@ JF_BODY void forward_wide(const pool *p, const tile *t, const int64_t *col, int 
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
     for (int64_t j = 0; j < p->out[1]; j++) {
       const range u = window(p, 0, i), v = window(p, 1, j);
-      const taps w = { (int)(u.hi - u.lo), (int)(v.hi - v.lo), p->in[1] * p->inner, col };
+      const int rows = (int)(u.hi - u.lo), cols = (int)(v.hi - v.lo);
+      const taps w = { p->in[1] * p->inner, col };
       const float *x = cell_of((float *)p->x, p->in, t->plane, u.lo, v.lo, p->inner);
       float *y = cell_of(p->to, p->out, t->plane, i, j, p->inner);
-      for (int64_t l = 0; l < p->inner; l += JF_LANES) {
-        const int64_t at = least(l, p->inner - JF_LANES);
-        jf_vec r = (jf_vec){ 0 } + 1 / (float)(w.rows * w.cols);
-        pool_window(x + at, &w, kind, &r);
-        JF_STORE(y + at, r);
+      for (int64_t l = 0; l < p->inner; l += LANES) {
+        const int64_t at = least(l, p->inner - LANES);
+        vec r = (vec){ 0 } + 1 / (float)(rows * cols);
+        pool_window(x + at, &w, rows, cols, kind, &r);
+        STORE(y + at, r);
       }
     }
 }
@@ -175,19 +209,20 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
     for (int64_t j = 0; j < p->out[1]; j++) {
       const range u = window(p, 0, i), v = window(p, 1, j);
-      const taps w = { (int)(u.hi - u.lo), (int)(v.hi - v.lo), p->in[1] * p->inner, col };
+      const int rows = (int)(u.hi - u.lo), cols = (int)(v.hi - v.lo);
+      const taps w = { p->in[1] * p->inner, col };
       const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j, p->inner);
       const float *x = kind == MAX ? cell_of((float *)p->x, p->in, t->plane, u.lo, v.lo, p->inner) : NULL;
       dx = cell_of(p->to, p->in, t->plane, u.lo, v.lo, p->inner);
       gift g = { NULL, NULL, (int)most(own.lo - u.lo, 0), (int)(least(own.hi, u.hi) - u.lo), p->own };
-      for (int64_t l = 0; l < p->inner; l += JF_LANES) {
-        const int64_t at = least(l, p->inner - JF_LANES);
-        jf_vec d = JF_LOAD(dy + at);
-        if (kind == AVG) d *= 1 / (float)(w.rows * w.cols);
-        if (at < l && !p->own) keep_lanes(&d, l - at, JF_LANES);
+      for (int64_t l = 0; l < p->inner; l += LANES) {
+        const int64_t at = least(l, p->inner - LANES);
+        vec d = LOAD(dy + at);
+        if (kind == AVG) d *= 1 / (float)(rows * cols);
+        if (at < l && !p->own) keep_lanes(&d, l - at, LANES);
         g.x = x + at;
         g.dx = dx + at;
-        give_window(&g, &w, kind, &d);
+        give_window(&g, &w, rows, cols, kind, &d);
       }
     }
 }
@@ -199,7 +234,7 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
    A phase is all its rows, pitch apart; then come floats that vectors may run over. What is beyond a
    row's ends is, for a maximum, a copy of the cell there: never larger than one seen, or given to
    the cell copied; for an average it is 0. */
-enum { ROOM = 8192, LINE = 2048, SLACK = 2 * JF_LANES };
+enum { ROOM = 8192, LINE = 2048, SLACK = 2 * LANES };
 
 /* Cells of a row before the plane's first one, those in the plane, and all. */
 typedef struct line { int64_t lead, cells, all; } line;
@@ -221,25 +256,25 @@ JF_BODY float *phase_of(const pool *p, float *row, int64_t c)
 /* x and y may run past n as far as their ends allow. */
 JF_BODY void copy(float *y, const float *y_end, const float *x, const float *x_end, int64_t n)
 {
-  for (int64_t i = 0; i < n; i += JF_LANES) {
-    jf_vec v;
-    jf_load_part(x + i, least(x_end - x - i, JF_LANES), 0, &v);
-    jf_store_part(y + i, y_end - y - i < JF_LANES ? least(n - i, JF_LANES) : JF_LANES, &v);
+  for (int64_t i = 0; i < n; i += LANES) {
+    vec v;
+    load_part(x + i, least(x_end - x - i, LANES), &v);
+    store_part(y + i, y_end - y - i < LANES ? least(n - i, LANES) : LANES, &v);
   }
 }
 
 /* a, b = 0, 2, 4... and 1, 3, 5... of x. */
-JF_BODY void part_pairs(const float *restrict x, float *restrict a, float *restrict b)
+JF_BODY void part_pairs(const float *x, float *a, float *b)
 {
-  for (int i = 0; i < JF_LANES; i++) a[i] = x[2 * i];
-  for (int i = 0; i < JF_LANES; i++) b[i] = x[2 * i + 1];
+  const vec v = LOAD(x), w = LOAD(x + LANES);
+  STORE(a, SHUFFLE(v, w, 0, 2, 4, 6, 8, 10, 12, 14));
+  STORE(b, SHUFFLE(v, w, 1, 3, 5, 7, 9, 11, 13, 15));
 }
-JF_BODY void join_pairs(float *restrict x, const float *restrict a, const float *restrict b)
+JF_BODY void join_pairs(float *x, const float *a, const float *b)
 {
-  for (int i = 0; i < JF_LANES; i++) {
-    x[2 * i] = a[i];
-    x[2 * i + 1] = b[i];
-  }
+  const vec v = LOAD(a), w = LOAD(b);
+  STORE(x, SHUFFLE(v, w, 0, 8, 1, 9, 2, 10, 3, 11));
+  STORE(x + LANES, SHUFFLE(v, w, 4, 12, 5, 13, 6, 14, 7, 15));
 }
 
 /* Puts n cells of x into phases, the first as cell `lead` of its row; x may be read up to end. */
@@ -248,12 +283,12 @@ JF_BODY void split(const pool *p, float *row, const float *x, const float *end, 
 {
   const int64_t s = p->stride[1], g = p->inner;
   if (s == 1) {
-    copy(row + lead * g, row + lead * g + n * g + JF_LANES, x, end, n * g);
+    copy(row + lead * g, row + lead * g + n * g + LANES, x, end, n * g);
   } else if (s == 2 && g == 1) {
-    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * JF_LANES];
-    for (int64_t i = 0; i < n; i += 2 * JF_LANES) {
+    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
       const float *from = x + i;
-      if (end - from < 2 * JF_LANES) from = memcpy(some, from, (size_t)(end - from) * sizeof *x);
+      if (end - from < 2 * LANES) from = memcpy(some, from, (size_t)(end - from) * sizeof *x);
       part_pairs(from, a + i / 2, b + i / 2);
     }
   } else {
@@ -270,13 +305,16 @@ JF_BODY void merge(const pool *p, float *row, float *x, const float *end, int64_
 {
   const int64_t s = p->stride[1], g = p->inner;
   if (s == 1) {
-    copy(x, end, row + lead * g, row + lead * g + n * g + JF_LANES, n * g);
+    copy(x, end, row + lead * g, row + lead * g + n * g + LANES, n * g);
   } else if (s == 2 && g == 1) {
-    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * JF_LANES];
-    for (int64_t i = 0; i < n; i += 2 * JF_LANES) {
-      const int direct = end - x - i >= 2 * JF_LANES;
-      join_pairs(direct ? x + i : some, a + i / 2, b + i / 2);
-      if (!direct) memcpy(x + i, some, (size_t)least(n - i, 2 * JF_LANES) * sizeof *x);
+    float *a = phase_of(p, row, lead), *b = phase_of(p, row, lead + 1), some[2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
+      if (end - x - i >= 2 * LANES) {
+        join_pairs(x + i, a + i / 2, b + i / 2);
+      } else {
+        join_pairs(some, a + i / 2, b + i / 2);
+        memcpy(x + i, some, (size_t)least(n - i, 2 * LANES) * sizeof *x);
+      }
     }
   } else {
     for (int64_t q = 0; q < least(s, n); q++) {
@@ -330,14 +368,15 @@ JF_BODY void forward_lines(const pool *p, const tile *t, const int64_t *col, con
   gather(p, t, x, kind);
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
     const range u = window(p, 0, i);
-    const taps w = { (int)(u.hi - u.lo), (int)p->kernel[1], p->pitch, col };
+    const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
+    const taps w = { p->pitch, col };
     const float *from = x + (u.lo - t->row.all.lo) * p->pitch;
     float *y = cell_of(p->to, p->out, t->plane, i, j.lo, p->inner);
-    for (int64_t q = 0; q < n; q += JF_LANES) {
-      jf_vec r = JF_LOAD(share + q) * (1 / (float)w.rows);
-      pool_window(from + q, &w, kind, &r);
-      jf_store_part(y + q, (end ? end : y + n) - y - q < JF_LANES ? least(n - q, JF_LANES)
-                                                                  : JF_LANES, &r);
+    for (int64_t q = 0; q < n; q += LANES) {
+      vec r = LOAD(share + q) * (1 / (float)rows);
+      pool_window(from + q, &w, rows, cols, kind, &r);
+      store_part(y + q, (end ? end : y + n) - y - q < LANES ? least(n - q, LANES)
+                                                                  : LANES, &r);
     }
   }
 }
@@ -372,17 +411,18 @@ JF_BODY void backward_lines(const pool *p, const tile *t, const int64_t *col, co
   if (!p->own) memset(dx, 0, (size_t)(p->stride[1] * p->phase) * sizeof *dx);
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
     const range u = window(p, 0, i);
-    const taps w = { (int)(u.hi - u.lo), (int)p->kernel[1], p->pitch, col };
+    const int rows = (int)(u.hi - u.lo), cols = (int)p->kernel[1];
+    const taps w = { p->pitch, col };
     const int64_t from = (u.lo - t->row.all.lo) * p->pitch;
     const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
-    for (int64_t q = 0; q < n; q += JF_LANES) {
-      const int64_t at = p->own && q ? least(q, n - JF_LANES) : q;
-      const gift g = { x + from + at, dx + from + at, 0, w.rows, p->own };
-      jf_vec d;
-      jf_load_part(dy + at, least(dy_end - dy - at, JF_LANES), 0, &d);
-      if (kind == AVG) d *= JF_LOAD(share + at) * (1 / (float)w.rows);
-      if (!p->own && n - at < JF_LANES) keep_lanes(&d, 0, n - at);
-      give_window(&g, &w, kind, &d);
+    for (int64_t q = 0; q < n; q += LANES) {
+      const int64_t at = p->own && q ? least(q, n - LANES) : q;
+      const gift g = { x + from + at, dx + from + at, 0, rows, p->own };
+      vec d;
+      load_part(dy + at, least(dy_end - dy - at, LANES), &d);
+      if (kind == AVG) d *= LOAD(share + at) * (1 / (float)rows);
+      if (!p->own && n - at < LANES) keep_lanes(&d, 0, n - at);
+      give_window(&g, &w, rows, cols, kind, &d);
     }
   }
   scatter(p, t, dx, end, kind);
@@ -395,7 +435,7 @@ JF_BODY void shares(const pool *p, const range *j, float *share)
     const range v = window(p, 1, i);
     for (int64_t l = 0; l < p->inner; l++) *share++ = 1 / (float)(v.hi - v.lo);
   }
-  memset(share, 0, JF_LANES * sizeof *share);
+  memset(share, 0, LANES * sizeof *share);
 }
 
 /* ---- parts ---- */
@@ -413,7 +453,7 @@ JF_BODY void wide_part(const pool *p, int part, int kind, int backward)
 
 JF_BODY void lines_part(const pool *p, int part, int kind, int backward)
 {
-  float x[ROOM], dx[ROOM], share[LINE + JF_LANES];
+  float x[ROOM], dx[ROOM], share[LINE + LANES];
   int64_t col[WIDEST], to = jf_to(part, p->span, p->outer * p->tiles[0] * p->tiles[1]);
   const tile after = tile_of(p, to);
   float *end = cell_of(p->to, backward ? p->in : p->out, after.plane,
@@ -434,7 +474,7 @@ JF_BODY void lines_part(const pool *p, int part, int kind, int backward)
   JF_BODY void name##_body(void *ctx, int part)                     \
   {                                                                 \
     const pool *p = ctx;                                            \
-    if (p->inner >= JF_LANES) wide_part(p, part, kind, backward);   \
+    if (p->inner >= LANES) wide_part(p, part, kind, backward);   \
     else lines_part(p, part, kind, backward);                       \
   }                                                                 \
   JF_VARIANTS(name)
@@ -509,7 +549,7 @@ static int describe(const jf_kargs *k, int backward, pool *p)
     p->before[i] = a->pad[2 * i];
     p->own &= a->kernel[i] == a->stride[i] && !a->pad[2 * i] && p->in[i] == p->out[i] * a->kernel[i];
   }
-  if (p->kernel[1] > WIDEST || !(p->inner >= JF_LANES ? cut_wide(p) : cut_lines(p))) return 0;
+  if (p->kernel[1] > WIDEST || !(p->inner >= LANES ? cut_wide(p) : cut_lines(p))) return 0;
   p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
   return 1;
 }

@@ -46,7 +46,8 @@ static inline int jf_parts(int64_t n, int64_t size) { return (int)((n + size - 1
 /* Runs n parts that together touch `elements` elements. */
 static inline void jf_run_parts(const jf_kargs *k, int64_t elements, int n, jf_part part, void *ctx)
 {
-  jf_parallel(elements < JF_SMALL ? 1 : k->threads, n, part, ctx);
+  (void)elements;
+  jf_parallel(k->threads, n, part, ctx);
 }
 
 /* 16 lanes, whatever the processor has. Loads and stores need no alignment. */

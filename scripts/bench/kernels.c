@@ -8,6 +8,7 @@
 #include "op/conv2d.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
+#include "op/multi_update.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
 #include "op/sgd.h"
@@ -187,10 +188,12 @@ static void vectors(const char *only)
   jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
-  bench(only, "sgd_update", (jf_tensor[]){ w, g, lr }, 3, NULL, &(jf_sgd_update){ 0 }, "512x3136",
-        3 * size);
-  bench(only, "momentum_update", (jf_tensor[]){ w, g, lr, m }, 4, NULL,
-        &(jf_momentum_update){ 0.9, 0 }, "512x3136", 5 * size);
+  bench(only, "multi_update", (jf_tensor[]){ w, g, lr }, 3, NULL,
+        &(jf_multi_update){ .op = &jf_op_sgd_update, .attr = &(jf_sgd_update){ 0 }, .stride = 2, .n = 1 },
+        "sgd 512x3136", 3 * size);
+  bench(only, "multi_update", (jf_tensor[]){ w, g, m, lr }, 4, NULL,
+        &(jf_multi_update){ .op = &jf_op_momentum_update, .attr = &(jf_momentum_update){ 0.9, 0 },
+                            .stride = 3, .n = 1 }, "momentum 512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",

@@ -32,9 +32,11 @@ end
 
 --- Calls op with a list of arrays or blobs and the case's options.
 function support.call(op, case, list)
-  local f, n = core.op(op.name), #op.inputs
-  local args = { unpack(list, 1, op.variadic and n - 1 or #list) }
-  if op.variadic then args[n] = { unpack(list, n) } end
+  local f, args, single = core.op(op.name), { unpack(list) }, #op.inputs - 1
+  if op.variadic and #list > single then
+    args = { unpack(list, 1, single) }
+    args[#args + 1] = { unpack(list, single + 1) }
+  end
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
   if op.key == -1 and case.dtype then options.dtype = case.dtype end

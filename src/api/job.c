@@ -29,7 +29,9 @@ static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
   jf_target t = { .device = &jf_dev_cpu, .reference = set->reference, .off = set->passes_off,
                   .variable = shape_in, .session = j->session };
   JF_TRY(jf_run_passes(g, &t));
-  return jf_plan_new(g, t.device, set->reference ? JF_REFERENCE : 0, set->threads, p);
+  int flags = (set->reference ? JF_REFERENCE : 0) |
+              (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
+  return jf_plan_new(g, t.device, flags, set->threads, p);
 }
 
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)

@@ -38,6 +38,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const struct jf_optim *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
 } jf_training;
 
@@ -126,10 +127,11 @@ enum {
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
   JF_OPTIONAL = 16,    /* ... or for none */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
-  JF_POINTWISE = 64    /* element i of what it writes comes from element i of the inputs of that shape
+  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
                           ops with tile are so by themselves */
+  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
+  JF_COMMUTES = 256    /* the two inputs may change places; no bit of a result but of nan changes */
 };
 
 struct jf_layout;        /* op/layout.h */
@@ -153,6 +155,7 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };

@@ -3,6 +3,7 @@
 #include "op/conv2d.h"
 #include "op/layout.h"
 #include "op/op.h"
+#include "op/reduce.h"
 #include "op/window.h"
 
 static const jf_attr attrs[] = { JF_CONV2D_ATTRS, {0} };
@@ -172,8 +173,6 @@ typedef struct loops {
   /* lane[i % WIDTH] += x[i] dy[i] */
   void (*products)(double *lane, const void *x, int64_t x_step, const void *dy, int64_t dy_step,
                    int64_t n);
-  /* lane[i] += dy[i] */
-  void (*sum)(double *lane, const void *dy, int64_t step, int64_t n);
   void (*store)(void *y, int64_t step, const double *acc, int64_t n);
 } loops;
 
@@ -201,20 +200,14 @@ typedef struct loops {
         for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i * step] * dy[i * dy_step]; \
     }                                                                                   \
   }
-#define SUM(D, T)                                                                       \
-  static void sum_##D(double *lane, const void *dy, int64_t step, int64_t n)            \
-  {                                                                                     \
-    for (int64_t i = 0; i < n; i++) lane[i] += ((const T *)dy)[i * step];               \
-  }
 #define STORE(D, T)                                                                     \
   static void store_##D(void *y, int64_t step, const double *acc, int64_t n)            \
   {                                                                                     \
     for (int64_t i = 0; i < n; i++) ((T *)y)[i * step] = (T)acc[i];                     \
   }
-#define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, sum_##D, store_##D },
+#define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, store_##D },
 JF_EACH_FLOAT(AXPY)
 JF_EACH_FLOAT(PRODUCTS)
-JF_EACH_FLOAT(SUM)
 JF_EACH_FLOAT(STORE)
 static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
@@ -367,18 +360,13 @@ static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t
   return sum;
 }
 
-/* dbias[o] = sum over n, i, j of dy */
-static double bias_sum(const conv *s, int64_t o)
+/* dbias = the sum of dy over all but channels */
+static jfl_status bias_grad(const jf_kargs *k)
 {
-  const int64_t *y = s->y.d;
-  double lane[WIDTH] = { 0 }, sum = 0;
-  for (int64_t n = 0; n < y[0]; n++)
-    for (int64_t j = 0; j < y[2] * y[3]; j += WIDTH) {
-      int64_t width = y[2] * y[3] - j < WIDTH ? y[2] * y[3] - j : WIDTH;
-      s->loop->sum(lane, at(s, &s->y, n, o, 0, j), s->y.column, width);
-    }
-  for (int i = 0; i < WIDTH; i++) sum += lane[i];
-  return sum;
+  const jf_reduce a = { .axis = { 3, { 0, 2, 3 } } };
+  const jf_kargs sum = { .in = &k->in[1], .out = &k->out[1], .n_in = 1, .n_out = 1, .attr = &a,
+                         .threads = k->threads };
+  return jf_op_reduce_sum.cpu[k->in[1].dtype](&sum);
 }
 
 static jfl_status conv2d(const jf_kargs *k)
@@ -402,11 +390,7 @@ static jfl_status filter_grad(const jf_kargs *k)
     double sum = filter_sum(&s, o, c, u, r % d[3]);
     s.loop->store(at(&s, &s.f, o, c, u, r % d[3]), 1, &sum, 1);
   }
-  for (int64_t o = 0; s.a->epilogue.bias && o < d[0]; o++) {
-    double sum = bias_sum(&s, o);
-    s.loop->store((char *)k->out[1].data + o * s.loop->size, 1, &sum, 1);
-  }
-  return JFL_OK;
+  return s.a->epilogue.bias ? bias_grad(k) : JFL_OK;
 }
 
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d, [JFL_F64] = conv2d };

@@ -14,7 +14,7 @@ static jfl_status find_activation(const jf_infer *c, jf_epilogue *e)
   for (const jfl_op *const *o = jf_ops; *o; o++)
     if (!strcmp((*o)->name, e->act) && jf_is_activation(*o)) {
       e->tile = (*o)->tile;
-      if (e->tile[c->dtype[0]] && (*o)->cpu[c->dtype[0]]) return JFL_OK;
+      if (e->tile[c->dtype[0]]) return JFL_OK;
     }
   return jf_fail(JFL_EINVAL, "%s: '%s' is no elementwise op of one %s input", c->op->name, e->act,
                  jfl_dtype_name(c->dtype[0]));
@@ -74,7 +74,8 @@ void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels
 {
   const jf_tensor *y = &k->out[0];
   const char *bias = jf_epilogue_bias(k, e), *residual = jf_epilogue_residual(k, e);
-  const int64_t size = (int64_t)jfl_dtype_size(y->dtype), at = from * c->row, n = (to - from) * c->row;
+  const int64_t size = (int64_t)jfl_dtype_size(y->dtype);
+  const int64_t at = from * c->row, n = (to - from) * c->row;
   const int64_t rows_of_group = c->width == 1 ? 1 : c->inner;
   for (int64_t r = from; bias && r < to; r++) {
     int64_t group = r / rows_of_group % c->groups;

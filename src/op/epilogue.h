@@ -34,11 +34,11 @@ struct jf_infer;
 struct jfl_op;
 /* Whether an epilogue can end in op. */
 int jf_is_activation(const struct jfl_op *op);
-/* Checks the inputs after the operands of c, whose first output is known, and finds the activation. */
+/* Checks the inputs after the operands of c, whose output is known, and finds the activation. */
 jfl_status jf_epilogue_infer(struct jf_infer *c, jf_epilogue *e, int64_t channels);
 
-/* Where the channels of a result lie: it is (any, groups, inner, width), and channel g width + w is at
-   [.., g, .., w]. Rows share one bias (width 1; a row is `inner` long) or have one an element. */
+/* Where the channels of a result lie: it is (any, groups, inner, width), and channel g width + w is
+   at [.., g, .., w]. A row has one bias (width 1; then it is `inner` long) or one an element. */
 typedef struct jf_channels { int64_t groups, inner, width, row, n_row; } jf_channels;
 /* For channels along axis of s, with blocks of them along the last one too if it is blocked. */
 jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked);

@@ -11,8 +11,8 @@ static jfl_status check_ranks(const jf_infer *c)
   int fit = a->n >= 2 && a->n == b->n;
   for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: a %s and b %s must have the same number of dimensions, two or more, "
-                 "and agree in all but the last two", c->op->name, jf_shape_str(a, s),
+  return jf_fail(JFL_ESHAPE, "%s: a %s and b %s must have the same number of dimensions, two "
+                 "or more, and agree in all but the last two", c->op->name, jf_shape_str(a, s),
                  jf_shape_str(b, t));
 }
 

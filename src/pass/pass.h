@@ -18,7 +18,7 @@ typedef struct jf_target {
 
 typedef struct jf_pass {
   const char *name;
-  jfl_status (*run)(jfl_graph *g, const jf_target *t);
+  jfl_status (*run)(jfl_graph *g, const jf_target *t);     /* NULL: something that the plan does */
   const char *needs;                 /* what it relies on from the passes before it */
   int optional;                      /* may be switched off: it changes speed alone */
 } jf_pass;
@@ -33,6 +33,8 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
 const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
+/* Whether the pass of that name is left out. */
+int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
@@ -84,7 +86,10 @@ jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_fold(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);
 

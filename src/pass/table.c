@@ -11,9 +11,13 @@ const jf_pass jf_passes[] = {
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
+  { "sgd", jf_pass_sgd, "updates; that dce takes away the products it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
   { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
+  { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
+  { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
 
@@ -30,7 +34,7 @@ static void dump(const jfl_graph *g, const char *pass)
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
-    if (t->off >> (p - jf_passes) & 1) continue;
+    if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
@@ -67,6 +71,11 @@ static jfl_status leave_out(const char *name, size_t n, unsigned *off)
   if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
+}
+
+int jf_pass_is_off(const char *name, unsigned off)
+{
+  return (off & bits_of(name, strlen(name))) != 0;
 }
 
 jfl_status jf_passes_off(const char *list, unsigned *off)

@@ -122,6 +122,7 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
     jf_free(p->data);
     p->data = NULL;
   }
+  jf_session_leave_pool(j->session);
   jf_session_release(j->session);
   return s ? jf_blame(s, "%s: ", j->name) : JFL_OK;
 }

@@ -24,8 +24,11 @@ struct jfl_job {
   jfl_job *next;
 };
 
+typedef jfl_status (*jf_task)(void *ctx);
+
 struct jfl_request {
   atomic_int refs, done;
+  jf_task task; void *ctx;     /* what to do instead of running a plan; NULL */
   jfl_plan *plan;
   jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
@@ -47,6 +50,8 @@ struct jfl_session {
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
+  int away, leave;             /* the worker has the pool; it shall end it; guarded by mu */
+  int here;                    /* synchronous runs since the worker had a run of its own; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */
@@ -63,6 +68,11 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
+/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or where the
+   worker has the pool on that. */
+jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
+/* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
+void jf_session_leave_pool(jfl_session *s);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
