@@ -55,8 +55,8 @@ typedef struct jf_kernel_row {
   const char *name;        /* of the row, as plans print it: "dnnl_matmul" */
   const char *op;
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
-  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take
-     the next row. */
+  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take the
+     next row, but for JFL_ENOMEM, which ends it. */
   jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
   jf_kernel run;
   void (*release)(void *state);

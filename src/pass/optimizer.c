@@ -3,8 +3,6 @@
 #include "op/multi_update.h"
 #include "pass/pass.h"
 
-#include <string.h>
-
 /* A gradient that is itself a variable might be another's parameter: such an update stays where it is. */
 static int mergeable(const jf_node *n)
 {
@@ -16,7 +14,7 @@ static int alike(const jf_node *a, const jf_node *b)
   int last = jf_op_n_in(a->op) - 1;
   return a->op == b->op && a->n_in == b->n_in && a->in[2] == b->in[2] &&
          (a->n_in == last || a->in[last] == b->in[last]) && a->in[0]->dtype == b->in[0]->dtype &&
-         !memcmp(a->attr, b->attr, a->op->attr_size);
+         jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
 }
 
 /* The options of an update, which are all numbers. */

@@ -11,7 +11,7 @@ const jf_pass jf_passes[] = {
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
-  { "sgd", jf_pass_sgd, "updates; that dce takes away the products it folds", 1 },
+  { "sgd", jf_pass_sgd, "products have their final flags; dce takes away those it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
