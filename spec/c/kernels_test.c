@@ -12,6 +12,7 @@
 #include "op/pool2d.h"
 #include "op/reduce.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 #include "test.h"
 
 #include <assert.h>
@@ -488,6 +489,33 @@ static void measures_norms(void)
   TRY(clip_scale, &a, 1e-13, 0, F64(3), F64(123, 457));
 }
 
+static void reorders_axes(void)
+{
+  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } };
+  static const jf_transpose plain = { { 5, { 0, 1, 4, 2, 3 } } };
+  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } };
+  static const jf_transpose back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
+  static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
+  static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
+#define EACH(...)                                                                               \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(3, 2, 16, 7, 9));                                  \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(2, 3, 8, 28, 28));                                 \
+  TRY(transpose, &plain, 0, 1, __VA_ARGS__(3, 2, 7, 9, 16));                                    \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 3, 16, 5, 5));                               \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 2, 16, 1, 1));                               \
+  TRY(transpose, &back, 0, 1, __VA_ARGS__(2, 3, 5, 5, 16, 16));                                 \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(301, 205));                                           \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(3, 70));                                              \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(1, 1));                                               \
+  TRY(transpose, &same, 0, 1, __VA_ARGS__(37, 1001));                                           \
+  TRY(transpose, &outer, 0, 1, __VA_ARGS__(37, 101, 11));                                       \
+  TRY(transpose, &round, 0, 1, __VA_ARGS__(37, 33, 65))
+  EACH(F32);
+  EACH(F64);
+  EACH(I8);
+#undef EACH
+}
+
 /* Sums come out the same however many threads share the work. */
 static void ignores_the_thread_count(void)
 {
@@ -543,6 +571,7 @@ int main(void)
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
+  RUN(reorders_axes);
   RUN(measures_norms);
   RUN(ignores_the_thread_count);
   RUN(norms_ignore_the_thread_count);

@@ -20,6 +20,7 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -133,6 +134,8 @@ enum {
   JF_COMMUTES = 256    /* the two inputs may change places; no bit of a result but of nan changes */
 };
 
+struct jf_layout;        /* op/layout.h */
+
 struct jfl_op {
   const char *name, *doc;
   const char *path;                       /* front-end names, separated by spaces; NULL: internal */
@@ -147,6 +150,8 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
+                                             NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
