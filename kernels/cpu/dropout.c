@@ -153,7 +153,7 @@ static jfl_status dropout_run(const jf_kargs *k)
 {
   drop d = describe(k);
   d.mask = k->out[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), best_dropout(), &d);
+  jf_run_parts(k, jf_parts(d.n, JF_PART), best_dropout(), &d);
   return JFL_OK;
 }
 
@@ -161,7 +161,7 @@ static jfl_status grad_run(const jf_kargs *k)
 {
   drop d = describe(k);
   d.mask = k->in[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), grad(), &d);
+  jf_run_parts(k, jf_parts(d.n, JF_PART), grad(), &d);
   return JFL_OK;
 }
 

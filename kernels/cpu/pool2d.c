@@ -338,13 +338,6 @@ static void plan(pool *p, int kind)
   p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
 }
 
-static jfl_status run(const jf_kargs *k, pool *p, jf_part part)
-{
-  const int64_t cells = p->outer * p->in[0] * p->in[1];
-  jf_run_parts(k, cells * p->inner, jf_parts(tiles_of(p), p->span), part, p);
-  return JFL_OK;
-}
-
 static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 #define POOL(op, kind, backward)                                                        \
@@ -354,7 +347,8 @@ static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
   {                                                                                     \
     pool p = shapes(k, backward);                                                       \
     plan(&p, kind);                                                                     \
-    return run(k, &p, op());                                                            \
+    jf_run_parts(k, jf_parts(tiles_of(&p), p.span), op(), &p);                          \
+    return JFL_OK;                                                                      \
   }
 POOL(max_pool2d, MAX, 0)
 POOL(max_pool2d_grad, MAX, 1)

@@ -162,9 +162,9 @@ static jfl_status run(const jf_kargs *k, double scale)
   p.piece = k->scratch;
   p.scale = scale;
   const int64_t n = all_pieces(&p);
-  jf_run_parts(k, p.outer * p.sum * p.keep * p.inner * p.last, jf_parts(n * p.blocks, p.span),
-               pieces(), &p);
-  jf_run_parts(k, n * p.last, (int)(p.outer * p.keep), results(), &p);
+  jf_run_parts(k, jf_parts(n * p.blocks, p.span), pieces(), &p);
+  /* The pieces are much less than x: few are not worth a second thread. */
+  jf_parallel(n * p.last < JF_PART ? 1 : k->threads, (int)(p.outer * p.keep), results(), &p);
   return JFL_OK;
 }
 

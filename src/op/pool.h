@@ -21,6 +21,9 @@ jfl_status jf_pool_size(const jf_infer *c, int64_t size[2]);
 void jf_pool_result(jf_infer *c, const int64_t size[2]);
 /* The record's infer: x gives y. */
 jfl_status jf_pool_infer(jf_infer *c);
+/* The record's layout rule, of gradients too. */
+struct jf_layout;
+int jf_pool_layout(struct jf_layout *c);
 
 /* The valid cells of a window: rows top..bottom-1 and columns left..right-1 of x. */
 typedef struct jf_cells { int64_t top, bottom, left, right; } jf_cells;
