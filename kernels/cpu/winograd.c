@@ -34,6 +34,7 @@ typedef struct winograd {
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
   int relu, lanes, parts;
+  int64_t span;                /* tiles of a batch, at most BATCH */
   float *u;                    /* transformed filters, or parts of their gradient's */
   float *room; size_t room_size;           /* floats for each lane */
 } winograd;
@@ -106,13 +107,20 @@ INNER spot spot_of(const winograd *w, int64_t t)
 INNER void load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x, int size,
                 vec *cell)
 {
-  const int whole = y >= 0 && x >= 0 && y + size <= height && x + size <= width;
-  for (int i = 0; i < size; i++)
-    for (int j = 0; j < size; j++) {
-      const int inside = whole || (y + i >= 0 && y + i < height && x + j >= 0 && x + j < width);
-      cell[i * size + j] = inside ? _mm512_loadu_ps(plane + ((y + i) * width + x + j) * JF_LANES)
-                                  : _mm512_setzero_ps();
-    }
+  plane += (y * width + x) * JF_LANES;
+  if (y >= 0 && x >= 0 && y + size <= height && x + size <= width) {
+    for (int i = 0; i < size; i++)
+      for (int j = 0; j < size; j++)
+        cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
+    return;
+  }
+  const int top = y < 0 ? (int)-y : 0, left = x < 0 ? (int)-x : 0;
+  const int bottom = height - y < size ? (int)(height - y) : size;
+  const int right = width - x < size ? (int)(width - x) : size;
+  for (int i = 0; i < size * size; i++) cell[i] = _mm512_setzero_ps();
+  for (int i = top; i < bottom; i++)
+    for (int j = left; j < right; j++)
+      cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
 }
 
 /* v[cell][tile][channel] of tiles first to first + n, of which the ones past the last are 0. */
@@ -250,7 +258,7 @@ static int width_at(const winograd *w, int64_t channel)
 OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
 {
   const int64_t from = w->n_from * JF_LANES, left = w->tiles - first;
-  const int n = left < BATCH ? (int)left : BATCH;
+  const int n = (int)(left < w->span ? left : w->span);
   transform_input(w, first, n, v);
   for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) {
     const int width = width_at(w, o);
@@ -271,7 +279,7 @@ static void convolve_lane(void *ctx, int i)
   const winograd *w = ctx;
   float *v = w->room + (size_t)i * w->room_size;
   float *m = v + CELLS * BATCH * w->n_from * JF_LANES;
-  for (int64_t t = (int64_t)i * BATCH; t < w->tiles; t += (int64_t)w->lanes * BATCH)
+  for (int64_t t = i * w->span; t < w->tiles; t += w->lanes * w->span)
     convolve_tiles(w, t, v, m);
 }
 
@@ -324,8 +332,12 @@ OUTER void filter_part(void *ctx, int i)
   else transform_filter(w, i % w->n_from, i / w->n_from, 3);
 }
 
+/* Batches are about equally many for each lane; what one tile gives does not depend on them. */
 static void convolve(const jf_kargs *k, winograd *w)
 {
+  const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
+  const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
+  w->span = (share + ROWS - 1) / ROWS * ROWS;
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
   jf_parallel(k->threads, w->lanes, convolve_lane, w);
 }
@@ -463,8 +475,8 @@ static winograd describe(const jf_kargs *k, const jf_tensor *from, const jf_tens
 static void set_parts(winograd *w)
 {
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS * (int64_t)sizeof(float);
-  const int64_t batches = (w->tiles + BATCH - 1) / BATCH, room = PART_BYTES / size;
-  int64_t parts = batches < MOST_PARTS ? batches : MOST_PARTS;
+  const int64_t some = (w->tiles + BATCH / 2 - 1) / (BATCH / 2), room = PART_BYTES / size;
+  int64_t parts = some < MOST_PARTS ? some : MOST_PARTS;
   if (parts > room) parts = room > 1 ? room : 1;
   w->parts = (int)parts;
 }
