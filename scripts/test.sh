@@ -1,7 +1,7 @@
 #!/bin/sh
 # test.sh [ci]: builds and runs every test. The last line adds them up; ci makes warnings failures too.
 cd "$(dirname "$0")/.." || exit 1
-unset CC SAN DEBUG CFLAGS LUA_INIT LUA_PATH LUA_CPATH MAKEFLAGS JFL_KERNELS JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
+unset CC SAN DEBUG CFLAGS LUA_INIT LUA_PATH LUA_CPATH MAKEFLAGS JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
 ci=$1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -135,6 +135,7 @@ typedef struct jfl_op_info {
   int n_in, n_out, n_param;
   int n_public;                /* the first outputs, which users see; the others serve gradients */
   int variadic;                /* the last input stands for one or more */
+  int optional;                /* ... or for none */
   int differentiable, random, effect;
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */
@@ -190,6 +191,7 @@ typedef struct jfl_minimize {
   const char *optimizer;  const jfl_arg *arg; int n_arg;
   const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
   jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
 } jfl_minimize;
 JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
 /* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none flows. */
@@ -215,6 +217,9 @@ JFL_API void jfl_session_free(jfl_session *s);
    inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session runs
    it at once, on the caller: that is quicker than handing it over; 0: never). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
+/* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it; NULL
+   past the last. */
+JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 
 /* A name in use is JFL_ENAME. */
@@ -233,8 +238,13 @@ JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of
+   the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
+/* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says whether,
+   and if so the rest is as jfl_run says. */
+JFL_API int jfl_plan_is_small(const jfl_plan *p);
+JFL_API jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
 JFL_API int jfl_request_done(const jfl_request *r);

@@ -68,13 +68,13 @@ static void open_library(void)
 static void f32(const jf_gemm *g)
 {
   lib.sgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
-            g->k, 1, g->a, g->lda, g->b, g->ldb, 0, g->c, g->ldc);
+            g->k, (float)g->alpha, g->a, g->lda, g->b, g->ldb, (float)g->beta, g->c, g->ldc);
 }
 
 static void f64(const jf_gemm *g)
 {
   lib.dgemm(ROW_MAJOR, g->trans_a ? TRANS : NO_TRANS, g->trans_b ? TRANS : NO_TRANS, g->m, g->n,
-            g->k, 1, g->a, g->lda, g->b, g->ldb, 0, g->c, g->ldc);
+            g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc);
 }
 
 const jf_blas *jf_blas_open(void)

@@ -43,11 +43,12 @@ typedef const dnnl_memory_desc_t *layout_ref;
   X(engine_create) X(stream_create) X(primitive_attr_create)                        \
   X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode)                   \
   X(primitive_attr_set_post_ops) X(post_ops_create) X(post_ops_destroy)             \
-  X(post_ops_append_binary) X(post_ops_append_eltwise) X(primitive_desc_query_md)   \
-  X(primitive_desc_destroy) X(primitive_create) X(primitive_destroy)                \
-  X(primitive_execute) X(reorder_primitive_desc_create) X(memory_create)            \
+  X(post_ops_append_sum) X(post_ops_append_binary) X(post_ops_append_eltwise)       \
+  X(primitive_desc_query_md) X(primitive_desc_query) X(primitive_desc_destroy)      \
+  X(primitive_create) X(primitive_destroy) X(primitive_execute)                     \
+  X(reorder_primitive_desc_create) X(memory_create)                                 \
   X(memory_destroy) X(memory_set_data_handle) X(memory_desc_equal)                  \
-  X(memory_desc_get_size) X(sgemm) VERSION_FUNCTIONS(X)
+  X(memory_desc_get_size) VERSION_FUNCTIONS(X)
 
 /* Set once by open_library, immutable afterwards. */
 static struct {
@@ -126,7 +127,10 @@ static void layout_free(layout *l)
    caller has it, and what is asked of the library. */
 typedef enum slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } slot;
 typedef struct operand { int arg; slot slot; layout given, asked; } operand;
-typedef struct problem { operand v[N_SLOT]; int n; } problem;
+typedef struct problem {
+  operand v[N_SLOT]; int n;
+  int fixed;                        /* the library did not choose the layouts */
+} problem;
 
 static int is_written(slot s) { return s == C || s == DBIAS; }
 
@@ -153,10 +157,12 @@ static void problem_free(problem *p)
 
 /* ---- attributes ---- */
 
+/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went
+   astray. */
 static int activation(const char *act, dnnl_alg_kind_t *out)
 {
   static const struct { const char *op; dnnl_alg_kind_t kind; } table[] = {
-    { "relu", dnnl_eltwise_relu }, { "tanh", dnnl_eltwise_tanh }, { "sigmoid", dnnl_eltwise_logistic },
+    { "tanh", dnnl_eltwise_tanh }, { "sigmoid", dnnl_eltwise_logistic },
     { "gelu", dnnl_eltwise_gelu_erf },
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -181,15 +187,27 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 #endif
 }
 
-static jfl_status append(dnnl_post_ops_t ops, const jf_epilogue *e, const layout *residual)
+/* The result is added to what was there. */
+static jfl_status append_sum(dnnl_post_ops_t ops)
 {
+#if DNNL_VERSION_MAJOR >= 3
+  return check(lib.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef), "sum");
+#else
+  return check(lib.post_ops_append_sum(ops, 1), "sum");
+#endif
+}
+
+static jfl_status append(dnnl_post_ops_t ops, const jf_epilogue *e, const layout *residual, int add)
+{
+  if (add) JF_TRY(append_sum(ops));
   if (e->residual)
     JF_TRY(check(lib.post_ops_append_binary(ops, dnnl_binary_add, ref(residual)), "residual"));
   return e->act ? append_activation(ops, e->act) : JFL_OK;
 }
 
 /* What follows the product but its bias. Scratchpads come from the plan's arena. */
-static jfl_status attr_new(const jf_epilogue *e, const layout *residual, dnnl_primitive_attr_t *out)
+static jfl_status attr_new(const jf_epilogue *e, const layout *residual, int add,
+                           dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
   JF_TRY(check(lib.primitive_attr_create(out), "attributes"));
@@ -197,7 +215,7 @@ static jfl_status attr_new(const jf_epilogue *e, const layout *residual, dnnl_pr
                          "scratchpad");
   if (err == JFL_OK) err = check(lib.post_ops_create(&ops), "post-operations");
   if (err == JFL_OK) {
-    err = append(ops, e, residual);
+    err = append(ops, e, residual, add);
     if (err == JFL_OK) err = check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
     lib.post_ops_destroy(ops);
   }
@@ -263,8 +281,8 @@ static jfl_status tensor_new(state *s, const operand *o, dnnl_primitive_desc_t p
 {
   int i = s->n++;
   tensor *t = &s->tensor[i];
-  layout_ref given = ref(&o->given), wanted = given;
-  if (o->slot != RESIDUAL) wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
+  layout_ref given = ref(&o->given);
+  layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
   s->arg[i].arg = o->arg;
   JF_TRY(check(lib.memory_create(&t->given, given, lib.engine, DNNL_MEMORY_NONE), "memory"));
@@ -397,7 +415,7 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, s
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   const operand *residual = operand_at(p, RESIDUAL);
-  JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, &attr));
+  JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, m->add, &attr));
   jfl_status err = check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
@@ -415,16 +433,6 @@ static jfl_status matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
   if (err == JFL_OK) err = matmul_new(m, &p, k, scratch);
   problem_free(&p);
   return err;
-}
-
-static jfl_status gemm(const jf_dnnl_matmul *m, const jf_kargs *k, float alpha, float beta,
-                       jf_dnnl_run r)
-{
-  jf_omp_threads(k->threads);
-  jf_pool_settle(k->threads);
-  return check(lib.sgemm(m->transpose_a ? 'T' : 'N', m->transpose_b ? 'T' : 'N', m->m, m->n, m->k,
-                         alpha, r.a, m->transpose_a ? m->m : m->k, r.b,
-                         m->transpose_b ? m->k : m->n, beta, r.c, m->n), "sgemm");
 }
 
 /* ---- convolutions ---- */
@@ -487,29 +495,37 @@ static jfl_status conv_filters(const jf_dnnl_conv *c, operand *o, int free)
   return g == 1 ? conv_operand(o, 4, w, tag, free) : conv_operand(o, 5, grouped, tag, free);
 }
 
-/* x, w and y, then what the epilogue adds. A residual fixes the layout of y. */
+/* x, w and y, then what the epilogue adds. */
 static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, problem *p)
 {
   roles r = role_of[kind];
   const jf_epilogue *e = &c->epilogue;
   dnnl_dims_t x = { c->batch, c->in_channels, c->in[0], c->in[1] };
   dnnl_dims_t y = { c->batch, c->out_channels, c->out[0], c->out[1] };
-  dnnl_format_tag_t plain_y = e->residual ? dnnl_abcd : dnnl_format_tag_any;
-  dnnl_format_tag_t tag_y = c->block_y ? blocked(c->block) : plain_y;
+  dnnl_format_tag_t tag_y = c->block_y ? blocked(c->block) : dnnl_format_tag_any;
   JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), 4, x,
                       c->block_x ? blocked(c->block) : dnnl_format_tag_any, free));
   JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_DNNL_DATA_GRAD));
-  JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), 4, y, tag_y, free && !e->residual));
+  JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), 4, y, tag_y, free));
   if (e->bias)
     JF_TRY(kind == JF_DNNL_FILTER_GRAD
              ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c->out_channels)
              : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c->out_channels));
   if (!e->residual) return JFL_OK;
   return conv_operand(add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL),
-                      4, y, tag_y, 0);
+                      4, y, tag_y, free);
 }
 
-/* Makes the descriptor of one kind. */
+/* Whether the name of the library's implementation begins so: "jit" and "brg" are generated code, within
+   which post-operations run, while elsewhere a residual is added by a slow loop; "ref" are plain loops,
+   which take any layout. */
+static int begins(dnnl_primitive_desc_t pd, const char *with)
+{
+  const char *name = "";
+  lib.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+  return !strncmp(name, with, strlen(with));
+}
+
 static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
                              dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
@@ -552,12 +568,16 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   const operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none, residual ? &residual->given : NULL,
-                  &attr));
+  JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none,
+                  residual ? &residual->asked : NULL, 0, &attr));
   jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  err = state_new(pd, p, k, scratch);
+  if (residual && !begins(pd, "jit") && !begins(pd, "brg"))
+    err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
+  else if (p->fixed && begins(pd, "ref"))
+    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
+  else err = state_new(pd, p, k, scratch);
   lib.primitive_desc_destroy(pd);
   return err;
 }
@@ -567,6 +587,7 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 {
   problem p;
   memset(&p, 0, sizeof p);
+  p.fixed = !free;
   jfl_status err = conv_operands(c, kind, free, &p);
   if (err == JFL_OK) err = conv_new(c, kind, &p, k, scratch);
   problem_free(&p);
@@ -614,7 +635,7 @@ static void find_block(void)
 
 static int64_t block(void) { return lib.block; }
 
-static const jf_dnnl functions = { matmul, conv, execute, release, gemm, activates, block };
+static const jf_dnnl functions = { matmul, conv, execute, release, activates, block };
 
 const jf_dnnl *jf_dnnl_open(void)
 {

@@ -9,6 +9,7 @@
 typedef struct jf_dnnl_matmul {
   int64_t batch, m, k, n;
   int transpose_a, transpose_b;
+  int add;                     /* c += a b instead */
   jf_epilogue epilogue;        /* bias (n), residual like c */
 } jf_dnnl_matmul;
 
@@ -45,9 +46,6 @@ typedef struct jf_dnnl {
   jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch);
   jfl_status (*execute)(const jf_kargs *k, jf_dnnl_run r);
   void (*release)(void *state);
-  /* c = alpha a b + beta c at once, without a state; one matrix of each, epilogue not read. */
-  jfl_status (*gemm)(const jf_dnnl_matmul *m, const jf_kargs *k, float alpha, float beta,
-                     jf_dnnl_run r);
   /* Whether an epilogue may have this activation. */
   int (*activates)(const char *act);
   /* How many channels the fast convolutions want side by side; 0: they have no such wish. */

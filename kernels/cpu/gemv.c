@@ -1,6 +1,7 @@
 /* Matrix products with a vector on one side, bound by memory: batch size 1 runs on these. */
-#include "op/matmul.h"
+#include "op/matmul_update.h"
 
+#include "finish.h"
 #include "vector.h"
 
 /* y (n) = x (k) times a matrix of n rows of k, or of k rows of n. */
@@ -8,6 +9,7 @@ typedef struct gemv {
   const float *x, *m;
   float *y;
   int64_t n, k, span;
+  float scale;
 } gemv;
 
 enum { ROWS = 4, COLUMNS = 16 * JF_LANES };
@@ -80,6 +82,20 @@ JF_BODY void outer_body(void *ctx, int part)
 }
 JF_VARIANTS(outer)
 
+/* y (n, k) += scale m[r] x[i]. */
+JF_BODY void add_outer_body(void *ctx, int part)
+{
+  const gemv *g = ctx;
+  const int64_t end = jf_to(part, g->span, g->n), k = g->k;
+  const float *x = g->x;
+  for (int64_t r = jf_from(part, g->span); r < end; r++) {
+    const float a = g->scale * g->m[r];
+    float *y = g->y + r * k;
+    JF_ALONE for (int64_t i = 0; i < k; i++) y[i] += a * x[i];
+  }
+}
+JF_VARIANTS(add_outer)
+
 /* Rows, columns and inner extent of a product of two plain matrices. */
 typedef struct extents { int64_t m, n, k; } extents;
 
@@ -101,8 +117,18 @@ static int accepts(const jf_kargs *k)
 static jfl_status multiply(const jf_kargs *k, gemv *g, int by_rows)
 {
   g->span = g->k < JF_PART ? (JF_PART / g->k + ROWS - 1) / ROWS * ROWS : ROWS;
-  if (by_rows) jf_run_parts(k, g->n * g->k, jf_parts(g->n, g->span), rows(), g);
-  else jf_run_parts(k, g->n * g->k, jf_parts(g->n, COLUMNS), columns(), g);
+  if (by_rows) jf_run_parts(k, jf_parts(g->n, g->span), rows(), g);
+  else jf_run_parts(k, jf_parts(g->n, COLUMNS), columns(), g);
+  return JFL_OK;
+}
+
+/* Rows of y from one column and one row. */
+static jfl_status multiples(const jf_kargs *k, float scale, jf_part part)
+{
+  const extents e = measure(k);
+  gemv g = { k->in[1].data, k->in[0].data, k->out[0].data, e.m, e.n, e.n < JF_PART ? JF_PART / e.n : 1,
+             scale };
+  jf_run_parts(k, jf_parts(e.m, g.span), part, &g);
   return JFL_OK;
 }
 
@@ -112,11 +138,32 @@ static jfl_status run(const jf_kargs *k)
   const extents e = measure(k);
   const float *a = k->in[0].data, *b = k->in[1].data;
   float *y = k->out[0].data;
-  if (e.m == 1) return multiply(k, &(gemv){ a, b, y, e.n, e.k, 0 }, t->transpose_b);
-  if (e.n == 1) return multiply(k, &(gemv){ b, a, y, e.m, e.k, 0 }, !t->transpose_a);
-  gemv g = { b, a, y, e.m, e.n, e.n < JF_PART ? JF_PART / e.n : 1 };
-  jf_run_parts(k, e.m * e.n, jf_parts(e.m, g.span), outer(), &g);
-  return JFL_OK;
+  if (e.m == 1) return multiply(k, &(gemv){ a, b, y, e.n, e.k, 0, 1 }, t->transpose_b);
+  if (e.n == 1) return multiply(k, &(gemv){ b, a, y, e.m, e.k, 0, 1 }, !t->transpose_a);
+  return multiples(k, 1, outer());
 }
 
 JFL_CPU(vec_gemv, .op = "matmul", .accepts = accepts, .run = run, .priority = 30)
+
+static jfl_status run_then(const jf_kargs *k)
+{
+  JF_TRY(run(k));
+  return jf_finish(k, &((const jf_matmul_fused *)k->attr)->epilogue, 1, 0);
+}
+
+JFL_CPU(vec_gemv_then, .op = "matmul_fused", .accepts = accepts, .run = run_then, .priority = 30)
+
+static int update_accepts(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return p.in[0].dtype == JFL_F32 && measure(&p).k == 1;
+}
+
+static jfl_status update_run(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return multiples(&p, (float)-jf_step_rate(k), add_outer());
+}
+
+JFL_CPU(vec_outer_update, .op = "matmul_update", .accepts = update_accepts, .run = update_run,
+  .priority = 30)

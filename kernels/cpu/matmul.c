@@ -1,8 +1,9 @@
 /* Matrix products: float32 by oneDNN, float64 (and float32 without oneDNN) by OpenBLAS. */
-#include "op/matmul.h"
+#include "op/matmul_update.h"
 
 #include "blas.h"
 #include "dnnl.h"
+#include "finish.h"
 
 static jf_dnnl_matmul extents(const jf_kargs *k)
 {
@@ -32,6 +33,80 @@ static jfl_status dnnl_run(const jf_kargs *k)
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
 
+/* ---- with an epilogue ---- */
+
+static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_matmul m = extents(k);
+  m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
+  return jf_dnnl_open()->matmul(&m, k, scratch);
+}
+
+static jfl_status fused_run(const jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
+  };
+  return jf_dnnl_open()->execute(k, r);
+}
+
+static jfl_status finish(const jf_kargs *k)
+{
+  const jf_matmul_fused *a = k->attr;
+  return jf_finish(k, &a->epilogue, k->out[0].shape.n - 1, 0);
+}
+
+static jfl_status dnnl_then_run(const jf_kargs *k)
+{
+  JF_TRY(dnnl_run(k));
+  return finish(k);
+}
+
+JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
+  .prepare = fused_prepare, .run = fused_run, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
+  .run = dnnl_then_run, .release = jf_dnnl_release, .priority = 15)
+
+/* ---- with a step of SGD ---- */
+
+/* The factor that the rate is multiplied into; the copy stands at the start of scratch. */
+static int lesser(const jf_kargs *p) { return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape); }
+
+static size_t copy_size(const jf_kargs *p)
+{
+  const size_t size = (size_t)jf_numel(&p->in[lesser(p)].shape) * sizeof(float);
+  return (size + 63) / 64 * 64;
+}
+
+static jfl_status dnnl_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_kargs p = jf_step_product(k);
+  jf_dnnl_matmul m = extents(&p);
+  m.add = 1;
+  JF_TRY(jf_dnnl_open()->matmul(&m, &p, scratch));
+  k->state = p.state;
+  *scratch += copy_size(&p);
+  return JFL_OK;
+}
+
+static jfl_status dnnl_update_run(const jf_kargs *k)
+{
+  jf_kargs p = jf_step_product(k);
+  const int i = lesser(&p);
+  const float *from = p.in[i].data, rate = (float)-jf_step_rate(k);
+  float *to = k->scratch;
+  for (int64_t j = 0, n = jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
+  p.scratch = (char *)k->scratch + copy_size(&p);
+  const void *factor[] = { p.in[0].data, p.in[1].data };
+  factor[i] = to;
+  return jf_dnnl_open()->execute(&p, (jf_dnnl_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data });
+}
+
+JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
+  .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_dnnl_release, .priority = 20)
+
 /* ---- OpenBLAS ---- */
 
 /* Tiles of c of a fixed size are computed by one thread each, so that sums do not depend on how
@@ -39,9 +114,12 @@ JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl
 enum { TILE_M = 192, TILE_N = 192 };
 
 typedef struct blas_job {
-  const jf_kargs *k;
   const jf_blas *blas;
   jf_dnnl_matmul m;
+  jfl_dtype dtype;
+  const char *a, *b;
+  char *c;
+  double alpha, beta;          /* c = alpha a b + beta c */
   int64_t rows, columns;       /* tiles down and across one matrix */
 } blas_job;
 
@@ -56,15 +134,15 @@ static void tile(void *ctx, int i)
     .m = (int)(m->m - r < TILE_M ? m->m - r : TILE_M),
     .n = (int)(m->n - c < TILE_N ? m->n - c : TILE_N), .k = (int)m->k,
     .lda = (int)(m->transpose_a ? m->m : m->k), .ldb = (int)(m->transpose_b ? m->k : m->n),
-    .ldc = (int)m->n
+    .ldc = (int)m->n, .alpha = j->alpha, .beta = j->beta
   };
-  int64_t size = (int64_t)jfl_dtype_size(j->k->in[0].dtype);
+  int64_t size = (int64_t)jfl_dtype_size(j->dtype);
   int64_t a = batch * m->m * m->k + (m->transpose_a ? r : r * m->k);
   int64_t b = batch * m->k * m->n + (m->transpose_b ? c * m->k : c);
-  g.a = (const char *)j->k->in[0].data + a * size;
-  g.b = (const char *)j->k->in[1].data + b * size;
-  g.c = (char *)j->k->out[0].data + (batch * m->m * m->n + r * m->n + c) * size;
-  (j->k->in[0].dtype == JFL_F64 ? j->blas->f64 : j->blas->f32)(&g);
+  g.a = j->a + a * size;
+  g.b = j->b + b * size;
+  g.c = j->c + (batch * m->m * m->n + r * m->n + c) * size;
+  (j->dtype == JFL_F64 ? j->blas->f64 : j->blas->f32)(&g);
 }
 
 static int blas_accepts(const jf_kargs *k)
@@ -76,16 +154,42 @@ static int blas_accepts(const jf_kargs *k)
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }
 
-static jfl_status blas_run(const jf_kargs *k)
+static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 {
   jf_dnnl_matmul m = extents(k);
   blas_job j = {
-    .k = k, .blas = jf_blas_open(), .m = m,
+    .blas = jf_blas_open(), .m = m, .dtype = k->in[0].dtype, .alpha = alpha, .beta = beta,
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .rows = (m.m + TILE_M - 1) / TILE_M, .columns = (m.n + TILE_N - 1) / TILE_N
   };
-  int threads = m.batch * m.m * m.n * m.k < 1 << 18 ? 1 : k->threads;
-  jf_parallel(threads, (int)(m.batch * j.rows * j.columns), tile, &j);
+  jf_parallel(k->threads, (int)(m.batch * j.rows * j.columns), tile, &j);
   return JFL_OK;
 }
 
+static jfl_status blas_run(const jf_kargs *k) { return blas_product(k, 1, 0); }
+
 JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run, .priority = 10)
+
+static jfl_status blas_then_run(const jf_kargs *k)
+{
+  JF_TRY(blas_run(k));
+  return finish(k);
+}
+
+JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run,
+  .priority = 10)
+
+static int blas_update_accepts(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return blas_accepts(&p);
+}
+
+static jfl_status blas_update_run(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return blas_product(&p, -jf_step_rate(k), 1);
+}
+
+JFL_CPU(blas_matmul_update, .op = "matmul_update", .accepts = blas_update_accepts,
+  .run = blas_update_run, .priority = 10)

@@ -1,68 +1,172 @@
-/* Optimizer updates in one pass over parameter, gradient and slots, in parallel. */
-#include "op/sgd.h"
+/* Optimizer updates of many tensors, and the norm of their gradients, each in one parallel loop. The tensors
+   are laid end to end and cut into parts of one size, so that neither many small ones nor one large one
+   leave a thread without work. */
+#include "op/clip_scale.h"
+#include "op/multi_update.h"
 
 #include "vector.h"
 
-typedef struct update {
-  float *w, *m;                /* parameter; momentum, or NULL */
-  const float *g;
-  float lr, beta, decay;
-  int64_t n;
-} update;
+/* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of ALIGN, so
+   that parts of a tensor start on a line of memory. */
+enum { ALIGN = 64 };
+typedef struct layout { int n; int64_t start[]; } layout;
 
-/* w -= lr (g + decay w) */
-JF_BODY void sgd_body(void *ctx, int i)
+/* The tensor that element `at` belongs to. */
+static int tensor_at(const layout *l, int64_t at)
 {
-  const update *u = ctx;
-  const float lr = u->lr, decay = u->decay, *g = u->g;
-  float *w = u->w;
-  const int64_t to = jf_to(i, JF_PART, u->n);
-  JF_ALONE for (int64_t j = jf_from(i, JF_PART); j < to; j++) w[j] -= lr * (g[j] + decay * w[j]);
+  int lo = 0, hi = l->n;
+  while (hi - lo > 1) {
+    int mid = lo + (hi - lo) / 2;
+    if (l->start[mid] <= at) lo = mid;
+    else hi = mid;
+  }
+  return lo;
 }
-JF_VARIANTS(sgd)
 
-/* m = beta m - lr g; w += m - lr decay w */
-JF_BODY void momentum_body(void *ctx, int i)
+/* Part p visits n elements of tensor i from `from` on; what it does with them gets u. */
+typedef void (*visit)(void *u, int i, int64_t from, int64_t n);
+
+static void each_stretch(const layout *l, int p, visit fn, void *u)
 {
-  const update *u = ctx;
-  const float lr = u->lr, beta = u->beta, decay = u->decay, *g = u->g;
-  float *w = u->w, *m = u->m;
-  const int64_t to = jf_to(i, JF_PART, u->n);
-  JF_ALONE for (int64_t j = jf_from(i, JF_PART); j < to; j++) {
-    const float v = beta * m[j] - lr * g[j];
-    m[j] = v;
-    w[j] += v - lr * decay * w[j];
+  const int64_t end = jf_to(p, JF_PART, l->start[l->n]);
+  int64_t from = jf_from(p, JF_PART);
+  for (int i = tensor_at(l, from); from < end; i++) {
+    const int64_t to = l->start[i + 1] < end ? l->start[i + 1] : end;
+    fn(u, i, from - l->start[i], to - from);
+    from = to;
   }
 }
-JF_VARIANTS(momentum)
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+/* A layout of n tensors takes so many bytes. It lies in scratch, so that nothing here can run out of memory:
+   a row that fails to prepare gives way to a slower one without a word. */
+static size_t layout_size(int n) { return sizeof(layout) + ((size_t)n + 1) * sizeof(int64_t); }
 
-static jfl_status run(const jf_kargs *k, update *u, jf_part part)
+static int64_t aligned(const jf_tensor *t) { return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN; }
+
+/* Lays out every stride-th of k's tensors. */
+static const layout *lay_out(const jf_kargs *k, int n, int stride)
 {
-  u->w = k->in[0].data;
-  u->g = k->in[1].data;
-  u->lr = (float)*(const double *)k->in[2].data;
-  u->n = jf_numel(&k->in[0].shape);
-  jf_run_parts(k, u->n, jf_parts(u->n, JF_PART), part, u);
+  layout *l = k->scratch;
+  l->n = n;
+  l->start[0] = 0;
+  for (int i = 0; i < n; i++) l->start[i + 1] = l->start[i] + aligned(&k->in[i * stride]);
+  return l;
+}
+
+/* ---- updates ---- */
+
+typedef struct update {
+  const jf_kargs *k;
+  const layout *at;
+  jf_update_loop loop;
+} update;
+
+static void update_stretch(void *ctx, int i, int64_t from, int64_t n)
+{
+  const update *u = ctx;
+  jf_update_args a = jf_multi_update_args(u->k, i);
+  const int64_t skip = from * (int64_t)jfl_dtype_size(u->k->in[0].dtype);
+  a.param = (char *)a.param + skip;
+  a.grad = (const char *)a.grad + skip;
+  for (int j = 0; j < JF_MAXSLOT; j++)
+    if (a.slot[j]) a.slot[j] = (char *)a.slot[j] + skip;
+  a.n = a.n - from < n ? a.n - from : n;
+  if (a.n > 0) u->loop(&a);
+}
+
+static void update_part(void *ctx, int p)
+{
+  each_stretch(((const update *)ctx)->at, p, update_stretch, ctx);
+}
+
+static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
+{
+  *scratch = layout_size(((const jf_multi_update *)k->attr)->n);
   return JFL_OK;
 }
 
-static jfl_status sgd_run(const jf_kargs *k)
+static jfl_status update_run(const jf_kargs *k)
 {
-  const jf_sgd_update *a = k->attr;
-  return run(k, &(update){ .decay = (float)a->weight_decay }, sgd());
+  const jf_multi_update *a = k->attr;
+  const layout *l = lay_out(k, a->n, a->stride);
+  update u = { k, l, a->op->update[k->in[0].dtype] };
+  jf_run_parts(k, jf_parts(l->start[l->n], JF_PART), update_part, &u);
+  return JFL_OK;
 }
 
-static jfl_status momentum_run(const jf_kargs *k)
-{
-  const jf_momentum_update *a = k->attr;
-  update u = {
-    .m = k->in[3].data, .beta = (float)a->beta, .decay = (float)a->weight_decay
-  };
-  return run(k, &u, momentum());
-}
-
-JFL_CPU(vec_sgd_update, .op = "sgd_update", .accepts = accepts, .run = sgd_run, .priority = 10)
-JFL_CPU(vec_momentum_update, .op = "momentum_update", .accepts = accepts, .run = momentum_run,
+JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare, .run = update_run,
   .priority = 10)
+
+/* ---- norms ---- */
+
+/* Sums of squares, one a part, which are added in their order. */
+typedef struct squares {
+  const jf_kargs *k;
+  const layout *at;
+  double *sum;                 /* of the parts */
+} squares;
+
+/* The sum of one stretch, added to *sum. */
+typedef struct stretch_sum { const float *x; int64_t n; double *sum; } stretch_sum;
+
+JF_BODY void add_squares_body(void *ctx, int i)
+{
+  const stretch_sum *s = ctx;
+  double lane[JF_LANES] = { 0 }, sum = 0;
+  int64_t j = 0;
+  (void)i;
+  for (; j + JF_LANES <= s->n; j += JF_LANES)
+    for (int l = 0; l < JF_LANES; l++) lane[l] += (double)s->x[j + l] * (double)s->x[j + l];
+  for (; j < s->n; j++) sum += (double)s->x[j] * (double)s->x[j];
+  for (int l = 0; l < JF_LANES; l++) sum += lane[l];
+  *s->sum += sum;
+}
+JF_VARIANTS(add_squares)
+
+typedef struct norm_part { const squares *u; int part; } norm_part;
+
+static void norm_stretch(void *ctx, int i, int64_t from, int64_t n)
+{
+  const norm_part *p = ctx;
+  const jf_tensor *t = &p->u->k->in[i];
+  const int64_t rest = jf_numel(&t->shape) - from;
+  stretch_sum s = { (const float *)t->data + from, rest < n ? rest : n, &p->u->sum[p->part] };
+  if (s.n > 0) add_squares()(&s, 0);
+}
+
+static void norm_body(void *ctx, int p)
+{
+  norm_part part = { ctx, p };
+  part.u->sum[p] = 0;
+  each_stretch(part.u->at, p, norm_stretch, &part);
+}
+
+static int norm_accepts(const jf_kargs *k)
+{
+  for (int i = 0; i < k->n_in; i++)
+    if (k->in[i].dtype != JFL_F32) return 0;
+  return 1;
+}
+
+static jfl_status norm_prepare(jf_kargs *k, size_t *scratch)
+{
+  int64_t n = 0;
+  for (int i = 0; i < k->n_in; i++) n += aligned(&k->in[i]);
+  *scratch = layout_size(k->n_in) + (size_t)jf_parts(n, JF_PART) * sizeof(double);
+  return JFL_OK;
+}
+
+static jfl_status norm_run(const jf_kargs *k)
+{
+  const layout *l = lay_out(k, k->n_in, 1);
+  const int n = jf_parts(l->start[l->n], JF_PART);
+  squares u = { k, l, (double *)((char *)k->scratch + layout_size(k->n_in)) };
+  double sum = 0;
+  jf_run_parts(k, n, norm_body, &u);
+  for (int i = 0; i < n; i++) sum += u.sum[i];
+  *(double *)k->out[0].data = jf_clip_factor(((const jf_clip_scale *)k->attr)->clip, sum);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_clip_scale, .op = "clip_scale", .accepts = norm_accepts, .prepare = norm_prepare,
+  .run = norm_run, .priority = 10)

@@ -8,6 +8,8 @@ local async = {
   --- The oldest and the newest call whose callbacks have not run, or nil.
   head = nil,
   tail = nil,
+  --- What os.exit calls after the callbacks, or nil.
+  last = nil,
 }
 
 local delivering = false
@@ -21,32 +23,31 @@ local calls = 0
 local function insert(entry)
   local before, after = nil, async.head
   if after and async.tail.number < entry.number then before, after = async.tail, nil end
-  while after and after.number < entry.number do before, after = after, after.next end
+  while after and after.number < entry.number do before, after = after, after.next or nil end
   if before then before.next = entry else async.head = entry end
-  entry.next = after
+  entry.next = after or false
   if not after then async.tail = entry end
 end
 
 local function message_of(entry)
   local name = entry.job.name
-  if entry.message:sub(1, #name + 1) == name .. ":" then return entry.message end
-  return name .. ": " .. entry.message
+  if entry.value:sub(1, #name + 1) == name .. ":" then return entry.value end
+  return name .. ": " .. entry.value
+end
+
+-- The value of a run that succeeded, or else its message.
+local function value_of(read, ok, ...)
+  if ok and read then return read({ ... }) end
+  return (...)
 end
 
 local function keep(entry, ok, ...)
-  entry.settled, entry.ok, entry.request = true, ok, nil
-  if not ok then
-    entry.message = (...)
-  elseif entry.read then
-    entry.value = entry.read({ ... })
-  else
-    entry.value = (...)
-  end
+  entry.value, entry.ok, entry.request = value_of(entry.read, ok, ...), ok, false
 end
 
 -- Takes the results out of a finished run, waiting for it if need be.
 local function settle(entry)
-  if entry.settled then return end
+  if not entry.request then return end
   core.wait(entry.request)
   keep(entry, core.results(entry.request))
 end
@@ -66,8 +67,8 @@ end
 local function deliver()
   local entry = async.head
   settle(entry)
-  async.head = entry.next
-  entry.next, entry.parked = nil, true
+  async.head = entry.next or nil
+  entry.next, entry.parked = false, true
   if entry.ok then
     return entry.callback and run_user(entry, entry.callback, entry.value) or 0
   end
@@ -79,7 +80,7 @@ local function deliver()
   return 0
 end
 
-local function is_due(entry) return entry.settled or core.done(entry.request) end
+local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
 -- one is begun once that time is used up. Inside a callback or a body it does nothing.
@@ -128,14 +129,9 @@ end
 local Registrar = {}
 local Future = {}
 
--- Fields that an entry may have. Any other is asked for by who takes a call for its result.
-local FIELDS = { callback = true, message = true, next = true, ok = true, on_error = true,
-  parked = true, plan = true, read = true, request = true, settled = true, told = true,
-  value = true }
-
 local function index_of(class, instead)
   return function(self, key)
-    if class[key] ~= nil or FIELDS[key] then return class[key] end
+    if class[key] ~= nil then return class[key] end
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       rawget(self, "job").name, tostring(key), instead)
   end
@@ -150,7 +146,7 @@ local function register(entry, callback, on_error)
   args.expect(name, "callback", callback, "function")
   if on_error ~= nil then args.expect(name, "on_error", on_error, "function") end
   if entry.callback then core.fail("%s: this call has a callback already", name) end
-  entry.callback, entry.on_error = callback, on_error
+  entry.callback, entry.on_error = callback, on_error or false
   if entry.parked and (entry.ok or on_error) then
     entry.parked = false
     insert(entry)
@@ -178,27 +174,47 @@ function Future:get()
   check_future(self, "get")
   self.told = true
   if is_busy() then settle(self) end
-  while not self.settled do deliver() end
+  while not self.parked and not is_busy() do deliver() end
   if not self.ok then core.fail("%s", message_of(self)) end
   return self.value
 end
 
 function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
 
---- Queues a run of plan. read turns the list of results into the value; nil: there is one result
--- and it is the value. Gives a registrar, or a future where the job is of the old spelling.
+-- What is kept of a call until its callback has run, and handed out as its registrar or future. It
+-- has every field from the start: others are asked for by who takes a call for its result.
+--   request   of a run that is not known to be done
+--   ok, value of one that is: whether it succeeded, and its value or message
+--   parked    it is not in the queue (any more); told: its failure was raised
+local function new_entry(job, plan, read, request, ok, value)
+  calls = calls + 1
+  local entry = {
+    number = calls, job = job, plan = plan, read = read or false, request = request, ok = ok,
+    value = value, callback = false, on_error = false, next = false, parked = false, told = false,
+  }
+  setmetatable(entry, job.old_style and Future or Registrar)
+  insert(entry)
+  return entry
+end
+
+-- The entry of a run that was done at once, nil where there was none.
+local function done_entry(job, plan, read, ok, ...)
+  if ok ~= nil then return new_entry(job, plan, read, false, ok, value_of(read, ok, ...)) end
+end
+
+--- Queues a run of plan, or runs it at once where that is quicker. read turns the list of results
+-- into the value; nil: there is one result and it is the value. Gives a registrar, or a future
+-- where the job is of the old spelling.
 function async.submit(job, plan, read, ...)
   if async.head then async.poll() end
+  local entry = done_entry(job, plan, read, core.run_small(plan, ...))
+  if entry then return entry end
   local request = core.submit(plan, ...)
   while not request do
     wait_for_room()
     request = core.submit(plan, ...)
   end
-  calls = calls + 1
-  local entry = { number = calls, job = job, plan = plan, request = request, read = read }
-  setmetatable(entry, job.old_style and Future or Registrar)
-  insert(entry)
-  return entry
+  return new_entry(job, plan, read, request, false, false)
 end
 
 --- Waits until no run of plan is in flight, or of any plan; results stay queued.
@@ -206,7 +222,7 @@ function async.leave(plan)
   local entry = async.head
   while entry do
     if not plan or entry.plan == plan then settle(entry) end
-    entry = entry.next
+    entry = entry.next or nil
   end
 end
 
@@ -224,7 +240,13 @@ async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 if os and os.exit then
   local exit = os.exit
   rawset(os, "exit", function(code, ...)
-    if not async.head or finish_or_say() then return exit(code, ...) end
+    local ok = not async.head or finish_or_say()
+    if async.last then
+      local done, err = pcall(async.last)
+      if not done then say(err) end
+      ok = ok and done
+    end
+    if ok then return exit(code, ...) end
     return exit(1, ...)
   end)
 end

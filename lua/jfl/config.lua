@@ -1,6 +1,7 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 
 local config = {
   --- Settings that the front end itself reads.
@@ -53,6 +54,34 @@ function settings.kernels(which)
     core.fail("config.kernels: expected \"fast\" or \"reference\", got %s", args.describe(which))
   end
   core.set("kernels", which)
+end
+
+local function check_pass(name, passes)
+  for _, pass in ipairs(passes) do
+    if name == "-" .. pass then return end
+  end
+  if name:sub(1, 1) ~= "-" then
+    core.fail("config.passes: expected passes to leave out, as in \"-cse\", got '%s'", name)
+  end
+  local set = {}
+  for _, pass in ipairs(passes) do set[pass] = true end
+  core.fail("config.passes: unknown pass '%s'; passes are %s%s", name:sub(2),
+    table.concat(passes, ", "), names.suggest(name:sub(2), set))
+end
+
+-- The passes that jobs compiled later do without: "-fold -cse"; "" leaves out none.
+function settings.passes(list)
+  if list ~= nil then
+    args.expect("config.passes", "value", list, "string")
+    for name in list:gmatch("[^%s,]+") do check_pass(name, (core.passes())) end
+    core.set("passes", list)
+  end
+  local passes, off = core.passes()
+  local left_out = {}
+  for _, pass in ipairs(passes) do
+    if off[pass] then left_out[#left_out + 1] = "-" .. pass end
+  end
+  return table.concat(left_out, " ")
 end
 
 --- Each setting is a function: with a value it sets, without one it gives the present value.

@@ -22,6 +22,8 @@ local entries = {
     { "lists", "NdArrays or tables, of the same length" }),
   entry("help", "Prints what a name does, or all names.", { "name", "such as 'softmax'", "none" }),
   entry("get_all_variables", "All variables by name, as NdArrays of their own."),
+  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out.",
+    { "list", "such as '-fold -cse'; '' for none", "none" }),
   entry("random.seed", "Makes a run repeatable bit for bit.", { "n", "a whole number" }),
   entry("losses.add_loss", "Minimizes a loss as the job's function_config says (old spelling).",
     { "loss", "a blob of the job" }),

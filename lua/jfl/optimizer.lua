@@ -10,6 +10,32 @@ local optimizer = {
   PiecewiseConstantScheduler = schedule.PiecewiseConstantScheduler,
 }
 
+local Clipping = { __tostring = function(self)
+  return ("optimizer.grad_clipping.by_global_norm(%g)"):format(self.norm)
+end }
+
+--- optimizer.grad_clipping.
+optimizer.grad_clipping = {
+  by_global_norm = args.define("optimizer.grad_clipping.by_global_norm",
+    "Multiplies all gradients by clip_norm / max(norm, clip_norm); norm is that of all together.", {
+    { "clip_norm", "the largest norm that is left as it is" },
+  }, function(o)
+    local who = "optimizer.grad_clipping.by_global_norm"
+    local norm = args.expect(who, "clip_norm", o.clip_norm, "number")
+    if not (norm > 0 and norm < math.huge) then
+      core.fail("%s: clip_norm: expected a positive number, got %s", who, args.describe(norm))
+    end
+    return setmetatable({ norm = norm }, Clipping)
+  end),
+}
+
+local function clip_norm(who, clipping)
+  if clipping == nil then return nil end
+  if getmetatable(clipping) == Clipping then return clipping.norm end
+  core.fail("%s: grad_clipping: expected optimizer.grad_clipping.by_global_norm(clip_norm), got %s",
+    who, args.describe(clipping))
+end
+
 local Optimizer = { __tostring = function(self) return self.name end }
 Optimizer.__index = Optimizer
 
@@ -62,7 +88,7 @@ function Optimizer:minimize(loss)
   core.minimize(context.graph, {
     losses = need_losses(who, loss), optimizer = self.name, options = self.options,
     schedule = self.schedule.op, schedule_options = self.schedule.options,
-    variables = find_variables(who, context, self.variables),
+    variables = find_variables(who, context, self.variables), clip_norm = self.clip_norm,
   })
   context.minimized = true
 end
@@ -71,19 +97,19 @@ optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with 
   { "lr_scheduler", "a number or a scheduler" },
   { "loss_scale_factor", "not supported", args.none },
   { "momentum", "decay of the velocity; 0 keeps none", 0.9 },
-  { "grad_clipping", "not supported", args.none },
+  { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none },
   { "train_step_lbn", "not supported", args.none },
   { "loss_scale_policy", "not supported", args.none },
   { "variables", "names of what is trained; all trainable variables", args.none },
 }, function(o)
   local who = "optimizer.SGD"
-  for _, name in ipairs { "loss_scale_factor", "grad_clipping", "train_step_lbn",
-    "loss_scale_policy" } do
+  for _, name in ipairs { "loss_scale_factor", "train_step_lbn", "loss_scale_policy" } do
     variable.refuse(who, name, o[name])
   end
   args.expect(who, "momentum", o.momentum, "number")
   return setmetatable({ name = "SGD", options = { momentum = o.momentum },
-    schedule = schedule.of(who, o.lr_scheduler), variables = o.variables }, Optimizer)
+    schedule = schedule.of(who, o.lr_scheduler), variables = o.variables,
+    clip_norm = clip_norm(who, o.grad_clipping) }, Optimizer)
 end)
 
 -- The old spelling: losses are added, and the job's configuration says how they are minimized.

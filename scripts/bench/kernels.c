@@ -1,5 +1,6 @@
-/* Times the CPU's fast rows on the layers of LeNet and the MLP, with 1 and 2 threads; an argument
-   picks rows by name.
+/* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with 1
+   and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on them
+   are slower than on regular ones.
    cc -O2 -D_GNU_SOURCE -Isrc -Ibuild -o build/kernels scripts/bench/kernels.c build/libjfl.a \
      -l:libz.a -ldl -lm -pthread && build/kernels */
 #include "dev/dev.h"
@@ -7,10 +8,12 @@
 #include "op/conv2d.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
+#include "op/multi_update.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
 #include "op/sgd.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +24,8 @@ static jf_tensor tensor(int n, const int64_t *d)
   memcpy(t.shape.d, d, sizeof(int64_t) * (size_t)n);
   int64_t size = jf_numel(&t.shape);
   float *v = t.data = jf_new((size_t)size * sizeof *v);
-  for (int64_t i = 0; i < size; i++) v[i] = (float)(i * 7919 % 1000) / 1000 - 0.5f;
+  for (int64_t i = 0; i < size; i++)
+    v[i] = (float)jf_philox_at(1, 0, (uint64_t)i).w[0] * 0x1p-32f - 0.5f;
   return t;
 }
 #define T(...) tensor(sizeof((int64_t[]){ __VA_ARGS__ }) / 8, (int64_t[]){ __VA_ARGS__ })
@@ -79,6 +83,37 @@ static void conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
   bench(only, "conv2d_filter_grad", (jf_tensor[]){ x, y }, 2, &w, &a, what, flop);
 }
 
+/* The same on blocks of channels, with packed filters; x stays plain where it has one channel. */
+static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
+{
+  const int64_t b = jf_dev_cpu.channel_block();
+  if (!b) return;
+  const int first = c == 1;
+  jf_conv2d a = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad = { 2, 2, 2, 2 },
+                  .block = b, .block_x = !first, .block_y = 1, .packed = 1 };
+  jf_tensor x = first ? T(n, c, hw, hw) : T(n, c / b, hw, hw, b), y = T(n, o / b, hw, hw, b);
+  jf_tensor w = first ? T(o / b, 5, 5, c, b) : T(o / b, c / b, 5, 5, b, b);
+  double flop = 2.0 * (double)(n * c * o * hw * hw * 25);
+  char what[64];
+  snprintf(what, sizeof what, "%dx%dx%dx%d/%d %d@5x5", (int)n, (int)c, (int)hw, (int)hw, (int)b,
+           (int)o);
+  bench(only, "conv2d", (jf_tensor[]){ x, w }, 2, &y, &a, what, flop);
+  if (!first) bench(only, "conv2d_data_grad", (jf_tensor[]){ w, y }, 2, &x, &a, what, flop);
+  bench(only, "conv2d_filter_grad", (jf_tensor[]){ x, y }, 2, &w, &a, what, flop);
+}
+
+/* From plain to blocks of channels and back; bytes read and written. */
+static void relayout(const char *only, int64_t n, int64_t c, int64_t hw)
+{
+  static const jf_transpose to = { { 5, { 0, 1, 3, 4, 2 } } }, back = { { 5, { 0, 1, 4, 2, 3 } } };
+  jf_tensor x = T(n, c / 16, 16, hw, hw), y = T(n, c / 16, hw, hw, 16);
+  double bytes = 8.0 * (double)(n * c * hw * hw);
+  char what[64];
+  snprintf(what, sizeof what, "%dx%dx%dx%d", (int)n, (int)c, (int)hw, (int)hw);
+  bench(only, "transpose", &x, 1, &y, &to, what, bytes);
+  bench(only, "transpose", &y, 1, &x, &back, what, bytes);
+}
+
 /* The three products of a dense layer: y = x w', dx = dy w, dw = dy' x. */
 static void dense(const char *only, int64_t n, int64_t in, int64_t units)
 {
@@ -95,17 +130,54 @@ static void dense(const char *only, int64_t n, int64_t in, int64_t units)
 static void passes(const char *only)
 {
   enum { MB = 100 * 32 * 28 * 28 * 4 };
-  jf_tensor x = T(100, 32, 28, 28), b = T(32), y = T(100, 32, 28, 28), half = T(100, 32, 14, 14);
+  jf_tensor x = T(100, 32, 28, 28), b = T(32), y = T(100, 32, 28, 28);
   jf_bias_add channels = { .axis = 1 };
   jf_reduce sums = { .axis = { 3, { 0, 2, 3 } } };
-  jf_pool2d two = { .kernel = { 2, 2 }, .stride = { 2, 2 } };
   const char *what = "100x32x28x28";
   bench(only, "relu", &x, 1, &y, NULL, what, 2.0 * MB);
   bench(only, "relu_grad", (jf_tensor[]){ x, y }, 2, &y, NULL, what, 3.0 * MB);
   bench(only, "bias_add", (jf_tensor[]){ x, b }, 2, &y, &channels, what, 2.0 * MB);
   bench(only, "reduce_sum", &x, 1, &b, &sums, what, MB);
-  bench(only, "max_pool2d", &x, 1, &half, &two, what, 1.25 * MB);
-  bench(only, "max_pool2d_grad", (jf_tensor[]){ x, half, half }, 3, &y, &two, what, 2.5 * MB);
+  bench(only, "reduce_sum", (jf_tensor[]){ T(100, 2, 28, 28, 16) }, 1, &b, &sums,
+        "100x2x28x28x16", MB);
+}
+
+/* The four pools of planes of h x h, cut into blocks of channels where `block` says so; a plane's
+   window is k x k. */
+typedef struct windows { int64_t n, c, h, k, stride, pad, block; } windows;
+
+static jf_tensor planes(const windows *w, int64_t h)
+{
+  return w->block ? T(w->n, w->c / w->block, h, h, w->block) : T(w->n, w->c, h, h);
+}
+
+static void pool(const char *only, const windows *w)
+{
+  const int64_t out = (w->h + 2 * w->pad - w->k) / w->stride + 1;
+  jf_tensor x = planes(w, w->h), dx = planes(w, w->h), y = planes(w, out), dy = planes(w, out);
+  jf_pool2d a = { .kernel = { w->k, w->k }, .stride = { w->stride, w->stride },
+                  .pad = { w->pad, w->pad, w->pad, w->pad }, .axis = 2, .block = w->block };
+  const double full = 4.0 * (double)jf_numel(&x.shape), part = 4.0 * (double)jf_numel(&y.shape);
+  char what[64];
+  snprintf(what, sizeof what, "%dx%dx%d%s %d/%d", (int)w->n, (int)w->c, (int)w->h,
+           w->block ? " b" : "", (int)w->k, (int)w->stride);
+  bench(only, "max_pool2d", &x, 1, &y, &a, what, full + part);
+  bench(only, "max_pool2d_grad", (jf_tensor[]){ x, y, dy }, 3, &dx, &a, what, 2 * full + part);
+  bench(only, "avg_pool2d", &x, 1, &y, &a, what, full + part);
+  bench(only, "avg_pool2d_grad", &dy, 1, &dx, &a, what, full + part);
+  for (int i = 0; i < 4; i++) jf_free((jf_tensor[]){ x, dx, y, dy }[i].data);
+}
+
+static void pools(const char *only)
+{
+  static const windows w[] = {
+    { 100, 32, 28, 2, 2, 0, 0 },  { 100, 64, 14, 2, 2, 0, 0 }, { 8, 64, 112, 3, 2, 1, 0 },
+    { 100, 32, 28, 2, 1, 0, 0 },  { 64, 512, 7, 7, 1, 0, 0 },  { 16, 64, 35, 3, 1, 1, 0 },
+    { 100, 32, 28, 2, 2, 0, 16 }, { 100, 64, 14, 2, 2, 0, 16 }, { 8, 64, 112, 3, 2, 1, 16 },
+    { 100, 32, 28, 2, 1, 0, 16 }, { 64, 512, 7, 7, 1, 0, 16 },  { 16, 64, 35, 3, 1, 1, 16 },
+    { 100, 32, 28, 2, 2, 0, 8 },  { 8, 64, 112, 3, 2, 1, 8 },
+  };
+  for (size_t i = 0; i < sizeof w / sizeof *w; i++) pool(only, &w[i]);
 }
 
 /* What it does to the dense layers' tensors. */
@@ -116,14 +188,18 @@ static void vectors(const char *only)
   jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
-  bench(only, "sgd_update", (jf_tensor[]){ w, g, lr }, 3, NULL, &(jf_sgd_update){ 0 }, "512x3136",
-        3 * size);
-  bench(only, "momentum_update", (jf_tensor[]){ w, g, lr, m }, 4, NULL,
-        &(jf_momentum_update){ 0.9, 0 }, "512x3136", 5 * size);
+  bench(only, "multi_update", (jf_tensor[]){ w, g, lr }, 3, NULL,
+        &(jf_multi_update){ .op = &jf_op_sgd_update, .attr = &(jf_sgd_update){ 0 }, .stride = 2, .n = 1 },
+        "sgd 512x3136", 3 * size);
+  bench(only, "multi_update", (jf_tensor[]){ w, g, m, lr }, 4, NULL,
+        &(jf_multi_update){ .op = &jf_op_momentum_update, .attr = &(jf_momentum_update){ 0.9, 0 },
+                            .stride = 3, .n = 1 }, "momentum 512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",
         4.0 * 51200);
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "512x3136", size);
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all", size);
 }
 
 int main(int argc, char **argv)
@@ -133,12 +209,19 @@ int main(int argc, char **argv)
   conv(only, 100, 1, 28, 32);
   conv(only, 100, 32, 14, 64);
   conv(only, 1, 32, 14, 64);
+  blocked_conv(only, 100, 1, 28, 32);
+  blocked_conv(only, 100, 32, 14, 64);
+  blocked_conv(only, 1, 32, 14, 64);
+  relayout(only, 100, 32, 28);
+  relayout(only, 100, 64, 7);
+  relayout(only, 1, 64, 7);
   dense(only, 100, 784, 512);
   dense(only, 100, 3136, 512);
   dense(only, 100, 512, 10);
   dense(only, 1, 784, 512);
   dense(only, 1, 3136, 512);
   passes(only);
+  pools(only);
   vectors(only);
   return 0;
 }

@@ -46,6 +46,16 @@ describe("an op on arrays", function()
     assert.same({ 1, 2 }, core.to_table(both))
   end)
 
+  it("takes an optional last input as a list, or not at all", function()
+    local update, w = core.op("sgd_update"), floats { 8 }
+    local lr, half = core.from_table({ 1 }, "float64"), core.from_table({ 0.5 }, "float64")
+    update(w, floats { 2 }, lr)
+    assert.same({ 6 }, core.to_table(w))
+    update(w, floats { 2 }, lr, { half })
+    assert.same({ 5 }, core.to_table(w))
+    assert.has_error(function() update(w, floats { 2 }, lr, { half, half }) end)
+  end)
+
   it("is one closure per op", function()
     assert.equal(add, core.op("add"))
   end)

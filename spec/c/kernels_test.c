@@ -3,14 +3,16 @@
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/cast.h"
+#include "op/clip_scale.h"
 #include "op/conv2d.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
+#include "op/multi_update.h"
 #include "op/op.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
-#include "op/sgd.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 #include "test.h"
 
 #include <assert.h>
@@ -18,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX = 4 };
+enum { MAX = 16 };
 
 /* A call of op: inputs and completed attributes, and what the plain kernel makes of them. */
 typedef struct call {
@@ -26,6 +28,7 @@ typedef struct call {
   union { char bytes[1024]; double align; } attr;
   jf_tensor in[MAX], before[MAX], out[MAX];
   int n_in, n_out;
+  jf_arena arena;              /* what infer completes the attributes with */
   double tolerance;            /* per unit of the largest magnitude */
 } call;
 
@@ -84,20 +87,18 @@ static int close_to(const jf_tensor *a, const jf_tensor *b, double tolerance)
 static int complete(call *c)
 {
   jfl_value value[MAX], *in[MAX];
-  jf_arena arena = { 0 };
   for (int i = 0; i < c->n_in; i++) {
     value[i] = (jfl_value){ .dtype = c->in[i].dtype, .shape = c->in[i].shape };
     in[i] = &value[i];
   }
   jf_infer f = {
-    .op = c->op, .arena = &arena, .in = in, .n_in = c->n_in, .attr = c->attr.bytes,
+    .op = c->op, .arena = &c->arena, .in = in, .n_in = c->n_in, .attr = c->attr.bytes,
     .n_out = jf_op_n_out(c->op)
   };
   CHECK_MSG(jf_op_infer(&f) == JFL_OK, "%s", jfl_errmsg());
   c->n_out = f.n_out;
   for (int i = 0; i < f.n_out; i++) c->out[i] = (jf_tensor){ NULL, f.dtype[i], f.shape[i] };
-  jf_arena_free(&arena);
-  return f.n_out > 0 || c->op->mutates;
+  return f.n_out > 0 || c->op->flags & JF_EFFECT;
 }
 
 /* Arguments on their own memory; in place where share is set. */
@@ -132,21 +133,28 @@ static void reference(call *c)
 /* Whether this run of a row left what the plain kernel left. */
 static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
 {
+  const jf_node node = { .op = c->op, .attr = (void *)c->attr.bytes, .n_in = c->n_in };
   for (int i = 0; i < c->n_in; i++)
-    if (c->op->mutates >> i & 1 && !close_to(&c->in[i], &in[i], c->tolerance)) return 0;
+    if (jf_mutates(&node, i) && !close_to(&c->in[i], &in[i], c->tolerance)) return 0;
   for (int i = 0; i < c->n_out; i++)
     if (!close_to(&c->out[i], &out[i], c->tolerance)) return 0;
   return 1;
 }
 
-/* Two runs on different memory, then one in place where the op allows it. */
-static void run_row(const call *c, const jf_kernel_row *row, int threads)
+/* Two runs on different memory, then one in place where the op allows it; 0 where the row leaves
+   the call to the next. */
+static int run_row(const call *c, const jf_kernel_row *row, int threads)
 {
   char shape[JF_SHAPE_STR];
   jf_tensor in[MAX], out[MAX];
   jf_kargs k = arguments(c, in, out, threads);
   size_t size = 0;
-  CHECK_MSG(!row->prepare || row->prepare(&k, &size) == JFL_OK, "%s", jfl_errmsg());
+  jfl_status s = row->prepare ? row->prepare(&k, &size) : JFL_OK;
+  if (s == JFL_ENOSYS) {
+    release(c, in, out);
+    return 0;
+  }
+  CHECK_MSG(s == JFL_OK, "%s", jfl_errmsg());
   for (int turn = 0; turn < 3; turn++) {
     void *state = k.state, *own = NULL;
     if (turn == 2 && !(c->op->inplace & 1)) break;
@@ -166,9 +174,10 @@ static void run_row(const call *c, const jf_kernel_row *row, int threads)
     release(c, in, out);
   }
   if (row->release) row->release(k.state);
+  return 1;
 }
 
-/* Checks every row of the op that accepts the call; there must be `rows` at least. */
+/* Checks every row of the op that takes the call; there must be `rows` at least. */
 static void check(call *c, int rows)
 {
   int n = 0;
@@ -178,16 +187,17 @@ static void check(call *c, int rows)
     jf_kargs k = { .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = c->n_out,
                    .attr = c->attr.bytes, .threads = 2 };
     if (strcmp((*r)->op, c->op->name) || ((*r)->accepts && !(*r)->accepts(&k))) continue;
-    run_row(c, *r, 1);
-    run_row(c, *r, 2);
-    n++;
+    n += run_row(c, *r, 1) && run_row(c, *r, 2);
   }
   CHECK_MSG(n >= rows, "%s: %d rows", c->op->name, n);
   release(c, c->in, c->out);
   for (int i = 0; i < c->n_in; i++) jf_free(c->before[i].data);
+  jf_arena_free(&c->arena);
 }
 
 /* ---- cases ---- */
+
+extern const jf_kernel_row jf_cpu_vec_clip_scale;
 
 #define SHAPE(...) \
   { sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } }
@@ -232,8 +242,17 @@ static void product(int64_t m, int64_t k, int64_t n)
     if (a.transpose_a) d[0] = k, d[1] = m;
     if (a.transpose_b) d[2] = n, d[3] = k;
     TRY(matmul, &a, 2e-6, libraries.dnnl | libraries.blas, F32(d[0], d[1]), F32(d[2], d[3]));
+    TRY(matmul_update, &a, 2e-6, libraries.dnnl | libraries.blas, F32(m, n), F32(d[0], d[1]),
+        F32(d[2], d[3]), F64(1));
+    TRY(matmul_update, &a, 1e-14, libraries.blas, F64(m, n), F64(d[0], d[1]), F64(d[2], d[3]), F64(1),
+        F64(1));
     TRY(matmul, &a, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]));
     TRY(matmul, &a, 2e-6, libraries.dnnl, F32(2, 3, d[0], d[1]), F32(2, 3, d[2], d[3]));
+    jf_matmul_fused f = { a, { .bias = 1, .residual = 1, .act = i ? "tanh" : "relu" } };
+    int rows = (libraries.dnnl ? i ? 2 : 1 : 0) + libraries.blas;
+    TRY(matmul_fused, &f, 2e-5, rows, F32(d[0], d[1]), F32(d[2], d[3]), F32(n), F32(m, n));
+    TRY(matmul_fused, &f, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]), F64(n),
+        F64(m, n));
   }
 }
 
@@ -266,8 +285,13 @@ static void convolve(const geometry *q)
   jf_free(c.in[1].data);
   a.size = (jf_ints){ 2, { q->h, q->w } };
   TRY(conv2d, &a, 2e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, w });
+  a.epilogue = (jf_epilogue){ .bias = 1, .residual = 1, .act = q->s == 1 ? "sigmoid" : "relu" };
+  TRY(conv2d_fused, &a, 2e-5, libraries.dnnl, { JFL_F32, x }, { JFL_F32, w }, F32(q->o),
+      { JFL_F32, y });
   TRY(conv2d_data_grad, &a, 2e-6, libraries.dnnl, { JFL_F32, w }, { JFL_F32, y });
   a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  TRY(conv2d_filter_grad, &a, 4e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, y });
+  a.epilogue = (jf_epilogue){ 0 };
   TRY(conv2d_filter_grad, &a, 4e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, y });
 }
 
@@ -442,13 +466,54 @@ static void draws_the_plain_mask(void)
   }
 }
 
+/* Of several tensors, whose sizes divide by no part. */
 static void updates(void)
 {
-  jf_sgd_update sgd = { 0.01 };
-  jf_momentum_update momentum = { 0.9, 0.01 };
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1));
-  TRY(momentum_update, &momentum, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1), F32(123, 457));
-  TRY(sgd_update, &sgd, 1e-6, 1, F32(3), F32(3), F64(1));
+  const double decay[] = { 0.01 }, options[] = { 0.9, 0.01 };
+  jf_multi_update sgd = { .update = "sgd_update", .options = { 1, decay } };
+  jf_multi_update momentum = { .update = "momentum_update", .options = { 2, options } };
+  TRY(multi_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1));
+  TRY(multi_update, &sgd, 1e-6, 1, F32(3), F32(3), F32(123, 457), F32(123, 457), F32(1), F32(1), F64(1),
+      F64(1));
+  TRY(multi_update, &sgd, 1e-15, 1, F64(3), F64(3), F64(123, 457), F64(123, 457), F64(1));
+  TRY(multi_update, &momentum, 1e-6, 1, F32(3), F32(3), F32(3), F32(123, 457), F32(123, 457),
+      F32(123, 457), F64(1));
+  TRY(multi_update, &momentum, 1e-15, 1, F64(16384), F64(16384), F64(16384), F64(5), F64(5), F64(5),
+      F64(1), F64(1));
+}
+
+static void measures_norms(void)
+{
+  jf_clip_scale a = { 0.5 };
+  TRY(clip_scale, &a, 1e-13, 1, F32(3), F32(123, 457), F32(1), F32(16384));
+  TRY(clip_scale, &a, 1e-13, 0, F64(3), F64(123, 457));
+}
+
+static void reorders_axes(void)
+{
+  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } };
+  static const jf_transpose plain = { { 5, { 0, 1, 4, 2, 3 } } };
+  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } };
+  static const jf_transpose back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
+  static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
+  static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
+#define EACH(...)                                                                               \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(3, 2, 16, 7, 9));                                  \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(2, 3, 8, 28, 28));                                 \
+  TRY(transpose, &plain, 0, 1, __VA_ARGS__(3, 2, 7, 9, 16));                                    \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 3, 16, 5, 5));                               \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 2, 16, 1, 1));                               \
+  TRY(transpose, &back, 0, 1, __VA_ARGS__(2, 3, 5, 5, 16, 16));                                 \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(301, 205));                                           \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(3, 70));                                              \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(1, 1));                                               \
+  TRY(transpose, &same, 0, 1, __VA_ARGS__(37, 1001));                                           \
+  TRY(transpose, &outer, 0, 1, __VA_ARGS__(37, 101, 11));                                       \
+  TRY(transpose, &round, 0, 1, __VA_ARGS__(37, 33, 65))
+  EACH(F32);
+  EACH(F64);
+  EACH(I8);
+#undef EACH
 }
 
 /* Sums come out the same however many threads share the work. */
@@ -470,6 +535,26 @@ static void ignores_the_thread_count(void)
   jf_free(x.data);
 }
 
+static void norms_ignore_the_thread_count(void)
+{
+  jfl_shape s[] = { SHAPE(7), SHAPE(200000), SHAPE(40001) };
+  jf_clip_scale a = { 1e-3 };
+  double y[2] = { 0 };
+  jf_tensor x[3], out = { y, JFL_F64, SHAPE(1) };
+  for (int i = 0; i < 3; i++) x[i] = fill(JFL_F32, &s[i], 5);
+  for (int threads = 1; threads <= 2; threads++) {
+    size_t size = 0;
+    jf_kargs k = { .in = x, .out = &out, .n_in = 3, .n_out = 1, .attr = &a, .threads = threads };
+    out.data = &y[threads - 1];
+    CHECK(jf_cpu_vec_clip_scale.prepare(&k, &size) == JFL_OK);
+    k.scratch = jf_new_raw(size);
+    CHECK(jf_cpu_vec_clip_scale.run(&k) == JFL_OK);
+    jf_free(k.scratch);
+  }
+  CHECK(y[0] > 0 && !memcmp(&y[0], &y[1], sizeof *y));
+  for (int i = 0; i < 3; i++) jf_free(x[i].data);
+}
+
 int main(void)
 {
   find_libraries();
@@ -486,6 +571,9 @@ int main(void)
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
+  RUN(reorders_axes);
+  RUN(measures_norms);
   RUN(ignores_the_thread_count);
+  RUN(norms_ignore_the_thread_count);
   return test_done();
 }

@@ -237,6 +237,30 @@ describe("asynchronous calls", function()
     helper.fails(function() return (future.get()) end, "get: call it with a colon")
   end)
 
+  it("give futures inside a callback without running others", function()
+    local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
+    old._async, old.old_style = true, true
+    local got
+    call_twice(function() got = old({ 5 }):get()[1] end, note)
+    flow.poll(0)
+    assert.equal(6, got)
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("are the same whether they are run at once or queued", function()
+    local core = require "jfl.core"
+    local limit = core.get("inline_limit")
+    for _, inline in ipairs { 0, limit } do
+      core.set("inline_limit", inline)
+      seen = {}
+      for i = 1, 5 do job({ i })(note) end
+      flow.sync()
+      assert.same({ 2, 4, 6, 8, 10 }, seen)
+    end
+  end)
+
   it("have a descriptor for event loops", function()
     assert.is_true(flow.fd() >= 0)
   end)

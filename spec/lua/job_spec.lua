@@ -341,6 +341,56 @@ describe("a list placeholder", function()
   end)
 end)
 
+describe("a batch that is a part of a bigger array", function()
+  local core = require "jfl.core"
+  local whole
+
+  before_each(function()
+    flow.clear_default_session()
+    whole = flow.ndarray.rand { 1000, 9 }
+  end)
+
+  local function job(kind, returns)
+    return flow.global_function { name = "part", returns = returns or tp.Numpy,
+      inputs = { { "x", tp[kind].Placeholder { 300, 9 } } }, body = function(x) return x + x end }
+  end
+
+  -- The bytes of the arrays that fn makes and leaves, and what it gives.
+  local function growth(fn)
+    collectgarbage()
+    collectgarbage("stop")
+    local before = core.live_bytes()
+    local result = fn()
+    local after = core.live_bytes()
+    collectgarbage("restart")
+    return after - before, result
+  end
+
+  for kind, wrap in pairs {
+    Numpy = function(rows) return rows end,
+    ListNumpy = function(rows) return { rows } end,
+    ListListNumpy = function(rows) return { { rows } } end,
+  } do
+    it("is read in place through " .. kind, function()
+      local rows = whole:slice(302, 601)
+      local want, part = (rows + rows):totable(), job(kind)
+      part(wrap(rows))
+      local bytes, result = growth(function() return part(wrap(rows)) end)
+      assert.equal(300 * 9 * 4, bytes, "the result alone")
+      assert.same(want, result:totable())
+    end)
+  end
+
+  it("is copied by an asynchronous call", function()
+    local rows, seen = whole:slice(302, 601), nil
+    local want = (rows + rows):totable()
+    job("Numpy", tp.Callback(tp.Numpy))(rows)(function(y) seen = y:totable() end)
+    rows:fill(0)
+    flow.sync()
+    assert.same(want, seen)
+  end)
+end)
+
 describe("the handle of a job", function()
   before_each(flow.clear_default_session)
 

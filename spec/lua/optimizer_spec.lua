@@ -110,6 +110,10 @@ describe("optimizer.SGD", function()
       "variables: there is no variable 'v' in job 'bad'")
     fails(function(y) flow.losses.add_loss(y) end,
       "no learning rate: config.train.primary_lr(rate)")
+    fails(function() flow.optimizer.SGD(0.1, { grad_clipping = 1 }) end,
+      "optimizer.SGD: grad_clipping: expected optimizer.grad_clipping.by_global_norm(clip_norm), got")
+    fails(function() flow.optimizer.grad_clipping.by_global_norm(0) end,
+      "by_global_norm: clip_norm: expected a positive number, got number 0")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end,
       "1 boundaries want 2 values, got 1")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end,

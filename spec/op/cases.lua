@@ -103,6 +103,32 @@ case("matmul", { of { 2, 2, 4, 3 }, of { 2, 2, 5, 4 } }, { transpose_a = true, t
 case("matmul", { of { 70, 300 }, of { 90, 300 } }, { transpose_b = true }, { grad = false,
   tol = 1e-4 })
 case("matmul", { of { 70, 300 }, of { 300, 90 } }, nil, { grad = false, tol = 1e-4 })
+for _, act in ipairs { "relu", "tanh", "sigmoid", "gelu", "square", "none" } do
+  local function fused(name, a, b, bias, y, options)
+    local function with(bias_too, residual, more)
+      local o = { bias = bias_too, residual = residual }
+      if act ~= "none" then o.act = act end
+      for k, v in pairs(options or {}) do o[k] = v end
+      case(name, { of(a), of(b), unpack(more) }, o)
+    end
+    with(true, false, { of(bias) })
+    with(false, true, { of(y) })
+    with(true, true, { of(bias), of(y) })
+  end
+  fused("matmul_fused", { 4, 3 }, { 3, 5 }, { 5 }, { 4, 5 })
+  fused("matmul_fused", { 3, 4 }, { 5, 3 }, { 1, 5 }, { 4, 5 },
+    { transpose_a = true, transpose_b = true })
+  fused("matmul_fused", { 1, 40 }, { 70, 40 }, { 70 }, { 1, 70 }, { transpose_b = true })
+  fused("matmul_fused", { 9, 40 }, { 40, 1 }, { 1 }, { 9, 1 })
+  fused("matmul_fused", { 9, 1 }, { 1, 8 }, { 8 }, { 9, 8 })
+  fused("matmul_fused", { 2, 3, 4 }, { 2, 4, 5 }, { 5 }, { 2, 3, 5 })
+  fused("conv2d_fused", { 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 3 }, { 2, 3, 3, 4 })
+  fused("conv2d_fused", { 1, 4, 5, 5 }, { 4, 2, 3, 3 }, { 4, 1, 1 }, { 1, 4, 5, 5 },
+    { padding = "SAME", groups = 2 })
+  fused("conv2d_fused", { 3, 2, 3, 3 }, { 5, 2, 3, 3 }, { 5 }, { 3, 5, 1, 1 })
+  fused("conv2d_fused", { 2, 16, 9, 9 }, { 32, 16, 3, 3 }, { 32 }, { 2, 32, 5, 5 },
+    { padding = "SAME", strides = 2 })
+end
 case("bias_add", { of { 4, 3 }, of { 3 } })
 case("bias_add", { of { 2, 3, 2, 2 }, of { 3 } })
 case("bias_add", { of { 2, 2, 2, 3 }, of { 3 } }, { data_format = "NHWC" })
@@ -117,6 +143,9 @@ local function conv(x, f, y, options)
   end
   case("conv2d_data_grad", { of(f), of(y) }, with(x[3], x[4]))
   case("conv2d_filter_grad", { of(x), of(y) }, with(f[3], f[4]))
+  local both = with(f[3], f[4])
+  both.bias = true
+  case("conv2d_filter_grad", { of(x), of(y) }, both)
 end
 conv({ 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 2, 3, 3, 4 }, {})
 conv({ 2, 2, 5, 6 }, { 3, 2, 3, 2 }, { 2, 3, 3, 3 }, { strides = 2, padding = "SAME" })
@@ -215,6 +244,20 @@ case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr }, { weight_decay = 0.01 })
 case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } })
 case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } }, { beta = 0.5,
   weight_decay = 0.01 })
+local half = { data = { 0.5 }, dtype = "float64" }
+case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr, half }, { weight_decay = 0.01 })
+case("momentum_update", { of { 5 }, of { 5 }, lr, of { 5 }, half })
+case("multi_update", { of { 3, 4 }, of { 3, 4 }, lr }, { update = "sgd_update" })
+case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, lr, half },
+  { update = "sgd_update", options = { 0.01 } })
+case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of { 7 }, lr, half },
+  { update = "momentum_update", options = { 0.5, 0.01 } })
+case("clip_scale", { of { 3, 4 }, of { 7 } }, { clip = 1.5 })
+case("clip_scale", { of({ 3, 4 }, -0.1, 0.1), of({ 7 }, 0, 0.1, "float64") }, { clip = 1.5 })
+case("matmul_update", { of { 3, 4 }, of { 3, 5 }, of { 5, 4 }, lr })
+case("matmul_update", { of { 3, 4 }, of { 5, 3 }, of { 5, 4 }, lr, half }, { transpose_a = true })
+case("matmul_update", { of { 3, 4 }, of { 1, 3 }, of { 4, 1 }, lr, half },
+  { transpose_a = true, transpose_b = true })
 case("piecewise_constant_schedule", { { data = { 7 } } }, { boundaries = { 5, 10 }, values = { 1,
   0.1, 0.01 } })
 case("train_step_increment", { { data = { 41 } } })
@@ -255,6 +298,11 @@ case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32
   { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
 big("sgd_update", { of { 41, 819 }, of { 41, 819 }, lr }, { weight_decay = 0.01 })
 big("momentum_update", { of { 41, 819 }, of { 41, 819 }, lr, of { 41, 819 } })
+big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, lr, half }, { transpose_a = true })
+big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, lr }, { transpose_a = true })
+big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
+big("multi_update", { of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of { 99 }, of { 99 }, lr, half },
+  { update = "sgd_update", options = { 0.01 } })
 local lenet = { padding = "SAME" }
 big("conv2d", { of { 8, 1, 28, 28 }, of { 32, 1, 5, 5 } }, lenet)
 big("conv2d", { of { 4, 32, 14, 14 }, of { 64, 32, 5, 5 } }, lenet, 1e-3)
@@ -262,5 +310,7 @@ big("conv2d_data_grad", { of { 64, 32, 5, 5 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 14 }, 1e-3)
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5 }, 1e-3)
+big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
+  { padding = "SAME", size = 5, bias = true }, 1e-3)
 
 return cases

@@ -32,7 +32,11 @@ end
 
 --- Calls op with a list of arrays or blobs and the case's options.
 function support.call(op, case, list)
-  local f, args = core.op(op.name), op.variadic and { list } or { unpack(list) }
+  local f, args, single = core.op(op.name), { unpack(list) }, #op.inputs - 1
+  if op.variadic and #list > single then
+    args = { unpack(list, 1, single) }
+    args[#args + 1] = { unpack(list, single + 1) }
+  end
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
   if op.key == -1 and case.dtype then options.dtype = case.dtype end

@@ -24,7 +24,7 @@ local function network(x)
   return flow.layers.dense(x, 3, { name = "dense2" })
 end
 
-local function train_job(momentum)
+local function train_job(momentum, clip)
   return flow.global_function {
     name = "train_job", type = "train",
     inputs = {
@@ -34,7 +34,8 @@ local function train_job(momentum)
     returns = tp.Numpy,
     body = function(x, labels)
       local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(x))
-      flow.optimizer.SGD(0.1, { momentum = momentum }):minimize(loss)
+      local clipping = clip and flow.optimizer.grad_clipping.by_global_norm(clip)
+      flow.optimizer.SGD(0.1, { momentum = momentum, grad_clipping = clipping }):minimize(loss)
       return loss
     end,
   }
@@ -56,24 +57,33 @@ describe("SGD", function()
   before_each(function() flow.clear_default_session() end)
   after_each(function() flow.clear_default_session() end)
 
+  local function trains_as(case)
+    local job = train_job(case.momentum, case.clip)
+    flow.train.CheckPoint():init()
+    for name, phase in pairs(phases) do
+      core.variable_set(name, wave(core.variable_get(name).shape, phase, 0.3))
+    end
+    local x, labels = wave({ 4, 1, 8, 8 }, 9, 1), core.from_table({ 0, 2, 1, 2 }, "int32")
+    for step, want in ipairs(case.losses) do
+      local loss = job(x, labels)
+      for i = 1, 4 do near(want[i], loss[i], ("loss %d of step %d"):format(i, step)) end
+    end
+    for name, want in pairs(case.sums) do
+      local s, m = sums(core.variable_get(name))
+      near(want[1], s, name .. " sum")
+      near(want[2], m, name .. " magnitude")
+    end
+  end
+
   for _, case in ipairs(oracle) do
-    it("trains a network as PyTorch does, momentum " .. case.momentum, function()
-      local job = train_job(case.momentum)
-      flow.train.CheckPoint():init()
-      for name, phase in pairs(phases) do
-        core.variable_set(name, wave(core.variable_get(name).shape, phase, 0.3))
-      end
-      local x, labels = wave({ 4, 1, 8, 8 }, 9, 1), core.from_table({ 0, 2, 1, 2 }, "int32")
-      for step, want in ipairs(case.losses) do
-        local loss = job(x, labels)
-        for i = 1, 4 do near(want[i], loss[i], ("loss %d of step %d"):format(i, step)) end
-      end
-      for name, want in pairs(case.sums) do
-        local s, m = sums(core.variable_get(name))
-        near(want[1], s, name .. " sum")
-        near(want[2], m, name .. " magnitude")
-      end
-    end)
+    local what = case.momentum .. (case.clip and ", clipped to norm " .. case.clip or "")
+    for _, passes in ipairs { "", "-sgd -optimizer" } do
+      it(("trains a network as PyTorch does, momentum %s, passes '%s'"):format(what, passes), function()
+        core.set("passes", passes)
+        finally(function() core.set("passes", "") end)
+        trains_as(case)
+      end)
+    end
   end
 
   it("keeps no momentum where there is none", function()

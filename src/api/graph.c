@@ -171,12 +171,15 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
                    g->name);
   if (g->training) return jf_fail(JFL_ESTATE, "minimize: job '%s' has an optimizer already", g->name);
   JF_TRY(check_losses(g, m));
+  if (!(m->clip_norm >= 0))
+    return jf_fail(JFL_EINVAL, "minimize: clip_norm must be 0 or more, got %.14g", m->clip_norm);
   JF_ENTER(g);
   jf_training *t = jf_alloc(g->arena, sizeof *t);
   JF_TRY(find_rules(g, m, t));
   JF_TRY(pick_variables(g, m, t));
   t->loss = copy_values(g, m->loss, m->n_loss);
   t->n_loss = m->n_loss;
+  t->clip_norm = m->clip_norm;
   g->training = t;
   return JFL_OK;
 }
@@ -211,5 +214,5 @@ jfl_status jfl_graph_text(const jfl_graph *g, char **out)
 
 jfl_graph *jfl_value_graph(const jfl_value *v) { return v->graph; }
 jfl_dtype jfl_value_dtype(const jfl_value *v) { return v->dtype; }
-const jfl_shape *jfl_value_shape(const jfl_value *v) { return &v->shape; }
+const jfl_shape *jfl_value_shape(const jfl_value *v) { return v->plain ? v->plain : &v->shape; }
 const char *jfl_value_name(const jfl_value *v) { return v->name; }

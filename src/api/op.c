@@ -24,7 +24,8 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
 {
   *info = (jfl_op_info){
     .name = op->name, .doc = op->doc, .path = op->path, .in = op->in, .out = op->out,
-    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & JF_VARIADIC) != 0,
+    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & (JF_VARIADIC | JF_OPTIONAL)) != 0,
+    .optional = (op->flags & JF_OPTIONAL) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL, .random = (op->flags & JF_RANDOM) != 0,
     .effect = (op->flags & JF_EFFECT) != 0, .key = op->in[0] ? op->key : -1,
@@ -72,6 +73,14 @@ static jfl_status new_outputs(const call *c, const jf_infer *inf)
   return JFL_OK;
 }
 
+typedef struct task { const jf_choice *chosen; const jf_kargs *k; } task;
+
+static jfl_status run_chosen(void *ctx)
+{
+  const task *t = ctx;
+  return t->chosen->run(t->k);
+}
+
 static jfl_status run_kernel(const call *c, jf_kargs *k)
 {
   jfl_session *s = c->session;
@@ -83,7 +92,8 @@ static jfl_status run_kernel(const call *c, jf_kargs *k)
   if (c->op->flags & JF_RANDOM)
     k->random = (jf_stream){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
   k->scratch = jf_new_raw(scratch);
-  jfl_status st = k->scratch ? chosen.run(k) : jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_status st = k->scratch ? jf_session_call(s, k->threads, run_chosen, &(task){ &chosen, k })
+                             : jf_fail(JFL_ENOMEM, "out of memory");
   jf_free(k->scratch);
   if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);
   return st ? jf_blame(st, "%s: ", c->op->name) : JFL_OK;
@@ -125,9 +135,7 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
   if (jf_pool_lost())
     return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run ops", op->name);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
-  jf_session_acquire(s);
   jfl_status st = run_call(&c, g);
-  jf_session_release(s);
   jfl_graph_unref(g);
   return st;
 }

@@ -13,6 +13,7 @@
 static struct {
   void (*parallel)(void (*fn)(void *), void *data, unsigned threads, unsigned flags);
   void (*set_num_threads)(int);
+  int (*thread_num)(void);
   int (*pause)(int kind);
 } gomp;
 static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
@@ -44,7 +45,8 @@ static void open_gomp(void)
 {
   static const char *const env[] = { "GOMP_SPINCOUNT", SPINS, NULL };
   void *so = jf_library_open("libgomp.so.1", getenv("OMP_WAIT_POLICY") ? NULL : env);
-  int ok = jf_library_find(so, "omp_set_num_threads", &gomp.set_num_threads);
+  int ok = jf_library_find(so, "omp_set_num_threads", &gomp.set_num_threads) &&
+           jf_library_find(so, "omp_get_thread_num", &gomp.thread_num);
   jf_library_find(so, "GOMP_parallel", &gomp.parallel);
   jf_library_find(so, "omp_pause_resource_all", &gomp.pause);
   if (!ok) gomp.parallel = NULL;
@@ -56,6 +58,8 @@ void jf_pool_open(void) { pthread_once(&once, open_gomp); }
    then take turns on one core. So those of the pool keep off the core of the thread whose loops they
    share; that one, the host's, goes where it likes, and they make room when it has moved. */
 typedef struct apart { pthread_t master; cpu_set_t others; } apart;
+/* The core that the calling thread's pool was last moved off, and how many threads that were. */
+static _Thread_local int home = -1, kept;
 
 static void keep_off(void *data)
 {
@@ -65,7 +69,6 @@ static void keep_off(void *data)
 
 void jf_pool_settle(int threads)
 {
-  static _Thread_local int home = -1, kept;
   int cpu = threads > 1 && gomp.parallel ? sched_getcpu() : -1;
   if (cpu < 0 || (cpu == home && threads <= kept)) return;
   apart a = { .master = pthread_self() };
@@ -76,19 +79,42 @@ void jf_pool_settle(int threads)
   kept = threads;
 }
 
-/* One parallel loop; threads take the next index until none is left. */
+/* One parallel loop. Each thread begins with a share of its own, the same in every loop of that size, so
+   that a step finds in its cache what the one before left there; who is done helps the others. */
+enum { MOST_SHARES = 64 };
+typedef struct share { _Alignas(64) atomic_int next; int end; } share;
 typedef struct loop {
   void (*fn)(void *ctx, int i);
   void *ctx;
-  int n;
-  atomic_int next;
+  int n_share;
+  share share[MOST_SHARES];
 } loop;
+
+static void take(loop *l, share *s)
+{
+  if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
+  for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
+    l->fn(l->ctx, i);
+}
 
 static void work(void *data)
 {
   loop *l = data;
-  for (int i; (i = atomic_fetch_add_explicit(&l->next, 1, memory_order_relaxed)) < l->n;)
-    l->fn(l->ctx, i);
+  int own = gomp.thread_num() % l->n_share;
+  for (int i = 0; i < l->n_share; i++) take(l, &l->share[(own + i) % l->n_share]);
+}
+
+static void run_shares(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
+{
+  loop l;
+  l.fn = fn;
+  l.ctx = ctx;
+  l.n_share = threads < MOST_SHARES ? threads : MOST_SHARES;
+  for (int i = 0; i < l.n_share; i++) {
+    atomic_init(&l.share[i].next, (int)((int64_t)n * i / l.n_share));
+    l.share[i].end = (int)((int64_t)n * (i + 1) / l.n_share);
+  }
+  gomp.parallel(work, &l, (unsigned)threads, 0);
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
@@ -97,8 +123,7 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
   if (threads > 1) jf_pool_open();
   if (threads > 1 && gomp.parallel) {
     jf_pool_settle(threads);
-    loop l = { fn, ctx, n, 0 };
-    gomp.parallel(work, &l, (unsigned)threads, 0);
+    run_shares(threads, n, fn, ctx);
   } else {
     for (int i = 0; i < n; i++) fn(ctx, i);
   }
@@ -117,6 +142,8 @@ void jf_pool_leave(void)
 {
   enum { SOFT = 1 };
   if (gomp.pause) gomp.pause(SOFT);
+  home = -1;
+  kept = 0;
 }
 
 int jf_cpu_count(void)

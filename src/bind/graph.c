@@ -240,7 +240,8 @@ static int push_field(lua_State *L, int t, const char *key)
   return lua_gettop(L);
 }
 
-/* minimize(graph, {losses=, optimizer=, options=, schedule=, schedule_options=, variables=}) */
+/* minimize(graph, {losses=, optimizer=, options=, schedule=, schedule_options=, variables=,
+   clip_norm=}) */
 static int l_minimize(lua_State *L)
 {
   jfl_minimize m = {0};
@@ -254,6 +255,7 @@ static int l_minimize(lua_State *L)
   m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);
   m.schedule_arg = jf_read_args(L, push_field(L, 2, "schedule_options"), m.schedule,
                                 &m.n_schedule_arg);
+  m.clip_norm = lua_tonumber(L, push_field(L, 2, "clip_norm"));
   jf_check(L, jfl_graph_minimize(g->graph, &m));
   return 0;
 }

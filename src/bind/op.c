@@ -133,8 +133,10 @@ static void push_inputs(lua_State *L, call *c)
   const jfl_op_info *info = &c->r->info;
   c->first = lua_gettop(L) + 1;
   for (int k = 0; k < info->n_in; k++) {
+    int last = k == info->n_in - 1;
+    if (!c->slot[k] && last && info->optional) break;
     if (!c->slot[k]) jf_raise(L, "%s is missing", push_who(L, c->r, k));
-    if (info->variadic && k == info->n_in - 1) push_list(L, c, k);
+    if (info->variadic && last) push_list(L, c, k);
     else lua_pushvalue(L, c->slot[k]);
   }
   c->n_in = lua_gettop(L) + 1 - c->first;
@@ -386,6 +388,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   set_names(L, "inputs", i->in, i->n_in);
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);
+  set_flag(L, "optional", i->optional);
   set_flag(L, "differentiable", i->differentiable);
   set_flag(L, "random", i->random);
   set_flag(L, "effect", i->effect);

@@ -85,29 +85,65 @@ static void gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 
 /* ---- calls ---- */
 
+/* Room for inputs and outputs: few, or an array that is pushed. */
+static jfl_array **need_room(lua_State *L, jfl_array **few, int n)
+{
+  return n > FEW ? lua_newuserdata(L, (size_t)n * sizeof *few) : few;
+}
+
+/* Pushes userdata for n results; they are taken before the run, which must not fail afterwards. */
+static void push_results(lua_State *L, int n)
+{
+  for (int i = 0; i < n; i++) jf_push_array(L);
+}
+
+/* Fills the n userdata on top. */
+static void set_results(lua_State *L, jfl_array **out, int n)
+{
+  int top = lua_gettop(L) - n;
+  for (int i = 0; i < n; i++) jf_set_array(lua_touserdata(L, top + 1 + i), out[i]);
+  for (int i = 0; i < n; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
+}
+
 /* run(plan, arrays...): the results. */
 static int l_run(lua_State *L)
 {
-  jfl_array *few[FEW], **in = few;
+  jfl_array *few[FEW];
   jf_lplan *p = prepare(L, "run");
-  if (p->n_in + p->n_out > FEW)
-    in = lua_newuserdata(L, (size_t)(p->n_in + p->n_out) * sizeof *in);
-  jfl_array **out = in + p->n_in;
-  int top = lua_gettop(L);
-  for (int i = 0; i < p->n_out; i++) jf_push_array(L);
+  jfl_array **in = need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  push_results(L, p->n_out);
   gather(L, p, in);
   jf_check(L, jfl_run(p->plan, in, out));
-  for (int i = 0; i < p->n_out; i++) jf_set_array(lua_touserdata(L, top + 1 + i), out[i]);
-  for (int i = 0; i < p->n_out; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
+  set_results(L, out, p->n_out);
   return p->n_out;
+}
+
+/* run_small(plan, arrays...): runs a plan that submit would not queue; true and the results, or false and
+   a message. Nothing where submit would. */
+static int l_run_small(lua_State *L)
+{
+  int ran;
+  jfl_array *few[FEW];
+  jf_lplan *p = prepare(L, "submit");
+  if (!jfl_plan_is_small(p->plan)) return 0;
+  jfl_array **in = need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  lua_pushboolean(L, 1);
+  push_results(L, p->n_out);
+  gather(L, p, in);
+  jfl_status e = jfl_run_small(p->plan, in, out, &ran);
+  if (!ran) return jf_check(L, e), 0;
+  if (e == JFL_OK) return set_results(L, out, p->n_out), p->n_out + 1;
+  lua_pushboolean(L, 0);
+  lua_pushstring(L, jfl_errmsg());
+  return 2;
 }
 
 /* submit(plan, arrays...): a request, or nil when the queue is full. */
 static int l_submit(lua_State *L)
 {
-  jfl_array *few[FEW], **in = few;
+  jfl_array *few[FEW];
   jf_lplan *p = prepare(L, "submit");
-  if (p->n_in > FEW) in = lua_newuserdata(L, (size_t)p->n_in * sizeof *in);
+  jfl_array **in = need_room(L, few, p->n_in);
   request *r = jf_push(L, JF_REQUEST, sizeof *r);
   gather(L, p, in);
   r->n_out = p->n_out;
@@ -180,7 +216,7 @@ static int l_fd(lua_State *L)
 }
 
 const luaL_Reg jf_run_functions[] = {
-  { "run", l_run }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
+  { "run", l_run }, { "run_small", l_run_small }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
   { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { NULL, NULL }
 };
 

@@ -39,6 +39,24 @@ int jf_session_l_get(lua_State *L)
   return 1;
 }
 
+/* passes() -> the names of those that can be left out, in the order they run; the set of those that
+   are. */
+static int l_passes(lua_State *L)
+{
+  const jfl_session *s = jf_session(L);
+  const char *name;
+  lua_newtable(L);
+  lua_newtable(L);
+  for (int i = 0, on = 1; (name = jfl_session_pass(s, i, &on)); i++) {
+    lua_pushstring(L, name);
+    lua_rawseti(L, -3, i + 1);
+    if (on) continue;
+    lua_pushboolean(L, 1);
+    lua_setfield(L, -2, name);
+  }
+  return 2;
+}
+
 /* ---- jobs and plans ---- */
 
 static void check_alive(lua_State *L, const jf_ljob *j)
@@ -228,7 +246,7 @@ const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
   { "plan_free", l_plan_free }, { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set }, { "save", l_save },
-  { "load", l_load }, { NULL, NULL }
+  { "load", l_load }, { "passes", l_passes }, { NULL, NULL }
 };
 
 void jf_open_session(lua_State *L, jf_state *st)

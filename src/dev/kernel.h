@@ -37,14 +37,26 @@ typedef struct jf_tile_args {
 } jf_tile_args;
 typedef void (*jf_tile)(const jf_tile_args *t);
 
+/* A loop over n elements of a parameter, its gradient and what else an update keeps for it. */
+enum { JF_MAXSLOT = 3 };
+typedef struct jf_update_args {
+  int64_t n;
+  void *param;
+  const void *grad;
+  void *slot[JF_MAXSLOT];
+  double lr, scale;        /* gradients count times scale */
+  const void *attr;
+} jf_update_args;
+typedef void (*jf_update_loop)(const jf_update_args *u);
+
 /* A kernel of a device. The plan takes the accepting row of the highest priority.
    accepts and prepare see shapes, dtypes and attr; data is NULL. */
 typedef struct jf_kernel_row {
   const char *name;        /* of the row, as plans print it: "dnnl_matmul" */
   const char *op;
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
-  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take
-     the next row. */
+  /* Sets k->state and *scratch (bytes); NULL: nothing to prepare. A failure makes the plan take the
+     next row, but for JFL_ENOMEM, which ends it. */
   jfl_status (*prepare)(jf_kargs *k, size_t *scratch);
   jf_kernel run;
   void (*release)(void *state);
@@ -62,5 +74,9 @@ void jf_cpu_peak(int threads, double *flop, double *bytes);
 
 /* The rows of kernels/cpu, ended by NULL. */
 const jf_kernel_row *const *jf_cpu_rows(void);
+/* How many channels its convolutions want side by side; 0: they have no such wish. */
+int64_t jf_cpu_channel_block(void);
+/* Whether products and convolutions can end in that op. */
+int jf_cpu_activates(const char *act);
 
 #endif

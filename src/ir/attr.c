@@ -212,3 +212,82 @@ void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p)
     print_one(t, a, (const char *)p + a->off);
   }
 }
+
+/* ---- comparing ---- */
+
+static const size_t sizes[] = {
+  [JF_ATTR_INT] = sizeof(int64_t), [JF_ATTR_NUM] = sizeof(double), [JF_ATTR_BOOL] = sizeof(int),
+  [JF_ATTR_STR] = sizeof(char *), [JF_ATTR_DTYPE] = sizeof(jfl_dtype),
+  [JF_ATTR_INTS] = sizeof(jf_ints), [JF_ATTR_NUMS] = sizeof(jf_nums),
+  [JF_ATTR_PAD] = sizeof(jf_pad),
+};
+
+/* The bytes that a field's value is made of. */
+typedef struct span { const void *p; size_t n; } span;
+
+static span ints_span(const jf_ints *v) { return (span){ v->v, (size_t)v->n * sizeof *v->v }; }
+static span word_span(const char *s) { return (span){ s, s ? strlen(s) + 1 : 0 }; }
+
+/* A padding has two of them, all else one. */
+static void spans_of(const jf_attr *a, const char *p, span out[2])
+{
+  const jf_nums *nums = (const void *)(p += a->off);
+  const jf_pad *pad = (const void *)p;
+  out[1] = (span){ NULL, 0 };
+  switch (a->type) {
+  case JF_ATTR_STR: out[0] = word_span(*(const char *const *)(const void *)p); break;
+  case JF_ATTR_INTS: out[0] = ints_span((const void *)p); break;
+  case JF_ATTR_NUMS: out[0] = (span){ nums->v, (size_t)nums->n * sizeof *nums->v }; break;
+  case JF_ATTR_PAD:
+    out[0] = word_span(pad->word);
+    out[1] = ints_span(&pad->list);
+    break;
+  default: out[0] = (span){ p, sizes[a->type] };
+  }
+}
+
+static int same_field(const jf_attr *attr, const void *a, const void *b)
+{
+  span x[2], y[2];
+  spans_of(attr, a, x);
+  spans_of(attr, b, y);
+  for (int i = 0; i < 2; i++)
+    if (x[i].n != y[i].n || (x[i].n && memcmp(x[i].p, y[i].p, x[i].n))) return 0;
+  return 1;
+}
+
+/* From byte `at` on: how many are of one described field, or else, with *described 0, of none. */
+static size_t stretch(const jf_attr *attr, size_t size, size_t at, int *described)
+{
+  size_t end = size;
+  *described = 0;
+  for (; attr && attr->name; attr++) {
+    size_t field_end = attr->off + sizes[attr->type];
+    if (attr->off <= at && at < field_end) return *described = 1, field_end - at;
+    if (attr->off > at && attr->off < end) end = attr->off;
+  }
+  return end - at;
+}
+
+int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b)
+{
+  int described;
+  for (const jf_attr *f = attr; f && f->name; f++)
+    if (!same_field(f, a, b)) return 0;
+  for (size_t at = 0, n; at < size; at += n) {
+    n = stretch(attr, size, at, &described);
+    if (!described && memcmp((const char *)a + at, (const char *)b + at, n)) return 0;
+  }
+  return 1;
+}
+
+uint64_t jf_attr_hash(const jf_attr *attr, const void *p)
+{
+  uint64_t h = 0;
+  for (; attr && attr->name; attr++) {
+    span s[2];
+    spans_of(attr, p, s);
+    h = jf_hash(jf_hash(h, s[0].p, s[0].n), s[1].p, s[1].n);
+  }
+  return h;
+}

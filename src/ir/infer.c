@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+const jfl_value *jf_root(const jfl_value *v)
+{
+  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
+  return v;
+}
+
 int jf_mutates(const jf_node *n, int i)
 {
   return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);

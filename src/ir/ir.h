@@ -20,6 +20,7 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -37,6 +38,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const struct jf_optim *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
 } jf_training;
 
@@ -88,6 +90,11 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
 /* Appends "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
+/* Whether two structs of `size` bytes say the same: described fields by their values, and all other
+   bytes, which infer and passes set, one by one; so a difference in padding counts as one. */
+int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b);
+/* A hash of the described fields. */
+uint64_t jf_attr_hash(const jf_attr *attr, const void *p);
 
 /* ---- op records ---- */
 
@@ -120,10 +127,14 @@ enum {
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
   JF_OPTIONAL = 16,    /* ... or for none */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_POINTWISE = 64    /* element i of what it writes comes from element i of the inputs of that shape
+  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
                           ops with tile are so by themselves */
+  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
+  JF_COMMUTES = 256    /* the two inputs may change places; no bit of a result but of nan changes */
 };
+
+struct jf_layout;        /* op/layout.h */
 
 struct jfl_op {
   const char *name, *doc;
@@ -139,9 +150,12 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
+                                             NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };
@@ -176,6 +190,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The value whose memory v shows: v itself unless it is a view. */
+const jfl_value *jf_root(const jfl_value *v);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
 int jf_op_n_in(const jfl_op *op);

@@ -17,7 +17,7 @@ static jfl_status check_inputs(const state *s, const jf_node *n)
     const jfl_value *v = n->in[i];
     if (v->graph != s->g) return broken(n, "uses a value of another graph", v->name);
     if (v->origin == JF_RESULT && !s->made[v->id]) return broken(n, "uses before it is made", v->name);
-    if (s->mutated[v->id]) return broken(n, "reads after it was updated", v->name);
+    if (s->mutated[jf_root(v)->id]) return broken(n, "reads after it was updated", v->name);
     if (jf_mutates(n, i) && v->origin != JF_VARIABLE)
       return broken(n, "updates what is no variable", v->name);
   }

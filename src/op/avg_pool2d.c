@@ -13,24 +13,24 @@ static const jf_attr grad_attrs[] = {
 
 static jfl_status grad_infer(jf_infer *c)
 {
-  const jfl_shape *dy = &c->in[0]->shape;
-  int64_t size[2], out[2];
+  jf_pool2d *a = c->attr;
+  int64_t pooled[2], size[2], out[2];
   char s[JF_SHAPE_STR];
-  JF_TRY(jf_check_rank4(c, 0, "(N, C, H, W)"));
-  JF_TRY(jf_pair(c, "size", &((const jf_pool2d *)c->attr)->size, 1, size));
+  JF_TRY(jf_pool_size(c, pooled));
+  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
   JF_TRY(jf_pool_place(c, size, out));
-  if (dy->d[2] != out[0] || dy->d[3] != out[1])
+  if (pooled[0] != out[0] || pooled[1] != out[1])
     return jf_fail(JFL_ESHAPE, "%s: dy %s should be %lld high and %lld wide", c->op->name,
-                   jf_shape_str(dy, s), (long long)out[0], (long long)out[1]);
-  c->shape[0] = (jfl_shape){ 4, { dy->d[0], dy->d[1], size[0], size[1] } };
-  c->dtype[0] = c->in[0]->dtype;
+                   jf_shape_str(&c->in[0]->shape, s), (long long)out[0], (long long)out[1]);
+  jf_pool_result(c, size);
   return JFL_OK;
 }
 
 static void grad(jf_gradctx *c)
 {
   jf_pool2d a = *(const jf_pool2d *)c->node->attr;
-  a.size = (jf_ints){ 2, { c->in[0]->shape.d[2], c->in[0]->shape.d[3] } };
+  const int64_t *size = c->in[0]->shape.d + a.axis;
+  a.size = (jf_ints){ 2, { size[0], size[1] } };
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 
@@ -43,20 +43,20 @@ static double count(jf_cells at)
 #define MEAN(D, T)                                                              \
   static void mean_##D(const jf_kargs *k, const jf_pooling *w)                  \
   {                                                                             \
-    const T *x = (const T *)k->in[0].data + w->plane;                           \
+    const T *x = k->in[0].data;                                                 \
     double sum = 0;                                                             \
     for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
-      for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[i * w->width + j]; \
+      for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[jf_pool_at(w, i, j)]; \
     ((T *)k->out[0].data)[w->number] = (T)(sum / count(w->cells));              \
   }
 /* Each cell gets dy / count. */
 #define SHARE(D, T)                                                             \
   static void share_##D(const jf_kargs *k, const jf_pooling *w)                 \
   {                                                                             \
-    T *dx = (T *)k->out[0].data + w->plane;                                     \
+    T *dx = k->out[0].data;                                                     \
     T v = (T)(((const T *)k->in[0].data)[w->number] / count(w->cells));         \
     for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
-      for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[i * w->width + j] += v; \
+      for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[jf_pool_at(w, i, j)] += v; \
   }
 #define KERNELS(D, T)                                                           \
   static jfl_status pool_##D(const jf_kargs *k)                                 \
@@ -78,7 +78,9 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
   .path = "nn.avg_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .cpu = cpu)
+  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .layout = jf_pool_layout,
+  .cpu = cpu)
 
 JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = {"dy"}, .out = {"dx"},
-  .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = grad_infer, .cpu = grad_cpu)
+  .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = grad_infer, .layout = jf_pool_layout,
+  .cpu = grad_cpu)

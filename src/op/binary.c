@@ -135,11 +135,13 @@ static void squared_difference_grad(jf_gradctx *c)
 #define BINARY(id) \
   .in = {"x", "y"}, .out = {"z"}, .infer = jf_infer_broadcast, .inplace = 3, JF_ELEMENTWISE(id)
 
-JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add), .grad = add_grad)
+JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add), .flags = JF_COMMUTES,
+  .grad = add_grad)
 
 JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract), .grad = subtract_grad)
 
-JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply), .grad = multiply_grad)
+JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
+  .flags = JF_COMMUTES, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
   .path = "math.divide", BINARY(divide), .grad = divide_grad)
@@ -159,4 +161,4 @@ JFL_OP(minimum, .doc = "The smaller of x and y.", .path = "math.minimum", BINARY
   .grad = minimum_grad)
 
 JFL_OP(squared_difference, .doc = "(x - y)^2.", .path = "math.squared_difference",
-  BINARY(squared_difference), .grad = squared_difference_grad)
+  BINARY(squared_difference), .flags = JF_COMMUTES, .grad = squared_difference_grad)

@@ -87,5 +87,5 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
 };
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = infer, .grad = grad,
-  .cpu = cpu)
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_POINTWISE, .infer = infer,
+  .grad = grad, .cpu = cpu)

@@ -76,10 +76,11 @@ static void where_grad(jf_gradctx *c)
 
 #define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = infer, JF_ELEMENTWISE(id)
 
-JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal))
+JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal),
+  .flags = JF_COMMUTES)
 
 JFL_OP(not_equal, .doc = "1 where x differs from y, else 0.", .path = "math.not_equal",
-  FIELDS(not_equal))
+  FIELDS(not_equal), .flags = JF_COMMUTES)
 
 JFL_OP(less, .doc = "1 where x < y, else 0.", .path = "math.less", FIELDS(less))
 
@@ -91,7 +92,7 @@ JFL_OP(greater_equal, .doc = "1 where x >= y, else 0.", .path = "math.greater_eq
   FIELDS(greater_equal))
 
 JFL_OP(logical_and, .doc = "1 where neither x nor y is 0, else 0.", .path = "math.logical_and",
-  FIELDS(logical_and))
+  FIELDS(logical_and), .flags = JF_COMMUTES)
 
 JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
   .in = {"condition", "x", "y"}, .out = {"z"}, .key = 1, .infer = where_infer, .grad = where_grad,

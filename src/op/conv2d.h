@@ -32,4 +32,16 @@ typedef struct jf_conv2d {
   int block_x, block_y, packed;
 } jf_conv2d;
 
+/* The fields that conv2d and its kin share. */
+#define JF_CONV2D_ATTRS                                                                           \
+  JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
+  JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
+  JF_WORD(jf_conv2d, data_format, "NCHW", "NCHW NHWC", "the order of axes; NCHW is supported"),   \
+  JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),               \
+  JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
+
+/* The layout rule of the forward ops, whose inputs are x, filters, extra... */
+struct jf_layout;
+int jf_conv2d_layout(struct jf_layout *c);
+
 #endif

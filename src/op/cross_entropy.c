@@ -72,7 +72,8 @@ static void sigmoid_ce_grad(jf_gradctx *c)
 JFL_OP(softmax_cross_entropy_with_logits,
   .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
   .path = "nn.softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .key = 1, .infer = infer, .grad = grad, .cpu = cpu)
+  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = infer, .grad = grad,
+  .cpu = cpu)
 
 JFL_OP(sigmoid_cross_entropy_with_logits,
   .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",

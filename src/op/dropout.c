@@ -79,5 +79,5 @@ JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run
   .cpu = cpu)
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = {"dy", "mask"},
-  .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1, .infer = grad_infer,
-  .cpu = grad_cpu)
+  .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_dropout), .flags = JF_POINTWISE, .inplace = 1,
+  .infer = grad_infer, .cpu = grad_cpu)

@@ -2,11 +2,7 @@
 #include "op/matmul.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = {
-  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read the last two axes of a in reverse"),
-  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
-  {0},
-};
+static const jf_attr attrs[] = { JF_MATMUL_ATTRS(jf_matmul, ), {0} };
 
 static jfl_status check_ranks(const jf_infer *c)
 {
@@ -15,8 +11,8 @@ static jfl_status check_ranks(const jf_infer *c)
   int fit = a->n >= 2 && a->n == b->n;
   for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "matmul: a %s and b %s must have the same number of dimensions, two "
-                 "or more, and agree in all but the last two", jf_shape_str(a, s),
+  return jf_fail(JFL_ESHAPE, "%s: a %s and b %s must have the same number of dimensions, two "
+                 "or more, and agree in all but the last two", c->op->name, jf_shape_str(a, s),
                  jf_shape_str(b, t));
 }
 
@@ -26,14 +22,14 @@ static jfl_status infer(jf_infer *c)
   const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   if (c->in[0]->dtype != c->in[1]->dtype)
-    return jf_fail(JFL_EDTYPE, "matmul: a is %s but b is %s; flow.cast converts",
+    return jf_fail(JFL_EDTYPE, "%s: a is %s but b is %s; flow.cast converts", c->op->name,
                    jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
   JF_TRY(check_ranks(c));
   int last = a->n - 1;
   int64_t columns = a->d[p->transpose_a ? last - 1 : last];
   int64_t rows = b->d[p->transpose_b ? last : last - 1];
   if (columns != rows)
-    return jf_fail(JFL_ESHAPE, "matmul: a %s%s has %lld columns, but b %s%s has %lld rows",
+    return jf_fail(JFL_ESHAPE, "%s: a %s%s has %lld columns, but b %s%s has %lld rows", c->op->name,
                    jf_shape_str(a, s), p->transpose_a ? " transposed" : "", (long long)columns,
                    jf_shape_str(b, t), p->transpose_b ? " transposed" : "", (long long)rows);
   c->shape[0] = *a;

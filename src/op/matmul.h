@@ -2,9 +2,21 @@
 #ifndef JF_OP_MATMUL_H
 #define JF_OP_MATMUL_H
 
-#include "dev/kernel.h"
+#include "op/epilogue.h"
 
 /* The last two axes of a (or b) are read the other way round. */
 typedef struct jf_matmul { int transpose_a, transpose_b; } jf_matmul;
+
+/* matmul_fused(a, b, extra...) -> y, after the epilogue. Rows for matmul may be given one. */
+typedef struct jf_matmul_fused {
+  jf_matmul product;
+  jf_epilogue epilogue;
+} jf_matmul_fused;
+
+/* The fields of a jf_matmul at `at` in T. */
+#define JF_MATMUL_ATTRS(T, at)                                                          \
+  { "transpose_a", JF_ATTR_BOOL, offsetof(T, at transpose_a), "false",                  \
+    "read the last two axes of a in reverse", NULL },                                   \
+  { "transpose_b", JF_ATTR_BOOL, offsetof(T, at transpose_b), "false", "the same for b", NULL }
 
 #endif

@@ -25,20 +25,20 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, max_pool2d_grad, c->node->attr, c->in[0], c->out[0], c->dy[0]);
 }
 
-/* The first largest cell of a window, in its plane. */
+/* Where the first largest cell of a window is in x. */
 #define FIND(D, T)                                                              \
   static int64_t find_##D(const T *x, const jf_pooling *w)                      \
   {                                                                             \
-    int64_t best = w->cells.top * w->width + w->cells.left;                     \
+    int64_t best = jf_pool_at(w, w->cells.top, w->cells.left);                  \
     for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
       for (int64_t j = w->cells.left; j < w->cells.right; j++)                  \
-        if (x[i * w->width + j] > x[best]) best = i * w->width + j;             \
+        if (x[jf_pool_at(w, i, j)] > x[best]) best = jf_pool_at(w, i, j);       \
     return best;                                                                \
   }
 #define TAKE(D, T)                                                              \
   static void take_##D(const jf_kargs *k, const jf_pooling *w)                  \
   {                                                                             \
-    const T *x = (const T *)k->in[0].data + w->plane;                           \
+    const T *x = k->in[0].data;                                                 \
     ((T *)k->out[0].data)[w->number] = x[find_##D(x, w)];                       \
   }                                                                             \
   static jfl_status pool_##D(const jf_kargs *k)                                 \
@@ -49,8 +49,7 @@ static void grad(jf_gradctx *c)
 #define GIVE(D, T)                                                              \
   static void give_##D(const jf_kargs *k, const jf_pooling *w)                  \
   {                                                                             \
-    int64_t best = w->plane + find_##D((const T *)k->in[0].data + w->plane, w); \
-    ((T *)k->out[0].data)[best] += ((const T *)k->in[2].data)[w->number];       \
+    ((T *)k->out[0].data)[find_##D(k->in[0].data, w)] += ((const T *)k->in[2].data)[w->number]; \
   }                                                                             \
   static jfl_status backward_##D(const jf_kargs *k)                             \
   {                                                                             \
@@ -68,8 +67,9 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 JFL_OP(max_pool2d,
   .doc = "The largest cell of each window; its first occurrence gets the gradient.",
   .path = "nn.max_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .cpu = cpu)
+  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .layout = jf_pool_layout,
+  .cpu = cpu)
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
   .in = {"x", "y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_pool2d),
-  .infer = grad_infer, .cpu = grad_cpu)
+  .infer = grad_infer, .layout = jf_pool_layout, .cpu = grad_cpu)

@@ -1,11 +1,51 @@
 /* Pooling windows: their shape rule, and which cells they cover. */
 #include "op/pool.h"
+#include "op/layout.h"
 
-jfl_status jf_pool_place(const jf_infer *c, const int64_t in[2], int64_t out[2])
+#include <string.h>
+
+/* The axes of in[0], as its rank and data_format have it; a block lies innermost. */
+static jfl_status check_axes(const jf_infer *c)
+{
+  jf_pool2d *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  char buf[JF_SHAPE_STR];
+  const int last = !strcmp(a->data_format, "NHWC");
+  a->axis = last ? 1 : 2;
+  if (!a->block) return jf_check_rank4(c, 0, last ? "(N, H, W, C)" : "(N, C, H, W)");
+  if (!last && s->n == 5 && s->d[4] == a->block) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "%s: %s must be (N, C / %lld, H, W, %lld), got %s %s", c->op->name,
+                 c->op->in[0], (long long)a->block, (long long)a->block, a->data_format,
+                 jf_shape_str(s, buf));
+}
+
+/* The padding as window.h reads it, where a list that names all axes is in the order NCHW. */
+static jf_pad padding_nchw(const jf_pool2d *a)
+{
+  static const int from[8] = { 0, 1, 6, 7, 2, 3, 4, 5 };
+  jf_pad p = a->padding;
+  for (int i = 0; i < 8 && a->axis == 1 && p.list.n == 8; i++)
+    p.list.v[i] = a->padding.list.v[from[i]];
+  return p;
+}
+
+/* Every window must have a valid cell. */
+static jfl_status check_covered(const jf_infer *c, const jf_window *w)
+{
+  for (int i = 0; i < 4; i++)
+    if (i % 2 == 0 && w->pad[i] >= w->extent[i / 2])
+      return jf_fail(JFL_EINVAL, "%s: padding must be below the window's %lld, got %lld",
+                     c->op->name, (long long)w->extent[i / 2], (long long)w->pad[i]);
+  for (int i = 0; i < 2; i++)
+    if ((w->out[i] - 1) * w->stride[i] >= w->in[i] + w->pad[2 * i])
+      return jf_fail(JFL_EINVAL, "%s: the last window covers nothing but padding", c->op->name);
+  return JFL_OK;
+}
+
+jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
 {
   jf_pool2d *a = c->attr;
   jf_window w;
-  JF_TRY(jf_check_nchw(c, a->data_format));
   JF_TRY(jf_pair(c, "ksize", &a->ksize, 1, a->kernel));
   jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, { a->kernel[0], a->kernel[1] } };
   JF_TRY(jf_pair(c, "strides", &strides, 1, a->stride));
@@ -14,51 +54,72 @@ jfl_status jf_pool_place(const jf_infer *c, const int64_t in[2], int64_t out[2])
     w.extent[i] = a->kernel[i];
     w.stride[i] = a->stride[i];
   }
-  JF_TRY(jf_window_place(c, &a->padding, a->ceil_mode && !a->padding.word ? JF_CEIL : 0, &w));
-  for (int i = 0; i < 4; i++) {
-    a->pad[i] = w.pad[i];
-    if (i % 2 == 0 && a->pad[i] >= a->kernel[i / 2])
-      return jf_fail(JFL_EINVAL, "%s: padding must be below the window's %lld, got %lld",
-                     c->op->name, (long long)a->kernel[i / 2], (long long)a->pad[i]);
-  }
-  for (int i = 0; i < 2; i++) {
-    out[i] = w.out[i];
-    if ((out[i] - 1) * a->stride[i] >= in[i] + a->pad[2 * i])
-      return jf_fail(JFL_EINVAL, "%s: the last window covers nothing but padding", c->op->name);
-  }
+  const jf_pad padding = padding_nchw(a);
+  JF_TRY(jf_window_place(c, &padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
+  JF_TRY(check_covered(c, &w));
+  memcpy(a->pad, w.pad, sizeof a->pad);
+  memcpy(out, w.out, sizeof w.out);
   return JFL_OK;
+}
+
+jfl_status jf_pool_size(const jf_infer *c, int64_t size[2])
+{
+  JF_TRY(check_axes(c));
+  memcpy(size, c->in[0]->shape.d + ((const jf_pool2d *)c->attr)->axis, 2 * sizeof *size);
+  return JFL_OK;
+}
+
+void jf_pool_result(jf_infer *c, const int64_t size[2])
+{
+  c->shape[0] = c->in[0]->shape;
+  memcpy(c->shape[0].d + ((const jf_pool2d *)c->attr)->axis, size, 2 * sizeof *size);
+  c->dtype[0] = c->in[0]->dtype;
 }
 
 jfl_status jf_pool_infer(jf_infer *c)
 {
-  const jfl_shape *x = &c->in[0]->shape;
-  int64_t out[2];
-  JF_TRY(jf_check_rank4(c, 0, "(N, C, H, W)"));
-  JF_TRY(jf_pool_place(c, x->d + 2, out));
-  c->shape[0] = (jfl_shape){ 4, { x->d[0], x->d[1], out[0], out[1] } };
-  c->dtype[0] = c->in[0]->dtype;
+  int64_t in[2], out[2];
+  JF_TRY(jf_pool_size(c, in));
+  JF_TRY(jf_pool_place(c, in, out));
+  jf_pool_result(c, out);
   return JFL_OK;
 }
 
-jf_cells jf_pool_cells(const jf_pool2d *a, int64_t h, int64_t w, int64_t i, int64_t j)
+int jf_pool_layout(jf_layout *c)
+{
+  jf_pool2d *a = c->attr;
+  if (strcmp(a->data_format, "NCHW") || !jf_layout_blocks(c)) return 0;
+  a->block = jf_layout_block(c);
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
+}
+
+/* The valid cells of window (i, j) in an input of this height and width. */
+static jf_cells cells(const jf_pool2d *a, const int64_t *size, int64_t i, int64_t j)
 {
   jf_cells r = { i * a->stride[0] - a->pad[0], 0, j * a->stride[1] - a->pad[2], 0 };
   r.bottom = r.top + a->kernel[0];
   r.right = r.left + a->kernel[1];
   if (r.top < 0) r.top = 0;
   if (r.left < 0) r.left = 0;
-  if (r.bottom > h) r.bottom = h;
-  if (r.right > w) r.right = w;
+  if (r.bottom > size[0]) r.bottom = size[0];
+  if (r.right > size[1]) r.right = size[1];
   return r;
 }
 
 void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *pooled,
                   void (*use)(const jf_kargs *k, const jf_pooling *w))
 {
-  const int64_t *s = full->d, *d = pooled->d, plane = d[2] * d[3];
-  for (int64_t r = 0; r < d[0] * d[1] * plane; r++) {
-    jf_pooling w = { r, r / plane * s[2] * s[3], s[3],
-                     jf_pool_cells(k->attr, s[2], s[3], r % plane / d[3], r % d[3]) };
+  const jf_pool2d *a = k->attr;
+  const int64_t *size = full->d + a->axis, *out = pooled->d + a->axis;
+  int64_t inner = 1;
+  for (int i = a->axis + 2; i < full->n; i++) inner *= full->d[i];
+  for (int64_t r = 0; r < jf_numel(pooled); r++) {
+    const int64_t cell = r / inner, plane = cell / (out[0] * out[1]);
+    jf_pooling w = {
+      r, plane * size[0] * size[1] * inner + r % inner, size[1], inner,
+      cells(a, size, cell / out[1] % out[0], cell % out[1])
+    };
     use(k, &w);
   }
 }

@@ -93,16 +93,16 @@ static void log_grad(jf_gradctx *c)
 }
 
 JFL_OP(softmax, .doc = "exp(logits), divided by its sum along axis.", .path = "nn.softmax",
-  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 1,
-  .infer = infer, .grad = grad, .cpu = softmax_cpu)
+  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .flags = JF_COSTLY,
+  .inplace = 1, .infer = infer, .grad = grad, .cpu = softmax_cpu)
 
 JFL_OP(softmax_grad, .doc = "Gradient of softmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
   .infer = infer, .cpu = softmax_grad_cpu)
 
 JFL_OP(logsoftmax, .doc = "The logarithm of softmax, without overflow.", .path = "nn.logsoftmax",
-  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 1,
-  .infer = infer, .grad = log_grad, .cpu = logsoftmax_cpu)
+  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .flags = JF_COSTLY,
+  .inplace = 1, .infer = infer, .grad = log_grad, .cpu = logsoftmax_cpu)
 
 JFL_OP(logsoftmax_grad, .doc = "Gradient of logsoftmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,

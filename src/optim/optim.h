@@ -9,6 +9,7 @@ typedef struct jf_update {
   jfl_graph *g;
   const void *attr;                   /* the optimizer's attribute struct */
   jfl_value *param, *grad, *lr;       /* lr: float64 (1) */
+  jfl_value *scale;                   /* what gradients are multiplied by, float64 (1); NULL: 1 */
 } jf_update;
 
 typedef struct jf_optim {
@@ -26,7 +27,8 @@ typedef struct jf_optim {
 extern const jf_optim *const jf_optims[];   /* NULL-terminated */
 const jf_optim *jf_optim_find(const char *name);
 
-/* The parameter's state of that name: a variable "<param>-<name>" of its shape that starts at zero. */
-jfl_value *jf_slot(const jf_update *u, const char *name);
+/* Emits an update op. Each slot is a variable "<param>-<slot>" of the parameter's shape that starts at
+   zero, named after the op's input. */
+void jf_emit_update(const jf_update *u, const jfl_op *op, const void *attr);
 
 #endif

@@ -13,12 +13,8 @@ static const jf_attr attrs[] = {
 static void emit(const jf_update *u)
 {
   double beta = ((const sgd *)u->attr)->momentum;
-  if (beta == 0) {
-    JF_EMIT(u->g, sgd_update, &(jf_sgd_update){ 0 }, u->param, u->grad, u->lr);
-  } else {
-    jf_momentum_update a = { .beta = beta };
-    JF_EMIT(u->g, momentum_update, &a, u->param, u->grad, u->lr, jf_slot(u, "momentum"));
-  }
+  if (beta == 0) jf_emit_update(u, &jf_op_sgd_update, &(jf_sgd_update){ 0 });
+  else jf_emit_update(u, &jf_op_momentum_update, &(jf_momentum_update){ .beta = beta });
 }
 
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent with momentum.",

@@ -1,6 +1,5 @@
 /* Reverse-mode differentiation. Gradients of broadcast inputs are summed, and those of values with
    several uses added up, here and nowhere else. */
-#include "op/constant.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
@@ -66,9 +65,7 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj)
 
 jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value)
 {
-  jf_constant c = { .value = value, .dtype = v->dtype, .shape.n = v->shape.n };
-  for (int i = 0; i < v->shape.n; i++) c.shape.v[i] = v->shape.d[i];
-  return jf_emit(g, &jf_op_constant, &c, NULL, 0);
+  return jf_emit_number(g, v->dtype, &v->shape, value);
 }
 
 /* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean

@@ -3,18 +3,12 @@
    held before its step. */
 #include "pass/pass.h"
 
-static const jfl_value *root(const jfl_value *v)
-{
-  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
-  return v;
-}
-
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *target)
 {
   (void)target;
   char *taken = jf_alloc(g->arena, (size_t)g->n_value);
   for (int i = 0; i < g->n_output; i++) {
-    const jfl_value *r = root(g->output[i]);
+    const jfl_value *r = jf_root(g->output[i]);
     if (r->origin != JF_RESULT || taken[r->id])
       g->output[i] = JF_EMIT(g, identity, NULL, g->output[i]);
     else

@@ -11,11 +11,14 @@ typedef struct jf_target {
   const jf_device *device;
   int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
+  /* The shape in which the session keeps a variable, or NULL where it has no such one yet. */
+  const jfl_shape *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
+  const jfl_session *session;
 } jf_target;
 
 typedef struct jf_pass {
   const char *name;
-  jfl_status (*run)(jfl_graph *g, const jf_target *t);
+  jfl_status (*run)(jfl_graph *g, const jf_target *t);     /* NULL: something that the plan does */
   const char *needs;                 /* what it relies on from the passes before it */
   int optional;                      /* may be switched off: it changes speed alone */
 } jf_pass;
@@ -25,8 +28,13 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
+/* The name of the i-th pass that can be left out, and the bits of all passes of that name; NULL
+   past the last. */
+const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, "-fuse -cse"; "" is none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
+/* Whether the pass of that name is left out. */
+int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
@@ -36,17 +44,28 @@ typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, results of the job included */
+  int *uses;                         /* uses[id]: readers in the old graph, losses and results included */
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 /* What stands for v now. */
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
-/* From here on `by` stands for v, in nodes kept later and in the job's results. */
+/* From here on `by` stands for v, in nodes kept later and in the job's losses and results. */
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
+/* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their
+   own, and no variable is read after its update. */
+int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, its inputs being what stands for them now. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
-/* Puts what stands for them now in place of the job's results. */
+/* Puts what stands for them now in place of the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
+
+/* ---- tensors of one number (number.c) ---- */
+
+/* Whether v is a constant, and then its number. */
+int jf_number(const jfl_value *v, double *out);
+/* Whether n's only output is one number throughout, which is then computed as a run would. */
+int jf_compute_number(const jf_node *n, double *value);
+jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value);
 
 /* ---- gradients (grad.c) ---- */
 
@@ -62,9 +81,17 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj);
 /* A constant of v's dtype and shape. */
 jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 
+jfl_status jf_pass_pool(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_fold(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);
 
 #endif

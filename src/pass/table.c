@@ -6,10 +6,19 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
+  { "pool", jf_pass_pool, "the body's graph without gradients, which read what is moved", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
+  { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
+  { "sgd", jf_pass_sgd, "products have their final flags; dce takes away those it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
+  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
+  { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
+  { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
+  { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
+  { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
 
@@ -26,7 +35,7 @@ static void dump(const jfl_graph *g, const char *pass)
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
   for (const jf_pass *p = jf_passes; p->name; p++) {
-    if (t->off >> (p - jf_passes) & 1) continue;
+    if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
@@ -37,15 +46,37 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 }
 
 /* The bits of the passes of that name: one pass may stand in the list more than once. */
-static jfl_status bits_of(const char *name, size_t n, unsigned *off)
+static unsigned bits_of(const char *name, size_t n)
 {
   unsigned bits = 0;
   for (const jf_pass *p = jf_passes; p->name; p++)
     if (p->optional && strlen(p->name) == n && !memcmp(p->name, name, n))
       bits |= 1u << (p - jf_passes);
+  return bits;
+}
+
+const char *jf_pass_optional(int i, unsigned *bits)
+{
+  for (const jf_pass *p = jf_passes; p->name; p++) {
+    if (!p->optional) continue;
+    *bits = bits_of(p->name, strlen(p->name));
+    int is_first = !(*bits & ((1u << (p - jf_passes)) - 1));
+    if (is_first && i-- == 0) return p->name;
+  }
+  return NULL;
+}
+
+static jfl_status leave_out(const char *name, size_t n, unsigned *off)
+{
+  unsigned bits = bits_of(name, n);
   if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
+}
+
+int jf_pass_is_off(const char *name, unsigned off)
+{
+  return (off & bits_of(name, strlen(name))) != 0;
 }
 
 jfl_status jf_passes_off(const char *list, unsigned *off)
@@ -56,7 +87,7 @@ jfl_status jf_passes_off(const char *list, unsigned *off)
       return jf_fail(JFL_EINVAL, "passes must be a list of passes to leave out, as in \"-fuse -cse\", "
                      "got '%.60s'", list);
     p++;
-    JF_TRY(bits_of(p, strcspn(p, " ,"), &bits));
+    JF_TRY(leave_out(p, strcspn(p, " ,"), &bits));
   }
   *off = bits;
   return JFL_OK;

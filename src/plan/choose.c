@@ -27,19 +27,22 @@ static const jf_kernel_row *next_row(const jf_device *dev, const jfl_op *op, con
   return best;
 }
 
-static int take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch, jf_choice *out)
+/* Leaves *out alone where the row cannot serve the call after all. */
+static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch, jf_choice *out)
 {
   k->state = NULL;
   *scratch = 0;
-  if (r->prepare && r->prepare(k, scratch)) return 0;
-  *out = (jf_choice){ r->run, r };
-  return 1;
+  jfl_status s = r->prepare ? r->prepare(k, scratch) : JFL_OK;
+  if (!s) *out = (jf_choice){ r->run, r };
+  return s == JFL_ENOMEM ? s : JFL_OK;
 }
 
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out)
 {
   *scratch = 0;
+  *out = (jf_choice){ NULL, NULL };
+  k->threads = jf_worth_threads(op, k, k->threads);
   if (!dev->rows && !dev->plain) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;
@@ -47,7 +50,8 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
   while (dev->rows && !(flags & JF_REFERENCE) && (r = next_row(dev, op, k, below))) {
-    if (take_row(r, k, scratch, out)) return JFL_OK;
+    JF_TRY(take_row(r, k, scratch, out));
+    if (out->run) return JFL_OK;
     below = r->priority;
   }
   jfl_dtype key = key_of(op, k);

@@ -3,17 +3,34 @@
 
 #include <stdlib.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, TRIES = 32 };
 
 static size_t padded(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* Bigger first, then earlier; the address settles ties, so the order is total. */
+/* The orders to try: bigger first, longer and bigger first, and as they are born. What settles ties, in the
+   end the address, makes each total. */
+static int by_address(const jf_life *x, const jf_life *y) { return x < y ? -1 : x > y; }
+
 static int by_size(const void *a, const void *b)
 {
   const jf_life *x = *(jf_life *const *)a, *y = *(jf_life *const *)b;
   if (x->size != y->size) return x->size < y->size ? 1 : -1;
+  return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_address(x, y);
+}
+
+static double area(const jf_life *l) { return (double)l->size * (l->last - l->first + 1); }
+
+static int by_area(const void *a, const void *b)
+{
+  const jf_life *x = *(jf_life *const *)a, *y = *(jf_life *const *)b;
+  return area(x) != area(y) ? (area(x) < area(y) ? 1 : -1) : by_address(x, y);
+}
+
+static int by_birth(const void *a, const void *b)
+{
+  const jf_life *x = *(jf_life *const *)a, *y = *(jf_life *const *)b;
   if (x->first != y->first) return x->first < y->first ? -1 : 1;
-  return x < y ? -1 : x > y;
+  return x->size != y->size ? (x->size < y->size ? 1 : -1) : by_address(x, y);
 }
 
 static int overlaps(const jf_life *a, const jf_life *b)
@@ -34,22 +51,64 @@ static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
   return at;
 }
 
-size_t jf_pack(jf_arena *a, jf_life *life, int n)
+static size_t end_of(const jf_life *l) { return l->offset + padded(l->size); }
+
+/* Places buffers in this order; returns the bytes needed. */
+static size_t lay(jf_life *const *order, jf_life **placed, int n)
 {
   size_t total = 0;
-  jf_life **order = jf_alloc(a, (size_t)n * sizeof *order);
-  jf_life **placed = jf_alloc(a, (size_t)n * sizeof *placed);
-  for (int i = 0; i < n; i++) order[i] = &life[i];
-  if (n) qsort(order, (size_t)n, sizeof *order, by_size);
   for (int i = 0; i < n; i++) {
     jf_life *l = order[i];
     l->offset = lowest_fit(l, placed, i);
     int k = i;
     for (; k > 0 && placed[k - 1]->offset > l->offset; k--) placed[k] = placed[k - 1];
     placed[k] = l;
-    if (l->offset + padded(l->size) > total) total = l->offset + padded(l->size);
+    if (end_of(l) > total) total = end_of(l);
   }
   return total;
+}
+
+/* The buffer that reaches highest goes first: it found no room below others. */
+static void promote_highest(jf_life **order, int n)
+{
+  int top = 0;
+  for (int i = 1; i < n; i++)
+    if (end_of(order[i]) >= end_of(order[top])) top = i;
+  jf_life *l = order[top];
+  for (; top > 0; top--) order[top] = order[top - 1];
+  order[0] = l;
+}
+
+/* Keeps a layout if it is the best so far. */
+typedef struct best { size_t total, *offset; } best;
+
+static void keep(best *b, const jf_life *life, int n, size_t total)
+{
+  if (total >= b->total) return;
+  b->total = total;
+  for (int i = 0; i < n; i++) b->offset[i] = life[i].offset;
+}
+
+size_t jf_pack(jf_arena *a, jf_life *life, int n)
+{
+  static int (*const orders[])(const void *, const void *) = { by_size, by_area, by_birth };
+  enum { N_ORDERS = 3, WORK = 1 << 23 };      /* WORK: comparisons that are worth a better layout */
+  const size_t bound = jf_pack_bound(a, life, n), enough = bound + bound / 64;
+  const int most = WORK / ((int64_t)n * n + 1) < TRIES ? (int)(WORK / ((int64_t)n * n + 1)) : TRIES;
+  best b = { SIZE_MAX, jf_alloc(a, (size_t)n * sizeof *b.offset) };
+  jf_life **order = jf_alloc(a, (size_t)n * sizeof *order);
+  jf_life **placed = jf_alloc(a, (size_t)n * sizeof *placed);
+  for (int i = 0; i < n; i++) order[i] = &life[i];
+  for (int o = 0; n && o < N_ORDERS && b.total > enough; o++) {
+    qsort(order, (size_t)n, sizeof *order, orders[o]);
+    keep(&b, life, n, lay(order, placed, n));
+    for (int i = 0; i < most && b.total > enough; i++) {
+      promote_highest(order, n);
+      keep(&b, life, n, lay(order, placed, n));
+    }
+  }
+  for (int i = 0; i < n; i++) life[i].offset = b.offset[i];
+  return n ? b.total : 0;
 }
 
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n)

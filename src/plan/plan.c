@@ -39,7 +39,7 @@ static void place_outside(builder *b)
       b->where[v->id] = (jf_where){ JF_AT_INPUT, v->index, 0, bytes_of(v) };
     if (v->origin != JF_VARIABLE) continue;
     b->where[v->id] = (jf_where){ JF_AT_VARIABLE, p->n_variable, 0, bytes_of(v) };
-    p->variable[p->n_variable++] = v->variable;
+    p->variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];
@@ -88,7 +88,7 @@ static void place_temporaries(builder *b)
       const jfl_value *v = n->out[k];
       if (b->where[v->id].place != JF_AT_NONE) continue;
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
-      int life = k == 0 ? reusable(b, n, s) : -1;
+      int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
       else life = add_life(b, bytes_of(v), s, last);
       b->where[v->id] = (jf_where){ JF_AT_ARENA, life, 0, bytes_of(v) };
@@ -101,16 +101,6 @@ static jf_tensor tensor_of(const jfl_value *v) { return (jf_tensor){ NULL, v->dt
 static jf_where where_of(const builder *b, const jfl_value *v)
 {
   return b->where[b->root[v->id]->id];
-}
-
-double jf_call_bytes(const jf_kargs *k)
-{
-  double n = 0;
-  for (int i = 0; i < k->n_in + k->n_out; i++) {
-    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
-    n += (double)jf_numel(&t->shape) * (double)jfl_dtype_size(t->dtype);
-  }
-  return n;
 }
 
 static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
@@ -132,7 +122,8 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
     st->out[i] = where_of(b, n->out[i]);
   }
   JF_TRY(jf_choose(b->p->device, n->op, b->p->flags, k, &scratch, &st->kernel));
-  b->p->work += jf_call_bytes(k) + (n->op->flop ? n->op->flop(k) : 0);
+  b->p->work += jf_work(n->op, k);
+  if (k->threads > b->p->threads) b->p->threads = k->threads;
   st->scratch_life = scratch ? add_life(b, scratch, index, index) : -1;
   return JFL_OK;
 }

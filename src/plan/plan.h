@@ -11,17 +11,27 @@
 /* A buffer of `size` bytes, alive from step first to step last, both included. */
 typedef struct jf_life { size_t size; int first, last; size_t offset; } jf_life;
 /* Sets each offset so that buffers alive together do not overlap; returns the bytes needed. Offsets
-   are multiples of 64. Greedy by size, lowest fitting offset first. */
+   are multiples of 64. Greedy in several orders, lowest fitting offset first; the best is kept. */
 size_t jf_pack(jf_arena *a, jf_life *life, int n);
 /* The largest sum of live sizes over the steps: no layout needs less. */
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n);
 
+/* ---- how much work a step is (threads.c) ---- */
+
+/* Bytes of a call's operands. */
+double jf_call_bytes(const jf_kargs *k);
+/* Those plus its arithmetic: a rough measure of how long it takes. */
+double jf_work(const jfl_op *op, const jf_kargs *k);
+/* How many threads, up to `most`, make a call quicker than fewer do. */
+int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
+
 /* ---- choosing kernels (choose.c) ---- */
 
-/* The best row of dev for a call of op, prepared: k->state and *scratch are set. row is NULL where
-   the op's plain kernel serves. */
+/* The best row of dev for a call of op, prepared: k->state and *scratch are set, and k->threads is
+   lowered to what the call is worth. row is NULL where the op's plain kernel serves. */
 typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
-enum { JF_REFERENCE = 1 };      /* flags: plain kernels only */
+/* Flags: plain kernels only; no result in the memory of an input. */
+enum { JF_REFERENCE = 1, JF_SEPARATE = 2 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
 
@@ -53,22 +63,21 @@ struct jfl_plan {
   jfl_job *job;                /* the run layer's; NULL in planner tests */
   const jf_device *device;
   jf_step *step; int n_step;
-  const jfl_variable_spec **variable; int n_variable;
+  const jfl_value **variable; int n_variable;
   void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;
-  double work;                 /* bytes of all operands plus arithmetic: a rough measure of a run */
+  double work;                 /* of all steps */
+  int threads;                 /* the most that a step takes */
   void *bound_arena;           /* what the pointers of temporaries are based on now */
   int flags;
 };
 
-/* Makes a plan in g's arena. flags: JF_REFERENCE; threads: at most. *out is set first, so that a caller
+/* Makes a plan in g's arena. flags: of jf_choose; threads: at most. *out is set first, so that a caller
    can release what was prepared when this fails or the arena unwinds. */
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);
-/* Bytes of a call's operands. */
-double jf_call_bytes(const jf_kargs *k);
 /* The name of a step's kernel row; "plain" where the op's own kernel serves. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);

@@ -31,13 +31,19 @@ jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
   return JFL_OK;
 }
 
+typedef struct call { jfl_plan *plan; jfl_array *const *in, *const *out; } call;
+
+static jfl_status run(void *ctx)
+{
+  const call *c = ctx;
+  return jf_execute(c->plan, c->in, c->out);
+}
+
 jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
 {
   JF_TRY(jf_plan_check_inputs(p, in));
   JF_TRY(jf_plan_outputs_new(p, out));
-  jf_session_acquire(p->job->session);
-  jfl_status s = jf_execute(p, in, out);
-  jf_session_release(p->job->session);
+  jfl_status s = jf_session_call(p->job->session, p->threads, run, &(call){ p, in, out });
   for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
   return s;
 }

@@ -81,7 +81,7 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_variable; i++) {
     jf_var *v;
-    JF_TRY(jf_session_need_var(s, p->variable[i], &v));
+    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->shape, &v));
     p->data[i] = v->array->data;
   }
   return JFL_OK;
@@ -122,6 +122,7 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
     jf_free(p->data);
     p->data = NULL;
   }
+  jf_session_leave_pool(j->session);
   jf_session_release(j->session);
   return s ? jf_blame(s, "%s: ", j->name) : JFL_OK;
 }

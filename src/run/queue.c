@@ -1,5 +1,10 @@
 /* The queue of asynchronous runs, the worker that takes them in order, and the run token.
 
+   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are more than
+   the cores, none of them waits awake, so that every step takes longer. So the pool is with the caller until
+   a run is queued that wants it, and then with the worker, who also gets the synchronous runs that want it,
+   until the caller has made many of them in a row.
+
    Lock order: session->mu is the only lock. The run token (session->running) is held while a plan runs
    or variables are touched; it is taken and given back under mu, never held across a wait for it. */
 #include "run/run.h"
@@ -9,6 +14,9 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Synchronous runs in a row after which the pool comes back to the caller. */
+enum { PATIENCE = 8 };
 
 static void init_locks(jfl_session *s)
 {
@@ -30,7 +38,7 @@ static void drop_queued(jfl_session *s, const char *why)
     next = r->next;
     r->status = JFL_ESTATE;
     r->message = jf_name_copy(why);
-    r->plan->job->in_flight--;
+    if (r->plan) r->plan->job->in_flight--;
     atomic_store(&r->done, 1);
     jfl_request_unref(r);
   }
@@ -47,7 +55,7 @@ static void start_afresh(jfl_session *s)
     s->head = s->current;
     s->current = NULL;
   }
-  s->has_worker = s->running = 0;
+  s->has_worker = s->running = s->away = s->leave = 0;
   drop_queued(s, "the run was lost: the process forked");
 }
 
@@ -76,13 +84,12 @@ void jf_session_release(jfl_session *s)
   unlock(s);
 }
 
-/* Says that r is done. Under mu. */
-static void announce(jfl_session *s, jfl_request *r)
+/* Gives the token back and says that a run is done. Under mu. */
+static void announce(jfl_session *s)
 {
   uint64_t one = 1;
   s->running = 0;
   s->finished++;
-  atomic_store(&r->done, 1);
   if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
 }
@@ -90,13 +97,25 @@ static void announce(jfl_session *s, jfl_request *r)
 static void finish(jfl_session *s, jfl_request *r)
 {
   s->current = NULL;
-  r->plan->job->in_flight--;
-  announce(s, r);
+  if (r->plan) r->plan->job->in_flight--;
+  atomic_store(&r->done, 1);
+  announce(s);
+}
+
+static void leave_pool(jfl_session *s)
+{
+  s->leave = 0;
+  pthread_mutex_unlock(&s->mu);
+  jf_pool_leave();
+  pthread_mutex_lock(&s->mu);
 }
 
 static jfl_request *next_request(jfl_session *s)
 {
-  while (!s->stop && (!s->head || s->running)) pthread_cond_wait(&s->changed, &s->mu);
+  while (!s->stop && (!s->head || s->running)) {
+    if (s->leave) leave_pool(s);
+    else pthread_cond_wait(&s->changed, &s->mu);
+  }
   jfl_request *r = s->stop ? NULL : s->head;
   if (!r) return NULL;
   s->head = r->next;
@@ -125,7 +144,6 @@ static void *work(void *arg)
 static jfl_status start_worker(jfl_session *s)
 {
   sigset_t all, old;
-  jf_pool_leave();
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
   int e = pthread_create(&s->worker, NULL, work, s);
@@ -149,17 +167,72 @@ void jf_queue_stop(jfl_session *s)
   pthread_mutex_destroy(&s->mu);
 }
 
+/* The caller's pool goes before the worker opens its own. Under mu. */
+static void send_pool(jfl_session *s)
+{
+  if (!s->away) jf_pool_leave();
+  s->away = 1;
+  s->leave = s->here = 0;
+}
+
 static jfl_status enqueue(jfl_session *s, jfl_request *r)
 {
   if (!s->has_worker) JF_TRY(start_worker(s));
   jfl_request_ref(r);
-  r->plan->job->in_flight++;
+  if (r->plan) r->plan->job->in_flight++;
+  if (r->plan && r->plan->threads > 1) send_pool(s);
   if (s->tail) s->tail->next = r;
   else s->head = r;
   s->tail = r;
   s->n_queued++;
   pthread_cond_broadcast(&s->changed);
   return JFL_OK;
+}
+
+/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us each
+   time, as moving the pool does once. Under mu. */
+static int goes_to_worker(jfl_session *s)
+{
+  if (!s->away) return 0;
+  if (s->here++ < PATIENCE || s->head || s->running) return 1;
+  s->away = 0;
+  s->leave = 1;
+  pthread_cond_broadcast(&s->changed);
+  return 0;
+}
+
+/* The request lives in this frame: the worker has done with it before it lets go of mu. */
+static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
+{
+  jfl_request r = { .refs = 1, .task = task, .ctx = ctx };
+  jfl_status st = enqueue(s, &r);
+  while (!st && !atomic_load(&r.done)) pthread_cond_wait(&s->changed, &s->mu);
+  if (!st && r.status) st = jf_fail(r.status, "%s", r.message ? r.message : "out of memory");
+  jf_free(r.message);
+  return st;
+}
+
+jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx)
+{
+  jfl_status st;
+  if (threads > 1) {
+    lock(s);
+    int away = goes_to_worker(s);
+    if (away) st = call_on_worker(s, task, ctx);
+    unlock(s);
+    if (away) return st;
+  }
+  jf_session_acquire(s);
+  st = task(ctx);
+  jf_session_release(s);
+  return st;
+}
+
+void jf_session_leave_pool(jfl_session *s)
+{
+  lock(s);
+  if (s->away) jf_pool_leave();
+  unlock(s);
 }
 
 static jfl_status check_room(const jfl_plan *p)
@@ -169,22 +242,46 @@ static jfl_status check_room(const jfl_plan *p)
   return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
 }
 
-/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it.
-   Under mu. */
-static int runs_at_once(jfl_session *s, const jfl_plan *p)
+int jfl_plan_is_small(const jfl_plan *p) { return p->work < p->job->session->settings.inline_limit; }
+
+/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it. */
+static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
-  if (p->work >= s->settings.inline_limit || s->running || s->head) return 0;
-  return s->running = 1;
+  if (!jfl_plan_is_small(p)) return 0;
+  lock(s);
+  int mine = !s->running && !s->head;
+  if (mine) s->running = 1;
+  unlock(s);
+  return mine;
+}
+
+static void end_at_once(jfl_session *s)
+{
+  lock(s);
+  announce(s);
+  unlock(s);
+}
+
+jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran)
+{
+  jfl_session *s = p->job->session;
+  *ran = 0;
+  JF_TRY(jf_plan_check_inputs(p, in));
+  if (!begin_at_once(s, p)) return JFL_OK;
+  jfl_status st = jf_plan_outputs_new(p, out);
+  if (!st) *ran = 1;
+  if (!st && (st = jf_execute(p, in, out)))
+    for (int i = 0; i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  end_at_once(s);
+  return st;
 }
 
 static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   jfl_status st = jf_request_new(p, in, out);
   if (!st) jf_request_run(*out, in);
-  lock(s);
-  if (!st) announce(s, *out);
-  s->running = 0;
-  unlock(s);
+  if (!st) atomic_store(&(*out)->done, 1);
+  end_at_once(s);
   return st;
 }
 
@@ -192,12 +289,11 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   jfl_session *s = p->job->session;
   jfl_request *r;
+  if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
   lock(s);
   jfl_status st = check_room(p);
-  int at_once = !st && runs_at_once(s, p);
   unlock(s);
   if (st) return st;
-  if (at_once) return submit_at_once(s, p, in, out);
   JF_TRY(jf_request_new(p, in, &r));
   st = jf_request_keep(r, in);
   lock(s);

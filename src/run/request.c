@@ -66,7 +66,7 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 
 void jf_request_run(jfl_request *r, jfl_array *const *in)
 {
-  r->status = jf_execute(r->plan, in, r->out);
+  r->status = r->task ? r->task(r->ctx) : jf_execute(r->plan, in, r->out);
   if (r->status) r->message = jf_name_copy(jfl_errmsg());
 }
 

@@ -7,7 +7,8 @@
 #include "plan/plan.h"
 
 /* A variable of the session. Its memory never moves; its contents belong to whoever holds the run
-   token (jf_session_acquire). */
+   token (jf_session_acquire). The array's shape is the spec's, or a packed form of it (op/form.h)
+   that the first plan with the variable chose: what leaves or enters the session is converted. */
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
   jfl_array *array;
@@ -23,8 +24,11 @@ struct jfl_job {
   jfl_job *next;
 };
 
+typedef jfl_status (*jf_task)(void *ctx);
+
 struct jfl_request {
   atomic_int refs, done;
+  jf_task task; void *ctx;     /* what to do instead of running a plan; NULL */
   jfl_plan *plan;
   jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
@@ -46,6 +50,8 @@ struct jfl_session {
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
+  int away, leave;             /* the worker has the pool; it shall end it; guarded by mu */
+  int here;                    /* synchronous runs since the worker had a run of its own; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */
@@ -62,11 +68,22 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
+/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or where the
+   worker has the pool on that. */
+jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
+/* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
+void jf_session_leave_pool(jfl_session *s);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
-/* Finds or creates and initializes; a different shape or dtype under the name is an error. */
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, jf_var **out);
+/* Finds or creates and initializes; a different shape or dtype under the name is an error. form: the
+   spec's shape or a packed form of it. */
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
+                               jf_var **out);
+int jf_var_packed(const jf_var *v);
+/* Copies the contents, in their plain order, to or from memory of that size. */
+void jf_var_read(const jf_var *v, void *out);
+void jf_var_write(jf_var *v, const void *from);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
 
 /* The queue (queue.c); stop waits for the run in progress and fails what is queued. */

@@ -120,6 +120,14 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
   return JFL_OK;
 }
 
+const char *jfl_session_pass(const jfl_session *s, int i, int *on)
+{
+  unsigned bits = 0;
+  const char *name = jf_pass_optional(i, &bits);
+  if (name) *on = !(s->settings.passes_off & bits);
+  return name;
+}
+
 jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
 {
   const setting *t = NULL;

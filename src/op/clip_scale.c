@@ -1,0 +1,63 @@
+/* The factor that clips gradients to a global norm (Pascanu et al., "On the difficulty of training recurrent
+   neural networks", ICML 2013). Squares are added in double. */
+#include "op/clip_scale.h"
+#include "op/layout.h"
+#include "op/op.h"
+
+#include <math.h>
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_clip_scale, clip, NUM, NULL, "the largest norm that is left as it is"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c)
+{
+  double clip = ((const jf_clip_scale *)c->attr)->clip;
+  if (!(clip > 0)) return jf_fail(JFL_EINVAL, "clip_scale: clip must be positive, got %.14g", clip);
+  for (int i = 0; i < c->n_in; i++)
+    if (c->in[i]->dtype != JFL_F32 && c->in[i]->dtype != JFL_F64)
+      return jf_fail(JFL_EDTYPE, "clip_scale: tensor %d must be float32 or float64, got %s", i,
+                     jfl_dtype_name(c->in[i]->dtype));
+  c->dtype[0] = JFL_F64;
+  c->shape[0] = (jfl_shape){ 1, { 1 } };
+  return JFL_OK;
+}
+
+double jf_clip_factor(double clip, double squares)
+{
+  double norm = sqrt(squares);
+  return norm <= clip ? 1 : clip / norm;
+}
+
+#define SQUARES(D, T)                                                             \
+  static double squares_##D(const jf_tensor *t)                                   \
+  {                                                                               \
+    const T *x = t->data;                                                         \
+    double sum = 0;                                                               \
+    for (int64_t i = 0, n = jf_numel(&t->shape); i < n; i++) sum += (double)x[i] * (double)x[i]; \
+    return sum;                                                                   \
+  }
+JF_EACH_FLOAT(SQUARES)
+
+/* A norm does not ask for the order of elements: each tensor stays as it was made. */
+static int layout(jf_layout *c)
+{
+  int any = 0;
+  for (int i = 0; i < c->node->n_in; i++) any |= c->in[i] != JF_PLAIN;
+  return any;
+}
+
+static jfl_status plain(const jf_kargs *k)
+{
+  double sum = 0;
+  for (int i = 0; i < k->n_in; i++)
+    sum += k->in[i].dtype == JFL_F32 ? squares_F32(&k->in[i]) : squares_F64(&k->in[i]);
+  *(double *)k->out[0].data = jf_clip_factor(((const jf_clip_scale *)k->attr)->clip, sum);
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = plain, [JFL_F64] = plain };
+
+JFL_OP(clip_scale, .doc = "clip / max(norm, clip), where norm is that of all tensors together.",
+  .in = {"tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
+  .flags = JF_VARIADIC, .infer = infer, .layout = layout, .cpu = cpu)

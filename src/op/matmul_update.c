@@ -1,0 +1,79 @@
+/* A parameter's step along a matrix product. Sums of float32 are accumulated in double. */
+#include "op/matmul_update.h"
+#include "op/update.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read a in reverse"),
+  JF_FIELD(jf_matmul, transpose_b, BOOL, "false", "the same for b"),
+  {0},
+};
+
+/* a b is a matrix like the parameter. */
+static jfl_status infer(jf_infer *c)
+{
+  const jfl_value *param = c->in[JF_STEP_PARAM];
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr };
+  if (c->n_in > JF_STEP_SCALE + 1)
+    return jf_fail(JFL_EINVAL, "matmul_update: takes at most 5 inputs, got %d", c->n_in);
+  jfl_status err = product.op->infer(&product);
+  if (err) return jf_blame(err, "matmul_update: ");
+  if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
+      !jf_shape_eq(&param->shape, &product.shape[0]))
+    return jf_fail(JFL_ESHAPE, "matmul_update: param is %s %s but the product is %s %s; both must be one "
+                   "matrix", jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
+                   jfl_dtype_name(product.dtype[0]), jf_shape_str(&product.shape[0], t));
+  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c, c->in[JF_STEP_SCALE], "scale"));
+  return jf_infer_rate(c, c->in[JF_STEP_LR], "lr");
+}
+
+/* Elements from one row of a factor to the next, and from one column to the next. */
+typedef struct strides { int64_t row, column; } strides;
+
+static strides strides_of(const jf_tensor *t, int transposed)
+{
+  return transposed ? (strides){ 1, t->shape.d[1] } : (strides){ t->shape.d[1], 1 };
+}
+
+enum { WIDTH = 256 };
+
+/* w[i, j] -= rate sum over l of a[i, l] b[l, j], for the columns j0 to j0 + width of row i. */
+#define STRETCH(D, T)                                                                 \
+  static void stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, T rate) \
+  {                                                                                   \
+    const jf_matmul *p = k->attr;                                                     \
+    const jf_tensor *in = k->in;                                                      \
+    const strides sa = strides_of(&in[JF_STEP_A], p->transpose_a);                    \
+    const strides sb = strides_of(&in[JF_STEP_B], p->transpose_b);                    \
+    const T *a = (const T *)in[JF_STEP_A].data + i * sa.row, *b = in[JF_STEP_B].data; \
+    T *w = (T *)in[JF_STEP_PARAM].data + i * in[JF_STEP_PARAM].shape.d[1] + j0;       \
+    double sum[WIDTH] = { 0 };                                                        \
+    for (int64_t l = 0, n = in[JF_STEP_A].shape.d[!p->transpose_a]; l < n; l++)       \
+      for (int j = 0; j < width; j++)                                                 \
+        sum[j] += (double)a[l * sa.column] * (double)b[l * sb.row + (j0 + j) * sb.column]; \
+    for (int j = 0; j < width; j++) w[j] -= rate * (T)sum[j];                         \
+  }
+#define KERNEL(D, T)                                                                  \
+  static jfl_status step_##D(const jf_kargs *k)                                       \
+  {                                                                                   \
+    const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                  \
+    for (int64_t i = 0; i < d[0]; i++)                                                \
+      for (int64_t j = 0; j < d[1]; j += WIDTH)                                       \
+        stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, (T)jf_step_rate(k)); \
+    return JFL_OK;                                                                    \
+  }
+JF_EACH_FLOAT(STRETCH)
+JF_EACH_FLOAT(KERNEL)
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = step_F32, [JFL_F64] = step_F64 };
+
+static double flop(const jf_kargs *k)
+{
+  const jf_matmul *p = k->attr;
+  return 2 * (double)jf_numel(&k->in[JF_STEP_PARAM].shape) *
+         (double)k->in[JF_STEP_A].shape.d[!p->transpose_a];
+}
+
+JFL_OP(matmul_update, .doc = "param -= lr scale (a b), for matrices.",
+  .in = {"param", "a", "b", "lr", "scale"}, .attr = attrs, .attr_size = sizeof(jf_matmul),
+  .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1 << JF_STEP_PARAM, .infer = infer, .cpu = cpu,
+  .flop = flop)

@@ -1,0 +1,84 @@
+/* Tensors that are one number throughout: recognizing them, and computing them while compiling, by
+   the kernels that would compute them in every run. */
+#include "op/cast.h"
+#include "op/constant.h"
+#include "op/move.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+/* One element of any dtype. */
+typedef union cell { double f64; int64_t i64; char bytes[8]; } cell;
+
+int jf_number(const jfl_value *v, double *out)
+{
+  if (v->origin != JF_RESULT || v->node->op != &jf_op_constant) return 0;
+  *out = ((const jf_constant *)v->node->attr)->value;
+  return 1;
+}
+
+jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value)
+{
+  jf_constant a;
+  memset(&a, 0, sizeof a);      /* padding too, in which equal constants must not differ */
+  a.value = value;
+  a.dtype = t;
+  a.shape = jf_ints_from(s);
+  return jf_emit(g, &jf_op_constant, &a, NULL, 0);
+}
+
+static const jfl_shape one = { 1, { 1 } };
+
+static int run(const jfl_op *op, const void *attr, jf_tensor *in, int n_in, jf_tensor *out)
+{
+  jfl_dtype t = op->key < 0 || !n_in ? out->dtype : in[op->key].dtype;
+  jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr, .threads = 1 };
+  return op->cpu && op->cpu[t] && !op->cpu[t](&k);
+}
+
+static int store(double value, jf_tensor *to)
+{
+  jf_constant a = { .value = value, .dtype = to->dtype, .shape = { 1, { 1 } } };
+  return run(&jf_op_constant, &a, NULL, 0, to);
+}
+
+/* The element as a double, unless that loses some of its bits. */
+static int load(jf_tensor *from, double *value)
+{
+  cell wide, back = { 0 };
+  jf_tensor as_double = { &wide, JFL_F64, one }, again = { &back, from->dtype, one };
+  jf_cast a = { JFL_F64 };
+  return run(&jf_op_cast, &a, from, 1, &as_double) && store(wide.f64, &again)
+      && !memcmp(&back, from->data, jfl_dtype_size(from->dtype)) && (*value = wide.f64, 1);
+}
+
+/* Runs the op's plain kernel on inputs that are each one number. */
+static int compute(const jf_node *n, int n_in, double *value)
+{
+  cell x[3], y = { 0 };
+  jf_tensor in[3], out = { &y, n->out[0]->dtype, one };
+  if (n_in > 3) return 0;
+  for (int k = 0; k < n_in; k++) {
+    double v;
+    in[k] = (jf_tensor){ &x[k], n->in[k]->dtype, one };
+    if (!jf_number(n->in[k], &v) || !store(v, &in[k])) return 0;
+  }
+  return run(n->op, n->attr, in, n_in, &out) && load(&out, value);
+}
+
+int jf_compute_number(const jf_node *n, double *value)
+{
+  /* What fills its result whatever it is given, and what moves elements without changing them. */
+  static const jfl_op *const fills[] = {
+    &jf_op_zeros, &jf_op_ones, &jf_op_zeros_like, &jf_op_ones_like
+  };
+  static const jfl_op *const moves[] = {
+    &jf_op_identity, &jf_op_broadcast_to, &jf_op_transpose, &jf_op_slice
+  };
+  for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+    if (n->op == fills[i]) return compute(n, 0, value);
+  for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
+    if (n->op == moves[i]) return jf_number(n->in[0], value);
+  if (n->op->flags & JF_VIEW) return jf_number(n->in[0], value);
+  return (n->op->tile || n->op->flags & JF_POINTWISE) && n->n_in && compute(n, n->n_in, value);
+}

@@ -1,0 +1,30 @@
+/* How much work a step is, and how many threads that is worth. */
+#include "plan/plan.h"
+
+/* One unit of work is a byte of an operand or an addition: a thread does some 1e11 of either in a second
+   while operands are in its cache. Each thread of a step should have this many, some 10 us of them: for
+   less, handing out the parts and moving lines between caches costs more than the other threads save
+   (scripts/bench/threads.c). COSTLY is what an exponential or random bits take beside moving their operands. */
+enum { GRAIN = 1 << 20, COSTLY = 8 };
+
+double jf_call_bytes(const jf_kargs *k)
+{
+  double n = 0;
+  for (int i = 0; i < k->n_in + k->n_out; i++) {
+    const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
+    n += (double)jf_numel(&t->shape) * (double)jfl_dtype_size(t->dtype);
+  }
+  return n;
+}
+
+double jf_work(const jfl_op *op, const jf_kargs *k)
+{
+  double bytes = jf_call_bytes(k);
+  return (op->flags & (JF_COSTLY | JF_RANDOM) ? COSTLY * bytes : bytes) + (op->flop ? op->flop(k) : 0);
+}
+
+int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most)
+{
+  double n = jf_work(op, k) / GRAIN;
+  return n < 2 ? 1 : n < most ? (int)n : most;
+}
