@@ -311,6 +311,44 @@ static void convolves(void)
   for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve(&q[i]);
 }
 
+/* Blocks of 16 channels and packed filters, which some processors' rows want. */
+static void convolve_blocks(const geometry *q, int rows)
+{
+  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = { 1, { 1 } }, .dilations = { 1, { 1 } },
+                  .padding.list = { 4, { q->pad, q->pad / 2, q->pad, q->kw - 1 } },
+                  .block = 16, .block_x = 1, .block_y = 1, .packed = 1 };
+  const jf_conv2d plain = a;
+  int64_t high = q->h + q->pad + q->pad / 2 - q->kh + 1, wide = q->w + q->pad;
+  input x = F32(q->n, q->c / 16, q->h, q->w, 16), y = F32(q->n, q->o / 16, high, wide, 16);
+  input w = F32(q->o / 16, q->c / 16, q->kh, q->kw, 16, 16), bias = F32(q->o);
+  TRY(conv2d, &a, 1e-5, rows, x, w);
+  a.epilogue.bias = a.epilogue.residual = 1;
+  TRY(conv2d_fused, &a, 1e-5, rows, x, w, bias, y);
+  a.epilogue = (jf_epilogue){ .act = "relu" };
+  TRY(conv2d_fused, &a, 1e-5, 0, x, w);
+  a = plain;
+  a.size = (jf_ints){ 2, { q->h, q->w } };
+  TRY(conv2d_data_grad, &a, 1e-5, rows, w, y);
+  a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
+  a.epilogue.bias = 1;
+  TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
+}
+
+static void convolves_blocks(void)
+{
+  static const geometry q[] = {
+    { 2, 32, 14, 14, 64, 5, 5, 1, 1, 1, 2 }, { 3, 16, 9, 12, 80, 3, 3, 1, 1, 1, 1 },
+    { 1, 48, 6, 5, 16, 3, 3, 1, 1, 1, 0 },   { 2, 16, 1, 3, 16, 5, 5, 1, 1, 1, 4 },
+    { 5, 16, 13, 23, 112, 3, 3, 1, 1, 1, 2 },
+  };
+  int rows = 0;
+#if defined(__x86_64__)
+  rows = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? 1 : 0;
+#endif
+  for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve_blocks(&q[i], rows + libraries.dnnl);
+}
+
 /* How channels lie: NCHW unless there is a block, or NHWC where that is -1. */
 typedef struct planes { int64_t n, c, h, w, block; } planes;
 
@@ -629,6 +667,7 @@ int main(void)
   find_libraries();
   RUN(multiplies_matrices);
   RUN(convolves);
+  RUN(convolves_blocks);
   RUN(pools);
   RUN(pools_large_planes);
   RUN(works_element_by_element);
