@@ -52,7 +52,7 @@ static jfl_status run(const jf_kargs *k)
   const int64_t lines = p.inner == 1 ? p.rows : p.rows * p.m;
   const int64_t line = p.inner == 1 ? p.m : p.inner;
   p.span = line < JF_PART ? JF_PART / line : 1;
-  jf_run_parts(k, lines * line, jf_parts(lines, p.span), p.inner == 1 ? along() : across(), &p);
+  jf_run_parts(k, jf_parts(lines, p.span), p.inner == 1 ? along() : across(), &p);
   return JFL_OK;
 }
 

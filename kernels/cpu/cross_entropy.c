@@ -56,7 +56,7 @@ static samples describe(const jf_kargs *k)
 static jfl_status run(const jf_kargs *k, samples *s, jf_part part)
 {
   JF_TRY(jf_check_range("label", s->labels, s->n));
-  jf_run_parts(k, 4 * s->count * s->n, jf_parts(s->count, s->span), part, s);
+  jf_run_parts(k, jf_parts(s->count, s->span), part, s);
   return JFL_OK;
 }
 

@@ -110,7 +110,7 @@ static jfl_status dropout_run(const jf_kargs *k)
 {
   drop d = describe(k);
   d.mask = k->out[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), dropout(), &d);
+  jf_run_parts(k, jf_parts(d.n, JF_PART), dropout(), &d);
   return JFL_OK;
 }
 
@@ -118,7 +118,7 @@ static jfl_status grad_run(const jf_kargs *k)
 {
   drop d = describe(k);
   d.mask = k->in[1].data;
-  jf_run_parts(k, d.n, jf_parts(d.n, JF_PART), grad(), &d);
+  jf_run_parts(k, jf_parts(d.n, JF_PART), grad(), &d);
   return JFL_OK;
 }
 

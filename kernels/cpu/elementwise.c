@@ -28,7 +28,7 @@ static jfl_status run(const jf_kargs *k, jf_part part)
     .a = k->in[0].data, .b = k->in[k->n_in - 1].data, .y = k->out[0].data,
     .n = jf_numel(&k->out[0].shape)
   };
-  jf_run_parts(k, o.n, jf_parts(o.n, JF_PART), part, &o);
+  jf_run_parts(k, jf_parts(o.n, JF_PART), part, &o);
   return JFL_OK;
 }
 
@@ -71,7 +71,7 @@ static int accepts_widen(const jf_kargs *k)
 static jfl_status widen_run(const jf_kargs *k)
 {
   bytes b = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape) };
-  jf_run_parts(k, b.n, jf_parts(b.n, JF_PART), widen(), &b);
+  jf_run_parts(k, jf_parts(b.n, JF_PART), widen(), &b);
   return JFL_OK;
 }
 

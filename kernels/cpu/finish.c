@@ -21,7 +21,7 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 {
   sweep s = { k, e, jf_channels_at(&k->out[0].shape, axis, blocked), 1 };
   if (s.c.row < JF_PART) s.span = JF_PART / s.c.row;
-  jf_run_parts(k, s.c.n_row * s.c.row, jf_parts(s.c.n_row, s.span), part, &s);
+  jf_run_parts(k, jf_parts(s.c.n_row, s.span), part, &s);
   return JFL_OK;
 }
 

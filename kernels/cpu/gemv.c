@@ -117,8 +117,8 @@ static int accepts(const jf_kargs *k)
 static jfl_status multiply(const jf_kargs *k, gemv *g, int by_rows)
 {
   g->span = g->k < JF_PART ? (JF_PART / g->k + ROWS - 1) / ROWS * ROWS : ROWS;
-  if (by_rows) jf_run_parts(k, g->n * g->k, jf_parts(g->n, g->span), rows(), g);
-  else jf_run_parts(k, g->n * g->k, jf_parts(g->n, COLUMNS), columns(), g);
+  if (by_rows) jf_run_parts(k, jf_parts(g->n, g->span), rows(), g);
+  else jf_run_parts(k, jf_parts(g->n, COLUMNS), columns(), g);
   return JFL_OK;
 }
 
@@ -128,7 +128,7 @@ static jfl_status multiples(const jf_kargs *k, float scale, jf_part part)
   const extents e = measure(k);
   gemv g = { k->in[1].data, k->in[0].data, k->out[0].data, e.m, e.n, e.n < JF_PART ? JF_PART / e.n : 1,
              scale };
-  jf_run_parts(k, e.m * e.n, jf_parts(e.m, g.span), part, &g);
+  jf_run_parts(k, jf_parts(e.m, g.span), part, &g);
   return JFL_OK;
 }
 

@@ -557,7 +557,7 @@ static int describe(const jf_kargs *k, int backward, pool *p)
 static jfl_status run(const jf_kargs *k, pool *p, jf_part part)
 {
   const int64_t tiles = p->outer * p->tiles[0] * p->tiles[1];
-  jf_run_parts(k, p->outer * p->in[0] * p->in[1] * p->inner, jf_parts(tiles, p->span), part, p);
+  jf_run_parts(k, jf_parts(tiles, p->span), part, p);
   return JFL_OK;
 }
 

@@ -108,12 +108,12 @@ static jfl_status run(const jf_kargs *k, double scale)
   p.x = k->in[0].data;
   p.y = k->out[0].data;
   p.scale = scale;
-  const int64_t all = p.outer * p.sum * p.keep * p.inner, work = p.sum * p.inner;
+  const int64_t work = p.sum * p.inner;
   p.span = work < JF_PART ? JF_PART / work : 1;
   if (p.inner == 1 && p.sum > 1)
-    jf_run_parts(k, all, (int)p.outer * jf_parts(p.keep, COLUMNS), columns(), &p);
+    jf_run_parts(k, (int)p.outer * jf_parts(p.keep, COLUMNS), columns(), &p);
   else
-    jf_run_parts(k, all, jf_parts(p.outer * p.keep, p.span), lines(), &p);
+    jf_run_parts(k, jf_parts(p.outer * p.keep, p.span), lines(), &p);
   return JFL_OK;
 }
 

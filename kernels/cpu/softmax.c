@@ -58,7 +58,7 @@ static jfl_status run(const jf_kargs *k, jf_part part)
   };
   p.count = jf_numel(s) / p.n;
   p.span = p.n < JF_PART / 4 ? JF_PART / 4 / p.n : 1;
-  jf_run_parts(k, 4 * p.count * p.n, jf_parts(p.count, p.span), part, &p);
+  jf_run_parts(k, jf_parts(p.count, p.span), part, &p);
   return JFL_OK;
 }
 

@@ -90,7 +90,7 @@ static jfl_status update_run(const jf_kargs *k)
   const jf_multi_update *a = k->attr;
   const layout *l = lay_out(k, a->n, a->stride);
   update u = { k, l, a->op->update[k->in[0].dtype] };
-  jf_run_parts(k, l->start[l->n], jf_parts(l->start[l->n], JF_PART), update_part, &u);
+  jf_run_parts(k, jf_parts(l->start[l->n], JF_PART), update_part, &u);
   return JFL_OK;
 }
 
@@ -162,7 +162,7 @@ static jfl_status norm_run(const jf_kargs *k)
   const int n = jf_parts(l->start[l->n], JF_PART);
   squares u = { k, l, (double *)((char *)k->scratch + layout_size(k->n_in)) };
   double sum = 0;
-  jf_run_parts(k, l->start[l->n], n, norm_body, &u);
+  jf_run_parts(k, n, norm_body, &u);
   for (int i = 0; i < n; i++) sum += u.sum[i];
   *(double *)k->out[0].data = jf_clip_factor(((const jf_clip_scale *)k->attr)->clip, sum);
   return JFL_OK;

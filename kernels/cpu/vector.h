@@ -37,16 +37,15 @@ static inline int jf_has_avx512(void)
   static jf_part name(void) { return name##_base; }
 #endif
 
-/* Loops over fewer elements run on the caller: waking a thread costs more. */
-enum { JF_SMALL = 1 << 15, JF_PART = 1 << 14 };
+/* Elements of a part where no shape says better. */
+enum { JF_PART = 1 << 14 };
 
 /* How many parts of `size` n makes. */
 static inline int jf_parts(int64_t n, int64_t size) { return (int)((n + size - 1) / size); }
 
-/* Runs n parts that together touch `elements` elements. */
-static inline void jf_run_parts(const jf_kargs *k, int64_t elements, int n, jf_part part, void *ctx)
+/* Runs n parts on the threads that the plan found them worth. */
+static inline void jf_run_parts(const jf_kargs *k, int n, jf_part part, void *ctx)
 {
-  (void)elements;
   jf_parallel(k->threads, n, part, ctx);
 }
 

@@ -8,6 +8,8 @@ local async = {
   --- The oldest and the newest call whose callbacks have not run, or nil.
   head = nil,
   tail = nil,
+  --- What os.exit calls after the callbacks, or nil.
+  last = nil,
 }
 
 local delivering = false
@@ -238,7 +240,13 @@ async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 if os and os.exit then
   local exit = os.exit
   rawset(os, "exit", function(code, ...)
-    if not async.head or finish_or_say() then return exit(code, ...) end
+    local ok = not async.head or finish_or_say()
+    if async.last then
+      local done, err = pcall(async.last)
+      if not done then say(err) end
+      ok = ok and done
+    end
+    if ok then return exit(code, ...) end
     return exit(1, ...)
   end)
 end

@@ -5,6 +5,7 @@ local config = require "jfl.config"
 local core = require "jfl.core"
 local definition = require "jfl.definition"
 local optimizer = require "jfl.optimizer"
+local profile = require "jfl.profile"
 local trace = require "jfl.trace"
 local typing = require "jfl.typing"
 require "jfl.ndarray"
@@ -301,7 +302,7 @@ function job.clear_default_session()
   for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, nil, {} end
   order, by_name = {}, {}
   async.leave()
-  core.reset()
+  profile.across(core.reset)
   config.reset()
   if not ok then error(err, 0) end
 end

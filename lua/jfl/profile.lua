@@ -6,6 +6,7 @@ local core = require "jfl.core"
 local profile = {}
 
 local MOST_EVENTS = 1000000     -- steps in a trace file
+local MOST_ROWS = 30            -- steps that are printed unless asked otherwise
 
 local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak", "op", "kernel",
   "step" }
@@ -13,13 +14,16 @@ local LEFT = { op = true, kernel = true, step = true }
 
 local function rate(work, seconds, scale, peak)
   if work == 0 or seconds == 0 then return "", "" end
-  return ("%.1f"):format(work / seconds / scale), ("%.0f%%"):format(100 * work / seconds / peak)
+  local share = work / seconds / peak
+  return ("%.1f"):format(work / seconds / scale), ("%.0f%%"):format(100 * share), share
 end
 
 local function cells(row, total, flop_peak, byte_peak)
   local seconds = row.seconds / math.max(row.runs, 1)
   local flop, of_flop = rate(row.flop, seconds, 1e9, flop_peak)
-  local bytes, of_bytes = rate(row.bytes, seconds, 1e9, byte_peak)
+  local bytes, of_bytes, share = rate(row.bytes, seconds, 1e9, byte_peak)
+  -- The peak is of copies in main memory; operands that stay in the caches come faster.
+  if share and share > 1 then of_bytes = "cached" end
   return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
     tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, row.kernel,
     row.job .. ": " .. row.name }
@@ -60,18 +64,55 @@ function profile.text(rows, most)
     sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
 end
 
+-- Rows of sessions that were cleared since the profile began; nil where none is being made.
+local earlier
+
 --- Begins a profile; finish() ends it.
 function profile.start()
   async.sync()
   core.profile_start(MOST_EVENTS)
+  earlier = {}
+end
+
+-- The rows of what ran, also before the session was cleared. A trace is of the last session.
+local function stop(trace)
+  local rows = earlier
+  earlier = nil
+  for _, row in ipairs(core.profile_stop(trace)) do rows[#rows + 1] = row end
+  return rows
 end
 
 --- Ends a profile and gives its rows, the longest first; trace: a file for a Chrome trace, or nil.
 function profile.finish(trace)
   local ok, err = pcall(async.sync)
-  local rows = core.profile_stop(trace)
+  local rows = stop(trace)
   table.sort(rows, function(a, b) return a.seconds > b.seconds end)
   return rows, ok, err
+end
+
+--- Calls reset, which ends the session, so that a profile being made goes on in the next one.
+function profile.across(reset)
+  local rows = earlier and stop()
+  reset()
+  if not rows then return end
+  core.profile_start(MOST_EVENTS)
+  earlier = rows
+end
+
+--- Begins a profile of the whole program, which is printed when that ends by os.exit. Gives a
+-- function that prints it, once, for other ends.
+function profile.whole(trace)
+  profile.start()
+  local function report()
+    async.last = nil
+    local rows, ok, err = profile.finish(trace)
+    print(profile.text(rows, MOST_ROWS))
+    if not ok then error(err, 0) end
+  end
+  async.last = report
+  return function()
+    if async.last == report then report() end
+  end
 end
 
 --- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
@@ -79,7 +120,7 @@ end
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens", args.none },
-  { "rows", "how many steps are printed", 30 },
+  { "rows", "how many steps are printed", MOST_ROWS },
 }, function(o)
   args.expect("profile", "fn", o.fn, "function")
   if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end

@@ -99,3 +99,12 @@ print(("\n%-44s %10s"):format("", "us a call"))
 for _, call in ipairs(calls) do
   if is_wanted(call[1]) then print(("%-44s %10.3f"):format(call[2], ours(call[1]))) end
 end
+
+print(("\nSteps: the fastest round, beside peaks measured meanwhile; cached: faster than memory"
+  .. "\n%s scripts/bench/ops.lua lenet mlp"):format(arg[-1]))
+io.stdout:flush()
+for _, name in ipairs { "lenet", "mlp" } do
+  if is_wanted(name) then
+    os.execute(("%s %s scripts/bench/ops.lua %s"):format(CLEAN, arg[-1], name))
+  end
+end

@@ -7,7 +7,7 @@ local flow = require "jfl"
 local models = dofile "scripts/bench/models.lua"
 
 local ROUNDS, SECONDS = 12, 0.15
-local LEAST = 0.01              -- share of a step in all time below which it is not shown
+local LEAST = 0.003             -- share of a step in all time below which it is not shown
 
 local function runs_of(step)
   local start = core.now()
@@ -15,7 +15,8 @@ local function runs_of(step)
   return math.max(1, math.floor(SECONDS / (core.now() - start)))
 end
 
---- Seconds of each step in the fastest round, by its place in the plan, and the best peaks.
+--- The rows of a model's steps in the plan's order and by name, with the seconds of the fastest
+-- round, and the best peaks.
 local function measure(model, threads)
   flow.clear_default_session()
   flow.random.seed(1)
@@ -29,15 +30,15 @@ local function measure(model, threads)
     core.profile_start(0)
     for _ = 1, runs do step() end
     for i, row in ipairs(core.profile_stop()) do
-      local seconds = row.seconds / row.runs
-      if not rows[i] or seconds < rows[i].seconds then rows[i], row.seconds = row, seconds end
+      row.seconds = row.seconds / row.runs
+      if not rows[i] or row.seconds < rows[i].seconds then rows[i], rows[row.name] = row, row end
     end
   end
   return rows, flop, bytes
 end
 
---- What bounds a step, and its share of that bound: operands that stay in the caches come faster
--- than memory copies.
+--- What bounds a step, arithmetic or memory, and its share of that; cached: operands stay in the
+-- caches, from which they come faster than copies in memory go.
 local function share(row, flop, bytes)
   local by_flop, by_bytes = row.flop / flop, row.bytes / bytes
   if by_flop >= by_bytes then return ("%.0f%% of FMA"):format(100 * by_flop / row.seconds) end
@@ -51,25 +52,30 @@ local function total(rows)
   return sum
 end
 
-local LINE = "%-28s %-26s %10s %13s %10s %13s"
+local LINE = "%-43s %-40s %9s %12s %9s %12s"
 
 local function print_model(model)
   local cores = core.get("threads")
   local one, flop_1, bytes_1 = measure(model, 1)
   local all, flop_n, bytes_n = measure(model, cores)
   local sum = total(one)
-  print(LINE:format(model, "kernel", "1 core us", "", cores .. " cores us", ""))
-  for i, row in ipairs(one) do
-    if row.seconds >= LEAST * sum then
+  print(LINE:format(model .. ": step", "kernel", "1 core us", "", cores .. " cores us", ""))
+  for _, row in ipairs(one) do
+    local many = all[row.name]
+    if row.seconds >= LEAST * sum and many then
       print(LINE:format(row.name, row.kernel, ("%.1f"):format(row.seconds * 1e6),
-        share(row, flop_1, bytes_1), ("%.1f"):format(all[i].seconds * 1e6),
-        share(all[i], flop_n, bytes_n)))
+        share(row, flop_1, bytes_1), ("%.1f"):format(many.seconds * 1e6),
+        share(many, flop_n, bytes_n)))
     end
   end
   print(LINE:format("all steps", "", ("%.1f"):format(sum * 1e6), "",
     ("%.1f"):format(total(all) * 1e6), ""))
-  print(("peaks: %.0f and %.0f GFLOP/s in registers, copies at %.0f and %.0f GB/s\n"):format(
+  print(("peaks: %.0f and %.0f GFLOP/s in registers; copies in memory %.0f and %.0f GB/s\n"):format(
     flop_1 / 1e9, flop_n / 1e9, bytes_1 / 1e9, bytes_n / 1e9))
 end
 
-for _, model in ipairs(arg) do print_model(model) end
+local CORES = core.get("threads")
+for _, model in ipairs(arg) do
+  core.set("threads", CORES)
+  print_model(model)
+end

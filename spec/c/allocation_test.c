@@ -23,12 +23,6 @@ enum { WHOLE_PROCESS = 1 };
 /* Calls of the library's allocator; calls in the whole process, their bytes, and what was given back. */
 static atomic_long own, all, all_bytes, freed;
 
-static void count(size_t n)
-{
-  atomic_fetch_add(&all, 1);
-  atomic_fetch_add(&all_bytes, (long)n);
-}
-
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* These stand before libc's, also for libraries that are opened later. */
 void *__libc_malloc(size_t n);
@@ -36,6 +30,12 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
 void *__libc_memalign(size_t align, size_t n);
 void __libc_free(void *p);
+
+static void count(size_t n)
+{
+  atomic_fetch_add(&all, 1);
+  atomic_fetch_add(&all_bytes, (long)n);
+}
 
 JFL_API void *malloc(size_t n)
 {

@@ -94,6 +94,69 @@ describe("the command", function()
   end)
 end)
 
+describe("--profile", function()
+  after_each(helper.clean)
+
+  local JOB = [[
+    local flow = require "jfl"
+    local job = flow.global_function { name = "double", returns = flow.typing.Numpy,
+      inputs = { { "x", flow.typing.Numpy.Placeholder { 4 } } },
+      body = function(x) return x + x end }
+    print(job({ 1, 2, 3, 4 })[4])
+  ]]
+
+  -- Runs JOB and `ending` with the option; its output must begin with that of the script, and end
+  -- with the table.
+  local function profiled(ending, option)
+    local out, err, status = run(option or "--profile", helper.file(JOB .. ending), "a")
+    assert.equal("8\n", out:match("^[^\n]*\n"))
+    assert.truthy(out:find("double: add_1\n", 1, true), out)
+    assert.truthy(out:find("threads can do [^\n]*\n$"), out)
+    return err, status
+  end
+
+  it("prints at the end of a script what its steps took", function()
+    assert.same({ "", 0 }, { profiled("") })
+    assert.same({ "", 0 }, { profiled("assert(... == 'a' and arg[1] == 'a')") })
+  end)
+
+  it("prints it also at os.exit and after an error, whose status stays", function()
+    assert.same({ "", 3 }, { profiled("os.exit(3)") })
+    local err, status = profiled("error 'boom'")
+    assert.truthy(err:find("boom", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("comes after the callbacks that are left", function()
+    local out, err, status = run("--profile", helper.file(JOB:gsub("flow.typing.Numpy,",
+      "flow.typing.Callback(flow.typing.Numpy),", 1):gsub("print.*$", "")
+      .. "job({ 1, 2, 3, 4 })(function(y) print('called', y[4]) end) os.exit(0)"))
+    assert.same({ "", 0 }, { err, status })
+    assert.truthy(out:find("^called\t8\n *share "), out)
+  end)
+
+  it("writes a trace, too", function()
+    local path = helper.file("")
+    assert.same({ "", 0 }, { profiled("", "--profile=" .. path) })
+    local file = assert(io.open(path))
+    local events = require("spec.json").read(file:read "*a").traceEvents
+    file:close()
+    assert.equal("add_1", events[#events].name)
+  end)
+
+  it("says where a trace cannot be written", function()
+    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
+    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json",
+      helper.file(JOB .. "os.exit(0)"))
+  end)
+
+  it("says so where no job ran", function()
+    succeeds("1\nprofile: no job ran\n", "--profile", "-e", "print(1)")
+    fails("", "usage: jfl ", "--profile=")
+    fails("", "usage: jfl ", "--profiles")
+  end)
+end)
+
 describe("an error", function()
   after_each(helper.clean)
 

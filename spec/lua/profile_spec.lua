@@ -1,5 +1,6 @@
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
+local json = require "spec.json"
 local profile = require "jfl.profile"
 
 local tp = flow.typing
@@ -53,17 +54,68 @@ describe("flow.profile", function()
     assert.is_true(#rows >= 1)
   end)
 
-  it("writes a trace", function()
+  local function trace_of(fn)
     local path = os.tmpname()
-    quietly(function()
-      return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end, { trace = path })
-    end)
+    quietly(function() return flow.profile(fn, { trace = path }) end)
     local f = assert(io.open(path))
     local text = f:read "*a"
     f:close()
     os.remove(path)
-    assert.truthy(text:find('^{"traceEvents":%[\n{"ph":"X",'))
-    assert.truthy(text:find('"name":"matmul_1","cat":"matmul"', 1, true))
+    return json.read(text).traceEvents
+  end
+
+  -- The complete events, the names of tracks by number, and the name of the process.
+  local function taken_apart(events)
+    local steps, tracks, process = {}, {}, nil
+    for _, e in ipairs(events) do
+      if e.ph == "X" then steps[#steps + 1] = e end
+      if e.name == "thread_name" then tracks[e.tid] = e.args.name end
+      if e.name == "process_name" then process = e.args.name end
+    end
+    return steps, tracks, process
+  end
+
+  it("writes a trace of every step", function()
+    local steps, tracks, process = taken_apart(trace_of(function()
+      for _ = 1, 3 do job(flow.ndarray.ones { 8, 16 }) end
+    end))
+    assert.equal("jfl", process)
+    assert.equal(3, #steps)
+    for i, e in ipairs(steps) do
+      assert.same({ "matmul_1", "matmul", "product" }, { e.name, e.cat, e.args.job })
+      assert.equal("calls", tracks[e.tid])
+      assert.same({ 2 * 8 * 16 * 4, 4 * (8 * 16 + 16 * 4 + 8 * 4) }, { e.args.flop, e.args.bytes })
+      assert.is_true(e.dur >= 0 and e.args.threads >= 1)
+      if i > 1 then assert.is_true(e.ts >= steps[i - 1].ts + steps[i - 1].dur - 0.01) end
+    end
+  end)
+
+  it("shows in a trace what the worker ran, and names of any kind", function()
+    local core = require "jfl.core"
+    local name = 'a "\\\n\1 name'
+    local later = helper.predict(name, { 2 }, function(x) return x * 3 end,
+      { returns = tp.Callback(tp.Numpy) })
+    core.set("inline_limit", 0)
+    local steps, tracks = taken_apart(trace_of(function() later({ 1, 2 })(function() end) end))
+    assert.equal("worker", tracks[steps[1].tid])
+    assert.equal('a "\\<000a><0001> name', steps[1].args.job)
+  end)
+
+  it("writes a trace without steps where nothing ran", function()
+    assert.equal(0, #taken_apart(trace_of(function() end)))
+  end)
+
+  it("goes on where the session is cleared", function()
+    local rows = quietly(function()
+      return flow.profile(function()
+        job(flow.ndarray.ones { 8, 16 })
+        flow.clear_default_session()
+        helper.predict("next", { 2 }, function(x) return x * 3 end)({ 1, 2 })
+      end)
+    end)
+    local jobs = {}
+    for _, row in ipairs(rows) do jobs[row.job] = true end
+    assert.same({ product = true, next = true }, jobs)
   end)
 
   it("ends with the function's error, and another can begin", function()

@@ -21,6 +21,9 @@ static const char usage[] =
   "  -j cmd    control the just-in-time compiler (on, off, flush, v, dump, p)\n"
   "  -O[opt]   set optimizations of the compiler\n"
   "  -E        ignore LUA_INIT, LUA_PATH and LUA_CPATH\n"
+  "  --profile[=file]\n"
+  "            print at the end which steps of jobs took how long; file: also write a trace\n"
+  "            that Perfetto and chrome://tracing open\n"
   "  -h        show this help\n"
   "  --        end of options\n"
   "  -         run standard input\n"
@@ -45,7 +48,8 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
-  int chunk, interactive, version, help, no_env, bad;
+  int chunk, interactive, version, help, no_env, profile, bad;
+  const char *trace;           /* file of --profile=file, or NULL */
   int failed;
 } command;
 
@@ -149,6 +153,17 @@ static int run_environment(lua_State *L)
   return load_file(L, init + 1) ? 1 : call(L, 0);
 }
 
+/* --profile or --profile=file; option begins after the first dash. */
+static int parse_profile(command *c, const char *option)
+{
+  static const char name[] = "-profile";
+  const size_t n = sizeof name - 1;
+  if (strncmp(option, name, n) || (option[n] && (option[n] != '=' || !option[n + 1])))
+    return 0;
+  c->trace = option[n] ? option + n + 1 : NULL;
+  return c->profile = 1;
+}
+
 /* Takes the options apart; those with a value have it in the same word or the next one. */
 static void parse(command *c)
 {
@@ -165,7 +180,8 @@ static void parse(command *c)
     c->version |= !strcmp(option, "v") || !strcmp(option, "i");
     c->no_env |= !strcmp(option, "E");
     c->chunk |= *option == 'e';
-    int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]);
+    int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]) ||
+                parse_profile(c, option);
     if (value && !option[1])
       known = ++i < c->argc;
     if (!known) {
@@ -249,6 +265,19 @@ static int finish(lua_State *L)
   return call(L, 0);
 }
 
+/* Begins a profile; what prints it is left on the stack. */
+static int start_profile(lua_State *L, const command *c)
+{
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "jfl.profile");
+  int status = lua_pcall(L, 1, 1, 0);
+  if (status)
+    return report(L, status);
+  lua_getfield(L, -1, "whole");
+  lua_pushstring(L, c->trace);
+  return report(L, lua_pcall(L, 1, 1, 0));
+}
+
 static int run(lua_State *L, const command *c)
 {
   int script = c->script < c->argc;
@@ -268,6 +297,15 @@ static int run(lua_State *L, const command *c)
   return (ask && run_interactive(L)) || finish(L);
 }
 
+/* An error of the program does not keep its profile back. */
+static int run_profiled(lua_State *L, const command *c)
+{
+  if (start_profile(L, c))
+    return 1;
+  int failed = run(L, c);
+  return call(L, 0) || failed;
+}
+
 static int start(lua_State *L)
 {
   command *c = lua_touserdata(L, 1);
@@ -281,7 +319,7 @@ static int start(lua_State *L)
   lua_settop(L, 0);
   lua_gc(L, LUA_GCRESTART, 0);
   set_arg(L, c);
-  c->failed = run(L, c) != 0;
+  c->failed = (c->profile ? run_profiled(L, c) : run(L, c)) != 0;
   return 0;
 }
 

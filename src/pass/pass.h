@@ -44,19 +44,19 @@ typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, results of the job included */
+  int *uses;                         /* uses[id]: readers in the old graph, losses and results included */
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 /* What stands for v now. */
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
-/* From here on `by` stands for v, in nodes kept later and in the job's results. */
+/* From here on `by` stands for v, in nodes kept later and in the job's losses and results. */
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
 /* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their
    own, and no variable is read after its update. */
 int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, its inputs being what stands for them now. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
-/* Puts what stands for them now in place of the job's results. */
+/* Puts what stands for them now in place of the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
 
 /* ---- tensors of one number (number.c) ---- */
@@ -81,6 +81,7 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj);
 /* A constant of v's dtype and shape. */
 jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 
+jfl_status jf_pass_pool(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
+  { "pool", jf_pass_pool, "the body's graph without gradients, which read what is moved", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },

@@ -13,7 +13,13 @@ typedef struct account {
   int64_t runs;
 } account;
 
-typedef struct event { const jf_step *step; double start, seconds; } event;
+/* worker: it ran there, not on the caller. */
+typedef struct event {
+  const jfl_graph *graph;
+  const jf_step *step;
+  int worker;
+  double start, seconds;
+} event;
 
 struct jfl_profile {
   account *account; int n_account, cap_account;
@@ -91,13 +97,14 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
 {
   account *a = NULL;
   JF_TRY(find(f, p, &a));
+  const int worker = p->job->session->current != NULL;
   double start = jf_now();
   for (int i = 0; i < p->n_step; i++) {
     JF_TRY(jf_execute_step(p, &p->step[i]));
     double end = jf_now();
     a->seconds[i] += end - start;
     if (f->n_event < f->max_event)
-      f->event[f->n_event++] = (event){ &p->step[i], start - f->start, end - start };
+      f->event[f->n_event++] = (event){ p->graph, &p->step[i], worker, start - f->start, end - start };
     start = end;
   }
   a->runs++;
@@ -134,22 +141,38 @@ static void write_name(FILE *to, const char *s)
   }
 }
 
-static void write_event(FILE *to, const event *e, int first)
+/* The rows of the trace: what Perfetto calls threads. */
+enum { CALLER = 1, WORKER = 2 };
+
+static void write_track(FILE *to, int tid, const char *name)
+{
+  fprintf(to, "{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
+          tid, name);
+}
+
+static void write_event(FILE *to, const event *e)
 {
   const jf_node *n = e->step->node;
-  fprintf(to, "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
-          first ? "" : ",", e->start * 1e6, e->seconds * 1e6);
+  fprintf(to, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
+          e->worker ? WORKER : CALLER, e->start * 1e6, e->seconds * 1e6);
   write_name(to, n->name);
-  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"kernel\":\"%s\"}}", n->op->name,
-          jf_step_kernel(e->step));
+  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"job\":\"", n->op->name);
+  write_name(to, e->graph->name);
+  fprintf(to, "\",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
+          jf_step_kernel(e->step), e->step->k.threads, n->op->flop ? n->op->flop(&e->step->k) : 0,
+          jf_call_bytes(&e->step->k));
 }
 
 jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
 {
   FILE *to = fopen(path, "w");
   if (!to) return jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno));
-  fputs("{\"traceEvents\":[", to);
-  for (size_t i = 0; i < f->n_event; i++) write_event(to, &f->event[i], i == 0);
+  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"jfl\"}},\n", to);
+  write_track(to, CALLER, "calls");
+  fputs(",\n", to);
+  write_track(to, WORKER, "worker");
+  for (size_t i = 0; i < f->n_event; i++) write_event(to, &f->event[i]);
   fputs("\n]}\n", to);
   int bad = ferror(to);
   bad |= fclose(to);
@@ -159,5 +182,5 @@ jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
 void jfl_machine_peak(int threads, double *flop, double *n_bytes)
 {
   jf_cpu_peak(threads, flop, n_bytes);
-  jf_pool_leave();
+  jf_pool_leave();           /* a session's worker may have one */
 }

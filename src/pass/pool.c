@@ -1,0 +1,41 @@
+/* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to do: the maximum of
+   what relu keeps is what relu keeps of the maximum. Gradients are the same too, since a window whose
+   maximum is not above 0 passes nothing on either way. */
+#include "pass/pass.h"
+
+static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)
+{
+  const jfl_value *x = pool->in[0];
+  if (pool->op != &jf_op_max_pool2d || x->origin != JF_RESULT || r->uses[x->id] != 1) return NULL;
+  return x->node->op == &jf_op_relu ? x->node : NULL;
+}
+
+/* Emits pool and relu in their new order, each under the name it had. */
+static void swap(jf_rewrite *r, const jf_node *relu, const jf_node *pool)
+{
+  jfl_value *x = JF_EMIT(r->g, max_pool2d, pool->attr, jf_current(r, relu->in[0]));
+  jfl_value *y = x ? JF_EMIT(r->g, relu, NULL, x) : NULL;
+  if (!y) return;
+  x->node->name = x->name = pool->name;
+  y->node->name = y->name = relu->name;
+  jf_replace(r, pool->out[0], y);
+}
+
+jfl_status jf_pass_pool(jfl_graph *g, const jf_target *target)
+{
+  (void)target;
+  jf_rewrite r;
+  jf_rewrite_begin(g, &r);
+  char *moved = jf_alloc(g->arena, (size_t)r.n_value);
+  for (int i = 0; i < r.n_old; i++) {
+    const jf_node *relu = relu_alone(&r, r.old[i]);
+    if (relu) moved[relu->out[0]->id] = 1;
+  }
+  for (int i = 0; i < r.n_old && !g->err; i++) {
+    const jf_node *n = r.old[i], *relu = relu_alone(&r, n);
+    if (relu) swap(&r, relu, n);
+    else if (!n->n_out || !moved[n->out[0]->id]) jf_rewrite_keep(&r, r.old[i]);
+  }
+  jf_rewrite_end(&r);
+  return g->err;
+}
