@@ -141,7 +141,7 @@ JF_VARIANTS(units)
 static jfl_status run(const jf_kargs *k)
 {
   job j = job_of(k);
-  jf_run_parts(k, jf_numel(&k->out[0].shape), jf_parts(j.units, j.span), units(), &j);
+  jf_run_parts(k, jf_parts(j.units, j.span), units(), &j);
   return JFL_OK;
 }
 
