@@ -445,7 +445,8 @@ local function train(net, shape, o)
     returns = tp.Tuple(tp.Numpy, tp.Numpy),
     body = function(x)
       local y, loss = net(x)
-      flow.optimizer.SGD(0.02, { momentum = o.momentum }):minimize(loss)
+      local clip = o.clip and flow.optimizer.grad_clipping.by_global_norm(o.clip) or nil
+      flow.optimizer.SGD(0.02, { momentum = o.momentum, grad_clipping = clip }):minimize(loss)
       return y, loss
     end }
   local initial = flow.get_all_variables()
@@ -472,9 +473,9 @@ describe("random networks", function()
 
   it("train alike with the pass and without it", function()
     each(0, function(net, shape, random)
-      local momentum = random(2) == 1 and 0.9 or 0
-      local want, initial, last = train(net, shape, { passes = OFF, momentum = momentum })
-      local got, same_initial, same_last = train(net, shape, { momentum = momentum })
+      local momentum, clip = random(2) == 1 and 0.9 or 0, random(3) == 1 and 0.5 or nil
+      local want, initial, last = train(net, shape, { passes = OFF, momentum = momentum, clip = clip })
+      local got, same_initial, same_last = train(net, shape, { momentum = momentum, clip = clip })
       for name, v in pairs(initial) do assert_close(v, same_initial[name], 0, name) end
       for i, y in ipairs(want) do assert_close(y, got[i], 2e-3, "result " .. i) end
       for name, v in pairs(last) do assert_close(v, same_last[name], 2e-3, name) end
