@@ -1,8 +1,15 @@
 /* 2-D convolution and its gradients by oneDNN. */
 #include "op/conv2d.h"
+#include "op/form.h"
 
 #include "dnnl.h"
 #include "finish.h"
+
+int64_t jf_cpu_channel_block(void)
+{
+  const jf_dnnl *d = jf_dnnl_open();
+  return d ? d->block() : 0;
+}
 
 /* Numbers of the geometry are bounded so that the library's sums of a few of them are ints, too. */
 static int accepts(const jf_kargs *k)
@@ -14,18 +21,31 @@ static int accepts(const jf_kargs *k)
   return jf_dnnl_accepts(k);
 }
 
-/* The geometry of shapes x, w and y. The padding behind is what makes y's extent come out, for pads
-   that no window reaches take no part. */
-static jf_dnnl_conv geometry(const jf_conv2d *a, const jfl_shape *x, const jfl_shape *w,
-                             const jfl_shape *y)
+/* The plain shape of a tensor in that form. */
+static jfl_shape plain(const jf_tensor *t, jf_form form, int64_t block)
 {
+  jfl_shape s = t->shape;
+  if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
+  return s;
+}
+
+/* The geometry of x, w and y. The padding behind is what makes y's extent come out, for pads that no
+   window reaches take no part. */
+static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
+                             const jf_tensor *out)
+{
+  const jf_conv2d *a = k->attr;
+  const jfl_shape x = plain(in, a->block_x ? JF_BLOCKED : JF_PLAIN, a->block);
+  const jfl_shape w = plain(filters, a->packed ? JF_PACKED : JF_PLAIN, a->block);
+  const jfl_shape y = plain(out, a->block_y ? JF_BLOCKED : JF_PLAIN, a->block);
   jf_dnnl_conv c = {
-    .batch = x->d[0], .groups = a->groups, .in_channels = x->d[1], .out_channels = y->d[1]
+    .batch = x.d[0], .groups = a->groups, .in_channels = x.d[1], .out_channels = y.d[1],
+    .block = a->block, .block_x = a->block_x, .block_y = a->block_y, .packed = a->packed
   };
   for (int i = 0; i < 2; i++) {
-    c.in[i] = x->d[2 + i];
-    c.out[i] = y->d[2 + i];
-    c.kernel[i] = w->d[2 + i];
+    c.in[i] = x.d[2 + i];
+    c.out[i] = y.d[2 + i];
+    c.kernel[i] = w.d[2 + i];
     c.stride[i] = a->stride[i];
     c.dilation[i] = a->dilation[i];
     c.before[i] = a->pad[2 * i];
@@ -37,7 +57,7 @@ static jf_dnnl_conv geometry(const jf_conv2d *a, const jfl_shape *x, const jfl_s
 
 static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k->attr, &k->in[0].shape, &k->in[1].shape, &k->out[0].shape);
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
 }
 
@@ -49,9 +69,8 @@ static jfl_status forward(const jf_kargs *k)
 
 static jfl_status prepare_fused(jf_kargs *k, size_t *scratch)
 {
-  const jf_conv2d *a = k->attr;
-  jf_dnnl_conv c = geometry(a, &k->in[0].shape, &k->in[1].shape, &k->out[0].shape);
-  c.epilogue = a->epilogue;
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  c.epilogue = ((const jf_conv2d *)k->attr)->epilogue;
   return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
 }
 
@@ -75,7 +94,7 @@ static jfl_status forward_then(const jf_kargs *k)
 
 static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_conv c = geometry(k->attr, &k->out[0].shape, &k->in[0].shape, &k->in[1].shape);
+  jf_dnnl_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
   return jf_dnnl_open()->conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
 }
 
@@ -87,9 +106,8 @@ static jfl_status data_grad(const jf_kargs *k)
 
 static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
 {
-  const jf_conv2d *a = k->attr;
-  jf_dnnl_conv c = geometry(a, &k->in[0].shape, &k->out[0].shape, &k->in[1].shape);
-  c.epilogue.bias = a->epilogue.bias;
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  c.epilogue.bias = ((const jf_conv2d *)k->attr)->epilogue.bias;
   return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
 }
 

@@ -127,7 +127,10 @@ static void layout_free(layout *l)
    caller has it, and what is asked of the library. */
 typedef enum slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } slot;
 typedef struct operand { int arg; slot slot; layout given, asked; } operand;
-typedef struct problem { operand v[N_SLOT]; int n; } problem;
+typedef struct problem {
+  operand v[N_SLOT]; int n;
+  int fixed;                        /* the library did not choose the layouts */
+} problem;
 
 static int is_written(slot s) { return s == C || s == DBIAS; }
 
@@ -513,16 +516,16 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
                       4, y, tag_y, free);
 }
 
-/* Whether post-operations run within the generated code that computes the product. Elsewhere a
-   residual is added by a slow loop. */
-static int adds_within(dnnl_primitive_desc_t pd)
+/* Whether the name of the library's implementation begins so: "jit" and "brg" are generated code, within
+   which post-operations run, while elsewhere a residual is added by a slow loop; "ref" are plain loops,
+   which take any layout. */
+static int begins(dnnl_primitive_desc_t pd, const char *with)
 {
   const char *name = "";
   lib.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
-  return !strncmp(name, "jit", 3) || !strncmp(name, "brg", 3);
+  return !strncmp(name, with, strlen(with));
 }
 
-/* Makes the descriptor of one kind. */
 static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
                              dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
 {
@@ -570,8 +573,11 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
   jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  err = residual && !adds_within(pd) ? jf_fail(JFL_ENOSYS, "onednn: no fast sum")
-                                     : state_new(pd, p, k, scratch);
+  if (residual && !begins(pd, "jit") && !begins(pd, "brg"))
+    err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
+  else if (p->fixed && begins(pd, "ref"))
+    err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
+  else err = state_new(pd, p, k, scratch);
   lib.primitive_desc_destroy(pd);
   return err;
 }
@@ -581,6 +587,7 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 {
   problem p;
   memset(&p, 0, sizeof p);
+  p.fixed = !free;
   jfl_status err = conv_operands(c, kind, free, &p);
   if (err == JFL_OK) err = conv_new(c, kind, &p, k, scratch);
   problem_free(&p);

@@ -1,70 +1,101 @@
-/* Sums and means of float32 over any axes that leave at most two runs of kept ones, in parallel.
-   Short runs are summed in float32 lanes, and those sums in double. */
+/* Sums and means of float32 over any axes that leave at most two runs of summed ones, in parallel.
+   A piece is contiguous; pieces are summed first, and then their sums. Few numbers are added in
+   float32 lanes, and those sums in double. */
 #include "op/reduce.h"
 
 #include "vector.h"
 
-/* x as (outer, sum, keep, inner): outer and keep are kept, sum and inner summed. Any may be 1. */
+/* x as (outer, sum, keep, inner, last): sum and inner are summed, the others kept; any may be 1. A
+   piece is `rows` of inner, or what is left. Few rows are one piece, done in blocks of columns. */
 typedef struct plane {
   const float *x;
   float *y;
-  int64_t outer, sum, keep, inner, span;
+  double *piece;                       /* (outer, sum, keep, pieces, last) */
+  int64_t outer, sum, keep, inner, last;
+  int64_t rows, pieces, blocks, span;  /* span: pieces, or blocks of theirs, in a part */
   double scale;
 } plane;
 
-enum { BLOCK = 1024, COLUMNS = 256 };
+enum { COLUMNS = 256, GROUP = 16, LEAST_ROWS = 32, FEW = 8 * JF_PART };
 
-/* The sum of n <= BLOCK floats. */
-JF_BODY float block_sum(const float *x, int64_t n)
+/* s[j] += the sum of GROUP or fewer rows, pitch apart, of n columns. */
+JF_BODY void add_group(const float *x, int64_t rows, int64_t pitch, int64_t n, double *s)
 {
-  jf_vec a = { 0 }, b = { 0 };
-  int64_t i = 0;
-  for (; i + 2 * JF_LANES <= n; i += 2 * JF_LANES) {
-    a += JF_LOAD(x + i);
-    b += JF_LOAD(x + i + JF_LANES);
+  int64_t j = 0;
+  for (; j + JF_LANES <= n; j += JF_LANES) {
+    jf_vec v[4] = { { 0 } };
+    int64_t r = 0;
+    for (; r + 4 <= rows; r += 4)
+      for (int i = 0; i < 4; i++) v[i] += JF_LOAD(x + (r + i) * pitch + j);
+    for (; r < rows; r++) v[0] += JF_LOAD(x + r * pitch + j);
+    v[0] += v[1] + (v[2] + v[3]);
+    float sum[JF_LANES];
+    memcpy(sum, v, sizeof sum);
+    for (int l = 0; l < JF_LANES; l++) s[j + l] += (double)sum[l];
   }
-  a += b;
-  float s = jf_lane_sum(&a);
-  for (; i < n; i++) s += x[i];
-  return s;
+  for (; j < n; j++)
+    for (int64_t r = 0; r < rows; r++) s[j] += (double)x[r * pitch + j];
 }
 
-JF_BODY double long_sum(const float *x, int64_t n)
+/* y = the sums of COLUMNS or fewer columns. */
+JF_BODY void sum_columns(const float *x, int64_t rows, int64_t pitch, int64_t n, double *y)
 {
-  double s = 0;
-  for (int64_t i = 0; i < n; i += BLOCK)
-    s += (double)block_sum(x + i, n - i < BLOCK ? n - i : BLOCK);
-  return s;
-}
-
-/* y[o, j] = scale sum over i, l of x[o, i, j, l]: lines of l side by side. */
-JF_BODY void lines_body(void *ctx, int part)
-{
-  const plane *p = ctx;
-  const int64_t to = jf_to(part, p->span, p->outer * p->keep);
-  for (int64_t r = jf_from(part, p->span); r < to; r++) {
-    const float *x = p->x + (r / p->keep * p->sum * p->keep + r % p->keep) * p->inner;
-    double s = 0;
-    for (int64_t i = 0; i < p->sum; i++) s += long_sum(x + i * p->keep * p->inner, p->inner);
-    p->y[r] = (float)(s * p->scale);
-  }
-}
-JF_VARIANTS(lines)
-
-/* The same where inner is 1: the sum of rows, COLUMNS at a time. */
-JF_BODY void columns_body(void *ctx, int part)
-{
-  const plane *p = ctx;
-  const int64_t blocks = jf_parts(p->keep, COLUMNS);
-  const int64_t o = part / blocks, from = part % blocks * COLUMNS;
-  const int n = p->keep - from < COLUMNS ? (int)(p->keep - from) : COLUMNS;
-  const float *x = p->x + o * p->sum * p->keep + from;
   double s[COLUMNS] = { 0 };
-  for (int64_t i = 0; i < p->sum; i++)
-    for (int j = 0; j < n; j++) s[j] += (double)x[i * p->keep + j];
-  for (int j = 0; j < n; j++) p->y[o * p->keep + from + j] = (float)(s[j] * p->scale);
+  for (int64_t r = 0; r < rows; r += GROUP)
+    add_group(x + r * pitch, rows - r < GROUP ? rows - r : GROUP, pitch, n, s);
+  memcpy(y, s, (size_t)n * sizeof *y);
 }
-JF_VARIANTS(columns)
+
+/* The same for rows of n < JF_LANES, side by side: as many as there are lanes are taken as one. */
+JF_BODY void sum_narrow(const float *x, int64_t rows, int64_t n, double *y)
+{
+  double s[JF_LANES * JF_LANES];
+  const int64_t wide = rows / JF_LANES;
+  sum_columns(x, wide, JF_LANES * n, JF_LANES * n, s);
+  for (int64_t j = 0; j < n; j++) {
+    y[j] = 0;
+    for (int l = 0; l < JF_LANES; l++) y[j] += s[l * n + j];
+    for (int64_t r = wide * JF_LANES; r < rows; r++) y[j] += (double)x[r * n + j];
+  }
+}
+
+JF_BODY void pieces_body(void *ctx, int part)
+{
+  const plane *p = ctx;
+  const int64_t to = jf_to(part, p->span, p->outer * p->sum * p->keep * p->pieces * p->blocks);
+  for (int64_t t = jf_from(part, p->span); t < to; t++) {
+    const int64_t i = t / p->blocks, from = i % p->pieces * p->rows, n = p->last;
+    const int64_t rows = p->inner - from < p->rows ? p->inner - from : p->rows;
+    const float *x = p->x + (i / p->pieces * p->inner + from) * n;
+    double *y = p->piece + i * n;
+    if (n == 1) *y = jf_sum(x, rows);
+    else if (n < JF_LANES) sum_narrow(x, rows, n, y);
+    else
+      for (int64_t j = t % p->blocks * COLUMNS; j < n; j += p->blocks * COLUMNS)
+        sum_columns(x + j, rows, n, n - j < COLUMNS ? n - j : COLUMNS, y + j);
+  }
+}
+JF_VARIANTS(pieces)
+
+/* y[o, j, m] = scale sum over i, b of piece[o, i, j, b, m] */
+JF_BODY void results_body(void *ctx, int part)
+{
+  const plane *p = ctx;
+  const int64_t o = part / p->keep, j = part % p->keep;
+  const double *from = p->piece + (o * p->sum * p->keep + j) * p->pieces * p->last;
+  float *y = p->y + part * p->last;
+  for (int64_t m = 0; m < p->last; m += COLUMNS) {
+    const int n = p->last - m < COLUMNS ? (int)(p->last - m) : COLUMNS;
+    double s[COLUMNS] = { 0 };
+    for (int64_t i = 0; i < p->sum; i++)
+      for (int64_t b = 0; b < p->pieces; b++) {
+        const double *t = from + (i * p->keep * p->pieces + b) * p->last + m;
+        for (int l = 0; l < n; l++) s[l] += t[l];
+      }
+    for (int l = 0; l < n; l++) y[m + l] = (float)(s[l] * p->scale);
+  }
+}
+JF_VARIANTS(results)
 
 static int among(const jf_ints *axis, int i)
 {
@@ -73,32 +104,53 @@ static int among(const jf_ints *axis, int i)
   return 0;
 }
 
+static void cut(plane *p)
+{
+  const int64_t most = JF_PART / p->last > LEAST_ROWS ? JF_PART / p->last : LEAST_ROWS;
+  const int few = p->inner * p->last <= FEW && p->last > COLUMNS;
+  p->pieces = few ? 1 : (p->inner + most - 1) / most;
+  p->rows = (p->inner + p->pieces - 1) / p->pieces;
+  p->blocks = few ? jf_parts(p->last, COLUMNS) : 1;
+  p->span = p->pieces == 1 && !few ? 1 + JF_PART / (p->inner * p->last) : 1;
+}
+
 /* Fits the axes to a plane; 0 where there are too many runs. Axes of extent 1 fit anywhere. */
 static int fit(const jf_kargs *k, plane *p)
 {
   const jfl_shape *s = &k->in[0].shape;
   const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
-  int64_t *run[] = { &p->outer, &p->sum, &p->keep, &p->inner };
+  int64_t *run[] = { &p->outer, &p->sum, &p->keep, &p->inner, &p->last };
   int at = 0;
-  *p = (plane){ .outer = 1, .sum = 1, .keep = 1, .inner = 1 };
+  *p = (plane){ .outer = 1, .sum = 1, .keep = 1, .inner = 1, .last = 1 };
   for (int i = 0; i < s->n; i++) {
     if (s->d[i] == 1) continue;
     if (at % 2 != among(axis, i)) at++;
-    if (at > 3) return 0;
+    if (at > 4) return 0;
     *run[at] *= s->d[i];
   }
-  /* One run of kept axes and one of summed ones is rows to be summed each. */
-  if (p->keep == 1 && p->inner == 1) {
+  /* One run of summed axes is the inner one, and what follows it the last. */
+  if (p->inner == 1) {
     p->inner = p->sum;
-    p->sum = 1;
+    p->last = p->keep;
+    p->sum = p->keep = 1;
   }
+  cut(p);
   return 1;
 }
+static int64_t all_pieces(const plane *p) { return p->outer * p->sum * p->keep * p->pieces; }
 
 static int accepts(const jf_kargs *k)
 {
   plane p;
-  return k->in[0].dtype == JFL_F32 && fit(k, &p) && p.outer * (p.keep / COLUMNS + 1) <= INT32_MAX;
+  return k->in[0].dtype == JFL_F32 && fit(k, &p) && all_pieces(&p) * p.blocks <= INT32_MAX;
+}
+
+static jfl_status prepare(jf_kargs *k, size_t *scratch)
+{
+  plane p;
+  fit(k, &p);
+  *scratch = (size_t)(all_pieces(&p) * p.last) * sizeof *p.piece;
+  return JFL_OK;
 }
 
 static jfl_status run(const jf_kargs *k, double scale)
@@ -107,13 +159,12 @@ static jfl_status run(const jf_kargs *k, double scale)
   fit(k, &p);
   p.x = k->in[0].data;
   p.y = k->out[0].data;
+  p.piece = k->scratch;
   p.scale = scale;
-  const int64_t work = p.sum * p.inner;
-  p.span = work < JF_PART ? JF_PART / work : 1;
-  if (p.inner == 1 && p.sum > 1)
-    jf_run_parts(k, (int)p.outer * jf_parts(p.keep, COLUMNS), columns(), &p);
-  else
-    jf_run_parts(k, jf_parts(p.outer * p.keep, p.span), lines(), &p);
+  const int64_t n = all_pieces(&p);
+  jf_run_parts(k, jf_parts(n * p.blocks, p.span), pieces(), &p);
+  /* The pieces are much less than x: few are not worth a second thread. */
+  jf_parallel(n * p.last < JF_PART ? 1 : k->threads, (int)(p.outer * p.keep), results(), &p);
   return JFL_OK;
 }
 
@@ -124,5 +175,7 @@ static jfl_status mean_run(const jf_kargs *k)
   return run(k, (double)jf_numel(&k->out[0].shape) / (double)jf_numel(&k->in[0].shape));
 }
 
-JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = accepts, .run = sum_run, .priority = 10)
-JFL_CPU(vec_reduce_mean, .op = "reduce_mean", .accepts = accepts, .run = mean_run, .priority = 10)
+JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = accepts, .prepare = prepare, .run = sum_run,
+  .priority = 10)
+JFL_CPU(vec_reduce_mean, .op = "reduce_mean", .accepts = accepts, .prepare = prepare,
+  .run = mean_run, .priority = 10)

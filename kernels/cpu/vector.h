@@ -59,6 +59,25 @@ JF_BODY float jf_lane_sum(const jf_vec *v)
   return l[0];
 }
 
+/* The sum of n floats: of blocks in float lanes, and of those in double. */
+JF_BODY double jf_sum(const float *x, int64_t n)
+{
+  enum { BLOCK = 1024 };
+  double s = 0;
+  for (int64_t i = 0, to; i < n; i = to) {
+    jf_vec v[4] = { { 0 } };
+    to = n - i < BLOCK ? n : i + BLOCK;
+    for (; i + 4 * JF_LANES <= to; i += 4 * JF_LANES)
+      for (int j = 0; j < 4; j++) v[j] += JF_LOAD(x + i + j * JF_LANES);
+    for (; i + JF_LANES <= to; i += JF_LANES) v[0] += JF_LOAD(x + i);
+    v[0] += v[1] + (v[2] + v[3]);
+    float rest = 0;
+    for (; i < to; i++) rest += x[i];
+    s += (double)(jf_lane_sum(v) + rest);
+  }
+  return s;
+}
+
 /* Lanes of a where mask m (all ones or zeros) says so, else of b. */
 #define JF_SELECT(m, a, b) ((jf_vec)(((jf_ivec)(a) & (m)) | ((jf_ivec)(b) & ~(m))))
 

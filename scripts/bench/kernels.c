@@ -1,6 +1,6 @@
-/* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with 1
-   and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on them
-   are slower than on regular ones.
+/* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with
+   1 and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on
+   them are slower than on regular ones.
    cc -O2 -D_GNU_SOURCE -Isrc -Ibuild -o build/kernels scripts/bench/kernels.c build/libjfl.a \
      -l:libz.a -ldl -lm -pthread && build/kernels */
 #include "dev/dev.h"
@@ -13,6 +13,7 @@
 #include "op/reduce.h"
 #include "op/sgd.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,37 @@ static void conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
   bench(only, "conv2d", (jf_tensor[]){ x, w }, 2, &y, &a, what, flop);
   bench(only, "conv2d_data_grad", (jf_tensor[]){ w, y }, 2, &x, &a, what, flop);
   bench(only, "conv2d_filter_grad", (jf_tensor[]){ x, y }, 2, &w, &a, what, flop);
+}
+
+/* The same on blocks of channels, with packed filters; x stays plain where it has one channel. */
+static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
+{
+  const int64_t b = jf_dev_cpu.channel_block();
+  if (!b) return;
+  const int first = c == 1;
+  jf_conv2d a = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad = { 2, 2, 2, 2 },
+                  .block = b, .block_x = !first, .block_y = 1, .packed = 1 };
+  jf_tensor x = first ? T(n, c, hw, hw) : T(n, c / b, hw, hw, b), y = T(n, o / b, hw, hw, b);
+  jf_tensor w = first ? T(o / b, 5, 5, c, b) : T(o / b, c / b, 5, 5, b, b);
+  double flop = 2.0 * (double)(n * c * o * hw * hw * 25);
+  char what[64];
+  snprintf(what, sizeof what, "%dx%dx%dx%d/%d %d@5x5", (int)n, (int)c, (int)hw, (int)hw, (int)b,
+           (int)o);
+  bench(only, "conv2d", (jf_tensor[]){ x, w }, 2, &y, &a, what, flop);
+  if (!first) bench(only, "conv2d_data_grad", (jf_tensor[]){ w, y }, 2, &x, &a, what, flop);
+  bench(only, "conv2d_filter_grad", (jf_tensor[]){ x, y }, 2, &w, &a, what, flop);
+}
+
+/* From plain to blocks of channels and back; bytes read and written. */
+static void relayout(const char *only, int64_t n, int64_t c, int64_t hw)
+{
+  static const jf_transpose to = { { 5, { 0, 1, 3, 4, 2 } } }, back = { { 5, { 0, 1, 4, 2, 3 } } };
+  jf_tensor x = T(n, c / 16, 16, hw, hw), y = T(n, c / 16, hw, hw, 16);
+  double bytes = 8.0 * (double)(n * c * hw * hw);
+  char what[64];
+  snprintf(what, sizeof what, "%dx%dx%dx%d", (int)n, (int)c, (int)hw, (int)hw);
+  bench(only, "transpose", &x, 1, &y, &to, what, bytes);
+  bench(only, "transpose", &y, 1, &x, &back, what, bytes);
 }
 
 /* The three products of a dense layer: y = x w', dx = dy w, dw = dy' x. */
@@ -167,7 +199,8 @@ static void vectors(const char *only)
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",
         4.0 * 51200);
   bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "512x3136", size);
-  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all", size);
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all",
+        size);
 }
 
 int main(int argc, char **argv)
@@ -177,6 +210,12 @@ int main(int argc, char **argv)
   conv(only, 100, 1, 28, 32);
   conv(only, 100, 32, 14, 64);
   conv(only, 1, 32, 14, 64);
+  blocked_conv(only, 100, 1, 28, 32);
+  blocked_conv(only, 100, 32, 14, 64);
+  blocked_conv(only, 1, 32, 14, 64);
+  relayout(only, 100, 32, 28);
+  relayout(only, 100, 64, 7);
+  relayout(only, 1, 64, 7);
   dense(only, 100, 784, 512);
   dense(only, 100, 3136, 512);
   dense(only, 100, 512, 10);

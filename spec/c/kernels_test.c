@@ -13,6 +13,7 @@
 #include "op/pool2d.h"
 #include "op/reduce.h"
 #include "op/softmax.h"
+#include "op/transpose.h"
 #include "test.h"
 
 #include <assert.h>
@@ -74,12 +75,16 @@ static double at(const jf_tensor *t, int64_t i)
   }
 }
 
+/* Numbers that are not finite must be the same. */
 static int close_to(const jf_tensor *a, const jf_tensor *b, double tolerance)
 {
   double scale = 1e-30;
-  for (int64_t i = 0; i < jf_numel(&a->shape); i++) scale = fmax(scale, fabs(at(a, i)));
   for (int64_t i = 0; i < jf_numel(&a->shape); i++)
-    if (!(fabs(at(a, i) - at(b, i)) <= tolerance * scale)) return 0;
+    if (isfinite(at(a, i))) scale = fmax(scale, fabs(at(a, i)));
+  for (int64_t i = 0; i < jf_numel(&a->shape); i++) {
+    const double x = at(a, i), y = at(b, i);
+    if (!(fabs(x - y) <= tolerance * scale || x == y || (isnan(x) && isnan(y)))) return 0;
+  }
   return 1;
 }
 
@@ -307,49 +312,146 @@ static void convolves(void)
   for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve(&q[i]);
 }
 
-static void pool(jf_pool2d a, int64_t h, int64_t w)
+/* Blocks of 16 channels and packed filters, which some processors' rows want. */
+static void convolve_blocks(const geometry *q, int rows)
+{
+  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = { 1, { 1 } }, .dilations = { 1, { 1 } },
+                  .padding.list = { 4, { q->pad, q->pad / 2, q->pad, q->kw - 1 } },
+                  .block = 16, .block_x = 1, .block_y = 1, .packed = 1 };
+  const jf_conv2d plain = a;
+  int64_t high = q->h + q->pad + q->pad / 2 - q->kh + 1, wide = q->w + q->pad;
+  input x = F32(q->n, q->c / 16, q->h, q->w, 16), y = F32(q->n, q->o / 16, high, wide, 16);
+  input w = F32(q->o / 16, q->c / 16, q->kh, q->kw, 16, 16), bias = F32(q->o);
+  TRY(conv2d, &a, 1e-5, rows, x, w);
+  a.epilogue.bias = a.epilogue.residual = 1;
+  TRY(conv2d_fused, &a, 1e-5, rows, x, w, bias, y);
+  a.epilogue = (jf_epilogue){ .act = "relu" };
+  TRY(conv2d_fused, &a, 1e-5, 0, x, w);
+  a = plain;
+  a.size = (jf_ints){ 2, { q->h, q->w } };
+  TRY(conv2d_data_grad, &a, 1e-5, rows, w, y);
+  a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
+  a.epilogue.bias = 1;
+  TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
+}
+
+static void convolves_blocks(void)
+{
+  static const geometry q[] = {
+    { 2, 32, 14, 14, 64, 5, 5, 1, 1, 1, 2 }, { 3, 16, 9, 12, 80, 3, 3, 1, 1, 1, 1 },
+    { 1, 48, 6, 5, 16, 3, 3, 1, 1, 1, 0 },   { 2, 16, 1, 3, 16, 5, 5, 1, 1, 1, 4 },
+    { 5, 16, 13, 23, 112, 3, 3, 1, 1, 1, 2 },
+  };
+  int rows = 0;
+#if defined(__x86_64__)
+  rows = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") ? 1 : 0;
+#endif
+  for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve_blocks(&q[i], rows + libraries.dnnl);
+}
+
+/* How channels lie: NCHW unless there is a block, or NHWC where that is -1. */
+typedef struct planes { int64_t n, c, h, w, block; } planes;
+
+static jfl_shape planes_shape(const planes *q)
+{
+  if (q->block < 0) return (jfl_shape)SHAPE(q->n, q->h, q->w, q->c);
+  if (q->block) return (jfl_shape)SHAPE(q->n, q->c / q->block, q->h, q->w, q->block);
+  return (jfl_shape)SHAPE(q->n, q->c, q->h, q->w);
+}
+
+/* Few different numbers, so that windows have several largest cells, and some that are not finite.
+   */
+static void roughen(jf_tensor *x, int finite)
+{
+  static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f };
+  float *v = x->data;
+  for (int64_t i = 0; i < jf_numel(&x->shape); i++) {
+    uint32_t w = jf_philox_at(4, 0, (uint64_t)i).w[0];
+    v[i] = !finite && w % 5 == 0 ? odd[w / 5 % 4] : (float)(w / 5 % 3) - 1;
+  }
+}
+
+/* The op on inputs of these shapes, x being as rough as it says. */
+enum { SMOOTH, TIES, ODD };
+static void try_pool(const jfl_op *op, const jf_pool2d *a, const jfl_shape *s, int n, int rough)
+{
+  call c = { .op = op, .n_in = n, .tolerance = 1e-6 };
+  memcpy(c.attr.bytes, a, sizeof *a);
+  for (int i = 0; i < n; i++) c.in[i] = fill(JFL_F32, &s[i], 11u + (uint64_t)i);
+  if (rough) roughen(&c.in[0], rough == TIES);
+  check(&c, 1);
+}
+
+static void pool(jf_pool2d a, const planes *q)
 {
   call c = { .op = &jf_op_max_pool2d, .n_in = 1 };
-  jfl_shape x = SHAPE(3, 21, h, w);
-  a.data_format = "NCHW";
+  jfl_shape x = planes_shape(q);
+  a.data_format = q->block < 0 ? "NHWC" : "NCHW";
+  a.block = q->block < 0 ? 0 : q->block;
   memcpy(c.attr.bytes, &a, sizeof a);
-  c.in[0] = fill(JFL_F32, &x, 1);
+  c.in[0] = (jf_tensor){ NULL, JFL_F32, x };
   if (!complete(&c)) return;
-  jf_free(c.in[0].data);
   jfl_shape y = c.out[0].shape;
-  TRY(max_pool2d, &a, 0, 1, { JFL_F32, x });
-  TRY(max_pool2d_grad, &a, 1e-6, 1, { JFL_F32, x }, { JFL_F32, y }, { JFL_F32, y });
-  TRY(avg_pool2d, &a, 1e-6, 1, { JFL_F32, x });
-  a.size = (jf_ints){ 2, { h, w } };
-  TRY(avg_pool2d_grad, &a, 1e-6, 1, { JFL_F32, y });
+  a.size = (jf_ints){ 2, { q->h, q->w } };
+  try_pool(&jf_op_avg_pool2d, &a, &x, 1, SMOOTH);
+  try_pool(&jf_op_avg_pool2d_grad, &a, &y, 1, SMOOTH);
+  for (int rough = SMOOTH; rough <= ODD; rough++) {
+    try_pool(&jf_op_max_pool2d, &a, &x, 1, rough);
+    try_pool(&jf_op_max_pool2d_grad, &a, (jfl_shape[]){ x, y, y }, 3, rough);
+  }
+}
+
+/* Windows of k cells, s apart, with p cells of padding above and left, and as SAME has it where p
+   is -1, or counting a partial last window where it is -2. */
+typedef struct windows { int64_t kh, kw, sh, sw, p; } windows;
+
+static void pool_windows(const windows *w, const planes *q)
+{
+  jf_pool2d a = { .ksize = { 2, { w->kh, w->kw } }, .strides = { 2, { w->sh, w->sw } } };
+  if (w->p == -1) a.padding.word = "SAME";
+  else a.padding.list = (jf_ints){ 4, { w->p, w->p / 2, w->p, w->p / 2 } };
+  if (w->p == -2) {
+    a.padding.list = (jf_ints){ 1, { 0 } };
+    a.ceil_mode = 1;
+  }
+  if (w->p < 0 || (q->h + w->p + w->p / 2 >= w->kh && q->w + w->p + w->p / 2 >= w->kw))
+    if (w->p != -2 || (q->h >= w->kh && q->w >= w->kw)) pool(a, q);
 }
 
 static void pools(void)
 {
-  jf_pool2d two = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "SAME" };
-  jf_pool2d three = { .ksize = { 2, { 3, 2 } }, .strides = { 2, { 2, 1 } },
-                      .padding.word = "SAME" };
-  jf_pool2d valid = { .ksize = { 1, { 3 } }, .strides = { 1, { 4 } }, .padding.word = "VALID" };
-  pool(two, 28, 28);
-  pool(two, 7, 38);
-  pool(three, 17, 13);
-  pool(valid, 40, 41);
+  static const windows w[] = {
+    { 2, 2, 2, 2, 0 }, { 2, 2, 2, 2, -1 }, { 2, 2, 2, 2, -2 }, { 2, 2, 1, 1, 0 },
+    { 3, 3, 2, 2, 1 }, { 3, 3, 1, 1, -1 }, { 3, 3, 2, 2, -2 }, { 3, 2, 2, 1, -1 },
+    { 3, 3, 4, 4, 0 }, { 1, 1, 1, 1, 0 },  { 1, 1, 3, 2, 0 },  { 4, 5, 2, 3, 3 },
+    { 3, 3, 3, 3, 0 }, { 7, 7, 1, 1, 0 },  { 5, 3, 1, 2, 2 },  { 2, 7, 3, 3, -1 },
+  };
+  static const planes q[] = {
+    { 2, 3, 14, 14, 0 },  { 1, 5, 7, 7, 0 },    { 2, 2, 28, 36, 0 }, { 3, 1, 1, 1, 0 },
+    { 1, 2, 1, 19, 0 },   { 1, 2, 23, 1, 0 },   { 1, 32, 9, 12, 16 }, { 2, 16, 7, 7, 8 },
+    { 1, 8, 11, 6, 4 },   { 2, 3, 13, 17, -1 }, { 1, 21, 9, 8, -1 },  { 1, 8, 1, 5, -1 },
+  };
+  for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+    for (size_t j = 0; j < sizeof q / sizeof *q; j++) pool_windows(&w[i], &q[j]);
 }
 
-/* Windows of equal cells: the first one gets the gradient. */
-static void gives_ties_to_the_first(void)
+/* Planes that are cut into tiles, along rows, columns and both. */
+static void pools_large_planes(void)
 {
-  jf_pool2d a = { .ksize = { 1, { 2 } }, .strides = { 1, { 2 } }, .padding.word = "VALID",
-                  .data_format = "NCHW" };
-  call c = { .op = &jf_op_max_pool2d_grad, .n_in = 3, .tolerance = 0 };
-  jfl_shape x = SHAPE(1, 2, 8, 64), y = SHAPE(1, 2, 4, 32);
-  memcpy(c.attr.bytes, &a, sizeof a);
-  c.in[0] = fill(JFL_F32, &x, 1);
-  c.in[1] = fill(JFL_F32, &y, 2);
-  c.in[2] = fill(JFL_F32, &y, 3);
-  for (int64_t i = 0; i < jf_numel(&x); i++)
-    ((float *)c.in[0].data)[i] = (float)(jf_philox_at(4, 0, (uint64_t)i).w[0] % 3);
-  check(&c, 1);
+  static const windows w[] = {
+    { 2, 2, 2, 2, 0 }, { 3, 3, 2, 2, 1 }, { 3, 3, 1, 1, -1 }, { 2, 3, 5, 4, 0 }, { 9, 8, 3, 3, 5 },
+  };
+  static const planes q[] = {
+    { 1, 2, 150, 130, 0 },  { 1, 1, 40, 1500, 0 }, { 1, 1, 700, 30, 0 }, { 1, 16, 90, 70, 16 },
+    { 1, 3, 90, 260, -1 }, { 1, 7, 60, 120, -1 },
+  };
+  for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+    for (size_t j = 0; j < sizeof q / sizeof *q; j++) pool_windows(&w[i], &q[j]);
+  pool_windows(&(windows){ 20, 20, 3, 3, 5 }, &(planes){ 1, 2, 150, 130, 0 });
+  pool_windows(&(windows){ 1, 250, 1, 1, 0 }, &(planes){ 1, 1, 3, 600, 0 });
+  pool_windows(&(windows){ 56, 56, 56, 56, 0 }, &(planes){ 2, 3, 56, 56, 0 });
+  pool_windows(&(windows){ 30, 300, 1, 1, 0 }, &(planes){ 1, 8, 30, 310, 8 });
 }
 
 static void works_element_by_element(void)
@@ -378,7 +480,9 @@ static void reduces(void)
     { { 1, { 1 } }, SHAPE(100, 513) }, { { 3, { 0, 2, 3 } }, SHAPE(20, 32, 14, 15) },
     { { 1, { 1 } }, SHAPE(3, 40, 777) }, { { 2, { 1, 3 } }, SHAPE(5, 6, 7, 8) },
     { { 1, { 0 } }, SHAPE(1, 5) },     { { 2, { 0, 2 } }, SHAPE(3, 1, 4) },
-    { { 1, { 0 } }, SHAPE(5000, 3) },
+    { { 1, { 0 } }, SHAPE(5000, 3) },  { { 3, { 0, 2, 3 } }, SHAPE(9, 2, 14, 15, 16) },
+    { { 1, { 0 } }, SHAPE(300, 1001) }, { { 2, { 0, 2 } }, SHAPE(7, 3, 5000, 5) },
+    { { 1, { 1 } }, SHAPE(4, 33000, 20) }, { { 2, { 0, 2 } }, SHAPE(40, 300, 3, 2) },
   };
   for (size_t i = 0; i < sizeof q / sizeof *q; i++)
     for (int keep = 0; keep < 2; keep++) {
@@ -491,6 +595,33 @@ static void measures_norms(void)
   TRY(clip_scale, &a, 1e-13, 0, F64(3), F64(123, 457));
 }
 
+static void reorders_axes(void)
+{
+  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } };
+  static const jf_transpose plain = { { 5, { 0, 1, 4, 2, 3 } } };
+  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } };
+  static const jf_transpose back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
+  static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
+  static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
+#define EACH(...)                                                                               \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(3, 2, 16, 7, 9));                                  \
+  TRY(transpose, &blocked, 0, 1, __VA_ARGS__(2, 3, 8, 28, 28));                                 \
+  TRY(transpose, &plain, 0, 1, __VA_ARGS__(3, 2, 7, 9, 16));                                    \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 3, 16, 5, 5));                               \
+  TRY(transpose, &packed, 0, 1, __VA_ARGS__(2, 16, 2, 16, 1, 1));                               \
+  TRY(transpose, &back, 0, 1, __VA_ARGS__(2, 3, 5, 5, 16, 16));                                 \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(301, 205));                                           \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(3, 70));                                              \
+  TRY(transpose, &swap, 0, 1, __VA_ARGS__(1, 1));                                               \
+  TRY(transpose, &same, 0, 1, __VA_ARGS__(37, 1001));                                           \
+  TRY(transpose, &outer, 0, 1, __VA_ARGS__(37, 101, 11));                                       \
+  TRY(transpose, &round, 0, 1, __VA_ARGS__(37, 33, 65))
+  EACH(F32);
+  EACH(F64);
+  EACH(I8);
+#undef EACH
+}
+
 /* Sums come out the same however many threads share the work. */
 static void ignores_the_thread_count(void)
 {
@@ -503,7 +634,11 @@ static void ignores_the_thread_count(void)
     for (int threads = 1; threads <= 2; threads++) {
       out.data = &y[threads - 1];
       jf_kargs k = { .in = &x, .out = &out, .n_in = 1, .n_out = 1, .attr = &a, .threads = threads };
+      size_t size = 0;
+      CHECK(!(*r)->prepare || (*r)->prepare(&k, &size) == JFL_OK);
+      k.scratch = jf_new_raw(size);
       CHECK((*r)->run(&k) == JFL_OK);
+      jf_free(k.scratch);
     }
     CHECK(!memcmp(&y[0], &y[1], sizeof *y));
   }
@@ -535,8 +670,9 @@ int main(void)
   find_libraries();
   RUN(multiplies_matrices);
   RUN(convolves);
+  RUN(convolves_blocks);
   RUN(pools);
-  RUN(gives_ties_to_the_first);
+  RUN(pools_large_planes);
   RUN(works_element_by_element);
   RUN(adds_biases);
   RUN(reduces);
@@ -546,6 +682,7 @@ int main(void)
   RUN(names_a_wrong_label);
   RUN(draws_the_plain_mask);
   RUN(updates);
+  RUN(reorders_axes);
   RUN(measures_norms);
   RUN(ignores_the_thread_count);
   RUN(norms_ignore_the_thread_count);

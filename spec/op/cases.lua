@@ -165,10 +165,13 @@ local pools = {
     1 } } },
   { { 1, 1, 6, 6 }, { 1, 1, 3, 3 }, { ksize = 3, strides = 2, padding = 0, ceil_mode = true } },
   { { 1, 1, 4, 4 }, { 1, 1, 2, 2 }, { ksize = 2 } },
+  { { 1, 5, 6, 3 }, { 1, 3, 2, 3 }, { ksize = 2, strides = { 2, 3 }, data_format = "NHWC",
+    padding = { 0, 0, 1, 0, 0, 0, 0, 0 } } },
 }
 for _, p in ipairs(pools) do
   local x, y, options = unpack(p)
-  local with_size = { size = { x[3], x[4] } }
+  local last = options.data_format == "NHWC"
+  local with_size = { size = last and { x[2], x[3] } or { x[3], x[4] } }
   for k, v in pairs(options) do with_size[k] = v end
   case("max_pool2d", { of(x) }, options)
   case("avg_pool2d", { of(x) }, options)
@@ -295,6 +298,8 @@ big("bias_add", { of { 41, 819 }, of { 819 } })
 big("bias_add", { of { 8, 32, 28, 28 }, of { 32 } })
 big("max_pool2d", { of { 8, 32, 28, 28 } }, { ksize = 2, strides = 2, padding = "SAME" })
 big("avg_pool2d", { of { 8, 32, 27, 29 } }, { ksize = 3, strides = 2, padding = "SAME" })
+big("max_pool2d", { of { 8, 27, 29, 32 } }, { ksize = 3, strides = 2, padding = "SAME",
+  data_format = "NHWC" })
 case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32, 14, 14 } },
   { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
 big("sgd_update", { of { 41, 819 }, of { 41, 819 }, lr }, { weight_decay = 0.01 })

@@ -94,7 +94,7 @@ describe("a mistake is named:", function()
     image)
   says("max_pool2d", "ksize must be at least 1, got 0", image, 0)
   says("max_pool2d", "padding must be below the window's 2, got 2", image, 2, 2, 2)
-  says("max_pool2d", "data_format NHWC is not supported, only NCHW is", image, 2, 2, "SAME", "NHWC")
+  says("max_pool2d", "input must be (N, H, W, C), got (2, 3)", x23, 2, 2, "SAME", "NHWC")
   says("max_pool2d_grad", "dy should be float32 (1, 4, 2, 2), got float32 (1, 4, 3, 3)", image,
     zeros { 1, 4, 2, 2 }, zeros { 1, 4, 3, 3 }, { ksize = 2 })
   says("avg_pool2d_grad", "dy (1, 4, 3, 3) should be 2 high and 2 wide", zeros { 1, 4, 3, 3 },

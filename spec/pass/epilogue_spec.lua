@@ -2,13 +2,14 @@
 local core = require "jfl.core"
 local flow = require "jfl"
 local golden = require "spec.golden"
+local passes = require "spec.passes"
 local support = require "spec.op.support"
 local tp = flow.typing
 
 local op = setmetatable({}, { __index = function(_, name) return core.op(name) end })
 
-local function settings(passes, kernels)
-  core.set("passes", passes)
+local function settings(off, kernels)
+  core.set("passes", off)
   core.set("kernels", kernels or "fast")
 end
 
@@ -35,8 +36,8 @@ local function text_of(inputs, body)
   return text
 end
 
-local function results(passes, kernels, inputs, body)
-  settings(passes, kernels)
+local function results(off, kernels, inputs, body)
+  settings(off, kernels)
   local plan = plan_of(inputs, body)
   local lists = {}
   for i, y in ipairs { core.run(plan, unpack(inputs)) } do lists[i] = support.flat(y) end
@@ -454,7 +455,7 @@ describe("graphs after the epilogue pass:", function()
 
   before_each(function()
     flow.clear_default_session()
-    settings("", "reference")
+    settings(passes.all_but "epilogue", "reference")
   end)
   after_each(function() flow.clear_default_session() end)
 

@@ -214,5 +214,5 @@ jfl_status jfl_graph_text(const jfl_graph *g, char **out)
 
 jfl_graph *jfl_value_graph(const jfl_value *v) { return v->graph; }
 jfl_dtype jfl_value_dtype(const jfl_value *v) { return v->dtype; }
-const jfl_shape *jfl_value_shape(const jfl_value *v) { return &v->shape; }
+const jfl_shape *jfl_value_shape(const jfl_value *v) { return v->plain ? v->plain : &v->shape; }
 const char *jfl_value_name(const jfl_value *v) { return v->name; }

@@ -14,12 +14,20 @@ static jfl_status check(const jfl_job *j, const jfl_graph *g)
   return JFL_OK;
 }
 
+static const jfl_shape *shape_in(const jfl_session *s, const jfl_variable_spec *want)
+{
+  const jf_var *v = jf_session_var(s, want->name);
+  int same = v && v->spec.dtype == want->dtype && jf_shape_eq(&v->spec.shape, &want->shape);
+  return same ? &v->array->shape : NULL;
+}
+
 /* *p is set as soon as there is something to release. */
 static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { &jf_dev_cpu, set->reference, set->passes_off };
+  jf_target t = { .device = &jf_dev_cpu, .reference = set->reference, .off = set->passes_off,
+                  .variable = shape_in, .session = j->session };
   JF_TRY(jf_run_passes(g, &t));
   int flags = (set->reference ? JF_REFERENCE : 0) |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);

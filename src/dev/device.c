@@ -14,6 +14,7 @@ static void null_free(void *p) { (void)p; }
 
 const jf_device jf_dev_cpu = {
   .name = "cpu", .alloc = jf_new, .free = jf_free, .rows = jf_cpu_rows, .plain = 1,
+  .channel_block = jf_cpu_channel_block,
   .activates = jf_cpu_activates,
 };
 

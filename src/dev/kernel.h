@@ -78,6 +78,8 @@ void jf_cpu_peak(int threads, double *flop, double *bytes);
 
 /* The rows of kernels/cpu, ended by NULL. */
 const jf_kernel_row *const *jf_cpu_rows(void);
+/* How many channels its convolutions want side by side; 0: they have no such wish. */
+int64_t jf_cpu_channel_block(void);
 /* Whether products and convolutions can end in that op. */
 int jf_cpu_activates(const char *act);
 

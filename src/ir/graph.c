@@ -72,9 +72,10 @@ void jf_graph_output(jfl_graph *g, jfl_value *v)
 static jfl_status same_variable(const jfl_value *v, const jfl_variable_spec *spec)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  if (jf_shape_eq(&v->shape, &spec->shape) && v->dtype == spec->dtype) return JFL_OK;
+  const jfl_shape *s = &v->variable->shape;
+  if (jf_shape_eq(s, &spec->shape) && v->dtype == spec->dtype) return JFL_OK;
   return jf_fail(JFL_ESHAPE, "variable '%s' exists as %s %s and is asked for as %s %s", v->name,
-                 jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, a), jfl_dtype_name(spec->dtype),
+                 jfl_dtype_name(v->dtype), jf_shape_str(s, a), jfl_dtype_name(spec->dtype),
                  jf_shape_str(&spec->shape, b));
 }
 

@@ -14,6 +14,11 @@ int jf_mutates(const jf_node *n, int i)
   return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
 }
 
+int jf_is_pointwise(const jfl_op *op)
+{
+  return op->flags & JF_POINTWISE || (op->tile && !(op->flags & JF_RANDOM));
+}
+
 unsigned jf_inplace(const jf_node *n)
 {
   return n->op->inplace_of ? n->op->inplace_of(n) : n->op->inplace;

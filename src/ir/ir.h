@@ -20,6 +20,7 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -128,11 +129,13 @@ enum {
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
   JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
                           and from single numbers, so a permutation of all of them changes nothing;
-                          ops with tile are so by themselves */
+                          ops with tile are so by themselves, but random ones */
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
   JF_INTERNAL = 512    /* only passes can make it: hosts do not see it */
 };
+
+struct jf_layout;        /* op/layout.h */
 
 struct jfl_op {
   const char *name, *doc;
@@ -149,6 +152,8 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
+                                             NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
@@ -191,6 +196,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 jfl_status jf_op_infer(jf_infer *c);
 /* The value whose memory v shows: v itself unless it is a view. */
 const jfl_value *jf_root(const jfl_value *v);
+/* Whether an op is pointwise, as the flag says or because of its loop. */
+int jf_is_pointwise(const jfl_op *op);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
 /* Bit i: output 0 of n may use the memory of its input i. */

@@ -1,5 +1,6 @@
 /* Adding a vector along one axis. */
 #include "op/bias_add.h"
+#include "op/layout.h"
 #include "op/move.h"
 #include "op/reduce.h"
 
@@ -43,6 +44,16 @@ static void grad(jf_gradctx *c)
   c->dx[1] = JF_EMIT(c->g, reduce_sum, &r, c->dy[0]);
 }
 
+/* On blocks it is an ordinary sum, which broadcasts. */
+static int layout(jf_layout *c)
+{
+  if (c->in[0] != JF_BLOCKED || ((const jf_bias_add *)c->attr)->axis != 1) return 0;
+  c->op = &jf_op_add;
+  c->in[1] = JF_CHANNELS;
+  c->out[0] = JF_BLOCKED;
+  return 1;
+}
+
 /* y[i, j, l] = x[i, j, l] + b[j]; integers wrap. */
 #define ADD(D, T, U)                                                                  \
   static jfl_status add_##D(const jf_kargs *k)                                        \
@@ -65,4 +76,4 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
 
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
   .in = {"value", "bias"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_bias_add),
-  .inplace = 1, .infer = infer, .grad = grad, .cpu = cpu)
+  .inplace = 1, .infer = infer, .grad = grad, .layout = layout, .cpu = cpu)

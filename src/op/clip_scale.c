@@ -1,6 +1,7 @@
 /* The factor that clips gradients to a global norm (Pascanu et al., "On the difficulty of training recurrent
    neural networks", ICML 2013). Squares are added in double. */
 #include "op/clip_scale.h"
+#include "op/layout.h"
 #include "op/op.h"
 
 #include <math.h>
@@ -39,6 +40,14 @@ double jf_clip_factor(double clip, double squares)
   }
 JF_EACH_FLOAT(SQUARES)
 
+/* A norm does not ask for the order of elements: each tensor stays as it was made. */
+static int layout(jf_layout *c)
+{
+  int any = 0;
+  for (int i = 0; i < c->node->n_in; i++) any |= c->in[i] != JF_PLAIN;
+  return any;
+}
+
 static jfl_status plain(const jf_kargs *k)
 {
   double sum = 0;
@@ -51,4 +60,4 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = plain, [JFL_F64] = plain
 
 JFL_OP(clip_scale, .doc = "clip / max(norm, clip), where norm is that of all tensors together.",
   .in = {"tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
-  .flags = JF_VARIADIC, .infer = infer, .cpu = cpu)
+  .flags = JF_VARIADIC, .infer = infer, .layout = layout, .cpu = cpu)

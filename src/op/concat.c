@@ -1,4 +1,5 @@
 /* Joining tensors along an axis, a present one or a new one. */
+#include "op/layout.h"
 #include "op/move.h"
 #include "op/reshape.h"
 #include "op/slice.h"
@@ -77,6 +78,14 @@ static void grad(jf_gradctx *c)
   }
 }
 
+/* The axes that were there stay where they are. */
+static int layout(jf_layout *c)
+{
+  if (!jf_layout_blocks(c)) return 0;
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
+}
+
 static void stack_grad(jf_gradctx *c)
 {
   jf_reshape as_in = { jf_ints_from(&c->in[0]->shape) };
@@ -102,7 +111,7 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(join) };
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
   .in = {"inputs"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC, .infer = infer, .grad = grad, .cpu = cpu)
+  .flags = JF_VARIADIC, .infer = infer, .layout = layout, .grad = grad, .cpu = cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),

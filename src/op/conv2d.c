@@ -1,6 +1,7 @@
 /* Convolution over height and width (cross-correlation) and its gradients. Sums of float32 are
    accumulated in double. */
 #include "op/conv2d.h"
+#include "op/layout.h"
 #include "op/op.h"
 #include "op/reduce.h"
 #include "op/window.h"
@@ -35,37 +36,81 @@ static jfl_status complete(const jf_infer *c, const int64_t in[2], const int64_t
   return JFL_OK;
 }
 
-static jfl_status check_pair(const jf_infer *c)
+/* The plain shape of input i, of four dimensions, which is in that form. */
+static jfl_status plain(const jf_infer *c, int i, jf_form form, jfl_shape *out)
 {
-  JF_TRY(jf_check_rank4(c, 0, "of four dimensions"));
-  JF_TRY(jf_check_rank4(c, 1, "of four dimensions"));
+  const jfl_shape *s = &c->in[i]->shape;
+  int64_t block = ((const jf_conv2d *)c->attr)->block;
+  char buf[JF_SHAPE_STR];
+  if (form != JF_PLAIN && jf_plain_shape(form, block, s, out)) return JFL_OK;
+  if (form != JF_PLAIN)
+    return jf_fail(JFL_ESHAPE, "%s: %s is not in blocks of %lld: %s", c->op->name, c->op->in[i],
+                   (long long)block, jf_shape_str(s, buf));
+  JF_TRY(jf_check_rank4(c, i, "of four dimensions"));
+  return *out = *s, JFL_OK;
+}
+
+static jf_form form_x(const jf_infer *c)
+{
+  return ((const jf_conv2d *)c->attr)->block_x ? JF_BLOCKED : JF_PLAIN;
+}
+
+static jf_form form_y(const jf_infer *c)
+{
+  return ((const jf_conv2d *)c->attr)->block_y ? JF_BLOCKED : JF_PLAIN;
+}
+
+static jf_form form_f(const jf_infer *c)
+{
+  return ((const jf_conv2d *)c->attr)->packed ? JF_PACKED : JF_PLAIN;
+}
+
+/* Plain shapes of the two operands. */
+static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, jfl_shape *a,
+                             jfl_shape *b)
+{
+  JF_TRY(plain(c, 0, first, a));
+  JF_TRY(plain(c, 1, second, b));
   if (c->in[0]->dtype == c->in[1]->dtype) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "%s: %s is %s but %s is %s", c->op->name, c->op->in[0],
                  jfl_dtype_name(c->in[0]->dtype), c->op->in[1], jfl_dtype_name(c->in[1]->dtype));
 }
 
-static jfl_status infer(jf_infer *c)
+/* The result, which has this plain shape. */
+static jfl_status give(jf_infer *c, jf_form form, const jfl_shape *s)
 {
-  const jf_conv2d *a = c->attr;
-  const jfl_shape *x = &c->in[0]->shape, *f = &c->in[1]->shape;
-  char s[JF_SHAPE_STR];
-  jf_window w;
-  JF_TRY(check_pair(c));
-  JF_TRY(complete(c, x->d + 2, f->d + 2, &w));
-  if (f->d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
-                   (long long)f->d[0], (long long)a->groups);
-  if (f->d[1] * a->groups != x->d[1])
-    return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
-                   jf_shape_str(f, s), (long long)(f->d[1] * a->groups), (long long)x->d[1]);
-  c->shape[0] = (jfl_shape){ 4, { x->d[0], f->d[0], w.out[0], w.out[1] } };
+  int64_t block = ((const jf_conv2d *)c->attr)->block;
+  char buf[JF_SHAPE_STR];
+  jf_relayout r;
   c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = *s;
+  if (form == JF_PLAIN) return JFL_OK;
+  if (!jf_relayout_to(form, block, s, &r))
+    return jf_fail(JFL_ESHAPE, "%s: %s cannot be cut into blocks of %lld", c->op->name,
+                   jf_shape_str(s, buf), (long long)block);
+  c->shape[0] = r.to;
   return JFL_OK;
 }
 
-static jfl_status check_dy(const jf_infer *c, const jf_window *w)
+static jfl_status infer(jf_infer *c)
 {
-  const jfl_shape *dy = &c->in[1]->shape;
+  const jf_conv2d *a = c->attr;
+  jfl_shape x, f;
+  char s[JF_SHAPE_STR];
+  jf_window w;
+  JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
+  JF_TRY(complete(c, x.d + 2, f.d + 2, &w));
+  if (f.d[0] % a->groups)
+    return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
+                   (long long)f.d[0], (long long)a->groups);
+  if (f.d[1] * a->groups != x.d[1])
+    return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
+                   jf_shape_str(&f, s), (long long)(f.d[1] * a->groups), (long long)x.d[1]);
+  return give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
+}
+
+static jfl_status check_dy(const jf_infer *c, const jf_window *w, const jfl_shape *dy)
+{
   char s[JF_SHAPE_STR];
   if (dy->d[2] == w->out[0] && dy->d[3] == w->out[1]) return JFL_OK;
   return jf_fail(JFL_ESHAPE, "%s: dy %s should be %lld high and %lld wide", c->op->name,
@@ -75,39 +120,36 @@ static jfl_status check_dy(const jf_infer *c, const jf_window *w)
 static jfl_status data_infer(jf_infer *c)
 {
   const jf_conv2d *a = c->attr;
-  const jfl_shape *f = &c->in[0]->shape, *dy = &c->in[1]->shape;
+  jfl_shape f, dy;
   int64_t size[2];
   jf_window w;
-  JF_TRY(check_pair(c));
+  JF_TRY(check_pair(c, form_f(c), form_y(c), &f, &dy));
   JF_TRY(jf_pair(c, "size", &a->size, 1, size));
-  JF_TRY(complete(c, size, f->d + 2, &w));
-  JF_TRY(check_dy(c, &w));
-  if (dy->d[1] != f->d[0] || f->d[0] % a->groups)
+  JF_TRY(complete(c, size, f.d + 2, &w));
+  JF_TRY(check_dy(c, &w, &dy));
+  if (dy.d[1] != f.d[0] || f.d[0] % a->groups)
     return jf_fail(JFL_ESHAPE, "%s: dy has %lld channels for %lld filters in %lld groups",
-                   c->op->name, (long long)dy->d[1], (long long)f->d[0], (long long)a->groups);
-  c->shape[0] = (jfl_shape){ 4, { dy->d[0], f->d[1] * a->groups, size[0], size[1] } };
-  c->dtype[0] = c->in[0]->dtype;
-  return JFL_OK;
+                   c->op->name, (long long)dy.d[1], (long long)f.d[0], (long long)a->groups);
+  return give(c, form_x(c), &(jfl_shape){ 4, { dy.d[0], f.d[1] * a->groups, size[0], size[1] } });
 }
 
 static jfl_status filter_infer(jf_infer *c)
 {
   const jf_conv2d *a = c->attr;
-  const jfl_shape *x = &c->in[0]->shape, *dy = &c->in[1]->shape;
+  jfl_shape x, dy;
   int64_t size[2];
   jf_window w;
-  JF_TRY(check_pair(c));
+  JF_TRY(check_pair(c, form_x(c), form_y(c), &x, &dy));
   JF_TRY(jf_pair(c, "size", &a->size, 1, size));
-  JF_TRY(complete(c, x->d + 2, size, &w));
-  JF_TRY(check_dy(c, &w));
-  if (x->d[1] % a->groups || dy->d[1] % a->groups || x->d[0] != dy->d[0])
+  JF_TRY(complete(c, x.d + 2, size, &w));
+  JF_TRY(check_dy(c, &w, &dy));
+  if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
     return jf_fail(JFL_ESHAPE, "%s: input and dy do not agree in batch size and groups",
                    c->op->name);
-  c->shape[0] = (jfl_shape){ 4, { dy->d[1], x->d[1] / a->groups, size[0], size[1] } };
-  c->shape[1] = (jfl_shape){ 1, { dy->d[1] } };
-  c->dtype[0] = c->dtype[1] = c->in[0]->dtype;
+  c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
+  c->dtype[1] = c->in[0]->dtype;
   c->n_out = a->epilogue.bias ? 2 : 1;
-  return JFL_OK;
+  return give(c, form_f(c), &(jfl_shape){ 4, { dy.d[1], x.d[1] / a->groups, size[0], size[1] } });
 }
 
 static void grad(jf_gradctx *c)
@@ -129,8 +171,9 @@ typedef struct loops {
   void (*axpy)(double *acc, int64_t acc_step, const void *x, int64_t x_step, const void *f,
                int64_t n);
   /* lane[i % WIDTH] += x[i] dy[i] */
-  void (*products)(double *lane, const void *x, int64_t x_step, const void *dy, int64_t n);
-  void (*store)(void *y, const double *acc, int64_t n);
+  void (*products)(double *lane, const void *x, int64_t x_step, const void *dy, int64_t dy_step,
+                   int64_t n);
+  void (*store)(void *y, int64_t step, const double *acc, int64_t n);
 } loops;
 
 #define AXPY(D, T)                                                                      \
@@ -146,19 +189,21 @@ typedef struct loops {
   }
 #define PRODUCTS(D, T)                                                                  \
   static void products_##D(double *lane, const void *in, int64_t step, const void *grad, \
-                           int64_t n)                                                   \
+                           int64_t dy_step, int64_t n)                                  \
   {                                                                                     \
     const T *x = in, *dy = grad;                                                        \
-    for (; n > 0; n -= WIDTH, x += WIDTH * step, dy += WIDTH) {                         \
+    for (; n > 0; n -= WIDTH, x += WIDTH * step, dy += WIDTH * dy_step) {               \
       int64_t m = n < WIDTH ? n : WIDTH;                                                \
-      if (step == 1) for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i] * dy[i];   \
-      else for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i * step] * dy[i];      \
+      if (step == 1 && dy_step == 1)                                                    \
+        for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i] * dy[i];                \
+      else                                                                              \
+        for (int64_t i = 0; i < m; i++) lane[i] += (double)x[i * step] * dy[i * dy_step]; \
     }                                                                                   \
   }
 #define STORE(D, T)                                                                     \
-  static void store_##D(void *y, const double *acc, int64_t n)                          \
+  static void store_##D(void *y, int64_t step, const double *acc, int64_t n)            \
   {                                                                                     \
-    for (int64_t i = 0; i < n; i++) ((T *)y)[i] = (T)acc[i];                            \
+    for (int64_t i = 0; i < n; i++) ((T *)y)[i * step] = (T)acc[i];                     \
   }
 #define LOOPS_ROW(D, T) [JFL_##D] = { sizeof(T), axpy_##D, products_##D, store_##D },
 JF_EACH_FLOAT(AXPY)
@@ -166,9 +211,30 @@ JF_EACH_FLOAT(PRODUCTS)
 JF_EACH_FLOAT(STORE)
 static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
+/* A tensor of four dimensions in any form: its plain extents, and where its elements are. Index c
+   of axis 0 or 1 is at c / block * outer + c % block * inner; all in elements. */
+typedef struct axis { int64_t block, outer, inner; } axis;
+typedef struct grid { char *data; int64_t d[4]; axis axis[2]; int64_t row, column; } grid;
+
+static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
+{
+  jfl_shape s = t->shape;
+  grid r = { .data = t->data };
+  if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
+  int64_t first = form == JF_PACKED ? block : 1, second = form != JF_PLAIN ? block : 1;
+  if (form == JF_PACKED && s.d[1] % block) second = 1;
+  int small = form == JF_PACKED && second == 1;       /* then channels lie within columns */
+  for (int i = 0; i < 4; i++) r.d[i] = s.d[i];
+  r.column = small ? s.d[1] * block : first * second;
+  r.row = s.d[3] * r.column;
+  r.axis[0] = (axis){ first, s.d[1] * s.d[2] * s.d[3] * first, 1 };
+  r.axis[1] = (axis){ second, small ? block : s.d[2] * r.row, first };
+  return r;
+}
+
 /* One convolution: input, filters and output, or their gradients. */
 typedef struct conv {
-  const jf_tensor *x, *f, *y;
+  grid x, f, y;
   const jf_conv2d *a;
   const loops *loop;
   int64_t group;           /* filters in a group */
@@ -177,14 +243,24 @@ typedef struct conv {
 static conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;
-  return (conv){ x, f, y, a, &all_loops[x->dtype], f->shape.d[0] / a->groups };
+  conv s = { .a = a, .loop = &all_loops[x->dtype] };
+  s.x = grid_of(x, a->block_x ? JF_BLOCKED : JF_PLAIN, a->block);
+  s.f = grid_of(f, a->packed ? JF_PACKED : JF_PLAIN, a->block);
+  s.y = grid_of(y, a->block_y ? JF_BLOCKED : JF_PLAIN, a->block);
+  s.group = s.f.d[0] / a->groups;
+  return s;
+}
+
+static int64_t along(const axis *a, int64_t c)
+{
+  return a->block == 1 ? c * a->outer : c / a->block * a->outer + c % a->block * a->inner;
 }
 
 /* Element j of row i of plane (n, c). */
-static char *at(const conv *s, const jf_tensor *t, int64_t n, int64_t c, int64_t i, int64_t j)
+static char *at(const conv *s, const grid *t, int64_t n, int64_t c, int64_t i, int64_t j)
 {
-  const int64_t *d = t->shape.d;
-  return (char *)t->data + (((n * d[1] + c) * d[2] + i) * d[3] + j) * s->loop->size;
+  return t->data + (along(&t->axis[0], n) + along(&t->axis[1], c) + i * t->row + j * t->column)
+                   * s->loop->size;
 }
 
 /* Column j of y meets column j stride + this of x, for the filter's column v. */
@@ -203,24 +279,24 @@ typedef struct meeting { int64_t n, c, o, row, u, i; } meeting;
 static void add_row(const conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
 {
   int64_t step = s->a->stride[1];
-  for (int64_t v = 0; v < s->f->shape.d[3]; v++) {
-    jf_range j = jf_range_within(j1, step, shift(s, v), 0, s->x->shape.d[3]);
+  for (int64_t v = 0; v < s->f.d[3]; v++) {
+    jf_range j = jf_range_within(j1, step, shift(s, v), 0, s->x.d[3]);
     if (j.lo < j0) j.lo = j0;
     if (j.lo >= j.hi) continue;
-    const char *x = at(s, s->x, m->n, m->c, m->row, j.lo * step + shift(s, v));
-    const char *f = at(s, s->f, m->o, m->c % s->f->shape.d[1], m->u, v);
-    s->loop->axpy(acc + j.lo - j0, 1, x, step, f, j.hi - j.lo);
+    const char *x = at(s, &s->x, m->n, m->c, m->row, j.lo * step + shift(s, v));
+    const char *f = at(s, &s->f, m->o, m->c % s->f.d[1], m->u, v);
+    s->loop->axpy(acc + j.lo - j0, 1, x, step * s->x.column, f, j.hi - j.lo);
   }
 }
 
 /* acc = y[n, o, i, j0 .. j1) */
 static void forward(const conv *s, const int64_t *to, int64_t j1, double *acc)
 {
-  const int64_t *f = s->f->shape.d, first = to[1] / s->group * f[1];
+  const int64_t *f = s->f.d, first = to[1] / s->group * f[1];
   for (int64_t c = first; c < first + f[1]; c++)
     for (int64_t u = 0; u < f[2]; u++) {
       meeting m = { to[0], c, to[1], row_of_x(s, to[2], u), u, to[2] };
-      if (m.row >= 0 && m.row < s->x->shape.d[2]) add_row(s, &m, to[3], j1, acc);
+      if (m.row >= 0 && m.row < s->x.d[2]) add_row(s, &m, to[3], j1, acc);
     }
 }
 
@@ -228,39 +304,39 @@ static void forward(const conv *s, const int64_t *to, int64_t j1, double *acc)
 static void give_row(const conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
 {
   int64_t step = s->a->stride[1];
-  for (int64_t v = 0; v < s->f->shape.d[3]; v++) {
-    jf_range j = jf_range_within(s->y->shape.d[3], step, shift(s, v), w0, w1);
+  for (int64_t v = 0; v < s->f.d[3]; v++) {
+    jf_range j = jf_range_within(s->y.d[3], step, shift(s, v), w0, w1);
     if (j.lo >= j.hi) continue;
-    const char *dy = at(s, s->y, m->n, m->o, m->i, j.lo);
-    const char *f = at(s, s->f, m->o, m->c % s->f->shape.d[1], m->u, v);
-    s->loop->axpy(acc + j.lo * step + shift(s, v) - w0, step, dy, 1, f, j.hi - j.lo);
+    const char *dy = at(s, &s->y, m->n, m->o, m->i, j.lo);
+    const char *f = at(s, &s->f, m->o, m->c % s->f.d[1], m->u, v);
+    s->loop->axpy(acc + j.lo * step + shift(s, v) - w0, step, dy, s->y.column, f, j.hi - j.lo);
   }
 }
 
 /* acc = dx[n, c, row, w0 .. w1) */
 static void backward(const conv *s, const int64_t *to, int64_t w1, double *acc)
 {
-  const int64_t *f = s->f->shape.d, first = to[1] / f[1] * s->group, step = s->a->stride[0];
+  const int64_t *f = s->f.d, first = to[1] / f[1] * s->group, step = s->a->stride[0];
   for (int64_t o = first; o < first + s->group; o++)
     for (int64_t u = 0; u < f[2]; u++) {
       int64_t from = to[2] - row_of_x(s, 0, u);
       meeting m = { to[0], to[1], o, to[2], u, from / step };
-      if (from >= 0 && from % step == 0 && m.i < s->y->shape.d[2]) give_row(s, &m, to[3], w1, acc);
+      if (from >= 0 && from % step == 0 && m.i < s->y.d[2]) give_row(s, &m, to[3], w1, acc);
     }
 }
 
-/* Computes k's output row by row, in stretches; `to` is where a stretch starts. */
-static jfl_status stretches(const jf_kargs *k, const conv *s,
+/* Computes t row by row, in stretches; `to` is where a stretch starts. */
+static jfl_status stretches(const conv *s, const grid *t,
                             void (*sum)(const conv *, const int64_t *to, int64_t end, double *acc))
 {
-  const int64_t *d = k->out[0].shape.d;
+  const int64_t *d = t->d;
   for (int64_t r = 0; r < d[0] * d[1] * d[2]; r++)
     for (int64_t j = 0; j < d[3]; j += WIDTH) {
       int64_t to[4] = { r / (d[1] * d[2]), r / d[2] % d[1], r % d[2], j };
       int64_t end = d[3] - j < WIDTH ? d[3] : j + WIDTH;
       double acc[WIDTH] = { 0 };
       sum(s, to, end, acc);
-      s->loop->store(at(s, &k->out[0], to[0], to[1], to[2], j), acc, end - j);
+      s->loop->store(at(s, t, to[0], to[1], to[2], j), t->column, acc, end - j);
     }
   return JFL_OK;
 }
@@ -268,16 +344,17 @@ static jfl_status stretches(const jf_kargs *k, const conv *s,
 /* dfilters[o, c, u, v] = sum over n, i, j of x dy */
 static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t v)
 {
-  const int64_t *x = s->x->shape.d, *y = s->y->shape.d, step = s->a->stride[1];
+  const int64_t *x = s->x.d, *y = s->y.d, step = s->a->stride[1];
   double lane[WIDTH] = { 0 }, sum = 0;
-  int64_t channel = o / s->group * s->f->shape.d[1] + c;
+  int64_t channel = o / s->group * s->f.d[1] + c;
   jf_range j = jf_range_within(y[3], step, shift(s, v), 0, x[3]);
   for (int64_t n = 0; n < y[0]; n++)
     for (int64_t i = 0; i < y[2]; i++) {
       int64_t row = row_of_x(s, i, u);
       if (row < 0 || row >= x[2]) continue;
-      s->loop->products(lane, at(s, s->x, n, channel, row, j.lo * step + shift(s, v)), step,
-                       at(s, s->y, n, o, i, j.lo), j.hi - j.lo);
+      s->loop->products(lane, at(s, &s->x, n, channel, row, j.lo * step + shift(s, v)),
+                        step * s->x.column, at(s, &s->y, n, o, i, j.lo), s->y.column,
+                        j.hi - j.lo);
     }
   for (int i = 0; i < WIDTH; i++) sum += lane[i];
   return sum;
@@ -295,23 +372,23 @@ static jfl_status bias_grad(const jf_kargs *k)
 static jfl_status conv2d(const jf_kargs *k)
 {
   conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
-  return stretches(k, &s, forward);
+  return stretches(&s, &s.y, forward);
 }
 
 static jfl_status data_grad(const jf_kargs *k)
 {
   conv s = conv_of(k, &k->out[0], &k->in[0], &k->in[1]);
-  return stretches(k, &s, backward);
+  return stretches(&s, &s.x, backward);
 }
 
 static jfl_status filter_grad(const jf_kargs *k)
 {
   conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);
-  const int64_t *d = k->out[0].shape.d;
+  const int64_t *d = s.f.d;
   for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3]; r++) {
     int64_t o = r / (d[1] * d[2] * d[3]), c = r / (d[2] * d[3]) % d[1], u = r / d[3] % d[2];
     double sum = filter_sum(&s, o, c, u, r % d[3]);
-    s.loop->store(at(&s, &k->out[0], o, c, u, r % d[3]), &sum, 1);
+    s.loop->store(at(&s, &s.f, o, c, u, r % d[3]), 1, &sum, 1);
   }
   return s.a->epilogue.bias ? bias_grad(k) : JFL_OK;
 }
@@ -322,24 +399,76 @@ static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = filter_grad, [JFL_F64] = filter_grad,
 };
 
-/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
-static double work(const jf_tensor *f, const jf_tensor *y)
+/* Which input is x, the filters, y; -1: the output. */
+typedef struct places { int x, f, y; } places;
+
+static const jfl_shape *shape_at(const jf_layout *c, int i)
 {
-  return 2 * (double)jf_numel(&y->shape) * (double)jf_numel(&f->shape) / (double)f->shape.d[0];
+  return i < 0 ? c->out_shape[0] : c->in_shape[i];
 }
 
-static double flop(const jf_kargs *k) { return work(&k->in[1], &k->out[0]); }
-static double data_flop(const jf_kargs *k) { return work(&k->in[0], &k->in[1]); }
-static double filter_flop(const jf_kargs *k) { return work(&k->out[0], &k->in[1]); }
+static jf_form *form_at(const jf_layout *c, int i) { return i < 0 ? &c->out[0] : &c->in[i]; }
+
+/* Whether groups, if any, are of whole blocks or of one channel each: fast loops take no others. */
+static int groups_fit(int64_t groups, int64_t channels, int64_t filters, int64_t block)
+{
+  return groups == 1 || (groups == channels && groups == filters)
+      || (channels / groups % block == 0 && filters / groups % block == 0);
+}
+
+/* y comes in blocks wherever it can, x with it. An x of few channels, as of a first layer, is read
+   as it is, but with packed filters. */
+enum { FEW = 3 };
+static int arrange(jf_layout *c, places p)
+{
+  jf_conv2d *a = c->attr;
+  int64_t channels = shape_at(c, p.x)->d[1], filters = shape_at(c, p.y)->d[1], b;
+  if (c->node->in[0]->dtype != JFL_F32 || (b = jf_layout_block(c)) == 0) return 0;
+  if (!groups_fit(a->groups, channels, filters, b)) return 0;
+  a->block = b;
+  a->block_y = filters % b == 0;
+  a->block_x = channels % b == 0 && (a->block_y || *form_at(c, p.x) == JF_BLOCKED);
+  a->packed = a->groups == 1 && a->block_y && (a->block_x || channels <= FEW);
+  if (!a->block_x && !a->block_y) return 0;
+  jf_layout_all(c, JF_PLAIN);
+  *form_at(c, p.x) = a->block_x ? JF_BLOCKED : JF_PLAIN;
+  *form_at(c, p.f) = a->packed ? JF_PACKED : JF_PLAIN;
+  *form_at(c, p.y) = a->block_y ? JF_BLOCKED : JF_PLAIN;
+  return 1;
+}
+
+int jf_conv2d_layout(jf_layout *c)
+{
+  if (!arrange(c, (places){ 0, 1, -1 })) return 0;
+  if (((const jf_conv2d *)c->attr)->epilogue.residual) c->in[c->node->n_in - 1] = c->out[0];
+  return 1;
+}
+
+static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
+static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
+
+/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
+static double work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
+{
+  const jf_conv2d *a = k->attr;
+  int64_t filters = f->shape.d[0] * (a->packed ? a->block : 1);
+  return 2 * (double)jf_numel(&y->shape) * (double)jf_numel(&f->shape) / (double)filters;
+}
+
+static double flop(const jf_kargs *k) { return work(k, &k->in[1], &k->out[0]); }
+static double data_flop(const jf_kargs *k) { return work(k, &k->in[0], &k->in[1]); }
+static double filter_flop(const jf_kargs *k) { return work(k, &k->out[0], &k->in[1]); }
 
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
   .path = "nn.conv2d", .in = {"input", "filters"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop)
+  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop,
+  .layout = jf_conv2d_layout)
 
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
-  .infer = data_infer, .cpu = data_cpu, .flop = data_flop)
+  .infer = data_infer, .cpu = data_cpu, .flop = data_flop, .layout = data_layout)
 
 JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters, and for a bias added to it.",
   .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs,
-  .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop)
+  .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop,
+  .layout = filter_layout)

@@ -40,4 +40,8 @@ typedef struct jf_conv2d {
   JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),               \
   JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
 
+/* The layout rule of the forward ops, whose inputs are x, filters, extra... */
+struct jf_layout;
+int jf_conv2d_layout(struct jf_layout *c);
+
 #endif

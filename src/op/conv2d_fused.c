@@ -26,4 +26,5 @@ static double flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
   .in = {"input", "filters", "extra"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_conv2d),
-  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = infer, .cpu = cpu, .flop = flop)
+  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = infer, .cpu = cpu, .flop = flop,
+  .layout = jf_conv2d_layout)

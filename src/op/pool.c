@@ -1,5 +1,6 @@
 /* Pooling windows: their shape rule, and which cells they cover. */
 #include "op/pool.h"
+#include "op/layout.h"
 
 #include <string.h>
 
@@ -82,6 +83,15 @@ jfl_status jf_pool_infer(jf_infer *c)
   JF_TRY(jf_pool_place(c, in, out));
   jf_pool_result(c, out);
   return JFL_OK;
+}
+
+int jf_pool_layout(jf_layout *c)
+{
+  jf_pool2d *a = c->attr;
+  if (strcmp(a->data_format, "NCHW") || !jf_layout_blocks(c)) return 0;
+  a->block = jf_layout_block(c);
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
 }
 
 /* The valid cells of window (i, j) in an input of this height and width. */

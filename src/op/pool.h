@@ -21,12 +21,15 @@ jfl_status jf_pool_size(const jf_infer *c, int64_t size[2]);
 void jf_pool_result(jf_infer *c, const int64_t size[2]);
 /* The record's infer: x gives y. */
 jfl_status jf_pool_infer(jf_infer *c);
+/* The record's layout rule, of gradients too. */
+struct jf_layout;
+int jf_pool_layout(struct jf_layout *c);
 
 /* The valid cells of a window: rows top..bottom-1 and columns left..right-1 of x. */
 typedef struct jf_cells { int64_t top, bottom, left, right; } jf_cells;
 
-/* One window: of element `number` of the pooled tensor, over every `inner`th element from `first` on
-   of the full one, in rows of `width` cells. */
+/* One window: of element `number` of the pooled tensor, over every `inner`th element from `first`
+   on of the full one, in rows of `width` cells. */
 typedef struct jf_pooling { int64_t number, first, width, inner; jf_cells cells; } jf_pooling;
 /* Calls use for every window; full and pooled are the shapes of x and y. */
 void jf_pool_each(const jf_kargs *k, const jfl_shape *full, const jfl_shape *pooled,

@@ -4,10 +4,10 @@
 
 #include "dev/kernel.h"
 
-/* Windows over height and width of (N, C, H, W), of (N, H, W, C) as "NHWC" says, or of
-   (N, C / block, H, W, block). Cells outside x take no part: the maximum is over the valid cells, and
-   the average divides by their number. A maximum's gradient goes to its first occurrence in the
-   window, row by row.
+/* Windows over height and width of (N, C, H, W), of (N, H, W, C) as "NHWC" says, or of (N, C /
+   block, H, W, block). Cells outside x take no part: the maximum is over the valid cells, and the
+   average divides by their number. A maximum's gradient goes to its first occurrence in the window,
+   row by row.
      max_pool2d(x) -> y      max_pool2d_grad(x, y, dy) -> dx
      avg_pool2d(x) -> y      avg_pool2d_grad(dy) -> dx, whose height and width are `size` */
 typedef struct jf_pool2d {

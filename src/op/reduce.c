@@ -3,6 +3,7 @@
 #include "op/broadcast.h"
 #include "op/cast.h"
 #include "op/elementwise.h"
+#include "op/layout.h"
 #include "op/move.h"
 #include "op/reshape.h"
 
@@ -231,9 +232,21 @@ static void prod_grad(jf_gradctx *c)
   c->dx[0] = EMIT(multiply, kept(c, c->dy[0]), EMIT(where, is_zero, at_zero, elsewhere));
 }
 
+/* A sum over everything does not ask for the order of axes. Over some, what is left of channels in
+   blocks must be in order: either they are summed, or all cells are. */
+static int layout(jf_layout *c)
+{
+  jf_ints *axis = &((jf_reduce *)c->attr)->axis;
+  int channels = among(axis, 1), cells = among(axis, 2) && among(axis, 3);
+  if (c->in[0] != JF_PLAIN && axis->n == c->in_shape[0]->n) return axis->n = 0, 1;
+  if (c->in[0] != JF_BLOCKED || !(channels || cells)) return 0;
+  if (channels) axis->v[axis->n++] = 4;
+  return 1;
+}
+
 #define REDUCTION(id)                                                            \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = infer, .cpu = id##_cpu
+  .infer = infer, .layout = layout, .cpu = id##_cpu
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
   .grad = sum_grad)

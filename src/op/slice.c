@@ -1,5 +1,6 @@
 /* Cutting a box out of a tensor. */
 #include "op/slice.h"
+#include "op/layout.h"
 #include "op/move.h"
 
 #include <string.h>
@@ -65,6 +66,31 @@ static void grad_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, slice, &a, c->dy[0]);
 }
 
+/* Whole blocks of channels can be cut out, and put in. */
+static int in_blocks(jf_layout *c, int64_t *begin, int64_t *size)
+{
+  int64_t b = c->in[0] == JF_BLOCKED ? jf_layout_block(c) : 0;
+  if (!b || begin[1] % b || size[1] % b) return 0;
+  begin[1] /= b;
+  size[1] /= b;
+  begin[4] = 0;
+  size[4] = b;
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
+}
+
+static int layout(jf_layout *c)
+{
+  jf_slice *a = c->attr;
+  return in_blocks(c, a->begin.v, a->size.v) && (a->begin.n = a->size.n = 5);
+}
+
+static int grad_layout(jf_layout *c)
+{
+  jf_slice_grad *a = c->attr;
+  return in_blocks(c, a->begin.v, a->shape.v) && (a->begin.n = a->shape.n = 5);
+}
+
 /* The offset, in elements of a tensor of shape whole, of row `row` of the box at begin. */
 static int64_t row_offset(const jfl_shape *whole, const jfl_shape *box, const int64_t *begin,
                           int64_t row)
@@ -108,8 +134,8 @@ static const jf_kernel paste_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(paste) };
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
   .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice), .infer = infer,
-  .grad = grad, .cpu = cut_cpu)
+  .grad = grad, .layout = layout, .cpu = cut_cpu)
 
 JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),
-  .infer = grad_infer, .grad = grad_grad, .cpu = paste_cpu)
+  .infer = grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu)

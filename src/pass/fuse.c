@@ -294,6 +294,7 @@ static jfl_status emit_group(fuser *f, int first)
   node->name = lead(&f->d)->name;
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->name = f->d.output[i]->name;
+    node->out[i]->plain = f->d.output[i]->plain;
     jf_replace(&f->r, f->d.output[i], node->out[i]);
   }
   return JFL_OK;

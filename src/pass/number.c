@@ -80,5 +80,5 @@ int jf_compute_number(const jf_node *n, double *value)
   for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
     if (n->op == moves[i]) return jf_number(n->in[0], value);
   if (n->op->flags & JF_VIEW) return jf_number(n->in[0], value);
-  return (n->op->tile || n->op->flags & JF_POINTWISE) && n->n_in && compute(n, n->n_in, value);
+  return jf_is_pointwise(n->op) && n->n_in && compute(n, n->n_in, value);
 }

@@ -11,6 +11,9 @@ typedef struct jf_target {
   const jf_device *device;
   int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
+  /* The shape in which the session keeps a variable, or NULL where it has no such one yet. */
+  const jfl_shape *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
+  const jfl_session *session;
 } jf_target;
 
 typedef struct jf_pass {
@@ -89,5 +92,7 @@ jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);
 
 #endif

@@ -15,6 +15,8 @@ const jf_pass jf_passes[] = {
   { "sgd", jf_pass_sgd, "products have their final flags; dce takes away those it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
+  { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
+  { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
   { "fuse", jf_pass_fuse, "nothing dead: a value that leaves a program is written to memory", 1 },
   { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
   { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },

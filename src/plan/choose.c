@@ -41,6 +41,7 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
                      size_t *scratch, jf_choice *out)
 {
   *scratch = 0;
+  *out = (jf_choice){ NULL, NULL };
   k->threads = jf_worth_threads(op, k, k->threads);
   if (!dev->rows && !dev->plain) {
     *out = (jf_choice){ run_nothing, NULL };

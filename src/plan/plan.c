@@ -39,7 +39,7 @@ static void place_outside(builder *b)
       b->where[v->id] = (jf_where){ JF_AT_INPUT, v->index, 0, bytes_of(v) };
     if (v->origin != JF_VARIABLE) continue;
     b->where[v->id] = (jf_where){ JF_AT_VARIABLE, p->n_variable, 0, bytes_of(v) };
-    p->variable[p->n_variable++] = v->variable;
+    p->variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];

@@ -63,7 +63,7 @@ struct jfl_plan {
   jfl_job *job;                /* the run layer's; NULL in planner tests */
   const jf_device *device;
   jf_step *step; int n_step;
-  const jfl_variable_spec **variable; int n_variable;
+  const jfl_value **variable; int n_variable;
   void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;

@@ -96,7 +96,8 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st)
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
     t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
-                        .data = jfl_array_data(v->array) };
+                        .data = v->array->data,
+                        .packed = jf_var_packed(v) ? &v->array->shape : NULL };
   }
   jfl_status r = describe(s, st->target, &meta);
   if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
@@ -265,11 +266,8 @@ static jfl_status read_counters(const loader *l, counters *c)
 static void apply(loader *l, const counters *c)
 {
   jfl_session *s = l->session;
-  for (int i = 0; i < s->n_var; i++) {
-    const jf_var *v = s->var[i];
-    size_t size = (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
-    if (l->fresh[i]) memcpy(jfl_array_data(v->array), l->fresh[i], size);
-  }
+  for (int i = 0; i < s->n_var; i++)
+    if (l->fresh[i]) jf_var_write(s->var[i], l->fresh[i]);
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
   int n = 0;

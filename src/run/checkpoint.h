@@ -45,7 +45,8 @@ typedef struct jf_entry {
   jfl_shape shape;             /* n 0: not recorded */
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
-  const void *data;            /* when written: the contents */
+  const void *data;            /* when written: the contents, */
+  const jfl_shape *packed;     /* in this form, or plain if NULL */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;

@@ -1,5 +1,6 @@
 /* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
    https://github.com/huggingface/safetensors. */
+#include "op/form.h"
 #include "run/checkpoint.h"
 
 #include <stdlib.h>
@@ -295,13 +296,24 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
     h->s[i] = (char)((uint64_t)(h->n - LENGTH_SIZE) >> 8 * i);
 }
 
+static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
+{
+  if (!t->packed) return jf_disk_write(fd, path, t->data, (size_t)t->size);
+  void *plain = jf_new_raw((size_t)t->size);
+  if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
+  jf_unpack_filters(t->dtype, t->packed, &t->shape, t->data, plain);
+  jfl_status s = jf_disk_write(fd, path, plain, (size_t)t->size);
+  jf_free(plain);
+  return s;
+}
+
 static jfl_status write_all(int fd, const char *path, const jf_entry *t, int n, const jf_text *h)
 {
   if (h->n - LENGTH_SIZE > MAX_HEADER)
     return jf_fail(JFL_EDATA, "checkpoint %s: want a header of at most %d bytes, got %zu", path,
                    MAX_HEADER, h->n - LENGTH_SIZE);
   JF_TRY(jf_disk_write(fd, path, h->s, h->n));
-  for (int i = 0; i < n; i++) JF_TRY(jf_disk_write(fd, path, t[i].data, (size_t)t[i].size));
+  for (int i = 0; i < n; i++) JF_TRY(write_tensor(fd, path, &t[i]));
   return JFL_OK;
 }
 

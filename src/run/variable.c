@@ -1,6 +1,8 @@
 /* Variables of a session: finding, creating, initializing. */
+#include "op/form.h"
 #include "run/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -131,37 +133,71 @@ char *jf_name_copy(const char *name)
   return s ? memcpy(s, name, n) : NULL;
 }
 
-static jfl_status make(jfl_session *s, const jfl_variable_spec *spec, jf_var **out)
+/* Numbers are drawn in plain order, so that no form changes them. */
+static jfl_status set_up(jfl_session *s, jf_var *v, const jfl_shape *shape)
+{
+  jfl_array *plain = NULL;
+  if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
+  JF_TRY(jfl_array_new(v->spec.dtype, shape, &v->array));
+  if (jf_var_packed(v)) JF_TRY(jfl_array_new(v->spec.dtype, &v->spec.shape, &plain));
+  jfl_status st = add(s, v);
+  if (!st) initialize(s, &v->spec, plain ? plain : v->array);
+  if (!st && plain) jf_var_write(v, plain->data);
+  jfl_array_unref(plain);
+  return st;
+}
+
+static jfl_status make(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *shape,
+                       jf_var **out)
 {
   jf_var *v = jf_new(sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   v->spec = *spec;
   v->spec.name = jf_name_copy(spec->name);
-  jfl_status st = v->spec.name ? jfl_array_new(spec->dtype, &spec->shape, &v->array)
-                               : jf_fail(JFL_ENOMEM, "out of memory");
-  if (st) jf_blame(st, "variable '%s': ", spec->name);
-  else st = add(s, v);
+  jfl_status st = set_up(s, v, shape);
   if (st) {
     jf_var_free(v);
-    return st;
+    return jf_blame(st, "variable '%s': ", spec->name);
   }
-  initialize(s, &v->spec, v->array);
   *out = v;
   return JFL_OK;
 }
 
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, jf_var **out)
+int jf_var_packed(const jf_var *v) { return !jf_shape_eq(&v->array->shape, &v->spec.shape); }
+
+static size_t bytes_of(const jf_var *v)
+{
+  return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+}
+
+void jf_var_read(const jf_var *v, void *out)
+{
+  if (jf_var_packed(v))
+    jf_unpack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, v->array->data, out);
+  else memcpy(out, v->array->data, bytes_of(v));
+}
+
+void jf_var_write(jf_var *v, const void *from)
+{
+  if (jf_var_packed(v))
+    jf_pack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, from, v->array->data);
+  else memcpy(v->array->data, from, bytes_of(v));
+}
+
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
+                               jf_var **out)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
     JF_TRY(check_spec(spec));
-    return make(s, spec, out);
+    return make(s, spec, form, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
     return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s",
                    spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
+  assert(jf_shape_eq(&v->array->shape, form));        /* plans adapt to what is there */
   *out = v;
   return JFL_OK;
 }
@@ -183,10 +219,13 @@ jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;
   JF_TRY(find(s, name, &v));
+  jfl_array *a;
+  JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));
   jf_session_acquire(s);
-  jfl_status st = jfl_array_cast(v->array, v->spec.dtype, 0, out);
+  jf_var_read(v, a->data);
   jf_session_release(s);
-  return st;
+  *out = a;
+  return JFL_OK;
 }
 
 jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value)
@@ -199,7 +238,7 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
                    jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
   jf_session_acquire(s);
-  memcpy(v->array->data, value->data, (size_t)jfl_array_size(value) * jfl_dtype_size(value->dtype));
+  jf_var_write(v, value->data);
   jf_session_release(s);
   return JFL_OK;
 }

@@ -1,0 +1,307 @@
+/* Pooling of cells narrower than a vector, for pool2d.c: columns come side by side, a step of the
+   windows apart. */
+#ifndef JF_VEC_POOL2D_LINES_H
+#define JF_VEC_POOL2D_LINES_H
+
+#include "pool2d.h"
+
+/* A row of a tile is copied so that its cell c, counted from where the first window starts, is cell
+   c / stride of phase c % stride. So cell v of neighbouring windows is side by side. Phases end in
+   floats that vectors may run over. What is beyond a row's ends is, for a maximum, a copy of the
+   cell there: never larger than one seen before, or given to the cell copied; for an average it is
+   0. */
+enum { ROOM = 6144 + 64, LINE = 2048 };
+
+typedef struct lines {
+  _Alignas(64) float x[ROOM];      /* the tile's rows of x */
+  float dy[ROOM];                  /* rows of dy: 0 beyond their windows, and before the first */
+  int32_t at[ROOM];                /* which cell of its window that goes to */
+  float row[LINE];                 /* of dx */
+  float share[LINE];               /* 1 / the columns of each window */
+  int64_t col[WIDEST];
+  int in_phase[WIDEST];            /* how many columns of a window are in each phase */
+} lines;
+
+/* Cells of a row before the plane's first one, those in the plane, and all; where the plane's first
+   two go. */
+typedef struct line { int64_t lead, cells, all, first, second; } line;
+
+JF_BODY int64_t in_phase(const pool *p, int64_t c)
+{
+  return c % p->stride[1] * p->phase + c / p->stride[1] * p->inner;
+}
+
+JF_BODY line line_of(const pool *p, const reach *r)
+{
+  const int64_t start = r->windows.lo * p->stride[1] - p->before[1];
+  line l = { r->all.lo - start, r->all.hi - r->all.lo, 0, 0, 0 };
+  l.all = most(l.lead + l.cells,
+               (r->windows.hi - 1 - r->windows.lo) * p->stride[1] + p->kernel[1]);
+  l.first = in_phase(p, l.lead);
+  l.second = in_phase(p, l.lead + 1);
+  return l;
+}
+
+/* y = x; y has room for whole vectors, x ends at end. */
+JF_BODY void copy_in(float *y, const float *x, const float *end, int64_t n)
+{
+  for (int64_t i = 0; i < n; i += LANES) {
+    vec v;
+    load_part(x + i, least(end - x - i, LANES), &v);
+    STORE(y + i, v);
+  }
+}
+
+/* The inverse. */
+JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
+{
+  for (int64_t i = 0; i < n; i += LANES) {
+    const vec v = LOAD(x + i);
+    store_part(y + i, end - y - i < LANES ? least(n - i, LANES) : LANES, &v);
+  }
+}
+
+/* Puts the plane's cells of a row into phases; x may be read up to end. */
+JF_BODY void split(const pool *p, const line *l, float *row, const float *x, const float *end)
+{
+  const int64_t s = p->stride[1], g = p->inner, n = l->cells;
+  if (s == 1) {
+    copy_in(row + l->first, x, end, n * g);
+  } else if (s == 2 && g == 1) {
+    float some[2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
+      const float *from = x + i;
+      if (end - from < 2 * LANES) from = memcpy(some, from, (size_t)(end - from) * sizeof *x);
+      part_pairs(from, row + l->first + i / 2, row + l->second + i / 2);
+    }
+  } else {
+    for (int64_t q = 0; q < least(s, n); q++) {
+      float *to = row + in_phase(p, l->lead + q);
+      for (int64_t i = q; i < n; i += s, to += g)
+        for (int64_t k = 0; k < g; k++) to[k] = x[i * g + k];
+    }
+  }
+}
+
+/* The inverse for the `cells` cells from the plane's first one on; x may be written up to end. */
+JF_BODY void merge(const pool *p, const line *l, const float *row, float *x, const float *end)
+{
+  const int64_t s = p->stride[1], g = p->inner, n = l->cells;
+  if (s == 1) {
+    copy_out(x, end, row + l->first, n * g);
+  } else if (s == 2 && g == 1) {
+    float some[2 * LANES];
+    for (int64_t i = 0; i < n; i += 2 * LANES) {
+      const float *a = row + l->first + i / 2, *b = row + l->second + i / 2;
+      if (end - x - i >= 2 * LANES) {
+        join_pairs(x + i, a, b);
+      } else {
+        join_pairs(some, a, b);
+        memcpy(x + i, some, (size_t)least(n - i, 2 * LANES) * sizeof *x);
+      }
+    }
+  } else {
+    for (int64_t q = 0; q < least(s, n); q++) {
+      const float *from = row + in_phase(p, l->lead + q);
+      for (int64_t i = q; i < n; i += s, from += g)
+        for (int64_t k = 0; k < g; k++) x[i * g + k] = from[k];
+    }
+  }
+}
+
+/* Fills what a row has beyond the plane. */
+JF_BODY void pad(const pool *p, float *row, const line *l, int kind)
+{
+  const int64_t end = l->lead + l->cells;
+  for (int64_t c = l->lead ? 0 : end; c < l->all; c = c + 1 == l->lead ? end : c + 1) {
+    const float *like = row + in_phase(p, c < l->lead ? l->lead : end - 1);
+    float *to = row + in_phase(p, c);
+    for (int64_t i = 0; i < p->inner; i++) to[i] = kind == MAX ? like[i] : 0;
+  }
+}
+
+/* The tile's rows of x. */
+JF_BODY void gather(const pool *p, const tile *t, float *to, int kind)
+{
+  const line l = line_of(p, &t->column);
+  const range rows = t->row.all;
+  const float *x = cell_of((float *)p->x, p->in, t->plane, rows.lo, t->column.all.lo, p->inner);
+  const float *end = cell_of((float *)p->x, p->in, p->outer, 0, 0, p->inner);
+  for (int64_t r = rows.lo; r < rows.hi; r++, to += p->pitch, x += p->in[1] * p->inner) {
+    split(p, &l, to, x, end);
+    pad(p, to, &l, kind);
+  }
+}
+
+/* Vectors may be stored up to `end`, or if it is NULL, up to the row's end. */
+JF_BODY void forward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
+{
+  const range j = t->column.windows;
+  const int64_t n = (j.hi - j.lo) * p->inner;
+  const taps w = { p->pitch, b->col };
+  gather(p, t, b->x, kind);
+  for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
+    const range u = window(p, 0, i);
+    const int rows = (int)(u.hi - u.lo);
+    const float *from = b->x + (u.lo - t->row.all.lo) * p->pitch;
+    float *y = cell_of(p->to, p->out, t->plane, i, j.lo, p->inner);
+    const float *limit = end ? end : y + n;
+    for (int64_t q = 0; q < n; q += LANES) {
+      vec r = LOAD(b->share + q) * (1 / (float)rows);
+      pool_window(from + q, &w, rows, (int)p->kernel[1], kind, &r);
+      store_part(y + q, limit - y - q < LANES ? least(n - q, LANES) : LANES, &r);
+    }
+  }
+}
+
+/* Copies dy of a row of windows, each divided by their cells for an average, and finds the cells
+   that are given it. */
+JF_BODY void find_row(const pool *p, const tile *t, lines *b, int64_t i, int kind)
+{
+  const range u = window(p, 0, i), j = t->column.windows;
+  const int rows = (int)(u.hi - u.lo);
+  const int64_t n = (j.hi - j.lo) * p->inner;
+  const int64_t place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
+  const taps w = { p->pitch, b->col };
+  const float *x = b->x + (u.lo - t->row.all.lo) * p->pitch;
+  const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
+  const float *end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
+  for (int64_t q = 0; q < p->used; q += LANES) {
+    vec d = { 0 }, m;
+    if (q < n) load_part(dy + q, least(least(end - dy, n) - q, LANES), &d);
+    if (kind == AVG) d *= LOAD(b->share + q) * (1 / (float)rows);
+    STORE(b->dy + place + q, d);
+    if (kind == AVG || q >= n) continue;
+    ivec at;
+    best_window(x + q, &w, rows, (int)p->kernel[1], &m, &at);
+    memcpy(b->at + place + q, &at, sizeof at);
+  }
+}
+
+/* What one row of windows gives to a phase of a row of dx. Of a window's row `cols` cells are in
+   that phase, the last numbered `number`, the others `stride` below; of what is given to the last
+   one the first is at `place`. */
+typedef struct giving { int64_t place; int cols, number, stride; } giving;
+
+JF_BODY void collect(const pool *p, const lines *b, const giving *g, int cols, float *to, int kind)
+{
+  for (int64_t m = 0; m < p->used; m += LANES) {
+    vec sum = LOAD(to + m);
+    for (int c = 0; c < cols; c++) {
+      const int64_t from = g->place + m + c * p->inner;
+      const ivec at = *(const ivec_in_memory *)(b->at + from), d = (ivec)LOAD(b->dy + from);
+      sum += kind == MAX ? (vec)(d & (at == g->number - c * g->stride)) : (vec)d;
+    }
+    STORE(to + m, sum);
+  }
+}
+
+JF_BODY void collect_from(const pool *p, const tile *t, lines *b, int64_t r, int64_t i, int kind)
+{
+  const int64_t s = p->stride[1], cols = p->kernel[1];
+  const int64_t place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
+  const int number = (int)((r - window(p, 0, i).lo) * cols);
+  for (int64_t q = 0; q < least(s, cols); q++) {
+    const int n = b->in_phase[q];
+    const int64_t last = q + (n - 1) * s;
+    const giving g = { place - (n - 1) * p->inner, n, number + (int)last, (int)s };
+    float *to = b->row + q * p->phase;
+    if (n == 1) collect(p, b, &g, 1, to, kind);
+    else if (n == 2) collect(p, b, &g, 2, to, kind);
+    else if (n == 3) collect(p, b, &g, 3, to, kind);
+    else collect(p, b, &g, n, to, kind);
+  }
+}
+
+/* What went to copies of a row's first cell is given to that. */
+JF_BODY void return_lead(const pool *p, const line *l, float *row)
+{
+  for (int64_t c = 0; c < l->lead; c++)
+    for (int64_t i = 0; i < p->inner; i++) row[l->first + i] += row[in_phase(p, c) + i];
+}
+
+/* The cells that a tile writes. */
+JF_BODY line written(const pool *p, const tile *t, const line *l)
+{
+  const range cols = t->column.cells;
+  line w = { l->lead + cols.lo - t->column.all.lo, cols.hi - cols.lo, l->all, 0, 0 };
+  w.first = in_phase(p, w.lead);
+  w.second = in_phase(p, w.lead + 1);
+  return w;
+}
+
+JF_BODY void backward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
+{
+  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const range windows = t->row.windows;
+  if (kind == MAX) gather(p, t, b->x, kind);
+  for (int64_t i = windows.lo; i < windows.hi; i++) find_row(p, t, b, i, kind);
+  int64_t first = windows.lo;
+  for (int64_t r = t->row.cells.lo; r < t->row.cells.hi; r++) {
+    float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);
+    memset(b->row, 0, (size_t)p->pitch * sizeof *b->row);
+    while (first < windows.hi && window(p, 0, first).hi <= r) first++;
+    for (int64_t i = first; i < windows.hi && window(p, 0, i).lo <= r; i++)
+      collect_from(p, t, b, r, i, kind);
+    if (kind == MAX && !t->column.cells.lo) return_lead(p, &l, b->row);
+    merge(p, &own, b->row, dx, end ? end : dx + own.cells * p->inner);
+  }
+}
+
+/* The same where every cell is in one window. */
+JF_BODY void backward_own(const pool *p, const tile *t, lines *b, const float *end, int kind)
+{
+  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const range windows = t->row.windows, cells = t->row.cells, j = t->column.windows;
+  const int64_t n = (j.hi - j.lo) * p->inner;
+  const int rows = (int)p->kernel[0], cols = (int)p->kernel[1];
+  const float *dy_end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
+  const taps w = { p->pitch, b->col };
+  if (kind == MAX) gather(p, t, b->x, kind);
+  for (int64_t i = windows.lo; i < windows.hi; i++) {
+    const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
+    for (int64_t q = 0; q < n; q += LANES) {
+      gift g = { b->x + (i * rows - t->row.all.lo) * p->pitch + q, b->dy + q, 0, rows, 1 };
+      vec d;
+      load_part(dy + q, least(dy_end - dy - q, LANES), &d);
+      if (kind == AVG) d *= 1 / (float)(rows * cols);
+      give_window(&g, &w, rows, cols, kind, &d);
+    }
+    for (int64_t r = most(i * rows, cells.lo); r < least((i + 1) * rows, cells.hi); r++) {
+      float *dx = cell_of(p->to, p->in, t->plane, r, t->column.cells.lo, p->inner);
+      merge(p, &own, b->dy + (r - i * rows) * p->pitch, dx, end ? end : dx + own.cells * p->inner);
+    }
+  }
+}
+
+/* share = 1 / the window's columns, for all columns of outputs of a tile, and 0 beyond. */
+JF_BODY void shares(const pool *p, const range *j, float *share)
+{
+  memset(share, 0, (size_t)p->phase * sizeof *share);
+  for (int64_t i = j->lo; i < j->hi; i++) {
+    const range v = window(p, 1, i);
+    for (int64_t l = 0; l < p->inner; l++) *share++ = 1 / (float)(v.hi - v.lo);
+  }
+}
+
+JF_BODY void lines_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
+{
+  const float *end = p->tiles[1] > 1 ? NULL : end_of(p, to);
+  tile t = tile_of(p, from);
+  lines b;
+  memset(b.dy, 0, (size_t)p->margin * sizeof *b.dy);
+  memset(b.in_phase, 0, sizeof b.in_phase);
+  for (int64_t v = 0; v < p->kernel[1]; v++) {
+    b.col[v] = in_phase(p, v);
+    b.in_phase[v % p->stride[1]]++;
+  }
+  shares(p, &t.column.windows, b.share);
+  for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
+    if (p->tiles[1] > 1) shares(p, &t.column.windows, b.share);
+    if (backward && p->own) backward_own(p, &t, &b, end, kind);
+    else if (backward) backward_lines(p, &t, &b, end, kind);
+    else forward_lines(p, &t, &b, end, kind);
+  }
+}
+
+#endif

@@ -1,0 +1,148 @@
+/* Reordering of axes near the speed of memory: runs that stay together are copied, all else goes
+   through tiles that are read along one axis and written along another. */
+#include "op/transpose.h"
+
+#include "vector.h"
+
+enum { TILE = 16, STRIP = 64 };
+
+/* One axis: its extent, and how far its steps move in x and in y, in elements. */
+typedef struct axis { int64_t n, from, to; } axis;
+
+/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these.
+   Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
+typedef struct job {
+  const char *x;
+  char *y;
+  axis outer[JFL_MAXDIM], read, write;
+  int n_outer;
+  int64_t size, strips, units, span;      /* size: bytes of an element; span: units in a part */
+} job;
+
+/* The axes of y without those of extent 1, and with neighbours joined that are so in x, too. */
+static int join(const jf_kargs *k, axis *out)
+{
+  const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
+  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
+  int64_t from[JFL_MAXDIM], step = 1;
+  int n = 0;
+  for (int i = x->n - 1; i >= 0; step *= x->d[i--]) from[i] = step;
+  for (int i = 0; i < y->n; i++) {
+    axis a = { y->d[i], from[perm->v[i]], 0 };
+    if (a.n == 1) continue;
+    if (n && out[n - 1].from == a.from * a.n) a.n *= out[--n].n;
+    out[n++] = a;
+  }
+  step = 1;
+  for (int i = n - 1; i >= 0; step *= out[i--].n) out[i].to = step;
+  return n;
+}
+
+static job job_of(const jf_kargs *k)
+{
+  axis a[JFL_MAXDIM];
+  int n = join(k, a), r = n - 1;
+  job j = { .x = k->in[0].data, .y = k->out[0].data, .read = { 1, 1, 1 }, .write = { 1, 1, 1 } };
+  j.size = (int64_t)jfl_dtype_size(k->in[0].dtype);
+  while (r >= 0 && a[r].from != 1) r--;
+  if (n) j.write = a[n - 1];
+  if (n && r < n - 1) j.read = a[r];
+  j.units = j.strips = (j.read.n + STRIP - 1) / STRIP;
+  for (int i = 0; i < n - 1; i++) {
+    if (i == r) continue;
+    j.outer[j.n_outer++] = a[i];
+    j.units *= a[i].n;
+  }
+  int64_t unit = (j.read.n < STRIP ? j.read.n : STRIP) * j.write.n;
+  j.span = unit < JF_PART ? JF_PART / unit : 1;
+  return j;
+}
+
+/* y[q to + p] = x[p from + q] for p < n and q < m. */
+#define LOOP(T)                                                                              \
+  JF_BODY void loop_##T(const job *j, const T *x, T *y, int64_t m, int64_t n)                \
+  {                                                                                          \
+    for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
+      for (int64_t q = 0; q < m; q++)                                                        \
+        for (int64_t p = p0; p < n && p < p0 + TILE; p++)                                    \
+          y[q * j->read.to + p] = x[p * j->write.from + q];                                  \
+  }
+
+#define LOW(a, b) \
+  __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b) \
+  __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define INTERLEAVE(to, from)                       \
+  for (int i = 0; i < TILE / 2; i++) {             \
+    to[2 * i] = LOW(from[i], from[i + 8]);         \
+    to[2 * i + 1] = HIGH(from[i], from[i + 8]);    \
+  }
+
+/* A square tile: rows i and i + 8 are interleaved, four times over. */
+#define SQUARE(T)                                                                            \
+  typedef T row_##T __attribute__((vector_size(TILE * sizeof(T))));                          \
+  typedef T line_##T __attribute__((vector_size(TILE * sizeof(T)), aligned(sizeof(T))));     \
+  JF_BODY void square_##T(const T *x, int64_t from, T *y, int64_t to)                        \
+  {                                                                                          \
+    row_##T a[TILE], b[TILE];                                                                \
+    for (int i = 0; i < TILE; i++) a[i] = (row_##T)*(const line_##T *)(x + i * from);        \
+    INTERLEAVE(b, a) INTERLEAVE(a, b) INTERLEAVE(b, a) INTERLEAVE(a, b)                      \
+    for (int i = 0; i < TILE; i++) *(line_##T *)(y + i * to) = (line_##T)a[i];               \
+  }
+
+/* The same as the loop by squares; those at an edge reach back over what was done. */
+#define SQUARES(T)                                                                           \
+  JF_BODY void squares_##T(const job *j, const char *from, char *to, int64_t m, int64_t n)   \
+  {                                                                                          \
+    const T *x = (const T *)from;                                                            \
+    T *y = (T *)to;                                                                          \
+    if (m < TILE || n < TILE) {                                                              \
+      loop_##T(j, x, y, m, n);                                                               \
+      return;                                                                                \
+    }                                                                                        \
+    for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
+      for (int64_t q0 = 0; q0 < m; q0 += TILE) {                                             \
+        const int64_t p = p0 + TILE > n ? n - TILE : p0, q = q0 + TILE > m ? m - TILE : q0;  \
+        square_##T(x + p * j->write.from + q, j->write.from, y + q * j->read.to + p, j->read.to); \
+      }                                                                                      \
+  }
+#define EACH(T) LOOP(T) SQUARE(T) SQUARES(T)
+EACH(uint8_t)
+EACH(uint16_t)
+EACH(uint32_t)
+EACH(uint64_t)
+
+JF_BODY void strip(const job *j, const char *x, char *y, int64_t m)
+{
+  const int64_t n = j->write.n;
+  if (j->write.from == 1) memcpy(y, x, (size_t)(n * j->size));
+  else if (j->size == 4) squares_uint32_t(j, x, y, m, n);
+  else if (j->size == 8) squares_uint64_t(j, x, y, m, n);
+  else if (j->size == 2) squares_uint16_t(j, x, y, m, n);
+  else squares_uint8_t(j, x, y, m, n);
+}
+
+JF_BODY void units_body(void *ctx, int i)
+{
+  const job *j = ctx;
+  const int64_t to = jf_to(i, j->span, j->units);
+  for (int64_t u = jf_from(i, j->span); u < to; u++) {
+    int64_t q = u % j->strips * STRIP, x = q, y = q * j->read.to, rest = u / j->strips;
+    for (int a = j->n_outer - 1; a >= 0; rest /= j->outer[a--].n) {
+      x += rest % j->outer[a].n * j->outer[a].from;
+      y += rest % j->outer[a].n * j->outer[a].to;
+    }
+    const int64_t m = j->read.n - q < STRIP ? j->read.n - q : STRIP;
+    strip(j, j->x + x * j->size, j->y + y * j->size, m);
+  }
+}
+JF_VARIANTS(units)
+
+static jfl_status run(const jf_kargs *k)
+{
+  job j = job_of(k);
+  jf_run_parts(k, jf_parts(j.units, j.span), units(), &j);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_transpose, .op = "transpose", .run = run, .priority = 10)

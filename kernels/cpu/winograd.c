@@ -1,0 +1,609 @@
+/* Convolutions with 3x3 and 5x5 filters by Winograd's minimal filtering (Lavin and Gray, 2015): tiles of
+   6x6 cells are transformed, multiplied channel by channel, and transformed back, which takes 36
+   products for what direct convolution takes 144 or 100. The points are 0, 1, -1, 1/2, -2 and infinity
+   (Barabasz et al., 2020, on why): results are about three times as far from exact ones as direct
+   float32 sums. Tensors are in blocks of 16 channels, filters packed, as op/conv2d.h says. */
+#include "op/conv2d.h"
+
+#include "vector.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* SIDE: of a tile. BATCH: tiles that are transformed together, so that they stay in the second level
+   cache. WIDE: columns of a product that are kept in registers. */
+enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 256,
+       MOST_PARTS = 16, PART_BYTES = 1 << 25 };
+
+#define INNER __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"), always_inline)) \
+  static inline
+#define OUTER __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"))) static
+
+typedef __m512 vec;
+
+/* A convolution from `from` channels to `to`, or the gradient of one for its input, which is the same with
+   the filters turned round; or its gradient for the filters. Channels are counted in blocks of 16. */
+typedef struct winograd {
+  int taps, out;               /* of a filter's side; results of a tile's side */
+  int turned;
+  int64_t batch, height, width;            /* of from */
+  int64_t rows, columns;                   /* of to */
+  int64_t top, left;                       /* padding */
+  int64_t n_from, n_to;                    /* blocks */
+  int64_t down, across, tiles;             /* tiles of an image, of all images */
+  const float *from, *filter, *bias, *residual, *dto;
+  float *to, *dfilter, *dbias;
+  int relu, lanes, parts;
+  int64_t span;                /* tiles of a batch, at most BATCH */
+  float *u;                    /* transformed filters, or parts of their gradient's */
+  float *room; size_t room_size;           /* floats for each lane */
+} winograd;
+
+/* ---- the transforms of one line ---- */
+
+/* Input: values of the polynomial's cofactors. */
+INNER void transform(const vec x[SIDE], vec y[SIDE])
+{
+  const vec two = _mm512_set1_ps(2), half = _mm512_set1_ps(0.5f), one_half = _mm512_set1_ps(1.5f);
+  const vec more = _mm512_set1_ps(2.5f), a = x[3] - x[1], b = x[4] - x[2];
+  y[0] = _mm512_fmadd_ps(one_half, a, _mm512_fnmadd_ps(two, x[2], x[0] + x[4]));
+  y[1] = _mm512_fmadd_ps(more, x[3], _mm512_fmadd_ps(half, x[2], x[4] - x[1]));
+  y[2] = _mm512_fnmadd_ps(more, x[2], _mm512_fmadd_ps(half, x[3], x[4] + x[1]));
+  y[3] = _mm512_fmadd_ps(two, a, b);
+  y[4] = _mm512_fnmadd_ps(half, a, b);
+  y[5] = _mm512_fmadd_ps(one_half, b, _mm512_fnmadd_ps(two, x[3], x[5] + x[1]));
+}
+
+/* Powers of the points 1/2 and -2. */
+static const float half_power[] = { 1, 0.5f, 0.25f, 0.125f, 0.0625f };
+static const float two_power[] = { 1, -2, 4, -8, 16 };
+
+/* Result k of m: the sum of products times the k-th powers of their points. */
+INNER vec evaluate(const vec s[SIDE], int k, int m)
+{
+  vec y = s[1] + s[2];
+  if (k % 2) y = s[1] - s[2];
+  y = _mm512_fmadd_ps(_mm512_set1_ps(half_power[k]), s[3], y);
+  y = _mm512_fmadd_ps(_mm512_set1_ps(two_power[k]), s[4], y);
+  if (k == 0) y = y + s[0];
+  if (k == m - 1) y = y + s[5];
+  return y;
+}
+
+/* The same read backwards: a polynomial with n coefficients at the six points. */
+INNER void interpolate(const vec *x, int n, vec y[SIDE])
+{
+  vec even = x[0], odd = x[1], at_half = x[0], at_two = x[0];
+  for (int k = 2; k < n; k++) {
+    if (k % 2) odd = odd + x[k];
+    else even = even + x[k];
+  }
+  for (int k = 1; k < n; k++) {
+    at_half = _mm512_fmadd_ps(_mm512_set1_ps(half_power[k]), x[k], at_half);
+    at_two = _mm512_fmadd_ps(_mm512_set1_ps(two_power[k]), x[k], at_two);
+  }
+  y[0] = x[0];
+  y[1] = even + odd;
+  y[2] = even - odd;
+  y[3] = at_half;
+  y[4] = at_two;
+  y[5] = x[n - 1];
+}
+
+/* What a filter's values at the points are divided by. */
+static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 15, 1 };
+
+/* ---- tiles ---- */
+
+/* Where tile t lies: its image, and its first cell among from's; it may begin outside. */
+typedef struct spot { int64_t image, y, x; } spot;
+INNER spot spot_of(const winograd *w, int64_t t)
+{
+  const int64_t each = w->down * w->across, i = t % each;
+  return (spot){ t / each, i / w->across * w->out, i % w->across * w->out };
+}
+
+/* The cells of a tile of `size` rows and columns from (y, x) on, 0 outside of the plane. */
+INNER void load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x, int size,
+                vec *cell)
+{
+  plane += (y * width + x) * JF_LANES;
+  if (y >= 0 && x >= 0 && y + size <= height && x + size <= width) {
+    for (int i = 0; i < size; i++)
+      for (int j = 0; j < size; j++)
+        cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
+    return;
+  }
+  const int top = y < 0 ? (int)-y : 0, left = x < 0 ? (int)-x : 0;
+  const int bottom = height - y < size ? (int)(height - y) : size;
+  const int right = width - x < size ? (int)(width - x) : size;
+  for (int i = 0; i < size * size; i++) cell[i] = _mm512_setzero_ps();
+  for (int i = top; i < bottom; i++)
+    for (int j = left; j < right; j++)
+      cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
+}
+
+/* v[cell][tile][channel] of tiles first to first + n, of which the ones past the last are 0. */
+INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
+{
+  const int64_t stride = w->n_from * JF_LANES;
+  for (int t = 0; t < n; t++) {
+    const spot s = spot_of(w, first + t);
+    for (int64_t c = 0; c < w->n_from; c++) {
+      float *out = v + t * stride + c * JF_LANES;
+      vec cell[CELLS], line[SIDE], half[CELLS];
+      const float *plane = w->from + (s.image * w->n_from + c) * w->height * w->width * JF_LANES;
+      load(plane, w->height, w->width, s.y - w->top, s.x - w->left, SIDE, cell);
+      for (int i = 0; i < SIDE; i++) transform(cell + i * SIDE, half + i * SIDE);
+      for (int j = 0; j < SIDE; j++) {
+        vec x[SIDE];
+        for (int i = 0; i < SIDE; i++) x[i] = half[i * SIDE + j];
+        transform(x, line);
+        for (int i = 0; i < SIDE; i++)
+          _mm512_storeu_ps(out + (i * SIDE + j) * BATCH * stride, line[i]);
+      }
+    }
+  }
+}
+
+/* d[cell][tile][channel] of the results' gradient. */
+INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, float *d)
+{
+  const int64_t stride = w->n_to * JF_LANES;
+  for (int t = 0; t < n; t++) {
+    const spot s = spot_of(w, first + t);
+    for (int64_t c = 0; c < w->n_to; c++) {
+      float *to = d + t * stride + c * JF_LANES;
+      vec cell[16], half[4 * SIDE];
+      const float *plane = w->dto + (s.image * w->n_to + c) * w->rows * w->columns * JF_LANES;
+      load(plane, w->rows, w->columns, s.y, s.x, out, cell);
+      for (int i = 0; i < out; i++) interpolate(cell + i * out, out, half + i * SIDE);
+      for (int j = 0; j < SIDE; j++) {
+        vec x[4], line[SIDE];
+        for (int i = 0; i < out; i++) x[i] = half[i * SIDE + j];
+        interpolate(x, out, line);
+        for (int i = 0; i < SIDE; i++)
+          _mm512_storeu_ps(to + (i * SIDE + j) * BATCH * stride, line[i]);
+      }
+    }
+  }
+}
+
+/* Writes a result where it lies within the plane. */
+INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
+{
+  if (s.y + i >= w->rows || s.x + j >= w->columns) return;
+  const int64_t at = ((s.image * w->n_to + channel) * w->rows + s.y + i) * w->columns + s.x + j;
+  if (w->bias) y = y + _mm512_loadu_ps(w->bias + channel * JF_LANES);
+  if (w->residual) y = y + _mm512_loadu_ps(w->residual + at * JF_LANES);
+  if (w->relu) y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LT_OQ),
+                                      _mm512_setzero_ps());
+  _mm512_storeu_ps(w->to + at * JF_LANES, y);
+}
+
+/* From m[cell][tile][column] of `width` channels from block `channel` on. */
+INNER void transform_output(const winograd *w, int64_t first, int n, int64_t channel, int width,
+                            int out, const float *m)
+{
+  for (int t = 0; t < n; t++) {
+    const spot s = spot_of(w, first + t);
+    for (int c = 0; c < width; c++) {
+      vec half[4 * SIDE];
+      const float *in = m + t * WIDE + c * JF_LANES;
+      for (int j = 0; j < SIDE; j++) {
+        vec x[SIDE];
+        for (int i = 0; i < SIDE; i++) x[i] = _mm512_loadu_ps(in + (i * SIDE + j) * BATCH * WIDE);
+        for (int k = 0; k < out; k++) half[k * SIDE + j] = evaluate(x, k, out);
+      }
+      for (int i = 0; i < out; i++)
+        for (int j = 0; j < out; j++)
+          put(w, channel + c, s, i, j, evaluate(half + i * SIDE, j, out));
+    }
+  }
+}
+
+/* ---- products ---- */
+
+/* A product of `rows` by `width` vectors, summed over n: a (row, i) is a[row * a_row + i * a_n]. */
+typedef struct product {
+  const float *a, *b;
+  float *c;
+  int64_t a_row, a_n, b_n, c_row, n;
+} product;
+
+INNER void multiply(const product *p, int rows, int width, int add)
+{
+  vec sum[ROWS * 4];
+  for (int r = 0; r < rows; r++)
+    for (int j = 0; j < width; j++)
+      sum[r * width + j] = add ? _mm512_loadu_ps(p->c + r * p->c_row + j * JF_LANES)
+                               : _mm512_setzero_ps();
+  const float *a = p->a, *b = p->b;
+  for (int64_t i = 0; i < p->n; i++, a += p->a_n, b += p->b_n) {
+    vec line[4];
+    for (int j = 0; j < width; j++) line[j] = _mm512_loadu_ps(b + j * JF_LANES);
+    for (int r = 0; r < rows; r++) {
+      const vec x = _mm512_set1_ps(a[r * p->a_row]);
+      for (int j = 0; j < width; j++)
+        sum[r * width + j] = _mm512_fmadd_ps(x, line[j], sum[r * width + j]);
+    }
+  }
+  for (int r = 0; r < rows; r++)
+    for (int j = 0; j < width; j++)
+      _mm512_storeu_ps(p->c + r * p->c_row + j * JF_LANES, sum[r * width + j]);
+}
+
+/* Constant extents keep the sums in registers. */
+#define PRODUCT(id, rows, add)                     \
+  OUTER void id(const product *p, int width)       \
+  {                                                \
+    switch (width) {                               \
+    case 1: multiply(p, rows, 1, add); break;      \
+    case 2: multiply(p, rows, 2, add); break;      \
+    case 3: multiply(p, rows, 3, add); break;      \
+    default: multiply(p, rows, 4, add); break;     \
+    }                                              \
+  }
+PRODUCT(product_of, ROWS, 0)
+PRODUCT(add_product, 4, 1)
+
+/* ---- forward, and the gradient for the input ---- */
+
+static int width_at(const winograd *w, int64_t channel)
+{
+  const int64_t left = w->n_to - channel;
+  return left < WIDE / JF_LANES ? (int)left : WIDE / JF_LANES;
+}
+
+OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
+{
+  const int64_t from = w->n_from * JF_LANES, left = w->tiles - first;
+  const int n = (int)(left < w->span ? left : w->span);
+  transform_input(w, first, n, v);
+  for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) {
+    const int width = width_at(w, o);
+    for (int k = 0; k < CELLS; k++)
+      for (int t = 0; t < n; t += ROWS) {
+        const product p = { v + (k * BATCH + t) * from, w->u + (o * CELLS + k * width) * from * JF_LANES,
+                            m + (k * BATCH + t) * WIDE, from, 1, width * JF_LANES, WIDE, from };
+        product_of(&p, width);
+      }
+    if (w->out == 2) transform_output(w, first, n, o, width, 2, m);
+    else transform_output(w, first, n, o, width, 4, m);
+  }
+}
+
+/* Lane i takes every lanes-th batch of tiles. */
+static void convolve_lane(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  float *v = w->room + (size_t)i * w->room_size;
+  float *m = v + CELLS * BATCH * w->n_from * JF_LANES;
+  for (int64_t t = i * w->span; t < w->tiles; t += w->lanes * w->span)
+    convolve_tiles(w, t, v, m);
+}
+
+/* A filter's 16 x 16 channels turned over: out[i][j] = in[j][i]. */
+INNER void turn(const float *in, float *out)
+{
+  for (int i = 0; i < JF_LANES; i++)
+    for (int j = 0; j < JF_LANES; j++) out[i * JF_LANES + j] = in[j * JF_LANES + i];
+}
+
+/* u[block of 64 to][cell][from][to] of one block of from and one of to. */
+INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int taps)
+{
+  const int64_t group = to / 4 * 4, place = to % 4;
+  const int width = width_at(w, group), all = taps * taps;
+  const float *f = w->filter + (w->turned ? from * w->n_to + to : to * w->n_from + from) * all *
+                   JF_LANES * JF_LANES;
+  float *u = w->u + group * CELLS * w->n_from * JF_LANES * JF_LANES + place * JF_LANES;
+  float turned[25 * JF_LANES * JF_LANES];
+  if (w->turned) {
+    for (int k = 0; k < all; k++)
+      turn(f + (all - 1 - k) * JF_LANES * JF_LANES, turned + k * JF_LANES * JF_LANES);
+    f = turned;
+  }
+  for (int c = 0; c < JF_LANES; c++) {
+    vec half[5 * SIDE];
+    for (int i = 0; i < taps; i++) {
+      vec x[5];
+      for (int j = 0; j < taps; j++)
+        x[j] = _mm512_loadu_ps(f + ((i * taps + j) * JF_LANES + c) * JF_LANES);
+      interpolate(x, taps, half + i * SIDE);
+    }
+    for (int j = 0; j < SIDE; j++) {
+      vec x[5], y[SIDE];
+      for (int i = 0; i < taps; i++) x[i] = half[i * SIDE + j];
+      interpolate(x, taps, y);
+      for (int i = 0; i < SIDE; i++) {
+        float *to_cell = u + ((i * SIDE + j) * w->n_from * JF_LANES + from * JF_LANES + c) * width *
+                         JF_LANES;
+        _mm512_storeu_ps(to_cell, y[i] * _mm512_set1_ps(weight[i] * weight[j]));
+      }
+    }
+  }
+}
+
+OUTER void filter_part(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  if (w->taps == 5) transform_filter(w, i % w->n_from, i / w->n_from, 5);
+  else transform_filter(w, i % w->n_from, i / w->n_from, 3);
+}
+
+/* Batches are about equally many for each lane; what one tile gives does not depend on them. */
+static void convolve(const jf_kargs *k, winograd *w)
+{
+  const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
+  const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
+  w->span = (share + ROWS - 1) / ROWS * ROWS;
+  jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
+  jf_parallel(k->threads, w->lanes, convolve_lane, w);
+}
+
+/* ---- the gradient for the filters ---- */
+
+/* Adds what a batch of tiles gives to u[cell][from][to]. */
+OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v, float *d, float *u)
+{
+  const int64_t from = w->n_from * JF_LANES, to = w->n_to * JF_LANES;
+  const int n = end - first < BATCH ? (int)(end - first) : BATCH;
+  transform_input(w, first, n, v);
+  if (w->out == 2) transform_gradient(w, first, n, 2, d);
+  else transform_gradient(w, first, n, 4, d);
+  for (int k = 0; k < CELLS; k++)
+    for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES)
+      for (int64_t c = 0; c < from; c += 4) {
+        const product p = { v + k * BATCH * from + c, d + k * BATCH * to + o * JF_LANES,
+                            u + (k * from + c) * to + o * JF_LANES, 1, from, to, to, n };
+        add_product(&p, width_at(w, o));
+      }
+}
+
+/* The tiles of part i, summed on their own. */
+static void gather_part(const winograd *w, int i, float *v)
+{
+  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
+  const int64_t each = (w->tiles + w->parts - 1) / w->parts, begin = i * each;
+  const int64_t end = begin + each < w->tiles ? begin + each : w->tiles;
+  float *u = w->u + i * size;
+  memset(u, 0, (size_t)size * sizeof *u);
+  for (int64_t t = begin; t < end; t += BATCH)
+    gather_tiles(w, t, end, v, v + CELLS * BATCH * w->n_from * JF_LANES, u);
+}
+
+static void gather_lane(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  for (int p = i; p < w->parts; p += w->lanes)
+    gather_part(w, p, w->room + (size_t)i * w->room_size);
+}
+
+/* The sum over parts of u[cell] for one channel and 16 of to. */
+INNER vec part_sum(const winograd *w, int64_t at)
+{
+  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
+  vec sum = _mm512_loadu_ps(w->u + at);
+  for (int i = 1; i < w->parts; i++) sum = sum + _mm512_loadu_ps(w->u + i * size + at);
+  return sum;
+}
+
+/* The filters' gradient of one block of from and one of to. `evaluate` is also what `interpolate` is
+   transposed. */
+INNER void transform_back(const winograd *w, int64_t from, int64_t to, int taps)
+{
+  const int64_t n_from = w->n_from * JF_LANES, n_to = w->n_to * JF_LANES;
+  for (int c = 0; c < JF_LANES; c++) {
+    vec half[5 * SIDE];
+    for (int j = 0; j < SIDE; j++) {
+      vec x[SIDE];
+      for (int i = 0; i < SIDE; i++)
+        x[i] = part_sum(w, ((i * SIDE + j) * n_from + from * JF_LANES + c) * n_to + to * JF_LANES) *
+               _mm512_set1_ps(weight[i] * weight[j]);
+      for (int k = 0; k < taps; k++) half[k * SIDE + j] = evaluate(x, k, taps);
+    }
+    float *f = w->dfilter + (to * w->n_from + from) * taps * taps * JF_LANES * JF_LANES;
+    for (int i = 0; i < taps; i++)
+      for (int j = 0; j < taps; j++)
+        _mm512_storeu_ps(f + ((i * taps + j) * JF_LANES + c) * JF_LANES,
+                         evaluate(half + i * SIDE, j, taps));
+  }
+}
+
+OUTER void back_part(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  if (w->taps == 5) transform_back(w, i % w->n_from, i / w->n_from, 5);
+  else transform_back(w, i % w->n_from, i / w->n_from, 3);
+}
+
+/* dbias of one block: sums down the images, then over lines of vectors. */
+OUTER void bias_part(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  const int64_t plane = w->rows * w->columns;
+  vec sum = _mm512_setzero_ps();
+  for (int64_t n = 0; n < w->batch; n++) {
+    const float *d = w->dto + (n * w->n_to + i) * plane * JF_LANES;
+    vec some = _mm512_setzero_ps();
+    for (int64_t j = 0; j < plane; j++) some = some + _mm512_loadu_ps(d + j * JF_LANES);
+    sum = sum + some;
+  }
+  _mm512_storeu_ps(w->dbias + i * JF_LANES, sum);
+}
+
+static void gather(const jf_kargs *k, winograd *w)
+{
+  jf_parallel(k->threads, w->lanes, gather_lane, w);
+  jf_parallel(k->threads, (int)(w->n_from * w->n_to), back_part, w);
+  if (w->dbias) jf_parallel(k->threads, (int)w->n_to, bias_part, w);
+}
+
+/* ---- rows ---- */
+
+/* Shapes x, w and y of a convolution; the library serves other ones. */
+static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f)
+{
+  const jf_conv2d *a = k->attr;
+  const int64_t *d = f->shape.d;
+  if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed) return 0;
+  if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
+  for (int i = 0; i < 2; i++)
+    if (a->stride[i] != 1 || a->dilation[i] != 1 || d[i] * JF_LANES > MOST_CHANNELS) return 0;
+  return jf_has_avx512();
+}
+
+static winograd describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
+                         const jf_tensor *to)
+{
+  const jf_conv2d *a = k->attr;
+  const int64_t *in = from->shape.d, *out = to->shape.d;
+  winograd w = {
+    .taps = (int)f->shape.d[2], .batch = in[0], .height = in[2], .width = in[3], .rows = out[2],
+    .columns = out[3], .top = a->pad[0], .left = a->pad[2], .n_from = in[1], .n_to = out[1],
+    .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads, .parts = 0
+  };
+  w.out = SIDE + 1 - w.taps;
+  w.down = (w.rows + w.out - 1) / w.out;
+  w.across = (w.columns + w.out - 1) / w.out;
+  w.tiles = w.batch * w.down * w.across;
+  return w;
+}
+
+/* Parts of a fixed number of tiles are summed on their own, so that sums do not depend on threads. */
+static void set_parts(winograd *w)
+{
+  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS * (int64_t)sizeof(float);
+  const int64_t some = (w->tiles + BATCH / 2 - 1) / (BATCH / 2), room = PART_BYTES / size;
+  int64_t parts = some < MOST_PARTS ? some : MOST_PARTS;
+  if (parts > room) parts = room > 1 ? room : 1;
+  w->parts = (int)parts;
+}
+
+/* Where u and the lanes' room are in scratch; returns the bytes of both. */
+static size_t lay_out(winograd *w, void *scratch)
+{
+  const size_t copies = w->parts ? (size_t)w->parts : 1, wide = w->parts ? (size_t)w->n_to * JF_LANES : WIDE;
+  const size_t u = copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
+  w->room_size = CELLS * BATCH * ((size_t)w->n_from * JF_LANES + wide);
+  w->u = scratch;
+  w->room = w->u + u;
+  return (u + (size_t)w->lanes * w->room_size) * sizeof(float);
+}
+
+static int forward_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->in[1]); }
+
+static winograd forward_of(const jf_kargs *k)
+{
+  return describe(k, &k->in[0], &k->in[1], &k->out[0]);
+}
+
+static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
+{
+  winograd w = forward_of(k);
+  *scratch = lay_out(&w, NULL);
+  return JFL_OK;
+}
+
+static jfl_status forward_run(const jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
+  winograd w = forward_of(k);
+  lay_out(&w, k->scratch);
+  if (e->bias) w.bias = k->in[2].data;
+  if (e->residual) w.residual = k->in[2 + e->bias].data;
+  w.relu = e->act != NULL;
+  convolve(k, &w);
+  return JFL_OK;
+}
+
+static int fused_accepts(const jf_kargs *k)
+{
+  const char *act = ((const jf_conv2d *)k->attr)->epilogue.act;
+  return (!act || !strcmp(act, "relu")) && forward_accepts(k);
+}
+
+/* dx is a convolution of dy, padded by what the filters reach beyond the padding of x. */
+static winograd data_of(const jf_kargs *k)
+{
+  winograd w = describe(k, &k->in[1], &k->in[0], &k->out[0]);
+  w.turned = 1;
+  w.top = w.taps - 1 - w.top;
+  w.left = w.taps - 1 - w.left;
+  return w;
+}
+
+static int data_accepts(const jf_kargs *k)
+{
+  const jf_conv2d *a = k->attr;
+  return serves(k, &k->in[1], &k->in[0]) && a->pad[0] < k->in[0].shape.d[2] &&
+         a->pad[2] < k->in[0].shape.d[2];
+}
+
+static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
+{
+  winograd w = data_of(k);
+  *scratch = lay_out(&w, NULL);
+  return JFL_OK;
+}
+
+static jfl_status data_run(const jf_kargs *k)
+{
+  winograd w = data_of(k);
+  lay_out(&w, k->scratch);
+  convolve(k, &w);
+  return JFL_OK;
+}
+
+static int filter_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->out[0]); }
+
+static winograd filter_of(const jf_kargs *k)
+{
+  winograd w = describe(k, &k->in[0], &k->out[0], &k->in[1]);
+  w.dto = k->in[1].data;
+  w.dfilter = k->out[0].data;
+  if (k->n_out > 1) w.dbias = k->out[1].data;
+  set_parts(&w);
+  return w;
+}
+
+static jfl_status filter_prepare(jf_kargs *k, size_t *scratch)
+{
+  winograd w = filter_of(k);
+  *scratch = lay_out(&w, NULL);
+  return JFL_OK;
+}
+
+static jfl_status filter_run(const jf_kargs *k)
+{
+  winograd w = filter_of(k);
+  lay_out(&w, k->scratch);
+  gather(k, &w);
+  return JFL_OK;
+}
+
+#else
+
+static int none(const jf_kargs *k) { (void)k; return 0; }
+#define forward_accepts none
+#define fused_accepts none
+#define data_accepts none
+#define filter_accepts none
+#define forward_prepare NULL
+#define forward_run NULL
+#define data_prepare NULL
+#define data_run NULL
+#define filter_prepare NULL
+#define filter_run NULL
+
+#endif
+
+JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
+  .run = forward_run, .priority = 30)
+JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = fused_accepts,
+  .prepare = forward_prepare, .run = forward_run, .priority = 30)
+JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
+  .prepare = data_prepare, .run = data_run, .priority = 30)
+JFL_CPU(winograd_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = filter_accepts,
+  .prepare = filter_prepare, .run = filter_run, .priority = 30)

@@ -1,0 +1,34 @@
+/* How ops run on tensors in blocks: conversions as nodes, and what an op's layout rule says. */
+#ifndef JF_OP_LAYOUT_H
+#define JF_OP_LAYOUT_H
+
+#include "dev/dev.h"
+#include "ir/ir.h"
+#include "op/form.h"
+
+/* Emits a conversion: views, and a transpose where elements move. */
+jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
+
+/* What an op's layout rule sees, and what it says. It is shown a node with the form that each
+   input was made in. Where the op can run on blocks, the rule says which forms it takes and gives,
+   changes op and attr to suit, and returns 1. An output that is plain may come out under another
+   shape, with its elements in the same order. */
+typedef struct jf_layout {
+  const jf_node *node;
+  const jf_device *device;
+  const jfl_shape *const *in_shape;     /* of inputs and outputs when plain; the values' own may */
+  const jfl_shape *const *out_shape;    /* be those of other forms */
+  jf_form *in;                          /* as made; then as taken */
+  jf_form *out;                         /* as given: plain, unless the rule says otherwise */
+  const jfl_op *op;                     /* the node's */
+  void *attr;                           /* a copy of the node's */
+} jf_layout;
+
+/* Channels in a block; 0: the device wants none. */
+int64_t jf_layout_block(const jf_layout *c);
+/* Takes every input in this form, and gives every output in it. */
+void jf_layout_all(jf_layout *c, jf_form form);
+/* Whether some input was made in blocks, and all can be had in them. */
+int jf_layout_blocks(const jf_layout *c);
+
+#endif

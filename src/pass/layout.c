@@ -1,0 +1,262 @@
+/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one
+   to the next, and filters packed, in the session too. Conversions are made where a value is first
+   wanted in another form, once. */
+#include "op/layout.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+/* A value of the graph as it was. */
+typedef struct seen {
+  jfl_shape shape;             /* when plain */
+  jf_form made;                /* the form that its producer gives it */
+  jfl_value *as[JF_N_FORM];    /* in each form that was asked for */
+  int free;                    /* a variable that the session lacks: its form may be chosen */
+  int is_result;
+} seen;
+
+typedef struct walk {
+  jfl_graph *g;
+  const jf_target *target;
+  jf_rewrite r;
+  seen *seen;                  /* by value id */
+  int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
+} walk;
+
+static const jfl_shape *shape_in(const jf_target *t, const jfl_value *v)
+{
+  return t->variable ? t->variable(t->session, v->variable) : NULL;
+}
+
+static seen *of(const walk *w, const jfl_value *v) { return &w->seen[v->id]; }
+
+static int64_t block(const walk *w)
+{
+  return jf_layout_block(&(jf_layout){ .device = w->target->device });
+}
+
+/* What passes see of the value from here on is another shape. */
+static void reshape(const walk *w, jfl_value *v, const jfl_shape *s)
+{
+  v->plain = jf_shape_eq(s, &of(w, v)->shape) ? NULL : &of(w, v)->shape;
+  v->shape = *s;
+}
+
+/* The value in a form that its shape has. */
+static jfl_value *get(walk *w, const jfl_value *v, jf_form form)
+{
+  seen *s = of(w, v);
+  jf_relayout r;
+  if (s->as[form]) return s->as[form];
+  if (form == JF_PLAIN) {
+    jf_relayout_to(s->made, block(w), &s->shape, &r);
+    r = jf_relayout_back(&r, &s->shape);
+    return s->as[form] = jf_emit_relayout(w->g, &r, s->as[s->made]);
+  }
+  jf_relayout_to(form, block(w), &s->shape, &r);
+  return s->as[form] = jf_emit_relayout(w->g, &r, get(w, v, JF_PLAIN));
+}
+
+/* The node with the forms of its inputs, before anyone said how it runs. */
+static jf_layout look(const walk *w, const jf_node *n)
+{
+  jf_arena *arena = w->g->arena;
+  const jfl_shape **in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
+  const jfl_shape **out = jf_alloc(arena, (size_t)n->n_out * sizeof *out);
+  jf_layout c = {
+    .node = n, .device = w->target->device, .in_shape = in, .out_shape = out, .op = n->op,
+    .in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in),
+    .out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out),
+    .attr = jf_alloc(arena, n->op->attr_size)
+  };
+  if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
+  for (int i = 0; i < n->n_in; i++) {
+    in[i] = &of(w, n->in[i])->shape;
+    c.in[i] = of(w, n->in[i])->made;
+  }
+  for (int i = 0; i < n->n_out; i++) out[i] = &of(w, n->out[i])->shape;
+  return c;
+}
+
+/* ---- ops whose elements stay apart ---- */
+
+/* The form of what has that shape: of a variable that is updated, else of any input not plain. */
+static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
+{
+  jf_form form = JF_PLAIN;
+  for (int i = 0; i < c->node->n_in; i++)
+    if (jf_mutates(c->node, i)) return c->in[i];
+  for (int i = 0; form == JF_PLAIN && i < c->node->n_in; i++)
+    if (jf_shape_eq(c->in_shape[i], shape)) form = c->in[i];
+  return form;
+}
+
+/* Input i in a form, or what stands for it: one number is itself, others are spread. */
+static int follow(const walk *w, jf_layout *c, int i, const jfl_shape *shape, jf_form form)
+{
+  jf_relayout r;
+  const jfl_shape *s = c->in_shape[i];
+  if (jf_shape_eq(s, shape)) c->in[i] = form;
+  else if (jf_numel(s) == 1 && s->n <= shape->n) c->in[i] = JF_PLAIN;
+  else if (form != JF_BLOCKED || !jf_relayout_to(JF_SPREAD, block(w), s, &r)) return 0;
+  else c->in[i] = JF_SPREAD;
+  return 1;
+}
+
+static int pointwise(const walk *w, jf_layout *c)
+{
+  const jf_node *n = c->node;
+  if (!jf_is_pointwise(n->op) || !n->n_in) return 0;
+  const jfl_shape *shape = n->n_out ? c->out_shape[0] : c->in_shape[0];
+  jf_form form = common_form(c, shape);
+  if (form == JF_PLAIN) return 0;
+  for (int i = 0; i < n->n_in; i++)
+    if (!follow(w, c, i, shape, form)) return 0;
+  for (int i = 0; i < n->n_out; i++) {
+    if (!jf_shape_eq(c->out_shape[i], shape)) return 0;
+    c->out[i] = form;
+  }
+  return 1;
+}
+
+/* ---- variables ---- */
+
+/* Variables that the session has are in the form it has them in. */
+static void find_variables(walk *w)
+{
+  for (int i = 0; i < w->g->n_value; i++) {
+    jfl_value *v = w->g->value[i];
+    if (v->origin != JF_VARIABLE) continue;
+    const jfl_shape *s = shape_in(w->target, v);
+    seen *e = of(w, v);
+    e->shape = v->variable->shape;
+    e->free = !s;
+    if (s) reshape(w, v, s);
+    e->made = jf_shape_eq(&v->shape, &e->shape) ? JF_PLAIN : JF_PACKED;
+    e->as[JF_PLAIN] = NULL;
+    e->as[e->made] = v;
+  }
+}
+
+/* Packs a variable whose form is still open. */
+static void pack(walk *w, jfl_value *v)
+{
+  seen *e = of(w, v);
+  jf_relayout r;
+  if (v->origin != JF_VARIABLE || !e->free || e->made == JF_PACKED) return;
+  if (!jf_relayout_to(JF_PACKED, block(w), &e->shape, &r)) return;
+  reshape(w, v, &r.to);
+  e->made = JF_PACKED;
+  e->as[JF_PLAIN] = NULL;
+  e->as[JF_PACKED] = v;
+}
+
+/* Variables that are updated together are of one form. */
+static void pack_together(walk *w, const jf_node *n)
+{
+  const jfl_value *packed = NULL;
+  for (int i = 0; i < n->n_in; i++)
+    if (jf_mutates(n, i) && of(w, n->in[i])->made == JF_PACKED) packed = n->in[i];
+  for (int i = 0; packed && i < n->n_in; i++)
+    if (jf_mutates(n, i) && jf_shape_eq(&of(w, n->in[i])->shape, &of(w, packed)->shape))
+      pack(w, n->in[i]);
+}
+
+/* New variables are packed where a convolution wants them so; the updates come after it. */
+static void choose_forms(walk *w)
+{
+  for (int i = 0; i < w->r.n_old; i++) {
+    const jf_node *n = w->r.old[i];
+    if (jf_is_pointwise(n->op)) pack_together(w, n);
+    if (!w->rules || !n->op->layout) continue;
+    jf_layout c = look(w, n);
+    if (!n->op->layout(&c)) continue;
+    for (int k = 0; k < n->n_in; k++)
+      if (c.in[k] == JF_PACKED) pack(w, n->in[k]);
+  }
+}
+
+static jfl_status check_update(const walk *w, const jf_layout *c)
+{
+  const jf_node *n = c->node;
+  for (int i = 0; i < n->n_in; i++)
+    if (jf_mutates(n, i) && of(w, n->in[i])->made != c->in[i])
+      return jf_fail(JFL_ESTATE, "variable '%s' and what is updated with it are kept in different "
+                     "layouts by jobs compiled before", n->in[i]->name);
+  return JFL_OK;
+}
+
+/* ---- the walk ---- */
+
+/* Changes the node and its values to how the rule says it runs. */
+static jfl_status rearrange(walk *w, jf_node *n, const jf_layout *c)
+{
+  jfl_graph *g = w->g;
+  JF_TRY(check_update(w, c));
+  for (int i = 0; i < n->n_in; i++) n->in[i] = get(w, n->in[i], c->in[i]);
+  if (g->err) return g->err;
+  n->op = c->op;
+  n->attr = c->attr;
+  jf_infer f = { .op = n->op, .arena = g->arena, .in = n->in, .n_in = n->n_in, .attr = n->attr };
+  JF_TRY(jf_op_infer(&f));
+  for (int i = 0; i < n->n_out; i++) reshape(w, n->out[i], &f.shape[i]);
+  return JFL_OK;
+}
+
+static void note_outputs(walk *w, const jf_node *n, const jf_layout *c)
+{
+  for (int i = 0; i < n->n_out; i++) {
+    jfl_value *v = n->out[i];
+    seen *e = of(w, v);
+    jf_relayout r = { .split = e->shape, .to = e->shape };
+    e->made = c->out[i];
+    e->as[JF_PLAIN] = NULL;
+    e->as[e->made] = e->made == JF_PLAIN ? jf_emit_relayout(w->g, &r, v) : v;
+    if (e->is_result) get(w, v, JF_PLAIN);
+  }
+}
+
+static jfl_status visit(walk *w, jf_node *n)
+{
+  jf_layout c = look(w, n);
+  if (!(w->rules && n->op->layout && n->op->layout(&c)) && !pointwise(w, &c)) {
+    c = look(w, n);
+    for (int i = 0; i < n->n_in; i++) c.in[i] = JF_PLAIN;
+  }
+  JF_TRY(rearrange(w, n, &c));
+  jf_rewrite_keep(&w->r, n);
+  note_outputs(w, n, &c);
+  return w->g->err;
+}
+
+static jfl_status run(jfl_graph *g, const jf_target *target, int rules)
+{
+  walk w = { .g = g, .target = target, .rules = rules };
+  w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
+  for (int i = 0; i < g->n_value; i++)
+    w.seen[i] = (seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };
+  for (int i = 0; i < g->n_output; i++) w.seen[g->output[i]->id].is_result = 1;
+  find_variables(&w);
+  jf_rewrite_begin(g, &w.r);
+  choose_forms(&w);
+  for (int i = 0; i < w.r.n_old; i++) JF_TRY(visit(&w, w.r.old[i]));
+  for (int i = 0; i < g->n_output; i++) g->output[i] = get(&w, g->output[i], JF_PLAIN);
+  return g->err;
+}
+
+jfl_status jf_pass_layout(jfl_graph *g, const jf_target *target)
+{
+  return target->reference ? JFL_OK : run(g, target, 1);
+}
+
+/* Graphs that were left as they are, and that use a variable which is packed in the session. */
+jfl_status jf_pass_forms(jfl_graph *g, const jf_target *target)
+{
+  int differ = 0;
+  for (int i = 0; i < g->n_value; i++) {
+    const jfl_value *v = g->value[i];
+    const jfl_shape *s = v->origin == JF_VARIABLE ? shape_in(target, v) : NULL;
+    differ |= s && !jf_shape_eq(s, &v->shape);
+  }
+  return differ ? run(g, target, 0) : JFL_OK;
+}
