@@ -95,6 +95,10 @@ static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 
 
 /* ---- tiles ---- */
 
+/* Floats from one cell's numbers to the next one's, for a batch with that many channels: a line of the
+   cache more than they take, so that the cells of a tile do not all fall into the same few sets. */
+static inline int64_t pitch(int64_t channels) { return BATCH * channels + JF_LANES; }
+
 /* Where tile t lies: its image, and its first cell among from's; it may begin outside. */
 typedef struct spot { int64_t image, y, x; } spot;
 INNER spot spot_of(const winograd *w, int64_t t)
@@ -107,20 +111,19 @@ INNER spot spot_of(const winograd *w, int64_t t)
 INNER void load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x, int size,
                 vec *cell)
 {
-  plane += (y * width + x) * JF_LANES;
   if (y >= 0 && x >= 0 && y + size <= height && x + size <= width) {
+    plane += (y * width + x) * JF_LANES;
     for (int i = 0; i < size; i++)
       for (int j = 0; j < size; j++)
         cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
     return;
   }
-  const int top = y < 0 ? (int)-y : 0, left = x < 0 ? (int)-x : 0;
-  const int bottom = height - y < size ? (int)(height - y) : size;
-  const int right = width - x < size ? (int)(width - x) : size;
+  const int64_t bottom = y + size < height ? y + size : height;
+  const int64_t right = x + size < width ? x + size : width;
   for (int i = 0; i < size * size; i++) cell[i] = _mm512_setzero_ps();
-  for (int i = top; i < bottom; i++)
-    for (int j = left; j < right; j++)
-      cell[i * size + j] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
+  for (int64_t i = y < 0 ? 0 : y; i < bottom; i++)
+    for (int64_t j = x < 0 ? 0 : x; j < right; j++)
+      cell[(i - y) * size + j - x] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
 }
 
 /* v[cell][tile][channel] of tiles first to first + n, of which the ones past the last are 0. */
@@ -140,7 +143,7 @@ INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
         for (int i = 0; i < SIDE; i++) x[i] = half[i * SIDE + j];
         transform(x, line);
         for (int i = 0; i < SIDE; i++)
-          _mm512_storeu_ps(out + (i * SIDE + j) * BATCH * stride, line[i]);
+          _mm512_storeu_ps(out + (i * SIDE + j) * pitch(stride), line[i]);
       }
     }
   }
@@ -163,7 +166,7 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
         for (int i = 0; i < out; i++) x[i] = half[i * SIDE + j];
         interpolate(x, out, line);
         for (int i = 0; i < SIDE; i++)
-          _mm512_storeu_ps(to + (i * SIDE + j) * BATCH * stride, line[i]);
+          _mm512_storeu_ps(to + (i * SIDE + j) * pitch(stride), line[i]);
       }
     }
   }
@@ -192,7 +195,7 @@ INNER void transform_output(const winograd *w, int64_t first, int n, int64_t cha
       const float *in = m + t * WIDE + c * JF_LANES;
       for (int j = 0; j < SIDE; j++) {
         vec x[SIDE];
-        for (int i = 0; i < SIDE; i++) x[i] = _mm512_loadu_ps(in + (i * SIDE + j) * BATCH * WIDE);
+        for (int i = 0; i < SIDE; i++) x[i] = _mm512_loadu_ps(in + (i * SIDE + j) * pitch(WIDE));
         for (int k = 0; k < out; k++) half[k * SIDE + j] = evaluate(x, k, out);
       }
       for (int i = 0; i < out; i++)
@@ -264,8 +267,8 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
     const int width = width_at(w, o);
     for (int k = 0; k < CELLS; k++)
       for (int t = 0; t < n; t += ROWS) {
-        const product p = { v + (k * BATCH + t) * from, w->u + (o * CELLS + k * width) * from * JF_LANES,
-                            m + (k * BATCH + t) * WIDE, from, 1, width * JF_LANES, WIDE, from };
+        const product p = { v + k * pitch(from) + t * from, w->u + (o * CELLS + k * width) * from * JF_LANES,
+                            m + k * pitch(WIDE) + t * WIDE, from, 1, width * JF_LANES, WIDE, from };
         product_of(&p, width);
       }
     if (w->out == 2) transform_output(w, first, n, o, width, 2, m);
@@ -278,7 +281,7 @@ static void convolve_lane(void *ctx, int i)
 {
   const winograd *w = ctx;
   float *v = w->room + (size_t)i * w->room_size;
-  float *m = v + CELLS * BATCH * w->n_from * JF_LANES;
+  float *m = v + CELLS * pitch(w->n_from * JF_LANES);
   for (int64_t t = i * w->span; t < w->tiles; t += w->lanes * w->span)
     convolve_tiles(w, t, v, m);
 }
@@ -355,7 +358,7 @@ OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v,
   for (int k = 0; k < CELLS; k++)
     for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES)
       for (int64_t c = 0; c < from; c += 4) {
-        const product p = { v + k * BATCH * from + c, d + k * BATCH * to + o * JF_LANES,
+        const product p = { v + k * pitch(from) + c, d + k * pitch(to) + o * JF_LANES,
                             u + (k * from + c) * to + o * JF_LANES, 1, from, to, to, n };
         add_product(&p, width_at(w, o));
       }
@@ -370,7 +373,7 @@ static void gather_part(const winograd *w, int i, float *v)
   float *u = w->u + i * size;
   memset(u, 0, (size_t)size * sizeof *u);
   for (int64_t t = begin; t < end; t += BATCH)
-    gather_tiles(w, t, end, v, v + CELLS * BATCH * w->n_from * JF_LANES, u);
+    gather_tiles(w, t, end, v, v + CELLS * pitch(w->n_from * JF_LANES), u);
 }
 
 static void gather_lane(void *ctx, int i)
@@ -484,9 +487,10 @@ static void set_parts(winograd *w)
 /* Where u and the lanes' room are in scratch; returns the bytes of both. */
 static size_t lay_out(winograd *w, void *scratch)
 {
-  const size_t copies = w->parts ? (size_t)w->parts : 1, wide = w->parts ? (size_t)w->n_to * JF_LANES : WIDE;
+  const size_t copies = w->parts ? (size_t)w->parts : 1;
+  const int64_t wide = w->parts ? w->n_to * JF_LANES : WIDE;
   const size_t u = copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
-  w->room_size = CELLS * BATCH * ((size_t)w->n_from * JF_LANES + wide);
+  w->room_size = CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(wide));
   w->u = scratch;
   w->room = w->u + u;
   return (u + (size_t)w->lanes * w->room_size) * sizeof(float);
