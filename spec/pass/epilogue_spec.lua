@@ -8,13 +8,20 @@ local tp = flow.typing
 
 local op = setmetatable({}, { __index = function(_, name) return core.op(name) end })
 
+--- The pass fuse would join what these specs count, and add up in another order.
 local function settings(off, kernels)
-  core.set("passes", off)
+  core.set("passes", off .. " -fuse")
   core.set("kernels", kernels or "fast")
 end
 
-before_each(core.reset)
-after_each(function() settings "" end)
+before_each(function()
+  core.reset()
+  settings ""
+end)
+after_each(function()
+  core.set("passes", "")
+  core.set("kernels", "fast")
+end)
 teardown(core.reset)
 
 local function specs_of(inputs)
