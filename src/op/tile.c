@@ -120,7 +120,6 @@ static void spread(const span *s, size_t size)
 typedef struct state {
   const jf_machine *m;
   const jf_kargs *k;
-  int part;
   int64_t first, runs, from, n;  /* its first run, its runs, its first element in that run, its elements */
   total *sums;
   char *cell[JF_CELLS];
@@ -272,6 +271,14 @@ static void go_to(state *w, int64_t t)
 
 static char *after(char *p, int64_t n, size_t width) { return p + ((size_t)n * width + 63) / 64 * 64; }
 
+static void place(state *w, int c, char *const *buffer, char *const *rows)
+{
+  const jf_machine *m = w->m;
+  if (m->cell[c].home == JF_HOME_BUFFER) w->cell[c] = buffer[m->cell[c].buffer];
+  if (m->cell[c].home == JF_HOME_ROWS) w->cell[c] = rows[m->cell[c].buffer];
+  if (m->cell[c].home == JF_HOME_NUMBER) w->cell[c] = (char *)&m->number[c];
+}
+
 /* Gives each buffer its memory. */
 static void lay_out(state *w, char *memory)
 {
@@ -280,18 +287,22 @@ static void lay_out(state *w, char *memory)
   for (int i = 0; i < m->n_buffer; i++) at = after(buffer[i] = at, jf_tile_elements(m), m->width);
   for (int i = 0; i < m->n_rows; i++) at = after(rows[i] = at, jf_tile_rows(m), m->width);
   assert(at <= memory + JF_TILE_BYTES);
-  for (int c = 0; c < JF_CELLS; c++) {
-    if (m->cell[c].home == JF_HOME_BUFFER) w->cell[c] = buffer[m->cell[c].buffer];
-    if (m->cell[c].home == JF_HOME_ROWS) w->cell[c] = rows[m->cell[c].buffer];
-    if (m->cell[c].home == JF_HOME_NUMBER) w->cell[c] = (char *)&m->number[c];
+  for (int s = 0; s < m->f->n_slot; s++) {
+    place(w, s, buffer, rows);
+    place(w, JF_FUSED_SLOTS + s, buffer, rows);
   }
 }
+
+typedef struct job { const jf_machine *m; const jf_kargs *k; } job;
 
 static void run_part(void *ctx, int part)
 {
   _Alignas(64) char memory[JF_TILE_BYTES];
-  state w = *(const state *)ctx;
-  const jf_machine *m = w.m;
+  const job *j = ctx;
+  const jf_machine *m = j->m;
+  state w;
+  w.m = m;
+  w.k = j->k;
   const int64_t from = part * m->span, to = from + m->span < m->tiles ? from + m->span : m->tiles;
   lay_out(&w, memory);
   w.sums = (total *)w.k->scratch + part * m->sums;
@@ -323,8 +334,7 @@ static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 
 void jf_machine_run(const jf_machine *m, const jf_kargs *k)
 {
-  state w = { .m = m, .k = k };
-  jf_parallel(k->threads, m->parts, run_part, &w);
+  jf_parallel(k->threads, m->parts, run_part, &(job){ m, k });
   for (int i = 0; i < m->n_micro; i++)
     if (m->micro[i].kind == JF_ADD_UP) finish(m, k, m->micro[i].slot, m->micro[i].instr->count);
 }
