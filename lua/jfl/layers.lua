@@ -143,8 +143,10 @@ layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with
   local weight = variable.of_layer(who, context, { name = o.weight_name or name .. "-weight",
     dtype = x.dtype, shape = weight_shape(who, o, x), data_format = o.data_format,
     initializer = o.kernel_initializer or glorot, trainable = o.trainable })
+  -- Unnamed, the op is numbered by the core, which passes over the names of ops outside of layers.
   local y = conv2d(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
-    data_format = o.data_format, dilations = o.dilation_rate, name = name })
+    data_format = o.data_format, dilations = o.dilation_rate,
+    name = (o.name or context.prefix ~= "") and name or nil })
   y = add_bias(who, context, o, y, { name = o.bias_name or name .. "-bias", units = o.filters,
     op = name .. "-bias_add" })
   return activate(who, o.activation, y, name)

@@ -113,6 +113,18 @@ describe("layers.conv2d", function()
     assert.same({ 1, 1, 2, 2 }, core.variable_get("c-weight").shape)
   end)
 
+  it("needs no name beside unnamed convolutions that are no layers", function()
+    local function net(x)
+      local ones = flow.ones_initializer()
+      local w = flow.get_variable("w", { shape = { 2, 2, 1, 1 }, initializer = ones })
+      local y = flow.layers.conv2d(flow.nn.conv2d(x, w), 2, 1)
+      return flow.layers.conv2d(flow.nn.conv2d(y, w, { name = "conv2d_3" }), 2, 1)
+    end
+    helper.predict("c", { 1, 2, 3, 3 }, net):compile()
+    assert.same({ "conv2d_1-bias", "conv2d_1-weight", "conv2d_2-bias", "conv2d_2-weight", "w" },
+      names())
+  end)
+
   it("has weights (filters, in / groups, height, width)", function()
     local job = helper.predict("c", { 2, 4, 8, 8 }, function(x)
       return flow.layers.conv2d(x, 6, { 3, 5 }, { strides = 2, padding = "SAME", groups = 2,
