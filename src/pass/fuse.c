@@ -17,8 +17,9 @@ typedef struct fuser {
   lists readers;               /* of values */
   lists followers;             /* of nodes: those that must come after */
   int *group, *next;           /* of nodes: the first one of its group; the one after it there, or -1 */
+  int *last;                   /* of first nodes: the last one of the group */
   int *mark, stamp;            /* of nodes: mark[i] == stamp says that i is in the set at hand */
-  int *seen, *stack;
+  int *seen, *stack, end;      /* of a search, which goes no further than end */
   jf_draft d;
 } fuser;
 
@@ -53,15 +54,15 @@ static void find_readers(fuser *f)
   f->readers = lists_of(f, &e, f->r.n_value);
 }
 
-/* What changes a variable comes after those who read it so far. */
-static void order_effect(fuser *f, edges *e, int i)
+/* What changes variable v, node i, comes after those that read it so far, under any shape. */
+static void follow_readers(fuser *f, edges *e, const jfl_value *v, int i)
 {
-  const jf_node *n = f->r.old[i];
-  for (int k = 0; k < n->n_in; k++) {
-    if (!jf_mutates(n, k)) continue;
-    for (int j = 0; j < i; j++)
-      for (int q = 0; q < f->r.old[j]->n_in; q++)
-        if (jf_root(f->r.old[j]->in[q]) == n->in[k]) add_edge(f, e, j, i);
+  for (int j = f->readers.first[v->id]; j < f->readers.first[v->id + 1]; j++) {
+    const int reader = f->readers.item[j];
+    const jf_node *n = f->r.old[reader];
+    if (reader >= i) continue;
+    add_edge(f, e, reader, i);
+    if (n->op->flags & JF_VIEW) follow_readers(f, e, n->out[0], i);
   }
 }
 
@@ -81,7 +82,8 @@ static void order_node(fuser *f, edges *e, int i, int made)
     if (as_itself && direct >= 0) add_edge(f, e, direct, i);
     if (source >= 0 && !(as_itself && source == direct)) add_edge(f, e, source, i);
   }
-  if (n->op->flags & JF_EFFECT) order_effect(f, e, i);
+  for (int k = 0; k < n->n_in; k++)
+    if (jf_mutates(n, k)) follow_readers(f, e, n->in[k], i);
 }
 
 static void find_followers(fuser *f, int made)
@@ -149,11 +151,22 @@ static int reads_from(const fuser *f, int i, int from)
   return 0;
 }
 
+/* No way back leads over nodes after this one: those that groups a and b, and groups that begin before
+   the end of these, and so on, end with. */
+static int horizon(const fuser *f, int a, int b)
+{
+  int end = f->last[a] > f->last[b] ? f->last[a] : f->last[b];
+  for (int i = 0; i <= end; i++)
+    if (f->last[f->group[i]] > end) end = f->last[f->group[i]];
+  return end;
+}
+
 /* Puts the followers of node i on the stack: 1 where i is outside the set and one in it reads it. */
 static int push_followers(fuser *f, int i, int *n, int outside)
 {
   for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
     const int to = f->followers.item[j], id = f->group[to];
+    if (to > f->end) continue;
     if (in_set(f, to)) {
       if (outside && reads_from(f, to, i)) return 1;
     } else if (f->seen[id] != f->stamp) {
@@ -168,6 +181,7 @@ static int push_followers(fuser *f, int i, int *n, int outside)
 static int comes_back(fuser *f, int a, int b)
 {
   int n = 0;
+  f->end = horizon(f, a, b);
   for (int i = a; i >= 0; i = f->next[i]) push_followers(f, i, &n, 0);
   for (int i = b; i >= 0; i = f->next[i]) push_followers(f, i, &n, 0);
   while (n > 0)
@@ -180,6 +194,7 @@ static void merge(fuser *f, int a, int b)
 {
   const int first = a < b ? a : b;
   int *link = NULL;
+  f->last[first] = f->last[a] > f->last[b] ? f->last[a] : f->last[b];
   while (a >= 0 || b >= 0) {
     int *least = b < 0 || (a >= 0 && a < b) ? &a : &b, i = *least;
     *least = f->next[i];
@@ -325,6 +340,7 @@ static void look(fuser *f)
   f->maker = ints(f, f->r.n_value);
   f->group = ints(f, f->n);
   f->next = ints(f, f->n);
+  f->last = ints(f, f->n);
   f->mark = ints(f, f->n);
   f->seen = ints(f, f->n);
   f->stack = ints(f, f->n);
@@ -335,7 +351,7 @@ static void look(fuser *f)
   for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
   for (int i = 0; i < f->n; i++) {
     f->kind[i] = jf_member_kind(f->r.old[i]);
-    f->group[i] = i;
+    f->group[i] = f->last[i] = i;
     f->next[i] = -1;
     for (int k = 0; k < f->r.old[i]->n_out; k++) f->maker[f->r.old[i]->out[k]->id] = i;
   }
