@@ -1,5 +1,5 @@
 /* Running a fused program tile by tile. Sums of floats are gathered in double, those of integers wrap. */
-#include "dev/variants.h"
+#include "op/elementwise.h"
 #include "op/machine.h"
 
 #include <assert.h>
@@ -58,23 +58,46 @@ enum { WIDE = 16, TALL = 32 };
   }                                                                             \
   JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to), (from, rows, n, to))
 
-#define STORE(D, T, MEMBER)                                                     \
-  static void store_##D(const total *t, double count, void *to, int64_t i)      \
+/* y[r] = the sum of row r, divided by count; of the sums of parts, which lie `step` apart. */
+#define QUOTIENTS(D, T, A, QUOTIENT)                                            \
+  JF_BODY void rows_##D##_body(const void *from, int64_t rows, int64_t n, double count, void *to) \
   {                                                                             \
-    ((T *)to)[i] = (T)MEMBER;                                                   \
-  }
-#define SUMS(D, T, L, A, MEMBER) SUM(D, T, L, A) COLUMNS(D, T, L, A) STORE(D, T, MEMBER)
-SUMS(F32, float, float, double, (t->f / count))
-SUMS(F64, double, double, double, (t->f / count))
-SUMS(I32, int32_t, uint64_t, uint64_t, ((void)count, t->i))
-SUMS(I64, int64_t, uint64_t, uint64_t, ((void)count, t->i))
+    (void)count;                                                                \
+    for (int64_t r = 0; r < rows; r++) {                                        \
+      A s = 0;                                                                  \
+      sum_##D##_body((const T *)from + r * n, n, &s);                           \
+      ((T *)to)[r] = (T)(QUOTIENT);                                             \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
+              (from, rows, n, count, to))                                       \
+  JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count, void *to) \
+  {                                                                             \
+    A *restrict sum = from;                                                     \
+    T *restrict y = to;                                                         \
+    (void)count;                                                                \
+    for (int p = 1; p < parts; p++)                                             \
+      JF_EACH_ALONE for (int64_t i = 0; i < n; i++) sum[i] += sum[p * step + i]; \
+    for (int64_t i = 0; i < n; i++) {                                           \
+      const A s = sum[i];                                                       \
+      y[i] = (T)(QUOTIENT);                                                     \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count, void *to), \
+              (from, n, step, parts, count, to))
+#define SUMS(D, T, L, A, QUOTIENT) SUM(D, T, L, A) COLUMNS(D, T, L, A) QUOTIENTS(D, T, A, QUOTIENT)
+SUMS(F32, float, float, double, s / count)
+SUMS(F64, double, double, double, s / count)
+SUMS(I32, int32_t, uint64_t, uint64_t, s)
+SUMS(I64, int64_t, uint64_t, uint64_t, s)
 
 static const struct {
   void (*sum)(const void *from, int64_t n, void *to);
   void (*columns)(const void *from, int64_t rows, int64_t n, void *to);
-  void (*store)(const total *t, double count, void *to, int64_t i);
+  void (*rows)(const void *from, int64_t rows, int64_t n, double count, void *to);
+  void (*finish)(void *from, int64_t n, int64_t step, int parts, double count, void *to);
 } adder[JFL_N_DTYPE] = {
-#define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, store_##D },
+#define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, rows_##D, finish_##D },
   JF_EACH_NUM(ADDER)
 };
 
@@ -198,13 +221,8 @@ static void add_up(const state *w, int s, const char *x, jfl_dtype t)
 
 static void sum_rows(const state *w, const jf_micro *u, jfl_dtype t)
 {
-  const int64_t row = w->m->f->row;
-  const char *x = w->cell[u->in[0]];
-  for (int64_t r = 0; r < w->runs / w->m->per_row; r++) {
-    total sum = { 0 };
-    adder[t].sum(x + (size_t)(r * row) * jfl_dtype_size(t), row, &sum);
-    adder[t].store(&sum, u->instr->count, w->cell[u->slot], r);
-  }
+  adder[t].rows(w->cell[u->in[0]], w->runs / w->m->per_row, w->m->f->row, u->instr->count,
+                w->cell[u->slot]);
 }
 
 static void run_loop(const state *w, const jf_micro *u)
@@ -310,15 +328,8 @@ static void run_part(void *ctx, int part)
 static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &m->f->slot[s];
-  const total *from = (const total *)k->scratch + m->sum[s];
-  for (int64_t i = 0, n = jf_numel(&k->out[slot->out].shape); i < n; i++) {
-    total t = from[i];
-    for (int p = 1; p < m->parts; p++) {
-      if (jf_is_float(slot->dtype)) t.f += from[p * m->sums + i].f;
-      else t.i += from[p * m->sums + i].i;
-    }
-    adder[slot->dtype].store(&t, count, k->out[slot->out].data, i);
-  }
+  adder[slot->dtype].finish((total *)k->scratch + m->sum[s], jf_numel(&k->out[slot->out].shape),
+                            m->sums, m->parts, count, k->out[slot->out].data);
 }
 
 void jf_machine_run(const jf_machine *m, const jf_kargs *k)
