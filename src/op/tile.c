@@ -1,4 +1,5 @@
-/* Running a fused program tile by tile. Sums of floats are gathered in double, those of integers wrap. */
+/* Running a fused program tile by tile. Sums of floats are gathered in double, those of integers
+   wrap. */
 #include "op/elementwise.h"
 #include "op/machine.h"
 
@@ -56,7 +57,8 @@ enum { WIDE = 16, TALL = 32 };
     for (; j + WIDE <= n; j += WIDE) tall_##D(x + j, rows, n, WIDE, y + j);     \
     if (j < n) tall_##D(x + j, rows, n, (int)(n - j), y + j);                   \
   }                                                                             \
-  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to), (from, rows, n, to))
+  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
+              (from, rows, n, to))
 
 /* y[r] = the sum of row r, divided by count; of the sums of parts, which lie `step` apart. */
 #define QUOTIENTS(D, T, A, QUOTIENT)                                            \
@@ -71,7 +73,8 @@ enum { WIDE = 16, TALL = 32 };
   }                                                                             \
   JF_DISPATCH(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
               (from, rows, n, count, to))                                       \
-  JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count, void *to) \
+  JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count,  \
+                                 void *to)                                      \
   {                                                                             \
     A *restrict sum = from;                                                     \
     T *restrict y = to;                                                         \
@@ -83,8 +86,8 @@ enum { WIDE = 16, TALL = 32 };
       y[i] = (T)(QUOTIENT);                                                     \
     }                                                                           \
   }                                                                             \
-  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count, void *to), \
-              (from, n, step, parts, count, to))
+  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count,        \
+                           void *to), (from, n, step, parts, count, to))
 #define SUMS(D, T, L, A, QUOTIENT) SUM(D, T, L, A) COLUMNS(D, T, L, A) QUOTIENTS(D, T, A, QUOTIENT)
 SUMS(F32, float, float, double, s / count)
 SUMS(F64, double, double, double, s / count)
@@ -105,7 +108,8 @@ static const struct {
 
 /* `rows` rows of n elements, row r from x + r * row_step on: n numbers, or the same one n times. */
 #define SPREAD(B, T)                                                                         \
-  JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n, int step) \
+  JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n,  \
+                                 int step)                                                   \
   {                                                                                          \
     for (int64_t r = 0; r < rows; r++, x += row_step, y += n) {                              \
       if (step)                                                                              \
@@ -126,8 +130,10 @@ typedef struct span { const void *x; void *y; int64_t off, at, rows, row_step, n
 
 static void spread(const span *s, size_t size)
 {
-#define CASE(B, T) case B: \
-  spread_##B((const T *)s->x + s->off, (T *)s->y + s->at, s->rows, s->row_step, s->n, s->step); break;
+#define CASE(B, T)                                                               \
+  case B:                                                                        \
+    spread_##B((const T *)s->x + s->off, (T *)s->y + s->at, s->rows, s->row_step, s->n, s->step); \
+    break;
   switch (size) {
   CASE(1, uint8_t)
   CASE(2, uint16_t)
@@ -144,7 +150,7 @@ typedef struct state {
   const jf_machine *m;
   const jf_kargs *k;
   int part;
-  int64_t first, runs, from, n;  /* its first run, its runs, its first element in that run, its elements */
+  int64_t first, runs, from, n;  /* its first run, its runs, the first element there, how many */
   total *sums;
   char *cell[JF_CELLS];
 } state;
@@ -160,8 +166,8 @@ static int64_t offset(const jf_machine *m, int s, int64_t run)
   return at;
 }
 
-/* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many, how
-   far apart they are for slot s, and where the first is. */
+/* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many,
+   how far apart they are for slot s, and where the first is. */
 typedef struct block { int64_t runs, row_step, off; } block;
 static block next_block(const state *w, int s, int64_t done)
 {
@@ -184,8 +190,8 @@ static void spread_input(const state *w, int s)
   const jf_fused_slot *slot = &m->f->slot[s];
   for (int64_t done = 0; done < w->runs;) {
     block b = next_block(w, s, done);
-    span r = { data_of(w, slot), w->cell[JF_FUSED_SLOTS + s], b.off, done * m->run, b.runs, b.row_step,
-               m->run, m->step[s][m->n - 1] != 0 };
+    span r = { data_of(w, slot), w->cell[JF_FUSED_SLOTS + s], b.off, done * m->run, b.runs,
+               b.row_step, m->run, m->step[s][m->n - 1] != 0 };
     spread(&r, jfl_dtype_size(slot->dtype));
     done += b.runs;
   }
@@ -288,7 +294,10 @@ static void go_to(state *w, int64_t t)
 
 /* ---- parts ---- */
 
-static char *after(char *p, int64_t n, size_t width) { return p + ((size_t)n * width + 63) / 64 * 64; }
+static char *after(char *p, int64_t n, size_t width)
+{
+  return p + ((size_t)n * width + 63) / 64 * 64;
+}
 
 /* Gives each buffer its memory. */
 static void lay_out(state *w, char *memory)

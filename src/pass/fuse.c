@@ -1,5 +1,5 @@
-/* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once. A group of
-   nodes is one node fused if no value that leaves it comes back through a node outside. */
+/* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once. A
+   group of nodes can be one if no value that leaves it comes back through a node outside. */
 #include "pass/draft.h"
 
 #include <string.h>
@@ -16,12 +16,14 @@ typedef struct fuser {
   char *result;                /* of values: results of the job */
   lists readers;               /* of values */
   lists followers;             /* of nodes: those that must come after */
-  int *group, *next;           /* of nodes: the first one of its group; the one after it there, or -1 */
+  int *group, *next;           /* of nodes: the first one of the group; the next one there, or -1 */
   int *last;                   /* of first nodes: the last one of the group */
   int *mark, stamp;            /* of nodes: mark[i] == stamp says that i is in the set at hand */
   int *seen, *stack, end;      /* of a search, which goes no further than end */
   jf_draft d;
 } fuser;
+
+static int *ints(fuser *f, int n) { return jf_alloc(f->g->arena, (size_t)n * sizeof(int)); }
 
 /* ---- what depends on what ---- */
 
@@ -68,8 +70,8 @@ static void follow_readers(fuser *f, edges *e, const jfl_value *v, int i)
 
 static int grouped(const fuser *f, int i) { return f->group[i] != i || f->next[i] >= 0; }
 
-/* Node i follows those that make what it reads. As a member it reads past views and broadcasts: before
-   groups are made it may come to either. */
+/* Node i follows those that make what it reads. As a member it reads past views and broadcasts:
+   before groups are made it may come to either. */
 static void order_node(fuser *f, edges *e, int i, int made)
 {
   const jf_node *n = f->r.old[i];
@@ -116,7 +118,8 @@ static int needed(const fuser *f, const jfl_value *v)
   for (int j = f->readers.first[v->id]; j < f->readers.first[v->id + 1]; j++) {
     const int i = f->readers.item[j];
     const jf_node *n = f->r.old[i];
-    if (in_set(f, i) ? reads_itself(f, i, v) : !jf_is_seen_through(n) || needed(f, n->out[0])) return 1;
+    const int outside = !in_set(f, i);
+    if (outside ? !jf_is_seen_through(n) || needed(f, n->out[0]) : reads_itself(f, i, v)) return 1;
   }
   return 0;
 }
@@ -151,8 +154,8 @@ static int reads_from(const fuser *f, int i, int from)
   return 0;
 }
 
-/* No way back leads over nodes after this one: those that groups a and b, and groups that begin before
-   the end of these, and so on, end with. */
+/* No way back leads over nodes after this one: the last that groups a and b have, or groups that
+   begin before that, and so on. */
 static int horizon(const fuser *f, int a, int b)
 {
   int end = f->last[a] > f->last[b] ? f->last[a] : f->last[b];
@@ -161,7 +164,7 @@ static int horizon(const fuser *f, int a, int b)
   return end;
 }
 
-/* Puts the followers of node i on the stack: 1 where i is outside the set and one in it reads it. */
+/* Puts followers of node i on the stack; 1 where i is outside the set and one inside reads it. */
 static int push_followers(fuser *f, int i, int *n, int outside)
 {
   for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
@@ -246,9 +249,8 @@ static void join_readers(fuser *f)
    nothing holds back, effects when nothing else is left. */
 static int *order(fuser *f, int *n_unit)
 {
-  jf_arena *a = f->g->arena;
-  int *waits = jf_alloc(a, (size_t)f->n * sizeof *waits), *to = jf_alloc(a, (size_t)f->n * sizeof *to);
-  char *done = jf_alloc(a, (size_t)f->n);
+  int *waits = ints(f, f->n), *to = ints(f, f->n);
+  char *done = jf_alloc(f->g->arena, (size_t)f->n);
   int n = 0, at = 0, effects = 0;
   for (int i = 0; i < f->n; i++)
     for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
@@ -304,8 +306,8 @@ static jfl_status emit_group(fuser *f, int first)
   gather(f, first, -1);
   if (!jf_draft_make(&f->d)) return jf_fail(JFL_ESTATE, "fuse: a group that was a program is none");
   for (int i = 0; i < f->d.f.n_in; i++) in[i] = jf_current(&f->r, f->d.input[i]);
-  JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in, (size_t)f->d.f.n_in,
-                       NULL, &node));
+  JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in,
+                       (size_t)f->d.f.n_in, NULL, &node));
   node->name = lead(&f->d)->name;
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->name = f->d.output[i]->name;
@@ -320,7 +322,8 @@ static jfl_status rebuild(fuser *f)
   int n;
   find_followers(f, 1);
   int *unit = order(f, &n);
-  char *wanted = memcpy(jf_alloc(f->g->arena, (size_t)f->r.n_value), f->result, (size_t)f->r.n_value);
+  const size_t n_value = (size_t)f->r.n_value;
+  char *wanted = memcpy(jf_alloc(f->g->arena, n_value), f->result, n_value);
   for (int i = n - 1; i >= 0; i--)
     if (!want(f, unit[i], wanted)) unit[i] = -1;
   for (int i = 0; i < n; i++) {
@@ -331,8 +334,6 @@ static jfl_status rebuild(fuser *f)
   jf_rewrite_end(&f->r);
   return JFL_OK;
 }
-
-static int *ints(fuser *f, int n) { return jf_alloc(f->g->arena, (size_t)n * sizeof(int)); }
 
 static void look(fuser *f)
 {
