@@ -65,6 +65,7 @@ typedef struct jf_kernel_row {
   jf_kernel run;
   void (*release)(void *state);
   int priority;
+  int indirect;            /* computes by transforms, farther from exact sums than direct ones */
 } jf_kernel_row;
 
 /* What the processor does at best with that many threads: float32 additions and multiplications per
