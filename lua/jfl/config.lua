@@ -50,13 +50,15 @@ end
 
 local KERNELS = { "fast", "direct", "reference" }
 
--- "direct": without convolutions by transforms, which are farther from exact sums; "reference": plain.
+-- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
+-- plain ones alone.
 function settings.kernels(which)
   if which == nil then return KERNELS[core.get("kernels") + 1] end
   for _, name in ipairs(KERNELS) do
     if which == name then return core.set("kernels", which) end
   end
-  core.fail("config.kernels: expected \"fast\", \"direct\" or \"reference\", got %s", args.describe(which))
+  core.fail("config.kernels: expected \"fast\", \"direct\" or \"reference\", got %s",
+    args.describe(which))
 end
 
 local function check_pass(name, passes)
