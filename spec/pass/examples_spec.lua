@@ -5,8 +5,9 @@ local core = require "jfl.core"
 local passes = require "spec.passes"
 
 local RECORDS, EPOCHS = 300, 2
--- The steps of float32 training that follow each other carry differences in the last bit on.
-local TOLERANCE = 1e-3
+-- Steps of float32 training carry differences in the last bits on: where a pool's two largest cells
+-- are that near, it takes the other one, and the runs part.
+local TOLERANCE = 1e-2
 
 -- Runs an example as if it had asked for a seed, then prints the magnitudes of all variables.
 local RUNNER = [[

@@ -27,8 +27,8 @@ typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
 
 typedef jfl_status (*jf_kernel)(const jf_kargs *k);
 
-/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs may
-   be inputs, element for element. */
+/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs
+   may be inputs, element for element. */
 typedef struct jf_tile_args {
   int64_t n;
   const void *in[3];
