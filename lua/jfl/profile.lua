@@ -90,7 +90,7 @@ function profile.finish(trace)
   local ok, err = pcall(async.sync)
   local rows, unwritten = stop(trace)
   table.sort(rows, function(a, b) return a.seconds > b.seconds end)
-  if ok and unwritten then ok, err = false, unwritten end
+  if ok and unwritten then ok, err = pcall(core.fail, "%s", unwritten) end
   return rows, ok, err
 end
 
