@@ -598,7 +598,8 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 static jfl_status conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch)
 {
   jf_omp_threads(k->threads);
-  return conv_try(c, kind, 0, k, scratch) == JFL_OK ? JFL_OK : conv_try(c, kind, 1, k, scratch);
+  jfl_status s = conv_try(c, kind, 0, k, scratch);
+  return s == JFL_OK || s == JFL_ENOMEM ? s : conv_try(c, kind, 1, k, scratch);
 }
 
 /* Whether a primitive's input is in blocks of that size. */

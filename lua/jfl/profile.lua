@@ -74,19 +74,23 @@ function profile.start()
   earlier = {}
 end
 
--- The rows of what ran, also before the session was cleared. A trace is of the last session.
+-- The rows of what ran, also before the session was cleared, and what kept the trace from being
+-- written. A trace is of the last session.
 local function stop(trace)
   local rows = earlier
   earlier = nil
-  for _, row in ipairs(core.profile_stop(trace)) do rows[#rows + 1] = row end
-  return rows
+  local last, err = core.profile_stop(trace)
+  for _, row in ipairs(last) do rows[#rows + 1] = row end
+  return rows, err
 end
 
 --- Ends a profile and gives its rows, the longest first; trace: a file for a Chrome trace, or nil.
+-- Calls that failed and a trace that was not written keep no rows back: then false and a message.
 function profile.finish(trace)
   local ok, err = pcall(async.sync)
-  local rows = stop(trace)
+  local rows, unwritten = stop(trace)
   table.sort(rows, function(a, b) return a.seconds > b.seconds end)
+  if ok and unwritten then ok, err = pcall(core.fail, "%s", unwritten) end
   return rows, ok, err
 end
 
@@ -129,8 +133,8 @@ profile.profile = args.define("profile", "Runs a function and prints where time 
   local ran, message = pcall(o.fn)
   local rows, synced, late = profile.finish(o.trace)
   if not ran then error(message, 0) end
-  if not synced then error(late, 0) end
   print(profile.text(rows, most))
+  if not synced then error(late, 0) end
   return rows
 end)
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "counter.h"
+#include "models.h"
+#include "scratch.h"
 #include "test.h"
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
@@ -99,13 +101,102 @@ static jfl_status life(void)
   return st;
 }
 
-static void every_failure_is_a_status(void)
+/* ---- a network that every pass has work in, with variables in packed layouts ---- */
+
+enum { BATCH = 2, CHANNELS = 16 };
+
+/* The second convolution is by 3x3, between blocks of channels, with a residual. */
+static jfl_value *conv_net(model *m, jfl_value *x, int64_t batch)
+{
+  const jfl_arg same = { .name = "padding", .kind = JFL_ARG_STRING, .string = "SAME" };
+  jfl_value *h = model_conv(m, "conv1", x, 1, CHANNELS);
+  jfl_value *w = model_variable(m, "conv2", "weight", (jfl_shape){ 4, { CHANNELS, CHANNELS, 3, 3 } });
+  jfl_value *b = model_variable(m, "conv2", "bias", (jfl_shape){ 1, { CHANNELS } });
+  jfl_value *y = model_op(m, "bias_add", model_op(m, "conv2d", h, w, &same, 1), b, NULL, 0);
+  y = model_op(m, "relu", model_op(m, "add", y, h, NULL, 0), NULL, NULL, 0);
+  return model_dense(m, "dense", model_flat(m, y, batch), CHANNELS * 14 * 14, 10);
+}
+
+static jfl_status read_back(jfl_session *s, const char *name)
+{
+  jfl_array *a;
+  COUNTER_TRY(jfl_variable_get(s, name, &a));
+  jfl_status st = jfl_variable_set(s, name, a);
+  jfl_array_unref(a);
+  return st;
+}
+
+static jfl_status save_and_load(jfl_session *s)
+{
+  jfl_report *report;
+  COUNTER_TRY(jfl_checkpoint_save(s, in_scratch("model"), 1));
+  COUNTER_TRY(jfl_checkpoint_load(s, in_scratch("model"), 1, &report));
+  jfl_report_free(report);
+  return JFL_OK;
+}
+
+/* The checksum of a variable, made where no allocation can fail. */
+static uint64_t contents(jfl_session *s)
+{
+  uint64_t sum = 0;
+  for (int i = 0; i < s->n_var; i++)
+    sum = jf_hash(sum, s->var[i]->array->data,
+                  (size_t)jfl_array_size(s->var[i]->array) * jfl_dtype_size(s->var[i]->spec.dtype));
+  return sum;
+}
+
+/* A run that fails changes no variable. */
+static jfl_status train(jfl_session *s, jfl_plan *p, jfl_array *const *in)
+{
+  jfl_array *out[1];
+  uint64_t before = contents(s);
+  jfl_status st = jfl_run(p, in, out);
+  if (st) CHECK(contents(s) == before);
+  else jfl_array_unref(out[0]);
+  return st;
+}
+
+static jfl_status learn(jfl_session *s, jfl_array *const *in)
+{
+  const jfl_arg plain = { .name = "passes", .kind = JFL_ARG_STRING, .string = "-layout -fuse" };
+  jfl_plan *p, *q;
+  COUNTER_TRY(model_plan(s, "momentum", conv_net, BATCH, 0.9, &p));
+  CHECK(!jf_dev_cpu.channel_block() || jf_var_packed(jf_session_var(s, "conv2-weight")));
+  COUNTER_TRY(train(s, p, in));
+  COUNTER_TRY(run_queued(s, p, in));
+  COUNTER_TRY(read_back(s, "conv2-weight"));
+  COUNTER_TRY(jfl_session_set(s, &plain));
+  COUNTER_TRY(model_plan(s, "plain", conv_net, BATCH, 0, &q));
+  COUNTER_TRY(train(s, q, in));
+  jfl_plan_free(p);
+  COUNTER_TRY(save_and_load(s));
+  COUNTER_TRY(print_plan(q));
+  return train(s, q, in);
+}
+
+static jfl_status network(void)
+{
+  jfl_session *s;
+  jfl_array *in[2];
+  COUNTER_TRY(jfl_session_new(&s));
+  jfl_status st = model_inputs(BATCH, in);
+  if (!st) {
+    st = learn(s, in);
+    model_drop(in);
+  }
+  jfl_session_free(s);
+  return st;
+}
+
+/* ---- */
+
+static void fail_each(jfl_status (*fn)(void))
 {
   enum { TOO_MANY = 5000 };
   int n = 0;
   for (; n < TOO_MANY; n++) {
     left = n;
-    jfl_status s = life();
+    jfl_status s = fn();
     CHECK_MSG(held == 0, "%ld bytes stay behind after failure %d", held, n);
     if (!s) break;
     CHECK_MSG(s == JFL_ENOMEM, "failure %d: %s: %s", n, jfl_status_name(s), jfl_errmsg());
@@ -113,9 +204,14 @@ static void every_failure_is_a_status(void)
   CHECK_MSG(n > 30 && n < TOO_MANY, "it was done after %d allocations", n);
 }
 
+static void every_failure_is_a_status(void) { fail_each(life); }
+static void every_failure_of_a_network_is_a_status(void) { fail_each(network); }
+
 int main(void)
 {
   jfl_set_allocator(&(jfl_allocator){ take, give, NULL });
+  scratch_make();
   RUN(every_failure_is_a_status);
+  RUN(every_failure_of_a_network_is_a_status);
   return test_done();
 }

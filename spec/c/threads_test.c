@@ -138,6 +138,24 @@ static void a_small_plan_starts_no_thread(void)
   jfl_session_free(session);
 }
 
+/* Comes before all that use the pool. */
+static void a_forked_child_goes_on_with_one_thread(void)
+{
+  int status = 1;
+  open_session(1);
+  jfl_plan *p = plan_of("forked", model_lenet, 4);
+  run(p, 4, 1, 1);
+  pid_t pid = fork();
+  if (pid == 0) {
+    alarm(20);
+    run(p, 4, 1, 1);
+    _exit(test_state.bad_checks != 0);
+  }
+  waitpid(pid, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  jfl_session_free(session);
+}
+
 static void large_steps_take_all_threads_and_small_ones_one(void)
 {
   int fewest, most;
@@ -276,6 +294,7 @@ int main(void)
 {
   RUN(idle_threads_take_no_time);
   RUN(a_small_plan_starts_no_thread);
+  RUN(a_forked_child_goes_on_with_one_thread);
   RUN(large_steps_take_all_threads_and_small_ones_one);
   RUN(the_setting_is_for_plans_made_later);
   RUN(threads_are_as_many_as_the_work_is_worth);

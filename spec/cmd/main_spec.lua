@@ -144,10 +144,13 @@ describe("--profile", function()
     assert.equal("add_1", events[#events].name)
   end)
 
-  it("says where a trace cannot be written", function()
-    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
-    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json",
-      helper.file(JOB .. "os.exit(0)"))
+  it("says where a trace cannot be written, and prints the table", function()
+    for _, ending in ipairs { "", "os.exit(0)" } do
+      local out, err, status = run("--profile=/nowhere/t.json", helper.file(JOB .. ending))
+      assert.truthy(out:find("^8\n *share "), out)
+      assert.truthy(err:find("profile: /nowhere/t.json: ", 1, true), err)
+      assert.equal(1, status)
+    end
   end)
 
   it("says so where no job ran", function()

@@ -18,12 +18,12 @@ static struct {
 } gomp;
 static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
 static atomic_uint forks;
-static atomic_int lost;
+static atomic_int used, lost;     /* used: the pool had more than its caller */
 
 static void count_fork(void)
 {
   atomic_fetch_add(&forks, 1);
-  if (gomp.parallel) atomic_store(&lost, 1);
+  if (atomic_load(&used)) atomic_store(&lost, 1);
 }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
@@ -122,6 +122,7 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
   if (threads > n) threads = n;
   if (threads > 1) jf_pool_open();
   if (threads > 1 && gomp.parallel) {
+    atomic_store_explicit(&used, 1, memory_order_relaxed);
     jf_pool_settle(threads);
     run_shares(threads, n, fn, ctx);
   } else {
@@ -134,6 +135,7 @@ void jf_omp_threads(int n)
   static _Thread_local int now;
   jf_pool_open();
   if (n == now) return;
+  if (n > 1) atomic_store_explicit(&used, 1, memory_order_relaxed);
   if (gomp.parallel) gomp.set_num_threads(n);
   now = n;
 }

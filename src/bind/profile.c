@@ -24,7 +24,8 @@ static void push_row(lua_State *L, const jfl_profile_row *r)
   jf_set_number(L, "bytes", r->bytes);
 }
 
-/* profile_stop(path | nil): a list of rows, a step each; path: where a Chrome trace is written. */
+/* profile_stop(path | nil): a list of rows, a step each; path: where a Chrome trace is written. If it
+   is not, why comes second. */
 static int l_profile_stop(lua_State *L)
 {
   const char *path = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "profile_stop", "path");
@@ -32,7 +33,7 @@ static int l_profile_stop(lua_State *L)
   jfl_profile *p;
   jf_check(L, jfl_profile_stop(jf_session(L), &p));
   h->p = p;
-  if (path) jf_check(L, jfl_profile_trace(p, path));
+  jfl_status written = path ? jfl_profile_trace(p, path) : JFL_OK;
   int n = jfl_profile_count(p);
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
@@ -41,7 +42,9 @@ static int l_profile_stop(lua_State *L)
     push_row(L, &r);
     lua_rawseti(L, -2, i + 1);
   }
-  return 1;
+  if (!written) return 1;
+  lua_pushstring(L, jfl_errmsg());
+  return 2;
 }
 
 /* machine_peak(threads): float32 operations and bytes per second. */
