@@ -94,6 +94,30 @@ describe("the command", function()
   end)
 end)
 
+describe("the environment", function()
+  after_each(helper.clean)
+
+  local JOB = [[
+    local flow = require "jfl"
+    flow.global_function { name = "same", returns = flow.typing.Numpy,
+      inputs = { { "x", flow.typing.Numpy.Placeholder { 1 } } },
+      body = function(x) return x + x end }({ 1 })
+  ]]
+
+  it("is named where it names a pass that is not there", function()
+    fails("", "JFL_PASSES: no pass that can be left out is called 'fues'", helper.file(JOB),
+      { before = "JFL_PASSES=-fues" })
+    fails("", "JFL_DUMP: no pass is called 'fues'; there are pool, ", helper.file(JOB),
+      { before = "JFL_DUMP=fues" })
+  end)
+
+  it("can ask for the graph after a pass", function()
+    local out, err, status = run(helper.file(JOB), { before = "JFL_DUMP=fold" })
+    assert.same({ "", 0 }, { out, status })
+    assert.truthy(err:find("^%-%- after pass fold\npredict job same\n"), err)
+  end)
+end)
+
 describe("--profile", function()
   after_each(helper.clean)
 
@@ -144,10 +168,8 @@ describe("--profile", function()
     assert.equal("add_1", events[#events].name)
   end)
 
-  it("says where a trace cannot be written", function()
-    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
-    fails("8\n", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json",
-      helper.file(JOB .. "os.exit(0)"))
+  it("says before the script runs where a trace cannot be written", function()
+    fails("", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
   end)
 
   it("says so where no job ran", function()

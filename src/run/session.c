@@ -12,7 +12,10 @@ jfl_status jfl_session_new(jfl_session **out)
 {
   const char *kernels = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
-  if (passes) JF_TRY(jf_passes_off(passes, &off));
+  if (passes) {
+    jfl_status bad = jf_passes_off(passes, &off);
+    if (bad) return jf_blame(bad, "JFL_PASSES: ");
+  }
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->fd = -1;
