@@ -18,4 +18,5 @@ static jfl_status run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_fused, .op = "fused", .prepare = prepare, .run = run, .release = jf_free, .priority = 10)
+JFL_CPU(vec_fused, .op = "fused", .prepare = prepare, .run = run, .release = jf_free,
+  .priority = 10)

@@ -142,7 +142,7 @@ JF_BODY void backward_plane(const pool *p, int64_t plane)
   for (int64_t i = 0; i < n; i++) dx[i] = share;
 }
 
-/* ---- windows too large for what follows, one float at a time ---- */
+/* ---- windows that fill no vector, or too large for one: one float at a time ---- */
 
 /* A window's cells in rows of `pitch` floats, `step` apart. */
 typedef struct area { int64_t rows, cols, pitch, step; } area;
@@ -171,22 +171,29 @@ JF_BODY void give_all(float *dx, const area *a, float dy)
     for (int64_t v = 0; v < a->cols; v++) dx[u * a->pitch + v * a->step] += share;
 }
 
-/* All of a plane. */
+/* The windows (i, j) of a plane, one for each float of a cell. */
+JF_BODY void single_windows(const pool *p, int64_t plane, int64_t i, int64_t j, int kind,
+                            int backward)
+{
+  const range u = window(p, 0, i), v = window(p, 1, j);
+  const area a = { u.hi - u.lo, v.hi - v.lo, p->in[1] * p->inner, p->inner };
+  const float *x = cell_of((float *)p->x, p->in, plane, u.lo, v.lo, p->inner);
+  const float *dy = cell_of((float *)p->dy, p->out, plane, i, j, p->inner);
+  float *y = cell_of(p->to, p->out, plane, i, j, p->inner);
+  float *dx = cell_of(p->to, p->in, plane, u.lo, v.lo, p->inner);
+  for (int64_t l = 0; l < p->inner; l++) {
+    if (backward && kind == MAX) dx[l + first_largest(x + l, &a)] += dy[l];
+    else if (backward) give_all(dx + l, &a, dy[l]);
+    else y[l] = kind == MAX ? x[l + first_largest(x + l, &a)] : mean(x + l, &a);
+  }
+}
+
 JF_BODY void single_plane(const pool *p, int64_t plane, int kind, int backward)
 {
-  const int64_t full = p->in[0] * p->in[1] * p->inner, pooled = p->out[0] * p->out[1] * p->inner;
-  const float *x = p->x + plane * full, *dy = p->dy + plane * pooled;
-  float *to = p->to + plane * (backward ? full : pooled);
-  if (backward) memset(to, 0, (size_t)full * sizeof *to);
-  for (int64_t r = 0; r < pooled; r++) {
-    const int64_t cell = r / p->inner;
-    const range u = window(p, 0, cell / p->out[1]), v = window(p, 1, cell % p->out[1]);
-    const area a = { u.hi - u.lo, v.hi - v.lo, p->in[1] * p->inner, p->inner };
-    const int64_t at = (u.lo * p->in[1] + v.lo) * p->inner + r % p->inner;
-    if (backward && kind == MAX) to[at + first_largest(x + at, &a)] += dy[r];
-    else if (backward) give_all(to + at, &a, dy[r]);
-    else to[r] = kind == MAX ? x[at + first_largest(x + at, &a)] : mean(x + at, &a);
-  }
+  const int64_t full = p->in[0] * p->in[1] * p->inner;
+  if (backward) memset(p->to + plane * full, 0, (size_t)full * sizeof *p->to);
+  for (int64_t i = 0; i < p->out[0]; i++)
+    for (int64_t j = 0; j < p->out[1]; j++) single_windows(p, plane, i, j, kind, backward);
 }
 
 /* ---- parts ---- */
@@ -324,13 +331,16 @@ static int is_global(const pool *p)
   return 1;
 }
 
+/* Floats in a row of y for which a vector, mostly idle, still pays. */
+enum { FEWEST = 3 };
+
 /* Chooses a way and cuts tiles for it. */
 static void plan(pool *p, int kind)
 {
   p->way = p->inner >= LANES ? WIDE : LINES;
   if (p->inner == 1 && p->own && p->kernel[0] == 2 && p->kernel[1] == 2) p->way = SQUARES;
   if (p->inner == 1 && kind == AVG && is_global(p)) p->way = PLANES;
-  else if (p->kernel[1] > WIDEST) p->way = SINGLE;
+  else if (p->kernel[1] > WIDEST || p->out[1] * p->inner < FEWEST) p->way = SINGLE;
   if ((p->way == WIDE || p->way == SQUARES) && !cut_rows(p)) p->way = SINGLE;
   if (p->way == LINES && !cut_lines(p)) p->way = SINGLE;
   for (int i = 0; i < 2 && (p->way == PLANES || p->way == SINGLE); i++)

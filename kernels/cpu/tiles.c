@@ -1,5 +1,5 @@
-/* Loops over float32 for formulas that call the mathematical library: each is within some units in the
-   last place of the library's. */
+/* Loops over float32 for formulas that call the mathematical library: each is within some units in
+   the last place of the library's. */
 #include "tiles.h"
 
 #include "vector.h"
@@ -84,7 +84,7 @@ JF_BODY void tanh_vec(jf_vec *v)
   *v = JF_SELECT(size < 0.625f, p, t);
 }
 
-/* x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)): minimax polynomials, of relative error 4e-8 and 1e-9. */
+/* x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)): minimax polynomials with errors of 4e-8, 1e-9. */
 JF_BODY void erf_vec(jf_vec *v)
 {
   const jf_vec none = { 0 }, x = *v, z = x * x;

@@ -604,10 +604,10 @@ static int none(const jf_kargs *k) { (void)k; return 0; }
 #endif
 
 JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
-  .run = forward_run, .priority = 30)
+  .run = forward_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = fused_accepts,
-  .prepare = forward_prepare, .run = forward_run, .priority = 30)
+  .prepare = forward_prepare, .run = forward_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
-  .prepare = data_prepare, .run = data_run, .priority = 30)
+  .prepare = data_prepare, .run = data_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = filter_accepts,
-  .prepare = filter_prepare, .run = filter_run, .priority = 30)
+  .prepare = filter_prepare, .run = filter_run, .priority = 30, .indirect = 1)

@@ -48,12 +48,17 @@ function settings.strict_placement(on)
   return config.values.strict_placement
 end
 
+local KERNELS = { "fast", "direct", "reference" }
+
+-- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
+-- plain ones alone.
 function settings.kernels(which)
-  if which == nil then return core.get("kernels") == 0 and "fast" or "reference" end
-  if which ~= "fast" and which ~= "reference" then
-    core.fail("config.kernels: expected \"fast\" or \"reference\", got %s", args.describe(which))
+  if which == nil then return KERNELS[core.get("kernels") + 1] end
+  for _, name in ipairs(KERNELS) do
+    if which == name then return core.set("kernels", which) end
   end
-  core.set("kernels", which)
+  core.fail("config.kernels: expected \"fast\", \"direct\" or \"reference\", got %s",
+    args.describe(which))
 end
 
 local function check_pass(name, passes)

@@ -134,7 +134,7 @@ static int run_row(const jf_kernel_row *row, jf_kargs *k)
   k->scratch = jf_new(size);
   CHECK_MSG(row->run(k) == JFL_OK, "%s", jfl_errmsg());
   jf_free(k->scratch);
-  row->release(k->state);
+  if (row->release) row->release(k->state);
   return 1;
 }
 

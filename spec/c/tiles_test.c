@@ -1,5 +1,5 @@
-/* kernels/cpu/tiles.c: vectors of exponentials and their like against the library's doubles, over all
-   magnitudes, at infinities and not-a-number. */
+/* kernels/cpu/tiles.c: vectors of exponentials and their like against the library's doubles, over
+   all magnitudes, at infinities and not-a-number. */
 #include "dev/kernel.h"
 #include "test.h"
 
@@ -50,8 +50,8 @@ static void check(const function *f, float x, float got)
     return;
   }
   const double off = fabs((double)got - exact), most = f->ulp * 0x1p-24 * fabs(exact) + f->off;
-  CHECK_MSG(got == want || off <= most + 0x1p-149, "%s(%a) is %a, should be %a: %g units", f->row, (double)x,
-            (double)got, (double)want, off / (0x1p-24 * fabs(exact)));
+  CHECK_MSG(got == want || off <= most + 0x1p-149, "%s(%a) is %a, should be %a: %g units", f->row,
+            (double)x, (double)got, (double)want, off / (0x1p-24 * fabs(exact)));
 }
 
 static void each_is_near(void)
@@ -70,8 +70,9 @@ static void each_is_near(void)
 static void ends_are_right(void)
 {
   static const float ends[] = {
-    0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1p-126f, 3.4e38f, -3.4e38f, 88.7f,
-    88.8f, -87.3f, -103.9f, -104.5f, 0.5f, -0.5f, 0.625f, -0.625f, 4, -4, 1e-20f, -0.99999994f, 17.5f, 2
+    0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1p-126f, 3.4e38f, -3.4e38f,
+    88.7f, 88.8f, -87.3f, -103.9f, -104.5f, 0.5f, -0.5f, 0.625f, -0.625f, 4, -4, 1e-20f,
+    -0.99999994f, 17.5f, 2
   };
   enum { N = sizeof ends / sizeof *ends };
   float x[N], y[N];

@@ -1,4 +1,4 @@
---- Random jobs of elementwise ops, broadcasts, views and sums, and running them with passes left out.
+--- Random jobs of elementwise ops, broadcasts, views and sums, to run with passes left out.
 local core = require "jfl.core"
 local fuzz = require "spec.op.fuzz"
 local support = require "spec.op.support"
@@ -82,7 +82,9 @@ local ANY = {
   function() return "clip_by_value", {}, { min_value = -1, max_value = 2 } end,
   function(random, x) return "reshape", {}, { shape = reshaped(random, x.shape) } end,
   function(_, _, _, y) return "broadcast_to", {}, { shape = y.shape } end,
-  function(random) return "cast", {}, { dtype = pick(random, { "float32", "float64", "int32", "int64" }) } end,
+  function(random)
+    return "cast", {}, { dtype = pick(random, { "float32", "float64", "int32", "int64" }) }
+  end,
   unary "flatten", unary "zeros_like", unary "ones_like",
   function(random, x) return "constant", nil, { value = random(5) - 2, dtype = x.dtype } end,
   function(_, x) return "zeros", nil, { shape = x.shape, dtype = x.dtype } end,

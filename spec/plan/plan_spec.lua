@@ -1,3 +1,4 @@
+local core = require "jfl.core"
 local flow = require "jfl"
 local tp = flow.typing
 
@@ -51,5 +52,30 @@ describe("a plan", function()
     limit(0)
     assert.is_false(ok)
     assert.truthy(message:match "memory_limit is 1000")
+  end)
+
+  it("has no convolution by transforms where kernels are direct", function()
+    local x = flow.ndarray.rand { 2, 16, 9, 9 }
+    local function run(kernels)
+      flow.clear_default_session()
+      flow.random.seed(1)
+      flow.config.kernels(kernels)
+      local f = flow.global_function {
+        name = "job", inputs = { { "x", tp.Numpy.Placeholder { 2, 16, 9, 9 } } }, returns = tp.Numpy,
+        body = function(v)
+          return flow.layers.conv2d(v, 32, 3, { padding = "SAME", name = "c",
+            kernel_initializer = flow.random_normal_initializer(0, 0.1) })
+        end,
+      }
+      local y = core.reshape(f(x), { -1 })
+      flow.config.kernels "fast"
+      return y, f:plan()
+    end
+    local want, plan = run "direct"
+    assert.is_nil(plan:find "winograd")
+    local got = run "fast"
+    for i = 1, #want do
+      assert.is_true(math.abs(want[i] - got[i]) < 2e-5, ("%d: %g and %g"):format(i, want[i], got[i]))
+    end
   end)
 end)

@@ -26,10 +26,10 @@ static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { .device = &jf_dev_cpu, .reference = set->reference, .off = set->passes_off,
+  jf_target t = { .device = &jf_dev_cpu, .reference = set->kernels == JF_REFERENCE, .off = set->passes_off,
                   .variable = shape_in, .session = j->session };
   JF_TRY(jf_run_passes(g, &t));
-  int flags = (set->reference ? JF_REFERENCE : 0) |
+  int flags = set->kernels |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
   return jf_plan_new(g, t.device, flags, set->threads, p);
 }

@@ -27,8 +27,8 @@ typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
 
 typedef jfl_status (*jf_kernel)(const jf_kargs *k);
 
-/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs may
-   be inputs, element for element. */
+/* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs
+   may be inputs, element for element. */
 typedef struct jf_tile_args {
   int64_t n;
   const void *in[3];
@@ -65,6 +65,7 @@ typedef struct jf_kernel_row {
   jf_kernel run;
   void (*release)(void *state);
   int priority;
+  int indirect;            /* computes by transforms, farther from exact sums than direct ones */
 } jf_kernel_row;
 
 /* What the processor does at best with that many threads: float32 additions and multiplications per

@@ -2,8 +2,8 @@
 #ifndef JF_VARIANTS_H
 #define JF_VARIANTS_H
 
-/* JF_DISPATCH(name, (parameters), (arguments)) defines the static function name, which calls a build
-   of name_body, a JF_BODY. Choosing costs a few nanoseconds, so a call should do more than that. */
+/* JF_DISPATCH(name, (parameters), (arguments)) defines the static function name, which calls a
+   build of name_body, a JF_BODY. Choosing takes some nanoseconds: a call should do more. */
 #define JF_BODY static inline __attribute__((always_inline))
 #if defined(__x86_64__)
 #define JF_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))

@@ -92,10 +92,11 @@ JFL_OP(elu, .doc = "x where it is above 0, else alpha (exp(x) - 1).", .path = "n
   .infer = jf_infer_same, .grad = elu_grad)
 
 JFL_OP(gelu, .doc = "x times the probability that a standard normal number is below x.",
-  .path = "math.gelu", .in = {"x"}, UNARY(gelu), .flags = JF_COSTLY, .infer = jf_infer_same, .grad = gelu_grad)
+  .path = "math.gelu", .in = {"x"}, UNARY(gelu), .flags = JF_COSTLY,
+  .infer = jf_infer_same, .grad = gelu_grad)
 
-JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", .in = {"x"}, UNARY(gelu_slope), .flags = JF_COSTLY,
-  .infer = jf_infer_same)
+JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", .in = {"x"}, UNARY(gelu_slope),
+  .flags = JF_COSTLY, .infer = jf_infer_same)
 
 JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
   .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},

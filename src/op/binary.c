@@ -152,7 +152,8 @@ JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by z
 JFL_OP(floordiv, .doc = "x / y rounded down; of integers by zero it is 0.",
   .path = "math.floordiv", BINARY(floordiv), .grad = jf_grad_flat)
 
-JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow), .flags = JF_COSTLY, .grad = pow_grad)
+JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow),
+  .flags = JF_COSTLY, .grad = pow_grad)
 
 JFL_OP(maximum, .doc = "The larger of x and y.", .path = "math.maximum", BINARY(maximum),
   .grad = maximum_grad)

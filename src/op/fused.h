@@ -15,8 +15,10 @@ enum {
 typedef enum jf_level {
   JF_EACH,         /* one for each, in the same order */
   JF_ROW,          /* one for each row, in the same order */
-  JF_SPREAD,       /* an input that is broadcast: index i0, i1, ... reads element sum of step[a] ia */
-  JF_SUM,          /* gathers sums, at the element that step says likewise; no instruction reads it */
+  JF_SPREAD,       /* an input that is broadcast: index i0, i1, ... reads element
+                      sum of step[a] ia */
+  JF_SUM,          /* gathers sums, at the element that step says likewise; no
+                      instruction reads it */
   JF_NUMBER        /* a constant */
 } jf_level;
 
@@ -28,8 +30,8 @@ typedef struct jf_fused_slot {
   int64_t step[JFL_MAXDIM];    /* elements per index of the space */
 } jf_fused_slot;
 
-/* One instruction on slots: a loop, or without one the sum of in[0] divided by count. Where out[0] has one
-   element a row the inputs have too, but for that of a sum. */
+/* One instruction on slots: a loop, or without one the sum of in[0] divided by count. Where out[0]
+   has one element a row the inputs have too, but for that of a sum. */
 typedef struct jf_instr {
   const char *op;
   jf_tile tile;
@@ -44,7 +46,8 @@ typedef struct jf_fused_arg { jfl_dtype dtype; jfl_shape shape; } jf_fused_arg;
 typedef struct jf_fused {
   const char *program, *title; /* "t2 = exp(t0); ..." and "fused(exp, ...)" */
   jfl_shape space;
-  int64_t row;                 /* elements of a row, axes of the space from some axis on; 0: no slot needs it */
+  int64_t row;                 /* elements of a row, which is axes of the space from some
+                                  axis on; 0: no slot has one for each */
   int n_slot, n_instr, n_in, n_out;
   jf_fused_slot *slot;
   jf_instr *instr;

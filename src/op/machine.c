@@ -7,7 +7,7 @@
 
 static int moves(const jf_fused_slot *s) { return s->level == JF_SPREAD || s->level == JF_SUM; }
 
-/* Whether axis i runs on where axis i + 1 ends, for every slot, and both are in a row or both are not. */
+/* Whether axis i runs on where axis i + 1 ends, for every slot, and no row ends between them. */
 static int joins(const jf_machine *m, int i, int64_t inner)
 {
   if (m->f->row && inner == m->f->row) return 0;
@@ -55,7 +55,8 @@ static int64_t wanted(const jf_machine *m)
   int streams = m->n_buffer;
   for (int s = 0; s < m->f->n_slot; s++) {
     const jf_fused_slot *slot = &m->f->slot[s];
-    streams += slot->level == JF_SPREAD || (slot->level == JF_EACH && (slot->in >= 0 || slot->out >= 0));
+    const int argument = slot->in >= 0 || slot->out >= 0;
+    streams += slot->level == JF_SPREAD || (slot->level == JF_EACH && argument);
   }
   int64_t n = L1 / ((int64_t)m->width * (streams + 1));
   return n < LEAST ? LEAST : n > MOST ? MOST : n & ~(int64_t)63;
@@ -190,8 +191,7 @@ static int take(jf_machine *m, int *until, int at, int last)
   return b;
 }
 
-/* A buffer is free again for what is made after its last use; a loop may not write where it reads in
-   another step. */
+/* A buffer is free again for what is made after its last use. */
 static void place_cell(jf_machine *m, int *until, int cell, int at)
 {
   jf_cell *c = &m->cell[cell];

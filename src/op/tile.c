@@ -1,5 +1,6 @@
-/* Running a fused program tile by tile. Sums of floats are gathered in double, those of integers wrap. */
-#include "dev/variants.h"
+/* Running a fused program tile by tile. Sums of floats are gathered in double, those of integers
+   wrap. */
+#include "op/elementwise.h"
 #include "op/machine.h"
 
 #include <assert.h>
@@ -56,25 +57,50 @@ enum { WIDE = 16, TALL = 32 };
     for (; j + WIDE <= n; j += WIDE) tall_##D(x + j, rows, n, WIDE, y + j);     \
     if (j < n) tall_##D(x + j, rows, n, (int)(n - j), y + j);                   \
   }                                                                             \
-  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to), (from, rows, n, to))
+  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
+              (from, rows, n, to))
 
-#define STORE(D, T, MEMBER)                                                     \
-  static void store_##D(const total *t, double count, void *to, int64_t i)      \
+/* y[r] = the sum of row r, divided by count; of the sums of parts, which lie `step` apart. */
+#define QUOTIENTS(D, T, A, QUOTIENT)                                            \
+  JF_BODY void rows_##D##_body(const void *from, int64_t rows, int64_t n, double count, void *to) \
   {                                                                             \
-    ((T *)to)[i] = (T)MEMBER;                                                   \
-  }
-#define SUMS(D, T, L, A, MEMBER) SUM(D, T, L, A) COLUMNS(D, T, L, A) STORE(D, T, MEMBER)
-SUMS(F32, float, float, double, (t->f / count))
-SUMS(F64, double, double, double, (t->f / count))
-SUMS(I32, int32_t, uint64_t, uint64_t, ((void)count, t->i))
-SUMS(I64, int64_t, uint64_t, uint64_t, ((void)count, t->i))
+    (void)count;                                                                \
+    for (int64_t r = 0; r < rows; r++) {                                        \
+      A s = 0;                                                                  \
+      sum_##D##_body((const T *)from + r * n, n, &s);                           \
+      ((T *)to)[r] = (T)(QUOTIENT);                                             \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
+              (from, rows, n, count, to))                                       \
+  JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count,  \
+                                 void *to)                                      \
+  {                                                                             \
+    A *restrict sum = from;                                                     \
+    T *restrict y = to;                                                         \
+    (void)count;                                                                \
+    for (int p = 1; p < parts; p++)                                             \
+      JF_EACH_ALONE for (int64_t i = 0; i < n; i++) sum[i] += sum[p * step + i]; \
+    for (int64_t i = 0; i < n; i++) {                                           \
+      const A s = sum[i];                                                       \
+      y[i] = (T)(QUOTIENT);                                                     \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count,        \
+                           void *to), (from, n, step, parts, count, to))
+#define SUMS(D, T, L, A, QUOTIENT) SUM(D, T, L, A) COLUMNS(D, T, L, A) QUOTIENTS(D, T, A, QUOTIENT)
+SUMS(F32, float, float, double, s / count)
+SUMS(F64, double, double, double, s / count)
+SUMS(I32, int32_t, uint64_t, uint64_t, s)
+SUMS(I64, int64_t, uint64_t, uint64_t, s)
 
 static const struct {
   void (*sum)(const void *from, int64_t n, void *to);
   void (*columns)(const void *from, int64_t rows, int64_t n, void *to);
-  void (*store)(const total *t, double count, void *to, int64_t i);
+  void (*rows)(const void *from, int64_t rows, int64_t n, double count, void *to);
+  void (*finish)(void *from, int64_t n, int64_t step, int parts, double count, void *to);
 } adder[JFL_N_DTYPE] = {
-#define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, store_##D },
+#define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, rows_##D, finish_##D },
   JF_EACH_NUM(ADDER)
 };
 
@@ -82,7 +108,8 @@ static const struct {
 
 /* `rows` rows of n elements, row r from x + r * row_step on: n numbers, or the same one n times. */
 #define SPREAD(B, T)                                                                         \
-  JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n, int step) \
+  JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n,  \
+                                 int step)                                                   \
   {                                                                                          \
     for (int64_t r = 0; r < rows; r++, x += row_step, y += n) {                              \
       if (step)                                                                              \
@@ -103,8 +130,10 @@ typedef struct span { const void *x; void *y; int64_t off, at, rows, row_step, n
 
 static void spread(const span *s, size_t size)
 {
-#define CASE(B, T) case B: \
-  spread_##B((const T *)s->x + s->off, (T *)s->y + s->at, s->rows, s->row_step, s->n, s->step); break;
+#define CASE(B, T)                                                               \
+  case B:                                                                        \
+    spread_##B((const T *)s->x + s->off, (T *)s->y + s->at, s->rows, s->row_step, s->n, s->step); \
+    break;
   switch (size) {
   CASE(1, uint8_t)
   CASE(2, uint16_t)
@@ -120,7 +149,7 @@ static void spread(const span *s, size_t size)
 typedef struct state {
   const jf_machine *m;
   const jf_kargs *k;
-  int64_t first, runs, from, n;  /* its first run, its runs, its first element in that run, its elements */
+  int64_t first, runs, from, n;  /* its first run, its runs, the first element there, how many */
   total *sums;
   char *cell[JF_CELLS];
 } state;
@@ -136,8 +165,8 @@ static int64_t offset(const jf_machine *m, int s, int64_t run)
   return at;
 }
 
-/* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many, how
-   far apart they are for slot s, and where the first is. */
+/* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many,
+   how far apart they are for slot s, and where the first is. */
 typedef struct block { int64_t runs, row_step, off; } block;
 static block next_block(const state *w, int s, int64_t done)
 {
@@ -160,8 +189,8 @@ static void spread_input(const state *w, int s)
   const jf_fused_slot *slot = &m->f->slot[s];
   for (int64_t done = 0; done < w->runs;) {
     block b = next_block(w, s, done);
-    span r = { data_of(w, slot), w->cell[JF_FUSED_SLOTS + s], b.off, done * m->run, b.runs, b.row_step,
-               m->run, m->step[s][m->n - 1] != 0 };
+    span r = { data_of(w, slot), w->cell[JF_FUSED_SLOTS + s], b.off, done * m->run, b.runs,
+               b.row_step, m->run, m->step[s][m->n - 1] != 0 };
     spread(&r, jfl_dtype_size(slot->dtype));
     done += b.runs;
   }
@@ -197,13 +226,8 @@ static void add_up(const state *w, int s, const char *x, jfl_dtype t)
 
 static void sum_rows(const state *w, const jf_micro *u, jfl_dtype t)
 {
-  const int64_t row = w->m->f->row;
-  const char *x = w->cell[u->in[0]];
-  for (int64_t r = 0; r < w->runs / w->m->per_row; r++) {
-    total sum = { 0 };
-    adder[t].sum(x + (size_t)(r * row) * jfl_dtype_size(t), row, &sum);
-    adder[t].store(&sum, u->instr->count, w->cell[u->slot], r);
-  }
+  adder[t].rows(w->cell[u->in[0]], w->runs / w->m->per_row, w->m->f->row, u->instr->count,
+                w->cell[u->slot]);
 }
 
 static void run_loop(const state *w, const jf_micro *u)
@@ -269,7 +293,10 @@ static void go_to(state *w, int64_t t)
 
 /* ---- parts ---- */
 
-static char *after(char *p, int64_t n, size_t width) { return p + ((size_t)n * width + 63) / 64 * 64; }
+static char *after(char *p, int64_t n, size_t width)
+{
+  return p + ((size_t)n * width + 63) / 64 * 64;
+}
 
 static void place(state *w, int c, char *const *buffer, char *const *rows)
 {
@@ -321,15 +348,8 @@ static void run_part(void *ctx, int part)
 static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &m->f->slot[s];
-  const total *from = (const total *)k->scratch + m->sum[s];
-  for (int64_t i = 0, n = jf_numel(&k->out[slot->out].shape); i < n; i++) {
-    total t = from[i];
-    for (int p = 1; p < m->parts; p++) {
-      if (jf_is_float(slot->dtype)) t.f += from[p * m->sums + i].f;
-      else t.i += from[p * m->sums + i].i;
-    }
-    adder[slot->dtype].store(&t, count, k->out[slot->out].data, i);
-  }
+  adder[slot->dtype].finish((total *)k->scratch + m->sum[s], jf_numel(&k->out[slot->out].shape),
+                            m->sums, m->parts, count, k->out[slot->out].data);
 }
 
 void jf_machine_run(const jf_machine *m, const jf_kargs *k)

@@ -69,6 +69,7 @@ static void erf_grad(jf_gradctx *c)
 
 #define UNARY(id) \
   .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(id)
+#define COSTLY(id) UNARY(id), .flags = JF_COSTLY
 #define AT_OUTPUT(id) \
   .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 
@@ -88,34 +89,35 @@ JFL_OP(rsqrt, .doc = "1 / sqrt(x).", .path = "math.rsqrt", UNARY(rsqrt), .grad =
 JFL_OP(reciprocal, .doc = "1 / x.", .path = "math.reciprocal", UNARY(reciprocal),
   .grad = reciprocal_grad)
 
-JFL_OP(exp, .doc = "e to the power x.", .path = "math.exp", UNARY(exp), .flags = JF_COSTLY, .grad = exp_grad)
+JFL_OP(exp, .doc = "e to the power x.", .path = "math.exp", COSTLY(exp), .grad = exp_grad)
 
-JFL_OP(expm1, .doc = "exp(x) - 1, exact near 0.", .path = "math.expm1", UNARY(expm1), .flags = JF_COSTLY,
+JFL_OP(expm1, .doc = "exp(x) - 1, exact near 0.", .path = "math.expm1", COSTLY(expm1),
   .grad = expm1_grad)
 
-JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", UNARY(log), .flags = JF_COSTLY, .grad = log_grad)
+JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", COSTLY(log), .grad = log_grad)
 
-JFL_OP(log1p, .doc = "log(1 + x), exact near 0.", .path = "math.log1p", UNARY(log1p), .flags = JF_COSTLY,
+JFL_OP(log1p, .doc = "log(1 + x), exact near 0.", .path = "math.log1p", COSTLY(log1p),
   .grad = log1p_grad)
 
-JFL_OP(sin, .doc = "The sine of x, in radians.", .path = "math.sin", UNARY(sin), .flags = JF_COSTLY, .grad = sin_grad)
+JFL_OP(sin, .doc = "The sine of x, in radians.", .path = "math.sin", COSTLY(sin), .grad = sin_grad)
 
-JFL_OP(cos, .doc = "The cosine of x, in radians.", .path = "math.cos", UNARY(cos), .flags = JF_COSTLY, .grad = cos_grad)
+JFL_OP(cos, .doc = "The cosine of x, in radians.", .path = "math.cos", COSTLY(cos),
+  .grad = cos_grad)
 
-JFL_OP(tanh, .doc = "The hyperbolic tangent of x.", .path = "math.tanh", UNARY(tanh), .flags = JF_COSTLY,
+JFL_OP(tanh, .doc = "The hyperbolic tangent of x.", .path = "math.tanh", COSTLY(tanh),
   .grad = tanh_op_grad)
 
 JFL_OP(tanh_grad, .doc = "Gradient of tanh at output y.", AT_OUTPUT(tanh_grad))
 
-JFL_OP(erf, .doc = "The error function of x.", .path = "math.erf", UNARY(erf), .flags = JF_COSTLY, .grad = erf_grad)
+JFL_OP(erf, .doc = "The error function of x.", .path = "math.erf", COSTLY(erf), .grad = erf_grad)
 
-JFL_OP(sigmoid, .doc = "1 / (1 + exp(-x)).", .path = "math.sigmoid", UNARY(sigmoid), .flags = JF_COSTLY,
+JFL_OP(sigmoid, .doc = "1 / (1 + exp(-x)).", .path = "math.sigmoid", COSTLY(sigmoid),
   .grad = sigmoid_op_grad)
 
 JFL_OP(sigmoid_grad, .doc = "Gradient of sigmoid at output y.", AT_OUTPUT(sigmoid_grad))
 
 JFL_OP(softplus, .doc = "log(1 + exp(x)), without overflow.", .path = "math.softplus",
-  UNARY(softplus), .flags = JF_COSTLY, .grad = softplus_grad)
+  COSTLY(softplus), .grad = softplus_grad)
 
 JFL_OP(floor, .doc = "x rounded down.", .path = "math.floor", UNARY(floor), .grad = jf_grad_flat)
 

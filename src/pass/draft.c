@@ -16,7 +16,10 @@ static int is_sum(const jf_node *n)
 }
 
 /* The op whose loop a member runs. */
-static const jfl_op *loop_op(const jf_node *n) { return n->op == &jf_op_bias_add ? &jf_op_add : n->op; }
+static const jfl_op *loop_op(const jf_node *n)
+{
+  return n->op == &jf_op_bias_add ? &jf_op_add : n->op;
+}
 
 static jf_tile loop_of(const jf_node *n)
 {
@@ -43,7 +46,7 @@ const jfl_shape *jf_member_shape(const jf_node *n)
   return is_sum(n) ? &n->in[0]->shape : &n->out[0]->shape;
 }
 
-/* Steps of a dense tensor of shape s, as axes of `to` see it; 0 along those it is broadcast over. */
+/* Steps of a dense tensor of shape s as axes of `to` see it; 0 along those it is broadcast over. */
 static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
 {
   int64_t size = 1;
@@ -54,7 +57,7 @@ static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
   }
 }
 
-/* The steps of v as axes of `to` see it, past one broadcast; then past views, which keep the order. */
+/* The steps of v as axes of `to` see it, past a broadcast, then views, which keep the order. */
 static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
 {
   const jf_node *n = v->node;
@@ -94,8 +97,8 @@ static int is_dense(const jfl_shape *s, const int64_t *step, int64_t row)
   return inner == row;
 }
 
-/* Cuts axes of the space so that every axis of s, of the same size, is one or several of them; 0 where
-   that does not work out. */
+/* Cuts axes of the space so that every axis of s, of the same size, is one or several of them; 0
+   where that does not work out. */
 static int refine(jfl_shape *space, const jfl_shape *s)
 {
   int64_t cut[2 * JFL_MAXDIM], a = 1, b = 1;
@@ -189,8 +192,8 @@ static int constant(jf_draft *d, const jf_operand *o)
   return i;
 }
 
-/* The slot that a member over shape s reads, which has one element for each of the space's or one for
-   each row; -1 where a program cannot read so. */
+/* The slot that a member over shape s reads, which has one element for each of the space's or one
+   for each row; -1 where a program cannot read so. */
 static int operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, int by_row)
 {
   if (!o->v) return constant(d, o);
@@ -241,8 +244,8 @@ static int add_loop(jf_draft *d, const jf_node *n)
   return 1;
 }
 
-/* Which axes of its input a sum keeps, as steps of its result. Returns the length of the rows that it
-   adds up, or 0 where what it adds up is not rows. */
+/* Which axes of its input a sum keeps, as steps of its result. Returns the length of the rows that
+   it adds up, or 0 where what it adds up is not rows. */
 static int64_t sum_steps(const jf_node *n, int64_t *step)
 {
   const jfl_shape *s = &n->in[0]->shape;
@@ -329,7 +332,8 @@ static int find_outputs(jf_draft *d)
     for (int s = 0; s < d->f.n_slot; s++) {
       jf_fused_slot *slot = &d->slot[s];
       const jfl_value *v = d->value[s];
-      if (!v || slot->in >= 0 || (slot->level == JF_EACH) == turn || !d->leaves(d->ctx, v)) continue;
+      if (!v || slot->in >= 0 || (slot->level == JF_EACH) == turn) continue;
+      if (!d->leaves(d->ctx, v)) continue;
       if (d->f.n_out == JFL_MAXOUT) return 0;
       slot->out = d->f.n_out;
       d->output[d->f.n_out] = v;
@@ -344,7 +348,7 @@ int jf_draft_make(jf_draft *d)
   d->f = (jf_fused){ .slot = d->slot, .instr = d->instr, .in = d->arg };
   find_size(d);
   d->f.space = (jfl_shape){ 1, { d->size } };
-  if (d->f.row && !refine(&d->f.space, &(jfl_shape){ 2, { d->size / d->f.row, d->f.row } })) return 0;
+  if (d->f.row) d->f.space = (jfl_shape){ 2, { d->size / d->f.row, d->f.row } };
   for (int i = 0; i < d->n_member; i++) {
     const jf_node *n = d->member[i];
     random += (n->op->flags & JF_RANDOM) != 0;

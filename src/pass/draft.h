@@ -11,8 +11,8 @@ jf_member jf_member_kind(const jf_node *n);
 /* Whether n is a view or a broadcast, past which members read. */
 int jf_is_seen_through(const jf_node *n);
 
-/* What a member reads as input i, past views and broadcasts: elements of v, step[a] apart per index of
-   axis a of what the member loops over; or a number where v is NULL. */
+/* What a member reads as input i, past views and broadcasts: elements of v, step[a] apart per index
+   of axis a of what the member loops over; or a number where v is NULL. */
 typedef struct jf_operand {
   const jfl_value *v;
   jfl_dtype dtype;
@@ -35,7 +35,7 @@ typedef struct jf_draft {
   jf_instr instr[JF_FUSED_INSTRS];
   jf_fused_arg arg[JF_FUSED_SLOTS];
   const jfl_value *value[JF_FUSED_SLOTS];       /* of slots; NULL: a number */
-  jfl_shape over[JF_FUSED_SLOTS];               /* the axes of a slot's steps, until the space is known */
+  jfl_shape over[JF_FUSED_SLOTS];               /* what axes a slot's steps are of, as given */
   const jfl_value *input[JF_FUSED_SLOTS], *output[JFL_MAXOUT];
   int64_t size;                                 /* elements of the space */
 } jf_draft;

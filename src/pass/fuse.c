@@ -1,5 +1,5 @@
-/* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once. A group of
-   nodes is one node fused if no value that leaves it comes back through a node outside. */
+/* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once. A
+   group of nodes can be one if no value that leaves it comes back through a node outside. */
 #include "pass/draft.h"
 
 #include <string.h>
@@ -16,11 +16,14 @@ typedef struct fuser {
   char *result;                /* of values: results of the job */
   lists readers;               /* of values */
   lists followers;             /* of nodes: those that must come after */
-  int *group, *next;           /* of nodes: the first one of its group; the one after it there, or -1 */
+  int *group, *next;           /* of nodes: the first one of the group; the next one there, or -1 */
+  int *last;                   /* of first nodes: the last one of the group */
   int *mark, stamp;            /* of nodes: mark[i] == stamp says that i is in the set at hand */
-  int *seen, *stack;
+  int *seen, *stack, end;      /* of a search, which goes no further than end */
   jf_draft d;
 } fuser;
+
+static int *ints(fuser *f, int n) { return jf_alloc(f->g->arena, (size_t)n * sizeof(int)); }
 
 /* ---- what depends on what ---- */
 
@@ -53,22 +56,22 @@ static void find_readers(fuser *f)
   f->readers = lists_of(f, &e, f->r.n_value);
 }
 
-/* What changes a variable comes after those who read it so far. */
-static void order_effect(fuser *f, edges *e, int i)
+/* What changes variable v, node i, comes after those that read it so far, under any shape. */
+static void follow_readers(fuser *f, edges *e, const jfl_value *v, int i)
 {
-  const jf_node *n = f->r.old[i];
-  for (int k = 0; k < n->n_in; k++) {
-    if (!jf_mutates(n, k)) continue;
-    for (int j = 0; j < i; j++)
-      for (int q = 0; q < f->r.old[j]->n_in; q++)
-        if (jf_root(f->r.old[j]->in[q]) == n->in[k]) add_edge(f, e, j, i);
+  for (int j = f->readers.first[v->id]; j < f->readers.first[v->id + 1]; j++) {
+    const int reader = f->readers.item[j];
+    const jf_node *n = f->r.old[reader];
+    if (reader >= i) continue;
+    add_edge(f, e, reader, i);
+    if (n->op->flags & JF_VIEW) follow_readers(f, e, n->out[0], i);
   }
 }
 
 static int grouped(const fuser *f, int i) { return f->group[i] != i || f->next[i] >= 0; }
 
-/* Node i follows those that make what it reads. As a member it reads past views and broadcasts: before
-   groups are made it may come to either. */
+/* Node i follows those that make what it reads. As a member it reads past views and broadcasts:
+   before groups are made it may come to either. */
 static void order_node(fuser *f, edges *e, int i, int made)
 {
   const jf_node *n = f->r.old[i];
@@ -81,7 +84,8 @@ static void order_node(fuser *f, edges *e, int i, int made)
     if (as_itself && direct >= 0) add_edge(f, e, direct, i);
     if (source >= 0 && !(as_itself && source == direct)) add_edge(f, e, source, i);
   }
-  if (n->op->flags & JF_EFFECT) order_effect(f, e, i);
+  for (int k = 0; k < n->n_in; k++)
+    if (jf_mutates(n, k)) follow_readers(f, e, n->in[k], i);
 }
 
 static void find_followers(fuser *f, int made)
@@ -114,7 +118,8 @@ static int needed(const fuser *f, const jfl_value *v)
   for (int j = f->readers.first[v->id]; j < f->readers.first[v->id + 1]; j++) {
     const int i = f->readers.item[j];
     const jf_node *n = f->r.old[i];
-    if (in_set(f, i) ? reads_itself(f, i, v) : !jf_is_seen_through(n) || needed(f, n->out[0])) return 1;
+    const int outside = !in_set(f, i);
+    if (outside ? !jf_is_seen_through(n) || needed(f, n->out[0]) : reads_itself(f, i, v)) return 1;
   }
   return 0;
 }
@@ -149,11 +154,22 @@ static int reads_from(const fuser *f, int i, int from)
   return 0;
 }
 
-/* Puts the followers of node i on the stack: 1 where i is outside the set and one in it reads it. */
+/* No way back leads over nodes after this one: the last that groups a and b have, or groups that
+   begin before that, and so on. */
+static int horizon(const fuser *f, int a, int b)
+{
+  int end = f->last[a] > f->last[b] ? f->last[a] : f->last[b];
+  for (int i = 0; i <= end; i++)
+    if (f->last[f->group[i]] > end) end = f->last[f->group[i]];
+  return end;
+}
+
+/* Puts followers of node i on the stack; 1 where i is outside the set and one inside reads it. */
 static int push_followers(fuser *f, int i, int *n, int outside)
 {
   for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
     const int to = f->followers.item[j], id = f->group[to];
+    if (to > f->end) continue;
     if (in_set(f, to)) {
       if (outside && reads_from(f, to, i)) return 1;
     } else if (f->seen[id] != f->stamp) {
@@ -168,6 +184,7 @@ static int push_followers(fuser *f, int i, int *n, int outside)
 static int comes_back(fuser *f, int a, int b)
 {
   int n = 0;
+  f->end = horizon(f, a, b);
   for (int i = a; i >= 0; i = f->next[i]) push_followers(f, i, &n, 0);
   for (int i = b; i >= 0; i = f->next[i]) push_followers(f, i, &n, 0);
   while (n > 0)
@@ -180,6 +197,7 @@ static void merge(fuser *f, int a, int b)
 {
   const int first = a < b ? a : b;
   int *link = NULL;
+  f->last[first] = f->last[a] > f->last[b] ? f->last[a] : f->last[b];
   while (a >= 0 || b >= 0) {
     int *least = b < 0 || (a >= 0 && a < b) ? &a : &b, i = *least;
     *least = f->next[i];
@@ -231,9 +249,8 @@ static void join_readers(fuser *f)
    nothing holds back, effects when nothing else is left. */
 static int *order(fuser *f, int *n_unit)
 {
-  jf_arena *a = f->g->arena;
-  int *waits = jf_alloc(a, (size_t)f->n * sizeof *waits), *to = jf_alloc(a, (size_t)f->n * sizeof *to);
-  char *done = jf_alloc(a, (size_t)f->n);
+  int *waits = ints(f, f->n), *to = ints(f, f->n);
+  char *done = jf_alloc(f->g->arena, (size_t)f->n);
   int n = 0, at = 0, effects = 0;
   for (int i = 0; i < f->n; i++)
     for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
@@ -289,8 +306,8 @@ static jfl_status emit_group(fuser *f, int first)
   gather(f, first, -1);
   if (!jf_draft_make(&f->d)) return jf_fail(JFL_ESTATE, "fuse: a group that was a program is none");
   for (int i = 0; i < f->d.f.n_in; i++) in[i] = jf_current(&f->r, f->d.input[i]);
-  JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in, (size_t)f->d.f.n_in,
-                       NULL, &node));
+  JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in,
+                       (size_t)f->d.f.n_in, NULL, &node));
   node->name = lead(&f->d)->name;
   node->serves = lead(&f->d)->serves;
   for (int i = 0; i < node->n_out; i++) {
@@ -306,7 +323,8 @@ static jfl_status rebuild(fuser *f)
   int n;
   find_followers(f, 1);
   int *unit = order(f, &n);
-  char *wanted = memcpy(jf_alloc(f->g->arena, (size_t)f->r.n_value), f->result, (size_t)f->r.n_value);
+  const size_t n_value = (size_t)f->r.n_value;
+  char *wanted = memcpy(jf_alloc(f->g->arena, n_value), f->result, n_value);
   for (int i = n - 1; i >= 0; i--)
     if (!want(f, unit[i], wanted)) unit[i] = -1;
   for (int i = 0; i < n; i++) {
@@ -318,14 +336,13 @@ static jfl_status rebuild(fuser *f)
   return JFL_OK;
 }
 
-static int *ints(fuser *f, int n) { return jf_alloc(f->g->arena, (size_t)n * sizeof(int)); }
-
 static void look(fuser *f)
 {
   f->n = f->r.n_old;
   f->maker = ints(f, f->r.n_value);
   f->group = ints(f, f->n);
   f->next = ints(f, f->n);
+  f->last = ints(f, f->n);
   f->mark = ints(f, f->n);
   f->seen = ints(f, f->n);
   f->stack = ints(f, f->n);
@@ -336,7 +353,7 @@ static void look(fuser *f)
   for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
   for (int i = 0; i < f->n; i++) {
     f->kind[i] = jf_member_kind(f->r.old[i]);
-    f->group[i] = i;
+    f->group[i] = f->last[i] = i;
     f->next[i] = -1;
     for (int k = 0; k < f->r.old[i]->n_out; k++) f->maker[f->r.old[i]->out[k]->id] = i;
   }

@@ -30,7 +30,8 @@ static widths measure(const jfl_plan *p)
 {
   widths w = { 0, 0 };
   for (int s = 0; s < p->n_step; s++) {
-    int op = (int)strlen(jf_node_title(p->step[s].node)), kernel = (int)strlen(jf_step_kernel(&p->step[s]));
+    int op = (int)strlen(jf_node_title(p->step[s].node));
+    int kernel = (int)strlen(jf_step_kernel(&p->step[s]));
     if (op > w.op) w.op = op;
     if (kernel > w.kernel) w.kernel = kernel;
   }

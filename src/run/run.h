@@ -37,7 +37,8 @@ struct jfl_request {
 };
 
 typedef struct jf_settings {
-  int threads, max_inflight, reference;
+  int threads, max_inflight;
+  int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
   double inline_limit;         /* plans of less work run at once when they are submitted */

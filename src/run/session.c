@@ -8,21 +8,34 @@
 /* Waking a worker takes 8 to 56 us; this much work is done in fewer. */
 enum { MAX_THREADS = 1024, INLINE_LIMIT = 1 << 16 };
 
+/* The values of the setting kernels: what they are as numbers, and as flags of a plan. */
+static const struct { const char *name; int flags; } kernels[] = {
+  { "fast", 0 }, { "direct", JF_DIRECT }, { "reference", JF_REFERENCE },
+};
+enum { N_KERNELS = sizeof kernels / sizeof *kernels };
+
+static jfl_status find_kernels(const char *name, int *out)
+{
+  for (int i = 0; i < N_KERNELS; i++)
+    if (!strcmp(kernels[i].name, name)) return *out = i, JFL_OK;
+  return jf_fail(JFL_EINVAL, "kernels must be fast, direct or reference, got '%.60s'", name);
+}
+
 jfl_status jfl_session_new(jfl_session **out)
 {
-  const char *kernels = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
+  const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
-  if (passes) {
-    jfl_status bad = jf_passes_off(passes, &off);
-    if (bad) return jf_blame(bad, "JFL_PASSES: ");
-  }
+  int chosen = 0;
+  jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_KERNELS: ");
+  bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_PASSES: ");
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->fd = -1;
   s->seed = jf_entropy();
   s->settings = (jf_settings){ .threads = jf_cpu_count(), .max_inflight = 2, .inline_limit = INLINE_LIMIT,
-                               .passes_off = off,
-                               .reference = kernels && !strcmp(kernels, "reference") };
+                               .passes_off = off, .kernels = kernels[chosen].flags };
   jf_queue_init(s);
   *out = s;
   return JFL_OK;
@@ -59,8 +72,13 @@ static void set_memory_limit(jfl_session *s, double v) { s->settings.memory_limi
 static double get_memory_limit(const jfl_session *s) { return s->settings.memory_limit; }
 static void set_inline_limit(jfl_session *s, double v) { s->settings.inline_limit = v; }
 static double get_inline_limit(const jfl_session *s) { return s->settings.inline_limit; }
-static void set_kernels(jfl_session *s, double v) { s->settings.reference = v != 0; }
-static double get_kernels(const jfl_session *s) { return s->settings.reference; }
+static void set_kernels(jfl_session *s, double v) { s->settings.kernels = kernels[(int)v].flags; }
+static double get_kernels(const jfl_session *s)
+{
+  int i = 0;
+  while (kernels[i].flags != s->settings.kernels) i++;
+  return i;
+}
 static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
 static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
@@ -76,7 +94,7 @@ static const setting settings[] = {
   { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
-  { "kernels", 0, 1, set_kernels, get_kernels },
+  { "kernels", 0, N_KERNELS - 1, set_kernels, get_kernels },
   { "passes", 0, UINT32_MAX, set_passes, get_passes },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
 };
@@ -89,7 +107,7 @@ static jfl_status find(const char *name, const setting **out)
                  "memory_limit, inline_limit, kernels, passes, seed", name);
 }
 
-/* "fast" and "reference" are the two values of kernels, and passes are a list; all else are numbers. */
+/* The values of kernels have names, and passes are a list; all else are numbers. */
 static jfl_status number_of(const jfl_arg *a, double *out)
 {
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "passes")) {
@@ -98,10 +116,9 @@ static jfl_status number_of(const jfl_arg *a, double *out)
     return *out = off, JFL_OK;
   }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "kernels")) {
-    *out = !strcmp(a->string, "reference");
-    if (*out == 0 && strcmp(a->string, "fast"))
-      return jf_fail(JFL_EINVAL, "kernels must be fast or reference, got '%.60s'", a->string);
-    return JFL_OK;
+    int i = 0;
+    JF_TRY(find_kernels(a->string, &i));
+    return *out = i, JFL_OK;
   }
   if (a->kind != JFL_ARG_NUMBER || a->number != a->number)
     return jf_fail(JFL_EINVAL, "%s must be a number", a->name);
@@ -112,7 +129,7 @@ static jfl_status number_of(const jfl_arg *a, double *out)
 jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 {
   const setting *t = NULL;
-  double v;
+  double v = 0;
   JF_TRY(find(a->name, &t));
   JF_TRY(number_of(a, &v));
   if (v < t->lo || v > t->hi)
