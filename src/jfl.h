@@ -264,6 +264,7 @@ JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
 /* What a step of a plan took, over all its runs since the profile began. */
 typedef struct jfl_profile_row {
   const char *job, *op, *name, *kernel;      /* name: of the node */
+  const char *serves;                        /* the node whose gradient it is part of, or NULL */
   double seconds;                            /* all runs together */
   int64_t runs;
   double flop, bytes;                        /* of one run: arithmetic, and operands read and written */

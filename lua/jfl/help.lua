@@ -131,11 +131,22 @@ local function overview()
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
 
---- The text that flow.help prints: of one name ("softmax" or "nn.softmax"), or an overview.
+-- What is in a group such as "nn" or "grad_clipping", or nil.
+local function group_text(name)
+  for group, list in pairs(groups()) do
+    if group ~= "flow" and matches(group, name) then
+      return "flow." .. group .. "\n" .. filled(sorted(list))
+    end
+  end
+end
+
+--- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), or an
+-- overview.
 function help.text(name)
   if name == nil then return overview() end
   args.expect("help", "name", name, "string")
-  local text = find((name:gsub("^flow%.", "")))
+  local path = name:gsub("^flow%.", "")
+  local text = find(path) or group_text(path)
   if not text then
     core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, help.paths()))
   end

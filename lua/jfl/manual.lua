@@ -1,5 +1,7 @@
 -- What flow.help says of functions that take their arguments apart themselves: those that
 -- args.define makes, and ops, bring their own text.
+local core = require "jfl.core"
+
 local function entry(path, doc, ...) return { path = path, doc = doc, params = { ... } } end
 
 local NAME = { "n", "a number" }
@@ -22,7 +24,8 @@ local entries = {
     { "lists", "NdArrays or tables, of the same length" }),
   entry("help", "Prints what a name does, or all names.", { "name", "such as 'softmax'", "none" }),
   entry("get_all_variables", "All variables by name, as NdArrays of their own."),
-  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out.",
+  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out.\n"
+    .. "  There are " .. table.concat((core.passes()), ", ") .. ".",
     { "list", "such as '-fold -cse'; '' for none", "none" }),
   entry("random.seed", "Makes a run repeatable bit for bit.", { "n", "a whole number" }),
   entry("losses.add_loss", "Minimizes a loss as the job's function_config says (old spelling).",

@@ -12,6 +12,18 @@ local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak
   "step" }
 local LEFT = { op = true, kernel = true, step = true }
 
+--- What a kernel is written with, without the op that the row names already: "dnnl", "vec".
+function profile.family(kernel) return kernel:match("^[^_]+") end
+
+--- The node of a step, and the user's node that it serves: "matmul_3 for dense1".
+function profile.title(row)
+  return row.serves and row.name .. " for " .. row.serves or row.name
+end
+
+-- Winograd's convolutions multiply less than what is counted, which is what plain ones do.
+local WINOGRAD = "winograd: what is counted is a direct convolution's work; it needs less, "
+  .. "so it may pass 100%\n"
+
 local function rate(work, seconds, scale, peak)
   if work == 0 or seconds == 0 then return "", "" end
   local share = work / seconds / peak
@@ -25,8 +37,8 @@ local function cells(row, total, flop_peak, byte_peak)
   -- The peak is of copies in main memory; operands that stay in the caches come faster.
   if share and share > 1 then of_bytes = "cached" end
   return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
-    tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, row.kernel,
-    row.job .. ": " .. row.name }
+    tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, profile.family(row.kernel),
+    row.job .. ": " .. profile.title(row) }
 end
 
 local function widths_of(lines)
@@ -56,19 +68,28 @@ function profile.text(rows, most)
   for _, row in ipairs(rows) do total = total + row.seconds end
   if total == 0 then return "profile: no job ran" end
   local flop_peak, byte_peak = core.machine_peak(threads)
-  local lines = { HEAD }
-  for i = 1, math.min(most, #rows) do lines[i + 1] = cells(rows[i], total, flop_peak, byte_peak) end
+  local lines, note = { HEAD }, ""
+  for i = 1, math.min(most, #rows) do
+    lines[i + 1] = cells(rows[i], total, flop_peak, byte_peak)
+    if profile.family(rows[i].kernel) == "winograd" then note = WINOGRAD end
+  end
   local more = #rows > most and ("\n%d more steps"):format(#rows - most) or ""
   local sum = "%.1f ms in all steps; %d threads can do %.0f GFLOP/s in registers and copy %.1f GB/s"
-  return text_of(lines) .. more .. "\n" ..
+  return text_of(lines) .. more .. "\n" .. note ..
     sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
 end
 
 -- Rows of sessions that were cleared since the profile began; nil where none is being made.
 local earlier
 
---- Begins a profile; finish() ends it.
-function profile.start()
+--- Begins a profile; finish() ends it. trace: the file that finish will write; one that cannot be
+-- written fails here, before the work, not after it.
+function profile.start(trace)
+  if trace then
+    local file, message = io.open(trace, "w")
+    if not file then core.fail("profile: %s", message) end
+    file:close()
+  end
   async.sync()
   core.profile_start(MOST_EVENTS)
   earlier = {}
@@ -106,7 +127,7 @@ end
 --- Begins a profile of the whole program, which is printed when that ends by os.exit. Gives a
 -- function that prints it, once, for other ends.
 function profile.whole(trace)
-  profile.start()
+  profile.start(trace)
   local function report()
     async.last = nil
     local rows, ok, err = profile.finish(trace)
@@ -120,7 +141,8 @@ function profile.whole(trace)
 end
 
 --- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
--- op, name, kernel, seconds (of all runs), runs, flop and bytes (of one).
+-- op, name, serves (the node whose gradient it is part of, or nil), kernel, seconds (of all runs),
+-- runs, flop and bytes (of one).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens", args.none },
@@ -129,7 +151,7 @@ profile.profile = args.define("profile", "Runs a function and prints where time 
   args.expect("profile", "fn", o.fn, "function")
   if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end
   local most = args.integer("profile", "rows", o.rows, 1)
-  profile.start()
+  profile.start(o.trace)
   local ran, message = pcall(o.fn)
   local rows, synced, late = profile.finish(o.trace)
   if not ran then error(message, 0) end

@@ -83,21 +83,21 @@ local have_peer = number_of(PYTHON .. " -c 'import torch; print(1)'")
 if not have_peer then
   print "PyTorch is not here (apt-get install python3-torch): only our side is measured"
 end
-local row = "%-44s %10s %10s %7s  %s"
-print(row:format("", "jfl ms", "PyTorch ms", "ratio", "PyTorch's best setting"))
+local row = "%-42s %8s %10s %6s  %s"
+print(row:format("", "jfl ms", "PyTorch ms", "ratio", "its BLAS+own threads, layout"))
 for _, model in ipairs(models) do
   if is_wanted(model[1]) then
     local s = have_peer and best_setting(model[1])
     local mine, theirs = in_turn(model[1], s)
     print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
       theirs and ("%.2f"):format(mine / theirs) or "-",
-      s and ("%d BLAS, %d own threads, %s %s"):format(s.blas, s.own, s.layout, s.core) or ""))
+      s and ("%d+%d, %s%s"):format(s.blas, s.own, s.layout, s.core:gsub(".*=", ", ")) or ""))
     io.stdout:flush()
   end
 end
-print(("\n%-44s %10s"):format("", "us a call"))
+print(("\n%-42s %8s"):format("", "us a call"))
 for _, call in ipairs(calls) do
-  if is_wanted(call[1]) then print(("%-44s %10.3f"):format(call[2], ours(call[1]))) end
+  if is_wanted(call[1]) then print(("%-42s %8.3f"):format(call[2], ours(call[1]))) end
 end
 
 print(("\nSteps: the fastest round, beside peaks measured meanwhile; cached: faster than memory"

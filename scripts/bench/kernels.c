@@ -1,8 +1,7 @@
 /* Times the CPU's fast rows on the layers of LeNet and the MLP and on pools of other networks, with
    1 and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on
    them are slower than on regular ones.
-   cc -O2 -D_GNU_SOURCE -Isrc -Ibuild -o build/kernels scripts/bench/kernels.c build/libjfl.a \
-     -l:libz.a -ldl -lm -pthread && build/kernels */
+   make build/bench-kernels && build/bench-kernels */
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/conv2d.h"

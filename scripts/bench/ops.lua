@@ -1,9 +1,11 @@
 -- Prints what the heavy steps of a model take on one core and on all, and how near that is to what
 -- the machine can do: jfl scripts/bench/ops.lua MODEL...
+-- Winograd's convolutions count as direct ones, so that they may pass 100% of FMA.
 -- A step's time is that of the fastest round; the peaks are measured between the rounds, since the
 -- machine's speed drifts.
 local core = require "jfl.core"
 local flow = require "jfl"
+local profile = require "jfl.profile"
 local models = dofile "scripts/bench/models.lua"
 
 local ROUNDS, SECONDS = 12, 0.15
@@ -52,7 +54,7 @@ local function total(rows)
   return sum
 end
 
-local LINE = "%-43s %-40s %9s %12s %9s %12s"
+local LINE = "%-40s %-8s %9s %12s %9s %12s"
 
 local function print_model(model)
   local cores = core.get("threads")
@@ -63,9 +65,9 @@ local function print_model(model)
   for _, row in ipairs(one) do
     local many = all[row.name]
     if row.seconds >= LEAST * sum and many then
-      print(LINE:format(row.name, row.kernel, ("%.1f"):format(row.seconds * 1e6),
-        share(row, flop_1, bytes_1), ("%.1f"):format(many.seconds * 1e6),
-        share(many, flop_n, bytes_n)))
+      print(LINE:format(profile.title(row):sub(1, 40), profile.family(row.kernel),
+        ("%.1f"):format(row.seconds * 1e6), share(row, flop_1, bytes_1),
+        ("%.1f"):format(many.seconds * 1e6), share(many, flop_n, bytes_n)))
     end
   end
   print(LINE:format("all steps", "", ("%.1f"):format(sum * 1e6), "",

@@ -94,6 +94,30 @@ describe("the command", function()
   end)
 end)
 
+describe("the environment", function()
+  after_each(helper.clean)
+
+  local JOB = [[
+    local flow = require "jfl"
+    flow.global_function { name = "same", returns = flow.typing.Numpy,
+      inputs = { { "x", flow.typing.Numpy.Placeholder { 1 } } },
+      body = function(x) return x + x end }({ 1 })
+  ]]
+
+  it("is named where it names a pass that is not there", function()
+    fails("", "JFL_PASSES: no pass that can be left out is called 'fues'", helper.file(JOB),
+      { before = "JFL_PASSES=-fues" })
+    fails("", "JFL_DUMP: no pass is called 'fues'; there are pool, ", helper.file(JOB),
+      { before = "JFL_DUMP=fues" })
+  end)
+
+  it("can ask for the graph after a pass", function()
+    local out, err, status = run(helper.file(JOB), { before = "JFL_DUMP=fold" })
+    assert.same({ "", 0 }, { out, status })
+    assert.truthy(err:find("^%-%- after pass fold\npredict job same\n"), err)
+  end)
+end)
+
 describe("--profile", function()
   after_each(helper.clean)
 
@@ -144,13 +168,17 @@ describe("--profile", function()
     assert.equal("add_1", events[#events].name)
   end)
 
-  it("says where a trace cannot be written, and prints the table", function()
+  it("prints the table also where writing the trace fails", function()
     for _, ending in ipairs { "", "os.exit(0)" } do
-      local out, err, status = run("--profile=/nowhere/t.json", helper.file(JOB .. ending))
+      local out, err, status = run("--profile=/dev/full", helper.file(JOB .. ending))
       assert.truthy(out:find("^8\n *share "), out)
-      assert.truthy(err:find("profile: /nowhere/t.json: ", 1, true), err)
+      assert.truthy(err:find("profile: /dev/full: ", 1, true), err)
       assert.equal(1, status)
     end
+  end)
+
+  it("says before the script runs where a trace cannot be written", function()
+    fails("", "profile: /nowhere/t.json: ", "--profile=/nowhere/t.json", helper.file(JOB))
   end)
 
   it("says so where no job ran", function()

@@ -45,6 +45,13 @@ describe("help", function()
     holds(text, "SGD")
   end)
 
+  it("tells what is in a group, and which passes there are", function()
+    holds(help.text("grad_clipping"), "flow.optimizer.grad_clipping\n  by_global_norm")
+    assert.equal(help.text("flow.nn"), help.text("nn"))
+    holds(help.text("nn"), "max_pool2d")
+    holds(help.text("config.passes"), "There are pool, fold, ")
+  end)
+
   it("knows every op that has a path", function()
     for _, info in pairs(require("jfl.core").ops()) do
       for path in (info.path or ""):gmatch("%S+") do assert.truthy(help.text(path)) end

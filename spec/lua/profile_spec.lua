@@ -101,6 +101,45 @@ describe("flow.profile", function()
     assert.equal('a "\\<000a><0001> name', steps[1].args.job)
   end)
 
+  -- A training step of a dense layer and a convolution wide enough for Winograd's.
+  local function train()
+    local step = flow.global_function {
+      name = "train", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder { 2, 32, 16, 16 } } },
+      body = function(x)
+        x = flow.layers.conv2d(x, 32, 3, { padding = "SAME", name = "conv" })
+        local y = flow.layers.dense(flow.flatten(x, 1), 4, { name = "out" })
+        local loss = flow.math.reduce_sum(y)
+        flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
+        return loss
+      end,
+    }
+    step(flow.ndarray.rand { 2, 32, 16, 16 })
+  end
+
+  it("tells which of the user's nodes a step serves, in rows, text and trace", function()
+    local of = {}
+    local rows, text = quietly(function() return flow.profile(train) end)
+    for _, row in ipairs(rows) do of[row.op] = row.serves or row.name end
+    assert.equal("conv", of.conv2d_filter_grad)
+    assert.equal("out-matmul", of.matmul_update or of.matmul)
+    assert.truthy(text:find("train: conv2d_filter_grad_1 for conv\n", 1, true), text)
+    local named
+    flow.clear_default_session()
+    for _, e in ipairs((taken_apart(trace_of(train)))) do
+      if e.cat == "conv2d_filter_grad" then named = e.args.serves end
+    end
+    assert.equal("conv", named)
+  end)
+
+  it("says what winograd's work is counted as", function()
+    local row = { job = "j", op = "conv2d", name = "c", kernel = "winograd_conv2d", seconds = 1,
+      runs = 1, flop = 1, bytes = 1 }
+    assert.truthy(profile.text({ row }, 1):find("winograd  j: c\nwinograd: what is counted", 1, true))
+    row.kernel = "dnnl_conv2d"
+    assert.is_nil(profile.text({ row }, 1):find("winograd", 1, true))
+  end)
+
   it("writes a trace without steps where nothing ran", function()
     assert.equal(0, #taken_apart(trace_of(function() end)))
   end)
@@ -123,13 +162,11 @@ describe("flow.profile", function()
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
   end)
 
-  it("prints the table also where the trace cannot be written, says so, and is over then", function()
-    local _, text = quietly(function()
-      helper.fails(function()
-        flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end, { trace = "/nowhere/trace.json" })
-      end, "profile: /nowhere/trace.json: ")
-    end)
-    assert.truthy(text:find("product: matmul_1", 1, true))
+  it("refuses a file it cannot write before the work, and is over then", function()
+    local ran
+    helper.fails(function() flow.profile(function() ran = true end, { trace = "/nowhere/trace.json" })
+    end, "profile: /nowhere/trace.json: ")
+    assert.is_nil(ran)
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
   end)
 

@@ -13,11 +13,12 @@ static void drop_profile(void *p) { jfl_profile_free(p); }
 
 static void push_row(lua_State *L, const jfl_profile_row *r)
 {
-  lua_createtable(L, 0, 8);
+  lua_createtable(L, 0, 9);
   jf_set_string(L, "job", r->job);
   jf_set_string(L, "op", r->op);
   jf_set_string(L, "name", r->name);
   jf_set_string(L, "kernel", r->kernel);
+  jf_set_string(L, "serves", r->serves);
   jf_set_number(L, "seconds", r->seconds);
   jf_set_number(L, "runs", (double)r->runs);
   jf_set_number(L, "flop", r->flop);

@@ -157,6 +157,7 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
 {
   jf_node *node = jf_alloc(g->arena, sizeof *node);
   node->op = op;
+  node->serves = g->serving;
   node->n_in = (int)n_in;
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
@@ -174,4 +175,9 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
     if (!in[i]) g->err = jf_fail(JFL_EINVAL, "%s: an input is missing in a pass", op->name);
   if (g->err || (g->err = jf_graph_node(g, op, attr, in, n, NULL, &node))) return NULL;
   return node->out[0];
+}
+
+void jf_serve(jfl_graph *g, const jf_node *n)
+{
+  g->serving = !n ? NULL : n->serves ? n->serves : n->name;
 }

@@ -29,6 +29,7 @@ struct jf_node {
   const jfl_op *op;
   void *attr;
   const char *name;
+  const char *serves;          /* the node that a pass made it for, such as that of a gradient; or NULL */
   int n_in, n_out;
   jfl_value **in, *out[JFL_MAXOUT];
 };
@@ -54,6 +55,7 @@ struct jfl_graph {
   jf_training *training;               /* NULL: none */
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
+  const char *serving;                 /* what nodes that are added serve; see jf_serve */
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   int closed;                          /* compiled: takes no more nodes */
 };
@@ -186,6 +188,8 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
                          size_t n_in, const char *name, jf_node **out);
 /* The same, for passes and gradient rules: the first output, or NULL once g->err is set. */
 jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in, size_t n_in);
+/* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
+void jf_serve(jfl_graph *g, const jf_node *n);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \

@@ -35,6 +35,7 @@ void jf_graph_print(const jfl_graph *g, jf_text *t)
     if (v->origin == JF_RESULT) continue;
     jf_text_add(t, v->origin == JF_INPUT ? "  input " : "  variable ");
     print_value(t, v);
+    if (v->plain) jf_text_add(t, ", blocks of %s", jf_shape_str(v->plain, (char[JF_SHAPE_STR]){0}));
     jf_text_add(t, "\n");
   }
   for (int i = 0; i < g->n_node; i++) print_node(t, g->node[i]);

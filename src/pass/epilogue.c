@@ -151,6 +151,7 @@ static void join_sum(state *s, int i)
 static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
 {
   n->name = n->out[0]->name = first->name;
+  n->serves = first->serves;
   for (int i = 1; i < n->n_out; i++)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }

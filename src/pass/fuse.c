@@ -309,6 +309,7 @@ static jfl_status emit_group(fuser *f, int first)
   JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in,
                        (size_t)f->d.f.n_in, NULL, &node));
   node->name = lead(&f->d)->name;
+  node->serves = lead(&f->d)->serves;
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->name = f->d.output[i]->name;
     node->out[i]->plain = f->d.output[i]->plain;

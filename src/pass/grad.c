@@ -47,9 +47,11 @@ static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *want
   if (!n->op->grad)
     return jf_fail(JFL_ENOSYS, "'%s': %s has no gradient, and the loss depends on a trained variable "
                    "through it", n->name, n->op->name);
+  jf_serve(g, n);
   n->op->grad(&(jf_gradctx){ g, n, n->in, n->out, dy, dx });
   for (int k = 0; k < n->n_in; k++)
     if (wanted[n->in[k]->id]) accumulate(g, n->in[k], dx[k], &adj[n->in[k]->id]);
+  jf_serve(g, NULL);
   return g->err;
 }
 

@@ -219,6 +219,7 @@ static void note_outputs(walk *w, const jf_node *n, const jf_layout *c)
 static jfl_status visit(walk *w, jf_node *n)
 {
   jf_layout c = look(w, n);
+  jf_serve(w->g, n);
   if (!(w->rules && n->op->layout && n->op->layout(&c)) && !pointwise(w, &c)) {
     c = look(w, n);
     for (int i = 0; i < n->n_in; i++) c.in[i] = JF_PLAIN;
@@ -240,6 +241,7 @@ static jfl_status run(jfl_graph *g, const jf_target *target, int rules)
   jf_rewrite_begin(g, &w.r);
   choose_forms(&w);
   for (int i = 0; i < w.r.n_old; i++) JF_TRY(visit(&w, w.r.old[i]));
+  jf_serve(g, NULL);
   for (int i = 0; i < g->n_output; i++) g->output[i] = get(&w, g->output[i], JF_PLAIN);
   return g->err;
 }

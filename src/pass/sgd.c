@@ -23,7 +23,9 @@ static void fold(jf_rewrite *r, const jf_node *update, const jf_node *product)
   jfl_value *in[] = { update->in[0], jf_current(r, product->in[0]), jf_current(r, product->in[1]),
                       jf_current(r, update->in[2]), NULL };
   if (update->n_in > 3) in[JF_STEP_SCALE] = jf_current(r, update->in[3]);
+  jf_serve(r->g, product);
   jf_emit(r->g, &jf_op_matmul_update, product->attr, in, (size_t)update->n_in + 1);
+  jf_serve(r->g, NULL);
 }
 
 /* The products stay behind without a use, for dce. */

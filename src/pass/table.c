@@ -33,8 +33,26 @@ static void dump(const jfl_graph *g, const char *pass)
   jfl_text_free(t.s);
 }
 
+/* A name that no pass has would show nothing, without a word why. */
+static jfl_status check_dump(void)
+{
+  const char *want = getenv("JFL_DUMP");
+  jf_text names = {0};
+  if (!want || !*want) return JFL_OK;
+  for (const jf_pass *p = jf_passes; p->name; p++) {
+    if (!p->run) continue;
+    if (!strcmp(p->name, want)) return jfl_text_free(names.s), JFL_OK;
+    jf_text_add(&names, names.s ? ", %s" : "%s", p->name);
+  }
+  jfl_status s = jf_fail(JFL_ENAME, "JFL_DUMP: no pass is called '%s'; there are %s", want,
+                         names.s ? names.s : "");
+  jfl_text_free(names.s);
+  return s;
+}
+
 jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
 {
+  JF_TRY(check_dump());
   for (const jf_pass *p = jf_passes; p->name; p++) {
     if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);

@@ -126,7 +126,7 @@ void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
   const jfl_op *op = st->node->op;
   *out = (jfl_profile_row){
     .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,
-    .kernel = jf_step_kernel(st),
+    .kernel = jf_step_kernel(st), .serves = st->node->serves,
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
     .bytes = jf_call_bytes(&st->k),
   };
@@ -159,6 +159,10 @@ static void write_event(FILE *to, const event *e)
   write_name(to, n->name);
   fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"job\":\"", jf_node_title(n));
   write_name(to, e->graph->name);
+  if (n->serves) {
+    fputs("\",\"serves\":\"", to);
+    write_name(to, n->serves);
+  }
   fprintf(to, "\",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
           jf_step_kernel(e->step), e->step->k.threads, n->op->flop ? n->op->flop(&e->step->k) : 0,
           jf_call_bytes(&e->step->k));

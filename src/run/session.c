@@ -26,8 +26,10 @@ jfl_status jfl_session_new(jfl_session **out)
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
   int chosen = 0;
-  if (which && *which) JF_TRY(find_kernels(which, &chosen));
-  if (passes) JF_TRY(jf_passes_off(passes, &off));
+  jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_KERNELS: ");
+  bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
+  if (bad) return jf_blame(bad, "JFL_PASSES: ");
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->fd = -1;
