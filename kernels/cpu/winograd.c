@@ -445,8 +445,13 @@ static void gather(const jf_kargs *k, winograd *w)
 
 /* ---- rows ---- */
 
-/* Shapes x, w and y of a convolution; the library serves other ones. */
-static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f)
+/* Direct products for each pair of channels from which on the transforms of filters are worth their
+   time, and those of their gradient; measured. */
+enum { LEAST = 7000, LEAST_GATHERED = 28000 };
+
+/* Input, filters and results of a convolution; the library serves other ones. */
+static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y,
+                  int64_t least)
 {
   const jf_conv2d *a = k->attr;
   const int64_t *d = f->shape.d;
@@ -454,7 +459,7 @@ static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f)
   if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
   for (int i = 0; i < 2; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1 || d[i] * JF_LANES > MOST_CHANNELS) return 0;
-  return jf_has_avx512();
+  return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
 }
 
 static winograd describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
@@ -496,7 +501,7 @@ static size_t lay_out(winograd *w, void *scratch)
   return (u + (size_t)w->lanes * w->room_size) * sizeof(float);
 }
 
-static int forward_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->in[1]); }
+static int forward_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST); }
 
 static winograd forward_of(const jf_kargs *k)
 {
@@ -541,7 +546,7 @@ static winograd data_of(const jf_kargs *k)
 static int data_accepts(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;
-  return serves(k, &k->in[1], &k->in[0]) && a->pad[0] < k->in[0].shape.d[2] &&
+  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[0] < k->in[0].shape.d[2] &&
          a->pad[2] < k->in[0].shape.d[2];
 }
 
@@ -560,7 +565,7 @@ static jfl_status data_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-static int filter_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->out[0]); }
+static int filter_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->out[0], &k->in[1], LEAST_GATHERED); }
 
 static winograd filter_of(const jf_kargs *k)
 {
