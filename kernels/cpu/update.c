@@ -37,8 +37,7 @@ static void each_stretch(const layout *l, int p, visit fn, void *u)
   }
 }
 
-/* A layout of n tensors takes so many bytes. It lies in scratch, so that nothing here can run out of memory:
-   a row that fails to prepare gives way to a slower one without a word. */
+/* A layout of n tensors takes so many bytes. It lies in scratch, so there is nothing to release. */
 static size_t layout_size(int n) { return sizeof(layout) + ((size_t)n + 1) * sizeof(int64_t); }
 
 static int64_t aligned(const jf_tensor *t) { return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN; }

@@ -33,7 +33,7 @@ typedef struct winograd {
   int64_t down, across, tiles;             /* tiles of an image, of all images */
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
-  int relu, lanes, parts;
+  int lanes, parts;
   int64_t span;                /* tiles of a batch, at most BATCH */
   float *u;                    /* transformed filters, or parts of their gradient's */
   float *room; size_t room_size;           /* floats for each lane */
@@ -179,8 +179,6 @@ INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
   const int64_t at = ((s.image * w->n_to + channel) * w->rows + s.y + i) * w->columns + s.x + j;
   if (w->bias) y = y + _mm512_loadu_ps(w->bias + channel * JF_LANES);
   if (w->residual) y = y + _mm512_loadu_ps(w->residual + at * JF_LANES);
-  if (w->relu) y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LT_OQ),
-                                      _mm512_setzero_ps());
   _mm512_storeu_ps(w->to + at * JF_LANES, y);
 }
 
@@ -249,6 +247,29 @@ INNER void multiply(const product *p, int rows, int width, int add)
   }
 PRODUCT(product_of, ROWS, 0)
 PRODUCT(add_product, 4, 1)
+
+/* ---- memory ---- */
+
+/* Floats of u: the transformed filters, or each part of their gradient. */
+static size_t u_size(const winograd *w)
+{
+  const size_t copies = w->parts ? (size_t)w->parts : 1;
+  return copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
+}
+
+/* Floats of a lane: a batch before the product, and after it or beside it. */
+static size_t room_size(const winograd *w)
+{
+  const int64_t wide = w->parts ? w->n_to * JF_LANES : WIDE;
+  return CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(wide));
+}
+
+static void lay_out(winograd *w, void *scratch)
+{
+  w->u = scratch;
+  w->room = w->u + u_size(w);
+  w->room_size = room_size(w);
+}
 
 /* ---- forward, and the gradient for the input ---- */
 
@@ -336,13 +357,15 @@ OUTER void filter_part(void *ctx, int i)
 }
 
 /* Batches are about equally many for each lane; what one tile gives does not depend on them. */
-static void convolve(const jf_kargs *k, winograd *w)
+static jfl_status convolve(const jf_kargs *k, winograd *w)
 {
   const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
   const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
   w->span = (share + ROWS - 1) / ROWS * ROWS;
+  lay_out(w, k->scratch);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
   jf_parallel(k->threads, w->lanes, convolve_lane, w);
+  return JFL_OK;
 }
 
 /* ---- the gradient for the filters ---- */
@@ -436,11 +459,13 @@ OUTER void bias_part(void *ctx, int i)
   _mm512_storeu_ps(w->dbias + i * JF_LANES, sum);
 }
 
-static void gather(const jf_kargs *k, winograd *w)
+static jfl_status gather(const jf_kargs *k, winograd *w)
 {
+  lay_out(w, k->scratch);
   jf_parallel(k->threads, w->lanes, gather_lane, w);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), back_part, w);
   if (w->dbias) jf_parallel(k->threads, (int)w->n_to, bias_part, w);
+  return JFL_OK;
 }
 
 /* ---- rows ---- */
@@ -470,7 +495,7 @@ static winograd describe(const jf_kargs *k, const jf_tensor *from, const jf_tens
   winograd w = {
     .taps = (int)f->shape.d[2], .batch = in[0], .height = in[2], .width = in[3], .rows = out[2],
     .columns = out[3], .top = a->pad[0], .left = a->pad[2], .n_from = in[1], .n_to = out[1],
-    .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads, .parts = 0
+    .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads
   };
   w.out = SIDE + 1 - w.taps;
   w.down = (w.rows + w.out - 1) / w.out;
@@ -489,48 +514,44 @@ static void set_parts(winograd *w)
   w->parts = (int)parts;
 }
 
-/* Where u and the lanes' room are in scratch; returns the bytes of both. */
-static size_t lay_out(winograd *w, void *scratch)
+static jfl_status reserve(const winograd *w, size_t *scratch)
 {
-  const size_t copies = w->parts ? (size_t)w->parts : 1;
-  const int64_t wide = w->parts ? w->n_to * JF_LANES : WIDE;
-  const size_t u = copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
-  w->room_size = CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(wide));
-  w->u = scratch;
-  w->room = w->u + u;
-  return (u + (size_t)w->lanes * w->room_size) * sizeof(float);
+  *scratch = (u_size(w) + (size_t)w->lanes * room_size(w)) * sizeof(float);
+  return JFL_OK;
 }
 
-static int forward_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST); }
+static int forward_accepts(const jf_kargs *k)
+{
+  return !((const jf_conv2d *)k->attr)->epilogue.act &&
+         serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST);
+}
 
 static winograd forward_of(const jf_kargs *k)
 {
-  return describe(k, &k->in[0], &k->in[1], &k->out[0]);
+  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
+  winograd w = describe(k, &k->in[0], &k->in[1], &k->out[0]);
+  w.bias = jf_epilogue_bias(k, e);
+  w.residual = jf_epilogue_residual(k, e);
+  return w;
 }
 
 static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
 {
-  winograd w = forward_of(k);
-  *scratch = lay_out(&w, NULL);
-  return JFL_OK;
+  const winograd w = forward_of(k);
+  return reserve(&w, scratch);
 }
 
 static jfl_status forward_run(const jf_kargs *k)
 {
-  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
   winograd w = forward_of(k);
-  lay_out(&w, k->scratch);
-  if (e->bias) w.bias = k->in[2].data;
-  if (e->residual) w.residual = k->in[2 + e->bias].data;
-  w.relu = e->act != NULL;
-  convolve(k, &w);
-  return JFL_OK;
+  return convolve(k, &w);
 }
 
-static int fused_accepts(const jf_kargs *k)
+static int data_accepts(const jf_kargs *k)
 {
-  const char *act = ((const jf_conv2d *)k->attr)->epilogue.act;
-  return (!act || !strcmp(act, "relu")) && forward_accepts(k);
+  const jf_conv2d *a = k->attr;
+  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[0] < k->in[0].shape.d[2] &&
+         a->pad[2] < k->in[0].shape.d[2];
 }
 
 /* dx is a convolution of dy, padded by what the filters reach beyond the padding of x. */
@@ -543,29 +564,22 @@ static winograd data_of(const jf_kargs *k)
   return w;
 }
 
-static int data_accepts(const jf_kargs *k)
-{
-  const jf_conv2d *a = k->attr;
-  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[0] < k->in[0].shape.d[2] &&
-         a->pad[2] < k->in[0].shape.d[2];
-}
-
 static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
 {
-  winograd w = data_of(k);
-  *scratch = lay_out(&w, NULL);
-  return JFL_OK;
+  const winograd w = data_of(k);
+  return reserve(&w, scratch);
 }
 
 static jfl_status data_run(const jf_kargs *k)
 {
   winograd w = data_of(k);
-  lay_out(&w, k->scratch);
-  convolve(k, &w);
-  return JFL_OK;
+  return convolve(k, &w);
 }
 
-static int filter_accepts(const jf_kargs *k) { return serves(k, &k->in[0], &k->out[0], &k->in[1], LEAST_GATHERED); }
+static int filter_accepts(const jf_kargs *k)
+{
+  return serves(k, &k->in[0], &k->out[0], &k->in[1], LEAST_GATHERED);
+}
 
 static winograd filter_of(const jf_kargs *k)
 {
@@ -579,24 +593,20 @@ static winograd filter_of(const jf_kargs *k)
 
 static jfl_status filter_prepare(jf_kargs *k, size_t *scratch)
 {
-  winograd w = filter_of(k);
-  *scratch = lay_out(&w, NULL);
-  return JFL_OK;
+  const winograd w = filter_of(k);
+  return reserve(&w, scratch);
 }
 
 static jfl_status filter_run(const jf_kargs *k)
 {
   winograd w = filter_of(k);
-  lay_out(&w, k->scratch);
-  gather(k, &w);
-  return JFL_OK;
+  return gather(k, &w);
 }
 
 #else
 
 static int none(const jf_kargs *k) { (void)k; return 0; }
 #define forward_accepts none
-#define fused_accepts none
 #define data_accepts none
 #define filter_accepts none
 #define forward_prepare NULL
@@ -610,7 +620,7 @@ static int none(const jf_kargs *k) { (void)k; return 0; }
 
 JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
   .run = forward_run, .priority = 30, .indirect = 1)
-JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = fused_accepts,
+JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = forward_accepts,
   .prepare = forward_prepare, .run = forward_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
   .prepare = data_prepare, .run = data_run, .priority = 30, .indirect = 1)
