@@ -85,18 +85,6 @@ jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain)
   return back;
 }
 
-/* Whether elements change places: axes of one element may go anywhere. */
-static int moves(const jf_relayout *r)
-{
-  int64_t last = -1;
-  for (int i = 0; i < r->perm.n; i++) {
-    if (r->split.d[r->perm.v[i]] == 1) continue;
-    if (r->perm.v[i] < last) return 1;
-    last = r->perm.v[i];
-  }
-  return 0;
-}
-
 static jfl_value *view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
 {
   jf_reshape a = { jf_ints_from(s) };
@@ -106,7 +94,7 @@ static jfl_value *view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
 {
   jf_transpose a = { r->perm };
-  if (moves(r)) v = JF_EMIT(g, transpose, &a, view(g, &r->split, v));
+  if (!jf_keeps_order(&r->perm, &r->split)) v = JF_EMIT(g, transpose, &a, view(g, &r->split, v));
   return view(g, &r->to, v);
 }
 

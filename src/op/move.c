@@ -20,6 +20,17 @@ jf_ints jf_ints_from(const jfl_shape *s)
   return r;
 }
 
+int jf_keeps_order(const jf_ints *perm, const jfl_shape *s)
+{
+  int64_t last = -1;
+  for (int i = 0; i < perm->n; i++) {
+    if (s->d[perm->v[i]] == 1) continue;
+    if (perm->v[i] < last) return 0;
+    last = perm->v[i];
+  }
+  return 1;
+}
+
 jfl_status jf_check_indices(const jf_infer *c, int input)
 {
   jfl_dtype t = c->in[input]->dtype;

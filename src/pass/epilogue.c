@@ -3,6 +3,7 @@
 #include "op/bias_add.h"
 #include "op/conv2d.h"
 #include "op/matmul.h"
+#include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
@@ -185,8 +186,7 @@ static void emit_filter_grad(state *s, const group *p)
   name_after(y->node, p->first, r->g->arena);
   jfl_value *dbias = y->node->out[1];
   if (!jf_shape_eq(&dbias->shape, &sum->shape)) {
-    jf_reshape shape = { .shape.n = sum->shape.n };
-    for (int i = 0; i < sum->shape.n; i++) shape.shape.v[i] = sum->shape.d[i];
+    jf_reshape shape = { jf_ints_from(&sum->shape) };
     dbias = JF_EMIT(r->g, reshape, &shape, dbias);
   }
   jf_replace(r, p->first->out[0], y);

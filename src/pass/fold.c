@@ -179,18 +179,6 @@ static int swaps_last(const jf_ints *perm)
   return last > 0 && perm->v[last] == last - 1;
 }
 
-/* Whether axes longer than 1 stay in their order, so that elements do. */
-static int keeps_order(const jf_ints *perm, const jfl_shape *x)
-{
-  int64_t last = -1;
-  for (int i = 0; i < perm->n; i++) {
-    if (x->d[perm->v[i]] == 1) continue;
-    if (perm->v[i] < last) return 0;
-    last = perm->v[i];
-  }
-  return 1;
-}
-
 /* (A B)^T = B^T A^T, for a product that nothing else reads. */
 static jfl_value *transposed_product(const jf_rewrite *r, const jf_node *n)
 {
@@ -205,7 +193,7 @@ static jfl_value *transpose(const jf_rewrite *r, const jf_node *n)
 {
   const jf_ints *perm = perm_of(n);
   const jf_node *before = made_by(n->in[0], &jf_op_transpose);
-  if (keeps_order(perm, &n->in[0]->shape)) return viewed(r, n, n->in[0]);
+  if (jf_keeps_order(perm, &n->in[0]->shape)) return viewed(r, n, n->in[0]);
   if (!before) return swaps_last(perm) ? transposed_product(r, n) : NULL;
   jf_transpose both = { .perm.n = perm->n };
   for (int i = 0; i < perm->n; i++) both.perm.v[i] = perm_of(before)->v[perm->v[i]];

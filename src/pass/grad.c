@@ -1,5 +1,6 @@
 /* Reverse-mode differentiation. Gradients of broadcast inputs are summed, and those of values with
    several uses added up, here and nowhere else. */
+#include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
@@ -8,11 +9,10 @@
 static jfl_value *sum_to(jfl_graph *g, jfl_value *d, const jfl_shape *to)
 {
   jf_reduce sum = { .keepdims = 1 };
-  jf_reshape shape = { .shape.n = to->n };
+  jf_reshape shape = { jf_ints_from(to) };
   int extra = d->shape.n - to->n;
   for (int i = 0; i < d->shape.n; i++)
     if (i < extra || (to->d[i - extra] == 1 && d->shape.d[i] != 1)) sum.axis.v[sum.axis.n++] = i;
-  for (int i = 0; i < to->n; i++) shape.shape.v[i] = to->d[i];
   if (sum.axis.n) d = JF_EMIT(g, reduce_sum, &sum, d);
   return extra && d ? JF_EMIT(g, reshape, &shape, d) : d;
 }
