@@ -3,6 +3,7 @@
 #ifndef JF_OP_UPDATE_H
 #define JF_OP_UPDATE_H
 
+#include "dev/variants.h"
 #include "op/elementwise.h"
 
 /* What an update op keeps for each parameter: its inputs 3 and on, but for scale. */
@@ -18,7 +19,7 @@ jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);
 /* In a formula w is an element of the parameter, g of the scaled gradient, s[] of the slots; lr is the
    rate, p the attributes, T the C type of them all. */
 #define JF_UPDATE_BODY(id, D, T_, ATTR, SLOTS, ...)                                        \
-  static inline __attribute__((always_inline)) void id##_body_##D(const jf_update_args *u) \
+  JF_BODY void id##_best_##D##_body(const jf_update_args *u)                               \
   {                                                                                        \
     typedef T_ T; const ATTR p = *(const ATTR *)u->attr;                                   \
     const T lr = (T)u->lr, scale = (T)u->scale; T s[SLOTS + 1], *slot[SLOTS + 1];          \
@@ -30,24 +31,10 @@ jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);
       __VA_ARGS__; x[i] = w;                                                               \
       for (int j = 0; j < SLOTS; j++) slot[j][i] = s[j]; } }
 
-/* The loop in the best build for this processor, and the one that runs on all. */
-#if defined(__x86_64__)
+/* The loop in the build that runs on all processors, and in the best one for this. */
 #define JF_UPDATE_LOOPS(id, D)                                                             \
-  static void id##_base_##D(const jf_update_args *u) { id##_body_##D(u); }                 \
-  __attribute__((target("avx512f,fma")))                                                   \
-  static void id##_avx512_##D(const jf_update_args *u) { id##_body_##D(u); }               \
-  __attribute__((target("avx2,fma")))                                                      \
-  static void id##_avx2_##D(const jf_update_args *u) { id##_body_##D(u); }                 \
-  static void id##_best_##D(const jf_update_args *u)                                       \
-  {                                                                                        \
-    if (__builtin_cpu_supports("avx512f")) id##_avx512_##D(u);                             \
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) id##_avx2_##D(u); \
-    else id##_base_##D(u); }
-#else
-#define JF_UPDATE_LOOPS(id, D)                                                \
-  static void id##_base_##D(const jf_update_args *u) { id##_body_##D(u); }    \
-  static void id##_best_##D(const jf_update_args *u) { id##_body_##D(u); }
-#endif
+  static void id##_base_##D(const jf_update_args *u) { id##_best_##D##_body(u); }          \
+  JF_DISPATCH(id##_best_##D, (const jf_update_args *u), (u))
 
 #define JF_UPDATE_TYPE(id, D, T, ATTR, SLOTS, ...)             \
   JF_UPDATE_BODY(id, D, T, ATTR, SLOTS, __VA_ARGS__)           \
