@@ -1,4 +1,5 @@
 /* Profiles: how long each step of the plans that ran took. */
+#include "run/checkpoint.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -132,55 +133,65 @@ void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
   };
 }
 
-/* Names may hold anything; JSON wants quotes, backslashes and control characters escaped. */
-static void write_name(FILE *to, const char *s)
-{
-  for (; *s; s++) {
-    if (*s == '"' || *s == '\\') fputc('\\', to);
-    if ((unsigned char)*s < ' ') fprintf(to, "\\u%04x", *s);
-    else fputc(*s, to);
-  }
-}
-
 /* The rows of the trace: what Perfetto calls threads. */
 enum { CALLER = 1, WORKER = 2 };
 
-static void write_track(FILE *to, int tid, const char *name)
+static void add_track(jf_text *t, int tid, const char *name)
 {
-  fprintf(to, "{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
-          tid, name);
+  jf_text_add(t, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":"
+              "{\"name\":\"%s\"}}", tid, name);
 }
 
-static void write_event(FILE *to, const event *e)
+static void add_head(jf_text *t)
+{
+  jf_text_add(t, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+              "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"jfl\"}}");
+  add_track(t, CALLER, "calls");
+  add_track(t, WORKER, "worker");
+}
+
+static void add_event(jf_text *t, const event *e)
 {
   const jf_node *n = e->step->node;
-  fprintf(to, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
-          e->worker ? WORKER : CALLER, e->start * 1e6, e->seconds * 1e6);
-  write_name(to, n->name);
-  fprintf(to, "\",\"cat\":\"%s\",\"args\":{\"job\":\"", jf_node_title(n));
-  write_name(to, e->graph->name);
+  jf_text_add(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":",
+              e->worker ? WORKER : CALLER, e->start * 1e6, e->seconds * 1e6);
+  jf_json_put(t, n->name);
+  jf_text_add(t, ",\"cat\":");
+  jf_json_put(t, jf_node_title(n));
+  jf_text_add(t, ",\"args\":{\"job\":");
+  jf_json_put(t, e->graph->name);
   if (n->serves) {
-    fputs("\",\"serves\":\"", to);
-    write_name(to, n->serves);
+    jf_text_add(t, ",\"serves\":");
+    jf_json_put(t, n->serves);
   }
-  fprintf(to, "\",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
-          jf_step_kernel(e->step), e->step->k.threads, n->op->flop ? n->op->flop(&e->step->k) : 0,
-          jf_call_bytes(&e->step->k));
+  jf_text_add(t, ",\"kernel\":\"%s\",\"threads\":%d,\"flop\":%.0f,\"bytes\":%.0f}}",
+              jf_step_kernel(e->step), e->step->k.threads,
+              n->op->flop ? n->op->flop(&e->step->k) : 0, jf_call_bytes(&e->step->k));
+}
+
+/* Writes what t holds and empties it. */
+static void flush(jf_text *t, FILE *to)
+{
+  if (t->n) fwrite(t->s, 1, t->n, to);
+  t->n = 0;
 }
 
 jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
 {
   FILE *to = fopen(path, "w");
   if (!to) return jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno));
-  fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"jfl\"}},\n", to);
-  write_track(to, CALLER, "calls");
-  fputs(",\n", to);
-  write_track(to, WORKER, "worker");
-  for (size_t i = 0; i < f->n_event; i++) write_event(to, &f->event[i]);
-  fputs("\n]}\n", to);
+  jf_text t = {0};
+  add_head(&t);
+  for (size_t i = 0; i < f->n_event; i++) {
+    flush(&t, to);
+    add_event(&t, &f->event[i]);
+  }
+  jf_text_add(&t, "\n]}\n");
+  flush(&t, to);
+  jfl_text_free(t.s);
   int bad = ferror(to);
   bad |= fclose(to);
+  if (t.failed) return jf_fail(JFL_ENOMEM, "profile: %s: out of memory", path);
   return bad ? jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno)) : JFL_OK;
 }
 
