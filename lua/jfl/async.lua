@@ -35,14 +35,16 @@ local function message_of(entry)
   return name .. ": " .. entry.value
 end
 
--- The value of a run that succeeded, or else its message.
-local function value_of(read, ok, ...)
-  if ok and read then return read({ ... }) end
-  return (...)
-end
-
+-- Keeps the outcome of a run: the value if it succeeded, or else its message.
 local function keep(entry, ok, ...)
-  entry.value, entry.ok, entry.request = value_of(entry.read, ok, ...), ok, false
+  entry.value, entry.ok, entry.request = (...), ok, false
+  if not ok then
+    entry.watches = false
+  elseif entry.read then
+    local list = { ... }
+    entry.value, entry.list = entry.read(list), entry.watches and list
+  end
+  return entry
 end
 
 -- Takes the results out of a finished run, waiting for it if need be.
@@ -54,25 +56,40 @@ end
 
 local function with_trace(err) return debug.traceback(tostring(err), 2) end
 
-local function run_user(entry, fn, value)
+local function run_user(entry, what, fn, value)
+  local outer = delivering
   delivering = true
   local ok, err = core.call(with_trace, fn, value)
-  delivering = false
-  if not ok then core.fail("%s: error in a callback: %s", entry.job.name, err) end
+  delivering = outer
+  if not ok then core.fail("%s: error in %s: %s", entry.job.name, what, err) end
   return 1
 end
 
--- Takes the oldest call off the queue and runs its callback; gives the number of callbacks run. The
--- entry leaves the queue first, so that an error of its callback does not run it again.
+-- Runs the next watch handler of a call that succeeded.
+local function show_next(entry)
+  local watches, i = entry.watches, entry.shown + 1
+  local watch = watches[i]
+  local value = watch.read { entry.list[watch.at] }
+  entry.shown = i
+  if i == #watches then entry.watches, entry.list = false, false end
+  return run_user(entry, watch.label, watch.handler, value)
+end
+
+-- Runs what is due next, a watch handler or the callback of the oldest call, which is then taken off
+-- the queue; gives the number of functions run. What runs is taken off first, so that an error in it
+-- does not run it again.
 local function deliver()
   local entry = async.head
   settle(entry)
+  if entry.watches then return show_next(entry) end
   async.head = entry.next or nil
   entry.next, entry.parked = false, true
   if entry.ok then
-    return entry.callback and run_user(entry, entry.callback, entry.value) or 0
+    return entry.callback and run_user(entry, "a callback", entry.callback, entry.value) or 0
   end
-  if entry.on_error then return run_user(entry, entry.on_error, message_of(entry)) end
+  if entry.on_error then
+    return run_user(entry, "a callback", entry.on_error, message_of(entry))
+  end
   if not entry.told then
     entry.told = true
     core.fail("%s", message_of(entry))
@@ -185,36 +202,61 @@ function Future:__tostring() return ("future of a call of %s"):format(self.job.n
 -- has every field from the start: others are asked for by who takes a call for its result.
 --   request   of a run that is not known to be done
 --   ok, value of one that is: whether it succeeded, and its value or message
+--   watches   what is watched and not all shown yet: `shown` of them are, out of the results `list`
 --   parked    it is not in the queue (any more); told: its failure was raised
-local function new_entry(job, plan, read, request, ok, value)
+local function new_entry(job, made, request)
   calls = calls + 1
-  local entry = {
-    number = calls, job = job, plan = plan, read = read or false, request = request, ok = ok,
-    value = value, callback = false, on_error = false, next = false, parked = false, told = false,
-  }
-  setmetatable(entry, job.old_style and Future or Registrar)
+  return setmetatable({
+    number = calls, job = job, plan = made.plan, read = made.read or false, request = request,
+    ok = false, value = false, callback = false, on_error = false, next = false, parked = false,
+    told = false, watches = made.watches or false, list = false, shown = 0,
+  }, job.old_style and Future or Registrar)
+end
+
+-- The entry of a run that was done at once, nil where there was none.
+local function done_entry(job, made, ok, ...)
+  if ok ~= nil then return keep(new_entry(job, made, false), ok, ...) end
+end
+
+local function queued_entry(job, made, ...)
+  local request = core.submit(made.plan, ...)
+  while not request do
+    wait_for_room()
+    request = core.submit(made.plan, ...)
+  end
+  return new_entry(job, made, request)
+end
+
+--- Queues a run of made.plan, or runs it at once where that is quicker. made.read turns the list of
+-- results into the value; nil: there is one result and it is the value. Before its callback runs,
+-- made.watches are shown, if there are any. Gives a registrar, or a future where the job is of the
+-- old spelling.
+function async.submit(job, made, ...)
+  if async.head then async.poll() end
+  local entry = done_entry(job, made, core.run_small(made.plan, ...))
+    or queued_entry(job, made, ...)
   insert(entry)
   return entry
 end
 
--- The entry of a run that was done at once, nil where there was none.
-local function done_entry(job, plan, read, ok, ...)
-  if ok ~= nil then return new_entry(job, plan, read, false, ok, value_of(read, ok, ...)) end
+--- Runs the callbacks of all calls made so far, waiting for them; inside a callback, none.
+function async.catch_up()
+  local last = calls
+  while not is_busy() and async.head and async.head.number <= last do deliver() end
 end
 
---- Queues a run of plan, or runs it at once where that is quicker. read turns the list of results
--- into the value; nil: there is one result and it is the value. Gives a registrar, or a future
--- where the job is of the old spelling.
-function async.submit(job, plan, read, ...)
-  if async.head then async.poll() end
-  local entry = done_entry(job, plan, read, core.run_small(plan, ...))
-  if entry then return entry end
-  local request = core.submit(plan, ...)
-  while not request do
-    wait_for_room()
-    request = core.submit(plan, ...)
+--- Shows what a synchronous run made, given the list of its results. What is behind a handler that
+-- fails stays due.
+function async.show(job, made, list)
+  local entry = new_entry(job, made, false)
+  entry.ok, entry.list = true, list
+  while entry.watches do
+    local ok, err = pcall(show_next, entry)
+    if not ok then
+      if entry.watches then insert(entry) end
+      error(err, 0)
+    end
   end
-  return new_entry(job, plan, read, request, false, false)
 end
 
 --- Waits until no run of plan is in flight, or of any plan; results stay queued.
