@@ -100,12 +100,14 @@ end
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Inside a callback or a body it does nothing.
+-- one is begun once that time is used up. Those of calls that callbacks make meanwhile are left for
+-- later, or a callback that calls its job again would be run for ever. Inside a callback or a body it
+-- does nothing.
 function async.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
-  local count = 0
-  while async.head and is_due(async.head) do
+  local count, last = 0, calls
+  while async.head and async.head.number <= last and is_due(async.head) do
     count = count + deliver()
     if stop and core.now() >= stop then break end
   end

@@ -223,9 +223,8 @@ end
 
 local function run(self, entry, ...)
   if self._async then return pass_on(pcall(async.submit, self, entry, ...)) end
-  if async.head then async.poll() end
+  if async.head then (entry.watches and async.catch_up or async.poll)() end
   if not entry.read then return pass_on(pcall(core.run, entry.plan, ...)) end
-  if entry.watches then async.catch_up() end
   local value = read_results(self, entry, pcall(core.run, entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
