@@ -75,9 +75,9 @@ local function show_next(entry)
   return run_user(entry, watch.label, watch.handler, value)
 end
 
--- Runs what is due next, a watch handler or the callback of the oldest call, which is then taken off
--- the queue; gives the number of functions run. What runs is taken off first, so that an error in it
--- does not run it again.
+-- Runs what is due next of the oldest call, a watch handler or its callback, with which it leaves
+-- the queue; gives the number of functions run. What is run is taken off first, so that an error in
+-- it does not run it again.
 local function deliver()
   local entry = async.head
   settle(entry)
@@ -100,9 +100,8 @@ end
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Those of calls that callbacks make meanwhile are left for
--- later, or a callback that calls its job again would be run for ever. Inside a callback or a body it
--- does nothing.
+-- one is begun once that time is used up. Calls that callbacks make meanwhile are left for later:
+-- one that calls its job again would be run for ever. Inside a callback or a body it does nothing.
 function async.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")

@@ -45,7 +45,7 @@ local function params(what)
   return {
     { "blob", "a blob of the job: an input, a variable, or anything made in its body",
       type = "Blob" },
-    { "handler_or_prompt", "a function that gets " .. what .. ", or a text that is printed before it",
+    { "handler_or_prompt", "a function that gets " .. what .. ", or a text to print before it",
       args.none, type = "fun(value: NdArray)|string" },
     { "type", "what the handler gets it as: flow.typing.Numpy, ListNumpy or ListListNumpy",
       args.none, type = "table" },
@@ -61,7 +61,9 @@ watch.watch = args.define("watch", "Shows the value of a blob at every call of t
 
 --- Shows, likewise, the gradient of the sum of all elements of the loss, or of all losses, with
 -- respect to a blob. So it is as backpropagation started from ones makes it: not divided by the
--- loss's element count, not clipped and not scaled, as what the optimizer uses is.
+-- loss's element count, not clipped and not scaled, as what the optimizer uses is. Training goes on
+-- bit for bit as without a watch, but for plain SGD on a matrix whose gradient is watched: its
+-- update, otherwise one with the product that the gradient is, is rounded apart from it.
 watch.watch_diff = args.define("watch_diff",
   "Shows the gradient of the sum of the loss's elements with respect to a blob, at every call.",
   params("the gradient"), function(o) add("watch_diff", o, true) end)

@@ -158,6 +158,22 @@ describe("watch_diff", function()
     assert.near(-0.590293775000625, shown.logits:get(3, 2), 1e-13)
   end)
 
+  it("reaches blobs that come from integers, not what they come from", function()
+    local job = train({ 2 }, function(labels)
+      local w = variable({ 2, 3 }, 2)
+      local one_hot = flow.one_hot(labels, 3)
+      local scale = flow.cast(labels, flow.float)
+      flow.watch_diff(one_hot, keep "one_hot")
+      flow.watch_diff(scale, keep "scale")
+      local loss = one_hot * w * flow.reshape(scale, { 2, 1 })
+      sgd(loss)
+      return loss
+    end, { inputs = { { "labels", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int32 }) } } })
+    job({ 1, 2 })
+    assert.same({ { 2, 2, 2 }, { 4, 4, 4 } }, seen.one_hot)
+    assert.same({ 2, 2 }, seen.scale)
+  end)
+
   it("shows asynchronous calls their own gradients", function()
     local list = {}
     local job = train({ 2 }, function(x)
@@ -292,8 +308,8 @@ describe("watch_diff", function()
           sgd(loss)
           return loss
         end, { name = name })
-        return helper.fails(function() job({ 1, 2 }) end, name .. ": watch_diff: no gradient of the loss "
-          ), line
+        return helper.fails(function() job({ 1, 2 }) end, name
+          .. ": watch_diff: no gradient of the loss "), line
       end
       local err, line = unreached("behind", function(_, _, loss) return loss + 1 end)
       assert.truthy(err:find("'multiply_1' reaches 'add_1', watched at ", 1, true))
