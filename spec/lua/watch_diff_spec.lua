@@ -1,6 +1,7 @@
 local core = require "jfl.core"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
+local passes = require "spec.passes"
 
 local nd = flow.ndarray
 local tp = flow.typing
@@ -241,9 +242,10 @@ describe("watch_diff", function()
       return loss
     end
 
-    local function losses(watched)
+    local function losses(watched, left_out)
       flow.clear_default_session()
       flow.random.seed(5)
+      core.set("passes", left_out or "")
       local job = flow.global_function {
         name = "network", type = "train", returns = tp.Numpy,
         inputs = {
@@ -269,6 +271,26 @@ describe("watch_diff", function()
         assert.is_table(seen["d" .. name])
       end)
     end
+
+    local function far(a, b)
+      if type(a) == "number" then return math.abs(a - b) end
+      local most = 0
+      for i, each in ipairs(a) do most = math.max(most, far(each, b[i])) end
+      return most
+    end
+
+    it("and shows the same whichever passes are left out", function()
+      local all = { "x", "hidden", "pooled", "dense", "logits", "weight", "loss" }
+      losses(all)
+      local shown = seen
+      local lists = { passes.all_but() }
+      for _, name in ipairs((core.passes())) do lists[#lists + 1] = "-" .. name end
+      for _, list in ipairs(lists) do
+        seen = {}
+        losses(all, list)
+        for name, value in pairs(shown) do assert.near(0, far(value, seen[name]), 1e-5) end
+      end
+    end)
   end)
 
   describe("refuses", function()
