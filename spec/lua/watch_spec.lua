@@ -300,7 +300,8 @@ describe("watch", function()
             return x
           end,
         }
-        job({ 3 })(function() print("callback") end)]]
+        job({ 3 })(function() print("callback") end)
+        os.exit()]]
       assert.truthy(out:find("last: error in watch of 'x'", 1, true))
       assert.truthy(out:find("boom", 1, true))
       assert.truthy(out:find("prompt\n[3.]\ncallback", 1, true))
