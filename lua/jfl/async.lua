@@ -35,6 +35,13 @@ local function message_of(entry)
   return name .. ": " .. entry.value
 end
 
+-- What is to be shown of a run: { watch, value } each.
+local function views(watches, list)
+  local due = {}
+  for i, watch in ipairs(watches) do due[i] = { watch, watch.read { list[watch.at] } } end
+  return due
+end
+
 -- Keeps the outcome of a run: the value if it succeeded, or else its message.
 local function keep(entry, ok, ...)
   entry.value, entry.ok, entry.request = (...), ok, false
@@ -42,7 +49,8 @@ local function keep(entry, ok, ...)
     entry.watches = false
   elseif entry.read then
     local list = { ... }
-    entry.value, entry.list = entry.read(list), entry.watches and list
+    entry.value = entry.read(list)
+    if entry.watches then entry.watches = views(entry.watches, list) end
   end
   return entry
 end
@@ -67,11 +75,8 @@ end
 
 -- Runs the next watch handler of a call that succeeded.
 local function show_next(entry)
-  local watches, i = entry.watches, entry.shown + 1
-  local watch = watches[i]
-  local value = watch.read { entry.list[watch.at] }
-  entry.shown = i
-  if i == #watches then entry.watches, entry.list = false, false end
+  local watch, value = unpack(table.remove(entry.watches, 1))
+  if #entry.watches == 0 then entry.watches = false end
   return run_user(entry, watch.label, watch.handler, value)
 end
 
@@ -203,14 +208,14 @@ function Future:__tostring() return ("future of a call of %s"):format(self.job.n
 -- has every field from the start: others are asked for by who takes a call for its result.
 --   request   of a run that is not known to be done
 --   ok, value of one that is: whether it succeeded, and its value or message
---   watches   what is watched and not all shown yet: `shown` of them are, out of the results `list`
+--   watches   what is watched, and once it is done what is still to be shown; false: nothing
 --   parked    it is not in the queue (any more); told: its failure was raised
 local function new_entry(job, made, request)
   calls = calls + 1
   return setmetatable({
     number = calls, job = job, plan = made.plan, read = made.read or false, request = request,
     ok = false, value = false, callback = false, on_error = false, next = false, parked = false,
-    told = false, watches = made.watches or false, list = false, shown = 0,
+    told = false, watches = made.watches or false,
   }, job.old_style and Future or Registrar)
 end
 
@@ -250,7 +255,7 @@ end
 -- fails stays due.
 function async.show(job, made, list)
   local entry = new_entry(job, made, false)
-  entry.ok, entry.list = true, list
+  entry.ok, entry.watches = true, views(made.watches, list)
   while entry.watches do
     local ok, err = pcall(show_next, entry)
     if not ok then
