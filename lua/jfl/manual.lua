@@ -47,6 +47,12 @@ for _, name in ipairs { "gpu_device_num", "cpu_device_num", "threads", "max_infl
   entries[#entries + 1] = entry("config." .. name, "Sets an option of the session.", NAME)
 end
 
+entries[#entries + 1] = entry("ndarray.save",
+  "Saves an array as numpy's .npy, or a table of arrays by name as its .npz.\n"
+  .. "  A file that is there is replaced once the new one is whole.",
+  { "path", "of the file", type = "string" },
+  { "value", "an array or a table of them", type = "NdArray|table<string|integer, NdArray>" })
+
 local manual = {}
 for _, e in ipairs(entries) do manual[e.path] = e end
 return manual

@@ -95,10 +95,23 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
       ["numpy does not write"] = "{'descr': '<f4', 'fortran_order': False}",
       ["numpy does not write: {}"] = "{}",
       ["(-3,)"] = "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }",
-      ["elements of type >f4 are"] = "{'descr': '>f4', 'fortran_order': False, 'shape': (3,), }",
-      ["elements of type [('a', '<f4')] are"] =
+      ["elements of type [('a', '<f4')] (records) are"] =
         "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }",
-      ["Fortran order"] = "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 2), }",
+      ["elements of type <c8 (complex numbers) are"] =
+        "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type |S3 (byte strings) are"] =
+        "{'descr': '|S3', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <U3 (strings) are"] =
+        "{'descr': '<U3', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type |O (Python objects) are"] =
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <M8[s] (dates) are"] =
+        "{'descr': '<M8[s]', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <V2 (raw bytes) are"] =
+        "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <f16 (floats) are"] =
+        "{'descr': '<f16', 'fortran_order': False, 'shape': (3,), }",
+      ["wants 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
       ["shape (0, 2) is not supported"] =
         "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
       ["shape (1, 1, 1, 1, 1, 1, 1, 1, 1) is not supported"] =
