@@ -105,7 +105,7 @@ local function texts_of(values, dtype)
   local precision = PRECISION[dtype]
   local texts = {}
   if not precision then
-    for i, x in ipairs(values) do texts[i] = ("%.0f"):format(x) end
+    texts = values
   elseif needs_exponent(values) then
     texts = exponent_texts(values, precision)
   else
@@ -130,15 +130,17 @@ local function shown(extent, cut)
   return list
 end
 
-local function collect(a, shape, cut, index, values)
+-- What get(a, i, j, ...) gives for the elements that are shown, in order.
+local function collect(a, get, cut, index, values)
+  local shape = a.shape
   local axis = #index + 1
   for _, i in ipairs(shown(shape[axis], cut)) do
     if i > 0 then
       index[axis] = i
       if axis == #shape then
-        values[#values + 1] = core.get(a, unpack(index))
+        values[#values + 1] = get(a, unpack(index))
       else
-        collect(a, shape, cut, index, values)
+        collect(a, get, cut, index, values)
       end
       index[axis] = nil
     end
@@ -180,8 +182,10 @@ end
 
 --- The text of an array.
 function ndformat.text(a)
+  if core.is_freed(a) then return "a freed NdArray" end
   local shape, cut = a.shape, a.size > LIMIT
-  local texts = texts_of(collect(a, shape, cut, {}, {}), a.dtype)
+  local get = PRECISION[a.dtype] and core.get or core.digits
+  local texts = texts_of(collect(a, get, cut, {}, {}), a.dtype)
   return (layout(shape, 1, cut, texts, 0))
 end
 

@@ -103,6 +103,13 @@ static int l_free(lua_State *L)
   return 0;
 }
 
+static int l_is_freed(lua_State *L)
+{
+  const jf_larray *b = jf_test(L, 1, JF_ARRAY);
+  lua_pushboolean(L, b && !b->array);
+  return 1;
+}
+
 static int l_array(lua_State *L)
 {
   jfl_shape s;
@@ -189,7 +196,7 @@ static int l_live_bytes(lua_State *L)
 const luaL_Reg jf_array_functions[] = {
   { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
   { "copy", l_copy }, { "pointer", l_pointer }, { "free", l_free },
-  { "live_bytes", l_live_bytes }, { NULL, NULL }
+  { "is_freed", l_is_freed }, { "live_bytes", l_live_bytes }, { NULL, NULL }
 };
 
 static void push_dtypes(lua_State *L)
