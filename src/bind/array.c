@@ -11,6 +11,7 @@ static void collect(lua_State *L, jf_state *st)
   if (st->collecting) return;
   st->collecting = 1;
   lua_gc(L, LUA_GCCOLLECT, 0);
+  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);      /* a pointer goes first, then its array */
   st->collecting = 0;
   st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
 }
@@ -183,6 +184,7 @@ static int l_copy(lua_State *L)
 
 static int l_pointer(lua_State *L)
 {
+  jf_state_of(L)->pointed = 1;
   lua_pushlightuserdata(L, jf_need_array(L, 1, "pointer")->data);
   return 1;
 }
