@@ -72,7 +72,7 @@ function archive.members(path, zip)
       is_secret = u16(zip, at + 8) % 2 == 1 }
     widen(zip, member, at + 46 + name_size, extra)
     member.offset = member.offset + 1
-    members[zip:sub(at + 46, at + 45 + name_size)] = member
+    members[zip:sub(at + 46, at + 45 + name_size):match("^%Z*")] = member
     at = stop
   end
   return members

@@ -63,10 +63,12 @@ local function header_of(source)
   return take(source, first, size), first + size
 end
 
+local function printable(text) return (text:sub(1, 200):gsub("[^ -~]+", "?")) end
+
 local function refuse_type(path, descr)
   local what = descr:sub(1, 1) == "[" and "records" or KINDS[descr:match("^[<>|=]?(%a)")]
   core.fail("%s: elements of type %s%s are not supported; save numbers of 8 to 64 bits, such as "
-    .. "x.astype('float32')", path, descr, what and (" (%s)"):format(what) or "")
+    .. "x.astype('float32')", path, printable(descr), what and (" (%s)"):format(what) or "")
 end
 
 -- What a header says: numpy's code of the elements, the shape, and whether the first axis is the
@@ -77,7 +79,7 @@ local function parse(path, header)
   local extents = header:match("'shape':%s*%(([%d%sL,]*)%)")
   if not (descr and extents and (order == "True" or order == "False")) then
     core.fail("%s: a header that numpy does not write: %s", path,
-      header:sub(1, 200):gsub("%s+$", ""))
+      printable(header:gsub("%s+$", "")))
   end
   if not CODES[descr:match("^[<>|=](%w+)$")] then refuse_type(path, descr) end
   local shape = {}

@@ -169,6 +169,12 @@ describe("making arrays", function()
       message("c.inflate('\\31\\139', 'gzip', nil, 'data.gz')"))
   end)
 
+  it("keeps nothing inflated where what it is cannot be said", function()
+    local before = core.live_bytes()
+    assert.falsy(pcall(core.inflate, "\1\3\0\252\255abc", "raw", 3, "a\0b"))
+    assert.equal(before, core.live_bytes())
+  end)
+
   it("sums up bytes as zip files do", function()
     assert.equal(0xCBF43926, core.crc32("123456789"))
     assert.equal(0xCBF43926, core.crc32(core.from_bytes("123456789", "uint8", { 9 })))

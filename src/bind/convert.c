@@ -296,12 +296,13 @@ static int l_inflate(lua_State *L)
   while (kind < 3 && strcmp(name, names[kind])) kind++;
   if (kind == 3) jf_raise(L, "inflate: format should be gzip, zlib or raw, got '%s'", name);
   double hint = lua_isnil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
+  const char *what = lua_isnil(L, 4) ? NULL : jf_need_string(L, 4, "inflate", "what");
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   size_t size_hint = hint > 0 && hint < 0x1p47 ? (size_t)hint : 0;
   jfl_status e = jfl_inflate(data, n, (jfl_deflate)kind, size_hint, &a);
-  if (lua_isnil(L, 4)) jf_check(L, e);
-  else jf_check_for(L, e, jf_need_string(L, 4, "inflate", "what"));
+  if (what) jf_check_for(L, e, what);
+  else jf_check(L, e);
   jf_set_array(b, a);
   jf_account(L, b);
   return 1;
