@@ -30,7 +30,9 @@ local function u64(s, at) return u32(s, at) + u32(s, at + 4) * 2 ^ 32 end
 local function directory(path, zip)
   for at = #zip - 21, math.max(1, #zip - 65557), -1 do
     if zip:sub(at, at + 3) == "PK\5\6" and at + 21 + u16(zip, at + 20) == #zip then
-      if zip:sub(at - 20, at - 17) ~= "PK\6\7" then return u32(zip, at + 16) + 1, u16(zip, at + 10) end
+      if zip:sub(at - 20, at - 17) ~= "PK\6\7" then
+        return u32(zip, at + 16) + 1, u16(zip, at + 10)
+      end
       local wide = u64(zip, at - 12) + 1
       if zip:sub(wide, wide + 3) == "PK\6\6" and wide + 55 <= at then
         return u64(zip, wide + 48) + 1, u64(zip, wide + 32)

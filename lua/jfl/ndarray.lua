@@ -107,7 +107,7 @@ end
 local concat, stack = core.op("concat"), core.op("stack")
 
 --- The arrays of a list one after another along an axis (from 0).
-nd.concat = args.define("ndarray.concat", "Joins arrays along an axis; of several dtypes they become "
+nd.concat = args.define("ndarray.concat", "Joins arrays along an axis; where dtypes differ, under "
   .. "one that holds all.", {
   { "arrays", "a list of NdArrays that agree in the other axes", type = "NdArray[]" },
   { "axis", "from 0; negative from the end", 0 },

@@ -103,7 +103,7 @@ end
 
 local function texts_of(values, dtype)
   local precision = PRECISION[dtype]
-  local texts = {}
+  local texts
   if not precision then
     texts = values
   elseif needs_exponent(values) then

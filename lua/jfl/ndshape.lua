@@ -70,16 +70,17 @@ local with_options = args.define("ndarray.slice", "Rows first to last, both incl
 end)
 
 --- Rows first to last, both included, negative from the end; shares the array's memory.
-function methods.slice(a, first, last, ...)
-  if core.type(a) ~= "array" or select("#", ...) > 0 or type(first) == "table"
+function methods.slice(a, ...)
+  local first, last = ...
+  if core.type(a) ~= "array" or select("#", ...) > 2 or type(first) == "table"
       or type(last) == "table" then
-    return with_options(a, first, last, ...)
+    return with_options(a, ...)
   end
   return slice(a, first, last, 1, 1)
 end
 
-methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its order; axis chooses "
-  .. "others than rows.", {
+methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its order; or of what "
+  .. "another axis counts.", {
   { "a", "an NdArray", type = "NdArray" },
   { "places", "a list of places, from 1; negative from the end", type = "integer[]" },
   { "axis", "from 0; negative from the end", 0 },
@@ -88,8 +89,8 @@ methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its
   local who = "take"
   need(who, "argument 1", o.a)
   if core.type(o.places) == "array" then
-    core.fail("take: places: expected a list such as {3, 1}; flow.gather takes an NdArray of places, "
-      .. "which count from 0")
+    core.fail("take: places: expected a list such as {3, 1}; flow.gather takes an NdArray of "
+      .. "places, which count from 0")
   end
   args.expect(who, "places", o.places, "table")
   if #o.places == 0 then core.fail("take: places: the list is empty") end
