@@ -8,8 +8,6 @@ require "jfl.ndshape"
 local nd = { matmul = ndmath.matmul }
 local methods, mt = core.array_methods, core.array_mt
 
-local BLOCK = 65536          -- numbers in a Lua table on their way into an array
-
 -- ---- making arrays ----
 
 local function shape_of(who, shape, dtype)
@@ -83,13 +81,7 @@ nd.arange = args.define("ndarray.arange", "start, start + step, ... to before st
   if not (count >= 1 and count < math.huge) then
     core.fail("%s: there is no value from %g to before %g in steps of %g", who, start, stop, step)
   end
-  local a = core.array(args.dtype(who, "dtype", o.dtype), { count })
-  for first = 0, count - 1, BLOCK do
-    local values = {}
-    for i = first, math.min(first + BLOCK, count) - 1 do values[#values + 1] = start + i * step end
-    core.assign(core.rows(a, first, #values), core.from_table(values, a.dtype))
-  end
-  return a
+  return core.ramp(args.dtype(who, "dtype", o.dtype), count, start, step, who)
 end)
 
 -- ---- several arrays ----

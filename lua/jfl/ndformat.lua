@@ -5,11 +5,12 @@ local ndformat = {}
 
 local WIDTH, LIMIT, EDGE, PLACES = 75, 1000, 3, 8
 
--- Significant bits, the decimal digits that always tell two values apart, and the exponent of the
--- least value above 0.
+-- Significant bits, the decimal digits that always tell two values apart, the exponent of the least
+-- value above 0, and the digits that a value always keeps: a number of no more of them, read as a
+-- value and printed with as many, is itself again, unless it is subnormal.
 local PRECISION = {
-  float64 = { 53, 17, -1074 }, float32 = { 24, 9, -149 }, float16 = { 11, 5, -24 },
-  bfloat16 = { 8, 4, -133 },
+  float64 = { 53, 17, -1074, 15 }, float32 = { 24, 9, -149, 6 }, float16 = { 11, 5, -24, 3 },
+  bfloat16 = { 8, 4, -133, 2 },
 }
 
 -- The value of a dtype narrower than float64 that is nearest to x.
@@ -26,8 +27,9 @@ local function decimal(x, places, kind)
   local text = ("%." .. places .. kind):format(x)
   local number, exponent = text:match("^([^e]*)(.*)$")
   local odd = number:match("[13579]$")
+  if not odd then return text end
   local exact = ("%.60" .. kind):format(x):gsub("e.*", "")
-  if odd and exact:find("%." .. ("%d"):rep(places) .. "50*$") then
+  if exact:find("%." .. ("%d"):rep(places) .. "50*$") then
     return number:sub(1, -2) .. odd - 1 .. exponent
   end
   return text
@@ -35,11 +37,13 @@ end
 
 -- The least number of significant digits that gives x back, and x's decimal exponent.
 local function shortest(x, precision)
-  for digits = 1, precision[2] do
+  local subnormal = math.abs(x) < 2 ^ (precision[3] + precision[1])
+  for digits = subnormal and 1 or precision[4], precision[2] do
     local text = ("%." .. digits - 1 .. "e"):format(x)
     local back = tonumber(text)
     if back == x or (precision[1] < 53 and rounded(back, precision) == x) then
-      return digits, tonumber(text:match("e([+-]%d+)$"))
+      local zeros, exponent = text:match("(0*)e([+-]%d+)$")
+      return digits - #zeros, tonumber(exponent)
     end
   end
   return precision[2], math.floor(math.log10(math.abs(x)))

@@ -14,6 +14,9 @@ typedef struct reader {
   int path[JFL_MAXDIM];
 } reader;
 
+/* Such dtypes are written by way of float64. */
+static int is_half(jfl_dtype t) { return t == JFL_F16 || t == JFL_BF16; }
+
 /* Pushes "[2][1]", the first n steps of the path. */
 static const char *push_path(lua_State *L, const reader *r, int n)
 {
@@ -121,7 +124,7 @@ static int64_t read_level(lua_State *L, reader *r, int level, int64_t at)
 
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who)
 {
-  int two_bytes = t == JFL_F16 || t == JFL_BF16;
+  int two_bytes = is_half(t);
   reader r = { .who = who, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s: expected a table, got %s", who, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
@@ -166,6 +169,25 @@ static int l_from_table(lua_State *L)
     jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, &s),
              jf_push_shape_text(L, b->shape));
   lua_settop(L, 5);
+  return 1;
+}
+
+/* ramp(dtype, count, start, step, who): start, start + step, ... */
+static int l_ramp(lua_State *L)
+{
+  jfl_shape s;
+  jfl_dtype t = jf_need_dtype(L, 1, "ramp");
+  jf_need_shape(L, 2, "ramp", &s);
+  double start = jf_need_number(L, 3, "ramp", "start"), step = jf_need_number(L, 4, "ramp", "step");
+  const char *who = jf_need_string(L, 5, "ramp", "who");
+  jfl_dtype wide = is_half(t) ? JFL_F64 : t;
+  jf_larray *b = jf_push_new(L, wide, &s);
+  for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
+    double v = start + (double)i * step;
+    if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+    jf_store(b->data, wide, i, v);
+  }
+  if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;
 }
 
@@ -324,6 +346,6 @@ static int l_crc32(lua_State *L)
 
 const luaL_Reg jf_convert_functions[] = {
   { "from_table", l_from_table }, { "to_table", l_to_table }, { "bytes", l_bytes },
-  { "from_bytes", l_from_bytes }, { "decode", l_decode }, { "inflate", l_inflate },
-  { "crc32", l_crc32 }, { NULL, NULL }
+  { "from_bytes", l_from_bytes }, { "ramp", l_ramp }, { "decode", l_decode },
+  { "inflate", l_inflate }, { "crc32", l_crc32 }, { NULL, NULL }
 };
