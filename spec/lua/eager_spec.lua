@@ -72,7 +72,7 @@ describe("an op on NdArrays", function()
         assert.same(later.shape, now.shape, where)
         local ok, message = support.close(support.flat(now), support.flat(later),
           case.tol or 1e-5)
-        assert.truthy(ok, ("%s: %s"):format(where, message or ""))
+        assert.truthy(ok or op.random, ("%s: %s"):format(where, message or ""))
       end
       flow.clear_default_session()
     end)

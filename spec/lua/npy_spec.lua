@@ -223,6 +223,32 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     pipe:close()
   end)
 
+  it("keep the old one when the process is killed on the way", function()
+    local path = directory .. "/old.npy"
+    nd.save(path, nd.arange(3))
+    local _, status = helper.script([[
+      local nd = require("jfl").ndarray
+      local open = io.open
+      io.open = function(...)
+        local file, count = open(...), 0
+        return { write = function(_, text)
+          count = count + 1
+          if count == 2 then
+            file:flush()
+            os.execute("kill -9 $PPID")
+          end
+          return file:write(text)
+        end }
+      end
+      nd.save("]] .. path .. [[", nd.zeros { 1000, 1000 })
+    ]])
+    assert.equal(137, status)
+    assert.same({ 0, 1, 2 }, nd.load(path):totable())
+    local pipe = io.popen("ls -A " .. directory)
+    assert.truthy(pipe:read("*a"):find("old.npy.%d+.part"))
+    pipe:close()
+  end)
+
   it("are written through links, and read from pipes", function()
     nd.save(directory .. "/target.npy", nd.ones(1))
     assert.equal(0, os.execute(("ln -s target.npy %s/link.npy"):format(directory)))
