@@ -206,8 +206,8 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
     return load_from(file, about, o.path, o.strict, only)
   end)
   if report.unfinished then
-    io.stderr:write(("jfl: %s: has no snapshot_done, so saving it may have been cut short\n"):format(
-      o.path))
+    io.stderr:write(("jfl: %s: has no snapshot_done: saving it may have been cut short\n")
+      :format(o.path))
   end
   local state = report.state
   complain(o.path, report.missing, state, "variables that it does not have keep their values")
