@@ -59,7 +59,7 @@ describe("a run that is killed", function()
 
   -- Each attempt gets a little longer, so that one is the last whatever the machine.
   local function run_until_done(path, ...)
-    local seconds, kills = 0.025, 0
+    local seconds, kills = 0.01, 0
     while true do
       local line = ("timeout -s KILL %.3f %s"):format(seconds, helper.line(script, path, ...))
       local out, err, status = helper.shell(line)

@@ -153,7 +153,9 @@ jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *con
     t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
                        .data = values[i]->data };
   put_format(&meta);
-  jfl_status r = jf_stage_open(path, overwrite, &st);
+  jfl_status r = jf_store_sort(&(jf_store){ .tensor = t, .n_tensor = n });
+  if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
+  else r = jf_stage_open(path, overwrite, &st);
   if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.fd, st.file, t, n, &meta));
   jf_free(meta.s);
   jf_free(t);

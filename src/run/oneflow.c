@@ -15,7 +15,8 @@ enum { MAX_DEPTH = 2, MAX_META = 4096 };
 
 static const struct { const char *name; jfl_dtype dtype; } types[] = {
   { "kFloat", JFL_F32 }, { "kDouble", JFL_F64 }, { "kFloat16", JFL_F16 }, { "kInt8", JFL_I8 },
-  { "kUInt8", JFL_U8 }, { "kInt32", JFL_I32 }, { "kInt64", JFL_I64 },
+  { "kUInt8", JFL_U8 }, { "kInt32", JFL_I32 }, { "kInt64", JFL_I64 }, { "kChar", JFL_N_DTYPE },
+  { "kOFRecord", JFL_N_DTYPE }, { "kTensorBuffer", JFL_N_DTYPE },
 };
 
 /* ---- meta ---- */
