@@ -76,9 +76,9 @@ local function following(date)
   return named(seconds + math.floor(micro / 1000000), micro % 1000000)
 end
 
--- A name behind all others, also when clocks were set back or stand still.
+-- A name behind all that are listed, also when clocks were set back or stand still.
 local function next_name(self)
-  local names = names_of(self)
+  local names = self:list_checkpoints()
   local date, newest = named(core.clock()), (names[#names] or ""):sub(#self.prefix + 1)
   if newest >= date then date = following(newest) end
   if newest < date then return self.prefix .. date end
