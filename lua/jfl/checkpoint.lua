@@ -173,18 +173,26 @@ local function restorer(path, texts)
   end
 end
 
-local function load_from(file, about, path, strict, only)
-  local restore = not only and restorer(path, about.notes)
-  if only then
-    local found, i, name = false, 1, core.checkpoint_tensor(file, 1)
-    while name and not found do
-      found, i = begins(name, only), i + 1
-      name = core.checkpoint_tensor(file, i)
-    end
+-- Every prefix must mean something: a misspelled one would silently load nothing.
+local function check_prefixes(file, path, only)
+  local names, i = core.variables(), 1
+  repeat
+    local name = core.checkpoint_tensor(file, i)
+    names[#names + 1], i = name, i + 1
+  until not name
+  for _, prefix in ipairs(only) do
+    local found = false
+    for _, name in ipairs(names) do found = found or name:sub(1, #prefix) == prefix end
     if not found then
-      core.fail("load: %s: no name in it begins with '%s'", path, table.concat(only, "' or '"))
+      core.fail("load: %s: only: no name in it, nor of a variable here, begins with '%s'", path,
+        prefix)
     end
   end
+end
+
+local function load_from(file, about, path, strict, only)
+  local restore = not only and restorer(path, about.notes)
+  if only then check_prefixes(file, path, only) end
   local report = core.load(file, strict, only)
   if restore then restore() end
   report.unfinished = about.unfinished
