@@ -3,7 +3,6 @@ local args = require "jfl.args"
 local core = require "jfl.core"
 local job = require "jfl.job"
 local loop = require "jfl.loop"
-local stream = require "jfl.stream"
 local variables = require "jfl.variables"
 
 local checkpoint = {}
@@ -13,9 +12,9 @@ local LOOP = "loop."
 
 -- ---- saving ----
 
--- The state of the front end, as two lists.
+-- Where loops are, as two lists.
 local function notes()
-  local keys, values = { "random" }, { stream.save() }
+  local keys, values = {}, {}
   for name, text in pairs(loop.save()) do
     keys[#keys + 1], values[#values + 1] = LOOP .. name, text
   end
@@ -155,22 +154,15 @@ local function complain(path, names, state, text)
   io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
 end
 
--- What puts the front end in the state that the notes tell of; notes that are wrong fail here.
+-- What puts loops where the notes tell; notes that are wrong fail here.
 local function restorer(path, texts)
-  if not texts.random then return function() end end
-  local random, loops = stream.restorer(texts.random), {}
-  if not random then
-    core.fail("checkpoint %s: note random makes no sense: '%s'", path, texts.random)
-  end
+  local loops = {}
   for key, text in pairs(texts) do
     if key:sub(1, #LOOP) == LOOP then loops[key:sub(#LOOP + 1)] = text end
   end
   local move, name, wrong = loop.restorer(loops)
   if not move then core.fail("checkpoint %s: loop '%s': %s", path, name, wrong) end
-  return function()
-    random()
-    move()
-  end
+  return move
 end
 
 -- Every prefix must mean something: a misspelled one would silently load nothing.

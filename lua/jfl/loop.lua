@@ -1,8 +1,8 @@
 -- flow.data.loop: goes through a data set, epoch by epoch, from where a checkpoint says.
 local args = require "jfl.args"
+local bit = require "bit"
 local core = require "jfl.core"
 local job = require "jfl.job"
-local stream = require "jfl.stream"
 
 local loop = {}
 
@@ -33,12 +33,36 @@ function Loop:__tostring()
     self.index, self.items)
 end
 
+-- A 32-bit word, not 0, in which every bit of the seed matters.
+local function mixed(seed)
+  local x = (seed % 2 ^ 32 + math.floor(seed / 2 ^ 32)) % 2 ^ 32
+  for _ = 1, 4 do
+    local word = bit.tobit((x * 1664525 + 1013904223) % 2 ^ 32)
+    x = bit.bxor(word, bit.rshift(word, 15)) % 2 ^ 32
+  end
+  return x ~= 0 and bit.tobit(x) or 1
+end
+
+-- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
+local function shuffled(n, seed)
+  local order, word = {}, mixed(seed)
+  for i = 1, n do order[i] = i end
+  for i = n, 2, -1 do
+    word = bit.bxor(word, bit.lshift(word, 13))
+    word = bit.bxor(word, bit.rshift(word, 17))
+    word = bit.bxor(word, bit.lshift(word, 5))
+    local k = math.floor(word % 2 ^ 32 * 2 ^ -32 * i) + 1
+    order[i], order[k] = order[k], order[i]
+  end
+  return order
+end
+
 -- The order of this epoch. Its seed is kept with the position, for the session's may change.
 local function new_order(self)
   self.seed = self.seed or core.get("seed") % 2 ^ 47
   local x = self.seed
   for _, byte in ipairs { self.epoch, self.name:byte(1, 64) } do x = (x * 31 + byte) % 2 ^ 47 end
-  return stream.order(self.items, x)
+  return shuffled(self.items, x)
 end
 
 local function row(self, i)
@@ -120,8 +144,8 @@ local function move(self, record)
   self.seed = self.shuffle and record.seed
 end
 
---- What moves every loop to where loop.save gave the texts, those of loops that are not made yet
--- too; or nil, and what is wrong with the text of which name.
+--- What moves loops to where loop.save gave the texts, those that are not made yet too; or nil, and
+-- which name's text is wrong, and how.
 function loop.restorer(texts)
   local records = {}
   for name, text in pairs(texts) do
@@ -133,7 +157,6 @@ function loop.restorer(texts)
     records[name] = record
   end
   return function()
-    pending = {}
     for name, record in pairs(records) do
       local now = live[name]
       if now and now.count and now.count >= record.count then
