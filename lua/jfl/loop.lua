@@ -68,7 +68,7 @@ end
 local function row(self, i)
   local values = {}
   for k, column in ipairs(self.columns) do values[k] = column[i] end
-  return unpack(values, 1, #values)
+  return unpack(values, 1, #self.columns)
 end
 
 local function next_item(self)

@@ -65,7 +65,7 @@ describe("a run that is killed", function()
       local out, err, status = helper.shell(line)
       if status == 0 then return out, kills end
       assert.equal(137, status, err)
-      kills, seconds = kills + 1, seconds * 1.15
+      kills, seconds = kills + 1, seconds * 1.25
     end
   end
 
