@@ -38,7 +38,9 @@ local names = {
   sync = "jfl.async.sync",
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",
+  plot = "jfl.plot.plot",
   progress = "jfl.progress.progress",
+  summary = "jfl.summary",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }
