@@ -1,6 +1,6 @@
+local flow = require "jfl"
 local core = require "jfl.core"
 local event = require "jfl.event"
-local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local histogram = require "jfl.histogram"
 local nd = flow.ndarray
