@@ -55,11 +55,11 @@ end
 
 -- What is seen of points first to last of a curve, all in one column: the positions of the first,
 -- the lowest, the highest and the last that are finite, in order; nil where none is.
-local function extremes(y, first, last)
+local function extremes(y, x, first, last)
   local low, high, from, to
   for i = first, last do
-    local v = y[i]
-    if v - v == 0 then
+    local v, at = y[i], x and x[i] or 0
+    if v - v == 0 and at - at == 0 then
       from, to = from or i, i
       if not low or v < y[low] then low = i end
       if not high or v > y[high] then high = i end
@@ -91,7 +91,7 @@ function axis.runs(c, columns)
   for column = 0, math.ceil(c.n / per) - 1 do
     local first = math.floor(column * per)
     local last = math.min(math.max(first, math.floor((column + 1) * per) - 1), c.n - 1)
-    local from, a, b, to = extremes(c.y, first, last)
+    local from, a, b, to = extremes(c.y, c.x, first, last)
     open = from and add(runs, open, c, from, a, b, to) or nil
   end
   return runs
@@ -99,7 +99,7 @@ end
 
 --- The lowest and the highest finite number of a list of n, counted from 0; nil where none is.
 function axis.range(list, n)
-  local _, a, b = extremes(list, 0, n - 1)
+  local _, a, b = extremes(list, nil, 0, n - 1)
   if not a then return nil end
   return math.min(list[a], list[b]), math.max(list[a], list[b])
 end

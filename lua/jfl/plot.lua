@@ -63,12 +63,21 @@ local function named(values)
   return list
 end
 
+local function has_names(values)
+  for key in pairs(values) do
+    if type(key) ~= "number" then return true end
+  end
+  return #values == 0
+end
+
+local function label_of(labels, i)
+  return args.expect("plot", "labels", labels and labels[i] or tostring(i), "string")
+end
+
 local function rows(values, labels)
   local list = { named = true }
   for i = 1, #values do
-    local name = labels and labels[i] or tostring(i)
-    list[i] = curve(("values: row %d"):format(i), args.expect("plot", "labels", name, "string"),
-      values[i])
+    list[i] = curve(("values: row %d"):format(i), label_of(labels, i), values[i])
   end
   return list
 end
@@ -86,10 +95,11 @@ local function curves(values, labels)
       core.fail("plot: values: expected numbers, got %s", args.describe(values))
     end
     if next(values) == nil then core.fail("plot: values: the table is empty") end
-    if #values == 0 then return named(values) end
+    if has_names(values) then return named(values) end
   end
   if is_nested(values) then return rows(values, labels) end
-  return { (curve("values", "", values)) }
+  local one = curve("values", labels and label_of(labels, 1) or "", values)
+  return { one, named = labels ~= nil }
 end
 
 -- ---- the chart ----
