@@ -197,7 +197,7 @@ local draw = args.define("plot", "Draws curves in the terminal, or saves them as
   { "svg", "a file to save the picture as, instead of printing it", args.none, type = "string" },
 }, function(o)
   if not o.svg then
-    io.stdout:write(plot.text(o, terminal()))
+    io.write(plot.text(o, terminal()))
     return
   end
   check(o)

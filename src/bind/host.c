@@ -46,7 +46,7 @@ static int l_make_directory(lua_State *L)
   const char *path = jf_need_string(L, 1, "make_directory", "path");
   size_t n = strlen(path);
   char *part = lua_newuserdata(L, n + 1);
-  for (size_t i = 1; i <= n; i++) {
+  for (size_t i = n ? 1 : 0; i <= n; i++) {
     if (i < n && path[i] != '/') continue;
     memcpy(part, path, i);
     part[i] = '\0';
