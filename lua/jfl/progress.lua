@@ -73,9 +73,12 @@ end
 -- ---- what is written ----
 
 -- A loss as text: a number, the mean of an array, each of a list, what a future or registrar has
--- got; nil where there is nothing yet.
+-- got; nil where there is nothing yet, or an array that was freed since.
 local function loss_text(loss)
-  if core.type(loss) == "array" then loss = loss:mean() end
+  if core.type(loss) == "array" then
+    local ok, mean = pcall(loss.mean, loss)
+    loss = ok and mean or nil
+  end
   if type(loss) == "number" then return ("%.4g"):format(loss) end
   if type(loss) ~= "table" then return loss ~= nil and text.line(tostring(loss)) or nil end
   if getmetatable(loss) then

@@ -71,6 +71,9 @@ describe("progress", function()
     assert.equal("  loss 0.5, 2", shown { nd.array { 0, 1 }, 2 })
     assert.equal("  loss nan", (shown(0 / 0):gsub("-nan", "nan")))
     assert.equal("", shown {})
+    local freed = nd.array { 1 }
+    freed:free()
+    assert.equal("", shown(freed))
   end)
 
   it("shows what asynchronous calls have got", function()
