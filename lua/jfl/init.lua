@@ -41,6 +41,8 @@ local names = {
   plot = "jfl.plot.plot",
   progress = "jfl.progress.progress",
   summary = "jfl.summary",
+  watch = "jfl.watch.watch",
+  watch_diff = "jfl.watch.watch_diff",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }
