@@ -280,3 +280,117 @@ describe("summary", function()
       1, true))
   end)
 end)
+
+describe("summary in a job", function()
+  local dir, writer
+
+  before_each(function()
+    flow.clear_default_session()
+    dir = helper.directory()
+    writer = flow.summary.create_summary_writer(dir)
+  end)
+
+  after_each(function()
+    flow.summary.close()
+    helper.remove(dir)
+  end)
+
+  local function written()
+    local list = records(writer.path)
+    table.remove(list, 1)
+    for i, payload in ipairs(list) do list[i] = payload:sub(10) end
+    return list
+  end
+
+  local function value(step, x) return event.summary(0, step, { x }):sub(10) end
+
+  it("writes at every call, whose number is the step", function()
+    local job = helper.train("train", { body = function(x)
+      local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+      local loss = x * w
+      flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss)
+      flow.summary.scalar(flow.math.reduce_mean(loss), { tag = "loss" })
+      flow.summary.histogram(w, { tag = "w" })
+      return loss
+    end })
+    job { 2, 4 }
+    job { 2, 4 }
+    -- The gradient is x / 2, so w is (0.5, 0) after the first call.
+    assert.same({ value(0, event.scalar("loss", 3)),
+      value(0, event.histogram("w", histogram.of(nd.array { 1, 1 }))),
+      value(1, event.scalar("loss", 0.5)),
+      value(1, event.histogram("w", histogram.of(nd.array { 0.5, 0 }))) }, written())
+  end)
+
+  it("counts on where another batch size is traced, and waits for asynchronous calls", function()
+    local tp = flow.typing
+    local job = helper.predict("sum", { -1 }, function(x)
+      local sum = flow.math.reduce_sum(x)
+      flow.summary.scalar(sum, { tag = "sum" })
+      return sum
+    end, { returns = tp.Callback(tp.Numpy) })
+    for i = 1, 4 do job(nd.full({ i % 2 + 1 }, i))(function() end) end
+    flow.sync()
+    assert.same({ value(0, event.scalar("sum", 2)), value(1, event.scalar("sum", 2)),
+      value(2, event.scalar("sum", 6)), value(3, event.scalar("sum", 4)) }, written())
+  end)
+
+  it("takes the step from a blob", function()
+    local tp = flow.typing
+    local job = flow.global_function { name = "j", returns = tp.Numpy, inputs = {
+      { "x", tp.Numpy.Placeholder({ 1 }) },
+      { "step", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int64 }) },
+    }, body = function(x, step)
+      flow.summary.scalar(x, step, "x")
+      return x
+    end }
+    job({ 5 }, { 100 })
+    job({ 6 }, { 90 })
+    assert.same({ value(100, event.scalar("x", 5)), value(90, event.scalar("x", 6)) }, written())
+  end)
+
+  it("writes pictures", function()
+    local job = helper.predict("picture", { 1, 1, 2, 2 }, function(x)
+      flow.summary.image(x, { tag = "x", data_format = "NCHW" })
+      return x
+    end)
+    job { { { { 0, 1 }, { 0.5, 0.25 } } } }
+    local png = require("jfl.picture").encode("x", nd.array { { 0, 1 }, { 0.5, 0.25 } }, "NHWC", 1)[1]
+    assert.same({ value(0, event.image("x", 2, 2, 1, png)) }, written())
+  end)
+
+  it("refuses when the body runs what it could not write later", function()
+    local function fails(message, f)
+      flow.clear_default_session()
+      helper.fails(function() helper.predict("j", { 2 }, f):compile() end, message)
+    end
+    fails("summary.scalar: value: expected one number, got 2 of them, (2)", function(x)
+      flow.summary.scalar(x, { tag = "x" })
+      return x
+    end)
+    fails("summary.scalar: step: inside a body expected a blob", function(x)
+      flow.summary.scalar(flow.math.reduce_sum(x), 3, "x")
+      return x
+    end)
+    fails("summary.image: value: expected a shape such as (N, H, W, C), got (2)", function(x)
+      flow.summary.image(x, { tag = "x" })
+      return x
+    end)
+    fails("summary.text: value: expected a string, got a blob", function(x)
+      flow.summary.text(x, { tag = "x" })
+      return x
+    end)
+  end)
+
+  it("tells of a closed writer from the call, and the job stays usable", function()
+    local job = helper.predict("j", { 1 }, function(x)
+      flow.summary.scalar(x, { tag = "x" })
+      return x
+    end)
+    flow.summary.close()
+    assert.truthy(select(2, pcall(job, { 1 })):find("the writer of " .. dir .. " is closed", 1, true))
+    writer = flow.summary.create_summary_writer(dir)
+    assert.equal(2, job { 2 }[1])
+    assert.same({ value(0, event.scalar("x", 2)) }, written())
+  end)
+end)
