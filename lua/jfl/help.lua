@@ -10,7 +10,8 @@ local WIDTH = 78
 
 -- Modules whose functions help knows of once they are loaded.
 local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
-  "optimizer", "progress", "random", "scope", "train", "typing", "variable", "variables" }
+  "optimizer", "plot", "progress", "random", "scope", "summary", "train", "typing", "variable",
+  "variables", "watch" }
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
