@@ -8,9 +8,10 @@ local help = {}
 
 local WIDTH = 78
 
--- Modules whose functions help knows of once they are loaded.
-local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
-  "optimizer", "progress", "random", "scope", "typing", "variable" }
+-- A path as a script writes it; what objects have stands under their class, as in Job:compile.
+local function written(path)
+  return path:find("^%u%w*[.:]") and path or "flow." .. path
+end
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
@@ -42,13 +43,14 @@ end
 
 local function defined_text(f)
   local parts, lines = {}, {}
-  for i, param in ipairs(f.params) do
+  for i, param in ipairs(f.params or {}) do
     local default = param[3]
     parts[i] = (default == nil or default == args.none) and param[1]
       or param[1] .. "=" .. tostring(default)
     lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
   end
-  table.insert(lines, 1, ("flow.%s(%s)"):format(f.path, table.concat(parts, ", ")))
+  local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
+  table.insert(lines, 1, written(f.path) .. list)
   table.insert(lines, 2, "  " .. f.doc)
   return table.concat(lines, "\n")
 end
@@ -57,29 +59,37 @@ local function matches(path, name)
   return path == name or path:match("[^.:]+$") == name
 end
 
+-- Functions are known once what holds them is loaded: every name of flow, and numpy's files.
 local function load_all()
-  for _, name in ipairs(MODULES) do require("jfl." .. name) end
+  local flow = require "jfl"
+  for name in pairs(getmetatable(flow).names) do assert(flow[name]) end
+  require "jfl.npy"
+  require "jfl.ops"
+end
+
+local function find_op(name)
+  for op, info in pairs(core.ops()) do
+    for path in (info.path or ""):gmatch("%S+") do
+      local over = args.defined[path]
+      if not over and (op == name or matches(path, name)) then return op_text(info) end
+    end
+  end
 end
 
 local function find(name)
   load_all()
-  local texts = {}
+  local texts = { find_op(name) }
   for _, functions in ipairs { args.defined, manual } do
     for path, f in pairs(functions) do
-      if matches(path, name) then texts[#texts + 1] = defined_text(f) end
+      local known = functions == manual and args.defined[path]
+      if matches(path, name) and not known then texts[#texts + 1] = defined_text(f) end
     end
   end
   table.sort(texts)
-  if #texts > 0 then return table.concat(texts, "\n\n") end
-  for op, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do
-      if op == name or matches(path, name) then return op_text(info) end
-    end
-  end
+  return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
---- A set of the paths that help knows: "nn.relu".
-function help.paths()
+local function all_paths()
   load_all()
   local paths = {}
   for path in pairs(args.defined) do paths[path] = true end
@@ -90,10 +100,19 @@ function help.paths()
   return paths
 end
 
+--- A set of the paths under flow that help knows: "nn.relu".
+function help.paths()
+  local paths = all_paths()
+  for path in pairs(paths) do
+    if written(path) == path then paths[path] = nil end
+  end
+  return paths
+end
+
 -- Names by the path before them: nn -> { "relu", ... }.
 local function groups()
   local all = {}
-  for path in pairs(help.paths()) do
+  for path in pairs(all_paths()) do
     local group, name = path:match("^(.*)[.:]([^.:]+)$")
     group, name = group or "flow", name or path
     all[group] = all[group] or {}
@@ -125,7 +144,7 @@ end
 local function overview()
   local lines, all = {}, groups()
   for _, group in ipairs(sorted(all)) do
-    lines[#lines + 1] = (group == "flow" and group or "flow." .. group) .. "\n"
+    lines[#lines + 1] = (group == "flow" and group or written(group .. "."):sub(1, -2)) .. "\n"
       .. filled(sorted(all[group]))
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
@@ -135,7 +154,7 @@ end
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
-      return "flow." .. group .. "\n" .. filled(sorted(list))
+      return written(group .. "."):sub(1, -2) .. "\n" .. filled(sorted(list))
     end
   end
 end

@@ -71,6 +71,8 @@ local function load(name, where)
 end
 
 return setmetatable(flow, {
+  --- What __index knows beside the ops, for those who list names.
+  names = names,
   __index = function(_, name)
     if names[name] then return load(name, names[name]) end
     install()

@@ -140,14 +140,15 @@ local not_equal = core.op("not_equal")
 local function to_flags(a) return a.dtype == "int8" and a or (not_equal(to_work(a), 0)) end
 
 -- A reduction over everything gives a number, over axes (from 0) an array.
-local function reduction(method, name, prepare)
+local function reduction(method, name, prepare, doc)
   local f = core.op(name)
-  local over_axes = args.define("ndarray." .. method, "Reduces an array.", {
-    { "a", "an NdArray" },
+  local over_axes = args.define("NdArray:" .. method, doc .. "; over everything a number.", {
+    { "self", "an NdArray" },
     { "axis", "a number or a list, from 0; negative from the end", args.none },
     { "keepdims", "whether the axes stay, with extent 1", false },
+    returns = "NdArray|number",
   }, function(o)
-    local a = prepare(need(method, "argument 1", o.a))
+    local a = prepare(need(method, "argument 1", o.self))
     local result = f(a, { axis = o.axis, keepdims = o.keepdims })
     if o.axis ~= nil or o.keepdims then return result end
     return core.get(result, 1)
@@ -158,12 +159,12 @@ local function reduction(method, name, prepare)
   end
 end
 
-reduction("sum", "reduce_sum", to_wide)
-reduction("mean", "reduce_mean", to_float)
-reduction("min", "reduce_min", to_work)
-reduction("max", "reduce_max", to_work)
-reduction("any", "reduce_any", to_flags)
-reduction("all", "reduce_all", to_flags)
+reduction("sum", "reduce_sum", to_wide, "The sum")
+reduction("mean", "reduce_mean", to_float, "The mean")
+reduction("min", "reduce_min", to_work, "The smallest element")
+reduction("max", "reduce_max", to_work, "The largest element")
+reduction("any", "reduce_any", to_flags, "1 where any element is not 0, else 0")
+reduction("all", "reduce_all", to_flags, "1 where no element is 0, else 0")
 
 local sqrt, square = core.op("sqrt"), core.op("square")
 
@@ -293,9 +294,9 @@ function nd.matmul(a, b, ...)
   return (matmul(need("ndarray.matmul", "a", a), need("ndarray.matmul", "b", b), ...))
 end
 
+local later = { rand = "jfl.random", randn = "jfl.random", save = "jfl.npy", load = "jfl.npy" }
+
 return setmetatable(nd, {
-  __index = function(_, name)
-    if name == "rand" or name == "randn" then return require("jfl.random")[name] end
-    if name == "save" or name == "load" then return require("jfl.npy")[name] end
-  end,
+  names = later,
+  __index = function(_, name) return later[name] and require(later[name])[name] end,
 })
