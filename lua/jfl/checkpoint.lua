@@ -41,6 +41,7 @@ end
 local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
   { "path", "the directory" },
   { "strict", "whether names missing on either side are an error", false },
+  returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")
@@ -117,7 +118,7 @@ end
 local Boxed = {}
 
 local load_variables = args.define("load_variables", "Sets variables by name.", {
-  { "values", "arrays by name" },
+  { "values", "arrays by name", type = "table<string, NdArray|table>" },
   { "ignore_mismatch", "whether names of no variable are skipped", true },
 }, function(o) set_all(o.values.inside, o.ignore_mismatch) end)
 

@@ -136,10 +136,11 @@ end
 --- Training and test images and labels of (Fashion-)MNIST in batches. Gives two tables with images,
 -- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size).
 data.load_mnist = args.define("data.load_mnist", "Training and test images in batches.", {
-  { "train_batch_size", "images a training batch", 100 },
-  { "test_batch_size", "images a test batch", 100 },
+  { "train_batch_size", "images a training batch", 100, type = "integer" },
+  { "test_batch_size", "images a test batch", 100, type = "integer" },
   { "data_format", "NCHW or NHWC", "NCHW" },
-  { "out_dir", "where to look first", args.none },
+  { "out_dir", "where to look first", args.none, type = "string" },
+  returns = { "DataSet", "DataSet" },
 }, function(o)
   local who = "load_mnist"
   args.integer(who, "train_batch_size", o.train_batch_size, 1)

@@ -1,17 +1,12 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.args"
 local core = require "jfl.core"
-local manual = require "jfl.manual"
+local index = require "jfl.index"
 local names = require "jfl.names"
 
 local help = {}
 
 local WIDTH = 78
-
--- A path as a script writes it; what objects have stands under their class, as in Job:compile.
-local function written(path)
-  return path:find("^%u%w*[.:]") and path or "flow." .. path
-end
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
@@ -50,8 +45,9 @@ local function defined_text(f)
     lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
   end
   local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
-  table.insert(lines, 1, written(f.path) .. list)
+  table.insert(lines, 1, index.written(f.path) .. list)
   table.insert(lines, 2, "  " .. f.doc)
+  if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
   return table.concat(lines, "\n")
 end
 
@@ -59,52 +55,23 @@ local function matches(path, name)
   return path == name or path:match("[^.:]+$") == name
 end
 
--- Functions are known once what holds them is loaded: every name of flow, and numpy's files.
-local function load_all()
-  local flow = require "jfl"
-  for name in pairs(getmetatable(flow).names) do assert(flow[name]) end
-  require "jfl.npy"
-  require "jfl.ops"
-end
-
-local function find_op(name)
-  for op, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do
-      local over = args.defined[path]
-      if not over and (op == name or matches(path, name)) then return op_text(info) end
-    end
-  end
-end
-
 local function find(name)
-  load_all()
-  local texts = { find_op(name) }
-  for _, functions in ipairs { args.defined, manual } do
-    for path, f in pairs(functions) do
-      local known = functions == manual and args.defined[path]
-      if matches(path, name) and not known then texts[#texts + 1] = defined_text(f) end
+  local texts, seen = {}, {}
+  for path, e in pairs(index.entries()) do
+    if e and (matches(path, name) or e.op_name == name) and not seen[e.op or e] then
+      seen[e.op or e] = true
+      texts[#texts + 1] = e.op and op_text(e.op) or defined_text(e)
     end
   end
   table.sort(texts)
   return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
-local function all_paths()
-  load_all()
-  local paths = {}
-  for path in pairs(args.defined) do paths[path] = true end
-  for path in pairs(manual) do paths[path] = true end
-  for _, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do paths[path] = true end
-  end
-  return paths
-end
-
 --- A set of the paths under flow that help knows: "nn.relu".
 function help.paths()
-  local paths = all_paths()
-  for path in pairs(paths) do
-    if written(path) == path then paths[path] = nil end
+  local paths = {}
+  for path, e in pairs(index.entries()) do
+    if e and not index.of_object(path) then paths[path] = true end
   end
   return paths
 end
@@ -112,7 +79,7 @@ end
 -- Names by the path before them: nn -> { "relu", ... }.
 local function groups()
   local all = {}
-  for path in pairs(all_paths()) do
+  for path in pairs(index.entries()) do
     local group, name = path:match("^(.*)[.:]([^.:]+)$")
     group, name = group or "flow", name or path
     all[group] = all[group] or {}
@@ -144,7 +111,7 @@ end
 local function overview()
   local lines, all = {}, groups()
   for _, group in ipairs(sorted(all)) do
-    lines[#lines + 1] = (group == "flow" and group or written(group .. "."):sub(1, -2)) .. "\n"
+    lines[#lines + 1] = (group == "flow" and group or index.written(group .. "."):sub(1, -2)) .. "\n"
       .. filled(sorted(all[group]))
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
@@ -154,7 +121,7 @@ end
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
-      return written(group .. "."):sub(1, -2) .. "\n" .. filled(sorted(list))
+      return index.written(group .. "."):sub(1, -2) .. "\n" .. filled(sorted(list))
     end
   end
 end

@@ -47,10 +47,12 @@ local function flatten(x, name)
 end
 
 local COMMON = {
-  activation = { "activation", "a function such as flow.nn.relu", args.none },
+  activation = { "activation", "a function such as flow.nn.relu", args.none,
+    type = "fun(x: Blob, options?: table): Blob" },
   use_bias = { "use_bias", "whether a bias is added", true },
-  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none },
-  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none },
+  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none,
+    type = "Initializer" },
+  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none, type = "Initializer" },
   kernel_regularizer = { "kernel_regularizer", "not supported", args.none },
   bias_regularizer = { "bias_regularizer", "not supported", args.none },
   trainable = { "trainable", "whether optimizers change the variables", true },
@@ -63,12 +65,13 @@ end
 
 --- y = activation(x W^T + b) over the last axis of x.
 layers.dense = args.define("layers.dense", "A fully connected layer over the last axis.", {
-  { "inputs", "a blob of two or more axes" },
-  { "units", "extent of the result's last axis" },
+  { "inputs", "a blob of two or more axes", type = "Blob" },
+  { "units", "extent of the result's last axis", type = "integer" },
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
   { "model_distribute", "not supported", args.none },
+  returns = "Blob",
 }, function(o)
   local who = "layers.dense"
   local context = trace.need(who)
@@ -121,19 +124,22 @@ end
 
 --- y = activation(conv2d(x, W) + b).
 layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with its filters.", {
-  { "inputs", "a blob (N, C, H, W)" },
-  { "filters", "number of output channels" },
-  { "kernel_size", "a number or { height, width }", 1 },
-  { "strides", "a number or { vertical, horizontal }", 1 },
-  { "padding", "SAME, SAME_LOWER, SAME_UPPER, VALID, or cells per side", "VALID" },
+  { "inputs", "a blob (N, C, H, W)", type = "Blob" },
+  { "filters", "number of output channels", type = "integer" },
+  { "kernel_size", "a number or { height, width }", 1, type = "integer|integer[]" },
+  { "strides", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
+  { "padding", "SAME, SAME_LOWER, SAME_UPPER, VALID, or cells per side", "VALID",
+    type = "string|integer|integer[]|integer[][]" },
   { "data_format", "NCHW", "NCHW" },
-  { "dilation_rate", "a number or { vertical, horizontal }", args.none },
-  { "groups", "number of independent groups of channels", 1 },
+  { "dilation_rate", "a number or { vertical, horizontal }", args.none,
+    type = "integer|integer[]" },
+  { "groups", "number of independent groups of channels", 1, type = "integer" },
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; conv2d_1, conv2d_2, ... in call order", args.none },
-  { "weight_name", "the weight's name instead of <name>-weight", args.none },
-  { "bias_name", "the bias's name instead of <name>-bias", args.none },
+  { "weight_name", "the weight's name instead of <name>-weight", args.none, type = "string" },
+  { "bias_name", "the bias's name instead of <name>-bias", args.none, type = "string" },
+  returns = "Blob",
 }, function(o)
   local who = "layers.conv2d"
   local context = trace.need(who)

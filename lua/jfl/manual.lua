@@ -4,11 +4,14 @@
 local args = require "jfl.args"
 local core = require "jfl.core"
 
--- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end.
+-- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
+-- with table_only they are fields of the one table that is taken.
 local function entry(path, doc, ...)
   local params = { ... }
   local last = params[#params]
-  if last and last.returns then params[#params], params.returns = nil, last.returns end
+  if last and last.returns then
+    params[#params], params.returns, params.table_only = nil, last.returns, last.table_only
+  end
   for _, param in ipairs(params) do
     if param[3] == "none" then param[3] = args.none end
   end
@@ -32,7 +35,7 @@ local entries = {
       type = "ResultType" },
     { "body", "a function from blobs to blobs, which describes the graph",
       type = "fun(...: Blob): ..." },
-    { returns = "Job" }),
+    { returns = "Job", table_only = true }),
   entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
     { returns = "FunctionConfig" }),
   entry("clear_default_session", "Drops all jobs and variables."),
@@ -151,7 +154,7 @@ for _, name in ipairs {
     { "value", "true unless given", "none", type = "boolean" }) }
 end
 
-add(require("jfl.objects")(entry, field))
+add(require("jfl.objects").entries(entry, field))
 
 local manual = {}
 for _, e in ipairs(entries) do manual[e.path] = e end

@@ -24,8 +24,9 @@ end
 
 --- An array of nested tables of numbers, or a copy of an array.
 nd.array = args.define("ndarray.array", "An array of nested tables of numbers.", {
-  { "values", "nested tables of numbers or booleans, or an NdArray" },
+  { "values", "nested tables of numbers or booleans, or an NdArray", type = "table|NdArray" },
   { "dtype", "of its elements; float32, or the array's", args.none },
+  returns = "NdArray",
 }, function(o)
   local who = "ndarray.array"
   local dtype = o.dtype and args.dtype(who, "dtype", o.dtype)
@@ -38,8 +39,9 @@ end)
 
 nd.full = args.define("ndarray.full", "An array of one value.", {
   { "shape", "its extents" },
-  { "value", "of each element" },
+  { "value", "of each element", type = "number" },
   { "dtype", "of its elements", "float32" },
+  returns = "NdArray",
 }, function(o)
   local who = "ndarray.full"
   local dtype = args.dtype(who, "dtype", o.dtype)
@@ -53,16 +55,18 @@ for name, value in pairs { zeros = 0, ones = 1, empty = 0 } do
   nd[name] = args.define(path, ("An array of %ds."):format(value), {
     { "shape", "its extents" },
     { "dtype", "of its elements", "float32" },
+  returns = "NdArray",
   }, function(o)
     return nd.full(shape_of(path, o.shape), value, args.dtype(path, "dtype", o.dtype))
   end)
 end
 
 nd.arange = args.define("ndarray.arange", "start, start + step, ... to before stop.", {
-  { "start", "the first value; with one argument the bound, from 0" },
-  { "stop", "the bound, which is not reached", args.none },
+  { "start", "the first value; with one argument the bound, from 0", type = "number" },
+  { "stop", "the bound, which is not reached", args.none, type = "number" },
   { "step", "from one value to the next", 1 },
   { "dtype", "of its elements", "float32" },
+  returns = "NdArray",
 }, function(o)
   local who = "ndarray.arange"
   local start, stop, step = o.start, o.stop, args.expect(who, "step", o.step, "number")
@@ -264,16 +268,18 @@ local concat, matmul = core.op("concat"), core.op("matmul")
 
 --- The arrays of a list one after another along an axis (from 0).
 nd.concat = args.define("ndarray.concat", "Joins arrays along an axis.", {
-  { "arrays", "a list of NdArrays that agree in the other axes" },
-  { "axis", "from 0; negative from the end", 0 },
+  { "arrays", "a list of NdArrays that agree in the other axes", type = "NdArray[]" },
+  { "axis", "from 0; negative from the end", 0, type = "integer" },
+  returns = "NdArray",
 }, function(o)
   return (concat(need_list("ndarray.concat", o.arrays), { axis = o.axis }))
 end)
 
 --- The arrays of a list along a new axis (from 0).
 nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
-  { "arrays", "a list of NdArrays of one shape" },
-  { "axis", "of the result, from 0; negative from the end", 0 },
+  { "arrays", "a list of NdArrays of one shape", type = "NdArray[]" },
+  { "axis", "of the result, from 0; negative from the end", 0, type = "integer" },
+  returns = "NdArray",
 }, function(o)
   local parts = {}
   for i, a in ipairs(need_list("ndarray.stack", o.arrays)) do

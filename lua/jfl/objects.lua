@@ -6,7 +6,49 @@ local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
 local ON_ERROR = { "on_error", "gets the message of a run that failed", "none",
   type = "fun(message: string)" }
 
-return function(entry, field)
+local objects = {}
+
+--- What is said of a class as a whole: its meaning, and how LuaLS writes what is no method.
+objects.classes = {
+  NdArray = { doc = "A dense array in host memory, of up to eight axes.",
+    operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "NdArray|number",
+    "---@operator unm: NdArray", "---@operator len: integer", "---@field [integer] any" },
+  Blob = { doc = "A value of the graph that a job's body describes: it has a shape and no data.",
+    operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "Blob|number",
+    "---@operator unm: Blob" },
+  Job = { doc = "What flow.global_function gives: called with its inputs, it runs.",
+    "---@overload fun(...: NdArray|table): any, any, any, any" },
+  Registrar = { doc = "What an asynchronous call gives: called with a function, it registers it.",
+    "---@overload fun(callback: fun(value: any), on_error?: fun(message: string))" },
+  Future = { doc = "What a call of a job without `returns` gives (old spelling)." },
+  CheckPoint = { doc = "Saves and loads the variables of the session." },
+  FunctionConfig = { doc = "Options of a job; each is set by a call, with a dot or a colon." },
+  Optimizer = { doc = "What flow.optimizer.SGD and its like give." },
+  Steps = { doc = "What a `for` loop goes through, as flow.zip and flow.progress give it.",
+    "---@field n? integer how many steps there are, where that is known",
+    "---@overload fun(state?: any, control?: any): any, any, any, any" },
+  ResultType = { doc = "What a job gives, such as flow.typing.Numpy." },
+  Placeholder = { doc = "What a job takes, such as flow.typing.Numpy.Placeholder({100, 10})." },
+  Initializer = { doc = "How a variable is filled, such as flow.truncated_normal(0.1)." },
+  Scheduler = { doc = "How the learning rate changes from step to step." },
+  Warmup = { doc = "What replaces a schedule in the first steps." },
+  Clipping = { doc = "How gradients are kept from being too large." },
+  Placement = { doc = "The devices that ops run on." },
+  DataSet = { doc = "Images and labels in batches, of flow.data.load_mnist.",
+    "---@field images NdArray float32 (batches, size, 1, 28, 28), from 0 to 1",
+    "---@field labels NdArray int32 (batches, size)" },
+  LoadReport = { doc = "What a checkpoint's load matched, by names.",
+    "---@field loaded string[]", "---@field missing string[] which the checkpoint lacks",
+    "---@field unexpected string[] which no job has" },
+  ProfileRow = { doc = "What a step of a job took.", "---@field job string", "---@field op string",
+    "---@field name string", "---@field serves? string the node whose gradient it is part of",
+    "---@field kernel string", "---@field seconds number of all runs", "---@field runs integer",
+    "---@field flop number of one run", "---@field bytes number of one run" },
+  View = { doc = "How several devices are seen: as one, or one by one." },
+}
+
+--- The entries of the manual, made by its functions.
+function objects.entries(entry, field)
   local ARRAY = { returns = "NdArray" }
   local NUMBER = { returns = "NdArray|number" }
   local list = {
@@ -63,3 +105,5 @@ return function(entry, field)
   end
   return list
 end
+
+return objects

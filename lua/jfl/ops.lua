@@ -44,12 +44,13 @@ local dropout = core.op("dropout")
 -- overrides that.
 local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate in train jobs and "
   .. "multiplies the others by 1 / (1 - rate).", {
-    { "x", "a blob or NdArray" },
-    { "rate", "probability of being dropped, from 0 to below 1" },
+    { "x", "a blob or NdArray", type = "Tensor" },
+    { "rate", "probability of being dropped, from 0 to below 1", type = "number" },
     { "noise_shape", "not supported", args.none },
     { "seed", "ignored: flow.random.seed rules", args.none },
-    { "training", "true or false overrides the job's type", args.none },
+    { "training", "true or false overrides the job's type", args.none, type = "boolean" },
     { "name", "of the op", args.none },
+    returns = "Tensor",
   }, function(o)
     args.expect("nn.dropout", "rate", o.rate, "number")
     if o.rate < 0 or o.rate >= 1 then

@@ -53,6 +53,7 @@ local function maker(name, doc, next_value)
   return args.define(path, doc, {
     { "shape", "its extents" },
     { "dtype", "of its elements", "float32" },
+    returns = "NdArray",
   }, function(o)
     local shape = args.shape(path, "shape", type(o.shape) == "number" and { o.shape } or o.shape)
     if not state then start(core.get("seed")) end

@@ -26,6 +26,7 @@ local function placeholder(kind)
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
     { "shape", "its extents; a first one of -1 stands for any batch size" },
     { "dtype", "of its elements", "float32" },
+    returns = "Placeholder",
   }, function(o)
     local shape = {}
     for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do
