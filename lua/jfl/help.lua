@@ -108,11 +108,14 @@ local function filled(words)
   return table.concat(lines, "\n")
 end
 
+local function title_of(group)
+  return group == "flow" and group or index.written(group .. "."):sub(1, -2)
+end
+
 local function overview()
   local lines, all = {}, groups()
   for _, group in ipairs(sorted(all)) do
-    lines[#lines + 1] = (group == "flow" and group or index.written(group .. "."):sub(1, -2)) .. "\n"
-      .. filled(sorted(all[group]))
+    lines[#lines + 1] = title_of(group) .. "\n" .. filled(sorted(all[group]))
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
@@ -121,7 +124,7 @@ end
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
-      return index.written(group .. "."):sub(1, -2) .. "\n" .. filled(sorted(list))
+      return title_of(group) .. "\n" .. filled(sorted(list))
     end
   end
 end

@@ -1,6 +1,6 @@
--- What flow.help and the manual say of what args.define and the op table do not tell: functions that
--- take their arguments apart themselves, methods, fields, settings. Objects have paths of their own,
--- such as "Job:compile".
+-- What flow.help and the manual say beside what args.define and the op table tell: functions that
+-- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
+-- own, such as "Job:compile".
 local args = require "jfl.args"
 local core = require "jfl.core"
 
@@ -23,7 +23,7 @@ local function field(path, kind, doc) return { path = path, doc = doc, type = ki
 local RESULT = { returns = "NdArray" }
 local TYPE = { returns = "ResultType" }
 local PART = { "type", "of each", type = "ResultType" }
-local BODY = { "fn", "what is run with it", "none", type = "fun(): ..." }
+local BODY = { "fn", "what is run with it", "none", type = "fun(): any?, any?, any?, any?" }
 
 local entries = {
   entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
@@ -34,7 +34,7 @@ local entries = {
     { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", "none",
       type = "ResultType" },
     { "body", "a function from blobs to blobs, which describes the graph",
-      type = "fun(...: Blob): ..." },
+      type = "fun(...: Blob): any?, any?, any?, any?" },
     { returns = "Job", table_only = true }),
   entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
     { returns = "FunctionConfig" }),
@@ -96,8 +96,8 @@ for name, doc in pairs {
   float16 = "16 bits", bfloat16 = "16 bits, with the range of float32", int8 = "8 bits",
   uint8 = "8 bits, without a sign", int32 = "32 bits", int64 = "64 bits",
 } do
-  add { field(name, "Dtype", "The dtype of " .. (name:match("float") and "numbers" or name == "double"
-    and "numbers" or "whole numbers") .. " in " .. doc .. ".") }
+  local what = name:match("int") and "whole numbers" or "numbers"
+  add { field(name, "Dtype", ("The dtype of %s in %s."):format(what, doc)) }
 end
 
 -- ---- settings ----

@@ -115,11 +115,13 @@ end
 -- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
 -- `for i, x, y in bar do bar.loss = job(x, y) end`. bar.loss, a number or an NdArray, is shown too.
 progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
-  { "source", "a number, an iterator, an NdArray or a list" },
-  { "state", "of an iterator that has one", args.none },
-  { "control", "of an iterator that has one: its first value", args.none },
-  { "desc", "what is written before the bar", args.none },
-  { "total", "the number of steps, where it cannot be known", args.none },
+  { "source", "a number, an iterator, an NdArray or a list",
+    type = "number|function|Steps|NdArray|table" },
+  { "state", "of an iterator that has one", args.none, type = "any" },
+  { "control", "of an iterator that has one: its first value", args.none, type = "any" },
+  { "desc", "what is written before the bar", args.none, type = "string" },
+  { "total", "the number of steps, where it cannot be known", args.none, type = "integer" },
+  returns = "Steps",
 }, function(o)
   local iterate, control, total = steps(o.source)
   if o.desc ~= nil then args.expect("progress", "desc", o.desc, "string") end

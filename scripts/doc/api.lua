@@ -7,7 +7,8 @@ local api = { classes = objects.classes }
 
 -- Types of parameters whose names mean the same everywhere.
 local BY_NAME = {
-  axis = "integer|integer[]", data_format = "string", dtype = "Dtype", fn = "fun(...): ...",
+  axis = "integer|integer[]", data_format = "string", dtype = "Dtype",
+  fn = "fun(...): any?, any?, any?, any?",
   name = "string", path = "string", shape = "integer|integer[]",
 }
 

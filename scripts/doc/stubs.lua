@@ -2,7 +2,7 @@
 local api = require "scripts.doc.api"
 local core = require "jfl.core"
 
-local MOST_SPLITS = 3            -- positional arguments before the options table, beyond the needed
+local MORE = 1                   -- arguments before the options table, beyond the needed ones
 
 local function one_line(text) return (text:gsub("%s*\n%s*", " ")) end
 
@@ -67,8 +67,9 @@ local function emit_overloads(out, f, classes)
     if i > 1 then
       emit(out, "---@overload fun(%s%s)%s", self, list_of(f, #f.params, class), returned(f, class))
     end
-    local last = math.min(#f.params - 1, needed(f) + MOST_SPLITS)
-    for n = f.options and (f.inputs or 0) or math.huge, last do
+    local first = f.inputs or math.min(1, needed(f))
+    local last = f.options and math.min(#f.params - 1, needed(f) + MORE) or -1
+    for n = first, last do
       local more = "options: " .. options_name(f)
       emit(out, "---@overload fun(%s%s)%s", self, list_of(f, n, class, more), returned(f, class))
     end
@@ -105,7 +106,7 @@ end
 local function emit_class(out, name, names)
   local class = api.classes[name] or {}
   emit(out, "--- %s", class.doc or name .. ".")
-  emit(out, "---@class %s", name)
+  emit(out, "---@class %s%s", name, class.parent and ": " .. class.parent or "")
   for _, f in ipairs(names) do
     if f.owner == name and f.type then
       emit(out, "---@field %s %s %s", f.name, f.type, one_line(f.doc))
@@ -157,9 +158,9 @@ local function emit_names(out, names)
     end
   end
   for _, f in ipairs(names) do
-    if not f.type then
+    if not f.type and not is_value[f.owner] then
       emit_function(out, f, place(f))
-    elseif f.written ~= f.path then
+    elseif f.type and f.written ~= f.path then
       emit(out, "--- %s", one_line(f.doc))
       emit(out, "---@type %s", f.type)
       emit(out, "%s = nil\n", place(f))
@@ -169,8 +170,8 @@ end
 
 --- The text of the stub file.
 return function()
-  local names, out = api.names(), { "---@meta jfl", "-- Made by `make doc` from the front end and the "
-    .. "op table.\n" }
+  local names = api.names()
+  local out = { "---@meta jfl", "-- Made by `make doc` from the front end and the op table.\n" }
   emit_aliases(out)
   for _, class in ipairs(sorted(api.classes_in(names))) do emit_class(out, class, names) end
   emit(out, "--- Deep learning from Lua: job functions, compiled to static plans.")
