@@ -1,4 +1,4 @@
--- Runs the Lua blocks of Markdown, each in a process and a directory of its own, with a little data.
+-- Runs the Lua blocks of Markdown, each in a process and directory of its own, with a little data.
 local flow = require "jfl"
 
 local blocks = {}
