@@ -149,7 +149,7 @@ end
 
 --- Each setting is a function: with a value it sets, without one it gives the present value.
 config.session = setmetatable({}, {
-  names = settings,
+  __names = settings,            -- for completion
   __index = function(_, name)
     local set = settings[name]
     if set then return set end
@@ -237,7 +237,7 @@ local function setters(who, options, values, parts)
     end
   end
   return setmetatable(object_, {
-    names = methods,
+    __names = methods,
     __index = function(_, name)
       if methods[name] then return methods[name] end
       core.fail("%s: unknown option '%s'; options are %s", who, tostring(name),

@@ -129,11 +129,50 @@ local function group_text(name)
   end
 end
 
---- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), or an
--- overview.
-function help.text(name)
-  if name == nil then return overview() end
-  args.expect("help", "name", name, "string")
+-- The path of a function of flow, or of a group such as flow.nn; of equals the first.
+local function path_of(value)
+  local found
+  for _, known in ipairs { index.values() } do
+    for path, each in pairs(known) do
+      if each == value and (not found or path < found) then found = path end
+    end
+  end
+  return found
+end
+
+-- What tells of a value that is none of flow's functions and groups.
+local KINDS = { array = "ndarray", blob = "math", job = "global_function" }
+
+local function name_of(value)
+  local kind = type(value)
+  if kind == "string" then return value end
+  if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
+    args.expect("help", "name", value, "string or function or module")
+  end
+  local job = package.loaded["jfl.job"]
+  local path = kind ~= "userdata" and path_of(value) or KINDS[core.type(value) or ""]
+  if not path and job and job.is_job(value) then path = KINDS.job end
+  if path then return path end
+  core.fail("help: %s is none of flow's functions; help(\"name\") takes a name such as \"softmax\"",
+    kind == "function" and "this function" or args.describe(value))
+end
+
+--- The names of the options of a function of flow, or nil where they are not known.
+function help.options(value)
+  local path = type(value) == "function" and path_of(value)
+  local e = path and index.entries()[path]
+  if not e then return nil end
+  local list = {}
+  for i, param in ipairs((e.op or e).params or {}) do list[i] = param.name or param[1] end
+  if e.op then list[#list + 1] = "name" end
+  return list
+end
+
+--- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), of a
+-- function, or an overview.
+function help.text(what)
+  if what == nil or what == package.loaded.jfl then return overview() end
+  local name = name_of(what)
   local path = name:gsub("^flow%.", "")
   local text = find(path) or group_text(path)
   if not text then
@@ -142,7 +181,7 @@ function help.text(name)
   return text
 end
 
---- Prints what a name does: its signature, its arguments and their defaults.
-function help.help(name) print(help.text(name)) end
+--- Prints what a name or function does: its signature, its arguments and their defaults.
+function help.help(what) print(help.text(what)) end
 
 return help

@@ -27,23 +27,63 @@ local function walk(found, t, prefix)
     if name:sub(1, 1) == "_" or internal[path] or is_object and type(value) ~= "function" then
       return
     end
-    local object = type(value) == "table" and (getmetatable(value) or {}).__tostring
-    if type(value) ~= "table" or object then found[path] = value end
+    found[path] = value
     if type(value) == "table" then walk(found, value, path .. ".") end
   end
   for name in next, t do visit(name) end
-  for name in pairs(meta.names or {}) do
+  for name in pairs(meta.__names or {}) do
     if rawget(t, name) == nil then visit(name) end
   end
 end
 
---- The values of all names under flow, by path, such as "nn.relu".
-function index.values()
-  local found, flow = {}, require "jfl"
-  require("jfl.ops").install(flow)
-  for name in pairs(getmetatable(flow).names) do assert(flow[name] ~= nil) end
+local function value_at(path)
+  local at = require "jfl"
+  for name in path:gmatch("[^.]+") do
+    local ok, value = pcall(function() return at[name] end)
+    if not ok or value == nil then return nil end
+    at = value
+  end
+  return at
+end
+
+-- Functions are known once the module that defines them is loaded.
+local function load_all()
+  for name in pairs(package.preload) do
+    if name:find("^jfl%.") then require(name) end
+  end
+end
+
+local function is_space(value)
+  return type(value) == "table" and not (getmetatable(value) or {}).__tostring
+end
+
+local function collect()
+  local found, spaces, flow = {}, {}, require "jfl"
+  load_all()
+  assert(flow.nn, "the ops come with it")
   walk(found, flow, "")
-  return found
+  for _, source in ipairs { manual, args.defined } do
+    for path in pairs(source) do
+      if found[path] == nil and not path:find(":", 1, true) then found[path] = value_at(path) end
+    end
+  end
+  for path, value in pairs(found) do
+    if is_space(value) then spaces[path], found[path] = value, nil end
+  end
+  return found, spaces
+end
+
+local collecting = false
+
+--- The values of all names under flow, by path such as "nn.relu", and its tables of names, by path
+-- such as "nn". Asking for a name that is not there ends up here again, for suggestions: then none.
+function index.values()
+  if collecting then return {}, {} end
+  collecting = true
+  local ok, found, spaces = pcall(collect)
+  collecting = false
+  if not ok then error(found, 0) end
+  return found, spaces
 end
 
 local function ops_by_path()
@@ -62,6 +102,18 @@ local function alias(path, of)
   return setmetatable(e, { __index = of })
 end
 
+-- What is defined as a function of an array is a method too.
+local function add_array_methods(entries)
+  for name in next, core.array_methods do
+    local of = args.defined["ndarray." .. name]
+    local path = "NdArray:" .. name
+    if of and not manual[path] then
+      entries[path] = { path = path, doc = of.doc, params = { returns = of.params.returns,
+        unpack(of.params, 2) }, fn = of.fn }
+    end
+  end
+end
+
 --- What is said of each name, by path: { path, doc, params } of functions, { path, doc, type } of
 -- values, { path, doc, op } of ops, with same_as where it is another name; false where nothing is.
 function index.entries()
@@ -77,12 +129,13 @@ function index.entries()
     local of = by_value[value]
     if not entries[path] and of then entries[path] = alias(path, of) end
   end
-  for _, source in ipairs { manual, args.defined } do
+  for _, source in ipairs { args.defined, manual } do
     for path, e in pairs(source) do
       local above = path:match("^(.*):")
       if index.of_object(path) or above and entries[above] then entries[path] = e end
     end
   end
+  add_array_methods(entries)
   return entries
 end
 

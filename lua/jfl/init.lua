@@ -109,8 +109,7 @@ local function load(name, where)
 end
 
 return setmetatable(flow, {
-  --- What __index knows beside the ops, for those who list names.
-  names = names,
+  __names = names,               -- for completion
   __index = function(_, name)
     if names[name] then return load(name, names[name]) end
     install()

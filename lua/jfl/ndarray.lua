@@ -72,9 +72,8 @@ end
 
 --- An array of nested tables of numbers, or a copy of an array.
 nd.array = args.define("ndarray.array", "An array of nested tables of numbers.", {
-  { "values", "nested tables of numbers or booleans, or an NdArray", type = "table|NdArray" },
+  { "values", "nested tables of numbers or booleans, or an NdArray" },
   { "dtype", "of its elements; float32, or the array's", args.none },
-  returns = "NdArray",
 }, function(o)
   local who = "ndarray.array"
   local dtype = o.dtype and args.dtype(who, "dtype", o.dtype)
@@ -87,9 +86,8 @@ end)
 
 nd.full = args.define("ndarray.full", "An array of one value.", {
   { "shape", "its extents" },
-  { "value", "of each element", type = "number" },
+  { "value", "of each element" },
   { "dtype", "of its elements", "float32" },
-  returns = "NdArray",
 }, function(o)
   local who = "ndarray.full"
   local dtype = args.dtype(who, "dtype", o.dtype)
@@ -103,18 +101,16 @@ for name, value in pairs { zeros = 0, ones = 1, empty = 0 } do
   nd[name] = args.define(path, ("An array of %ds."):format(value), {
     { "shape", "its extents" },
     { "dtype", "of its elements", "float32" },
-  returns = "NdArray",
   }, function(o)
     return nd.full(shape_of(path, o.shape), value, args.dtype(path, "dtype", o.dtype))
   end)
 end
 
 nd.arange = args.define("ndarray.arange", "start, start + step, ... to before stop.", {
-  { "start", "the first value; with one argument the bound, from 0", type = "number" },
-  { "stop", "the bound, which is not reached", args.none, type = "number" },
+  { "start", "the first value; with one argument the bound, from 0" },
+  { "stop", "the bound, which is not reached", args.none },
   { "step", "from one value to the next", 1 },
   { "dtype", "of its elements", "float32" },
-  returns = "NdArray",
 }, function(o)
   local who = "ndarray.arange"
   local start, stop, step = o.start, o.stop, args.expect(who, "step", o.step, "number")
@@ -192,15 +188,14 @@ local not_equal = core.op("not_equal")
 local function to_flags(a) return a.dtype == "int8" and a or (not_equal(to_work(a), 0)) end
 
 -- A reduction over everything gives a number, over axes (from 0) an array.
-local function reduction(method, name, prepare, doc)
+local function reduction(method, name, prepare)
   local f = core.op(name)
-  local over_axes = args.define("NdArray:" .. method, doc .. "; over everything a number.", {
-    { "self", "an NdArray" },
+  local over_axes = args.define("ndarray." .. method, "Reduces an array.", {
+    { "a", "an NdArray" },
     { "axis", "a number or a list, from 0; negative from the end", args.none },
     { "keepdims", "whether the axes stay, with extent 1", false },
-    returns = "NdArray|number",
   }, function(o)
-    local a = prepare(need(method, "argument 1", o.self))
+    local a = prepare(need(method, "argument 1", o.a))
     local result = f(a, { axis = o.axis, keepdims = o.keepdims })
     if o.axis ~= nil or o.keepdims then return result end
     return core.get(result, 1)
@@ -211,12 +206,12 @@ local function reduction(method, name, prepare, doc)
   end
 end
 
-reduction("sum", "reduce_sum", to_wide, "The sum")
-reduction("mean", "reduce_mean", to_float, "The mean")
-reduction("min", "reduce_min", to_work, "The smallest element")
-reduction("max", "reduce_max", to_work, "The largest element")
-reduction("any", "reduce_any", to_flags, "1 where any element is not 0, else 0")
-reduction("all", "reduce_all", to_flags, "1 where no element is 0, else 0")
+reduction("sum", "reduce_sum", to_wide)
+reduction("mean", "reduce_mean", to_float)
+reduction("min", "reduce_min", to_work)
+reduction("max", "reduce_max", to_work)
+reduction("any", "reduce_any", to_flags)
+reduction("all", "reduce_all", to_flags)
 
 local sqrt, square = core.op("sqrt"), core.op("square")
 
@@ -316,18 +311,16 @@ local concat, matmul = core.op("concat"), core.op("matmul")
 
 --- The arrays of a list one after another along an axis (from 0).
 nd.concat = args.define("ndarray.concat", "Joins arrays along an axis.", {
-  { "arrays", "a list of NdArrays that agree in the other axes", type = "NdArray[]" },
-  { "axis", "from 0; negative from the end", 0, type = "integer" },
-  returns = "NdArray",
+  { "arrays", "a list of NdArrays that agree in the other axes" },
+  { "axis", "from 0; negative from the end", 0 },
 }, function(o)
   return (concat(need_list("ndarray.concat", o.arrays), { axis = o.axis }))
 end)
 
 --- The arrays of a list along a new axis (from 0).
 nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
-  { "arrays", "a list of NdArrays of one shape", type = "NdArray[]" },
-  { "axis", "of the result, from 0; negative from the end", 0, type = "integer" },
-  returns = "NdArray",
+  { "arrays", "a list of NdArrays of one shape" },
+  { "axis", "of the result, from 0; negative from the end", 0 },
 }, function(o)
   local parts = {}
   for i, a in ipairs(need_list("ndarray.stack", o.arrays)) do
@@ -348,9 +341,9 @@ function nd.matmul(a, b, ...)
   return (matmul(need("ndarray.matmul", "a", a), need("ndarray.matmul", "b", b), ...))
 end
 
-local later = { rand = "jfl.random", randn = "jfl.random", save = "jfl.npy", load = "jfl.npy" }
-
 return setmetatable(nd, {
-  names = later,
-  __index = function(_, name) return later[name] and require(later[name])[name] end,
+  __index = function(_, name)
+    if name == "rand" or name == "randn" then return require("jfl.random")[name] end
+    if name == "save" or name == "load" then return require("jfl.npy")[name] end
+  end,
 })

@@ -22,7 +22,8 @@ describe("index", function()
     local gone = {}
     for _, source in ipairs { manual, args.defined } do
       for path in pairs(source) do
-        if not entries[path] then gone[#gone + 1] = path end
+        local method = path:gsub("^ndarray%.", "NdArray:")
+        if not entries[path] and not entries[method] then gone[#gone + 1] = path end
       end
     end
     assert.same({}, gone)
