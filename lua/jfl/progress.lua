@@ -1,4 +1,33 @@
 -- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
+--[==[ guide 11: Tools
+`flow.progress` goes through a number, an iterator such as `flow.zip(...)`, an array or a list, and
+shows on stderr how far it is: a bar on a terminal, a line a minute elsewhere.
+
+```lua
+local bar = flow.progress(20, { desc = "training" })
+local sum = 0
+for i in bar do
+  sum = sum + i
+  bar.loss = 1 / i
+end
+print(sum)                                       --> 210
+```
+
+`flow.profile(fn)` runs a function and prints what the steps of its jobs took, and gives that as
+rows, the longest first.
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 64, 64 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.matmul(x, x) end,
+}
+local x = flow.ndarray.ones({ 64, 64 })
+local rows = flow.profile(function() for _ = 1, 3 do job(x) end end)
+print(rows[1].op, rows[1].runs)                  --> matmul	3
+```
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 
