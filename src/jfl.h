@@ -109,6 +109,8 @@ JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless,
 typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
 JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                                jfl_array **out);
+/* Compresses n bytes, at most 4 GB, into a new uint8 array. */
+JFL_API jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out);
 /* The CRC-32 of n bytes, as gzip and zip files keep it. */
 JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 

@@ -76,9 +76,11 @@ local names = {
   sync = "jfl.async.sync",
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",
+  plot = "jfl.plot.plot",
   progress = "jfl.progress.progress",
   watch = "jfl.watch.watch",
   watch_diff = "jfl.watch.watch_diff",
+  summary = "jfl.summary",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }
