@@ -21,10 +21,11 @@ is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.
 local archive = require "jfl.archive"
 local args = require "jfl.args"
 local core = require "jfl.core"
+local loop = require "jfl.loop"
 local npy = require "jfl.npy"
 require "jfl.ndarray"
 
-local data = {}
+local data = { loop = loop.loop, close_loop = loop.close_loop }
 
 local SYSTEM = "/usr/share/datasets/fashion-mnist"
 local SIDE = 28
