@@ -43,8 +43,6 @@ static int l_target(lua_State *L)
   return 2;
 }
 
-const luaL_Reg jf_host_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { NULL, NULL }
 /* core.process(): its number, and the name of the machine. */
 static int l_process(lua_State *L)
 {
@@ -74,6 +72,6 @@ static int l_make_directory(lua_State *L)
 }
 
 const luaL_Reg jf_host_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { "process", l_process },
+  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { "process", l_process },
   { "make_directory", l_make_directory }, { NULL, NULL }
 };
