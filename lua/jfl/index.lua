@@ -105,7 +105,7 @@ end
 -- What is defined as a function of an array is a method too.
 local function add_array_methods(entries)
   for name in next, core.array_methods do
-    local of = args.defined["ndarray." .. name]
+    local of = args.defined["ndarray." .. name] or manual["ndarray." .. name]
     local path = "NdArray:" .. name
     if of and not manual[path] then
       entries[path] = { path = path, doc = of.doc, params = { returns = of.params.returns,

@@ -1,7 +1,5 @@
 -- The part of the manual on objects: arrays, blobs, jobs and what calls give.
 
-local AXIS = { "axis", "a number or a list, from 0, negative from the end; all axes", "none" }
-local KEEP = { "keepdims", "whether the axes stay, with extent 1", false }
 local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
 local ON_ERROR = { "on_error", "gets the message of a run that failed", "none",
   type = "fun(message: string)" }
@@ -28,6 +26,7 @@ objects.classes = {
     "---@field n? integer how many steps there are, where that is known",
     "---@field loss? number|NdArray|string what flow.progress shows beside the bar",
     "---@overload fun(state?: any, control?: any): any, any, any, any" },
+  ProgressBar = { doc = "What flow.progress gives.", parent = "Steps" },
   ResultType = { doc = "What a job gives, such as flow.typing.Numpy." },
   NumpyType = { doc = "The type of NdArrays as results, which also makes placeholders.",
     parent = "ResultType",
@@ -54,38 +53,11 @@ objects.classes = {
 --- The entries of the manual, made by its functions.
 function objects.entries(entry, field)
   local ARRAY = { returns = "NdArray" }
-  local NUMBER = { returns = "NdArray|number" }
   local list = {
     field("NdArray.shape", "integer[]", "The extents, in a table of its own."),
     field("NdArray.dtype", "Dtype", "The dtype of the elements."),
     field("NdArray.size", "integer", "The number of elements."),
-    entry("NdArray:get", "An element, by a position on each axis, from 1.",
-      { "...", "positions", type = "integer" }, { returns = "number" }),
-    entry("NdArray:set", "Changes an element.", { "value", "the new one", type = "number" },
-      { "...", "its position on each axis, from 1", type = "integer" }),
-    entry("NdArray:fill", "Makes every element a number.", { "value", "the number",
-      type = "number" }),
-    entry("NdArray:slice", "Rows first to last, both included, which share the array's memory.",
-      { "first", "from 1, negative from the end", 1, type = "integer" },
-      { "last", "the same", -1, type = "integer" }, ARRAY),
-    entry("NdArray:reshape", "The same elements under another shape, in the same memory.",
-      { "shape", "a list, or extents one by one; one of them may be -1" },
-      { "...", "further extents", type = "integer" }, ARRAY),
-    entry("NdArray:transpose", "A copy with its axes in another order.",
-      { "perm", "axes from 0, in a list or one by one; reversed where there is none", "none",
-        type = "integer|integer[]" }, { "...", "further axes", type = "integer" }, ARRAY),
-    entry("NdArray:astype", "A converted copy; integers that do not fit saturate.",
-      { "dtype", "of the copy" }, ARRAY),
-    entry("NdArray:copy", "A copy in memory of its own.", ARRAY),
-    entry("NdArray:totable", "The elements as nested tables.", { returns = "table" }),
-    entry("NdArray:item", "The only element.", { returns = "number" }),
     entry("NdArray:numpy", "The array itself (old spelling).", ARRAY),
-    entry("NdArray:pointer", "An FFI pointer to the first element, good as long as the array is "
-      .. "alive.", { returns = "ffi.cdata*" }),
-    entry("NdArray:free", "Gives the memory back at once; the array cannot be used after it."),
-    entry("NdArray:std", "The standard deviation.", AXIS, KEEP, NUMBER),
-    entry("NdArray:argmax", "The position, from 0, of the first largest element.", AXIS, NUMBER),
-    entry("NdArray:argmin", "The position, from 0, of the first smallest element.", AXIS, NUMBER),
     field("Blob.shape", "integer[]", "The extents."),
     field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
     field("Blob.name", "string", "The name, by which plans and variables know it."),
@@ -101,12 +73,6 @@ function objects.entries(entry, field)
     entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
       { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
   }
-  for method, means in pairs { eq = "equal to", ne = "different from", lt = "less than",
-    le = "less than or equal to", gt = "greater than", ge = "greater than or equal to" } do
-    list[#list + 1] = entry("NdArray:" .. method, "1 where an element is " .. means
-      .. " the other's, else 0 (int8).", { "other", "a number, or an NdArray that broadcasts",
-        type = "NdArray|number" }, ARRAY)
-  end
   return list
 end
 
