@@ -26,6 +26,7 @@ objects.classes = {
     "---@field n? integer how many steps there are, where that is known",
     "---@field loss? number|NdArray|string what flow.progress shows beside the bar",
     "---@overload fun(state?: any, control?: any): any, any, any, any" },
+  ProgressBar = { doc = "What flow.progress gives.", parent = "Steps" },
   ResultType = { doc = "What a job gives, such as flow.typing.Numpy." },
   NumpyType = { doc = "The type of NdArrays as results, which also makes placeholders.",
     parent = "ResultType",

@@ -95,6 +95,15 @@ describe("an op on NdArrays", function()
       "int8"), a, flow.ndarray.zeros { 2, 2 }):totable())
   end)
 
+  it("takes an empty table as options, unless its place takes a list", function()
+    local a = flow.ndarray.array { { 1, 2 }, { 3, 4 } }
+    assert.same(flow.nn.softmax(a):totable(), flow.nn.softmax(a, {}):totable())
+    assert.same({ 4, 4 }, flow.concat({ a, a, a, a }, {}):reshape(4, 4).shape)
+    assert.same({ 2, 2 }, flow.math.exp(a, {}).shape)
+    assert.is_false((pcall(flow.math.exp, {})))
+    assert.is_false((pcall(flow.reshape, a, {})))
+  end)
+
   it("takes lists of numbers as options", function()
     local a = flow.ndarray.arange(12):reshape(3, 4)
     assert.same({ { 5, 6 }, { 9, 10 } }, flow.slice(a, { 1, 1 }, { 2, 2 }):totable())
