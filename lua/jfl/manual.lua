@@ -185,10 +185,11 @@ for _, e in ipairs {
     { "...", "an index for each axis", type = "integer" }),
   method("fill", "Sets every element.", { "value", "the number", type = "number" }),
   gives("NdArray", method("reshape", "The same elements under another shape, sharing memory.",
-    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" })),
+    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" },
+    { "...", "further extents", type = "integer" })),
   gives("NdArray", method("transpose", "A copy with its axes in another order.",
     { "perm", "a list of axes, or these, from 0; reversed without it", "none",
-      type = "integer[]|integer" })),
+      type = "integer[]|integer" }, { "...", "further axes", type = "integer" })),
   gives("NdArray", method("astype", "A copy under another dtype. Integers are cut at the ends\n"
     .. "  of its range, and floats lose their fraction on the way to integers.",
     { "dtype", "such as 'int32'", type = "string" })),
