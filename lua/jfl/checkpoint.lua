@@ -1,4 +1,43 @@
 -- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
+--[==[ guide 8: Checkpoints
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local loss = flow.math.square(flow.layers.dense(x, 1, { name = "dense" }))
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+
+local check_point = flow.train.CheckPoint()
+check_point:init()                               -- every variable of every job defined so far
+train(flow.ndarray.ones({ 2, 3 }))
+check_point:save("./model")
+local report = check_point:load("./model")
+print(#report.missing, #report.unexpected)       --> 0	0
+check_point:save("./model", { overwrite = true })
+print(flow.get_all_variables()["dense-weight"].shape[2])        --> 3
+```
+
+A checkpoint is a directory with all variables in `model.safetensors`, optimizer state and the step
+included. It is written beside its target and renamed when it is whole, so a crash leaves the old
+one or the new one. `save` refuses a directory that is there unless told to overwrite it.
+
+`load` matches by name and gives a report: `loaded`, `missing` (jobs have it, the checkpoint does
+not: it keeps its value), `unexpected` (no job has it). Both are told on stderr, and are errors with
+`{ strict = true }`; a wrong shape or dtype is always an error, and changes nothing. This is how a
+network is fine-tuned: give the layers that are kept their old names, and the new ones others.
+
+A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine,
+build and number of threads. Directories that OneFlow wrote (one for each variable) can be loaded
+too.
+
+`flow.load_variables({ ["dense-bias"] = { 0 } })` sets variables from arrays or tables.
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local job = require "jfl.job"
@@ -196,7 +235,7 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
   { "strict", "whether names missing on either side are an error", false },
   { "only", "what the names to be loaded begin with, or a list of that; the rest keeps its value, "
     .. "and so does the state of the run", args.none, type = "string|string[]" },
-  returns = "table",
+  returns = "LoadReport",
 }, function(o)
   args.expect("load", "path", o.path, "string")
   args.expect("load", "strict", o.strict, "boolean")

@@ -1,4 +1,86 @@
 -- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
+--[==[ guide 11: Tools
+`flow.progress` goes through a number, an iterator such as `flow.zip(...)`, an array or a list, and
+shows on stderr how far it is: a bar on a terminal, a line a minute elsewhere.
+
+```lua
+local bar = flow.progress(20, { desc = "training" })
+local sum = 0
+for i in bar do
+  sum = sum + i
+  bar.loss = 1 / i
+end
+print(sum)                                       --> 210
+```
+
+`flow.plot(values)` draws curves in the terminal, or saves them as SVG:
+
+```lua
+flow.plot({ loss = { 2.3, 1.1, 0.7, 0.5 } }, { width = 40, height = 6, title = "training" })
+flow.plot({ 2.3, 1.1, 0.7, 0.5 }, { svg = "loss.svg" })
+print(io.open("loss.svg"):read(4))               --> <svg
+```
+
+`flow.summary` writes what TensorBoard shows, and `flow.watch` and `flow.watch_diff` show a value
+and a gradient inside a job at every call, where callbacks run:
+
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local y = flow.layers.dense(x, 1, { name = "dense" })
+    flow.watch(y, function(value) print("value", value.shape[1]) end)
+    flow.watch_diff(y, function(gradient) print("gradient", gradient.shape[1]) end)
+    local loss = flow.math.square(y)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+local writer = flow.summary.create_summary_writer("logs")
+train(flow.ndarray.ones({ 2, 3 }))               --> value	2
+flow.summary.close(writer)
+```
+
+`flow.data.loop(data, { epochs = n })` goes through a data set as often as told; checkpoints keep
+where it is, so a training that loads one goes on behind the batch that was done last. With
+`flow.train.SimpleCheckPointManager` checkpoints get names made of the time:
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.layers.dense(x, 1, { name = "dense" }) end,
+}
+local manager = flow.train.SimpleCheckPointManager("./checkpoints")
+manager:initialize_or_restore()
+local rows = { x = flow.ndarray.ones({ 3, 1, 2 }) }
+local count = 0
+for epoch, i, x in flow.data.loop(rows, { epochs = 2 }) do
+  job(x)
+  count = count + 1
+end
+print(count, #manager:list_checkpoints())        --> 6	1
+```
+
+`flow.profile(fn)` runs a function and prints what the steps of its jobs took, and gives that as
+rows, the longest first.
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 64, 64 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.matmul(x, x) end,
+}
+local x = flow.ndarray.ones({ 64, 64 })
+local rows = flow.profile(function() for _ = 1, 3 do job(x) end end)
+print(rows[1].op, rows[1].runs)                  --> matmul	3
+```
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local ffi = require "ffi"
@@ -242,9 +324,9 @@ end
 -- mean, or what a call of an asynchronous job has got. bar:close() ends a loop that is left early.
 progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
   { "source", "a number, an iterator, an NdArray or a list",
-    type = "integer|function|NdArray|table" },
-  { "state", "of an iterator that has one", args.none },
-  { "control", "of an iterator that has one: its first value", args.none },
+    type = "number|function|Steps|NdArray|table" },
+  { "state", "of an iterator that has one", args.none, type = "any" },
+  { "control", "of an iterator that has one: its first value", args.none, type = "any" },
   { "desc", "what is written before the bar", args.none, type = "string" },
   { "total", "the number of steps, where it cannot be known", args.none, type = "integer" },
   returns = "ProgressBar",

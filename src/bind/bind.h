@@ -191,7 +191,7 @@ int jf_session_l_get(lua_State *L);
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
 void jf_drop_text(void *text);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, host.c, pack.c) ---- */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, host.c, pack.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
   jf_pack_functions[];
