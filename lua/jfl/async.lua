@@ -137,9 +137,20 @@ local function index_of(class, instead)
   end
 end
 
-Registrar.__index = index_of(Registrar,
-  "a callback gets the value: job(...)(function(value) ... end)")
-Future.__index = index_of(Future, "job(...):get() waits for the value")
+for class, instead in pairs {
+  [Registrar] = "a callback gets the value: job(...)(function(value) ... end)",
+  [Future] = "job(...):get() waits for the value",
+} do
+  class.__index = index_of(class, instead)
+  local function no_value(a, b)
+    local entry = getmetatable(a) == class and a or b
+    core.fail("%s: a call of this job gives no value at once to calculate with; %s",
+      rawget(entry, "job").name, instead)
+  end
+  for _, event in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "lt", "le" } do
+    class["__" .. event] = no_value
+  end
+end
 
 local function register(entry, callback, on_error)
   local name = entry.job.name
@@ -179,6 +190,11 @@ function Future:get()
   return self.value
 end
 
+function Future:__call()
+  core.fail("%s: a job without `returns` gives a future: job(...):async_get(callback), or "
+    .. "job(...):get(), which waits for the value", self.job.name)
+end
+
 function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
 
 -- What is kept of a call until its callback has run, and handed out as its registrar or future. It
@@ -202,6 +218,17 @@ local function done_entry(job, plan, read, ok, ...)
   if ok ~= nil then return new_entry(job, plan, read, false, ok, value_of(read, ok, ...)) end
 end
 
+-- Whether as many calls of the job are in flight as its concurrency_width allows.
+local function is_full(job)
+  local width, count = job.config.concurrency_width, 0
+  local entry = width and async.head
+  while entry do
+    if entry.job == job and not is_due(entry) then count = count + 1 end
+    entry = entry.next or nil
+  end
+  return width and count >= width
+end
+
 --- Queues a run of plan, or runs it at once where that is quicker. read turns the list of results
 -- into the value; nil: there is one result and it is the value. Gives a registrar, or a future
 -- where the job is of the old spelling.
@@ -209,10 +236,10 @@ function async.submit(job, plan, read, ...)
   if async.head then async.poll() end
   local entry = done_entry(job, plan, read, core.run_small(plan, ...))
   if entry then return entry end
-  local request = core.submit(plan, ...)
+  local request = not is_full(job) and core.submit(plan, ...)
   while not request do
     wait_for_room()
-    request = core.submit(plan, ...)
+    request = not is_full(job) and core.submit(plan, ...)
   end
   return new_entry(job, plan, read, request, false, false)
 end
@@ -237,9 +264,20 @@ end
 --- A state that is closed finalizes cdata first, so callbacks find every array still there.
 async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
+-- A callback or a body that ends the process does not return: what is left runs here, as it would
+-- elsewhere.
+local function leave_all()
+  delivering, trace.current = false, nil
+  core.trace(nil)
+end
+
 if os and os.exit then
-  local exit = os.exit
+  local exit, exiting, first = os.exit, false, nil
   rawset(os, "exit", function(code, ...)
+    -- The first status counts, where callbacks end the process too.
+    if exiting then code = first end
+    exiting, first = true, code
+    leave_all()
     local ok = not async.head or finish_or_say()
     if async.last then
       local done, err = pcall(async.last)

@@ -8,13 +8,21 @@ local optimizer = require "jfl.optimizer"
 local profile = require "jfl.profile"
 local trace = require "jfl.trace"
 local typing = require "jfl.typing"
+local variable = require "jfl.variable"
 require "jfl.ndarray"
 require "jfl.ops"
 
 local job = {}
 
 local Job = {}
-Job.__index = Job
+local methods = {}
+
+-- Fields are in the job itself.
+function Job:__index(name)
+  if methods[name] then return methods[name] end
+  core.fail("%s: a job has no '%s'; it has name, type, compile(), graph() and plan()",
+    rawget(self, "name"), tostring(name))
+end
 
 local order, by_name = {}, {}
 
@@ -23,20 +31,17 @@ local order, by_name = {}, {}
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   if by_name[self.name] then
-    core.fail("global_function: a job named '%s' is defined already", self.name)
+    core.fail("global_function: a job named '%s' is defined already; flow.clear_default_session() "
+      .. "drops all jobs and variables, so that they can be defined again", self.name)
   end
   self._plans, self._n_plans, self._tick = {}, 0, 0
+  self._core, self._latest, self._closed = false, false, false
   order[#order + 1] = self
   by_name[self.name] = self
   return self
 end
 
 -- ---- tracing ----
-
-local function where(body)
-  local info = debug.getinfo(body, "S")
-  return ("%s:%d"):format(info.short_src, info.linedefined)
-end
 
 -- A reader of the body's results as the type that is declared; nil where they are not of it. What
 -- is returned for a Tuple is its list or, also if there is one, its values.
@@ -58,13 +63,13 @@ local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
   local reader = reader_for(returns, blobs, n, ...)
   if not reader then
-    core.fail("%s: the body (%s) returned %s, expected %s", self.name, where(self._body),
+    core.fail("%s: the body (%s) returned %s, expected %s", self.name, trace.where(self._body),
       returned_text(n, ...),
       self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text))
   end
   for i = 1, n do
     if select(i, ...) == nil then
-      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name, where(self._body),
+      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name, trace.where(self._body),
         returned_text(n, ...), i)
     end
   end
@@ -75,7 +80,7 @@ local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, select("#", ...), ...)
   optimizer.close(context)
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
-  return reader
+  return reader, context
 end
 
 local function make_inputs(self, graph, shapes)
@@ -117,14 +122,16 @@ end
 local function compile(self, key, shapes)
   check_outside(self)
   if self._closed then
-    core.fail("%s: the session that this job belonged to was cleared", self.name)
+    core.fail("%s: the session that this job belonged to was cleared; define the job again",
+      self.name)
   end
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
-  local reader = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  local reader, context = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
     read = needs_reader(self) and reader or nil }
+  variable.share(context)
   while self._n_plans >= config.values.max_plans do drop_oldest(self) end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
   return entry
@@ -257,7 +264,7 @@ end
 
 --- Traces and compiles the job without running it, for a batch of batch_size (1) where any is
 -- allowed. Does nothing for a job that was compiled already.
-function Job:compile(batch_size)
+function methods:compile(batch_size)
   check_self(self, "compile")
   if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
   local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
@@ -275,10 +282,14 @@ function Job:compile(batch_size)
 end
 
 --- The traced graph as text, one node a line.
-function Job:graph() return core.graph_text(check_self(self, "graph"):compile()._latest.graph) end
+function methods:graph()
+  return core.graph_text(check_self(self, "graph"):compile()._latest.graph)
+end
 
 --- The plan as text: steps, bytes and the peak.
-function Job:plan() return core.plan_text(check_self(self, "plan"):compile()._latest.plan) end
+function methods:plan()
+  return core.plan_text(check_self(self, "plan"):compile()._latest.plan)
+end
 
 function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) end
 
@@ -299,8 +310,8 @@ end
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
   local ok, err = pcall(async.sync)
-  for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, nil, {} end
-  order, by_name = {}, {}
+  for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, false, {} end
+  order, by_name, variable.shared = {}, {}, {}
   async.leave()
   profile.across(core.reset)
   config.reset()

@@ -3,6 +3,7 @@ local args = require "jfl.args"
 local core = require "jfl.core"
 local schedule = require "jfl.schedule"
 local trace = require "jfl.trace"
+local update_conf = require "jfl.update_conf"
 local variable = require "jfl.variable"
 
 local optimizer = {
@@ -114,71 +115,15 @@ end)
 
 -- The old spelling: losses are added, and the job's configuration says how they are minimized.
 
-local CONF = "train.model_update_conf"
-
--- Reads an entry of it: a table with some of these fields.
-local function entry(path, fields, read)
-  return function(conf)
-    for field in pairs(args.expect(CONF, path, conf, "table")) do
-      if not fields[field] then
-        local names = args.names_of(fields)
-        core.fail("%s: %s: unknown field '%s'; %s", CONF, path, tostring(field),
-          names == "" and "it has none" or "fields are " .. names)
-      end
-    end
-    return read(conf)
+local function old_style(name, config)
+  local rate, parsed = config.primary_lr, config.model_update_conf or { momentum = 0 }
+  if config.secondary_lr and config.secondary_lr ~= rate then
+    core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
+      config.secondary_lr, rate)
   end
-end
-
-local UPDATES = {
-  naive_conf = entry("naive_conf", {}, function() return 0 end),
-  momentum_conf = entry("momentum_conf", { beta = true }, function(conf)
-    return conf.beta or 0.9
-  end),
-}
-
-local WARMUPS = {
-  constant_conf = entry("constant_conf", { warmup_batches = true, multiplier = true },
-    function(conf) return schedule.warmup.constant(conf.warmup_batches, conf.multiplier) end),
-  linear_conf = entry("linear_conf", { warmup_batches = true, start_multiplier = true },
-    function(conf) return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier) end),
-}
-
-local DECAYS = {
-  piecewise_constant_conf = entry("piecewise_constant_conf", { boundaries = true, values = true },
-    function(conf) return conf end),
-}
-
-local function one_of(table_of, conf, what)
-  local key, value = next(args.expect(CONF, what, conf, "table"))
-  if table_of[key] then return table_of[key](value) end
-  core.fail("%s: %s: expected one of %s with a table, got '%s'", CONF, what,
-    args.names_of(table_of), tostring(key))
-end
-
-local function read_update_conf(conf)
-  local momentum, decay, warmup = 0, nil, nil
-  for key, value in pairs(conf) do
-    if key == "learning_rate_decay" then
-      decay = one_of(DECAYS, value, key)
-    elseif key == "warmup_conf" then
-      warmup = one_of(WARMUPS, value, key)
-    elseif UPDATES[key] then
-      momentum = UPDATES[key](value)
-    else
-      core.fail("%s: unknown entry '%s'; entries are naive_conf, momentum_conf, "
-        .. "learning_rate_decay, warmup_conf", CONF, tostring(key))
-    end
-  end
-  return momentum, decay, warmup
-end
-
-local function old_style(config)
-  local momentum, decay, warmup = read_update_conf(config.model_update_conf or {})
-  local boundaries, values = {}, { config.primary_lr }
-  if decay then boundaries, values = decay.boundaries, decay.values end
-  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, warmup)
-  return optimizer.SGD(rate, { momentum = momentum })
+  local clipping = parsed.clip_norm and optimizer.grad_clipping.by_global_norm(parsed.clip_norm)
+  return optimizer.SGD(update_conf.schedule(parsed, rate),
+    { momentum = parsed.momentum, grad_clipping = clipping })
 end
 
 --- Ends a body: minimizes added losses, and makes sure that a train job trains.
@@ -194,7 +139,7 @@ function optimizer.close(context)
   end
   local outer = trace.current
   trace.current = context
-  local ok, err = pcall(function() old_style(config):minimize(context.losses) end)
+  local ok, err = pcall(function() old_style(name, config):minimize(context.losses) end)
   trace.current = outer
   if not ok then error(err, 0) end
 end

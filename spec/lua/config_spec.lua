@@ -88,9 +88,11 @@ describe("function_config", function()
   it("names the valid options beside an unknown one", function()
     local config = flow.function_config()
     helper.fails(function() config.default_type(flow.float) end,
-      "function_config: unknown option 'default_type'; options are allow_cpu_return_op, ")
+      "function_config: unknown option 'default_type'; the main options are concurrency_width, ")
+    helper.fails(function() config.default_data_typ(flow.float) end,
+      "unknown option 'default_data_typ'; did you mean default_data_type?")
     helper.fails(function() config.train.lr(1) end,
-      "function_config.train: unknown option 'lr'; options are loss_scale_factor, ")
+      "function_config.train: unknown option 'lr'; the main options are ")
     helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
   end)
 
@@ -99,7 +101,7 @@ describe("function_config", function()
     helper.fails(function() config.default_data_type("f32") end,
       "default_data_type: value: expected one of")
     helper.fails(function() config.default_logical_view(5) end,
-      "expected flow.scope.consistent_view()")
+      "default_logical_view: expected what flow.scope.consistent_view()")
     helper.fails(function() config.default_placement_scope("gpu") end,
       "expected what flow.scope.placement(")
     config.default_logical_view(flow.scope.mirrored_view())
@@ -113,7 +115,7 @@ describe("function_config", function()
     config.train.model_update_conf(conf)
     local job = flow.global_function(config, { name = "copied", body = function() end })
     conf.momentum_conf.beta = 0
-    assert.equal(0.5, job.config.train.model_update_conf.momentum_conf.beta)
+    assert.equal(0.5, job.config.train.model_update_conf.momentum)
   end)
 
   it("sets the dtype of variables", function()

@@ -467,7 +467,7 @@ describe("the old spelling", function()
     assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
     flow.clear_default_session()
     helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
-      "train.model_update_conf: unknown entry 'adam_conf'; entries are naive_conf")
+      "train.model_update_conf: adam_conf: the optimizer Adam is not built into jfl")
     flow.clear_default_session()
     helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
       "momentum_conf: unknown field 'bata'; fields are beta")
