@@ -63,14 +63,14 @@ local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
   local reader = reader_for(returns, blobs, n, ...)
   if not reader then
-    core.fail("%s: the body (%s) returned %s, expected %s", self.name, trace.where(self._body),
-      returned_text(n, ...),
+    core.fail("%s: the body (%s) returned %s, expected %s", self.name,
+      trace.where(self._body), returned_text(n, ...),
       self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text))
   end
   for i = 1, n do
     if select(i, ...) == nil then
-      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name, trace.where(self._body),
-        returned_text(n, ...), i)
+      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name,
+        trace.where(self._body), returned_text(n, ...), i)
     end
   end
   return blobs, reader
