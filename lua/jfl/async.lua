@@ -132,6 +132,7 @@ local Future = {}
 local function index_of(class, instead)
   return function(self, key)
     if class[key] ~= nil then return class[key] end
+    if key == "value" then return nil end       -- of a job that returns nothing
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       rawget(self, "job").name, tostring(key), instead)
   end

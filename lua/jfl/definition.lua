@@ -26,6 +26,10 @@ local function read_inputs(name, inputs)
     list[i] = { name = label, type = pair[2] }
   end
   for key in pairs(inputs) do
+    if type(key) == "string" then
+      core.fail("%s: inputs: expected a list of { \"name\", placeholder }, whose order is that of "
+        .. "the arguments, got an entry named '%s'", name, key)
+    end
     if not list[key] then
       core.fail("%s: inputs: expected a list of { \"name\", placeholder } without holes, got an "
         .. "entry under %s after %d of them", name, args.describe(key), #list)

@@ -26,17 +26,28 @@ end
 
 local order, by_name = {}, {}
 
+-- Takes the place of a job of the same name that never ran, as its body or graph was wrong: who
+-- mends it should not have to drop all variables.
+local function replace(self, old)
+  if not old._failed or (old._core and old.type ~= self.type) then
+    core.fail("global_function: a job named '%s' is defined already; take another name, or drop "
+      .. "all jobs and variables with flow.clear_default_session()", self.name)
+  end
+  for i, each in ipairs(order) do
+    if each == old then order[i] = self end
+  end
+  self._core, old._closed = old._core, "this job was defined again"
+end
+
 --- Defines a job: { name, type, function_config, inputs, returns, body }; in the old spelling the
 -- configuration comes first. Gives the job, to be called with its inputs.
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
-  if by_name[self.name] then
-    core.fail("global_function: a job named '%s' is defined already; flow.clear_default_session() "
-      .. "drops all jobs and variables, so that they can be defined again", self.name)
-  end
   self._plans, self._n_plans, self._tick = {}, 0, 0
-  self._core, self._latest, self._closed = false, false, false
-  order[#order + 1] = self
+  self._core, self._latest, self._closed, self._failed = false, false, false, false
+  local old = by_name[self.name]
+  if old then replace(self, old)
+  else order[#order + 1] = self end
   by_name[self.name] = self
   return self
 end
@@ -44,9 +55,11 @@ end
 -- ---- tracing ----
 
 -- A reader of the body's results as the type that is declared; nil where they are not of it. What
--- is returned for a Tuple is its list or, also if there is one, its values.
-local function reader_for(returns, blobs, n, ...)
+-- is returned for a Tuple is its list or, also if there is one, its values. A job that trains and
+-- declares nothing may return nothing.
+local function reader_for(returns, may_be_none, blobs, n, ...)
   local tuple = returns.kind == "Tuple"
+  if n == 0 and may_be_none then return function() end end
   local reader = n == 1 and typing.match(returns, (...), blobs)
   if reader or not (tuple or (n > 1 and returns == typing.any)) then return reader end
   return typing.match(returns, { ... }, blobs)
@@ -61,7 +74,8 @@ end
 
 local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
-  local reader = reader_for(returns, blobs, n, ...)
+  local may_be_none = self.old_style and self.type == "train"
+  local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
     core.fail("%s: the body (%s) returned %s, expected %s", self.name,
       trace.where(self._body), returned_text(n, ...),
@@ -102,15 +116,20 @@ local function needs_reader(self)
   return false
 end
 
+-- Frees the plan whose last use is longest ago, of those that no call is about to run; false where
+-- there is none.
 local function drop_oldest(self)
   local oldest_key, oldest
   for key, entry in pairs(self._plans) do
-    if not oldest or entry.used < oldest.used then oldest_key, oldest = key, entry end
+    local older = not oldest or entry.used < oldest.used
+    if older and entry.calls == 0 then oldest_key, oldest = key, entry end
   end
+  if not oldest then return false end
   async.leave(oldest.plan)
   core.plan_free(oldest.plan)
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
+  return true
 end
 
 local function check_outside(self)
@@ -122,18 +141,19 @@ end
 local function compile(self, key, shapes)
   check_outside(self)
   if self._closed then
-    core.fail("%s: the session that this job belonged to was cleared; define the job again",
-      self.name)
+    core.fail("%s: %s", self.name, self._closed)
   end
+  self._failed = self._n_plans == 0
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
   local reader, context = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
-    read = needs_reader(self) and reader or nil }
+    calls = 0, read = needs_reader(self) and reader or nil }
   variable.share(context)
-  while self._n_plans >= config.values.max_plans do drop_oldest(self) end
+  while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
+  self._failed = false
   return entry
 end
 
@@ -146,6 +166,10 @@ local function with_rows(shape, rows)
 end
 
 local function rows_of(self, input, value)
+  if args.is_options(value) then
+    core.fail("%s: %s: expected an NdArray or a list of rows, got a table with names; a job takes "
+      .. "its arguments by position", self.name, input.name)
+  end
   if type(value) ~= "table" and core.type(value) ~= "array" then
     core.fail("%s: %s: expected an NdArray or a table, got %s", self.name, input.name,
       args.describe(value))
@@ -233,6 +257,18 @@ local function run(self, entry, ...)
   return value
 end
 
+local function let_go(entry, ok, ...)
+  entry.calls = entry.calls - 1
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- The call may run callbacks first, which may call the job with shapes that want other plans.
+local function run_kept(self, entry, ...)
+  entry.calls = entry.calls + 1
+  return let_go(entry, pcall(run, self, entry, ...))
+end
+
 local function fixed_plan(self)
   local shapes = {}
   for i, input in ipairs(self._inputs) do shapes[i] = input.type.shape end
@@ -254,7 +290,8 @@ function Job:__call(...)
   local values, n = { ... }, select("#", ...)
   check_count(self, n)
   local entry = plan_for(self, values)
-  return run(self, entry, unpack(values, 1, n))
+  if not async.head then return run(self, entry, unpack(values, 1, n)) end
+  return run_kept(self, entry, unpack(values, 1, n))
 end
 
 local function check_self(self, method)
@@ -305,12 +342,16 @@ function job.compile_all()
   for _, each in ipairs(order) do each:compile() end
 end
 
+local CLEARED = "the session that this job belonged to was cleared; define the job again"
+
 --- Waits for outstanding calls, then drops all jobs and variables and all settings. Callbacks that
 -- could not run, as one before them failed or called this, stay due.
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
   local ok, err = pcall(async.sync)
-  for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, false, {} end
+  for _, each in ipairs(order) do
+    each._closed, each._latest, each._plans = CLEARED, false, {}
+  end
   order, by_name, variable.shared = {}, {}, {}
   async.leave()
   profile.across(core.reset)

@@ -128,8 +128,16 @@ end
 
 --- Ends a body: minimizes added losses, and makes sure that a train job trains.
 function optimizer.close(context)
-  if context.mode ~= "train" or context.minimized then return end
+  if context.mode ~= "train" then return end
   local name, config = context.job.name, context.config.train
+  if context.minimized then
+    if #context.losses == 0 then return end
+    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
+      .. "configuration minimizes; use one of them", name)
+  end
+  if #context.losses == 0 and config.primary_lr then
+    core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
+  end
   if #context.losses == 0 then
     core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
       .. "its body", name)

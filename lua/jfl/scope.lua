@@ -93,7 +93,9 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   { "name", "the prefix, without its '-'" },
   { "fn", "what is run with it" },
 }, function(o)
-  args.expect("namespace", "name", o.name, "string")
+  if args.expect("namespace", "name", o.name, "string") == "" then
+    core.fail("namespace: name: expected a name, got an empty string")
+  end
   args.expect("namespace", "fn", o.fn, "function")
   local context = trace.need("namespace")
   local outer = context.prefix

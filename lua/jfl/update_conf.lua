@@ -64,7 +64,10 @@ local DECAYS = {
 
 local CLIPS = {
   clip_by_global_norm = entry("clip_by_global_norm", { clip_norm = "number" },
-    function(conf) return conf.clip_norm end),
+    function(conf)
+      if conf.clip_norm > 0 and conf.clip_norm < math.huge then return conf.clip_norm end
+      core.fail("%s: clip_norm: expected a positive number, got %g", CONF, conf.clip_norm)
+    end),
 }
 
 local function fail_missing(name, there)
