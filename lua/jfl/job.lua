@@ -1,5 +1,6 @@
 -- Job functions: their definition, the tracing of their bodies, their plans and calls.
 local args = require "jfl.args"
+local arguments = require "jfl.arguments"
 local async = require "jfl.async"
 local config = require "jfl.config"
 local core = require "jfl.core"
@@ -159,70 +160,9 @@ end
 
 -- ---- calls ----
 
-local function with_rows(shape, rows)
-  local copy = { rows }
-  for i = 2, #shape do copy[i] = shape[i] end
-  return copy
-end
-
-local function rows_of(self, input, value)
-  if args.is_options(value) then
-    core.fail("%s: %s: expected an NdArray or a list of rows, got a table with names; a job takes "
-      .. "its arguments by position", self.name, input.name)
-  end
-  if type(value) ~= "table" and core.type(value) ~= "array" then
-    core.fail("%s: %s: expected an NdArray or a table, got %s", self.name, input.name,
-      args.describe(value))
-  end
-  if #value == 0 then core.fail("%s: %s: the batch is empty", self.name, input.name) end
-  return #value
-end
-
-local function check_bound(self, input, shape)
-  local bound = input.type.shape
-  local fits = #shape == #bound
-  for i = 1, #shape do fits = fits and shape[i] <= bound[i] end
-  if fits then return shape end
-  core.fail("%s: %s: expected at most shape %s, got %s", self.name, input.name,
-    args.shape_text(bound), args.shape_text(shape))
-end
-
--- The array of a list per device, of which there is one.
-local function unwrap(self, input, value)
-  local text = input.type.kind == "ListNumpy" and "a list of one NdArray, as there is one device"
-    or "a list of one list of one NdArray"
-  local depth = input.type.kind == "ListNumpy" and 1 or 2
-  for _ = 1, depth do
-    if type(value) ~= "table" or #value ~= 1 then
-      core.fail("%s: %s: expected %s, got %s", self.name, input.name, text,
-        type(value) == "table" and ("%d items"):format(#value) or args.describe(value))
-    end
-    value = value[1]
-  end
-  if type(value) == "table" then
-    value = core.from_table(value, input.type.dtype, nil, ("%s: %s"):format(self.name, input.name))
-  end
-  if core.type(value) == "array" then return value, check_bound(self, input, value.shape) end
-  core.fail("%s: %s: expected %s, got a list of %s", self.name, input.name, text,
-    args.describe(value))
-end
-
 -- The plan for the shapes of these arguments, with list arguments replaced by their arrays.
 local function plan_for(self, values)
-  local shapes, extents = {}, {}
-  for i, input in ipairs(self._inputs) do
-    local declared = input.type
-    shapes[i] = declared.shape
-    if declared.kind ~= "Numpy" then
-      values[i], shapes[i] = unwrap(self, input, values[i])
-      extents[#extents + 1] = args.shape_text(shapes[i])
-    elseif declared.any then
-      local rows = rows_of(self, input, values[i])
-      shapes[i] = with_rows(declared.shape, rows)
-      extents[#extents + 1] = rows
-    end
-  end
-  local key = #extents == 1 and extents[1] or table.concat(extents, ",")
+  local shapes, key = arguments.shapes(self, values)
   local entry = self._plans[key] or compile(self, key, shapes)
   self._tick = self._tick + 1
   entry.used, self._latest = self._tick, entry
@@ -275,20 +215,12 @@ local function fixed_plan(self)
   return compile(self, "fixed", shapes)
 end
 
-local function check_count(self, n)
-  if n == #self._inputs then return end
-  local names = {}
-  for i, input in ipairs(self._inputs) do names[i] = input.name end
-  core.fail("%s: expected %d argument%s (%s), got %d", self.name, #names, #names == 1 and "" or "s",
-    table.concat(names, ", "), n)
-end
-
 --- Runs the job. Gives what `returns` says: values, a registrar, or a future.
 function Job:__call(...)
   check_outside(self)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
-  check_count(self, n)
+  arguments.check_count(self, n)
   local entry = plan_for(self, values)
   if not async.head then return run(self, entry, unpack(values, 1, n)) end
   return run_kept(self, entry, unpack(values, 1, n))
@@ -306,14 +238,7 @@ function methods:compile(batch_size)
   if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
   local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
   if not rows and self._latest then return self end
-  local shapes, extents = {}, {}
-  for i, input in ipairs(self._inputs) do
-    local any = input.type.any
-    shapes[i] = any and with_rows(input.type.shape, rows or 1) or input.type.shape
-    if any then extents[#extents + 1] = rows or 1 end
-    if input.type.kind ~= "Numpy" then extents[#extents + 1] = args.shape_text(shapes[i]) end
-  end
-  local key = #extents == 1 and extents[1] or table.concat(extents, ",")
+  local shapes, key = arguments.shapes_for(self, rows or 1)
   self._latest = self._plans[key] or compile(self, key, shapes)
   return self
 end
