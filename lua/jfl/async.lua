@@ -68,6 +68,7 @@ local function deliver()
   local entry = async.head
   settle(entry)
   async.head = entry.next or nil
+  if not async.head then async.tail = nil end
   entry.next, entry.parked = false, true
   if entry.ok then
     return entry.callback and run_user(entry, entry.callback, entry.value) or 0
