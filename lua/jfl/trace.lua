@@ -25,7 +25,7 @@ local function explain(body, err)
   for pattern, hint in pairs(HINTS) do
     if err:find(pattern) then
       local at = err:find("^[^\n]-:%d+: ") and "" or trace.where(body) .. ": "
-      return ("%s%s; blobs have no data while their job's body runs, %s"):format(at, err, hint)
+      return ("%s%s; blobs have no data while their job's body runs: %s"):format(at, err, hint)
     end
   end
   return err

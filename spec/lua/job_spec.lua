@@ -176,7 +176,7 @@ describe("a job's body", function()
       local err = said(body)
       assert.truthy(err:find(text, 1, true), err)
     end
-    holds(function(x) return x < 1 and x end, "blobs have no data while their job's body runs, "
+    holds(function(x) return x < 1 and x end, "blobs have no data while their job's body runs: "
       .. "flow.math.less, flow.math.greater and the like compare them")
     holds(function(x) return 1 < x and x end, "compare number with userdata; blobs have no data")
     holds(function(x) return math.exp(x) end, "flow.math has functions of them")
