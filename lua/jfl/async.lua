@@ -129,17 +129,24 @@ end
 local Registrar = {}
 local Future = {}
 
-local function index_of(class, instead)
-  return function(self, key)
+-- Neither is the value: what is asked of it or computed with it is an error that says where it is.
+local function stand_in(class, instead)
+  function class:__index(key)
     if class[key] ~= nil then return class[key] end
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       rawget(self, "job").name, tostring(key), instead)
   end
+  local function refuse(a, b)
+    core.fail("%s: a call of this job gives no value at once to compute with; %s",
+      (getmetatable(a) == class and a or b).job.name, instead)
+  end
+  for _, event in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "lt", "le" } do
+    class["__" .. event] = refuse
+  end
 end
 
-Registrar.__index = index_of(Registrar,
-  "a callback gets the value: job(...)(function(value) ... end)")
-Future.__index = index_of(Future, "job(...):get() waits for the value")
+stand_in(Registrar, "a callback gets the value: job(...)(function(value) ... end)")
+stand_in(Future, "job(...):get() waits for the value")
 
 local function register(entry, callback, on_error)
   local name = entry.job.name

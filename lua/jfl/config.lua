@@ -94,8 +94,8 @@ config.session = setmetatable({}, {
   __index = function(_, name)
     local set = settings[name]
     if set then return set end
-    core.fail("config: unknown option '%s'; options are %s", tostring(name),
-      args.names_of(settings))
+    core.fail("config: unknown option '%s'; options are %s%s", tostring(name),
+      args.names_of(settings), names.suggest(tostring(name), settings))
   end,
   __newindex = function(_, name)
     core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
@@ -180,8 +180,8 @@ local function setters(who, options, values, parts)
   return setmetatable(object_, {
     __index = function(_, name)
       if methods[name] then return methods[name] end
-      core.fail("%s: unknown option '%s'; options are %s", who, tostring(name),
-        args.names_of(options))
+      core.fail("%s: unknown option '%s'; options are %s%s", who, tostring(name),
+        args.names_of(options), names.suggest(tostring(name), options))
     end,
     __newindex = function(_, name)
       core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))

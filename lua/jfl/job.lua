@@ -14,7 +14,13 @@ require "jfl.ops"
 local job = {}
 
 local Job = {}
-Job.__index = Job
+
+-- Fields that are not set yet are nil; any other name is a mistake.
+function Job:__index(key)
+  if Job[key] ~= nil or type(key) ~= "string" or key:sub(1, 1) == "_" then return Job[key] end
+  core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
+    .. "graph() and plan()", rawget(self, "name"), key, rawget(self, "name"))
+end
 
 local order, by_name = {}, {}
 
@@ -23,7 +29,8 @@ local order, by_name = {}, {}
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   if by_name[self.name] then
-    core.fail("global_function: a job named '%s' is defined already", self.name)
+    core.fail("global_function: a job named '%s' is defined already; give this one another name, or "
+      .. "drop all jobs and variables with flow.clear_default_session()", self.name)
   end
   self._plans, self._n_plans, self._tick = {}, 0, 0
   order[#order + 1] = self
@@ -117,7 +124,7 @@ end
 local function compile(self, key, shapes)
   check_outside(self)
   if self._closed then
-    core.fail("%s: the session that this job belonged to was cleared", self.name)
+    core.fail("%s: the session that this job belonged to was cleared; define it again", self.name)
   end
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
@@ -198,30 +205,47 @@ local function plan_for(self, values)
   return entry
 end
 
--- Errors of a call; one about the batch size says how to allow any.
-local function pass_on(ok, ...)
+-- What may be meant by an array whose shape is (w1, ...) where (g1, ...) is expected; "" if unknown.
+local function shape_hint(w1, w_rest, g1, g_rest)
+  if w1 ~= g1 and w_rest == g_rest then
+    return "; a placeholder whose first dimension is -1 takes any batch size"
+  end
+  local c, h, w = w_rest:match("^, (%d+), (%d+), (%d+)$")
+  if c and w1 == g1 and g_rest == (", %s, %s, %s"):format(h, w, c) then
+    return "; its channels are last: a:transpose({0, 3, 1, 2}) puts them first"
+  end
+  local want, got = 1, 1
+  for extent in (w1 .. w_rest):gmatch("%d+") do want = want * tonumber(extent) end
+  for extent in (g1 .. g_rest):gmatch("%d+") do got = got * tonumber(extent) end
+  if want ~= got or w1 ~= g1 then return "" end
+  return ("; it has as many elements: a:reshape({%s%s})"):format(w1, w_rest)
+end
+
+-- Errors of a call, with what may help.
+local function pass_on(self, ok, ...)
   if ok then return ... end
   local message = (...)
   if type(message) == "string" then
-    local want, want_rest, got, got_rest =
-      message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)")
-    if want and want ~= got and want_rest == got_rest then
-      message = message .. "; a placeholder whose first dimension is -1 takes any batch size"
+    local w1, w_rest, g1, g_rest = message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)$")
+    if w1 then message = message .. shape_hint(w1, w_rest, g1, g_rest) end
+    if self._async and message:find(": expected %w+ arguments?[^:]*, got %d+$") then
+      message = ("%s; a callback is given to the call's result: %s(...)(callback)"):format(message,
+        self.name)
     end
   end
   error(message, 0)
 end
 
-local function read_list(reader, ok, ...)
-  if not ok then return pass_on(false, ...) end
+local function read_list(self, reader, ok, ...)
+  if not ok then return pass_on(self, false, ...) end
   return reader({ ... })
 end
 
 local function run(self, entry, ...)
-  if self._async then return pass_on(pcall(async.submit, self, entry.plan, entry.read, ...)) end
+  if self._async then return pass_on(self, pcall(async.submit, self, entry.plan, entry.read, ...)) end
   if async.head then async.poll() end
-  if not entry.read then return pass_on(pcall(core.run, entry.plan, ...)) end
-  local value = read_list(entry.read, pcall(core.run, entry.plan, ...))
+  if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
+  local value = read_list(self, entry.read, pcall(core.run, entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
 end

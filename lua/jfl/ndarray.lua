@@ -1,6 +1,7 @@
 -- flow.ndarray: dense arrays in host memory; what is computed runs the ops of the table at once.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 
 local nd = {}
 local methods, mt = core.array_methods, core.array_mt
@@ -19,7 +20,27 @@ end
 
 local function need(who, name, a)
   if core.type(a) == "array" then return a end
-  core.fail("%s: %s: expected an NdArray, got %s", who, name, args.describe(a))
+  core.fail("%s: %s: expected an NdArray, got %s%s", who, name, args.describe(a),
+    name == "argument 1" and a == nil and "; methods are called with a colon: a:" .. who .. "()"
+    or "")
+end
+
+-- Names that arrays do not have are mistakes.
+setmetatable(methods, { __index = function(_, key)
+  if type(key) ~= "string" or not key:match("^%a") then return nil end
+  core.fail("an NdArray has no '%s'%s", key, names.suggest(key, methods, "a"))
+end })
+
+function mt.__call(a)
+  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
+    .. "takes a callback only if the job's returns is a flow.typing.Callback",
+    args.shape_text(a.shape))
+end
+
+for event, instead in pairs { __lt = "a:lt(b) or a:gt(b)", __le = "a:le(b) or a:ge(b)" } do
+  mt[event] = function()
+    core.fail("arrays have no order; %s compares their elements", instead)
+  end
 end
 
 --- An array of nested tables of numbers, or a copy of an array.

@@ -1,6 +1,7 @@
 -- flow.optimizer and flow.losses: what makes a job train.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local schedule = require "jfl.schedule"
 local trace = require "jfl.trace"
 local variable = require "jfl.variable"
@@ -37,7 +38,13 @@ local function clip_norm(who, clipping)
 end
 
 local Optimizer = { __tostring = function(self) return self.name end }
-Optimizer.__index = Optimizer
+
+-- Fields that are not set are nil; any other name is a mistake.
+function Optimizer:__index(key)
+  if key ~= "step" and key ~= "zero_grad" then return Optimizer[key] end
+  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
+    .. "of the job a step", key)
+end
 
 local function need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
@@ -52,14 +59,15 @@ local function need_losses(who, loss)
   return list
 end
 
-local function find_variables(who, context, names)
-  if names == nil then return nil end
+local function find_variables(who, context, list)
+  if list == nil then return nil end
+  if type(list) == "function" then list = list() end
   local blobs = {}
-  for i, name in ipairs(type(names) == "function" and names() or names) do
+  for i, name in ipairs(args.expect(who, "variables", list, "table")) do
     blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
     if not blobs[i] then
-      core.fail("%s: variables: there is no variable '%s' in job '%s'", who, tostring(name),
-        context.job.name)
+      core.fail("%s: variables: there is no variable '%s' in job '%s'%s", who, tostring(name),
+        context.job.name, names.suggest(tostring(name), context.variables))
     end
   end
   if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
@@ -121,9 +129,9 @@ local function entry(path, fields, read)
   return function(conf)
     for field in pairs(args.expect(CONF, path, conf, "table")) do
       if not fields[field] then
-        local names = args.names_of(fields)
+        local known = args.names_of(fields)
         core.fail("%s: %s: unknown field '%s'; %s", CONF, path, tostring(field),
-          names == "" and "it has none" or "fields are " .. names)
+          known == "" and "it has none" or "fields are " .. known)
       end
     end
     return read(conf)

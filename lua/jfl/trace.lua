@@ -6,6 +6,23 @@ local trace = {
   current = nil,
 }
 
+-- What Lua's own errors mean where blobs are about.
+local HINTS = {
+  { "attempt to compare .*userdata", "a blob has no data while its job's body runs: "
+    .. "flow.math.less, greater, equal compare blobs, and give a blob" },
+  { "expected, got userdata%)$", "a blob has no data while its job's body runs: "
+    .. "functions of Lua take results of the job, and ops such as flow.math.exp take blobs" },
+  { "attempt to yield across C%-call boundary", "a job's body cannot yield" },
+}
+
+local function explained(err)
+  if type(err) ~= "string" then return err end
+  for _, hint in ipairs(HINTS) do
+    if err:find(hint[1]) then return err .. "; " .. hint[2] end
+  end
+  return err
+end
+
 --- Runs body with ops appending to graph; gives the context, then what body returned. The body
 -- cannot yield, which would leave its graph open to the ops of whoever runs meanwhile.
 function trace.run(job, graph, body, ...)
@@ -18,7 +35,7 @@ function trace.run(job, graph, body, ...)
   local function close(ok, ...)
     trace.current = outer
     core.trace(outer_graph)
-    if not ok then error((...), 0) end
+    if not ok then error(explained((...)), 0) end
     return context, ...
   end
   return close(core.call(nil, body, ...))
@@ -32,6 +49,10 @@ end
 
 --- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.
 function trace.name(context, given, kind)
+  if given ~= nil and (type(given) ~= "string" or given == "") then
+    core.fail("layers.%s: name: expected a string that is not empty, got %s", kind,
+      type(given) == "string" and "an empty one" or ("%s %s"):format(type(given), tostring(given)))
+  end
   if given == nil then
     local count = (context.counters[kind] or 0) + 1
     context.counters[kind] = count

@@ -19,8 +19,9 @@ end
 -- v: full name, shape, dtype, initializer, trainable, data_format.
 local function create(who, context, v)
   if not initializers.is(v.initializer) then
-    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s", who,
-      v.name, args.describe(v.initializer))
+    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s%s",
+      who, v.name, args.describe(v.initializer),
+      type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
   end
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,

@@ -83,7 +83,7 @@ describe("a blob", function()
   it("has no elements", function()
     local graph = core.graph("g", "predict")
     local x = core.input(graph, "x", "float32", { 3 })
-    assert.equal("user.lua:2: blob: 'x' has no elements while its job is described",
+    assert.equal("user.lua:2: blob 'x' has no elements while its job's body runs; flow.slice takes parts of it",
       message("\nlocal x = ... return x[1]", x))
   end)
 

@@ -117,15 +117,27 @@ describe("a job's body", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
-  it("is blamed where it begins for a call in its return statement", function()
-    local body = assert(loadstring([[
-      local relu = ...
-      return function(x)
-        return relu(x, { slope = 1 })
-      end]], "=body.lua"))(flow.nn.relu)
+  local function blamed(text)
+    local body = assert(loadstring("local relu = ...\nreturn function(x)\n" .. text .. "\nend",
+      "=body.lua"))(flow.nn.relu)
+    flow.clear_default_session()
     local ok, err = pcall(helper.predict("tail", { 1 }, body), { 1 })
     assert.is_false(ok)
-    assert.truthy(err:find("body.lua:2: relu: unknown option 'slope'", 1, true))
+    assert.truthy(err:find("relu: unknown option 'slope'", 1, true))
+    return tonumber(err:match("^body.lua:(%d+): "))
+  end
+
+  it("is blamed where it calls in a return statement", function()
+    assert.equal(4, blamed("x = x + 1\nreturn relu(x, { slope = 1 })"))
+    assert.equal(4, blamed("local y = x + 1\nreturn relu(y,\n{ slope = 1\n})"))
+    assert.equal(4, blamed("local t = { slope = 1 }\nreturn relu(x, (function() return t end)())"))
+    assert.equal(4, blamed("local pair = function() return x, { slope = 1 } end\n"
+      .. "return relu(pair())"))
+  end)
+
+  it("is blamed where it begins for one of several calls in return statements", function()
+    assert.equal(2, blamed("if x.shape[1] == 1 then return relu(x, { slope = 1 }) end\n"
+      .. "return relu(x)"))
   end)
 
   it("is told of comparisons of blobs", function()
