@@ -140,7 +140,7 @@ local function stand_in(class, instead)
     core.fail("%s: a call of this job gives no value at once to compute with; %s",
       (getmetatable(a) == class and a or b).job.name, instead)
   end
-  for _, event in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "concat", "lt", "le" } do
+  for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
     class["__" .. event] = refuse
   end
 end

@@ -3,7 +3,7 @@ local args = require "jfl.args"
 local async = require "jfl.async"
 local core = require "jfl.core"
 local job = require "jfl.job"
-local names = require "jfl.names"
+local wrong = require "jfl.names"
 
 local checkpoint = {}
 
@@ -107,7 +107,7 @@ local function set_all(values, ignore_mismatch)
   for name in pairs(values) do
     if not known[name] and not ignore_mismatch then
       core.fail("load_variables: '%s' is not a variable of any job%s", tostring(name),
-        names.suggest(tostring(name), known))
+        wrong.suggest(tostring(name), known))
     end
   end
   for name, value in pairs(values) do

@@ -29,8 +29,8 @@ local order, by_name = {}, {}
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   if by_name[self.name] then
-    core.fail("global_function: a job named '%s' is defined already; give this one another name, or "
-      .. "drop all jobs and variables with flow.clear_default_session()", self.name)
+    core.fail("global_function: a job named '%s' is defined already; give this one another name, "
+      .. "or drop all jobs and variables with flow.clear_default_session()", self.name)
   end
   self._plans, self._n_plans, self._tick = {}, 0, 0
   order[#order + 1] = self
@@ -205,7 +205,7 @@ local function plan_for(self, values)
   return entry
 end
 
--- What may be meant by an array whose shape is (w1, ...) where (g1, ...) is expected; "" if unknown.
+-- What may help where shape (w1, ...) is wanted and (g1, ...) got: the end of a message.
 local function shape_hint(w1, w_rest, g1, g_rest)
   if w1 ~= g1 and w_rest == g_rest then
     return "; a placeholder whose first dimension is -1 takes any batch size"
@@ -242,7 +242,9 @@ local function read_list(self, reader, ok, ...)
 end
 
 local function run(self, entry, ...)
-  if self._async then return pass_on(self, pcall(async.submit, self, entry.plan, entry.read, ...)) end
+  if self._async then
+    return pass_on(self, pcall(async.submit, self, entry.plan, entry.read, ...))
+  end
   if async.head then async.poll() end
   if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
   local value = read_list(self, entry.read, pcall(core.run, entry.plan, ...))

@@ -40,7 +40,7 @@ end
 local Optimizer = { __tostring = function(self) return self.name end }
 
 -- Fields that are not set are nil; any other name is a mistake.
-function Optimizer:__index(key)
+function Optimizer.__index(_, key)
   if key ~= "step" and key ~= "zero_grad" then return Optimizer[key] end
   core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
     .. "of the job a step", key)

@@ -106,8 +106,10 @@ describe("a mistake is named:", function()
   says(ce, "labels (3) should have the shape of logits (2, 3) without its last axis",
     zeros({ 3 }, "int32"), x23)
   says(ce, "argument 1 'labels' must be int32 or int64, got float32", zeros { 2 }, x23)
-  says(ce, "label 3 at position 1 is outside 0..2, all counted from 0", core.from_table({ 0, 3 }, "int32"), x23)
-  says(ce, "label -1 at position 0 is outside 0..2, all counted from 0", core.from_table({ -1, 2 }, "int64"), x23)
+  says(ce, "label 3 at position 1 is outside 0..2, all counted from 0",
+    core.from_table({ 0, 3 }, "int32"), x23)
+  says(ce, "label -1 at position 0 is outside 0..2, all counted from 0",
+    core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23,
     { zeros { 3 } })
   says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
@@ -141,7 +143,8 @@ describe("a mistake is named:", function()
     .. "differ", { x23, zeros { 2, 4 } }, 0)
   says("stack", "input 1 is float32 (2, 3) but input 2 is int32 (2, 3)", { x23, zeros({ 2, 3 },
     "int32") })
-  says("gather", "index 2 at position 0 is outside 0..1, all counted from 0", x23, core.from_table({ 2 }, "int32"))
+  says("gather", "index 2 at position 0 is outside 0..1, all counted from 0",
+    x23, core.from_table({ 2 }, "int32"))
   says("gather", "argument 2 'indices' must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
@@ -150,7 +153,8 @@ describe("a mistake is named:", function()
     .. "axis 0 on", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
-  says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0", core.from_table({ 0, 5 }, "int32"), 4)
+  says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
+    core.from_table({ 0, 5 }, "int32"), 4)
   says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
   says("one_hot", "float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "to bfloat16 is not supported", x23, "bfloat16")

@@ -42,8 +42,8 @@ static int tail_line(lua_State *L, int other)
   return line;
 }
 
-/* Where the user's function that the frame's call() called was left or, failing that, defined: it is
-   blamed when a tail call has taken its own frame. */
+/* Where the user's function that the frame's call() called was left or, failing that, defined: it
+   is blamed when a tail call has taken its own frame. */
 static int who_called(lua_State *L, lua_Debug *ar)
 {
   lua_getinfo(L, "f", ar);
