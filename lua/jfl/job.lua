@@ -24,11 +24,25 @@ end
 
 local order, by_name = {}, {}
 
+local CLEARED = "the session that this job belonged to was cleared; define it again"
+
+-- Makes way for a job of the same name: a mistake in a body must not cost the session.
+local function forget(self)
+  for i, each in ipairs(order) do
+    if each == self then table.remove(order, i) end
+  end
+  self._closed = "its body failed, and a job defined later has its name"
+end
+
 --- Defines a job: { name, type, function_config, inputs, returns, body }; in the old spelling the
--- configuration comes first. Gives the job, to be called with its inputs.
+-- configuration comes first. Gives the job, to be called with its inputs. One whose body failed
+-- is replaced by the next of its name.
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
-  if by_name[self.name] then
+  local before = by_name[self.name]
+  if before and before._failed then
+    forget(before)
+  elseif before then
     core.fail("global_function: a job named '%s' is defined already; give this one another name, "
       .. "or drop all jobs and variables with flow.clear_default_session()", self.name)
   end
@@ -123,15 +137,15 @@ end
 
 local function compile(self, key, shapes)
   check_outside(self)
-  if self._closed then
-    core.fail("%s: the session that this job belonged to was cleared; define it again", self.name)
-  end
+  if self._closed then core.fail("%s: %s", self.name, self._closed) end
+  self._failed = self._core == nil
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
   local reader = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
     read = needs_reader(self) and reader or nil }
+  self._failed = false
   while self._n_plans >= config.values.max_plans do drop_oldest(self) end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
   return entry
@@ -325,7 +339,7 @@ end
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
   local ok, err = pcall(async.sync)
-  for _, each in ipairs(order) do each._closed, each._latest, each._plans = true, nil, {} end
+  for _, each in ipairs(order) do each._closed, each._latest, each._plans = CLEARED, nil, {} end
   order, by_name = {}, {}
   async.leave()
   profile.across(core.reset)

@@ -7,8 +7,8 @@ local function opcode(f, pc) return bit.band(util.funcbc(f, pc), 0xff) end
 -- The register that an instruction is about, which in a call is the one of the function called.
 local function register(f, pc) return bit.band(bit.rshift(util.funcbc(f, pc), 8), 0xff) end
 
--- The numbers of instructions differ between versions of LuaJIT, so they are read off samples in which
--- it is the last one.
+-- Versions of LuaJIT differ in the numbers of instructions, so these are read off samples, in which
+-- they come last.
 local function last(f) return opcode(f, util.funcinfo(f).bytecodes - 1) end
 
 local CALLS = {

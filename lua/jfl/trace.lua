@@ -15,8 +15,11 @@ local HINTS = {
   { "attempt to yield across C%-call boundary", "a job's body cannot yield" },
 }
 
-local function explained(err)
+local function explained(job, err)
   if type(err) ~= "string" then return err end
+  if err == "stack overflow" then
+    core.fail("%s: stack overflow in the body: does a function call itself without end?", job.name)
+  end
   for _, hint in ipairs(HINTS) do
     if err:find(hint[1]) then return err .. "; " .. hint[2] end
   end
@@ -35,7 +38,7 @@ function trace.run(job, graph, body, ...)
   local function close(ok, ...)
     trace.current = outer
     core.trace(outer_graph)
-    if not ok then error(explained((...)), 0) end
+    if not ok then error(explained(job, (...)), 0) end
     return context, ...
   end
   return close(core.call(nil, body, ...))

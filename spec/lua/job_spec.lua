@@ -61,6 +61,17 @@ describe("a job's definition", function()
     assert.equal(3, job({ 2 })[1])
   end)
 
+  it("takes the name of a job whose body failed, which can no longer be called", function()
+    local broken = helper.predict("j", { 1 }, function(x) return flow.nn.rleu(x) end)
+    helper.fails(function() broken({ 1 }) end, "did you mean flow.nn.relu?")
+    local job = helper.predict("j", { 1 }, function(x) return flow.nn.relu(x) end)
+    assert.equal(1, job({ 1 })[1])
+    flow.train.CheckPoint():init()
+    helper.fails(function() broken({ 1 }) end,
+      "j: its body failed, and a job defined later has its name")
+    helper.fails(define {}, "a job named 'j' is defined already")
+  end)
+
   it("works after other jobs have run", function()
     assert.equal(2, helper.predict("a", { 1 }, function(x) return x + 1 end)({ 1 })[1])
     assert.equal(0, helper.predict("b", { 1 }, function(x) return x - 1 end)({ 1 })[1])

@@ -111,7 +111,11 @@ function run.script(entry, directory)
       { x_train = images, y_train = labels, x_test = images, y_test = labels })
     return directory
   end
-  return pcall(setfenv(chunk, env))
+  local said = print
+  rawset(_G, "print", env.print)
+  local ok, message = pcall(setfenv(chunk, env))
+  rawset(_G, "print", said)
+  return ok, message
 end
 
 return run
