@@ -123,7 +123,7 @@ end
 local function binary(name, divides)
   local f = core.op(name)
   return function(a, b)
-    local array = core.type(a) == "array" and a or b
+    local array = core.type(a) == "array" and a or need(name, "argument 1", b)
     local needed = math.max(needed_rank(a, array, divides), needed_rank(b, array, divides))
     local dtype = by_rank[needed]
     return (f(work(a, dtype), work(b, dtype)))
@@ -266,6 +266,7 @@ local POINTERS = { float32 = "float *", float64 = "double *", float16 = "uint16_
 
 --- An FFI pointer to the first element, valid as long as the array is alive.
 function methods.pointer(a)
+  need("pointer", "argument 1", a)
   local ok, ffi = pcall(require, "ffi")
   if not ok then core.fail("pointer: this program has no module 'ffi'") end
   return ffi.cast(POINTERS[a.dtype], core.pointer(a))

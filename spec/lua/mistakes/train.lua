@@ -363,8 +363,7 @@ local train = mlp()
 train(1, 2) --@
 ]] },
   { "the whole data set instead of its images", {
-    "train_job: images: expected an array or a list of numbers, got a table with the name "
-      .. "'labels'",
+    "train_job: images: expected an array or a list of numbers, got a table with the name",
   }, [[
 local train = mlp()
 local data = { images = nd.ones({ 4, 8 }), labels = nd.zeros({ 4 }, flow.int32) }
