@@ -58,7 +58,7 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.ops").install(flow)
+  require("jfl.ops").install(flow, names)
 end
 
 local function load(name, where)
