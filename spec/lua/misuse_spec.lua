@@ -5,6 +5,7 @@ local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
+local manual = require "jfl.manual"
 
 local nd, tp = flow.ndarray, flow.typing
 
@@ -24,7 +25,7 @@ local function fitting(name)
     value = 1, name = "part", path = directory .. "/fits", arrays = { array, array }, start = 3,
     inputs = x, x = x, a = x, b = x, y = x, values = { 1, 2 }, boundaries = { 1 },
     lr_scheduler = 0.1, rate = 0.5, axis = 0, ksize = 1, strides = 1, padding = "VALID", perm = { 1, 0 },
-    device = "cpu", ids = "0:0", fn = function() return 1 end, clip_norm = 1, steps = 1 }
+    device = "cpu", ids = "0:0", body = function(...) return ... end, fn = function() return 1 end, clip_norm = 1, steps = 1 }
   return values[name]
 end
 
@@ -42,9 +43,10 @@ end
 local CALL = loadstring("local f, args, n = ...\nlocal r = f(unpack(args, 1, n))\nreturn r",
   "@train.lua")
 
--- A method of an object as a function, of the user's line.
-local loader_of = loadstring("local o = ...\nreturn function(...) local r = o:load(...) return r end",
-  "@train.lua")
+-- A piece of the user's code about an object, as a function of x and y.
+local function code(text, object)
+  return loadstring("local o = ...\nreturn function(x, y) " .. text .. " end", "@train.lua")(object)
+end
 
 local function check(path, ok, message, describe)
   if ok then return end
@@ -56,8 +58,9 @@ local function check(path, ok, message, describe)
   elseif not message:match("^train%.lua:2: ") then
     problem = "does not start with the user's line: " .. message
   else
+    local ours = not message:find("'int [2]' and", 1, true)     -- else it is the FFI's
     for _, word in ipairs(RAW) do
-      if message:find(word, 1, true) then problem = "is raw: " .. message end
+      if ours and message:find(word, 1, true) then problem = "is raw: " .. message end
     end
   end
   if problem then error(("%s(%s): the error %s"):format(path, describe(), problem), 0) end
@@ -145,7 +148,7 @@ local function functions()
   for path in pairs(require("jfl.help").paths()) do
     local f = not LEFT_OUT[path] and resolve(path)
     if type(f) == "function" then
-      local defined = args.defined[path]
+      local defined = args.defined[path] or manual[path]
       found[#found + 1] = { path = path, f = f,
         params = ops[path] or names_of(defined and defined.params) }
     end
@@ -159,12 +162,46 @@ local function functions()
   return found
 end
 
+-- Uses of objects that are no functions of the API.
+local function syntax(x)
+  local uses = {}
+  for _, text in ipairs { "return o[x]", "o[x] = y", "return o + x", "return x - o", "return o * x",
+    "return x / o", "return o % x", "return o ^ x", "return -o", "return o == x",
+    "return o .. tostring(x)", "return o:get(x, y)", "o:set(x, y)", "return o:slice(x, y)" } do
+    uses[#uses + 1] = { text, code(text, x) }
+  end
+  return uses
+end
+
+local function job_of(name, kind, returns)
+  return flow.global_function { name = name, returns = returns,
+    inputs = { { "a", tp[kind].Placeholder({ 2, 2 }) }, { "b", tp.Numpy.Placeholder({ -1 }) } },
+    body = function(a, b) return a + flow.math.reduce_sum(b) end,
+  }
+end
+
 local function objects()
   local check_point = flow.train.CheckPoint()
   local config = flow.function_config()
+  local list = job_of("list", "ListNumpy", tp.Numpy)
+  local plain, later = job_of("plain", "Numpy", tp.Numpy), job_of("later", "Numpy",
+    tp.Callback(tp.Numpy))
+  local future = job_of("future", "Numpy")
+  local values, vector = { { 1, 2 }, { 3, 4 } }, { 1, 2, 3 }
   return {
+    { "list", code("local r = o(x, y) return r", list) },
+    { "list of one", code("local r = o({ x }, y) return r", list) },
+    { "plain", code("local r = o(x, y) return r", plain) },
+    { "plain(values, x)", function(x) return CALL(plain, { values, x }, 2) end },
+    { "later(values, vector)(x, y)", code("local r = o(x, y) return r", later(values, vector)) },
+    { "future", code("local r = o(x, y) return r", future) },
+    { "future.get", future(values, vector).get },
+    { "future.async_get", future(values, vector).async_get },
+    { "future:async_get", code("o:async_get(x, y)", future(values, vector)) },
+    { "job.compile", plain.compile }, { "job:compile", code("o:compile(x)", plain) },
+    { "job.plan", plain.plan }, { "job.graph", plain.graph },
     { "CheckPoint.save", check_point.save }, { "CheckPoint.load", check_point.load },
-    { "CheckPoint:load", loader_of(check_point) },
+    { "CheckPoint:load", code("local r = o:load(x, y) return r", check_point) },
     { "config.default_data_type", config.default_data_type },
     { "config.default_logical_view", config.default_logical_view },
     { "config.default_placement_scope", config.default_placement_scope },
@@ -205,7 +242,11 @@ describe("wrong values", function()
     assert.truthy(#all > 100)
     for _, each in ipairs(all) do misuse(each.path, each.f, each.params) end
     for _, each in ipairs(objects()) do misuse(each[1], each[2], {}) end
+    for _, each in ipairs(syntax(array)) do misuse(each[1], each[2], {}) end
     expect_none()
+    flow.clear_default_session()
+    local job = helper.predict("sound", { 2 }, function(x) return x * 2 end)
+    assert.same({ 2, 4 }, job({ 1, 2 }):totable())
   end)
 
   it("in a body are told at the user's line", function()
@@ -213,6 +254,7 @@ describe("wrong values", function()
     local job = helper.predict("body", { 2, 2 }, function(x)
       blob = x
       for _, each in ipairs(all) do misuse(each.path, each.f, each.params) end
+      for _, each in ipairs(syntax(x)) do misuse(each[1], each[2], {}) end
       blob = nil
       return x
     end)
