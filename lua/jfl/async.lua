@@ -52,7 +52,14 @@ local function settle(entry)
   keep(entry, core.results(entry.request))
 end
 
-local function with_trace(err) return debug.traceback(tostring(err), 2) end
+-- The traceback ends where the callback begins: who ran it is blamed for the error.
+local function with_trace(err)
+  local text = tostring(err)
+  if text:find("attempt to yield across C-call boundary", 1, true) then
+    text = text .. "; a callback cannot yield"
+  end
+  return (debug.traceback(text, 2):gsub("\n\t%[C%]: in function 'call'.*", ""))
+end
 
 local function run_user(entry, fn, value)
   delivering = true

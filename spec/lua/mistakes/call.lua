@@ -100,6 +100,16 @@ add({ 1, 2 })(function(value)
 end)
 flow.sync() --@
 ]] },
+  { "a callback that yields", {
+    "add_job: error in a callback: train.lua:4: attempt to yield across C-call boundary; a callback "
+      .. "cannot yield",
+  }, [[
+local add = callback_job()
+add({ 1, 2 })(function(value)
+  coroutine.yield(value)
+end)
+flow.sync() --@
+]] },
   { "an error in a callback, raised by an error function", {
     "add_job: error in a callback: train.lua:4: the callback gave up",
   }, [[
