@@ -79,9 +79,11 @@ local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
   local reader = reader_for(returns, blobs, n, ...)
   if not reader then
-    core.fail("%s: the body (%s) returned %s, expected %s", self.name, where(self._body),
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
+    core.fail("%s: the body (%s) returned %s, expected %s%s", self.name, where(self._body),
       returned_text(n, ...),
-      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text))
+      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      hint and "; the type of several values is flow.typing.Tuple(...)" or "")
   end
   for i = 1, n do
     if select(i, ...) == nil then

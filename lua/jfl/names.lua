@@ -5,6 +5,14 @@ local names = {}
 
 local MANY = 3                   -- suggestions in one message
 
+-- What other libraries call options, and what they are here.
+local ALIASES = {
+  lr = "lr_scheduler", learning_rate = "lr_scheduler", dim = "axis", keepdim = "keepdims",
+  p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
+  out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
+  dims = "perm", size = "shape", params = "variables", axes = "axis",
+}
+
 -- What other libraries call it, in lower case, and what it is here.
 local FOREIGN = {
   linear = "flow.layers.dense", fc = "flow.layers.dense",
@@ -56,6 +64,7 @@ end
 -- start with `home` are thought nearer.
 function names.suggest(name, paths, home)
   local known = home and FOREIGN[name:lower()]
+  if not known and paths[ALIASES[name]] then known = ALIASES[name] end
   if known then return "; did you mean " .. known .. "?" end
   local near, least = {}, math.huge
   for path in pairs(paths) do

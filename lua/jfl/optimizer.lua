@@ -198,7 +198,8 @@ function optimizer.close(context)
       .. "its body", name)
   end
   if not config.primary_lr then
-    core.fail("%s: losses were added, but no learning rate: config.train.primary_lr(rate)", name)
+    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
+      .. "by config.train.primary_lr(0.1)", name)
   end
   local outer = trace.current
   trace.current = context

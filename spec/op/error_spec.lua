@@ -27,12 +27,13 @@ describe("a mistake is named:", function()
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value 2 is above max_value 1", x23, 2, 1)
 
-  says("reduce_sum", "axis 2 is out of range for 2 dimensions", x23, { axis = 2 })
+  says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23, { axis = 2 })
   says("reduce_sum", "axis 1 is given twice", x23, { axis = { 1, -1 } })
   says("reduce_mean", "input_tensor must be one of float32, float64, got int32", i2)
   says("reduce_any", "input_tensor must be one of int8, got float32", x23)
-  says("argmax", "axis -3 is out of range for 2 dimensions", x23, -3)
-  says("softmax", "axis 7 is out of range for 2 dimensions", x23, { axis = 7 })
+  says("argmax", "axis -3 is out of range for 2 dimensions; axes count from 0", x23, -3)
+  says("softmax", "axis 7 is out of range for 2 dimensions; axes count from 0", x23,
+    { axis = 7 })
 
   says("matmul", "a (2, 3) has 3 columns, but b (2, 3) has 2 rows", x23, x23)
   says("matmul", "a (2, 3) transposed has 2 columns, but b (2, 3) transposed has 3 rows", x23, x23,
@@ -126,7 +127,7 @@ describe("a mistake is named:", function()
     zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
   says("flatten", "start_dim 1 is after end_dim 0", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
-  says("expand_dims", "axis 3 is out of range for 3 dimensions", x23, 3)
+  says("expand_dims", "axis 3 is out of range for 3 dimensions; axes count from 0", x23, 3)
   says("expand_dims", "input has 8 dimensions already, the most there can be",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, 0)
   says("transpose", "perm names 3 axes, but a has 2", x23, { 0, 1, 2 })

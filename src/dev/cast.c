@@ -94,8 +94,8 @@ static jfl_status check(const double *v, jfl_dtype from, jfl_dtype to, int64_t a
     double w = narrowed(v[i], to);
     int lost = jf_is_float(from) && jf_is_float(to) ? isinf(w) && !isinf(v[i]) : w != v[i];
     if (lost)
-      return jf_fail(JFL_EDTYPE, "value %.17g at index %lld does not fit %s", v[i],
-                     (long long)(at + i), jfl_dtype_name(to));
+      return jf_fail(JFL_EDTYPE, "value %.17g at position %lld, counted from 0, does not fit %s",
+                     v[i], (long long)(at + i), jfl_dtype_name(to));
   }
   return JFL_OK;
 }

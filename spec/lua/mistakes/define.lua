@@ -230,7 +230,8 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job({ 1, 2 })) --@
 ]] },
   { "a body that returns more than it declares", {
-    "job: the body (train.lua:4) returned blob, blob, expected blobs shaped as Numpy",
+    "job: the body (train.lua:4) returned blob, blob, expected blobs shaped as Numpy; the type of "
+      .. "several values is flow.typing.Tuple(...)",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },

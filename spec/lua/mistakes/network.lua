@@ -374,7 +374,7 @@ local y = math.exp(images) --@
 return y
 ]] },
   { "an axis out of range", {
-    "reduce_mean: axis 4 is out of range for 4 dimensions",
+    "reduce_mean: axis 4 is out of range for 4 dimensions; axes count from 0",
   }, "net", [[
 return flow.math.reduce_mean(images, { axis = 4 }) --@
 ]] },
@@ -463,6 +463,7 @@ return flow.nn.dropout(images, { rate = 50 }) --@
 ]] },
   { "PyTorch's name for the dropout rate", {
     "nn.dropout: unknown option 'p'",
+    "did you mean rate?",
   }, "net", [[
 return flow.nn.dropout(images, { p = 0.5 }) --@
 ]] },

@@ -81,6 +81,7 @@ return loss
 ]] },
   { "a learning rate by PyTorch's name", {
     "optimizer.SGD: unknown option 'lr'",
+    "did you mean lr_scheduler?",
   }, "train", [[
 flow.optimizer.SGD({ lr = 0.1 }):minimize(loss) --@
 return loss
@@ -161,7 +162,8 @@ flow.optimizer.SGD(0.1):minimize(right) --@
 return loss
 ]] },
   { "an optimizer before there are variables", {
-    "minimize: job 'train_job' has no trainable variable",
+    "minimize: job 'train_job' has no trainable variable; minimize comes after "
+      .. "the layers that it trains",
   }, [[
 local train = flow.global_function { name = "train_job", type = "train", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
@@ -173,7 +175,8 @@ local train = flow.global_function { name = "train_job", type = "train", returns
 train({ 1, 2 })
 ]] },
   { "a loss added without a learning rate", {
-    "train_job: losses were added, but no learning rate: config.train.primary_lr(rate)",
+    "train_job: losses were added, but there is no learning rate",
+    "config.train.primary_lr(0.1)",
   }, [[
 local job = flow.global_function { name = "train_job", type = "train",
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
@@ -270,7 +273,7 @@ local train = mlp()
 train(nd.ones({ 4, 8 }), { 0, 1, 2, 0 / 0 }) --@
 ]] },
   { "labels as an array of floats with a fraction", {
-    "train_job: labels: value 2.5 at index 3 does not fit int32",
+    "train_job: labels: value 2.5 at position 3, counted from 0, does not fit int32",
   }, [[
 local train = mlp()
 train(nd.ones({ 4, 8 }), nd.array({ 0, 1, 2, 2.5 })) --@
