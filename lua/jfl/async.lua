@@ -52,7 +52,14 @@ local function settle(entry)
   keep(entry, core.results(entry.request))
 end
 
-local function with_trace(err) return debug.traceback(tostring(err), 2) end
+-- The traceback ends where the callback begins: who ran it is blamed for the error.
+local function with_trace(err)
+  local text = tostring(err)
+  if text:find("attempt to yield across C-call boundary", 1, true) then
+    text = text .. "; a callback cannot yield"
+  end
+  return (debug.traceback(text, 2):gsub("\n\t%[C%]: in function 'call'.*", ""))
+end
 
 local function run_user(entry, fn, value)
   delivering = true
@@ -130,29 +137,25 @@ end
 local Registrar = {}
 local Future = {}
 
-local function index_of(class, instead)
-  return function(self, key)
+-- Neither is the value: what is asked of it or computed with it is an error that says where it is.
+local function stand_in(class, instead)
+  function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       rawget(self, "job").name, tostring(key), instead)
   end
+  local function refuse(a, b)
+    core.fail("%s: a call of this job gives no value at once to compute with; %s",
+      (getmetatable(a) == class and a or b).job.name, instead)
+  end
+  for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
+    class["__" .. event] = refuse
+  end
 end
 
-for class, instead in pairs {
-  [Registrar] = "a callback gets the value: job(...)(function(value) ... end)",
-  [Future] = "job(...):get() waits for the value",
-} do
-  class.__index = index_of(class, instead)
-  local function no_value(a, b)
-    local entry = getmetatable(a) == class and a or b
-    core.fail("%s: a call of this job gives no value at once to calculate with; %s",
-      rawget(entry, "job").name, instead)
-  end
-  for _, event in ipairs { "add", "sub", "mul", "div", "mod", "pow", "unm", "lt", "le" } do
-    class["__" .. event] = no_value
-  end
-end
+stand_in(Registrar, "a callback gets the value: job(...)(function(value) ... end)")
+stand_in(Future, "job(...):get() waits for the value")
 
 local function register(entry, callback, on_error)
   local name = entry.job.name

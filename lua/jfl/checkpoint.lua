@@ -3,6 +3,7 @@ local args = require "jfl.args"
 local async = require "jfl.async"
 local core = require "jfl.core"
 local job = require "jfl.job"
+local wrong = require "jfl.names"
 
 local checkpoint = {}
 
@@ -105,7 +106,8 @@ local function set_all(values, ignore_mismatch)
   for _, name in ipairs(core.variables()) do known[name] = true end
   for name in pairs(values) do
     if not known[name] and not ignore_mismatch then
-      core.fail("load_variables: '%s' is not a variable of any job", tostring(name))
+      core.fail("load_variables: '%s' is not a variable of any job%s", tostring(name),
+        wrong.suggest(tostring(name), known))
     end
   end
   for name, value in pairs(values) do

@@ -2,6 +2,7 @@
 local args = require "jfl.args"
 local config = require "jfl.config"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local typing = require "jfl.typing"
 
 local FIELDS = { name = true, type = true, function_config = true, inputs = true, returns = true,
@@ -9,7 +10,11 @@ local FIELDS = { name = true, type = true, function_config = true, inputs = true
 
 local function read_inputs(name, inputs)
   if inputs == nil then return {} end
-  args.expect(name, "inputs", inputs, "table")
+  local first = next(args.expect(name, "inputs", inputs, "table"))
+  if #inputs == 0 and type(first) == "string" then
+    core.fail("%s: inputs: expected a list such as { { \"%s\", placeholder } }, as inputs have an "
+      .. "order, got a table with the name '%s'", name, first, first)
+  end
   local list, seen = {}, {}
   for i, pair in ipairs(inputs) do
     local label = type(pair) == "table" and pair[1]
@@ -26,10 +31,6 @@ local function read_inputs(name, inputs)
     list[i] = { name = label, type = pair[2] }
   end
   for key in pairs(inputs) do
-    if type(key) == "string" then
-      core.fail("%s: inputs: expected a list of { \"name\", placeholder }, whose order is that of "
-        .. "the arguments, got an entry named '%s'", name, key)
-    end
     if not list[key] then
       core.fail("%s: inputs: expected a list of { \"name\", placeholder } without holes, got an "
         .. "entry under %s after %d of them", name, args.describe(key), #list)
@@ -50,7 +51,7 @@ local function check_definition(t)
   for field in pairs(t) do
     if not FIELDS[field] then
       core.fail("global_function: unknown field '%s'; fields are name, type, function_config, "
-        .. "inputs, returns, body", tostring(field))
+        .. "inputs, returns, body%s", tostring(field), names.suggest(tostring(field), FIELDS))
     end
   end
   if type(t.name) ~= "string" or t.name == "" then
@@ -78,7 +79,8 @@ end
 local function read_returns(t)
   if t.returns == nil then return typing.any, false, true end
   if not typing.is_type(t.returns) then
-    core.fail("%s: returns: expected a type such as flow.typing.Numpy, got %s", t.name,
+    core.fail("%s: returns: expected a type such as flow.typing.Numpy or, for several results, "
+      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got %s", t.name,
       args.describe(t.returns))
   end
   if t.returns.kind == "Callback" then return t.returns.part, true, false end

@@ -18,30 +18,33 @@ local job = {}
 local Job = {}
 local methods = {}
 
--- Fields are in the job itself.
-function Job:__index(name)
-  if methods[name] then return methods[name] end
-  core.fail("%s: a job has no '%s'; it has name, type, compile(), graph() and plan()",
-    rawget(self, "name"), tostring(name))
+-- Fields are in the job itself; any other name is a mistake.
+function Job:__index(key)
+  if methods[key] then return methods[key] end
+  core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
+    .. "graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
 end
 
 local order, by_name = {}, {}
 
--- Takes the place of a job of the same name that never ran, as its body or graph was wrong: who
--- mends it should not have to drop all variables.
+local CLEARED = "the session that this job belonged to was cleared; define it again"
+
+-- Takes the place of a job of the same name that never ran, as its body or graph was wrong: a
+-- mistake must not cost the session.
 local function replace(self, old)
   if not old._failed or (old._core and old.type ~= self.type) then
-    core.fail("global_function: a job named '%s' is defined already; take another name, or drop "
-      .. "all jobs and variables with flow.clear_default_session()", self.name)
+    core.fail("global_function: a job named '%s' is defined already; give this one another name, "
+      .. "or drop all jobs and variables with flow.clear_default_session()", self.name)
   end
   for i, each in ipairs(order) do
     if each == old then order[i] = self end
   end
-  self._core, old._closed = old._core, "this job was defined again"
+  self._core, old._closed = old._core, "its body failed, and a job defined later has its name"
 end
 
 --- Defines a job: { name, type, function_config, inputs, returns, body }; in the old spelling the
--- configuration comes first. Gives the job, to be called with its inputs.
+-- configuration comes first. Gives the job, to be called with its inputs. One whose body failed
+-- is replaced by the next of its name.
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   self._plans, self._n_plans, self._tick = {}, 0, 0
@@ -78,9 +81,11 @@ local function match_results(self, n, ...)
   local may_be_none = self.old_style and self.type == "train"
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
-    core.fail("%s: the body (%s) returned %s, expected %s", self.name,
-      trace.where(self._body), returned_text(n, ...),
-      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text))
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
+    core.fail("%s: the body (%s) returned %s, expected %s%s", self.name, trace.where(self._body),
+      returned_text(n, ...),
+      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      hint and "; the type of several values is flow.typing.Tuple(...)" or "")
   end
   for i = 1, n do
     if select(i, ...) == nil then
@@ -141,9 +146,7 @@ end
 
 local function compile(self, key, shapes)
   check_outside(self)
-  if self._closed then
-    core.fail("%s: %s", self.name, self._closed)
-  end
+  if self._closed then core.fail("%s: %s", self.name, self._closed) end
   self._failed = self._n_plans == 0
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
@@ -169,30 +172,49 @@ local function plan_for(self, values)
   return entry
 end
 
--- Errors of a call; one about the batch size says how to allow any.
-local function pass_on(ok, ...)
+-- What may help where shape (w1, ...) is wanted and (g1, ...) got: the end of a message.
+local function shape_hint(w1, w_rest, g1, g_rest)
+  if w1 ~= g1 and w_rest == g_rest then
+    return "; a placeholder whose first dimension is -1 takes any batch size"
+  end
+  local c, h, w = w_rest:match("^, (%d+), (%d+), (%d+)$")
+  if c and w1 == g1 and g_rest == (", %s, %s, %s"):format(h, w, c) then
+    return "; its channels are last: a:transpose({0, 3, 1, 2}) puts them first"
+  end
+  local want, got = 1, 1
+  for extent in (w1 .. w_rest):gmatch("%d+") do want = want * tonumber(extent) end
+  for extent in (g1 .. g_rest):gmatch("%d+") do got = got * tonumber(extent) end
+  if want ~= got or w1 ~= g1 then return "" end
+  return ("; it has as many elements: a:reshape({%s%s})"):format(w1, w_rest)
+end
+
+-- Errors of a call, with what may help.
+local function pass_on(self, ok, ...)
   if ok then return ... end
   local message = (...)
   if type(message) == "string" then
-    local want, want_rest, got, got_rest =
-      message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)")
-    if want and want ~= got and want_rest == got_rest then
-      message = message .. "; a placeholder whose first dimension is -1 takes any batch size"
+    local w1, w_rest, g1, g_rest = message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)$")
+    if w1 then message = message .. shape_hint(w1, w_rest, g1, g_rest) end
+    if self._async and message:find(": expected %w+ arguments?[^:]*, got %d+$") then
+      message = ("%s; a callback is given to the call's result: %s(...)(callback)"):format(message,
+        self.name)
     end
   end
   error(message, 0)
 end
 
-local function read_list(reader, ok, ...)
-  if not ok then return pass_on(false, ...) end
+local function read_list(self, reader, ok, ...)
+  if not ok then return pass_on(self, false, ...) end
   return reader({ ... })
 end
 
 local function run(self, entry, ...)
-  if self._async then return pass_on(pcall(async.submit, self, entry.plan, entry.read, ...)) end
+  if self._async then
+    return pass_on(self, pcall(async.submit, self, entry.plan, entry.read, ...))
+  end
   if async.head then async.poll() end
-  if not entry.read then return pass_on(pcall(core.run, entry.plan, ...)) end
-  local value = read_list(entry.read, pcall(core.run, entry.plan, ...))
+  if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
+  local value = read_list(self, entry.read, pcall(core.run, entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
 end
@@ -266,8 +288,6 @@ function job.compile_all()
   check_no_body("variables cannot be initialized, saved, loaded or read")
   for _, each in ipairs(order) do each:compile() end
 end
-
-local CLEARED = "the session that this job belonged to was cleared; define the job again"
 
 --- Waits for outstanding calls, then drops all jobs and variables and all settings. Callbacks that
 -- could not run, as one before them failed or called this, stay due.

@@ -1,6 +1,7 @@
 -- flow.ndarray: dense arrays in host memory; what is computed runs the ops of the table at once.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 
 local nd = {}
 local methods, mt = core.array_methods, core.array_mt
@@ -19,7 +20,27 @@ end
 
 local function need(who, name, a)
   if core.type(a) == "array" then return a end
-  core.fail("%s: %s: expected an NdArray, got %s", who, name, args.describe(a))
+  core.fail("%s: %s: expected an NdArray, got %s%s", who, name, args.describe(a),
+    name == "argument 1" and a == nil and "; methods are called with a colon: a:" .. who .. "()"
+    or "")
+end
+
+-- Names that arrays do not have are mistakes.
+setmetatable(methods, { __index = function(_, key)
+  if type(key) ~= "string" or not key:match("^%a") then return nil end
+  core.fail("an NdArray has no '%s'%s", key, names.suggest(key, methods, "a"))
+end })
+
+function mt.__call(a)
+  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
+    .. "takes a callback only if the job's returns is a flow.typing.Callback",
+    args.shape_text(a.shape))
+end
+
+for event, instead in pairs { __lt = "a:lt(b) or a:gt(b)", __le = "a:le(b) or a:ge(b)" } do
+  mt[event] = function()
+    core.fail("arrays have no order; %s compares their elements", instead)
+  end
 end
 
 --- An array of nested tables of numbers, or a copy of an array.
@@ -102,7 +123,7 @@ end
 local function binary(name, divides)
   local f = core.op(name)
   return function(a, b)
-    local array = core.type(a) == "array" and a or b
+    local array = core.type(a) == "array" and a or need(name, "argument 1", b)
     local needed = math.max(needed_rank(a, array, divides), needed_rank(b, array, divides))
     local dtype = by_rank[needed]
     return (f(work(a, dtype), work(b, dtype)))
@@ -245,6 +266,7 @@ local POINTERS = { float32 = "float *", float64 = "double *", float16 = "uint16_
 
 --- An FFI pointer to the first element, valid as long as the array is alive.
 function methods.pointer(a)
+  need("pointer", "argument 1", a)
   local ok, ffi = pcall(require, "ffi")
   if not ok then core.fail("pointer: this program has no module 'ffi'") end
   return ffi.cast(POINTERS[a.dtype], core.pointer(a))

@@ -116,21 +116,28 @@ for method in pairs(core.array_methods) do
   end
 end
 
--- Python's comparisons of blobs give blobs, which those of Lua cannot.
-for event, instead in pairs { __lt = "less or flow.math.greater",
-  __le = "less_equal or flow.math.greater_equal" } do
-  mt[event] = function()
-    core.fail("blobs have no data while their job's body runs; use flow.math.%s", instead)
-  end
+-- Other names are mistakes as well.
+setmetatable(core.blob_methods, { __index = function(_, key)
+  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
+    .. "flow.reshape(x, {100, -1})%s", key, names.suggest(key, core.blob_methods, "x"))
+end })
+
+function mt.__newindex(blob, key)
+  core.fail("blob '%s' cannot be changed: '%s' is not set; what ops give is a new blob", blob.name,
+    tostring(key))
 end
 
 function mt.__len(blob)
-  core.fail("blob '%s' has no length; its extents are in blob.shape, as in blob.shape[1]",
-    blob.name)
+  core.fail("blob '%s' has no length; its extents are x.shape[1], x.shape[2], ...", blob.name)
 end
 
-function mt.__newindex(blob)
-  core.fail("blob '%s' cannot be changed: ops make new blobs, as in y = x + 1", blob.name)
+-- Python's comparisons of blobs give blobs, which those of Lua cannot.
+for event, instead in pairs { __lt = "less or flow.math.greater",
+  __le = "less_equal or flow.math.greater_equal", __eq = "equal" } do
+  mt[event] = function()
+    core.fail("blobs have no data while their job's body runs; use flow.math.%s", instead)
+  end
 end
 
 function mt.__call(blob)

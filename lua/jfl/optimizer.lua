@@ -1,6 +1,7 @@
 -- flow.optimizer and flow.losses: what makes a job train.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local schedule = require "jfl.schedule"
 local trace = require "jfl.trace"
 local update_conf = require "jfl.update_conf"
@@ -38,7 +39,13 @@ local function clip_norm(who, clipping)
 end
 
 local Optimizer = { __tostring = function(self) return self.name end }
-Optimizer.__index = Optimizer
+
+-- Fields that are not set are nil; any other name is a mistake.
+function Optimizer.__index(_, key)
+  if key ~= "step" and key ~= "zero_grad" then return Optimizer[key] end
+  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
+    .. "of the job a step", key)
+end
 
 local function need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
@@ -53,14 +60,15 @@ local function need_losses(who, loss)
   return list
 end
 
-local function find_variables(who, context, names)
-  if names == nil then return nil end
+local function find_variables(who, context, list)
+  if list == nil then return nil end
+  if type(list) == "function" then list = list() end
   local blobs = {}
-  for i, name in ipairs(type(names) == "function" and names() or names) do
+  for i, name in ipairs(args.expect(who, "variables", list, "table")) do
     blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
     if not blobs[i] then
-      core.fail("%s: variables: there is no variable '%s' in job '%s'", who, tostring(name),
-        context.job.name)
+      core.fail("%s: variables: there is no variable '%s' in job '%s'%s", who, tostring(name),
+        context.job.name, names.suggest(tostring(name), context.variables))
     end
   end
   if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
@@ -143,7 +151,8 @@ function optimizer.close(context)
       .. "its body", name)
   end
   if not config.primary_lr then
-    core.fail("%s: losses were added, but no learning rate: config.train.primary_lr(rate)", name)
+    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
+      .. "by config.train.primary_lr(0.1)", name)
   end
   local outer = trace.current
   trace.current = context

@@ -41,8 +41,9 @@ local function create(who, context, v)
       .. "set the job's default_initializer_conf", who, v.name)
   end
   if not initializers.is(v.initializer) then
-    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s", who,
-      v.name, args.describe(v.initializer))
+    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s%s",
+      who, v.name, args.describe(v.initializer),
+      type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
   end
   check_shared(who, context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)

@@ -146,7 +146,7 @@ describe("asynchronous calls", function()
     local future = flow.global_function { name = "future",
       inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
     helper.fails(function() return calls({ 1 }) + 1 end,
-      "calls: a call of this job gives no value at once to calculate with; a callback gets the")
+      "calls: a call of this job gives no value at once to compute with; a callback gets the")
     helper.fails(function() return 2 * future({ 1 }) end, "job(...):get() waits for the value")
     helper.fails(function() return -future({ 1 }) end, "future: a call of this job gives no value")
     helper.fails(function() future({ 1 })(print) end,

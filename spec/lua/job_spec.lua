@@ -44,8 +44,8 @@ describe("a job's definition", function()
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
-    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list of { \"name\", "
-      .. "placeholder }, whose order is that of the arguments, got an entry named 'images'")
+    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list such as "
+      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name 'images'")
     helper.fails(define { inputs = { P } },
       "j: inputs: entry 1: expected { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
@@ -64,8 +64,8 @@ describe("a job's definition", function()
 
   it("says what to do about a name that is taken", function()
     helper.predict("j", { 1 }, function(x) return x end)
-    helper.fails(define {}, "take another name, or drop all jobs and variables with "
-      .. "flow.clear_default_session()")
+    helper.fails(define {}, "give this one another name, or drop all jobs and variables "
+      .. "with flow.clear_default_session()")
   end)
 
   it("may take the name of a job whose body failed, and only of that", function()
@@ -77,7 +77,7 @@ describe("a job's definition", function()
       return x + flow.get_variable("w", { 2 }, { initializer = flow.zeros_initializer() })
     end)
     assert.same({ 0.75, 0.75 }, mended({ 0, 0 }):totable())
-    helper.fails(function() return (wrong({ 1, 2 })) end, "j: this job was defined again")
+    helper.fails(function() return (wrong({ 1, 2 })) end, "j: its body failed, and a job defined later has its name")
     helper.fails(function() return (helper.predict("j", { 2 }, print)) end, "is defined already")
     flow.train.CheckPoint():init()
   end)
@@ -147,15 +147,27 @@ describe("a job's body", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
-  it("is blamed where it begins for a call in its return statement", function()
-    local body = assert(loadstring([[
-      local relu = ...
-      return function(x)
-        return relu(x, { slope = 1 })
-      end]], "=body.lua"))(flow.nn.relu)
+  local function blamed(text)
+    local body = assert(loadstring("local relu = ...\nreturn function(x)\n" .. text .. "\nend",
+      "=body.lua"))(flow.nn.relu)
+    flow.clear_default_session()
     local ok, err = pcall(helper.predict("tail", { 1 }, body), { 1 })
     assert.is_false(ok)
-    assert.truthy(err:find("body.lua:2: relu: unknown option 'slope'", 1, true))
+    assert.truthy(err:find("relu: unknown option 'slope'", 1, true))
+    return tonumber(err:match("^body.lua:(%d+): "))
+  end
+
+  it("is blamed where it calls in a return statement", function()
+    assert.equal(4, blamed("x = x + 1\nreturn relu(x, { slope = 1 })"))
+    assert.equal(4, blamed("local y = x + 1\nreturn relu(y,\n{ slope = 1\n})"))
+    assert.equal(4, blamed("local t = { slope = 1 }\nreturn relu(x, (function() return t end)())"))
+    assert.equal(4, blamed("local pair = function() return x, { slope = 1 } end\n"
+      .. "return relu(pair())"))
+  end)
+
+  it("is blamed where it begins for one of several calls in return statements", function()
+    assert.equal(2, blamed("if x.shape[1] == 1 then return relu(x, { slope = 1 }) end\n"
+      .. "return relu(x)"))
   end)
 
   it("is told of comparisons of blobs", function()
@@ -176,20 +188,20 @@ describe("a job's body", function()
       local err = said(body)
       assert.truthy(err:find(text, 1, true), err)
     end
-    holds(function(x) return x < 1 and x end, "blobs have no data while their job's body runs: "
-      .. "flow.math.less, flow.math.greater and the like compare them")
-    holds(function(x) return 1 < x and x end, "compare number with userdata; blobs have no data")
-    holds(function(x) return math.exp(x) end, "flow.math has functions of them")
+    holds(function(x) return x < 1 and x end, "a blob has no data while its job's body runs: "
+      .. "flow.math.less, greater, equal compare blobs")
+    holds(function(x) return 1 < x and x end, "compare number with userdata; a blob has no data")
+    holds(function(x) return math.exp(x) end, "ops such as flow.math.exp take blobs")
     holds(function(x) local y = math.max(x, 0) return y end, "such as flow.math.exp")
-    holds(function(x) for _, v in ipairs(x) do x = v end return x end, "their extents are in blob.shape")
-    holds(function(x) return (unpack(x)) end, "their extents are in blob.shape")
-    holds(function(x) return #x end, "blob 'x' has no length; its extents are in blob.shape")
+    holds(function(x) for _, v in ipairs(x) do x = v end return x end, "its extents are in blob.shape")
+    holds(function(x) return (unpack(x)) end, "its extents are in blob.shape")
+    holds(function(x) return #x end, "blob 'x' has no length; its extents are x.shape[1], x.shape[2]")
     holds(function(x) return x[1] end, "blob 'x' has no elements")
     holds(function(x) x[1] = 2 return x end, "blob 'x' cannot be changed")
     holds(function(x) x.name = "y" return x end, "blob 'x' cannot be changed")
     holds(function(x) return x() end, "blob 'x' is no function")
     holds(function(x) for v in x do x = v end return x end, "and cannot be iterated")
-    holds(function(x) return x.size end, "blob 'x' has no 'size'; it has shape, dtype and name")
+    holds(function(x) return x.size end, "a blob has no 'size'; it has shape, dtype and name")
     holds(function(x) return x:std() end, "std: blob 'x' has no data while its job's body runs")
     holds(function(x) return x:le(1) end, "use flow.math.less_equal")
     holds(function(x) return x + "1" end, "add: argument 2 'y' should be a blob or a number")
@@ -357,7 +369,7 @@ describe("a call", function()
     local two = helper.predict("two", { 1 }, function(x) return x end, { inputs = {
       { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
     helper.fails(function() one { x = { 1 } } end, "one: x: expected an array or a list of "
-      .. "numbers, got a table with names; a job takes its arguments by position")
+      .. "numbers, got a table with the name 'x'")
     helper.fails(function() any { x = { 1 } } end, "any: x: expected an NdArray or a list of rows")
     helper.fails(function() two { x = { 1 }, y = { 2 } } end,
       "two: takes its arguments by position (x, y), got a table with names")
@@ -585,9 +597,10 @@ describe("the handle of a job", function()
   it("says what it has", function()
     local job = helper.predict("has", { 1 }, function(x) return x end)
     helper.fails(function() job:run({ 1 }) end,
-      "has: a job has no 'run'; it has name, type, compile(), graph() and plan()")
+      "job 'has' has no 'run'; it is called, as in has(...), and has name, type, compile(), "
+        .. "graph() and plan()")
     job:compile()
-    helper.fails(function() return job.grpah end, "has: a job has no 'grpah'")
+    helper.fails(function() return job.grpah end, "job 'has' has no 'grpah'")
   end)
 
   it("is of no use once its session was cleared", function()
@@ -595,7 +608,7 @@ describe("the handle of a job", function()
     local compiled = helper.predict("gone2", { 1 }, function(x) return x end):compile()
     flow.clear_default_session()
     helper.fails(function() job({ 1 }) end,
-      "gone: the session that this job belonged to was cleared; define the job again")
+      "gone: the session that this job belonged to was cleared; define it again")
     helper.fails(function() return (compiled:plan()) end, "was cleared")
     assert.equal("job 'gone2' (predict)", tostring(compiled))
     helper.fails(function() compiled({ 1 }) end, "was cleared")
@@ -672,7 +685,7 @@ describe("the old spelling", function()
     local rateless = flow.function_config()
     rateless.train.model_update_conf { naive_conf = {} }
     helper.fails(train(function(x) flow.losses.add_loss(loss_of(x)) return x end, rateless),
-      "t: losses were added, but no learning rate: config.train.primary_lr(rate)")
+      "t: losses were added, but there is no learning rate: set it in the function_config")
     helper.fails(train(function(x)
       local loss = loss_of(x)
       flow.losses.add_loss(loss)

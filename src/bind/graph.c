@@ -55,16 +55,14 @@ static int blob_index(lua_State *L)
   jf_lblob *b = need_blob(L, 1, NULL, "blob");
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (lua_type(L, 2) == LUA_TNUMBER)
-    jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes a part of it",
+    jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes parts of it",
              jfl_value_name(b->value));
   if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
   else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
   else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));
   else {
     lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(2));
-    if (lua_isnil(L, -1))
-      jf_raise(L, "blob '%s' has no '%s'; it has shape, dtype and name", jfl_value_name(b->value), key);
+    lua_gettable(L, lua_upvalueindex(2));
   }
   return 1;
 }

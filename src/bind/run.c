@@ -44,9 +44,6 @@ static void convert(lua_State *L, const jf_lplan *p, int i)
   const char *who = push_who(L, p, i);
   if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
     jf_raise(L, "%s: expected an array or a table, got %s", who, jf_type_name(L, at));
-  if (is_named(L, at))
-    jf_raise(L, "%s: expected an array or a list of numbers, got a table with names; a job takes its "
-             "arguments by position", who);
   const jf_larray *b = jf_to_array(L, at, in->dtype, who);
   if (!jf_shape_same(b->shape, in->shape))
     jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, in->shape),
