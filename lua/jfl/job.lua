@@ -10,6 +10,7 @@ local profile = require "jfl.profile"
 local trace = require "jfl.trace"
 local typing = require "jfl.typing"
 local variable = require "jfl.variable"
+local watch = require "jfl.watch"
 require "jfl.ndarray"
 require "jfl.ops"
 
@@ -100,7 +101,7 @@ local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, select("#", ...), ...)
   optimizer.close(context)
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
-  return reader, context
+  return reader, watch.close(context, #blobs), context
 end
 
 local function make_inputs(self, graph, shapes)
@@ -150,10 +151,11 @@ local function compile(self, key, shapes)
   self._failed = self._n_plans == 0
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
-  local reader, context = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  local reader, watches, context =
+    add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
-    calls = 0, read = needs_reader(self) and reader or nil }
+    calls = 0, read = (watches or needs_reader(self)) and reader or nil, watches = watches }
   variable.share(context)
   while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
@@ -172,29 +174,13 @@ local function plan_for(self, values)
   return entry
 end
 
--- What may help where shape (w1, ...) is wanted and (g1, ...) got: the end of a message.
-local function shape_hint(w1, w_rest, g1, g_rest)
-  if w1 ~= g1 and w_rest == g_rest then
-    return "; a placeholder whose first dimension is -1 takes any batch size"
-  end
-  local c, h, w = w_rest:match("^, (%d+), (%d+), (%d+)$")
-  if c and w1 == g1 and g_rest == (", %s, %s, %s"):format(h, w, c) then
-    return "; its channels are last: a:transpose({0, 3, 1, 2}) puts them first"
-  end
-  local want, got = 1, 1
-  for extent in (w1 .. w_rest):gmatch("%d+") do want = want * tonumber(extent) end
-  for extent in (g1 .. g_rest):gmatch("%d+") do got = got * tonumber(extent) end
-  if want ~= got or w1 ~= g1 then return "" end
-  return ("; it has as many elements: a:reshape({%s%s})"):format(w1, w_rest)
-end
-
 -- Errors of a call, with what may help.
 local function pass_on(self, ok, ...)
   if ok then return ... end
   local message = (...)
   if type(message) == "string" then
     local w1, w_rest, g1, g_rest = message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)$")
-    if w1 then message = message .. shape_hint(w1, w_rest, g1, g_rest) end
+    if w1 then message = message .. arguments.shape_hint(w1, w_rest, g1, g_rest) end
     if self._async and message:find(": expected %w+ arguments?[^:]*, got %d+$") then
       message = ("%s; a callback is given to the call's result: %s(...)(callback)"):format(message,
         self.name)
@@ -203,18 +189,19 @@ local function pass_on(self, ok, ...)
   error(message, 0)
 end
 
-local function read_list(self, reader, ok, ...)
+-- The value of a run; what is watched is shown first.
+local function read_results(self, entry, ok, ...)
   if not ok then return pass_on(self, false, ...) end
-  return reader({ ... })
+  local list = { ... }
+  if entry.watches then async.show(self, entry, list) end
+  return entry.read(list)
 end
 
 local function run(self, entry, ...)
-  if self._async then
-    return pass_on(self, pcall(async.submit, self, entry.plan, entry.read, ...))
-  end
-  if async.head then async.poll() end
+  if self._async then return pass_on(self, pcall(async.submit, self, entry, ...)) end
+  if async.head then (entry.watches and async.catch_up or async.poll)() end
   if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
-  local value = read_list(self, entry.read, pcall(core.run, entry.plan, ...))
+  local value = read_results(self, entry, pcall(core.run, entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
 end

@@ -9,8 +9,8 @@ local manual = require "jfl.manual"
 
 local nd, tp = flow.ndarray, flow.typing
 
--- Those that do what they say at once: print, read the data sets of the system, wait.
-local LEFT_OUT = { ["data.load_mnist"] = true, help = true }
+-- Those that do what they say at once, or later: print, read the data sets of the system, call.
+local LEFT_OUT = { watch = true, watch_diff = true, ["data.load_mnist"] = true, help = true }
 
 -- Words of the errors that Lua itself raises, in our code or by our functions.
 local RAW = { "attempt to ", "bad argument", "jfl/", "stack overflow", "table expected",
