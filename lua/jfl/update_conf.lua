@@ -70,14 +70,14 @@ local CLIPS = {
     end),
 }
 
-local function fail_missing(name, there)
-  core.fail("%s: %s: %s is not built into jfl; there is %s", CONF, name, MISSING[name], there)
+local function fail_missing(path, name, there)
+  core.fail("%s: %s: %s is not built into jfl; there is %s", CONF, path, MISSING[name], there)
 end
 
 -- The entry of conf, which has one: of its name in `readers`.
 local function one_of(readers, conf, what)
   local name, value = next(args.expect(CONF, what, conf, "table"))
-  if MISSING[name] then fail_missing(what .. "." .. name, args.names_of(readers)) end
+  if MISSING[name] then fail_missing(what .. "." .. name, name, args.names_of(readers)) end
   if not readers[name] or next(conf, name) ~= nil then
     core.fail("%s: %s: expected one of %s with a table, got %s", CONF, what,
       args.names_of(readers), name == nil and "an empty table" or args.names_of(conf))
@@ -90,8 +90,6 @@ local PARTS = {
   warmup_conf = { field = "warmup", readers = WARMUPS },
   clip_conf = { field = "clip_norm", readers = CLIPS },
 }
-
-for name, what in pairs(MISSING) do MISSING["learning_rate_decay." .. name] = what end
 
 local update_conf = {}
 
@@ -115,7 +113,7 @@ function update_conf.read(conf)
     if part then
       parsed[part.field] = one_of(part.readers, value, name)
     elseif MISSING[name] then
-      fail_missing(name, args.names_of(UPDATES))
+      fail_missing(name, name, args.names_of(UPDATES))
     elseif not UPDATES[name] then
       core.fail("%s: unknown entry '%s'; entries are naive_conf or momentum_conf, and %s", CONF,
         tostring(name), args.names_of(PARTS))
