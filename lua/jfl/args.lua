@@ -1,13 +1,28 @@
 -- Reads calls in the API's convention: positional arguments, then one options table.
 local core = require "jfl.core"
+local names = require "jfl.names"
 
 local args = {}
+
+local FEW = 8                    -- numbers of a list in a message
 
 --- The default of a parameter that may be left out.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
 --- What define() made, by path, for flow.help and the manual: { path, doc, params, fn }.
 args.defined = {}
+
+-- A table of a message: "{100, 10}" where it holds a few numbers and nothing else.
+local function describe_table(t)
+  if next(t) == nil then return "an empty table" end
+  if #t > FEW then return "a table" end
+  local count = 0
+  for _, value in pairs(t) do
+    count = count + 1
+    if type(value) ~= "number" then return "a table" end
+  end
+  return count == #t and "{" .. table.concat(t, ", ") .. "}" or "a table"
+end
 
 --- A value as error messages name it: "number 3", "blob 'x'", "a table".
 function args.describe(value)
@@ -21,8 +36,10 @@ function args.describe(value)
   if kind == "nil" then return "nil" end
   local meta = getmetatable(value)
   if type(meta) == "table" and meta.__tostring then return tostring(value) end
-  if kind == "table" and next(value) == nil then return "an empty table" end
-  return "a " .. kind
+  if type(meta) == "table" and meta.namespace then
+    return ("%s itself: its functions are called with a dot, not a colon"):format(meta.namespace)
+  end
+  return kind == "table" and describe_table(value) or "a " .. kind
 end
 
 --- (2, 3) of { 2, 3 }.
@@ -48,11 +65,13 @@ end
 
 --- Fails unless shape is a list of extents of at least 1; `first` may be allowed to be -1.
 function args.shape(who, name, shape, any_first)
-  if type(shape) ~= "table" or #shape == 0 then
+  local n = type(shape) == "table" and table.maxn(shape) or 0
+  if n == 0 then
     core.fail("%s: %s: expected a list of extents such as {100, 10}, got %s", who, name,
       args.describe(shape))
   end
-  for i, extent in ipairs(shape) do
+  for i = 1, n do
+    local extent = shape[i]
     local free = any_first and i == 1 and extent == -1
     if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 1) then
       core.fail("%s: %s: dimension %d: expected a whole number of at least 1%s, got %s", who, name,
@@ -67,11 +86,8 @@ function args.dtype(who, name, value)
   if value == "float" then return "float32" end
   if value == "double" then return "float64" end
   if type(value) == "string" and core.dtypes[value] then return value end
-  local names = {}
-  for dtype in pairs(core.dtypes) do names[#names + 1] = dtype end
-  table.sort(names)
-  core.fail("%s: %s: expected one of %s, got %s", who, name, table.concat(names, ", "),
-    args.describe(value))
+  core.fail("%s: %s: expected one of %s, got %s%s", who, name, args.names_of(core.dtypes),
+    args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
 end
 
 --- Whether t is an options table: string keys, not an object.
@@ -81,23 +97,23 @@ end
 
 --- The keys of a table in their order, for messages: "a, b".
 function args.names_of(t)
-  local names = {}
-  for name in pairs(t) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
+  local list = {}
+  for name in pairs(t) do list[#list + 1] = tostring(name) end
+  table.sort(list)
+  return table.concat(list, ", ")
 end
 
 local function names_of(params)
-  local names = {}
-  for i, param in ipairs(params) do names[i] = param[1] end
-  return table.concat(names, ", ")
+  local list = {}
+  for i, param in ipairs(params) do list[i] = param[1] end
+  return table.concat(list, ", ")
 end
 
 local function take_options(f, values, options)
   for name, value in pairs(options) do
     if not f.index[name] then
-      core.fail("%s: unknown option '%s'; options are %s", f.path, tostring(name),
-        names_of(f.params))
+      core.fail("%s: unknown option '%s'; options are %s%s", f.path, tostring(name),
+        names_of(f.params), names.suggest(tostring(name), f.index))
     end
     if values[name] ~= nil then
       core.fail("%s: '%s' is given twice: as argument %d and as an option", f.path, name,
@@ -107,14 +123,22 @@ local function take_options(f, values, options)
   end
 end
 
-local function take_defaults(f, values)
+local function take_defaults(f, values, count)
   for i, param in ipairs(f.params) do
     local name, default = param[1], param[3]
     if values[name] == nil and default == nil then
-      core.fail("%s: argument %d '%s' is missing", f.path, i, name)
+      core.fail("%s: argument %d '%s' is %s", f.path, i, name,
+        i <= count and "nil: is a name misspelled?" or "missing")
     end
     if values[name] == nil and default ~= args.none then values[name] = default end
   end
+end
+
+-- Numbers that follow each other where a shape is due are meant as its extents.
+local function list_hint(f, given)
+  local i = f.index.shape
+  if not i or type(given[i]) ~= "number" or type(given[i + 1]) ~= "number" then return "" end
+  return "; a shape is one list: {" .. given[i] .. ", " .. given[i + 1] .. ", ...}"
 end
 
 local function read(f, n, ...)
@@ -124,12 +148,12 @@ local function read(f, n, ...)
   local options = (empty or args.is_options(last)) and last or nil
   local count = options and n - 1 or n
   if count > #f.params then
-    core.fail("%s: expected at most %d arguments (%s), got %d", f.path, #f.params,
-      names_of(f.params), count)
+    core.fail("%s: expected at most %d arguments (%s), got %d%s", f.path, #f.params,
+      names_of(f.params), count, list_hint(f, given))
   end
   for i = 1, count do values[f.params[i][1]] = given[i] end
   if options then take_options(f, values, options) end
-  take_defaults(f, values)
+  take_defaults(f, values, count)
   return values
 end
 

@@ -114,7 +114,14 @@ local function settle(entry)
   keep(entry, core.results(entry.request))
 end
 
-local function with_trace(err) return debug.traceback(tostring(err), 2) end
+-- The traceback ends where the callback begins: who ran it is blamed for the error.
+local function with_trace(err)
+  local text = tostring(err)
+  if text:find("attempt to yield across C-call boundary", 1, true) then
+    text = text .. "; a callback cannot yield"
+  end
+  return (debug.traceback(text, 2):gsub("\n\t%[C%]: in function 'call'.*", ""))
+end
 
 local function run_user(entry, what, fn, value)
   local outer = delivering
@@ -140,6 +147,7 @@ local function deliver()
   settle(entry)
   if entry.watches then return show_next(entry) end
   async.head = entry.next or nil
+  if not async.head then async.tail = nil end
   entry.next, entry.parked = false, true
   if entry.ok then
     return entry.callback and run_user(entry, "a callback", entry.callback, entry.value) or 0
@@ -204,17 +212,25 @@ end
 local Registrar = {}
 local Future = {}
 
-local function index_of(class, instead)
-  return function(self, key)
+-- Neither is the value: what is asked of it or computed with it is an error that says where it is.
+local function stand_in(class, instead)
+  function class:__index(key)
     if class[key] ~= nil then return class[key] end
+    if key == "value" then return nil end       -- of a job that returns nothing
     core.fail("%s: a call of this job gives no value at once, so it has no '%s'; %s",
       rawget(self, "job").name, tostring(key), instead)
   end
+  local function refuse(a, b)
+    core.fail("%s: a call of this job gives no value at once to compute with; %s",
+      (getmetatable(a) == class and a or b).job.name, instead)
+  end
+  for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
+    class["__" .. event] = refuse
+  end
 end
 
-Registrar.__index = index_of(Registrar,
-  "a callback gets the value: job(...)(function(value) ... end)")
-Future.__index = index_of(Future, "job(...):get() waits for the value")
+stand_in(Registrar, "a callback gets the value: job(...)(function(value) ... end)")
+stand_in(Future, "job(...):get() waits for the value")
 
 local function register(entry, callback, on_error)
   local name = entry.job.name
@@ -254,6 +270,11 @@ function Future:get()
   return self.value
 end
 
+function Future:__call()
+  core.fail("%s: a job without `returns` gives a future: job(...):async_get(callback), or "
+    .. "job(...):get(), which waits for the value", self.job.name)
+end
+
 function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
 
 -- What is kept of a call until its callback has run, and handed out as its registrar or future. It
@@ -276,11 +297,22 @@ local function done_entry(job, made, ok, ...)
   if ok ~= nil then return keep(new_entry(job, made, false), ok, ...) end
 end
 
+-- Whether as many calls of the job are in flight as its concurrency_width allows.
+local function is_full(job)
+  local width, count = job.config.concurrency_width, 0
+  local entry = width and async.head
+  while entry do
+    if entry.job == job and not is_due(entry) then count = count + 1 end
+    entry = entry.next or nil
+  end
+  return width and count >= width
+end
+
 local function queued_entry(job, made, ...)
-  local request = core.submit(made.plan, ...)
+  local request = not is_full(job) and core.submit(made.plan, ...)
   while not request do
     wait_for_room()
-    request = core.submit(made.plan, ...)
+    request = not is_full(job) and core.submit(made.plan, ...)
   end
   return new_entry(job, made, request)
 end
@@ -337,9 +369,20 @@ end
 --- A state that is closed finalizes cdata first, so callbacks find every array still there.
 async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
+-- A callback or a body that ends the process does not return: what is left runs here, as it would
+-- elsewhere.
+local function leave_all()
+  delivering, trace.current = false, nil
+  core.trace(nil)
+end
+
 if os and os.exit then
-  local exit = os.exit
+  local exit, exiting, first = os.exit, false, nil
   rawset(os, "exit", function(code, ...)
+    -- The first status counts, where callbacks end the process too.
+    if exiting then code = first end
+    exiting, first = true, code
+    leave_all()
     local ok = not async.head or finish_or_say()
     if async.last then
       local done, err = pcall(async.last)

@@ -60,6 +60,7 @@ jobs run in it goes.
 local args = require "jfl.args"
 local core = require "jfl.core"
 local names = require "jfl.names"
+local options = require "jfl.options"
 
 local config = {
   --- Settings that the front end itself reads.
@@ -82,9 +83,14 @@ local function in_core(name, least)
   end
 end
 
--- Settings of the original that concern other machines, its memory pools or its logs: what they
--- ask for either holds here anyway or means nothing.
-local function accepted() end
+local function flag(name)
+  return function(on)
+    if on ~= nil then
+      config.values[name] = args.expect("config." .. name, "value", on, "boolean")
+    end
+    return config.values[name]
+  end
+end
 
 local settings = {
   threads = in_core("threads", 1),
@@ -93,18 +99,65 @@ local settings = {
   max_plans = count("max_plans", 1),
   gpu_device_num = count("gpu_device_num", 0),
   cpu_device_num = count("cpu_device_num", 1),
-  enable_debug_mode = accepted,
-  enable_legacy_model_io = accepted,
-  reserved_device_mem_mbyte = accepted,
-  reserved_host_mem_mbyte = accepted,
+  strict_placement = flag("strict_placement"),
 }
 
-function settings.strict_placement(on)
-  if on ~= nil then
-    config.values.strict_placement = args.expect("config.strict_placement", "value", on, "boolean")
-  end
-  return config.values.strict_placement
+-- Settings of the original that concern other machines, its memory pools, files or logs, and what
+-- they are there. What they ask for either holds here anyway or means nothing.
+local ACCEPTED = {
+  comm_net_worker_num = 4, disable_group_boxing_by_dst_parallel = false,
+  enable_numa_aware_cuda_malloc_host = false, enable_tensor_float_32_compute = true,
+  max_mdsave_worker_num = 64, nccl_use_compute_stream = false, persistence_buf_byte = 0,
+  rdma_mem_block_mbyte = 8, rdma_recv_msg_buf_mbyte = 6, reserved_device_mem_mbyte = 500,
+  reserved_host_mem_mbyte = 500, save_downloaded_file_to_local_fs = false,
+  thread_enable_local_message_queue = false, use_rdma = false,
+}
+for name, default in pairs(ACCEPTED) do
+  defaults[name] = default
+  settings[name] = type(default) == "number" and count(name, 0) or flag(name)
 end
+
+-- Of the original too; these are turned on by a call without a value.
+for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "enable_model_io_v2" } do
+  defaults[name] = false
+  settings[name] = function(on)
+    if on == nil then on = true end
+    config.values[name] = args.expect("config." .. name, "value", on, "boolean")
+  end
+end
+
+function settings.legacy_model_io_enabled() return config.values.enable_legacy_model_io end
+
+function settings.machine_num(n)
+  if n ~= nil and args.integer("config.machine_num", "value", n, 1) ~= 1 then
+    core.fail("config.machine_num: jobs run on one machine, got %d", n)
+  end
+  return 1
+end
+
+-- 0 leaves the number to the runtime.
+function settings.compute_thread_pool_size(n)
+  if n ~= nil and args.integer("config.compute_thread_pool_size", "value", n, 0) > 0 then
+    core.set("threads", n)
+  end
+  return core.get("threads")
+end
+
+local NO_LIBRARY = "there are no ops in libraries; an op is built into jfl"
+for name, reason in pairs {
+  collect_act_event = "flow.profile shows the time that each step of a job takes",
+  load_library = NO_LIBRARY, load_library_now = NO_LIBRARY,
+} do
+  settings[name] = function(value)
+    if value ~= false then core.fail("config.%s: %s", name, reason) end
+  end
+end
+
+-- How devices exchange data, of which there is one.
+settings.collective_boxing = setmetatable({}, {
+  __index = function() return function() end end,
+  __tostring = function() return "config.collective_boxing" end,
+})
 
 local KERNELS = { "fast", "direct", "reference" }
 
@@ -147,14 +200,17 @@ function settings.passes(list)
   return table.concat(left_out, " ")
 end
 
+local MAIN = "cpu_device_num, gpu_device_num, kernels, max_inflight, max_plans, memory_limit, "
+  .. "passes, strict_placement, threads, and those of the original"
+
 --- Each setting is a function: with a value it sets, without one it gives the present value.
 config.session = setmetatable({}, {
   __names = settings,            -- for completion
   __index = function(_, name)
     local set = settings[name]
     if set then return set end
-    core.fail("config: unknown option '%s'; options are %s", tostring(name),
-      args.names_of(settings))
+    core.fail("config: unknown option '%s'%s; options are %s", tostring(name),
+      names.suggest(tostring(name), settings), MAIN)
   end,
   __newindex = function(_, name)
     core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
@@ -167,95 +223,43 @@ function config.reset()
 end
 config.reset()
 
--- Checks of a job's options: each gives the value to keep.
-
-local function flag(name)
-  return function(on) return args.expect(name, "value", on, "boolean") end
-end
-
-local function number(name)
-  return function(x) return args.expect(name, "value", x, "number") end
-end
-
-local function object(name, what)
-  return function(value)
-    local meta = getmetatable(value)
-    if type(meta) == "table" and meta.scope_kind == what then return value end
-    core.fail("%s: expected what flow.scope.%s(...) gives, got %s", name, what,
-      args.describe(value))
-  end
-end
-
-local function view(value)
-  local meta = getmetatable(value)
-  if type(meta) == "table" and meta.scope_kind == "view" then return value end
-  core.fail("default_logical_view: expected flow.scope.consistent_view() or mirrored_view(), "
-    .. "got %s", args.describe(value))
-end
-
-local job_options = {
-  default_data_type = function(dtype) return args.dtype("default_data_type", "value", dtype) end,
-  default_placement_scope = object("default_placement_scope", "placement"),
-  default_logical_view = view,
-  enable_auto_mixed_precision = flag("enable_auto_mixed_precision"),
-  concurrency_width = number("concurrency_width"),
-}
-job_options.default_distribute_strategy = view
-
--- Hints about how to compile; the results they leave unchanged are the same here without them.
-for _, name in ipairs {
-  "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_heuristic_search_algo",
-  "cudnn_conv_use_deterministic_algo_only", "enable_cudnn", "enable_cudnn_conv_pseudo_half",
-  "enable_fuse_add_to_output", "enable_fuse_cast_scale", "enable_fuse_model_update_ops",
-  "enable_inplace", "enable_reused_mem", "prune_parallel_cast_ops",
-} do
-  job_options[name] = flag(name)
-end
-
-local train_options = {
-  primary_lr = number("train.primary_lr"),
-  secondary_lr = number("train.secondary_lr"),
-  loss_scale_factor = number("train.loss_scale_factor"),
-  model_update_conf = function(t)
-    if type(t) == "table" and next(t) ~= nil then return t end
-    core.fail("train.model_update_conf: expected a table such as {naive_conf = {}}, got %s",
-      args.describe(t))
-  end,
-}
-
 local kept = setmetatable({}, { __mode = "k" })
 
+local function fail_unknown(who, name, checks, groups)
+  if groups[name] then core.fail("%s.%s: %s", who, name, groups[name]) end
+  core.fail("%s: unknown option '%s'%s; the main options are %s", who, tostring(name),
+    names.suggest(tostring(name), checks), options.main)
+end
+
 -- An object with a setter for each option, called with a dot or a colon. parts: objects in it.
-local function setters(who, options, values, parts)
-  local object_, methods = {}, parts or {}
-  for name, check in pairs(options) do
+local function setters(who, checks, values, parts)
+  local object, methods = {}, parts or {}
+  for name, check in pairs(checks) do
     methods[name] = function(first, second)
       local value = first
-      if first == object_ then value = second end
-      if value == nil then value = true end
+      if first == object then value = second end
       values[name] = check(value)
     end
   end
-  return setmetatable(object_, {
+  return setmetatable(object, {
     __names = methods,
     __index = function(_, name)
-      if methods[name] then return methods[name] end
-      core.fail("%s: unknown option '%s'; options are %s", who, tostring(name),
-        args.names_of(options))
+      return methods[name] or fail_unknown(who, name, checks, options.no_group)
     end,
     __newindex = function(_, name)
       core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
     end,
+    __tostring = function() return who end,
   })
 end
 
 --- New options of a job.
 function config.function_config()
   local values = { train = {} }
-  local train = setters("function_config.train", train_options, values.train)
-  local object_ = setters("function_config", job_options, values, { train = train })
-  kept[object_] = values
-  return object_
+  local train = setters("function_config.train", options.train, values.train)
+  local object = setters("function_config", options.job, values, { train = train })
+  kept[object] = values
+  return object
 end
 
 -- Tables are copied, objects are not.

@@ -54,6 +54,7 @@ is.
 local args = require "jfl.args"
 local config = require "jfl.config"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local typing = require "jfl.typing"
 
 local FIELDS = { name = true, type = true, function_config = true, inputs = true, returns = true,
@@ -61,7 +62,11 @@ local FIELDS = { name = true, type = true, function_config = true, inputs = true
 
 local function read_inputs(name, inputs)
   if inputs == nil then return {} end
-  args.expect(name, "inputs", inputs, "table")
+  local first = next(args.expect(name, "inputs", inputs, "table"))
+  if #inputs == 0 and type(first) == "string" then
+    core.fail("%s: inputs: expected a list such as { { \"%s\", placeholder } }, as inputs have an "
+      .. "order, got a table with the name '%s'", name, first, first)
+  end
   local list, seen = {}, {}
   for i, pair in ipairs(inputs) do
     local label = type(pair) == "table" and pair[1]
@@ -98,7 +103,7 @@ local function check_definition(t)
   for field in pairs(t) do
     if not FIELDS[field] then
       core.fail("global_function: unknown field '%s'; fields are name, type, function_config, "
-        .. "inputs, returns, body", tostring(field))
+        .. "inputs, returns, body%s", tostring(field), names.suggest(tostring(field), FIELDS))
     end
   end
   if type(t.name) ~= "string" or t.name == "" then
@@ -126,7 +131,8 @@ end
 local function read_returns(t)
   if t.returns == nil then return typing.any, false, true end
   if not typing.is_type(t.returns) then
-    core.fail("%s: returns: expected a type such as flow.typing.Numpy, got %s", t.name,
+    core.fail("%s: returns: expected a type such as flow.typing.Numpy or, for several results, "
+      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got %s", t.name,
       args.describe(t.returns))
   end
   if t.returns.kind == "Callback" then return t.returns.part, true, false end

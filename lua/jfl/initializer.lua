@@ -149,8 +149,9 @@ initializer.variance_scaling_initializer = args.define("variance_scaling_initial
     local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
     local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
       "truncated_normal, random_normal or random_uniform")
-    return scaled(("%s(%g, %s, %s)"):format(who, o.scale, o.mode, o.distribution),
-      positive(who, "scale", o.scale), fan_of, draw)
+    local scale = positive(who, "scale", o.scale)
+    return scaled(("%s(%g, %s, %s)"):format(who, scale, o.mode, o.distribution), scale, fan_of,
+      draw)
   end)
 
 for name, distribution in pairs {
@@ -185,6 +186,8 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
   }, function(o)
     local who = "kaiming_initializer"
     args.shape(who, "shape", o.shape)
+    args.expect(who, "negative_slope", o.negative_slope, "number")
+    args.expect(who, "data_format", o.data_format, "string")
     local gain = word(who, "nonlinearity", o.nonlinearity, GAINS,
       "none, sigmoid, tanh, relu or leaky_relu")(o.negative_slope)
     local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")

@@ -2,7 +2,9 @@
 -- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
 -- own, such as "Job:compile".
 local args = require "jfl.args"
+local config = require "jfl.config"
 local core = require "jfl.core"
+local options = require "jfl.options"
 
 -- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
 -- with table_only they are fields of the one table that is taken.
@@ -38,6 +40,8 @@ local entries = {
     { returns = "Job", table_only = true }),
   entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
     { returns = "FunctionConfig" }),
+  entry("env.machine", "The machine that jobs run on: there is one.",
+    { "address", "such as \"127.0.0.1\", or { addr = \"127.0.0.1\" }", type = "string|table" }),
   entry("clear_default_session", "Drops all jobs and variables."),
   entry("poll", "Runs the callbacks that are due, and gives their number.",
     { "seconds", "stops when this time is used up", "none", type = "number" },
@@ -126,12 +130,6 @@ for _, e in ipairs {
     { "value", "the new one", "none", type = e[3] }, { returns = e[3] }) }
 end
 
-for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "reserved_device_mem_mbyte",
-  "reserved_host_mem_mbyte" } do
-  add { entry("config." .. name, "Accepted and without effect: a setting of the original.",
-    { "value", "any", "none", type = "any" }) }
-end
-
 -- Setters of function_config, which are called with a dot or a colon.
 for _, e in ipairs {
   { "default_data_type", "The dtype of variables that say none.", "Dtype" },
@@ -141,25 +139,30 @@ for _, e in ipairs {
   { "default_distribute_strategy", "The old name of default_logical_view.", "View" },
   { "enable_auto_mixed_precision", "Accepted: whether products may be computed in 16 bits.",
     "boolean" },
-  { "concurrency_width", "Accepted and without effect.", "number" },
+  { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
+    "integer" },
+  { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },
   { "train.primary_lr", "The learning rate of added losses (old spelling).", "number" },
-  { "train.secondary_lr", "Accepted and without effect.", "number" },
-  { "train.loss_scale_factor", "Accepted and without effect.", "number" },
   { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
     "table" },
 } do
   add { entry("FunctionConfig." .. e[1], e[2], { "value", "the option's", type = e[3] }) }
 end
 
-for _, name in ipairs {
-  "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_heuristic_search_algo",
-  "cudnn_conv_use_deterministic_algo_only", "enable_cudnn", "enable_cudnn_conv_pseudo_half",
-  "enable_fuse_add_to_output", "enable_fuse_cast_scale", "enable_fuse_model_update_ops",
-  "enable_inplace", "enable_reused_mem", "prune_parallel_cast_ops",
-} do
-  add { entry("FunctionConfig." .. name, "Accepted and without effect: a hint of the original.",
-    { "value", "true unless given", "none", type = "boolean" }) }
+-- The others are of the original.
+local function add_others(prefix, names)
+  local told = {}
+  for _, e in ipairs(entries) do told[e.path] = true end
+  for name in pairs(names) do
+    if not told[prefix .. name] then
+      add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
+        .. "an error that\n  says why.", { "value", "the option's", "none", type = "any" }) }
+    end
+  end
 end
+add_others("config.", getmetatable(config.session).__names)
+add_others("FunctionConfig.", options.job)
+add_others("FunctionConfig.train.", options.train)
 
 -- Methods of NdArrays, which are functions of flow.ndarray too.
 local A = { "a", "an NdArray", type = "NdArray" }

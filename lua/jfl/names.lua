@@ -32,6 +32,31 @@ local names = {}
 
 local MANY = 3                   -- suggestions in one message
 
+-- What other libraries call options, and what they are here.
+local ALIASES = {
+  lr = "lr_scheduler", learning_rate = "lr_scheduler", dim = "axis", keepdim = "keepdims",
+  p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
+  out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
+  dims = "perm", size = "shape", params = "variables", axes = "axis",
+}
+
+-- What other libraries call it, in lower case, and what it is here.
+local FOREIGN = {
+  linear = "flow.layers.dense", fc = "flow.layers.dense",
+  maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
+  cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
+  crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
+  linspace = "flow.ndarray.arange", tensor = "flow.ndarray.array",
+  from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
+  bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
+  half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
+  view = "flow.reshape(x, shape)", flatten = "flow.reshape(x, shape)",
+  permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
+  backward = "flow.optimizer.SGD(rate):minimize(loss)",
+  step = "minimize, which trains at every call of the job",
+  zero_grad = "minimize, which trains at every call of the job",
+}
+
 -- How many letters must be added, dropped, replaced or swapped with the next to make b of a.
 local function distance(a, b)
   local before, row = {}, {}
@@ -56,7 +81,7 @@ local function far(name, path)
   local last = path:match("[^.:]+$"):lower()
   local d = distance(name, last)
   local limit = math.max(1, math.floor(#name / 3))
-  if d <= limit then return d end
+  if d <= limit and d < #name then return d end
   local short, long = name, last
   if #short > #long then short, long = long, short end
   return #short > 3 and long:find(short, 1, true) and limit + 1 or nil
@@ -65,6 +90,9 @@ end
 --- The paths nearest to a wrong name, as the end of a message; "" when there are none. Those that
 -- start with `home` are thought nearer.
 function names.suggest(name, paths, home)
+  local known = home and FOREIGN[name:lower()]
+  if not known and paths[ALIASES[name]] then known = ALIASES[name] end
+  if known then return "; did you mean " .. known .. "?" end
   local near, least = {}, math.huge
   for path in pairs(paths) do
     local d = far(name:lower(), path)
@@ -99,6 +127,7 @@ function names.guard(path, t)
     end
   end
   local meta = getmetatable(t) or {}
+  meta.namespace = path
   local index = meta.__index
   function meta.__index(_, name)
     local value = index and index(t, name)

@@ -140,7 +140,7 @@ local function need_list(who, list)
   end
   args.expect(who, "arrays", list, "table")
   if #list == 0 then core.fail("%s: arrays: the list is empty", who) end
-  for i, a in ipairs(list) do ndmath.need(who, ("arrays: item %d"):format(i), a) end
+  for i = 1, #list do ndmath.need(who, ("arrays: item %d"):format(i), list[i]) end
   return ndmath.alike(list)
 end
 
@@ -171,12 +171,26 @@ function mt.__tostring(a) return require("jfl.ndformat").text(a) end
 
 function mt.__concat(a, b) return tostring(a) .. tostring(b) end
 
-local FIELDS = { shape = true, dtype = true, size = true }
+function mt.__call(a)
+  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
+    .. "takes a callback only if the job's returns is a flow.typing.Callback",
+    args.shape_text(a.shape))
+end
+
+-- What may have been meant by a name: a field, a method or a function.
+local function known()
+  local known_names = { shape = true, dtype = true, size = true }
+  for name in pairs(methods) do known_names[name] = true end
+  for path in pairs(require("jfl.help").paths()) do
+    if path:match("^math%.") then known_names["flow." .. path] = true end
+  end
+  return known_names
+end
 
 -- A misspelled method would only fail later, as a nil that is called.
 setmetatable(methods, { __index = function(_, name)
   if type(name) == "string" and name:match("^%a") then
-    names.fail("NdArray", methods, name, FIELDS)
+    core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
   end
 end })
 

@@ -13,7 +13,9 @@ local by_rank = { "int32", "int64", "float32", "float64" }
 --- Fails unless a is an array.
 function ndmath.need(who, name, a)
   if core.type(a) == "array" then return a end
-  core.fail("%s: %s: expected an NdArray, got %s", who, name, args.describe(a))
+  core.fail("%s: %s: expected an NdArray, got %s%s", who, name, args.describe(a),
+    name == "argument 1" and a == nil and "; methods are called with a colon: a:" .. who .. "()"
+    or "")
 end
 
 local need = ndmath.need
@@ -110,6 +112,7 @@ local function reduction(method, doc, prepare, reduce, answer, returns)
     return answer(core.get(result, 1))
   end)
   methods[method] = function(a, ...)
+    if a == nil then need(method, "argument 1", a) end
     if core.type(a) ~= "array" or select("#", ...) > 0 then return over_axes(a, ...) end
     return answer(core.get(core.reshape(reduce(prepare(a), nil, false, a), { -1 }), 1))
   end

@@ -50,6 +50,7 @@ local args = require "jfl.args"
 local core = require "jfl.core"
 local names = require "jfl.names"
 local trace = require "jfl.trace"
+require "jfl.ndarray"
 
 local ops = {}
 
@@ -147,26 +148,49 @@ function mt.__tostring(blob)
 end
 
 -- What a result offers and a blob, which has no data, does not: told with what does it in a body.
-for method, instead in pairs {
+local INSTEAD = {
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", min = "flow.math.reduce_min",
   max = "flow.math.reduce_max", any = "flow.math.reduce_any", all = "flow.math.reduce_all",
   argmax = "flow.math.argmax", argmin = "flow.math.argmin", reshape = "flow.reshape",
   transpose = "flow.transpose", astype = "flow.cast", eq = "flow.math.equal",
-  lt = "flow.math.less", gt = "flow.math.greater", numpy = "the job's result",
-  totable = "the job's result", item = "the job's result", get = "the job's result",
-} do
+  ne = "flow.math.not_equal", lt = "flow.math.less", le = "flow.math.less_equal",
+  gt = "flow.math.greater", ge = "flow.math.greater_equal", slice = "flow.slice",
+}
+for method in pairs(core.array_methods) do
+  local instead = INSTEAD[method] or "the job's result"
   core.blob_methods[method] = function(blob)
     local name = core.type(blob) == "blob" and (" '%s'"):format(blob.name) or ""
     core.fail("%s: blob%s has no data while its job's body runs; use %s", method, name, instead)
   end
 end
 
+-- Other names are mistakes as well.
+setmetatable(core.blob_methods, { __index = function(_, key)
+  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
+    .. "flow.reshape(x, {100, -1})%s", key, names.suggest(key, core.blob_methods, "x"))
+end })
+
+function mt.__newindex(blob, key)
+  core.fail("blob '%s' cannot be changed: '%s' is not set; what ops give is a new blob", blob.name,
+    tostring(key))
+end
+
+function mt.__len(blob)
+  core.fail("blob '%s' has no length; its extents are x.shape[1], x.shape[2], ...", blob.name)
+end
+
 -- Python's comparisons of blobs give blobs, which those of Lua cannot.
 for event, instead in pairs { __lt = "less or flow.math.greater",
-  __le = "less_equal or flow.math.greater_equal" } do
+  __le = "less_equal or flow.math.greater_equal", __eq = "equal" } do
   mt[event] = function()
     core.fail("blobs have no data while their job's body runs; use flow.math.%s", instead)
   end
+end
+
+function mt.__call(blob)
+  core.fail("blob '%s' is no function, and cannot be iterated: it has no data while its job's "
+    .. "body runs", blob.name)
 end
 
 function mt.__concat(a, b) return tostring(a) .. tostring(b) end

@@ -1,8 +1,10 @@
 -- flow.optimizer and flow.losses: what makes a job train.
 local args = require "jfl.args"
 local core = require "jfl.core"
+local names = require "jfl.names"
 local schedule = require "jfl.schedule"
 local trace = require "jfl.trace"
+local update_conf = require "jfl.update_conf"
 local variable = require "jfl.variable"
 
 local optimizer = {
@@ -38,7 +40,13 @@ local function clip_norm(who, clipping)
 end
 
 local Optimizer = { __tostring = function(self) return self.name end }
-Optimizer.__index = Optimizer
+
+-- Fields that are not set are nil; any other name is a mistake.
+function Optimizer.__index(_, key)
+  if key ~= "step" and key ~= "zero_grad" then return Optimizer[key] end
+  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
+    .. "of the job a step", key)
+end
 
 local function need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
@@ -53,14 +61,15 @@ local function need_losses(who, loss)
   return list
 end
 
-local function find_variables(who, context, names)
-  if names == nil then return nil end
+local function find_variables(who, context, list)
+  if list == nil then return nil end
+  if type(list) == "function" then list = list() end
   local blobs = {}
-  for i, name in ipairs(type(names) == "function" and names() or names) do
+  for i, name in ipairs(args.expect(who, "variables", list, "table")) do
     blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
     if not blobs[i] then
-      core.fail("%s: variables: there is no variable '%s' in job '%s'", who, tostring(name),
-        context.job.name)
+      core.fail("%s: variables: there is no variable '%s' in job '%s'%s", who, tostring(name),
+        context.job.name, names.suggest(tostring(name), context.variables))
     end
   end
   if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
@@ -117,87 +126,40 @@ end)
 
 -- The old spelling: losses are added, and the job's configuration says how they are minimized.
 
-local CONF = "train.model_update_conf"
-
--- Reads an entry of it: a table with some of these fields.
-local function entry(path, fields, read)
-  return function(conf)
-    for field in pairs(args.expect(CONF, path, conf, "table")) do
-      if not fields[field] then
-        local names = args.names_of(fields)
-        core.fail("%s: %s: unknown field '%s'; %s", CONF, path, tostring(field),
-          names == "" and "it has none" or "fields are " .. names)
-      end
-    end
-    return read(conf)
+local function old_style(name, config)
+  local rate, parsed = config.primary_lr, config.model_update_conf or { momentum = 0 }
+  if config.secondary_lr and config.secondary_lr ~= rate then
+    core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
+      config.secondary_lr, rate)
   end
-end
-
-local UPDATES = {
-  naive_conf = entry("naive_conf", {}, function() return 0 end),
-  momentum_conf = entry("momentum_conf", { beta = true }, function(conf)
-    return conf.beta or 0.9
-  end),
-}
-
-local WARMUPS = {
-  constant_conf = entry("constant_conf", { warmup_batches = true, multiplier = true },
-    function(conf) return schedule.warmup.constant(conf.warmup_batches, conf.multiplier) end),
-  linear_conf = entry("linear_conf", { warmup_batches = true, start_multiplier = true },
-    function(conf) return schedule.warmup.linear(conf.warmup_batches, conf.start_multiplier) end),
-}
-
-local DECAYS = {
-  piecewise_constant_conf = entry("piecewise_constant_conf", { boundaries = true, values = true },
-    function(conf) return conf end),
-}
-
-local function one_of(table_of, conf, what)
-  local key, value = next(args.expect(CONF, what, conf, "table"))
-  if table_of[key] then return table_of[key](value) end
-  core.fail("%s: %s: expected one of %s with a table, got '%s'", CONF, what,
-    args.names_of(table_of), tostring(key))
-end
-
-local function read_update_conf(conf)
-  local momentum, decay, warmup = 0, nil, nil
-  for key, value in pairs(conf) do
-    if key == "learning_rate_decay" then
-      decay = one_of(DECAYS, value, key)
-    elseif key == "warmup_conf" then
-      warmup = one_of(WARMUPS, value, key)
-    elseif UPDATES[key] then
-      momentum = UPDATES[key](value)
-    else
-      core.fail("%s: unknown entry '%s'; entries are naive_conf, momentum_conf, "
-        .. "learning_rate_decay, warmup_conf", CONF, tostring(key))
-    end
-  end
-  return momentum, decay, warmup
-end
-
-local function old_style(config)
-  local momentum, decay, warmup = read_update_conf(config.model_update_conf or {})
-  local boundaries, values = {}, { config.primary_lr }
-  if decay then boundaries, values = decay.boundaries, decay.values end
-  local rate = schedule.PiecewiseConstantScheduler(boundaries, values, warmup)
-  return optimizer.SGD(rate, { momentum = momentum })
+  local clipping = parsed.clip_norm and optimizer.grad_clipping.by_global_norm(parsed.clip_norm)
+  return optimizer.SGD(update_conf.schedule(parsed, rate),
+    { momentum = parsed.momentum, grad_clipping = clipping })
 end
 
 --- Ends a body: minimizes added losses, and makes sure that a train job trains.
 function optimizer.close(context)
-  if context.mode ~= "train" or context.minimized then return end
+  if context.mode ~= "train" then return end
   local name, config = context.job.name, context.config.train
+  if context.minimized then
+    if #context.losses == 0 then return end
+    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
+      .. "configuration minimizes; use one of them", name)
+  end
+  if #context.losses == 0 and config.primary_lr then
+    core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
+  end
   if #context.losses == 0 then
     core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
       .. "its body", name)
   end
   if not config.primary_lr then
-    core.fail("%s: losses were added, but no learning rate: config.train.primary_lr(rate)", name)
+    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
+      .. "by config.train.primary_lr(0.1)", name)
   end
   local outer = trace.current
   trace.current = context
-  local ok, err = pcall(function() old_style(config):minimize(context.losses) end)
+  local ok, err = pcall(function() old_style(name, config):minimize(context.losses) end)
   trace.current = outer
   if not ok then error(err, 0) end
 end

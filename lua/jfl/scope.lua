@@ -96,7 +96,9 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   { "fn", "what is run with it" },
   returns = "any",
 }, function(o)
-  args.expect("namespace", "name", o.name, "string")
+  if args.expect("namespace", "name", o.name, "string") == "" then
+    core.fail("namespace: name: expected a name, got an empty string")
+  end
   args.expect("namespace", "fn", o.fn, "function")
   local context = trace.need("namespace")
   local outer = context.prefix

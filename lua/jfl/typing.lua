@@ -43,9 +43,24 @@ local core = require "jfl.core"
 local typing = {}
 
 local Type = { __tostring = function(t) return t.text end }
-Type.__index = Type
 local Placeholder = {}
 Placeholder.__index = Placeholder
+
+function Type:__index(name)
+  if rawget(self, "Placeholder") then
+    core.fail("typing.%s has no '%s'; it is the type of a result, and typing.%s.Placeholder(shape) "
+      .. "that of an argument", self.text, tostring(name), self.text)
+  end
+  core.fail("typing: %s has no '%s'", self.text, tostring(name))
+end
+
+function Type:__call()
+  if rawget(self, "Placeholder") then
+    core.fail("typing.%s: is a type and takes nothing; the type of an argument is "
+      .. "typing.%s.Placeholder(shape)", self.text, self.text)
+  end
+  core.fail("typing: %s is a type and takes nothing", self.text)
+end
 
 function Placeholder:__tostring()
   return ("%s.Placeholder(%s, %s)"):format(self.kind, args.shape_text(self.shape), self.dtype)
@@ -86,7 +101,9 @@ typing.MirroredTensorListDef = typing.ListListNumpy.Placeholder
 
 local function need_type(who, i, t)
   if not is_type(t) then
-    core.fail("%s: argument %d: expected a type such as Numpy, got %s", who, i, args.describe(t))
+    local list = type(t) == "table" and is_type(t[1])
+    core.fail("%s: argument %d: expected a type such as Numpy, got %s", who, i,
+      list and ("a list; types are given as in %s(Numpy)"):format(who) or args.describe(t))
   end
   if t.kind == "Callback" then
     core.fail("%s: argument %d: Callback can only be the outermost type", who, i)
@@ -105,8 +122,13 @@ function typing.Tuple(...)
 end
 
 for _, kind in ipairs { "List", "Dict", "Bundle" } do
-  typing[kind] = function(part)
+  typing[kind] = function(part, more)
+    if kind == "Dict" and is_type(more) then
+      core.fail("Dict: expected the type of the values alone, as in Dict(Numpy); keys are strings "
+        .. "or numbers")
+    end
     need_type(kind, 1, part)
+    if more ~= nil then core.fail("%s: expected one type; several make a Tuple", kind) end
     return new(kind, ("%s(%s)"):format(kind, part.text), { part = part })
   end
 end

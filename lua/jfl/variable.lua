@@ -4,7 +4,10 @@ local core = require "jfl.core"
 local initializers = require "jfl.initializer"
 local trace = require "jfl.trace"
 
-local variable = {}
+local variable = {
+  --- What the jobs compiled so far share: { dtype, shape (text), job (its name) } by name.
+  shared = {},
+}
 
 --- Fails where an option of the original that is not supported is given.
 function variable.refuse(who, name, value)
@@ -16,12 +19,33 @@ local function known_dtype(context, dtype)
   return dtype or context.config.default_data_type or "float32"
 end
 
+local function check_shared(who, context, v)
+  local there, shape = variable.shared[v.name], args.shape_text(v.shape)
+  if not there or (there.dtype == v.dtype and there.shape == shape) then return end
+  core.fail("%s: '%s' is %s %s in job '%s', but %s %s in job '%s'; jobs share variables by their "
+    .. "names", who, v.name, there.dtype, there.shape, there.job, v.dtype, shape, context.job.name)
+end
+
+--- Keeps what a job's variables are, for the jobs traced later.
+function variable.share(context)
+  for name, blob in pairs(context.variables) do
+    variable.shared[name] = variable.shared[name]
+      or { dtype = blob.dtype, shape = args.shape_text(blob.shape), job = context.job.name }
+  end
+end
+
 -- v: full name, shape, dtype, initializer, trainable, data_format.
 local function create(who, context, v)
-  if not initializers.is(v.initializer) then
-    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s", who,
-      v.name, args.describe(v.initializer))
+  if v.initializer == nil then
+    core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
+      .. "set the job's default_initializer_conf", who, v.name)
   end
+  if not initializers.is(v.initializer) then
+    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s%s",
+      who, v.name, args.describe(v.initializer),
+      type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
+  end
+  check_shared(who, context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
     init = init, a = a, b = b, trainable = v.trainable })
@@ -43,7 +67,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "name", "its name, which other jobs share it by" },
   { "shape", "its extents; may be left out where the variable exists", args.none },
   { "dtype", "of its elements; the job's default_data_type", args.none },
-  { "initializer", "such as flow.truncated_normal(0.1)", args.none, type = "Initializer" },
+  { "initializer", "such as flow.truncated_normal(0.1); the job's default_initializer_conf",
+    args.none, type = "Initializer" },
   { "regularizer", "not supported", args.none },
   { "trainable", "whether optimizers change it", true },
   { "model_name", "ignored", args.none },
@@ -58,6 +83,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     core.fail("%s: name: expected a name, got an empty string", who)
   end
   local name = context.prefix .. o.name
+  args.expect(who, "trainable", o.trainable, "boolean")
+  args.expect(who, "reuse", o.reuse, "boolean")
   variable.refuse(who, "regularizer", o.regularizer)
   variable.refuse(who, "distribute", o.distribute)
   local existing = context.variables[name]
@@ -72,7 +99,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local dtype = args.dtype(who, "dtype", known_dtype(context, o.dtype))
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
-      initializer = o.initializer, trainable = o.trainable })
+      initializer = o.initializer or context.config.default_initializer_conf,
+      trainable = o.trainable })
   end
   if args.shape_text(existing.shape) ~= args.shape_text(o.shape) or existing.dtype ~= dtype then
     core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, name, existing.dtype,

@@ -3,6 +3,7 @@ local args = require "jfl.args"
 local async = require "jfl.async"
 local core = require "jfl.core"
 local job = require "jfl.job"
+local wrong = require "jfl.names"
 
 local variables = {}
 
@@ -68,7 +69,8 @@ local function set_all(values, ignore_mismatch)
       local array = variables.to_array("load_variables", name, values[name], dtypes[name])
       arrays[name] = check_fits(name, array)
     elseif not ignore_mismatch then
-      core.fail("load_variables: '%s' is not a variable of any job; nothing was set", name)
+      core.fail("load_variables: '%s' is not a variable of any job; nothing was set%s", name,
+        wrong.suggest(name, dtypes))
     end
   end
   for name, array in pairs(arrays) do core.variable_set(name, array) end

@@ -83,7 +83,8 @@ describe("a blob", function()
   it("has no elements", function()
     local graph = core.graph("g", "predict")
     local x = core.input(graph, "x", "float32", { 3 })
-    assert.equal("user.lua:2: blob: 'x' has no elements while its job is described",
+    assert.equal("user.lua:2: blob 'x' has no elements while its job's body runs; flow.slice takes "
+      .. "parts of it",
       message("\nlocal x = ... return x[1]", x))
   end)
 
@@ -92,12 +93,12 @@ describe("a blob", function()
     core.blob_methods.spec_probe = function(b) return b.dtype end
     assert.equal("float32", x:spec_probe())
     core.blob_methods.spec_probe = nil
-    assert.is_nil(x.spec_probe)
+    assert.is_nil(x._probe)
   end)
 
   it("of another graph is refused", function()
     local x = core.input(core.graph("one", "predict"), "x", "float32", { 3 })
-    assert.equal("user.lua:1: output: blob 'x' belongs to job 'one'; blobs can only be used inside "
+    assert.equal("user.lua:1: two: the body's result: blob 'x' belongs to job 'one'; blobs can only be used inside "
       .. "the body that made them", message("c.output(...)", core.graph("two", "predict"), x))
   end)
 end)

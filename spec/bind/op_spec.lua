@@ -69,12 +69,13 @@ describe("a mistake in an op's arguments", function()
 
   it("names what is missing, unknown or there twice", function()
     op_error("add: argument 2 'y' is missing", "c.op('add')(...)", x)
-    op_error("add: argument 1 'x' is missing", "c.op('add')(nil, ...)", x)
+    op_error("add: argument 1 'x' is nil: is a name misspelled?", "c.op('add')(nil, ...)", x)
     op_error("softmax: unknown option 'axs'; options are axis, name",
       "c.op('softmax')(..., {axs = 1})", x)
     op_error("softmax: 'axis' is given both by position and by name",
       "c.op('softmax')(..., 0, {axis = 1})", x)
-    op_error("softmax: takes at most 2 arguments and options, got 3",
+    op_error("softmax: takes at most 2 arguments and options, got 3; a list is one "
+      .. "argument: {0, 1}",
       "c.op('softmax')(..., 0, 1)", x)
     op_error("softmax: options should have names, got one under a number",
       "c.op('softmax')(..., {axis = 0, [7] = 1})", x)
@@ -91,7 +92,8 @@ describe("a mistake in an op's arguments", function()
       "c.op('softmax')(..., print)", x)
     op_error("add: argument 2 'y': 0.5 does not fit int32", "c.op('add')(..., 0.5)",
       core.from_table({ 1 }, "int32"))
-    op_error("concat: argument 1 'inputs' should be a list, got array", "c.op('concat')(..., 0)", x)
+    op_error("concat: argument 1 'inputs' should be a list such as {x, y}, got array",
+      "c.op('concat')(..., 0)", x)
     op_error("concat: argument 1 'inputs' is an empty list", "c.op('concat')({}, 0)")
   end)
 

@@ -155,6 +155,79 @@ describe("asynchronous calls", function()
     helper.fails(function() return registrar[1] end, "it has no '1'")
   end)
 
+  it("are no values to calculate with", function()
+    local calls = flow.global_function { name = "calls", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    local future = flow.global_function { name = "future",
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    helper.fails(function() return calls({ 1 }) + 1 end,
+      "calls: a call of this job gives no value at once to compute with; a callback gets the")
+    helper.fails(function() return 2 * future({ 1 }) end, "job(...):get() waits for the value")
+    helper.fails(function() return -future({ 1 }) end, "future: a call of this job gives no value")
+    helper.fails(function() future({ 1 })(print) end,
+      "future: a job without `returns` gives a future: job(...):async_get(callback)")
+    flow.sync()
+  end)
+
+  it("of a job are in flight as many as its concurrency_width allows", function()
+    local core = require "jfl.core"
+    flow.config.max_inflight(20)
+    local config = flow.function_config()
+    config.concurrency_width(3)
+    local calls = flow.global_function { name = "wide", returns = tp.Callback(tp.Numpy),
+      function_config = config, inputs = { { "x", tp.Numpy.Placeholder({ 200, 200 }) } },
+      body = function(x) return flow.matmul(x, x) end }
+    local x, most, got = flow.ndarray.ones({ 200, 200 }), 0, 0
+    for _ = 1, 20 do
+      calls(x)(function() got = got + 1 end)
+      most = math.max(most, core.pending())
+    end
+    assert.is_true(most <= 3, most)
+    flow.sync()
+    assert.equal(20, got)
+  end)
+
+  it("may be made from a coroutine, and deliver to another", function()
+    local calls = flow.global_function { name = "co", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x * 2 end }
+    local got = {}
+    local waiting = coroutine.create(function()
+      for _ = 1, 2 do got[#got + 1] = coroutine.yield() end
+    end)
+    coroutine.resume(waiting)
+    coroutine.wrap(function()
+      for i = 1, 2 do calls({ i })(function(y) coroutine.resume(waiting, y[1]) end) end
+    end)()
+    flow.sync()
+    assert.same({ 2, 4 }, got)
+  end)
+
+  it("tell of an error of on_error as of one of a callback", function()
+    local calls = flow.global_function { name = "labels", returns = tp.Callback(tp.Numpy),
+      inputs = { { "y", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+      body = function(y)
+        return flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.ones({ 1, 2 }))
+      end }
+    local told
+    calls({ 5 })(print, function() error("worse") end)
+    helper.fails(function() calls({ 6 }) end, "labels: error in a callback:")
+    calls({ 6 })(print, function(message) told = message end)
+    flow.sync()
+    assert.truthy(told:find("label 6", 1, true))
+  end)
+
+  it("drop what nobody asked for, and the registrar with it", function()
+    local calls = flow.global_function { name = "dropped", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 100, 100 }) } },
+      body = function(x) return flow.matmul(x, x) end }
+    local registrars, x = setmetatable({}, { __mode = "v" }), flow.ndarray.ones({ 100, 100 })
+    for i = 1, 30 do registrars[i] = calls(x) end
+    flow.sync()
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(registrars))
+  end)
+
   it("take one callback each", function()
     local registrar = job({ 1 })
     registrar(note)
@@ -321,6 +394,44 @@ describe("the end of a script", function()
     local out, status = helper.script(HEAD .. " os.exit(7)")
     assert.equal("got 1\ngot 2\ngot 3\n", out)
     assert.equal(7, status)
+  end)
+
+  local FIVE = [[
+    local calls = {}
+    flow.config.max_inflight(9)
+    for i = 1, 5 do calls[i] = job({ i }) end
+    local function each(act)
+      for i, call in ipairs(calls) do
+        call(function(x) io.stdout:write("five ", x[1], "\n") act(i) end)
+      end
+      flow.sync()
+      io.stdout:write("not here\n")
+    end
+  ]]
+  local ALL_FIVE = "five 1\nfive 2\nfive 3\nfive 4\nfive 5\n"
+
+  it("runs those behind a callback that ends the process", function()
+    local out, status = helper.script(HEAD .. FIVE
+      .. " each(function(i) if i == 2 then os.exit(7) end end)")
+    assert.truthy(out:find(ALL_FIVE .. "$"), out)
+    assert.equal(7, status)
+  end)
+
+  it("keeps the status of the first that ends the process", function()
+    local out, status = helper.script(HEAD .. FIVE
+      .. " each(function(i) if i == 2 then os.exit(7) elseif i == 4 then os.exit(0) end end)")
+    assert.truthy(out:find(ALL_FIVE .. "$"), out)
+    assert.equal(7, status)
+  end)
+
+  it("runs them where a body ends the process, outside of its job", function()
+    local out, status = helper.script(HEAD .. [[
+      flow.config.max_inflight(9)
+      job({ 1 })(function(x) io.stdout:write("relu ", flow.nn.relu(x)[1], "\n") end)
+      flow.global_function { name = "leaves", returns = flow.typing.Numpy,
+        body = function() os.exit(4) end }:compile()]])
+    assert.truthy(out:find("relu 1\n$"), out)
+    assert.equal(4, status)
   end)
 
   it("runs those behind one that fails", function()

@@ -44,7 +44,8 @@ describe("a job's definition", function()
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
-    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list")
+    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list such as "
+      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name 'images'")
     helper.fails(define { inputs = { P } },
       "j: inputs: entry 1: expected { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
@@ -59,6 +60,35 @@ describe("a job's definition", function()
     local job = helper.predict("j", { 1 }, function(x) return x + 1 end)
     helper.fails(define {}, "a job named 'j' is defined already")
     assert.equal(3, job({ 2 })[1])
+  end)
+
+  it("says what to do about a name that is taken", function()
+    helper.predict("j", { 1 }, function(x) return x end)
+    helper.fails(define {}, "give this one another name, or drop all jobs and variables "
+      .. "with flow.clear_default_session()")
+  end)
+
+  it("may take the name of a job whose body failed, and only of that", function()
+    local other = helper.train("other")
+    other({ 1, 1 })
+    local wrong = helper.predict("j", { 2 }, function(x) return flow.matmul(x, x) end)
+    assert.is_false(pcall(wrong, { 1, 2 }))
+    local mended = helper.predict("j", { 2 }, function(x)
+      return x + flow.get_variable("w", { 2 }, { initializer = flow.zeros_initializer() })
+    end)
+    assert.same({ 0.75, 0.75 }, mended({ 0, 0 }):totable())
+    helper.fails(function() return (wrong({ 1, 2 })) end, "j: its body failed, and a job defined later has its name")
+    helper.fails(function() return (helper.predict("j", { 2 }, print)) end, "is defined already")
+    flow.train.CheckPoint():init()
+  end)
+
+  it("may take it too where the graph was too big, for a job of the same type", function()
+    flow.config.memory_limit(1000)
+    local big = helper.predict("big", { 1000 }, function(x) return flow.nn.softmax(x) * x end)
+    assert.is_false(pcall(big.compile, big))
+    helper.fails(function() return (helper.train("big")) end, "is defined already")
+    assert.equal(2, helper.predict("big", { 1 }, function(x) return x * 2 end)({ 1 })[1])
+    flow.config.memory_limit(0)
   end)
 
   it("works after other jobs have run", function()
@@ -117,20 +147,100 @@ describe("a job's body", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
-  it("is blamed where it begins for a call in its return statement", function()
-    local body = assert(loadstring([[
-      local relu = ...
-      return function(x)
-        return relu(x, { slope = 1 })
-      end]], "=body.lua"))(flow.nn.relu)
+  local function blamed(text)
+    local body = assert(loadstring("local relu = ...\nreturn function(x)\n" .. text .. "\nend",
+      "=body.lua"))(flow.nn.relu)
+    flow.clear_default_session()
     local ok, err = pcall(helper.predict("tail", { 1 }, body), { 1 })
     assert.is_false(ok)
-    assert.truthy(err:find("body.lua:2: relu: unknown option 'slope'", 1, true))
+    assert.truthy(err:find("relu: unknown option 'slope'", 1, true))
+    return tonumber(err:match("^body.lua:(%d+): "))
+  end
+
+  it("is blamed where it calls in a return statement", function()
+    assert.equal(4, blamed("x = x + 1\nreturn relu(x, { slope = 1 })"))
+    assert.equal(4, blamed("local y = x + 1\nreturn relu(y,\n{ slope = 1\n})"))
+    assert.equal(4, blamed("local t = { slope = 1 }\nreturn relu(x, (function() return t end)())"))
+    assert.equal(4, blamed("local pair = function() return x, { slope = 1 } end\n"
+      .. "return relu(pair())"))
+  end)
+
+  it("is blamed where it begins for one of several calls in return statements", function()
+    assert.equal(2, blamed("if x.shape[1] == 1 then return relu(x, { slope = 1 }) end\n"
+      .. "return relu(x)"))
   end)
 
   it("is told of comparisons of blobs", function()
     local job = helper.predict("compares", { 1 }, function(x) return x < x + 1 and x or x * 2 end)
     helper.fails(function() return (job({ 1 })) end, "use flow.math.less or flow.math.greater")
+  end)
+
+  -- What is said of a body that does something to a blob x of extents (2, 3).
+  local function said(body)
+    flow.clear_default_session()
+    local _, err = pcall(helper.predict("j", { 2, 3 }, body), flow.ndarray.ones({ 2, 3 }))
+    assert.truthy(err:match("^[^\n]*_spec%.lua:%d+: "), err)
+    return err
+  end
+
+  it("is told what to use where Lua takes no blob", function()
+    local function holds(body, text)
+      local err = said(body)
+      assert.truthy(err:find(text, 1, true), err)
+    end
+    holds(function(x) return x < 1 and x end, "a blob has no data while its job's body runs: "
+      .. "flow.math.less, greater, equal compare blobs")
+    holds(function(x) return 1 < x and x end, "compare number with userdata; a blob has no data")
+    holds(function(x) return math.exp(x) end, "ops such as flow.math.exp take blobs")
+    holds(function(x) local y = math.max(x, 0) return y end, "such as flow.math.exp")
+    holds(function(x) for _, v in ipairs(x) do x = v end return x end, "its extents are in blob.shape")
+    holds(function(x) return (unpack(x)) end, "its extents are in blob.shape")
+    holds(function(x) return #x end, "blob 'x' has no length; its extents are x.shape[1], x.shape[2]")
+    holds(function(x) return x[1] end, "blob 'x' has no elements")
+    holds(function(x) x[1] = 2 return x end, "blob 'x' cannot be changed")
+    holds(function(x) x.name = "y" return x end, "blob 'x' cannot be changed")
+    holds(function(x) return x() end, "blob 'x' is no function")
+    holds(function(x) for v in x do x = v end return x end, "and cannot be iterated")
+    holds(function(x) return x.size end, "a blob has no 'size'; it has shape, dtype and name")
+    holds(function(x) return x:std() end, "std: blob 'x' has no data while its job's body runs")
+    holds(function(x) return x:le(1) end, "use flow.math.less_equal")
+    holds(function(x) return x + "1" end, "add: argument 2 'y' should be a blob or a number")
+    holds(function(x) return flow.ndarray.ones({ 2, 3 }) + x end, "is an array among blobs")
+  end)
+
+  it("leaves other errors as they are", function()
+    local err = said(function() error("attempted to compare apples", 1) end)
+    assert.truthy(err:match(": attempted to compare apples$"))
+    err = said(function(x) return x, setmetatable({}, {}) < 1 end)
+    assert.truthy(err:match(": attempt to compare table with number$"))
+  end)
+
+  it("takes numbers on both sides of operators", function()
+    local job = helper.predict("sides", { 2 }, function(x)
+      return { 3 + x, 3 - x, 3 * x, 3 / x, 3 ^ x, 3 % x, x + 3, x - 3, x * 3, x / 3, x ^ 3, x % 3 }
+    end, { returns = tp.List(tp.Numpy) })
+    local want = { 5, 1, 6, 1.5, 9, 1, 5, -1, 6, 2 / 3, 8, 2 }
+    for i, y in ipairs(job({ 2, 2 })) do assert.is_true(math.abs(want[i] - y[1]) < 1e-6, i) end
+  end)
+
+  it("cannot give a blob of another job", function()
+    local leaked
+    helper.predict("one", { 1 }, function(x) leaked = x return x end):compile()
+    helper.fails(function()
+      return (helper.predict("two", { 1 }, function() return leaked end)({ 1 }))
+    end, "two: the body's result: blob 'x' belongs to job 'one'")
+  end)
+
+  it("knows its job", function()
+    helper.predict("self", { 1 }, function(x)
+      assert.equal("self", flow.current_global_function_desc().name)
+      local made = flow.find_or_create_module("m", function() return {} end)
+      assert.equal(made, flow.find_or_create_module("m", error, { reuse = true }))
+      helper.fails(function() flow.find_or_create_module("m", error) end, "'m' exists in this job")
+      return x
+    end):compile()
+    helper.fails(function() return (flow.current_global_function_desc()) end,
+      "must be called inside a job function's body")
   end)
 
   it("passes on error objects", function()
@@ -237,6 +347,43 @@ describe("a call", function()
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
+  it("names the first value that does not fit, as it is indexed", function()
+    local job = helper.predict("fits", { 2, 2 }, function(x) return x end,
+      { inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }, { dtype = flow.int32 }) } } })
+    local nd = flow.ndarray
+    assert.same({ { 1, 2 }, { 3, 4 } }, job(nd.array { { 1, 2 }, { 3, 4 } }):totable())
+    local text = "fits: x: [2][1] is 1.5, which does not fit int32"
+    helper.fails(function() job({ { 1, 2 }, { 1.5, 2.5 } }) end, text)
+    helper.fails(function() job(nd.array { { 1, 2 }, { 1.5, 2.5 } }) end, text)
+    helper.fails(function() job(nd.array({ { 1, 2 }, { 2 ^ 40, 1 } }, "int64")) end,
+      "[2][1] is 1099511627776, which does not fit int32")
+    helper.fails(function() job({ { 1, 2 }, { 3 } }) end, "[2] has 1 elements")
+    helper.fails(function() job({ 1, 2 }) end, "expected shape (2, 2), got (2)")
+    helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] should be a number")
+  end)
+
+  it("has no named arguments", function()
+    local one = helper.predict("one", { 1 }, function(x) return x end)
+    local any = helper.predict("any", { 1 }, function(x) return x end,
+      { inputs = { { "x", tp.Numpy.Placeholder({ -1, 1 }) } } })
+    local two = helper.predict("two", { 1 }, function(x) return x end, { inputs = {
+      { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
+    helper.fails(function() one { x = { 1 } } end, "one: x: expected an array or a list of "
+      .. "numbers, got a table with the name 'x'")
+    helper.fails(function() any { x = { 1 } } end, "any: x: expected an NdArray or a list of rows")
+    helper.fails(function() two { x = { 1 }, y = { 2 } } end,
+      "two: takes its arguments by position (x, y), got a table with names")
+  end)
+
+  it("works in a coroutine, the first one too", function()
+    local job = helper.predict("co", { 1 }, function(x) return x * 2 end)
+    local double = coroutine.wrap(function(x)
+      while true do x = coroutine.yield(job({ x })[1]) end
+    end)
+    assert.equal(2, double(1))
+    assert.equal(8, double(4))
+  end)
+
   it("gives the array of each call its own memory", function()
     local job = helper.predict("own", { 1 }, function(x) return x * 2 end)
     local a, b = job({ 1 }), job({ 2 })
@@ -299,6 +446,50 @@ describe("a placeholder with -1", function()
     helper.fails(function() wide(flow.ndarray.zeros({ 1000, 2 })) end, "memory_limit is 1000")
     assert.truthy(wide:plan():find("softmax", 1, true))
     assert.same({ 1, 2 }, wide({ { 1, 2 } }).shape)
+  end)
+
+  it("keeps a plan that it is about to run from callbacks that want others", function()
+    local function square(name, returns)
+      return flow.global_function { name = name, returns = returns,
+        inputs = { { "x", tp.Numpy.Placeholder({ -1, 200 }) } },
+        body = function(x) return flow.matmul(x, x, { transpose_b = true }) end }
+    end
+    local ones, behind = flow.ndarray.ones, square("behind", tp.Callback(tp.Numpy))
+    for name, returns in pairs { now = tp.Numpy, later = tp.Callback(tp.Numpy) } do
+      flow.config.max_plans(2)
+      local job, sizes = square(name, returns), {}
+      local function call(n)
+        local given = job(ones { n, 200 })
+        local function note(y) sizes[#sizes + 1] = y.shape[1] end
+        if name == "now" then note(given) else given(note) end
+      end
+      for _ = 1, 4 do
+        behind(ones { 100, 200 })(function() for n = 11, 14 do call(n) end end)
+      end
+      for _ = 1, 8 do call(100) end
+      flow.sync()
+      assert.equal(4 * 4 + 8, #sizes)
+    end
+  end)
+
+  it("serves several arguments, of sizes of their own", function()
+    local traced = 0
+    local job = flow.global_function { name = "two", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) }, { "y", tp.Numpy.Placeholder({ -1, 2 }) } },
+      body = function(x, y)
+        traced = traced + 1
+        return flow.math.reduce_sum(x) + flow.math.reduce_sum(y)
+      end }
+    flow.config.max_plans(3)
+    local sums = {}
+    for i = 1, 20 do
+      job(flow.ndarray.ones { i, 2 }, flow.ndarray.ones { 21 - i, 2 })(function(s)
+        sums[#sums + 1] = s[1]
+      end)
+    end
+    flow.sync()
+    assert.equal(20, traced)
+    for i = 1, 20 do assert.equal(42, sums[i]) end
   end)
 
   it("counts a nil among its arguments", function()
@@ -403,12 +594,23 @@ describe("the handle of a job", function()
     helper.fails(function() return (job.plan()) end, "plan: call it with a colon: job:plan()")
   end)
 
+  it("says what it has", function()
+    local job = helper.predict("has", { 1 }, function(x) return x end)
+    helper.fails(function() job:run({ 1 }) end,
+      "job 'has' has no 'run'; it is called, as in has(...), and has name, type, compile(), "
+        .. "graph() and plan()")
+    job:compile()
+    helper.fails(function() return job.grpah end, "job 'has' has no 'grpah'")
+  end)
+
   it("is of no use once its session was cleared", function()
     local job = helper.predict("gone", { 1 }, function(x) return x end)
     local compiled = helper.predict("gone2", { 1 }, function(x) return x end):compile()
     flow.clear_default_session()
     helper.fails(function() job({ 1 }) end,
-      "gone: the session that this job belonged to was cleared")
+      "gone: the session that this job belonged to was cleared; define it again")
+    helper.fails(function() return (compiled:plan()) end, "was cleared")
+    assert.equal("job 'gone2' (predict)", tostring(compiled))
     helper.fails(function() compiled({ 1 }) end, "was cleared")
     assert.equal(1, helper.predict("gone", { 1 }, function(x) return x end)({ 1 })[1])
   end)
@@ -452,6 +654,100 @@ describe("the old spelling", function()
     assert.same({ 0.75, 1 }, future:get():totable())
   end)
 
+  it("may train and return nothing", function()
+    local body = function(x)
+      flow.losses.add_loss(x * flow.get_variable("w", { 2 },
+        { initializer = flow.ones_initializer() }))
+    end
+    local job = flow.global_function(config(), { name = "none", body = body,
+      inputs = { { "x", flow.FixedTensorDef({ 2 }) } } })
+    local called
+    assert.is_nil(job({ 1, 2 }):get())
+    job({ 1, 2 }):async_get(function(...) called = select("#", ...) end)
+    flow.sync()
+    assert.equal(1, called)
+    assert.same({ 0.5, 0 }, flow.get_all_variables().w:totable())
+    local predict = flow.global_function { name = "forgot", body = function() end }
+    helper.fails(function() predict() end, "returned nothing, expected a blob")
+  end)
+
+  it("needs a loss and a rate, and one way to minimize", function()
+    local function train(body, c)
+      flow.clear_default_session()
+      local job = flow.global_function(c, { name = "t", body = body,
+        inputs = { { "x", flow.FixedTensorDef({ 2 }) } } })
+      return function() job({ 1, 2 }) end
+    end
+    local function loss_of(x)
+      return x * flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+    end
+    helper.fails(train(loss_of, config()), "t: no loss was added: call flow.losses.add_loss(loss)")
+    local rateless = flow.function_config()
+    rateless.train.model_update_conf { naive_conf = {} }
+    helper.fails(train(function(x) flow.losses.add_loss(loss_of(x)) return x end, rateless),
+      "t: losses were added, but there is no learning rate: set it in the function_config")
+    helper.fails(train(function(x)
+      local loss = loss_of(x)
+      flow.losses.add_loss(loss)
+      flow.optimizer.SGD(0.1):minimize(loss)
+      return loss
+    end, config()), "t: an optimizer minimizes a loss, and losses.add_loss adds others")
+    local two = config()
+    two.train.secondary_lr(0.25)
+    helper.fails(train(function(x) flow.losses.add_loss(loss_of(x)) return x end, two),
+      "t: train.secondary_lr is 0.25 and primary_lr 0.5: one rate serves all variables")
+  end)
+
+  -- What w is after each of three steps whose gradient is { 0.5, 1 }.
+  local function steps(conf)
+    flow.clear_default_session()
+    local job, list = old(config(conf)), {}
+    for i = 1, 4 do
+      local value = job({ 1, 2 }):get()
+      if i > 1 then list[i - 1] = value[1] end
+    end
+    return list
+  end
+
+  it("takes rates, warm-ups and clipping", function()
+    assert.same({ 0.75, 0.5, 0.25 }, steps { naive_conf = {} })
+    assert.same({ 0.75, 0.625, 0.5 }, steps { naive_conf = {}, learning_rate_decay = {
+      piecewise_constant_conf = { boundaries = { 0 }, values = { 0.5, 0.25 } } } })
+    assert.same({ 0.75, 0.625, 0.5 }, steps { naive_conf = {}, learning_rate_decay = {
+      piecewise_scaling_conf = { boundaries = { 0 }, scales = { 1, 0.5 } } } })
+    assert.same({ 0.875, 0.75, 0.5 }, steps { naive_conf = {},
+      warmup_conf = { constant_conf = { warmup_batches = 2, multiplier = 0.5 } } })
+    assert.same({ 1, 0.875, 0.625 }, steps { naive_conf = {},
+      warmup_conf = { linear_conf = { warmup_batches = 2, start_multiplier = 0 } } })
+    local clipped = steps { naive_conf = {},
+      clip_conf = { clip_by_global_norm = { clip_norm = math.sqrt(1.25) / 2 } } }
+    assert.is_true(math.abs(clipped[1] - 0.875) < 1e-6)
+  end)
+
+  it("tells of what it cannot read where it is set", function()
+    local function refuses(conf, text)
+      local c = flow.function_config()
+      helper.fails(function() c.train.model_update_conf(conf) end,
+        "train.model_update_conf: " .. text)
+    end
+    refuses({}, "expected naive_conf or momentum_conf, as in {naive_conf = {}}")
+    refuses(3, "value: expected a table, got number 3")
+    refuses({ naive_conf = {}, momentum_conf = {} }, "expected one of naive_conf and momentum_conf")
+    refuses({ naive_conf = 1 }, "naive_conf: expected a table, got number 1")
+    refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta: expected a number, got string")
+    refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "
+      .. "built into jfl")
+    refuses({ naive_conf = {}, learning_rate_decay = { cosine_conf = {} } },
+      "learning_rate_decay.cosine_conf: the cosine schedule is not built into jfl; there is "
+        .. "piecewise_constant_conf, piecewise_scaling_conf")
+    refuses({ naive_conf = {}, learning_rate_decay = {} }, "learning_rate_decay: expected one of ")
+    refuses({ naive_conf = {}, warmup_conf = { linear_conf = { warmup_batches = 1 } } },
+      "linear_conf.start_multiplier: expected a number, got nil")
+    refuses({ naive_conf = {}, clip_conf = { clip_by_global_norm = { clip_norm = 0 } } },
+      "clip_norm: expected a positive number, got 0")
+    refuses({ naive = {} }, "unknown entry 'naive'; entries are naive_conf or momentum_conf")
+  end)
+
   it("takes callbacks", function()
     local seen
     old(config())({ 1, 2 }):async_get(function(value) seen = value:totable() end)
@@ -467,7 +763,7 @@ describe("the old spelling", function()
     assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
     flow.clear_default_session()
     helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
-      "train.model_update_conf: unknown entry 'adam_conf'; entries are naive_conf")
+      "train.model_update_conf: adam_conf: the optimizer Adam is not built into jfl")
     flow.clear_default_session()
     helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
       "momentum_conf: unknown field 'bata'; fields are beta")

@@ -171,7 +171,7 @@ describe("get_variable", function()
     fails(function() local v = flow.get_variable("v") return v end,
       "'v': shape is missing, and no such variable")
     fails(function() local v = flow.get_variable("v", { 1 }) return v end,
-      "'v': initializer: expected one")
+      "'v': initializer is missing: give one")
     fails(function()
       local one = { initializer = flow.ones_initializer() }
       flow.get_variable("v", { 1 }, one)

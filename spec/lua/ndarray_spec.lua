@@ -37,7 +37,7 @@ describe("making NdArrays", function()
     assert.same({ { 1, 2 }, { 1, 2 } }, nd.array({ a, a }):totable())
     assert.equal("int32", nd.array({ a, a }, "int32").dtype)
     helper.fails(function() nd.array { a, { 1, 2 } } end,
-      "ndarray.stack: arrays: item 2: expected an NdArray, got a table")
+      "ndarray.stack: arrays: item 2: expected an NdArray, got {1, 2}")
   end)
 
   it("from tables without gaps and other keys", function()

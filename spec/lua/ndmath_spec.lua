@@ -24,7 +24,7 @@ describe("reductions", function()
     assert.equal(24, nd.sum(a))
     assert.same({ 5, 7, 12 }, nd.sum(a, { axis = 0 }):totable())
     helper.fails(function() nd.sum({ 1, 2 }) end, "ndarray.sum: a: expected an NdArray")
-    helper.fails(function() a.sum() end, "ndarray.sum: argument 1 'a' is missing")
+    helper.fails(function() a.sum() end, "sum: argument 1: expected an NdArray, got nil; methods are called with a colon: a:sum()")
   end)
 
   it("give booleans, which a condition can take, for any and all", function()

@@ -109,7 +109,7 @@ describe("optimizer.SGD", function()
     fails(function(y) flow.optimizer.SGD(0.1, { variables = { "v" } }):minimize(y) end,
       "variables: there is no variable 'v' in job 'bad'")
     fails(function(y) flow.losses.add_loss(y) end,
-      "no learning rate: config.train.primary_lr(rate)")
+      "there is no learning rate: set it in the")
     fails(function() flow.optimizer.SGD(0.1, { grad_clipping = 1 }) end,
       "optimizer.SGD: grad_clipping: expected optimizer.grad_clipping.by_global_norm(clip_norm), got")
     fails(function() flow.optimizer.grad_clipping.by_global_norm(0) end,

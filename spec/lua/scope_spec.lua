@@ -79,6 +79,33 @@ describe("scope.namespace", function()
     assert.equal("w", name)
   end)
 
+  it("prefixes layers that are named and those that are not", function()
+    flow.clear_default_session()
+    helper.predict("layers", { 2, 2 }, function(x)
+      return flow.scope.namespace("a", function()
+        local inner = flow.scope.namespace("b", function()
+          return flow.layers.dense(x, 2, { name = "in" })
+        end)
+        return inner + flow.layers.dense(x, 2)
+      end) + flow.layers.dense(x, 2)
+    end):compile()
+    local names = {}
+    for name in pairs(flow.get_all_variables()) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "a-b-in-bias", "a-b-in-weight", "a-dense_1-bias", "a-dense_1-weight",
+      "dense_2-bias", "dense_2-weight" }, names)
+  end)
+
+  it("has a name", function()
+    flow.clear_default_session()
+    helper.fails(function()
+      helper.predict("empty", { 1 }, function(x)
+        flow.scope.namespace("", print)
+        return x
+      end):compile()
+    end, "namespace: name: expected a name, got an empty string")
+  end)
+
   it("has no meaning outside a body", function()
     helper.fails(function() flow.scope.namespace("a", function() end) end,
       "namespace: describes a part of a job and must be called inside a job function's body")

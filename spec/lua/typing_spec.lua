@@ -32,6 +32,29 @@ describe("typing", function()
   end)
 end)
 
+describe("a type", function()
+  it("is no function, and says what it has", function()
+    helper.fails(function() return (tp.Numpy({ 2 })) end, "typing.Numpy: is a type and takes "
+      .. "nothing; the type of an argument is typing.Numpy.Placeholder(shape)")
+    helper.fails(function() return (tp.List(tp.Numpy)()) end, "List(Numpy) is a type and takes")
+    helper.fails(function() return tp.ListNumpy.PlaceHolder end,
+      "typing.ListNumpy has no 'PlaceHolder'")
+    helper.fails(function() return tp.Tuple(tp.Numpy).Placeholder end,
+      "typing: Tuple(Numpy) has no 'Placeholder'")
+  end)
+
+  it("takes types in brackets, and as many as it has", function()
+    helper.fails(function() return (tp.Tuple { tp.Numpy, tp.Numpy }) end,
+      "Tuple: argument 1: expected a type such as Numpy, got a list; types are given as in "
+        .. "Tuple(Numpy)")
+    helper.fails(function() return (tp.Dict("string", tp.Numpy)) end,
+      "Dict: expected the type of the values alone, as in Dict(Numpy)")
+    helper.fails(function() return (tp.List(tp.Numpy, tp.Numpy)) end,
+      "List: expected one type; several make a Tuple")
+    helper.fails(function() return (tp.List()) end, "got nil")
+  end)
+end)
+
 describe("results of jobs", function()
   before_each(flow.clear_default_session)
 

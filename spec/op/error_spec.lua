@@ -27,12 +27,13 @@ describe("a mistake is named:", function()
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value 2 is above max_value 1", x23, 2, 1)
 
-  says("reduce_sum", "axis 2 is out of range for 2 dimensions", x23, { axis = 2 })
+  says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23, { axis = 2 })
   says("reduce_sum", "axis 1 is given twice", x23, { axis = { 1, -1 } })
   says("reduce_mean", "input_tensor must be one of float32, float64, got int32", i2)
   says("reduce_any", "input_tensor must be one of int8, got float32", x23)
-  says("argmax", "axis -3 is out of range for 2 dimensions", x23, -3)
-  says("softmax", "axis 7 is out of range for 2 dimensions", x23, { axis = 7 })
+  says("argmax", "axis -3 is out of range for 2 dimensions; axes count from 0", x23, -3)
+  says("softmax", "axis 7 is out of range for 2 dimensions; axes count from 0", x23,
+    { axis = 7 })
 
   says("matmul", "a (2, 3) has 3 columns, but b (2, 3) has 2 rows", x23, x23)
   says("matmul", "a (2, 3) transposed has 2 columns, but b (2, 3) transposed has 3 rows", x23, x23,
@@ -105,9 +106,11 @@ describe("a mistake is named:", function()
   local ce = "sparse_softmax_cross_entropy_with_logits"
   says(ce, "labels (3) should have the shape of logits (2, 3) without its last axis",
     zeros({ 3 }, "int32"), x23)
-  says(ce, "labels must be int32 or int64, got float32", zeros { 2 }, x23)
-  says(ce, "label 3 at position 1 is outside 0..2", core.from_table({ 0, 3 }, "int32"), x23)
-  says(ce, "label -1 at position 0 is outside 0..2", core.from_table({ -1, 2 }, "int64"), x23)
+  says(ce, "argument 1 'labels' must be int32 or int64, got float32", zeros { 2 }, x23)
+  says(ce, "label 3 at position 1 is outside 0..2, all counted from 0",
+    core.from_table({ 0, 3 }, "int32"), x23)
+  says(ce, "label -1 at position 0 is outside 0..2, all counted from 0",
+    core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23,
     { zeros { 3 } })
   says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
@@ -124,7 +127,7 @@ describe("a mistake is named:", function()
     zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
   says("flatten", "start_dim 1 is after end_dim 0", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
-  says("expand_dims", "axis 3 is out of range for 3 dimensions", x23, 3)
+  says("expand_dims", "axis 3 is out of range for 3 dimensions; axes count from 0", x23, 3)
   says("expand_dims", "input has 8 dimensions already, the most there can be",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, 0)
   says("transpose", "perm names 3 axes, but a has 2", x23, { 0, 1, 2 })
@@ -141,8 +144,9 @@ describe("a mistake is named:", function()
     .. "differ", { x23, zeros { 2, 4 } }, 0)
   says("stack", "input 1 is float32 (2, 3) but input 2 is int32 (2, 3)", { x23, zeros({ 2, 3 },
     "int32") })
-  says("gather", "index 2 at position 0 is outside 0..1", x23, core.from_table({ 2 }, "int32"))
-  says("gather", "indices must be int32 or int64, got float32", x23, x23)
+  says("gather", "index 2 at position 0 is outside 0..1, all counted from 0",
+    x23, core.from_table({ 2 }, "int32"))
+  says("gather", "argument 2 'indices' must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
   says("unsorted_segment_sum", "num_segments must be at least 1, got 0", x23, i2, 0)
@@ -150,7 +154,8 @@ describe("a mistake is named:", function()
     .. "axis 0 on", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
-  says("one_hot", "index 5 at position 1 is outside 0..3", core.from_table({ 0, 5 }, "int32"), 4)
+  says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
+    core.from_table({ 0, 5 }, "int32"), 4)
   says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
   says("one_hot", "float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "to bfloat16 is not supported", x23, "bfloat16")

@@ -159,7 +159,8 @@ static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_trainin
     JF_TRY(check_variables(g, t->variable, t->n_variable));
   }
   if (!t->n_variable)
-    return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable", g->name);
+    return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable; minimize comes after "
+                   "the layers that it trains", g->name);
   t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
   return JFL_OK;
 }

@@ -113,6 +113,9 @@ static size_t flatten(lua_State *L, const char *who, const char *name, int level
     if (lua_istable(L, -1)) {
       n += flatten(L, who, name, level + 1, out ? out + n : NULL);
     } else {
+      if (lua_isnil(L, -1))
+        jf_raise(L, "%s: '%s'[%d] is nil; lists count from 1: x.shape[1] is the first extent", who,
+                 name, (int)i);
       if (!jf_is_number(L, -1))
         jf_raise(L, "%s: '%s'[%d] should be a number, got %s", who, name, (int)i,
                  jf_type_name(L, -1));

@@ -30,13 +30,25 @@ static const char *push_path(lua_State *L, const reader *r, int n)
   return lua_tostring(L, -1);
 }
 
+/* The table at stack top is no list of numbers. */
+static void no_elements(lua_State *L, const char *who)
+{
+  lua_pushnil(L);
+  if (!lua_next(L, -2)) jf_raise(L, "%s: an empty table has no shape", who);
+  if (lua_type(L, -2) == LUA_TSTRING)
+    jf_raise(L, "%s: expected an array or a list of numbers, got a table with the name '%s'", who,
+             lua_tostring(L, -2));
+  jf_raise(L, "%s: expected an array or a list of numbers from index 1 on, got a table without one",
+           who);
+}
+
 /* Reads the shape off the first element of each level of the table at i. */
 static void measure(lua_State *L, int i, reader *r)
 {
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
     size_t n = lua_objlen(L, -1);
-    if (n == 0) jf_raise(L, "%s: an empty table has no shape", r->who);
+    if (n == 0) no_elements(L, r->who);
     if (r->shape.n == JFL_MAXDIM)
       jf_raise(L, "%s: tables are nested deeper than %d levels", r->who, (int)JFL_MAXDIM);
     r->shape.d[r->shape.n++] = (int64_t)n;

@@ -28,17 +28,34 @@ int jf_l_call(lua_State *L)
   return lua_gettop(L) - 1;
 }
 
-/* Where the user's function that the frame's call() called was defined: it is blamed when a tail call
-   has taken its own frame. */
+/* The line at which the Lua function at stack top, popped, makes its tail call, or else other. */
+static int tail_line(lua_State *L, int other)
+{
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "jfl.tail");
+  int found = !lua_pcall(L, 1, 1, 0);
+  lua_insert(L, -2);
+  if (found) found = !lua_pcall(L, 1, 1, 0);
+  else lua_pop(L, 1);
+  int line = found && lua_type(L, -1) == LUA_TNUMBER ? (int)lua_tointeger(L, -1) : other;
+  lua_pop(L, 1);
+  return line;
+}
+
+/* Where the user's function that the frame's call() called was left or, failing that, defined: it
+   is blamed when a tail call has taken its own frame. */
 static int who_called(lua_State *L, lua_Debug *ar)
 {
   lua_getinfo(L, "f", ar);
   int is_call = lua_tocfunction(L, -1) == jf_l_call;
   lua_pop(L, 1);
   if (!is_call || !lua_getlocal(L, ar, 2)) return 0;
+  lua_pushvalue(L, -1);
   lua_getinfo(L, ">S", ar);
   ar->currentline = ar->linedefined;
-  return is_users(ar);
+  if (!is_users(ar)) return lua_pop(L, 1), 0;
+  ar->currentline = tail_line(L, ar->linedefined);
+  return 1;
 }
 
 const char *jf_where(lua_State *L)

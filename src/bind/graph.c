@@ -55,13 +55,14 @@ static int blob_index(lua_State *L)
   jf_lblob *b = need_blob(L, 1, NULL, "blob");
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (lua_type(L, 2) == LUA_TNUMBER)
-    jf_raise(L, "blob: '%s' has no elements while its job is described", jfl_value_name(b->value));
+    jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes parts of it",
+             jfl_value_name(b->value));
   if (!strcmp(key, "shape")) jf_push_shape(L, jfl_value_shape(b->value));
   else if (!strcmp(key, "dtype")) lua_pushstring(L, jfl_dtype_name(jfl_value_dtype(b->value)));
   else if (!strcmp(key, "name")) lua_pushstring(L, jfl_value_name(b->value));
   else {
     lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(2));
+    lua_gettable(L, lua_upvalueindex(2));
   }
   return 1;
 }
@@ -285,7 +286,8 @@ static int l_gradients(lua_State *L)
 static int l_output(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "output");
-  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, "output")->value));
+  const char *who = lua_pushfstring(L, "%s: the body's result", g->job);
+  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, who)->value));
   return 0;
 }
 

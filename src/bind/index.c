@@ -235,8 +235,8 @@ static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who
   int n = lua_gettop(L) - at + 1;
   int64_t e = 0;
   if (n != b->shape->n)
-    jf_raise(L, "%s: expected %d indices for shape %s, got %d", who, b->shape->n,
-             jf_push_shape_text(L, b->shape), n);
+    jf_raise(L, "%s: expected %d %s for shape %s, got %d", who, b->shape->n,
+             b->shape->n == 1 ? "index" : "indices", jf_push_shape_text(L, b->shape), n);
   for (int k = 0; k < n; k++) {
     double d = jf_need_number(L, at + k, who, "an index");
     e = e * b->shape->d[k] + position(L, d, b->shape->d[k], who);

@@ -19,7 +19,7 @@ typedef struct call {
   const record *r;
   int slot[MAX_SLOT];          /* stack index of each input, then each attribute; 0: not given */
   const char *node;            /* the node's name or NULL */
-  int first, n_in;
+  int first, n_in, given;      /* given: how many there are by position */
   jfl_arg arg[MAX_SLOT];
   int n_arg;
 } call;
@@ -112,15 +112,44 @@ static void take_option(lua_State *L, call *c)
   c->slot[k] = lua_gettop(L) - 1;
 }
 
+/* Fails if the first argument is the table that the op is in. */
+static void check_dot(lua_State *L, const record *r)
+{
+  if (!lua_istable(L, 1) || !luaL_getmetafield(L, 1, "namespace")) return;
+  jf_raise(L, "%s: is called with a dot, not a colon: %s.%s(...)", r->info.name,
+           lua_tostring(L, -1), r->info.name);
+}
+
+static void too_many(lua_State *L, const record *r, int n)
+{
+  int most = n_slots(r);
+  check_dot(L, r);
+  const char *hint = "";
+  if (lua_type(L, most) == LUA_TNUMBER && lua_type(L, most + 1) == LUA_TNUMBER)
+    hint = lua_pushfstring(L, "; a list is one argument: {%s, %s}", lua_tostring(L, most),
+                           lua_tostring(L, most + 1));
+  jf_raise(L, "%s: takes at most %d argument%s and options, got %d%s", r->info.name, most,
+           most == 1 ? "" : "s", n, hint);
+}
+
+/* Fails unless what a variadic op takes as input k, if it is given, is a list. */
+static void check_list(lua_State *L, const call *c, int k)
+{
+  int list = c->slot[k];
+  if (list && !lua_istable(L, list))
+    jf_raise(L, "%s should be a list such as {x, y}, got %s", push_who(L, c->r, k),
+             jf_type_name(L, list));
+}
+
 /* Finds where each input and attribute is on the stack. */
 static void find_slots(lua_State *L, call *c)
 {
   int top = lua_gettop(L), options = is_options(L, top, c->r), n = top - options;
+  c->given = n;
   while (n > 0 && lua_isnil(L, n)) n--;
-  if (n > n_slots(c->r))
-    jf_raise(L, "%s: takes at most %d arguments and options, got %d", c->r->info.name,
-             n_slots(c->r), n);
+  if (n > n_slots(c->r)) too_many(L, c->r, n);
   for (int k = 0; k < n; k++) c->slot[k] = lua_isnil(L, k + 1) ? 0 : k + 1;
+  if (c->r->info.variadic) check_list(L, c, c->r->info.n_in - 1);
   if (!options) return;
   for (lua_pushnil(L); lua_next(L, top);) take_option(L, c);
 }
@@ -129,8 +158,7 @@ static void find_slots(lua_State *L, call *c)
 static void push_list(lua_State *L, call *c, int k)
 {
   int list = c->slot[k];
-  if (!lua_istable(L, list))
-    jf_raise(L, "%s should be a list, got %s", push_who(L, c->r, k), jf_type_name(L, list));
+  check_list(L, c, k);
   int n = (int)lua_objlen(L, list);
   if (n == 0) jf_raise(L, "%s is an empty list", push_who(L, c->r, k));
   luaL_checkstack(L, n + 32, "too many inputs");
@@ -144,7 +172,9 @@ static void push_inputs(lua_State *L, call *c)
   for (int k = 0; k < info->n_in; k++) {
     int last = k == info->n_in - 1;
     if (!c->slot[k] && last && info->optional) break;
-    if (!c->slot[k]) jf_raise(L, "%s is missing", push_who(L, c->r, k));
+    if (!c->slot[k])
+      jf_raise(L, k < c->given ? "%s is nil: is a name misspelled?" : "%s is missing",
+               push_who(L, c->r, k));
     if (info->variadic && last) push_list(L, c, k);
     else lua_pushvalue(L, c->slot[k]);
   }
@@ -313,6 +343,7 @@ static int call_op(lua_State *L)
   int blob = find_kind(L, &c, JF_BLOB);
   if (blob >= 0 || (c.n_in == 0 && jf_state_of(L)->traced)) return append(L, &c, blob);
   int array = find_kind(L, &c, JF_ARRAY);
+  if (array < 0) check_dot(L, c.r);
   if (array < 0 && c.n_in > 0)
     jf_raise(L, "%s should be a blob or an array, got %s", push_who(L, c.r, 0),
              jf_type_name(L, c.first));

@@ -25,6 +25,17 @@ static const char *push_who(lua_State *L, const jf_lplan *p, int i)
   return lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
 }
 
+/* Whether the table at i has no elements, but names. */
+static int is_named(lua_State *L, int i)
+{
+  if (!lua_istable(L, i) || lua_objlen(L, i) > 0) return 0;
+  lua_pushnil(L);
+  if (!lua_next(L, i)) return 0;
+  int named = lua_type(L, -2) == LUA_TSTRING;
+  lua_pop(L, 2);
+  return named;
+}
+
 /* Replaces the argument for input i by an array of its dtype and checks the shape. */
 static void convert(lua_State *L, const jf_lplan *p, int i)
 {
@@ -57,6 +68,9 @@ static int wrong_count(lua_State *L, const jf_lplan *p)
   luaL_pushresult(&b);
   int got = lua_gettop(L) - 2;
   if (p->n_in == 0) return jf_raise(L, "%s: expected no arguments, got %d", p->job->name, got);
+  if (got == 1 && is_named(L, 2))
+    return jf_raise(L, "%s: takes its arguments by position (%s), got a table with names",
+                    p->job->name, lua_tostring(L, -1));
   return jf_raise(L, "%s: expected %d argument%s (%s), got %d", p->job->name, p->n_in,
                   p->n_in == 1 ? "" : "s", lua_tostring(L, -1), got);
 }

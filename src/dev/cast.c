@@ -2,6 +2,7 @@
 #include "dev/dev.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { CHUNK = 256 };
@@ -94,15 +95,27 @@ static void store(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
   }
 }
 
-/* Between floats rounding is no loss, overflow is; an integer must come through exactly. */
-static jfl_status check(const double *v, jfl_dtype from, jfl_dtype to, int64_t at, int n)
+/* Fails for element `at`, told as an element of nested lists that count from 1: "[2][1]". */
+static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
 {
+  char path[JFL_MAXDIM * 24] = "";
+  size_t n = 0;
+  int64_t inner = jfl_array_size(a);
+  for (int k = 0; k < a->shape.n; k++) {
+    inner /= a->shape.d[k];
+    n += (size_t)snprintf(path + n, sizeof path - n, "[%lld]", (long long)(at / inner + 1));
+    at %= inner;
+  }
+  return jf_fail(JFL_EDTYPE, "%s is %.16g, which does not fit %s", path, v, jfl_dtype_name(to));
+}
+
+/* Between floats rounding is no loss, overflow is; an integer must come through exactly. */
+static jfl_status check(const jfl_array *a, const double *v, jfl_dtype to, int64_t at, int n)
+{
+  int floats = jf_is_float(a->dtype) && jf_is_float(to);
   for (int i = 0; i < n; i++) {
     double w = narrowed(v[i], to);
-    int lost = jf_is_float(from) && jf_is_float(to) ? isinf(w) && !isinf(v[i]) : w != v[i];
-    if (lost)
-      return jf_fail(JFL_EDTYPE, "value %.17g at index %lld does not fit %s", v[i],
-                     (long long)(at + i), jfl_dtype_name(to));
+    if (floats ? isinf(w) && !isinf(v[i]) : w != v[i]) return misfit(a, at + i, v[i], to);
   }
   return JFL_OK;
 }
@@ -113,7 +126,7 @@ static jfl_status convert(const jfl_array *a, int lossless, jfl_array *to)
   for (int64_t at = 0, size = jfl_array_size(a); at < size; at += CHUNK) {
     int n = size - at < CHUNK ? (int)(size - at) : CHUNK;
     load(a->data, a->dtype, at, n, v);
-    if (lossless) JF_TRY(check(v, a->dtype, to->dtype, at, n));
+    if (lossless) JF_TRY(check(a, v, to->dtype, at, n));
     store(v, to->data, to->dtype, at, n);
   }
   return JFL_OK;

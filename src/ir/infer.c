@@ -156,8 +156,8 @@ jfl_status jf_infer_broadcast(jf_infer *c)
 jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank)
 {
   if (*axis < -rank || *axis >= rank)
-    return jf_fail(JFL_ESHAPE, "%s: axis %lld is out of range for %d dimension%s", c->op->name,
-                   (long long)*axis, rank, rank == 1 ? "" : "s");
+    return jf_fail(JFL_ESHAPE, "%s: axis %lld is out of range for %d dimension%s; axes count from 0",
+                   c->op->name, (long long)*axis, rank, rank == 1 ? "" : "s");
   if (*axis < 0) *axis += rank;
   return JFL_OK;
 }

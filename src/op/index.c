@@ -19,8 +19,8 @@ jfl_status jf_check_range(const char *what, const jf_tensor *t, int64_t n)
   for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
     int64_t v = jf_index_at(t, i);
     if (v < 0 || v >= n)
-      return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld", what, (long long)v,
-                     (long long)i, (long long)n - 1);
+      return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld, all counted from 0",
+                     what, (long long)v, (long long)i, (long long)n - 1);
   }
   return JFL_OK;
 }

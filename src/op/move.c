@@ -35,6 +35,6 @@ jfl_status jf_check_indices(const jf_infer *c, int input)
 {
   jfl_dtype t = c->in[input]->dtype;
   if (t == JFL_I32 || t == JFL_I64) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "%s: %s must be int32 or int64, got %s", c->op->name,
-                 c->op->in[input], jfl_dtype_name(t));
+  return jf_fail(JFL_EDTYPE, "%s: argument %d '%s' must be int32 or int64, got %s", c->op->name,
+                 input + 1, c->op->in[input], jfl_dtype_name(t));
 }

@@ -20,8 +20,10 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
   for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
   JF_TRY(jf_check_indices(c, labels));
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: labels %s should have the shape of %s %s without its last axis",
-                 c->op->name, jf_shape_str(l, a), c->op->in[x], jf_shape_str(s, b));
+  return jf_fail(JFL_ESHAPE, "%s: labels %s should have the shape of %s %s without its last axis%s",
+                 c->op->name, jf_shape_str(l, a), c->op->in[x], jf_shape_str(s, b),
+                 jf_shape_eq(l, s) ? "; softmax_cross_entropy_with_logits takes one-hot labels"
+                 : "");
 }
 
 static jfl_status infer(jf_infer *c)

@@ -194,8 +194,8 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, co
     return make(s, spec, form, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
-    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s",
-                   spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s; "
+                   "jobs share variables by name", spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
   assert(jf_shape_eq(&v->array->shape, form));        /* plans adapt to what is there */
   *out = v;
