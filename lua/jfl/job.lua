@@ -14,13 +14,14 @@ require "jfl.ops"
 local job = {}
 
 local Job = {}
+Job.__index = Job
 
 -- Fields that are not set yet are nil; any other name is a mistake.
-function Job:__index(key)
-  if Job[key] ~= nil or type(key) ~= "string" or key:sub(1, 1) == "_" then return Job[key] end
-  core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
-    .. "graph() and plan()", rawget(self, "name"), key, rawget(self, "name"))
-end
+setmetatable(Job, { __index = function(_, key)
+  if type(key) ~= "string" or not key:match("^%a") then return nil end
+  core.fail("a job has no '%s'; it is called, as in train_job(images, labels), and has name, type, "
+    .. "compile(), graph() and plan()", key)
+end })
 
 local order, by_name = {}, {}
 
