@@ -39,6 +39,8 @@ local names = {
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",
   progress = "jfl.progress.progress",
+  watch = "jfl.watch.watch",
+  watch_diff = "jfl.watch.watch_diff",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }
