@@ -31,6 +31,8 @@ local core = require "jfl.core"
 local names = {}
 
 local MANY = 3                   -- suggestions in one message
+local FEW = 3                    -- letters that say too little
+local LISTED = 12                -- names of a namespace in one message
 
 -- What other libraries call options, and what they are here.
 local ALIASES = {
@@ -84,7 +86,8 @@ local function far(name, path)
   if d <= limit and d < #name then return d end
   local short, long = name, last
   if #short > #long then short, long = long, short end
-  return #short > 3 and long:find(short, 1, true) and limit + 1 or nil
+  if #short <= FEW or 3 * #short <= #long then return nil end
+  return long:find(short, 1, true) and limit + 1 or nil
 end
 
 --- The paths nearest to a wrong name, as the end of a message; "" when there are none. Those that
@@ -105,6 +108,21 @@ function names.suggest(name, paths, home)
   return "; did you mean " .. table.concat(near, " or ", 1, math.min(#near, MANY)) .. "?"
 end
 
+-- What help knows at this path, as the end of a message.
+local function contents(path)
+  local list, seen = {}, {}
+  for other in pairs(require("jfl.help").paths()) do
+    local full = "flow." .. other
+    local name = full:sub(1, #path + 1) == path .. "." and full:match("^[^.:]+", #path + 2)
+    if name and not seen[name] then list[#list + 1], seen[name] = name, true end
+  end
+  table.sort(list)
+  if #list == 0 then return "" end
+  if #list <= LISTED then return ("; %s has %s"):format(path, table.concat(list, ", ")) end
+  local group = path:match("^flow%.(.*)$")
+  return ("; flow.help(%s) lists what there is"):format(group and ("'%s'"):format(group) or "")
+end
+
 --- Fails for the name that namespace t at this path does not have. more: further names of it.
 function names.fail(path, t, name, more)
   local paths = {}
@@ -114,7 +132,9 @@ function names.fail(path, t, name, more)
       if type(other) == "string" then paths[path .. "." .. other] = true end
     end
   end
-  core.fail("there is no %s.%s%s", path, name, names.suggest(name, paths, path))
+  local suggestion = names.suggest(name, paths, path)
+  core.fail("there is no %s.%s%s", path, name,
+    suggestion ~= "" and suggestion or contents(path))
 end
 
 --- Makes reading an absent name of a namespace an error: nearly always it is misspelled, and nil

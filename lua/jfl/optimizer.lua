@@ -40,13 +40,14 @@ local function clip_norm(who, clipping)
 end
 
 local Optimizer = { __tostring = function(self) return self.name end }
+Optimizer.__index = Optimizer
 
--- Fields that are not set are nil; any other name is a mistake.
-function Optimizer.__index(_, key)
-  if key ~= "step" and key ~= "zero_grad" then return Optimizer[key] end
+-- What PyTorch's optimizers have.
+setmetatable(Optimizer, { __index = function(_, key)
+  if key ~= "step" and key ~= "zero_grad" then return nil end
   core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
     .. "of the job a step", key)
-end
+end })
 
 local function need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss

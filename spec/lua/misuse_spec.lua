@@ -256,7 +256,10 @@ describe("wrong values", function()
     local all = functions()
     local job = helper.predict("body", { 2, 2 }, function(x)
       blob = x
-      for _, each in ipairs(all) do misuse(each.path, each.f, each.params) end
+      -- A handler that watch takes is run by the job's calls, where its errors belong.
+      for _, each in ipairs(all) do
+        if not each.path:match("^watch") then misuse(each.path, each.f, each.params) end
+      end
       for _, each in ipairs(syntax(x)) do misuse(each[1], each[2], {}) end
       blob = nil
       return x

@@ -31,7 +31,8 @@ int jf_l_call(lua_State *L)
 /* The line at which the Lua function at stack top, popped, makes its tail call, or else other. */
 static int tail_line(lua_State *L, int other)
 {
-  lua_getglobal(L, "require");
+  lua_pushliteral(L, "require");
+  lua_rawget(L, LUA_GLOBALSINDEX);
   lua_pushliteral(L, "jfl.tail");
   int found = !lua_pcall(L, 1, 1, 0);
   lua_insert(L, -2);

@@ -154,15 +154,13 @@ local train = mlp()
 train.compile() --@
 ]] },
   { "a method that jobs do not have", {
-    "job 'train_job' has no 'fit'; it is called, as in train_job(...), and has name, type, "
-      .. "compile(), graph() and plan()",
+    "job 'train_job' has no 'fit'; it is called, as in train_job(...)",
   }, [[
 local train = mlp()
 train:fit(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
 ]] },
   { "PyTorch's train mode of a job", {
-    "job 'train_job' has no 'eval'; it is called, as in train_job(...), and has name, "
-      .. "type, compile(), graph() and plan()",
+    "job 'train_job' has no 'eval'; it is called, as in train_job(...)",
   }, [[
 local train = mlp()
 train.eval() --@

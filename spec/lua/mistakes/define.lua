@@ -18,6 +18,19 @@ print(act)
 local layer = flow.nn.Linear(10, 5) --@
 print(layer)
 ]] },
+  { "an optimizer that does not exist", {
+    "there is no flow.optimizer.Nadam; flow.optimizer has ",
+    "SGD",
+  }, [[
+local adam = flow.optimizer.Nadam(0.001) --@
+print(adam)
+]] },
+  { "PyTorch's class of networks", {
+    "there is no flow.nn.Module; flow.help('nn') lists what there is",
+  }, [[
+local net = flow.nn.Module() --@
+print(net)
+]] },
   { "numpy's name for an array function", {
     "there is no flow.ndarray.linspace; did you mean flow.ndarray.arange?",
   }, [[
