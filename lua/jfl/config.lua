@@ -91,6 +91,7 @@ end
 
 --- Each setting is a function: with a value it sets, without one it gives the present value.
 config.session = setmetatable({}, {
+  __names = settings,            -- for completion
   __index = function(_, name)
     local set = settings[name]
     if set then return set end
@@ -178,6 +179,7 @@ local function setters(who, options, values, parts)
     end
   end
   return setmetatable(object_, {
+    __names = methods,
     __index = function(_, name)
       if methods[name] then return methods[name] end
       core.fail("%s: unknown option '%s'; options are %s", who, tostring(name),

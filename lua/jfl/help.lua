@@ -61,6 +61,15 @@ local function load_all()
   for _, name in ipairs(MODULES) do require("jfl." .. name) end
 end
 
+-- The op that has this path or, where `also` is true, name.
+local function op_of(path, also)
+  for op, info in pairs(core.ops()) do
+    for each in (info.path or ""):gmatch("%S+") do
+      if each == path or also and (op == path or matches(each, path)) then return info end
+    end
+  end
+end
+
 local function find(name)
   load_all()
   local texts = {}
@@ -71,11 +80,8 @@ local function find(name)
   end
   table.sort(texts)
   if #texts > 0 then return table.concat(texts, "\n\n") end
-  for op, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do
-      if op == name or matches(path, name) then return op_text(info) end
-    end
-  end
+  local info = op_of(name, true)
+  return info and op_text(info)
 end
 
 --- A set of the paths that help knows: "nn.relu".
@@ -140,11 +146,62 @@ local function group_text(name)
   end
 end
 
---- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), or an
--- overview.
-function help.text(name)
-  if name == nil then return overview() end
-  args.expect("help", "name", name, "string")
+-- The field of flow at a path, as long as it is there; a method is one of a table.
+local function field(path)
+  local at = package.loaded.jfl
+  for part in path:gmatch("[^.:]+") do
+    at = type(at) == "table" and (rawget(at, part) or at == package.loaded.jfl and at[part])
+    if not at then return nil end
+  end
+  return at
+end
+
+-- The path of a function of flow, or of a group such as flow.nn; of equals the one that comes first.
+local function path_of(value)
+  local found
+  local function try(path)
+    if (not found or path < found) and field(path) == value then found = path end
+  end
+  for path in pairs(help.paths()) do try(path) end
+  for group in pairs(groups()) do
+    if group ~= "flow" then try(group) end
+  end
+  return found
+end
+
+-- What tells of a value that is none of flow's functions and groups.
+local KINDS = { array = "ndarray", blob = "math", job = "global_function" }
+
+local function name_of(value)
+  local kind = type(value)
+  if kind == "string" then return value end
+  if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
+    args.expect("help", "name", value, "string or function or module")
+  end
+  local job = package.loaded["jfl.job"]
+  local path = kind ~= "userdata" and path_of(value) or KINDS[core.type(value) or ""]
+  if not path and job and job.is_job(value) then path = KINDS.job end
+  if path then return path end
+  core.fail("help: %s is none of flow's functions; help(\"name\") takes a name such as \"softmax\"",
+    kind == "function" and "this function" or args.describe(value))
+end
+
+--- The names of the options of a function of flow, or nil where they are not known.
+function help.options(value)
+  local path = type(value) == "function" and path_of(value)
+  if not path then return nil end
+  local f, list = args.defined[path] or manual[path], {}
+  local info = not f and op_of(path)
+  for i, param in ipairs((f or info or {}).params or {}) do list[i] = param.name or param[1] end
+  if info then list[#list + 1] = "name" end
+  return list
+end
+
+--- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), of a
+-- function, or an overview.
+function help.text(what)
+  if what == nil or what == package.loaded.jfl then return overview() end
+  local name = name_of(what)
   local path = name:gsub("^flow%.", "")
   local text = find(path) or group_text(path)
   if not text then
@@ -153,7 +210,7 @@ function help.text(name)
   return text
 end
 
---- Prints what a name does: its signature, its arguments and their defaults.
-function help.help(name) print(help.text(name)) end
+--- Prints what a name or function does: its signature, its arguments and their defaults.
+function help.help(what) print(help.text(what)) end
 
 return help

@@ -71,6 +71,7 @@ local function load(name, where)
 end
 
 return setmetatable(flow, {
+  __names = names,               -- for completion
   __index = function(_, name)
     if names[name] then return load(name, names[name]) end
     install()

@@ -31,6 +31,9 @@ function job.global_function(...)
   return self
 end
 
+--- Whether value is a job.
+function job.is_job(value) return getmetatable(value) == Job end
+
 -- ---- tracing ----
 
 local function where(body)
