@@ -1,6 +1,8 @@
 -- Completion in the interactive session: of names, fields, methods and the options of a call.
 local scan = require "jfl.scan"
 
+local complete = {}
+
 local function index(t, key) return t[key] end
 
 -- The value of a path such as "flow.nn" or "a:sum"; the empty one is that of all globals.
@@ -59,6 +61,8 @@ local function sorted(words)
   return words
 end
 
+local MANY = 200                 -- names in one list
+
 local KEYWORDS = {}
 for word in ("and break do else elseif end false for function goto if in local nil not or repeat "
   .. "return then true until while"):gmatch("%a+") do
@@ -94,7 +98,7 @@ end
 
 --- The words that may take the place of the last one in `before`, which is all that was typed of a
 -- statement up to the cursor, in order. At the start of a line there is room for more of it.
-return function(before)
+function complete.words(before)
   if before:match("[^\n]*$"):match("^%s*$") then return { "  " } end
   local word = before:match("[%w_.:]*$")
   local place = scan(before:sub(1, -1 - #word))
@@ -105,3 +109,39 @@ return function(before)
   end
   return names_after(word)
 end
+
+-- What all words have in common at their beginning.
+local function common(words)
+  local first, last, n = words[1], words[#words], 0
+  while n < #first and first:byte(n + 1) == last:byte(n + 1) do n = n + 1 end
+  return first:sub(1, n)
+end
+
+-- The last names of the words in columns; too many are counted.
+local function listed(words, columns)
+  local names, widest = {}, 0
+  for i = 1, math.min(#words, MANY) do
+    names[i] = words[i]:match("[^.:]*$")
+    widest = math.max(widest, #names[i] + 2)
+  end
+  local in_line = math.max(1, math.floor(columns / widest))
+  local parts = {}
+  for i, name in ipairs(names) do
+    local ends = i % in_line == 0 or i == #names
+    parts[i] = ends and name .. (i < #names and "\n" or "") or name .. (" "):rep(widest - #name)
+  end
+  if #words > MANY then parts[#parts + 1] = ("\n... (%d more)"):format(#words - MANY) end
+  return table.concat(parts)
+end
+
+--- What all the words go on with after `before`, and where that is nothing a list of them for a screen
+-- of so many columns.
+function complete.rest(before, columns)
+  local words = complete.words(before)
+  if #words == 0 then return "", "" end
+  local word = before:match("[%w_.:]*$")
+  local rest = common(words):sub(#word + 1)
+  return rest, (rest ~= "" or #words == 1) and "" or listed(words, columns)
+end
+
+return complete

@@ -79,7 +79,9 @@ local function read_chunk(read)
   local text, prompt = "", "> "
   while true do
     local before = text
-    local line, signal = read(prompt, function(part) return complete(before .. part) end, fd, deliver)
+    local line, signal = read(prompt, function(part, columns)
+      return complete.rest(before .. part, columns)
+    end, fd, deliver)
     if line == false then return end
     if not line and (text == "" or signal > 0) then return false, signal end
     text = text .. (line or "")

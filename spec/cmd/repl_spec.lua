@@ -76,7 +76,7 @@ describe("a session", function()
   end)
 
   it("completes names, of flow also those not loaded yet", function()
-    local complete = require "jfl.complete"
+    local complete = require("jfl.complete").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))
     assert.same({ "flow" }, complete("flo"))
     assert.same({}, complete("no.such.na"))

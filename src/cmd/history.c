@@ -102,20 +102,36 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry))
   for (size_t i = from; line && i < n; i++) {
     decode(line[i % MANY]);
     if (line[i % MANY][0]) add(line[i % MANY]);
-    free(line[i % MANY]);
+    if (i + 1 == n) h->last = line[i % MANY];
+    else free(line[i % MANY]);
   }
   free(line);
 }
 
-void jf_history_keep(const jf_history *h, const char *entry)
+static void append(const jf_history *h, const char *entry)
 {
   size_t n = 0;
-  if (!h->path[0] || strlen(entry) > LONGEST)
-    return;
   int fd = open_new(h->path, O_APPEND | O_NOCTTY | O_NONBLOCK);
   char *text = fd >= 0 ? encode(entry, &n) : NULL;
   if (text && write(fd, text, n) != (ssize_t)n) { /* the next session will do without it */ }
   free(text);
   if (fd >= 0)
     close(fd);
+}
+
+int jf_history_keep(jf_history *h, const char *entry)
+{
+  if (h->last && !strcmp(h->last, entry))
+    return 0;
+  free(h->last);
+  h->last = strdup(entry);
+  if (h->path[0] && strlen(entry) <= LONGEST)
+    append(h, entry);
+  return 1;
+}
+
+void jf_history_close(jf_history *h)
+{
+  free(h->last);
+  h->last = NULL;
 }

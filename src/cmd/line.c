@@ -18,18 +18,31 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The part of libedit's readline interface that is used; readline is NULL without it. */
+/* The part of libedit's own interface that is used, and its constants. `at` is NULL without it. */
+typedef struct EditLine EditLine;
+typedef struct History History;
+typedef struct { const char *buffer, *cursor, *lastchar; } line_info;
+typedef struct { int number; const char *text; } history_event;
+
+enum {
+  EL_PROMPT = 0, EL_EDITOR = 2, EL_SIGNAL = 3, EL_BIND = 4, EL_ADDFN = 9, EL_HIST = 10,
+  EL_GETCFN = 13, EL_PREP_TERM = 16, EL_REFRESH = 20
+};
+enum { H_SETSIZE = 1, H_ENTER = 10 };
+enum { CC_REFRESH = 4, CC_ERROR = 6, CC_REDISPLAY = 8 };
+
 typedef struct editor {
-  char *(*readline)(const char *prompt);
-  int (*add_history)(const char *line);
-  void (*stifle_history)(int lines);
-  char **(*matches)(const char *word, char *(*next)(const char *word, int state));
-  char **(**complete)(const char *word, int start, int end);
-  int (**next_key)(FILE *f);
-  char *(*copy_text)(int from, int to);
-  void (*prepare)(int meta), (*redraw)(void), (*resize)(void);
-  const char **word_breaks;
-  int *complete_over, *append_character, *point, *catch_signals;
+  EditLine *at;
+  History *past;
+  EditLine *(*open)(const char *program, FILE *in, FILE *out, FILE *err);
+  void (*close)(EditLine *at), (*resize)(EditLine *at);
+  const char *(*gets)(EditLine *at, int *n);
+  int (*set)(EditLine *at, int what, ...), (*source)(EditLine *at, const char *path);
+  const line_info *(*line)(EditLine *at);
+  int (*insert)(EditLine *at, const char *text);
+  History *(*history_open)(void);
+  void (*history_close)(History *past);
+  int (*history)(History *past, history_event *event, int what, ...);
 } editor;
 
 /* The reader's state, a userdata: whatever Lua raises, the line is freed with it. */
@@ -42,6 +55,7 @@ typedef struct reader {
   const char *prompt;
   int fd;                      /* of callbacks, or -1 */
   int given_up, ended;         /* ended: by this signal */
+  int escape;                  /* how far in a sequence such as that of an arrow key */
   sigset_t handled, before;    /* blocked while reading; the mask before that */
 } reader;
 
@@ -80,45 +94,45 @@ static int call(reader *r, int n_arg, int n_result)
   return status == 0;
 }
 
-/* ---- completion ---- */
-
-/* The words that complete(before) lists, one a call; freed by the editor. */
-static char *next_word(const char *word, int state)
-{
-  reader *r = reading;
-  (void)word;
-  if (state == 0) {
-    char *before = r->edit.copy_text(0, *r->edit.point);
-    lua_settop(r->L, DELIVER);
-    lua_pushvalue(r->L, COMPLETE);
-    lua_pushstring(r->L, before ? before : "");
-    free(before);
-    if (!call(r, 1, 1) || !lua_istable(r->L, -1)) return NULL;
-  }
-  if (lua_gettop(r->L) <= DELIVER)
-    return NULL;
-  lua_rawgeti(r->L, DELIVER + 1, state + 1);
-  const char *text = lua_tostring(r->L, -1);
-  char *copy = text ? strdup(text) : NULL;
-  lua_pop(r->L, 1);
-  return copy;
-}
-
-static char **complete(const char *word, int start, int end)
-{
-  (void)start, (void)end;
-  *reading->edit.complete_over = 1;
-  *reading->edit.append_character = '\0';
-  return lua_isfunction(reading->L, COMPLETE) ? reading->edit.matches(word, next_word) : NULL;
-}
-
-/* ---- waiting ---- */
-
 static int columns(void)
 {
   struct winsize size = { 0 };
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
 }
+
+/* ---- completion ---- */
+
+/* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways it
+   may end, "" where there is only one. */
+static int ask(reader *r)
+{
+  const line_info *line = r->edit.line(r->edit.at);
+  lua_settop(r->L, DELIVER);
+  if (!lua_isfunction(r->L, COMPLETE))
+    return 0;
+  lua_pushvalue(r->L, COMPLETE);
+  lua_pushlstring(r->L, line->buffer, (size_t)(line->cursor - line->buffer));
+  lua_pushinteger(r->L, columns());
+  return call(r, 2, 2) && lua_isstring(r->L, -1) && lua_isstring(r->L, -2);
+}
+
+static unsigned char complete(EditLine *at, int key)
+{
+  reader *r = reading;
+  (void)key;
+  if (!ask(r))
+    return CC_ERROR;
+  const char *rest = lua_tostring(r->L, -2), *list = lua_tostring(r->L, -1);
+  if (*rest)
+    return r->edit.insert(at, rest) ? CC_ERROR : CC_REFRESH;
+  if (!*list)
+    return CC_ERROR;
+  printf("\n%s\n", list);
+  fflush(stdout);
+  return CC_REDISPLAY;
+}
+
+/* ---- waiting ---- */
 
 /* Characters of UTF-8 text of n bytes. */
 static int width(const char *text, size_t n)
@@ -132,13 +146,13 @@ static int width(const char *text, size_t n)
 static void clear_line(reader *r)
 {
   const char *term = getenv("TERM");
-  if (!r->edit.readline || !term || !strcmp(term, "dumb")) {
+  if (!r->edit.at || !term || !strcmp(term, "dumb")) {
     putchar('\n');
     return;
   }
-  char *before = r->edit.copy_text(0, *r->edit.point);
-  int at = width(r->prompt, strlen(r->prompt)) + (before ? width(before, strlen(before)) : 0);
-  free(before);
+  const line_info *line = r->edit.line(r->edit.at);
+  int at = width(r->prompt, strlen(r->prompt)) +
+           width(line->buffer, (size_t)(line->cursor - line->buffer));
   if (at >= columns()) printf("\33[%dA", at / columns());
   fputs("\r\33[J", stdout);
 }
@@ -146,8 +160,8 @@ static void clear_line(reader *r)
 static void draw_line(reader *r)
 {
   fflush(stdout);
-  if (r->edit.readline) {
-    r->edit.redraw();
+  if (r->edit.at) {
+    r->edit.set(r->edit.at, EL_REFRESH);
     return;
   }
   fputs(r->prompt, stdout);
@@ -178,10 +192,20 @@ static int heed(reader *r)
   r->given_up = has_arrived(SIGINT);
   r->ended = has_arrived(SIGHUP) ? SIGHUP : has_arrived(SIGTERM) ? SIGTERM : 0;
   arrived = 0;
-  if (r->edit.readline && size) r->edit.resize();
-  if (back && r->edit.readline) r->edit.prepare(1);
+  if (size && r->edit.at) r->edit.resize(r->edit.at);
+  if (back && r->edit.at) r->edit.set(r->edit.at, EL_PREP_TERM, 1);
   if (back) draw_line(r);
   return !r->given_up && !r->ended;
+}
+
+/* Takes the signals that wait: while there is input, ppoll does not let them through. */
+static void take_signals(const reader *r)
+{
+  static const struct timespec none;
+  sigset_t pending;
+  if (sigpending(&pending) || sigisemptyset(&pending))
+    return;
+  for (int number; (number = sigtimedwait(&r->handled, NULL, &none)) > 0;) note(number);
 }
 
 /* The next byte of standard input, or -1 at its end or when the line is not wanted any more. */
@@ -191,7 +215,8 @@ static int next_byte(reader *r)
   for (;;) {
     struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
                            { .fd = r->fd, .events = POLLIN } };
-    int n = ppoll(p, 2, NULL, &r->before);
+    take_signals(r);
+    int n = arrived ? 0 : ppoll(p, 2, NULL, &r->before);
     if (arrived) {
       if (!heed(r)) return -1;
     } else if (n > 0 && p[0].revents) {
@@ -206,40 +231,72 @@ static int next_byte(reader *r)
   }
 }
 
-/* Whether more was typed already: then it is pasted, by no hand. */
-static int is_pasted(void)
+/* ---- keys ---- */
+
+enum { LONGEST_KEY = 4, PASTED = 4096, FAST = 16 };
+
+/* How many bytes were typed already. More than a few did not come from a hand. */
+static int waiting(void)
 {
-  struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-  return poll(&p, 1, 0) > 0 && p.revents & POLLIN;
+  int n = 0;
+  return ioctl(STDIN_FILENO, FIONREAD, &n) ? 0 : n;
 }
 
-/* The editor's next key, decoded from UTF-8. A pasted tab does not ask for completion. */
-static int next_key(FILE *f)
+/* Reads a character of UTF-8 into text and ends it there; 0 at the end. */
+static int next_character(reader *r, char text[LONGEST_KEY + 1])
 {
-  (void)f;
-  int c = next_byte(reading);
-  if (c == '\t' && is_pasted()) return ' ';
-  int more = c >= 0xf0 && c < 0xf8 ? 3 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xc0 && c < 0xe0 ? 1 : 0;
-  if (c < 0x80) return c;
-  if (!more) return 0xfffd;
-  for (c &= 0x3f >> more; more > 0; more--) {
-    int next = next_byte(reading);
-    if (next < 0) return -1;
-    c = c << 6 | (next & 0x3f);
-  }
+  int n = 0, c = next_byte(r);
+  int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+  for (; c >= 0 && n <= more; c = n <= more ? next_byte(r) : 0) text[n++] = (char)c;
+  text[n] = '\0';
+  return c >= 0;
+}
+
+/* Its code point, or that of a question mark in a box where it is none. */
+static int code_of(const char *text)
+{
+  int c = (unsigned char)text[0], n = 0;
+  while ((text[n + 1] & 0xc0) == 0x80) n++;
+  if (c < 0x80 && n == 0) return c;
+  if (n == 0 || n > 3 || c >> (6 - n) != (0xff >> (6 - n) & ~1)) return 0xfffd;
+  c &= 0x3f >> n;
+  for (int i = 1; i <= n; i++) c = c << 6 | (text[i] & 0x3f);
   return c;
 }
 
-/* ---- lines ---- */
-
-static int edit_line(reader *r)
+/* Whether a character belongs to a sequence that begins with escape. */
+static int in_sequence(reader *r, char c)
 {
-  free(r->line);
-  r->line = r->edit.readline(r->prompt);
-  r->n_line = r->line ? strlen(r->line) : 0;
-  r->cap_line = r->n_line + 1;
-  return r->line != NULL;
+  int was = r->escape, opens = c == '[' || c == 'O';
+  r->escape = c == 27 || (was == 1 && opens) || (was == 2 && !(c >= 64 && c < 127));
+  if (r->escape && c != 27) r->escape = 2;
+  return was || r->escape;
 }
+
+static int is_text(const char *key) { return (unsigned char)key[0] >= ' ' && key[0] != 127; }
+
+/* The editor's next key. It draws the line for each, so of a text that is pasted it gets all but the
+   last character in one piece. A pasted tab does not ask for completion. */
+static int next_key(EditLine *at, wchar_t *out)
+{
+  reader *r = reading;
+  char key[LONGEST_KEY + 1], text[PASTED + LONGEST_KEY + 1];
+  size_t n = 0;
+  for (;;) {
+    if (!next_character(r, key)) return 0;
+    if (in_sequence(r, key[0])) break;
+    if (key[0] == '\t' && waiting()) key[0] = ' ';
+    if (!is_text(key) || n >= PASTED || waiting() < FAST) break;
+    memcpy(text + n, key, strlen(key));
+    n += strlen(key);
+  }
+  text[n] = '\0';
+  if (n) r->edit.insert(at, text);
+  *out = (wchar_t)code_of(key);
+  return 1;
+}
+
+/* ---- lines ---- */
 
 static int add_byte(reader *r, int c)
 {
@@ -252,6 +309,19 @@ static int add_byte(reader *r, int c)
     r->cap_line = cap;
   }
   r->line[r->n_line++] = (char)c;
+  return 1;
+}
+
+static int edit_line(reader *r)
+{
+  int n = 0;
+  const char *line = r->edit.gets(r->edit.at, &n);
+  r->n_line = 0;
+  if (!line || n <= 0 || r->given_up || r->ended)
+    return 0;
+  if (line[n - 1] == '\n') n--;
+  for (int i = 0; i < n; i++)
+    if (!add_byte(r, line[i])) return 0;
   return 1;
 }
 
@@ -273,7 +343,7 @@ static int guarded_line(reader *r)
   sigprocmask(SIG_BLOCK, &r->handled, &r->before);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
   arrived = r->given_up = r->ended = 0;
-  int more = r->edit.readline ? edit_line(r) : plain_line(r);
+  int more = r->edit.at ? edit_line(r) : plain_line(r);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &theirs[i], NULL);
   sigprocmask(SIG_SETMASK, &r->before, NULL);
   return more;
@@ -298,15 +368,19 @@ static int read_line(lua_State *L)
   return 2;
 }
 
+static int remember(const char *text)
+{
+  history_event event;
+  return reading->edit.history(reading->edit.past, &event, H_ENTER, text);
+}
+
 /* keep(text): only what was typed at a terminal is remembered, blank lines are not. */
 static int keep(lua_State *L)
 {
-  reader *r = lua_touserdata(L, lua_upvalueindex(1));
+  reader *r = reading = lua_touserdata(L, lua_upvalueindex(1));
   const char *text = luaL_checkstring(L, 1);
-  if (!r->edit.readline || !text[strspn(text, " \t\n")])
-    return 0;
-  r->edit.add_history(text);
-  jf_history_keep(&r->history, text);
+  if (r->edit.at && text[strspn(text, " \t\n")] && jf_history_keep(&r->history, text))
+    remember(text);
   return 0;
 }
 
@@ -315,6 +389,11 @@ static int collect(lua_State *L)
   reader *r = lua_touserdata(L, 1);
   free(r->line);
   r->line = NULL;
+  if (r->edit.at) r->edit.close(r->edit.at);
+  if (r->edit.past) r->edit.history_close(r->edit.past);
+  r->edit.at = NULL;
+  r->edit.past = NULL;
+  jf_history_close(&r->history);
   return 0;
 }
 
@@ -329,32 +408,50 @@ static int find(void *lib, const char *name, void *out)
 static int find_editor(editor *e)
 {
   void *lib = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL);
-  return lib && find(lib, "readline", &e->readline) && find(lib, "add_history", &e->add_history) &&
-         find(lib, "stifle_history", &e->stifle_history) &&
-         find(lib, "rl_completion_matches", &e->matches) &&
-         find(lib, "rl_attempted_completion_function", &e->complete) &&
-         find(lib, "rl_getc_function", &e->next_key) &&
-         find(lib, "rl_copy_text", &e->copy_text) &&
-         find(lib, "rl_prep_terminal", &e->prepare) &&
-         find(lib, "rl_forced_update_display", &e->redraw) &&
-         find(lib, "rl_resize_terminal", &e->resize) &&
-         find(lib, "rl_basic_word_break_characters", &e->word_breaks) &&
-         find(lib, "rl_attempted_completion_over", &e->complete_over) &&
-         find(lib, "rl_completion_append_character", &e->append_character) &&
-         find(lib, "rl_point", &e->point) && find(lib, "rl_catch_signals", &e->catch_signals);
+  return lib && find(lib, "el_init", &e->open) && find(lib, "el_end", &e->close) &&
+         find(lib, "el_gets", &e->gets) && find(lib, "el_set", &e->set) &&
+         find(lib, "el_source", &e->source) && find(lib, "el_line", &e->line) &&
+         find(lib, "el_insertstr", &e->insert) && find(lib, "el_resize", &e->resize) &&
+         find(lib, "history_init", &e->history_open) &&
+         find(lib, "history_end", &e->history_close) && find(lib, "history", &e->history);
 }
 
-/* Sets the editor up, before it first looks at its variables. In a locale of single bytes it would
-   drop what is typed in UTF-8. */
+static char *prompt_of(EditLine *at)
+{
+  (void)at;
+  return (char *)(uintptr_t)reading->prompt;
+}
+
+static void bind_keys(editor *e)
+{
+  e->set(e->at, EL_EDITOR, "emacs");
+  e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", complete);
+  e->source(e->at, NULL);
+  e->set(e->at, EL_BIND, "^I", "jfl-complete", NULL);
+  e->set(e->at, EL_BIND, "^R", "em-inc-search-prev", NULL);
+  e->set(e->at, EL_BIND, "\33[3~", "ed-delete-next-char", NULL);
+  e->set(e->at, EL_BIND, "\33[1;5C", "em-next-word", NULL);
+  e->set(e->at, EL_BIND, "\33[1;5D", "ed-prev-word", NULL);
+}
+
+/* Sets the editor up. In a locale of single bytes it would drop what is typed in UTF-8. */
 static void set_up(reader *r)
 {
+  editor *e = &r->edit;
+  history_event event;
   if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
-  *r->edit.next_key = next_key;
-  *r->edit.catch_signals = 0;
-  *r->edit.complete = complete;
-  *r->edit.word_breaks = " \t\n\"'<>=~;,+-*/%^#(){}[]";
-  r->edit.stifle_history(1000);
-  jf_history_open(&r->history, r->edit.add_history);
+  e->past = e->history_open();
+  e->at = e->past ? e->open("jfl", stdin, stdout, stderr) : NULL;
+  if (!e->at)
+    return;
+  e->history(e->past, &event, H_SETSIZE, 1000);
+  e->set(e->at, EL_SIGNAL, 0);
+  e->set(e->at, EL_PROMPT, prompt_of);
+  e->set(e->at, EL_HIST, e->history, e->past);
+  e->set(e->at, EL_GETCFN, next_key);
+  bind_keys(e);
+  reading = r;
+  jf_history_open(&r->history, remember);
 }
 
 void jf_push_line_reader(lua_State *L)
@@ -370,8 +467,6 @@ void jf_push_line_reader(lua_State *L)
   setvbuf(stdin, NULL, _IONBF, 0);      /* what is typed is for io.read, too */
   if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && find_editor(&r->edit))
     set_up(r);
-  else
-    r->edit.readline = NULL;
   lua_pushvalue(L, -1);
   lua_pushcclosure(L, keep, 1);
   lua_insert(L, -2);
