@@ -82,7 +82,9 @@ local function names_after(word)
   local path = (head .. "."):match("^flow%.(.*)$")
   if path then add_flow_names(names, path) end
   for name, value in pairs(names) do
-    if may_follow(name, value, prefix, separator) then words[#words + 1] = head .. separator .. name end
+    if may_follow(name, value, prefix, separator) then
+      words[#words + 1] = head .. separator .. name
+    end
   end
   return sorted(words)
 end
@@ -134,8 +136,8 @@ local function listed(words, columns)
   return table.concat(parts)
 end
 
---- What all the words go on with after `before`, and where that is nothing a list of them for a screen
--- of so many columns.
+--- What all the words go on with after `before`, and where that is nothing a list of them for a
+-- screen of so many columns.
 function complete.rest(before, columns)
   local words = complete.words(before)
   if #words == 0 then return "", "" end

@@ -156,7 +156,7 @@ local function field(path)
   return at
 end
 
--- The path of a function of flow, or of a group such as flow.nn; of equals the one that comes first.
+-- The path of a function of flow, or of a group such as flow.nn; of several the first.
 local function path_of(value)
   local found
   local function try(path)

@@ -11,9 +11,9 @@ local function load(text)
   return chunk, message
 end
 
---- The chunk of a text, as an expression if it is one; nil and true when more lines are needed, or
---- nil, false and a message. An expression is an argument of `results`, since a tail call would lose
---- the line for tracebacks.
+-- The chunk of a text, as an expression if it is one; nil and true when more lines are needed, or
+-- nil, false and a message. An expression is an argument of `results`, since a tail call would lose
+-- the line for tracebacks.
 local function compile(text)
   local expression, asked = text:gsub("^%s*=", "")
   local valid, wrong = loadstring("return " .. expression, "=stdin")
@@ -26,7 +26,6 @@ end
 
 --- The traceback down to the user's own lines.
 local function handler(message)
-  if message == "interrupted" then return message end
   local meta = debug.getmetatable(message)
   local ok, said = true, message
   if type(message) ~= "string" then
@@ -70,8 +69,8 @@ local function deliver()
   until ok
 end
 
---- Reads lines until they are whole; gives their chunk, or nil and a message, and their text. Nothing
---- for lines that were given up, and false and what read says at the end of input.
+-- Reads lines until they are whole; gives their chunk, or nil and a message, and their text.
+-- Nothing for lines that were given up; false and what read says at the end of input.
 local function read_chunk(read)
   local async, core = package.loaded["jfl.async"], package.loaded["jfl.core"]
   local fd = async and core.fd() or nil
@@ -79,9 +78,8 @@ local function read_chunk(read)
   local text, prompt = "", "> "
   while true do
     local before = text
-    local line, signal = read(prompt, function(part, columns)
-      return complete.rest(before .. part, columns)
-    end, fd, deliver)
+    local function rest(part, columns) return complete.rest(before .. part, columns) end
+    local line, signal = read(prompt, rest, fd, deliver)
     if line == false then return end
     if not line and (text == "" or signal > 0) then return false, signal end
     text = text .. (line or "")

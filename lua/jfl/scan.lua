@@ -41,8 +41,8 @@ local function read(stack, token, before)
   end
 end
 
---- Tells where the end of text is: { quoted = in a string or comment, call = whose options it begins a
--- key of, as a path, or nil, given = the set of the keys before }.
+--- Tells where the end of text is: { quoted = in a string or comment, call = the path of what it
+-- begins an option of, or nil, given = the set of the keys before }.
 return function(text)
   local stack, at, before = {}, 1, ""
   while at <= #text do

@@ -17,7 +17,7 @@
 
 #include "test.h"
 
-enum { TERMINAL_PATIENCE = 20 };      /* seconds; only what fails takes so long */
+enum { TERMINAL_PATIENCE = 120 };      /* seconds; only what fails takes so long */
 
 /* seen: all that was shown; what was expected is found from `at` on. */
 typedef struct terminal {

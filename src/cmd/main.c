@@ -48,7 +48,9 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
-  int chunk, interactive, version, help, no_env, profile, bad;
+  int chunk, interactive, version, help, no_env, profile;
+  const char *bad;             /* what is wrong with the options, and the one, or NULL */
+  const char *wrong;
   const char *trace;           /* file of --profile=file, or NULL */
   int failed, ended;           /* ended: by this signal, in order */
 } command;
@@ -162,10 +164,13 @@ static void parse(command *c)
     c->chunk |= *option == 'e';
     int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]) ||
                 parse_profile(c, option);
-    if (value && !option[1])
-      known = ++i < c->argc;
+    if (value && !option[1] && ++i == c->argc) {
+      c->bad = "an argument is missing after";
+      known = 0;
+    }
     if (!known) {
-      c->bad = 1;
+      c->wrong = option - 1;
+      if (!c->bad) c->bad = *option == 'b' ? "bytecode is not supported:" : "unknown option";
       return;
     }
   }
@@ -353,6 +358,7 @@ int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
   parse(&c);
+  if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
   if (c.bad || c.help) {
     fputs(usage, c.bad ? stderr : stdout);
     return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
