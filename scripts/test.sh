@@ -90,6 +90,7 @@ c_tests "C" build/obj-gcc
 specs "specs" build/jfl spec
 LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
 examples
+run "soak" build/jfl scripts/soak.lua 5
 
 # The command's stacks end in compiled code, where only the fast unwinder is safe; the C tests'
 # suppressions need the whole stack. Thread storage of libraries opened late cannot be walked.
@@ -101,4 +102,7 @@ export ASAN_OPTIONS=allocator_may_return_null=1:fast_unwind_on_malloc=0
 c_tests "sanitized C" $sanitized
 export ASAN_OPTIONS=allocator_may_return_null=1
 specs "sanitized specs" $sanitized/jfl spec
+run "sanitized soak" $sanitized/jfl scripts/soak.lua 5
+run "build for ThreadSanitizer" build SAN=thread products
+run "soak under ThreadSanitizer" build/obj-gcc-thread/jfl scripts/soak.lua 10
 finish

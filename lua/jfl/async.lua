@@ -35,14 +35,24 @@ local function message_of(entry)
   return name .. ": " .. entry.value
 end
 
--- The value of a run that succeeded, or else its message.
-local function value_of(read, ok, ...)
-  if ok and read then return read({ ... }) end
-  return (...)
+-- What is to be shown of a run: { watch, value } each.
+local function views(watches, list)
+  local due = {}
+  for i, watch in ipairs(watches) do due[i] = { watch, watch.read { list[watch.at] } } end
+  return due
 end
 
+-- Keeps the outcome of a run: the value if it succeeded, or else its message.
 local function keep(entry, ok, ...)
-  entry.value, entry.ok, entry.request = value_of(entry.read, ok, ...), ok, false
+  entry.value, entry.ok, entry.request = (...), ok, false
+  if not ok then
+    entry.watches = false
+  elseif entry.read then
+    local list = { ... }
+    entry.value = entry.read(list)
+    if entry.watches then entry.watches = views(entry.watches, list) end
+  end
+  return entry
 end
 
 -- Takes the results out of a finished run, waiting for it if need be.
@@ -54,25 +64,37 @@ end
 
 local function with_trace(err) return debug.traceback(tostring(err), 2) end
 
-local function run_user(entry, fn, value)
+local function run_user(entry, what, fn, value)
+  local outer = delivering
   delivering = true
   local ok, err = core.call(with_trace, fn, value)
-  delivering = false
-  if not ok then core.fail("%s: error in a callback: %s", entry.job.name, err) end
+  delivering = outer
+  if not ok then core.fail("%s: error in %s: %s", entry.job.name, what, err) end
   return 1
 end
 
--- Takes the oldest call off the queue and runs its callback; gives the number of callbacks run. The
--- entry leaves the queue first, so that an error of its callback does not run it again.
+-- Runs the next watch handler of a call that succeeded.
+local function show_next(entry)
+  local watch, value = unpack(table.remove(entry.watches, 1))
+  if #entry.watches == 0 then entry.watches = false end
+  return run_user(entry, watch.label, watch.handler, value)
+end
+
+-- Runs what is due next of the oldest call, a watch handler or its callback, with which it leaves
+-- the queue; gives the number of functions run. What is run is taken off first, so that an error in
+-- it does not run it again.
 local function deliver()
   local entry = async.head
   settle(entry)
+  if entry.watches then return show_next(entry) end
   async.head = entry.next or nil
   entry.next, entry.parked = false, true
   if entry.ok then
-    return entry.callback and run_user(entry, entry.callback, entry.value) or 0
+    return entry.callback and run_user(entry, "a callback", entry.callback, entry.value) or 0
   end
-  if entry.on_error then return run_user(entry, entry.on_error, message_of(entry)) end
+  if entry.on_error then
+    return run_user(entry, "a callback", entry.on_error, message_of(entry))
+  end
   if not entry.told then
     entry.told = true
     core.fail("%s", message_of(entry))
@@ -83,12 +105,13 @@ end
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Inside a callback or a body it does nothing.
+-- one is begun once that time is used up. Calls that callbacks make meanwhile are left for later:
+-- one that calls its job again would be run for ever. Inside a callback or a body it does nothing.
 function async.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
-  local count = 0
-  while async.head and is_due(async.head) do
+  local count, last = 0, calls
+  while async.head and async.head.number <= last and is_due(async.head) do
     count = count + deliver()
     if stop and core.now() >= stop then break end
   end
@@ -186,36 +209,61 @@ function Future:__tostring() return ("future of a call of %s"):format(self.job.n
 -- has every field from the start: others are asked for by who takes a call for its result.
 --   request   of a run that is not known to be done
 --   ok, value of one that is: whether it succeeded, and its value or message
+--   watches   what is watched, and once it is done what is still to be shown; false: nothing
 --   parked    it is not in the queue (any more); told: its failure was raised
-local function new_entry(job, plan, read, request, ok, value)
+local function new_entry(job, made, request)
   calls = calls + 1
-  local entry = {
-    number = calls, job = job, plan = plan, read = read or false, request = request, ok = ok,
-    value = value, callback = false, on_error = false, next = false, parked = false, told = false,
-  }
-  setmetatable(entry, job.old_style and Future or Registrar)
+  return setmetatable({
+    number = calls, job = job, plan = made.plan, read = made.read or false, request = request,
+    ok = false, value = false, callback = false, on_error = false, next = false, parked = false,
+    told = false, watches = made.watches or false,
+  }, job.old_style and Future or Registrar)
+end
+
+-- The entry of a run that was done at once, nil where there was none.
+local function done_entry(job, made, ok, ...)
+  if ok ~= nil then return keep(new_entry(job, made, false), ok, ...) end
+end
+
+local function queued_entry(job, made, ...)
+  local request = core.submit(made.plan, ...)
+  while not request do
+    wait_for_room()
+    request = core.submit(made.plan, ...)
+  end
+  return new_entry(job, made, request)
+end
+
+--- Queues a run of made.plan, or runs it at once where that is quicker. made.read turns the list of
+-- results into the value; nil: there is one result and it is the value. Before its callback runs,
+-- made.watches are shown, if there are any. Gives a registrar, or a future where the job is of the
+-- old spelling.
+function async.submit(job, made, ...)
+  if async.head then async.poll() end
+  local entry = done_entry(job, made, core.run_small(made.plan, ...))
+    or queued_entry(job, made, ...)
   insert(entry)
   return entry
 end
 
--- The entry of a run that was done at once, nil where there was none.
-local function done_entry(job, plan, read, ok, ...)
-  if ok ~= nil then return new_entry(job, plan, read, false, ok, value_of(read, ok, ...)) end
+--- Runs the callbacks of all calls made so far, waiting for them; inside a callback, none.
+function async.catch_up()
+  local last = calls
+  while not is_busy() and async.head and async.head.number <= last do deliver() end
 end
 
---- Queues a run of plan, or runs it at once where that is quicker. read turns the list of results
--- into the value; nil: there is one result and it is the value. Gives a registrar, or a future
--- where the job is of the old spelling.
-function async.submit(job, plan, read, ...)
-  if async.head then async.poll() end
-  local entry = done_entry(job, plan, read, core.run_small(plan, ...))
-  if entry then return entry end
-  local request = core.submit(plan, ...)
-  while not request do
-    wait_for_room()
-    request = core.submit(plan, ...)
+--- Shows what a synchronous run made, given the list of its results. What is behind a handler that
+-- fails stays due.
+function async.show(job, made, list)
+  local entry = new_entry(job, made, false)
+  entry.ok, entry.watches = true, views(made.watches, list)
+  while entry.watches do
+    local ok, err = pcall(show_next, entry)
+    if not ok then
+      if entry.watches then insert(entry) end
+      error(err, 0)
+    end
   end
-  return new_entry(job, plan, read, request, false, false)
 end
 
 --- Waits until no run of plan is in flight, or of any plan; results stay queued.

@@ -39,6 +39,8 @@ local names = {
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",
   progress = "jfl.progress.progress",
+  watch = "jfl.watch.watch",
+  watch_diff = "jfl.watch.watch_diff",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }
@@ -58,7 +60,7 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.ops").install(flow)
+  require("jfl.ops").install(flow, names)
 end
 
 local function load(name, where)

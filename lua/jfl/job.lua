@@ -8,6 +8,7 @@ local optimizer = require "jfl.optimizer"
 local profile = require "jfl.profile"
 local trace = require "jfl.trace"
 local typing = require "jfl.typing"
+local watch = require "jfl.watch"
 require "jfl.ndarray"
 require "jfl.ops"
 
@@ -78,7 +79,7 @@ local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, select("#", ...), ...)
   optimizer.close(context)
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
-  return reader
+  return reader, watch.close(context, #blobs)
 end
 
 local function make_inputs(self, graph, shapes)
@@ -124,10 +125,10 @@ local function compile(self, key, shapes)
   end
   local graph = core.graph(self.name, self.type)
   local blobs = make_inputs(self, graph, shapes)
-  local reader = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  local reader, watches = add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
-    read = needs_reader(self) and reader or nil }
+    read = (watches or needs_reader(self)) and reader or nil, watches = watches }
   while self._n_plans >= config.values.max_plans do drop_oldest(self) end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
   return entry
@@ -215,16 +216,19 @@ local function pass_on(ok, ...)
   error(message, 0)
 end
 
-local function read_list(reader, ok, ...)
+-- The value of a run; what is watched is shown first.
+local function read_results(self, entry, ok, ...)
   if not ok then return pass_on(false, ...) end
-  return reader({ ... })
+  local list = { ... }
+  if entry.watches then async.show(self, entry, list) end
+  return entry.read(list)
 end
 
 local function run(self, entry, ...)
-  if self._async then return pass_on(pcall(async.submit, self, entry.plan, entry.read, ...)) end
-  if async.head then async.poll() end
+  if self._async then return pass_on(pcall(async.submit, self, entry, ...)) end
+  if async.head then (entry.watches and async.catch_up or async.poll)() end
   if not entry.read then return pass_on(pcall(core.run, entry.plan, ...)) end
-  local value = read_list(entry.read, pcall(core.run, entry.plan, ...))
+  local value = read_results(self, entry, pcall(core.run, entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
 end

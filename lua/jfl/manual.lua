@@ -47,6 +47,51 @@ for _, name in ipairs { "gpu_device_num", "cpu_device_num", "threads", "max_infl
   entries[#entries + 1] = entry("config." .. name, "Sets an option of the session.", NAME)
 end
 
+-- Methods of NdArrays, which are functions of flow.ndarray too.
+local A = { "a", "an NdArray", type = "NdArray" }
+local B = { "b", "an NdArray, a number or nested tables of numbers", type = "NdArray|number|table" }
+
+local function method(name, doc, ...) return entry("ndarray." .. name, doc, A, ...) end
+
+local function gives(returns, e)
+  e.params.returns = returns
+  return e
+end
+
+for _, e in ipairs {
+  entry("ndarray.save", "Saves an array as numpy's .npy, or a table of them by name as its .npz.\n"
+    .. "  A file that is there is replaced once the new one is whole.",
+    { "path", "of the file", type = "string" },
+    { "value", "an array or a table of them", type = "NdArray|table<string|integer, NdArray>" }),
+  gives("number", method("get", "The element at these indices, which count from 1. Integers\n"
+    .. "  beyond 2^53 read as the nearest number; a:pointer() has them exactly.",
+    { "...", "an index for each axis", type = "integer" })),
+  method("set", "Sets the element at these indices, which count from 1.",
+    { "value", "the number", type = "number" },
+    { "...", "an index for each axis", type = "integer" }),
+  method("fill", "Sets every element.", { "value", "the number", type = "number" }),
+  gives("NdArray", method("reshape", "The same elements under another shape, sharing memory.",
+    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" })),
+  gives("NdArray", method("transpose", "A copy with its axes in another order.",
+    { "perm", "a list of axes, or these, from 0; reversed without it", "none",
+      type = "integer[]|integer" })),
+  gives("NdArray", method("astype", "A copy under another dtype. Integers are cut at the ends\n"
+    .. "  of its range, and floats lose their fraction on the way to integers.",
+    { "dtype", "such as 'int32'", type = "string" })),
+  gives("NdArray", method("copy", "A copy that shares no memory.")),
+  gives("table", method("totable", "The elements as nested tables.")),
+  gives("number", method("item", "The only element of an array of one.")),
+  gives("ffi.cdata*", method("pointer", "An FFI pointer p to the elements, p[0] being the first.\n"
+    .. "  The array lives as long as p, but not as long as p + 1, and not beyond a:free().")),
+  method("free", "Gives the memory back at once, unless a view of it is in use."),
+} do entries[#entries + 1] = e end
+
+for name, what in pairs { eq = "equal to", ne = "other than", lt = "less than", le = "at most",
+  gt = "greater than", ge = "at least" } do
+  entries[#entries + 1] = gives("NdArray", method(name, ("1 where a is %s b, else 0; int8.")
+    :format(what), B))
+end
+
 local manual = {}
 for _, e in ipairs(entries) do manual[e.path] = e end
 return manual

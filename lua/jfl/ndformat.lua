@@ -5,11 +5,12 @@ local ndformat = {}
 
 local WIDTH, LIMIT, EDGE, PLACES = 75, 1000, 3, 8
 
--- Significant bits, the decimal digits that always tell two values apart, and the exponent of the
--- least value above 0.
+-- Significant bits, the decimal digits that always tell two values apart, the exponent of the least
+-- value above 0, and the digits that a value always keeps: a number of no more of them, read as a
+-- value and printed with as many, is itself again, unless it is subnormal.
 local PRECISION = {
-  float64 = { 53, 17, -1074 }, float32 = { 24, 9, -149 }, float16 = { 11, 5, -24 },
-  bfloat16 = { 8, 4, -133 },
+  float64 = { 53, 17, -1074, 15 }, float32 = { 24, 9, -149, 6 }, float16 = { 11, 5, -24, 3 },
+  bfloat16 = { 8, 4, -133, 2 },
 }
 
 -- The value of a dtype narrower than float64 that is nearest to x.
@@ -26,8 +27,9 @@ local function decimal(x, places, kind)
   local text = ("%." .. places .. kind):format(x)
   local number, exponent = text:match("^([^e]*)(.*)$")
   local odd = number:match("[13579]$")
+  if not odd then return text end
   local exact = ("%.60" .. kind):format(x):gsub("e.*", "")
-  if odd and exact:find("%." .. ("%d"):rep(places) .. "50*$") then
+  if exact:find("%." .. ("%d"):rep(places) .. "50*$") then
     return number:sub(1, -2) .. odd - 1 .. exponent
   end
   return text
@@ -35,11 +37,13 @@ end
 
 -- The least number of significant digits that gives x back, and x's decimal exponent.
 local function shortest(x, precision)
-  for digits = 1, precision[2] do
+  local subnormal = math.abs(x) < 2 ^ (precision[3] + precision[1])
+  for digits = subnormal and 1 or precision[4], precision[2] do
     local text = ("%." .. digits - 1 .. "e"):format(x)
     local back = tonumber(text)
     if back == x or (precision[1] < 53 and rounded(back, precision) == x) then
-      return digits, tonumber(text:match("e([+-]%d+)$"))
+      local zeros, exponent = text:match("(0*)e([+-]%d+)$")
+      return digits - #zeros, tonumber(exponent)
     end
   end
   return precision[2], math.floor(math.log10(math.abs(x)))
@@ -103,9 +107,9 @@ end
 
 local function texts_of(values, dtype)
   local precision = PRECISION[dtype]
-  local texts = {}
+  local texts
   if not precision then
-    for i, x in ipairs(values) do texts[i] = ("%.0f"):format(x) end
+    texts = values
   elseif needs_exponent(values) then
     texts = exponent_texts(values, precision)
   else
@@ -130,15 +134,17 @@ local function shown(extent, cut)
   return list
 end
 
-local function collect(a, shape, cut, index, values)
+-- What get(a, i, j, ...) gives for the elements that are shown, in order.
+local function collect(a, get, cut, index, values)
+  local shape = a.shape
   local axis = #index + 1
   for _, i in ipairs(shown(shape[axis], cut)) do
     if i > 0 then
       index[axis] = i
       if axis == #shape then
-        values[#values + 1] = core.get(a, unpack(index))
+        values[#values + 1] = get(a, unpack(index))
       else
-        collect(a, shape, cut, index, values)
+        collect(a, get, cut, index, values)
       end
       index[axis] = nil
     end
@@ -180,8 +186,10 @@ end
 
 --- The text of an array.
 function ndformat.text(a)
+  if core.is_freed(a) then return "a freed NdArray" end
   local shape, cut = a.shape, a.size > LIMIT
-  local texts = texts_of(collect(a, shape, cut, {}, {}), a.dtype)
+  local get = PRECISION[a.dtype] and core.get or core.digits
+  local texts = texts_of(collect(a, get, cut, {}, {}), a.dtype)
   return (layout(shape, 1, cut, texts, 0))
 end
 

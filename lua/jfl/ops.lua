@@ -27,11 +27,13 @@ local function wrap(f)
   end
 end
 
-local function place(flow, path, f)
+-- modules: names of flow that load modules of their own.
+local function place(flow, modules, path, f)
   local at, where = flow, "flow"
   for part in path:gmatch("([^.]+)%.") do
+    local loaded = rawget(at, part) ~= nil or (at == flow and modules[part] and at[part])
     where = where .. "." .. part
-    if rawget(at, part) == nil then at[part] = names.guard(where, {}) end
+    if not loaded then at[part] = names.guard(where, {}) end
     at = at[part]
   end
   local name = path:match("[^.]+$")
@@ -64,12 +66,16 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     return (dropout(o.x, { rate = o.rate, name = name }))
   end)
 
---- Puts every op of the table into flow, and what is written by hand over it.
-function ops.install(flow)
+--- An op as flow has it: inside a namespace, with its prefix.
+function ops.of(name) return wrap(core.op(name)) end
+
+--- Puts every op of the table into flow, and what is written by hand over it. modules: the names of
+-- flow that load modules.
+function ops.install(flow, modules)
   for name, info in pairs(core.ops()) do
     if info.path then
-      local f = wrap(core.op(name))
-      for path in info.path:gmatch("%S+") do place(flow, path, f) end
+      local f = ops.of(name)
+      for path in info.path:gmatch("%S+") do place(flow, modules, path, f) end
     end
   end
   flow.nn.dropout = drop

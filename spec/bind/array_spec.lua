@@ -62,7 +62,7 @@ describe("an array", function()
     core.array_methods.spec_probe = function(a) return a.size end
     assert.equal(4, core.array("float32", { 2, 2 }):spec_probe())
     core.array_methods.spec_probe = nil
-    assert.is_nil(core.array("float32", { 1 }).spec_probe)
+    assert.is_nil(core.array("float32", { 1 })._probe)
   end)
 
   it("counts from 1 in get and set", function()
@@ -169,6 +169,12 @@ describe("making arrays", function()
       message("c.inflate('\\31\\139', 'gzip', nil, 'data.gz')"))
   end)
 
+  it("keeps nothing inflated where what it is cannot be said", function()
+    local before = core.live_bytes()
+    assert.falsy(pcall(core.inflate, "\1\3\0\252\255abc", "raw", 3, "a\0b"))
+    assert.equal(before, core.live_bytes())
+  end)
+
   it("sums up bytes as zip files do", function()
     assert.equal(0xCBF43926, core.crc32("123456789"))
     assert.equal(0xCBF43926, core.crc32(core.from_bytes("123456789", "uint8", { 9 })))
@@ -184,7 +190,7 @@ describe("a mistake with an array", function()
   it("is blamed on the line that indexes", function()
     local a = core.array("float32", { 3, 2 })
     array_error("array: index 4 is out of range 1 to 3", "local v = (...)[4]", a)
-    array_error("array: index 0 is out of range 1 to 3", "local v = (...)[0]", a)
+    array_error("array: index 0 is out of range 1 to 3; indices count from 1", "local v = (...)[0]", a)
     array_error("array: index -1 is out of range 1 to 3", "local a = ... a[-1] = 1", a)
     array_error("array: index 1.5 is not a whole number", "local v = (...)[1.5]", a)
     array_error("array: cannot set 'size', only elements and rows can be set",

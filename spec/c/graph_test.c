@@ -64,10 +64,68 @@ static void rows_outside_an_array_are_refused(void)
   jfl_array_unref(a);
 }
 
+static void only_float_blobs_of_train_jobs_have_gradients_to_watch(void)
+{
+  jfl_graph *predict = graph("p", JFL_PREDICT), *train = graph("t", JFL_TRAIN);
+  jfl_value *x, *n;
+  CHECK(!jfl_graph_input(predict, "x", JFL_F32, &row, &x));
+  CHECK(!jfl_graph_input(train, "n", JFL_I32, &row, &n));
+  CHECK(jfl_graph_watch_gradient(predict, x, NULL) == JFL_ESTATE && says("predict job"));
+  CHECK(jfl_graph_watch_gradient(train, x, NULL) == JFL_ESTATE && says("belongs to job 'p'"));
+  CHECK(jfl_graph_watch_gradient(train, n, NULL) == JFL_EDTYPE && says("'n' is int32"));
+  jfl_graph_unref(predict);
+  jfl_graph_unref(train);
+}
+
+static jfl_status compile(jfl_session *s, jfl_graph *g, jfl_plan **p)
+{
+  jfl_job *j;
+  COUNTER_TRY(jfl_job_new(s, "t", JFL_TRAIN, &j));
+  return jfl_job_compile(j, g, p);
+}
+
+static void watched_gradients_are_the_last_results(void)
+{
+  jfl_session *s = NULL;
+  jfl_graph *g = graph("t", JFL_TRAIN);
+  jfl_array *in[2], *out[3];
+  jfl_plan *p;
+  CHECK(!jfl_session_new(&s));
+  CHECK(!counter_body(g));
+  jfl_value *w = jfl_graph_find_variable(g, "w");
+  CHECK(!jfl_graph_watch_gradient(g, w, NULL));
+  CHECK(!compile(s, g, &p) && jfl_plan_outputs(p) == 3);
+  CHECK(jfl_graph_watch_gradient(g, w, NULL) == JFL_ESTATE && says("compiled already"));
+  CHECK(!counter_inputs(0, in) && !jfl_run(p, in, out));
+  CHECK(*(double *)jfl_array_data(out[2]) == 1);
+  for (int i = 0; i < 3; i++) jfl_array_unref(out[i]);
+  for (int i = 0; i < 2; i++) jfl_array_unref(in[i]);
+  jfl_graph_unref(g);
+  jfl_session_free(s);
+}
+
+static void gradients_that_do_not_flow_are_named(void)
+{
+  jfl_session *s = NULL;
+  jfl_graph *g = graph("t", JFL_TRAIN);
+  jfl_value *far;
+  jfl_plan *p;
+  CHECK(!jfl_session_new(&s));
+  CHECK(!jfl_graph_input(g, "far", JFL_F32, &row, &far));
+  CHECK(!jfl_graph_watch_gradient(g, far, "train.lua:12"));
+  CHECK(!counter_body(g));
+  CHECK(compile(s, g, &p) == JFL_EINVAL && says("reaches 'far', watched at train.lua:12"));
+  jfl_graph_unref(g);
+  jfl_session_free(s);
+}
+
 int main(void)
 {
   RUN(gradients_stay_within_a_graph);
   RUN(shapes_of_any_rank_are_checked);
+  RUN(only_float_blobs_of_train_jobs_have_gradients_to_watch);
+  RUN(watched_gradients_are_the_last_results);
+  RUN(gradients_that_do_not_flow_are_named);
   RUN(rows_outside_an_array_are_refused);
   return test_done();
 }

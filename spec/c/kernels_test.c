@@ -455,14 +455,47 @@ static void pools_large_planes(void)
   pool_windows(&(windows){ 30, 300, 1, 1, 0 }, &(planes){ 1, 8, 30, 310, 8 });
 }
 
+static void casts_images(void) { TRY(cast, &(jf_cast){ JFL_F32 }, 0, 1, U8(50007)); }
+
+/* The element of t, of a shape that is broadcast, for element i of an output of shape s. */
+static float broadcast_at(const jf_tensor *t, const jfl_shape *s, int64_t i)
+{
+  int64_t at = 0, size = 1;
+  for (int a = s->n - 1, b = t->shape.n - 1; a >= 0; i /= s->d[a--], b--) {
+    if (b < 0) continue;
+    if (t->shape.d[b] != 1) at += i % s->d[a] * size;
+    size *= t->shape.d[b];
+  }
+  return ((const float *)t->data)[at];
+}
+
+/* Elementwise loops are cut into parts that begin and end within rows. */
 static void works_element_by_element(void)
 {
-  TRY(relu, NULL, 0, 1, F32(40001));
-  TRY(relu_grad, NULL, 0, 1, F32(3, 40001), F32(3, 40001));
-  TRY(add, NULL, 0, 1, F32(77, 1001), F32(77, 1001));
-  TRY(subtract, NULL, 0, 1, F32(13), F32(13));
-  TRY(multiply, NULL, 0, 1, F32(77, 1001), F32(77, 1001));
-  TRY(cast, &(jf_cast){ JFL_F32 }, 0, 1, U8(50007));
+  static const jfl_shape q[][3] = {           /* inputs and output */
+    { SHAPE(77, 1001), SHAPE(77, 1001), SHAPE(77, 1001) },
+    { SHAPE(13), SHAPE(13), SHAPE(13) },
+    { SHAPE(40001), SHAPE(1), SHAPE(40001) },
+    { SHAPE(3, 1, 20011), SHAPE(5, 1), SHAPE(3, 5, 20011) },
+    { SHAPE(1, 9), SHAPE(7000, 1), SHAPE(7000, 9) },
+    { SHAPE(50, 40, 31), SHAPE(31), SHAPE(50, 40, 31) },
+    { SHAPE(7, 1, 300, 1), SHAPE(1, 11, 1, 13), SHAPE(7, 11, 300, 13) },
+  };
+  for (size_t c = 0; c < sizeof q / sizeof *q; c++)
+    for (int threads = 1; threads <= 3; threads++) {
+      const jfl_shape s = q[c][2];
+      jf_tensor in[2] = { fill(JFL_F32, &q[c][0], 5), fill(JFL_F32, &q[c][1], 6) };
+      jf_tensor out = fill(JFL_F32, &s, 7);
+      jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .threads = threads };
+      CHECK(jf_op_subtract.cpu[JFL_F32](&k) == JFL_OK);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < jf_numel(&s); i++)
+        wrong += ((float *)out.data)[i] != broadcast_at(&in[0], &s, i) - broadcast_at(&in[1], &s, i);
+      CHECK_MSG(wrong == 0, "case %zu, %d threads: %lld wrong", c, threads, (long long)wrong);
+      jf_free(in[0].data);
+      jf_free(in[1].data);
+      jf_free(out.data);
+    }
 }
 
 static void adds_biases(void)
@@ -674,6 +707,7 @@ int main(void)
   RUN(convolves_blocks);
   RUN(pools);
   RUN(pools_large_planes);
+  RUN(casts_images);
   RUN(works_element_by_element);
   RUN(adds_biases);
   RUN(reduces);

@@ -86,6 +86,21 @@ describe("asynchronous calls", function()
     assert.equal(1, flow.poll(10))
   end)
 
+  it("leave calls that callbacks make to the next poll", function()
+    local rounds = 0
+    local function again()
+      rounds = rounds + 1
+      if rounds < 100 then job({ rounds })(again) end
+    end
+    job({ 0 })(again)
+    settle()
+    assert.equal(1, flow.poll())
+    settle()
+    assert.equal(1, flow.poll())
+    flow.sync()
+    assert.equal(100, rounds)
+  end)
+
   it("do not deliver inside a callback", function()
     local order = {}
     call_twice(function()

@@ -32,14 +32,43 @@ describe("making NdArrays", function()
     assert.equal("int32", nd.arange(0, 2, 1, "int32").dtype)
   end)
 
+  it("from lists of arrays", function()
+    local a = nd.array { 1, 2 }
+    assert.same({ { 1, 2 }, { 1, 2 } }, nd.array({ a, a }):totable())
+    assert.equal("int32", nd.array({ a, a }, "int32").dtype)
+    helper.fails(function() nd.array { a, { 1, 2 } } end,
+      "ndarray.stack: arrays: item 2: expected an NdArray, got a table")
+  end)
+
+  it("from tables without gaps and other keys", function()
+    helper.fails(function() nd.array { 1, nil, 3 } end,
+      "ndarray.array: the table has 1 elements and then a gap: there is one at [3]")
+    helper.fails(function() nd.array { { 1, 2 }, { 3, 4, [9] = 1 } } end,
+      "ndarray.array: [2] has 2 elements and then a gap: there is one at [9]")
+    helper.fails(function() nd.array { { 1, 2 }, { 3, 4, x = 1 } } end,
+      "ndarray.array: [2] has a key x; expected elements 1 to 2 alone")
+    helper.fails(function() nd.array { 1, 2, dtype = "int32" } end,
+      "ndarray.array: the table has a key dtype; expected elements 1 to 2 alone")
+    local sparse = {}
+    for i = 100, 1, -1 do sparse[i] = i end
+    assert.equal(5050, nd.array(sparse):sum())
+  end)
+
   it("names what is wrong", function()
+    helper.fails(function() nd.zeros(2, 3) end,
+      "ndarray.zeros: shape: expected one list such as {2, 3}")
+    helper.fails(function() nd.full({ 2 }, 300, "uint8") end,
+      "ndarray.full: [1] is 300, which does not fit uint8")
+    helper.fails(function() nd.array { 1, "x" } end, "ndarray.array: [2] should be a number")
+    helper.fails(function() nd.concat(nd.ones(1), nd.ones(1)) end,
+      "expected a list of NdArrays such as {a, b}")
     helper.fails(function() nd.array(5) end,
       "ndarray.array: values: expected a table, got number 5")
     helper.fails(function() nd.array({ 1 }, "int31") end, "ndarray.array: dtype: expected one of")
     helper.fails(function() nd.zeros({ 0 }) end, "ndarray.zeros: shape: dimension 1")
     helper.fails(function() nd.arange(0) end, "there is no value from 0 to before 0")
     helper.fails(function() nd.arange(1e13) end, "out of memory")
-    helper.fails(function() nd.stack({ nd.ones(2) }, "x") end, "axis: expected a whole number")
+    helper.fails(function() nd.stack({ nd.ones(2) }, "x") end, "stack: axis must be an integer")
     helper.fails(function() nd.ones(2).slice(1, 2) end, "slice: argument 1: expected an NdArray")
   end)
 end)
@@ -139,9 +168,9 @@ describe("reductions", function()
   end)
 
   it("tell whether any or all are true", function()
-    assert.equal(1, nd.array({ 0, 2 }):any())
-    assert.equal(0, nd.array({ 0, 2 }):all())
-    assert.equal(1, a:gt(0):all())
+    assert.is_true(nd.array({ 0, 2 }):any())
+    assert.is_false(nd.array({ 0, 2 }):all())
+    assert.is_true(a:gt(0):all())
     assert.same({ 0, 1 }, a:gt(3):any(1):totable())
   end)
 end)
@@ -214,6 +243,10 @@ describe("several NdArrays", function()
     assert.same({ 2, 1, 2 }, nd.stack({ a, b }).shape)
     assert.same({ { { 1, 2 }, { 3, 4 } } }, nd.stack({ a, b }, { axis = 1 }):totable())
     assert.same({ { { 1, 3 }, { 2, 4 } } }, nd.stack({ a, b }, -1):totable())
+    assert.equal("float64", nd.concat({ a, b:astype("float64") }).dtype)
+    assert.equal("uint8", nd.stack({ a:astype("uint8"), a:astype("uint8") }).dtype)
+    assert.same({ { 1, 2, 300 } }, nd.concat({ a:astype("uint8"),
+      nd.array({ { 300 } }, "int32") }, 1):totable())
     helper.fails(function() nd.concat({}) end, "ndarray.concat: arrays: the list is empty")
     helper.fails(function() nd.stack({ a, 5 }) end,
       "arrays: item 2: expected an NdArray, got number 5")

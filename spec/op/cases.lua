@@ -240,6 +240,8 @@ end
 case("constant", nil, { value = 3, shape = { 2, 3 } })
 case("zeros", nil, { shape = { 2, 3 } })
 case("ones", nil, { shape = { 5 } })
+case("random_uniform", nil, { shape = { 2, 3 }, minval = -1 })
+case("random_normal", nil, { shape = { 7 }, mean = 2, stddev = 0.5 })
 
 -- updates and schedules
 local lr = { data = { 0.1 }, dtype = "float64" }

@@ -89,6 +89,23 @@ static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *cons
   return JFL_OK;
 }
 
+jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where)
+{
+  JF_TRY(check_open(g));
+  JF_TRY(check_own(g, "watch_diff", &v, 1));
+  if (g->mode != JFL_TRAIN)
+    return jf_fail(JFL_ESTATE, "watch_diff: job '%s' is a predict job, which has no loss, so '%s' has no "
+                   "gradient; only a job with type = \"train\" has", g->name, v->name);
+  if (!jf_is_float(v->dtype))
+    return jf_fail(JFL_EDTYPE, "watch_diff: '%s' is %s; only float blobs have gradients", v->name,
+                   jfl_dtype_name(v->dtype));
+  JF_ENTER(g);
+  g->watched = jf_grow(g->arena, g->watched, g->n_watched, &g->cap_watched, sizeof *g->watched);
+  g->watched[g->n_watched] = (jf_watched){ v, where ? jf_strdup(g->arena, where) : "" };
+  g->n_watched++;
+  return JFL_OK;
+}
+
 static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];

@@ -54,6 +54,37 @@ static void open_gomp(void)
 
 void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 
+/* ThreadSanitizer does not know libgomp's barriers: what comes before a parallel region happens before
+   what is done in it, and that before what comes after. */
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *at);
+void __tsan_release(void *at);
+static void acquire(void *at) { __tsan_acquire(at); }
+static void release(void *at) { __tsan_release(at); }
+#else
+static void acquire(void *at) { (void)at; }
+static void release(void *at) { (void)at; }
+#endif
+
+typedef struct region { void (*fn)(void *data); void *data; } region;
+
+static void enter(void *data)
+{
+  region *r = data;
+  acquire(data);
+  r->fn(r->data);
+  release(data);
+}
+
+/* Calls fn(data) on so many threads. */
+static void on_threads(unsigned threads, void (*fn)(void *data), void *data)
+{
+  region r = { fn, data };
+  release(&r);
+  gomp.parallel(enter, &r, threads, 0);
+  acquire(&r);
+}
+
 /* The kernel tends to put a thread of the pool on the core of the thread that wakes it, and two threads
    then take turns on one core. So those of the pool keep off the core of the thread whose loops they
    share; that one, the host's, goes where it likes, and they make room when it has moved. */
@@ -74,7 +105,7 @@ void jf_pool_settle(int threads)
   apart a = { .master = pthread_self() };
   if (sched_getaffinity(0, sizeof a.others, &a.others)) return;
   CPU_CLR(cpu, &a.others);
-  if (CPU_COUNT(&a.others)) gomp.parallel(keep_off, &a, (unsigned)threads, 0);
+  if (CPU_COUNT(&a.others)) on_threads((unsigned)threads, keep_off, &a);
   home = cpu;
   kept = threads;
 }
@@ -114,7 +145,7 @@ static void run_shares(int threads, int n, void (*fn)(void *ctx, int i), void *c
     atomic_init(&l.share[i].next, (int)((int64_t)n * i / l.n_share));
     l.share[i].end = (int)((int64_t)n * (i + 1) / l.n_share);
   }
-  gomp.parallel(work, &l, (unsigned)threads, 0);
+  on_threads((unsigned)threads, work, &l);
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)

@@ -11,6 +11,7 @@ static void collect(lua_State *L, jf_state *st)
   if (st->collecting) return;
   st->collecting = 1;
   lua_gc(L, LUA_GCCOLLECT, 0);
+  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);      /* a pointer goes first, then its array */
   st->collecting = 0;
   st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
 }
@@ -103,6 +104,13 @@ static int l_free(lua_State *L)
   return 0;
 }
 
+static int l_is_freed(lua_State *L)
+{
+  const jf_larray *b = jf_test(L, 1, JF_ARRAY);
+  lua_pushboolean(L, b && !b->array);
+  return 1;
+}
+
 static int l_array(lua_State *L)
 {
   jfl_shape s;
@@ -176,6 +184,7 @@ static int l_copy(lua_State *L)
 
 static int l_pointer(lua_State *L)
 {
+  jf_state_of(L)->pointed = 1;
   lua_pushlightuserdata(L, jf_need_array(L, 1, "pointer")->data);
   return 1;
 }
@@ -189,7 +198,7 @@ static int l_live_bytes(lua_State *L)
 const luaL_Reg jf_array_functions[] = {
   { "array", l_array }, { "rows", l_rows }, { "reshape", l_reshape }, { "cast", l_cast },
   { "copy", l_copy }, { "pointer", l_pointer }, { "free", l_free },
-  { "live_bytes", l_live_bytes }, { NULL, NULL }
+  { "is_freed", l_is_freed }, { "live_bytes", l_live_bytes }, { NULL, NULL }
 };
 
 static void push_dtypes(lua_State *L)

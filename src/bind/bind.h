@@ -53,6 +53,7 @@ typedef struct jf_state {
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */
   int closed;                      /* lua_close has finalized this */
   int collecting;
+  int pointed;                     /* there were pointers to arrays, which keep them alive */
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
   int traced_ref;                  /* registry slot of its environment */
   jf_interrupt *interrupt;         /* NULL: nobody asks */

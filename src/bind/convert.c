@@ -1,6 +1,7 @@
 /* Arrays to and from nested Lua tables, strings, and compressed data. */
 #include "bind/bind.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A nested table on its way into memory. path: where it is now, from 1. */
@@ -12,6 +13,9 @@ typedef struct reader {
   jfl_shape shape;
   int path[JFL_MAXDIM];
 } reader;
+
+/* Such dtypes are written by way of float64. */
+static int is_half(jfl_dtype t) { return t == JFL_F16 || t == JFL_BF16; }
 
 /* Pushes "[2][1]", the first n steps of the path. */
 static const char *push_path(lua_State *L, const reader *r, int n)
@@ -42,6 +46,37 @@ static void measure(lua_State *L, int i, reader *r)
   lua_pop(L, 1);
 }
 
+/* Raises for what the table at stack top holds besides its elements 1 to n. */
+static void fail_key(lua_State *L, const reader *r, int level, size_t n)
+{
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    double k = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
+    if (!(k >= 1 && k <= (double)n && k == floor(k))) break;
+    lua_pop(L, 1);
+  }
+  const char *path = push_path(L, r, level);
+  if (lua_type(L, -3) == LUA_TNUMBER)
+    jf_raise(L, "%s: %s has %f elements and then a gap: there is one at [%f]", r->who,
+             *path ? path : "the table", (lua_Number)n, lua_tonumber(L, -3));
+  jf_raise(L, "%s: %s has a key %s; expected elements 1 to %f alone", r->who,
+           *path ? path : "the table",
+           lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : jf_type_name(L, -3),
+           (lua_Number)n);
+}
+
+/* Whether the table at stack top holds more than its elements 1 to n. Where they lie in order, as
+   those of lists do, nothing comes after the last; else they are counted. */
+static int has_more(lua_State *L, size_t n)
+{
+  lua_pushnumber(L, (lua_Number)n);
+  if (!lua_next(L, -2)) return 0;
+  lua_pop(L, 2);
+  size_t count = 0;
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) count++;
+  return count != n;
+}
+
 /* Stores the number at stack top, popped. */
 static void read_number(lua_State *L, reader *r, int64_t at)
 {
@@ -69,6 +104,7 @@ static void check_level(lua_State *L, const reader *r, int level)
   if (n != (size_t)r->shape.d[level])
     jf_raise(L, "%s: %s has %f elements, those before it have %f", r->who, push_path(L, r, level),
              (lua_Number)n, (lua_Number)r->shape.d[level]);
+  if (has_more(L, n)) fail_key(L, r, level, n);
 }
 
 /* Reads the table at stack top, popped, into the elements from `at`; returns how many. */
@@ -88,7 +124,7 @@ static int64_t read_level(lua_State *L, reader *r, int level, int64_t at)
 
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who)
 {
-  int two_bytes = t == JFL_F16 || t == JFL_BF16;
+  int two_bytes = is_half(t);
   reader r = { .who = who, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s: expected a table, got %s", who, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
@@ -133,6 +169,25 @@ static int l_from_table(lua_State *L)
     jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, &s),
              jf_push_shape_text(L, b->shape));
   lua_settop(L, 5);
+  return 1;
+}
+
+/* ramp(dtype, count, start, step, who): start, start + step, ... */
+static int l_ramp(lua_State *L)
+{
+  jfl_shape s;
+  jfl_dtype t = jf_need_dtype(L, 1, "ramp");
+  jf_need_shape(L, 2, "ramp", &s);
+  double start = jf_need_number(L, 3, "ramp", "start"), step = jf_need_number(L, 4, "ramp", "step");
+  const char *who = jf_need_string(L, 5, "ramp", "who");
+  jfl_dtype wide = is_half(t) ? JFL_F64 : t;
+  jf_larray *b = jf_push_new(L, wide, &s);
+  for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
+    double v = start + (double)i * step;
+    if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+    jf_store(b->data, wide, i, v);
+  }
+  if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;
 }
 
@@ -185,6 +240,72 @@ static int l_from_bytes(lua_State *L)
   return 1;
 }
 
+/* The unit of so many bytes at p, in either byte order. */
+static uint64_t read_unit(const unsigned char *p, int size, int big)
+{
+  uint64_t v = 0;
+  for (int i = 0; i < size; i++) v = v << 8 | p[big ? i : size - 1 - i];
+  return v;
+}
+
+static void write_unit(void *data, size_t size, int64_t i, uint64_t v)
+{
+  switch (size) {
+  case 1: ((uint8_t *)data)[i] = (uint8_t)v; break;
+  case 2: ((uint16_t *)data)[i] = (uint16_t)v; break;
+  case 4: ((uint32_t *)data)[i] = (uint32_t)v; break;
+  default: ((uint64_t *)data)[i] = v;
+  }
+}
+
+/* Elements of a file as numpy describes them: "<u2" is little-endian, unsigned, of two bytes. */
+typedef struct units { const char *data; int64_t n; int size, big; char kind; } units;
+
+static units read_units(lua_State *L, int code, int data)
+{
+  size_t n;
+  const char *c = jf_need_string(L, code, "decode", "code");
+  if (strlen(c) != 3 || !strchr("<>|=", c[0]) || !strchr("1248", c[2]))
+    jf_raise(L, "decode: unknown code '%s'", c);
+  units u = { .size = c[2] - '0', .big = c[0] == '>', .kind = c[1] };
+  u.data = jf_need_bytes(L, data, "decode", "data", &n);
+  u.n = (int64_t)(n / (size_t)u.size);
+  return u;
+}
+
+/* Writes u to the elements of b from `first`; signed ones that b has wider keep their sign. */
+static void widen(lua_State *L, const units *u, const jf_larray *b, int64_t first, const char *who)
+{
+  const size_t size = jfl_dtype_size(b->dtype);
+  const int is_u64 = u->kind == 'u' && u->size == 8;
+  const uint64_t sign = u->kind == 'i' ? (uint64_t)1 << (8 * u->size - 1) : 0;
+  for (int64_t i = 0; i < u->n; i++) {
+    uint64_t v = read_unit((const unsigned char *)u->data + i * u->size, u->size, u->big);
+    if (is_u64 && v >> 63)
+      jf_raise(L, "%s: element %f in memory is %f, which does not fit %s", who,
+               (lua_Number)(first + i), (lua_Number)v, jfl_dtype_name(b->dtype));
+    write_unit(b->data, size, first + i, (v ^ sign) - sign);
+  }
+}
+
+/* decode(a, first, code, string, who): sets the elements of a from `first`, counted from 0, to those
+   that the string holds in numpy's code. a's dtype is as wide, or wider for integers. */
+static int l_decode(lua_State *L)
+{
+  jf_larray *b = jf_need_array(L, 1, "decode");
+  double first = jf_need_number(L, 2, "decode", "first");
+  units u = read_units(L, 3, 4);
+  const char *who = jf_need_string(L, 5, "decode", "who");
+  size_t size = jfl_dtype_size(b->dtype);
+  if (!(first >= 0 && first + (double)u.n <= (double)jf_shape_size(b->shape)))
+    jf_raise(L, "decode: %f elements from %f on are not in the array", (lua_Number)u.n, first);
+  if (size < (size_t)u.size)
+    jf_raise(L, "decode: %s is narrower than %d bytes", jfl_dtype_name(b->dtype), u.size);
+  if (size > (size_t)u.size || u.big || u.kind == 'u') widen(L, &u, b, (int64_t)first, who);
+  else memcpy((char *)b->data + (size_t)first * size, u.data, (size_t)u.n * size);
+  return 0;
+}
+
 /* inflate(string, "gzip" | "zlib" | "raw" [, size_hint [, what it is, for messages]]) */
 static int l_inflate(lua_State *L)
 {
@@ -197,12 +318,13 @@ static int l_inflate(lua_State *L)
   while (kind < 3 && strcmp(name, names[kind])) kind++;
   if (kind == 3) jf_raise(L, "inflate: format should be gzip, zlib or raw, got '%s'", name);
   double hint = lua_isnil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
+  const char *what = lua_isnil(L, 4) ? NULL : jf_need_string(L, 4, "inflate", "what");
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   size_t size_hint = hint > 0 && hint < 0x1p47 ? (size_t)hint : 0;
   jfl_status e = jfl_inflate(data, n, (jfl_deflate)kind, size_hint, &a);
-  if (lua_isnil(L, 4)) jf_check(L, e);
-  else jf_check_for(L, e, jf_need_string(L, 4, "inflate", "what"));
+  if (what) jf_check_for(L, e, what);
+  else jf_check(L, e);
   jf_set_array(b, a);
   jf_account(L, b);
   return 1;
@@ -224,6 +346,6 @@ static int l_crc32(lua_State *L)
 
 const luaL_Reg jf_convert_functions[] = {
   { "from_table", l_from_table }, { "to_table", l_to_table }, { "bytes", l_bytes },
-  { "from_bytes", l_from_bytes }, { "inflate", l_inflate }, { "crc32", l_crc32 },
-  { NULL, NULL }
+  { "from_bytes", l_from_bytes }, { "ramp", l_ramp }, { "decode", l_decode },
+  { "inflate", l_inflate }, { "crc32", l_crc32 }, { NULL, NULL }
 };

@@ -289,11 +289,28 @@ static int l_output(lua_State *L)
   return 0;
 }
 
+/* watch_gradient(graph, blob, where): the next result behind those of output(). */
+static int l_watch_gradient(lua_State *L)
+{
+  jf_lgraph *g = jf_need_graph(L, 1, "watch_diff");
+  jfl_value *v = need_blob(L, 2, g, "watch_diff")->value;
+  jf_check(L, jfl_graph_watch_gradient(g->graph, v, lua_tostring(L, 3)));
+  return 0;
+}
+
+/* need_blob(graph, blob, who): fails unless the blob is one of that graph. */
+static int l_need_blob(lua_State *L)
+{
+  need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "who"));
+  return 0;
+}
+
 const luaL_Reg jf_graph_functions[] = {
   { "graph", l_graph }, { "trace", l_trace }, { "tracing", l_tracing },
   { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text }, { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
-  { "gradients", l_gradients }, { "output", l_output }, { NULL, NULL }
+  { "gradients", l_gradients }, { "output", l_output },
+  { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
 };
 
 void jf_open_graph(lua_State *L, jf_state *st, int module)

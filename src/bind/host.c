@@ -2,7 +2,9 @@
 #include "bind/bind.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +28,19 @@ static int l_columns(lua_State *L)
   return 1;
 }
 
+/* core.target(path): the file that what is saved there goes to, behind links, and whether it can be
+   replaced by another: devices and pipes are written as they are. */
+static int l_target(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "target", "path");
+  char real[PATH_MAX];
+  struct stat st;
+  int there = realpath(path, real) != NULL;
+  lua_pushstring(L, there ? real : path);
+  lua_pushboolean(L, !there || stat(real, &st) || S_ISREG(st.st_mode));
+  return 2;
+}
+
 const luaL_Reg jf_host_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { NULL, NULL }
+  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { NULL, NULL }
 };

@@ -1,7 +1,9 @@
 /* Elements and rows: a[i], a[i] = v, get and set, fill and assign. */
 #include "bind/bind.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NATIVE(X) \
@@ -150,7 +152,8 @@ static jfl_shape row_shape(const jfl_shape *s)
 static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
 {
   if (d >= 1 && d <= (double)rows) jf_raise(L, "%s: index %f is not a whole number", who, d);
-  return jf_raise(L, "%s: index %f is out of range 1 to %f", who, d, (lua_Number)rows);
+  return jf_raise(L, "%s: index %f is out of range 1 to %f%s", who, d, (lua_Number)rows,
+                  d == 0 ? "; indices count from 1" : "");
 }
 
 /* The index d of an axis with so many rows, from 0. */
@@ -175,23 +178,26 @@ static void push_row(lua_State *L, const jf_larray *b, int64_t i)
   jf_set_array(row, a);
 }
 
-/* The field or method at index 2, whose methods are upvalue 2. */
+/* The method or field at index 2. Methods are upvalue 2; a table, so that indexing it can fail with
+   what was meant. */
 static int field(lua_State *L, const jf_larray *b)
 {
-  const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
-  if (!strcmp(key, "shape")) {
-    jf_check_freed(L, b, "array");
-    jf_push_shape(L, b->shape);
-  } else if (!strcmp(key, "dtype")) {
-    jf_check_freed(L, b, "array");
-    lua_pushstring(L, jfl_dtype_name(b->dtype));
-  } else if (!strcmp(key, "size")) {
-    jf_check_freed(L, b, "array");
-    lua_pushnumber(L, (lua_Number)jf_shape_size(b->shape));
-  } else {
+  if (lua_type(L, 2) != LUA_TSTRING)
+    jf_raise(L, "array: expected an index or a name, got %s; a:get(i, j) gives an element",
+             jf_type_name(L, 2));
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(2));
+  if (!lua_isnil(L, -1)) return 1;
+  const char *key = lua_tostring(L, 2);
+  if (strcmp(key, "shape") && strcmp(key, "dtype") && strcmp(key, "size")) {
     lua_pushvalue(L, 2);
-    lua_rawget(L, lua_upvalueindex(2));
+    lua_gettable(L, lua_upvalueindex(2));
+    return 1;
   }
+  jf_check_freed(L, b, "array");
+  if (key[1] == 'h') jf_push_shape(L, b->shape);
+  else if (key[0] == 'd') lua_pushstring(L, jfl_dtype_name(b->dtype));
+  else lua_pushnumber(L, (lua_Number)jf_shape_size(b->shape));
   return 1;
 }
 
@@ -258,6 +264,18 @@ static int l_set(lua_State *L)
   return 0;
 }
 
+/* digits(a, i, j, ...): an element of an integer dtype as text, exact beyond 2^53 too. */
+static int l_digits(lua_State *L)
+{
+  char text[24];
+  jf_larray *b = jf_need_array(L, 1, "digits");
+  int64_t e = element(L, b, 2, "digits");
+  if (b->dtype == JFL_I64) snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)b->data)[e]);
+  else snprintf(text, sizeof text, "%.0f", jf_load(b, e));
+  lua_pushstring(L, text);
+  return 1;
+}
+
 static int l_fill(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "fill");
@@ -277,7 +295,8 @@ static int l_assign(lua_State *L)
 void jf_open_index(lua_State *L, jf_state *st, int module)
 {
   static const luaL_Reg methods[] = {
-    { "get", l_get }, { "set", l_set }, { "fill", l_fill }, { "assign", l_assign }, { NULL, NULL }
+    { "get", l_get }, { "set", l_set }, { "fill", l_fill }, { "assign", l_assign },
+    { "digits", l_digits }, { NULL, NULL }
   };
   lua_pushvalue(L, module);
   lua_pushlightuserdata(L, st);

@@ -50,8 +50,17 @@ static int count_keys(lua_State *L, int i, int *named)
   return n;
 }
 
+/* Whether an empty table may be what slot k takes: an input, or an attribute that is a list. */
+static int takes_list(const record *r, int k)
+{
+  if (k >= n_slots(r)) return 0;
+  const char *type = k < r->info.n_in ? "" : r->param[k - r->info.n_in].type;
+  return strcmp(type, "integer") && strcmp(type, "number") && strcmp(type, "boolean")
+         && strcmp(type, "string") && strcmp(type, "dtype");
+}
+
 /* Whether the last argument, at i, is the options table: it has names and is no list, or is empty
-   and no parameter is left for it. */
+   and its place takes no list. */
 static int is_options(lua_State *L, int i, const record *r)
 {
   int named;
@@ -60,7 +69,7 @@ static int is_options(lua_State *L, int i, const record *r)
   int list = !lua_isnil(L, -1);
   lua_pop(L, 1);
   if (list) return 0;
-  return count_keys(L, i, &named) == 0 ? i > n_slots(r) : named;
+  return count_keys(L, i, &named) == 0 ? !takes_list(r, i - 1) : named;
 }
 
 static int find_slot(const record *r, const char *name)

@@ -63,6 +63,12 @@ static double narrowed(double v, jfl_dtype t)
 
 #define LOAD(D, T, expr) \
   case JFL_##D: { const T *x = (const T *)src + at; for (int i = 0; i < n; i++) v[i] = (double)(expr); break; }
+/* v where it lies between lo and hi, the extremes of an integer dtype; not-a-number is 0. */
+static double between(double v, double lo, double hi)
+{
+  return v != v ? 0 : v < lo ? lo : v > hi ? hi : v;
+}
+
 #define STORE(D, T, expr) \
   case JFL_##D: { T *y = (T *)dst + at; for (int i = 0; i < n; i++) y[i] = (T)(expr); break; }
 
@@ -78,11 +84,12 @@ static void load(const void *src, jfl_dtype t, int64_t at, int n, double *v)
 
 static void store(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
 {
+  const double lo = jf_clamp(t, -INFINITY), hi = jf_clamp(t, INFINITY);
   switch (t) {
   STORE(F32, float, v[i]) STORE(F64, double, v[i]) STORE(F16, uint16_t, to_f16(v[i]))
-  STORE(BF16, uint16_t, to_bf16(v[i])) STORE(I8, int8_t, jf_clamp(t, v[i]))
-  STORE(U8, uint8_t, jf_clamp(t, v[i])) STORE(I32, int32_t, jf_clamp(t, v[i]))
-  STORE(I64, int64_t, jf_clamp(t, v[i]))
+  STORE(BF16, uint16_t, to_bf16(v[i])) STORE(I8, int8_t, between(v[i], lo, hi))
+  STORE(U8, uint8_t, between(v[i], lo, hi)) STORE(I32, int32_t, between(v[i], lo, hi))
+  STORE(I64, int64_t, between(v[i], lo, hi))
   case JFL_N_DTYPE: break;
   }
 }

@@ -43,6 +43,9 @@ typedef struct jf_training {
   jfl_value **variable, **grad; int n_variable;   /* what is trained; grad filled by the grad pass */
 } jf_training;
 
+/* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or "". */
+typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
+
 struct jfl_graph {
   atomic_int refs;
   jf_arena *arena;
@@ -52,6 +55,7 @@ struct jfl_graph {
   jf_node **node;    int n_node, cap_node;      /* in an order that respects data flow and effects */
   jfl_value **input; int n_input, cap_input;
   jfl_value **output; int n_output, cap_output;
+  jf_watched *watched; int n_watched, cap_watched;     /* taken by the grad pass */
   jf_training *training;               /* NULL: none */
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */

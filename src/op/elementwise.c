@@ -52,40 +52,58 @@ static void collapse(nest *w, int n_in)
   }
 }
 
-/* Steps to the next row; 0 after the last. */
-static int next(const nest *w, int n_in, int64_t *at, const char **in)
+/* Elements that a thread takes at a time. */
+enum { PART = 1 << 14 };
+
+typedef struct walk { const jf_kargs *k; jf_tile tile; nest w; int64_t size; } walk;
+
+/* Where each input's element for the start of an output's row is. */
+static void go_to_row(const walk *l, int64_t row, int64_t *at, const char **in)
 {
-  for (int i = w->n - 2; i >= 0; i--) {
-    for (int j = 0; j < n_in; j++) in[j] += w->step[j][i];
-    if (++at[i] < w->d[i]) return 1;
-    for (int j = 0; j < n_in; j++) in[j] -= w->step[j][i] * w->d[i];
+  for (int j = 0; j < l->k->n_in; j++) in[j] = l->k->in[j].data;
+  for (int i = l->w.n - 2; i >= 0; i--) {
+    at[i] = row % l->w.d[i];
+    row /= l->w.d[i];
+    for (int j = 0; j < l->k->n_in; j++) in[j] += at[i] * l->w.step[j][i];
+  }
+}
+
+static void next_row(const walk *l, int64_t *at, const char **in)
+{
+  for (int i = l->w.n - 2; i >= 0; i--) {
+    for (int j = 0; j < l->k->n_in; j++) in[j] += l->w.step[j][i];
+    if (++at[i] < l->w.d[i]) return;
+    for (int j = 0; j < l->k->n_in; j++) in[j] -= l->w.step[j][i] * l->w.d[i];
     at[i] = 0;
   }
-  return 0;
+}
+
+static void run_part(void *ctx, int part)
+{
+  const walk *l = ctx;
+  const int inner = l->w.n - 1, n_in = l->k->n_in;
+  const int64_t row = l->w.d[inner];
+  const char *in[3];
+  int64_t at[JFL_MAXDIM], from = (int64_t)part * PART, to = from + PART < l->size ? from + PART : l->size;
+  jf_tile_args t = { .attr = l->k->attr };
+  for (int j = 0; j < n_in; j++) t.step[j] = l->w.step[j][inner] != 0;
+  for (go_to_row(l, from / row, at, in); from < to; from += t.n, next_row(l, at, in)) {
+    const int64_t skip = from % row;
+    t.n = row - skip < to - from ? row - skip : to - from;
+    for (int j = 0; j < n_in; j++) t.in[j] = in[j] + skip * l->w.step[j][inner];
+    t.out = (char *)l->k->out[0].data + (size_t)from * jfl_dtype_size(l->k->out[0].dtype);
+    l->tile(&t);
+  }
 }
 
 jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
 {
   const jfl_shape *s = &k->out[0].shape;
-  nest w = { .n = s->n };
-  const char *in[3];
-  int64_t at[JFL_MAXDIM] = { 0 };
-  for (int i = 0; i < s->n; i++) w.d[i] = s->d[i];
-  for (int j = 0; j < k->n_in; j++) {
-    steps(&k->in[j], s, w.step[j]);
-    in[j] = k->in[j].data;
-  }
-  collapse(&w, k->n_in);
-  jf_tile_args t = { .n = w.d[w.n - 1], .attr = k->attr };
-  for (int j = 0; j < k->n_in; j++) t.step[j] = w.step[j][w.n - 1] != 0;
-  int64_t row = t.n * (int64_t)jfl_dtype_size(k->out[0].dtype);
-  char *out = k->out[0].data;
-  do {
-    for (int j = 0; j < k->n_in; j++) t.in[j] = in[j];
-    t.out = out;
-    tile(&t);
-    out += row;
-  } while (next(&w, k->n_in, at, in));
+  walk l = { .k = k, .tile = tile, .w = { .n = s->n }, .size = jf_numel(s) };
+  for (int i = 0; i < s->n; i++) l.w.d[i] = s->d[i];
+  for (int j = 0; j < k->n_in; j++) steps(&k->in[j], s, l.w.step[j]);
+  collapse(&l.w, k->n_in);
+  jf_parallel(k->threads, (int)((l.size + PART - 1) / PART), run_part, &l);
   return JFL_OK;
 }
 

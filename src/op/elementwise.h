@@ -8,7 +8,7 @@
 #include "dev/variants.h"
 #include "op/op.h"
 
-/* Applies tile row by row to k's inputs, broadcast to the shape of k->out[0]. */
+/* Applies tile row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
 jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile);
 
 /* One number as a (1) of dtype t, for gradient rules. */

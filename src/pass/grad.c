@@ -1,5 +1,6 @@
 /* Reverse-mode differentiation. Gradients of broadcast inputs are summed, and those of values with
    several uses added up, here and nowhere else. */
+#include "op/cast.h"
 #include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
@@ -32,8 +33,15 @@ static void mark(const jfl_graph *g, jfl_value *const *x, int n_x, char *wanted)
     int any = 0;
     for (int k = 0; k < n->n_in; k++) any |= wanted[n->in[k]->id];
     for (int k = 0; k < n->n_out; k++)
-      wanted[n->out[k]->id] = (char)(any && jf_is_float(n->out[k]->dtype));
+      wanted[n->out[k]->id] |= (char)(any && jf_is_float(n->out[k]->dtype));
   }
+}
+
+static int any_wanted(const jf_node *n, const char *wanted)
+{
+  for (int k = 0; k < n->n_in; k++)
+    if (wanted[n->in[k]->id]) return 1;
+  return 0;
 }
 
 /* Gradients of one node's inputs, given those of its outputs. */
@@ -43,10 +51,10 @@ static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *want
   int live = 0;
   for (int k = 0; k < n->n_out; k++)
     live |= wanted[n->out[k]->id] && (dy[k] = adj[n->out[k]->id]) != NULL;
-  if (!live) return JFL_OK;
+  if (!live || !any_wanted(n, wanted)) return JFL_OK;
   if (!n->op->grad)
     return jf_fail(JFL_ENOSYS, "'%s': %s has no gradient, and the loss depends on a trained variable "
-                   "through it", n->name, n->op->name);
+                   "or a watched blob through it", n->name, n->op->name);
   jf_serve(g, n);
   n->op->grad(&(jf_gradctx){ g, n, n->in, n->out, dy, dx });
   for (int k = 0; k < n->n_in; k++)
@@ -70,6 +78,44 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value)
   return jf_emit_number(g, v->dtype, &v->shape, value);
 }
 
+/* What gradients are asked for of: variables, then watched values. */
+static jfl_value **targets(jfl_graph *g)
+{
+  const jf_training *t = g->training;
+  jfl_value **x = jf_alloc(g->arena, (size_t)(t->n_variable + g->n_watched) * sizeof *x);
+  for (int i = 0; i < t->n_variable; i++) x[i] = t->variable[i];
+  for (int i = 0; i < g->n_watched; i++) x[t->n_variable + i] = g->watched[i].value;
+  return x;
+}
+
+/* d as if losses of n elements had been seeded with 1: it is divided by their seed as that was rounded,
+   so a gradient that is a multiple of the seed comes out exactly. */
+static jfl_value *without_seed(jfl_graph *g, jfl_value *d, int64_t n)
+{
+  jfl_shape one = { 1, { 1 } };
+  jfl_dtype t = g->training->loss[0]->dtype;
+  if (n == 1) return d;
+  jfl_value *seed = jf_emit_number(g, t, &one, 1 / (double)n);
+  if (t != d->dtype) seed = JF_EMIT(g, cast, &(jf_cast){ d->dtype }, seed);
+  return JF_EMIT(g, divide, NULL, d, seed);
+}
+
+/* Takes the watched values off the graph: their gradients become results. */
+static jfl_status add_watched(jfl_graph *g, jfl_value *const *adj, int64_t n)
+{
+  for (int i = 0; i < g->n_watched && !g->err; i++) {
+    const jf_watched *w = &g->watched[i];
+    jfl_value *d = adj[w->value->id];
+    if (!d)
+      return jf_fail(JFL_EINVAL, "watch_diff: no gradient of the loss '%s' reaches '%s'%s%s",
+                     g->training->loss[0]->name, w->value->name, *w->where ? ", watched at " : "",
+                     w->where);
+    jf_graph_output(g, without_seed(g, d, n));
+  }
+  g->n_watched = 0;
+  return g->err;
+}
+
 /* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean
    are the same. */
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
@@ -78,15 +124,16 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
   jf_training *t = g->training;
   if (!t) return JFL_OK;
   int n_value = g->n_value, reached = 0;
+  int64_t n = jf_numel(&t->loss[0]->shape);
   jfl_value **dy = jf_alloc(g->arena, (size_t)t->n_loss * sizeof *dy);
   jfl_value **adj = jf_alloc(g->arena, (size_t)n_value * sizeof *adj);
-  for (int i = 0; i < t->n_loss; i++)
-    dy[i] = jf_full_like(g, t->loss[i], 1 / (double)jf_numel(&t->loss[i]->shape));
+  for (int i = 0; i < t->n_loss; i++) dy[i] = jf_full_like(g, t->loss[i], 1 / (double)n);
   if (g->err) return g->err;
-  jf_backward b = { t->loss, dy, t->n_loss, t->variable, t->n_variable };
+  jf_backward b = { t->loss, dy, t->n_loss, targets(g), t->n_variable + g->n_watched };
   JF_TRY(jf_gradients(g, &b, adj));
   for (int i = 0; i < t->n_variable; i++)
     reached += (t->grad[i] = adj[t->variable[i]->id]) != NULL;
-  return reached ? JFL_OK : jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable",
-                                    t->loss[0]->name);
+  if (!reached)
+    return jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable", t->loss[0]->name);
+  return add_watched(g, adj, n);
 }

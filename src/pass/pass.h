@@ -44,7 +44,7 @@ typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, losses and results included */
+  int *uses;                         /* uses[id]: readers in the old graph, losses and all results included */
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 /* What stands for v now. */

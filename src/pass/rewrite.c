@@ -11,6 +11,7 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
   for (int i = 0; i < g->n_node; i++)
     for (int k = 0; k < g->node[i]->n_in; k++) r->uses[g->node[i]->in[k]->id]++;
   for (int i = 0; i < g->n_output; i++) r->uses[g->output[i]->id]++;
+  for (int i = 0; i < g->n_watched; i++) r->uses[g->watched[i].value->id]++;
   for (int i = 0; g->training && i < g->training->n_loss; i++) r->uses[g->training->loss[i]->id]++;
   g->node = NULL;
   g->n_node = g->cap_node = 0;
@@ -74,5 +75,7 @@ void jf_rewrite_end(jf_rewrite *r)
 {
   jf_training *t = r->g->training;
   for (int i = 0; i < r->g->n_output; i++) r->g->output[i] = jf_current(r, r->g->output[i]);
+  for (int i = 0; i < r->g->n_watched; i++)
+    r->g->watched[i].value = jf_current(r, r->g->watched[i].value);
   for (int i = 0; t && i < t->n_loss; i++) t->loss[i] = jf_current(r, t->loss[i]);
 }

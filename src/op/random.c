@@ -1,0 +1,103 @@
+/* Tensors of random numbers, drawn anew on every run. */
+#include "op/move.h"
+#include "op/op.h"
+
+#include <math.h>
+
+typedef struct uniform { jf_ints shape; double minval, maxval; jfl_dtype dtype; } uniform;
+typedef struct normal { jf_ints shape; double mean, stddev; jfl_dtype dtype; } normal;
+
+static const jf_attr uniform_attrs[] = {
+  JF_FIELD(uniform, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(uniform, minval, NUM, "0", "the least number"),
+  JF_FIELD(uniform, maxval, NUM, "1", "the bound, which is not reached"),
+  JF_FIELD(uniform, dtype, DTYPE, "float32", "its dtype"),
+  {0},
+};
+static const jf_attr normal_attrs[] = {
+  JF_FIELD(normal, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(normal, mean, NUM, "0", "the mean"),
+  JF_FIELD(normal, stddev, NUM, "1", "the standard deviation"),
+  JF_FIELD(normal, dtype, DTYPE, "float32", "its dtype"),
+  {0},
+};
+
+static jfl_status infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
+{
+  if (!jf_is_float(dtype))
+    return jf_fail(JFL_EDTYPE, "%s: dtype should be float32 or float64, got %s", c->op->name,
+                   jfl_dtype_name(dtype));
+  c->dtype[0] = dtype;
+  return jf_shape_from(c, shape, &c->shape[0]);
+}
+
+static jfl_status uniform_infer(jf_infer *c)
+{
+  const uniform *a = c->attr;
+  if (!isfinite(a->minval) || !isfinite(a->maxval) || a->minval > a->maxval)
+    return jf_fail(JFL_EINVAL, "%s: minval should be at most maxval, both finite, got %g and %g",
+                   c->op->name, a->minval, a->maxval);
+  return infer(c, &a->shape, a->dtype);
+}
+
+static jfl_status normal_infer(jf_infer *c)
+{
+  const normal *a = c->attr;
+  if (!isfinite(a->mean) || !isfinite(a->stddev) || a->stddev < 0)
+    return jf_fail(JFL_EINVAL, "%s: mean should be finite and stddev at least 0, got %g and %g",
+                   c->op->name, a->mean, a->stddev);
+  return infer(c, &a->shape, a->dtype);
+}
+
+/* In [0, 1), 53 bits: the first or the second number of a block. */
+static double unit(const jf_philox *r, int i)
+{
+  uint64_t w = (uint64_t)r->w[2 * i] << 32 | r->w[2 * i + 1];
+  return (double)(w >> 11) * 0x1p-53;
+}
+
+/* A block of random words gives an element two numbers each. What rounds up to maxval is minval. */
+#define UNIFORM(D, T)                                                               \
+  static jfl_status uniform_##D(const jf_kargs *k)                                  \
+  {                                                                                 \
+    const uniform *a = k->attr;                                                     \
+    T *y = k->out[0].data;                                                          \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
+      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
+      for (int j = 0; j < 2 && i + j < n; j++) {                                    \
+        const T v = (T)(a->minval + (a->maxval - a->minval) * unit(&r, j));         \
+        y[i + j] = v < (T)a->maxval ? v : (T)a->minval;                             \
+      }                                                                             \
+    }                                                                               \
+    return JFL_OK;                                                                  \
+  }
+
+/* Box and Muller's transform, which makes two numbers of two; 1 - u keeps the logarithm finite. */
+#define NORMAL(D, T)                                                                \
+  static jfl_status normal_##D(const jf_kargs *k)                                   \
+  {                                                                                 \
+    const normal *a = k->attr;                                                      \
+    T *y = k->out[0].data;                                                          \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
+      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
+      const double radius = a->stddev * sqrt(-2 * log(1 - unit(&r, 0)));            \
+      const double angle = 6.283185307179586 * unit(&r, 1);                         \
+      y[i] = (T)(a->mean + radius * cos(angle));                                    \
+      if (i + 1 < n) y[i + 1] = (T)(a->mean + radius * sin(angle));                 \
+    }                                                                               \
+    return JFL_OK;                                                                  \
+  }
+
+JF_EACH_FLOAT(UNIFORM)
+JF_EACH_FLOAT(NORMAL)
+#define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
+static const jf_kernel uniform_cpu[JFL_N_DTYPE] = FLOATS(uniform);
+static const jf_kernel normal_cpu[JFL_N_DTYPE] = FLOATS(normal);
+
+JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
+  .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
+  .attr_size = sizeof(uniform), .flags = JF_RANDOM, .infer = uniform_infer, .cpu = uniform_cpu)
+
+JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
+  .key = -1, .attr = normal_attrs, .attr_size = sizeof(normal), .flags = JF_RANDOM,
+  .infer = normal_infer, .cpu = normal_cpu)
