@@ -74,6 +74,7 @@ static void history_is_kept_over_sessions(void)
 
 static void history_does_without_its_file(void)
 {
+  static const char odd[] = "\0\377\\9\n\n\\000x\nprint(4 * 11)";
   const char *home = getenv("HOME");
   char keep[PATH_MAX];
   snprintf(keep, sizeof keep, "%s", home);
@@ -82,7 +83,7 @@ static void history_does_without_its_file(void)
   line(&t, "2 + 3", "5");
   leave(&t);
   setenv("HOME", keep, 1);
-  put_file(in_scratch(".jfl_history"), "\0\377\\9\n\n\\000x\nprint(4 * 11)", 27);
+  put_file(in_scratch(".jfl_history"), odd, sizeof odd - 1);
   t = start();
   line(&t, UP, "44");
   leave(&t);
@@ -123,7 +124,7 @@ static void ctrl_c_stops_a_loop(void)
   step(&t, "print('be' .. 'gun') while true do end\r", "begun");
   step(&t, CTRL_C, "interrupted");
   line(&t, "7 * 6", "42");
-  step(&t, "print('be' .. 'gun') while true do pcall(string.rep, 'x', 10) end\r", "begun");
+  step(&t, "print('be' .. 'gun') while true do string.rep('x', 10) end\r", "begun");
   step(&t, CTRL_C, "interrupted");
   line(&t, "7 * 6", "42");
   leave(&t);
@@ -330,6 +331,8 @@ int main(int argc, char **argv)
   scratch_make();
   setenv("HOME", scratch, 1);
   setenv("TERM", "xterm", 1);
+  /* Of a sanitized command: its stacks end in compiled code, where only the fast unwinder is safe. */
+  setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
   RUN(results_are_shown);
   RUN(history_is_kept_over_sessions);
   RUN(history_does_without_its_file);

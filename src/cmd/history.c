@@ -46,13 +46,14 @@ static void decode(char *line)
 /* The last MANY lines of f, in a ring; *n: of all. */
 static char **read_lines(FILE *f, size_t *n)
 {
-  char **line = calloc(MANY, sizeof *line);
+  char **line = calloc(MANY, sizeof *line), *text = NULL;
   size_t cap = 0;
   *n = 0;
-  for (char *text = NULL; line && getline(&text, &cap, f) >= 0; text = NULL, cap = 0) {
+  for (; line && getline(&text, &cap, f) >= 0; text = NULL, cap = 0) {
     free(line[*n % MANY]);
     line[(*n)++ % MANY] = text;
   }
+  free(text);
   return line;
 }
 

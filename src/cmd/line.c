@@ -193,7 +193,10 @@ static int heed(reader *r)
   r->ended = has_arrived(SIGHUP) ? SIGHUP : has_arrived(SIGTERM) ? SIGTERM : 0;
   arrived = 0;
   if (size && r->edit.at) r->edit.resize(r->edit.at);
-  if (back && r->edit.at) r->edit.set(r->edit.at, EL_PREP_TERM, 1);
+  if (back && r->edit.at) {
+    r->edit.set(r->edit.at, EL_PREP_TERM, 0);      /* the shell had the terminal meanwhile */
+    r->edit.set(r->edit.at, EL_PREP_TERM, 1);
+  }
   if (back) draw_line(r);
   return !r->given_up && !r->ended;
 }
@@ -315,6 +318,7 @@ static int add_byte(reader *r, int c)
 static int edit_line(reader *r)
 {
   int n = 0;
+  r->edit.set(r->edit.at, EL_PREP_TERM, 1);    /* before the prompt asks for keys */
   const char *line = r->edit.gets(r->edit.at, &n);
   r->n_line = 0;
   if (!line || n <= 0 || r->given_up || r->ended)
