@@ -3,6 +3,7 @@
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step beside those of PyTorch, where that is installed
 # make golden    rewrite spec/golden from what the code prints now
+# make doc       type stubs for editors, reference pages and the guide, in build/doc
 # make lint      luacheck, include directions, exported symbols
 # make config    print the switches; make clean removes build/
 #
@@ -103,6 +104,8 @@ build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
+doc: all
+	@build/jfl scripts/doc.lua build/doc
 lint: all
 	@scripts/lint.sh
 config:
@@ -112,6 +115,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all products objects tests setup demo test bench golden lint config clean FORCE
+.PHONY: all products objects tests setup demo test bench golden doc lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TESTS:=.d)

@@ -51,7 +51,7 @@ local function main()
   check_point:load("./mlp_models_1")
   local _, test = flow.data.load_mnist(BATCH_SIZE)
   for _ = 1, EPOCHS do
-    for _, images, labels in flow.zip(test.images, test.labels) do
+    for _, images, labels in flow.progress(flow.zip(test.images, test.labels), { desc = "test" }) do
       eval_job(images, labels)(acc)
     end
   end

@@ -35,12 +35,14 @@ local train_job = flow.global_function {
 }
 
 local count = 0
+local bar
 
 local function cb_print_loss(result)
   if count % 20 == 0 then
     print(result:mean())
   end
   count = count + 1
+  bar.loss = result
 end
 
 local function main()
@@ -50,8 +52,10 @@ local function main()
   check_point:init()
 
   local train = flow.data.load_mnist(BATCH_SIZE)
-  for _ = 1, EPOCHS do
-    for _, images, labels in flow.zip(train.images, train.labels) do
+  for epoch = 1, EPOCHS do
+    bar = flow.progress(flow.zip(train.images, train.labels),
+      { desc = ("epoch %d/%d"):format(epoch, EPOCHS) })
+    for _, images, labels in bar do
       train_job(images, labels)(cb_print_loss)
     end
   end

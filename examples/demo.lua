@@ -74,7 +74,7 @@ for epoch = 1, EPOCHS do
 end
 
 local correct = 0
-for _, x, y in flow.zip(test.images, test.labels) do
+for _, x, y in flow.progress(flow.zip(test.images, test.labels), { desc = "test" }) do
   correct = correct + eval_job(x):argmax(1):eq(y):sum()
 end
 print(("test accuracy: %.2f%%"):format(100 * correct / test.labels.size))

@@ -73,8 +73,13 @@ local old_train_job = flow.global_function(get_old_config(), {
 
 local train = flow.data.load_mnist(BATCH_SIZE)
 
-for _ = 1, EPOCHS do
-  for i, images, labels in flow.zip(train.images, train.labels) do
+local function steps(epoch)
+  return flow.progress(flow.zip(train.images, train.labels),
+    { desc = ("epoch %d/%d"):format(epoch, EPOCHS) })
+end
+
+for epoch = 1, EPOCHS do
+  for i, images, labels in steps(epoch) do
     local loss = train_job(images, labels)
     if (i - 1) % 20 == 0 then
       print(loss:mean())
@@ -82,8 +87,8 @@ for _ = 1, EPOCHS do
   end
 end
 
-for _ = 1, EPOCHS do
-  for i, images, labels in flow.zip(train.images, train.labels) do
+for epoch = 1, EPOCHS do
+  for i, images, labels in steps(epoch) do
     local loss = old_train_job(images, labels):get()
     if (i - 1) % 20 == 0 then print(loss:mean()) end
   end

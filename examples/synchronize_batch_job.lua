@@ -68,7 +68,7 @@ check_point:load("./lenet_models_1")
 local _, test = flow.data.load_mnist(BATCH_SIZE, BATCH_SIZE)
 
 for _ = 1, EPOCHS do
-  for _, images, labels in flow.zip(test.images, test.labels) do
+  for _, images, labels in flow.progress(flow.zip(test.images, test.labels), { desc = "test" }) do
     acc(eval_job(images, labels))
   end
 end

@@ -64,9 +64,12 @@ check_point:init()
 
 local train = flow.data.load_mnist(BATCH_SIZE)
 
-for _ = 1, EPOCHS do
-  for i, images, labels in flow.zip(train.images, train.labels) do
+for epoch = 1, EPOCHS do
+  local bar = flow.progress(flow.zip(train.images, train.labels),
+    { desc = ("epoch %d/%d"):format(epoch, EPOCHS) })
+  for i, images, labels in bar do
     local loss = train_job(images, labels)
+    bar.loss = loss
     if (i - 1) % 20 == 0 then
       print(loss:mean())
     end

@@ -68,7 +68,7 @@ examples() {
   small_data
   cd "$tmp" || return
   for name in job_function_define_call synchronize_single_job synchronize_batch_job \
-    async_single_job async_batch_job demo; do
+    async_single_job async_batch_job mlp_mnist_finetune demo; do
     JFL_DATA=$tmp/data run "example $name" "$root/build/jfl" "$root/examples/$name.lua" 1
   done
   cd "$root" || return

@@ -66,6 +66,7 @@ typedef struct jfl_job jfl_job;           /* a named job function; lives with it
 typedef struct jfl_plan jfl_plan;         /* a compiled graph; lives with its job */
 typedef struct jfl_request jfl_request;   /* one asynchronous run; counted */
 typedef struct jfl_report jfl_report;     /* what loading a checkpoint did */
+typedef struct jfl_checkpoint jfl_checkpoint;   /* one that is open for reading */
 
 /* ---- errors, memory, names ---- */
 
@@ -109,6 +110,8 @@ JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless,
 typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
 JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                                jfl_array **out);
+/* Compresses n bytes, at most 4 GB, into a new uint8 array. */
+JFL_API jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out);
 /* The CRC-32 of n bytes, as gzip and zip files keep it. */
 JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 
@@ -299,13 +302,54 @@ JFL_API const char *jfl_variable_name(jfl_session *s, int i);
 JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out);
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
 
+/* dtype and shape are written where they are not NULL; the shape is borrowed. */
+JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
+                                     const jfl_shape **shape);
+
+/* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key that
+   occurs twice makes the checkpoint one that cannot be read. */
+typedef struct jfl_note { const char *key, *value; } jfl_note;
+
 /* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.
    A path that exists and is not an empty directory is JFL_ESTATE unless overwrite. */
 JFL_API jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite);
+JFL_API jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
+                                             const jfl_note *notes, int n_note);
+/* Writes n arrays under their names, in the same way, and no state of a run. */
+JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
+                                        jfl_array *const *values, int n);
+/* Removes a checkpoint that jfl wrote, or what a save to it that was cut short has left. A directory
+   that holds anything else, or that is being saved to, is JFL_ESTATE and stays as it is. */
+JFL_API jfl_status jfl_checkpoint_remove(const char *path);
+
+/* Opens a directory with a checkpoint of jfl or OneFlow, one variable's directory of the latter's, or
+   a .safetensors file. What is open stays as it was when it is replaced. */
+JFL_API jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out);
+JFL_API void jfl_checkpoint_close(jfl_checkpoint *c);
+typedef enum jfl_checkpoint_flags {
+  JFL_SINGLE = 1,              /* it is one variable's directory */
+  JFL_UNFINISHED = 2           /* OneFlow's, without the mark that is written last */
+} jfl_checkpoint_flags;
+JFL_API int jfl_checkpoint_about(const jfl_checkpoint *c);
+JFL_API int jfl_checkpoint_count(const jfl_checkpoint *c);
+/* The i-th tensor's name, bytes, dtype and shape; the shape is empty where it is not recorded. NULL
+   past the last. */
+JFL_API const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size,
+                                          jfl_dtype *dtype, const jfl_shape **shape);
+/* Reads the i-th tensor as a new array; where dtype and shape are not recorded, they are these. */
+JFL_API jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
+                                       const jfl_shape *shape, jfl_array **out);
+/* Writes the i-th note; 0 past the last. */
+JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
+
 /* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing or
    unexpected name, are errors that change nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
+/* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take
+   part, and the state of the run (seed, runs so far) stays as it is. */
+JFL_API jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int strict,
+                                        const char *const *only, int n_only, jfl_report **out);
 typedef enum jfl_loaded { JFL_LOADED, JFL_MISSING, JFL_UNEXPECTED } jfl_loaded;
 JFL_API int jfl_report_count(const jfl_report *r);
 /* state: whether it is optimizer or step state rather than a weight. */

@@ -6,7 +6,7 @@ local args = {}
 --- The default of a parameter that may be left out.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
---- What define() made, by path, for flow.help: { path, doc, params }.
+--- What define() made, by path, for flow.help and the manual: { path, doc, params, fn }.
 args.defined = {}
 
 --- A value as error messages name it: "number 3", "blob 'x'", "a table".
@@ -135,11 +135,14 @@ end
 
 --- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
 -- default it must be given, with args.none it may be nil. body gets one table of values by name.
+-- For the manual a parameter may have a field `type`, and params one `returns`, or a list of them,
+-- in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)
   local f = { path = path, doc = doc, params = params, index = {} }
   for i, param in ipairs(params) do f.index[param[1]] = i end
   args.defined[path] = f
-  return function(...) return body(read(f, select("#", ...), ...)) end
+  f.fn = function(...) return body(read(f, select("#", ...), ...)) end
+  return f.fn
 end
 
 return args

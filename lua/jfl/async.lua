@@ -1,4 +1,56 @@
 -- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
+--[==[ guide 4: Calls
+A job whose `returns` is a plain type is called synchronously: the call gives the value. With
+`tp.Callback(T)` the call queues the run and gives at once a *registrar*, which takes the function
+to call with the value, and another for the message should the run fail.
+
+```lua
+local square = flow.global_function {
+  name = "square",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  returns = tp.Callback(tp.Numpy),
+  body = function(x) return x * x end,
+}
+
+local total = 0
+for i = 1, 4 do
+  square({ i })(function(value) total = total + value:item() end,
+    function(message) print("failed: " .. message) end)
+end
+flow.sync()
+print(total)                                     --> 30
+```
+
+Callbacks run on the thread that runs Lua, in the order of calls, and only inside
+
+- a later call of a job,
+- `flow.poll()`, which runs those that are due and gives their number; `flow.poll(seconds)` begins
+  none after that time,
+- `flow.sync()`, which waits for every call that is out,
+- saving and loading of checkpoints, and the end of the script.
+
+So nothing changes behind a script's back, and no lock is needed. At most
+`flow.config.max_inflight()` calls of a job are queued; one more waits for room. A program with an
+event loop of its own watches `flow.fd()`, a descriptor that becomes readable when a callback is
+due, and then calls `flow.poll()`.
+
+An error inside a callback is raised by whatever ran the callback, with the job's name; those behind
+it stay due. A run that fails and has no second function raises its message at the next such point.
+A failed train call changes no variable.
+
+In the old spelling, a job without `returns` gives a future:
+
+```lua
+local job = flow.global_function(flow.function_config(), {
+  name = "old",
+  inputs = { { "x", flow.FixedTensorDef({ 2 }) } },
+  body = function(x) return x + 1 end,
+})
+print(job({ 1, 2 }):get())                       --> [2. 3.]
+job({ 3, 4 }):async_get(function(value) print(value) end)
+flow.sync()                                      --> [4. 5.]
+```
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local ffi = require "ffi"

@@ -1,4 +1,62 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
+--[==[ guide 10: Placement, settings, sessions
+`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops on a device and gives
+what it returns. Without a usable GPU, `"gpu"` runs on the CPU after one warning, and is an error
+after `flow.config.strict_placement(true)`. `flow.scope.namespace(name, fn)` puts `name-` before the
+names of what is made in it.
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    return flow.scope.placement("cpu", "0:0", function()
+      return flow.scope.namespace("head", function()
+        return flow.layers.dense(x, 1, { name = "out" })
+      end)
+    end)
+  end,
+}
+job({ { 1, 2 } })
+print(flow.get_all_variables()["head-out-bias"])         --> [0.]
+```
+
+Settings of the session are functions: with a value they set, without one they tell.
+
+```lua
+flow.config.threads(1)
+print(flow.config.threads(), flow.config.max_inflight())         --> 1	2
+flow.config.passes("-fuse -cse")         -- leaves passes out, to see what they do
+flow.config.kernels("reference")         -- "fast", "direct" or "reference"
+print(flow.config.passes(), flow.config.kernels())       --> -cse -fuse	reference
+```
+
+`kernels("direct")` keeps the fast kernels but for convolutions by transforms, whose sums are less
+exact; `"reference"` runs everything on the plain ones. `flow.config.memory_limit(bytes)` makes a
+job that would need more fail when it is compiled. `flow.help("config")` lists all.
+
+A job's own settings are in a config: `flow.function_config()`, whose options are calls.
+
+```lua
+local config = flow.function_config()
+config.default_data_type(flow.double)
+local job = flow.global_function {
+  name = "double_job",
+  function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }, flow.double) } },
+  returns = tp.Numpy,
+  body = function(x)
+    return x * flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+  end,
+}
+print(job({ 1, 2 }).dtype)                       --> float64
+```
+
+`flow.random.seed(n)` makes all that is drawn the same in every run. `flow.clear_default_session()`
+drops jobs, variables and settings. `flow.profile(function() ... end)` prints where the time of the
+jobs run in it goes.
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local names = require "jfl.names"

@@ -1,11 +1,31 @@
 -- flow.data: data sets in the form that jobs take.
+--[==[ guide 9: Data
+`flow.data.load_mnist(train_batch_size, test_batch_size, options)` reads MNIST or Fashion-MNIST:
+from the directory `out_dir`, from `$JFL_DATA`, from the working directory, or from Debian's package
+`dataset-fashion-mnist`, as `mnist.npz` or as the four IDX files, gzipped or not.
+
+```lua
+local train, test = flow.data.load_mnist(100, 100)
+print(train.images.dtype, train.images.shape[2], train.labels.dtype)    --> float32	100	int32
+local count = 0
+for i, images, labels in flow.zip(train.images, train.labels) do
+  count = count + #labels
+end
+print(count == train.labels.size, test.images.shape[5])                 --> true	28
+```
+
+`images` is (batches, size, 1, 28, 28), from 0 to 1; with `data_format = "NHWC"` the channel comes
+last. `flow.zip` goes through arrays or tables row by row; rows share the array's memory, so nothing
+is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.md).
+]==]
 local archive = require "jfl.archive"
 local args = require "jfl.args"
 local core = require "jfl.core"
+local loop = require "jfl.loop"
 local npy = require "jfl.npy"
 require "jfl.ndarray"
 
-local data = {}
+local data = { loop = loop.loop, close_loop = loop.close_loop }
 
 local SYSTEM = "/usr/share/datasets/fashion-mnist"
 local SIDE = 28
@@ -136,10 +156,11 @@ end
 --- Training and test images and labels of (Fashion-)MNIST in batches. Gives two tables with images,
 -- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size).
 data.load_mnist = args.define("data.load_mnist", "Training and test images in batches.", {
-  { "train_batch_size", "images a training batch", 100 },
-  { "test_batch_size", "images a test batch", 100 },
+  { "train_batch_size", "images a training batch", 100, type = "integer" },
+  { "test_batch_size", "images a test batch", 100, type = "integer" },
   { "data_format", "NCHW or NHWC", "NCHW" },
-  { "out_dir", "where to look first", args.none },
+  { "out_dir", "where to look first", args.none, type = "string" },
+  returns = { "DataSet", "DataSet" },
 }, function(o)
   local who = "load_mnist"
   args.integer(who, "train_batch_size", o.train_batch_size, 1)

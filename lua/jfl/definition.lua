@@ -1,4 +1,56 @@
 -- Checks the table that defines a job and reads it into the job's fields.
+--[==[ guide 2: Job functions
+A job function is defined by a table: `name`, `type` (`"predict"`, the default, or `"train"`),
+`inputs`, `returns`, `function_config`, `body`. Definition checks the table. The body runs later,
+when the job is first needed: at its first call, at `job:compile()`, or when a checkpoint is
+initialized, saved or loaded. It gets *blobs*, which have a shape and a dtype and no data, and
+describes the graph; errors of shapes and dtypes are raised there, at the line that made them. Then
+the graph is compiled, once, and calls only run the plan.
+
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = {
+    { "x", tp.Numpy.Placeholder({ 4, 2 }) },
+    { "y", tp.Numpy.Placeholder({ 4, 1 }) },
+  },
+  returns = tp.Numpy,
+  body = function(x, y)
+    local guess = flow.layers.dense(x, 1, { name = "line" })
+    local loss = flow.math.squared_difference(guess, y)
+    flow.optimizer.SGD(0.2, { momentum = 0 }):minimize(loss)
+    return loss
+  end,
+}
+
+local x, y = { { 0, 0 }, { 0, 1 }, { 1, 0 }, { 1, 1 } }, { { 1 }, { 3 }, { 2 }, { 4 } }
+for _ = 1, 500 do train(x, y) end
+print(("%.3f"):format(train(x, y):mean()))       --> 0.000
+```
+
+A train job has exactly one `minimize`; its calls give values from **before** the update. Jobs share
+variables by name: an evaluation job with a layer named `line` uses what `train` has learnt, and
+sees its updates in the order of calls.
+
+A first extent of -1 stands for any batch size. The job is traced once for each size it meets and
+keeps the plans, as many as `flow.config.max_plans()`:
+
+```lua
+local any = flow.global_function {
+  name = "any",
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.math.reduce_sum(x, 1) end,
+}
+print(any({ { 1, 2 } }), any({ { 1, 2 }, { 3, 4 } }))    --> [3.]	[3. 7.]
+```
+
+An argument is an NdArray or a (nested) table of numbers, copied when the call is made. A cast that
+loses nothing is made, any other is an error. `job:graph()` and `job:plan()` show what was traced
+and what will run, with the bytes it takes; `tostring(job)`, `job.name` and `job.type` tell which it
+is.
+]==]
 local args = require "jfl.args"
 local config = require "jfl.config"
 local core = require "jfl.core"

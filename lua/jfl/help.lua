@@ -1,16 +1,12 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.args"
 local core = require "jfl.core"
-local manual = require "jfl.manual"
+local index = require "jfl.index"
 local names = require "jfl.names"
 
 local help = {}
 
 local WIDTH = 78
-
--- Modules whose functions help knows of once they are loaded.
-local MODULES = { "checkpoint", "data", "initializer", "layers", "ndarray", "npy", "ops",
-  "optimizer", "progress", "random", "scope", "typing", "variable" }
 
 local function param_line(name, default, doc)
   return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
@@ -42,14 +38,16 @@ end
 
 local function defined_text(f)
   local parts, lines = {}, {}
-  for i, param in ipairs(f.params) do
+  for i, param in ipairs(f.params or {}) do
     local default = param[3]
     parts[i] = (default == nil or default == args.none) and param[1]
       or param[1] .. "=" .. tostring(default)
     lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
   end
-  table.insert(lines, 1, ("flow.%s(%s)"):format(f.path, table.concat(parts, ", ")))
+  local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
+  table.insert(lines, 1, index.written(f.path) .. list)
   table.insert(lines, 2, "  " .. f.doc)
+  if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
   return table.concat(lines, "\n")
 end
 
@@ -57,41 +55,23 @@ local function matches(path, name)
   return path == name or path:match("[^.:]+$") == name
 end
 
-local function load_all()
-  for _, name in ipairs(MODULES) do require("jfl." .. name) end
-end
-
--- The op that has this path or, where `also` is true, name.
-local function op_of(path, also)
-  for op, info in pairs(core.ops()) do
-    for each in (info.path or ""):gmatch("%S+") do
-      if each == path or also and (op == path or matches(each, path)) then return info end
-    end
-  end
-end
-
 local function find(name)
-  load_all()
-  local texts = {}
-  for _, functions in ipairs { args.defined, manual } do
-    for path, f in pairs(functions) do
-      if matches(path, name) then texts[#texts + 1] = defined_text(f) end
+  local texts, seen = {}, {}
+  for path, e in pairs(index.entries()) do
+    if e and (matches(path, name) or e.op_name == name) and not seen[e.op or e] then
+      seen[e.op or e] = true
+      texts[#texts + 1] = e.op and op_text(e.op) or defined_text(e)
     end
   end
   table.sort(texts)
-  if #texts > 0 then return table.concat(texts, "\n\n") end
-  local info = op_of(name, true)
-  return info and op_text(info)
+  return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
---- A set of the paths that help knows: "nn.relu".
+--- A set of the paths under flow that help knows: "nn.relu".
 function help.paths()
-  load_all()
   local paths = {}
-  for path in pairs(args.defined) do paths[path] = true end
-  for path in pairs(manual) do paths[path] = true end
-  for _, info in pairs(core.ops()) do
-    for path in (info.path or ""):gmatch("%S+") do paths[path] = true end
+  for path, e in pairs(index.entries()) do
+    if e and not index.of_object(path) then paths[path] = true end
   end
   return paths
 end
@@ -99,7 +79,7 @@ end
 -- Names by the path before them: nn -> { "relu", ... }.
 local function groups()
   local all = {}
-  for path in pairs(help.paths()) do
+  for path in pairs(index.entries()) do
     local group, name = path:match("^(.*)[.:]([^.:]+)$")
     group, name = group or "flow", name or path
     all[group] = all[group] or {}
@@ -128,11 +108,14 @@ local function filled(words)
   return table.concat(lines, "\n")
 end
 
+local function title_of(group)
+  return group == "flow" and group or index.written(group .. "."):sub(1, -2)
+end
+
 local function overview()
   local lines, all = {}, groups()
   for _, group in ipairs(sorted(all)) do
-    lines[#lines + 1] = (group == "flow" and group or "flow." .. group) .. "\n"
-      .. filled(sorted(all[group]))
+    lines[#lines + 1] = title_of(group) .. "\n" .. filled(sorted(all[group]))
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
@@ -141,30 +124,18 @@ end
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
-      return "flow." .. group .. "\n" .. filled(sorted(list))
+      return title_of(group) .. "\n" .. filled(sorted(list))
     end
   end
 end
 
--- The field of flow at a path, as long as it is there; a method is one of a table.
-local function field(path)
-  local at = package.loaded.jfl
-  for part in path:gmatch("[^.:]+") do
-    at = type(at) == "table" and (rawget(at, part) or at == package.loaded.jfl and at[part])
-    if not at then return nil end
-  end
-  return at
-end
-
--- The path of a function of flow, or of a group such as flow.nn; of several the first.
+-- The path of a function of flow, or of a group such as flow.nn; of equals the first.
 local function path_of(value)
   local found
-  local function try(path)
-    if (not found or path < found) and field(path) == value then found = path end
-  end
-  for path in pairs(help.paths()) do try(path) end
-  for group in pairs(groups()) do
-    if group ~= "flow" then try(group) end
+  for _, known in ipairs { index.values() } do
+    for path, each in pairs(known) do
+      if each == value and (not found or path < found) then found = path end
+    end
   end
   return found
 end
@@ -189,11 +160,11 @@ end
 --- The names of the options of a function of flow, or nil where they are not known.
 function help.options(value)
   local path = type(value) == "function" and path_of(value)
-  if not path then return nil end
-  local f, list = args.defined[path] or manual[path], {}
-  local info = not f and op_of(path)
-  for i, param in ipairs((f or info or {}).params or {}) do list[i] = param.name or param[1] end
-  if info then list[#list + 1] = "name" end
+  local e = path and index.entries()[path]
+  if not e then return nil end
+  local list = {}
+  for i, param in ipairs((e.op or e).params or {}) do list[i] = param.name or param[1] end
+  if e.op then list[#list + 1] = "name" end
   return list
 end
 

@@ -1,4 +1,42 @@
 -- The module `jfl`: names and what loads them at their first use.
+--[==[ guide 1: First steps
+jfl turns a Lua function that describes a computation, a *job function*, into a static plan and runs
+it. What a script needs is one module:
+
+```lua
+local flow = require "jfl"
+local tp = flow.typing
+
+local double = flow.global_function {
+  name = "double",
+  inputs = { { "x", tp.Numpy.Placeholder({ 3 }) } },
+  returns = tp.Numpy,
+  body = function(x) return x * 2 end,
+}
+
+print(double({ 1, 2, 3 }))                       --> [2. 4. 6.]
+```
+
+The other examples of this guide begin with the same two lines. Run it with `jfl script.lua`, with
+`luajit` where `jfl.so` is on `package.cpath`, or type it at the prompt that `jfl` alone opens.
+
+Calls take positional arguments first; everything else goes, by name, into **one options table,
+last**. An option that does not exist, or one given both ways, is an error that names the valid
+ones.
+
+```lua
+local a = flow.ndarray.array({ { 1, 2 }, { 3, 4 } })
+print(flow.nn.softmax(a, -1):get(1, 1) == flow.nn.softmax(a, { axis = -1 }):get(1, 1))  --> true
+print(flow.nn.softmax({ logits = a }):sum())     --> 2
+```
+
+Numbers that mean data count from 0: axes (negative from the end), class labels, results of
+`argmax`. Lua containers count from 1: `x.shape[1]` is the batch, `a[1]` the first row.
+
+`flow.help("softmax")` tells what a name does, `flow.help("nn")` what a namespace holds,
+`flow.help()` all there is. A misspelled name is an error with the nearest one; `rawget(flow,
+"name")` asks without raising.
+]==]
 local core = require "jfl.core"
 local wrong = require "jfl.names"
 
@@ -19,7 +57,7 @@ local names = {
   optimizer = "jfl.optimizer",
   random = "jfl.random",
   scope = "jfl.scope",
-  train = "jfl.checkpoint.train",
+  train = "jfl.train",
   checkpoint = "jfl.checkpoint.checkpoint",
   typing = "jfl.typing",
   global_function = "jfl.job.global_function",
@@ -30,17 +68,19 @@ local names = {
   MirroredTensorDef = "jfl.typing.MirroredTensorDef",
   MirroredTensorListDef = "jfl.typing.MirroredTensorListDef",
   get_variable = "jfl.variable.get_variable",
-  get_all_variables = "jfl.checkpoint.get_all_variables",
-  load_variables = "jfl.checkpoint.load_variables",
+  get_all_variables = "jfl.variables.get_all_variables",
+  load_variables = "jfl.variables.load_variables",
   variable_scope = "jfl.scope.namespace",
   poll = "jfl.async.poll",
   profile = "jfl.profile.profile",
   sync = "jfl.async.sync",
   sync_default_session = "jfl.async.sync",
   help = "jfl.help.help",
+  plot = "jfl.plot.plot",
   progress = "jfl.progress.progress",
   watch = "jfl.watch.watch",
   watch_diff = "jfl.watch.watch_diff",
+  summary = "jfl.summary",
   zip = "jfl.zip.zip",
   fd = "jfl.core.fd",
 }

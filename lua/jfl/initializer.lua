@@ -29,6 +29,7 @@ local function constant(path, value)
   return args.define(path, ("Fills a variable with %s."):format(value or "a value"), {
     { "value", "what each element is", value or 0 },
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function(o)
     number(path, "value", o.value)
     return fixed(("%s(%g)"):format(path, o.value), "constant", o.value, 0)
@@ -40,6 +41,7 @@ initializer.constant_initializer = constant("constant_initializer")
 local function filled(path, value)
   return args.define(path, ("Fills a variable with %d."):format(value), {
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function() return fixed(path .. "()", "constant", value, 0) end)
 end
 
@@ -51,6 +53,7 @@ initializer.random_uniform_initializer = args.define("random_uniform_initializer
     { "minval", "the least value", 0 },
     { "maxval", "the bound above", 1 },
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function(o)
     local who = "random_uniform_initializer"
     local low, high = number(who, "minval", o.minval), number(who, "maxval", o.maxval)
@@ -64,6 +67,7 @@ local function normal(path, doc, init)
     { "stddev", "standard deviation", 1 },
     { "seed", "ignored: flow.random.seed rules", args.none },
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function(o)
     number(path, "mean", o.mean)
     positive(path, "stddev", o.stddev)
@@ -80,6 +84,7 @@ initializer.truncated_normal_initializer = normal("truncated_normal_initializer"
 initializer.truncated_normal = args.define("truncated_normal",
   "Draws from a normal distribution around 0, again where a value is 2 stddev or more from it.", {
     { "stddev", "standard deviation", 1 },
+    returns = "Initializer",
   }, function(o)
     positive("truncated_normal", "stddev", o.stddev)
     return fixed(("truncated_normal(%g)"):format(o.stddev), "truncated_normal", 0, o.stddev)
@@ -134,9 +139,11 @@ initializer.variance_scaling_initializer = args.define("variance_scaling_initial
   "Draws with variance scale / max(1, fan).", {
     { "scale", "of the variance", 1 },
     { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
-    { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal" },
+    { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal",
+      type = "\"truncated_normal\"|\"random_normal\"|\"random_uniform\"" },
     { "data_format", "ignored: the layer says its own", args.none },
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function(o)
     local who = "variance_scaling_initializer"
     local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
@@ -152,6 +159,7 @@ for name, distribution in pairs {
   local make = args.define(name, "Draws with variance 2 / (fan_in + fan_out).", {
     { "data_format", "ignored: the layer says its own", args.none },
     { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
   }, function() return scaled(name .. "()", 1, MODES.fan_avg, DISTRIBUTIONS[distribution]) end)
   initializer[name] = make
   initializer[name:gsub("glorot", "xavier")] = make
@@ -173,6 +181,7 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
     { "nonlinearity", "none, sigmoid, tanh, relu or leaky_relu", "leaky_relu" },
     { "negative_slope", "of leaky_relu", 0 },
     { "data_format", "NCHW or NHWC", "NCHW" },
+    returns = "Initializer",
   }, function(o)
     local who = "kaiming_initializer"
     args.shape(who, "shape", o.shape)

@@ -12,7 +12,10 @@ local watch = require "jfl.watch"
 require "jfl.ndarray"
 require "jfl.ops"
 
-local job = {}
+local job = {
+  --- Functions that clear_default_session calls when it has dropped the session.
+  at_clear = {},
+}
 
 local Job = {}
 Job.__index = Job
@@ -311,6 +314,7 @@ function job.clear_default_session()
   async.leave()
   profile.across(core.reset)
   config.reset()
+  for _, forget in ipairs(job.at_clear) do forget() end
   if not ok then error(err, 0) end
 end
 

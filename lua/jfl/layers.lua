@@ -1,4 +1,59 @@
 -- flow.layers: ops with their variables.
+--[==[ guide 7: Layers and optimizers
+Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
+(units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
+Without a name they are numbered in the order of calls in each job (`dense_1`, `dense_2`), so a
+train job and an evaluation job that build the same network share its variables.
+
+```lua
+local function network(x)
+  x = flow.layers.conv2d(x, 4, 3, { padding = "SAME", activation = flow.nn.relu, name = "conv" })
+  x = flow.nn.max_pool2d(x, { ksize = 2, strides = 2 })
+  x = flow.reshape(x, { x.shape[1], -1 })
+  x = flow.layers.dense(x, 16, { activation = flow.nn.relu })
+  return flow.layers.dense(flow.nn.dropout(x, 0.5), 10)
+end
+
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = {
+    { "images", tp.Numpy.Placeholder({ 8, 1, 12, 12 }) },
+    { "labels", tp.Numpy.Placeholder({ 8 }, flow.int32) },
+  },
+  returns = tp.Numpy,
+  body = function(images, labels)
+    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(images))
+    local rate = flow.optimizer.PiecewiseConstantScheduler({ 100 }, { 0.1, 0.01 },
+      { warmup = flow.optimizer.warmup.linear(10, 0.1) })
+    flow.optimizer.SGD(rate, { momentum = 0.9,
+      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
+    return loss
+  end,
+}
+
+local classify = flow.global_function {
+  name = "classify",
+  inputs = { { "images", tp.Numpy.Placeholder({ 8, 1, 12, 12 }) } },
+  returns = tp.Numpy,
+  body = function(images) return flow.math.argmax(network(images), 1) end,
+}
+
+flow.random.seed(1)
+local images, labels = flow.ndarray.rand({ 8, 1, 12, 12 }), flow.ndarray.arange(8)
+print(#train(images, labels:astype(flow.int32)), classify(images).dtype)   --> 8	int32
+```
+
+A loss is given unreduced, one number a sample; gradients are divided by how many there are.
+`minimize` takes a list of losses too, and `variables = { "conv-weight", ... }` trains only some.
+Dropout drops in train jobs only; `training = true` or `false` overrides that. A rate is a number or
+a scheduler. Gradients can be taken of whatever has one; `flow.help` says so of those that have
+none.
+
+Initializers are `flow.truncated_normal(stddev)`, `flow.constant_initializer(value)`,
+`flow.glorot_uniform_initializer()` (what weights get if nothing is said), and more:
+`flow.help("initializer")` suggests them.
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local initializers = require "jfl.initializer"
@@ -47,10 +102,12 @@ local function flatten(x, name)
 end
 
 local COMMON = {
-  activation = { "activation", "a function such as flow.nn.relu", args.none },
+  activation = { "activation", "a function such as flow.nn.relu", args.none,
+    type = "fun(x: Blob, options?: table): Blob" },
   use_bias = { "use_bias", "whether a bias is added", true },
-  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none },
-  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none },
+  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none,
+    type = "Initializer" },
+  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none, type = "Initializer" },
   kernel_regularizer = { "kernel_regularizer", "not supported", args.none },
   bias_regularizer = { "bias_regularizer", "not supported", args.none },
   trainable = { "trainable", "whether optimizers change the variables", true },
@@ -63,12 +120,13 @@ end
 
 --- y = activation(x W^T + b) over the last axis of x.
 layers.dense = args.define("layers.dense", "A fully connected layer over the last axis.", {
-  { "inputs", "a blob of two or more axes" },
-  { "units", "extent of the result's last axis" },
+  { "inputs", "a blob of two or more axes", type = "Blob" },
+  { "units", "extent of the result's last axis", type = "integer" },
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
   { "model_distribute", "not supported", args.none },
+  returns = "Blob",
 }, function(o)
   local who = "layers.dense"
   local context = trace.need(who)
@@ -121,19 +179,22 @@ end
 
 --- y = activation(conv2d(x, W) + b).
 layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with its filters.", {
-  { "inputs", "a blob (N, C, H, W)" },
-  { "filters", "number of output channels" },
-  { "kernel_size", "a number or { height, width }", 1 },
-  { "strides", "a number or { vertical, horizontal }", 1 },
-  { "padding", "SAME, SAME_LOWER, SAME_UPPER, VALID, or cells per side", "VALID" },
+  { "inputs", "a blob (N, C, H, W)", type = "Blob" },
+  { "filters", "number of output channels", type = "integer" },
+  { "kernel_size", "a number or { height, width }", 1, type = "integer|integer[]" },
+  { "strides", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
+  { "padding", "SAME, SAME_LOWER, SAME_UPPER, VALID, or cells per side", "VALID",
+    type = "string|integer|integer[]|integer[][]" },
   { "data_format", "NCHW", "NCHW" },
-  { "dilation_rate", "a number or { vertical, horizontal }", args.none },
-  { "groups", "number of independent groups of channels", 1 },
+  { "dilation_rate", "a number or { vertical, horizontal }", args.none,
+    type = "integer|integer[]" },
+  { "groups", "number of independent groups of channels", 1, type = "integer" },
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; conv2d_1, conv2d_2, ... in call order", args.none },
-  { "weight_name", "the weight's name instead of <name>-weight", args.none },
-  { "bias_name", "the bias's name instead of <name>-bias", args.none },
+  { "weight_name", "the weight's name instead of <name>-weight", args.none, type = "string" },
+  { "bias_name", "the bias's name instead of <name>-bias", args.none, type = "string" },
+  returns = "Blob",
 }, function(o)
   local who = "layers.conv2d"
   local context = trace.need(who)

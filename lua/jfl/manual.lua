@@ -1,50 +1,164 @@
--- What flow.help says of functions that take their arguments apart themselves: those that
--- args.define makes, and ops, bring their own text.
+-- What flow.help and the manual say beside what args.define and the op table tell: functions that
+-- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
+-- own, such as "Job:compile".
+local args = require "jfl.args"
 local core = require "jfl.core"
 
-local function entry(path, doc, ...) return { path = path, doc = doc, params = { ... } } end
+-- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
+-- with table_only they are fields of the one table that is taken.
+local function entry(path, doc, ...)
+  local params = { ... }
+  local last = params[#params]
+  if last and last.returns then
+    params[#params], params.returns, params.table_only = nil, last.returns, last.table_only
+  end
+  for _, param in ipairs(params) do
+    if param[3] == "none" then param[3] = args.none end
+  end
+  return { path = path, doc = doc, params = params }
+end
 
-local NAME = { "n", "a number" }
+local function field(path, kind, doc) return { path = path, doc = doc, type = kind } end
+
+local RESULT = { returns = "NdArray" }
+local TYPE = { returns = "ResultType" }
+local PART = { "type", "of each", type = "ResultType" }
+local BODY = { "fn", "what is run with it", "none", type = "fun(): any?, any?, any?, any?" }
 
 local entries = {
   entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
     { "name", "of the job" },
-    { "type", "'train' or 'predict'", "predict" },
-    { "function_config", "options, from flow.function_config()", "none" },
-    { "inputs", "a list of { name, placeholder }", "{}" },
-    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", "none" },
-    { "body", "a function from blobs to blobs, which describes the graph" }),
-  entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float)."),
+    { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
+    { "function_config", "options, from flow.function_config()", "none", type = "FunctionConfig" },
+    { "inputs", "a list of { name, placeholder }", "{}", type = "[string, Placeholder][]" },
+    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", "none",
+      type = "ResultType" },
+    { "body", "a function from blobs to blobs, which describes the graph",
+      type = "fun(...: Blob): any?, any?, any?, any?" },
+    { returns = "Job", table_only = true }),
+  entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
+    { returns = "FunctionConfig" }),
   entry("clear_default_session", "Drops all jobs and variables."),
   entry("poll", "Runs the callbacks that are due, and gives their number.",
-    { "seconds", "stops when this time is used up", "none" }),
+    { "seconds", "stops when this time is used up", "none", type = "number" },
+    { returns = "integer" }),
   entry("sync", "Waits for every outstanding call and runs its callback."),
-  entry("fd", "A file descriptor that becomes readable when a callback is due."),
+  entry("fd", "A file descriptor that becomes readable when a callback is due.",
+    { returns = "integer" }),
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
-    { "lists", "NdArrays or tables, of the same length" }),
-  entry("help", "Prints what a name does, or all names.", { "name", "such as 'softmax'", "none" }),
-  entry("get_all_variables", "All variables by name, as NdArrays of their own."),
+    { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
+    { returns = "Steps" }),
+  entry("help", "Prints what a name does, or all names.",
+    { "name", "such as 'softmax'", "none" }),
+  entry("get_all_variables", "All variables by name, as NdArrays of their own.",
+    { returns = "table<string, NdArray>" }),
   entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out.\n"
     .. "  There are " .. table.concat((core.passes()), ", ") .. ".",
-    { "list", "such as '-fold -cse'; '' for none", "none" }),
-  entry("random.seed", "Makes a run repeatable bit for bit.", { "n", "a whole number" }),
+    { "list", "such as '-fold -cse'; '' for none", "none", type = "string" },
+    { returns = "string" }),
+  entry("random.seed", "Makes a run repeatable bit for bit.",
+    { "n", "a whole number", type = "integer" }),
   entry("losses.add_loss", "Minimizes a loss as the job's function_config says (old spelling).",
-    { "loss", "a blob of the job" }),
-  entry("train.CheckPoint", "What saves and loads the variables of the session."),
+    { "loss", "a blob of the job", type = "Blob" }),
+  entry("train.CheckPoint", "What saves and loads the variables of the session.",
+    { returns = "CheckPoint" }),
   entry("train.CheckPoint:init", "Creates every variable of every job defined so far."),
-  entry("scope.consistent_view", "Describes devices as one (the default)."),
-  entry("scope.mirrored_view", "Describes the part of one device."),
-  entry("typing.Tuple", "Several results, in this order.", { "types", "one for each result" }),
-  entry("typing.List", "A list of results of one type.", { "type", "of each" }),
-  entry("typing.Dict", "A table of results, with string or number keys.", { "type", "of each" }),
-  entry("typing.Bundle", "Results nested as the body gives them.", { "type", "of each" }),
+  entry("checkpoint.load", "Reads variables from a directory, as CheckPoint():load() does.",
+    { "path", "the directory, or a .safetensors file" },
+    { "strict", "whether names missing on either side are an error", "false", type = "boolean" },
+    { "only", "what the names to be loaded begin with, or a list of that", "none",
+      type = "string|string[]" }, { returns = "LoadReport" }),
+  entry("train.SimpleCheckPointManager:initialize_or_restore",
+    "Loads the newest checkpoint, or creates every variable and saves the first one."),
+  entry("train.SimpleCheckPointManager:save", "Saves a checkpoint and gives its name.",
+    { returns = "string" }),
+  entry("train.SimpleCheckPointManager:list_checkpoints",
+    "Gives the names of the complete checkpoints, oldest first.", { returns = "string[]" }),
+  entry("train.SimpleCheckPointManager:latest_checkpoint",
+    "Gives the name of the newest complete checkpoint, or nil.", { returns = "string?" }),
+  entry("scope.consistent_view", "Describes devices as one (the default).", BODY,
+    { returns = "View" }),
+  entry("scope.mirrored_view", "Describes the part of one device.", BODY, { returns = "View" }),
+  field("typing.Numpy", "NumpyType", "A result or an input: one NdArray."),
+  field("typing.ListNumpy", "NumpyType", "A list of one NdArray for each device."),
+  field("typing.ListListNumpy", "NumpyType", "A list of lists of NdArrays, one for each device."),
+  entry("typing.Tuple", "Several results, in this order.",
+    { "...", "one type for each result", type = "ResultType" }, TYPE),
+  entry("typing.List", "A list of results of one type.", PART, TYPE),
+  entry("typing.Dict", "A table of results, with string or number keys.", PART, TYPE),
+  entry("typing.Bundle", "Results nested as the body gives them.", PART, TYPE),
   entry("typing.Callback", "Results of an asynchronous call: job(x)(callback).",
-    { "type", "of what the callback gets" }),
+    { "type", "of what the callback gets", type = "ResultType" }, TYPE),
+  entry("ndarray.matmul", "The matrix product of two arrays, at once.",
+    { "a", "an NdArray", type = "NdArray" }, { "b", "an NdArray", type = "NdArray" }, RESULT),
+  field("version", "string", "The version of the library."),
 }
 
-for _, name in ipairs { "gpu_device_num", "cpu_device_num", "threads", "max_inflight", "max_plans",
-  "memory_limit" } do
-  entries[#entries + 1] = entry("config." .. name, "Sets an option of the session.", NAME)
+local function add(list)
+  for _, e in ipairs(list) do entries[#entries + 1] = e end
+end
+
+for name, doc in pairs {
+  float = "32 bits", float32 = "32 bits", double = "64 bits", float64 = "64 bits",
+  float16 = "16 bits", bfloat16 = "16 bits, with the range of float32", int8 = "8 bits",
+  uint8 = "8 bits, without a sign", int32 = "32 bits", int64 = "64 bits",
+} do
+  local what = name:match("int") and "whole numbers" or "numbers"
+  add { field(name, "Dtype", ("The dtype of %s in %s."):format(what, doc)) }
+end
+
+-- ---- settings ----
+
+-- name, what it is, its type
+for _, e in ipairs {
+  { "threads", "How many threads compute.", "integer" },
+  { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },
+  { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
+  { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
+    "integer" },
+  { "gpu_device_num", "How many GPUs the original would use; kept, and none is used.", "integer" },
+  { "cpu_device_num", "How many CPUs the original would use; kept, and there is one.", "integer" },
+  { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
+  { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
+    .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },
+} do
+  add { entry("config." .. e[1], e[2] .. " Without a value: what it is now.",
+    { "value", "the new one", "none", type = e[3] }, { returns = e[3] }) }
+end
+
+for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "reserved_device_mem_mbyte",
+  "reserved_host_mem_mbyte" } do
+  add { entry("config." .. name, "Accepted and without effect: a setting of the original.",
+    { "value", "any", "none", type = "any" }) }
+end
+
+-- Setters of function_config, which are called with a dot or a colon.
+for _, e in ipairs {
+  { "default_data_type", "The dtype of variables that say none.", "Dtype" },
+  { "default_placement_scope", "Where ops run: what flow.scope.placement(device, ids) gives.",
+    "Placement" },
+  { "default_logical_view", "What flow.scope.consistent_view() or mirrored_view() gives.", "View" },
+  { "default_distribute_strategy", "The old name of default_logical_view.", "View" },
+  { "enable_auto_mixed_precision", "Accepted: whether products may be computed in 16 bits.",
+    "boolean" },
+  { "concurrency_width", "Accepted and without effect.", "number" },
+  { "train.primary_lr", "The learning rate of added losses (old spelling).", "number" },
+  { "train.secondary_lr", "Accepted and without effect.", "number" },
+  { "train.loss_scale_factor", "Accepted and without effect.", "number" },
+  { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
+    "table" },
+} do
+  add { entry("FunctionConfig." .. e[1], e[2], { "value", "the option's", type = e[3] }) }
+end
+
+for _, name in ipairs {
+  "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_heuristic_search_algo",
+  "cudnn_conv_use_deterministic_algo_only", "enable_cudnn", "enable_cudnn_conv_pseudo_half",
+  "enable_fuse_add_to_output", "enable_fuse_cast_scale", "enable_fuse_model_update_ops",
+  "enable_inplace", "enable_reused_mem", "prune_parallel_cast_ops",
+} do
+  add { entry("FunctionConfig." .. name, "Accepted and without effect: a hint of the original.",
+    { "value", "true unless given", "none", type = "boolean" }) }
 end
 
 -- Methods of NdArrays, which are functions of flow.ndarray too.
@@ -71,10 +185,11 @@ for _, e in ipairs {
     { "...", "an index for each axis", type = "integer" }),
   method("fill", "Sets every element.", { "value", "the number", type = "number" }),
   gives("NdArray", method("reshape", "The same elements under another shape, sharing memory.",
-    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" })),
+    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" },
+    { "...", "further extents", type = "integer" })),
   gives("NdArray", method("transpose", "A copy with its axes in another order.",
     { "perm", "a list of axes, or these, from 0; reversed without it", "none",
-      type = "integer[]|integer" })),
+      type = "integer[]|integer" }, { "...", "further axes", type = "integer" })),
   gives("NdArray", method("astype", "A copy under another dtype. Integers are cut at the ends\n"
     .. "  of its range, and floats lose their fraction on the way to integers.",
     { "dtype", "such as 'int32'", type = "string" })),
@@ -91,6 +206,8 @@ for name, what in pairs { eq = "equal to", ne = "other than", lt = "less than", 
   entries[#entries + 1] = gives("NdArray", method(name, ("1 where a is %s b, else 0; int8.")
     :format(what), B))
 end
+
+add(require("jfl.objects").entries(entry, field))
 
 local manual = {}
 for _, e in ipairs(entries) do manual[e.path] = e end

@@ -1,4 +1,31 @@
 -- Wrong names: errors that suggest what was meant.
+--[==[ guide 13: Errors
+Whatever goes wrong raises a Lua error with a message that names the thing and says what was
+expected and found, at the line of the script that did it. Nothing ends the process, and the session
+can be used after it.
+
+```lua
+local ok, message = pcall(function() return flow.nn.rellu end)
+print(message:match("did you mean .*"))          --> did you mean flow.nn.relu?
+
+ok, message = pcall(function() return flow.layers.dense({ 1 }, 10) end)
+print(message:match("layers%.dense: .*"))        --> must be called inside a job function's body
+
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return x end,
+}
+ok, message = pcall(job, { 1, 2, 3 })
+print(ok, message)                               --> false
+print(job({ 1, 2 }))                             --> [1. 2.]
+```
+
+Errors that are found while a body runs name its job; what fails while a plan runs (a label out of
+range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
+Calls that fail leave variables as they were.
+]==]
 local core = require "jfl.core"
 
 local names = {}

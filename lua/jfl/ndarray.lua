@@ -1,4 +1,52 @@
 -- flow.ndarray: dense arrays in host memory; what is computed runs the ops of the table at once.
+--[==[ guide 6: Arrays
+`flow.ndarray` holds what numpy is to Python: dense arrays in host memory, results and arguments of
+calls.
+
+```lua
+local nd = flow.ndarray
+local a = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
+print(#a, a.size, a.dtype)                       --> 2	6	float32
+print(a[2])                                      --> [4. 5. 6.]
+print(a[2][3], a:get(2, 3))                      --> 6	6
+a[1] = 0
+a:set(9, 2, 1)
+print(a)                                         --> [[0. 0. 0.]
+```
+
+`a[i]`, `a:slice(first, last)` and `a:reshape(...)` share the memory of `a`; `a:copy()`,
+`a:astype(dtype)`, `a:transpose(...)` and all arithmetic make new arrays. Reductions give a number,
+or over an axis (from 0) an array:
+
+```lua
+local nd = flow.ndarray
+local a = nd.arange(6):reshape(2, 3)
+print(a:sum(), a:mean(), a:max(), a:argmax())    --> 15	2.5	5	5
+print(a:sum(0), a:mean(1))                       --> [3. 5. 7.]	[1. 4.]
+print((a * 10 + nd.array({ 1, 2, 3 })):slice(2, 2))      --> [[31. 42. 53.]]
+print(a:eq(4):sum(), a:transpose().shape[1])     --> 1	3
+print(nd.stack({ a, a }).shape[1], nd.matmul(a, a:transpose())[2][2])     --> 2	50
+```
+
+Arrays are written to and read from numpy's files, one array (`.npy`) or several by name (`.npz`):
+
+```lua
+local nd = flow.ndarray
+nd.save("both.npz", { a = nd.ones({ 2 }), b = nd.zeros({ 3 }, flow.int32) })
+local both = nd.load("both.npz")
+print(both.a, both.b.dtype)                      --> [1. 1.]	int32
+```
+
+In loops over many elements use a pointer, which counts from 0 and checks nothing; it is good as
+long as the array is alive.
+
+```lua
+local a = flow.ndarray.zeros({ 1000 })
+local p = a:pointer()
+for i = 0, a.size - 1 do p[i] = i end
+print(a:sum())                                   --> 499500
+```
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local names = require "jfl.names"

@@ -1,4 +1,51 @@
 -- The ops of the core's table under their paths (flow.nn.relu), sugar, and the operators of blobs.
+--[==[ guide 5: Blobs and ops
+Inside a body values are blobs: `x.shape` (a table), `x.dtype`, `x.name`. They can be added,
+subtracted, multiplied, divided, taken modulo and raised to powers with each other and with numbers.
+Lua's comparisons cannot give blobs, so these are functions such as `flow.math.equal`. `print(x)`
+shows name, shape and dtype. There is no data yet: `x:mean()` is an error that names
+`flow.math.reduce_mean`.
+
+```lua
+local norm = flow.global_function {
+  name = "norm",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    print(x)                                     --> blob 'x' (2, 2) float32
+    return flow.math.sqrt(flow.math.reduce_sum(x ^ 2, 1))
+  end,
+}
+print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
+```
+
+**Every op also runs at once on NdArrays**, outside of jobs, through the same kernels:
+
+```lua
+local a = flow.ndarray.array({ -1, 0, 2 })
+print(flow.nn.relu(a))                           --> [0. 0. 2.]
+print(flow.concat({ a, a }, 0).shape[1])         --> 6
+print(flow.cast(a, flow.int32).dtype)            --> int32
+```
+
+Ops are in `flow.math` (elementwise, reductions), `flow.nn` (activations, convolutions, pooling,
+losses) and `flow` itself (shapes, choice, constants). Variables are made by layers, or by hand, and
+are shared by all jobs that use the name:
+
+```lua
+local scale = flow.global_function {
+  name = "scale",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local factor = flow.get_variable("factor",
+      { shape = { 2 }, initializer = flow.constant_initializer(3) })
+    return x * factor
+  end,
+}
+print(scale({ 1, 2 }))                           --> [3. 6.]
+```
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 local names = require "jfl.names"
@@ -46,12 +93,13 @@ local dropout = core.op("dropout")
 -- overrides that.
 local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate in train jobs and "
   .. "multiplies the others by 1 / (1 - rate).", {
-    { "x", "a blob or NdArray" },
-    { "rate", "probability of being dropped, from 0 to below 1" },
+    { "x", "a blob or NdArray", type = "Tensor" },
+    { "rate", "probability of being dropped, from 0 to below 1", type = "number" },
     { "noise_shape", "not supported", args.none },
     { "seed", "ignored: flow.random.seed rules", args.none },
-    { "training", "true or false overrides the job's type", args.none },
+    { "training", "true or false overrides the job's type", args.none, type = "boolean" },
     { "name", "of the op", args.none },
+    returns = "Tensor",
   }, function(o)
     args.expect("nn.dropout", "rate", o.rate, "number")
     if o.rate < 0 or o.rate >= 1 then

@@ -18,7 +18,8 @@ end }
 optimizer.grad_clipping = {
   by_global_norm = args.define("optimizer.grad_clipping.by_global_norm",
     "Multiplies all gradients by clip_norm / max(norm, clip_norm); norm is that of all together.", {
-    { "clip_norm", "the largest norm that is left as it is" },
+    { "clip_norm", "the largest norm that is left as it is", type = "number" },
+    returns = "Clipping",
   }, function(o)
     local who = "optimizer.grad_clipping.by_global_norm"
     local norm = args.expect(who, "clip_norm", o.clip_norm, "number")
@@ -94,13 +95,15 @@ function Optimizer:minimize(loss)
 end
 
 optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with momentum.", {
-  { "lr_scheduler", "a number or a scheduler" },
+  { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" },
   { "loss_scale_factor", "not supported", args.none },
   { "momentum", "decay of the velocity; 0 keeps none", 0.9 },
-  { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none },
+  { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none, type = "Clipping" },
   { "train_step_lbn", "not supported", args.none },
   { "loss_scale_policy", "not supported", args.none },
-  { "variables", "names of what is trained; all trainable variables", args.none },
+  { "variables", "names of what is trained; all trainable variables", args.none,
+    type = "(string|Blob)[]|fun(): (string|Blob)[]" },
+  returns = "Optimizer",
 }, function(o)
   local who = "optimizer.SGD"
   for _, name in ipairs { "loss_scale_factor", "train_step_lbn", "loss_scale_policy" } do

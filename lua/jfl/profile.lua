@@ -145,8 +145,9 @@ end
 -- runs, flop and bytes (of one).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
-  { "trace", "a file to write, which Perfetto opens", args.none },
-  { "rows", "how many steps are printed", MOST_ROWS },
+  { "trace", "a file to write, which Perfetto opens", args.none, type = "string" },
+  { "rows", "how many steps are printed", MOST_ROWS, type = "integer" },
+  returns = "ProfileRow[]",
 }, function(o)
   args.expect("profile", "fn", o.fn, "function")
   if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end

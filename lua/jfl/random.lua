@@ -21,6 +21,7 @@ local function maker(name, doc, op)
   return args.define(path, doc, {
     { "shape", "its extents" },
     { "dtype", "of its elements", "float32" },
+    returns = "NdArray",
   }, function(o)
     local shape = args.shape(path, "shape", type(o.shape) == "number" and { o.shape } or o.shape)
     local dtype = args.dtype(path, "dtype", o.dtype)

@@ -1,4 +1,23 @@
 -- The interactive session: reads, runs and prints, with the front end as the global `flow`.
+--[==[ guide 12: The command and the prompt
+`jfl [options] [script [arguments]]` takes the options of `luajit` (`-e`, `-l`, `-i`, `-v`, `-j`,
+`-O`, `-`, `--`) and runs any Lua program. An error ends it with a traceback on stderr and status 1.
+`--profile` prints where the time of the script's jobs went, `--profile=trace.json` writes that for
+Perfetto too.
+
+Without a script, on a terminal, it is a prompt. `flow` is there already; results are printed
+without `=`; a line that is not finished goes on in the next; Tab completes names; the arrows bring
+back lines of earlier sessions; Ctrl-C ends the line that runs and not the program; callbacks run
+while it waits for a line.
+
+    $ jfl
+    > a = flow.ndarray.arange(4)
+    > a * a
+    [0. 1. 4. 9.]
+    > flow.help("arange")
+
+From another program with LuaJIT inside, `require "jfl"` loads the same from `jfl.so`.
+]==]
 local complete = require "jfl.complete"
 local text_of = require "jfl.show"
 

@@ -9,8 +9,9 @@ local Warmup = { __tostring = function(self) return "warmup." .. self.kind end }
 
 local function warmup(kind, path, doc, option)
   return args.define(path, doc, {
-    { "steps", "how long it lasts" },
-    { option, "what the rate is multiplied by at first" },
+    { "steps", "how long it lasts", type = "integer" },
+    { option, "what the rate is multiplied by at first", type = "number" },
+    returns = "Warmup",
   }, function(o)
     args.integer(path, "steps", o.steps, 1)
     args.expect(path, option, o[option], "number")
@@ -44,9 +45,10 @@ end
 --- values[1] up to step boundaries[1], then values[2] up to boundaries[2], and so on.
 schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantScheduler",
   "A rate that changes at given steps.", {
-    { "boundaries", "the last step of each value but the last" },
-    { "values", "the rates, one more than boundaries" },
-    { "warmup", "flow.optimizer.warmup.constant or linear", args.none },
+    { "boundaries", "the last step of each value but the last", type = "integer[]" },
+    { "values", "the rates, one more than boundaries", type = "number[]" },
+    { "warmup", "flow.optimizer.warmup.constant or linear", args.none, type = "Warmup" },
+    returns = "Scheduler",
   }, function(o)
     local who = "PiecewiseConstantScheduler"
     local boundaries = numbers(who, "boundaries", o.boundaries)

@@ -67,9 +67,11 @@ end
 --- Runs fn with its ops on a device and returns its results; without fn, gives an object for
 -- config.default_placement_scope.
 scope.placement = args.define("scope.placement", "Places the ops made by fn on devices.", {
-  { "device", "\"cpu\" or \"gpu\"" },
-  { "ids", "\"machine:device\", \"machine:first-last\", or a list of those" },
+  { "device", "\"cpu\" or \"gpu\"", type = "\"cpu\"|\"gpu\"" },
+  { "ids", "\"machine:device\", \"machine:first-last\", or a list of those",
+    type = "string|string[]" },
   { "fn", "what is run with this placement", args.none },
+  returns = "any",
 }, function(o)
   local ids = type(o.ids) == "table" and o.ids or { o.ids }
   if #ids == 0 then core.fail("placement: ids: the list is empty") end
@@ -92,6 +94,7 @@ end
 scope.namespace = args.define("scope.namespace", "Prefixes names of variables and ops.", {
   { "name", "the prefix, without its '-'" },
   { "fn", "what is run with it" },
+  returns = "any",
 }, function(o)
   args.expect("namespace", "name", o.name, "string")
   args.expect("namespace", "fn", o.fn, "function")

@@ -1,4 +1,42 @@
 -- Types of job arguments and results: how a body's blobs are listed and a call's arrays shaped.
+--[==[ guide 3: Types of results
+`returns` says what a call gives, and so in what shape the body hands back its blobs.
+
+| `returns` | a call gives |
+|---|---|
+| `tp.Numpy` | one NdArray |
+| `tp.Tuple(tp.Numpy, tp.Numpy)` | several values |
+| `tp.List(T)` | a list |
+| `tp.Dict(T)` | a table with the keys of the body's table |
+| `tp.Bundle(T)` | whatever nesting the body gives |
+| `tp.ListNumpy` | a list of one NdArray for each device |
+| `tp.Callback(T)` | a registrar, see [Calls](guide-calls.md) |
+| nothing | a future (old spelling) |
+
+```lua
+local stats = flow.global_function {
+  name = "stats",
+  inputs = { { "x", tp.Numpy.Placeholder({ 4 }) } },
+  returns = tp.Dict(tp.Tuple(tp.Numpy, tp.Numpy)),
+  body = function(x)
+    return {
+      ends = { flow.math.reduce_min(x), flow.math.reduce_max(x) },
+      sums = { flow.math.reduce_sum(x), flow.math.reduce_sum(flow.math.square(x)) },
+    }
+  end,
+}
+local result = stats({ 4, 1, 3, 2 })
+print(result.ends[1]:item(), result.ends[2]:item())      --> 1	4
+print(result.sums[2]:item())                             --> 30
+```
+
+A body whose result is shaped otherwise fails with both shapes. Types nest; only `tp.Callback` must
+be the outermost.
+
+Placeholders are the types of inputs: `tp.Numpy.Placeholder(shape, dtype)`, float32 unless told.
+Those of `tp.ListNumpy` and `tp.ListListNumpy` take a list with one array for each device, up to the
+shape given.
+]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
 
@@ -26,6 +64,7 @@ local function placeholder(kind)
   return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
     { "shape", "its extents; a first one of -1 stands for any batch size" },
     { "dtype", "of its elements", "float32" },
+    returns = "Placeholder",
   }, function(o)
     local shape = {}
     for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do

@@ -43,13 +43,14 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "name", "its name, which other jobs share it by" },
   { "shape", "its extents; may be left out where the variable exists", args.none },
   { "dtype", "of its elements; the job's default_data_type", args.none },
-  { "initializer", "such as flow.truncated_normal(0.1)", args.none },
+  { "initializer", "such as flow.truncated_normal(0.1)", args.none, type = "Initializer" },
   { "regularizer", "not supported", args.none },
   { "trainable", "whether optimizers change it", true },
   { "model_name", "ignored", args.none },
   { "random_seed", "ignored: flow.random.seed rules", args.none },
   { "distribute", "not supported", args.none },
   { "reuse", "whether the name may exist in this job", true },
+  returns = "Blob",
 }, function(o)
   local who = "get_variable"
   local context = trace.need(who)

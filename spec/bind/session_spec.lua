@@ -246,12 +246,61 @@ describe("a session", function()
     core.save(path, false)
     core.variable_set("v", { 0, 0 })
     assert.matches("^user.lua:1: .*overwrite", message("c.save(..., false)", path))
-    local report = core.load(path, true)
+    local report = core.load(core.checkpoint_open(path), true)
     assert.same({ loaded = { "v" }, missing = {}, unexpected = {}, state = {} }, report)
     assert.same({ 7, 8 }, core.to_table(core.variable_get("v")))
     os.remove(path .. "/model.safetensors")
     os.remove(path)
-    assert.matches("^user.lua:1: .*" .. path:gsub("%p", "%%%0"), message("c.load(...)", path))
+    assert.matches("^user.lua:1: .*" .. path:gsub("%p", "%%%0"), message("c.checkpoint_open(...)", path))
+    assert.matches("^user.lua:1: load: the checkpoint is not open", message("c.load(...)", path))
+  end)
+end)
+
+describe("an open checkpoint", function()
+  local path
+
+  before_each(function()
+    core.reset()
+    path = os.tmpname()
+    os.remove(path)
+    core.write_arrays(path, false, { "a", "b" }, { core.from_table({ 1, 2 }, "int32"),
+      core.from_table({ { 3 } }, "float64") })
+  end)
+
+  after_each(function() os.execute("rm -rf " .. path) end)
+
+  it("tells of its tensors and reads them, without a session's variables", function()
+    local file = core.checkpoint_open(path)
+    assert.same({ single = false, unfinished = false, notes = {} }, core.checkpoint_about(file))
+    assert.same({ "b", 8, { 1, 1 } }, { core.checkpoint_tensor(file, 2) })
+    assert.is_nil(core.checkpoint_tensor(file, 3))
+    assert.is_nil(core.checkpoint_tensor(file, 0))
+    assert.same({ 1, 2 }, core.to_table(core.checkpoint_read(file, 1)))
+    assert.same({ "a", "b" }, core.load(file, false).unexpected)
+    assert.same({ "b" }, core.load(file, false, { "b" }).unexpected)
+    assert.same({}, core.variables())
+  end)
+
+  it("refuses what it is not, and is of no use once it is closed", function()
+    local file = core.checkpoint_open(path)
+    core.save(path, true, { "key" }, { "value" })
+    core.checkpoint_close(file)
+    core.checkpoint_close(file)
+    for _, name in ipairs { "checkpoint_about", "checkpoint_tensor", "checkpoint_read", "load" } do
+      local text = ("c.%s(...)"):format(name)
+      for _, bad in ipairs { file, false, 5, core.array("int32", { 1 }), io.stdout } do
+        assert.matches("^user.lua:1: " .. name .. ": the checkpoint is not open", message(text, bad))
+      end
+    end
+    file = core.checkpoint_open(path)
+    assert.same({ key = "value" }, core.checkpoint_about(file).notes)
+    assert.matches("no tensor 9", message("c.checkpoint_read(..., 9)", file))
+    assert.matches("save: 1 keys, 0 values", message("c.save(..., true, {'a'}, {})", path))
+    assert.matches("save: key", message("c.save(..., true, {1}, {'a'})", path))
+    assert.matches("a", message("c.write_arrays(..., true, {'a'}, {})", path))
+    assert.matches("zero byte", message("c.checkpoint_open(...)", path .. "\0"))
+    assert.is_nil(core.directory(path .. "/none"))
+    assert.same({ "model.safetensors" }, core.directory(path))
   end)
 end)
 

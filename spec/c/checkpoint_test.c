@@ -80,6 +80,117 @@ static void refuses_a_name_that_is_not_utf8(void)
   jfl_session_free(s);
 }
 
+/* ---- notes, and checkpoints without a session ---- */
+
+static jfl_checkpoint *open_scratch(const char *name)
+{
+  jfl_checkpoint *c = NULL;
+  if (jfl_checkpoint_open(in_scratch(name), &c)) {
+    fprintf(stderr, "%s\n", jfl_errmsg());
+    abort();
+  }
+  return c;
+}
+
+static void keeps_notes(void)
+{
+  jfl_session *s = full_session(3);
+  jfl_note notes[] = { { "random", "1 2" }, { "loop.a\"b", "" } }, note, bad = { "x", "\xff" };
+  jfl_report *r;
+  const char *path = in_scratch("notes");
+  CHECK(jfl_checkpoint_save_notes(s, path, 0, notes, 2) == JFL_OK);
+  jfl_checkpoint *c = open_scratch("notes");
+  CHECK(jfl_checkpoint_note(c, 0, &note) && !strcmp(note.key, "loop.a\"b") && !*note.value);
+  CHECK(jfl_checkpoint_note(c, 1, &note) && !strcmp(note.key, "random"));
+  CHECK(!strcmp(note.value, "1 2") && !jfl_checkpoint_note(c, 2, &note));
+  jfl_checkpoint_close(c);
+  CHECK(load_value(path) == 3);
+  CHECK(jfl_checkpoint_save_notes(s, path, 1, &bad, 1) == JFL_ENAME);
+  CHECK_SAYS("note x: it is not UTF-8");
+  CHECK(jfl_checkpoint_load(s, path, 1, &r) == JFL_OK);
+  jfl_report_free(r);
+  jfl_session_free(s);
+}
+
+static void reads_without_a_session(void)
+{
+  uint64_t size;
+  jfl_dtype dtype;
+  const jfl_shape *shape;
+  jfl_array *a;
+  CHECK(save_value(7, in_scratch("alone"), 0) == JFL_OK);
+  jfl_checkpoint *c = open_scratch("alone/model.safetensors");
+  CHECK(jfl_checkpoint_count(c) == N_VARS && !jfl_checkpoint_tensor(c, N_VARS, &size, &dtype, &shape));
+  CHECK(!strcmp(jfl_checkpoint_tensor(c, 1, &size, &dtype, &shape), "dense1-weight"));
+  CHECK(size == 60 && dtype == JFL_F32 && shape->n == 2 && shape->d[0] == 3 && shape->d[1] == 5);
+  CHECK(save_value(8, in_scratch("alone"), 1) == JFL_OK);      /* what is open stays as it was */
+  CHECK(jfl_checkpoint_read(c, 1, JFL_F32, shape, &a) == JFL_OK);
+  CHECK(((float *)jfl_array_data(a))[14] == 7);
+  jfl_array_unref(a);
+  jfl_checkpoint_close(c);
+}
+
+static void writes_arrays(void)
+{
+  jfl_session *s = full_session(2);
+  jfl_report *r;
+  jfl_array *a;
+  const char *const names[] = { "dense1-weight" }, *const twice[] = { "x", "x" };
+  CHECK(jfl_variable_get(s, "dense1-weight", &a) == JFL_OK);
+  *(float *)jfl_array_data(a) = 9;
+  jfl_array *both[] = { a, a };
+  CHECK(jfl_checkpoint_write(in_scratch("some"), 0, names, &a, 1) == JFL_OK);
+  CHECK(jfl_checkpoint_write(in_scratch("some"), 0, names, &a, 1) == JFL_ESTATE);
+  s->jobs->run = 5;
+  CHECK(jfl_checkpoint_load(s, in_scratch("some"), 0, &r) == JFL_OK && jfl_report_count(r) == N_VARS);
+  CHECK(*(float *)jfl_array_data(s->var[0]->array) == 9 && s->jobs->run == 5 && s->seed == 2);
+  jfl_report_free(r);
+  CHECK(jfl_checkpoint_write(in_scratch("double"), 0, twice, both, 2) == JFL_EDATA);
+  CHECK_SAYS("double: tensor x occurs twice");
+  CHECK(!exists(in_scratch("double")) && !exists(in_scratch("double.saving")));
+  jfl_array_unref(a);
+  jfl_session_free(s);
+}
+
+static void loads_what_begins_with_a_prefix(void)
+{
+  jfl_session *s = full_session(1);
+  jfl_report *r;
+  const char *const only[] = { "dense1-weight", "nothing" };
+  CHECK(save_value(4, in_scratch("part"), 0) == JFL_OK);
+  jfl_checkpoint *c = open_scratch("part");
+  CHECK(jfl_checkpoint_apply(s, c, 1, only, 2, &r) == JFL_OK && jfl_report_count(r) == 2);
+  CHECK(find(r, "dense1-weight", JFL_LOADED, 0) && find(r, "dense1-weight-momentum", JFL_LOADED, 1));
+  CHECK(*(float *)jfl_array_data(s->var[0]->array) == 4);
+  CHECK(*(double *)jfl_array_data(s->var[1]->array) == 1);
+  CHECK(s->jobs->run == 1 && s->seed == 1);
+  jfl_report_free(r);
+  jfl_checkpoint_close(c);
+  jfl_session_free(s);
+}
+
+static void removes_what_it_wrote(void)
+{
+  jf_stage st;
+  CHECK(save_value(1, in_scratch("gone"), 0) == JFL_OK);
+  put_file(in_scratch("gone/model.safetensors.saving"), "left over", 9);
+  CHECK(!mkdir(in_scratch("gone.saving"), 0700));
+  put_file(in_scratch("gone.saving/model.safetensors"), "left over", 9);
+  CHECK_MSG(jfl_checkpoint_remove(in_scratch("gone/")) == JFL_OK, "%s", jfl_errmsg());
+  CHECK(!exists(in_scratch("gone")) && !exists(in_scratch("gone.saving")));
+  CHECK(jfl_checkpoint_remove(in_scratch("gone")) == JFL_OK);
+  CHECK(save_value(1, in_scratch("more"), 0) == JFL_OK);
+  put_file(in_scratch("more/notes.txt"), "x", 1);
+  CHECK(jfl_checkpoint_remove(in_scratch("more")) == JFL_ESTATE);
+  CHECK_SAYS("holds more than a checkpoint");
+  CHECK(load_value(in_scratch("more")) == 1);
+  CHECK(jfl_checkpoint_remove(in_scratch("more/notes.txt")) == JFL_ESTATE);
+  CHECK(jf_stage_open(in_scratch("busy2"), 0, &st) == JFL_OK);
+  CHECK(jfl_checkpoint_remove(in_scratch("busy2")) == JFL_ESTATE && says("is in progress"));
+  CHECK(exists(in_scratch("busy2.saving/model.safetensors")));
+  CHECK(jf_stage_close(&st, JFL_ESTATE) == JFL_ESTATE);
+}
+
 /* ---- where it saves ---- */
 
 static void makes_missing_parents(void)
@@ -260,6 +371,49 @@ static void reads_oneflow(void)
   jfl_session_free(s);
 }
 
+static void reads_one_variable_of_oneflow(void)
+{
+  jfl_array *a;
+  mkdir(in_scratch("single"), 0700);
+  mkdir(in_scratch("single/w"), 0700);
+  put_oneflow(in_scratch("single/w"), "shape { dim: 5 dim: 3 } data_type: kFloat", 2);
+  put_oneflow(in_scratch("single/v"), "nonsense", 2);
+  jfl_checkpoint *c = open_scratch("single/w");
+  CHECK(jfl_checkpoint_about(c) == JFL_SINGLE && jfl_checkpoint_count(c) == 1);
+  CHECK(jfl_checkpoint_read(c, 0, JFL_F32, NULL, &a) == JFL_OK);
+  CHECK(jfl_array_shape(a)->d[0] == 5 && *(float *)jfl_array_data(a) == 2);
+  jfl_array_unref(a);
+  jfl_checkpoint_close(c);
+}
+
+static void tells_an_unfinished_oneflow(void)
+{
+  mkdir(in_scratch("half"), 0700);
+  put_oneflow(in_scratch("half/w"), NULL, 2);
+  jfl_checkpoint *c = open_scratch("half");
+  CHECK(jfl_checkpoint_about(c) == JFL_UNFINISHED);
+  jfl_checkpoint_close(c);
+  put_file(in_scratch("half/snapshot_done"), "", 0);
+  c = open_scratch("half");
+  CHECK(jfl_checkpoint_about(c) == 0);
+  jfl_checkpoint_close(c);
+  unlink(in_scratch("half/w/out"));
+  put_file(in_scratch("half/w/meta"), "x", 1);
+  CHECK(jfl_checkpoint_open(in_scratch("half"), &c) == JFL_EDATA);
+  CHECK_SAYS("half/w: has a meta, but the file out is missing");
+}
+
+static void names_a_dtype_that_it_lacks(void)
+{
+  jfl_array *a;
+  mkdir(in_scratch("odd"), 0700);
+  put_oneflow(in_scratch("odd/w"), "shape { dim: 60 } data_type: kChar", 2);
+  jfl_checkpoint *c = open_scratch("odd");
+  CHECK(jfl_checkpoint_read(c, 0, JFL_F32, &(jfl_shape){ 1, { 60 } }, &a) == JFL_EDTYPE);
+  CHECK_SAYS("w is of dtype kChar, which jfl does not have");
+  jfl_checkpoint_close(c);
+}
+
 static void check_oneflow(const char *meta, jfl_status want, const char *text)
 {
   jfl_session *s = new_session();
@@ -300,6 +454,11 @@ int main(void)
   RUN(keeps_a_seed_that_the_user_chose);
   RUN(keeps_any_name);
   RUN(refuses_a_name_that_is_not_utf8);
+  RUN(keeps_notes);
+  RUN(reads_without_a_session);
+  RUN(writes_arrays);
+  RUN(loads_what_begins_with_a_prefix);
+  RUN(removes_what_it_wrote);
   RUN(makes_missing_parents);
   RUN(fills_an_empty_directory);
   RUN(replaces_only_when_told);
@@ -311,6 +470,9 @@ int main(void)
   RUN(a_mismatch_changes_nothing);
   RUN(a_missing_directory_is_named);
   RUN(reads_oneflow);
+  RUN(reads_one_variable_of_oneflow);
+  RUN(tells_an_unfinished_oneflow);
+  RUN(names_a_dtype_that_it_lacks);
   RUN(refuses_oneflow_that_does_not_fit);
   return test_done();
 }

@@ -126,10 +126,26 @@ static jfl_status read_back(jfl_session *s, const char *name)
   return st;
 }
 
+static jfl_status read_and_write(const jfl_checkpoint *c)
+{
+  const char *name = "name";
+  jfl_array *a;
+  COUNTER_TRY(jfl_checkpoint_read(c, 0, JFL_F32, NULL, &a));
+  jfl_status st = jfl_checkpoint_write(in_scratch("one"), 1, &name, &a, 1);
+  jfl_array_unref(a);
+  return st;
+}
+
 static jfl_status save_and_load(jfl_session *s)
 {
   jfl_report *report;
-  COUNTER_TRY(jfl_checkpoint_save(s, in_scratch("model"), 1));
+  jfl_checkpoint *c;
+  const jfl_note note = { "key", "value" };
+  COUNTER_TRY(jfl_checkpoint_save_notes(s, in_scratch("model"), 1, &note, 1));
+  COUNTER_TRY(jfl_checkpoint_open(in_scratch("model"), &c));
+  jfl_status st = read_and_write(c);
+  jfl_checkpoint_close(c);
+  COUNTER_TRY(st);
   COUNTER_TRY(jfl_checkpoint_load(s, in_scratch("model"), 1, &report));
   jfl_report_free(report);
   return JFL_OK;

@@ -1,4 +1,4 @@
-/* jfl_inflate: every container, any hint, and data that are cut or damaged. */
+/* jfl_inflate: every container, any hint, data that are cut or damaged; jfl_compress. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -119,6 +119,24 @@ static void refuses_what_is_damaged(void)
   free(p);
 }
 
+static void takes_back_what_was_compressed(void)
+{
+  static const size_t sizes[] = { 1, 300, N };
+  for (int kind = JFL_GZIP; kind <= JFL_RAW; kind++)
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+      jfl_array *a;
+      CHECK_MSG(jfl_compress(plain, sizes[i], (jfl_deflate)kind, &a) == JFL_OK, "%s", jfl_errmsg());
+      size_t n = (size_t)jfl_array_size(a);
+      CHECK(n < sizes[i] * 2 / 3 || sizes[i] < N);
+      CHECK_MSG(unpacks(jfl_array_data(a), n, (jfl_deflate)kind, GUESS, sizes[i]), "%d, %zu: %s",
+                kind, sizes[i], jfl_errmsg());
+      jfl_array_unref(a);
+    }
+  jfl_array *a;
+  CHECK(jfl_compress(plain, 1, (jfl_deflate)3, &a) == JFL_EINVAL);
+  CHECK(jfl_compress(plain, (size_t)1 << 33, JFL_RAW, &a) == JFL_EINVAL);
+}
+
 static void refuses_nothing_at_all(void)
 {
   unsigned char p[64];
@@ -135,6 +153,7 @@ int main(void)
   RUN(joins_gzip_members);
   RUN(refuses_what_is_cut);
   RUN(refuses_what_is_damaged);
+  RUN(takes_back_what_was_compressed);
   RUN(refuses_nothing_at_all);
   return test_done();
 }

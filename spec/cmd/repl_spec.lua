@@ -84,7 +84,8 @@ describe("a session", function()
     finally(function() _G.flow = nil end)
     assert.same({ "flow.layers" }, complete("flow.la"))
     assert.same({ "flow.nn.relu" }, complete("flow.nn.re"))
-    assert.same({ "flow.train.CheckPoint" }, complete("flow.train."))
+    assert.same({ "flow.train.CheckPoint", "flow.train.SimpleCheckPointManager" },
+      complete("flow.train."))
   end)
 
   it("shows long values in part, and any value on the way", function()

@@ -69,7 +69,7 @@ end
 -- In the order in which some need the checkpoints of others.
 local EXAMPLES = {
   "job_function_define_call", "synchronize_single_job", "synchronize_batch_job",
-  "async_single_job", "async_batch_job", "demo",
+  "async_single_job", "async_batch_job", "mlp_mnist_finetune", "demo",
 }
 
 describe("the examples", function()

@@ -1,4 +1,4 @@
-/* Decompression and checksums of the data sets' files. */
+/* Decompression of data sets' files, compression of pictures, checksums. */
 #include "base/base.h"
 
 #include <limits.h>
@@ -8,6 +8,10 @@
 /* Deflate never expands more than this (zlib.net, technical details), so no hint or file makes us
    ask for more memory than its bytes can fill. */
 enum { MAX_RATIO = 1032, FIRST_RATIO = 4, SLACK = 64 };
+
+/* How zlib is told the container. */
+static const int windows[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
+                               [JFL_RAW] = -MAX_WBITS };
 
 typedef struct decoder {
   z_stream z;
@@ -108,21 +112,49 @@ static jfl_status run(decoder *d, jfl_deflate kind)
 jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                        jfl_array **out)
 {
-  static const int window[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
-                                [JFL_RAW] = -MAX_WBITS };
   if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "inflate: want gzip, zlib or raw data");
   if (n > SIZE_MAX / MAX_RATIO - SLACK)
     return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
   decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
   size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
   d.z = (z_stream){ .zalloc = take, .zfree = give, .next_in = (Bytef *)src };
-  int code = inflateInit2(&d.z, window[kind]);
+  int code = inflateInit2(&d.z, windows[kind]);
   if (code != Z_OK) return broken(&d, code);
   jfl_status r = new_bytes(first < d.limit ? first : d.limit, &d.out);
   if (r == JFL_OK) r = run(&d, kind);
   inflateEnd(&d.z);
   if (r == JFL_OK) *out = d.out;
   else jfl_array_unref(d.out);
+  return r;
+}
+
+/* All at once: there is room for the worst case. */
+static jfl_status pack(z_stream *z, jfl_array **out)
+{
+  uLong bound = deflateBound(z, z->avail_in);
+  if (bound > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %u bytes are too many", z->avail_in);
+  jfl_array *a;
+  JF_TRY(new_bytes(bound, &a));
+  z->next_out = jfl_array_data(a);
+  z->avail_out = (uInt)bound;
+  int code = deflate(z, Z_FINISH);
+  jfl_status r = code == Z_STREAM_END ? new_bytes(z->total_out, out)
+                                      : jf_fail(JFL_EINVAL, "deflate: %s", zError(code));
+  if (r == JFL_OK) memcpy(jfl_array_data(*out), jfl_array_data(a), z->total_out);
+  jfl_array_unref(a);
+  return r;
+}
+
+jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out)
+{
+  if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "deflate: want gzip, zlib or raw data");
+  if (n > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %zu bytes are too many", n);
+  z_stream z = { .zalloc = take, .zfree = give, .next_in = (Bytef *)src, .avail_in = (uInt)n };
+  int code = deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, windows[kind], MAX_MEM_LEVEL,
+                          Z_DEFAULT_STRATEGY);
+  if (code != Z_OK) return jf_fail(JFL_ENOMEM, "deflate: out of memory");
+  jfl_status r = pack(&z, out);
+  deflateEnd(&z);
   return r;
 }
 

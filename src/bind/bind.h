@@ -212,8 +212,9 @@ void jf_heed_interrupt(lua_State *L);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- profiles, the system (profile.c, host.c) ---- */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, host.c, pack.c) */
 
-extern const luaL_Reg jf_profile_functions[], jf_host_functions[];
+extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
+  jf_pack_functions[];
 
 #endif

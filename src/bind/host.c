@@ -1,8 +1,10 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -41,6 +43,35 @@ static int l_target(lua_State *L)
   return 2;
 }
 
+/* core.process(): its number, and the name of the machine. */
+static int l_process(lua_State *L)
+{
+  char name[256] = "";
+  if (gethostname(name, sizeof name - 1)) strcpy(name, "localhost");
+  lua_pushinteger(L, getpid());
+  lua_pushstring(L, name);
+  return 2;
+}
+
+/* core.make_directory(path): makes it and those above it that are missing; true, or nil and why
+   not. */
+static int l_make_directory(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "make_directory", "path");
+  size_t n = strlen(path);
+  char *part = lua_newuserdata(L, n + 1);
+  for (size_t i = n ? 1 : 0; i <= n; i++) {
+    if (i < n && path[i] != '/') continue;
+    memcpy(part, path, i);
+    part[i] = '\0';
+    if (mkdir(part, 0777) && errno != EEXIST && i == n)
+      return lua_pushnil(L), lua_pushstring(L, strerror(errno)), 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 const luaL_Reg jf_host_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { NULL, NULL }
+  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { "process", l_process },
+  { "make_directory", l_make_directory }, { NULL, NULL }
 };

@@ -1,4 +1,4 @@
-/* The session in Lua: settings, jobs and plans, variables, checkpoints. */
+/* The session in Lua: settings, jobs and plans, variables. */
 #include "bind/bind.h"
 
 #include <string.h>
@@ -189,6 +189,18 @@ static int l_variable_get(lua_State *L)
   return 1;
 }
 
+/* variable_info(name) -> dtype, shape */
+static int l_variable_info(lua_State *L)
+{
+  jfl_dtype dtype;
+  const jfl_shape *shape;
+  const char *name = jf_need_string(L, 1, "variable_info", "name");
+  jf_check(L, jfl_variable_info(jf_session(L), name, &dtype, &shape));
+  lua_pushstring(L, jfl_dtype_name(dtype));
+  jf_push_shape(L, shape);
+  return 2;
+}
+
 /* variable_set(name, array | table): a table gets the variable's dtype. */
 static int l_variable_set(lua_State *L)
 {
@@ -201,59 +213,11 @@ static int l_variable_set(lua_State *L)
   return 0;
 }
 
-/* ---- checkpoints ---- */
-
-static int l_save(lua_State *L)
-{
-  const char *path = jf_need_string(L, 1, "save", "path");
-  jf_wait_for_all(L);
-  jf_check(L, jfl_checkpoint_save(jf_session(L), path, lua_toboolean(L, 2)));
-  return 0;
-}
-
-static void drop_report(void *report) { jfl_report_free(report); }
-
-/* Pushes {loaded = {names}, missing = {names}, unexpected = {names}, state = {[name] = true}}. */
-static void push_report(lua_State *L, const jfl_report *r)
-{
-  static const char *const lists[] = { "loaded", "missing", "unexpected", "state" };
-  int n[3] = {0}, top = lua_gettop(L) + 1;
-  for (int k = 0; k < 4; k++) lua_newtable(L);
-  for (int i = 0; i < jfl_report_count(r); i++) {
-    jfl_loaded what = JFL_LOADED;
-    int state = 0;
-    lua_pushstring(L, jfl_report_name(r, i, &what, &state));
-    if (state) {
-      lua_pushvalue(L, -1);
-      lua_pushboolean(L, 1);
-      lua_rawset(L, top + 3);
-    }
-    lua_rawseti(L, top + (int)what, ++n[what]);
-  }
-  lua_newtable(L);
-  lua_insert(L, top);
-  for (int k = 3; k >= 0; k--) lua_setfield(L, top, lists[k]);
-}
-
-/* load(path, strict) */
-static int l_load(lua_State *L)
-{
-  const char *path = jf_need_string(L, 1, "load", "path");
-  jfl_session *s = jf_session(L);
-  jf_holder *h = jf_push_holder(L, drop_report);
-  jfl_report *r;
-  jf_wait_for_all(L);
-  jf_check(L, jfl_checkpoint_load(s, path, lua_toboolean(L, 2), &r));
-  h->p = r;
-  push_report(L, r);
-  return 1;
-}
-
 const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
   { "plan_free", l_plan_free }, { "reset", l_reset }, { "variables", l_variables },
-  { "variable_get", l_variable_get }, { "variable_set", l_variable_set }, { "save", l_save },
-  { "load", l_load }, { "passes", l_passes }, { NULL, NULL }
+  { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
+  { "variable_info", l_variable_info }, { "passes", l_passes }, { NULL, NULL }
 };
 
 void jf_open_session(lua_State *L, jf_state *st)

@@ -71,11 +71,28 @@ static void put_named(jf_text *meta, const char *kind, const char *name, uint64_
   jf_free(key.s);
 }
 
-/* Everything of the session but the contents of its variables. */
-static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta)
+static void put_format(jf_text *meta)
 {
   jf_safetensors_meta(meta, "format", "jfl");
   put_count(meta, "version", FORMAT_VERSION);
+}
+
+static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note)
+{
+  jf_text key = {0};
+  if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
+    return jf_fail(JFL_ENAME, "checkpoint %s: note %s: it is not UTF-8", path, note->key);
+  jf_text_add(&key, JF_NOTE_PREFIX "%s", note->key);
+  if (key.failed) meta->failed = 1;
+  else jf_safetensors_meta(meta, key.s, note->value);
+  jf_free(key.s);
+  return JFL_OK;
+}
+
+/* Everything of the session but the contents of its variables. */
+static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta)
+{
+  put_format(meta);
   put_count(meta, "seed", s->seed);
   put_count(meta, "eager_calls", s->eager_calls);
   for (const jfl_job *j = s->jobs; j; j = j->next) {
@@ -88,7 +105,9 @@ static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta
   return JFL_OK;
 }
 
-static jfl_status write_session(const jfl_session *s, const jf_stage *st)
+typedef struct notes { const jfl_note *v; int n; } notes;
+
+static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes extra)
 {
   jf_text meta = {0};
   jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
@@ -100,33 +119,77 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st)
                         .packed = jf_var_packed(v) ? &v->array->shape : NULL };
   }
   jfl_status r = describe(s, st->target, &meta);
+  for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
   if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
   jf_free(meta.s);
   jf_free(t);
   return r;
 }
 
-jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite)
+jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
+                                     const jfl_note *v, int n)
 {
   jf_stage st;
   JF_TRY(jf_stage_open(path, overwrite, &st));
   jf_session_acquire(s);
-  jfl_status r = write_session(s, &st);
+  jfl_status r = write_session(s, &st, (notes){ v, n });
   jf_session_release(s);
   return jf_stage_close(&st, r);
 }
 
+jfl_status jfl_checkpoint_save(jfl_session *s, const char *path, int overwrite)
+{
+  return jfl_checkpoint_save_notes(s, path, overwrite, NULL, 0);
+}
+
+jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
+                                jfl_array *const *values, int n)
+{
+  jf_stage st;
+  jf_text meta = {0};
+  jf_entry *t = jf_new((size_t)n * sizeof *t);
+  if (!t) return no_memory(path);
+  for (int i = 0; i < n; i++)
+    t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
+                       .data = values[i]->data };
+  put_format(&meta);
+  jfl_status r = jf_store_sort(&(jf_store){ .tensor = t, .n_tensor = n });
+  if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
+  else r = jf_stage_open(path, overwrite, &st);
+  if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.fd, st.file, t, n, &meta));
+  jf_free(meta.s);
+  jf_free(t);
+  return r;
+}
+
 /* ---- loading ---- */
+
+typedef struct prefixes { const char *const *v; int n; } prefixes;
 
 /* All that a load needs. Contents go to `fresh` first, one for each variable of the session or
    NULL, so that a failure on the way leaves the session as it was. */
 typedef struct loader {
   jfl_session *session;
-  jf_store store;
+  const jf_store *store;
   const char *path;
+  prefixes only;
   jfl_report *report;
   void **fresh;
 } loader;
+
+/* Whether a name takes part. */
+static int wanted(const loader *l, const char *name)
+{
+  for (int i = 0; i < l->only.n; i++)
+    if (!strncmp(name, l->only.v[i], strlen(l->only.v[i]))) return 1;
+  return !l->only.n;
+}
+
+/* The tensor of a variable, NULL where there is none or it takes no part. */
+static const jf_entry *source(const loader *l, const char *name)
+{
+  return wanted(l, name) ? jf_store_find(l->store, name) : NULL;
+}
 
 /* What a tensor of the file is, for messages. */
 static const char *say(const jf_entry *t, char *buf, size_t size)
@@ -159,13 +222,14 @@ static jfl_status match(loader *l)
   const jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
-    const jf_entry *t = jf_store_find(&l->store, v->spec.name);
+    if (!wanted(l, v->spec.name)) continue;
+    const jf_entry *t = source(l, v->spec.name);
     if (t) JF_TRY(check(l, v, t));
     JF_TRY(note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING, v->spec.state));
   }
-  for (int i = 0; i < l->store.n_tensor; i++) {
-    const jf_entry *t = &l->store.tensor[i];
-    if (jf_session_var(s, t->name)) continue;
+  for (int i = 0; i < l->store->n_tensor; i++) {
+    const jf_entry *t = &l->store->tensor[i];
+    if (!wanted(l, t->name) || jf_session_var(s, t->name)) continue;
     JF_TRY(note(l->report, l->path, t->name, JFL_UNEXPECTED, t->state));
   }
   return JFL_OK;
@@ -202,13 +266,13 @@ static jfl_status fetch(loader *l)
   l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
   if (!l->fresh) return no_memory(l->path);
   for (int i = 0; i < s->n_var; i++) {
-    const jf_entry *t = jf_store_find(&l->store, s->var[i]->spec.name);
+    const jf_entry *t = source(l, s->var[i]->spec.name);
     if (!t) continue;
     l->fresh[i] = jf_new_raw((size_t)t->size);
     if (!l->fresh[i])
       return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
                      (unsigned long long)t->size, t->name);
-    JF_TRY(jf_store_read(&l->store, t, l->fresh[i]));
+    JF_TRY(jf_store_read(l->store, t, l->fresh[i]));
   }
   return JFL_OK;
 }
@@ -217,7 +281,7 @@ static jfl_status fetch(loader *l)
 static jfl_status count(const loader *l, const char *key, uint64_t *out)
 {
   char *end;
-  const char *text = jf_store_meta(&l->store, key);
+  const char *text = jf_store_meta(l->store, key);
   if (!text) return JFL_OK;
   errno = 0;
   uint64_t v = strtoull(text, &end, 10);
@@ -244,13 +308,13 @@ static jfl_status read_counters(const loader *l, counters *c)
 {
   uint64_t version = FORMAT_VERSION;
   int n = 0;
-  const char *format = jf_store_meta(&l->store, "format");
+  const char *format = jf_store_meta(l->store, "format");
   for (const jfl_job *j = l->session->jobs; j; j = j->next) n++;
   *c = (counters){ l->session->seed, l->session->eager_calls, jf_new((size_t)n * sizeof *c->run) };
   if (!c->run) return no_memory(l->path);
   n = 0;
   for (const jfl_job *j = l->session->jobs; j; j = j->next) c->run[n++] = j->run;
-  if (!format || strcmp(format, "jfl")) return JFL_OK;
+  if (l->only.n || !format || strcmp(format, "jfl")) return JFL_OK;
   JF_TRY(count(l, "version", &version));
   if (version > FORMAT_VERSION)
     return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
@@ -288,19 +352,25 @@ static jfl_status load(loader *l, int strict)
   return r;
 }
 
-jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl_report **out)
+jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int strict,
+                                const char *const *only, int n_only, jfl_report **out)
 {
-  loader l = { .session = s, .path = path };
-  JF_TRY(jf_store_open(path, &l.store));
+  loader l = { .session = s, .store = &c->store, .path = c->store.path, .only = { only, n_only } };
   l.report = jf_new(sizeof *l.report);
-  jfl_status r = no_memory(path);
-  if (l.report) {
-    jf_session_acquire(s);
-    r = load(&l, strict);
-    jf_session_release(s);
-  }
-  jf_store_close(&l.store);
+  if (!l.report) return no_memory(l.path);
+  jf_session_acquire(s);
+  jfl_status r = load(&l, strict);
+  jf_session_release(s);
   if (r == JFL_OK) *out = l.report;
   else jfl_report_free(l.report);
+  return r;
+}
+
+jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl_report **out)
+{
+  jfl_checkpoint *c = NULL;
+  JF_TRY(jfl_checkpoint_open(path, &c));
+  jfl_status r = jfl_checkpoint_apply(s, c, strict, NULL, 0, out);
+  jfl_checkpoint_close(c);
   return r;
 }

@@ -57,7 +57,13 @@ typedef struct jf_store {
   char *text;                  /* header that names point into, or NULL: each name is owned */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
+  int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
 } jf_store;
+
+struct jfl_checkpoint { jf_store store; };
+
+/* What notes' keys begin with in the metadata. */
+#define JF_NOTE_PREFIX "note."
 /* Opens the checkpoint directory and validates all but the contents of its tensors. */
 jfl_status jf_store_open(const char *path, jf_store *out);
 void jf_store_close(jf_store *s);
@@ -78,7 +84,8 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
 jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
-/* s->path names the directory; finding no variable is no error. */
+/* s->path names the directory; finding no variable is no error. One that is a variable's own becomes
+   the directory above, with that variable alone. */
 jfl_status jf_oneflow_open(jf_store *s);
 jfl_status jf_oneflow_read(const jf_store *s, const jf_entry *t, void *out);
 
@@ -88,6 +95,8 @@ jfl_status jf_oneflow_read(const jf_store *s, const jf_entry *t, void *out);
 jfl_status jf_disk_fail(const char *path, const char *what);
 /* The three joined; out holds PATH_MAX bytes. */
 jfl_status jf_disk_path(const char *a, const char *b, const char *c, char *out);
+/* The directory that holds path, which has no slash at its end. */
+void jf_disk_parent(const char *path, char *out);
 /* The path of a checkpoint without slashes at its end. */
 jfl_status jf_disk_trim(const char *path, char *out);
 jfl_status jf_disk_read(int fd, const char *path, void *out, size_t n, uint64_t at);

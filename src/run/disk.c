@@ -91,8 +91,7 @@ static jfl_status sync_dir(const char *dir)
   return r;
 }
 
-/* The directory that holds path, which has no slash at its end. */
-static void parent_of(const char *path, char *out)
+void jf_disk_parent(const char *path, char *out)
 {
   const char *slash = strrchr(path, '/');
   size_t n = slash ? (size_t)(slash - path) : 0;
@@ -110,7 +109,7 @@ static jfl_status make_dir(const char *path)
 static jfl_status sync_parent(const char *path)
 {
   char parent[PATH_MAX];
-  parent_of(path, parent);
+  jf_disk_parent(path, parent);
   return sync_dir(parent);
 }
 
@@ -129,14 +128,15 @@ static jfl_status make_parents(const char *target)
   return JFL_OK;
 }
 
-/* Whether dir holds nothing, not counting what a crashed save may have left in it. */
-static jfl_status is_empty(const char *dir, int *out)
+/* Whether dir holds nothing, not counting what a crashed save may have left in it, nor the file
+   `besides`. */
+static jfl_status is_empty(const char *dir, const char *besides, int *out)
 {
   DIR *d = opendir(dir);
   if (!d) return jf_disk_fail(dir, "list the directory");
   int empty = 1;
   for (const struct dirent *e; empty && (e = readdir(d));)
-    empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+    empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, besides) ||
             !strcmp(e->d_name, JF_MODEL_FILE JF_STAGE_SUFFIX);
   closedir(d);
   *out = empty;
@@ -164,7 +164,7 @@ static jfl_status place(jf_stage *st, int overwrite)
   if (!S_ISDIR(info.st_mode))
     return jf_fail(JFL_ESTATE, "checkpoint %s: want a directory, found a file", st->target);
   int empty = 0;
-  JF_TRY(is_empty(st->target, &empty));
+  JF_TRY(is_empty(st->target, "", &empty));
   if (!empty && !overwrite) return refuse(st->target);
   strcpy(st->dir, st->target);
   return jf_disk_path(st->dir, "/", JF_MODEL_FILE JF_STAGE_SUFFIX, st->file);
@@ -258,4 +258,43 @@ jfl_status jf_stage_close(jf_stage *st, jfl_status s)
   }
   close(st->fd);
   return st->fresh ? sync_parent(st->target) : sync_dir(st->target);
+}
+
+/* ---- removing ---- */
+
+/* Removes a file of dir, which a live save keeps locked; a missing one is fine. */
+static jfl_status remove_file(const char *dir, const char *name)
+{
+  char path[PATH_MAX];
+  JF_TRY(jf_disk_path(dir, "/", name, path));
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT ? JFL_OK : jf_disk_fail(path, "open");
+  int busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  jfl_status r = busy ? jf_fail(JFL_ESTATE, "checkpoint %s: a save to it is in progress", dir)
+               : unlink(path) ? jf_disk_fail(path, "remove") : JFL_OK;
+  close(fd);
+  return r;
+}
+
+static jfl_status remove_checkpoint(const char *dir)
+{
+  int ours = 0;
+  JF_TRY(is_empty(dir, JF_MODEL_FILE, &ours));
+  if (!ours)
+    return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it holds more than a checkpoint", dir);
+  JF_TRY(remove_file(dir, JF_MODEL_FILE JF_STAGE_SUFFIX));
+  JF_TRY(remove_file(dir, JF_MODEL_FILE));
+  return rmdir(dir) ? jf_disk_fail(dir, "remove the directory") : JFL_OK;
+}
+
+jfl_status jfl_checkpoint_remove(const char *path)
+{
+  char dir[PATH_MAX], staged[PATH_MAX];
+  struct stat st;
+  JF_TRY(jf_disk_trim(path, dir));
+  JF_TRY(jf_disk_path(dir, JF_STAGE_SUFFIX, "", staged));
+  if (!lstat(staged, &st) && S_ISDIR(st.st_mode)) JF_TRY(remove_checkpoint(staged));
+  if (lstat(dir, &st)) return errno == ENOENT ? JFL_OK : jf_disk_fail(dir, "look up");
+  if (S_ISDIR(st.st_mode)) return remove_checkpoint(dir);
+  return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it is not a directory", dir);
 }

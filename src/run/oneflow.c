@@ -15,7 +15,8 @@ enum { MAX_DEPTH = 2, MAX_META = 4096 };
 
 static const struct { const char *name; jfl_dtype dtype; } types[] = {
   { "kFloat", JFL_F32 }, { "kDouble", JFL_F64 }, { "kFloat16", JFL_F16 }, { "kInt8", JFL_I8 },
-  { "kUInt8", JFL_U8 }, { "kInt32", JFL_I32 }, { "kInt64", JFL_I64 },
+  { "kUInt8", JFL_U8 }, { "kInt32", JFL_I32 }, { "kInt64", JFL_I64 }, { "kChar", JFL_N_DTYPE },
+  { "kOFRecord", JFL_N_DTYPE }, { "kTensorBuffer", JFL_N_DTYPE },
 };
 
 /* ---- meta ---- */
@@ -104,6 +105,19 @@ static jfl_status read_meta(const char *dir, jf_entry *t)
 
 /* ---- directories ---- */
 
+/* A directory with a file `out` is a variable's. One that has a meta alone has lost it. */
+static jfl_status find_out(const char *dir, uint64_t *size, int *found)
+{
+  char path[PATH_MAX];
+  struct stat st;
+  JF_TRY(jf_disk_path(dir, "/", "out", path));
+  *found = !stat(path, &st) && S_ISREG(st.st_mode);
+  if (*found) *size = (uint64_t)st.st_size;
+  JF_TRY(jf_disk_path(dir, "/", "meta", path));
+  if (*found || stat(path, &st) || !S_ISREG(st.st_mode)) return JFL_OK;
+  return jf_fail(JFL_EDATA, "checkpoint %s: has a meta, but the file out is missing", dir);
+}
+
 static jfl_status add(jf_store *s, const char *dir, uint64_t size)
 {
   const char *name = dir + strlen(s->path) + 1;
@@ -122,12 +136,14 @@ static jfl_status walk(jf_store *s, const char *dir, int depth);
 /* A variable whose name holds a slash lies deeper; links are not followed. */
 static jfl_status visit(jf_store *s, const char *parent, const char *name, int depth)
 {
-  char dir[PATH_MAX], out[PATH_MAX];
+  char dir[PATH_MAX];
   struct stat st;
+  uint64_t size = 0;
+  int found = 0;
   JF_TRY(jf_disk_path(parent, "/", name, dir));
   if (lstat(dir, &st) || !S_ISDIR(st.st_mode)) return JFL_OK;
-  JF_TRY(jf_disk_path(dir, "/", "out", out));
-  if (!stat(out, &st) && S_ISREG(st.st_mode)) JF_TRY(add(s, dir, (uint64_t)st.st_size));
+  JF_TRY(find_out(dir, &size, &found));
+  if (found) JF_TRY(add(s, dir, size));
   return depth < MAX_DEPTH ? walk(s, dir, depth + 1) : JFL_OK;
 }
 
@@ -142,8 +158,27 @@ static jfl_status walk(jf_store *s, const char *dir, int depth)
   return r;
 }
 
+/* The variable whose directory s->path is. */
+static jfl_status open_single(jf_store *s, uint64_t size)
+{
+  char whole[PATH_MAX], dir[PATH_MAX];
+  const char *slash = strrchr(s->path, '/');
+  JF_TRY(jf_disk_path(s->path, "", "", whole));
+  jf_disk_parent(whole, s->path);
+  JF_TRY(jf_disk_path(s->path, "/", slash ? whole + (slash - s->path) + 1 : whole, dir));
+  s->about = JFL_SINGLE;
+  return add(s, dir, size);
+}
+
 jfl_status jf_oneflow_open(jf_store *s)
 {
+  char done[PATH_MAX];
+  uint64_t size = 0;
+  int single = 0;
+  JF_TRY(find_out(s->path, &size, &single));
+  if (single) return open_single(s, size);
+  JF_TRY(jf_disk_path(s->path, "/", "snapshot_done", done));
+  if (access(done, F_OK)) s->about = JFL_UNFINISHED;
   JF_TRY(walk(s, s->path, 0));
   return jf_store_sort(s);
 }

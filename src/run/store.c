@@ -58,7 +58,7 @@ jfl_status jf_store_sort(jf_store *s)
   return JFL_OK;
 }
 
-/* The slots that OneFlow's optimizers name after their variable. */
+/* The slots that optimizers name after their variable. */
 static int is_slot(const jf_store *s, const char *name)
 {
   static const char *const suffix[] = {
@@ -81,8 +81,9 @@ static jfl_status is_state(const jf_store *s, jf_entry *t)
   jf_text key = {0};
   jf_text_add(&key, "state.%s", t->name);
   if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
+  /* What a session has saved, and so has a seed, says itself which names are state. */
   t->state = jf_store_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
-             (s->fd < 0 && is_slot(s, t->name));
+             (!jf_store_meta(s, "seed") && is_slot(s, t->name));
   jf_free(key.s);
   return JFL_OK;
 }
@@ -99,16 +100,31 @@ static jfl_status absent(const char *path)
   return jf_fail(JFL_EIO, "checkpoint %s: no such directory", path);
 }
 
-static jfl_status open_dir(const char *path, jf_store *s)
+/* Opens the file s->path; *there 0: there is none. */
+static jfl_status open_file(jf_store *s, int *there)
+{
+  s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  *there = s->fd >= 0 || errno != ENOENT;
+  return s->fd >= 0 ? jf_safetensors_open(s) : *there ? jf_disk_fail(s->path, "open") : JFL_OK;
+}
+
+static int ends_with(const char *s, const char *end)
+{
+  size_t n = strlen(s), k = strlen(end);
+  return n >= k && !strcmp(s + n - k, end);
+}
+
+static jfl_status open_path(const char *path, jf_store *s)
 {
   struct stat st;
+  int there = 0;
   if (stat(path, &st)) return absent(path);
-  if (!S_ISDIR(st.st_mode))
+  int is_dir = S_ISDIR(st.st_mode);
+  if (!is_dir && !ends_with(path, ".safetensors"))
     return jf_fail(JFL_EIO, "checkpoint %s: want a directory, found a file", path);
-  JF_TRY(jf_disk_path(path, "/", JF_MODEL_FILE, s->path));
-  s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (s->fd >= 0) return jf_safetensors_open(s);
-  if (errno != ENOENT) return jf_disk_fail(s->path, "open");
+  JF_TRY(jf_disk_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
+  JF_TRY(open_file(s, &there));
+  if (there) return JFL_OK;
   strcpy(s->path, path);
   JF_TRY(jf_oneflow_open(s));
   if (s->n_tensor) return JFL_OK;
@@ -121,7 +137,7 @@ jfl_status jf_store_open(const char *path, jf_store *out)
   char dir[PATH_MAX];
   *out = (jf_store){ .fd = -1 };
   JF_TRY(jf_disk_trim(path, dir));
-  jfl_status r = open_dir(dir, out);
+  jfl_status r = open_path(dir, out);
   for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
   if (r != JFL_OK) jf_store_close(out);
   return r;

@@ -215,6 +215,16 @@ static jfl_status find(const jfl_session *s, const char *name, jf_var **out)
   return *out ? JFL_OK : jf_fail(JFL_ENAME, "no variable is called '%s'", name);
 }
 
+jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
+                             const jfl_shape **shape)
+{
+  jf_var *v;
+  JF_TRY(find(s, name, &v));
+  if (dtype) *dtype = v->spec.dtype;
+  if (shape) *shape = &v->spec.shape;
+  return JFL_OK;
+}
+
 jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;

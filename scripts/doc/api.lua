@@ -1,0 +1,133 @@
+-- The API as data for stubs and pages: what jfl.index tells of each name, with types.
+local args = require "jfl.args"
+local index = require "jfl.index"
+local objects = require "jfl.objects"
+
+local api = { classes = objects.classes }
+
+-- Types of parameters whose names mean the same everywhere.
+local BY_NAME = {
+  axis = "integer|integer[]", data_format = "string", dtype = "Dtype",
+  fn = "fun(...): any?, any?, any?, any?",
+  name = "string", path = "string", shape = "integer|integer[]",
+}
+
+-- Types of ops' parameters.
+local OP_TYPES = {
+  dtype = "Dtype", integer = "integer", integers = "integer|integer[]",
+  padding = "string|integer|integer[]|integer[][]", number = "number", boolean = "boolean",
+  string = "string", numbers = "number[]",
+}
+
+local function default_text(value)
+  if type(value) == "string" then return ("%q"):format(value) end
+  return tostring(value)
+end
+
+local function read_param(param)
+  local default = param[3]
+  local given = default ~= nil and default ~= args.none
+  local unused = param[2]:match("^not supported") and "nil" or param[2]:match("^ignored") and "any"
+  return {
+    name = param[1], doc = param[2], optional = default ~= nil,
+    type = param.type or unused or BY_NAME[param[1]] or given and type(default) or "any",
+    default = given and default_text(default) or nil,
+  }
+end
+
+local function is_arithmetic(info)
+  return #info.inputs == 2 and info.path:match("^math%.") and not info.variadic
+end
+
+local function op_params(info)
+  local params = {}
+  for i, name in ipairs(info.inputs) do
+    params[i] = { name = name, type = is_arithmetic(info) and "Tensor|number" or "Tensor",
+      doc = "a blob or NdArray" }
+  end
+  if info.variadic then
+    params[#info.inputs].type, params[#info.inputs].doc = "Tensor[]", "a list of blobs or NdArrays"
+  end
+  for _, p in ipairs(info.params) do
+    local shown = p.default ~= "none" and p.default or nil
+    params[#params + 1] = { name = p.name, doc = p.doc, default = shown,
+      optional = p.default ~= nil, type = OP_TYPES[p.type] or "any" }
+  end
+  params[#params + 1] = { name = "name", type = "string", doc = "of the op", optional = true }
+  return params
+end
+
+local function op_returns(info)
+  local list = {}
+  for i in ipairs(info.outputs) do list[i] = #info.inputs > 0 and "Tensor" or "Blob" end
+  return list
+end
+
+local function list_of(returns)
+  if type(returns) == "table" then return returns end
+  return { returns }
+end
+
+local function read_function(f, e)
+  f.params, f.returns = {}, list_of(e.params.returns)
+  for i, param in ipairs(e.params) do f.params[i] = read_param(param) end
+  if f.params[1] and f.params[1].name == "self" then table.remove(f.params, 1) end
+  f.options = e.fn ~= nil and #f.params > 0
+  f.table_only = e.params.table_only
+end
+
+local function read_op(f, info)
+  f.params, f.returns, f.options = op_params(info), op_returns(info), true
+  f.inputs, f.dtypes, f.differentiable = #info.inputs, info.dtypes, info.differentiable
+end
+
+local function read(path, e)
+  local owner, separator, name = path:match("^(.*)([.:])([^.:]+)$")
+  local f = { path = path, owner = owner or "", separator = separator or ".", name = name or path,
+    doc = e.doc, same_as = e.same_as, type = e.type, written = index.written(path) }
+  -- The methods of what a function under flow makes are those of a class of that name.
+  if f.separator == ":" then f.owner = f.owner:match("[^.]+$") end
+  if e.op then read_op(f, e.op) elseif not e.type then read_function(f, e) end
+  return f
+end
+
+--- A list of all names in their order: { path, owner, separator, name, written, doc, same_as,
+-- params, returns, options } of functions, with `type` instead of the last three of values.
+function api.names()
+  local list = {}
+  for path, e in pairs(index.entries()) do
+    if e then list[#list + 1] = read(path, e) end
+  end
+  table.sort(list, function(a, b) return a.path < b.path end)
+  return list
+end
+
+--- A type with Tensor, which ops take and give, as one of the classes it stands for.
+function api.with_tensor(text, class) return (text:gsub("Tensor", class)) end
+
+--- Whether a function takes blobs and gives blobs, and does the same with NdArrays.
+function api.is_generic(f)
+  for _, param in ipairs(f.params) do
+    if param.type:find("Tensor", 1, true) then return true end
+  end
+  return false
+end
+
+--- The names of the classes that a list of types speaks of.
+function api.classes_in(names)
+  local found = {}
+  local function note(text)
+    for word in text:gsub("\"[^\"]*\"", ""):gmatch("%f[%w_.]%u%w+") do found[word] = true end
+  end
+  for _, f in ipairs(names) do
+    if f.type then note(f.type) end
+    for _, param in ipairs(f.params or {}) do note(param.type) end
+    for _, text in ipairs(f.returns or {}) do note(text) end
+    if f.owner:find("^%u") then found[f.owner:match("^[^.]+")] = true end
+  end
+  found.Tensor, found.Dtype = nil, nil
+  found.Blob, found.NdArray = true, true
+  return found
+end
+
+return api

@@ -1,0 +1,82 @@
+-- Training that is killed again and again ends with the bits of training that never stopped.
+local helper = require "spec.cmd.helper"
+local temporary = require "spec.lua.helper"
+
+-- Everything that a step depends on: dropout, momentum, a schedule, a shuffled loop, and noise from
+-- flow.ndarray. It prints a hash of the weights, of the slots and of what is drawn next.
+local SCRIPT = [[
+local flow = require "jfl"
+local nd, tp = flow.ndarray, flow.typing
+local path, asynchronous = arg[1], arg[2] == "asynchronous"
+flow.random.seed(11)
+local data = { images = nd.randn({ 20, 8, 4 }), labels = nd.zeros({ 20, 8 }, "int32") }
+for i = 1, 20 do
+  for k = 1, 8 do data.labels[i][k] = (i * 5 + k) % 3 end
+end
+local job = flow.global_function {
+  name = "train", type = "train", returns = asynchronous and tp.Callback(tp.Numpy) or tp.Numpy,
+  inputs = {
+    { "x", tp.Numpy.Placeholder({ 8, 4 }) },
+    { "labels", tp.Numpy.Placeholder({ 8 }, { dtype = flow.int32 }) },
+  },
+  body = function(x, labels)
+    local hidden = flow.layers.dense(x, 16, { activation = flow.nn.relu, name = "hidden" })
+    local logits = flow.layers.dense(flow.nn.dropout(hidden, 0.5), 3, { name = "output" })
+    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    local rate = flow.optimizer.PiecewiseConstantScheduler({ 30 }, { 0.1, 0.01 })
+    flow.optimizer.SGD(rate, { momentum = 0.9 }):minimize(loss)
+    return loss
+  end,
+}
+local checkpoint = flow.train.CheckPoint()
+if io.open(path .. "/model.safetensors") then checkpoint:load(path) else checkpoint:init() end
+for _, i, images, labels in flow.data.loop(data, { epochs = 3, shuffle = true }) do
+  local call = job(images + nd.rand({ 8, 4 }), labels)
+  if asynchronous then call(function() end) end
+  if i % 5 == 0 then checkpoint:save(path, { overwrite = true }) end
+end
+local text = { nd.rand({ 1 })[1] }
+for name, value in pairs(flow.get_all_variables()) do
+  text[#text + 1] = name .. " " .. table.concat(value:reshape({ -1 }):totable(), " ")
+end
+table.sort(text, function(a, b) return tostring(a) < tostring(b) end)
+local hash = 0
+for byte in table.concat(text, "\n"):gmatch(".") do hash = (hash * 31 + byte:byte()) % 2 ^ 47 end
+print(("%.0f"):format(hash))
+]]
+
+describe("a run that is killed", function()
+  local directory, script
+
+  before_each(function()
+    directory, script = temporary.directory(), helper.file(SCRIPT)
+  end)
+
+  after_each(function()
+    temporary.remove(directory)
+    helper.clean()
+  end)
+
+  -- Each attempt gets a little longer, so that one is the last whatever the machine.
+  local function run_until_done(path, ...)
+    local seconds, kills = 0.01, 0
+    while true do
+      local line = ("timeout -s KILL %.3f %s"):format(seconds, helper.line(script, path, ...))
+      local out, err, status = helper.shell(line)
+      if status == 0 then return out, kills end
+      assert.equal(137, status, err)
+      kills, seconds = kills + 1, seconds * 1.25
+    end
+  end
+
+  it("ends as one that was never stopped, with both kinds of calls", function()
+    local want, err = helper.run(script, directory .. "/whole", "synchronous")
+    assert.equal("", err)
+    assert.matches("^%d+\n$", want)
+    for _, how in ipairs { "synchronous", "asynchronous" } do
+      local got, kills = run_until_done(directory .. "/" .. how, how)
+      assert.equal(want, got, how)
+      assert.is_true(kills > 0, "it was never killed")
+    end
+  end)
+end)

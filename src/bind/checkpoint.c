@@ -1,0 +1,229 @@
+/* Checkpoints in Lua: saving, opening, reading, loading, and where they lie. */
+#include "bind/bind.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static void drop_report(void *report) { jfl_report_free(report); }
+static void drop_checkpoint(void *checkpoint) { jfl_checkpoint_close(checkpoint); }
+
+/* Room for n things in a userdata that is pushed; it may be followed by an error. */
+static void *push_room(lua_State *L, int n, size_t size)
+{
+  return lua_newuserdata(L, ((size_t)n + 1) * size);
+}
+
+/* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
+static const char **push_list(lua_State *L, int i, const char *who, const char *what, int *n)
+{
+  *n = lua_istable(L, i) ? (int)lua_objlen(L, i) : 0;
+  const char **list = push_room(L, *n, sizeof *list);
+  for (int k = 0; k < *n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    list[k] = jf_need_string(L, -1, who, what);        /* which the table keeps */
+    lua_pop(L, 1);
+  }
+  return list;
+}
+
+/* save(path, overwrite, keys, values): two lists, of notes. */
+static int l_save(lua_State *L)
+{
+  int n, n_value;
+  const char *path = jf_need_string(L, 1, "save", "path");
+  const char **keys = push_list(L, 3, "save", "key", &n);
+  const char **values = push_list(L, 4, "save", "value", &n_value);
+  if (n != n_value) jf_raise(L, "save: %d keys, %d values", n, n_value);
+  jfl_note *notes = push_room(L, n, sizeof *notes);
+  for (int i = 0; i < n; i++) notes[i] = (jfl_note){ keys[i], values[i] };
+  jf_wait_for_all(L);
+  jf_check(L, jfl_checkpoint_save_notes(jf_session(L), path, lua_toboolean(L, 2), notes, n));
+  return 0;
+}
+
+/* write_arrays(path, overwrite, names, arrays): two lists. */
+static int l_write_arrays(lua_State *L)
+{
+  int n;
+  const char *path = jf_need_string(L, 1, "save", "path");
+  const char **names = push_list(L, 3, "save", "name", &n);
+  jfl_array **values = push_room(L, n, sizeof *values);
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, 4, i + 1);
+    values[i] = jf_need_array(L, -1, names[i])->array;    /* which the table keeps */
+    lua_pop(L, 1);
+  }
+  jf_check(L, jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
+  return 0;
+}
+
+/* ---- reading ---- */
+
+/* checkpoint_open(path): closed when it is collected, or by checkpoint_close. */
+static int l_open(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "load", "path");
+  jfl_checkpoint *c;
+  jf_holder *h = jf_push_holder(L, drop_checkpoint);
+  jf_check(L, jfl_checkpoint_open(path, &c));
+  h->p = c;
+  return 1;
+}
+
+static jfl_checkpoint *need_open(lua_State *L, const char *who)
+{
+  const jf_holder *h = jf_test(L, 1, JF_HOLDER);
+  if (!h || !h->p || h->drop != drop_checkpoint) jf_raise(L, "%s: the checkpoint is not open", who);
+  return h->p;
+}
+
+static int l_close(lua_State *L) { return jf_holder_gc(L); }
+
+/* checkpoint_about(checkpoint) -> { single =, unfinished =, notes = { [key] = value } } */
+static int l_about(lua_State *L)
+{
+  const jfl_checkpoint *c = need_open(L, "checkpoint_about");
+  int about = jfl_checkpoint_about(c);
+  jfl_note note;
+  lua_newtable(L);
+  lua_pushboolean(L, about & JFL_SINGLE);
+  lua_setfield(L, -2, "single");
+  lua_pushboolean(L, about & JFL_UNFINISHED);
+  lua_setfield(L, -2, "unfinished");
+  lua_newtable(L);
+  for (int i = 0; jfl_checkpoint_note(c, i, &note); i++) jf_set_string(L, note.key, note.value);
+  lua_setfield(L, -2, "notes");
+  return 1;
+}
+
+/* checkpoint_tensor(checkpoint, i) -> name, bytes, shape; the last is nil where it is not recorded. */
+static int l_tensor(lua_State *L)
+{
+  uint64_t size = 0;
+  jfl_dtype dtype;
+  const jfl_shape *shape = NULL;
+  const char *name = jfl_checkpoint_tensor(need_open(L, "checkpoint_tensor"),
+                                           (int)lua_tointeger(L, 2) - 1, &size, &dtype, &shape);
+  if (!name) return 0;
+  lua_pushstring(L, name);
+  lua_pushnumber(L, (double)size);
+  if (!shape->n) return 2;
+  jf_push_shape(L, shape);
+  return 3;
+}
+
+/* checkpoint_read(checkpoint, i, dtype, shape): the last two count where they are not recorded. */
+static int l_read(lua_State *L)
+{
+  const jfl_checkpoint *c = need_open(L, "checkpoint_read");
+  jfl_dtype dtype = JFL_F32;
+  jfl_shape shape = { 1, { 1 } };
+  jfl_array *a;
+  int i = (int)lua_tointeger(L, 2) - 1;
+  if (i < 0 || i >= jfl_checkpoint_count(c)) jf_raise(L, "checkpoint_read: no tensor %d", i + 1);
+  if (!lua_isnoneornil(L, 3)) dtype = jf_need_dtype(L, 3, "checkpoint_read");
+  if (!lua_isnoneornil(L, 4)) jf_need_shape(L, 4, "checkpoint_read", &shape);
+  jf_larray *b = jf_push_array(L);
+  jf_check(L, jfl_checkpoint_read(c, i, dtype, &shape, &a));
+  jf_set_array(b, a);
+  jf_account(L, b);
+  return 1;
+}
+
+/* Pushes {loaded = {names}, missing = {names}, unexpected = {names}, state = {[name] = true}}. */
+static void push_report(lua_State *L, const jfl_report *r)
+{
+  static const char *const lists[] = { "loaded", "missing", "unexpected", "state" };
+  int n[3] = {0}, top = lua_gettop(L) + 1;
+  for (int k = 0; k < 4; k++) lua_newtable(L);
+  for (int i = 0; i < jfl_report_count(r); i++) {
+    jfl_loaded what = JFL_LOADED;
+    int state = 0;
+    lua_pushstring(L, jfl_report_name(r, i, &what, &state));
+    if (state) {
+      lua_pushvalue(L, -1);
+      lua_pushboolean(L, 1);
+      lua_rawset(L, top + 3);
+    }
+    lua_rawseti(L, top + (int)what, ++n[what]);
+  }
+  lua_newtable(L);
+  lua_insert(L, top);
+  for (int k = 3; k >= 0; k--) lua_setfield(L, top, lists[k]);
+}
+
+/* load(checkpoint, strict, only): a list of what names begin with. */
+static int l_load(lua_State *L)
+{
+  int n;
+  const jfl_checkpoint *c = need_open(L, "load");
+  const char **only = push_list(L, 3, "load", "only", &n);
+  jf_holder *h = jf_push_holder(L, drop_report);
+  jfl_report *r;
+  jf_wait_for_all(L);
+  jf_check(L, jfl_checkpoint_apply(jf_session(L), c, lua_toboolean(L, 2), only, n, &r));
+  h->p = r;
+  push_report(L, r);
+  return 1;
+}
+
+/* ---- directories ---- */
+
+static int l_remove(lua_State *L)
+{
+  jf_check(L, jfl_checkpoint_remove(jf_need_string(L, 1, "remove", "path")));
+  return 0;
+}
+
+static void close_list(void *d) { closedir(d); }
+
+/* directory(path) -> names of what it holds; nil where there is no directory. */
+static int l_directory(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "directory", "path");
+  jf_holder *h = jf_push_holder(L, close_list);
+  h->p = opendir(path);
+  if (!h->p && errno == ENOENT) return lua_pushnil(L), 1;
+  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(errno));
+  lua_newtable(L);
+  int n = 0;
+  for (const struct dirent *e; (e = readdir(h->p));) {
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    lua_pushstring(L, e->d_name);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_insert(L, -2);
+  lua_pop(L, 1);
+  closedir(h->p);
+  h->p = NULL;
+  return 1;
+}
+
+/* is_file(path) */
+static int l_is_file(lua_State *L)
+{
+  struct stat st;
+  lua_pushboolean(L, !stat(jf_need_string(L, 1, "is_file", "path"), &st) && S_ISREG(st.st_mode));
+  return 1;
+}
+
+/* clock() -> seconds since 1970, microseconds. */
+static int l_clock(lua_State *L)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  lua_pushnumber(L, (double)t.tv_sec);
+  lua_pushnumber(L, (double)(t.tv_nsec / 1000));
+  return 2;
+}
+
+const luaL_Reg jf_checkpoint_functions[] = {
+  { "save", l_save }, { "write_arrays", l_write_arrays }, { "load", l_load },
+  { "checkpoint_open", l_open }, { "checkpoint_close", l_close },
+  { "checkpoint_about", l_about }, { "checkpoint_tensor", l_tensor },
+  { "checkpoint_read", l_read }, { "checkpoint_remove", l_remove },
+  { "directory", l_directory }, { "is_file", l_is_file }, { "clock", l_clock }, { NULL, NULL }
+};
