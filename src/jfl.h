@@ -264,6 +264,10 @@ JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
    Returns at once when nothing is in flight. */
 JFL_API void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);
 JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running */
+/* asked(ctx), or nothing if that is NULL, is called, on any thread, between the steps of runs that
+   jfl_run makes, until one changes a variable: where it gives other than 0 the run fails there with
+   JFL_ESTATE. */
+JFL_API void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx);
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
 

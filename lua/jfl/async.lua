@@ -197,6 +197,7 @@ function async.finish()
   while async.head do
     local ok, err = pcall(async.sync)
     if ok then break end
+    if err == "interrupted" then error(err, 0) end
     failed = failed + 1
     say(err)
   end

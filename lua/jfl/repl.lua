@@ -30,17 +30,17 @@ local function load(text)
   return chunk, message
 end
 
---- The chunk of a line, as an expression if it is one; nil and true when more lines are needed. An
---- expression is an argument of `results`, since a tail call would lose the line for tracebacks.
+-- The chunk of a text, as an expression if it is one; nil and true when more lines are needed, or
+-- nil, false and a message. An expression is an argument of `results`, since a tail call would lose
+-- the line for tracebacks.
 local function compile(text)
-  local expression = text:gsub("^%s*=", "")
-  if loadstring("return " .. expression) then
-    return load("return (...)(" .. expression .. "\n)")
-  end
+  local expression, asked = text:gsub("^%s*=", "")
+  local valid, wrong = loadstring("return " .. expression, "=stdin")
+  if valid then return load("return (...)(" .. expression .. "\n)") end
   local chunk, message = load(text)
   if chunk then return chunk end
-  if message:find("'<eof>'$") then return nil, true end
-  return nil, false, message
+  if asked > 0 then message = wrong end
+  return nil, message:find("'<eof>'$") ~= nil, message
 end
 
 --- The traceback down to the user's own lines.
@@ -56,20 +56,25 @@ local function handler(message)
   return (text:gsub("\n%s*%[C%]: in function 'xpcall'.*", ""))
 end
 
+local function say(text)
+  io.stdout:flush()
+  io.stderr:write(text, "\n")
+end
+
 local function show(ok, ...)
   if not ok then
-    io.stderr:write((...), "\n")
+    say((...))
   elseif select("#", ...) > 0 then
     local texts = { ... }
     for i = 1, select("#", ...) do texts[i] = text_of(texts[i]) end
-    print(table.concat(texts, "\t"))
+    io.stdout:write(table.concat(texts, "\t"), "\n")
   end
 end
 
 -- Runs a line; also what shows its results may fail or be interrupted.
 local function run(chunk)
   local ok, message = xpcall(function() show(xpcall(chunk, handler, results)) end, handler)
-  if not ok then show(false, message) end
+  if not ok then say(message) end
 end
 
 --- Delivers the callbacks that are due, if the session made asynchronous calls; one that fails does
@@ -79,25 +84,28 @@ local function deliver()
   if not async then return end
   repeat
     local ok, message = xpcall(async.poll, handler)
-    if not ok then show(false, message) end
+    if not ok then say(message) end
   until ok
 end
 
-local function nothing() end
-
---- Reads lines until they are whole, or given up (false). Returns nil at the end of input.
+-- Reads lines until they are whole; gives their chunk, or nil and a message, and their text.
+-- Nothing for lines that were given up; false and what read says at the end of input.
 local function read_chunk(read)
   local async, core = package.loaded["jfl.async"], package.loaded["jfl.core"]
   local fd = async and core.fd() or nil
   deliver()
-  local text = read("> ", complete, fd, deliver)
-  while text do
+  local text, prompt = "", "> "
+  while true do
+    local before = text
+    local function rest(part, columns) return complete.rest(before .. part, columns) end
+    local line, signal = read(prompt, rest, fd, deliver)
+    if line == false then return end
+    if not line and (text == "" or signal > 0) then return false, signal end
+    text = text .. (line or "")
     local chunk, more, message = compile(text)
-    if not more then return chunk, message end
-    local line = read(">> ", complete)
-    text = line and text .. "\n" .. line
+    if chunk or not more or not line then return chunk, message, text end
+    text, prompt = text .. "\n", ">> "
   end
-  return text == false and nothing or nil
 end
 
 --- `flow` loads the front end when it is first named.
@@ -116,17 +124,18 @@ local function define_flow()
   setmetatable(_G, mt)
 end
 
---- Runs a session on the lines that read(prompt) gives.
-return function(read)
+--- Runs a session on the lines that read(prompt, ...) gives; keep(text) remembers them. Returns the
+-- signal that ended it, or 0.
+return function(read, keep)
   define_flow()
+  local function step()
+    local chunk, message, text = read_chunk(read)
+    if chunk == false then return message end
+    if text then keep(text) end
+    if chunk then run(chunk) elseif message then say(message) end
+  end
   while true do
-    local chunk, message = read_chunk(read)
-    if chunk then
-      run(chunk)
-    elseif message then
-      io.stderr:write(message, "\n")
-    else
-      return
-    end
+    local ok, ended = xpcall(step, handler)
+    if not ok then say(ended) elseif ended then return ended end
   end
 end

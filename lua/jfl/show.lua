@@ -1,12 +1,29 @@
--- Values as the interactive session shows them: tables by what is in them.
-local WIDTH, DEPTH, MANY = 78, 4, 50
+-- Values as the interactive session shows them: tables by what is in them, and nothing at length.
+local WIDTH, DEPTH, MANY, LONG = 78, 4, 50, 4000
+local SORTED = 1000              -- more keys than that are shown as they come
 
 local show
 
+local function cut(text, most)
+  if #text <= most then return text end
+  return ("%s ... (%d more bytes)"):format(text:sub(1, most):gsub("[\192-\255]?[\128-\191]*$", ""),
+    #text - most)
+end
+
+local function quoted(text)
+  local whole = cut(text, 2 * WIDTH)
+  return (("%q"):format(whole):gsub("\\\n", "\\n"):gsub("%c", function(c)
+    return ("\\%03d"):format(c:byte())
+  end))
+end
+
+-- A value inside of another, on one line.
 local function plain(value)
-  local text = type(value) == "string" and ("%q"):format(value):gsub("\\\n", "\\n")
-    or tostring(value)
-  return text:find("\n", 1, true) and text:match("^[^\n]*") .. " ..." or text
+  if type(value) == "string" then return quoted(value) end
+  local ok, text = pcall(tostring, value)
+  if not ok then return "(a " .. type(value) .. " that fails to tell what it is)" end
+  if text:find("\n", 1, true) then text = text:match("^[^\n]*") .. " ..." end
+  return cut(text, 2 * WIDTH)
 end
 
 local function key_text(key)
@@ -14,34 +31,45 @@ local function key_text(key)
   return "[" .. plain(key) .. "]"
 end
 
--- The list part in order, then the other keys sorted by their text.
+-- The keys that are not of the list 1 .. n, sorted by their text; and how many there are.
+local function other_keys(t, n)
+  local others, texts, count = {}, {}, 0
+  for key in next, t do
+    if not (type(key) == "number" and key >= 1 and key <= n and key % 1 == 0) then
+      count = count + 1
+      if count <= SORTED then others[count], texts[key] = key, key_text(key) end
+    end
+  end
+  if count <= SORTED then table.sort(others, function(a, b) return texts[a] < texts[b] end) end
+  return others, texts, count
+end
+
+-- The list part in order, then the other keys.
 local function entries(t, depth, around)
-  local texts, others, n = {}, {}, 0
+  local texts, n = {}, 0
   while rawget(t, n + 1) ~= nil do
     n = n + 1
     if n <= MANY then texts[n] = show(rawget(t, n), depth + 1, around) end
   end
-  local count = n
-  for key in next, t do
-    if not (type(key) == "number" and key >= 1 and key <= n and key % 1 == 0) then
-      others[#others + 1], count = key, count + 1
-    end
-  end
-  table.sort(others, function(a, b) return key_text(a) < key_text(b) end)
+  local others, names, count = other_keys(t, n)
   for _, key in ipairs(others) do
     if #texts >= MANY then break end
-    texts[#texts + 1] = key_text(key) .. " = " .. show(rawget(t, key), depth + 1, around)
+    texts[#texts + 1] = names[key] .. " = " .. show(rawget(t, key), depth + 1, around)
   end
-  if count > #texts then texts[#texts + 1] = ("... (%d more)"):format(count - #texts) end
+  local left = n + count - #texts
+  if left > 0 then texts[#texts + 1] = ("... (%d more)"):format(left) end
   return texts
+end
+
+local function tells_itself(value)
+  if type(value) ~= "table" then return true end
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__tostring") ~= nil
 end
 
 -- A table on one line if it fits, else an entry a line. around: the tables it is in.
 function show(value, depth, around)
-  local meta = type(value) == "table" and debug.getmetatable(value)
-  if type(value) ~= "table" or type(meta) == "table" and rawget(meta, "__tostring") then
-    return plain(value)
-  end
+  if tells_itself(value) then return plain(value) end
   if around[value] or depth >= DEPTH then return "{...}" end
   around[value] = true
   local texts = entries(value, depth, around)
@@ -55,8 +83,6 @@ end
 
 --- The text of a result: as tostring gives it, but for tables.
 return function(value)
-  if type(value) ~= "table" then return tostring(value) end
-  local meta = debug.getmetatable(value)
-  if type(meta) == "table" and rawget(meta, "__tostring") then return tostring(value) end
+  if tells_itself(value) then return cut(tostring(value), LONG) end
   return show(value, 0, {})
 end

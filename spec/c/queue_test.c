@@ -77,6 +77,40 @@ static void inputs_are_copied_when_submitted(void)
   close_session();
 }
 
+/* Asks for an end at the last of so many questions. */
+static int is_last(void *left) { return --*(int *)left == 0; }
+
+/* The counter is what tells: one that was counted was counted whole. */
+static void a_stopped_run_happens_whole_or_not_at_all(void)
+{
+  int stopped = 0, done = 0;
+  open_session();
+  for (int n = 1; n < 20; n++) {
+    int left = n;
+    jfl_session_stop_when(session, is_last, &left);
+    double v = run();
+    CHECK_MSG(v == -1 || v == done, "%g after %d runs", v, done);
+    if (v < 0) stopped++;
+    else done++;
+  }
+  CHECK_MSG(stopped > 0 && done > 0, "%d stopped, %d done", stopped, done);
+  jfl_session_stop_when(session, NULL, NULL);
+  CHECK(run() == done);
+  close_session();
+}
+
+static void stopping_does_not_concern_queued_runs(void)
+{
+  jfl_request *r;
+  int left = 1;
+  open_session();
+  jfl_session_stop_when(session, is_last, &left);
+  CHECK(!jfl_submit(plan, good, &r));
+  CHECK(wait_for(r) == 0);
+  CHECK(left == 1);
+  close_session();
+}
+
 static void a_full_queue_says_so(void)
 {
   jfl_request *r[64];
@@ -268,6 +302,8 @@ int main(void)
 {
   RUN(runs_are_in_call_order);
   RUN(inputs_are_copied_when_submitted);
+  RUN(a_stopped_run_happens_whole_or_not_at_all);
+  RUN(stopping_does_not_concern_queued_runs);
   RUN(a_full_queue_says_so);
   RUN(a_failed_run_changes_no_variable);
   RUN(a_finished_run_makes_the_fd_readable);

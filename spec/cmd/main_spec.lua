@@ -67,8 +67,12 @@ describe("the command", function()
 
   it("answers a wrong option with its usage", function()
     for _, words in ipairs { { "-x" }, { "--nope" }, { "-vv" }, { "-e" }, { "-l" }, { "-j" } } do
-      fails("", "usage: jfl ", unpack(words))
+      local err = fails("", "usage: jfl ", unpack(words))
+      assert.truthy(err:find(words[1], 1, true), err)
     end
+    fails("", "jfl: unknown option --profil\n", "--profil")
+    fails("", "jfl: an argument is missing after -e\n", "-e")
+    fails("", "jfl: bytecode is not supported: -bl\n", "-bl", "x.lua")
   end)
 
   it("controls the compiler", function()
@@ -236,7 +240,14 @@ end)
 
 describe("Ctrl-C", function()
   it("stops a program with an error", function()
-    fails("before\n", "interrupted", "-e",
+    local out, err, status = run("-e",
       "print 'before' io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end print('after')")
+    assert.same({ "before\n", 130 }, { out, status })
+    assert.truthy(err:find("^jfl: interrupted\nstack traceback:"), err)
+  end)
+
+  it("is an error like others, which a program may catch", function()
+    succeeds("false\tinterrupted\n", "-e", "print(pcall(function() "
+      .. "io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end end))")
   end)
 end)

@@ -76,7 +76,7 @@ describe("a session", function()
   end)
 
   it("completes names, of flow also those not loaded yet", function()
-    local complete = require "jfl.complete"
+    local complete = require("jfl.complete").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))
     assert.same({ "flow" }, complete("flo"))
     assert.same({}, complete("no.such.na"))
@@ -86,6 +86,59 @@ describe("a session", function()
     assert.same({ "flow.nn.relu" }, complete("flow.nn.re"))
     assert.same({ "flow.train.CheckPoint", "flow.train.SimpleCheckPointManager" },
       complete("flow.train."))
+  end)
+
+  it("shows long values in part, and any value on the way", function()
+    local out = session("('x'):rep(5000)", "{ ('y'):rep(500) }", "{ '\\27[1m\\n' }")
+    assert.equal(("x"):rep(4000) .. " ... (1000 more bytes)", out:match("^[^\n]*"))
+    assert.truthy(out:find("y ... (344 more bytes)\"", 1, true))
+    assert.truthy(out:find('"\\27[1m\\n"', 1, true))
+    out = session("t = {} for i = 1, 10000 do t['k' .. i] = i end", "t")
+    assert.truthy(out:find("... (9950 more)", 1, true), out)
+    out = session("{ setmetatable({}, { __tostring = error }), 1 }")
+    assert.equal("{ (a table that fails to tell what it is), 1 }\n", out)
+  end)
+
+  it("reports a text that the input ends in", function()
+    local _, err = session("1", "if true then")
+    assert.truthy(err:find("'end' expected", 1, true), err)
+  end)
+
+  it("completes the options of a call", function()
+    local words = require("jfl.complete").words
+    local flow = require "jfl"
+    _G.flow, _G.alias = flow, flow.nn
+    finally(function() _G.flow, _G.alias = nil, nil end)
+    assert.same({ "kernel_initializer", "kernel_regularizer" },
+      words("flow.layers.dense(x, 10, {ker"))
+    assert.same({ "kernel_regularizer" },
+      words("flow.layers.dense(f(x), { 10 }, {\n  kernel_initializer = f { 1 }, ker"))
+    assert.same({ "returns" }, words("flow.global_function { ret"))
+    assert.same({ "data_format" }, words("y = alias.conv2d(x, { padding = 'SAME', data"))
+    assert.same({ "flow" }, words("flow.layers.dense(x, 10, { activation = fl"))
+    assert.same({}, words("x = 'flow.la"))
+    assert.same({}, words("-- flow.la"))
+    assert.same({ "flow.layers" }, words("--[[ x ]] x = [[']] .. flow.la"))
+  end)
+
+  it("completes methods, also those of objects that hide them", function()
+    local words = require("jfl.complete").words
+    _G.config = require("jfl").function_config()
+    _G.array = require("jfl").ndarray.zeros { 2 }
+    finally(function() _G.config, _G.array = nil, nil end)
+    assert.same({ "config.default_data_type" }, words("config.default_da"))
+    assert.same({ "array:transpose" }, words("array:tra"))
+    assert.same({}, words("array:sha"))
+    assert.same({ "array.shape" }, words("array.sha"))
+  end)
+
+  it("lists the ways to go on where there are several", function()
+    local complete = require "jfl.complete"
+    assert.same({ "erse", "" }, { complete.rest("string.rev", 80) })
+    assert.same({ "", "rep      reverse" }, { complete.rest("x = string.re", 80) })
+    assert.same({ "", "rep\nreverse" }, { complete.rest("x = string.re", 10) })
+    assert.same({ "", "" }, { complete.rest("nowhere.at", 80) })
+    assert.same({ "  ", "" }, { complete.rest("", 80) })
   end)
 
   it("keeps the script's globals after -i", function()

@@ -58,6 +58,16 @@ describe("help", function()
     end
   end)
 
+  it("tells of functions, modules and objects themselves", function()
+    assert.equal(help.text("nn.relu"), help.text(flow.nn.relu))
+    assert.equal(help.text("layers.dense"), help.text(flow.layers.dense))
+    assert.equal(help.text("nn"), help.text(flow.nn))
+    assert.equal(help.text(), help.text(flow))
+    assert.equal(help.text("ndarray"), help.text(flow.ndarray.zeros { 1 }))
+    helper.fails(function() flow.help(print) end, "help: this function is none of flow's")
+    helper.fails(function() flow.help(3) end, "help: name: expected")
+  end)
+
   it("suggests names near a wrong one", function()
     helper.fails(function() flow.help("softmaxx") end,
       "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")

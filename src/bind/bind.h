@@ -7,6 +7,7 @@
 
 #include <lua.h>
 #include <lauxlib.h>
+#include <signal.h>
 
 #include "jfl.h"
 
@@ -40,6 +41,12 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
+/* How the program around the state asks for an end; stop raises the error and takes the asking back. */
+typedef struct jf_interrupt {
+  const volatile sig_atomic_t *asked;
+  void (*stop)(lua_State *L);
+} jf_interrupt;
+
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
@@ -49,6 +56,7 @@ typedef struct jf_state {
   int pointed;                     /* there were pointers to arrays, which keep them alive */
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
   int traced_ref;                  /* registry slot of its environment */
+  jf_interrupt *interrupt;         /* NULL: nobody asks */
   int ops_ref;                     /* registry slot of the op closures made so far, by name */
   size_t live, limit;              /* bytes of arrays; how many make a full collection due */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
@@ -190,6 +198,19 @@ int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
 void jf_drop_text(void *text);
+
+/* ---- giving up (interrupt.c) ---- */
+
+/* For the program around a state, before it opens jfl.core. */
+void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
+void jf_open_interrupt(lua_State *L, jf_state *st);
+/* Lets the state's session know. */
+void jf_share_interrupt(jf_state *st);
+/* Raises the error if it was asked for. */
+void jf_heed_interrupt(lua_State *L);
+/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked for. */
+void jf_wait(lua_State *L, const jfl_request *r, double seconds);
+void jf_wait_for_all(lua_State *L);
 
 /* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, host.c, pack.c) */
 

@@ -39,6 +39,7 @@ static int l_save(lua_State *L)
   if (n != n_value) jf_raise(L, "save: %d keys, %d values", n, n_value);
   jfl_note *notes = push_room(L, n, sizeof *notes);
   for (int i = 0; i < n; i++) notes[i] = (jfl_note){ keys[i], values[i] };
+  jf_wait_for_all(L);
   jf_check(L, jfl_checkpoint_save_notes(jf_session(L), path, lua_toboolean(L, 2), notes, n));
   return 0;
 }
@@ -162,6 +163,7 @@ static int l_load(lua_State *L)
   const char **only = push_list(L, 3, "load", "only", &n);
   jf_holder *h = jf_push_holder(L, drop_report);
   jfl_report *r;
+  jf_wait_for_all(L);
   jf_check(L, jfl_checkpoint_apply(jf_session(L), c, lua_toboolean(L, 2), only, n, &r));
   h->p = r;
   push_report(L, r);

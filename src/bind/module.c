@@ -71,6 +71,7 @@ static void fill_module(lua_State *L)
   jf_state *st = push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) add(L, st, lists[i]);
   add_fail(L, st);
+  jf_open_interrupt(L, st);
   lua_pushstring(L, jfl_version());
   lua_setfield(L, 1, "version");
   jf_open_array(L, st, 1);

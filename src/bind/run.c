@@ -126,8 +126,11 @@ static int l_run(lua_State *L)
   jf_lplan *p = prepare(L, "run");
   jfl_array **in = need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   push_results(L, p->n_out);
+  jf_wait_for_all(L);
   gather(L, p, in);
-  jf_check(L, jfl_run(p->plan, in, out));
+  jfl_status e = jfl_run(p->plan, in, out);
+  if (e) jf_heed_interrupt(L);
+  jf_check(L, e);
   set_results(L, out, p->n_out);
   return p->n_out;
 }
@@ -210,7 +213,7 @@ static int l_wait(lua_State *L)
   request *r = lua_isnoneornil(L, 1) ? NULL : need_request(L, 1, "wait");
   double seconds = lua_isnoneornil(L, 2) ? -1 : jf_need_number(L, 2, "wait", "seconds");
   if (st->session && !(r && jfl_request_done(r->request)))
-    jfl_session_wait(st->session, r ? r->request : NULL, seconds);
+    jf_wait(L, r ? r->request : NULL, seconds);
   return 0;
 }
 

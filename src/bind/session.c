@@ -7,7 +7,10 @@ jfl_session *jf_session(lua_State *L)
 {
   jf_state *st = jf_state_of(L);
   if (st->closed) jf_raise(L, "the lua state is closing");
-  if (!st->session) jf_check(L, jfl_session_new(&st->session));
+  if (!st->session) {
+    jf_check(L, jfl_session_new(&st->session));
+    jf_share_interrupt(st);
+  }
   return st->session;
 }
 
@@ -147,7 +150,7 @@ static int l_plan_free(lua_State *L)
   jf_state *st = jf_state_of(L);
   if (!p) jf_raise(L, "plan_free: expected a plan, got %s", jf_type_name(L, 1));
   if (!p->plan || p->job->generation != st->generation) return 0;
-  while (jfl_session_pending(st->session)) jfl_session_wait(st->session, NULL, -1);
+  while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
   jfl_plan_free(p->plan);
   p->plan = NULL;
   return 0;
@@ -171,6 +174,7 @@ static int l_variables(lua_State *L)
 static jf_larray *push_variable(lua_State *L, const char *name)
 {
   jfl_session *s = jf_session(L);
+  jf_wait_for_all(L);
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   jf_check(L, jfl_variable_get(s, name, &a));
@@ -203,6 +207,7 @@ static int l_variable_set(lua_State *L)
   const char *name = jf_need_string(L, 1, "variable_set", "name");
   jf_larray *b = jf_test(L, 2, JF_ARRAY);
   if (!b) b = jf_to_array(L, 2, push_variable(L, name)->dtype, name);
+  jf_wait_for_all(L);
   jf_check_freed(L, b, name);
   jf_check(L, jfl_variable_set(jf_session(L), name, b->array));
   return 0;

@@ -1,200 +1,391 @@
-/* Reading lines for the interactive session: libedit on a terminal if it is there, else plain. */
+/* Reading lines for the interactive session: libedit on a terminal if it is there, else plain.
+
+   All signals that matter while a line is read are blocked but for the time that it waits, so that
+   nothing is left in the middle: the editor gets its keys from next_key(), which waits for them, for
+   callbacks that are due and for signals alike. */
 #include "cmd/cmd.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <lauxlib.h>
 #include <locale.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The part of libedit's readline interface that is used; NULL without it. */
+/* The part of libedit's own interface that is used, and its constants. `at` is NULL without it. */
+typedef struct EditLine EditLine;
+typedef struct History History;
+typedef struct { const char *buffer, *cursor, *lastchar; } line_info;
+typedef struct { int number; const char *text; } history_event;
+
+enum {
+  EL_PROMPT = 0, EL_EDITOR = 2, EL_SIGNAL = 3, EL_BIND = 4, EL_ADDFN = 9, EL_HIST = 10,
+  EL_GETCFN = 13, EL_PREP_TERM = 16, EL_REFRESH = 20
+};
+enum { H_SETSIZE = 1, H_ENTER = 10 };
+enum { CC_REFRESH = 4, CC_ERROR = 6, CC_REDISPLAY = 8 };
+
 typedef struct editor {
-  char *(*readline)(const char *prompt);
-  int (*add_history)(const char *line);
-  int (*read_history)(const char *path);
-  int (*write_history)(const char *path);
-  void (*stifle_history)(int lines);
-  char **(*matches)(const char *word, char *(*next)(const char *word, int state));
-  char **(**complete)(const char *word, int start, int end);
-  const char **word_breaks;
-  int *complete_over, *append_character;
+  EditLine *at;
+  History *past;
+  EditLine *(*open)(const char *program, FILE *in, FILE *out, FILE *err);
+  void (*close)(EditLine *at), (*resize)(EditLine *at);
+  const char *(*gets)(EditLine *at, int *n);
+  int (*set)(EditLine *at, int what, ...), (*source)(EditLine *at, const char *path);
+  const line_info *(*line)(EditLine *at);
+  int (*insert)(EditLine *at, const char *text);
+  History *(*history_open)(void);
+  void (*history_close)(History *past);
+  int (*history)(History *past, history_event *event, int what, ...);
 } editor;
 
 /* The reader's state, a userdata: whatever Lua raises, the line is freed with it. */
 typedef struct reader {
   editor edit;
+  jf_history history;
   char *line;
-  size_t cap_line;
-  char history[1024];          /* path, or "" */
-  void (*on_interrupt)(int);
+  size_t n_line, cap_line;
   lua_State *L;                /* of the call under way */
-  struct termios cooked;       /* the terminal's settings while `raw` */
-  int raw;
+  const char *prompt;
+  int fd;                      /* of callbacks, or -1 */
+  int given_up, ended;         /* ended: by this signal */
+  int escape;                  /* how far in a sequence such as that of an arrow key */
+  sigset_t handled, before;    /* blocked while reading; the mask before that */
 } reader;
 
 /* Arguments of read() on the Lua stack. */
 enum { PROMPT = 1, COMPLETE, FD, DELIVER };
 
-static sigjmp_buf given_up;
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH };
+enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 /* The reader of the line being edited: the editor's hooks have no argument for it. */
 static reader *reading;
 
-static void give_up(int number)
+/* The signals that came while it waited, bit by bit in the order of the table. */
+static volatile sig_atomic_t arrived;
+
+static void note(int number)
 {
-  (void)number;
-  siglongjmp(given_up, 1);
+  for (int i = 0; i < N_SIGNALS; i++)
+    if (signals[i] == number) arrived |= 1 << i;
 }
 
-/* Calls a Lua function, which a jump must not leave; its errors are dropped. */
+static int has_arrived(int number)
+{
+  for (int i = 0; i < N_SIGNALS; i++)
+    if (signals[i] == number) return arrived >> i & 1;
+  return 0;
+}
+
+/* Calls a Lua function as programs are run, with the signals let through; its errors are dropped. */
 static int call(reader *r, int n_arg, int n_result)
 {
-  signal(SIGINT, r->on_interrupt);
-  int status = lua_pcall(r->L, n_arg, n_result, 0);
-  signal(SIGINT, give_up);
+  sigprocmask(SIG_SETMASK, &r->before, NULL);
+  int status = jf_interrupt_call(r->L, n_arg, n_result, 0);
+  sigprocmask(SIG_BLOCK, &r->handled, NULL);
   if (status) lua_pop(r->L, 1);
   return status == 0;
 }
 
-/* The words that complete(word) lists, one a call; freed by the editor. */
-static char *next_word(const char *word, int state)
+static int columns(void)
 {
-  lua_State *L = reading->L;
-  if (state == 0) {
-    lua_settop(L, DELIVER);
-    lua_pushvalue(L, COMPLETE);
-    lua_pushstring(L, word);
-    if (!call(reading, 1, 1)) return NULL;
-  }
-  lua_rawgeti(L, DELIVER + 1, state + 1);
-  const char *text = lua_tostring(L, -1);
-  char *copy = text ? strdup(text) : NULL;
-  lua_pop(L, 1);
-  return copy;
+  struct winsize size = { 0 };
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
 }
 
-static char **complete(const char *word, int start, int end)
-{
-  (void)start, (void)end;
-  *reading->edit.complete_over = 1;
-  *reading->edit.append_character = '\0';
-  return lua_isfunction(reading->L, COMPLETE) ? reading->edit.matches(word, next_word) : NULL;
-}
+/* ---- completion ---- */
 
-static int find_editor(editor *e)
+/* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways it
+   may end, "" where there is only one. */
+static int ask(reader *r)
 {
-  void *lib = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL);
-  if (!lib)
+  const line_info *line = r->edit.line(r->edit.at);
+  lua_settop(r->L, DELIVER);
+  if (!lua_isfunction(r->L, COMPLETE))
     return 0;
-  *(void **)&e->readline = dlsym(lib, "readline");
-  *(void **)&e->add_history = dlsym(lib, "add_history");
-  *(void **)&e->read_history = dlsym(lib, "read_history");
-  *(void **)&e->write_history = dlsym(lib, "write_history");
-  *(void **)&e->stifle_history = dlsym(lib, "stifle_history");
-  *(void **)&e->matches = dlsym(lib, "rl_completion_matches");
-  *(void **)&e->complete = dlsym(lib, "rl_attempted_completion_function");
-  *(void **)&e->word_breaks = dlsym(lib, "rl_basic_word_break_characters");
-  *(void **)&e->complete_over = dlsym(lib, "rl_attempted_completion_over");
-  *(void **)&e->append_character = dlsym(lib, "rl_completion_append_character");
-  return e->readline && e->add_history && e->read_history && e->write_history &&
-         e->stifle_history && e->matches && e->complete && e->word_breaks && e->complete_over &&
-         e->append_character;
+  lua_pushvalue(r->L, COMPLETE);
+  lua_pushlstring(r->L, line->buffer, (size_t)(line->cursor - line->buffer));
+  lua_pushinteger(r->L, columns());
+  return call(r, 2, 2) && lua_isstring(r->L, -1) && lua_isstring(r->L, -2);
 }
 
-/* Keys reach the program at once and unechoed, as the editor wants to find them. */
-static void set_raw(reader *r)
+static unsigned char complete(EditLine *at, int key)
 {
-  if (tcgetattr(STDIN_FILENO, &r->cooked)) return;
-  struct termios raw = r->cooked;
-  raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-  r->raw = 1;
-  tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
-}
-
-static void set_cooked(reader *r)
-{
-  if (r->raw) tcsetattr(STDIN_FILENO, TCSADRAIN, &r->cooked);
-  r->raw = 0;
-}
-
-/* Shows the prompt and, with fd an eventfd, delivers what becomes due until something is typed. */
-static void wait_for_key(reader *r, const char *prompt)
-{
-  struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
-                         { .fd = (int)lua_tointeger(r->L, FD), .events = POLLIN } };
-  for (;;) {
-    fputs(prompt, stdout);
-    fflush(stdout);
-    set_raw(r);
-    int n = poll(p, 2, -1);
-    set_cooked(r);
-    fputs("\r\33[K", stdout);
-    fflush(stdout);
-    uint64_t count;
-    if (n < 0 || p[0].revents || read(p[1].fd, &count, sizeof count) < 0) return;
-    lua_pushvalue(r->L, DELIVER);
-    call(r, 0, 0);
-  }
-}
-
-/* The line in r->line, or 0 at the end of input. A blank line is not worth remembering. */
-static int edit_line(reader *r, const char *prompt)
-{
-  free(r->line);
-  r->line = NULL;
-  r->line = r->edit.readline(prompt);
-  if (!r->line)
-    return 0;
-  if (r->line[strspn(r->line, " \t")]) {
-    r->edit.add_history(r->line);
-    if (r->history[0])
-      r->edit.write_history(r->history);
-  }
-  return 1;
-}
-
-static int plain_line(reader *r, const char *prompt)
-{
-  fputs(prompt, stdout);
+  reader *r = reading;
+  (void)key;
+  if (!ask(r))
+    return CC_ERROR;
+  const char *rest = lua_tostring(r->L, -2), *list = lua_tostring(r->L, -1);
+  if (*rest)
+    return r->edit.insert(at, rest) ? CC_ERROR : CC_REFRESH;
+  if (!*list)
+    return CC_ERROR;
+  printf("\n%s\n", list);
   fflush(stdout);
-  ssize_t n = getline(&r->line, &r->cap_line, stdin);
-  if (n < 0)
-    return 0;
-  if (n > 0 && r->line[n - 1] == '\n')
-    r->line[n - 1] = '\0';
+  return CC_REDISPLAY;
+}
+
+/* ---- waiting ---- */
+
+/* Characters of UTF-8 text of n bytes. */
+static int width(const char *text, size_t n)
+{
+  int count = 0;
+  for (size_t i = 0; i < n; i++) count += (text[i] & 0xc0) != 0x80;
+  return count;
+}
+
+/* Takes prompt and line off the screen, where that can be done. */
+static void clear_line(reader *r)
+{
+  const char *term = getenv("TERM");
+  if (!r->edit.at || !term || !strcmp(term, "dumb")) {
+    putchar('\n');
+    return;
+  }
+  const line_info *line = r->edit.line(r->edit.at);
+  int at = width(r->prompt, strlen(r->prompt)) +
+           width(line->buffer, (size_t)(line->cursor - line->buffer));
+  if (at >= columns()) printf("\33[%dA", at / columns());
+  fputs("\r\33[J", stdout);
+}
+
+static void draw_line(reader *r)
+{
+  fflush(stdout);
+  if (r->edit.at) {
+    r->edit.set(r->edit.at, EL_REFRESH);
+    return;
+  }
+  fputs(r->prompt, stdout);
+  fflush(stdout);
+}
+
+/* Runs the callbacks that are due: what they print takes the place of the line, which comes again. */
+static void deliver(reader *r)
+{
+  uint64_t count;
+  if (read(r->fd, &count, sizeof count) < 0 && errno != EAGAIN) {
+    r->fd = -1;
+    return;
+  }
+  int terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+  if (terminal) clear_line(r);
+  fflush(stdout);
+  lua_pushvalue(r->L, DELIVER);
+  call(r, 0, 0);
+  if (terminal) draw_line(r);
+  fflush(stdout);
+}
+
+/* Heeds the signals that came; 0 when the line is given up or the session ends. */
+static int heed(reader *r)
+{
+  int size = has_arrived(SIGWINCH), back = has_arrived(SIGCONT);
+  r->given_up = has_arrived(SIGINT);
+  r->ended = has_arrived(SIGHUP) ? SIGHUP : has_arrived(SIGTERM) ? SIGTERM : 0;
+  arrived = 0;
+  if (size && r->edit.at) r->edit.resize(r->edit.at);
+  if (back && r->edit.at) {
+    r->edit.set(r->edit.at, EL_PREP_TERM, 0);      /* the shell had the terminal meanwhile */
+    r->edit.set(r->edit.at, EL_PREP_TERM, 1);
+  }
+  if (back) draw_line(r);
+  return !r->given_up && !r->ended;
+}
+
+/* Takes the signals that wait: while there is input, ppoll does not let them through. */
+static void take_signals(const reader *r)
+{
+  static const struct timespec none;
+  sigset_t pending;
+  if (sigpending(&pending) || sigisemptyset(&pending))
+    return;
+  for (int number; (number = sigtimedwait(&r->handled, NULL, &none)) > 0;) note(number);
+}
+
+/* The next byte of standard input, or -1 at its end or when the line is not wanted any more. */
+static int next_byte(reader *r)
+{
+  unsigned char c;
+  for (;;) {
+    struct pollfd p[2] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                           { .fd = r->fd, .events = POLLIN } };
+    take_signals(r);
+    int n = arrived ? 0 : ppoll(p, 2, NULL, &r->before);
+    if (arrived) {
+      if (!heed(r)) return -1;
+    } else if (n > 0 && p[0].revents) {
+      ssize_t got = read(STDIN_FILENO, &c, 1);
+      if (got == 1) return c;
+      if (got == 0 || errno != EINTR) return -1;
+    } else if (n > 0 && p[1].revents) {
+      deliver(r);
+    } else if (n < 0 && errno != EINTR) {
+      return -1;
+    }
+  }
+}
+
+/* ---- keys ---- */
+
+enum { LONGEST_KEY = 4, PASTED = 4096, FAST = 16 };
+
+/* How many bytes were typed already. More than a few did not come from a hand. */
+static int waiting(void)
+{
+  int n = 0;
+  return ioctl(STDIN_FILENO, FIONREAD, &n) ? 0 : n;
+}
+
+/* Reads a character of UTF-8 into text and ends it there; 0 at the end. */
+static int next_character(reader *r, char text[LONGEST_KEY + 1])
+{
+  int n = 0, c = next_byte(r);
+  int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
+  for (; c >= 0 && n <= more; c = n <= more ? next_byte(r) : 0) text[n++] = (char)c;
+  text[n] = '\0';
+  return c >= 0;
+}
+
+/* Its code point, or that of a question mark in a box where it is none. */
+static int code_of(const char *text)
+{
+  int c = (unsigned char)text[0], n = 0;
+  while ((text[n + 1] & 0xc0) == 0x80) n++;
+  if (c < 0x80 && n == 0) return c;
+  if (n == 0 || n > 3 || c >> (6 - n) != (0xff >> (6 - n) & ~1)) return 0xfffd;
+  c &= 0x3f >> n;
+  for (int i = 1; i <= n; i++) c = c << 6 | (text[i] & 0x3f);
+  return c;
+}
+
+/* Whether a character belongs to a sequence that begins with escape. */
+static int in_sequence(reader *r, char c)
+{
+  int was = r->escape, opens = c == '[' || c == 'O';
+  r->escape = c == 27 || (was == 1 && opens) || (was == 2 && !(c >= 64 && c < 127));
+  if (r->escape && c != 27) r->escape = 2;
+  return was || r->escape;
+}
+
+static int is_text(const char *key) { return (unsigned char)key[0] >= ' ' && key[0] != 127; }
+
+/* The editor's next key. It draws the line for each, so of a text that is pasted it gets all but the
+   last character in one piece. A pasted tab does not ask for completion. */
+static int next_key(EditLine *at, wchar_t *out)
+{
+  reader *r = reading;
+  char key[LONGEST_KEY + 1], text[PASTED + LONGEST_KEY + 1];
+  size_t n = 0;
+  for (;;) {
+    if (!next_character(r, key)) return 0;
+    if (in_sequence(r, key[0])) break;
+    if (key[0] == '\t' && waiting()) key[0] = ' ';
+    if (!is_text(key) || n >= PASTED || waiting() < FAST) break;
+    memcpy(text + n, key, strlen(key));
+    n += strlen(key);
+  }
+  text[n] = '\0';
+  if (n) r->edit.insert(at, text);
+  *out = (wchar_t)code_of(key);
   return 1;
+}
+
+/* ---- lines ---- */
+
+static int add_byte(reader *r, int c)
+{
+  if (r->n_line == r->cap_line) {
+    size_t cap = r->cap_line ? 2 * r->cap_line : 256;
+    char *line = realloc(r->line, cap);
+    if (!line)
+      return 0;
+    r->line = line;
+    r->cap_line = cap;
+  }
+  r->line[r->n_line++] = (char)c;
+  return 1;
+}
+
+static int edit_line(reader *r)
+{
+  int n = 0;
+  r->edit.set(r->edit.at, EL_PREP_TERM, 1);    /* before the prompt asks for keys */
+  const char *line = r->edit.gets(r->edit.at, &n);
+  r->n_line = 0;
+  if (!line || n <= 0 || r->given_up || r->ended)
+    return 0;
+  if (line[n - 1] == '\n') n--;
+  for (int i = 0; i < n; i++)
+    if (!add_byte(r, line[i])) return 0;
+  return 1;
+}
+
+static int plain_line(reader *r)
+{
+  int c;
+  fputs(r->prompt, stdout);
+  fflush(stdout);
+  r->n_line = 0;
+  while ((c = next_byte(r)) >= 0 && c != '\n')
+    if (!add_byte(r, c)) return 0;
+  return c == '\n' || (r->n_line > 0 && !r->given_up && !r->ended);
+}
+
+/* A line with the signals in our hands, and back in those that had them. */
+static int guarded_line(reader *r)
+{
+  struct sigaction ours = { .sa_handler = note }, theirs[N_SIGNALS];
+  sigprocmask(SIG_BLOCK, &r->handled, &r->before);
+  for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
+  arrived = r->given_up = r->ended = 0;
+  int more = r->edit.at ? edit_line(r) : plain_line(r);
+  for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &theirs[i], NULL);
+  sigprocmask(SIG_SETMASK, &r->before, NULL);
+  return more;
 }
 
 static int read_line(lua_State *L)
 {
   reader *r = lua_touserdata(L, lua_upvalueindex(1));
-  const char *prompt = luaL_checkstring(L, PROMPT);
+  r->prompt = luaL_checkstring(L, PROMPT);
   lua_settop(L, DELIVER);
-  signal(SIGINT, SIG_IGN);
+  r->fd = lua_isnumber(L, FD) ? (int)lua_tointeger(L, FD) : -1;
   r->L = L;
   reading = r;
-  if (sigsetjmp(given_up, 1)) {
-    set_cooked(r);
-    signal(SIGINT, r->on_interrupt);
-    putchar('\n');
-    lua_pushboolean(L, 0);
-    return 1;
-  }
-  signal(SIGINT, give_up);
-  if (r->edit.readline && lua_isnumber(L, FD)) wait_for_key(r, prompt);
-  int more = r->edit.readline ? edit_line(r, prompt) : plain_line(r, prompt);
-  signal(SIGINT, r->on_interrupt);
-  if (!more)
-    putchar('\n');
-  lua_pushstring(L, more ? r->line : NULL);
-  return 1;
+  fflush(stderr);
+  int more = guarded_line(r);
+  if (!more) fputs(r->given_up ? "^C\n" : "\n", stdout);
+  fflush(stdout);
+  if (r->given_up) return lua_pushboolean(L, 0), 1;
+  if (more) return lua_pushlstring(L, r->line, r->n_line), 1;
+  lua_pushnil(L);
+  lua_pushinteger(L, r->ended);
+  return 2;
+}
+
+static int remember(const char *text)
+{
+  history_event event;
+  return reading->edit.history(reading->edit.past, &event, H_ENTER, text);
+}
+
+/* keep(text): only what was typed at a terminal is remembered, blank lines are not. */
+static int keep(lua_State *L)
+{
+  reader *r = reading = lua_touserdata(L, lua_upvalueindex(1));
+  const char *text = luaL_checkstring(L, 1);
+  if (r->edit.at && text[strspn(text, " \t\n")] && jf_history_keep(&r->history, text))
+    remember(text);
+  return 0;
 }
 
 static int collect(lua_State *L)
@@ -202,36 +393,87 @@ static int collect(lua_State *L)
   reader *r = lua_touserdata(L, 1);
   free(r->line);
   r->line = NULL;
+  if (r->edit.at) r->edit.close(r->edit.at);
+  if (r->edit.past) r->edit.history_close(r->edit.past);
+  r->edit.at = NULL;
+  r->edit.past = NULL;
+  jf_history_close(&r->history);
   return 0;
+}
+
+/* ---- setting up ---- */
+
+/* One function or variable of the library; 0 if it has none such. */
+static int find(void *lib, const char *name, void *out)
+{
+  return (*(void **)out = dlsym(lib, name)) != NULL;
+}
+
+static int find_editor(editor *e)
+{
+  void *lib = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL);
+  return lib && find(lib, "el_init", &e->open) && find(lib, "el_end", &e->close) &&
+         find(lib, "el_gets", &e->gets) && find(lib, "el_set", &e->set) &&
+         find(lib, "el_source", &e->source) && find(lib, "el_line", &e->line) &&
+         find(lib, "el_insertstr", &e->insert) && find(lib, "el_resize", &e->resize) &&
+         find(lib, "history_init", &e->history_open) &&
+         find(lib, "history_end", &e->history_close) && find(lib, "history", &e->history);
+}
+
+static char *prompt_of(EditLine *at)
+{
+  (void)at;
+  return (char *)(uintptr_t)reading->prompt;
+}
+
+static void bind_keys(editor *e)
+{
+  e->set(e->at, EL_EDITOR, "emacs");
+  e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", complete);
+  e->source(e->at, NULL);
+  e->set(e->at, EL_BIND, "^I", "jfl-complete", NULL);
+  e->set(e->at, EL_BIND, "^R", "em-inc-search-prev", NULL);
+  e->set(e->at, EL_BIND, "\33[3~", "ed-delete-next-char", NULL);
+  e->set(e->at, EL_BIND, "\33[1;5C", "em-next-word", NULL);
+  e->set(e->at, EL_BIND, "\33[1;5D", "ed-prev-word", NULL);
 }
 
 /* Sets the editor up. In a locale of single bytes it would drop what is typed in UTF-8. */
 static void set_up(reader *r)
 {
-  const char *home = getenv("HOME");
+  editor *e = &r->edit;
+  history_event event;
   if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
-  *r->edit.complete = complete;
-  *r->edit.word_breaks = " \t\n\"'<>=~;,+-*/%^#(){}[]";
-  r->edit.stifle_history(1000);
-  int n = home ? snprintf(r->history, sizeof r->history, "%s/.jfl_history", home) : 0;
-  if (n <= 0 || (size_t)n >= sizeof r->history)
-    r->history[0] = '\0';
-  else
-    r->edit.read_history(r->history);
+  e->past = e->history_open();
+  e->at = e->past ? e->open("jfl", stdin, stdout, stderr) : NULL;
+  if (!e->at)
+    return;
+  e->history(e->past, &event, H_SETSIZE, 1000);
+  e->set(e->at, EL_SIGNAL, 0);
+  e->set(e->at, EL_PROMPT, prompt_of);
+  e->set(e->at, EL_HIST, e->history, e->past);
+  e->set(e->at, EL_GETCFN, next_key);
+  bind_keys(e);
+  reading = r;
+  jf_history_open(&r->history, remember);
 }
 
-void jf_push_line_reader(lua_State *L, void (*on_interrupt)(int))
+void jf_push_line_reader(lua_State *L)
 {
   reader *r = lua_newuserdata(L, sizeof *r);
   memset(r, 0, sizeof *r);
-  r->on_interrupt = on_interrupt;
+  sigemptyset(&r->handled);
+  for (int i = 0; i < N_SIGNALS; i++) sigaddset(&r->handled, signals[i]);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, collect);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
+  setvbuf(stdin, NULL, _IONBF, 0);      /* what is typed is for io.read, too */
   if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && find_editor(&r->edit))
     set_up(r);
-  else
-    r->edit.readline = NULL;
+  lua_pushvalue(L, -1);
+  lua_pushcclosure(L, keep, 1);
+  lua_insert(L, -2);
   lua_pushcclosure(L, read_line, 1);
+  lua_insert(L, -2);
 }

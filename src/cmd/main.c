@@ -48,27 +48,12 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
-  int chunk, interactive, version, help, no_env, profile, bad;
+  int chunk, interactive, version, help, no_env, profile;
+  const char *bad;             /* what is wrong with the options, and the one, or NULL */
+  const char *wrong;
   const char *trace;           /* file of --profile=file, or NULL */
-  int failed;
+  int failed, ended;           /* ended: by this signal, in order */
 } command;
-
-/* State that the signal handler interrupts; set while Lua code runs. */
-static lua_State *volatile interrupted;
-
-static void stop(lua_State *L, lua_Debug *ar)
-{
-  (void)ar;
-  lua_sethook(L, NULL, 0, 0);
-  luaL_error(L, "interrupted");
-}
-
-/* The first Ctrl-C raises an error in the program, the next one ends it. */
-static void on_interrupt(int number)
-{
-  signal(number, SIG_DFL);
-  lua_sethook(interrupted, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
-}
 
 /* Message handler: error objects speak through __tostring, others pass as they are. */
 static int traceback(lua_State *L)
@@ -118,10 +103,7 @@ static int call(lua_State *L, int n_arg)
   int base = lua_gettop(L) - n_arg;
   lua_pushcfunction(L, traceback);
   lua_insert(L, base);
-  interrupted = L;
-  void (*before)(int) = signal(SIGINT, on_interrupt);
-  int status = lua_pcall(L, n_arg, 0, base);
-  signal(SIGINT, before);
+  int status = jf_interrupt_call(L, n_arg, 0, base);
   lua_remove(L, base);
   return report(L, status);
 }
@@ -196,10 +178,13 @@ static void parse(command *c)
     c->chunk |= *option == 'e';
     int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]) ||
                 parse_profile(c, option);
-    if (value && !option[1])
-      known = ++i < c->argc;
+    if (value && !option[1] && ++i == c->argc) {
+      c->bad = "an argument is missing after";
+      known = 0;
+    }
     if (!known) {
-      c->bad = 1;
+      c->wrong = option - 1;
+      if (!c->bad) c->bad = *option == 'b' ? "bytecode is not supported:" : "unknown option";
       return;
     }
   }
@@ -250,18 +235,20 @@ static int run_script(lua_State *L, const command *c, const char *path)
   return call(L, n);
 }
 
-static int run_interactive(lua_State *L)
+static int run_interactive(lua_State *L, command *c)
 {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "jfl.repl");
   int status = lua_pcall(L, 1, 1, 0);
   if (status)
     return report(L, status);
-  interrupted = L;
-  jf_push_line_reader(L, on_interrupt);
-  status = lua_pcall(L, 1, 0, 0);
-  signal(SIGINT, SIG_DFL);
-  return report(L, status);
+  jf_push_line_reader(L);
+  status = jf_interrupt_call(L, 2, 1, 0);
+  if (status)
+    return report(L, status);
+  c->ended = (int)lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return 0;
 }
 
 /* Delivers what asynchronous calls still owe, if the program made any. */
@@ -292,7 +279,7 @@ static int start_profile(lua_State *L, const command *c)
   return report(L, lua_pcall(L, 1, 1, 0));
 }
 
-static int run(lua_State *L, const command *c)
+static int run(lua_State *L, command *c)
 {
   int script = c->script < c->argc;
   int done = c->chunk || c->version;
@@ -308,11 +295,11 @@ static int run(lua_State *L, const command *c)
     path = NULL;
   if ((script || (!done && !ask)) && run_script(L, c, path))
     return 1;
-  return (ask && run_interactive(L)) || finish(L);
+  return (ask && run_interactive(L, c)) || finish(L);
 }
 
 /* An error of the program does not keep its profile back. */
-static int run_profiled(lua_State *L, const command *c)
+static int run_profiled(lua_State *L, command *c)
 {
   if (start_profile(L, c))
     return 1;
@@ -332,6 +319,7 @@ static int start(lua_State *L)
   luaopen_jfl_preload(L);
   lua_settop(L, 0);
   lua_gc(L, LUA_GCRESTART, 0);
+  jf_interrupt_open(L);
   set_arg(L, c);
   c->failed = (c->profile ? run_profiled(L, c) : run(L, c)) != 0;
   return 0;
@@ -353,10 +341,38 @@ static lua_State *new_state(void) { return lua_newstate(reallocate, NULL); }
 static lua_State *new_state(void) { return luaL_newstate(); }
 #endif
 
+/* 128 and the number of the signal, as shells say it. */
+static int status_of(const command *c, int failed)
+{
+  int interrupted = jf_interrupt_came();
+  if (c->ended)
+    return 128 + c->ended;
+  if (failed && interrupted)
+    return 128 + SIGINT;
+  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int run_all(lua_State *L, void *c)
+{
+  int status = report(L, lua_cpcall(L, start, c));
+  return status || ((const command *)c)->failed;
+}
+
+/* What is left to do for a program that Ctrl-C ended in the middle. */
+static int end_early(lua_State *L, void *c)
+{
+  (void)c;
+  fflush(stdout);
+  fputs("jfl: interrupted\n", stderr);
+  finish(L);
+  return 1;
+}
+
 int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
   parse(&c);
+  if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
   if (c.bad || c.help) {
     fputs(usage, c.bad ? stderr : stdout);
     return c.bad ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -366,7 +382,7 @@ int main(int argc, char **argv)
     fputs("jfl: cannot start: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
-  int status = report(L, lua_cpcall(L, start, &c));
+  int failed = jf_interrupt_guard(run_all, end_early, L, &c);
   lua_close(L);
-  return status || c.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return status_of(&c, failed);
 }

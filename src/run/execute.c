@@ -16,7 +16,8 @@ jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
   return e ? jf_blame(e, "%s: %s: ", p->job->name, st->node->name) : JFL_OK;
 }
 
-jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+/* Makes the plan ready for a run with these arrays. */
+static jfl_status prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   jfl_session *s = p->job->session;
   if (jf_pool_lost())
@@ -24,11 +25,42 @@ jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
                    "not here: fork before the first run, or run with threads 1", p->job->name);
   if (p->bound_arena != s->arena) jf_plan_bind(p, s->arena, p->data);
   set_pointers(p, in, out);
-  if (s->profile) JF_TRY(jf_profile_run(s->profile, p));
-  else
-    for (int i = 0; i < p->n_step; i++) JF_TRY(jf_execute_step(p, &p->step[i]));
+  return JFL_OK;
+}
+
+static jfl_status run_steps(jfl_plan *p, int first)
+{
+  for (int i = first; i < p->n_step; i++) JF_TRY(jf_execute_step(p, &p->step[i]));
   p->job->run++;
   return JFL_OK;
+}
+
+static jfl_status run_profiled(jfl_plan *p)
+{
+  JF_TRY(jf_profile_run(p->job->session->profile, p));
+  p->job->run++;
+  return JFL_OK;
+}
+
+jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+{
+  JF_TRY(prepare(p, in, out));
+  return p->job->session->profile ? run_profiled(p) : run_steps(p, 0);
+}
+
+jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+{
+  const jfl_session *s = p->job->session;
+  int i = 0;
+  if (!s->stop_asked || s->profile)
+    return jf_execute(p, in, out);
+  JF_TRY(prepare(p, in, out));
+  for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
+    if (s->stop_asked(s->stop_ctx))
+      return jf_fail(JFL_ESTATE, "%s: the run was stopped", p->job->name);
+    JF_TRY(jf_execute_step(p, &p->step[i]));
+  }
+  return run_steps(p, i);
 }
 
 typedef struct call { jfl_plan *plan; jfl_array *const *in, *const *out; } call;
@@ -36,7 +68,7 @@ typedef struct call { jfl_plan *plan; jfl_array *const *in, *const *out; } call;
 static jfl_status run(void *ctx)
 {
   const call *c = ctx;
-  return jf_execute(c->plan, c->in, c->out);
+  return jf_execute_unless_stopped(c->plan, c->in, c->out);
 }
 
 jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)

@@ -64,6 +64,7 @@ struct jfl_session {
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
   jfl_profile *profile;        /* NULL: runs are not timed */
+  int (*stop_asked)(void *ctx); void *stop_ctx;    /* whether synchronous runs end early; or NULL */
 };
 
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
@@ -114,6 +115,8 @@ void jf_request_run(jfl_request *r, jfl_array *const *in);
 
 /* Runs p with the arrays given; the caller holds the run token. */
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
+/* The same, but ends early where stop_asked says so and no variable has changed yet. */
+jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
 /* Makes the arrays that p's outputs are written to. */
 jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out);
 

@@ -41,6 +41,14 @@ jfl_status jfl_session_new(jfl_session **out)
   return JFL_OK;
 }
 
+void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
+{
+  jf_session_acquire(s);
+  s->stop_asked = asked;
+  s->stop_ctx = ctx;
+  jf_session_release(s);
+}
+
 void jfl_session_free(jfl_session *s)
 {
   if (!s) return;

@@ -1,0 +1,353 @@
+/* The interactive session on a terminal: editing, history, completion, callbacks and Ctrl-C. */
+#include <libgen.h>
+#include <limits.h>
+
+#include "scratch.h"
+#include "terminal.h"
+
+#define CTRL_C "\3"
+#define CTRL_D "\4"
+#define UP "\33[A"
+
+static char command[PATH_MAX];
+
+/* A session that has shown its first prompt. */
+static terminal start(void)
+{
+  terminal t = terminal_start((char *[]){ command, NULL });
+  expect(&t, "> ");
+  return t;
+}
+
+/* Ends it with Ctrl-D. */
+static void leave(terminal *t)
+{
+  send_text(t, CTRL_D);
+  int status = terminal_end(t);
+  CHECK_MSG(status == 0, "%d:\n%s", status, terminal_tail(t));
+  terminal_free(t);
+}
+
+/* Types a line and waits until its result and then a prompt are shown. The echo of the line must not
+   hold the result. */
+static void line(terminal *t, const char *text, const char *shown)
+{
+  send_text(t, text);
+  send_text(t, "\r");
+  expect(t, shown);
+  expect(t, "> ");
+}
+
+/* The terminal drops what is typed just before Ctrl-C takes effect. */
+static void give_up(terminal *t)
+{
+  step(t, CTRL_C, "^C");
+  expect(t, "> ");
+}
+
+static void results_are_shown(void)
+{
+  terminal t = start();
+  line(&t, "6 * 7", "42");
+  line(&t, "'h\xc3\xa9' .. 'h\xe2\x82\xac'", "h\xc3\xa9h\xe2\x82\xac");
+  line(&t, "error('b' .. 'ad')", "stdin:1: bad");
+  leave(&t);
+}
+
+static void history_is_kept_over_sessions(void)
+{
+  struct stat st;
+  const char *path = in_scratch(".jfl_history");
+  remove(path);
+  terminal t = start();
+  line(&t, "x = 5 print(x + 1)", "6");
+  send_text(&t, "for i = 1, 2 do\r");
+  step(&t, "print('\\\\' .. i + 70)\r", ">> ");
+  line(&t, "end", "72");
+  leave(&t);
+  CHECK(!stat(path, &st) && (st.st_mode & 0777) == 0600);
+  t = start();
+  line(&t, UP, "\\72");
+  line(&t, UP UP, "6");
+  leave(&t);
+}
+
+static void history_does_without_its_file(void)
+{
+  static const char odd[] = "\0\377\\9\n\n\\000x\nprint(4 * 11)";
+  const char *home = getenv("HOME");
+  char keep[PATH_MAX];
+  snprintf(keep, sizeof keep, "%s", home);
+  setenv("HOME", "/proc/nowhere", 1);
+  terminal t = start();
+  line(&t, "2 + 3", "5");
+  leave(&t);
+  setenv("HOME", keep, 1);
+  put_file(in_scratch(".jfl_history"), odd, sizeof odd - 1);
+  t = start();
+  line(&t, UP, "44");
+  leave(&t);
+  remove(in_scratch(".jfl_history"));
+}
+
+static void names_and_options_are_completed(void)
+{
+  terminal t = start();
+  step(&t, "string.rev\t", "erse");
+  line(&t, "('cba')", "abc");
+  step(&t, "flow.layers.dense(1, 10, {use_\t", "bias");
+  give_up(&t);
+  step(&t, "flow.global_function { func\t", "tion_config");
+  give_up(&t);
+  step(&t, "math.a\t", "atan2");
+  give_up(&t);
+  leave(&t);
+}
+
+static void lines_go_on_until_they_are_whole(void)
+{
+  terminal t = start();
+  step(&t, "[[one\r", ">> ");
+  line(&t, "two]]", "two");
+  step(&t, "if true then\r", ">> ");
+  give_up(&t);
+  line(&t, "'given' .. ' up'", "given up");
+  step(&t, "if true then\r", ">> ");
+  step(&t, CTRL_D, "'end' expected");
+  line(&t, "'gone' .. ' on'", "gone on");
+  leave(&t);
+}
+
+static void ctrl_c_stops_a_loop(void)
+{
+  terminal t = start();
+  step(&t, "print('be' .. 'gun') while true do end\r", "begun");
+  step(&t, CTRL_C, "interrupted");
+  line(&t, "7 * 6", "42");
+  step(&t, "print('be' .. 'gun') while true do string.rep('x', 10) end\r", "begun");
+  step(&t, CTRL_C, "interrupted");
+  line(&t, "7 * 6", "42");
+  leave(&t);
+}
+
+/* What takes a second or so: a job that multiplies zeros. */
+static void define_long_job(terminal *t)
+{
+  line(t, "tp = flow.typing.Numpy a = flow.ndarray.zeros { 700, 700 }", "");
+  line(t, "function body(x) for _ = 1, 100 do x = flow.matmul(x, x) end return x end", "");
+  line(t, "inputs = { { 'x', tp.Placeholder { 700, 700 } } }", "");
+  line(t, "job = flow.global_function { name = 'j', inputs = inputs, body = body,"
+          " returns = flow.typing.Callback(tp) } job:compile()", "");
+  line(t, "now = flow.global_function { name = 'now', inputs = inputs, body = body,"
+          " returns = tp } now:compile()", "");
+}
+
+static void ctrl_c_gives_up_waiting(void)
+{
+  terminal t = start();
+  define_long_job(&t);
+  send_text(&t, "job(a)(function() print('la' .. 'te') end) print('be' .. 'gun') flow.sync()\r");
+  expect(&t, "begun");
+  step(&t, CTRL_C, "interrupted");
+  line(&t, "'still' .. ' here'", "still here");
+  expect(&t, "late");
+  line(&t, "flow.poll()", "0");
+  leave(&t);
+}
+
+static void ctrl_c_gives_up_a_call(void)
+{
+  terminal t = start();
+  define_long_job(&t);
+  step(&t, "print('be' .. 'gun') for _ = 1, 2000 do now(a) end\r", "begun");
+  step(&t, CTRL_C, "interrupted");
+  line(&t, "now(a)[1][1] + 42", "42");
+  send_text(&t, "job(a)(function() print('la' .. 'te') end) print('be' .. 'gun') now(a)\r");
+  expect(&t, "begun");
+  step(&t, CTRL_C, "interrupted");
+  expect(&t, "late");
+  line(&t, "now(a)[1][1] + 43", "43");
+  leave(&t);
+}
+
+static void callbacks_run_while_nothing_is_typed(void)
+{
+  terminal t = start();
+  define_long_job(&t);
+  line(&t, "job(a)(function() print('la' .. 'te') end)", "");
+  step(&t, "6 *", "6 *");
+  expect(&t, "late");
+  line(&t, " 7", "42");
+  line(&t, "job(a)(function() error('in it') end)", "");
+  expect(&t, "in it");
+  line(&t, "6 * 8", "48");
+  leave(&t);
+}
+
+/* Lua text of a program that runs until it is killed, in compiled code, and says that it has begun when
+   it has. The file that it writes to stays open. */
+static void put_endless(const char *path, const char *file)
+{
+  char text[3 * PATH_MAX];
+  int n = snprintf(text, sizeof text,
+    "local flow = require 'jfl'\n"
+    "local tp = flow.typing.Numpy\n"
+    "local job = flow.global_function { name = 'j', inputs = { { 'x', tp.Placeholder { 1 } } },\n"
+    "  returns = flow.typing.Callback(tp), body = function(x) return x + 1 end }\n"
+    "job({ 1 })(function() print('la' .. 'te') end)\n"
+    "local f = io.open('%s', 'w')\n"
+    "f:write('kept')\n"
+    "local function spin(n) local x = 0 for i = 1, n do x = x + i end return x end\n"
+    "spin(1e5)\n"
+    "os.execute('(sleep 0.3; echo be\"\"gun) &')\n"
+    "spin(math.huge)\n", file);
+  put_file(path, text, (size_t)n);
+}
+
+static void twice_ctrl_c_ends_a_compiled_loop(void)
+{
+  char file[PATH_MAX], script[PATH_MAX], typed[2 * PATH_MAX];
+  size_t n;
+  snprintf(file, sizeof file, "%s", in_scratch("open"));
+  snprintf(script, sizeof script, "%s", in_scratch("endless.lua"));
+  put_endless(script, file);
+  for (int in_session = 0; in_session < 2; in_session++) {
+    terminal t = in_session ? start() : terminal_start((char *[]){ command, script, NULL });
+    snprintf(typed, sizeof typed, "dofile '%s'\r", script);
+    if (in_session) send_text(&t, typed);
+    expect(&t, "begun");
+    step(&t, CTRL_C, "Ctrl-C again");
+    step(&t, CTRL_C, "interrupted");
+    expect(&t, "late");
+    int status = terminal_end(&t);
+    CHECK_MSG(status == 130, "%d:\n%s", status, t.seen);
+    char *kept = get_file(file, &n);
+    CHECK_MSG(n == 4, "%d bytes", (int)n);
+    free(kept);
+    terminal_free(&t);
+    remove(file);
+  }
+}
+
+static void ctrl_c_ends_a_script(void)
+{
+  static const char text[] = "print('be' .. 'gun') io.read() print('un' .. 'reached')";
+  put_file(in_scratch("wait.lua"), text, sizeof text - 1);
+  terminal t = terminal_start((char *[]){ command, (char *)(uintptr_t)in_scratch("wait.lua"), NULL });
+  expect(&t, "begun");
+  send_text(&t, CTRL_C);
+  int status = terminal_end(&t);
+  CHECK_MSG(status == 130, "%d", status);
+  CHECK(strstr(t.seen, "jfl: interrupted") && strstr(t.seen, "wait.lua:1: in main chunk"));
+  CHECK(!strstr(t.seen, "unreached"));
+  terminal_free(&t);
+}
+
+static void signals_end_a_session_in_order(void)
+{
+  static const int numbers[] = { SIGTERM, SIGHUP };
+  for (int i = 0; i < 2; i++) {
+    terminal t = start();
+    line(&t, "p = newproxy(true) getmetatable(p).__gc = function() print('col' .. 'lected') end", "");
+    step(&t, "1 + ", "1 + ");
+    kill(t.pid, numbers[i]);
+    expect(&t, "collected");
+    int status = terminal_end(&t);
+    CHECK_MSG(status == 128 + numbers[i], "%d", status);
+    terminal_free(&t);
+  }
+}
+
+static void a_closed_terminal_ends_a_session(void)
+{
+  terminal t = start();
+  int status, gone = 0;
+  double until = terminal_now() + TERMINAL_PATIENCE;
+  close(t.fd);
+  while (!gone && terminal_now() < until) {
+    gone = waitpid(t.pid, &status, WNOHANG) == t.pid;
+    poll(NULL, 0, 10);
+  }
+  CHECK(gone);
+  if (!gone) kill(t.pid, SIGKILL);
+  terminal_free(&t);
+}
+
+static void a_line_outlives_a_stop_and_a_resize(void)
+{
+  struct winsize size = { .ws_row = 30, .ws_col = 40 };
+  int status;
+  terminal t = start();
+  step(&t, "41 +", "41 +");
+  kill(t.pid, SIGSTOP);
+  CHECK(waitpid(t.pid, &status, WUNTRACED) == t.pid && WIFSTOPPED(status));
+  kill(t.pid, SIGCONT);
+  expect(&t, "41 +");
+  ioctl(t.fd, TIOCSWINSZ, &size);
+  line(&t, " 1", "42");
+  leave(&t);
+}
+
+static void anything_may_be_pasted(void)
+{
+  enum { LONG = 100000 };
+  char *text = malloc(LONG + 32);
+  terminal t = start();
+  send_text(&t, "function pasted(x)\r\tif x then\r\t\treturn 'yes' .. x\r\tend\rend\r");
+  line(&t, "pasted('!')", "yes!");
+  terminal_type(&t, "1\0 +\0 2", 7);
+  line(&t, "", "3");
+  strcpy(text, "#'");
+  memset(text + 2, 'x', LONG);
+  strcpy(text + 2 + LONG, "' + 23");
+  line(&t, text, "100023");
+  leave(&t);
+  free(text);
+}
+
+/* Behind a pipe there is nothing to edit with, but all else is the same. */
+static void lines_are_read_without_the_editor(void)
+{
+  char shell[PATH_MAX + 32];
+  snprintf(shell, sizeof shell, "%s -i | cat", command);
+  terminal t = terminal_start((char *[]){ "/bin/sh", "-c", shell, NULL });
+  expect(&t, "> ");
+  line(&t, "6 * 7", "42");
+  step(&t, "if true then\r", ">> ");
+  step(&t, CTRL_D, "'end' expected");
+  line(&t, "io.read()\rtyp\303\251d", "typ\303\251d");
+  define_long_job(&t);
+  line(&t, "job(a)(function() print('la' .. 'te') end)", "");
+  expect(&t, "late");
+  leave(&t);
+}
+
+int main(int argc, char **argv)
+{
+  char self[PATH_MAX - 16];
+  (void)argc;
+  if (!realpath(argv[0], self)) return 1;
+  snprintf(command, sizeof command, "%s/../jfl", dirname(self));
+  scratch_make();
+  setenv("HOME", scratch, 1);
+  setenv("TERM", "xterm", 1);
+  /* Of a sanitized command: its stacks end in compiled code, where only the fast unwinder is safe. */
+  setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
+  RUN(results_are_shown);
+  RUN(history_is_kept_over_sessions);
+  RUN(history_does_without_its_file);
+  RUN(names_and_options_are_completed);
+  RUN(lines_go_on_until_they_are_whole);
+  RUN(ctrl_c_stops_a_loop);
+  RUN(ctrl_c_gives_up_waiting);
+  RUN(ctrl_c_gives_up_a_call);
+  RUN(callbacks_run_while_nothing_is_typed);
+  RUN(twice_ctrl_c_ends_a_compiled_loop);
+  RUN(ctrl_c_ends_a_script);
+  RUN(signals_end_a_session_in_order);
+  RUN(a_closed_terminal_ends_a_session);
+  RUN(a_line_outlives_a_stop_and_a_resize);
+  RUN(anything_may_be_pasted);
+  RUN(lines_are_read_without_the_editor);
+  return test_done();
+}

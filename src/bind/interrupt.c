@@ -1,0 +1,68 @@
+/* What waits in C gives up when the program around the state asks for it, as at Ctrl-C. */
+#include "bind/bind.h"
+
+#include <math.h>
+
+static const char key[] = "jfl.interrupt";
+
+/* How long a wait does not look whether it is still wanted. */
+static const double slice = 0.05;
+
+void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L))
+{
+  jf_interrupt *i = lua_newuserdata(L, sizeof *i);
+  *i = (jf_interrupt){ asked, stop };
+  lua_setfield(L, LUA_REGISTRYINDEX, key);
+}
+
+void jf_open_interrupt(lua_State *L, jf_state *st)
+{
+  lua_getfield(L, LUA_REGISTRYINDEX, key);
+  st->interrupt = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+}
+
+static int asked(void *interrupt) { return *((const jf_interrupt *)interrupt)->asked; }
+
+void jf_share_interrupt(jf_state *st)
+{
+  if (st->interrupt) jfl_session_stop_when(st->session, asked, st->interrupt);
+}
+
+void jf_heed_interrupt(lua_State *L)
+{
+  const jf_interrupt *i = jf_state_of(L)->interrupt;
+  if (i && *i->asked) i->stop(L);
+}
+
+/* Without a request: until one run less is pending. */
+static int is_over(jfl_session *s, const jfl_request *r, int before)
+{
+  int pending = jfl_session_pending(s);
+  return !pending || (r ? jfl_request_done(r) : pending < before);
+}
+
+void jf_wait(lua_State *L, const jfl_request *r, double seconds)
+{
+  const jf_state *st = jf_state_of(L);
+  jfl_session *s = st->session;
+  if (!st->interrupt || (seconds >= 0 && seconds <= slice)) {
+    jfl_session_wait(s, r, seconds);
+    return;
+  }
+  double left = seconds < 0 ? INFINITY : seconds;
+  for (int n = jfl_session_pending(s); left > 0 && !is_over(s, r, n); left -= slice) {
+    jf_heed_interrupt(L);
+    jfl_session_wait(s, r, left < slice ? left : slice);
+  }
+}
+
+void jf_wait_for_all(lua_State *L)
+{
+  const jf_state *st = jf_state_of(L);
+  if (!st->interrupt || !st->session) return;
+  while (jfl_session_pending(st->session)) {
+    jf_heed_interrupt(L);
+    jfl_session_wait(st->session, NULL, slice);
+  }
+}
