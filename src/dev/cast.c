@@ -1,5 +1,6 @@
 /* Conversion of arrays between dtypes, through double in chunks. */
 #include "dev/dev.h"
+#include "dev/variants.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,34 +22,39 @@ static uint32_t float_to_bits(float f)
   return u;
 }
 
-static double from_bf16(uint16_t h) { return bits_to_float((uint32_t)h << 16); }
-
-static uint16_t to_bf16(double v)
+static uint64_t double_to_bits(double v)
 {
-  uint32_t u = float_to_bits((float)v);
-  if (v != v) return (uint16_t)(u >> 16 | 0x40);
-  return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);      /* round half to even */
+  uint64_t u;
+  memcpy(&u, &v, sizeof u);
+  return u;
 }
 
-static double from_f16(uint16_t h)
+/* Halves are taken apart without branches and calls, so that the loops below become vector code. */
+static inline double from_bf16(uint16_t h) { return bits_to_float((uint32_t)h << 16); }
+
+static inline uint16_t to_bf16(double v)
 {
-  int exponent = h >> 10 & 31, fraction = h & 1023;
-  double v = exponent == 31 ? (fraction ? NAN : INFINITY)
-           : exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+  uint32_t u = float_to_bits((float)v);
+  uint32_t even = (u + 0x7fff + (u >> 16 & 1)) >> 16;         /* round half to even */
+  return (uint16_t)(v != v ? u >> 16 | 0x40 : even);
+}
+
+static inline double from_f16(uint16_t h)
+{
+  uint32_t magnitude = h & 0x7fff, widen = magnitude < 0x7c00 ? 112u << 23 : 224u << 23;
+  float normal = bits_to_float((magnitude << 13) + widen), small = (float)(int)magnitude * 0x1p-24f;
+  float v = magnitude < 0x400 ? small : normal;
   return h & 0x8000 ? -v : v;
 }
 
-static uint16_t to_f16(double v)
+static inline uint16_t to_f16(double v)
 {
-  uint16_t sign = signbit(v) ? 0x8000 : 0;
-  v = fabs(v);
-  if (v != v) return 0x7e00;
-  if (v >= 65520) return sign | 0x7c00;
-  if (v == 0) return sign;
-  int e;
-  frexp(v, &e);                                    /* v = f 2^e, f in [0.5, 1) */
-  if (e < -13) return sign | (uint16_t)nearbyint(ldexp(v, 24));      /* subnormal */
-  return sign | (uint16_t)(((e + 13) << 10) + (int)nearbyint(ldexp(v, 11 - e)));
+  uint64_t u = double_to_bits(v), sign = u >> 48 & 0x8000, magnitude = u & INT64_MAX;
+  double size = fabs(v);
+  uint64_t normal = ((magnitude + 0x1ffffffffff + (u >> 42 & 1)) >> 42) - (1008 << 10);
+  uint64_t small = double_to_bits(size + 0x1p28) & 0x7ff;     /* its last place counts 2^-24 */
+  uint64_t h = size < 0x1p-14 ? small : size < 65520 ? normal : v != v ? 0x7e00 : 0x7c00;
+  return (uint16_t)(v != v ? h : sign | h);
 }
 
 static double narrowed(double v, jfl_dtype t)
@@ -62,18 +68,18 @@ static double narrowed(double v, jfl_dtype t)
   }
 }
 
-#define LOAD(D, T, expr) \
-  case JFL_##D: { const T *x = (const T *)src + at; for (int i = 0; i < n; i++) v[i] = (double)(expr); break; }
 /* v where it lies between lo and hi, the extremes of an integer dtype; not-a-number is 0. */
-static double between(double v, double lo, double hi)
+static inline double between(double v, double lo, double hi)
 {
   return v != v ? 0 : v < lo ? lo : v > hi ? hi : v;
 }
 
+#define LOAD(D, T, expr) \
+  case JFL_##D: { const T *x = (const T *)src + at; for (int i = 0; i < n; i++) v[i] = (double)(expr); break; }
 #define STORE(D, T, expr) \
   case JFL_##D: { T *y = (T *)dst + at; for (int i = 0; i < n; i++) y[i] = (T)(expr); break; }
 
-static void load(const void *src, jfl_dtype t, int64_t at, int n, double *v)
+JF_BODY void load_body(const void *src, jfl_dtype t, int64_t at, int n, double *v)
 {
   switch (t) {
   LOAD(F32, float, x[i]) LOAD(F64, double, x[i]) LOAD(F16, uint16_t, from_f16(x[i]))
@@ -82,8 +88,9 @@ static void load(const void *src, jfl_dtype t, int64_t at, int n, double *v)
   case JFL_N_DTYPE: break;
   }
 }
+JF_DISPATCH(load, (const void *src, jfl_dtype t, int64_t at, int n, double *v), (src, t, at, n, v))
 
-static void store(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
+JF_BODY void store_body(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
 {
   const double lo = jf_clamp(t, -INFINITY), hi = jf_clamp(t, INFINITY);
   switch (t) {
@@ -94,19 +101,29 @@ static void store(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
   case JFL_N_DTYPE: break;
   }
 }
+JF_DISPATCH(store, (const double *v, void *dst, jfl_dtype t, int64_t at, int n), (v, dst, t, at, n))
+
+/* Whether element `at` came through the double v exactly: integers beyond 2^53 may not. */
+static int is_exact(const jfl_array *a, int64_t at, double v)
+{
+  return a->dtype != JFL_I64 || (v < 0x1p63 && (int64_t)v == ((const int64_t *)a->data)[at]);
+}
 
 /* Fails for element `at`, told as an element of nested lists that count from 1: "[2][1]". */
 static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
 {
-  char path[JFL_MAXDIM * 24] = "";
+  char path[JFL_MAXDIM * 24] = "", value[32];
   size_t n = 0;
+  if (a->dtype == JFL_I64)
+    snprintf(value, sizeof value, "%lld", (long long)((const int64_t *)a->data)[at]);
+  else snprintf(value, sizeof value, "%.16g", v);
   int64_t inner = jfl_array_size(a);
   for (int k = 0; k < a->shape.n; k++) {
     inner /= a->shape.d[k];
     n += (size_t)snprintf(path + n, sizeof path - n, "[%lld]", (long long)(at / inner + 1));
     at %= inner;
   }
-  return jf_fail(JFL_EDTYPE, "%s is %.16g, which does not fit %s", path, v, jfl_dtype_name(to));
+  return jf_fail(JFL_EDTYPE, "%s is %s, which does not fit %s", path, value, jfl_dtype_name(to));
 }
 
 /* Between floats rounding is no loss, overflow is; an integer must come through exactly. */
@@ -115,6 +132,7 @@ static jfl_status check(const jfl_array *a, const double *v, jfl_dtype to, int64
   int floats = jf_is_float(a->dtype) && jf_is_float(to);
   for (int i = 0; i < n; i++) {
     double w = narrowed(v[i], to);
+    if (!is_exact(a, at + i, v[i])) return misfit(a, at + i, v[i], to);
     if (floats ? isinf(w) && !isinf(v[i]) : w != v[i]) return misfit(a, at + i, v[i], to);
   }
   return JFL_OK;

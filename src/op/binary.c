@@ -42,8 +42,12 @@ static inline float quotient_F32(float a, float b) { return a / b; }
 static inline double quotient_F64(double a, double b) { return a / b; }
 static inline float floor_F32(float a, float b) { return floorf(a / b); }
 static inline double floor_F64(double a, double b) { return (floor)(a / b); }
-static inline float power_F32(float a, float b) { return powf(a, b); }
-static inline double power_F64(double a, double b) { return (pow)(a, b); }
+/* Squares, and the first power that is their slope, are common; pow would give the same, slowly. */
+static inline float power_F32(float a, float b) { return b == 2 ? a * a : b == 1 ? a : powf(a, b); }
+static inline double power_F64(double a, double b)
+{
+  return b == 2 ? a * a : b == 1 ? a : (pow)(a, b);
+}
 
 /* The remainder with the sign of the divisor. */
 static inline float remainder_F32(float a, float b)
