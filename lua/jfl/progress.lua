@@ -83,7 +83,6 @@ print(rows[1].op, rows[1].runs)                  --> matmul	3
 ]==]
 local args = require "jfl.args"
 local core = require "jfl.core"
-local ffi = require "ffi"
 local text = require "jfl.text"
 
 local progress = {}
@@ -106,49 +105,21 @@ Bar.__index = Bar
 
 local GENERATOR = "(for generator)"   -- what the virtual machine calls a loop's iterator
 
--- The innermost bar that is accepted and whose loop is on the stack. A loop that was left early
--- says nothing, but its variables are gone.
-local function looping(accept)
+-- The innermost bar but `self` whose loop is on the stack. A loop that was left early says nothing,
+-- but its variables are gone.
+local function around(self)
   local level = 2
   while debug and debug.getinfo(level, "l") do
     local i, found = 1, nil
     local name, value = debug.getlocal(level, i)
     while name do
-      if name == GENERATOR and getmetatable(value) == Bar and accept(value) then found = value end
+      local is_bar = name == GENERATOR and getmetatable(value) == Bar
+      if is_bar and value ~= self and not value.closed then found = value end
       i = i + 1
       name, value = debug.getlocal(level, i)
     end
     if found then return found end
     level = level + 1
-  end
-end
-
--- ---- the line of the terminal ----
-
--- The bar that stands on the terminal's line, or nil.
-local shown
-
--- While it does, these are print and io.write: what they write would else stand behind the bar.
-local homes = { print = _G, write = io }
-local stand_in, saved = {}, {}
-
-for name in pairs(homes) do
-  stand_in[name] = function(...)
-    progress.leave()
-    return saved[name](...)
-  end
-end
-
-local function show(bar)
-  shown = bar
-  for name, home in pairs(homes) do
-    local now = rawget(home, name)
-    if bar and now ~= stand_in[name] then
-      saved[name] = now
-      rawset(home, name, stand_in[name])
-    elseif not bar and now == stand_in[name] then
-      rawset(home, name, saved[name])
-    end
   end
 end
 
@@ -202,7 +173,7 @@ local function tail(self, now)
 end
 
 --- What is drawn in so many columns: the bar is as long as there is room, and left out before any
--- of the text is. The last column stays free, since terminals differ in when they wrap.
+-- of the text is.
 function progress.line(before, after, done, columns)
   local used = text.width(before) + text.width(after)
   local room = math.min(BAR, columns - 1 - used - #"[] ")
@@ -214,6 +185,12 @@ function progress.line(before, after, done, columns)
   return (text.cut(before .. bar .. after, columns - 1))
 end
 
+-- The outermost bar that stands on the terminal's line, unless something was printed since.
+local shown
+
+-- A bar takes the whole line. The terminal then starts a new line before the next letter, whoever
+-- writes it, and goes back to the beginning of this one for the next bar. So what is printed in the
+-- loop, by a loop that was left early, an error, or the shell behind the program, has its own line.
 local function draw(self, now, last)
   self.root.drawn = now
   local before, after = head(self), tail(self, now)
@@ -222,33 +199,13 @@ local function draw(self, now, last)
     io.stderr:write(before, after, "\n")
     return
   end
-  if shown and shown.root ~= self.root then progress.leave() end
+  -- Ends the line that the bar of a loop left early stands on, and none where it is ended.
+  if shown and shown ~= self.root then io.stderr:write((" "):rep(columns)) end
   local done = self.total and (self.total > 0 and self.count / self.total or 1)
-  io.stderr:write("\r", progress.line(before, after, done, columns), "\27[K", last and "\n" or "")
-  show(not last and self or nil)
+  local line = progress.line(before, after, done, columns)
+  io.stderr:write("\r", line, last and "\27[K\n" or (" "):rep(columns - text.width(line)))
+  shown = not last and self.root or nil
 end
-
--- Whether the loop of a bar, or the one around it, goes on.
-local function goes_on(bar)
-  while bar.closed and bar.outer do bar = bar.outer end
-  return looping(function(other) return other == bar end) ~= nil
-end
-
---- Frees the terminal's line for others: the bar of a loop that goes on is wiped off and comes
--- again, one whose loop was left stays as its last state.
-function progress.leave()
-  local bar = shown
-  if not bar then return end
-  show(nil)
-  if goes_on(bar) then
-    io.stderr:write("\r\27[K")
-  else
-    draw(bar, core.now(), true)
-  end
-end
-
---- A program that ends while a bar stands there leaves the next line to the shell.
-progress.at_close = ffi.gc(ffi.new("char[1]"), progress.leave)
 
 local function is_due(self, now)
   return now - self.root.drawn >= (self.terminal and REDRAW or LINE)
@@ -272,7 +229,7 @@ end
 -- An inner loop shows where it is behind its outer ones, on their line.
 local function begin(self)
   self.begun = true
-  local outer = looping(function(other) return other ~= self and not other.closed end)
+  local outer = around(self)
   if outer then self.outer, self.root = outer, outer.root end
 end
 

@@ -108,6 +108,44 @@ describe("an array", function()
     end
   end)
 
+  it("takes every half to a wider float and back", function()
+    local parts = {}
+    for i = 0, 65535 do parts[i + 1] = string.char(i % 256, math.floor(i / 256)) end
+    local h = core.from_bytes(table.concat(parts), "float16", { 65536 })
+    for _, wider in ipairs { "float32", "float64" } do
+      local wrong, wide = 0, core.cast(h, wider)
+      local back = core.bytes(core.cast(wide, "float16"))
+      for i = 1, 65536 do
+        local is_nan = wide[i] ~= wide[i]
+        if not is_nan and back:sub(2 * i - 1, 2 * i) ~= parts[i] then wrong = wrong + 1 end
+      end
+      assert.equal(0, wrong, wider)
+    end
+    assert.equal(1 + 2 ^ -10, h[0x3c01 + 1])
+    assert.equal(-1023 * 2 ^ -24, h[0x83ff + 1])
+  end)
+
+  it("rounds to the nearest half, of two equally near ones to the even one", function()
+    local function half(x) return core.cast(core.from_table({ x }, "float64"), "float16")[1] end
+    local step, least = 2 ^ -10, 2 ^ -24
+    assert.equal(1, half(1 + step / 2))
+    assert.equal(1 + step, half(1 + step / 2 + 2 ^ -52))
+    assert.equal(1 + 2 * step, half(1 + 1.5 * step))
+    assert.equal(0, half(least / 2))
+    assert.equal(-least, half(-least * 0.51))
+    assert.equal(2 * least, half(1.5 * least))
+    assert.equal(2 ^ -14, half(2 ^ -14 - least / 2))
+    assert.equal(65504, half(65519.999))
+    assert.equal(-math.huge, half(-65520))
+  end)
+
+  it("says which integer a float does not hold, all of its digits", function()
+    local a = core.from_bytes("\1\0\0\0\0\0\32\0", "int64", { 1 })
+    local text = message("local a = ... c.cast(a, 'float64', true)", a)
+    assert.truthy(text:find("[1] is 9007199254740993, which does not fit float64", 1, true), text)
+    assert.equal(2 ^ 53, core.cast(a, "float64")[1])
+  end)
+
   it("reads halves as numbers, infinities and nan too", function()
     local a = core.from_bytes("\0\124\0\252\1\124\1\0\0\60", "float16", { 5 })
     assert.equal(math.huge, a[1])

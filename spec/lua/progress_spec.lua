@@ -3,20 +3,44 @@ local core = require "jfl.core"
 local helper = require "spec.lua.helper"
 
 -- Runs fn on a clock that goes on by `step` seconds whenever it is read, with stderr a terminal of
--- so many columns, or none; gives what was written there. What is printed goes into a list.
-local function on_clock(step, columns, fn, printed)
-  local now, width, print, time = core.now, core.columns, rawget(_G, "print"), 0
+-- so many columns, or none; gives what was written there.
+local function on_clock(step, columns, fn)
+  local now, width, time = core.now, core.columns, 0
   core.now = function()
     time = time + step
     return time
   end
   core.columns = function() return columns end
-  rawset(_G, "print", function(s) table.insert(printed or {}, s) end)
   local ok, text = pcall(helper.stderr_of, fn)
   core.now, core.columns = now, width
-  rawset(_G, "print", print)
   if not ok then error(text, 0) end
   return text
+end
+
+-- What a terminal of so many columns shows of a text: its lines. One that is full is left when the
+-- next letter comes.
+local function screen(text, columns)
+  local lines, row, column = { "" }, 1, 0
+  local function put(letter)
+    if column == columns then row, column = row + 1, 0 end
+    local line = lines[row] or ""
+    lines[row] = line:sub(1, column) .. letter .. line:sub(column + 2)
+    column = column + 1
+  end
+  for part in text:gsub("\27%[K", "\1"):gmatch(".") do
+    if part == "\r" then
+      column = 0
+    elseif part == "\n" then
+      row, column = row + 1, 0
+      lines[row] = lines[row] or ""
+    elseif part == "\1" then
+      lines[row] = lines[row]:sub(1, column)
+    else
+      put(part)
+    end
+  end
+  for i, line in ipairs(lines) do lines[i] = line:gsub(" +$", "") end
+  return lines
 end
 
 describe("progress", function()
@@ -118,29 +142,41 @@ describe("progress", function()
     assert.truthy(#seen <= 13, text)
   end)
 
-  it("frees the line of a terminal for what is printed between", function()
-    local printed = {}
-    local text = on_clock(1, 60, function()
+  it("leaves a line of its own to what is written between, by whomever", function()
+    local lines = screen(on_clock(1, 60, function()
       for i in flow.progress(3, { desc = "a\27b" }) do
-        if i == 2 then _G.print("x") end
+        if i == 2 then io.stderr:write("x\n") end
       end
-    end, printed)
-    assert.same({ "x" }, printed)
-    assert.truthy(text:match("^\ra b: .-1/3.-\27%[K\r\27%[K\ra b: .-2/3.-\27%[K.*3/3.-\27%[K\n$"), text)
+    end), 60)
+    assert.equal(4, #lines)
+    assert.truthy(lines[1]:match("^a b: %[=+ +%] 1/3  "), lines[1])
+    assert.equal("x", lines[2])
+    assert.truthy(lines[3]:match("^a b: %[=+%] 3/3  "), lines[3])
+    assert.equal("", lines[4])
   end)
 
-  it("leaves the last state of a loop that was left early, on a line of its own", function()
-    local printed = {}
-    local text = on_clock(1, 60, function()
-      for i in flow.progress(9) do
-        if i == 3 then break end
-      end
-      _G.print("x")
-      _G.print("y")
-    end, printed)
-    assert.same({ "x", "y" }, printed)
-    assert.equal(1, select(2, text:gsub("\n", "")))
-    assert.truthy(text:match("2/9.-\n$"), text)
+  it("leaves the last state of a loop that was left early, and print as it is", function()
+    local before, write = rawget(_G, "print"), rawget(io, "write")
+    local function left_early(between)
+      return screen(on_clock(1, 60, function()
+        for i in flow.progress(9) do
+          if i == 3 then break end
+        end
+        assert.equal(before, rawget(_G, "print"))
+        assert.equal(write, rawget(io, "write"))
+        io.stderr:write(between)
+        for _ in flow.progress(2) do end
+        io.stderr:write("end\n")
+      end), 60)
+    end
+    for between, count in pairs { [""] = 4, ["x\n"] = 5, ["x"] = 5 } do
+      local lines = left_early(between)
+      assert.equal(count, #lines)
+      assert.truthy(lines[1]:match("^%[=+ +%] 2/9  "), lines[1])
+      assert.equal(between:match("%a"), count == 5 and lines[2] or nil)
+      assert.truthy(lines[count - 2]:match("^%[=+%] 2/2  "), lines[count - 2])
+      assert.equal("end", lines[count - 1])
+    end
   end)
 
   it("shows loops in each other on one line", function()
@@ -154,8 +190,7 @@ describe("progress", function()
     assert.truthy(text:match("epoch: %S+ 2/2.-\n$"))
   end)
 
-  it("ends in one line when closed, also twice, and gives print back", function()
-    local before = rawget(_G, "print")
+  it("ends in one line when closed, also twice", function()
     local text = on_clock(1, 60, function()
       local bar = flow.progress(9)
       for i in bar do
@@ -167,7 +202,6 @@ describe("progress", function()
       bar:close()
       assert.equal("progress bar at 2/9", tostring(bar))
     end)
-    assert.equal(before, rawget(_G, "print"))
     assert.equal(1, select(2, text:gsub("\n", "")))
   end)
 

@@ -69,19 +69,6 @@ static int traceback(lua_State *L)
   return 1;
 }
 
-/* A progress bar that stands on the terminal's line ends there before an error is told. */
-static void leave_line(lua_State *L)
-{
-  int top = lua_gettop(L);
-  luaL_findtable(L, LUA_REGISTRYINDEX, "_LOADED", 1);
-  lua_getfield(L, -1, "jfl.progress");
-  if (lua_istable(L, -1)) {
-    lua_getfield(L, -1, "leave");
-    lua_pcall(L, 0, 0, 0);
-  }
-  lua_settop(L, top);
-}
-
 /* Prints and pops the error that a failed call left; nil is an error that asks for silence. */
 static int report(lua_State *L, int status)
 {
@@ -89,7 +76,6 @@ static int report(lua_State *L, int status)
     return 0;
   if (!lua_isnil(L, -1)) {
     const char *message = lua_tostring(L, -1);
-    leave_line(L);
     fflush(stdout);
     fprintf(stderr, "jfl: %s\n", message ? message : "(error object is not a string)");
   }
