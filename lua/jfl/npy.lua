@@ -236,7 +236,10 @@ function npy.save(path, value, ...)
     local header = header_for(who, value)
     return archive.replace(who, path, function(write) write_array(write, header, value) end)
   end
-  args.expect(who, "value", value, "table")
+  if type(value) ~= "table" then
+    core.fail("%s: value: expected an NdArray, or a table of NdArrays by name, got %s", who,
+      args.describe(value))
+  end
   local list = members_of(who, value)
   archive.replace(who, path, function(write) archive.zip(write, list) end)
 end

@@ -82,7 +82,7 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     helper.fails(function() nd.save("/nowhere/x.npy", nd.ones(1)) end,
       "/nowhere/x.npy: No such file")
     helper.fails(function() nd.save(directory .. "/h.npy", 5) end,
-      "value: expected a table, got number 5")
+      "value: expected an NdArray, or a table of NdArrays by name, got number 5")
   end)
 
   -- A .npy file with that header and 64 bytes of data.
