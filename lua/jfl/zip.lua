@@ -32,6 +32,10 @@ function zip.zip(...)
     if type(list) ~= "table" and core.type(list) ~= "array" then
       core.fail("zip: argument %d: expected an NdArray or a table, got %s", k, args.describe(list))
     end
+    if #list == 0 and next(list) ~= nil then
+      core.fail("zip: argument %d: expected a list, got a table with names; its lists are passed one "
+        .. "by one, such as flow.zip(train.images, train.labels)", k)
+    end
     n = math.min(n, #list)
   end
   return setmetatable({ lists = lists, n = n }, Zip)

@@ -156,5 +156,7 @@ describe("zip", function()
     helper.fails(function() flow.zip({}, 5) end,
       "zip: argument 2: expected an NdArray or a table, got number 5")
     helper.fails(function() flow.zip() end, "zip: expected at least one array or table")
+    helper.fails(function() flow.zip({ images = { 1 }, labels = { 2 } }) end,
+      "zip: argument 1: expected a list, got a table with names")
   end)
 end)
