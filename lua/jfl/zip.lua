@@ -33,7 +33,7 @@ function zip.zip(...)
       core.fail("zip: argument %d: expected an NdArray or a table, got %s", k, args.describe(list))
     end
     if #list == 0 and next(list) ~= nil then
-      core.fail("zip: argument %d: expected a list, got a table with names; its lists are passed one "
+      core.fail("zip: argument %d: expected a list, got a table with names; pass its lists one "
         .. "by one, such as flow.zip(train.images, train.labels)", k)
     end
     n = math.min(n, #list)
