@@ -174,7 +174,10 @@ local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.
 }, function(o)
   args.expect("checkpoint.get", "path", o.path, "string")
   local only = prefixes("checkpoint.get", o.only)
-  return with_open(o.path, function(file, about) return read_all(file, about, only) end)
+  local all = with_open(o.path, function(file, about) return read_all(file, about, only) end)
+  if not only or next(all) ~= nil then return all end
+  core.fail("checkpoint.get: %s: only: no name in it begins with '%s'", o.path,
+    table.concat(only, "' or '"))
 end)
 
 -- ---- loading ----

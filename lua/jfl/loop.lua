@@ -8,7 +8,7 @@ local loop = {}
 
 -- Loops that are not at their end, by name, and the one that handed out an item last. A loop that
 -- is made within an item of another is part of that item: it is neither counted nor kept, since a
--- resumed run is behind the item, and its name is free when the other goes on.
+-- resumed run is behind the item, and its name is free when the other goes on or ends.
 local live, current = {}, false
 
 -- By name: how many loops were made, the last of them, and what a checkpoint says of one that is
@@ -71,10 +71,18 @@ local function row(self, i)
   return unpack(values, 1, #self.columns)
 end
 
-local function next_item(self)
+-- Frees the names of loops that were made within an item of this one, and within theirs.
+local function free_within(self)
   for name, other in pairs(live) do
-    if other.within == self then live[name] = nil end
+    if other.within == self then
+      live[name] = nil
+      free_within(other)
+    end
   end
+end
+
+local function next_item(self)
+  free_within(self)
   current, self.begun = self, true
   if self.index == self.items then
     self.epoch, self.index, self.order, self.seed = self.epoch + 1, 0, false, false
@@ -95,6 +103,7 @@ end
 function methods:close()
   if getmetatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
   if live[self.name] == self then live[self.name] = nil end
+  free_within(self)
   self.epoch, self.index = math.max(self.epoch, self.epochs), self.items
   self.columns, self.order = false, false
 end
@@ -209,7 +218,9 @@ end
 
 -- The loop of whose item a new one is part, or nil.
 local function enclosing()
-  if current and live[current.name] == current then return current end
+  local self = current
+  while self and live[self.name] ~= self do self = self.within end
+  if self then return self end
   for _, other in pairs(live) do
     if other.begun then return other end
   end

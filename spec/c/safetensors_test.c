@@ -73,8 +73,8 @@ static void refuses_headers_that_lie(void)
 #define S "\"shape\":[3],"
 #define O "\"data_offsets\":[0,12]"
   static const struct { const char *header; size_t n; const char *text; } bad[] = {
-    { "", 0, "byte 8: want an object, got the end of the text" },
-    { "[]", 0, "byte 8: want an object, got '['" },
+    { "", 0, "no safetensors file, or one cut at byte 8" },
+    { "[]", 0, "no safetensors file, or a damaged one" },
     { "{}x", 0, "byte 10: want the end of the text" },
     { "{" GOOD "}", 11, "cut at byte 74: tensor x ends 1 bytes further" },
     { "{" GOOD "}", 13, "byte 75: 1 bytes after the last tensor" },
@@ -123,16 +123,17 @@ static void refuses_a_newer_version(void)
 
 static void refuses_lengths_beyond_the_file(void)
 {
-  static const unsigned char cases[][8] = {
-    { 1 }, { 255, 255, 255, 255, 255, 255, 255, 255 }, { 0, 225, 245, 5 }, { 1, 225, 245, 5 },
+  static const unsigned char cases[][9] = {
+    { 2, 0, 0, 0, 0, 0, 0, 0, '{' }, { 255, 255, 255, 255, 255, 255, 255, 255, '{' },
+    { 0, 225, 245, 5, 0, 0, 0, 0, '{' }, { 1, 225, 245, 5, 0, 0, 0, 0, '{' },
   };
   static const char *const texts[] = {
-    "cut at byte 8: the header ends at byte 9", "want a header of at most 100000000 bytes",
-    "the header ends at byte 100000008", "want a header of at most 100000000 bytes, got 100000001",
+    "damaged: cut at byte 9: the header ends at byte 10", "no safetensors file, or a damaged one",
+    "the header ends at byte 100000008", "want 8 bytes that hold a length of at most 100000000",
   };
   mkdir(dir_of_file(), 0700);
   for (int i = 0; i < 4; i++) {
-    put_file(file(), cases[i], 8);
+    put_file(file(), cases[i], sizeof cases[i]);
     CHECK_MSG(load_x() == JFL_EDATA && says(texts[i]), "%s", jfl_errmsg());
   }
 }

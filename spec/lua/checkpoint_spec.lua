@@ -136,6 +136,8 @@ describe("checkpoint", function()
     assert.equal("int64", all["System-Train-TrainStep-t"].dtype)
     assert.equal("w", names(flow.checkpoint.get(path, { only = "w" })))
     assert.equal("w", names(flow.checkpoint.get(path .. "/model.safetensors", { only = { "w", "x" } })))
+    helper.fails(function() flow.checkpoint.get(path, { only = { "x", "y" } }) end,
+      "checkpoint.get: " .. path .. ": only: no name in it begins with 'x' or 'y'")
     assert.same({}, flow.get_all_variables())
   end)
 
@@ -292,7 +294,7 @@ describe("OneFlow's layout", function()
       "'odd': 3 bytes without a meta are no float32")
     put("one-weight", "out", ONES .. ONES)
     helper.fails(function() flow.checkpoint.get(path, { only = "one" }) end,
-      "one-weight has 32 bytes")
+      "one-weight: 32 bytes do not hold float32 (2, 2)")
   end)
 
   it("tells that saving it may have been cut short", function()

@@ -199,6 +199,24 @@ describe("data.loop", function()
     assert.truthy(loop({ DATA })())
   end)
 
+  it("frees the names of loops inside an item, however deep, when that is done", function()
+    local seen = {}
+    for _ in loop({ DATA }, { name = "outer" }) do
+      for _, i in loop({ DATA }, { name = "middle" }) do
+        take(loop({ DATA }, { name = "whole" }))
+        for _, k in loop({ DATA }, { name = "inner" }) do
+          seen[#seen + 1] = k
+          if k == 2 then break end
+        end
+        if i == 2 then break end
+      end
+    end
+    assert.equal(("12"):rep(8), table.concat(seen))
+    for _, name in ipairs { "middle", "inner" } do
+      assert.equal("1.1=10", take(loop({ DATA }, { name = name }), 1))
+    end
+  end)
+
   it("refuses data that are not those of the checkpoint", function()
     take(loop({ DATA }), 2)
     save()

@@ -47,12 +47,14 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
                                const jfl_shape *shape, jfl_array **out)
 {
   const jf_entry *t = &c->store.tensor[i];
+  char buf[JF_SHAPE_STR];
   jfl_array *a;
   JF_TRY(check_known(c, t));
   if (t->shape.n) dtype = t->dtype, shape = &t->shape;
   if ((uint64_t)jf_numel(shape) * jfl_dtype_size(dtype) != t->size)
-    return jf_fail(JFL_ESHAPE, "checkpoint %s: %s has %llu bytes", c->store.path, t->name,
-                   (unsigned long long)t->size);
+    return jf_fail(JFL_ESHAPE, "checkpoint %s: %s: %llu bytes do not hold %s %s", c->store.path,
+                   t->name, (unsigned long long)t->size, jfl_dtype_name(dtype),
+                   jf_shape_str(shape, buf));
   JF_TRY(jf_array_new_raw(dtype, shape, &a));
   jfl_status r = jf_store_read(&c->store, t, a->data);
   if (r == JFL_OK) *out = a;

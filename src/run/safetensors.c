@@ -216,23 +216,34 @@ static jfl_status parse(loader *l)
   return jf_store_sort(l->store);
 }
 
+/* Reads the header's length. Where that makes no sense, or what follows does not begin as a header,
+   it is most likely a file of another kind. */
+static jfl_status fetch_length(const jf_store *s, const loader *l, uint64_t *out)
+{
+  unsigned char b[LENGTH_SIZE + 1];
+  uint64_t n = 0;
+  size_t have = l->size < sizeof b ? (size_t)l->size : sizeof b;
+  if (have < sizeof b)
+    return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or one cut at byte %zu", s->path,
+                   have);
+  JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
+  for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
+  if (n > MAX_HEADER || b[LENGTH_SIZE] != '{')
+    return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or a damaged one: want 8 bytes "
+                   "that hold a length of at most %d, and then '{'", s->path, MAX_HEADER);
+  *out = n;
+  return JFL_OK;
+}
+
 /* Reads the header's text. */
 static jfl_status fetch(jf_store *s, loader *l)
 {
-  unsigned char b[LENGTH_SIZE];
   uint64_t n = 0;
-  if (l->size < LENGTH_SIZE)
-    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want 8 bytes of length first",
-                   s->path, (unsigned long long)l->size);
-  JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
-  for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
-  if (n > MAX_HEADER)
-    return jf_fail(JFL_EDATA, "checkpoint %s: byte 0: want a header of at most %d bytes, got %llu",
-                   s->path, MAX_HEADER, (unsigned long long)n);
+  JF_TRY(fetch_length(s, l, &n));
   l->data = LENGTH_SIZE + n;
   if (l->data > l->size)
-    return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: the header ends at byte %llu",
-                   s->path, (unsigned long long)l->size, (unsigned long long)l->data);
+    return jf_fail(JFL_EDATA, "checkpoint %s: damaged: cut at byte %llu: the header ends at byte "
+                   "%llu", s->path, (unsigned long long)l->size, (unsigned long long)l->data);
   s->text = jf_new_raw((size_t)n);
   if (!s->text)
     return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for a header of %llu bytes", s->path,
@@ -251,7 +262,8 @@ jfl_status jf_safetensors_open(jf_store *s)
   l.size = (uint64_t)st.st_size;
   JF_TRY(fetch(s, &l));
   jfl_status r = parse(&l);
-  return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: ", s->path);
+  return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: %s", s->path,
+                                    r == JFL_EDATA ? "damaged: " : "");
 }
 
 /* ---- writing ---- */

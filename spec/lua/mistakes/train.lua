@@ -451,8 +451,8 @@ print(train)
 ]] },
   { "a file that is no checkpoint", {
     "checkpoint ",
-    "/model.safetensors: byte 0: want a header of at most 100000000 bytes, got "
-      .. "2334393405426397038",
+    "/model.safetensors: no safetensors file, or a damaged one: want 8 bytes that hold a length of "
+      .. "at most 100000000, and then '{'",
   }, [[
 local train = mlp()
 write("model.safetensors", "not one at all")
