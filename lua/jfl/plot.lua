@@ -183,10 +183,12 @@ local function terminal()
     colour = columns ~= nil and not plain }
 end
 
-local draw = args.define("plot", "Draws curves in the terminal, or saves them as a picture.", {
+--- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
+-- flow.plot(losses, { svg = "loss.svg" }).
+plot.plot = args.define("plot", "Draws curves in the terminal, or saves them as a picture.", {
   { "values", "a list of numbers, an NdArray (2-D: a curve each row), a list of lists, or named "
     .. "lists {loss = {...}, accuracy = {...}}; NaN and infinities are gaps",
-    type = "number[]|NdArray|table" },
+    keyed = true, type = "number[]|NdArray|table" },
   { "title", "above the curves", args.none, type = "string" },
   { "xlabel", "below the x axis", args.none, type = "string" },
   { "ylabel", "beside the y axis", args.none, type = "string" },
@@ -203,15 +205,5 @@ local draw = args.define("plot", "Draws curves in the terminal, or saves them as
   check(o)
   save(o.svg, require("jfl.plotsvg").text(chart_of(o), o.width or WIDTH, o.height or HEIGHT))
 end)
-
---- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
--- flow.plot(losses, { svg = "loss.svg" }).
-function plot.plot(...)
-  local values = ...
-  if select("#", ...) == 1 and args.is_options(values) and values.values == nil then
-    return draw { values = values }
-  end
-  return draw(...)
-end
 
 return plot
