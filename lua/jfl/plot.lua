@@ -1,4 +1,5 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
+local archive = require "jfl.archive"
 local args = require "jfl.args"
 local axis = require "jfl.axis"
 local core = require "jfl.core"
@@ -147,14 +148,6 @@ local function locale_is_utf8()
   return locale:lower():find("utf%-?8") ~= nil
 end
 
-local function save(path, data)
-  local file, why = io.open(path, "wb")
-  if not file then core.fail("plot: cannot write %s", why) end
-  local ok, err = file:write(data)
-  local closed, late = file:close()
-  if not ok or not closed then core.fail("plot: cannot write %s: %s", path, err or late) end
-end
-
 local function check(o)
   for _, name in ipairs { "title", "xlabel", "ylabel", "svg" } do
     local s = o[name]
@@ -203,7 +196,8 @@ plot.plot = args.define("plot", "Draws curves in the terminal, or saves them as 
     return
   end
   check(o)
-  save(o.svg, require("jfl.plotsvg").text(chart_of(o), o.width or WIDTH, o.height or HEIGHT))
+  local picture = require("jfl.plotsvg").text(chart_of(o), o.width or WIDTH, o.height or HEIGHT)
+  archive.replace("plot", o.svg, function(write) write(picture) end)
 end)
 
 return plot
