@@ -151,10 +151,10 @@ end
 local function fill_file(who, path, file, produce)
   produce(function(text)
     local ok, why = file:write(text)
-    if not ok then core.fail("%s: %s: %s", who, path, why) end
+    if not ok then core.fail("%s: cannot write %s: %s", who, path, why) end
   end)
   local closed, why = file:close()
-  if not closed then core.fail("%s: %s: %s", who, path, why) end
+  if not closed then core.fail("%s: cannot write %s: %s", who, path, why) end
 end
 
 --- Writes a file by produce(write): beside its place, so that the old one is there until the new
@@ -164,7 +164,7 @@ function archive.replace(who, path, produce)
   local beside = target
   if replaceable then beside = ("%s.%.0f.part"):format(target, core.now() * 1e9) end
   local file, err = io.open(beside, "wb")
-  if not file then core.fail("%s: %s", who, (err:gsub("^.*: ", path .. ": "))) end
+  if not file then core.fail("%s: cannot write %s", who, (err:gsub("^.*: ", path .. ": "))) end
   local ok, why = pcall(fill_file, who, path, file, produce)
   if ok and replaceable then ok, why = os.rename(beside, target) end
   if ok then return end

@@ -141,11 +141,23 @@ local function list_hint(f, given)
   return "; a shape is one list: {" .. given[i] .. ", " .. given[i + 1] .. ", ...}"
 end
 
+-- Whether options, which stand where parameter i does, are its value: a table by names of its own.
+-- They are not where they name the parameter, or, if it may be left out, any option.
+local function is_keyed(f, i, options)
+  local param = f.params[i]
+  if not param or not param.keyed or options[param[1]] ~= nil then return false end
+  for name in pairs(options) do
+    if f.index[name] and param[3] ~= nil then return false end
+  end
+  return true
+end
+
 local function read(f, n, ...)
   local given, values = { ... }, {}
   local last = given[n]
   local empty = n > #f.params and type(last) == "table" and next(last) == nil
-  local options = (empty or args.is_options(last)) and last or nil
+  local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
+  local options = is_options and last or nil
   local count = options and n - 1 or n
   if count > #f.params then
     core.fail("%s: expected at most %d arguments (%s), got %d%s", f.path, #f.params,
@@ -158,7 +170,8 @@ local function read(f, n, ...)
 end
 
 --- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
--- default it must be given, with args.none it may be nil. body gets one table of values by name.
+-- default it must be given, with args.none it may be nil. A parameter with the field `keyed` takes
+-- tables by names of their own, such as variables. body gets one table of values by name.
 -- For the manual a parameter may have a field `type`, and params one `returns`, or a list of them,
 -- in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)

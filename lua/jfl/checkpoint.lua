@@ -80,31 +80,18 @@ local save = args.define("train.CheckPoint:save", "Writes all variables to a dir
   core.save(o.path, o.overwrite, notes())
 end)
 
--- The arrays have names of their own, so they are boxed before options are looked for.
-local Boxed = {}
-
 local save_some = args.define("checkpoint.save", "Writes variables to a directory.", {
   { "path", "the directory" },
   { "var_dict", "arrays by name, to write these alone and no state of the run", args.none,
-    type = "table<string, NdArray>" },
+    keyed = true, type = "table<string, NdArray>" },
   { "overwrite", "whether a checkpoint that is there is replaced", false },
 }, function(o)
-  local arrays = o.var_dict
-  if getmetatable(arrays) == Boxed then arrays = arrays.inside end
-  if arrays == nil then return save(o.path, o.overwrite) end
+  if o.var_dict == nil then return save(o.path, o.overwrite) end
   args.expect("save", "path", o.path, "string")
-  args.expect("save", "var_dict", arrays, "table")
+  args.expect("save", "var_dict", o.var_dict, "table")
   args.expect("save", "overwrite", o.overwrite, "boolean")
-  save_arrays(o.path, arrays, o.overwrite)
+  save_arrays(o.path, o.var_dict, o.overwrite)
 end)
-
--- A second argument of which no name is an option's, or that options follow, is var_dict.
-local function flow_save(path, arrays, ...)
-  if type(arrays) ~= "table" then return save_some(path, arrays, ...) end
-  local named = arrays.var_dict == nil and arrays.overwrite == nil and next(arrays) ~= nil
-  if named or select("#", ...) > 0 then arrays = setmetatable({ inside = arrays }, Boxed) end
-  return save_some(path, arrays, ...)
-end
 
 -- ---- reading ----
 
@@ -293,6 +280,6 @@ end
 function checkpoint.CheckPoint() return setmetatable({}, CheckPoint) end
 
 --- flow.checkpoint.
-checkpoint.checkpoint = { save = flow_save, load = load, get = get }
+checkpoint.checkpoint = { save = save_some, load = load, get = get }
 
 return checkpoint

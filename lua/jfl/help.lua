@@ -8,8 +8,22 @@ local help = {}
 
 local WIDTH = 78
 
+-- Words behind a head, in lines that are not too long for a terminal; indented as far as the head.
+local function filled(head, text)
+  local lines, line = {}, head
+  for word in text:gmatch("%S+") do
+    if #line + 1 + #word > WIDTH then
+      lines[#lines + 1] = line
+      line = (" "):rep(#head)
+    end
+    line = line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
 local function param_line(name, default, doc)
-  return ("  %-18s %s%s"):format(name, doc or "", default and (" (%s)"):format(default) or "")
+  return filled(("  %-18s"):format(name), doc .. (default and (" (%s)"):format(default) or ""))
 end
 
 local function op_text(info)
@@ -25,7 +39,7 @@ local function op_text(info)
   local first = info.path:match("%S+")
   lines[1] = ("flow.%s(%s) -> %s"):format(first, table.concat(parts, ", "),
     table.concat(info.outputs, ", "))
-  lines[2] = "  " .. info.doc
+  lines[2] = filled(" ", info.doc)
   for _, param in ipairs(info.params) do
     lines[#lines + 1] = param_line(param.name, param.default, param.doc)
   end
@@ -46,7 +60,7 @@ local function defined_text(f)
   end
   local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
   table.insert(lines, 1, index.written(f.path) .. list)
-  table.insert(lines, 2, "  " .. f.doc)
+  table.insert(lines, 2, filled(" ", f.doc))
   if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
   return table.concat(lines, "\n")
 end
@@ -95,19 +109,6 @@ local function sorted(t)
   return keys
 end
 
-local function filled(words)
-  local lines, line = {}, " "
-  for _, word in ipairs(words) do
-    if #line + 1 + #word > WIDTH then
-      lines[#lines + 1] = line
-      line = " "
-    end
-    line = line .. " " .. word
-  end
-  lines[#lines + 1] = line
-  return table.concat(lines, "\n")
-end
-
 local function title_of(group)
   return group == "flow" and group or index.written(group .. "."):sub(1, -2)
 end
@@ -115,7 +116,8 @@ end
 local function overview()
   local lines, all = {}, groups()
   for _, group in ipairs(sorted(all)) do
-    lines[#lines + 1] = title_of(group) .. "\n" .. filled(sorted(all[group]))
+    local list = table.concat(sorted(all[group]), " ")
+    lines[#lines + 1] = title_of(group) .. "\n" .. filled(" ", list)
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
@@ -124,7 +126,7 @@ end
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
-      return title_of(group) .. "\n" .. filled(sorted(list))
+      return title_of(group) .. "\n" .. filled(" ", table.concat(sorted(list), " "))
     end
   end
 end

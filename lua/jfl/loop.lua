@@ -246,11 +246,16 @@ local function resume(who, self)
     .. "nothing; more epochs continue it, another name starts anew\n"):format(name))
 end
 
--- The data set has names of its own, so it is boxed before options are looked for.
-local Boxed = {}
-
-local make = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
-  { "source", "a data set, or a list of NdArrays", type = "table|NdArray" },
+--- Goes through a data set:
+-- for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 }) do.
+-- Items are rows of NdArrays or lists of one length; a table with names gives them in the order of
+-- these. With shuffle, the order follows from flow.random.seed, the loop's name and the epoch.
+-- Every checkpoint keeps where the loop is, under its name. Once it is loaded, before the loop is
+-- made or after, the loop continues behind the item that was handed out last: save behind what is
+-- done with an item. A loop that is made inside an item of another is part of that item.
+-- loop:close() ends one that a break left.
+loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
+  { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "epochs", "how often", 1 },
   { "name", "what checkpoints keep the position under", "train" },
   { "shuffle", "whether every epoch has an order of its own", false },
@@ -266,7 +271,7 @@ local make = args.define("data.loop", "Goes through a data set, from where a che
     core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
       .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)
   end
-  local columns, names = columns_of(who, o.source.inside)
+  local columns, names = columns_of(who, o.source)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
     index = 0, items = count_items(who, columns, names), columns = columns, count = false,
     order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
@@ -274,16 +279,6 @@ local make = args.define("data.loop", "Goes through a data set, from where a che
   if self.columns then live[o.name] = self end
   return self
 end)
-
---- Goes through a data set:
--- for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 }) do.
--- Items are rows of NdArrays or lists of one length; a table with names gives them in the order of
--- these. With shuffle, the order follows from flow.random.seed, the loop's name and the epoch.
--- Every checkpoint keeps where the loop is, under its name. Once it is loaded, before the loop is
--- made or after, the loop continues behind the item that was handed out last: save behind what is
--- done with an item. A loop that is made inside an item of another is part of that item.
--- loop:close() ends one that a break left.
-function loop.loop(source, ...) return make(setmetatable({ inside = source }, Boxed), ...) end
 
 --- Ends the loop of a name, as loop:close() does, and gives whether there was one.
 loop.close_loop = args.define("data.close_loop", "Ends a loop that a break left.", {

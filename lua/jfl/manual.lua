@@ -6,6 +6,8 @@ local config = require "jfl.config"
 local core = require "jfl.core"
 local options = require "jfl.options"
 
+local NONE = args.none
+
 -- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
 -- with table_only they are fields of the one table that is taken.
 local function entry(path, doc, ...)
@@ -14,26 +16,26 @@ local function entry(path, doc, ...)
   if last and last.returns then
     params[#params], params.returns, params.table_only = nil, last.returns, last.table_only
   end
-  for _, param in ipairs(params) do
-    if param[3] == "none" then param[3] = args.none end
-  end
   return { path = path, doc = doc, params = params }
 end
 
 local function field(path, kind, doc) return { path = path, doc = doc, type = kind } end
 
+local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
+local ON_ERROR = { "on_error", "gets the message of a run that failed", NONE,
+  type = "fun(message: string)" }
 local RESULT = { returns = "NdArray" }
 local TYPE = { returns = "ResultType" }
 local PART = { "type", "of each", type = "ResultType" }
-local BODY = { "fn", "what is run with it", "none", type = "fun(): any?, any?, any?, any?" }
+local BODY = { "fn", "what is run with it", NONE, type = "fun(): any?, any?, any?, any?" }
 
 local entries = {
   entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
     { "name", "of the job" },
     { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
-    { "function_config", "options, from flow.function_config()", "none", type = "FunctionConfig" },
+    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
     { "inputs", "a list of { name, placeholder }", "{}", type = "[string, Placeholder][]" },
-    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", "none",
+    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", NONE,
       type = "ResultType" },
     { "body", "a function from blobs to blobs, which describes the graph",
       type = "fun(...: Blob): any?, any?, any?, any?" },
@@ -44,7 +46,7 @@ local entries = {
     { "address", "such as \"127.0.0.1\", or { addr = \"127.0.0.1\" }", type = "string|table" }),
   entry("clear_default_session", "Drops all jobs and variables."),
   entry("poll", "Runs the callbacks that are due, and gives their number.",
-    { "seconds", "stops when this time is used up", "none", type = "number" },
+    { "seconds", "stops when this time is used up", NONE, type = "number" },
     { returns = "integer" }),
   entry("sync", "Waits for every outstanding call and runs its callback."),
   entry("fd", "A file descriptor that becomes readable when a callback is due.",
@@ -53,12 +55,12 @@ local entries = {
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
     { returns = "Steps" }),
   entry("help", "Prints what a name does, or all names.",
-    { "name", "such as 'softmax'", "none" }),
+    { "name", "such as 'softmax'", NONE }),
   entry("get_all_variables", "All variables by name, as NdArrays of their own.",
     { returns = "table<string, NdArray>" }),
-  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out.\n"
-    .. "  There are " .. table.concat((core.passes()), ", ") .. ".",
-    { "list", "such as '-fold -cse'; '' for none", "none", type = "string" },
+  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out. "
+    .. "There are " .. table.concat((core.passes()), ", ") .. ".",
+    { "list", "such as '-fold -cse'; '' for none", NONE, type = "string" },
     { returns = "string" }),
   entry("random.seed", "Makes a run repeatable bit for bit.",
     { "n", "a whole number", type = "integer" }),
@@ -67,11 +69,6 @@ local entries = {
   entry("train.CheckPoint", "What saves and loads the variables of the session.",
     { returns = "CheckPoint" }),
   entry("train.CheckPoint:init", "Creates every variable of every job defined so far."),
-  entry("checkpoint.load", "Reads variables from a directory, as CheckPoint():load() does.",
-    { "path", "the directory, or a .safetensors file" },
-    { "strict", "whether names missing on either side are an error", "false", type = "boolean" },
-    { "only", "what the names to be loaded begin with, or a list of that", "none",
-      type = "string|string[]" }, { returns = "LoadReport" }),
   entry("train.SimpleCheckPointManager:initialize_or_restore",
     "Loads the newest checkpoint, or creates every variable and saves the first one."),
   entry("train.SimpleCheckPointManager:save", "Saves a checkpoint and gives its name.",
@@ -93,9 +90,25 @@ local entries = {
   entry("typing.Bundle", "Results nested as the body gives them.", PART, TYPE),
   entry("typing.Callback", "Results of an asynchronous call: job(x)(callback).",
     { "type", "of what the callback gets", type = "ResultType" }, TYPE),
-  entry("ndarray.matmul", "The matrix product of two arrays, at once.",
-    { "a", "an NdArray", type = "NdArray" }, { "b", "an NdArray", type = "NdArray" }, RESULT),
   field("version", "string", "The version of the library."),
+  field("NdArray.shape", "integer[]", "The extents, in a table of its own."),
+  field("NdArray.dtype", "Dtype", "The dtype of the elements."),
+  field("NdArray.size", "integer", "The number of elements."),
+  entry("NdArray:numpy", "The array itself (old spelling).", RESULT),
+  field("Blob.shape", "integer[]", "The extents."),
+  field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
+  field("Blob.name", "string", "The name, by which plans and variables know it."),
+  field("Job.name", "string", "The name."),
+  field("Job.type", "\"train\"|\"predict\"", "Whether calls change variables."),
+  entry("Job:compile", "Traces and compiles the job, if that was not done.",
+    { "batch_size", "where any is allowed", NONE, type = "integer" }, { returns = "Job" }),
+  entry("Job:graph", "The traced graph as text, one node a line.", { returns = "string" }),
+  entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
+  entry("Future:get", "Waits for the call and gives its value.", { returns = "any" }),
+  entry("Future:async_get", "Has a function called with the value (old spelling).", CALLBACK,
+    ON_ERROR),
+  entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
+    { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
 }
 
 local function add(list)
@@ -127,7 +140,7 @@ for _, e in ipairs {
     .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },
 } do
   add { entry("config." .. e[1], e[2] .. " Without a value: what it is now.",
-    { "value", "the new one", "none", type = e[3] }, { returns = e[3] }) }
+    { "value", "the new one", NONE, type = e[3] }, { returns = e[3] }) }
 end
 
 -- Setters of function_config, which are called with a dot or a colon.
@@ -156,7 +169,7 @@ local function add_others(prefix, names)
   for name in pairs(names) do
     if not told[prefix .. name] then
       add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
-        .. "an error that\n  says why.", { "value", "the option's", "none", type = "any" }) }
+        .. "an error that says why.", { "value", "the option's", NONE, type = "any" }) }
     end
   end
 end
@@ -170,47 +183,40 @@ local B = { "b", "an NdArray, a number or nested tables of numbers", type = "NdA
 
 local function method(name, doc, ...) return entry("ndarray." .. name, doc, A, ...) end
 
-local function gives(returns, e)
-  e.params.returns = returns
-  return e
-end
-
-for _, e in ipairs {
-  entry("ndarray.save", "Saves an array as numpy's .npy, or a table of them by name as its .npz.\n"
-    .. "  A file that is there is replaced once the new one is whole.",
+add {
+  entry("ndarray.save", "Saves an array as numpy's .npy, or a table of them by name as its .npz. "
+    .. "A file that is there is replaced once the new one is whole.",
     { "path", "of the file", type = "string" },
     { "value", "an array or a table of them", type = "NdArray|table<string|integer, NdArray>" }),
-  gives("number", method("get", "The element at these indices, which count from 1. Integers\n"
-    .. "  beyond 2^53 read as the nearest number; a:pointer() has them exactly.",
-    { "...", "an index for each axis", type = "integer" })),
+  method("get", "The element at these indices, which count from 1. Integers "
+    .. "beyond 2^53 read as the nearest number; a:pointer() has them exactly.",
+    { "...", "an index for each axis", type = "integer" }, { returns = "number" }),
   method("set", "Sets the element at these indices, which count from 1.",
     { "value", "the number", type = "number" },
     { "...", "an index for each axis", type = "integer" }),
   method("fill", "Sets every element.", { "value", "the number", type = "number" }),
-  gives("NdArray", method("reshape", "The same elements under another shape, sharing memory.",
+  method("reshape", "The same elements under another shape, sharing memory.",
     { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" },
-    { "...", "further extents", type = "integer" })),
-  gives("NdArray", method("transpose", "A copy with its axes in another order.",
-    { "perm", "a list of axes, or these, from 0; reversed without it", "none",
-      type = "integer[]|integer" }, { "...", "further axes", type = "integer" })),
-  gives("NdArray", method("astype", "A copy under another dtype. Integers are cut at the ends\n"
-    .. "  of its range, and floats lose their fraction on the way to integers.",
-    { "dtype", "such as 'int32'", type = "string" })),
-  gives("NdArray", method("copy", "A copy that shares no memory.")),
-  gives("table", method("totable", "The elements as nested tables.")),
-  gives("number", method("item", "The only element of an array of one.")),
-  gives("ffi.cdata*", method("pointer", "An FFI pointer p to the elements, p[0] being the first.\n"
-    .. "  The array lives as long as p, but not as long as p + 1, and not beyond a:free().")),
+    { "...", "further extents", type = "integer" }, RESULT),
+  method("transpose", "A copy with its axes in another order.",
+    { "perm", "a list of axes, or these, from 0; reversed without it", NONE,
+      type = "integer[]|integer" }, { "...", "further axes", type = "integer" }, RESULT),
+  method("astype", "A copy under another dtype. Integers are cut at the ends "
+    .. "of its range, and floats lose their fraction on the way to integers.",
+    { "dtype", "such as 'int32'", type = "string" }, RESULT),
+  method("copy", "A copy that shares no memory.", RESULT),
+  method("totable", "The elements as nested tables.", { returns = "table" }),
+  method("item", "The only element of an array of one.", { returns = "number" }),
+  method("pointer", "An FFI pointer p to the elements, p[0] being the first. "
+    .. "The array lives as long as p, but not as long as p + 1, and not beyond a:free().",
+    { returns = "ffi.cdata*" }),
   method("free", "Gives the memory back at once, unless a view of it is in use."),
-} do entries[#entries + 1] = e end
+}
 
 for name, what in pairs { eq = "equal to", ne = "other than", lt = "less than", le = "at most",
   gt = "greater than", ge = "at least" } do
-  entries[#entries + 1] = gives("NdArray", method(name, ("1 where a is %s b, else 0; int8.")
-    :format(what), B))
+  add { method(name, ("1 where a is %s b, else 0; int8."):format(what), B, RESULT) }
 end
-
-add(require("jfl.objects").entries(entry, field))
 
 local manual = {}
 for _, e in ipairs(entries) do manual[e.path] = e end

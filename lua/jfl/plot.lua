@@ -1,4 +1,5 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
+local archive = require "jfl.archive"
 local args = require "jfl.args"
 local axis = require "jfl.axis"
 local core = require "jfl.core"
@@ -147,14 +148,6 @@ local function locale_is_utf8()
   return locale:lower():find("utf%-?8") ~= nil
 end
 
-local function save(path, data)
-  local file, why = io.open(path, "wb")
-  if not file then core.fail("plot: cannot write %s", why) end
-  local ok, err = file:write(data)
-  local closed, late = file:close()
-  if not ok or not closed then core.fail("plot: cannot write %s: %s", path, err or late) end
-end
-
 local function check(o)
   for _, name in ipairs { "title", "xlabel", "ylabel", "svg" } do
     local s = o[name]
@@ -183,10 +176,12 @@ local function terminal()
     colour = columns ~= nil and not plain }
 end
 
-local draw = args.define("plot", "Draws curves in the terminal, or saves them as a picture.", {
+--- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
+-- flow.plot(losses, { svg = "loss.svg" }).
+plot.plot = args.define("plot", "Draws curves in the terminal, or saves them as a picture.", {
   { "values", "a list of numbers, an NdArray (2-D: a curve each row), a list of lists, or named "
     .. "lists {loss = {...}, accuracy = {...}}; NaN and infinities are gaps",
-    type = "number[]|NdArray|table" },
+    keyed = true, type = "number[]|NdArray|table" },
   { "title", "above the curves", args.none, type = "string" },
   { "xlabel", "below the x axis", args.none, type = "string" },
   { "ylabel", "beside the y axis", args.none, type = "string" },
@@ -201,17 +196,8 @@ local draw = args.define("plot", "Draws curves in the terminal, or saves them as
     return
   end
   check(o)
-  save(o.svg, require("jfl.plotsvg").text(chart_of(o), o.width or WIDTH, o.height or HEIGHT))
+  local picture = require("jfl.plotsvg").text(chart_of(o), o.width or WIDTH, o.height or HEIGHT)
+  archive.replace("plot", o.svg, function(write) write(picture) end)
 end)
-
---- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
--- flow.plot(losses, { svg = "loss.svg" }).
-function plot.plot(...)
-  local values = ...
-  if select("#", ...) == 1 and args.is_options(values) and values.values == nil then
-    return draw { values = values }
-  end
-  return draw(...)
-end
 
 return plot

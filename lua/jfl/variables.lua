@@ -76,22 +76,15 @@ local function set_all(values, ignore_mismatch)
   for name, array in pairs(arrays) do core.variable_set(name, array) end
 end
 
--- The values have names of their own, so they are boxed before options are looked for.
-local Boxed = {}
-
-local load_variables = args.define("load_variables", "Sets variables by name.", {
-  { "values", "arrays by name", type = "table<string, NdArray|table>" },
-  { "ignore_mismatch", "whether names of no variable are skipped", true },
-}, function(o)
-  args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
-  set_all(o.values.inside, o.ignore_mismatch)
-end)
-
 --- Sets variables by name from NdArrays or tables, all or none. Names of no variable are skipped,
 -- and are errors with { ignore_mismatch = false }.
-function variables.load_variables(values, ...)
-  args.expect("load_variables", "values", values, "table")
-  load_variables(setmetatable({ inside = values }, Boxed), ...)
-end
+variables.load_variables = args.define("load_variables", "Sets variables by name.", {
+  { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
+  { "ignore_mismatch", "whether names of no variable are skipped", true },
+}, function(o)
+  args.expect("load_variables", "values", o.values, "table")
+  args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
+  set_all(o.values, o.ignore_mismatch)
+end)
 
 return variables

@@ -1,9 +1,8 @@
 -- The API as data for stubs and pages: what jfl.index tells of each name, with types.
 local args = require "jfl.args"
 local index = require "jfl.index"
-local objects = require "jfl.objects"
 
-local api = { classes = objects.classes }
+local api = { classes = require "scripts.doc.classes" }
 
 -- Types of parameters whose names mean the same everywhere.
 local BY_NAME = {
@@ -84,7 +83,8 @@ end
 local function read(path, e)
   local owner, separator, name = path:match("^(.*)([.:])([^.:]+)$")
   local f = { path = path, owner = owner or "", separator = separator or ".", name = name or path,
-    doc = e.doc, same_as = e.same_as, type = e.type, written = index.written(path) }
+    doc = e.doc, type = e.type, written = index.written(path),
+    same_as = e.same_as and index.written(e.same_as) }
   -- The methods of what a function under flow makes are those of a class of that name.
   if f.separator == ":" then f.owner = f.owner:match("[^.]+$") end
   if e.op then read_op(f, e.op) elseif not e.type then read_function(f, e) end

@@ -35,7 +35,7 @@ end
 
 local function add_name(out, f)
   add(out, "### `%s`\n\n%s\n", signature(f), f.doc)
-  if f.same_as then add(out, "The same as `flow.%s`.\n", f.same_as) end
+  if f.same_as then add(out, "The same as `%s`.\n", f.same_as) end
   if f.type then return add(out, "Type: `%s`.\n", f.type) end
   add_params(out, f)
   if #f.returns > 0 then add(out, "Gives `%s`.\n", table.concat(f.returns, "`, `")) end

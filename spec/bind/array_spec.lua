@@ -273,7 +273,7 @@ describe("a mistake with an array", function()
       core.array("float32", { 6 }))
     array_error("from_bytes: int32 array of shape (2) takes 8 bytes, got 3",
       "c.from_bytes('abc', 'int32', {2})")
-    array_error("inflate: format should be gzip, zlib or raw, got 'lzma'",
+    array_error("inflate: format: expected gzip, zlib or raw, got 'lzma'",
       "c.inflate('', 'lzma')")
     assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
     assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))

@@ -30,6 +30,21 @@ describe("args", function()
     assert.same({}, (f({})))
   end)
 
+  it("takes a table of the names that a parameter expects for its value", function()
+    local params = { { "values", "", keyed = true }, { "extra", "", args.none, keyed = true },
+      { "on", "", true } }
+    local keyed = args.define("spec.keyed", "", params, function(o) return o.values, o.extra, o.on end)
+    args.defined["spec.keyed"] = nil
+    local table_of = { a = 1, on = 2 }
+    assert.same({ table_of, nil, true }, { keyed(table_of) })
+    assert.same({ table_of, nil, false }, { keyed(table_of, { on = false }) })
+    assert.same({ table_of, nil, false }, { keyed { values = table_of, on = false } })
+    assert.same({ { 1 }, { a = 2 }, true }, { keyed({ 1 }, { a = 2 }) })
+    assert.same({ { 1 }, table_of, false }, { keyed({ 1 }, table_of, { on = false }) })
+    assert.same({ { 1 }, table_of, true }, { keyed({ 1 }, { extra = table_of }) })
+    helper.fails(function() keyed({ 1 }, table_of) end, "unknown option 'a'")
+  end)
+
   it("names the valid options beside an unknown one", function()
     helper.fails(function() f(1, { m = 1 }) end,
       "spec.f: unknown option 'm'; options are x, n, name")

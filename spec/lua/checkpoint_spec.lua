@@ -390,7 +390,8 @@ describe("load_variables", function()
     fails({ x = { 1 } }, "'x' is not a variable of any job; nothing was set",
       { ignore_mismatch = false })
     fails({ [1] = { 1 } }, "expected arrays by name, got the key number 1")
-    helper.fails(function() flow.load_variables() end, "values: expected a table, got nil")
+    helper.fails(function() flow.load_variables() end, "argument 1 'values' is missing")
+    helper.fails(function() flow.load_variables(3) end, "values: expected a table, got number 3")
     helper.fails(function() flow.load_variables({}, { ignore_mismatch = 1 }) end,
       "ignore_mismatch: expected a boolean")
     flow.load_variables { ["one-bias"] = nd.array { 3, 4 }, ["two-bias"] = { 5, 6 } }

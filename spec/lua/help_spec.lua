@@ -38,6 +38,12 @@ describe("help", function()
     holds(help.text("typing.Numpy.Placeholder"), "dtype=float32")
   end)
 
+  it("fits a terminal, but for long signatures", function()
+    for _, path in ipairs { "ndarray.load", "checkpoint.load", "config.passes", "plot" } do
+      for line in help.text(path):gmatch("\n(  [^\n]*)") do assert.truthy(#line <= 78, line) end
+    end
+  end)
+
   it("lists everything without a name", function()
     local text = help.text()
     holds(text, "flow.nn\n")

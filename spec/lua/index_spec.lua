@@ -29,6 +29,17 @@ describe("index", function()
     assert.same({}, gone)
   end)
 
+  it("finds each name told of in one place", function()
+    local ops, twice = {}, {}
+    for _, info in pairs(require("jfl.core").ops()) do
+      for path in (info.path or ""):gmatch("%S+") do ops[path] = true end
+    end
+    for path in pairs(manual) do
+      if args.defined[path] or ops[path] then twice[#twice + 1] = path end
+    end
+    assert.same({}, twice)
+  end)
+
   -- An object of each class that has methods or fields.
   local function objects()
     flow.clear_default_session()

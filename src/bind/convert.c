@@ -318,30 +318,6 @@ static int l_decode(lua_State *L)
   return 0;
 }
 
-/* inflate(string, "gzip" | "zlib" | "raw" [, size_hint [, what it is, for messages]]) */
-static int l_inflate(lua_State *L)
-{
-  static const char *const names[] = { "gzip", "zlib", "raw" };
-  size_t n;
-  int kind = 0;
-  lua_settop(L, 4);
-  const char *data = jf_need_bytes(L, 1, "inflate", "data", &n);
-  const char *name = jf_need_string(L, 2, "inflate", "format");
-  while (kind < 3 && strcmp(name, names[kind])) kind++;
-  if (kind == 3) jf_raise(L, "inflate: format should be gzip, zlib or raw, got '%s'", name);
-  double hint = lua_isnil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
-  const char *what = lua_isnil(L, 4) ? NULL : jf_need_string(L, 4, "inflate", "what");
-  jf_larray *b = jf_push_array(L);
-  jfl_array *a;
-  size_t size_hint = hint > 0 && hint < 0x1p47 ? (size_t)hint : 0;
-  jfl_status e = jfl_inflate(data, n, (jfl_deflate)kind, size_hint, &a);
-  if (what) jf_check_for(L, e, what);
-  else jf_check(L, e);
-  jf_set_array(b, a);
-  jf_account(L, b);
-  return 1;
-}
-
 /* crc32(array or string): the checksum of its bytes, as in gzip and zip files. */
 static int l_crc32(lua_State *L)
 {
@@ -359,5 +335,5 @@ static int l_crc32(lua_State *L)
 const luaL_Reg jf_convert_functions[] = {
   { "from_table", l_from_table }, { "to_table", l_to_table }, { "bytes", l_bytes },
   { "from_bytes", l_from_bytes }, { "ramp", l_ramp }, { "decode", l_decode },
-  { "inflate", l_inflate }, { "crc32", l_crc32 }, { NULL, NULL }
+  { "crc32", l_crc32 }, { NULL, NULL }
 };

@@ -1,13 +1,5 @@
--- The part of the manual on objects: arrays, blobs, jobs and what calls give.
-
-local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
-local ON_ERROR = { "on_error", "gets the message of a run that failed", "none",
-  type = "fun(message: string)" }
-
-local objects = {}
-
---- What is said of a class as a whole: its meaning, and how LuaLS writes what is no method.
-objects.classes = {
+-- What is said of a class as a whole: its meaning, and how LuaLS writes what is no method.
+return {
   NdArray = { doc = "A dense array in host memory, of up to eight axes.",
     operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "NdArray|number",
     "---@operator unm: NdArray", "---@operator len: integer", "---@field [integer] any" },
@@ -49,31 +41,3 @@ objects.classes = {
     "---@field flop number of one run", "---@field bytes number of one run" },
   View = { doc = "How several devices are seen: as one, or one by one." },
 }
-
---- The entries of the manual, made by its functions.
-function objects.entries(entry, field)
-  local ARRAY = { returns = "NdArray" }
-  local list = {
-    field("NdArray.shape", "integer[]", "The extents, in a table of its own."),
-    field("NdArray.dtype", "Dtype", "The dtype of the elements."),
-    field("NdArray.size", "integer", "The number of elements."),
-    entry("NdArray:numpy", "The array itself (old spelling).", ARRAY),
-    field("Blob.shape", "integer[]", "The extents."),
-    field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
-    field("Blob.name", "string", "The name, by which plans and variables know it."),
-    field("Job.name", "string", "The name."),
-    field("Job.type", "\"train\"|\"predict\"", "Whether calls change variables."),
-    entry("Job:compile", "Traces and compiles the job, if that was not done.",
-      { "batch_size", "where any is allowed", "none", type = "integer" }, { returns = "Job" }),
-    entry("Job:graph", "The traced graph as text, one node a line.", { returns = "string" }),
-    entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
-    entry("Future:get", "Waits for the call and gives its value.", { returns = "any" }),
-    entry("Future:async_get", "Has a function called with the value (old spelling).", CALLBACK,
-      ON_ERROR),
-    entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
-      { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
-  }
-  return list
-end
-
-return objects
