@@ -295,6 +295,9 @@ static void anything_may_be_pasted(void)
   terminal t = start();
   send_text(&t, "function pasted(x)\r\tif x then\r\t\treturn 'yes' .. x\r\tend\rend\r");
   line(&t, "pasted('!')", "yes!");
+  step(&t, "print('all of it is shown', 'as it is', 6 * 7)",
+       "print('all of it is shown', 'as it is', 6 * 7)");
+  line(&t, "", "42");
   terminal_type(&t, "1\0 +\0 2", 7);
   line(&t, "", "3");
   strcpy(text, "#'");
