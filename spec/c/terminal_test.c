@@ -178,7 +178,7 @@ static void callbacks_run_while_nothing_is_typed(void)
   step(&t, "6 *", "6 *");
   expect(&t, "late");
   line(&t, " 7", "42");
-  line(&t, "job(a)(function() error('in it') end)", "");
+  line(&t, "job(a)(function() error('in' .. ' it') end)", "");
   expect(&t, "in it");
   line(&t, "6 * 8", "48");
   leave(&t);
