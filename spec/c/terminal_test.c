@@ -29,13 +29,13 @@ static void leave(terminal *t)
 }
 
 /* Types a line and waits until its result and then a prompt are shown. The echo of the line must not
-   hold the result. */
+   hold the result; the editor may draw its prompt again, the next one begins a line. */
 static void line(terminal *t, const char *text, const char *shown)
 {
   send_text(t, text);
   send_text(t, "\r");
   expect(t, shown);
-  expect(t, "> ");
+  expect(t, "\n> ");
 }
 
 /* The terminal drops what is typed just before Ctrl-C takes effect. */
