@@ -73,7 +73,7 @@ local function names_after(word)
   local head, separator, prefix = word:match("^(.*)([.:])([%w_]*)$")
   if not head then head, separator, prefix = "", "", word end
   local at, names, words = value_of(head), {}, {}
-  if at == nil then return words end
+  if at == nil or head == "" and separator ~= "" then return words end   -- of what a call gives
   add_names(names, at)
   if head == "" then
     names.flow = names.flow or ""

@@ -64,7 +64,8 @@ local function collect()
   walk(found, flow, "")
   for _, source in ipairs { manual, args.defined } do
     for path in pairs(source) do
-      if found[path] == nil and not path:find(":", 1, true) then found[path] = value_at(path) end
+      local known = found[path] ~= nil or index.of_object(path) or path:find(":", 1, true)
+      if not known then found[path] = value_at(path) end
     end
   end
   for path, value in pairs(found) do

@@ -81,8 +81,9 @@ end
 -- How far a path's last name is from a wrong one, or nil where it is another word altogether.
 local function far(name, path)
   local last = path:match("[^.:]+$"):lower()
-  local d = distance(name, last)
   local limit = math.max(1, math.floor(#name / 3))
+  local d = math.abs(#name - #last)            -- at least, and quicker to tell
+  if d <= limit then d = distance(name, last) end
   if d <= limit and d < #name then return d end
   local short, long = name, last
   if #short > #long then short, long = long, short end

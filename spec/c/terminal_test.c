@@ -29,13 +29,13 @@ static void leave(terminal *t)
 }
 
 /* Types a line and waits until its result and then a prompt are shown. The echo of the line must not
-   hold the result. */
+   hold the result; the editor may draw its prompt again, the next one begins a line. */
 static void line(terminal *t, const char *text, const char *shown)
 {
   send_text(t, text);
   send_text(t, "\r");
   expect(t, shown);
-  expect(t, "> ");
+  expect(t, "\n> ");
 }
 
 /* The terminal drops what is typed just before Ctrl-C takes effect. */
@@ -178,7 +178,7 @@ static void callbacks_run_while_nothing_is_typed(void)
   step(&t, "6 *", "6 *");
   expect(&t, "late");
   line(&t, " 7", "42");
-  line(&t, "job(a)(function() error('in it') end)", "");
+  line(&t, "job(a)(function() error('in' .. ' it') end)", "");
   expect(&t, "in it");
   line(&t, "6 * 8", "48");
   leave(&t);
@@ -295,6 +295,9 @@ static void anything_may_be_pasted(void)
   terminal t = start();
   send_text(&t, "function pasted(x)\r\tif x then\r\t\treturn 'yes' .. x\r\tend\rend\r");
   line(&t, "pasted('!')", "yes!");
+  step(&t, "print('all of it is shown', 'as it is', 6 * 7)",
+       "print('all of it is shown', 'as it is', 6 * 7)");
+  line(&t, "", "42");
   terminal_type(&t, "1\0 +\0 2", 7);
   line(&t, "", "3");
   strcpy(text, "#'");

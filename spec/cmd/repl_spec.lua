@@ -78,6 +78,7 @@ describe("a session", function()
   it("completes names, of flow also those not loaded yet", function()
     local complete = require("jfl.complete").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))
+    assert.same({}, complete("a:reshape({ 2, 3 }):"))
     assert.same({ "flow" }, complete("flo"))
     assert.same({}, complete("no.such.na"))
     _G.flow = require "jfl"

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 /* The part of libedit's own interface that is used, and its constants. `at` is NULL without it. */
 typedef struct EditLine EditLine;
@@ -45,6 +46,8 @@ typedef struct editor {
   int (*history)(History *past, history_event *event, int what, ...);
 } editor;
 
+enum { LONGEST_KEY = 4, PASTED = 4096 };
+
 /* The reader's state, a userdata: whatever Lua raises, the line is freed with it. */
 typedef struct reader {
   editor edit;
@@ -56,6 +59,8 @@ typedef struct reader {
   int fd;                      /* of callbacks, or -1 */
   int given_up, ended;         /* ended: by this signal */
   int escape;                  /* how far in a sequence such as that of an arrow key */
+  char piece[PASTED + LONGEST_KEY + 1];
+  wchar_t held;                /* the key after the piece, or 0 */
   sigset_t handled, before;    /* blocked while reading; the mask before that */
 } reader;
 
@@ -134,12 +139,18 @@ static unsigned char complete(EditLine *at, int key)
 
 /* ---- waiting ---- */
 
-/* Characters of UTF-8 text of n bytes. */
+/* Columns of UTF-8 text of n bytes. */
 static int width(const char *text, size_t n)
 {
-  int count = 0;
-  for (size_t i = 0; i < n; i++) count += (text[i] & 0xc0) != 0x80;
-  return count;
+  int sum = 0;
+  while (n > 0) {
+    wchar_t c;
+    int size = mbtowc(&c, text, n), columns_of = size > 0 ? wcwidth(c) : 1;
+    sum += columns_of > 0 ? columns_of : 0;
+    text += size > 0 ? size : 1;
+    n -= (size_t)(size > 0 ? size : 1);
+  }
+  return sum;
 }
 
 /* Takes prompt and line off the screen, where that can be done. */
@@ -236,7 +247,7 @@ static int next_byte(reader *r)
 
 /* ---- keys ---- */
 
-enum { LONGEST_KEY = 4, PASTED = 4096, FAST = 16 };
+enum { FAST = 16 };
 
 /* How many bytes were typed already. More than a few did not come from a hand. */
 static int waiting(void)
@@ -278,24 +289,38 @@ static int in_sequence(reader *r, char c)
 
 static int is_text(const char *key) { return (unsigned char)key[0] >= ' ' && key[0] != 127; }
 
+/* The key that stands for a pasted piece: a control character that no keyboard sends. */
+enum { PIECE_KEY = 0x80 };
+
+static unsigned char insert_piece(EditLine *at, int key)
+{
+  reader *r = reading;
+  (void)key;
+  int wrong = r->piece[0] && r->edit.insert(at, r->piece);
+  r->piece[0] = '\0';
+  return wrong ? CC_ERROR : CC_REFRESH;
+}
+
 /* The editor's next key. It draws the line for each, so of a text that is pasted it gets all but the
    last character in one piece. A pasted tab does not ask for completion. */
 static int next_key(EditLine *at, wchar_t *out)
 {
   reader *r = reading;
-  char key[LONGEST_KEY + 1], text[PASTED + LONGEST_KEY + 1];
+  char key[LONGEST_KEY + 1];
   size_t n = 0;
-  for (;;) {
+  (void)at;
+  for (*out = r->held; !r->held;) {
     if (!next_character(r, key)) return 0;
+    *out = (wchar_t)code_of(key);
     if (in_sequence(r, key[0])) break;
-    if (key[0] == '\t' && waiting()) key[0] = ' ';
+    if (key[0] == '\t' && waiting()) *out = key[0] = ' ';
     if (!is_text(key) || n >= PASTED || waiting() < FAST) break;
-    memcpy(text + n, key, strlen(key));
+    memcpy(r->piece + n, key, strlen(key));
     n += strlen(key);
   }
-  text[n] = '\0';
-  if (n) r->edit.insert(at, text);
-  *out = (wchar_t)code_of(key);
+  r->held = n ? *out : 0;
+  r->piece[n] = '\0';
+  if (n) *out = PIECE_KEY;
   return 1;
 }
 
@@ -347,6 +372,7 @@ static int guarded_line(reader *r)
   sigprocmask(SIG_BLOCK, &r->handled, &r->before);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
   arrived = r->given_up = r->ended = 0;
+  r->held = 0;
   int more = r->edit.at ? edit_line(r) : plain_line(r);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &theirs[i], NULL);
   sigprocmask(SIG_SETMASK, &r->before, NULL);
@@ -430,8 +456,10 @@ static void bind_keys(editor *e)
 {
   e->set(e->at, EL_EDITOR, "emacs");
   e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", complete);
+  e->set(e->at, EL_ADDFN, "jfl-insert", "Insert a pasted piece", insert_piece);
   e->source(e->at, NULL);
   e->set(e->at, EL_BIND, "^I", "jfl-complete", NULL);
+  e->set(e->at, EL_BIND, "\\200", "jfl-insert", NULL);
   e->set(e->at, EL_BIND, "^R", "em-inc-search-prev", NULL);
   e->set(e->at, EL_BIND, "\33[3~", "ed-delete-next-char", NULL);
   e->set(e->at, EL_BIND, "\33[1;5C", "em-next-word", NULL);
