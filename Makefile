@@ -65,6 +65,10 @@ $O/src/op/%.o $O/kernels/%.o $O/src/dev/cast.o: OPT += $(FAST)
 # Polynomials take half as long where a product and a sum are one instruction.
 $O/kernels/cpu/tiles.o: ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+# Lua's errors leave functions behind ThreadSanitizer's back: it would think each still entered.
+ifeq ($(SAN)$(findstring gcc,$(CC)),threadgcc)
+$O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
+endif
 $O/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

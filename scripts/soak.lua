@@ -9,6 +9,8 @@ local SECONDS, SEED = tonumber((...)) or 600, tonumber((select(2, ...))) or 1
 local ROWS, COLUMNS, UNITS, CLASSES = 64, 256, 256, 10
 local GROWTH = 1.05          -- of resident memory, from the first third's peak to the last third's
 
+io.stdout:setvbuf("line")
+
 local count = { started = 0, delivered = 0, failed = 0, watched = 0, expected_watches = 0,
   checked = 0, saves = 0 }
 math.randomseed(SEED)
