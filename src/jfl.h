@@ -344,8 +344,8 @@ JFL_API jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype
 /* Writes the i-th note; 0 past the last. */
 JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
 
-/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing or
-   unexpected name, are errors that change nothing. */
+/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing name
+   or unexpected weight, are errors that change nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
 /* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take

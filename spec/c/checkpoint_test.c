@@ -276,6 +276,40 @@ static void reports_names_that_differ(void)
   jfl_session_free(s);
 }
 
+static void counts_runs_of_jobs_that_come_later(void)
+{
+  jfl_session *a = full_session(3), *b = new_session(), *c = new_session();
+  jfl_job *job;
+  jfl_report *r = NULL;
+  CHECK(jfl_job_new(a, "later", JFL_TRAIN, &job) == JFL_OK);
+  job->run = 77;
+  CHECK(jfl_checkpoint_save(a, in_scratch("first"), 0) == JFL_OK);
+  CHECK(jfl_checkpoint_load(b, in_scratch("first"), 0, &r) == JFL_OK);
+  jfl_report_free(r);
+  CHECK(jfl_checkpoint_save(b, in_scratch("second"), 0) == JFL_OK);
+  CHECK(jfl_checkpoint_load(c, in_scratch("second"), 0, &r) == JFL_OK);
+  jfl_report_free(r);
+  CHECK(jfl_job_new(c, "later", JFL_TRAIN, &job) == JFL_OK && job->run == 77);
+  CHECK(jfl_job_new(c, "other", JFL_TRAIN, &job) == JFL_OK && job->run == 0);
+  jfl_session_free(a);
+  jfl_session_free(b);
+  jfl_session_free(c);
+}
+
+static void strict_loading_lets_optimizer_state_be(void)
+{
+  jfl_session *a = full_session(3), *b = new_session();
+  jfl_report *r = NULL;
+  for (int i = 0; i < a->n_var; i++)
+    if (!a->var[i]->spec.state) add_var(b, a->var[i]->spec, 1);
+  CHECK(a->n_var > b->n_var);
+  CHECK(jfl_checkpoint_save(a, in_scratch("trained"), 0) == JFL_OK);
+  CHECK_MSG(jfl_checkpoint_load(b, in_scratch("trained"), 1, &r) == JFL_OK, "%s", jfl_errmsg());
+  jfl_report_free(r);
+  jfl_session_free(a);
+  jfl_session_free(b);
+}
+
 static void strict_loading_lists_names(void)
 {
   jfl_session *s = full_session(1);
@@ -466,6 +500,8 @@ int main(void)
   RUN(refuses_a_second_save_at_once);
   RUN(reuses_what_a_crash_left);
   RUN(reports_names_that_differ);
+  RUN(counts_runs_of_jobs_that_come_later);
+  RUN(strict_loading_lets_optimizer_state_be);
   RUN(strict_loading_lists_names);
   RUN(a_mismatch_changes_nothing);
   RUN(a_missing_directory_is_named);

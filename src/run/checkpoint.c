@@ -100,6 +100,8 @@ static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta
       return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name is not UTF-8", path, j->name);
     put_named(meta, "run", j->name, j->run);
   }
+  for (int i = 0; i < s->n_ahead; i++)
+    if (!jf_session_job(s, s->ahead[i].job)) put_named(meta, "run", s->ahead[i].job, s->ahead[i].n);
   for (int i = 0; i < s->n_var; i++)
     if (s->var[i]->spec.state) put_named(meta, "state", s->var[i]->spec.name, 1);
   return JFL_OK;
@@ -235,12 +237,14 @@ static jfl_status match(loader *l)
   return JFL_OK;
 }
 
-/* " lacks a, b" or the like for the names of a kind; nothing where there are none. */
+/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state that
+   no job knows is none of it: predict jobs load what train jobs saved. */
 static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
 {
   int n = 0;
   for (int i = 0; i < r->n; i++) {
-    if (r->v[i].what != what || n++ >= MAX_LISTED) continue;
+    if (r->v[i].what != what || (what == JFL_UNEXPECTED && r->v[i].state)) continue;
+    if (n++ >= MAX_LISTED) continue;
     if (n == 1) jf_text_add(t, "%s%s ", t->n ? "; " : " ", verb);
     jf_text_add(t, "%s%s", n > 1 ? ", " : "", r->v[i].name);
   }
@@ -292,50 +296,65 @@ static jfl_status count(const loader *l, const char *key, uint64_t *out)
   return JFL_OK;
 }
 
-static jfl_status job_runs(const loader *l, const jfl_job *j, uint64_t *out)
+/* The counters of a run; what the file tells of none keeps them. */
+typedef struct counters {
+  int told;
+  uint64_t seed, eager_calls;
+  jf_runs *run; int n_run;     /* of every job that the file knows */
+} counters;
+
+static jfl_status read_runs(const loader *l, counters *c)
 {
-  jf_text key = {0};
-  jf_text_add(&key, "run.%s", j->name);
-  jfl_status r = key.failed ? no_memory(l->path) : count(l, key.s, out);
-  jf_free(key.s);
-  return r;
+  static const char prefix[] = "run.";
+  c->run = jf_new((size_t)l->store->n_meta * sizeof *c->run);
+  if (!c->run) return no_memory(l->path);
+  for (int i = 0; i < l->store->n_meta; i++) {
+    const char *key = l->store->meta[i].key;
+    if (strncmp(key, prefix, sizeof prefix - 1)) continue;
+    jf_runs *r = &c->run[c->n_run];
+    JF_TRY(count(l, key, &r->n));
+    r->job = jf_name_copy(key + sizeof prefix - 1);
+    if (!r->job) return no_memory(l->path);
+    c->n_run++;
+  }
+  return JFL_OK;
 }
 
-typedef struct counters { uint64_t seed, eager_calls, *run; } counters;
-
-/* Reads every counter before any is set; c->run has one for each job, in order. */
+/* Reads every counter before any is set. */
 static jfl_status read_counters(const loader *l, counters *c)
 {
   uint64_t version = FORMAT_VERSION;
-  int n = 0;
   const char *format = jf_store_meta(l->store, "format");
-  for (const jfl_job *j = l->session->jobs; j; j = j->next) n++;
-  *c = (counters){ l->session->seed, l->session->eager_calls, jf_new((size_t)n * sizeof *c->run) };
-  if (!c->run) return no_memory(l->path);
-  n = 0;
-  for (const jfl_job *j = l->session->jobs; j; j = j->next) c->run[n++] = j->run;
+  *c = (counters){ .seed = l->session->seed, .eager_calls = l->session->eager_calls };
   if (l->only.n || !format || strcmp(format, "jfl")) return JFL_OK;
+  c->told = 1;
   JF_TRY(count(l, "version", &version));
   if (version > FORMAT_VERSION)
     return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
                    l->path, (unsigned long long)version, FORMAT_VERSION);
   JF_TRY(count(l, "seed", &c->seed));
   JF_TRY(count(l, "eager_calls", &c->eager_calls));
-  n = 0;
-  for (const jfl_job *j = l->session->jobs; j; j = j->next) JF_TRY(job_runs(l, j, &c->run[n++]));
-  return JFL_OK;
+  return read_runs(l, c);
 }
 
-/* Nothing fails from here on. */
-static void apply(loader *l, const counters *c)
+/* Nothing fails from here on. The session takes c->run over, for jobs that come later. */
+static void apply(loader *l, counters *c)
 {
   jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++)
     if (l->fresh[i]) jf_var_write(s->var[i], l->fresh[i]);
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
-  int n = 0;
-  for (jfl_job *j = s->jobs; j; j = j->next) j->run = c->run[n++];
+  if (!c->told) return;
+  for (int i = 0; i < c->n_run; i++) {
+    jfl_job *j = jf_session_job(s, c->run[i].job);
+    if (j) j->run = c->run[i].n;
+  }
+  jf_runs_free(s->ahead, s->n_ahead);
+  s->ahead = c->run;
+  s->n_ahead = c->n_run;
+  c->run = NULL;
+  c->n_run = 0;
 }
 
 static jfl_status load(loader *l, int strict)
@@ -348,7 +367,7 @@ static jfl_status load(loader *l, int strict)
   if (r == JFL_OK) apply(l, &c);
   for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
   jf_free(l->fresh);
-  jf_free(c.run);
+  jf_runs_free(c.run, c.n_run);
   return r;
 }
 

@@ -10,6 +10,19 @@ jfl_job *jf_session_job(const jfl_session *s, const char *name)
   return NULL;
 }
 
+void jf_runs_free(jf_runs *v, int n)
+{
+  for (int i = 0; i < n; i++) jf_free(v[i].job);
+  jf_free(v);
+}
+
+static uint64_t runs_ahead(const jfl_session *s, const char *name)
+{
+  for (int i = 0; i < s->n_ahead; i++)
+    if (!strcmp(s->ahead[i].job, name)) return s->ahead[i].n;
+  return 0;
+}
+
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
 {
   if (!*name) return jf_fail(JFL_ENAME, "a job needs a name");
@@ -23,6 +36,7 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   }
   j->session = s;
   j->mode = mode;
+  j->run = runs_ahead(s, name);
   j->next = s->jobs;
   *out = s->jobs = j;
   return JFL_OK;

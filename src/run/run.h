@@ -36,6 +36,9 @@ struct jfl_request {
   jfl_request *next;           /* queue */
 };
 
+/* How often a job ran that a loaded checkpoint tells of. */
+typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
+
 typedef struct jf_settings {
   int threads, max_inflight;
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
@@ -59,6 +62,7 @@ struct jfl_session {
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
   jfl_job *jobs;
+  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded */
   void *arena; size_t arena_size;
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
@@ -87,6 +91,7 @@ int jf_var_packed(const jf_var *v);
 void jf_var_read(const jf_var *v, void *out);
 void jf_var_write(jf_var *v, const void *from);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
+void jf_runs_free(jf_runs *v, int n);
 
 /* The queue (queue.c); stop waits for the run in progress and fails what is queued. */
 void jf_queue_init(jfl_session *s);

@@ -60,6 +60,7 @@ void jfl_session_free(jfl_session *s)
   }
   for (int i = 0; i < s->n_var; i++) jf_var_free(s->var[i]);
   jf_free(s->var);
+  jf_runs_free(s->ahead, s->n_ahead);
   jf_free(s->arena);
   jf_free(s);
 }
