@@ -159,7 +159,7 @@ for _, e in ipairs {
   { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
     "table" },
 } do
-  add { entry("FunctionConfig." .. e[1], e[2], { "value", "what the option is set to", type = e[3] }) }
+  add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }
 end
 
 -- The others are of the original.
@@ -169,7 +169,7 @@ local function add_others(prefix, names)
   for name in pairs(names) do
     if not told[prefix .. name] then
       add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
-        .. "an error that says why.", { "value", "what the option is set to", NONE, type = "any" }) }
+        .. "an error that says why.", { "value", "what it is set to", NONE, type = "any" }) }
     end
   end
 end
