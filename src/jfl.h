@@ -270,6 +270,8 @@ JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running *
 JFL_API void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx);
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
+/* Makes that descriptor, if it was asked for, readable, or not so until the next run finishes. */
+JFL_API void jfl_session_due(jfl_session *s, int due);
 
 /* ---- profiles ---- */
 

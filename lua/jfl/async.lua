@@ -32,7 +32,7 @@ Callbacks run on the thread that runs Lua, in the order of calls, and only insid
 So nothing changes behind a script's back, and no lock is needed. At most
 `flow.config.max_inflight()` calls of a job are queued; one more waits for room. A program with an
 event loop of its own watches `flow.fd()`, a descriptor that becomes readable when a callback is
-due, and then calls `flow.poll()`.
+due, and then calls `flow.poll()`; it stays readable until nothing is due.
 
 An error inside a callback is raised by whatever ran the callback, with the job's name; those behind
 it stay due. A run that fails and has no second function raises its message at the next such point.
@@ -69,6 +69,27 @@ local delivering = false
 -- Inside a callback, and inside a body, where its ops would join the job, no callback is run.
 local function is_busy() return delivering or trace.current ~= nil end
 
+local function is_due(entry) return not entry.request or core.done(entry.request) end
+
+local watched = false
+
+-- Has the descriptor, if a host asked for it, say whether anything is due: finished runs make it
+-- readable, what takes their results makes it so no longer. It is cleared first, as a run may
+-- finish meanwhile.
+local function tell_due()
+  if not watched then return end
+  core.due(false)
+  if async.head and is_due(async.head) then core.due(true) end
+end
+
+--- A file descriptor that is readable as long as a callback is due.
+function async.fd()
+  local fd = core.fd()
+  watched = true
+  tell_due()
+  return fd
+end
+
 local calls = 0
 
 -- Puts an entry where its call belongs, which is last unless its callback came late.
@@ -79,6 +100,7 @@ local function insert(entry)
   if before then before.next = entry else async.head = entry end
   entry.next = after or false
   if not after then async.tail = entry end
+  tell_due()
 end
 
 local function message_of(entry)
@@ -149,6 +171,7 @@ local function deliver()
   async.head = entry.next or nil
   if not async.head then async.tail = nil end
   entry.next, entry.parked = false, true
+  tell_due()
   if entry.ok then
     return entry.callback and run_user(entry, "a callback", entry.callback, entry.value) or 0
   end
@@ -162,8 +185,6 @@ local function deliver()
   return 0
 end
 
-local function is_due(entry) return not entry.request or core.done(entry.request) end
-
 --- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
 -- one is begun once that time is used up. Calls that callbacks make meanwhile are left for later:
 -- one that calls its job again would be run for ever. Inside a callback or a body it does nothing.
@@ -171,6 +192,7 @@ function async.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
   local count, last = 0, calls
+  tell_due()
   while async.head and async.head.number <= last and is_due(async.head) do
     count = count + deliver()
     if stop and core.now() >= stop then break end

@@ -90,7 +90,7 @@ local names = {
   watch_diff = "jfl.watch.watch_diff",
   summary = "jfl.summary",
   zip = "jfl.zip.zip",
-  fd = "jfl.core.fd",
+  fd = "jfl.async.fd",
 }
 
 for _, name in ipairs {

@@ -34,7 +34,7 @@ local entries = {
     { "name", "of the job" },
     { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
     { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
-    { "inputs", "a list of { name, placeholder }", "{}", type = "[string, Placeholder][]" },
+    { "inputs", "a list of { name, placeholder }", NONE, type = "[string, Placeholder][]" },
     { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", NONE,
       type = "ResultType" },
     { "body", "a function from blobs to blobs, which describes the graph",
@@ -49,7 +49,7 @@ local entries = {
     { "seconds", "stops when this time is used up", NONE, type = "number" },
     { returns = "integer" }),
   entry("sync", "Waits for every outstanding call and runs its callback."),
-  entry("fd", "A file descriptor that becomes readable when a callback is due.",
+  entry("fd", "A file descriptor that is readable as long as a callback is due.",
     { returns = "integer" }),
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
@@ -159,7 +159,7 @@ for _, e in ipairs {
   { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
     "table" },
 } do
-  add { entry("FunctionConfig." .. e[1], e[2], { "value", "the option's", type = e[3] }) }
+  add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }
 end
 
 -- The others are of the original.
@@ -169,7 +169,7 @@ local function add_others(prefix, names)
   for name in pairs(names) do
     if not told[prefix .. name] then
       add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
-        .. "an error that says why.", { "value", "the option's", NONE, type = "any" }) }
+        .. "an error that says why.", { "value", "what it is set to", NONE, type = "any" }) }
     end
   end
 end

@@ -242,7 +242,7 @@ local function is_key(key) return type(key) == "string" or type(key) == "number"
 
 function shapes.Tuple(t, value, blobs)
   if not plain(value) or #value ~= #t.parts then return nil end
-  return read_keys(value, function(key) return t.parts[key] end, blobs)
+  return read_keys(value, function(key, i) return key == i and t.parts[i] end, blobs)
 end
 
 function shapes.List(t, value, blobs)

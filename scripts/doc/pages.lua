@@ -72,13 +72,19 @@ local function reference(page, names)
   return table.concat(out, "\n")
 end
 
+-- A name as it is called within its page: "warmup.linear".
+local function short(f)
+  local inner = f.owner:match("^[^.]+%.(.+)")
+  return inner and inner .. "." .. f.name or f.name
+end
+
 local function index(guides, pages, order)
   local out = { "# jfl\n\n## Guide\n" }
   for _, page in ipairs(guides) do add(out, "%d. [%s](%s)", page.number, page.title, page.name) end
   out[#out + 1] = "\n## Reference\n"
   for _, page in ipairs(order) do
     local words = {}
-    for i, f in ipairs(pages[page]) do words[i] = "`" .. f.name .. "`" end
+    for i, f in ipairs(pages[page]) do words[i] = "`" .. short(f) .. "`" end
     local title = (page:find("^%u") or page == "flow") and page or "flow." .. page
     add(out, "- [%s](%s): %s", title, file_of(page), table.concat(words, ", "))
   end

@@ -1,7 +1,13 @@
+local ffi = require "ffi"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
 local tp = flow.typing
+
+ffi.cdef [[
+  struct spec_pollfd { int fd; short events, revents; };
+  int poll(struct spec_pollfd *fds, unsigned long n, int timeout);
+]]
 
 describe("asynchronous calls", function()
   local job, seen
@@ -21,6 +27,11 @@ describe("asynchronous calls", function()
   local function settle()
     local core = require "jfl.core"
     while core.pending() > 0 do core.wait() end
+  end
+
+  local function readable(fd)
+    local watched = ffi.new("struct spec_pollfd", fd, 1, 0)
+    return ffi.C.poll(watched, 1, 0) == 1
   end
 
   -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could run
@@ -350,7 +361,33 @@ describe("asynchronous calls", function()
   end)
 
   it("have a descriptor for event loops", function()
-    assert.is_true(flow.fd() >= 0)
+    local fd = flow.fd()
+    assert.is_false(readable(fd))
+    call_twice(function() error("oh") end, note)
+    settle()
+    assert.is_true(readable(fd))
+    helper.fails(flow.poll, "oh")
+    assert.is_true(readable(fd))
+    assert.equal(1, flow.poll())
+    assert.is_false(readable(fd))
+  end)
+
+  it("have a descriptor that knows of calls made before it was asked for", function()
+    job({ 1 })(note)
+    settle()
+    local fd = flow.fd()
+    assert.is_true(readable(fd))
+    flow.sync()
+    assert.is_false(readable(fd))
+  end)
+
+  it("have a descriptor that knows of callbacks that come late", function()
+    local fd, call = flow.fd(), job({ 1 })
+    settle()
+    assert.equal(0, flow.poll())
+    assert.is_false(readable(fd))
+    call(note)
+    assert.is_true(readable(fd))
   end)
 
   it("end with the session that is cleared", function()

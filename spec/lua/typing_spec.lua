@@ -71,6 +71,11 @@ describe("results of jobs", function()
     assert.same({ 2, 3 }, b:totable())
   end)
 
+  it("have no gaps for a tuple", function()
+    helper.fails(function() call(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return { nil, x } end) end,
+      "returned {2 = blob}, expected blobs shaped as Tuple(Numpy, Numpy)")
+  end)
+
   it("may be returned as one list for a tuple", function()
     local a, b = helper.predict("two", { 2 }, function(x) return { x, x + 1 } end,
       { returns = tp.Tuple(tp.Numpy, tp.Numpy) })({ 1, 2 })

@@ -232,9 +232,18 @@ static int l_fd(lua_State *L)
   return 1;
 }
 
+/* core.due(flag): whether core.fd() is readable, until the next run finishes. */
+static int l_due(lua_State *L)
+{
+  jfl_session *s = jf_state_of(L)->session;
+  if (s) jfl_session_due(s, lua_toboolean(L, 1));
+  return 0;
+}
+
 const luaL_Reg jf_run_functions[] = {
   { "run", l_run }, { "run_small", l_run_small }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
-  { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { NULL, NULL }
+  { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { "due", l_due },
+  { NULL, NULL }
 };
 
 void jf_open_run(lua_State *L, jf_state *st)

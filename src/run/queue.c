@@ -84,13 +84,19 @@ void jf_session_release(jfl_session *s)
   unlock(s);
 }
 
+/* Under mu. */
+static void make_readable(jfl_session *s)
+{
+  uint64_t one = 1;
+  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
+}
+
 /* Gives the token back and says that a run is done. Under mu. */
 static void announce(jfl_session *s)
 {
-  uint64_t one = 1;
   s->running = 0;
   s->finished++;
-  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
+  make_readable(s);
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
 }
 
@@ -339,4 +345,13 @@ jfl_status jfl_session_fd(jfl_session *s, int *out)
   *out = s->fd;
   unlock(s);
   return *out >= 0 ? JFL_OK : jf_fail(JFL_EIO, "cannot make an eventfd");
+}
+
+void jfl_session_due(jfl_session *s, int due)
+{
+  uint64_t count;
+  lock(s);
+  if (due) make_readable(s);
+  else if (s->fd >= 0 && read(s->fd, &count, sizeof count) < 0) { /* it was not readable */ }
+  unlock(s);
 }
