@@ -337,7 +337,23 @@ static jfl_status read_counters(const loader *l, counters *c)
   return read_runs(l, c);
 }
 
-/* Nothing fails from here on. The session takes c->run over, for jobs that come later. */
+/* Takes out of c->run what jobs of the session ran; what is left is for jobs that come later. */
+static void set_runs(const jfl_session *s, counters *c)
+{
+  int left = 0;
+  for (int i = 0; i < c->n_run; i++) {
+    jfl_job *j = jf_session_job(s, c->run[i].job);
+    if (j) {
+      j->run = c->run[i].n;
+      jf_free(c->run[i].job);
+    } else {
+      c->run[left++] = c->run[i];
+    }
+  }
+  c->n_run = left;
+}
+
+/* Nothing fails from here on. */
 static void apply(loader *l, counters *c)
 {
   jfl_session *s = l->session;
@@ -346,15 +362,12 @@ static void apply(loader *l, counters *c)
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
   if (!c->told) return;
-  for (int i = 0; i < c->n_run; i++) {
-    jfl_job *j = jf_session_job(s, c->run[i].job);
-    if (j) j->run = c->run[i].n;
-  }
+  set_runs(s, c);
   jf_runs_free(s->ahead, s->n_ahead);
-  s->ahead = c->run;
+  s->ahead = c->n_run ? c->run : NULL;
   s->n_ahead = c->n_run;
-  c->run = NULL;
-  c->n_run = 0;
+  if (!c->n_run) jf_free(c->run);
+  *c = (counters){0};
 }
 
 static jfl_status load(loader *l, int strict)
