@@ -330,8 +330,10 @@ void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
   unlock(s);
 }
 
+/* Only the session's own thread, which asks, starts the worker: without one nothing is pending. */
 int jfl_session_pending(jfl_session *s)
 {
+  if (!s->has_worker) return 0;
   lock(s);
   int n = s->n_queued + s->running;
   unlock(s);
