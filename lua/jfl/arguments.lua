@@ -57,36 +57,41 @@ local function key_of(extents)
   return #extents == 1 and extents[1] or table.concat(extents, ",")
 end
 
---- The shapes of a call's inputs and the key of its plan. Arguments that are lists per device are
--- replaced in `values` by their arrays.
-function arguments.shapes(self, values)
+-- The shapes of all inputs and the key of their plan. shape_of gives an input's, and what of it may
+-- differ between calls.
+local function collect(self, shape_of, given)
   local shapes, extents = {}, {}
   for i, input in ipairs(self._inputs) do
-    local declared = input.type
-    shapes[i] = declared.shape
-    if declared.kind ~= "Numpy" then
-      values[i], shapes[i] = unwrap(self, input, values[i])
-      extents[#extents + 1] = args.shape_text(shapes[i])
-    elseif declared.any then
-      local rows = rows_of(self, input, values[i])
-      shapes[i] = with_rows(declared.shape, rows)
-      extents[#extents + 1] = rows
-    end
+    shapes[i], extents[#extents + 1] = shape_of(self, input, given, i)
   end
   return shapes, key_of(extents)
 end
 
---- The same for a batch of so many rows.
-function arguments.shapes_for(self, rows)
-  local shapes, extents = {}, {}
-  for i, input in ipairs(self._inputs) do
-    local any = input.type.any
-    shapes[i] = any and with_rows(input.type.shape, rows) or input.type.shape
-    if any then extents[#extents + 1] = rows end
-    if input.type.kind ~= "Numpy" then extents[#extents + 1] = args.shape_text(shapes[i]) end
+local function shape_in_call(self, input, values, i)
+  local declared = input.type
+  if declared.kind ~= "Numpy" then
+    local shape
+    values[i], shape = unwrap(self, input, values[i])
+    return shape, args.shape_text(shape)
   end
-  return shapes, key_of(extents)
+  if not declared.any then return declared.shape end
+  local rows = rows_of(self, input, values[i])
+  return with_rows(declared.shape, rows), rows
 end
+
+local function shape_for_rows(_, input, rows)
+  local shape = input.type.shape
+  if input.type.kind ~= "Numpy" then return shape, args.shape_text(shape) end
+  if not input.type.any then return shape end
+  return with_rows(shape, rows), rows
+end
+
+--- The shapes of a call's inputs and the key of its plan. Arguments that are lists per device are
+-- replaced in `values` by their arrays.
+function arguments.shapes(self, values) return collect(self, shape_in_call, values) end
+
+--- The same for a batch of so many rows.
+function arguments.shapes_for(self, rows) return collect(self, shape_for_rows, rows) end
 
 --- Fails unless a call has n arguments.
 function arguments.check_count(self, n)

@@ -203,7 +203,7 @@ local function check_prefixes(file, path, only)
   until not name
   for _, prefix in ipairs(only) do
     local found = false
-    for _, name in ipairs(names) do found = found or name:sub(1, #prefix) == prefix end
+    for _, name in ipairs(names) do found = found or begins(name, { prefix }) end
     if not found then
       core.fail("load: %s: only: no name in it, nor of a variable here, begins with '%s'", path,
         prefix)

@@ -1,11 +1,5 @@
-/* Checkpoints in Lua: saving, opening, reading, loading, and where they lie. */
+/* Checkpoints in Lua: saving, opening, reading, loading, removing. */
 #include "bind/bind.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 static void drop_report(void *report) { jfl_report_free(report); }
 static void drop_checkpoint(void *checkpoint) { jfl_checkpoint_close(checkpoint); }
@@ -170,54 +164,10 @@ static int l_load(lua_State *L)
   return 1;
 }
 
-/* ---- directories ---- */
-
 static int l_remove(lua_State *L)
 {
   jf_check(L, jfl_checkpoint_remove(jf_need_string(L, 1, "remove", "path")));
   return 0;
-}
-
-static void close_list(void *d) { closedir(d); }
-
-/* directory(path) -> names of what it holds; nil where there is no directory. */
-static int l_directory(lua_State *L)
-{
-  const char *path = jf_need_string(L, 1, "directory", "path");
-  jf_holder *h = jf_push_holder(L, close_list);
-  h->p = opendir(path);
-  if (!h->p && errno == ENOENT) return lua_pushnil(L), 1;
-  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(errno));
-  lua_newtable(L);
-  int n = 0;
-  for (const struct dirent *e; (e = readdir(h->p));) {
-    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-    lua_pushstring(L, e->d_name);
-    lua_rawseti(L, -2, ++n);
-  }
-  lua_insert(L, -2);
-  lua_pop(L, 1);
-  closedir(h->p);
-  h->p = NULL;
-  return 1;
-}
-
-/* is_file(path) */
-static int l_is_file(lua_State *L)
-{
-  struct stat st;
-  lua_pushboolean(L, !stat(jf_need_string(L, 1, "is_file", "path"), &st) && S_ISREG(st.st_mode));
-  return 1;
-}
-
-/* clock() -> seconds since 1970, microseconds. */
-static int l_clock(lua_State *L)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  lua_pushnumber(L, (double)t.tv_sec);
-  lua_pushnumber(L, (double)(t.tv_nsec / 1000));
-  return 2;
 }
 
 const luaL_Reg jf_checkpoint_functions[] = {
@@ -225,5 +175,5 @@ const luaL_Reg jf_checkpoint_functions[] = {
   { "checkpoint_open", l_open }, { "checkpoint_close", l_close },
   { "checkpoint_about", l_about }, { "checkpoint_tensor", l_tensor },
   { "checkpoint_read", l_read }, { "checkpoint_remove", l_remove },
-  { "directory", l_directory }, { "is_file", l_is_file }, { "clock", l_clock }, { NULL, NULL }
+  { NULL, NULL }
 };

@@ -1,6 +1,7 @@
 /* What the front end asks of the system and standard Lua does not offer. */
 #include "bind/bind.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -71,7 +72,50 @@ static int l_make_directory(lua_State *L)
   return 1;
 }
 
+static void close_list(void *d) { closedir(d); }
+
+/* directory(path) -> names of what it holds; nil where there is no directory. */
+static int l_directory(lua_State *L)
+{
+  const char *path = jf_need_string(L, 1, "directory", "path");
+  jf_holder *h = jf_push_holder(L, close_list);
+  h->p = opendir(path);
+  if (!h->p && errno == ENOENT) return lua_pushnil(L), 1;
+  if (!h->p) jf_raise(L, "%s: cannot list the directory: %s", path, strerror(errno));
+  lua_newtable(L);
+  int n = 0;
+  for (const struct dirent *e; (e = readdir(h->p));) {
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    lua_pushstring(L, e->d_name);
+    lua_rawseti(L, -2, ++n);
+  }
+  lua_insert(L, -2);
+  lua_pop(L, 1);
+  closedir(h->p);
+  h->p = NULL;
+  return 1;
+}
+
+/* is_file(path) */
+static int l_is_file(lua_State *L)
+{
+  struct stat st;
+  lua_pushboolean(L, !stat(jf_need_string(L, 1, "is_file", "path"), &st) && S_ISREG(st.st_mode));
+  return 1;
+}
+
+/* clock() -> seconds since 1970, microseconds. */
+static int l_clock(lua_State *L)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  lua_pushnumber(L, (double)t.tv_sec);
+  lua_pushnumber(L, (double)(t.tv_nsec / 1000));
+  return 2;
+}
+
 const luaL_Reg jf_host_functions[] = {
   { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { "process", l_process },
-  { "make_directory", l_make_directory }, { NULL, NULL }
+  { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
+  { "clock", l_clock }, { NULL, NULL }
 };

@@ -10,6 +10,8 @@
 
 /* The version of what our metadata says; a reader refuses what is newer. */
 enum { FORMAT_VERSION = 1, MAX_LISTED = 5 };
+/* Before a job's name, the metadata's key for how often it ran. */
+#define RUN_PREFIX "run."
 
 /* ---- reports ---- */
 
@@ -54,38 +56,34 @@ static jfl_status note(jfl_report *r, const char *path, const char *name, jfl_lo
 
 /* ---- saving ---- */
 
-static void put_count(jf_text *meta, const char *key, uint64_t n)
+/* Under a key made of a kind, which may be "", and a name: "run.train_job". */
+static void put_named(jf_text *meta, const char *kind, const char *name, const char *value)
+{
+  jf_text key = {0};
+  jf_text_add(&key, "%s%s", kind, name);
+  if (key.failed) meta->failed = 1;
+  else jf_safetensors_meta(meta, key.s, value);
+  jf_free(key.s);
+}
+
+static void put_count(jf_text *meta, const char *kind, const char *name, uint64_t n)
 {
   char digits[24];
   snprintf(digits, sizeof digits, "%" PRIu64, n);
-  jf_safetensors_meta(meta, key, digits);
-}
-
-/* A key made of a kind and a name: "run.train_job". */
-static void put_named(jf_text *meta, const char *kind, const char *name, uint64_t n)
-{
-  jf_text key = {0};
-  jf_text_add(&key, "%s.%s", kind, name);
-  if (key.failed) meta->failed = 1;
-  else put_count(meta, key.s, n);
-  jf_free(key.s);
+  put_named(meta, kind, name, digits);
 }
 
 static void put_format(jf_text *meta)
 {
   jf_safetensors_meta(meta, "format", "jfl");
-  put_count(meta, "version", FORMAT_VERSION);
+  put_count(meta, "", "version", FORMAT_VERSION);
 }
 
 static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note)
 {
-  jf_text key = {0};
   if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
     return jf_fail(JFL_ENAME, "checkpoint %s: note %s: it is not UTF-8", path, note->key);
-  jf_text_add(&key, JF_NOTE_PREFIX "%s", note->key);
-  if (key.failed) meta->failed = 1;
-  else jf_safetensors_meta(meta, key.s, note->value);
-  jf_free(key.s);
+  put_named(meta, JF_NOTE_PREFIX, note->key, note->value);
   return JFL_OK;
 }
 
@@ -93,17 +91,17 @@ static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note
 static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta)
 {
   put_format(meta);
-  put_count(meta, "seed", s->seed);
-  put_count(meta, "eager_calls", s->eager_calls);
+  put_count(meta, "", "seed", s->seed);
+  put_count(meta, "", "eager_calls", s->eager_calls);
   for (const jfl_job *j = s->jobs; j; j = j->next) {
     if (!jf_utf8_valid(j->name))
       return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name is not UTF-8", path, j->name);
-    put_named(meta, "run", j->name, j->run);
+    put_count(meta, RUN_PREFIX, j->name, j->run);
   }
   for (int i = 0; i < s->n_ahead; i++)
-    if (!jf_session_job(s, s->ahead[i].job)) put_named(meta, "run", s->ahead[i].job, s->ahead[i].n);
+    if (!jf_session_job(s, s->ahead[i].job)) put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
   for (int i = 0; i < s->n_var; i++)
-    if (s->var[i]->spec.state) put_named(meta, "state", s->var[i]->spec.name, 1);
+    if (s->var[i]->spec.state) put_count(meta, "state.", s->var[i]->spec.name, 1);
   return JFL_OK;
 }
 
@@ -305,15 +303,14 @@ typedef struct counters {
 
 static jfl_status read_runs(const loader *l, counters *c)
 {
-  static const char prefix[] = "run.";
   c->run = jf_new((size_t)l->store->n_meta * sizeof *c->run);
   if (!c->run) return no_memory(l->path);
   for (int i = 0; i < l->store->n_meta; i++) {
     const char *key = l->store->meta[i].key;
-    if (strncmp(key, prefix, sizeof prefix - 1)) continue;
+    if (strncmp(key, RUN_PREFIX, sizeof RUN_PREFIX - 1)) continue;
     jf_runs *r = &c->run[c->n_run];
     JF_TRY(count(l, key, &r->n));
-    r->job = jf_name_copy(key + sizeof prefix - 1);
+    r->job = jf_name_copy(key + sizeof RUN_PREFIX - 1);
     if (!r->job) return no_memory(l->path);
     c->n_run++;
   }
