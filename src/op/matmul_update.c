@@ -41,7 +41,8 @@ enum { WIDTH = 256 };
 
 /* w[i, j] -= rate sum over l of a[i, l] b[l, j], for the columns j0 to j0 + width of row i. */
 #define STRETCH(D, T)                                                                 \
-  static void stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, T rate) \
+  static void matmul_update_stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, \
+                                         T rate)                                     \
   {                                                                                   \
     const jf_matmul *p = k->attr;                                                     \
     const jf_tensor *in = k->in;                                                      \
@@ -61,7 +62,8 @@ enum { WIDTH = 256 };
     const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                  \
     for (int64_t i = 0; i < d[0]; i++)                                                \
       for (int64_t j = 0; j < d[1]; j += WIDTH)                                       \
-        stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, (T)jf_step_rate(k)); \
+        matmul_update_stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, \
+                                  (T)jf_step_rate(k));                          \
     return JFL_OK;                                                                    \
   }
 JF_EACH_FLOAT(STRETCH)
