@@ -313,6 +313,7 @@ static jfl_status emit_group(fuser *f, int first)
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->name = f->d.output[i]->name;
     node->out[i]->plain = f->d.output[i]->plain;
+    node->out[i]->packing = f->d.output[i]->packing;
     jf_replace(&f->r, f->d.output[i], node->out[i]);
   }
   return JFL_OK;
