@@ -7,7 +7,7 @@
 
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 
-static jfl_status infer(jf_infer *c)
+static jfl_status ce_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_same(c));
   c->shape[1] = c->shape[0];
@@ -18,7 +18,7 @@ static jfl_status infer(jf_infer *c)
 }
 
 /* dlogits = dy (prob sum(labels) - labels), dlabels = -dy log softmax(logits). */
-static void grad(jf_gradctx *c)
+static void ce_grad(jf_gradctx *c)
 {
   jfl_shape row = c->in[0]->shape;
   row.d[row.n - 1] = 1;
@@ -70,10 +70,10 @@ static void sigmoid_ce_grad(jf_gradctx *c)
 }
 
 JFL_OP(softmax_cross_entropy_with_logits,
-  .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
-  .path = "nn.softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = infer, .grad = grad,
-  .cpu = cpu)
+       .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
+       .path = "nn.softmax_cross_entropy_with_logits", .in = { "labels", "logits" },
+       .out = { "loss", "prob" }, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = ce_infer,
+       .grad = ce_grad, .cpu = cpu)
 
 JFL_OP(sigmoid_cross_entropy_with_logits,
   .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",

@@ -7,7 +7,7 @@
 
 static const jf_attr attrs[] = { JF_POOL_FIELDS, {0} };
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status max_pool2d_grad_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   JF_TRY(jf_pool_infer(c));
@@ -20,7 +20,7 @@ static jfl_status grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void max_pool2d_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, max_pool2d_grad, c->node->attr, c->in[0], c->out[0], c->dy[0]);
 }
@@ -65,11 +65,11 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 };
 
 JFL_OP(max_pool2d,
-  .doc = "The largest cell of each window; its first occurrence gets the gradient.",
-  .path = "nn.max_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .layout = jf_pool_layout,
-  .cpu = cpu)
+       .doc = "The largest cell of each window; its first occurrence gets the gradient.",
+       .path = "nn.max_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = max_pool2d_grad,
+       .layout = jf_pool_layout, .cpu = cpu)
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
   .in = {"x", "y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_pool2d),
-  .infer = grad_infer, .layout = jf_pool_layout, .cpu = grad_cpu)
+  .infer = max_pool2d_grad_infer, .layout = jf_pool_layout, .cpu = grad_cpu)

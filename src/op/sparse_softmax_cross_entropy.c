@@ -26,7 +26,7 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
                  : "");
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status sparse_ce_infer(jf_infer *c)
 {
   JF_TRY(check_labels(c, 0, 1));
   c->shape[0] = c->in[0]->shape;
@@ -35,7 +35,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status sparse_ce_grad_infer(jf_infer *c)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   JF_TRY(check_labels(c, 0, 1));
@@ -50,7 +50,7 @@ static jfl_status grad_infer(jf_infer *c)
 }
 
 /* The gradient of a mean is one number, for which no tensor is made. */
-static void grad(jf_gradctx *c)
+static void sparse_ce_grad(jf_gradctx *c)
 {
   const jfl_value *dy = c->dy[0];
   if (dy && dy->node && dy->node->op == &jf_op_constant)
@@ -110,11 +110,11 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = infer,
-  .grad = grad, .cpu = cpu)
+  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = sparse_ce_infer,
+  .grad = sparse_ce_grad, .cpu = cpu)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
   .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .flags = JF_OPTIONAL, .attr = attrs,
-  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = grad_infer,
+  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
   .cpu = grad_cpu)
