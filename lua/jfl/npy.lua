@@ -212,7 +212,7 @@ local function members_of(who, arrays)
   local list, seen = {}, {}
   for key, a in pairs(arrays) do
     if type(key) ~= "string" and type(key) ~= "number" then
-      core.fail("%s: value must have names of arrays as its keys, got %s", who, args.describe(key))
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(key))
     end
     local name = tostring(key)
     if seen[name] then core.fail("%s: two arrays have the name '%s'", who, name) end

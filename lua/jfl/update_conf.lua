@@ -118,14 +118,14 @@ function update_conf.read(conf)
       core.fail("%s: unknown entry '%s'; entries are naive_conf or momentum_conf, and %s", CONF,
         tostring(name), args.names_of(PARTS))
     elseif parsed.momentum then
-      core.fail("%s must have one of naive_conf and momentum_conf, got both", CONF)
+      core.fail("%s: value must have one of naive_conf and momentum_conf, got both", CONF)
     else
       parsed.momentum = UPDATES[name](value)
     end
   end
   if not parsed.momentum then
-    core.fail("%s must have naive_conf or momentum_conf, as in {naive_conf = {}}, got neither",
-      CONF)
+    core.fail("%s: value must have naive_conf or momentum_conf, as in {naive_conf = {}}, "
+      .. "got neither", CONF)
   end
   update_conf.schedule(parsed, 1)
   return parsed

@@ -18,7 +18,7 @@ function variables.names(who, t)
   local names = {}
   for name in pairs(t) do
     if type(name) ~= "string" then
-      core.fail("%s: arrays must have names as keys, got %s", who, args.describe(name))
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(name))
     end
     names[#names + 1] = name
   end

@@ -223,7 +223,7 @@ describe("an error", function()
     fails("", "cannot open /nonexistent.lua", "/nonexistent.lua")
     local compiled = helper.file(string.dump(function() print(1) end))
     fails("", compiled .. ": expected Lua text, found bytecode", compiled)
-    fails("", "stdin must be Lua text, found bytecode", { input = string.dump(function() end) })
+    fails("", "stdin: expected Lua text, found bytecode", { input = string.dump(function() end) })
   end)
 end)
 

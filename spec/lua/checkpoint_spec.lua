@@ -238,8 +238,8 @@ describe("checkpoint", function()
     local bad = function(...) flow.checkpoint.save(path, ...) end
     helper.fails(function() bad { var_dict = 5 } end, "var_dict must be a table, got number 5")
     helper.fails(function() bad { var_dict = {} } end, "var_dict must hold arrays by name")
-    helper.fails(function() bad { var_dict = { 1, 2 } } end, "got the key number 1")
-    helper.fails(function() bad { x = "one" } end, "'x': expected an NdArray or a table of numbers")
+    helper.fails(function() bad { var_dict = { 1, 2 } } end, "keys must be names of arrays, got number 1")
+    helper.fails(function() bad { x = "one" } end, "'x' must be an NdArray or a table of numbers")
     helper.fails(function() bad { x = { 1, "b" } } end, "'x'")
     helper.fails(function() bad({ x = { 1 } }, { overwite = true }) end, "unknown option 'overwite'")
     assert.equal(0, os.execute(("test ! -e '%s'"):format(path)))
@@ -389,9 +389,9 @@ describe("load_variables", function()
     fails({ ["two-bias"] = "x" }, "'two-bias' must be an NdArray or a table of numbers")
     fails({ x = { 1 } }, "'x' is not a variable of any job; nothing was set",
       { ignore_mismatch = false })
-    fails({ [1] = { 1 } }, "arrays must have names as keys, got number 1")
+    fails({ [1] = { 1 } }, "keys must be names of arrays, got number 1")
     helper.fails(function() flow.load_variables() end, "argument 1 'values' is missing")
-    helper.fails(function() flow.load_variables(3) end, "values: expected a table, got number 3")
+    helper.fails(function() flow.load_variables(3) end, "values must be a table, got number 3")
     helper.fails(function() flow.load_variables({}, { ignore_mismatch = 1 }) end,
       "ignore_mismatch must be a boolean")
     flow.load_variables { ["one-bias"] = nd.array { 3, 4 }, ["two-bias"] = { 5, 6 } }

@@ -177,7 +177,7 @@ describe("function_config", function()
     helper.fails(function() config.train.primary_lr(0 / 0) end,
       "train.primary_lr: value must be a number of at least 0, got number nan")
     helper.fails(function() config.train.primary_lr(math.huge) end, "must be a number of at")
-    helper.fails(function() config.train.loss_scale_factor(0) end, "expected a number above 0")
+    helper.fails(function() config.train.loss_scale_factor(0) end, "must be a number above 0")
     helper.fails(function() config.default_data_type() end, "got nil")
   end)
 

@@ -730,9 +730,9 @@ describe("the old spelling", function()
       helper.fails(function() c.train.model_update_conf(conf) end,
         "train.model_update_conf: " .. text)
     end
-    refuses({}, "expected naive_conf or momentum_conf, as in {naive_conf = {}}")
+    refuses({}, "value must have naive_conf or momentum_conf, as in {naive_conf = {}}")
     refuses(3, "value must be a table, got number 3")
-    refuses({ naive_conf = {}, momentum_conf = {} }, "expected one of naive_conf and momentum_conf")
+    refuses({ naive_conf = {}, momentum_conf = {} }, "value must have one of naive_conf and momentum_conf")
     refuses({ naive_conf = 1 }, "naive_conf must be a table, got number 1")
     refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta must be a number, got string")
     refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "

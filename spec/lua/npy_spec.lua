@@ -111,7 +111,7 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
         "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }",
       ["elements of type <f16 (floats) are"] =
         "{'descr': '<f16', 'fortran_order': False, 'shape': (3,), }",
-      ["wants 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
+      ["must have 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
       ["none of them 0, got (0, 2)"] =
         "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
       ["the shape must have 1 to 8 dimensions, none of them 0, got (1, 1, 1, 1, 1, 1, 1, 1, 1)"] =
@@ -214,7 +214,7 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
       "takes a path and a value")
     helper.fails(function() nd.save(path, { [1] = nd.ones(1), ["1"] = nd.ones(1) }) end,
       "two arrays have the name '1'")
-    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "must have names of arrays as its keys, got boolean true")
+    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "keys must be names of arrays, got boolean true")
     assert.same({ 1, 1 }, nd.load(path)[1]:totable())
     assert.same({ 0 }, nd.load(path).x:totable())
     helper.fails(function() nd.save("/dev/full", nd.ones(1)) end, "No space left on device")

@@ -133,22 +133,24 @@ describe("results of jobs", function()
     mismatch(tp.Numpy, function() return 5 end, "must return blobs shaped as Numpy, got number 5")
     mismatch(tp.Numpy, function() end, "must return blobs shaped as Numpy, got nothing")
     mismatch(tp.Numpy, function() return nil end, "must return blobs shaped as Numpy, got nil")
-    mismatch(tp.Numpy, function(x) return x, x end, "returned blob, blob, expected")
-    mismatch(tp.Numpy, function(x) return { x } end, "returned {blob}, expected")
+    mismatch(tp.Numpy, function(x) return x, x end,
+      "must return blobs shaped as Numpy, got blob, blob")
+    mismatch(tp.Numpy, function(x) return { x } end, "got {blob}")
     mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x end,
       "must return blobs shaped as Tuple(Numpy, Numpy), got blob")
-    mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x, 3 end, "returned blob, number 3")
+    mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x, 3 end, "got blob, number 3")
     mismatch(tp.Dict(tp.Numpy), function(x) return { a = x, b = "s" } end,
-      "returned {a = blob, b = string 's'}, expected blobs shaped as Dict(Numpy)")
-    mismatch(tp.List(tp.Numpy), function(x) return { a = x } end, "returned {a = blob}")
-    mismatch(tp.List(tp.Numpy), function(x) return { x, nil, x } end, "returned {blob, 3 = blob}")
-    mismatch(tp.Dict(tp.Numpy), function(x) return { [true] = x } end, "returned {true = blob}")
+      "must return blobs shaped as Dict(Numpy), got {a = blob, b = string 's'}")
+    mismatch(tp.List(tp.Numpy), function(x) return { a = x } end, "got {a = blob}")
+    mismatch(tp.List(tp.Numpy), function(x) return { x, nil, x } end, "got {blob, 3 = blob}")
+    mismatch(tp.Dict(tp.Numpy), function(x) return { [true] = x } end, "got {true = blob}")
   end)
 
   it("cannot contain themselves", function()
     local t = {}
     t.t = t
-    mismatch(tp.Bundle(tp.Numpy), function() return t end, "must return blobs shaped as Bundle(Numpy), got {t = {t = ")
+    mismatch(tp.Bundle(tp.Numpy), function() return t end,
+      "must return blobs shaped as Bundle(Numpy), got {t = {t = ")
   end)
 
   it("must have it without a declaration too", function()

@@ -265,8 +265,8 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job()) --@
 ]] },
   { "a body that returns less than its tuple", {
-    "job: the body (train.lua:4) returned blob, expected blobs shaped as Tuple(Numpy, "
-      .. "Numpy)",
+    "job: the body (train.lua:4) must return blobs shaped as Tuple(Numpy, "
+      .. "Numpy), got blob",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
@@ -277,8 +277,8 @@ local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp
 print(job({ 1, 2 })) --@
 ]] },
   { "a tuple whose second value is nil by a misspelled variable", {
-    "job: the body (train.lua:4) returned blob, nil, expected blobs shaped as Tuple(Numpy, "
-      .. "Numpy)",
+    "job: the body (train.lua:4) must return blobs shaped as Tuple(Numpy, "
+      .. "Numpy), got blob, nil",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
