@@ -38,7 +38,7 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 "name")` asks without raising.
 ]==]
 local core = require "jfl.core"
-local wrong = require "jfl.base.names"
+local names = require "jfl.base.names"
 
 local flow = {
   version = core.version,
@@ -47,8 +47,8 @@ local flow = {
   int8 = "int8", uint8 = "uint8", int32 = "int32", int64 = "int64",
 }
 
--- A name is a module, or "module:field".
-local names = {
+-- What each name loads at its first use: a module, or "module:field".
+local sources = {
   config = "jfl.job.config:session",
   data = "jfl.data.sets",
   env = "jfl.legacy.env",
@@ -99,8 +99,14 @@ for _, name in ipairs {
   "variance_scaling_initializer", "glorot_uniform_initializer", "glorot_normal_initializer",
   "xavier_uniform_initializer", "xavier_normal_initializer", "kaiming_initializer",
 } do
-  names[name] = "jfl.net.initializers:" .. name
+  sources[name] = "jfl.net.initializers:" .. name
 end
+
+-- The same of names in them.
+local parts = {
+  ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
+    load = "jfl.nd.npy:load" },
+}
 
 local installed = false
 
@@ -108,26 +114,45 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.net.ops").install(flow, names)
+  require("jfl.net.ops").install(flow, sources)
 end
 
-local function load(name, where)
+local function source(where)
   local module, field = where:match("^([%w_.]+):?([%w_]*)$")
   local value = require(module)
-  if field ~= "" then value = value[field] end
-  if type(value) == "table" then wrong.guard("flow." .. name, value) end
+  if field ~= "" then return value[field] end
+  return value
+end
+
+-- Makes names of t load what they stand for; others are looked up as before.
+local function lend(t, lent)
+  local meta = getmetatable(t)
+  local index = meta.__index
+  function meta.__index(_, name)
+    if lent[name] then return source(lent[name]) end
+    return index(t, name)
+  end
+end
+
+local function load(name)
+  local value = source(sources[name])
+  if parts[name] then lend(value, parts[name]) end
+  if type(value) == "table" then names.guard("flow." .. name, value) end
   rawset(flow, name, value)
   return value
 end
 
+names.root = flow
+function names.paths() return require("jfl.doc.index").paths() end
+
 return setmetatable(flow, {
-  __names = names,               -- for completion
+  __names = sources,               -- for completion
   __index = function(_, name)
-    if names[name] then return load(name, names[name]) end
+    if sources[name] then return load(name) end
     install()
     local value = rawget(flow, name)
     if value == nil and type(name) == "string" and name:match("^%a") then
-      wrong.fail("flow", flow, name, names)
+      names.fail("flow", flow, name, sources)
     end
     return value
   end,

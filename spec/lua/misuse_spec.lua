@@ -145,7 +145,7 @@ local function functions()
       for i = #info.inputs, 1, -1 do table.insert(ops[path], 1, info.inputs[i]) end
     end
   end
-  for path in pairs(require("jfl.doc.help").paths()) do
+  for path in pairs(require("jfl.doc.index").paths()) do
     local f = not LEFT_OUT[path] and resolve(path)
     if type(f) == "function" then
       local defined = args.defined[path] or manual[path]

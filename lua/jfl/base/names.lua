@@ -28,7 +28,12 @@ Calls that fail leave variables as they were.
 ]==]
 local core = require "jfl.core"
 
-local names = {}
+local names = {
+  --- What jfl sets as it is loaded: its table, and a function that gives a set of all paths in it,
+  -- such as "nn.relu".
+  root = {},
+  paths = function() return {} end,
+}
 
 local MANY = 3                   -- suggestions in one message
 local FEW = 3                    -- letters that say too little
@@ -109,10 +114,10 @@ function names.suggest(name, paths, home)
   return "; did you mean " .. table.concat(near, " or ", 1, math.min(#near, MANY)) .. "?"
 end
 
--- What help knows at this path, as the end of a message.
+-- What is at this path, as the end of a message.
 local function contents(path)
   local list, seen = {}, {}
-  for other in pairs(require("jfl.doc.help").paths()) do
+  for other in pairs(names.paths()) do
     local full = "flow." .. other
     local name = full:sub(1, #path + 1) == path .. "." and full:match("^[^.:]+", #path + 2)
     if name and not seen[name] then list[#list + 1], seen[name] = name, true end
@@ -127,7 +132,7 @@ end
 --- Fails for the name that namespace t at this path does not have. more: further names of it.
 function names.fail(path, t, name, more)
   local paths = {}
-  for other in pairs(require("jfl.doc.help").paths()) do paths["flow." .. other] = true end
+  for other in pairs(names.paths()) do paths["flow." .. other] = true end
   for _, of in ipairs { t, more or {} } do
     for other in pairs(of) do
       if type(other) == "string" then paths[path .. "." .. other] = true end

@@ -45,7 +45,7 @@ end
 
 -- Adds the names of a namespace of flow, loaded or not. path: "" or "nn.".
 local function add_flow_names(names, path)
-  for known in pairs(require("jfl.doc.help").paths()) do
+  for known in pairs(require("jfl.doc.index").paths()) do
     local name = known:sub(1, #path) == path and known:match("^[%w_]+", #path + 1)
     if name and names[name] == nil then names[name] = "" end
   end

@@ -81,15 +81,6 @@ local function find(name)
   return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
---- A set of the paths under flow that help knows: "nn.relu".
-function help.paths()
-  local paths = {}
-  for path, e in pairs(index.entries()) do
-    if e and not index.of_object(path) then paths[path] = true end
-  end
-  return paths
-end
-
 -- Names by the path before them: nn -> { "relu", ... }.
 local function groups()
   local all = {}
@@ -142,8 +133,16 @@ local function path_of(value)
   return found
 end
 
--- What tells of a value that is none of flow's functions and groups.
-local KINDS = { array = "ndarray", blob = "math", job = "global_function" }
+-- What tells of a value that is none of flow's functions and groups; the metatables of others say
+-- it in their field `help`.
+local KINDS = { array = "ndarray", blob = "math" }
+
+-- The path of what tells of a value, or nil.
+local function told_by(value)
+  if type(value) == "userdata" then return KINDS[core.type(value)] end
+  local meta = getmetatable(value)
+  return path_of(value) or (type(meta) == "table" and meta.help or nil)
+end
 
 local function name_of(value)
   local kind = type(value)
@@ -151,9 +150,7 @@ local function name_of(value)
   if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
     args.expect("help", "name", value, "string or function or module")
   end
-  local job = package.loaded["jfl.job.job"]
-  local path = kind ~= "userdata" and path_of(value) or KINDS[core.type(value) or ""]
-  if not path and job and job.is_job(value) then path = KINDS.job end
+  local path = told_by(value)
   if path then return path end
   core.fail("help: %s is none of flow's functions; help(\"name\") takes a name such as \"softmax\"",
     kind == "function" and "this function" or args.describe(value))
@@ -173,12 +170,12 @@ end
 --- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), of a
 -- function, or an overview.
 function help.text(what)
-  if what == nil or what == package.loaded.jfl then return overview() end
+  if what == nil or what == names.root then return overview() end
   local name = name_of(what)
   local path = name:gsub("^flow%.", "")
   local text = find(path) or group_text(path)
   if not text then
-    core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, help.paths()))
+    core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, index.paths()))
   end
   return text
 end

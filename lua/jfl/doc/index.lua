@@ -2,6 +2,7 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local manual = require "jfl.doc.manual"
+local names = require "jfl.base.names"
 
 local index = {}
 
@@ -37,7 +38,7 @@ local function walk(found, t, prefix)
 end
 
 local function value_at(path)
-  local at = require "jfl"
+  local at = names.root
   for name in path:gmatch("[^.]+") do
     local ok, value = pcall(function() return at[name] end)
     if not ok or value == nil then return nil end
@@ -58,7 +59,7 @@ local function is_space(value)
 end
 
 local function collect()
-  local found, spaces, flow = {}, {}, require "jfl"
+  local found, spaces, flow = {}, {}, names.root
   load_all()
   assert(flow.nn, "the ops come with it")
   walk(found, flow, "")
@@ -138,6 +139,15 @@ function index.entries()
   end
   add_array_methods(entries)
   return entries
+end
+
+--- A set of the paths under flow of which something is said: "nn.relu".
+function index.paths()
+  local paths = {}
+  for path, e in pairs(index.entries()) do
+    if e and not index.of_object(path) then paths[path] = true end
+  end
+  return paths
 end
 
 return index

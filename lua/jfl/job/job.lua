@@ -19,7 +19,7 @@ local job = {
   at_clear = {},
 }
 
-local Job = {}
+local Job = { help = "global_function" }     -- what flow.help tells of a job
 local methods = {}
 
 -- Fields are in the job itself; any other name is a mistake.
@@ -59,9 +59,6 @@ function job.global_function(...)
   by_name[self.name] = self
   return self
 end
-
---- Whether value is a job.
-function job.is_job(value) return getmetatable(value) == Job end
 
 -- ---- tracing ----
 

@@ -181,7 +181,7 @@ end
 local function known()
   local known_names = { shape = true, dtype = true, size = true }
   for name in pairs(methods) do known_names[name] = true end
-  for path in pairs(require("jfl.doc.help").paths()) do
+  for path in pairs(names.paths()) do
     if path:match("^math%.") then known_names["flow." .. path] = true end
   end
   return known_names
@@ -194,11 +194,5 @@ setmetatable(methods, { __index = function(_, name)
   end
 end })
 
-local ELSEWHERE = { rand = "jfl.nd.random", randn = "jfl.nd.random", save = "jfl.nd.npy",
-  load = "jfl.nd.npy" }
-
 -- What is a method is a function too: nd.sum(a).
-return setmetatable(nd, { __index = function(_, name)
-  if ELSEWHERE[name] then return require(ELSEWHERE[name])[name] end
-  return rawget(methods, name)
-end })
+return setmetatable(nd, { __index = function(_, name) return rawget(methods, name) end })
