@@ -1,7 +1,7 @@
 -- Fails when a file includes something above its layer, or a header with code it should not see.
 
 -- From the lowest; each layer sees itself and those before it.
-local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "api" }
+local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "checkpoint", "api" }
 local rank = {}
 for i, name in ipairs(layers) do rank[name] = i end
 

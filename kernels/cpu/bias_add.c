@@ -4,16 +4,16 @@
 #include "vector.h"
 
 /* x and y are (rows, m, inner). A part is a span of rows. */
-typedef struct plane {
+typedef struct fast_bias_add_plane {
   const float *x, *b;
   float *y;
   int64_t rows, m, inner, span;
-} plane;
+} fast_bias_add_plane;
 
 /* y[r, j, l] = x[r, j, l] + b[j]; x may be y. */
 JF_BODY void across_body(void *ctx, int i)
 {
-  const plane *p = ctx;
+  const fast_bias_add_plane *p = ctx;
   const int64_t to = jf_to(i, p->span, p->rows * p->m), n = p->inner;
   for (int64_t r = jf_from(i, p->span); r < to; r++) {
     const float b = p->b[r % p->m], *x = p->x + r * n;
@@ -24,9 +24,9 @@ JF_BODY void across_body(void *ctx, int i)
 JF_VARIANTS(across)
 
 /* The same where inner is 1. */
-JF_BODY void along_body(void *ctx, int i)
+JF_BODY void fast_bias_add_along_body(void *ctx, int i)
 {
-  const plane *p = ctx;
+  const fast_bias_add_plane *p = ctx;
   const int64_t to = jf_to(i, p->span, p->rows), m = p->m;
   const float *b = p->b;
   for (int64_t r = jf_from(i, p->span); r < to; r++) {
@@ -35,15 +35,15 @@ JF_BODY void along_body(void *ctx, int i)
     JF_ALONE for (int64_t l = 0; l < m; l++) y[l] = x[l] + b[l];
   }
 }
-JF_VARIANTS(along)
+JF_VARIANTS(fast_bias_add_along)
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int fast_bias_add_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
-static jfl_status run(const jf_kargs *k)
+static jfl_status fast_bias_add_run(const jf_kargs *k)
 {
   const jfl_shape *s = &k->in[0].shape;
   const int axis = ((const jf_bias_add *)k->attr)->axis;
-  plane p = {
+  fast_bias_add_plane p = {
     .x = k->in[0].data, .b = k->in[1].data, .y = k->out[0].data,
     .rows = 1, .m = s->d[axis], .inner = 1
   };
@@ -52,8 +52,9 @@ static jfl_status run(const jf_kargs *k)
   const int64_t lines = p.inner == 1 ? p.rows : p.rows * p.m;
   const int64_t line = p.inner == 1 ? p.m : p.inner;
   p.span = line < JF_PART ? JF_PART / line : 1;
-  jf_run_parts(k, jf_parts(lines, p.span), p.inner == 1 ? along() : across(), &p);
+  jf_run_parts(k, jf_parts(lines, p.span), p.inner == 1 ? fast_bias_add_along() : across(), &p);
   return JFL_OK;
 }
 
-JFL_CPU(vec_bias_add, .op = "bias_add", .accepts = accepts, .run = run, .priority = 10)
+JFL_CPU(vec_bias_add, .op = "bias_add", .accepts = fast_bias_add_accepts, .run = fast_bias_add_run,
+        .priority = 10)

@@ -32,7 +32,8 @@ static const char *better_core(void *so)
 {
 #if defined(__x86_64__)
   const char *(*name)(void);
-  if (!jf_library_find(so, "openblas_get_corename", &name) || strcmp(name(), "Prescott")) return NULL;
+  if (!jf_library_find(so, "openblas_get_corename", &name) || strcmp(name(), "Prescott"))
+    return NULL;
   if (getenv("OPENBLAS_CORETYPE")) return NULL;
   if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "SkylakeX";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
@@ -44,7 +45,7 @@ static const char *better_core(void *so)
 
 /* The choice is made once, at load, and only the environment can change it. A pool of its own would fight
    with ours. */
-static void *load(void)
+static void *blas_load(void)
 {
   const char *env[] = { "OPENBLAS_NUM_THREADS", "1", NULL, NULL, NULL };
   void *so = jf_library_open(LIBRARY, env);
@@ -56,9 +57,9 @@ static void *load(void)
   return jf_library_open(LIBRARY, env);
 }
 
-static void open_library(void)
+static void blas_open_library(void)
 {
-  void *so = load();
+  void *so = blas_load();
   lib.ready = jf_library_find(so, "cblas_sgemm", &lib.sgemm) &&
               jf_library_find(so, "cblas_dgemm", &lib.dgemm) &&
               jf_library_find(so, "openblas_set_num_threads", &lib.set_num_threads);
@@ -80,6 +81,6 @@ static void f64(const jf_gemm *g)
 const jf_blas *jf_blas_open(void)
 {
   static const jf_blas functions = { f32, f64 };
-  pthread_once(&once, open_library);
+  pthread_once(&once, blas_open_library);
   return lib.ready ? &functions : NULL;
 }

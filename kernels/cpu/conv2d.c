@@ -12,7 +12,7 @@ int64_t jf_cpu_channel_block(void)
 }
 
 /* Numbers of the geometry are bounded so that the library's sums of a few of them are ints, too. */
-static int accepts(const jf_kargs *k)
+static int fast_conv2d_accepts(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;
   const int64_t most = INT32_MAX / 8;
@@ -22,7 +22,7 @@ static int accepts(const jf_kargs *k)
 }
 
 /* The plain shape of a tensor in that form. */
-static jfl_shape plain(const jf_tensor *t, jf_form form, int64_t block)
+static jfl_shape fast_conv2d_plain(const jf_tensor *t, jf_form form, int64_t block)
 {
   jfl_shape s = t->shape;
   if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
@@ -35,9 +35,9 @@ static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_te
                              const jf_tensor *out)
 {
   const jf_conv2d *a = k->attr;
-  const jfl_shape x = plain(in, a->block_x ? JF_BLOCKED : JF_PLAIN, a->block);
-  const jfl_shape w = plain(filters, a->packed ? JF_PACKED : JF_PLAIN, a->block);
-  const jfl_shape y = plain(out, a->block_y ? JF_BLOCKED : JF_PLAIN, a->block);
+  const jfl_shape x = fast_conv2d_plain(in, a->block_x ? JF_BLOCKED : JF_PLAIN, a->block);
+  const jfl_shape w = fast_conv2d_plain(filters, a->packed ? JF_PACKED : JF_PLAIN, a->block);
+  const jfl_shape y = fast_conv2d_plain(out, a->block_y ? JF_BLOCKED : JF_PLAIN, a->block);
   jf_dnnl_conv c = {
     .batch = x.d[0], .groups = a->groups, .in_channels = x.d[1], .out_channels = y.d[1],
     .block = a->block, .block_x = a->block_x, .block_y = a->block_y, .packed = a->packed
@@ -61,7 +61,7 @@ static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
   return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
 }
 
-static jfl_status forward(const jf_kargs *k)
+static jfl_status fast_conv2d_forward(const jf_kargs *k)
 {
   jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
   return jf_dnnl_open()->execute(k, r);
@@ -88,7 +88,7 @@ static jfl_status fused(const jf_kargs *k)
 static jfl_status forward_then(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;
-  JF_TRY(forward(k));
+  JF_TRY(fast_conv2d_forward(k));
   return jf_finish(k, &a->epilogue, 1, a->block_y);
 }
 
@@ -98,7 +98,7 @@ static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
   return jf_dnnl_open()->conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
 }
 
-static jfl_status data_grad(const jf_kargs *k)
+static jfl_status fast_conv2d_data_grad(const jf_kargs *k)
 {
   jf_dnnl_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
   return jf_dnnl_open()->execute(k, r);
@@ -111,7 +111,7 @@ static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
   return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
 }
 
-static jfl_status filter_grad(const jf_kargs *k)
+static jfl_status fast_conv2d_filter_grad(const jf_kargs *k)
 {
   jf_dnnl_run r = {
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
@@ -120,13 +120,14 @@ static jfl_status filter_grad(const jf_kargs *k)
   return jf_dnnl_open()->execute(k, r);
 }
 
-JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = accepts, .prepare = prepare_forward,
-  .run = forward, .release = jf_dnnl_release, .priority = 20)
-JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = accepts, .prepare = prepare_fused,
-  .run = fused, .release = jf_dnnl_release, .priority = 20)
-JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = accepts, .prepare = prepare_forward,
-  .run = forward_then, .release = jf_dnnl_release, .priority = 15)
-JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = accepts,
-  .prepare = prepare_data, .run = data_grad, .release = jf_dnnl_release, .priority = 20)
-JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = accepts,
-  .prepare = prepare_filter, .run = filter_grad, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv2d_accepts, .prepare = prepare_forward,
+  .run = fast_conv2d_forward, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv2d_accepts,
+        .prepare = prepare_fused, .run = fused, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv2d_accepts,
+        .prepare = prepare_forward, .run = forward_then, .release = jf_dnnl_release, .priority = 15)
+JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv2d_accepts,
+  .prepare = prepare_data, .run = fast_conv2d_data_grad, .release = jf_dnnl_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv2d_accepts,
+        .prepare = prepare_filter, .run = fast_conv2d_filter_grad, .release = jf_dnnl_release,
+        .priority = 20)

@@ -14,7 +14,7 @@ typedef struct samples {
 } samples;
 
 /* p = softmax(x), loss = log sum exp(x - max) - (x[label] - max) */
-JF_BODY void forward_body(void *ctx, int i)
+JF_BODY void fast_cross_entropy_forward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
@@ -28,10 +28,10 @@ JF_BODY void forward_body(void *ctx, int i)
     s->loss[r] = (float)(log(sum) - (double)(own - max));
   }
 }
-JF_VARIANTS(forward)
+JF_VARIANTS(fast_cross_entropy_forward)
 
 /* dx = scale dy (p - onehot); p may be dx. */
-JF_BODY void backward_body(void *ctx, int i)
+JF_BODY void fast_cross_entropy_backward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
@@ -42,11 +42,11 @@ JF_BODY void backward_body(void *ctx, int i)
     dx[jf_index_at(s->labels, r)] -= dy;
   }
 }
-JF_VARIANTS(backward)
+JF_VARIANTS(fast_cross_entropy_backward)
 
-static int accepts(const jf_kargs *k) { return k->in[1].dtype == JFL_F32; }
+static int fast_cross_entropy_accepts(const jf_kargs *k) { return k->in[1].dtype == JFL_F32; }
 
-static samples describe(const jf_kargs *k)
+static samples fast_cross_entropy_describe(const jf_kargs *k)
 {
   const jfl_shape *x = &k->in[1].shape;
   samples s = { .labels = &k->in[0], .x = k->in[1].data, .n = x->d[x->n - 1] };
@@ -55,31 +55,31 @@ static samples describe(const jf_kargs *k)
   return s;
 }
 
-static jfl_status run(const jf_kargs *k, samples *s, jf_part part)
+static jfl_status fast_cross_entropy_run(const jf_kargs *k, samples *s, jf_part part)
 {
   JF_TRY(jf_check_range("label", s->labels, s->n));
   jf_run_parts(k, jf_parts(s->count, s->span), part, s);
   return JFL_OK;
 }
 
-static jfl_status forward_run(const jf_kargs *k)
+static jfl_status fast_cross_entropy_forward_run(const jf_kargs *k)
 {
-  samples s = describe(k);
+  samples s = fast_cross_entropy_describe(k);
   s.loss = k->out[0].data;
   s.to = k->out[1].data;
-  return run(k, &s, forward());
+  return fast_cross_entropy_run(k, &s, fast_cross_entropy_forward());
 }
 
 static jfl_status backward_run(const jf_kargs *k)
 {
-  samples s = describe(k);
+  samples s = fast_cross_entropy_describe(k);
   s.dy = k->n_in > 2 ? k->in[2].data : NULL;
   s.scale = (float)((const jf_cross_entropy *)k->attr)->scale;
   s.to = k->out[0].data;
-  return run(k, &s, backward());
+  return fast_cross_entropy_run(k, &s, fast_cross_entropy_backward());
 }
 
 JFL_CPU(vec_sparse_softmax_cross_entropy, .op = "sparse_softmax_cross_entropy_with_logits",
-  .accepts = accepts, .run = forward_run, .priority = 10)
+  .accepts = fast_cross_entropy_accepts, .run = fast_cross_entropy_forward_run, .priority = 10)
 JFL_CPU(vec_sparse_softmax_cross_entropy_grad, .op = "sparse_softmax_cross_entropy_grad",
-  .accepts = accepts, .run = backward_run, .priority = 10)
+  .accepts = fast_cross_entropy_accepts, .run = backward_run, .priority = 10)

@@ -34,7 +34,7 @@ typedef const_dnnl_memory_desc_t layout_ref;
   X(dilated_convolution_forward_desc_init)                                          \
   X(dilated_convolution_backward_data_desc_init)                                    \
   X(dilated_convolution_backward_weights_desc_init)
-typedef dnnl_memory_desc_t layout;
+typedef dnnl_memory_desc_t onednn_layout;
 typedef const dnnl_memory_desc_t *layout_ref;
 #endif
 
@@ -72,7 +72,7 @@ static int find_functions(void *so)
 
 static void find_block(void);
 
-static void open_library(void)
+static void onednn_open_library(void)
 {
   jf_pool_open();
   void *so = jf_library_open(LIBRARY, NULL);
@@ -83,7 +83,7 @@ static void open_library(void)
   lib.ready = 1;
 }
 
-static jfl_status check(dnnl_status_t s, const char *what)
+static jfl_status onednn_check(dnnl_status_t s, const char *what)
 {
   if (s == dnnl_success) return JFL_OK;
   if (s == dnnl_out_of_memory) return jf_fail(JFL_ENOMEM, "onednn: %s: out of memory", what);
@@ -93,19 +93,19 @@ static jfl_status check(dnnl_status_t s, const char *what)
 /* ---- layouts ---- */
 
 /* A float32 tensor's extents; stride NULL: in the order of a tag, or as the library chooses. */
-static jfl_status layout_new(layout *l, int n, const dnnl_dims_t dim, const int64_t *stride,
+static jfl_status layout_new(onednn_layout *l, int n, const dnnl_dims_t dim, const int64_t *stride,
                              dnnl_format_tag_t tag)
 {
 #if DNNL_VERSION_MAJOR >= 3
   return check(stride ? lib.memory_desc_create_with_strides(l, n, dim, dnnl_f32, stride)
                       : lib.memory_desc_create_with_tag(l, n, dim, dnnl_f32, tag), "layout");
 #else
-  return check(stride ? lib.memory_desc_init_by_strides(l, n, dim, dnnl_f32, stride)
+  return onednn_check(stride ? lib.memory_desc_init_by_strides(l, n, dim, dnnl_f32, stride)
                       : lib.memory_desc_init_by_tag(l, n, dim, dnnl_f32, tag), "layout");
 #endif
 }
 
-static layout_ref ref(const layout *l)
+static layout_ref ref(const onednn_layout *l)
 {
 #if DNNL_VERSION_MAJOR >= 3
   return *l;
@@ -114,7 +114,7 @@ static layout_ref ref(const layout *l)
 #endif
 }
 
-static void layout_free(layout *l)
+static void layout_free(onednn_layout *l)
 {
 #if DNNL_VERSION_MAJOR >= 3
   if (*l) lib.memory_desc_destroy(*l);
@@ -125,22 +125,26 @@ static void layout_free(layout *l)
 
 /* One tensor of a problem: its argument number in the library, its place in jf_dnnl_run, how the
    caller has it, and what is asked of the library. */
-typedef enum slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } slot;
-typedef struct operand { int arg; slot slot; layout given, asked; } operand;
+typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } onednn_slot;
+typedef struct onednn_operand {
+  int arg;
+  onednn_slot slot;
+  onednn_layout given, asked;
+} onednn_operand;
 typedef struct problem {
-  operand v[N_SLOT]; int n;
+  onednn_operand v[N_SLOT]; int n;
   int fixed;                        /* the library did not choose the layouts */
 } problem;
 
-static int is_written(slot s) { return s == C || s == DBIAS; }
+static int is_written(onednn_slot s) { return s == C || s == DBIAS; }
 
-static operand *add_operand(problem *p, int arg, slot s)
+static onednn_operand *add_operand(problem *p, int arg, onednn_slot s)
 {
-  p->v[p->n] = (operand){ .arg = arg, .slot = s };
+  p->v[p->n] = (onednn_operand){ .arg = arg, .slot = s };
   return &p->v[p->n++];
 }
 
-static operand *operand_at(problem *p, slot s)
+static onednn_operand *operand_at(problem *p, onednn_slot s)
 {
   for (int i = 0; i < p->n; i++)
     if (p->v[i].slot == s) return &p->v[i];
@@ -183,7 +187,7 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 #if DNNL_VERSION_MAJOR >= 3
   return check(lib.post_ops_append_eltwise(ops, kind, 0, 0), "activation");
 #else
-  return check(lib.post_ops_append_eltwise(ops, 1, kind, 0, 0), "activation");
+  return onednn_check(lib.post_ops_append_eltwise(ops, 1, kind, 0, 0), "activation");
 #endif
 }
 
@@ -193,30 +197,34 @@ static jfl_status append_sum(dnnl_post_ops_t ops)
 #if DNNL_VERSION_MAJOR >= 3
   return check(lib.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef), "sum");
 #else
-  return check(lib.post_ops_append_sum(ops, 1), "sum");
+  return onednn_check(lib.post_ops_append_sum(ops, 1), "sum");
 #endif
 }
 
-static jfl_status append(dnnl_post_ops_t ops, const jf_epilogue *e, const layout *residual, int add)
+static jfl_status onednn_append(dnnl_post_ops_t ops, const jf_epilogue *e,
+                                const onednn_layout *residual, int add)
 {
   if (add) JF_TRY(append_sum(ops));
   if (e->residual)
-    JF_TRY(check(lib.post_ops_append_binary(ops, dnnl_binary_add, ref(residual)), "residual"));
+    JF_TRY(
+        onednn_check(lib.post_ops_append_binary(ops, dnnl_binary_add, ref(residual)), "residual"));
   return e->act ? append_activation(ops, e->act) : JFL_OK;
 }
 
 /* What follows the product but its bias. Scratchpads come from the plan's arena. */
-static jfl_status attr_new(const jf_epilogue *e, const layout *residual, int add,
+static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, int add,
                            dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
-  JF_TRY(check(lib.primitive_attr_create(out), "attributes"));
-  jfl_status err = check(lib.primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
-                         "scratchpad");
-  if (err == JFL_OK) err = check(lib.post_ops_create(&ops), "post-operations");
+  JF_TRY(onednn_check(lib.primitive_attr_create(out), "attributes"));
+  jfl_status err =
+      onednn_check(lib.primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),
+                   "scratchpad");
+  if (err == JFL_OK) err = onednn_check(lib.post_ops_create(&ops), "post-operations");
   if (err == JFL_OK) {
-    err = append(ops, e, residual, add);
-    if (err == JFL_OK) err = check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
+    err = onednn_append(ops, e, residual, add);
+    if (err == JFL_OK)
+      err = onednn_check(lib.primitive_attr_set_post_ops(*out, ops), "post-operations");
     lib.post_ops_destroy(ops);
   }
   if (err != JFL_OK) lib.primitive_attr_destroy(*out);
@@ -228,14 +236,14 @@ static jfl_status attr_new(const jf_epilogue *e, const layout *residual, int add
 /* One tensor of a primitive: the caller's memory and, where the primitive wants another layout,
    memory in scratch with the conversion between them. */
 typedef struct tensor {
-  slot slot;
+  onednn_slot slot;
   dnnl_memory_t given, inner;
   dnnl_primitive_t convert;
   size_t offset;
   const void *data;                 /* what given points at now */
 } tensor;
 
-typedef struct state {
+typedef struct onednn_state {
   dnnl_primitive_t primitive;
   tensor tensor[N_SLOT];
   int n;
@@ -243,11 +251,11 @@ typedef struct state {
   size_t pad_offset;
   char *scratch;                    /* what inner memories and pad are based on now */
   dnnl_exec_arg_t arg[N_SLOT + 1];  /* of the tensors, then of pad */
-} state;
+} onednn_state;
 
-static void release(void *p)
+static void onednn_release(void *p)
 {
-  state *s = p;
+  onednn_state *s = p;
   if (!s) return;
   for (int i = 0; i < s->n; i++) {
     lib.primitive_destroy(s->tensor[i].convert);
@@ -260,7 +268,7 @@ static void release(void *p)
 }
 
 /* Takes bytes of scratch; returns where they start. */
-static size_t reserve(size_t *scratch, size_t size)
+static size_t onednn_reserve(size_t *scratch, size_t size)
 {
   size_t at = *scratch;
   *scratch += (size + 63) & ~(size_t)63;
@@ -270,14 +278,16 @@ static size_t reserve(size_t *scratch, size_t size)
 static jfl_status convert_new(dnnl_primitive_t *out, layout_ref from, layout_ref to)
 {
   dnnl_primitive_desc_t pd;
-  JF_TRY(check(lib.reorder_primitive_desc_create(&pd, from, lib.engine, to, lib.engine, NULL),
-               "reorder"));
+  JF_TRY(
+      onednn_check(lib.reorder_primitive_desc_create(&pd, from, lib.engine, to, lib.engine, NULL),
+                   "reorder"));
   dnnl_status_t s = lib.primitive_create(out, pd);
   lib.primitive_desc_destroy(pd);
-  return check(s, "reorder");
+  return onednn_check(s, "reorder");
 }
 
-static jfl_status tensor_new(state *s, const operand *o, dnnl_primitive_desc_t pd, size_t *scratch)
+static jfl_status tensor_new(onednn_state *s, const onednn_operand *o, dnnl_primitive_desc_t pd,
+                             size_t *scratch)
 {
   int i = s->n++;
   tensor *t = &s->tensor[i];
@@ -285,37 +295,40 @@ static jfl_status tensor_new(state *s, const operand *o, dnnl_primitive_desc_t p
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
   s->arg[i].arg = o->arg;
-  JF_TRY(check(lib.memory_create(&t->given, given, lib.engine, DNNL_MEMORY_NONE), "memory"));
+  JF_TRY(onednn_check(lib.memory_create(&t->given, given, lib.engine, DNNL_MEMORY_NONE), "memory"));
   s->arg[i].memory = t->given;
   if (lib.memory_desc_equal(given, wanted)) return JFL_OK;
-  JF_TRY(check(lib.memory_create(&t->inner, wanted, lib.engine, DNNL_MEMORY_NONE), "memory"));
+  JF_TRY(
+      onednn_check(lib.memory_create(&t->inner, wanted, lib.engine, DNNL_MEMORY_NONE), "memory"));
   JF_TRY(is_written(o->slot) ? convert_new(&t->convert, wanted, given)
                              : convert_new(&t->convert, given, wanted));
-  t->offset = reserve(scratch, lib.memory_desc_get_size(wanted));
+  t->offset = onednn_reserve(scratch, lib.memory_desc_get_size(wanted));
   s->arg[i].memory = t->inner;
   return JFL_OK;
 }
 
-static jfl_status fill(state *s, dnnl_primitive_desc_t pd, const problem *p, size_t *scratch)
+static jfl_status onednn_fill(onednn_state *s, dnnl_primitive_desc_t pd, const problem *p,
+                              size_t *scratch)
 {
-  JF_TRY(check(lib.primitive_create(&s->primitive, pd), "primitive"));
+  JF_TRY(onednn_check(lib.primitive_create(&s->primitive, pd), "primitive"));
   for (int i = 0; i < p->n; i++) JF_TRY(tensor_new(s, &p->v[i], pd, scratch));
   layout_ref pad = lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  JF_TRY(check(lib.memory_create(&s->pad, pad, lib.engine, DNNL_MEMORY_NONE), "memory"));
-  s->pad_offset = reserve(scratch, lib.memory_desc_get_size(pad));
+  JF_TRY(onednn_check(lib.memory_create(&s->pad, pad, lib.engine, DNNL_MEMORY_NONE), "memory"));
+  s->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
   s->arg[s->n] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, s->pad };
   return JFL_OK;
 }
 
 /* Makes k->state of a primitive for the problem. */
-static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs *k, size_t *scratch)
+static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs *k,
+                            size_t *scratch)
 {
-  state *s = jf_new(sizeof *s);
+  onednn_state *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   size_t need = 0;
-  jfl_status err = fill(s, pd, p, &need);
+  jfl_status err = onednn_fill(s, pd, p, &need);
   if (err != JFL_OK) {
-    release(s);
+    onednn_release(s);
     return err;
   }
   k->state = s;
@@ -324,53 +337,59 @@ static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs
 }
 
 /* Plans bind their memory anew only when it moves, so handles seldom change. */
-static jfl_status point(state *s, const void *const *data, char *scratch)
+static jfl_status point(onednn_state *s, const void *const *data, char *scratch)
 {
   int moved = s->scratch != scratch;
   for (int i = 0; i < s->n; i++) {
     tensor *t = &s->tensor[i];
     if (t->data != data[t->slot])
-      JF_TRY(check(lib.memory_set_data_handle(t->given, (void *)data[t->slot]), "data handle"));
+      JF_TRY(
+          onednn_check(lib.memory_set_data_handle(t->given, (void *)data[t->slot]), "data handle"));
     t->data = data[t->slot];
     if (t->inner && moved)
-      JF_TRY(check(lib.memory_set_data_handle(t->inner, scratch + t->offset), "data handle"));
+      JF_TRY(
+          onednn_check(lib.memory_set_data_handle(t->inner, scratch + t->offset), "data handle"));
   }
-  if (moved) JF_TRY(check(lib.memory_set_data_handle(s->pad, scratch + s->pad_offset), "data handle"));
+  if (moved)
+    JF_TRY(
+        onednn_check(lib.memory_set_data_handle(s->pad, scratch + s->pad_offset), "data handle"));
   s->scratch = scratch;
   return JFL_OK;
 }
 
 /* Converts what is read, or what was written. */
-static jfl_status convert(const state *s, int written)
+static jfl_status onednn_convert(const onednn_state *s, int written)
 {
   for (int i = 0; i < s->n; i++) {
     const tensor *t = &s->tensor[i];
     if (!t->convert || is_written(t->slot) != written) continue;
     dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? t->inner : t->given },
                               { DNNL_ARG_TO, written ? t->given : t->inner } };
-    JF_TRY(check(lib.primitive_execute(t->convert, lib.stream, 2, arg), "reorder"));
+    JF_TRY(onednn_check(lib.primitive_execute(t->convert, lib.stream, 2, arg), "reorder"));
   }
   return JFL_OK;
 }
 
 static jfl_status execute(const jf_kargs *k, jf_dnnl_run r)
 {
-  state *s = k->state;
+  onednn_state *s = k->state;
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
   jf_omp_threads(k->threads);
   jf_pool_settle(k->threads);
   JF_TRY(point(s, data, k->scratch));
-  JF_TRY(convert(s, 0));
-  JF_TRY(check(lib.primitive_execute(s->primitive, lib.stream, s->n + 1, s->arg), "execute"));
-  return convert(s, 1);
+  JF_TRY(onednn_convert(s, 0));
+  JF_TRY(
+      onednn_check(lib.primitive_execute(s->primitive, lib.stream, s->n + 1, s->arg), "execute"));
+  return onednn_convert(s, 1);
 }
 
 /* ---- products ---- */
 
 /* Rows x columns matrices, one after another in memory; transposed swaps their roles in memory. A
    single one is described without the batch axis, which the library serves better. */
-static jfl_status matrix(layout *l, int64_t batch, int64_t rows, int64_t columns, int transposed)
+static jfl_status matrix(onednn_layout *l, int64_t batch, int64_t rows, int64_t columns,
+                         int transposed)
 {
   int64_t down = transposed ? 1 : columns, across = transposed ? rows : 1;
   dnnl_dims_t dim = { rows, columns }, stride = { down, across };
@@ -385,13 +404,14 @@ static jfl_status matmul_operands(const jf_dnnl_matmul *m, problem *p)
   JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, m->batch, m->k, m->n, m->transpose_b));
   JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, m->batch, m->m, m->n, 0));
   if (m->epilogue.bias) {
-    dnnl_dims_t dim = { 1, m->n }, dim3 = { 1, 1, m->n }, stride = { m->n, 1 }, stride3 = { m->n, m->n, 1 };
-    layout *l = &add_operand(p, DNNL_ARG_BIAS, BIAS)->given;
+    dnnl_dims_t dim = { 1, m->n }, dim3 = { 1, 1, m->n }, stride = { m->n, 1 },
+                stride3 = { m->n, m->n, 1 };
+    onednn_layout *l = &add_operand(p, DNNL_ARG_BIAS, BIAS)->given;
     JF_TRY(m->batch == 1 ? layout_new(l, 2, dim, stride, dnnl_format_tag_undef)
                          : layout_new(l, 3, dim3, stride3, dnnl_format_tag_undef));
   }
   if (!m->epilogue.residual) return JFL_OK;
-  operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL);
+  onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL);
   return matrix(&o->given, m->batch, m->m, m->n, 0);
 }
 
@@ -399,7 +419,7 @@ static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_prim
 {
   layout_ref a = ref(&operand_at(p, A)->given), b = ref(&operand_at(p, B)->given);
   layout_ref c = ref(&operand_at(p, C)->given);
-  const operand *o = operand_at(p, BIAS);
+  const onednn_operand *o = operand_at(p, BIAS);
   layout_ref bias = o ? ref(&o->given) : NULL;
 #if DNNL_VERSION_MAJOR >= 3
   return lib.matmul_primitive_desc_create(pd, lib.engine, a, b, bias, c, attr);
@@ -414,9 +434,9 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, s
 {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
-  const operand *residual = operand_at(p, RESIDUAL);
+  const onednn_operand *residual = operand_at(p, RESIDUAL);
   JF_TRY(attr_new(&m->epilogue, residual ? &residual->given : NULL, m->add, &attr));
-  jfl_status err = check(matmul_pd(p, attr, &pd), "matmul");
+  jfl_status err = onednn_check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
   err = state_new(pd, p, k, scratch);
@@ -424,7 +444,7 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, s
   return err;
 }
 
-static jfl_status matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
+static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
 {
   problem p;
   memset(&p, 0, sizeof p);
@@ -448,7 +468,7 @@ static void dense(int n, const int64_t *dim, int64_t *stride)
 }
 
 /* Which tensors x, w and y are, and their argument numbers. */
-typedef struct roles { slot x, w, y; int arg_x, arg_w, arg_y; } roles;
+typedef struct roles { onednn_slot x, w, y; int arg_x, arg_w, arg_y; } roles;
 static const roles role_of[] = {
   [JF_DNNL_FORWARD] = { A, B, C, DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST },
   [JF_DNNL_DATA_GRAD] = { C, B, A, DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST },
@@ -457,8 +477,8 @@ static const roles role_of[] = {
 
 /* An operand in the caller's layout: that of a tag, or plain. The library may choose another for a plain
    one, and with free for any. */
-static jfl_status conv_operand(operand *o, int n, const dnnl_dims_t dim, dnnl_format_tag_t tag,
-                               int free)
+static jfl_status conv_operand(onednn_operand *o, int n, const dnnl_dims_t dim,
+                               dnnl_format_tag_t tag, int free)
 {
   dnnl_dims_t stride;
   int plain = tag == dnnl_format_tag_any;
@@ -467,31 +487,32 @@ static jfl_status conv_operand(operand *o, int n, const dnnl_dims_t dim, dnnl_fo
   return layout_new(&o->asked, n, dim, NULL, free ? dnnl_format_tag_any : tag);
 }
 
-static dnnl_format_tag_t blocked(int64_t block)
+static dnnl_format_tag_t onednn_blocked(int64_t block)
 {
   return block == 16 ? dnnl_aBcd16b : block == 8 ? dnnl_aBcd8b : dnnl_format_tag_undef;
 }
 
 /* Of packed filters: both channels in blocks, or those of the output alone. */
-static dnnl_format_tag_t packed(int64_t block, int both)
+static dnnl_format_tag_t onednn_packed(int64_t block, int both)
 {
   if (block == 16) return both ? dnnl_ABcd16b16a : dnnl_Acdb16a;
   return block == 8 ? both ? dnnl_ABcd8b8a : dnnl_Acdb8a : dnnl_format_tag_undef;
 }
 
-static jfl_status vector(operand *o, int64_t n)
+static jfl_status vector(onednn_operand *o, int64_t n)
 {
   dnnl_dims_t dim = { n }, stride = { 1 };
   JF_TRY(layout_new(&o->given, 1, dim, stride, dnnl_format_tag_undef));
   return layout_new(&o->asked, 1, dim, stride, dnnl_format_tag_undef);
 }
 
-static jfl_status conv_filters(const jf_dnnl_conv *c, operand *o, int free)
+static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int free)
 {
   int64_t g = c->groups, in = c->in_channels / g, out = c->out_channels / g;
   dnnl_dims_t w = { out, in, c->kernel[0], c->kernel[1] };
   dnnl_dims_t grouped = { g, out, in, c->kernel[0], c->kernel[1] };
-  dnnl_format_tag_t tag = c->packed ? packed(c->block, in % c->block == 0) : dnnl_format_tag_any;
+  dnnl_format_tag_t tag =
+      c->packed ? onednn_packed(c->block, in % c->block == 0) : dnnl_format_tag_any;
   return g == 1 ? conv_operand(o, 4, w, tag, free) : conv_operand(o, 5, grouped, tag, free);
 }
 
@@ -502,9 +523,9 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
   const jf_epilogue *e = &c->epilogue;
   dnnl_dims_t x = { c->batch, c->in_channels, c->in[0], c->in[1] };
   dnnl_dims_t y = { c->batch, c->out_channels, c->out[0], c->out[1] };
-  dnnl_format_tag_t tag_y = c->block_y ? blocked(c->block) : dnnl_format_tag_any;
+  dnnl_format_tag_t tag_y = c->block_y ? onednn_blocked(c->block) : dnnl_format_tag_any;
   JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), 4, x,
-                      c->block_x ? blocked(c->block) : dnnl_format_tag_any, free));
+                      c->block_x ? onednn_blocked(c->block) : dnnl_format_tag_any, free));
   JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_DNNL_DATA_GRAD));
   JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), 4, y, tag_y, free));
   if (e->bias)
@@ -565,12 +586,12 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
                            size_t *scratch)
 {
   static const jf_epilogue none = { 0 };
-  const operand *residual = operand_at(p, RESIDUAL);
+  const onednn_operand *residual = operand_at(p, RESIDUAL);
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   JF_TRY(attr_new(kind == JF_DNNL_FORWARD ? &c->epilogue : &none,
                   residual ? &residual->asked : NULL, 0, &attr));
-  jfl_status err = check(conv_pd(c, kind, p, attr, &pd), "convolution");
+  jfl_status err = onednn_check(conv_pd(c, kind, p, attr, &pd), "convolution");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
   if (residual && !begins(pd, "jit") && !begins(pd, "brg"))
@@ -595,7 +616,8 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
 }
 
 /* In the caller's layouts, else in those that the library likes, with conversions. */
-static jfl_status conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch)
+static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k,
+                              size_t *scratch)
 {
   jf_omp_threads(k->threads);
   jfl_status s = conv_try(c, kind, 0, k, scratch);
@@ -606,9 +628,9 @@ static jfl_status conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, si
 static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
 {
   dnnl_dims_t x = { 1, 32, 14, 14 };
-  layout l;
+  onednn_layout l;
   memset(&l, 0, sizeof l);
-  if (layout_new(&l, 4, x, NULL, blocked(block)) != JFL_OK) return 0;
+  if (layout_new(&l, 4, x, NULL, onednn_blocked(block)) != JFL_OK) return 0;
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, DNNL_ARG_SRC);
   int same = lib.memory_desc_equal(ref(&l), wanted);
   layout_free(&l);
@@ -634,13 +656,14 @@ static void find_block(void)
   problem_free(&p);
 }
 
-static int64_t block(void) { return lib.block; }
+static int64_t onednn_block(void) { return lib.block; }
 
-static const jf_dnnl functions = { matmul, conv, execute, release, activates, block };
+static const jf_dnnl functions = { onednn_matmul,  onednn_conv, execute,
+                                   onednn_release, activates,   onednn_block };
 
 const jf_dnnl *jf_dnnl_open(void)
 {
-  pthread_once(&once, open_library);
+  pthread_once(&once, onednn_open_library);
   return lib.ready ? &functions : NULL;
 }
 

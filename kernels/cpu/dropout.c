@@ -16,7 +16,7 @@ enum { LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { CHAINS = 4, GROUP = CHAINS * 32 };     /* elements drawn together */
 
 /* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: word i of each in w[i]. */
-JF_BODY void draw(const jf_stream *r, uint64_t first, words w[4][CHAINS])
+JF_BODY void fast_dropout_draw(const jf_random_source *r, uint64_t first, words w[4][CHAINS])
 {
   const words none = { 0 };
   for (int q = 0; q < CHAINS; q++) {
@@ -42,7 +42,7 @@ JF_BODY void draw(const jf_stream *r, uint64_t first, words w[4][CHAINS])
 JF_BODY void masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];
-  draw(&t->random, (uint64_t)j / 4, w);
+  fast_dropout_draw(&t->random, (uint64_t)j / 4, w);
   for (int q = 0; q < CHAINS; q++) {
     words m = { 0 };
     for (int i = 0; i < 4; i++)
@@ -53,7 +53,7 @@ JF_BODY void masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t 
 }
 
 /* y = keep x where m is 1, else 0, for n elements. x may be y. */
-JF_BODY void apply(const int8_t *m, const float *x, float *y, float keep, int64_t n)
+JF_BODY void fast_dropout_apply(const int8_t *m, const float *x, float *y, float keep, int64_t n)
 {
   JF_ALONE for (int64_t j = 0; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
 }
@@ -79,7 +79,7 @@ JF_BODY void draw_and_apply(const jf_tile_args *t, void (*draw_masks)(const jf_t
     draw_masks(t, threshold, at - skip, m);
     some = t->n - i < GROUP - skip ? t->n - i : GROUP - skip;
     memcpy(mask + i, m + skip, (size_t)some);
-    apply(m + skip, x + i, y + i, keep, some);
+    fast_dropout_apply(m + skip, x + i, y + i, keep, some);
   }
 }
 
@@ -136,18 +136,18 @@ void jf_dropout_tile(const jf_tile_args *t)
 void jf_dropout_tile(const jf_tile_args *t) { any_forward(t); }
 #endif
 
-JF_BODY void backward_body(const jf_tile_args *t)
+JF_BODY void fast_dropout_backward_body(const jf_tile_args *t)
 {
   const float *x = t->in[0];
   float *y = t->out;
   for (int64_t i = 0; i < t->n && !t->step[0]; i++) y[i] = *x;
-  apply(t->in[1], t->step[0] ? x : y, y, keep_of(t), t->n);
+  fast_dropout_apply(t->in[1], t->step[0] ? x : y, y, keep_of(t), t->n);
 }
-JF_DISPATCH(backward, (const jf_tile_args *t), (t))
+JF_DISPATCH(fast_dropout_backward, (const jf_tile_args *t), (t))
 
-void jf_dropout_grad_tile(const jf_tile_args *t) { backward(t); }
+void jf_dropout_grad_tile(const jf_tile_args *t) { fast_dropout_backward(t); }
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int fast_dropout_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 static jf_tile_args part_of(const jf_kargs *k, int i)
 {
@@ -172,18 +172,23 @@ static void backward_part(void *ctx, int i)
   const jf_kargs *k = ctx;
   jf_tile_args t = part_of(k, i);
   t.in[1] = (const int8_t *)k->in[1].data + t.at;
-  backward(&t);
+  fast_dropout_backward(&t);
 }
 
-static jfl_status run(const jf_kargs *k, jf_part part)
+static jfl_status fast_dropout_run(const jf_kargs *k, jf_part part)
 {
   const int64_t n = jf_numel(&k->out[0].shape);
   jf_run_parts(k, jf_parts(n, JF_PART), part, (void *)k);
   return JFL_OK;
 }
 
-static jfl_status dropout_run(const jf_kargs *k) { return run(k, forward_part); }
-static jfl_status grad_run(const jf_kargs *k) { return run(k, backward_part); }
+static jfl_status dropout_run(const jf_kargs *k) { return fast_dropout_run(k, forward_part); }
+static jfl_status fast_dropout_grad_run(const jf_kargs *k)
+{
+  return fast_dropout_run(k, backward_part);
+}
 
-JFL_CPU(vec_dropout, .op = "dropout", .accepts = accepts, .run = dropout_run, .priority = 10)
-JFL_CPU(vec_dropout_grad, .op = "dropout_grad", .accepts = accepts, .run = grad_run, .priority = 10)
+JFL_CPU(vec_dropout, .op = "dropout", .accepts = fast_dropout_accepts, .run = dropout_run,
+        .priority = 10)
+JFL_CPU(vec_dropout_grad, .op = "dropout_grad", .accepts = fast_dropout_accepts,
+        .run = fast_dropout_grad_run, .priority = 10)

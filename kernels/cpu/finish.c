@@ -11,7 +11,7 @@ typedef struct sweep {
   int64_t span;                /* rows in a part */
 } sweep;
 
-static void part(void *ctx, int i)
+static void finish_part(void *ctx, int i)
 {
   const sweep *s = ctx;
   jf_epilogue_rows(s->k, s->e, &s->c, jf_from(i, s->span), jf_to(i, s->span, s->c.n_row));
@@ -21,7 +21,7 @@ jfl_status jf_finish(const jf_kargs *k, const jf_epilogue *e, int axis, int bloc
 {
   sweep s = { k, e, jf_channels_at(&k->out[0].shape, axis, blocked), 1 };
   if (s.c.row < JF_PART) s.span = JF_PART / s.c.row;
-  jf_run_parts(k, jf_parts(s.c.n_row, s.span), part, &s);
+  jf_run_parts(k, jf_parts(s.c.n_row, s.span), finish_part, &s);
   return JFL_OK;
 }
 

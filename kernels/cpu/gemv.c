@@ -49,7 +49,7 @@ JF_BODY void rows_body(void *ctx, int part)
 JF_VARIANTS(rows)
 
 /* y[j] = sum over i of x[i] m[i, j], for a block of columns that stays in registers. */
-JF_BODY void columns_body(void *ctx, int part)
+JF_BODY void gemv_columns_body(void *ctx, int part)
 {
   const gemv *g = ctx;
   const int64_t from = jf_from(part, COLUMNS), end = jf_to(part, COLUMNS, g->n);
@@ -66,7 +66,7 @@ JF_BODY void columns_body(void *ctx, int part)
     for (int64_t j = 0; j < end - from; j++) s[j] += g->x[i] * m[j];
   memcpy(g->y + from, s, (size_t)(end - from) * sizeof *s);
 }
-JF_VARIANTS(columns)
+JF_VARIANTS(gemv_columns)
 
 /* y (n, k) = m[r] x[i]: each of n rows is a multiple of x. */
 JF_BODY void outer_body(void *ctx, int part)
@@ -97,73 +97,75 @@ JF_BODY void add_outer_body(void *ctx, int part)
 JF_VARIANTS(add_outer)
 
 /* Rows, columns and inner extent of a product of two plain matrices. */
-typedef struct extents { int64_t m, n, k; } extents;
+typedef struct gemv_extents { int64_t m, n, k; } gemv_extents;
 
-static extents measure(const jf_kargs *k)
+static gemv_extents gemv_measure(const jf_kargs *k)
 {
   const jf_matmul *a = k->attr;
   const int64_t *y = k->out[0].shape.d;
-  return (extents){ y[0], y[1], k->in[0].shape.d[a->transpose_a ? 0 : 1] };
+  return (gemv_extents){ y[0], y[1], k->in[0].shape.d[a->transpose_a ? 0 : 1] };
 }
 
-static int accepts(const jf_kargs *k)
+static int gemv_accepts(const jf_kargs *k)
 {
   if (k->in[0].dtype != JFL_F32 || k->out[0].shape.n != 2) return 0;
-  extents e = measure(k);
+  gemv_extents e = gemv_measure(k);
   return e.m == 1 || e.n == 1 || e.k == 1;
 }
 
 /* by_rows: the matrix lies in memory as n rows of k. */
-static jfl_status multiply(const jf_kargs *k, gemv *g, int by_rows)
+static jfl_status gemv_multiply(const jf_kargs *k, gemv *g, int by_rows)
 {
   g->span = g->k < JF_PART ? (JF_PART / g->k + ROWS - 1) / ROWS * ROWS : ROWS;
   if (by_rows) jf_run_parts(k, jf_parts(g->n, g->span), rows(), g);
-  else jf_run_parts(k, jf_parts(g->n, COLUMNS), columns(), g);
+  else jf_run_parts(k, jf_parts(g->n, COLUMNS), gemv_columns(), g);
   return JFL_OK;
 }
 
 /* Rows of y from one column and one row. */
 static jfl_status multiples(const jf_kargs *k, float scale, jf_part part)
 {
-  const extents e = measure(k);
-  gemv g = { k->in[1].data, k->in[0].data, k->out[0].data, e.m, e.n, e.n < JF_PART ? JF_PART / e.n : 1,
+  const gemv_extents e = gemv_measure(k);
+  gemv g = { k->in[1].data, k->in[0].data, k->out[0].data,
+             e.m,           e.n,           e.n < JF_PART ? JF_PART / e.n : 1,
              scale };
   jf_run_parts(k, jf_parts(e.m, g.span), part, &g);
   return JFL_OK;
 }
 
-static jfl_status run(const jf_kargs *k)
+static jfl_status gemv_run(const jf_kargs *k)
 {
   const jf_matmul *t = k->attr;
-  const extents e = measure(k);
+  const gemv_extents e = gemv_measure(k);
   const float *a = k->in[0].data, *b = k->in[1].data;
   float *y = k->out[0].data;
-  if (e.m == 1) return multiply(k, &(gemv){ a, b, y, e.n, e.k, 0, 1 }, t->transpose_b);
-  if (e.n == 1) return multiply(k, &(gemv){ b, a, y, e.m, e.k, 0, 1 }, !t->transpose_a);
+  if (e.m == 1) return gemv_multiply(k, &(gemv){ a, b, y, e.n, e.k, 0, 1 }, t->transpose_b);
+  if (e.n == 1) return gemv_multiply(k, &(gemv){ b, a, y, e.m, e.k, 0, 1 }, !t->transpose_a);
   return multiples(k, 1, outer());
 }
 
-JFL_CPU(vec_gemv, .op = "matmul", .accepts = accepts, .run = run, .priority = 30)
+JFL_CPU(vec_gemv, .op = "matmul", .accepts = gemv_accepts, .run = gemv_run, .priority = 30)
 
 static jfl_status run_then(const jf_kargs *k)
 {
-  JF_TRY(run(k));
+  JF_TRY(gemv_run(k));
   return jf_finish(k, &((const jf_matmul_fused *)k->attr)->epilogue, 1, 0);
 }
 
-JFL_CPU(vec_gemv_then, .op = "matmul_fused", .accepts = accepts, .run = run_then, .priority = 30)
+JFL_CPU(vec_gemv_then, .op = "matmul_fused", .accepts = gemv_accepts, .run = run_then,
+        .priority = 30)
 
 static int update_accepts(const jf_kargs *k)
 {
   const jf_kargs p = jf_step_product(k);
-  return p.in[0].dtype == JFL_F32 && measure(&p).k == 1;
+  return p.in[0].dtype == JFL_F32 && gemv_measure(&p).k == 1;
 }
 
-static jfl_status update_run(const jf_kargs *k)
+static jfl_status gemv_update_run(const jf_kargs *k)
 {
   const jf_kargs p = jf_step_product(k);
   return multiples(&p, (float)-jf_step_rate(k), add_outer());
 }
 
-JFL_CPU(vec_outer_update, .op = "matmul_update", .accepts = update_accepts, .run = update_run,
+JFL_CPU(vec_outer_update, .op = "matmul_update", .accepts = update_accepts, .run = gemv_update_run,
   .priority = 30)

@@ -5,7 +5,7 @@
 #include "dnnl.h"
 #include "finish.h"
 
-static jf_dnnl_matmul extents(const jf_kargs *k)
+static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
 {
   const jf_matmul *a = k->attr;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
@@ -20,7 +20,7 @@ static jf_dnnl_matmul extents(const jf_kargs *k)
 
 static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_matmul m = extents(k);
+  jf_dnnl_matmul m = fast_matmul_extents(k);
   return jf_dnnl_open()->matmul(&m, k, scratch);
 }
 
@@ -37,7 +37,7 @@ JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl
 
 static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
 {
-  jf_dnnl_matmul m = extents(k);
+  jf_dnnl_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
   return jf_dnnl_open()->matmul(&m, k, scratch);
 }
@@ -52,7 +52,7 @@ static jfl_status fused_run(const jf_kargs *k)
   return jf_dnnl_open()->execute(k, r);
 }
 
-static jfl_status finish(const jf_kargs *k)
+static jfl_status fast_matmul_finish(const jf_kargs *k)
 {
   const jf_matmul_fused *a = k->attr;
   return jf_finish(k, &a->epilogue, k->out[0].shape.n - 1, 0);
@@ -61,7 +61,7 @@ static jfl_status finish(const jf_kargs *k)
 static jfl_status dnnl_then_run(const jf_kargs *k)
 {
   JF_TRY(dnnl_run(k));
-  return finish(k);
+  return fast_matmul_finish(k);
 }
 
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
@@ -72,7 +72,10 @@ JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .pre
 /* ---- with a step of SGD ---- */
 
 /* The factor that the rate is multiplied into; the copy stands at the start of scratch. */
-static int lesser(const jf_kargs *p) { return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape); }
+static int lesser(const jf_kargs *p)
+{
+  return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape);
+}
 
 static size_t copy_size(const jf_kargs *p)
 {
@@ -83,7 +86,7 @@ static size_t copy_size(const jf_kargs *p)
 static jfl_status dnnl_update_prepare(jf_kargs *k, size_t *scratch)
 {
   jf_kargs p = jf_step_product(k);
-  jf_dnnl_matmul m = extents(&p);
+  jf_dnnl_matmul m = fast_matmul_extents(&p);
   m.add = 1;
   JF_TRY(jf_dnnl_open()->matmul(&m, &p, scratch));
   k->state = p.state;
@@ -101,11 +104,13 @@ static jfl_status dnnl_update_run(const jf_kargs *k)
   p.scratch = (char *)k->scratch + copy_size(&p);
   const void *factor[] = { p.in[0].data, p.in[1].data };
   factor[i] = to;
-  return jf_dnnl_open()->execute(&p, (jf_dnnl_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data });
+  return jf_dnnl_open()->execute(&p, (jf_dnnl_run){
+                                         .a = factor[0], .b = factor[1], .c = p.out[0].data });
 }
 
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
-  .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_dnnl_release, .priority = 20)
+        .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_dnnl_release,
+        .priority = 20)
 
 /* ---- OpenBLAS ---- */
 
@@ -149,14 +154,14 @@ static int blas_accepts(const jf_kargs *k)
 {
   jfl_dtype t = k->in[0].dtype;
   if (t != JFL_F32 && t != JFL_F64) return 0;
-  jf_dnnl_matmul m = extents(k);
+  jf_dnnl_matmul m = fast_matmul_extents(k);
   if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }
 
 static jfl_status blas_product(const jf_kargs *k, double alpha, double beta)
 {
-  jf_dnnl_matmul m = extents(k);
+  jf_dnnl_matmul m = fast_matmul_extents(k);
   blas_job j = {
     .blas = jf_blas_open(), .m = m, .dtype = k->in[0].dtype, .alpha = alpha, .beta = beta,
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
@@ -173,7 +178,7 @@ JFL_CPU(blas_matmul, .op = "matmul", .accepts = blas_accepts, .run = blas_run, .
 static jfl_status blas_then_run(const jf_kargs *k)
 {
   JF_TRY(blas_run(k));
-  return finish(k);
+  return fast_matmul_finish(k);
 }
 
 JFL_CPU(blas_matmul_then, .op = "matmul_fused", .accepts = blas_accepts, .run = blas_then_run,

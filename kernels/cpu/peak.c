@@ -17,7 +17,7 @@ enum { COPY = 1 << 22 };      /* floats of one thread's array: past the caches o
   }
 
 /* A build of the chains, and the operations of one call. */
-typedef struct loop { jf_part part; double flop; } loop;
+typedef struct peak_loop { jf_part part; double flop; } peak_loop;
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -25,7 +25,7 @@ typedef struct loop { jf_part part; double flop; } loop;
 __attribute__((target("avx512f")))
 CHAINS(wide, 10, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps)
 __attribute__((target("avx2,fma")))
-CHAINS(half, 10, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps)
+CHAINS(peak_half, 10, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps)
 #endif
 
 #define ONE(v) (v)
@@ -33,14 +33,15 @@ CHAINS(half, 10, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps)
 #define PUT(p, v) (*(p) = (v))
 CHAINS(scalar, 10, float, ONE, MULTIPLY_ADD, PUT)
 
-static loop best_loop(void)
+static peak_loop best_loop(void)
 {
   const double flop = 2.0 * 10 * TURNS;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return (loop){ wide, 16 * flop };
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return (loop){ half, 8 * flop };
+  if (__builtin_cpu_supports("avx512f")) return (peak_loop){ wide, 16 * flop };
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return (peak_loop){ peak_half, 8 * flop };
 #endif
-  return (loop){ scalar, flop };
+  return (peak_loop){ scalar, flop };
 }
 
 typedef struct arrays { float *from, *to; } arrays;
@@ -72,7 +73,7 @@ void jf_cpu_peak(int threads, double *flop, double *bytes)
   arrays a = { jf_new(n * sizeof *a.from), jf_new(n * sizeof *a.to) };
   *flop = *bytes = 0;
   if (a.from && a.to) {
-    loop l = best_loop();
+    peak_loop l = best_loop();
     *flop = rate(threads, l.part, a.to, l.flop * threads);
     *bytes = rate(threads, copy_part, &a, 2.0 * (double)n * sizeof *a.from);
   }

@@ -145,9 +145,9 @@ JF_BODY void backward_plane(const pool *p, int64_t plane)
 /* ---- windows that fill no vector, or too large for one: one float at a time ---- */
 
 /* A window's cells in rows of `pitch` floats, `step` apart. */
-typedef struct area { int64_t rows, cols, pitch, step; } area;
+typedef struct pool2d_area { int64_t rows, cols, pitch, step; } pool2d_area;
 
-JF_BODY int64_t first_largest(const float *x, const area *a)
+JF_BODY int64_t first_largest(const float *x, const pool2d_area *a)
 {
   int64_t best = 0;
   for (int64_t u = 0; u < a->rows; u++)
@@ -156,7 +156,7 @@ JF_BODY int64_t first_largest(const float *x, const area *a)
   return best;
 }
 
-JF_BODY float mean(const float *x, const area *a)
+JF_BODY float mean(const float *x, const pool2d_area *a)
 {
   double sum = 0;
   for (int64_t u = 0; u < a->rows; u++)
@@ -164,7 +164,7 @@ JF_BODY float mean(const float *x, const area *a)
   return (float)(sum / (double)(a->rows * a->cols));
 }
 
-JF_BODY void give_all(float *dx, const area *a, float dy)
+JF_BODY void give_all(float *dx, const pool2d_area *a, float dy)
 {
   const float share = dy / (float)(a->rows * a->cols);
   for (int64_t u = 0; u < a->rows; u++)
@@ -176,7 +176,7 @@ JF_BODY void single_windows(const pool *p, int64_t plane, int64_t i, int64_t j, 
                             int backward)
 {
   const range u = window(p, 0, i), v = window(p, 1, j);
-  const area a = { u.hi - u.lo, v.hi - v.lo, p->in[1] * p->inner, p->inner };
+  const pool2d_area a = { u.hi - u.lo, v.hi - v.lo, p->in[1] * p->inner, p->inner };
   const float *x = cell_of((float *)p->x, p->in, plane, u.lo, v.lo, p->inner);
   const float *dy = cell_of((float *)p->dy, p->out, plane, i, j, p->inner);
   float *y = cell_of(p->to, p->out, plane, i, j, p->inner);
@@ -240,7 +240,7 @@ JF_BODY void pool_part(const pool *p, int part, int kind, int backward)
 
 /* ---- rows ---- */
 
-static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t pool2d_divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Cells that a tile of `step` may touch along an axis; at least one window, or backward one cell.
    */
@@ -252,7 +252,7 @@ static int64_t touched(const pool *p, int axis, int64_t step)
 
 /* Tiles that touch at most `room` cells along an axis, of which all of it touches `whole`. Returns
    what one touches, or 0 where not even the least tile fits. */
-static int64_t cut(pool *p, int axis, int64_t room, int64_t whole)
+static int64_t pool2d_cut(pool *p, int axis, int64_t room, int64_t whole)
 {
   const int64_t n = p->backward ? p->in[axis] : p->out[axis], s = p->stride[axis];
   int64_t step = n;
@@ -263,7 +263,7 @@ static int64_t cut(pool *p, int axis, int64_t room, int64_t whole)
     step = least(step, n);
   }
   p->step[axis] = step;
-  p->tiles[axis] = divide_up(n, step);
+  p->tiles[axis] = pool2d_divide_up(n, step);
   return step < n ? room : whole;
 }
 
@@ -271,14 +271,14 @@ static int64_t cut(pool *p, int axis, int64_t room, int64_t whole)
 static int cut_rows(pool *p)
 {
   const int64_t row = p->in[1] * p->inner;
-  cut(p, 1, INT64_MAX, p->in[1]);
-  return cut(p, 0, most(JF_PART / row, 8 * p->kernel[0] + p->stride[0]), p->in[0]) > 0;
+  pool2d_cut(p, 1, INT64_MAX, p->in[1]);
+  return pool2d_cut(p, 0, most(JF_PART / row, 8 * p->kernel[0] + p->stride[0]), p->in[0]) > 0;
 }
 
 /* Windows that have a cell among so many rows, and one before them. */
 static int64_t windows_of(const pool *p, int64_t rows)
 {
-  return divide_up(rows + p->kernel[0], p->stride[0]) + 1;
+  return pool2d_divide_up(rows + p->kernel[0], p->stride[0]) + 1;
 }
 
 static int cut_lines(pool *p)
@@ -286,15 +286,16 @@ static int cut_lines(pool *p)
   const int64_t s = p->stride[1], g = p->inner, rows = least(p->in[0], touched(p, 0, 1));
   const int64_t phase = least(least(LINE / s, ROOM / s / rows), ROOM / (windows_of(p, rows) + 1));
   const int64_t whole = most(p->in[1] + p->before[1], (p->out[1] - 1) * s + p->kernel[1]);
-  const int64_t touches = phase > 2 * LANES ? cut(p, 1, (phase - 2 * LANES) / g * s, whole) : 0;
+  const int64_t touches =
+      phase > 2 * LANES ? pool2d_cut(p, 1, (phase - 2 * LANES) / g * s, whole) : 0;
   if (!touches) return 0;
-  p->used = divide_up(touches, s) * g;
-  p->dy_pitch = divide_up(p->used, LANES) * LANES;
+  p->used = pool2d_divide_up(touches, s) * g;
+  p->dy_pitch = pool2d_divide_up(p->used, LANES) * LANES;
   p->phase = p->dy_pitch + LANES;
   p->pitch = s * p->phase;
   p->margin = (p->kernel[1] - 1) / s * g;
   const int64_t windows = (ROOM - p->margin) / p->dy_pitch;
-  return cut(p, 0, least(ROOM / p->pitch, (windows - 1) * p->stride[0] - p->kernel[0]),
+  return pool2d_cut(p, 0, least(ROOM / p->pitch, (windows - 1) * p->stride[0] - p->kernel[0]),
              p->in[0]) > 0;
 }
 
@@ -344,11 +345,11 @@ static void plan(pool *p, int kind)
   if ((p->way == WIDE || p->way == SQUARES) && !cut_rows(p)) p->way = SINGLE;
   if (p->way == LINES && !cut_lines(p)) p->way = SINGLE;
   for (int i = 0; i < 2 && (p->way == PLANES || p->way == SINGLE); i++)
-    cut(p, i, INT64_MAX, p->in[i]);
+    pool2d_cut(p, i, INT64_MAX, p->in[i]);
   p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
 }
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int pool2d_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
 #define POOL(op, kind, backward)                                                        \
   JF_BODY void op##_body(void *ctx, int part) { pool_part(ctx, part, kind, backward); } \
@@ -365,11 +366,11 @@ POOL(max_pool2d_grad, MAX, 1)
 POOL(avg_pool2d, AVG, 0)
 POOL(avg_pool2d_grad, AVG, 1)
 
-JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = accepts, .run = max_pool2d_run,
+JFL_CPU(vec_max_pool2d, .op = "max_pool2d", .accepts = pool2d_accepts, .run = max_pool2d_run,
   .priority = 10)
-JFL_CPU(vec_max_pool2d_grad, .op = "max_pool2d_grad", .accepts = accepts,
+JFL_CPU(vec_max_pool2d_grad, .op = "max_pool2d_grad", .accepts = pool2d_accepts,
   .run = max_pool2d_grad_run, .priority = 10)
-JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = accepts, .run = avg_pool2d_run,
+JFL_CPU(vec_avg_pool2d, .op = "avg_pool2d", .accepts = pool2d_accepts, .run = avg_pool2d_run,
   .priority = 10)
-JFL_CPU(vec_avg_pool2d_grad, .op = "avg_pool2d_grad", .accepts = accepts,
+JFL_CPU(vec_avg_pool2d_grad, .op = "avg_pool2d_grad", .accepts = pool2d_accepts,
   .run = avg_pool2d_grad_run, .priority = 10)

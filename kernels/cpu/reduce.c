@@ -7,14 +7,14 @@
 
 /* x as (outer, sum, keep, inner, last): sum and inner are summed, the others kept; any may be 1. A
    piece is `rows` of inner, or what is left. Few rows are one piece, done in blocks of columns. */
-typedef struct plane {
+typedef struct fast_reduce_plane {
   const float *x;
   float *y;
   double *piece;                       /* (outer, sum, keep, pieces, last) */
   int64_t outer, sum, keep, inner, last;
   int64_t rows, pieces, blocks, span;  /* span: pieces, or blocks of theirs, in a part */
   double scale;
-} plane;
+} fast_reduce_plane;
 
 enum { COLUMNS = 256, GROUP = 16, LEAST_ROWS = 32, FEW = 8 * JF_PART };
 
@@ -61,7 +61,7 @@ JF_BODY void sum_narrow(const float *x, int64_t rows, int64_t n, double *y)
 
 JF_BODY void pieces_body(void *ctx, int part)
 {
-  const plane *p = ctx;
+  const fast_reduce_plane *p = ctx;
   const int64_t to = jf_to(part, p->span, p->outer * p->sum * p->keep * p->pieces * p->blocks);
   for (int64_t t = jf_from(part, p->span); t < to; t++) {
     const int64_t i = t / p->blocks, from = i % p->pieces * p->rows, n = p->last;
@@ -80,7 +80,7 @@ JF_VARIANTS(pieces)
 /* y[o, j, m] = scale sum over i, b of piece[o, i, j, b, m] */
 JF_BODY void results_body(void *ctx, int part)
 {
-  const plane *p = ctx;
+  const fast_reduce_plane *p = ctx;
   const int64_t o = part / p->keep, j = part % p->keep;
   const double *from = p->piece + (o * p->sum * p->keep + j) * p->pieces * p->last;
   float *y = p->y + part * p->last;
@@ -97,14 +97,14 @@ JF_BODY void results_body(void *ctx, int part)
 }
 JF_VARIANTS(results)
 
-static int among(const jf_ints *axis, int i)
+static int fast_reduce_among(const jf_ints *axis, int i)
 {
   for (int j = 0; j < axis->n; j++)
     if (axis->v[j] == i) return 1;
   return 0;
 }
 
-static void cut(plane *p)
+static void fast_reduce_cut(fast_reduce_plane *p)
 {
   const int64_t most = JF_PART / p->last > LEAST_ROWS ? JF_PART / p->last : LEAST_ROWS;
   const int few = p->inner * p->last <= FEW && p->last > COLUMNS;
@@ -115,16 +115,16 @@ static void cut(plane *p)
 }
 
 /* Fits the axes to a plane; 0 where there are too many runs. Axes of extent 1 fit anywhere. */
-static int fit(const jf_kargs *k, plane *p)
+static int fast_reduce_fit(const jf_kargs *k, fast_reduce_plane *p)
 {
   const jfl_shape *s = &k->in[0].shape;
   const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
   int64_t *run[] = { &p->outer, &p->sum, &p->keep, &p->inner, &p->last };
   int at = 0;
-  *p = (plane){ .outer = 1, .sum = 1, .keep = 1, .inner = 1, .last = 1 };
+  *p = (fast_reduce_plane){ .outer = 1, .sum = 1, .keep = 1, .inner = 1, .last = 1 };
   for (int i = 0; i < s->n; i++) {
     if (s->d[i] == 1) continue;
-    if (at % 2 != among(axis, i)) at++;
+    if (at % 2 != fast_reduce_among(axis, i)) at++;
     if (at > 4) return 0;
     *run[at] *= s->d[i];
   }
@@ -134,29 +134,33 @@ static int fit(const jf_kargs *k, plane *p)
     p->last = p->keep;
     p->sum = p->keep = 1;
   }
-  cut(p);
+  fast_reduce_cut(p);
   return 1;
 }
-static int64_t all_pieces(const plane *p) { return p->outer * p->sum * p->keep * p->pieces; }
-
-static int accepts(const jf_kargs *k)
+static int64_t all_pieces(const fast_reduce_plane *p)
 {
-  plane p;
-  return k->in[0].dtype == JFL_F32 && fit(k, &p) && all_pieces(&p) * p.blocks <= INT32_MAX;
+  return p->outer * p->sum * p->keep * p->pieces;
 }
 
-static jfl_status prepare(jf_kargs *k, size_t *scratch)
+static int fast_reduce_accepts(const jf_kargs *k)
 {
-  plane p;
-  fit(k, &p);
+  fast_reduce_plane p;
+  return k->in[0].dtype == JFL_F32 && fast_reduce_fit(k, &p) &&
+         all_pieces(&p) * p.blocks <= INT32_MAX;
+}
+
+static jfl_status fast_reduce_prepare(jf_kargs *k, size_t *scratch)
+{
+  fast_reduce_plane p;
+  fast_reduce_fit(k, &p);
   *scratch = (size_t)(all_pieces(&p) * p.last) * sizeof *p.piece;
   return JFL_OK;
 }
 
-static jfl_status run(const jf_kargs *k, double scale)
+static jfl_status fast_reduce_run(const jf_kargs *k, double scale)
 {
-  plane p;
-  fit(k, &p);
+  fast_reduce_plane p;
+  fast_reduce_fit(k, &p);
   p.x = k->in[0].data;
   p.y = k->out[0].data;
   p.piece = k->scratch;
@@ -168,14 +172,14 @@ static jfl_status run(const jf_kargs *k, double scale)
   return JFL_OK;
 }
 
-static jfl_status sum_run(const jf_kargs *k) { return run(k, 1); }
+static jfl_status sum_run(const jf_kargs *k) { return fast_reduce_run(k, 1); }
 
 static jfl_status mean_run(const jf_kargs *k)
 {
-  return run(k, (double)jf_numel(&k->out[0].shape) / (double)jf_numel(&k->in[0].shape));
+  return fast_reduce_run(k, (double)jf_numel(&k->out[0].shape) / (double)jf_numel(&k->in[0].shape));
 }
 
-JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = accepts, .prepare = prepare, .run = sum_run,
-  .priority = 10)
-JFL_CPU(vec_reduce_mean, .op = "reduce_mean", .accepts = accepts, .prepare = prepare,
-  .run = mean_run, .priority = 10)
+JFL_CPU(vec_reduce_sum, .op = "reduce_sum", .accepts = fast_reduce_accepts,
+        .prepare = fast_reduce_prepare, .run = sum_run, .priority = 10)
+JFL_CPU(vec_reduce_mean, .op = "reduce_mean", .accepts = fast_reduce_accepts,
+        .prepare = fast_reduce_prepare, .run = mean_run, .priority = 10)

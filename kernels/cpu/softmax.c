@@ -25,7 +25,7 @@ JF_BODY void softmax_body(void *ctx, int i)
 JF_VARIANTS(softmax)
 
 /* y = a (b - <a, b>), where a is softmax's output and b its gradient. */
-JF_BODY void grad_body(void *ctx, int i)
+JF_BODY void fast_softmax_grad_body(void *ctx, int i)
 {
   const lines *p = ctx;
   const int64_t to = jf_to(i, p->span, p->count), n = p->n;
@@ -42,15 +42,15 @@ JF_BODY void grad_body(void *ctx, int i)
     JF_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
   }
 }
-JF_VARIANTS(grad)
+JF_VARIANTS(fast_softmax_grad)
 
-static int accepts(const jf_kargs *k)
+static int fast_softmax_accepts(const jf_kargs *k)
 {
   const jf_softmax *a = k->attr;
   return k->in[0].dtype == JFL_F32 && a->axis == k->in[0].shape.n - 1;
 }
 
-static jfl_status run(const jf_kargs *k, jf_part part)
+static jfl_status fast_softmax_run(const jf_kargs *k, jf_part part)
 {
   const jfl_shape *s = &k->in[0].shape;
   lines p = {
@@ -62,8 +62,13 @@ static jfl_status run(const jf_kargs *k, jf_part part)
   return JFL_OK;
 }
 
-static jfl_status softmax_run(const jf_kargs *k) { return run(k, softmax()); }
-static jfl_status grad_run(const jf_kargs *k) { return run(k, grad()); }
+static jfl_status softmax_run(const jf_kargs *k) { return fast_softmax_run(k, softmax()); }
+static jfl_status fast_softmax_grad_run(const jf_kargs *k)
+{
+  return fast_softmax_run(k, fast_softmax_grad());
+}
 
-JFL_CPU(vec_softmax, .op = "softmax", .accepts = accepts, .run = softmax_run, .priority = 10)
-JFL_CPU(vec_softmax_grad, .op = "softmax_grad", .accepts = accepts, .run = grad_run, .priority = 10)
+JFL_CPU(vec_softmax, .op = "softmax", .accepts = fast_softmax_accepts, .run = softmax_run,
+        .priority = 10)
+JFL_CPU(vec_softmax_grad, .op = "softmax_grad", .accepts = fast_softmax_accepts,
+        .run = fast_softmax_grad_run, .priority = 10)

@@ -146,7 +146,7 @@ JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
       const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;           \
       jf_load_part(x + i, some, 0, &v);                                   \
       id##_vec(&v);                                                       \
-      jf_store_part(y + i, some, &v);                                     \
+      jf_source_part(y + i, some, &v);                                     \
     }                                                                     \
     for (int64_t i = n; i < t->n; i++) y[i] = y[0];                       \
   }                                                                       \
@@ -170,28 +170,28 @@ jf_tile jf_vec_tile(const char *op, jfl_dtype t)
 
 /* ---- rows for such an op alone ---- */
 
-typedef struct whole { const float *x; float *y; int64_t n; jf_tile tile; } whole;
+typedef struct tiles_whole { const float *x; float *y; int64_t n; jf_tile tile; } tiles_whole;
 
-static void run_part(void *ctx, int i)
+static void tiles_run_part(void *ctx, int i)
 {
-  const whole *w = ctx;
+  const tiles_whole *w = ctx;
   const int64_t at = jf_from(i, JF_PART);
   w->tile(&(jf_tile_args){ .n = jf_to(i, JF_PART, w->n) - at, .in = { w->x + at }, .step = { 1 },
                            .out = w->y + at });
 }
 
-static jfl_status run(const jf_kargs *k, jf_tile tile)
+static jfl_status tiles_run(const jf_kargs *k, jf_tile tile)
 {
-  whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), tile };
-  jf_run_parts(k, jf_parts(w.n, JF_PART), run_part, &w);
+  tiles_whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), tile };
+  jf_run_parts(k, jf_parts(w.n, JF_PART), tiles_run_part, &w);
   return JFL_OK;
 }
 
-static int accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int tiles_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
-#define RUN(id) static jfl_status id##_run(const jf_kargs *k) { return run(k, id##_loop); }
+#define RUN(id) static jfl_status id##_run(const jf_kargs *k) { return tiles_run(k, id##_loop); }
 EACH(RUN)
-#define ROW(id) .op = #id, .accepts = accepts, .run = id##_run, .priority = 10
+#define ROW(id) .op = #id, .accepts = tiles_accepts, .run = id##_run, .priority = 10
 JFL_CPU(vec_exp, ROW(exp))
 JFL_CPU(vec_expm1, ROW(expm1))
 JFL_CPU(vec_log, ROW(log))

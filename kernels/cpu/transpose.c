@@ -7,20 +7,20 @@
 enum { TILE = 16, STRIP = 64 };
 
 /* One axis: its extent, and how far its steps move in x and in y, in elements. */
-typedef struct axis { int64_t n, from, to; } axis;
+typedef struct fast_transpose_axis { int64_t n, from, to; } fast_transpose_axis;
 
 /* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these.
    Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
-typedef struct job {
+typedef struct fast_transpose_job {
   const char *x;
   char *y;
-  axis outer[JFL_MAXDIM], read, write;
+  fast_transpose_axis outer[JFL_MAXDIM], read, write;
   int n_outer;
   int64_t size, strips, units, span;      /* size: bytes of an element; span: units in a part */
-} job;
+} fast_transpose_job;
 
 /* The axes of y without those of extent 1, and with neighbours joined that are so in x, too. */
-static int join(const jf_kargs *k, axis *out)
+static int fast_transpose_join(const jf_kargs *k, fast_transpose_axis *out)
 {
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
@@ -28,7 +28,7 @@ static int join(const jf_kargs *k, axis *out)
   int n = 0;
   for (int i = x->n - 1; i >= 0; step *= x->d[i--]) from[i] = step;
   for (int i = 0; i < y->n; i++) {
-    axis a = { y->d[i], from[perm->v[i]], 0 };
+    fast_transpose_axis a = { y->d[i], from[perm->v[i]], 0 };
     if (a.n == 1) continue;
     if (n && out[n - 1].from == a.from * a.n) a.n *= out[--n].n;
     out[n++] = a;
@@ -38,11 +38,13 @@ static int join(const jf_kargs *k, axis *out)
   return n;
 }
 
-static job job_of(const jf_kargs *k)
+static fast_transpose_job job_of(const jf_kargs *k)
 {
-  axis a[JFL_MAXDIM];
-  int n = join(k, a), r = n - 1;
-  job j = { .x = k->in[0].data, .y = k->out[0].data, .read = { 1, 1, 1 }, .write = { 1, 1, 1 } };
+  fast_transpose_axis a[JFL_MAXDIM];
+  int n = fast_transpose_join(k, a), r = n - 1;
+  fast_transpose_job j = {
+    .x = k->in[0].data, .y = k->out[0].data, .read = { 1, 1, 1 }, .write = { 1, 1, 1 }
+  };
   j.size = (int64_t)jfl_dtype_size(k->in[0].dtype);
   while (r >= 0 && a[r].from != 1) r--;
   if (n) j.write = a[n - 1];
@@ -60,7 +62,7 @@ static job job_of(const jf_kargs *k)
 
 /* y[q to + p] = x[p from + q] for p < n and q < m. */
 #define LOOP(T)                                                                              \
-  JF_BODY void loop_##T(const job *j, const T *x, T *y, int64_t m, int64_t n)                \
+  JF_BODY void loop_##T(const fast_transpose_job *j, const T *x, T *y, int64_t m, int64_t n)                \
   {                                                                                          \
     for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
       for (int64_t q = 0; q < m; q++)                                                        \
@@ -92,7 +94,7 @@ static job job_of(const jf_kargs *k)
 
 /* The same as the loop by squares; those at an edge reach back over what was done. */
 #define SQUARES(T)                                                                           \
-  JF_BODY void squares_##T(const job *j, const char *from, char *to, int64_t m, int64_t n)   \
+  JF_BODY void squares_##T(const fast_transpose_job *j, const char *from, char *to, int64_t m, int64_t n)   \
   {                                                                                          \
     const T *x = (const T *)from;                                                            \
     T *y = (T *)to;                                                                          \
@@ -112,7 +114,7 @@ EACH(uint16_t)
 EACH(uint32_t)
 EACH(uint64_t)
 
-JF_BODY void strip(const job *j, const char *x, char *y, int64_t m)
+JF_BODY void strip(const fast_transpose_job *j, const char *x, char *y, int64_t m)
 {
   const int64_t n = j->write.n;
   if (j->write.from == 1) memcpy(y, x, (size_t)(n * j->size));
@@ -122,9 +124,9 @@ JF_BODY void strip(const job *j, const char *x, char *y, int64_t m)
   else squares_uint8_t(j, x, y, m, n);
 }
 
-JF_BODY void units_body(void *ctx, int i)
+JF_BODY void fast_transpose_units_body(void *ctx, int i)
 {
-  const job *j = ctx;
+  const fast_transpose_job *j = ctx;
   const int64_t to = jf_to(i, j->span, j->units);
   for (int64_t u = jf_from(i, j->span); u < to; u++) {
     int64_t q = u % j->strips * STRIP, x = q, y = q * j->read.to, rest = u / j->strips;
@@ -136,13 +138,13 @@ JF_BODY void units_body(void *ctx, int i)
     strip(j, j->x + x * j->size, j->y + y * j->size, m);
   }
 }
-JF_VARIANTS(units)
+JF_VARIANTS(fast_transpose_units)
 
-static jfl_status run(const jf_kargs *k)
+static jfl_status fast_transpose_run(const jf_kargs *k)
 {
-  job j = job_of(k);
-  jf_run_parts(k, jf_parts(j.units, j.span), units(), &j);
+  fast_transpose_job j = job_of(k);
+  jf_run_parts(k, jf_parts(j.units, j.span), fast_transpose_units(), &j);
   return JFL_OK;
 }
 
-JFL_CPU(vec_transpose, .op = "transpose", .run = run, .priority = 10)
+JFL_CPU(vec_transpose, .op = "transpose", .run = fast_transpose_run, .priority = 10)

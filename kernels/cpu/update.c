@@ -9,10 +9,10 @@
 /* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of ALIGN, so
    that parts of a tensor start on a line of memory. */
 enum { ALIGN = 64 };
-typedef struct layout { int n; int64_t start[]; } layout;
+typedef struct fast_update_layout { int n; int64_t start[]; } fast_update_layout;
 
 /* The tensor that element `at` belongs to. */
-static int tensor_at(const layout *l, int64_t at)
+static int tensor_at(const fast_update_layout *l, int64_t at)
 {
   int lo = 0, hi = l->n;
   while (hi - lo > 1) {
@@ -24,9 +24,9 @@ static int tensor_at(const layout *l, int64_t at)
 }
 
 /* Part p visits n elements of tensor i from `from` on; what it does with them gets u. */
-typedef void (*visit)(void *u, int i, int64_t from, int64_t n);
+typedef void (*fast_update_visit)(void *u, int i, int64_t from, int64_t n);
 
-static void each_stretch(const layout *l, int p, visit fn, void *u)
+static void each_stretch(const fast_update_layout *l, int p, fast_update_visit fn, void *u)
 {
   const int64_t end = jf_to(p, JF_PART, l->start[l->n]);
   int64_t from = jf_from(p, JF_PART);
@@ -38,14 +38,20 @@ static void each_stretch(const layout *l, int p, visit fn, void *u)
 }
 
 /* A layout of n tensors takes so many bytes. It lies in scratch, so there is nothing to release. */
-static size_t layout_size(int n) { return sizeof(layout) + ((size_t)n + 1) * sizeof(int64_t); }
+static size_t layout_size(int n)
+{
+  return sizeof(fast_update_layout) + ((size_t)n + 1) * sizeof(int64_t);
+}
 
-static int64_t aligned(const jf_tensor *t) { return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN; }
+static int64_t aligned(const jf_tensor *t)
+{
+  return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN;
+}
 
 /* Lays out every stride-th of k's tensors. */
-static const layout *lay_out(const jf_kargs *k, int n, int stride)
+static const fast_update_layout *fast_update_lay_out(const jf_kargs *k, int n, int stride)
 {
-  layout *l = k->scratch;
+  fast_update_layout *l = k->scratch;
   l->n = n;
   l->start[0] = 0;
   for (int i = 0; i < n; i++) l->start[i + 1] = l->start[i] + aligned(&k->in[i * stride]);
@@ -56,7 +62,7 @@ static const layout *lay_out(const jf_kargs *k, int n, int stride)
 
 typedef struct update {
   const jf_kargs *k;
-  const layout *at;
+  const fast_update_layout *at;
   jf_update_loop loop;
 } update;
 
@@ -84,24 +90,24 @@ static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
   return JFL_OK;
 }
 
-static jfl_status update_run(const jf_kargs *k)
+static jfl_status fast_update_update_run(const jf_kargs *k)
 {
   const jf_multi_update *a = k->attr;
-  const layout *l = lay_out(k, a->n, a->stride);
+  const fast_update_layout *l = fast_update_lay_out(k, a->n, a->stride);
   update u = { k, l, a->op->update[k->in[0].dtype] };
   jf_run_parts(k, jf_parts(l->start[l->n], JF_PART), update_part, &u);
   return JFL_OK;
 }
 
-JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare, .run = update_run,
-  .priority = 10)
+JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare,
+        .run = fast_update_update_run, .priority = 10)
 
 /* ---- norms ---- */
 
 /* Sums of squares, one a part, which are added in their order. */
 typedef struct squares {
   const jf_kargs *k;
-  const layout *at;
+  const fast_update_layout *at;
   double *sum;                 /* of the parts */
 } squares;
 
@@ -157,7 +163,7 @@ static jfl_status norm_prepare(jf_kargs *k, size_t *scratch)
 
 static jfl_status norm_run(const jf_kargs *k)
 {
-  const layout *l = lay_out(k, k->n_in, 1);
+  const fast_update_layout *l = fast_update_lay_out(k, k->n_in, 1);
   const int n = jf_parts(l->start[l->n], JF_PART);
   squares u = { k, l, (double *)((char *)k->scratch + layout_size(k->n_in)) };
   double sum = 0;

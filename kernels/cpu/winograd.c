@@ -108,8 +108,8 @@ INNER spot spot_of(const winograd *w, int64_t t)
 }
 
 /* The cells of a tile of `size` rows and columns from (y, x) on, 0 outside of the plane. */
-INNER void load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x, int size,
-                vec *cell)
+INNER void winograd_load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x,
+                         int size, vec *cell)
 {
   if (y >= 0 && x >= 0 && y + size <= height && x + size <= width) {
     plane += (y * width + x) * JF_LANES;
@@ -136,7 +136,7 @@ INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
       float *out = v + t * stride + c * JF_LANES;
       vec cell[CELLS], line[SIDE], half[CELLS];
       const float *plane = w->from + (s.image * w->n_from + c) * w->height * w->width * JF_LANES;
-      load(plane, w->height, w->width, s.y - w->top, s.x - w->left, SIDE, cell);
+      winograd_load(plane, w->height, w->width, s.y - w->top, s.x - w->left, SIDE, cell);
       for (int i = 0; i < SIDE; i++) transform(cell + i * SIDE, half + i * SIDE);
       for (int j = 0; j < SIDE; j++) {
         vec x[SIDE];
@@ -159,7 +159,7 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
       float *to = d + t * stride + c * JF_LANES;
       vec cell[16], half[4 * SIDE];
       const float *plane = w->dto + (s.image * w->n_to + c) * w->rows * w->columns * JF_LANES;
-      load(plane, w->rows, w->columns, s.y, s.x, out, cell);
+      winograd_load(plane, w->rows, w->columns, s.y, s.x, out, cell);
       for (int i = 0; i < out; i++) interpolate(cell + i * out, out, half + i * SIDE);
       for (int j = 0; j < SIDE; j++) {
         vec x[4], line[SIDE];
@@ -206,13 +206,13 @@ INNER void transform_output(const winograd *w, int64_t first, int n, int64_t cha
 /* ---- products ---- */
 
 /* A product of `rows` by `width` vectors, summed over n: a (row, i) is a[row * a_row + i * a_n]. */
-typedef struct product {
+typedef struct winograd_product {
   const float *a, *b;
   float *c;
   int64_t a_row, a_n, b_n, c_row, n;
-} product;
+} winograd_product;
 
-INNER void multiply(const product *p, int rows, int width, int add)
+INNER void winograd_multiply(const winograd_product *p, int rows, int width, int add)
 {
   vec sum[ROWS * 4];
   for (int r = 0; r < rows; r++)
@@ -236,16 +236,16 @@ INNER void multiply(const product *p, int rows, int width, int add)
 
 /* Constant extents keep the sums in registers. */
 #define PRODUCT(id, rows, add)                     \
-  OUTER void id(const product *p, int width)       \
+  OUTER void id(const winograd_product *p, int width)       \
   {                                                \
     switch (width) {                               \
-    case 1: multiply(p, rows, 1, add); break;      \
-    case 2: multiply(p, rows, 2, add); break;      \
-    case 3: multiply(p, rows, 3, add); break;      \
-    default: multiply(p, rows, 4, add); break;     \
+    case 1: winograd_multiply(p, rows, 1, add); break;      \
+    case 2: winograd_multiply(p, rows, 2, add); break;      \
+    case 3: winograd_multiply(p, rows, 3, add); break;      \
+    default: winograd_multiply(p, rows, 4, add); break;     \
     }                                              \
   }
-PRODUCT(product_of, ROWS, 0)
+PRODUCT(winograd_product_of, ROWS, 0)
 PRODUCT(add_product, 4, 1)
 
 /* ---- memory ---- */
@@ -264,7 +264,7 @@ static size_t room_size(const winograd *w)
   return CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(wide));
 }
 
-static void lay_out(winograd *w, void *scratch)
+static void winograd_lay_out(winograd *w, void *scratch)
 {
   w->u = scratch;
   w->room = w->u + u_size(w);
@@ -288,9 +288,15 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
     const int width = width_at(w, o);
     for (int k = 0; k < CELLS; k++)
       for (int t = 0; t < n; t += ROWS) {
-        const product p = { v + k * pitch(from) + t * from, w->u + (o * CELLS + k * width) * from * JF_LANES,
-                            m + k * pitch(WIDE) + t * WIDE, from, 1, width * JF_LANES, WIDE, from };
-        product_of(&p, width);
+        const winograd_product p = { v + k * pitch(from) + t * from,
+                                     w->u + (o * CELLS + k * width) * from * JF_LANES,
+                                     m + k * pitch(WIDE) + t * WIDE,
+                                     from,
+                                     1,
+                                     width * JF_LANES,
+                                     WIDE,
+                                     from };
+        winograd_product_of(&p, width);
       }
     if (w->out == 2) transform_output(w, first, n, o, width, 2, m);
     else transform_output(w, first, n, o, width, 4, m);
@@ -362,7 +368,7 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
   const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
   w->span = (share + ROWS - 1) / ROWS * ROWS;
-  lay_out(w, k->scratch);
+  winograd_lay_out(w, k->scratch);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
   jf_parallel(k->threads, w->lanes, convolve_lane, w);
   return JFL_OK;
@@ -381,7 +387,7 @@ OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v,
   for (int k = 0; k < CELLS; k++)
     for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES)
       for (int64_t c = 0; c < from; c += 4) {
-        const product p = { v + k * pitch(from) + c, d + k * pitch(to) + o * JF_LANES,
+        const winograd_product p = { v + k * pitch(from) + c, d + k * pitch(to) + o * JF_LANES,
                             u + (k * from + c) * to + o * JF_LANES, 1, from, to, to, n };
         add_product(&p, width_at(w, o));
       }
@@ -459,9 +465,9 @@ OUTER void bias_part(void *ctx, int i)
   _mm512_storeu_ps(w->dbias + i * JF_LANES, sum);
 }
 
-static jfl_status gather(const jf_kargs *k, winograd *w)
+static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 {
-  lay_out(w, k->scratch);
+  winograd_lay_out(w, k->scratch);
   jf_parallel(k->threads, w->lanes, gather_lane, w);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), back_part, w);
   if (w->dbias) jf_parallel(k->threads, (int)w->n_to, bias_part, w);
@@ -480,14 +486,15 @@ static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, con
 {
   const jf_conv2d *a = k->attr;
   const int64_t *d = f->shape.d;
-  if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed) return 0;
+  if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed)
+    return 0;
   if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
   for (int i = 0; i < 2; i++)
     if (a->stride[i] != 1 || a->dilation[i] != 1 || d[i] * JF_LANES > MOST_CHANNELS) return 0;
   return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
 }
 
-static winograd describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
+static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
                          const jf_tensor *to)
 {
   const jf_conv2d *a = k->attr;
@@ -514,7 +521,7 @@ static void set_parts(winograd *w)
   w->parts = (int)parts;
 }
 
-static jfl_status reserve(const winograd *w, size_t *scratch)
+static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
 {
   *scratch = (u_size(w) + (size_t)w->lanes * room_size(w)) * sizeof(float);
   return JFL_OK;
@@ -529,7 +536,7 @@ static int forward_accepts(const jf_kargs *k)
 static winograd forward_of(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
-  winograd w = describe(k, &k->in[0], &k->in[1], &k->out[0]);
+  winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
   return w;
@@ -538,10 +545,10 @@ static winograd forward_of(const jf_kargs *k)
 static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = forward_of(k);
-  return reserve(&w, scratch);
+  return winograd_reserve(&w, scratch);
 }
 
-static jfl_status forward_run(const jf_kargs *k)
+static jfl_status winograd_forward_run(const jf_kargs *k)
 {
   winograd w = forward_of(k);
   return convolve(k, &w);
@@ -555,9 +562,9 @@ static int data_accepts(const jf_kargs *k)
 }
 
 /* dx is a convolution of dy, padded by what the filters reach beyond the padding of x. */
-static winograd data_of(const jf_kargs *k)
+static winograd winograd_data_of(const jf_kargs *k)
 {
-  winograd w = describe(k, &k->in[1], &k->in[0], &k->out[0]);
+  winograd w = winograd_describe(k, &k->in[1], &k->in[0], &k->out[0]);
   w.turned = 1;
   w.top = w.taps - 1 - w.top;
   w.left = w.taps - 1 - w.left;
@@ -566,13 +573,13 @@ static winograd data_of(const jf_kargs *k)
 
 static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
 {
-  const winograd w = data_of(k);
-  return reserve(&w, scratch);
+  const winograd w = winograd_data_of(k);
+  return winograd_reserve(&w, scratch);
 }
 
 static jfl_status data_run(const jf_kargs *k)
 {
-  winograd w = data_of(k);
+  winograd w = winograd_data_of(k);
   return convolve(k, &w);
 }
 
@@ -583,7 +590,7 @@ static int filter_accepts(const jf_kargs *k)
 
 static winograd filter_of(const jf_kargs *k)
 {
-  winograd w = describe(k, &k->in[0], &k->out[0], &k->in[1]);
+  winograd w = winograd_describe(k, &k->in[0], &k->out[0], &k->in[1]);
   w.dto = k->in[1].data;
   w.dfilter = k->out[0].data;
   if (k->n_out > 1) w.dbias = k->out[1].data;
@@ -594,13 +601,13 @@ static winograd filter_of(const jf_kargs *k)
 static jfl_status filter_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = filter_of(k);
-  return reserve(&w, scratch);
+  return winograd_reserve(&w, scratch);
 }
 
 static jfl_status filter_run(const jf_kargs *k)
 {
   winograd w = filter_of(k);
-  return gather(k, &w);
+  return winograd_gather(k, &w);
 }
 
 #else
@@ -619,9 +626,9 @@ static int none(const jf_kargs *k) { (void)k; return 0; }
 #endif
 
 JFL_CPU(winograd_conv2d, .op = "conv2d", .accepts = forward_accepts, .prepare = forward_prepare,
-  .run = forward_run, .priority = 30, .indirect = 1)
+  .run = winograd_forward_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_fused, .op = "conv2d_fused", .accepts = forward_accepts,
-  .prepare = forward_prepare, .run = forward_run, .priority = 30, .indirect = 1)
+  .prepare = forward_prepare, .run = winograd_forward_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = data_accepts,
   .prepare = data_prepare, .run = data_run, .priority = 30, .indirect = 1)
 JFL_CPU(winograd_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = filter_accepts,

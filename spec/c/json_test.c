@@ -1,5 +1,5 @@
 /* src/run/json.c: what the reader takes, what it refuses, and that no bytes harm it. */
-#include "run/checkpoint.h"
+#include "base/json.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -163,12 +163,12 @@ static void aligns_what_it_writes(void)
 {
   size_t n;
   char *text = own_file(&n);
-  jf_store s;
-  CHECK(jf_store_open(dir_of_file(), &s) == JFL_OK && s.n_tensor == N_VARS);
+  jf_source s;
+  CHECK(jf_source_open(dir_of_file(), &s) == JFL_OK && s.n_tensor == N_VARS);
   for (int i = 0; i < s.n_tensor; i++)
     CHECK(s.tensor[i].begin % jfl_dtype_size(s.tensor[i].dtype) == 0);
   CHECK(n > 8 && text[0] % 8 == 0 && text[8] == '{');
-  jf_store_close(&s);
+  jf_source_close(&s);
   free(text);
 }
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "run/run.h"
 
 static char scratch[PATH_MAX / 4];

@@ -239,15 +239,15 @@ static void the_pool_is_where_the_work_is(void)
   open_session(2);
   jfl_plan *p = plan_of("pool", model_mlp, BATCH), *small = plan_of("small", model_linear, 1);
   run(p, BATCH, 1, 0);
-  CHECK(!session->away);
+  CHECK(!session->worker_has_pool);
   run(p, BATCH, 0, 1);
-  CHECK(session->away);
+  CHECK(session->worker_has_pool);
   run(small, 1, MANY, 0);
-  CHECK_MSG(session->away, "small plans do not want it");
+  CHECK_MSG(session->worker_has_pool, "small plans do not want it");
   run(p, BATCH, MANY, 0);
-  CHECK(!session->away);
+  CHECK(!session->worker_has_pool);
   run(p, BATCH, 1, 1);
-  CHECK(session->away);
+  CHECK(session->worker_has_pool);
   jfl_session_free(session);
 }
 
@@ -283,7 +283,7 @@ static void ops_at_once_go_with_the_pool(void)
   for (int i = 0; i < 2; i++) CHECK(!jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 1 << 21 } }, &in[i]));
   ((float *)jfl_array_data(in[0]))[12345] = 2;
   CHECK(!jfl_eager(session, jfl_op_find("add"), in, 2, NULL, 0, sum));
-  CHECK(((float *)jfl_array_data(sum[0]))[12345] == 2 && session->away);
+  CHECK(((float *)jfl_array_data(sum[0]))[12345] == 2 && session->worker_has_pool);
   jfl_array_unref(sum[0]);
   CHECK(jfl_eager(session, jfl_op_find("add"), in, 1, NULL, 0, sum) != JFL_OK);
   model_drop(in);

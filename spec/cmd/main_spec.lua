@@ -111,7 +111,7 @@ describe("the environment", function()
   it("is named where it names a pass that is not there", function()
     fails("", "JFL_PASSES: no pass that can be left out is called 'fues'", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
-    fails("", "JFL_DUMP: no pass is called 'fues'; there are pool, ", helper.file(JOB),
+    fails("", "JFL_DUMP: no pass is called 'fues'; there are delay_relu, ", helper.file(JOB),
       { before = "JFL_DUMP=fues" })
   end)
 

@@ -77,7 +77,7 @@ describe("SGD", function()
 
   for _, case in ipairs(oracle) do
     local what = case.momentum .. (case.clip and ", clipped to norm " .. case.clip or "")
-    for _, passes in ipairs { "", "-sgd -optimizer" } do
+    for _, passes in ipairs { "", "-matmul_update -multi_update" } do
       it(("trains a network as PyTorch does, momentum %s, passes '%s'"):format(what, passes), function()
         core.set("passes", passes)
         finally(function() core.set("passes", "") end)

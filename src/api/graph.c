@@ -94,8 +94,10 @@ jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *wher
   JF_TRY(check_open(g));
   JF_TRY(check_own(g, "watch_diff", &v, 1));
   if (g->mode != JFL_TRAIN)
-    return jf_fail(JFL_ESTATE, "watch_diff: job '%s' is a predict job, which has no loss, so '%s' has no "
-                   "gradient; only a job with type = \"train\" has", g->name, v->name);
+    return jf_fail(JFL_ESTATE,
+                   "watch_diff: job '%s' is a predict job, which has no loss, so '%s' has no "
+                   "gradient; only a job with type = \"train\" has",
+                   g->name, v->name);
   if (!jf_is_float(v->dtype))
     return jf_fail(JFL_EDTYPE, "watch_diff: '%s' is %s; only float blobs have gradients", v->name,
                    jfl_dtype_name(v->dtype));
@@ -113,8 +115,8 @@ static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
   for (int i = 0; i < m->n_loss; i++) {
     const jfl_value *v = m->loss[i], *first = m->loss[0];
     if (v->graph != g)
-      return jf_fail(JFL_ESTATE, "minimize: the loss '%s' belongs to job '%s', not to '%s'", v->name,
-                     v->graph->name, g->name);
+      return jf_fail(JFL_ESTATE, "minimize: the loss '%s' belongs to job '%s', not to '%s'",
+                     v->name, v->graph->name, g->name);
     if (!jf_is_float(v->dtype))
       return jf_fail(JFL_EDTYPE, "minimize: the loss '%s' must be a float blob, got %s", v->name,
                      jfl_dtype_name(v->dtype));
@@ -185,9 +187,10 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
 {
   JF_TRY(check_open(g));
   if (g->mode != JFL_TRAIN)
-    return jf_fail(JFL_ESTATE, "minimize: job '%s' is a predict job; define it with type = \"train\"",
-                   g->name);
-  if (g->training) return jf_fail(JFL_ESTATE, "minimize: job '%s' has an optimizer already", g->name);
+    return jf_fail(JFL_ESTATE,
+                   "minimize: job '%s' is a predict job; define it with type = \"train\"", g->name);
+  if (g->training)
+    return jf_fail(JFL_ESTATE, "minimize: job '%s' has an optimizer already", g->name);
   JF_TRY(check_losses(g, m));
   if (!(m->clip_norm >= 0))
     return jf_fail(JFL_EINVAL, "minimize: clip_norm must be 0 or more, got %.14g", m->clip_norm);
@@ -202,8 +205,8 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
   return JFL_OK;
 }
 
-jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_value *const *x, int n_x,
-                               jfl_value **grad)
+jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_value *const *x,
+                               int n_x, jfl_value **grad)
 {
   JF_TRY(check_open(g));
   JF_TRY(check_own(g, "gradients", &y, 1));
@@ -212,7 +215,8 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
   if (dy && (dy->dtype != y->dtype || !jf_shape_eq(&dy->shape, &y->shape)))
     return jf_fail(JFL_ESHAPE, "gradients: dy must have the dtype and shape of y");
   if (!jf_is_float(y->dtype))
-    return jf_fail(JFL_EDTYPE, "gradients: y must be a float blob, got %s", jfl_dtype_name(y->dtype));
+    return jf_fail(JFL_EDTYPE, "gradients: y must be a float blob, got %s",
+                   jfl_dtype_name(y->dtype));
   JF_ENTER(g);
   jfl_value **adj = jf_alloc(g->arena, (size_t)g->n_value * sizeof *adj);
   if (!dy) dy = jf_full_like(g, y, 1);

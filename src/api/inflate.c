@@ -19,13 +19,13 @@ typedef struct decoder {
   size_t in_left, done, limit;   /* bytes not yet given to z, bytes written, most ever written */
 } decoder;
 
-static voidpf take(voidpf ud, uInt items, uInt size)
+static voidpf inflate_take(voidpf ud, uInt items, uInt size)
 {
   (void)ud;
   return jf_new_raw((size_t)items * size);
 }
 
-static void give(voidpf ud, voidpf p)
+static void inflate_give(voidpf ud, voidpf p)
 {
   (void)ud;
   jf_free(p);
@@ -80,7 +80,7 @@ static jfl_status after_end(decoder *d, jfl_deflate kind, int *more)
   return JFL_OK;
 }
 
-static jfl_status broken(const decoder *d, int code)
+static jfl_status inflate_broken(const decoder *d, int code)
 {
   if (code == Z_MEM_ERROR) return jf_fail(JFL_ENOMEM, "inflate: out of memory");
   if (code == Z_BUF_ERROR)
@@ -97,13 +97,13 @@ static jfl_status grow(decoder *d)
   return resize(d, n < d->limit / 2 ? 2 * n : d->limit);
 }
 
-static jfl_status run(decoder *d, jfl_deflate kind)
+static jfl_status inflate_run(decoder *d, jfl_deflate kind)
 {
   for (int more = 1; more;) {
     int code = step(d);
     if (code == Z_STREAM_END) JF_TRY(after_end(d, kind, &more));
     else if (code == Z_BUF_ERROR && d->done == capacity(d)) JF_TRY(grow(d));
-    else if (code != Z_OK) return broken(d, code);
+    else if (code != Z_OK) return inflate_broken(d, code);
   }
   if (!d->done) return jf_fail(JFL_EDATA, "inflate: the data are empty");
   return d->done == capacity(d) ? JFL_OK : resize(d, d->done);
@@ -117,11 +117,11 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
     return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
   decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
   size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
-  d.z = (z_stream){ .zalloc = take, .zfree = give, .next_in = (Bytef *)src };
+  d.z = (z_stream){ .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src };
   int code = inflateInit2(&d.z, windows[kind]);
-  if (code != Z_OK) return broken(&d, code);
+  if (code != Z_OK) return inflate_broken(&d, code);
   jfl_status r = new_bytes(first < d.limit ? first : d.limit, &d.out);
-  if (r == JFL_OK) r = run(&d, kind);
+  if (r == JFL_OK) r = inflate_run(&d, kind);
   inflateEnd(&d.z);
   if (r == JFL_OK) *out = d.out;
   else jfl_array_unref(d.out);
@@ -129,7 +129,7 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
 }
 
 /* All at once: there is room for the worst case. */
-static jfl_status pack(z_stream *z, jfl_array **out)
+static jfl_status inflate_pack(z_stream *z, jfl_array **out)
 {
   uLong bound = deflateBound(z, z->avail_in);
   if (bound > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %u bytes are too many", z->avail_in);
@@ -149,11 +149,13 @@ jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array *
 {
   if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "deflate: want gzip, zlib or raw data");
   if (n > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %zu bytes are too many", n);
-  z_stream z = { .zalloc = take, .zfree = give, .next_in = (Bytef *)src, .avail_in = (uInt)n };
+  z_stream z = {
+    .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src, .avail_in = (uInt)n
+  };
   int code = deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, windows[kind], MAX_MEM_LEVEL,
                           Z_DEFAULT_STRATEGY);
   if (code != Z_OK) return jf_fail(JFL_ENOMEM, "deflate: out of memory");
-  jfl_status r = pack(&z, out);
+  jfl_status r = inflate_pack(&z, out);
   deflateEnd(&z);
   return r;
 }

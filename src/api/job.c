@@ -2,7 +2,7 @@
 #include "api/api.h"
 #include "pass/pass.h"
 
-static jfl_status check(const jfl_job *j, const jfl_graph *g)
+static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
   if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
   if (g->closed) return jf_fail(JFL_ESTATE, "%s: this graph is compiled already", g->name);
@@ -14,7 +14,7 @@ static jfl_status check(const jfl_job *j, const jfl_graph *g)
   return JFL_OK;
 }
 
-static const jfl_shape *shape_in(const jfl_session *s, const jfl_variable_spec *want)
+static const jfl_shape *api_job_shape_in(const jfl_session *s, const jfl_variable_spec *want)
 {
   const jf_var *v = jf_session_var(s, want->name);
   int same = v && v->spec.dtype == want->dtype && jf_shape_eq(&v->spec.shape, &want->shape);
@@ -22,12 +22,15 @@ static const jfl_shape *shape_in(const jfl_session *s, const jfl_variable_spec *
 }
 
 /* *p is set as soon as there is something to release. */
-static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
+static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { .device = &jf_dev_cpu, .reference = set->kernels == JF_REFERENCE, .off = set->passes_off,
-                  .variable = shape_in, .session = j->session };
+  jf_target t = { .device = &jf_dev_cpu,
+                  .reference = set->kernels == JF_REFERENCE,
+                  .off = set->passes_off,
+                  .variable = api_job_shape_in,
+                  .session = j->session };
   JF_TRY(jf_run_passes(g, &t));
   int flags = set->kernels |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
@@ -37,9 +40,9 @@ static jfl_status build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
 {
   jfl_plan *p = NULL;
-  JF_TRY(check(j, g));
+  JF_TRY(api_job_check(j, g));
   g->closed = 1;
-  jfl_status s = build(j, g, &p);
+  jfl_status s = api_job_build(j, g, &p);
   if (!s) s = jf_job_admit(j, p);
   if (s) {
     g->err = s;
@@ -57,7 +60,8 @@ jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype
                           const jfl_shape **s)
 {
   if (i < 0 || i >= p->graph->n_input)
-    return jf_fail(JFL_EINVAL, "%s: has %d inputs, no number %d", p->graph->name, p->graph->n_input, i);
+    return jf_fail(JFL_EINVAL, "%s: has %d inputs, no number %d", p->graph->name, p->graph->n_input,
+                   i);
   const jfl_value *v = p->graph->input[i];
   *name = v->name;
   *t = v->dtype;

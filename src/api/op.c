@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The first op that hosts see, from o on. */
-static const jfl_op *const *seen(const jfl_op *const *o)
+static const jfl_op *const *api_op_seen(const jfl_op *const *o)
 {
   while (*o && (*o)->flags & JF_INTERNAL) o++;
   return o;
@@ -14,20 +14,20 @@ static const jfl_op *const *seen(const jfl_op *const *o)
 int jfl_op_count(void)
 {
   int n = 0;
-  for (const jfl_op *const *o = seen(jf_ops); *o; o = seen(o + 1)) n++;
+  for (const jfl_op *const *o = api_op_seen(jf_ops); *o; o = api_op_seen(o + 1)) n++;
   return n;
 }
 
 const jfl_op *jfl_op_at(int i)
 {
-  const jfl_op *const *o = seen(jf_ops);
-  while (i--) o = seen(o + 1);
+  const jfl_op *const *o = api_op_seen(jf_ops);
+  while (i--) o = api_op_seen(o + 1);
   return *o;
 }
 
 const jfl_op *jfl_op_find(const char *name)
 {
-  for (const jfl_op *const *o = seen(jf_ops); *o; o = seen(o + 1))
+  for (const jfl_op *const *o = api_op_seen(jf_ops); *o; o = api_op_seen(o + 1))
     if (!strcmp((*o)->name, name)) return *o;
   return NULL;
 }
@@ -35,12 +35,20 @@ const jfl_op *jfl_op_find(const char *name)
 void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
 {
   *info = (jfl_op_info){
-    .name = op->name, .doc = op->doc, .path = op->path, .in = op->in, .out = op->out,
-    .n_in = jf_op_n_in(op), .n_out = jf_op_n_out(op), .variadic = (op->flags & (JF_VARIADIC | JF_OPTIONAL)) != 0,
+    .name = op->name,
+    .doc = op->doc,
+    .path = op->path,
+    .in = op->in,
+    .out = op->out,
+    .n_in = jf_op_n_in(op),
+    .n_out = jf_op_n_out(op),
+    .variadic = (op->flags & (JF_VARIADIC | JF_OPTIONAL)) != 0,
     .optional = (op->flags & JF_OPTIONAL) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
-    .differentiable = op->grad != NULL, .random = (op->flags & JF_RANDOM) != 0,
-    .effect = (op->flags & JF_EFFECT) != 0, .key = op->in[0] ? op->key : -1,
+    .differentiable = op->grad != NULL,
+    .random = (op->flags & JF_RANDOM) != 0,
+    .effect = (op->flags & JF_EFFECT) != 0,
+    .key = op->in[0] ? op->key : -1,
     .dtypes = jf_op_dtypes(op),
   };
   for (const jf_attr *a = op->attr; a && a->name; a++) info->n_param++;
@@ -53,15 +61,15 @@ void jfl_op_param(const jfl_op *op, int i, jfl_param *out)
 }
 
 /* One call of an op without a graph; all of it but the results lies in a passing graph's arena. */
-typedef struct call {
+typedef struct api_op_call {
   jfl_session *session;
   const jfl_op *op;
   jfl_array *const *in; int n_in;
   const jfl_arg *arg; int n_arg;
   jfl_array **out;
-} call;
+} api_op_call;
 
-static void infer_inputs(const call *c, jfl_graph *g, jf_infer *inf)
+static void infer_inputs(const api_op_call *c, jfl_graph *g, jf_infer *inf)
 {
   jfl_value *v = jf_alloc(g->arena, (size_t)c->n_in * sizeof *v);
   jfl_value **in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *in);
@@ -72,7 +80,7 @@ static void infer_inputs(const call *c, jfl_graph *g, jf_infer *inf)
   inf->in = in;
 }
 
-static jfl_status new_outputs(const call *c, const jf_infer *inf)
+static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
 {
   for (int i = 0; i < inf->n_out; i++) {
     jfl_status s = inf->op->flags & JF_VIEW
@@ -93,7 +101,7 @@ static jfl_status run_chosen(void *ctx)
   return t->chosen->run(t->k);
 }
 
-static jfl_status run_kernel(const call *c, jf_kargs *k)
+static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
 {
   jfl_session *s = c->session;
   jf_choice chosen;
@@ -102,7 +110,7 @@ static jfl_status run_kernel(const call *c, jf_kargs *k)
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)
-    k->random = (jf_stream){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
+    k->random = (jf_random_source){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
   k->scratch = jf_new_raw(scratch);
   jfl_status st = k->scratch ? jf_session_call(s, k->threads, run_chosen, &(task){ &chosen, k })
                              : jf_fail(JFL_ENOMEM, "out of memory");
@@ -111,7 +119,7 @@ static jfl_status run_kernel(const call *c, jf_kargs *k)
   return st ? jf_blame(st, "%s: ", c->op->name) : JFL_OK;
 }
 
-static jfl_status prepare(const call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
+static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
 {
   JF_ENTER(g);
   *inf = (jf_infer){ .op = c->op, .arena = g->arena, .n_in = c->n_in,
@@ -123,16 +131,18 @@ static jfl_status prepare(const call *c, jfl_graph *g, jf_infer *inf, jf_kargs *
                    .threads = c->session->settings.threads,
                    .in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *k->in),
                    .out = jf_alloc(g->arena, JFL_MAXOUT * sizeof *k->out) };
-  for (int i = 0; i < c->n_in; i++) k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
-  for (int i = 0; i < inf->n_out; i++) k->out[i] = (jf_tensor){ NULL, inf->dtype[i], inf->shape[i] };
+  for (int i = 0; i < c->n_in; i++)
+    k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
+  for (int i = 0; i < inf->n_out; i++)
+    k->out[i] = (jf_tensor){ NULL, inf->dtype[i], inf->shape[i] };
   return JFL_OK;
 }
 
-static jfl_status run_call(const call *c, jfl_graph *g)
+static jfl_status run_call(const api_op_call *c, jfl_graph *g)
 {
   jf_infer inf;
   jf_kargs k;
-  JF_TRY(prepare(c, g, &inf, &k));
+  JF_TRY(api_op_prepare(c, g, &inf, &k));
   JF_TRY(new_outputs(c, &inf));
   jfl_status s = c->op->flags & JF_VIEW ? JFL_OK : run_kernel(c, &k);
   for (int i = 0; s && i < inf.n_out; i++) jfl_array_unref(c->out[i]);
@@ -142,10 +152,11 @@ static jfl_status run_call(const call *c, jfl_graph *g)
 jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
                      const jfl_arg *arg, int n_arg, jfl_array **out)
 {
-  call c = { s, op, in, n_in, arg, n_arg, out };
+  api_op_call c = { s, op, in, n_in, arg, n_arg, out };
   jfl_graph *g;
   if (jf_pool_lost())
-    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run ops", op->name);
+    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run ops",
+                   op->name);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status st = run_call(&c, g);
   jfl_graph_unref(g);

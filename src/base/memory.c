@@ -26,7 +26,7 @@ static void use_large_pages(char *base, size_t size)
   madvise(base + (first - (uintptr_t)base), last - first, MADV_HUGEPAGE);
 }
 
-static void *take(size_t n, int zero)
+static void *base_memory_take(size_t n, int zero)
 {
   if (n > SIZE_MAX - ALIGN - sizeof(header)) return NULL;
   size_t size = n + ALIGN + sizeof(header);
@@ -39,8 +39,8 @@ static void *take(size_t n, int zero)
   return host.alloc && zero ? memset(p, 0, n) : p;
 }
 
-void *jf_new(size_t n) { return take(n, 1); }
-void *jf_new_raw(size_t n) { return take(n, 0); }
+void *jf_new(size_t n) { return base_memory_take(n, 1); }
+void *jf_new_raw(size_t n) { return base_memory_take(n, 0); }
 
 void jf_free(void *p)
 {
@@ -121,14 +121,17 @@ void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem)
 struct jf_slot { const char *key; void *value; };
 
 /* The slot of key, or the empty one where it belongs. cap is a power of two. */
-static struct jf_slot *find(const jf_map *m, const char *key)
+static struct jf_slot *base_memory_find(const jf_map *m, const char *key)
 {
   size_t mask = (size_t)m->cap - 1, i = (size_t)jf_hash_str(0, key) & mask;
   while (m->slot[i].key && strcmp(m->slot[i].key, key)) i = (i + 1) & mask;
   return &m->slot[i];
 }
 
-void *jf_map_get(const jf_map *m, const char *key) { return m->n ? find(m, key)->value : NULL; }
+void *jf_map_get(const jf_map *m, const char *key)
+{
+  return m->n ? base_memory_find(m, key)->value : NULL;
+}
 
 void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
 {
@@ -136,10 +139,10 @@ void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
     jf_map wider = { .cap = m->cap ? 2 * m->cap : 16, .n = m->n };
     wider.slot = jf_alloc(a, (size_t)wider.cap * sizeof *wider.slot);
     for (int i = 0; i < m->cap; i++)
-      if (m->slot[i].key) *find(&wider, m->slot[i].key) = m->slot[i];
+      if (m->slot[i].key) *base_memory_find(&wider, m->slot[i].key) = m->slot[i];
     *m = wider;
   }
-  struct jf_slot *s = find(m, key);
+  struct jf_slot *s = base_memory_find(m, key);
   if (!s->key) {
     s->key = jf_strdup(a, key);
     m->n++;

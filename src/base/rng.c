@@ -20,7 +20,8 @@ uint64_t jf_hash_str(uint64_t seed, const char *s) { return jf_hash(seed, s, str
 
 jf_philox jf_philox_at(uint64_t key, uint64_t hi, uint64_t lo)
 {
-  uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi, c3 = (uint32_t)(hi >> 32);
+  uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
+           c3 = (uint32_t)(hi >> 32);
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
   for (int round = 0; round < 10; round++) {
     uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;

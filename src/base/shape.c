@@ -75,7 +75,8 @@ jfl_status jf_shape_check(const jfl_shape *s, const char *what)
 {
   const int64_t most = (int64_t)1 << 47;
   if (s->n < 1 || s->n > JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "%s: a shape has 1 to %d dimensions, got %d", what, JFL_MAXDIM, s->n);
+    return jf_fail(JFL_ESHAPE, "%s: a shape has 1 to %d dimensions, got %d", what, JFL_MAXDIM,
+                   s->n);
   int64_t n = 1;
   for (int i = 0; i < s->n; i++) {
     if (s->d[i] < 1)

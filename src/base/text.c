@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Room for n more bytes and a terminator; 0 once memory is out. */
-static int reserve(jf_text *t, size_t n)
+static int text_reserve(jf_text *t, size_t n)
 {
   if (t->failed) return 0;
   if (t->n + n + 1 <= t->cap) return 1;
@@ -20,7 +20,7 @@ static int reserve(jf_text *t, size_t n)
 
 void jf_text_put(jf_text *t, const char *s, size_t n)
 {
-  if (!reserve(t, n)) return;
+  if (!text_reserve(t, n)) return;
   memcpy(t->s + t->n, s, n);
   t->n += n;
   t->s[t->n] = '\0';
@@ -32,7 +32,7 @@ void jf_text_add(jf_text *t, const char *fmt, ...)
   va_start(ap, fmt);
   int n = vsnprintf(NULL, 0, fmt, ap);
   va_end(ap);
-  if (n < 0 || !reserve(t, (size_t)n)) return;
+  if (n < 0 || !text_reserve(t, (size_t)n)) return;
   va_start(ap, fmt);
   vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
   va_end(ap);

@@ -63,7 +63,7 @@ static void acquire(void *at) { __tsan_acquire(at); }
 static void release(void *at) { __tsan_release(at); }
 #else
 static void acquire(void *at) { (void)at; }
-static void release(void *at) { (void)at; }
+static void threads_release(void *at) { (void)at; }
 #endif
 
 typedef struct region { void (*fn)(void *data); void *data; } region;
@@ -73,14 +73,14 @@ static void enter(void *data)
   region *r = data;
   acquire(data);
   r->fn(r->data);
-  release(data);
+  threads_release(data);
 }
 
 /* Calls fn(data) on so many threads. */
 static void on_threads(unsigned threads, void (*fn)(void *data), void *data)
 {
   region r = { fn, data };
-  release(&r);
+  threads_release(&r);
   gomp.parallel(enter, &r, threads, 0);
   acquire(&r);
 }
@@ -114,30 +114,30 @@ void jf_pool_settle(int threads)
    that a step finds in its cache what the one before left there; who is done helps the others. */
 enum { MOST_SHARES = 64 };
 typedef struct share { _Alignas(64) atomic_int next; int end; } share;
-typedef struct loop {
+typedef struct threads_loop {
   void (*fn)(void *ctx, int i);
   void *ctx;
   int n_share;
   share share[MOST_SHARES];
-} loop;
+} threads_loop;
 
-static void take(loop *l, share *s)
+static void threads_take(threads_loop *l, share *s)
 {
   if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
   for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
     l->fn(l->ctx, i);
 }
 
-static void work(void *data)
+static void threads_work(void *data)
 {
-  loop *l = data;
+  threads_loop *l = data;
   int own = gomp.thread_num() % l->n_share;
-  for (int i = 0; i < l->n_share; i++) take(l, &l->share[(own + i) % l->n_share]);
+  for (int i = 0; i < l->n_share; i++) threads_take(l, &l->share[(own + i) % l->n_share]);
 }
 
 static void run_shares(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
 {
-  loop l;
+  threads_loop l;
   l.fn = fn;
   l.ctx = ctx;
   l.n_share = threads < MOST_SHARES ? threads : MOST_SHARES;
@@ -145,7 +145,7 @@ static void run_shares(int threads, int n, void (*fn)(void *ctx, int i), void *c
     atomic_init(&l.share[i].next, (int)((int64_t)n * i / l.n_share));
     l.share[i].end = (int)((int64_t)n * (i + 1) / l.n_share);
   }
-  on_threads((unsigned)threads, work, &l);
+  on_threads((unsigned)threads, threads_work, &l);
 }
 
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)

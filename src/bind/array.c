@@ -6,7 +6,7 @@
 enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
 
 /* Lua's collector does not see the arrays' memory, so it is run for them. */
-static void collect(lua_State *L, jf_state *st)
+static void bind_array_collect(lua_State *L, jf_state *st)
 {
   if (st->collecting) return;
   st->collecting = 1;
@@ -34,7 +34,7 @@ void jf_account(lua_State *L, jf_larray *b)
   jf_state *st = jf_state_of(L);
   b->owned = (size_t)jf_shape_size(b->shape) * jfl_dtype_size(b->dtype);
   st->live += b->owned;
-  if (st->live > st->limit) collect(L, st);
+  if (st->live > st->limit) bind_array_collect(L, st);
 }
 
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
@@ -43,7 +43,7 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
   jfl_array *a;
   jfl_status e = jfl_array_new(t, s, &a);
   if (e == JFL_ENOMEM) {
-    collect(L, jf_state_of(L));
+    bind_array_collect(L, jf_state_of(L));
     e = jfl_array_new(t, s, &a);
   }
   jf_check(L, e);
@@ -77,7 +77,7 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who)
   return b;
 }
 
-static void drop(lua_State *L, jf_larray *b)
+static void bind_array_drop(lua_State *L, jf_larray *b)
 {
   if (!b->array) return;
   jfl_array_unref(b->array);
@@ -88,7 +88,7 @@ static void drop(lua_State *L, jf_larray *b)
 static int gc(lua_State *L)
 {
   jf_larray *b = jf_test(L, 1, JF_ARRAY);
-  if (b) drop(L, b);
+  if (b) bind_array_drop(L, b);
   return 0;
 }
 
@@ -100,7 +100,7 @@ static int len(lua_State *L)
 
 static int l_free(lua_State *L)
 {
-  drop(L, jf_need_array(L, 1, "free"));
+  bind_array_drop(L, jf_need_array(L, 1, "free"));
   return 0;
 }
 
@@ -137,7 +137,7 @@ static int l_rows(lua_State *L)
 }
 
 /* Replaces an extent of -1 by what the others leave of n elements. */
-static void complete(lua_State *L, jfl_shape *s, int64_t n)
+static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
 {
   int open = -1, fits = 1;
   int64_t rest = 1;
@@ -159,7 +159,7 @@ static int l_reshape(lua_State *L)
   jf_larray *out = jf_push_array(L);
   jfl_array *a;
   jf_check_freed(L, b, "reshape");
-  complete(L, &s, jfl_array_size(b->array));
+  bind_array_complete(L, &s, jfl_array_size(b->array));
   jf_check(L, jfl_array_reshape(b->array, &s, &a));
   jf_set_array(out, a);
   return 1;

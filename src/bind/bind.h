@@ -83,7 +83,7 @@ int jf_l_where(lua_State *L);
 /* call(): how the front end runs the user's functions. */
 int jf_l_call(lua_State *L);
 
-/* ---- userdata (box.c) ---- */
+/* ---- userdata (kinds.c) ---- */
 
 /* Makes the metatable of a kind and leaves it on the stack. */
 void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
@@ -147,7 +147,7 @@ void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who);
 double jf_load(const jf_larray *b, int64_t i);
-void jf_store(void *data, jfl_dtype t, int64_t i, double v);
+void jf_source(void *data, jfl_dtype t, int64_t i, double v);
 /* Whether dtype t holds v without loss, but for rounding. */
 int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v. */
@@ -212,7 +212,7 @@ void jf_heed_interrupt(lua_State *L);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, host.c, pack.c) */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c, compress.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
   jf_pack_functions[];

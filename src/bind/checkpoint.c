@@ -11,7 +11,8 @@ static void *push_room(lua_State *L, int n, size_t size)
 }
 
 /* The strings of the list at i, in a userdata that is pushed; nothing is an empty list. */
-static const char **push_list(lua_State *L, int i, const char *who, const char *what, int *n)
+static const char **checkpoint_push_list(lua_State *L, int i, const char *who, const char *what,
+                                         int *n)
 {
   *n = lua_istable(L, i) ? (int)lua_objlen(L, i) : 0;
   const char **list = push_room(L, *n, sizeof *list);
@@ -28,8 +29,8 @@ static int l_save(lua_State *L)
 {
   int n, n_value;
   const char *path = jf_need_string(L, 1, "save", "path");
-  const char **keys = push_list(L, 3, "save", "key", &n);
-  const char **values = push_list(L, 4, "save", "value", &n_value);
+  const char **keys = checkpoint_push_list(L, 3, "save", "key", &n);
+  const char **values = checkpoint_push_list(L, 4, "save", "value", &n_value);
   if (n != n_value) jf_raise(L, "save: %d keys, %d values", n, n_value);
   jfl_note *notes = push_room(L, n, sizeof *notes);
   for (int i = 0; i < n; i++) notes[i] = (jfl_note){ keys[i], values[i] };
@@ -43,7 +44,7 @@ static int l_write_arrays(lua_State *L)
 {
   int n;
   const char *path = jf_need_string(L, 1, "save", "path");
-  const char **names = push_list(L, 3, "save", "name", &n);
+  const char **names = checkpoint_push_list(L, 3, "save", "name", &n);
   jfl_array **values = push_room(L, n, sizeof *values);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 4, i + 1);
@@ -154,7 +155,7 @@ static int l_load(lua_State *L)
 {
   int n;
   const jfl_checkpoint *c = need_open(L, "load");
-  const char **only = push_list(L, 3, "load", "only", &n);
+  const char **only = checkpoint_push_list(L, 3, "load", "only", &n);
   jf_holder *h = jf_push_holder(L, drop_report);
   jfl_report *r;
   jf_wait_for_all(L);

@@ -5,20 +5,20 @@
 #include <string.h>
 
 /* A nested table on its way into memory. path: where it is now, from 1. */
-typedef struct reader {
+typedef struct convert_reader {
   const char *who;
   jfl_dtype dtype;             /* of data */
   jfl_dtype wanted;            /* what the numbers must fit */
   void *data;
   jfl_shape shape;
   int path[JFL_MAXDIM];
-} reader;
+} convert_reader;
 
 /* Such dtypes are written by way of float64. */
 static int is_half(jfl_dtype t) { return t == JFL_F16 || t == JFL_BF16; }
 
 /* Pushes "[2][1]", the first n steps of the path. */
-static const char *push_path(lua_State *L, const reader *r, int n)
+static const char *push_path(lua_State *L, const convert_reader *r, int n)
 {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -43,7 +43,7 @@ static void no_elements(lua_State *L, const char *who)
 }
 
 /* Reads the shape off the first element of each level of the table at i. */
-static void measure(lua_State *L, int i, reader *r)
+static void convert_measure(lua_State *L, int i, convert_reader *r)
 {
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
@@ -59,7 +59,7 @@ static void measure(lua_State *L, int i, reader *r)
 }
 
 /* Raises for what the table at stack top holds besides its elements 1 to n. */
-static void fail_key(lua_State *L, const reader *r, int level, size_t n)
+static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
 {
   lua_pushnil(L);
   while (lua_next(L, -2)) {
@@ -90,7 +90,7 @@ static int has_more(lua_State *L, size_t n)
 }
 
 /* Stores the number at stack top, popped. */
-static void read_number(lua_State *L, reader *r, int64_t at)
+static void read_number(lua_State *L, convert_reader *r, int64_t at)
 {
   if (!jf_is_number(L, -1)) {
     const char *type = jf_type_name(L, -1);
@@ -100,12 +100,12 @@ static void read_number(lua_State *L, reader *r, int64_t at)
   if (!jf_fits(r->wanted, v))
     jf_raise(L, "%s: %s is %f, which does not fit %s", r->who, push_path(L, r, r->shape.n), v,
              jfl_dtype_name(r->wanted));
-  jf_store(r->data, r->dtype, at, v);
+  jf_source(r->data, r->dtype, at, v);
   lua_pop(L, 1);
 }
 
 /* Checks that the table at stack top belongs to a level of the shape. */
-static void check_level(lua_State *L, const reader *r, int level)
+static void check_level(lua_State *L, const convert_reader *r, int level)
 {
   if (!lua_istable(L, -1)) {
     const char *type = jf_type_name(L, -1);
@@ -120,7 +120,7 @@ static void check_level(lua_State *L, const reader *r, int level)
 }
 
 /* Reads the table at stack top, popped, into the elements from `at`; returns how many. */
-static int64_t read_level(lua_State *L, reader *r, int level, int64_t at)
+static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at)
 {
   int64_t n = 0;
   check_level(L, r, level);
@@ -137,10 +137,10 @@ static int64_t read_level(lua_State *L, reader *r, int level, int64_t at)
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who)
 {
   int two_bytes = is_half(t);
-  reader r = { .who = who, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
+  convert_reader r = { .who = who, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s: expected a table, got %s", who, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
-  measure(L, i, &r);
+  convert_measure(L, i, &r);
   jf_larray *b = jf_push_new(L, r.dtype, &r.shape);
   r.data = b->data;
   lua_pushvalue(L, i);
@@ -197,7 +197,7 @@ static int l_ramp(lua_State *L)
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
     if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
-    jf_store(b->data, wide, i, v);
+    jf_source(b->data, wide, i, v);
   }
   if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;
@@ -271,22 +271,28 @@ static void write_unit(void *data, size_t size, int64_t i, uint64_t v)
 }
 
 /* Elements of a file as numpy describes them: "<u2" is little-endian, unsigned, of two bytes. */
-typedef struct units { const char *data; int64_t n; int size, big; char kind; } units;
+typedef struct convert_units {
+  const char *data;
+  int64_t n;
+  int size, big;
+  char kind;
+} convert_units;
 
-static units read_units(lua_State *L, int code, int data)
+static convert_units read_units(lua_State *L, int code, int data)
 {
   size_t n;
   const char *c = jf_need_string(L, code, "decode", "code");
   if (strlen(c) != 3 || !strchr("<>|=", c[0]) || !strchr("1248", c[2]))
     jf_raise(L, "decode: unknown code '%s'", c);
-  units u = { .size = c[2] - '0', .big = c[0] == '>', .kind = c[1] };
+  convert_units u = { .size = c[2] - '0', .big = c[0] == '>', .kind = c[1] };
   u.data = jf_need_bytes(L, data, "decode", "data", &n);
   u.n = (int64_t)(n / (size_t)u.size);
   return u;
 }
 
 /* Writes u to the elements of b from `first`; signed ones that b has wider keep their sign. */
-static void widen(lua_State *L, const units *u, const jf_larray *b, int64_t first, const char *who)
+static void convert_widen(lua_State *L, const convert_units *u, const jf_larray *b, int64_t first,
+                          const char *who)
 {
   const size_t size = jfl_dtype_size(b->dtype);
   const int is_u64 = u->kind == 'u' && u->size == 8;
@@ -306,14 +312,14 @@ static int l_decode(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "decode");
   double first = jf_need_number(L, 2, "decode", "first");
-  units u = read_units(L, 3, 4);
+  convert_units u = read_units(L, 3, 4);
   const char *who = jf_need_string(L, 5, "decode", "who");
   size_t size = jfl_dtype_size(b->dtype);
   if (!(first >= 0 && first + (double)u.n <= (double)jf_shape_size(b->shape)))
     jf_raise(L, "decode: %f elements from %f on are not in the array", (lua_Number)u.n, first);
   if (size < (size_t)u.size)
     jf_raise(L, "decode: %s is narrower than %d bytes", jfl_dtype_name(b->dtype), u.size);
-  if (size > (size_t)u.size || u.big || u.kind == 'u') widen(L, &u, b, (int64_t)first, who);
+  if (size > (size_t)u.size || u.big || u.kind == 'u') convert_widen(L, &u, b, (int64_t)first, who);
   else memcpy((char *)b->data + (size_t)first * size, u.data, (size_t)u.n * size);
   return 0;
 }

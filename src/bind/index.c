@@ -10,7 +10,7 @@
   X(F32, float) X(F64, double) X(I8, int8_t) X(U8, uint8_t) X(I32, int32_t) X(I64, int64_t)
 
 /* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
-static double half(uint16_t h)
+static double bind_index_half(uint16_t h)
 {
   int e = h >> 10 & 31, m = h & 1023;
   double v = e == 0 ? ldexp(m, -24) : e < 31 ? ldexp(1024 + m, e - 25) : m ? NAN : INFINITY;
@@ -32,13 +32,13 @@ double jf_load(const jf_larray *b, int64_t i)
 #define X(id, T) case JFL_##id: return (double)((const T *)b->data)[i];
     NATIVE(X)
 #undef X
-  case JFL_F16: return half(((const uint16_t *)b->data)[i]);
+  case JFL_F16: return bind_index_half(((const uint16_t *)b->data)[i]);
   case JFL_BF16: return brain(((const uint16_t *)b->data)[i]);
   default: return 0;
   }
 }
 
-void jf_store(void *data, jfl_dtype t, int64_t i, double v)
+void jf_source(void *data, jfl_dtype t, int64_t i, double v)
 {
   switch (t) {
 #define X(id, T) case JFL_##id: ((T *)data)[i] = (T)v; break;
@@ -84,7 +84,7 @@ double jf_to_number(lua_State *L, int i)
 }
 
 /* v as dtype t of two bytes, by way of the core's rounding. */
-static uint16_t encode(lua_State *L, jfl_dtype t, double v, const char *who)
+static uint16_t bind_index_encode(lua_State *L, jfl_dtype t, double v, const char *who)
 {
   jfl_shape one = { .n = 1, .d = { 1 } };
   jf_larray *from = jf_push_new(L, JFL_F64, &one);
@@ -97,7 +97,7 @@ static uint16_t encode(lua_State *L, jfl_dtype t, double v, const char *who)
 static void fill_small(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
                        const char *who)
 {
-  uint16_t h = encode(L, b->dtype, v, who);
+  uint16_t h = bind_index_encode(L, b->dtype, v, who);
   jf_check_freed(L, b, who);
   for (int64_t i = 0; i < n; i++) ((uint16_t *)b->data)[first + i] = h;
 }
@@ -165,7 +165,7 @@ static inline int64_t position(lua_State *L, double d, int64_t rows, const char 
 }
 
 /* Pushes row i, which shares b's memory. */
-static void push_row(lua_State *L, const jf_larray *b, int64_t i)
+static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
 {
   jf_larray *row = jf_push_array(L);
   jfl_array *one, *a;
@@ -209,7 +209,7 @@ static int read_index(lua_State *L)
   if (!b->array) jf_check_freed(L, b, "array");
   int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
   if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
-  else push_row(L, b, i);
+  else bind_index_push_row(L, b, i);
   return 1;
 }
 

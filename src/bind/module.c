@@ -40,7 +40,7 @@ static jf_state *push_state(lua_State *L)
 }
 
 /* Adds functions to the module at index 1. */
-static void add(lua_State *L, jf_state *st, const luaL_Reg *functions)
+static void module_add(lua_State *L, jf_state *st, const luaL_Reg *functions)
 {
   lua_pushvalue(L, 1);
   lua_pushlightuserdata(L, st);
@@ -69,7 +69,7 @@ static void fill_module(lua_State *L)
     jf_host_functions, jf_pack_functions
   };
   jf_state *st = push_state(L);
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) add(L, st, lists[i]);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
   add_fail(L, st);
   jf_open_interrupt(L, st);
   lua_pushstring(L, jfl_version());

@@ -15,14 +15,14 @@ typedef struct record {
 } record;
 
 /* One call. Inputs lie at stack indices first .. first+n_in-1. */
-typedef struct call {
+typedef struct bind_op_call {
   const record *r;
   int slot[MAX_SLOT];          /* stack index of each input, then each attribute; 0: not given */
   const char *node;            /* the node's name or NULL */
   int first, n_in, given;      /* given: how many there are by position */
   jfl_arg arg[MAX_SLOT];
   int n_arg;
-} call;
+} bind_op_call;
 
 static int n_slots(const record *r) { return r->info.n_in + r->info.n_param; }
 
@@ -32,7 +32,7 @@ static const char *slot_name(const record *r, int k)
 }
 
 /* Pushes "add: argument 2 'b'", for input k. */
-static const char *push_who(lua_State *L, const record *r, int k)
+static const char *bind_op_push_who(lua_State *L, const record *r, int k)
 {
   if (k >= r->info.n_in) k = r->info.n_in - 1;      /* of a list of inputs */
   return lua_pushfstring(L, "%s: argument %d '%s'", r->info.name, k + 1, r->info.in[k]);
@@ -94,7 +94,7 @@ static int unknown_option(lua_State *L, const record *r, const char *key)
 }
 
 /* Takes the option whose key and value are on top; the value stays below the key. */
-static void take_option(lua_State *L, call *c)
+static void take_option(lua_State *L, bind_op_call *c)
 {
   const char *who = c->r->info.name;
   if (lua_type(L, -2) != LUA_TSTRING)
@@ -133,16 +133,16 @@ static void too_many(lua_State *L, const record *r, int n)
 }
 
 /* Fails unless what a variadic op takes as input k, if it is given, is a list. */
-static void check_list(lua_State *L, const call *c, int k)
+static void check_list(lua_State *L, const bind_op_call *c, int k)
 {
   int list = c->slot[k];
   if (list && !lua_istable(L, list))
-    jf_raise(L, "%s should be a list such as {x, y}, got %s", push_who(L, c->r, k),
+    jf_raise(L, "%s should be a list such as {x, y}, got %s", bind_op_push_who(L, c->r, k),
              jf_type_name(L, list));
 }
 
 /* Finds where each input and attribute is on the stack. */
-static void find_slots(lua_State *L, call *c)
+static void bind_op_find_slots(lua_State *L, bind_op_call *c)
 {
   int top = lua_gettop(L), options = is_options(L, top, c->r), n = top - options;
   c->given = n;
@@ -155,17 +155,17 @@ static void find_slots(lua_State *L, call *c)
 }
 
 /* Pushes the elements of the list that a variadic op takes as input k. */
-static void push_list(lua_State *L, call *c, int k)
+static void bind_op_push_list(lua_State *L, bind_op_call *c, int k)
 {
   int list = c->slot[k];
   check_list(L, c, k);
   int n = (int)lua_objlen(L, list);
-  if (n == 0) jf_raise(L, "%s is an empty list", push_who(L, c->r, k));
+  if (n == 0) jf_raise(L, "%s is an empty list", bind_op_push_who(L, c->r, k));
   luaL_checkstack(L, n + 32, "too many inputs");
   for (int i = 1; i <= n; i++) lua_rawgeti(L, list, i);
 }
 
-static void push_inputs(lua_State *L, call *c)
+static void push_inputs(lua_State *L, bind_op_call *c)
 {
   const jfl_op_info *info = &c->r->info;
   c->first = lua_gettop(L) + 1;
@@ -174,14 +174,14 @@ static void push_inputs(lua_State *L, call *c)
     if (!c->slot[k] && last && info->optional) break;
     if (!c->slot[k])
       jf_raise(L, k < c->given ? "%s is nil: is a name misspelled?" : "%s is missing",
-               push_who(L, c->r, k));
-    if (info->variadic && last) push_list(L, c, k);
+               bind_op_push_who(L, c->r, k));
+    if (info->variadic && last) bind_op_push_list(L, c, k);
     else lua_pushvalue(L, c->slot[k]);
   }
   c->n_in = lua_gettop(L) + 1 - c->first;
 }
 
-static void read_attributes(lua_State *L, call *c)
+static void read_attributes(lua_State *L, bind_op_call *c)
 {
   const record *r = c->r;
   for (int i = 0; i < r->info.n_param; i++) {
@@ -192,7 +192,7 @@ static void read_attributes(lua_State *L, call *c)
 
 /* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
    last; -1: none. Numbers beside it get its dtype. */
-static int find_kind(lua_State *L, const call *c, jf_kind kind)
+static int find_kind(lua_State *L, const bind_op_call *c, jf_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
   if (key >= 0 && key < c->n_in && jf_test(L, c->first + key, kind)) return key;
@@ -208,9 +208,9 @@ static void *room(lua_State *L, void *few, int n)
 
 /* ---- running at once ---- */
 
-static void number_to_array(lua_State *L, const call *c, int k, jfl_dtype t)
+static void number_to_array(lua_State *L, const bind_op_call *c, int k, jfl_dtype t)
 {
-  const char *who = push_who(L, c->r, k);
+  const char *who = bind_op_push_who(L, c->r, k);
   int at = c->first + k;
   if (!jf_is_number(L, at) && !lua_istable(L, at))
     jf_raise(L, "%s should be an array, a table or a number, got %s", who, jf_type_name(L, at));
@@ -219,16 +219,16 @@ static void number_to_array(lua_State *L, const call *c, int k, jfl_dtype t)
   lua_pop(L, 1);
 }
 
-static void gather_arrays(lua_State *L, const call *c, jfl_array **in)
+static void gather_arrays(lua_State *L, const bind_op_call *c, jfl_array **in)
 {
   for (int k = 0; k < c->n_in; k++) {
     jf_larray *b = lua_touserdata(L, c->first + k);
-    if (!b->array) jf_raise(L, "%s was freed", push_who(L, c->r, k));
+    if (!b->array) jf_raise(L, "%s was freed", bind_op_push_who(L, c->r, k));
     in[k] = b->array;
   }
 }
 
-static int run_now(lua_State *L, call *c, int like)
+static int run_now(lua_State *L, bind_op_call *c, int like)
 {
   const record *r = c->r;
   jfl_array *few[FEW], *out[JFL_MAXOUT] = {0};
@@ -253,7 +253,7 @@ static int run_now(lua_State *L, call *c, int like)
 
 /* ---- describing a job ---- */
 
-static void check_blob(lua_State *L, const call *c, int k)
+static void check_blob(lua_State *L, const bind_op_call *c, int k)
 {
   const jf_state *st = jf_state_of(L);
   const jf_lblob *b = lua_touserdata(L, c->first + k);
@@ -269,12 +269,12 @@ static void check_blob(lua_State *L, const call *c, int k)
 }
 
 /* Replaces the number that is input k by a constant of shape (1). */
-static void number_to_blob(lua_State *L, const call *c, int k, jfl_dtype t, int env)
+static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype t, int env)
 {
   static const double one = 1;
   const jfl_op *constant = jfl_op_find("constant");
   int at = c->first + k;
-  const char *who = push_who(L, c->r, k);
+  const char *who = bind_op_push_who(L, c->r, k);
   if (jf_test(L, at, JF_ARRAY))
     jf_raise(L, "%s is an array among blobs; data enters a job as one of its inputs", who);
   if (!jf_is_number(L, at))
@@ -295,7 +295,7 @@ static void number_to_blob(lua_State *L, const call *c, int k, jfl_dtype t, int 
 }
 
 /* Checks all blobs before the first constant is made, so that an error leaves no node behind. */
-static void prepare_blobs(lua_State *L, call *c, int like, int env)
+static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
 {
   for (int k = 0; k < c->n_in; k++)
     if (jf_test(L, c->first + k, JF_BLOB)) check_blob(L, c, k);
@@ -306,7 +306,7 @@ static void prepare_blobs(lua_State *L, call *c, int like, int env)
   }
 }
 
-static int append(lua_State *L, call *c, int like)
+static int bind_op_append(lua_State *L, bind_op_call *c, int like)
 {
   const record *r = c->r;
   jfl_value *few[FEW], *out[JFL_MAXOUT] = {0};
@@ -332,20 +332,20 @@ static int append(lua_State *L, call *c, int like)
 
 static int call_op(lua_State *L)
 {
-  call c;
+  bind_op_call c;
   c.r = lua_touserdata(L, lua_upvalueindex(2));
   c.node = NULL;
   c.n_arg = 0;
   memset(c.slot, 0, (size_t)n_slots(c.r) * sizeof *c.slot);
   luaL_checkstack(L, 2 * MAX_SLOT + 32, NULL);
-  find_slots(L, &c);
+  bind_op_find_slots(L, &c);
   push_inputs(L, &c);
   int blob = find_kind(L, &c, JF_BLOB);
-  if (blob >= 0 || (c.n_in == 0 && jf_state_of(L)->traced)) return append(L, &c, blob);
+  if (blob >= 0 || (c.n_in == 0 && jf_state_of(L)->traced)) return bind_op_append(L, &c, blob);
   int array = find_kind(L, &c, JF_ARRAY);
   if (array < 0) check_dot(L, c.r);
   if (array < 0 && c.n_in > 0)
-    jf_raise(L, "%s should be a blob or an array, got %s", push_who(L, c.r, 0),
+    jf_raise(L, "%s should be a blob or an array, got %s", bind_op_push_who(L, c.r, 0),
              jf_type_name(L, c.first));
   return run_now(L, &c, array);
 }

@@ -11,7 +11,7 @@ static int l_profile_start(lua_State *L)
 
 static void drop_profile(void *p) { jfl_profile_free(p); }
 
-static void push_row(lua_State *L, const jfl_profile_row *r)
+static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
 {
   lua_createtable(L, 0, 9);
   jf_set_string(L, "job", r->job);
@@ -40,7 +40,7 @@ static int l_profile_stop(lua_State *L)
   for (int i = 0; i < n; i++) {
     jfl_profile_row r;
     jfl_profile_at(p, i, &r);
-    push_row(L, &r);
+    bind_profile_push_row(L, &r);
     lua_rawseti(L, -2, i + 1);
   }
   if (!written) return 1;

@@ -20,7 +20,7 @@ static int request_gc(lua_State *L)
 /* ---- inputs ---- */
 
 /* Pushes "train_job: images", for messages. */
-static const char *push_who(lua_State *L, const jf_lplan *p, int i)
+static const char *run_push_who(lua_State *L, const jf_lplan *p, int i)
 {
   return lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
 }
@@ -37,11 +37,11 @@ static int is_named(lua_State *L, int i)
 }
 
 /* Replaces the argument for input i by an array of its dtype and checks the shape. */
-static void convert(lua_State *L, const jf_lplan *p, int i)
+static void run_convert(lua_State *L, const jf_lplan *p, int i)
 {
   int at = i + 2;
   const jf_linput *in = &p->in[i];
-  const char *who = push_who(L, p, i);
+  const char *who = run_push_who(L, p, i);
   if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
     jf_raise(L, "%s: expected an array or a table, got %s", who, jf_type_name(L, at));
   const jf_larray *b = jf_to_array(L, at, in->dtype, who);
@@ -52,7 +52,7 @@ static void convert(lua_State *L, const jf_lplan *p, int i)
   lua_settop(L, p->n_in + 1);
 }
 
-static int fits(const jf_larray *b, const jf_linput *in)
+static int run_fits(const jf_larray *b, const jf_linput *in)
 {
   return b && b->array && b->dtype == in->dtype && jf_shape_same(b->shape, in->shape);
 }
@@ -76,18 +76,18 @@ static int wrong_count(lua_State *L, const jf_lplan *p)
 }
 
 /* Makes the arguments arrays that fit the plan at 1. */
-static jf_lplan *prepare(lua_State *L, const char *who)
+static jf_lplan *run_prepare(lua_State *L, const char *who)
 {
   jf_lplan *p = jf_need_plan(L, 1, who);
   if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p);
   luaL_checkstack(L, p->n_out + 32, "too many outputs");
   for (int i = 0; i < p->n_in; i++)
-    if (!fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) convert(L, p, i);
+    if (!run_fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) run_convert(L, p, i);
   return p;
 }
 
 /* Finalizers that ran meanwhile may have freed anything: so pointers are read last. */
-static void gather(lua_State *L, const jf_lplan *p, jfl_array **in)
+static void run_gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 {
   jf_need_plan(L, 1, "run");
   for (int i = 0; i < p->n_in; i++) {
@@ -100,7 +100,7 @@ static void gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 /* ---- calls ---- */
 
 /* Room for inputs and outputs: few, or an array that is pushed. */
-static jfl_array **need_room(lua_State *L, jfl_array **few, int n)
+static jfl_array **run_need_room(lua_State *L, jfl_array **few, int n)
 {
   return n > FEW ? lua_newuserdata(L, (size_t)n * sizeof *few) : few;
 }
@@ -123,11 +123,11 @@ static void set_results(lua_State *L, jfl_array **out, int n)
 static int l_run(lua_State *L)
 {
   jfl_array *few[FEW];
-  jf_lplan *p = prepare(L, "run");
-  jfl_array **in = need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  jf_lplan *p = run_prepare(L, "run");
+  jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   push_results(L, p->n_out);
   jf_wait_for_all(L);
-  gather(L, p, in);
+  run_gather(L, p, in);
   jfl_status e = jfl_run(p->plan, in, out);
   if (e) jf_heed_interrupt(L);
   jf_check(L, e);
@@ -141,12 +141,12 @@ static int l_run_small(lua_State *L)
 {
   int ran;
   jfl_array *few[FEW];
-  jf_lplan *p = prepare(L, "submit");
+  jf_lplan *p = run_prepare(L, "submit");
   if (!jfl_plan_is_small(p->plan)) return 0;
-  jfl_array **in = need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   lua_pushboolean(L, 1);
   push_results(L, p->n_out);
-  gather(L, p, in);
+  run_gather(L, p, in);
   jfl_status e = jfl_run_small(p->plan, in, out, &ran);
   if (!ran) return jf_check(L, e), 0;
   if (e == JFL_OK) return set_results(L, out, p->n_out), p->n_out + 1;
@@ -159,10 +159,10 @@ static int l_run_small(lua_State *L)
 static int l_submit(lua_State *L)
 {
   jfl_array *few[FEW];
-  jf_lplan *p = prepare(L, "submit");
-  jfl_array **in = need_room(L, few, p->n_in);
+  jf_lplan *p = run_prepare(L, "submit");
+  jfl_array **in = run_need_room(L, few, p->n_in);
   request *r = jf_push(L, JF_REQUEST, sizeof *r);
-  gather(L, p, in);
+  run_gather(L, p, in);
   r->n_out = p->n_out;
   jfl_status e = jfl_submit(p->plan, in, &r->request);
   if (e == JFL_EFULL) return lua_pushnil(L), 1;
@@ -240,11 +240,11 @@ static int l_due(lua_State *L)
   return 0;
 }
 
-const luaL_Reg jf_run_functions[] = {
-  { "run", l_run }, { "run_small", l_run_small }, { "submit", l_submit }, { "done", l_done }, { "results", l_results },
-  { "wait", l_wait }, { "pending", l_pending }, { "fd", l_fd }, { "due", l_due },
-  { NULL, NULL }
-};
+const luaL_Reg jf_run_functions[] = { { "run", l_run },         { "run_small", l_run_small },
+                                      { "submit", l_submit },   { "done", l_done },
+                                      { "results", l_results }, { "wait", l_wait },
+                                      { "pending", l_pending }, { "fd", l_fd },
+                                      { "due", l_due },         { NULL, NULL } };
 
 void jf_open_run(lua_State *L, jf_state *st)
 {

@@ -13,7 +13,7 @@ enum { MANY = 1000, LONGEST = 1 << 16, LARGEST = 1 << 20 };
 static int is_plain(unsigned char c) { return c >= 32 && c != 127 && c != '\\'; }
 
 /* The entry with a newline, escaped; NULL if memory is out. */
-static char *encode(const char *entry, size_t *n)
+static char *history_encode(const char *entry, size_t *n)
 {
   char *text = malloc(4 * strlen(entry) + 2), *end = text;
   if (!text)
@@ -109,11 +109,11 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry))
   free(line);
 }
 
-static void append(const jf_history *h, const char *entry)
+static void history_append(const jf_history *h, const char *entry)
 {
   size_t n = 0;
   int fd = open_new(h->path, O_APPEND | O_NOCTTY | O_NONBLOCK);
-  char *text = fd >= 0 ? encode(entry, &n) : NULL;
+  char *text = fd >= 0 ? history_encode(entry, &n) : NULL;
   if (text && write(fd, text, n) != (ssize_t)n) { /* the next session will do without it */ }
   free(text);
   if (fd >= 0)
@@ -127,7 +127,7 @@ int jf_history_keep(jf_history *h, const char *entry)
   free(h->last);
   h->last = strdup(entry);
   if (h->path[0] && strlen(entry) <= LONGEST)
-    append(h, entry);
+    history_append(h, entry);
   return 1;
 }
 

@@ -49,7 +49,7 @@ typedef struct editor {
 enum { LONGEST_KEY = 4, PASTED = 4096 };
 
 /* The reader's state, a userdata: whatever Lua raises, the line is freed with it. */
-typedef struct reader {
+typedef struct line_reader {
   editor edit;
   jf_history history;
   char *line;
@@ -62,7 +62,7 @@ typedef struct reader {
   char piece[PASTED + LONGEST_KEY + 1];
   wchar_t held;                /* the key after the piece, or 0 */
   sigset_t handled, before;    /* blocked while reading; the mask before that */
-} reader;
+} line_reader;
 
 /* Arguments of read() on the Lua stack. */
 enum { PROMPT = 1, COMPLETE, FD, DELIVER };
@@ -71,12 +71,12 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGCONT, SIGWINCH };
 enum { N_SIGNALS = sizeof signals / sizeof *signals };
 
 /* The reader of the line being edited: the editor's hooks have no argument for it. */
-static reader *reading;
+static line_reader *reading;
 
 /* The signals that came while it waited, bit by bit in the order of the table. */
 static volatile sig_atomic_t arrived;
 
-static void note(int number)
+static void line_note(int number)
 {
   for (int i = 0; i < N_SIGNALS; i++)
     if (signals[i] == number) arrived |= 1 << i;
@@ -90,7 +90,7 @@ static int has_arrived(int number)
 }
 
 /* Calls a Lua function as programs are run, with the signals let through; its errors are dropped. */
-static int call(reader *r, int n_arg, int n_result)
+static int line_call(line_reader *r, int n_arg, int n_result)
 {
   sigprocmask(SIG_SETMASK, &r->before, NULL);
   int status = jf_interrupt_call(r->L, n_arg, n_result, 0);
@@ -99,7 +99,7 @@ static int call(reader *r, int n_arg, int n_result)
   return status == 0;
 }
 
-static int columns(void)
+static int line_columns(void)
 {
   struct winsize size = { 0 };
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
@@ -109,7 +109,7 @@ static int columns(void)
 
 /* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways it
    may end, "" where there is only one. */
-static int ask(reader *r)
+static int ask(line_reader *r)
 {
   const line_info *line = r->edit.line(r->edit.at);
   lua_settop(r->L, DELIVER);
@@ -117,13 +117,13 @@ static int ask(reader *r)
     return 0;
   lua_pushvalue(r->L, COMPLETE);
   lua_pushlstring(r->L, line->buffer, (size_t)(line->cursor - line->buffer));
-  lua_pushinteger(r->L, columns());
-  return call(r, 2, 2) && lua_isstring(r->L, -1) && lua_isstring(r->L, -2);
+  lua_pushinteger(r->L, line_columns());
+  return line_call(r, 2, 2) && lua_isstring(r->L, -1) && lua_isstring(r->L, -2);
 }
 
-static unsigned char complete(EditLine *at, int key)
+static unsigned char line_complete(EditLine *at, int key)
 {
-  reader *r = reading;
+  line_reader *r = reading;
   (void)key;
   if (!ask(r))
     return CC_ERROR;
@@ -154,7 +154,7 @@ static int width(const char *text, size_t n)
 }
 
 /* Takes prompt and line off the screen, where that can be done. */
-static void clear_line(reader *r)
+static void clear_line(line_reader *r)
 {
   const char *term = getenv("TERM");
   if (!r->edit.at || !term || !strcmp(term, "dumb")) {
@@ -164,11 +164,11 @@ static void clear_line(reader *r)
   const line_info *line = r->edit.line(r->edit.at);
   int at = width(r->prompt, strlen(r->prompt)) +
            width(line->buffer, (size_t)(line->cursor - line->buffer));
-  if (at >= columns()) printf("\33[%dA", at / columns());
+  if (at >= line_columns()) printf("\33[%dA", at / line_columns());
   fputs("\r\33[J", stdout);
 }
 
-static void draw_line(reader *r)
+static void draw_line(line_reader *r)
 {
   fflush(stdout);
   if (r->edit.at) {
@@ -180,7 +180,7 @@ static void draw_line(reader *r)
 }
 
 /* Runs the callbacks that are due: what they print takes the place of the line, which comes again. */
-static void deliver(reader *r)
+static void deliver(line_reader *r)
 {
   uint64_t count;
   if (read(r->fd, &count, sizeof count) < 0 && errno != EAGAIN) {
@@ -191,13 +191,13 @@ static void deliver(reader *r)
   if (terminal) clear_line(r);
   fflush(stdout);
   lua_pushvalue(r->L, DELIVER);
-  call(r, 0, 0);
+  line_call(r, 0, 0);
   if (terminal) draw_line(r);
   fflush(stdout);
 }
 
 /* Heeds the signals that came; 0 when the line is given up or the session ends. */
-static int heed(reader *r)
+static int heed(line_reader *r)
 {
   int size = has_arrived(SIGWINCH), back = has_arrived(SIGCONT);
   r->given_up = has_arrived(SIGINT);
@@ -213,17 +213,17 @@ static int heed(reader *r)
 }
 
 /* Takes the signals that wait: while there is input, ppoll does not let them through. */
-static void take_signals(const reader *r)
+static void take_signals(const line_reader *r)
 {
   static const struct timespec none;
   sigset_t pending;
   if (sigpending(&pending) || sigisemptyset(&pending))
     return;
-  for (int number; (number = sigtimedwait(&r->handled, NULL, &none)) > 0;) note(number);
+  for (int number; (number = sigtimedwait(&r->handled, NULL, &none)) > 0;) line_note(number);
 }
 
 /* The next byte of standard input, or -1 at its end or when the line is not wanted any more. */
-static int next_byte(reader *r)
+static int next_byte(line_reader *r)
 {
   unsigned char c;
   for (;;) {
@@ -257,7 +257,7 @@ static int waiting(void)
 }
 
 /* Reads a character of UTF-8 into text and ends it there; 0 at the end. */
-static int next_character(reader *r, char text[LONGEST_KEY + 1])
+static int next_character(line_reader *r, char text[LONGEST_KEY + 1])
 {
   int n = 0, c = next_byte(r);
   int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
@@ -279,7 +279,7 @@ static int code_of(const char *text)
 }
 
 /* Whether a character belongs to a sequence that begins with escape. */
-static int in_sequence(reader *r, char c)
+static int in_sequence(line_reader *r, char c)
 {
   int was = r->escape, opens = c == '[' || c == 'O';
   r->escape = c == 27 || (was == 1 && opens) || (was == 2 && !(c >= 64 && c < 127));
@@ -294,7 +294,7 @@ enum { PIECE_KEY = 0x80 };
 
 static unsigned char insert_piece(EditLine *at, int key)
 {
-  reader *r = reading;
+  line_reader *r = reading;
   (void)key;
   int wrong = r->piece[0] && r->edit.insert(at, r->piece);
   r->piece[0] = '\0';
@@ -305,7 +305,7 @@ static unsigned char insert_piece(EditLine *at, int key)
    last character in one piece. A pasted tab does not ask for completion. */
 static int next_key(EditLine *at, wchar_t *out)
 {
-  reader *r = reading;
+  line_reader *r = reading;
   char key[LONGEST_KEY + 1];
   size_t n = 0;
   (void)at;
@@ -326,7 +326,7 @@ static int next_key(EditLine *at, wchar_t *out)
 
 /* ---- lines ---- */
 
-static int add_byte(reader *r, int c)
+static int add_byte(line_reader *r, int c)
 {
   if (r->n_line == r->cap_line) {
     size_t cap = r->cap_line ? 2 * r->cap_line : 256;
@@ -340,7 +340,7 @@ static int add_byte(reader *r, int c)
   return 1;
 }
 
-static int edit_line(reader *r)
+static int edit_line(line_reader *r)
 {
   int n = 0;
   r->edit.set(r->edit.at, EL_PREP_TERM, 1);    /* before the prompt asks for keys */
@@ -354,7 +354,7 @@ static int edit_line(reader *r)
   return 1;
 }
 
-static int plain_line(reader *r)
+static int plain_line(line_reader *r)
 {
   int c;
   fputs(r->prompt, stdout);
@@ -366,9 +366,9 @@ static int plain_line(reader *r)
 }
 
 /* A line with the signals in our hands, and back in those that had them. */
-static int guarded_line(reader *r)
+static int guarded_line(line_reader *r)
 {
-  struct sigaction ours = { .sa_handler = note }, theirs[N_SIGNALS];
+  struct sigaction ours = { .sa_handler = line_note }, theirs[N_SIGNALS];
   sigprocmask(SIG_BLOCK, &r->handled, &r->before);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
   arrived = r->given_up = r->ended = 0;
@@ -381,7 +381,7 @@ static int guarded_line(reader *r)
 
 static int read_line(lua_State *L)
 {
-  reader *r = lua_touserdata(L, lua_upvalueindex(1));
+  line_reader *r = lua_touserdata(L, lua_upvalueindex(1));
   r->prompt = luaL_checkstring(L, PROMPT);
   lua_settop(L, DELIVER);
   r->fd = lua_isnumber(L, FD) ? (int)lua_tointeger(L, FD) : -1;
@@ -405,18 +405,18 @@ static int remember(const char *text)
 }
 
 /* keep(text): only what was typed at a terminal is remembered, blank lines are not. */
-static int keep(lua_State *L)
+static int line_keep(lua_State *L)
 {
-  reader *r = reading = lua_touserdata(L, lua_upvalueindex(1));
+  line_reader *r = reading = lua_touserdata(L, lua_upvalueindex(1));
   const char *text = luaL_checkstring(L, 1);
   if (r->edit.at && text[strspn(text, " \t\n")] && jf_history_keep(&r->history, text))
     remember(text);
   return 0;
 }
 
-static int collect(lua_State *L)
+static int line_collect(lua_State *L)
 {
-  reader *r = lua_touserdata(L, 1);
+  line_reader *r = lua_touserdata(L, 1);
   free(r->line);
   r->line = NULL;
   if (r->edit.at) r->edit.close(r->edit.at);
@@ -430,7 +430,7 @@ static int collect(lua_State *L)
 /* ---- setting up ---- */
 
 /* One function or variable of the library; 0 if it has none such. */
-static int find(void *lib, const char *name, void *out)
+static int line_find(void *lib, const char *name, void *out)
 {
   return (*(void **)out = dlsym(lib, name)) != NULL;
 }
@@ -438,12 +438,12 @@ static int find(void *lib, const char *name, void *out)
 static int find_editor(editor *e)
 {
   void *lib = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL);
-  return lib && find(lib, "el_init", &e->open) && find(lib, "el_end", &e->close) &&
-         find(lib, "el_gets", &e->gets) && find(lib, "el_set", &e->set) &&
-         find(lib, "el_source", &e->source) && find(lib, "el_line", &e->line) &&
-         find(lib, "el_insertstr", &e->insert) && find(lib, "el_resize", &e->resize) &&
-         find(lib, "history_init", &e->history_open) &&
-         find(lib, "history_end", &e->history_close) && find(lib, "history", &e->history);
+  return lib && line_find(lib, "el_init", &e->open) && line_find(lib, "el_end", &e->close) &&
+         line_find(lib, "el_gets", &e->gets) && line_find(lib, "el_set", &e->set) &&
+         line_find(lib, "el_source", &e->source) && line_find(lib, "el_line", &e->line) &&
+         line_find(lib, "el_insertstr", &e->insert) && line_find(lib, "el_resize", &e->resize) &&
+         line_find(lib, "history_init", &e->history_open) &&
+         line_find(lib, "history_end", &e->history_close) && line_find(lib, "history", &e->history);
 }
 
 static char *prompt_of(EditLine *at)
@@ -455,7 +455,7 @@ static char *prompt_of(EditLine *at)
 static void bind_keys(editor *e)
 {
   e->set(e->at, EL_EDITOR, "emacs");
-  e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", complete);
+  e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", line_complete);
   e->set(e->at, EL_ADDFN, "jfl-insert", "Insert a pasted piece", insert_piece);
   e->source(e->at, NULL);
   e->set(e->at, EL_BIND, "^I", "jfl-complete", NULL);
@@ -467,7 +467,7 @@ static void bind_keys(editor *e)
 }
 
 /* Sets the editor up. In a locale of single bytes it would drop what is typed in UTF-8. */
-static void set_up(reader *r)
+static void line_set_up(line_reader *r)
 {
   editor *e = &r->edit;
   history_event event;
@@ -488,19 +488,19 @@ static void set_up(reader *r)
 
 void jf_push_line_reader(lua_State *L)
 {
-  reader *r = lua_newuserdata(L, sizeof *r);
+  line_reader *r = lua_newuserdata(L, sizeof *r);
   memset(r, 0, sizeof *r);
   sigemptyset(&r->handled);
   for (int i = 0; i < N_SIGNALS; i++) sigaddset(&r->handled, signals[i]);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, collect);
+  lua_pushcfunction(L, line_collect);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
   setvbuf(stdin, NULL, _IONBF, 0);      /* what is typed is for io.read, too */
   if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && find_editor(&r->edit))
-    set_up(r);
+    line_set_up(r);
   lua_pushvalue(L, -1);
-  lua_pushcclosure(L, keep, 1);
+  lua_pushcclosure(L, line_keep, 1);
   lua_insert(L, -2);
   lua_pushcclosure(L, read_line, 1);
   lua_insert(L, -2);

@@ -84,7 +84,7 @@ static int report(lua_State *L, int status)
 }
 
 /* Calls the function below its n_arg arguments, with tracebacks and Ctrl-C. */
-static int call(lua_State *L, int n_arg)
+static int main_call(lua_State *L, int n_arg)
 {
   int base = lua_gettop(L) - n_arg;
   lua_pushcfunction(L, traceback);
@@ -97,14 +97,14 @@ static int call(lua_State *L, int n_arg)
 static int run_text(lua_State *L, const char *text, size_t size, const char *name)
 {
   int status = luaL_loadbufferx(L, text, size, name, "t");
-  return status ? report(L, status) : call(L, 0);
+  return status ? report(L, status) : main_call(L, 0);
 }
 
 static int run_require(lua_State *L, const char *name)
 {
   lua_getglobal(L, "require");
   lua_pushstring(L, name);
-  return call(L, 1);
+  return main_call(L, 1);
 }
 
 static int run_jit(lua_State *L, const char *name, size_t n_name, const char *args)
@@ -132,7 +132,7 @@ static int run_environment(lua_State *L)
     return 0;
   if (init[0] != '@')
     return run_text(L, init, strlen(init), "=LUA_INIT");
-  return load_file(L, init + 1) ? 1 : call(L, 0);
+  return load_file(L, init + 1) ? 1 : main_call(L, 0);
 }
 
 /* --profile or --profile=file; option begins after the first dash. */
@@ -147,7 +147,7 @@ static int parse_profile(command *c, const char *option)
 }
 
 /* Takes the options apart; those with a value have it in the same word or the next one. */
-static void parse(command *c)
+static void main_parse(command *c)
 {
   int i = 1;
   for (; i < c->argc && c->argv[i][0] == '-' && c->argv[i][1]; i++) {
@@ -218,7 +218,7 @@ static int run_script(lua_State *L, const command *c, const char *path)
     luaL_checkstack(L, 1, "too many arguments to script");
     lua_pushstring(L, c->argv[i]);
   }
-  return call(L, n);
+  return main_call(L, n);
 }
 
 static int run_interactive(lua_State *L, command *c)
@@ -238,7 +238,7 @@ static int run_interactive(lua_State *L, command *c)
 }
 
 /* Delivers what asynchronous calls still owe, if the program made any. */
-static int finish(lua_State *L)
+static int main_finish(lua_State *L)
 {
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   lua_getfield(L, -1, "jfl.job.queue");
@@ -249,7 +249,7 @@ static int finish(lua_State *L)
   }
   lua_getfield(L, -1, "finish");
   lua_remove(L, -2);
-  return call(L, 0);
+  return main_call(L, 0);
 }
 
 /* Begins a profile; what prints it is left on the stack. */
@@ -265,7 +265,7 @@ static int start_profile(lua_State *L, const command *c)
   return report(L, lua_pcall(L, 1, 1, 0));
 }
 
-static int run(lua_State *L, command *c)
+static int main_run(lua_State *L, command *c)
 {
   int script = c->script < c->argc;
   int done = c->chunk || c->version;
@@ -281,16 +281,16 @@ static int run(lua_State *L, command *c)
     path = NULL;
   if ((script || (!done && !ask)) && run_script(L, c, path))
     return 1;
-  return (ask && run_interactive(L, c)) || finish(L);
+  return (ask && run_interactive(L, c)) || main_finish(L);
 }
 
 /* An error of the program does not keep its profile back. */
-static int run_profiled(lua_State *L, command *c)
+static int main_run_profiled(lua_State *L, command *c)
 {
   if (start_profile(L, c))
     return 1;
-  int failed = run(L, c);
-  return call(L, 0) || failed;
+  int failed = main_run(L, c);
+  return main_call(L, 0) || failed;
 }
 
 static int start(lua_State *L)
@@ -307,7 +307,7 @@ static int start(lua_State *L)
   lua_gc(L, LUA_GCRESTART, 0);
   jf_interrupt_open(L);
   set_arg(L, c);
-  c->failed = (c->profile ? run_profiled(L, c) : run(L, c)) != 0;
+  c->failed = (c->profile ? main_run_profiled(L, c) : main_run(L, c)) != 0;
   return 0;
 }
 
@@ -350,14 +350,14 @@ static int end_early(lua_State *L, void *c)
   (void)c;
   fflush(stdout);
   fputs("jfl: interrupted\n", stderr);
-  finish(L);
+  main_finish(L);
   return 1;
 }
 
 int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
-  parse(&c);
+  main_parse(&c);
   if (c.bad) fprintf(stderr, "jfl: %s %s\n", c.bad, c.wrong);
   if (c.bad || c.help) {
     fputs(usage, c.bad ? stderr : stdout);

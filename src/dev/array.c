@@ -69,7 +69,7 @@ jfl_dtype jfl_array_dtype(const jfl_array *a) { return a->dtype; }
 const jfl_shape *jfl_array_shape(const jfl_array *a) { return &a->shape; }
 int64_t jfl_array_size(const jfl_array *a) { return jf_numel(&a->shape); }
 
-static jfl_status view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_array **out)
+static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_array **out)
 {
   JF_TRY(wrap(a->storage, (char *)a->data + offset, a->dtype, s, out));
   atomic_fetch_add(&a->storage->refs, 1);
@@ -84,7 +84,7 @@ jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array 
                    (long long)count, (long long)first, (long long)s.d[0]);
   size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
-  return view(a, (size_t)first * row, &s, out);
+  return dev_array_view(a, (size_t)first * row, &s, out);
 }
 
 jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
@@ -95,5 +95,5 @@ jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
     return jf_fail(JFL_ESHAPE, "cannot reshape %s to %s: %lld elements against %lld",
                    jf_shape_str(&a->shape, from), jf_shape_str(s, to),
                    (long long)jf_numel(&a->shape), (long long)jf_numel(s));
-  return view(a, 0, s, out);
+  return dev_array_view(a, 0, s, out);
 }

@@ -75,11 +75,15 @@ static inline double between(double v, double lo, double hi)
 }
 
 #define LOAD(D, T, expr) \
-  case JFL_##D: { const T *x = (const T *)src + at; for (int i = 0; i < n; i++) v[i] = (double)(expr); break; }
+  case JFL_##D: { \
+    const T *x = (const T *)src + at; \
+    for (int i = 0; i < n; i++) v[i] = (double)(expr); \
+    break; \
+  }
 #define STORE(D, T, expr) \
   case JFL_##D: { T *y = (T *)dst + at; for (int i = 0; i < n; i++) y[i] = (T)(expr); break; }
 
-JF_BODY void load_body(const void *src, jfl_dtype t, int64_t at, int n, double *v)
+JF_BODY void dev_cast_load_body(const void *src, jfl_dtype t, int64_t at, int n, double *v)
 {
   switch (t) {
   LOAD(F32, float, x[i]) LOAD(F64, double, x[i]) LOAD(F16, uint16_t, from_f16(x[i]))
@@ -88,9 +92,10 @@ JF_BODY void load_body(const void *src, jfl_dtype t, int64_t at, int n, double *
   case JFL_N_DTYPE: break;
   }
 }
-JF_DISPATCH(load, (const void *src, jfl_dtype t, int64_t at, int n, double *v), (src, t, at, n, v))
+JF_DISPATCH(dev_cast_load, (const void *src, jfl_dtype t, int64_t at, int n, double *v),
+            (src, t, at, n, v))
 
-JF_BODY void store_body(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
+JF_BODY void dev_cast_store_body(const double *v, void *dst, jfl_dtype t, int64_t at, int n)
 {
   const double lo = jf_clamp(t, -INFINITY), hi = jf_clamp(t, INFINITY);
   switch (t) {
@@ -101,7 +106,8 @@ JF_BODY void store_body(const double *v, void *dst, jfl_dtype t, int64_t at, int
   case JFL_N_DTYPE: break;
   }
 }
-JF_DISPATCH(store, (const double *v, void *dst, jfl_dtype t, int64_t at, int n), (v, dst, t, at, n))
+JF_DISPATCH(dev_cast_store, (const double *v, void *dst, jfl_dtype t, int64_t at, int n),
+            (v, dst, t, at, n))
 
 /* Whether element `at` came through the double v exactly: integers beyond 2^53 may not. */
 static int is_exact(const jfl_array *a, int64_t at, double v)
@@ -127,7 +133,8 @@ static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
 }
 
 /* Between floats rounding is no loss, overflow is; an integer must come through exactly. */
-static jfl_status check(const jfl_array *a, const double *v, jfl_dtype to, int64_t at, int n)
+static jfl_status dev_cast_check(const jfl_array *a, const double *v, jfl_dtype to, int64_t at,
+                                 int n)
 {
   int floats = jf_is_float(a->dtype) && jf_is_float(to);
   for (int i = 0; i < n; i++) {
@@ -138,14 +145,14 @@ static jfl_status check(const jfl_array *a, const double *v, jfl_dtype to, int64
   return JFL_OK;
 }
 
-static jfl_status convert(const jfl_array *a, int lossless, jfl_array *to)
+static jfl_status dev_cast_convert(const jfl_array *a, int lossless, jfl_array *to)
 {
   double v[CHUNK];
   for (int64_t at = 0, size = jfl_array_size(a); at < size; at += CHUNK) {
     int n = size - at < CHUNK ? (int)(size - at) : CHUNK;
-    load(a->data, a->dtype, at, n, v);
-    if (lossless) JF_TRY(check(a, v, to->dtype, at, n));
-    store(v, to->data, to->dtype, at, n);
+    dev_cast_load(a->data, a->dtype, at, n, v);
+    if (lossless) JF_TRY(dev_cast_check(a, v, to->dtype, at, n));
+    dev_cast_store(v, to->data, to->dtype, at, n);
   }
   return JFL_OK;
 }
@@ -156,7 +163,7 @@ jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_arr
   JF_TRY(jf_array_new_raw(t, &a->shape, &to));
   jfl_status s = JFL_OK;
   if (t == a->dtype) memcpy(to->data, a->data, (size_t)jfl_array_size(a) * jfl_dtype_size(t));
-  else s = convert(a, lossless, to);
+  else s = dev_cast_convert(a, lossless, to);
   if (s) jfl_array_unref(to);
   else *out = to;
   return s;

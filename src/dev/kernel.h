@@ -7,7 +7,7 @@
 typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_tensor;
 
 /* Random bits of a run: Philox with key `key`, high counter `run`; elements count the low one. */
-typedef struct jf_stream { uint64_t key, run; } jf_stream;
+typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
 
 typedef struct jf_kargs {
   jf_tensor *in, *out;
@@ -15,7 +15,7 @@ typedef struct jf_kargs {
   const void *attr;        /* the op's attribute struct, checked and completed by infer */
   void *state;             /* what prepare made, or NULL */
   void *scratch;           /* the bytes prepare asked for, 64-byte aligned */
-  jf_stream random;        /* for ops with JF_RANDOM */
+  jf_random_source random;        /* for ops with JF_RANDOM */
   int threads;             /* how many threads to use at most */
 } jf_kargs;
 
@@ -37,7 +37,7 @@ typedef struct jf_tile_args {
   const void *attr;
   void *second;            /* the second output of ops that have one */
   int64_t at;              /* the tensor's element that is the first here, */
-  jf_stream random;        /* and its random bits; for ops with JF_RANDOM */
+  jf_random_source random;        /* and its random bits; for ops with JF_RANDOM */
 } jf_tile_args;
 typedef void (*jf_tile)(const jf_tile_args *t);
 

@@ -36,7 +36,7 @@ static jfl_status mismatch(const char *who, const jf_attr *a, const jfl_arg *v)
 }
 
 /* Whether word stands in a list of words separated by spaces. */
-static int among(const char *words, const char *word)
+static int attr_among(const char *words, const char *word)
 {
   size_t n = strlen(word);
   for (const char *w = words; n && (w = strstr(w, word)); w += n)
@@ -78,7 +78,7 @@ static jfl_status read_string(jf_arena *arena, const char *who, const jf_attr *a
                               const char **out)
 {
   if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
-  if (a->words && !among(a->words, v->string))
+  if (a->words && !attr_among(a->words, v->string))
     return jf_fail(JFL_EINVAL, "%s: %s must be one of %s, got '%.60s'", who, a->name, a->words,
                    v->string);
   *out = jf_strdup(arena, v->string);
@@ -140,7 +140,7 @@ static jfl_status read_default(jf_arena *arena, const char *who, const jf_attr *
   return read_one(arena, who, a, &v, out);
 }
 
-static const jf_attr *find(const jf_attr *attr, const char *name)
+static const jf_attr *attr_find(const jf_attr *attr, const char *name)
 {
   for (; attr && attr->name; attr++)
     if (!strcmp(attr->name, name)) return attr;
@@ -161,7 +161,7 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
                         int n_arg, void *out)
 {
   for (int i = 0; i < n_arg; i++)
-    if (!find(attr, arg[i].name)) return unknown(who, attr, arg[i].name);
+    if (!attr_find(attr, arg[i].name)) return unknown(who, attr, arg[i].name);
   for (; attr && attr->name; attr++) {
     const jfl_arg *given = NULL;
     for (int i = 0; i < n_arg; i++)
@@ -223,32 +223,35 @@ static const size_t sizes[] = {
 };
 
 /* The bytes that a field's value is made of. */
-typedef struct span { const void *p; size_t n; } span;
+typedef struct attr_span { const void *p; size_t n; } attr_span;
 
-static span ints_span(const jf_ints *v) { return (span){ v->v, (size_t)v->n * sizeof *v->v }; }
-static span word_span(const char *s) { return (span){ s, s ? strlen(s) + 1 : 0 }; }
+static attr_span ints_span(const jf_ints *v)
+{
+  return (attr_span){ v->v, (size_t)v->n * sizeof *v->v };
+}
+static attr_span word_span(const char *s) { return (attr_span){ s, s ? strlen(s) + 1 : 0 }; }
 
 /* A padding has two of them, all else one. */
-static void spans_of(const jf_attr *a, const char *p, span out[2])
+static void spans_of(const jf_attr *a, const char *p, attr_span out[2])
 {
   const jf_nums *nums = (const void *)(p += a->off);
   const jf_pad *pad = (const void *)p;
-  out[1] = (span){ NULL, 0 };
+  out[1] = (attr_span){ NULL, 0 };
   switch (a->type) {
   case JF_ATTR_STR: out[0] = word_span(*(const char *const *)(const void *)p); break;
   case JF_ATTR_INTS: out[0] = ints_span((const void *)p); break;
-  case JF_ATTR_NUMS: out[0] = (span){ nums->v, (size_t)nums->n * sizeof *nums->v }; break;
+  case JF_ATTR_NUMS: out[0] = (attr_span){ nums->v, (size_t)nums->n * sizeof *nums->v }; break;
   case JF_ATTR_PAD:
     out[0] = word_span(pad->word);
     out[1] = ints_span(&pad->list);
     break;
-  default: out[0] = (span){ p, sizes[a->type] };
+  default: out[0] = (attr_span){ p, sizes[a->type] };
   }
 }
 
 static int same_field(const jf_attr *attr, const void *a, const void *b)
 {
-  span x[2], y[2];
+  attr_span x[2], y[2];
   spans_of(attr, a, x);
   spans_of(attr, b, y);
   for (int i = 0; i < 2; i++)
@@ -285,7 +288,7 @@ uint64_t jf_attr_hash(const jf_attr *attr, const void *p)
 {
   uint64_t h = 0;
   for (; attr && attr->name; attr++) {
-    span s[2];
+    attr_span s[2];
     spans_of(attr, p, s);
     h = jf_hash(jf_hash(h, s[0].p, s[0].n), s[1].p, s[1].n);
   }

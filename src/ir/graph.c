@@ -106,7 +106,7 @@ jfl_value *jf_state_variable(jfl_graph *g, const char *name, jfl_dtype t, const 
 }
 
 /* "relu_1", "relu_2", ...: numbered by op, passing over what the user took. */
-static const char *number(jfl_graph *g, const jfl_op *op)
+static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
 {
   int *last = jf_map_get(&g->counters, op->name);
   if (!last) jf_map_put(g->arena, &g->counters, op->name, last = jf_alloc(g->arena, sizeof *last));
@@ -116,7 +116,7 @@ static const char *number(jfl_graph *g, const jfl_op *op)
   return name;
 }
 
-static void add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
+static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
 {
   node->n_out = c->n_out;
   for (int i = 0; i < c->n_out; i++) {
@@ -130,25 +130,27 @@ static void add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
   g->node[g->n_node++] = node;
 }
 
-static jfl_status check_inputs(const jfl_graph *g, const jfl_op *op, jfl_value *const *in, size_t n)
+static jfl_status ir_graph_check_inputs(const jfl_graph *g, const jfl_op *op, jfl_value *const *in,
+                                        size_t n)
 {
   for (size_t i = 0; i < n; i++)
     if (in[i]->graph != g)
-      return jf_fail(JFL_ESTATE, "%s: blob '%s' belongs to job '%s', not to '%s'; blobs can only be "
-                     "used inside the body that made them", op->name, in[i]->name,
-                     in[i]->graph->name, g->name);
+      return jf_fail(JFL_ESTATE,
+                     "%s: blob '%s' belongs to job '%s', not to '%s'; blobs can only be "
+                     "used inside the body that made them",
+                     op->name, in[i]->name, in[i]->graph->name, g->name);
   return JFL_OK;
 }
 
-static jfl_status build(jfl_graph *g, jf_node *node, const char *name)
+static jfl_status ir_graph_build(jfl_graph *g, jf_node *node, const char *name)
 {
   jf_infer c = { .op = node->op, .arena = g->arena, .in = node->in, .n_in = node->n_in,
                  .attr = node->attr };
-  JF_TRY(check_inputs(g, node->op, node->in, (size_t)node->n_in));
+  JF_TRY(ir_graph_check_inputs(g, node->op, node->in, (size_t)node->n_in));
   JF_TRY(jf_op_infer(&c));
-  node->name = name ? jf_strdup(g->arena, name) : number(g, node->op);
+  node->name = name ? jf_strdup(g->arena, name) : ir_graph_number(g, node->op);
   JF_TRY(claim_name(g, node->name, node));
-  add_outputs(g, node, &c);
+  ir_graph_add_outputs(g, node, &c);
   return JFL_OK;
 }
 
@@ -163,7 +165,7 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
   node->attr = jf_alloc(g->arena, op->attr_size);
   if (op->attr_size && attr) memcpy(node->attr, attr, op->attr_size);
-  JF_TRY(build(g, node, name));
+  JF_TRY(ir_graph_build(g, node, name));
   *out = node;
   return JFL_OK;
 }

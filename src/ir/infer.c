@@ -125,7 +125,7 @@ jfl_status jf_infer_same(jf_infer *c)
 }
 
 /* Widens *s to the numpy broadcast of *s and *t; 0 where they do not fit. */
-static int broadcast(jfl_shape *s, const jfl_shape *t)
+static int infer_broadcast(jfl_shape *s, const jfl_shape *t)
 {
   jfl_shape r = { .n = s->n > t->n ? s->n : t->n };
   for (int i = 1; i <= r.n; i++) {
@@ -145,10 +145,11 @@ jfl_status jf_infer_broadcast(jf_infer *c)
   c->shape[0] = c->in[0]->shape;
   for (int i = 1; i < c->n_in; i++) {
     jfl_shape so_far = c->shape[0];
-    if (!broadcast(&c->shape[0], &c->in[i]->shape))
-      return jf_fail(JFL_ESHAPE, "%s: shapes %s and %s do not broadcast: extents from the right must "
-                     "be equal or 1", c->op->name, jf_shape_str(&so_far, a),
-                     jf_shape_str(&c->in[i]->shape, b));
+    if (!infer_broadcast(&c->shape[0], &c->in[i]->shape))
+      return jf_fail(JFL_ESHAPE,
+                     "%s: shapes %s and %s do not broadcast: extents from the right must "
+                     "be equal or 1",
+                     c->op->name, jf_shape_str(&so_far, a), jf_shape_str(&c->in[i]->shape, b));
   }
   return JFL_OK;
 }
@@ -156,7 +157,8 @@ jfl_status jf_infer_broadcast(jf_infer *c)
 jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank)
 {
   if (*axis < -rank || *axis >= rank)
-    return jf_fail(JFL_ESHAPE, "%s: axis %lld is out of range for %d dimension%s; axes count from 0",
+    return jf_fail(JFL_ESHAPE,
+                   "%s: axis %lld is out of range for %d dimension%s; axes count from 0",
                    c->op->name, (long long)*axis, rank, rank == 1 ? "" : "s");
   if (*axis < 0) *axis += rank;
   return JFL_OK;

@@ -4,22 +4,23 @@
 #include <string.h>
 
 /* Which values exist, and which variables were mutated, before the node at hand. */
-typedef struct state { const jfl_graph *g; char *made, *mutated; } state;
+typedef struct verify_state { const jfl_graph *g; char *made, *mutated; } verify_state;
 
-static jfl_status broken(const jf_node *n, const char *what, const char *name)
+static jfl_status verify_broken(const jf_node *n, const char *what, const char *name)
 {
   return jf_fail(JFL_ESTATE, "graph: %s (%s): %s '%s'", n->name, n->op->name, what, name);
 }
 
-static jfl_status check_inputs(const state *s, const jf_node *n)
+static jfl_status verify_check_inputs(const verify_state *s, const jf_node *n)
 {
   for (int i = 0; i < n->n_in; i++) {
     const jfl_value *v = n->in[i];
-    if (v->graph != s->g) return broken(n, "uses a value of another graph", v->name);
-    if (v->origin == JF_RESULT && !s->made[v->id]) return broken(n, "uses before it is made", v->name);
-    if (s->mutated[jf_root(v)->id]) return broken(n, "reads after it was updated", v->name);
+    if (v->graph != s->g) return verify_broken(n, "uses a value of another graph", v->name);
+    if (v->origin == JF_RESULT && !s->made[v->id])
+      return verify_broken(n, "uses before it is made", v->name);
+    if (s->mutated[jf_root(v)->id]) return verify_broken(n, "reads after it was updated", v->name);
     if (jf_mutates(n, i) && v->origin != JF_VARIABLE)
-      return broken(n, "updates what is no variable", v->name);
+      return verify_broken(n, "updates what is no variable", v->name);
   }
   return JFL_OK;
 }
@@ -31,14 +32,15 @@ static jfl_status check_outputs(const jf_node *n, jf_arena *scratch)
   if (n->op->attr_size) memcpy(attr, n->attr, n->op->attr_size);
   jf_infer c = { .op = n->op, .arena = scratch, .in = n->in, .n_in = n->n_in, .attr = attr };
   JF_TRY(jf_op_infer(&c));
-  if (c.n_out != n->n_out) return broken(n, "has another number of outputs than", n->op->name);
+  if (c.n_out != n->n_out)
+    return verify_broken(n, "has another number of outputs than", n->op->name);
   for (int i = 0; i < c.n_out; i++)
     if (c.dtype[i] != n->out[i]->dtype || !jf_shape_eq(&c.shape[i], &n->out[i]->shape))
-      return broken(n, "has an output that its op does not infer", n->out[i]->name);
+      return verify_broken(n, "has an output that its op does not infer", n->out[i]->name);
   return JFL_OK;
 }
 
-static void mark(const state *s, const jf_node *n)
+static void verify_mark(const verify_state *s, const jf_node *n)
 {
   for (int i = 0; i < n->n_out; i++) s->made[n->out[i]->id] = 1;
   for (int i = 0; i < n->n_in; i++)
@@ -48,11 +50,11 @@ static void mark(const state *s, const jf_node *n)
 jfl_status jf_graph_verify(const jfl_graph *g)
 {
   size_t n = (size_t)g->n_value;
-  state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n) };
+  verify_state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n) };
   for (int i = 0; i < g->n_node; i++) {
-    JF_TRY(check_inputs(&s, g->node[i]));
+    JF_TRY(verify_check_inputs(&s, g->node[i]));
     JF_TRY(check_outputs(g->node[i], g->arena));
-    mark(&s, g->node[i]);
+    verify_mark(&s, g->node[i]);
   }
   for (int i = 0; i < g->n_output; i++) {
     const jfl_value *v = g->output[i];

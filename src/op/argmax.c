@@ -8,13 +8,14 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status argmax_infer(jf_infer *c)
 {
   attr *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   JF_TRY(jf_axis(c, &a->axis, s->n));
   if (s->d[a->axis] > INT32_MAX)
-    return jf_fail(JFL_ESHAPE, "%s: axis %lld has %lld elements, whose positions int32 cannot count",
+    return jf_fail(JFL_ESHAPE,
+                   "%s: axis %lld has %lld elements, whose positions int32 cannot count",
                    c->op->name, (long long)a->axis, (long long)s->d[a->axis]);
   jfl_shape y = { 0 };
   for (int i = 0; i < s->n; i++)
@@ -53,10 +54,10 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   {                                                                       \
     return search_lines(k, sizeof(T), id##_line_##D);                     \
   }
-#define MAX(D, T) SEARCH(max, D, T, >)
-#define MIN(D, T) SEARCH(min, D, T, <)
-#define MAX_ROW(D, T) [JFL_##D] = max_##D,
-#define MIN_ROW(D, T) [JFL_##D] = min_##D,
+#define MAX(D, T) SEARCH(argmax, D, T, >)
+#define MIN(D, T) SEARCH(argmin, D, T, <)
+#define MAX_ROW(D, T) [JFL_##D] = argmax_##D,
+#define MIN_ROW(D, T) [JFL_##D] = argmin_##D,
 JF_EACH_TYPE(MAX)
 JF_EACH_TYPE(MIN)
 static const jf_kernel max_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MAX_ROW) };
@@ -64,8 +65,8 @@ static const jf_kernel min_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MIN_ROW) };
 
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
   .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(attr), .infer = infer, .cpu = max_cpu)
+  .attr_size = sizeof(attr), .infer = argmax_infer, .cpu = max_cpu)
 
 JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
   .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(attr), .infer = infer, .cpu = min_cpu)
+  .attr_size = sizeof(attr), .infer = argmax_infer, .cpu = min_cpu)

@@ -11,7 +11,7 @@ static const jf_attr grad_attrs[] = {
   {0},
 };
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status avg_pool2d_grad_infer(jf_infer *c)
 {
   jf_pool2d *a = c->attr;
   int64_t pooled[2], size[2], out[2];
@@ -26,7 +26,7 @@ static jfl_status grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void avg_pool2d_grad(jf_gradctx *c)
 {
   jf_pool2d a = *(const jf_pool2d *)c->node->attr;
   const int64_t *size = c->in[0]->shape.d + a.axis;
@@ -34,36 +34,36 @@ static void grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 
-static double count(jf_cells at)
+static double avg_pool2d_count(jf_cells at)
 {
   return (double)((at.bottom - at.top) * (at.right - at.left));
 }
 
 /* y = the mean of a window's cells. */
 #define MEAN(D, T)                                                              \
-  static void mean_##D(const jf_kargs *k, const jf_pooling *w)                  \
+  static void avg_pool2d_mean_##D(const jf_kargs *k, const jf_pooling *w)                  \
   {                                                                             \
     const T *x = k->in[0].data;                                                 \
     double sum = 0;                                                             \
     for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
       for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[jf_pool_at(w, i, j)]; \
-    ((T *)k->out[0].data)[w->number] = (T)(sum / count(w->cells));              \
+    ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w->cells));              \
   }
 /* Each cell gets dy / count. */
 #define SHARE(D, T)                                                             \
   static void share_##D(const jf_kargs *k, const jf_pooling *w)                 \
   {                                                                             \
     T *dx = k->out[0].data;                                                     \
-    T v = (T)(((const T *)k->in[0].data)[w->number] / count(w->cells));         \
+    T v = (T)(((const T *)k->in[0].data)[w->number] / avg_pool2d_count(w->cells));         \
     for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
       for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[jf_pool_at(w, i, j)] += v; \
   }
 #define KERNELS(D, T)                                                           \
-  static jfl_status pool_##D(const jf_kargs *k)                                 \
+  static jfl_status avg_pool2d_pool_##D(const jf_kargs *k)                                 \
   {                                                                             \
-    return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, mean_##D), JFL_OK; \
+    return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, avg_pool2d_mean_##D), JFL_OK; \
   }                                                                             \
-  static jfl_status backward_##D(const jf_kargs *k)                             \
+  static jfl_status avg_pool2d_backward_##D(const jf_kargs *k)                             \
   {                                                                             \
     memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
     return jf_pool_each(k, &k->out[0].shape, &k->in[0].shape, share_##D), JFL_OK; \
@@ -71,16 +71,18 @@ static double count(jf_cells at)
 JF_EACH_FLOAT(MEAN)
 JF_EACH_FLOAT(SHARE)
 JF_EACH_FLOAT(KERNELS)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = pool_F32, [JFL_F64] = pool_F64 };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = avg_pool2d_pool_F32, [JFL_F64] = avg_pool2d_pool_F64,
+};
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+  [JFL_F32] = avg_pool2d_backward_F32, [JFL_F64] = avg_pool2d_backward_F64,
 };
 
 JFL_OP(avg_pool2d, .doc = "The mean of each window's cells that are inside input.",
-  .path = "nn.avg_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .layout = jf_pool_layout,
-  .cpu = cpu)
+       .path = "nn.avg_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = avg_pool2d_grad,
+       .layout = jf_pool_layout, .cpu = cpu)
 
-JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = {"dy"}, .out = {"dx"},
-  .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = grad_infer, .layout = jf_pool_layout,
-  .cpu = grad_cpu)
+JFL_OP(avg_pool2d_grad, .doc = "Gradient of avg_pool2d.", .in = { "dy" }, .out = { "dx" },
+       .attr = grad_attrs, .attr_size = sizeof(jf_pool2d), .infer = avg_pool2d_grad_infer,
+       .layout = jf_pool_layout, .cpu = grad_cpu)

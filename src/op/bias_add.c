@@ -12,7 +12,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status bias_add_infer(jf_infer *c)
 {
   jf_bias_add *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape, *bias = &c->in[1]->shape;
@@ -34,7 +34,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void bias_add_grad(jf_gradctx *c)
 {
   const jf_bias_add *a = c->node->attr;
   jf_reduce r = { .keepdims = 0 };
@@ -45,7 +45,7 @@ static void grad(jf_gradctx *c)
 }
 
 /* On blocks it is an ordinary sum, which broadcasts. */
-static int layout(jf_layout *c)
+static int bias_add_layout(jf_layout *c)
 {
   if (c->in[0] != JF_BLOCKED || ((const jf_bias_add *)c->attr)->axis != 1) return 0;
   c->op = &jf_op_add;
@@ -56,7 +56,7 @@ static int layout(jf_layout *c)
 
 /* y[i, j, l] = x[i, j, l] + b[j]; integers wrap. */
 #define ADD(D, T, U)                                                                  \
-  static jfl_status add_##D(const jf_kargs *k)                                        \
+  static jfl_status bias_add_##D(const jf_kargs *k)                                        \
   {                                                                                   \
     jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);    \
     const T *x = k->in[0].data, *b = k->in[1].data;                                   \
@@ -71,9 +71,11 @@ ADD(I32, int32_t, uint32_t)
 ADD(I64, int64_t, uint64_t)
 
 static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = add_F32, [JFL_F64] = add_F64, [JFL_I32] = add_I32, [JFL_I64] = add_I64,
+  [JFL_F32] = bias_add_F32, [JFL_F64] = bias_add_F64,
+  [JFL_I32] = bias_add_I32, [JFL_I64] = bias_add_I64,
 };
 
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
-  .in = {"value", "bias"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_bias_add),
-  .inplace = 1, .infer = infer, .grad = grad, .layout = layout, .cpu = cpu)
+       .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
+       .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
+       .cpu = cpu)

@@ -8,7 +8,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status broadcast_infer(jf_infer *c)
 {
   const jfl_shape *x = &c->in[0]->shape;
   jfl_shape y;
@@ -25,7 +25,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
+static void broadcast_grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
 
 JF_UNARY_TILE(copy, 1, uint8_t, uint8_t, uint8_t, void, a)
 JF_UNARY_TILE(copy, 2, uint16_t, uint16_t, uint16_t, void, a)
@@ -34,5 +34,5 @@ JF_UNARY_TILE(copy, 8, uint64_t, uint64_t, uint64_t, void, a)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(copy_plain_) };
 
 JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",
-  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_broadcast), .infer = infer,
-  .grad = grad, .cpu = cpu)
+       .in = { "x" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_broadcast),
+       .infer = broadcast_infer, .grad = broadcast_grad, .cpu = cpu)

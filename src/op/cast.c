@@ -12,7 +12,7 @@ static const jf_attr attrs[] = {
 /* Kernels by the dtype of the result; f16 and bf16 have none yet. */
 static int served(jfl_dtype t) { return t != JFL_F16 && t != JFL_BF16; }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status cast_infer(jf_infer *c)
 {
   jfl_dtype to = ((const jf_cast *)c->attr)->dtype;
   if (!served(to)) return jf_fail(JFL_ENOSYS, "cast: to %s is not supported", jfl_dtype_name(to));
@@ -21,7 +21,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void cast_grad(jf_gradctx *c)
 {
   jf_cast back = { c->in[0]->dtype };
   if (jf_is_float(c->in[0]->dtype) && jf_is_float(c->out[0]->dtype))
@@ -55,12 +55,12 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
     JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]); \
   }                                                                       \
   JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
-typedef void (*loop)(const void *in, void *out, int64_t n);
+typedef void (*cast_loop)(const void *in, void *out, int64_t n);
 #define CASTS(from, FD, FT)                                               \
   LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)          \
   LOOP(from, FD, FT, I8, int8_t) LOOP(from, FD, FT, U8, uint8_t)          \
   LOOP(from, FD, FT, I32, int32_t) LOOP(from, FD, FT, I64, int64_t)       \
-  static const loop from_##FD[JFL_N_DTYPE] = {                            \
+  static const cast_loop from_##FD[JFL_N_DTYPE] = {                            \
     [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,       \
     [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,           \
     [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,       \
@@ -102,5 +102,5 @@ static const jf_tile tile[JFL_N_DTYPE] = {
 };
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = infer, .grad = grad,
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = cast_infer, .grad = cast_grad,
   .cpu = cpu, .tile = tile)

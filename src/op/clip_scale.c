@@ -11,7 +11,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status clip_scale_infer(jf_infer *c)
 {
   double clip = ((const jf_clip_scale *)c->attr)->clip;
   if (!(clip > 0)) return jf_fail(JFL_EINVAL, "clip_scale: clip must be positive, got %.14g", clip);
@@ -41,14 +41,14 @@ double jf_clip_factor(double clip, double squares)
 JF_EACH_FLOAT(SQUARES)
 
 /* A norm does not ask for the order of elements: each tensor stays as it was made. */
-static int layout(jf_layout *c)
+static int clip_scale_layout(jf_layout *c)
 {
   int any = 0;
   for (int i = 0; i < c->node->n_in; i++) any |= c->in[i] != JF_PLAIN;
   return any;
 }
 
-static jfl_status plain(const jf_kargs *k)
+static jfl_status clip_scale_plain(const jf_kargs *k)
 {
   double sum = 0;
   for (int i = 0; i < k->n_in; i++)
@@ -56,8 +56,10 @@ static jfl_status plain(const jf_kargs *k)
   *(double *)k->out[0].data = jf_clip_factor(((const jf_clip_scale *)k->attr)->clip, sum);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = plain, [JFL_F64] = plain };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = clip_scale_plain, [JFL_F64] = clip_scale_plain
+};
 
 JFL_OP(clip_scale, .doc = "clip / max(norm, clip), where norm is that of all tensors together.",
   .in = {"tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
-  .flags = JF_VARIADIC, .infer = infer, .layout = layout, .cpu = cpu)
+  .flags = JF_VARIADIC, .infer = clip_scale_infer, .layout = clip_scale_layout, .cpu = cpu)

@@ -23,7 +23,7 @@ COMPARE(greater, a > b)
 COMPARE(greater_equal, a >= b)
 COMPARE(logical_and, a != 0 && b != 0)
 
-static jfl_status infer(jf_infer *c)
+static jfl_status compare_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_broadcast(c));
   c->dtype[0] = JFL_I8;
@@ -77,7 +77,7 @@ static void where_grad(jf_gradctx *c)
   c->dx[2] = JF_EMIT(c->g, where, NULL, c->in[0], zero, c->dy[0]);
 }
 
-#define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = infer, JF_ELEMENTWISE(id)
+#define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = compare_infer, JF_ELEMENTWISE(id)
 
 JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal),
   .flags = JF_COMMUTES)

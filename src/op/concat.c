@@ -28,7 +28,7 @@ static jfl_status check_input(const jf_infer *c, int i, int64_t free_axis)
                  free_axis < 0 ? "" : "; only the extents along axis may differ");
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status concat_infer(jf_infer *c)
 {
   jf_concat *a = c->attr;
   c->shape[0] = c->in[0]->shape;
@@ -59,7 +59,7 @@ static jfl_status stack_infer(jf_infer *c)
 }
 
 /* The part of dy from `begin` on along the axis, `size` long. */
-static jfl_value *part(jf_gradctx *c, int64_t begin, int64_t size)
+static jfl_value *concat_part(jf_gradctx *c, int64_t begin, int64_t size)
 {
   int64_t axis = ((const jf_concat *)c->node->attr)->axis;
   jf_slice s = { { .n = c->out[0]->shape.n }, jf_ints_from(&c->out[0]->shape) };
@@ -68,18 +68,18 @@ static jfl_value *part(jf_gradctx *c, int64_t begin, int64_t size)
   return JF_EMIT(c->g, slice, &s, c->dy[0]);
 }
 
-static void grad(jf_gradctx *c)
+static void concat_grad(jf_gradctx *c)
 {
   int64_t axis = ((const jf_concat *)c->node->attr)->axis, at = 0;
   for (int i = 0; i < c->node->n_in; i++) {
     int64_t m = c->in[i]->shape.d[axis];
-    c->dx[i] = part(c, at, m);
+    c->dx[i] = concat_part(c, at, m);
     at += m;
   }
 }
 
 /* The axes that were there stay where they are. */
-static int layout(jf_layout *c)
+static int concat_layout(jf_layout *c)
 {
   if (!jf_layout_blocks(c)) return 0;
   jf_layout_all(c, JF_BLOCKED);
@@ -89,11 +89,12 @@ static int layout(jf_layout *c)
 static void stack_grad(jf_gradctx *c)
 {
   jf_reshape as_in = { jf_ints_from(&c->in[0]->shape) };
-  for (int i = 0; i < c->node->n_in; i++) c->dx[i] = JF_EMIT(c->g, reshape, &as_in, part(c, i, 1));
+  for (int i = 0; i < c->node->n_in; i++)
+    c->dx[i] = JF_EMIT(c->g, reshape, &as_in, concat_part(c, i, 1));
 }
 
 /* Both are the same in memory: for each index before the axis, a run of every input in turn. */
-static jfl_status join(const jf_kargs *k)
+static jfl_status concat_join(const jf_kargs *k)
 {
   jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_concat *)k->attr)->axis);
   size_t size = jfl_dtype_size(k->out[0].dtype), at = 0;
@@ -107,11 +108,12 @@ static jfl_status join(const jf_kargs *k)
   }
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(join) };
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_join) };
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
-  .in = {"inputs"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC, .infer = infer, .layout = layout, .grad = grad, .cpu = cpu)
+       .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
+       .flags = JF_VARIADIC, .infer = concat_infer, .layout = concat_layout, .grad = concat_grad,
+       .cpu = cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),

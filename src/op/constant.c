@@ -4,7 +4,7 @@
 #include "op/move.h"
 
 /* Of zeros and ones. */
-typedef struct fill { jf_ints shape; jfl_dtype dtype; } fill;
+typedef struct constant_fill { jf_ints shape; jfl_dtype dtype; } constant_fill;
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_constant, value, NUM, NULL, "the number"),
@@ -13,12 +13,12 @@ static const jf_attr attrs[] = {
   {0},
 };
 static const jf_attr fill_attrs[] = {
-  JF_FIELD(fill, shape, INTS, NULL, "the extents of the result"),
-  JF_FIELD(fill, dtype, DTYPE, "float32", "its dtype"),
+  JF_FIELD(constant_fill, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(constant_fill, dtype, DTYPE, "float32", "its dtype"),
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status constant_infer(jf_infer *c)
 {
   const jf_constant *a = c->attr;
   if (!jf_holds(a->dtype, a->value))
@@ -30,7 +30,7 @@ static jfl_status infer(jf_infer *c)
 
 static jfl_status fill_infer(jf_infer *c)
 {
-  const fill *a = c->attr;
+  const constant_fill *a = c->attr;
   c->dtype[0] = a->dtype;
   return jf_shape_from(c, &a->shape, &c->shape[0]);
 }
@@ -59,13 +59,13 @@ static const jf_kernel zero_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ZERO_ROW) };
 static const jf_kernel one_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ONE_ROW) };
 
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
-  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = infer, .cpu = value_cpu)
+  .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = zero_cpu)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .cpu = zero_cpu)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(fill), .infer = fill_infer, .cpu = one_cpu)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .cpu = one_cpu)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
   .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = zero_cpu)

@@ -16,7 +16,7 @@ static const jf_attr filter_attrs[] = {
 };
 
 /* Fills strides, dilations and pads, for an input and filters of these heights and widths. */
-static jfl_status complete(const jf_infer *c, const int64_t in[2], const int64_t filter[2],
+static jfl_status conv2d_complete(const jf_infer *c, const int64_t in[2], const int64_t filter[2],
                            jf_window *w)
 {
   jf_conv2d *a = c->attr;
@@ -37,7 +37,7 @@ static jfl_status complete(const jf_infer *c, const int64_t in[2], const int64_t
 }
 
 /* The plain shape of input i, of four dimensions, which is in that form. */
-static jfl_status plain(const jf_infer *c, int i, jf_form form, jfl_shape *out)
+static jfl_status conv2d_plain(const jf_infer *c, int i, jf_form form, jfl_shape *out)
 {
   const jfl_shape *s = &c->in[i]->shape;
   int64_t block = ((const jf_conv2d *)c->attr)->block;
@@ -69,15 +69,15 @@ static jf_form form_f(const jf_infer *c)
 static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, jfl_shape *a,
                              jfl_shape *b)
 {
-  JF_TRY(plain(c, 0, first, a));
-  JF_TRY(plain(c, 1, second, b));
+  JF_TRY(conv2d_plain(c, 0, first, a));
+  JF_TRY(conv2d_plain(c, 1, second, b));
   if (c->in[0]->dtype == c->in[1]->dtype) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "%s: %s is %s but %s is %s", c->op->name, c->op->in[0],
                  jfl_dtype_name(c->in[0]->dtype), c->op->in[1], jfl_dtype_name(c->in[1]->dtype));
 }
 
 /* The result, which has this plain shape. */
-static jfl_status give(jf_infer *c, jf_form form, const jfl_shape *s)
+static jfl_status conv2d_give(jf_infer *c, jf_form form, const jfl_shape *s)
 {
   int64_t block = ((const jf_conv2d *)c->attr)->block;
   char buf[JF_SHAPE_STR];
@@ -92,21 +92,21 @@ static jfl_status give(jf_infer *c, jf_form form, const jfl_shape *s)
   return JFL_OK;
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status conv2d_infer(jf_infer *c)
 {
   const jf_conv2d *a = c->attr;
   jfl_shape x, f;
   char s[JF_SHAPE_STR];
   jf_window w;
   JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
-  JF_TRY(complete(c, x.d + 2, f.d + 2, &w));
+  JF_TRY(conv2d_complete(c, x.d + 2, f.d + 2, &w));
   if (f.d[0] % a->groups)
     return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
                    (long long)f.d[0], (long long)a->groups);
   if (f.d[1] * a->groups != x.d[1])
     return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
                    jf_shape_str(&f, s), (long long)(f.d[1] * a->groups), (long long)x.d[1]);
-  return give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
+  return conv2d_give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
 }
 
 static jfl_status check_dy(const jf_infer *c, const jf_window *w, const jfl_shape *dy)
@@ -125,12 +125,13 @@ static jfl_status data_infer(jf_infer *c)
   jf_window w;
   JF_TRY(check_pair(c, form_f(c), form_y(c), &f, &dy));
   JF_TRY(jf_pair(c, "size", &a->size, 1, size));
-  JF_TRY(complete(c, size, f.d + 2, &w));
+  JF_TRY(conv2d_complete(c, size, f.d + 2, &w));
   JF_TRY(check_dy(c, &w, &dy));
   if (dy.d[1] != f.d[0] || f.d[0] % a->groups)
     return jf_fail(JFL_ESHAPE, "%s: dy has %lld channels for %lld filters in %lld groups",
                    c->op->name, (long long)dy.d[1], (long long)f.d[0], (long long)a->groups);
-  return give(c, form_x(c), &(jfl_shape){ 4, { dy.d[0], f.d[1] * a->groups, size[0], size[1] } });
+  return conv2d_give(c, form_x(c),
+                     &(jfl_shape){ 4, { dy.d[0], f.d[1] * a->groups, size[0], size[1] } });
 }
 
 static jfl_status filter_infer(jf_infer *c)
@@ -141,7 +142,7 @@ static jfl_status filter_infer(jf_infer *c)
   jf_window w;
   JF_TRY(check_pair(c, form_x(c), form_y(c), &x, &dy));
   JF_TRY(jf_pair(c, "size", &a->size, 1, size));
-  JF_TRY(complete(c, x.d + 2, size, &w));
+  JF_TRY(conv2d_complete(c, x.d + 2, size, &w));
   JF_TRY(check_dy(c, &w, &dy));
   if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
     return jf_fail(JFL_ESHAPE, "%s: input and dy do not agree in batch size and groups",
@@ -149,10 +150,11 @@ static jfl_status filter_infer(jf_infer *c)
   c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
   c->dtype[1] = c->in[0]->dtype;
   c->n_out = a->epilogue.bias ? 2 : 1;
-  return give(c, form_f(c), &(jfl_shape){ 4, { dy.d[1], x.d[1] / a->groups, size[0], size[1] } });
+  return conv2d_give(c, form_f(c),
+                     &(jfl_shape){ 4, { dy.d[1], x.d[1] / a->groups, size[0], size[1] } });
 }
 
-static void grad(jf_gradctx *c)
+static void conv2d_grad(jf_gradctx *c)
 {
   jf_conv2d data = *(const jf_conv2d *)c->node->attr, filter = data;
   const int64_t *x = c->in[0]->shape.d, *f = c->in[1]->shape.d;
@@ -213,8 +215,8 @@ static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
 /* A tensor of four dimensions in any form: its plain extents, and where its elements are. Index c
    of axis 0 or 1 is at c / block * outer + c % block * inner; all in elements. */
-typedef struct axis { int64_t block, outer, inner; } axis;
-typedef struct grid { char *data; int64_t d[4]; axis axis[2]; int64_t row, column; } grid;
+typedef struct conv2d_axis { int64_t block, outer, inner; } conv2d_axis;
+typedef struct grid { char *data; int64_t d[4]; conv2d_axis axis[2]; int64_t row, column; } grid;
 
 static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
 {
@@ -227,23 +229,24 @@ static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
   for (int i = 0; i < 4; i++) r.d[i] = s.d[i];
   r.column = small ? s.d[1] * block : first * second;
   r.row = s.d[3] * r.column;
-  r.axis[0] = (axis){ first, s.d[1] * s.d[2] * s.d[3] * first, 1 };
-  r.axis[1] = (axis){ second, small ? block : s.d[2] * r.row, first };
+  r.axis[0] = (conv2d_axis){ first, s.d[1] * s.d[2] * s.d[3] * first, 1 };
+  r.axis[1] = (conv2d_axis){ second, small ? block : s.d[2] * r.row, first };
   return r;
 }
 
 /* One convolution: input, filters and output, or their gradients. */
-typedef struct conv {
+typedef struct conv2d_conv {
   grid x, f, y;
   const jf_conv2d *a;
   const loops *loop;
   int64_t group;           /* filters in a group */
-} conv;
+} conv2d_conv;
 
-static conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y)
+static conv2d_conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f,
+                           const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;
-  conv s = { .a = a, .loop = &all_loops[x->dtype] };
+  conv2d_conv s = { .a = a, .loop = &all_loops[x->dtype] };
   s.x = grid_of(x, a->block_x ? JF_BLOCKED : JF_PLAIN, a->block);
   s.f = grid_of(f, a->packed ? JF_PACKED : JF_PLAIN, a->block);
   s.y = grid_of(y, a->block_y ? JF_BLOCKED : JF_PLAIN, a->block);
@@ -251,23 +254,27 @@ static conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, c
   return s;
 }
 
-static int64_t along(const axis *a, int64_t c)
+static int64_t conv2d_along(const conv2d_axis *a, int64_t c)
 {
   return a->block == 1 ? c * a->outer : c / a->block * a->outer + c % a->block * a->inner;
 }
 
 /* Element j of row i of plane (n, c). */
-static char *at(const conv *s, const grid *t, int64_t n, int64_t c, int64_t i, int64_t j)
+static char *at(const conv2d_conv *s, const grid *t, int64_t n, int64_t c, int64_t i, int64_t j)
 {
-  return t->data + (along(&t->axis[0], n) + along(&t->axis[1], c) + i * t->row + j * t->column)
-                   * s->loop->size;
+  return t->data + (conv2d_along(&t->axis[0], n) + conv2d_along(&t->axis[1], c) + i * t->row +
+                    j * t->column) *
+                       s->loop->size;
 }
 
 /* Column j of y meets column j stride + this of x, for the filter's column v. */
-static int64_t shift(const conv *s, int64_t v) { return v * s->a->dilation[1] - s->a->pad[2]; }
+static int64_t shift(const conv2d_conv *s, int64_t v)
+{
+  return v * s->a->dilation[1] - s->a->pad[2];
+}
 
 /* The row of x that row i of y meets for the filter's row u; it may lie outside. */
-static int64_t row_of_x(const conv *s, int64_t i, int64_t u)
+static int64_t row_of_x(const conv2d_conv *s, int64_t i, int64_t u)
 {
   return i * s->a->stride[0] - s->a->pad[0] + u * s->a->dilation[0];
 }
@@ -276,7 +283,7 @@ static int64_t row_of_x(const conv *s, int64_t i, int64_t u)
 typedef struct meeting { int64_t n, c, o, row, u, i; } meeting;
 
 /* acc += what this row of x adds to columns j0 .. j1 of the row of y. */
-static void add_row(const conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
+static void add_row(const conv2d_conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
 {
   int64_t step = s->a->stride[1];
   for (int64_t v = 0; v < s->f.d[3]; v++) {
@@ -290,7 +297,7 @@ static void add_row(const conv *s, const meeting *m, int64_t j0, int64_t j1, dou
 }
 
 /* acc = y[n, o, i, j0 .. j1) */
-static void forward(const conv *s, const int64_t *to, int64_t j1, double *acc)
+static void conv2d_forward(const conv2d_conv *s, const int64_t *to, int64_t j1, double *acc)
 {
   const int64_t *f = s->f.d, first = to[1] / s->group * f[1];
   for (int64_t c = first; c < first + f[1]; c++)
@@ -301,7 +308,7 @@ static void forward(const conv *s, const int64_t *to, int64_t j1, double *acc)
 }
 
 /* acc += what this row of y gives back to columns w0 .. w1 of the row of x. */
-static void give_row(const conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
+static void give_row(const conv2d_conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
 {
   int64_t step = s->a->stride[1];
   for (int64_t v = 0; v < s->f.d[3]; v++) {
@@ -314,7 +321,7 @@ static void give_row(const conv *s, const meeting *m, int64_t w0, int64_t w1, do
 }
 
 /* acc = dx[n, c, row, w0 .. w1) */
-static void backward(const conv *s, const int64_t *to, int64_t w1, double *acc)
+static void conv2d_backward(const conv2d_conv *s, const int64_t *to, int64_t w1, double *acc)
 {
   const int64_t *f = s->f.d, first = to[1] / f[1] * s->group, step = s->a->stride[0];
   for (int64_t o = first; o < first + s->group; o++)
@@ -326,8 +333,9 @@ static void backward(const conv *s, const int64_t *to, int64_t w1, double *acc)
 }
 
 /* Computes t row by row, in stretches; `to` is where a stretch starts. */
-static jfl_status stretches(const conv *s, const grid *t,
-                            void (*sum)(const conv *, const int64_t *to, int64_t end, double *acc))
+static jfl_status stretches(const conv2d_conv *s, const grid *t,
+                            void (*sum)(const conv2d_conv *, const int64_t *to, int64_t end,
+                                        double *acc))
 {
   const int64_t *d = t->d;
   for (int64_t r = 0; r < d[0] * d[1] * d[2]; r++)
@@ -342,7 +350,7 @@ static jfl_status stretches(const conv *s, const grid *t,
 }
 
 /* dfilters[o, c, u, v] = sum over n, i, j of x dy */
-static double filter_sum(const conv *s, int64_t o, int64_t c, int64_t u, int64_t v)
+static double filter_sum(const conv2d_conv *s, int64_t o, int64_t c, int64_t u, int64_t v)
 {
   const int64_t *x = s->x.d, *y = s->y.d, step = s->a->stride[1];
   double lane[WIDTH] = { 0 }, sum = 0;
@@ -371,19 +379,19 @@ static jfl_status bias_grad(const jf_kargs *k)
 
 static jfl_status conv2d(const jf_kargs *k)
 {
-  conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
-  return stretches(&s, &s.y, forward);
+  conv2d_conv s = conv_of(k, &k->in[0], &k->in[1], &k->out[0]);
+  return stretches(&s, &s.y, conv2d_forward);
 }
 
-static jfl_status data_grad(const jf_kargs *k)
+static jfl_status conv2d_data_grad(const jf_kargs *k)
 {
-  conv s = conv_of(k, &k->out[0], &k->in[0], &k->in[1]);
-  return stretches(&s, &s.x, backward);
+  conv2d_conv s = conv_of(k, &k->out[0], &k->in[0], &k->in[1]);
+  return stretches(&s, &s.x, conv2d_backward);
 }
 
-static jfl_status filter_grad(const jf_kargs *k)
+static jfl_status conv2d_filter_grad(const jf_kargs *k)
 {
-  conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);
+  conv2d_conv s = conv_of(k, &k->in[0], &k->out[0], &k->in[1]);
   const int64_t *d = s.f.d;
   for (int64_t r = 0; r < d[0] * d[1] * d[2] * d[3]; r++) {
     int64_t o = r / (d[1] * d[2] * d[3]), c = r / (d[2] * d[3]) % d[1], u = r / d[3] % d[2];
@@ -394,9 +402,11 @@ static jfl_status filter_grad(const jf_kargs *k)
 }
 
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d, [JFL_F64] = conv2d };
-static const jf_kernel data_cpu[JFL_N_DTYPE] = { [JFL_F32] = data_grad, [JFL_F64] = data_grad };
+static const jf_kernel data_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = conv2d_data_grad, [JFL_F64] = conv2d_data_grad
+};
 static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = filter_grad, [JFL_F64] = filter_grad,
+  [JFL_F32] = conv2d_filter_grad, [JFL_F64] = conv2d_filter_grad,
 };
 
 /* Which input is x, the filters, y; -1: the output. */
@@ -448,21 +458,21 @@ static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); 
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
 /* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
-static double work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
+static double conv2d_work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;
   int64_t filters = f->shape.d[0] * (a->packed ? a->block : 1);
   return 2 * (double)jf_numel(&y->shape) * (double)jf_numel(&f->shape) / (double)filters;
 }
 
-static double flop(const jf_kargs *k) { return work(k, &k->in[1], &k->out[0]); }
-static double data_flop(const jf_kargs *k) { return work(k, &k->in[0], &k->in[1]); }
-static double filter_flop(const jf_kargs *k) { return work(k, &k->out[0], &k->in[1]); }
+static double conv2d_flop(const jf_kargs *k) { return conv2d_work(k, &k->in[1], &k->out[0]); }
+static double data_flop(const jf_kargs *k) { return conv2d_work(k, &k->in[0], &k->in[1]); }
+static double filter_flop(const jf_kargs *k) { return conv2d_work(k, &k->out[0], &k->in[1]); }
 
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
-  .path = "nn.conv2d", .in = {"input", "filters"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_conv2d), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop,
-  .layout = jf_conv2d_layout)
+       .path = "nn.conv2d", .in = { "input", "filters" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_conv2d), .infer = conv2d_infer, .grad = conv2d_grad, .cpu = cpu,
+       .flop = conv2d_flop, .layout = jf_conv2d_layout)
 
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),

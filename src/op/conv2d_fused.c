@@ -4,14 +4,14 @@
 
 static const jf_attr attrs[] = { JF_CONV2D_ATTRS, JF_EPILOGUE_ATTRS(jf_conv2d), {0} };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status conv2d_fused_infer(jf_infer *c)
 {
   jf_conv2d *a = c->attr;
   JF_TRY(jf_op_conv2d.infer(c));
   return jf_epilogue_infer(c, &a->epilogue, c->shape[0].d[1] * (a->block_y ? a->block : 1));
 }
 
-static jfl_status conv2d(const jf_kargs *k)
+static jfl_status conv2d_fused_conv2d(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;
   const jf_channels c = jf_channels_at(&k->out[0].shape, 1, a->block_y);
@@ -20,11 +20,14 @@ static jfl_status conv2d(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = conv2d, [JFL_F64] = conv2d };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = conv2d_fused_conv2d, [JFL_F64] = conv2d_fused_conv2d
+};
 
-static double flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
+static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
-  .in = {"input", "filters", "extra"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_conv2d),
-  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = infer, .cpu = cpu, .flop = flop,
-  .layout = jf_conv2d_layout)
+       .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_conv2d), .flags = JF_VARIADIC | JF_OPTIONAL,
+       .infer = conv2d_fused_infer, .cpu = cpu, .flop = conv2d_fused_flop,
+       .layout = jf_conv2d_layout)

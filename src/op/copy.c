@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
+static void copy_grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
 
 static jfl_status copy(const jf_kargs *k)
 {
@@ -14,4 +14,4 @@ static jfl_status copy(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
 
 JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = {"y"}, .inplace = 1,
-  .flags = JF_POINTWISE, .infer = jf_infer_same, .grad = grad, .cpu = cpu)
+  .flags = JF_POINTWISE, .infer = jf_infer_same, .grad = copy_grad, .cpu = cpu)

@@ -7,7 +7,7 @@
 
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 
-static jfl_status infer(jf_infer *c)
+static jfl_status ce_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_same(c));
   c->shape[1] = c->shape[0];
@@ -18,7 +18,7 @@ static jfl_status infer(jf_infer *c)
 }
 
 /* dlogits = dy (prob sum(labels) - labels), dlabels = -dy log softmax(logits). */
-static void grad(jf_gradctx *c)
+static void ce_grad(jf_gradctx *c)
 {
   jfl_shape row = c->in[0]->shape;
   row.d[row.n - 1] = 1;
@@ -36,7 +36,7 @@ static void grad(jf_gradctx *c)
 
 /* Returns sum of z (log sum exp(x - max) - (x - max)); p = softmax(x). */
 #define LINE(D, T)                                                              \
-  static T line_##D(const T *z, const T *x, T *p, int64_t m)                    \
+  static T ce_line_##D(const T *z, const T *x, T *p, int64_t m)                    \
   {                                                                             \
     T max = x[0];                                                               \
     double sum = 0, loss = 0;                                                   \
@@ -47,18 +47,20 @@ static void grad(jf_gradctx *c)
     return (T)loss;                                                             \
   }
 #define FORWARD(D, T)                                                           \
-  static jfl_status forward_##D(const jf_kargs *k)                              \
+  static jfl_status ce_forward_##D(const jf_kargs *k)                              \
   {                                                                             \
     jf_axes s = jf_axes_at(&k->in[1].shape, k->in[1].shape.n - 1);              \
     const T *z = k->in[0].data, *x = k->in[1].data;                             \
     T *loss = k->out[0].data, *p = k->out[1].data;                              \
     for (int64_t i = 0; i < s.before; i++)                                      \
-      loss[i] = line_##D(z + i * s.m, x + i * s.m, p + i * s.m, s.m);           \
+      loss[i] = ce_line_##D(z + i * s.m, x + i * s.m, p + i * s.m, s.m);           \
     return JFL_OK;                                                              \
   }
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = ce_forward_F32, [JFL_F64] = ce_forward_F64,
+};
 
 JF_BINARY_FLOAT(sigmoid_cross_entropy, (b > 0 ? b : 0) - b * a + log1p(exp(-fabs(b))))
 
@@ -70,10 +72,10 @@ static void sigmoid_ce_grad(jf_gradctx *c)
 }
 
 JFL_OP(softmax_cross_entropy_with_logits,
-  .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
-  .path = "nn.softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = infer, .grad = grad,
-  .cpu = cpu)
+       .doc = "Minus the sum over the last axis of labels times the logarithm of softmax(logits).",
+       .path = "nn.softmax_cross_entropy_with_logits", .in = { "labels", "logits" },
+       .out = { "loss", "prob" }, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = ce_infer,
+       .grad = ce_grad, .cpu = cpu)
 
 JFL_OP(sigmoid_cross_entropy_with_logits,
   .doc = "The cross entropy of each label, a probability, and sigmoid(logits).",

@@ -14,7 +14,7 @@ static jfl_status check_rate(const jf_infer *c)
   return jf_fail(JFL_EINVAL, "%s: rate must be in [0, 1), got %g", c->op->name, rate);
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status dropout_infer(jf_infer *c)
 {
   JF_TRY(check_rate(c));
   JF_TRY(jf_infer_same(c));
@@ -23,7 +23,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status dropout_grad_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   JF_TRY(check_rate(c));
@@ -36,13 +36,13 @@ static jfl_status grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void dropout_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, dropout_grad, c->node->attr, c->dy[0], c->out[1]);
 }
 
 /* The mask of elements from t->at on. */
-static void draw(const jf_tile_args *t, int8_t *mask)
+static void dropout_draw(const jf_tile_args *t, int8_t *mask)
 {
   uint32_t least = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
   for (int64_t i = 0; i < t->n;) {
@@ -65,17 +65,23 @@ static void draw(const jf_tile_args *t, int8_t *mask)
   }                                                                             \
   JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
 #define TILES(D, T)                                                             \
-  static void forward_tile_##D(const jf_tile_args *t)                           \
+  static void dropout_forward_tile_##D(const jf_tile_args *t)                           \
   {                                                                             \
-    draw(t, t->second);                                                         \
+    dropout_draw(t, t->second);                                                         \
     keep_##D(t, t->second);                                                     \
   }                                                                             \
-  static void backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
+  static void dropout_backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
 #define KERNELS(D, T)                                                           \
-  static jfl_status forward_##D(const jf_kargs *k) { return whole(k, forward_tile_##D); } \
-  static jfl_status backward_##D(const jf_kargs *k) { return whole(k, backward_tile_##D); }
+  static jfl_status dropout_forward_##D(const jf_kargs *k)                    \
+  {                                                                           \
+    return dropout_whole(k, dropout_forward_tile_##D);                                              \
+  } \
+  static jfl_status dropout_backward_##D(const jf_kargs *k)                    \
+  {                                                                           \
+    return dropout_whole(k, dropout_backward_tile_##D);                                              \
+  }
 
-static jfl_status whole(const jf_kargs *k, jf_tile tile)
+static jfl_status dropout_whole(const jf_kargs *k, jf_tile tile)
 {
   jf_tile_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
                      .random = k->random };
@@ -92,16 +98,16 @@ JF_EACH_FLOAT(KEEP)
 JF_EACH_FLOAT(TILES)
 JF_EACH_FLOAT(KERNELS)
 #define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
-static const jf_tile tile[JFL_N_DTYPE] = FLOATS(forward_tile);
-static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(backward_tile);
-static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(forward);
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(backward);
+static const jf_tile tile[JFL_N_DTYPE] = FLOATS(dropout_forward_tile);
+static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(dropout_backward_tile);
+static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
-  .path = "nn.dropout", .in = {"x"}, .out = {"y", "mask"}, .n_public = 1, .attr = attrs,
-  .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = infer, .grad = grad,
-  .cpu = cpu, .tile = tile)
+       .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
+       .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
+       .grad = dropout_grad, .cpu = cpu, .tile = tile)
 
-JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = {"dy", "mask"},
-  .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1, .infer = grad_infer,
-  .cpu = grad_cpu, .tile = grad_tile)
+JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
+       .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
+       .infer = dropout_grad_infer, .cpu = grad_cpu, .tile = grad_tile)

@@ -21,7 +21,7 @@ static void steps(const jf_tensor *t, const jfl_shape *s, int64_t *step)
 }
 
 /* Whether axis i of the nest runs on where axis i + 1 ends, for every input. */
-static int joins(const nest *w, int n_in, int i, int64_t inner, int64_t step[3])
+static int elementwise_joins(const nest *w, int n_in, int i, int64_t inner, int64_t step[3])
 {
   for (int j = 0; j < n_in; j++)
     if (w->step[j][i] != inner * step[j]) return 0;
@@ -35,7 +35,7 @@ static void collapse(nest *w, int n_in)
   for (int i = w->n - 2; i >= 0; i--) {
     int64_t step[3];
     for (int j = 0; j < n_in; j++) step[j] = w->step[j][to];
-    if (w->d[to] == 1 || w->d[i] == 1 || joins(w, n_in, i, w->d[to], step)) {
+    if (w->d[to] == 1 || w->d[i] == 1 || elementwise_joins(w, n_in, i, w->d[to], step)) {
       if (w->d[to] == 1)
         for (int j = 0; j < n_in; j++) w->step[j][to] = w->step[j][i];
       w->d[to] *= w->d[i];
@@ -55,10 +55,15 @@ static void collapse(nest *w, int n_in)
 /* Elements that a thread takes at a time. */
 enum { PART = 1 << 14 };
 
-typedef struct walk { const jf_kargs *k; jf_tile tile; nest w; int64_t size; } walk;
+typedef struct elementwise_walk {
+  const jf_kargs *k;
+  jf_tile tile;
+  nest w;
+  int64_t size;
+} elementwise_walk;
 
 /* Where each input's element for the start of an output's row is. */
-static void go_to_row(const walk *l, int64_t row, int64_t *at, const char **in)
+static void go_to_row(const elementwise_walk *l, int64_t row, int64_t *at, const char **in)
 {
   for (int j = 0; j < l->k->n_in; j++) in[j] = l->k->in[j].data;
   for (int i = l->w.n - 2; i >= 0; i--) {
@@ -68,7 +73,7 @@ static void go_to_row(const walk *l, int64_t row, int64_t *at, const char **in)
   }
 }
 
-static void next_row(const walk *l, int64_t *at, const char **in)
+static void elementwise_next_row(const elementwise_walk *l, int64_t *at, const char **in)
 {
   for (int i = l->w.n - 2; i >= 0; i--) {
     for (int j = 0; j < l->k->n_in; j++) in[j] += l->w.step[j][i];
@@ -78,16 +83,17 @@ static void next_row(const walk *l, int64_t *at, const char **in)
   }
 }
 
-static void run_part(void *ctx, int part)
+static void elementwise_run_part(void *ctx, int part)
 {
-  const walk *l = ctx;
+  const elementwise_walk *l = ctx;
   const int inner = l->w.n - 1, n_in = l->k->n_in;
   const int64_t row = l->w.d[inner];
   const char *in[3];
-  int64_t at[JFL_MAXDIM], from = (int64_t)part * PART, to = from + PART < l->size ? from + PART : l->size;
+  int64_t at[JFL_MAXDIM], from = (int64_t)part * PART,
+                          to = from + PART < l->size ? from + PART : l->size;
   jf_tile_args t = { .attr = l->k->attr };
   for (int j = 0; j < n_in; j++) t.step[j] = l->w.step[j][inner] != 0;
-  for (go_to_row(l, from / row, at, in); from < to; from += t.n, next_row(l, at, in)) {
+  for (go_to_row(l, from / row, at, in); from < to; from += t.n, elementwise_next_row(l, at, in)) {
     const int64_t skip = from % row;
     t.n = row - skip < to - from ? row - skip : to - from;
     for (int j = 0; j < n_in; j++) t.in[j] = in[j] + skip * l->w.step[j][inner];
@@ -99,11 +105,11 @@ static void run_part(void *ctx, int part)
 jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
 {
   const jfl_shape *s = &k->out[0].shape;
-  walk l = { .k = k, .tile = tile, .w = { .n = s->n }, .size = jf_numel(s) };
+  elementwise_walk l = { .k = k, .tile = tile, .w = { .n = s->n }, .size = jf_numel(s) };
   for (int i = 0; i < s->n; i++) l.w.d[i] = s->d[i];
   for (int j = 0; j < k->n_in; j++) steps(&k->in[j], s, l.w.step[j]);
   collapse(&l.w, k->n_in);
-  jf_parallel(k->threads, (int)((l.size + PART - 1) / PART), run_part, &l);
+  jf_parallel(k->threads, (int)((l.size + PART - 1) / PART), elementwise_run_part, &l);
   return JFL_OK;
 }
 

@@ -62,7 +62,7 @@ jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked)
 }
 
 /* y[i] += v[i], or v[0]. */
-static void add(const jf_tensor *y, int64_t at, int64_t n, const void *v, int step)
+static void epilogue_add(const jf_tensor *y, int64_t at, int64_t n, const void *v, int step)
 {
   char *to = (char *)y->data + at * (int64_t)jfl_dtype_size(y->dtype);
   jf_tile_args t = { .n = n, .in = { to, v }, .step = { 1, step }, .out = to };
@@ -79,9 +79,9 @@ void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels
   const int64_t rows_of_group = c->width == 1 ? 1 : c->inner;
   for (int64_t r = from; bias && r < to; r++) {
     int64_t group = r / rows_of_group % c->groups;
-    add(y, r * c->row, c->row, bias + group * c->width * size, c->width > 1);
+    epilogue_add(y, r * c->row, c->row, bias + group * c->width * size, c->width > 1);
   }
-  if (residual) add(y, at, n, residual + at * size, 1);
+  if (residual) epilogue_add(y, at, n, residual + at * size, 1);
   if (!e->act) return;
   char *p = (char *)y->data + at * size;
   jf_tile_args t = { .n = n, .in = { p }, .step = { 1 }, .out = p };

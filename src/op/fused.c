@@ -3,7 +3,7 @@
 #include "op/move.h"
 
 /* What the program was made for must be what it gets. */
-static jfl_status infer(jf_infer *c)
+static jfl_status fused_infer(jf_infer *c)
 {
   const jf_fused *f = c->attr;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
@@ -23,7 +23,7 @@ static jfl_status infer(jf_infer *c)
 }
 
 /* The last instruction that reads slot s, and the one that writes it. */
-static int reader(const jf_fused *f, int s)
+static int fused_reader(const jf_fused *f, int s)
 {
   int last = -1;
   for (int i = 0; i < f->n_instr; i++)
@@ -49,14 +49,14 @@ static unsigned inplace(const jf_node *n)
   for (int s = 0; s < f->n_slot && f->slot[to].level == JF_EACH; s++) {
     const jf_fused_slot *slot = &f->slot[s];
     if (slot->in < 0 || slot->in >= JF_MAXIN) continue;
-    const int fits = slot->level == JF_EACH && reader(f, s) <= writer(f, to)
+    const int fits = slot->level == JF_EACH && fused_reader(f, s) <= writer(f, to)
       && jfl_dtype_size(slot->dtype) == jfl_dtype_size(f->slot[to].dtype);
     *(fits ? &bits : &other) |= 1u << slot->in;
   }
   return bits & ~other;
 }
 
-static double flop(const jf_kargs *k)
+static double fused_flop(const jf_kargs *k)
 {
   const jf_fused *f = k->attr;
   double n = 0;
@@ -75,5 +75,5 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(jf_fused_plain) };
 JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
   .in = {"x"}, .out = {"a", "b", "c", "d"}, .key = -1, .attr = attrs, .attr_size = sizeof(jf_fused),
   .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL, .inplace_of = inplace,
-  .infer = infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title,
-  .flop = flop)
+  .infer = fused_infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title,
+  .flop = fused_flop)

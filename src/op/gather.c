@@ -89,7 +89,7 @@ static void gather_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, unsorted_segment_sum, &a, c->dy[0], c->in[1]);
 }
 
-static void sum_grad(jf_gradctx *c)
+static void gather_sum_grad(jf_gradctx *c)
 {
   jf_gather a = { ((const jf_segment_sum *)c->node->attr)->axis };
   c->dx[0] = JF_EMIT(c->g, gather, &a, c->dy[0], c->in[1]);
@@ -111,7 +111,7 @@ static jfl_status gather(const jf_kargs *k)
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
 /* y[i, id[j], l] = sum of x[i, j, l], in the dtype and in order; add adds n elements. */
-static jfl_status sum(const jf_kargs *k,
+static jfl_status gather_sum(const jf_kargs *k,
                       void (*add)(const jf_kargs *k, int64_t to, int64_t from, int64_t n))
 {
   const jf_tensor *y = &k->out[0], *ids = &k->in[1];
@@ -127,19 +127,20 @@ static jfl_status sum(const jf_kargs *k,
 
 /* Integers wrap. */
 #define SUM(D, T, U)                                                            \
-  static void add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n)   \
+  static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n)   \
   {                                                                             \
     const T *x = (const T *)k->in[0].data + from;                               \
     T *y = (T *)k->out[0].data + to;                                            \
     for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);              \
   }                                                                             \
-  static jfl_status sum_##D(const jf_kargs *k) { return sum(k, add_##D); }
+  static jfl_status gather_sum_##D(const jf_kargs *k) { return gather_sum(k, gather_add_##D); }
 SUM(F32, float, float)
 SUM(F64, double, double)
 SUM(I32, int32_t, uint32_t)
 SUM(I64, int64_t, uint64_t)
 static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = sum_F32, [JFL_F64] = sum_F64, [JFL_I32] = sum_I32, [JFL_I64] = sum_I64,
+  [JFL_F32] = gather_sum_F32, [JFL_F64] = gather_sum_F64,
+  [JFL_I32] = gather_sum_I32, [JFL_I64] = gather_sum_I64,
 };
 
 #define ONE_HOT(D, T)                                                           \
@@ -170,9 +171,9 @@ JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which rep
   .attr_size = sizeof(jf_gather), .infer = gather_infer, .grad = gather_grad, .cpu = gather_cpu)
 
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
-  .path = "math.unsorted_segment_sum", .in = {"data", "segment_ids"}, .out = {"y"},
-  .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer, .grad = sum_grad,
-  .cpu = sum_cpu)
+       .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
+       .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
+       .grad = gather_sum_grad, .cpu = sum_cpu)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,

@@ -8,34 +8,34 @@
 
 static int divides(int64_t block, int64_t n) { return block > 0 && n % block == 0; }
 
-static jf_ints order(int n, const int *perm)
+static jf_ints layout_order(int n, const int *perm)
 {
   jf_ints r = { .n = n };
   for (int i = 0; i < n; i++) r.v[i] = perm[i];
   return r;
 }
 
-static int blocked(int64_t b, const int64_t *d, jf_relayout *r)
+static int layout_blocked(int64_t b, const int64_t *d, jf_relayout *r)
 {
   static const int perm[] = { 0, 1, 3, 4, 2 };
   if (!divides(b, d[1])) return 0;
   r->split = (jfl_shape){ 5, { d[0], d[1] / b, b, d[2], d[3] } };
-  r->perm = order(5, perm);
+  r->perm = layout_order(5, perm);
   r->to = (jfl_shape){ 5, { d[0], d[1] / b, d[2], d[3], b } };
   return 1;
 }
 
-static int packed(int64_t b, const int64_t *d, jf_relayout *r)
+static int layout_packed(int64_t b, const int64_t *d, jf_relayout *r)
 {
   static const int both[] = { 0, 2, 4, 5, 3, 1 }, one[] = { 0, 3, 4, 2, 1 };
   if (!divides(b, d[0])) return 0;
   if (divides(b, d[1])) {
     r->split = (jfl_shape){ 6, { d[0] / b, b, d[1] / b, b, d[2], d[3] } };
-    r->perm = order(6, both);
+    r->perm = layout_order(6, both);
     r->to = (jfl_shape){ 6, { d[0] / b, d[1] / b, d[2], d[3], b, b } };
   } else {
     r->split = (jfl_shape){ 5, { d[0] / b, b, d[1], d[2], d[3] } };
-    r->perm = order(5, one);
+    r->perm = layout_order(5, one);
     r->to = (jfl_shape){ 5, { d[0] / b, d[2], d[3], d[1], b } };
   }
   return 1;
@@ -46,12 +46,12 @@ static int channels(int64_t b, const int64_t *d, jf_relayout *r)
   static const int perm[] = { 0, 1, 2, 3 };
   if (!divides(b, d[0])) return 0;
   r->split = r->to = (jfl_shape){ 4, { d[0] / b, 1, 1, b } };
-  r->perm = order(4, perm);
+  r->perm = layout_order(4, perm);
   return 1;
 }
 
 /* With extents of 1 in front; where that has one channel or one cell, a view is all it takes. */
-static int spread(int64_t b, const jfl_shape *s, jf_relayout *r)
+static int layout_spread(int64_t b, const jfl_shape *s, jf_relayout *r)
 {
   static const int perm[] = { 0, 1, 2, 3, 4 };
   int64_t d[4] = { 1, 1, 1, 1 };
@@ -60,17 +60,17 @@ static int spread(int64_t b, const jfl_shape *s, jf_relayout *r)
   r->to = (jfl_shape){ 5, { d[0], 1, d[2], d[3], 1 } };
   if (d[1] > 1) r->to = (jfl_shape){ 5, { d[0], d[1] / b, 1, 1, b } };
   r->split = r->to;
-  r->perm = order(5, perm);
+  r->perm = layout_order(5, perm);
   return 1;
 }
 
 int jf_relayout_to(jf_form form, int64_t block, const jfl_shape *plain, jf_relayout *out)
 {
   switch (form) {
-  case JF_BLOCKED: return plain->n == 4 && blocked(block, plain->d, out);
-  case JF_PACKED: return plain->n == 4 && packed(block, plain->d, out);
+  case JF_BLOCKED: return plain->n == 4 && layout_blocked(block, plain->d, out);
+  case JF_PACKED: return plain->n == 4 && layout_packed(block, plain->d, out);
   case JF_CHANNELS: return plain->n == 1 && channels(block, plain->d, out);
-  case JF_SPREAD: return spread(block, plain, out);
+  case JF_SPREAD: return layout_spread(block, plain, out);
   default: return 0;
   }
 }
@@ -85,7 +85,7 @@ jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain)
   return back;
 }
 
-static jfl_value *view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
+static jfl_value *layout_view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
 {
   jf_reshape a = { jf_ints_from(s) };
   return !v || jf_shape_eq(&v->shape, s) ? v : JF_EMIT(g, reshape, &a, v);
@@ -94,8 +94,9 @@ static jfl_value *view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
 {
   jf_transpose a = { r->perm };
-  if (!jf_keeps_order(&r->perm, &r->split)) v = JF_EMIT(g, transpose, &a, view(g, &r->split, v));
-  return view(g, &r->to, v);
+  if (!jf_keeps_order(&r->perm, &r->split))
+    v = JF_EMIT(g, transpose, &a, layout_view(g, &r->split, v));
+  return layout_view(g, &r->to, v);
 }
 
 int jf_plain_shape(jf_form form, int64_t b, const jfl_shape *s, jfl_shape *out)

@@ -5,19 +5,22 @@
 
 /* ---- the space as a nest of axes ---- */
 
-static int moves(const jf_fused_slot *s) { return s->level == JF_SPREAD || s->level == JF_SUM; }
+static int machine_moves(const jf_fused_slot *s)
+{
+  return s->level == JF_SPREAD || s->level == JF_SUM;
+}
 
 /* Whether axis i runs on where axis i + 1 ends, for every slot, and no row ends between them. */
-static int joins(const jf_machine *m, int i, int64_t inner)
+static int machine_joins(const jf_machine *m, int i, int64_t inner)
 {
   if (m->f->row && inner == m->f->row) return 0;
   for (int s = 0; s < m->f->n_slot; s++)
-    if (moves(&m->f->slot[s]) && m->step[s][i] != m->step[s][i + 1] * m->d[i + 1]) return 0;
+    if (machine_moves(&m->f->slot[s]) && m->step[s][i] != m->step[s][i + 1] * m->d[i + 1]) return 0;
   return 1;
 }
 
 /* Merges axis i + 1 into axis i. */
-static void merge(jf_machine *m, int i)
+static void machine_merge(jf_machine *m, int i)
 {
   m->d[i] *= m->d[i + 1];
   for (int s = 0; s < m->f->n_slot; s++) m->step[s][i] = m->step[s][i + 1];
@@ -37,7 +40,7 @@ static void make_nest(jf_machine *m)
   int64_t inner = m->d[m->n - 1];
   for (int i = m->n - 2; i >= 0; i--) {
     int64_t all = inner * m->d[i];
-    if (joins(m, i, inner)) merge(m, i);
+    if (machine_joins(m, i, inner)) machine_merge(m, i);
     inner = all;
   }
   m->run = m->d[m->n - 1];
@@ -50,7 +53,7 @@ static void make_nest(jf_machine *m)
 enum { L1 = 1 << 15, LEAST = 256, MOST = 2048, PART = 1 << 14 };
 
 /* How many elements a tile should have, so that all it touches stays in the first-level cache. */
-static int64_t wanted(const jf_machine *m)
+static int64_t machine_wanted(const jf_machine *m)
 {
   int streams = m->n_buffer;
   for (int s = 0; s < m->f->n_slot; s++) {
@@ -64,7 +67,7 @@ static int64_t wanted(const jf_machine *m)
 
 static void cut_tiles(jf_machine *m)
 {
-  int64_t want = wanted(m);
+  int64_t want = machine_wanted(m);
   m->chunk = m->run;
   m->chunks = 1;
   m->tile_runs = m->per_row;
@@ -103,7 +106,7 @@ static int is_still(const jf_machine *m, int s)
   return 1;
 }
 
-static jf_micro *append(jf_machine *m, jf_micro_kind kind, int slot)
+static jf_micro *machine_append(jf_machine *m, jf_micro_kind kind, int slot)
 {
   jf_micro *u = &m->micro[m->n_micro++];
   *u = (jf_micro){ .kind = kind, .slot = slot };
@@ -122,7 +125,7 @@ static void use_each(jf_machine *m, int s, int *cell, int *step)
   *step = 1;
   if (m->cell[*cell].home) return;
   m->cell[*cell].home = JF_HOME_BUFFER;
-  append(m, level == JF_ROW ? JF_SPREAD_ROW : JF_SPREAD_INPUT, s);
+  machine_append(m, level == JF_ROW ? JF_SPREAD_ROW : JF_SPREAD_INPUT, s);
 }
 
 static jf_tile tile_of(const jf_fused *f, const jf_instr *p, jf_fast_tile fast)
@@ -131,14 +134,14 @@ static jf_tile tile_of(const jf_fused *f, const jf_instr *p, jf_fast_tile fast)
   return t ? t : p->tile;
 }
 
-static void add_loop(jf_machine *m, const jf_instr *p, jf_fast_tile fast)
+static void machine_add_loop(jf_machine *m, const jf_instr *p, jf_fast_tile fast)
 {
   int cell[3], step[3], by_row = m->f->slot[p->out[0]].level == JF_ROW;
   for (int i = 0; i < p->n_in; i++) {
     if (!by_row) use_each(m, p->in[i], &cell[i], &step[i]);
     else step[i] = m->f->slot[cell[i] = p->in[i]].level == JF_ROW;
   }
-  jf_micro *u = append(m, JF_LOOP, -1);
+  jf_micro *u = machine_append(m, JF_LOOP, -1);
   u->instr = p;
   u->tile = tile_of(m->f, p, fast);
   u->by_row = by_row;
@@ -147,10 +150,10 @@ static void add_loop(jf_machine *m, const jf_instr *p, jf_fast_tile fast)
   for (int i = 0; i < 2; i++) u->out[i] = i < p->n_out ? p->out[i] : -1;
 }
 
-static void add_sum(jf_machine *m, const jf_instr *p)
+static void machine_add_sum(jf_machine *m, const jf_instr *p)
 {
   const int row = m->f->slot[p->out[0]].level == JF_ROW;
-  jf_micro *u = append(m, row ? JF_ROW_SUM : JF_ADD_UP, p->out[0]);
+  jf_micro *u = machine_append(m, row ? JF_ROW_SUM : JF_ADD_UP, p->out[0]);
   u->instr = p;
   u->in[0] = p->in[0];
 }
@@ -182,7 +185,7 @@ static int last_use(const jf_machine *m, int cell)
 }
 
 /* Takes the first buffer that is free at micro `at`, until micro `last`. */
-static int take(jf_machine *m, int *until, int at, int last)
+static int machine_take(jf_machine *m, int *until, int at, int last)
 {
   int b = 0;
   while (b < m->n_buffer && until[b] >= at) b++;
@@ -199,7 +202,7 @@ static void place_cell(jf_machine *m, int *until, int cell, int at)
   if (c->home == JF_HOME_ROWS) c->buffer = m->n_rows++;
   if (c->home != JF_HOME_BUFFER) return;
   const int once = spread && m->once[cell - JF_FUSED_SLOTS];
-  c->buffer = take(m, until, once ? -1 : at, once ? JF_MICROS : last_use(m, cell));
+  c->buffer = machine_take(m, until, once ? -1 : at, once ? JF_MICROS : last_use(m, cell));
 }
 
 static void place_cells(jf_machine *m)
@@ -236,8 +239,8 @@ static void list_micros(jf_machine *m, jf_fast_tile fast)
   for (int s = 0; s < m->f->n_slot; s++) m->cell[s].home = home_of(&m->f->slot[s]);
   for (int i = 0; i < m->f->n_instr; i++) {
     const jf_instr *p = &m->f->instr[i];
-    if (p->tile) add_loop(m, p, fast);
-    else add_sum(m, p);
+    if (p->tile) machine_add_loop(m, p, fast);
+    else machine_add_sum(m, p);
   }
   place_cells(m);
 }
@@ -253,7 +256,7 @@ static void write_number(double *to, jfl_dtype t, double v)
   }
 }
 
-static void find_slots(jf_machine *m)
+static void machine_find_slots(jf_machine *m)
 {
   const jf_fused *f = m->f;
   for (int s = 0; s < f->n_slot; s++) {
@@ -266,12 +269,12 @@ static void find_slots(jf_machine *m)
   }
 }
 
-static void make(jf_machine *m, const jf_fused *f, jf_fast_tile fast)
+static void machine_make(jf_machine *m, const jf_fused *f, jf_fast_tile fast)
 {
   *m = (jf_machine){ .f = f };
   make_nest(m);
   find_once(m);
-  find_slots(m);
+  machine_find_slots(m);
   m->tile_runs = m->per_row;     /* the tiles' size depends on how many buffers there are */
   list_micros(m, fast);
   cut_tiles(m);
@@ -288,14 +291,14 @@ static size_t buffer_bytes(const jf_machine *m)
 int jf_fused_fits(const jf_fused *f)
 {
   jf_machine m;
-  make(&m, f, NULL);
+  machine_make(&m, f, NULL);
   return buffer_bytes(&m) <= JF_TILE_BYTES;
 }
 
 jf_machine *jf_machine_new(const jf_fused *f, jf_fast_tile fast)
 {
   jf_machine *m = jf_new_raw(sizeof *m);
-  if (m) make(m, f, fast);
+  if (m) machine_make(m, f, fast);
   return m;
 }
 
@@ -307,7 +310,7 @@ size_t jf_machine_scratch(const jf_machine *m)
 size_t jf_fused_plain_scratch(const jf_kargs *k)
 {
   jf_machine m;
-  make(&m, k->attr, NULL);
+  machine_make(&m, k->attr, NULL);
   return jf_machine_scratch(&m);
 }
 
@@ -315,7 +318,7 @@ jfl_status jf_fused_plain(const jf_kargs *k)
 {
   jf_machine m;
   jf_kargs alone = *k;
-  make(&m, k->attr, NULL);
+  machine_make(&m, k->attr, NULL);
   alone.threads = 1;
   jf_machine_run(&m, &alone);
   return JFL_OK;

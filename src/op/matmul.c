@@ -16,7 +16,7 @@ static jfl_status check_ranks(const jf_infer *c)
                  jf_shape_str(b, t));
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status matmul_infer(jf_infer *c)
 {
   const jf_matmul *p = c->attr;
   const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
@@ -39,19 +39,19 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static jfl_value *product(jf_gradctx *c, jfl_value *a, jfl_value *b, int ta, int tb)
+static jfl_value *matmul_product(jf_gradctx *c, jfl_value *a, jfl_value *b, int ta, int tb)
 {
   jf_matmul p = { ta, tb };
   return JF_EMIT(c->g, matmul, &p, a, b);
 }
 
-static void grad(jf_gradctx *c)
+static void matmul_grad(jf_gradctx *c)
 {
   const jf_matmul *p = c->node->attr;
   jfl_value *a = c->in[0], *b = c->in[1], *dy = c->dy[0];
   int ta = p->transpose_a, tb = p->transpose_b;
-  c->dx[0] = ta ? product(c, b, dy, tb, 1) : product(c, dy, b, 0, !tb);
-  c->dx[1] = tb ? product(c, dy, a, 1, ta) : product(c, a, dy, !ta, 0);
+  c->dx[0] = ta ? matmul_product(c, b, dy, tb, 1) : matmul_product(c, dy, b, 0, !tb);
+  c->dx[1] = tb ? matmul_product(c, dy, a, 1, ta) : matmul_product(c, a, dy, !ta, 0);
 }
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
@@ -130,7 +130,7 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_F32] = matmul_F32, [JFL_F64] = matmul_F64, [JFL_I32] = matmul_I32, [JFL_I64] = matmul_I64,
 };
 
-static double flop(const jf_kargs *k)
+static double matmul_flop(const jf_kargs *k)
 {
   const jfl_shape *a = &k->in[0].shape;
   int transposed = ((const jf_matmul *)k->attr)->transpose_a;
@@ -138,5 +138,6 @@ static double flop(const jf_kargs *k)
 }
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
-  .path = "matmul linalg.matmul", .in = {"a", "b"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_matmul), .infer = infer, .grad = grad, .cpu = cpu, .flop = flop)
+       .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .cpu = cpu,
+       .flop = matmul_flop)

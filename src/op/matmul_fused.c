@@ -6,14 +6,14 @@ static const jf_attr attrs[] = {
   JF_MATMUL_ATTRS(jf_matmul_fused, product.), JF_EPILOGUE_ATTRS(jf_matmul_fused), {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status matmul_fused_infer(jf_infer *c)
 {
   jf_matmul_fused *a = c->attr;
   JF_TRY(jf_op_matmul.infer(c));
   return jf_epilogue_infer(c, &a->epilogue, c->shape[0].d[c->shape[0].n - 1]);
 }
 
-static jfl_status matmul(const jf_kargs *k)
+static jfl_status matmul_fused_matmul(const jf_kargs *k)
 {
   const jf_matmul_fused *a = k->attr;
   const jf_channels c = jf_channels_at(&k->out[0].shape, k->out[0].shape.n - 1, 0);
@@ -22,10 +22,13 @@ static jfl_status matmul(const jf_kargs *k)
   return JFL_OK;
 }
 
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = matmul, [JFL_F64] = matmul };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = matmul_fused_matmul, [JFL_F64] = matmul_fused_matmul
+};
 
-static double flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
+static double matmul_fused_flop(const jf_kargs *k) { return jf_op_matmul.flop(k); }
 
 JFL_OP(matmul_fused, .doc = "matmul, then what is added and applied to its result.",
-  .in = {"a", "b", "extra"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_matmul_fused),
-  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = infer, .cpu = cpu, .flop = flop)
+       .in = { "a", "b", "extra" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_matmul_fused), .flags = JF_VARIADIC | JF_OPTIONAL,
+       .infer = matmul_fused_infer, .cpu = cpu, .flop = matmul_fused_flop)

@@ -9,7 +9,7 @@ static const jf_attr attrs[] = {
 };
 
 /* a b is a matrix like the parameter. */
-static jfl_status infer(jf_infer *c)
+static jfl_status matmul_update_infer(jf_infer *c)
 {
   const jfl_value *param = c->in[JF_STEP_PARAM];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
@@ -20,8 +20,10 @@ static jfl_status infer(jf_infer *c)
   if (err) return jf_blame(err, "matmul_update: ");
   if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
       !jf_shape_eq(&param->shape, &product.shape[0]))
-    return jf_fail(JFL_ESHAPE, "matmul_update: param is %s %s but the product is %s %s; both must be one "
-                   "matrix", jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
+    return jf_fail(JFL_ESHAPE,
+                   "matmul_update: param is %s %s but the product is %s %s; both must be one "
+                   "matrix",
+                   jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
                    jfl_dtype_name(product.dtype[0]), jf_shape_str(&product.shape[0], t));
   if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c, c->in[JF_STEP_SCALE], "scale"));
   return jf_infer_rate(c, c->in[JF_STEP_LR], "lr");
@@ -39,7 +41,8 @@ enum { WIDTH = 256 };
 
 /* w[i, j] -= rate sum over l of a[i, l] b[l, j], for the columns j0 to j0 + width of row i. */
 #define STRETCH(D, T)                                                                 \
-  static void stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, T rate) \
+  static void matmul_update_stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, \
+                                         T rate)                                     \
   {                                                                                   \
     const jf_matmul *p = k->attr;                                                     \
     const jf_tensor *in = k->in;                                                      \
@@ -59,14 +62,15 @@ enum { WIDTH = 256 };
     const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                  \
     for (int64_t i = 0; i < d[0]; i++)                                                \
       for (int64_t j = 0; j < d[1]; j += WIDTH)                                       \
-        stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, (T)jf_step_rate(k)); \
+        matmul_update_stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, \
+                                  (T)jf_step_rate(k));                          \
     return JFL_OK;                                                                    \
   }
 JF_EACH_FLOAT(STRETCH)
 JF_EACH_FLOAT(KERNEL)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = step_F32, [JFL_F64] = step_F64 };
 
-static double flop(const jf_kargs *k)
+static double matmul_update_flop(const jf_kargs *k)
 {
   const jf_matmul *p = k->attr;
   return 2 * (double)jf_numel(&k->in[JF_STEP_PARAM].shape) *
@@ -74,6 +78,6 @@ static double flop(const jf_kargs *k)
 }
 
 JFL_OP(matmul_update, .doc = "param -= lr scale (a b), for matrices.",
-  .in = {"param", "a", "b", "lr", "scale"}, .attr = attrs, .attr_size = sizeof(jf_matmul),
-  .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1 << JF_STEP_PARAM, .infer = infer, .cpu = cpu,
-  .flop = flop)
+       .in = { "param", "a", "b", "lr", "scale" }, .attr = attrs, .attr_size = sizeof(jf_matmul),
+       .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1 << JF_STEP_PARAM,
+       .infer = matmul_update_infer, .cpu = cpu, .flop = matmul_update_flop)

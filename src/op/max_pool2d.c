@@ -7,7 +7,7 @@
 
 static const jf_attr attrs[] = { JF_POOL_FIELDS, {0} };
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status max_pool2d_grad_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   JF_TRY(jf_pool_infer(c));
@@ -20,7 +20,7 @@ static jfl_status grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void max_pool2d_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, max_pool2d_grad, c->node->attr, c->in[0], c->out[0], c->dy[0]);
 }
@@ -41,7 +41,7 @@ static void grad(jf_gradctx *c)
     const T *x = k->in[0].data;                                                 \
     ((T *)k->out[0].data)[w->number] = x[find_##D(x, w)];                       \
   }                                                                             \
-  static jfl_status pool_##D(const jf_kargs *k)                                 \
+  static jfl_status max_pool2d_pool_##D(const jf_kargs *k)                                 \
   {                                                                             \
     return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, take_##D), JFL_OK; \
   }
@@ -51,7 +51,7 @@ static void grad(jf_gradctx *c)
   {                                                                             \
     ((T *)k->out[0].data)[find_##D(k->in[0].data, w)] += ((const T *)k->in[2].data)[w->number]; \
   }                                                                             \
-  static jfl_status backward_##D(const jf_kargs *k)                             \
+  static jfl_status max_pool2d_backward_##D(const jf_kargs *k)                             \
   {                                                                             \
     memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
     return jf_pool_each(k, &k->in[0].shape, &k->in[2].shape, give_##D), JFL_OK; \
@@ -59,17 +59,19 @@ static void grad(jf_gradctx *c)
 JF_EACH_FLOAT(FIND)
 JF_EACH_FLOAT(TAKE)
 JF_EACH_FLOAT(GIVE)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = pool_F32, [JFL_F64] = pool_F64 };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = max_pool2d_pool_F32, [JFL_F64] = max_pool2d_pool_F64,
+};
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+  [JFL_F32] = max_pool2d_backward_F32, [JFL_F64] = max_pool2d_backward_F64,
 };
 
 JFL_OP(max_pool2d,
-  .doc = "The largest cell of each window; its first occurrence gets the gradient.",
-  .path = "nn.max_pool2d", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = grad, .layout = jf_pool_layout,
-  .cpu = cpu)
+       .doc = "The largest cell of each window; its first occurrence gets the gradient.",
+       .path = "nn.max_pool2d", .in = { "input" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_pool2d), .infer = jf_pool_infer, .grad = max_pool2d_grad,
+       .layout = jf_pool_layout, .cpu = cpu)
 
 JFL_OP(max_pool2d_grad, .doc = "Gradient of max_pool2d of x at output y.",
   .in = {"x", "y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_pool2d),
-  .infer = grad_infer, .layout = jf_pool_layout, .cpu = grad_cpu)
+  .infer = max_pool2d_grad_infer, .layout = jf_pool_layout, .cpu = grad_cpu)

@@ -23,7 +23,8 @@ static jfl_status read_options(jf_arena *arena, jf_multi_update *a)
   int n = 0;
   while (a->op->attr[n].name) n++;
   if (a->options.n > n)
-    return jf_fail(JFL_EINVAL, "multi_update: options: %s has %d, got %d", a->update, n, a->options.n);
+    return jf_fail(JFL_EINVAL, "multi_update: options: %s has %d, got %d", a->update, n,
+                   a->options.n);
   jfl_arg *arg = jf_alloc(arena, (size_t)n * sizeof *arg);
   for (int i = 0; i < a->options.n; i++)
     arg[i] = (jfl_arg){ .name = a->op->attr[i].name, .kind = JFL_ARG_NUMBER,
@@ -48,7 +49,7 @@ static jfl_status infer_tensor(const jf_infer *c, int i)
   return s ? jf_blame(s, "multi_update: tensor %d: ", i) : JFL_OK;
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status multi_update_infer(jf_infer *c)
 {
   jf_multi_update *a = c->attr;
   JF_TRY(find_op(a));
@@ -57,8 +58,10 @@ static jfl_status infer(jf_infer *c)
   a->n = (c->n_in - 1) / a->stride;
   int rest = c->n_in - a->n * a->stride;
   if (a->n < 1 || rest > 2)
-    return jf_fail(JFL_EINVAL, "multi_update: expected %d inputs for each tensor of %s, then lr and "
-                   "perhaps scale, got %d", a->stride, a->update, c->n_in);
+    return jf_fail(JFL_EINVAL,
+                   "multi_update: expected %d inputs for each tensor of %s, then lr and "
+                   "perhaps scale, got %d",
+                   a->stride, a->update, c->n_in);
   for (int i = 0; i < a->n; i++) JF_TRY(infer_tensor(c, i));
   return rest == 2 ? jf_infer_rate(c, c->in[c->n_in - 1], "scale") : JFL_OK;
 }
@@ -83,11 +86,13 @@ jf_update_args jf_multi_update_args(const jf_kargs *k, int i)
 }
 
 /* Tensor after tensor, by the plain kernel of the update. */
-static jfl_status plain(const jf_kargs *k)
+static jfl_status multi_update_plain(const jf_kargs *k)
 {
   const jf_multi_update *a = k->attr;
   jf_tensor in[JF_MAXIN];
-  jf_kargs one = { .in = in, .n_in = k->n_in - (a->n - 1) * a->stride, .attr = a->attr, .threads = 1 };
+  jf_kargs one = {
+    .in = in, .n_in = k->n_in - (a->n - 1) * a->stride, .attr = a->attr, .threads = 1
+  };
   for (int i = 0; i < a->n; i++) {
     const jf_tensor *mine = k->in + i * a->stride, *lr = k->in + a->n * a->stride;
     in[0] = mine[0];
@@ -99,8 +104,12 @@ static jfl_status plain(const jf_kargs *k)
   }
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = plain, [JFL_F64] = plain };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = multi_update_plain, [JFL_F64] = multi_update_plain
+};
 
-JFL_OP(multi_update, .doc = "Updates param, grad and slots of many tensors by one op; then lr, [scale].",
-  .in = {"tensors"}, .attr = attrs, .attr_size = sizeof(jf_multi_update),
-  .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = mutates_of, .infer = infer, .cpu = cpu)
+JFL_OP(multi_update,
+       .doc = "Updates param, grad and slots of many tensors by one op; then lr, [scale].",
+       .in = { "tensors" }, .attr = attrs, .attr_size = sizeof(jf_multi_update),
+       .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = mutates_of,
+       .infer = multi_update_infer, .cpu = cpu)

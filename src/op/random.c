@@ -5,7 +5,7 @@
 #include <math.h>
 
 typedef struct uniform { jf_ints shape; double minval, maxval; jfl_dtype dtype; } uniform;
-typedef struct normal { jf_ints shape; double mean, stddev; jfl_dtype dtype; } normal;
+typedef struct random_normal { jf_ints shape; double mean, stddev; jfl_dtype dtype; } random_normal;
 
 static const jf_attr uniform_attrs[] = {
   JF_FIELD(uniform, shape, INTS, NULL, "the extents of the result"),
@@ -15,14 +15,14 @@ static const jf_attr uniform_attrs[] = {
   {0},
 };
 static const jf_attr normal_attrs[] = {
-  JF_FIELD(normal, shape, INTS, NULL, "the extents of the result"),
-  JF_FIELD(normal, mean, NUM, "0", "the mean"),
-  JF_FIELD(normal, stddev, NUM, "1", "the standard deviation"),
-  JF_FIELD(normal, dtype, DTYPE, "float32", "its dtype"),
+  JF_FIELD(random_normal, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(random_normal, mean, NUM, "0", "the mean"),
+  JF_FIELD(random_normal, stddev, NUM, "1", "the standard deviation"),
+  JF_FIELD(random_normal, dtype, DTYPE, "float32", "its dtype"),
   {0},
 };
 
-static jfl_status infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
+static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
 {
   if (!jf_is_float(dtype))
     return jf_fail(JFL_EDTYPE, "%s: dtype should be float32 or float64, got %s", c->op->name,
@@ -37,20 +37,20 @@ static jfl_status uniform_infer(jf_infer *c)
   if (!isfinite(a->minval) || !isfinite(a->maxval) || a->minval > a->maxval)
     return jf_fail(JFL_EINVAL, "%s: minval should be at most maxval, both finite, got %g and %g",
                    c->op->name, a->minval, a->maxval);
-  return infer(c, &a->shape, a->dtype);
+  return random_infer(c, &a->shape, a->dtype);
 }
 
 static jfl_status normal_infer(jf_infer *c)
 {
-  const normal *a = c->attr;
+  const random_normal *a = c->attr;
   if (!isfinite(a->mean) || !isfinite(a->stddev) || a->stddev < 0)
     return jf_fail(JFL_EINVAL, "%s: mean should be finite and stddev at least 0, got %g and %g",
                    c->op->name, a->mean, a->stddev);
-  return infer(c, &a->shape, a->dtype);
+  return random_infer(c, &a->shape, a->dtype);
 }
 
 /* In [0, 1), 53 bits: the first or the second number of a block. */
-static double unit(const jf_philox *r, int i)
+static double random_unit(const jf_philox *r, int i)
 {
   uint64_t w = (uint64_t)r->w[2 * i] << 32 | r->w[2 * i + 1];
   return (double)(w >> 11) * 0x1p-53;
@@ -65,7 +65,7 @@ static double unit(const jf_philox *r, int i)
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
       for (int j = 0; j < 2 && i + j < n; j++) {                                    \
-        const T v = (T)(a->minval + (a->maxval - a->minval) * unit(&r, j));         \
+        const T v = (T)(a->minval + (a->maxval - a->minval) * random_unit(&r, j));         \
         y[i + j] = v < (T)a->maxval ? v : (T)a->minval;                             \
       }                                                                             \
     }                                                                               \
@@ -76,12 +76,12 @@ static double unit(const jf_philox *r, int i)
 #define NORMAL(D, T)                                                                \
   static jfl_status normal_##D(const jf_kargs *k)                                   \
   {                                                                                 \
-    const normal *a = k->attr;                                                      \
+    const random_normal *a = k->attr;                                                      \
     T *y = k->out[0].data;                                                          \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
-      const double radius = a->stddev * sqrt(-2 * log(1 - unit(&r, 0)));            \
-      const double angle = 6.283185307179586 * unit(&r, 1);                         \
+      const double radius = a->stddev * sqrt(-2 * log(1 - random_unit(&r, 0)));            \
+      const double angle = 6.283185307179586 * random_unit(&r, 1);                         \
       y[i] = (T)(a->mean + radius * cos(angle));                                    \
       if (i + 1 < n) y[i + 1] = (T)(a->mean + radius * sin(angle));                 \
     }                                                                               \
@@ -99,5 +99,5 @@ JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
   .attr_size = sizeof(uniform), .flags = JF_RANDOM, .infer = uniform_infer, .cpu = uniform_cpu)
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
-  .key = -1, .attr = normal_attrs, .attr_size = sizeof(normal), .flags = JF_RANDOM,
+  .key = -1, .attr = normal_attrs, .attr_size = sizeof(random_normal), .flags = JF_RANDOM,
   .infer = normal_infer, .cpu = normal_cpu)

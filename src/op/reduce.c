@@ -31,7 +31,7 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   return JFL_OK;
 }
 
-static int among(const jf_ints *axis, int i)
+static int reduce_among(const jf_ints *axis, int i)
 {
   for (int j = 0; j < axis->n; j++)
     if (axis->v[j] == i) return 1;
@@ -46,7 +46,7 @@ static jfl_shape kept_shape(const jfl_shape *s, const jf_ints *axis)
   return r;
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status reduce_infer(jf_infer *c)
 {
   jf_reduce *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
@@ -55,7 +55,7 @@ static jfl_status infer(jf_infer *c)
   if (!a->keepdims) {
     y.n = 0;
     for (int i = 0; i < s->n; i++)
-      if (!among(&a->axis, i)) y.d[y.n++] = s->d[i];
+      if (!reduce_among(&a->axis, i)) y.d[y.n++] = s->d[i];
     if (!y.n) y = (jfl_shape){ 1, { 1 } };
   }
   c->shape[0] = y;
@@ -64,10 +64,13 @@ static jfl_status infer(jf_infer *c)
 }
 
 /* Offsets into x over some of its axes, in row-major order. */
-typedef struct walk { int n; int64_t d[JFL_MAXDIM], step[JFL_MAXDIM], at[JFL_MAXDIM], off; } walk;
+typedef struct reduce_walk {
+  int n;
+  int64_t d[JFL_MAXDIM], step[JFL_MAXDIM], at[JFL_MAXDIM], off;
+} reduce_walk;
 
 /* Steps on; 0 after the last, and then the walk is at its start again. */
-static int next(walk *w)
+static int next(reduce_walk *w)
 {
   for (int i = w->n - 1; i >= 0; i--) {
     w->off += w->step[i];
@@ -80,7 +83,7 @@ static int next(walk *w)
 
 /* Kept and reduced axes; `run` elements side by side at each offset are of the innermost axis,
    which is reduced or kept. */
-typedef struct split { walk kept, gone; int64_t run; int run_is_gone; int64_t count; } split;
+typedef struct split { reduce_walk kept, gone; int64_t run; int run_is_gone; int64_t count; } split;
 
 static split split_axes(const jf_kargs *k)
 {
@@ -90,11 +93,11 @@ static split split_axes(const jf_kargs *k)
   int64_t step[JFL_MAXDIM], size = 1;
   int inner = s->n - 1;
   for (int i = s->n - 1; i >= 0; size *= s->d[i--]) step[i] = size;
-  r.run_is_gone = among(axis, inner);
-  for (; inner >= 0 && (s->d[inner] == 1 || among(axis, inner) == r.run_is_gone); inner--)
+  r.run_is_gone = reduce_among(axis, inner);
+  for (; inner >= 0 && (s->d[inner] == 1 || reduce_among(axis, inner) == r.run_is_gone); inner--)
     r.run *= s->d[inner];
   for (int i = 0; i <= inner; i++) {
-    walk *w = among(axis, i) ? &r.gone : &r.kept;
+    reduce_walk *w = reduce_among(axis, i) ? &r.gone : &r.kept;
     w->d[w->n] = s->d[i];
     w->step[w->n++] = step[i];
   }
@@ -194,18 +197,18 @@ static jfl_value *kept(jf_gradctx *c, jfl_value *v)
   return JF_EMIT(c->g, reshape, &r, v);
 }
 
-static jfl_value *spread(jf_gradctx *c, jfl_value *v)
+static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
 {
   jf_broadcast b = { jf_ints_from(&c->in[0]->shape) };
   return JF_EMIT(c->g, broadcast_to, &b, v);
 }
 
-static void sum_grad(jf_gradctx *c) { c->dx[0] = spread(c, kept(c, c->dy[0])); }
+static void reduce_sum_grad(jf_gradctx *c) { c->dx[0] = reduce_spread(c, kept(c, c->dy[0])); }
 
 static void mean_grad(jf_gradctx *c)
 {
   double n = (double)jf_numel(&c->in[0]->shape) / (double)jf_numel(&c->out[0]->shape);
-  c->dx[0] = spread(c, kept(c, EMIT(multiply, c->dy[0], SCALAR(1 / n))));
+  c->dx[0] = reduce_spread(c, kept(c, EMIT(multiply, c->dy[0], SCALAR(1 / n))));
 }
 
 /* Of max and min: every element that equals the result gets all of dy, as in OneFlow. */
@@ -234,10 +237,10 @@ static void prod_grad(jf_gradctx *c)
 
 /* A sum over everything does not ask for the order of axes. Over some, what is left of channels in
    blocks must be in order: either they are summed, or all cells are. */
-static int layout(jf_layout *c)
+static int reduce_layout(jf_layout *c)
 {
   jf_ints *axis = &((jf_reduce *)c->attr)->axis;
-  int channels = among(axis, 1), cells = among(axis, 2) && among(axis, 3);
+  int channels = reduce_among(axis, 1), cells = reduce_among(axis, 2) && reduce_among(axis, 3);
   if (c->in[0] != JF_PLAIN && axis->n == c->in_shape[0]->n) return axis->n = 0, 1;
   if (c->in[0] != JF_BLOCKED || !(channels || cells)) return 0;
   if (channels) axis->v[axis->n++] = 4;
@@ -246,10 +249,10 @@ static int layout(jf_layout *c)
 
 #define REDUCTION(id)                                                            \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = infer, .layout = layout, .cpu = id##_cpu
+  .infer = reduce_infer, .layout = reduce_layout, .cpu = id##_cpu
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
-  .grad = sum_grad)
+  .grad = reduce_sum_grad)
 
 JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean),
   .grad = mean_grad)

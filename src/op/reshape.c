@@ -22,7 +22,7 @@ static const jf_attr expand_attrs[] = {
   {0},
 };
 
-static jfl_status view(jf_infer *c, const jfl_shape *s)
+static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
 {
   c->shape[0] = *s;
   c->dtype[0] = c->in[0]->dtype;
@@ -63,7 +63,7 @@ static jfl_status reshape_infer(jf_infer *c)
     return jf_fail(JFL_ESHAPE, "reshape: %s has %lld elements, which do not fit %s",
                    jf_shape_str(&c->in[0]->shape, s), (long long)size, jf_shape_str(&wanted, t));
   ((jf_reshape *)c->attr)->shape = list;
-  return view(c, &y);
+  return reshape_view(c, &y);
 }
 
 static jfl_status flatten_infer(jf_infer *c)
@@ -80,7 +80,7 @@ static jfl_status flatten_infer(jf_infer *c)
     if (i > a->start_dim && i <= a->end_dim) y.d[y.n - 1] *= s->d[i];
     else y.d[y.n++] = s->d[i];
   }
-  return view(c, &y);
+  return reshape_view(c, &y);
 }
 
 static jfl_status squeeze_infer(jf_infer *c)
@@ -99,7 +99,7 @@ static jfl_status squeeze_infer(jf_infer *c)
   }
   for (int i = 0; i < s->n; i++)
     if (!(a->axis.n ? drop[i] : s->d[i] == 1)) y.d[y.n++] = s->d[i];
-  return view(c, y.n ? &y : &(jfl_shape){ 1, { 1 } });
+  return reshape_view(c, y.n ? &y : &(jfl_shape){ 1, { 1 } });
 }
 
 static jfl_status expand_infer(jf_infer *c)
@@ -112,26 +112,26 @@ static jfl_status expand_infer(jf_infer *c)
                    "be", s->n);
   JF_TRY(jf_axis(c, &a->axis, s->n + 1));
   for (int i = 0; i < y.n; i++) y.d[i] = i == a->axis ? 1 : s->d[i - (i > a->axis)];
-  return view(c, &y);
+  return reshape_view(c, &y);
 }
 
-static void grad(jf_gradctx *c)
+static void reshape_grad(jf_gradctx *c)
 {
   jf_reshape back = { jf_ints_from(&c->in[0]->shape) };
   c->dx[0] = JF_EMIT(c->g, reshape, &back, c->dy[0]);
 }
 
 /* Serves where memory cannot be shared. */
-static jfl_status copy(const jf_kargs *k)
+static jfl_status reshape_copy(const jf_kargs *k)
 {
   size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);
   if (k->out[0].data != k->in[0].data) memcpy(k->out[0].data, k->in[0].data, n);
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(reshape_copy) };
 
 #define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
-#define VIEW .flags = JF_VIEW, .inplace = 1, .grad = grad, .cpu = cpu
+#define VIEW .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, .cpu = cpu
 
 JFL_OP(reshape, .doc = "x under another shape of the same size.", .path = "reshape", .in = {"x"},
   .out = {"y"}, ATTR(reshape, jf_reshape), VIEW)

@@ -17,7 +17,7 @@ static const jf_attr grad_attrs[] = {
 };
 
 /* Makes axis i of the box absolute, for an extent of n. */
-static jfl_status fit(const jf_infer *c, int i, int64_t n, int64_t *begin, int64_t *size)
+static jfl_status slice_fit(const jf_infer *c, int i, int64_t n, int64_t *begin, int64_t *size)
 {
   if (*begin < -n || *begin >= n)
     return jf_fail(JFL_ESHAPE, "%s: begin %lld is out of range for axis %d of extent %lld",
@@ -30,31 +30,32 @@ static jfl_status fit(const jf_infer *c, int i, int64_t n, int64_t *begin, int64
   return JFL_OK;
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status slice_infer(jf_infer *c)
 {
   jf_slice *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   if (a->begin.n != s->n || a->size.n != s->n)
     return jf_fail(JFL_ESHAPE, "slice: x has %d axes, but begin has %d numbers and size %d", s->n,
                    a->begin.n, a->size.n);
-  for (int i = 0; i < s->n; i++) JF_TRY(fit(c, i, s->d[i], &a->begin.v[i], &a->size.v[i]));
+  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(c, i, s->d[i], &a->begin.v[i], &a->size.v[i]));
   c->dtype[0] = c->in[0]->dtype;
   return jf_shape_from(c, &a->size, &c->shape[0]);
 }
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status slice_grad_infer(jf_infer *c)
 {
   jf_slice_grad *a = c->attr;
   jfl_shape size = c->in[0]->shape;
   if (a->begin.n != size.n || a->shape.n != size.n)
     return jf_fail(JFL_ESHAPE, "slice_grad: dy has %d axes, but begin has %d numbers and shape %d",
                    size.n, a->begin.n, a->shape.n);
-  for (int i = 0; i < size.n; i++) JF_TRY(fit(c, i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
+  for (int i = 0; i < size.n; i++)
+    JF_TRY(slice_fit(c, i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
   c->dtype[0] = c->in[0]->dtype;
   return jf_shape_from(c, &a->shape, &c->shape[0]);
 }
 
-static void grad(jf_gradctx *c)
+static void slice_grad(jf_gradctx *c)
 {
   jf_slice_grad a = { ((const jf_slice *)c->node->attr)->begin, jf_ints_from(&c->in[0]->shape) };
   c->dx[0] = JF_EMIT(c->g, slice_grad, &a, c->dy[0]);
@@ -79,7 +80,7 @@ static int in_blocks(jf_layout *c, int64_t *begin, int64_t *size)
   return 1;
 }
 
-static int layout(jf_layout *c)
+static int slice_layout(jf_layout *c)
 {
   jf_slice *a = c->attr;
   return in_blocks(c, a->begin.v, a->size.v) && (a->begin.n = a->size.n = 5);
@@ -92,7 +93,7 @@ static int grad_layout(jf_layout *c)
 }
 
 /* The offset, in elements of a tensor of shape whole, of row `row` of the box at begin. */
-static int64_t row_offset(const jfl_shape *whole, const jfl_shape *box, const int64_t *begin,
+static int64_t slice_row_offset(const jfl_shape *whole, const jfl_shape *box, const int64_t *begin,
                           int64_t row)
 {
   int last = whole->n - 1;
@@ -105,7 +106,7 @@ static int64_t row_offset(const jfl_shape *whole, const jfl_shape *box, const in
   return at;
 }
 
-static jfl_status cut(const jf_kargs *k)
+static jfl_status slice_cut(const jf_kargs *k)
 {
   const jfl_shape *box = &k->out[0].shape;
   const int64_t *begin = ((const jf_slice *)k->attr)->begin.v;
@@ -113,7 +114,7 @@ static jfl_status cut(const jf_kargs *k)
   char *y = k->out[0].data;
   for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, y += run)
     memcpy(y, (const char *)k->in[0].data
-              + (size_t)row_offset(&k->in[0].shape, box, begin, i) * size, run);
+              + (size_t)slice_row_offset(&k->in[0].shape, box, begin, i) * size, run);
   return JFL_OK;
 }
 
@@ -125,17 +126,17 @@ static jfl_status paste(const jf_kargs *k)
   const char *x = k->in[0].data;
   memset(k->out[0].data, 0, (size_t)jf_numel(whole) * size);
   for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, x += run)
-    memcpy((char *)k->out[0].data + (size_t)row_offset(whole, box, begin, i) * size, x, run);
+    memcpy((char *)k->out[0].data + (size_t)slice_row_offset(whole, box, begin, i) * size, x, run);
   return JFL_OK;
 }
 
-static const jf_kernel cut_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(cut) };
+static const jf_kernel cut_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(slice_cut) };
 static const jf_kernel paste_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(paste) };
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
-  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice), .infer = infer,
-  .grad = grad, .layout = layout, .cpu = cut_cpu)
+  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice), .infer = slice_infer,
+  .grad = slice_grad, .layout = slice_layout, .cpu = cut_cpu)
 
 JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),
-  .infer = grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu)
+  .infer = slice_grad_infer, .grad = grad_grad, .layout = grad_layout, .cpu = paste_cpu)

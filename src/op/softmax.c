@@ -10,7 +10,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status softmax_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_same(c));
   return jf_axis(c, &((jf_softmax *)c->attr)->axis, c->in[0]->shape.n);
@@ -82,28 +82,30 @@ TABLE(logsoftmax)
 TABLE(softmax_grad)
 TABLE(logsoftmax_grad)
 
-static void grad(jf_gradctx *c)
+static void softmax_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, softmax_grad, c->node->attr, c->out[0], c->dy[0]);
 }
 
-static void log_grad(jf_gradctx *c)
+static void softmax_log_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, logsoftmax_grad, c->node->attr, c->out[0], c->dy[0]);
 }
 
 JFL_OP(softmax, .doc = "exp(logits), divided by its sum along axis.", .path = "nn.softmax",
-  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .flags = JF_COSTLY,
-  .inplace = 1, .infer = infer, .grad = grad, .cpu = softmax_cpu)
+       .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
+       .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_grad,
+       .cpu = softmax_cpu)
 
 JFL_OP(softmax_grad, .doc = "Gradient of softmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = infer, .cpu = softmax_grad_cpu)
+  .infer = softmax_infer, .cpu = softmax_grad_cpu)
 
 JFL_OP(logsoftmax, .doc = "The logarithm of softmax, without overflow.", .path = "nn.logsoftmax",
-  .in = {"logits"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .flags = JF_COSTLY,
-  .inplace = 1, .infer = infer, .grad = log_grad, .cpu = logsoftmax_cpu)
+       .in = { "logits" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_softmax),
+       .flags = JF_COSTLY, .inplace = 1, .infer = softmax_infer, .grad = softmax_log_grad,
+       .cpu = logsoftmax_cpu)
 
 JFL_OP(logsoftmax_grad, .doc = "Gradient of logsoftmax at output y.",
   .in = {"y", "dy"}, .out = {"dx"}, .attr = attrs, .attr_size = sizeof(jf_softmax), .inplace = 3,
-  .infer = infer, .cpu = logsoftmax_grad_cpu)
+  .infer = softmax_infer, .cpu = logsoftmax_grad_cpu)

@@ -26,7 +26,7 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
                  : "");
 }
 
-static jfl_status infer(jf_infer *c)
+static jfl_status sparse_ce_infer(jf_infer *c)
 {
   JF_TRY(check_labels(c, 0, 1));
   c->shape[0] = c->in[0]->shape;
@@ -35,7 +35,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static jfl_status grad_infer(jf_infer *c)
+static jfl_status sparse_ce_grad_infer(jf_infer *c)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   JF_TRY(check_labels(c, 0, 1));
@@ -50,7 +50,7 @@ static jfl_status grad_infer(jf_infer *c)
 }
 
 /* The gradient of a mean is one number, for which no tensor is made. */
-static void grad(jf_gradctx *c)
+static void sparse_ce_grad(jf_gradctx *c)
 {
   const jfl_value *dy = c->dy[0];
   if (dy && dy->node && dy->node->op == &jf_op_constant)
@@ -64,7 +64,7 @@ static void grad(jf_gradctx *c)
 
 /* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
 #define LINE(D, T)                                                              \
-  static T line_##D(const T *x, T *p, int64_t m, int64_t label)                 \
+  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label)                 \
   {                                                                             \
     T max = x[0], own = x[label];                                               \
     double sum = 0;                                                             \
@@ -74,19 +74,19 @@ static void grad(jf_gradctx *c)
     return (T)(log(sum) - (own - max));                                         \
   }
 #define FORWARD(D, T)                                                           \
-  static jfl_status forward_##D(const jf_kargs *k)                              \
+  static jfl_status sparse_ce_forward_##D(const jf_kargs *k)                              \
   {                                                                             \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *x = k->in[1].data;                                                 \
     T *loss = k->out[0].data, *p = k->out[1].data;                              \
     JF_TRY(jf_check_range("label", &k->in[0], m)); \
     for (int64_t i = 0; i < n; i++, x += m, p += m)                             \
-      loss[i] = line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
+      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
     return JFL_OK;                                                              \
   }
 /* dx = scale dy (p - onehot) */
 #define BACKWARD(D, T)                                                          \
-  static jfl_status backward_##D(const jf_kargs *k)                             \
+  static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                             \
   {                                                                             \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;       \
@@ -102,19 +102,21 @@ static void grad(jf_gradctx *c)
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)
 JF_EACH_FLOAT(BACKWARD)
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = forward_F32, [JFL_F64] = forward_F64 };
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = sparse_ce_forward_F32, [JFL_F64] = sparse_ce_forward_F64,
+};
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = backward_F32, [JFL_F64] = backward_F64,
+  [JFL_F32] = sparse_ce_backward_F32, [JFL_F64] = sparse_ce_backward_F64,
 };
 
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = infer,
-  .grad = grad, .cpu = cpu)
+  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = sparse_ce_infer,
+  .grad = sparse_ce_grad, .cpu = cpu)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,
   .doc = "Gradient of sparse_softmax_cross_entropy_with_logits for its logits.",
   .in = {"labels", "prob", "dy"}, .out = {"dlogits"}, .flags = JF_OPTIONAL, .attr = attrs,
-  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = grad_infer,
+  .attr_size = sizeof(jf_cross_entropy), .key = 1, .inplace = 2, .infer = sparse_ce_grad_infer,
   .cpu = grad_cpu)

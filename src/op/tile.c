@@ -126,9 +126,14 @@ SPREAD(4, uint32_t)
 SPREAD(8, uint64_t)
 
 /* Spreads from element `off` of x to element `at` of y. */
-typedef struct span { const void *x; void *y; int64_t off, at, rows, row_step, n; int step; } span;
+typedef struct tile_span {
+  const void *x;
+  void *y;
+  int64_t off, at, rows, row_step, n;
+  int step;
+} tile_span;
 
-static void spread(const span *s, size_t size)
+static void tile_spread(const tile_span *s, size_t size)
 {
 #define CASE(B, T)                                                               \
   case B:                                                                        \
@@ -146,13 +151,13 @@ static void spread(const span *s, size_t size)
 /* ---- tiles ---- */
 
 /* A part's state: where each cell is, and which elements the tile at hand has. */
-typedef struct state {
+typedef struct tile_state {
   const jf_machine *m;
   const jf_kargs *k;
   int64_t first, runs, from, n;  /* its first run, its runs, the first element there, how many */
   total *sums;
   char *cell[JF_CELLS];
-} state;
+} tile_state;
 
 /* Where the element at the start of a run is, for slot s. */
 static int64_t offset(const jf_machine *m, int s, int64_t run)
@@ -167,50 +172,57 @@ static int64_t offset(const jf_machine *m, int s, int64_t run)
 
 /* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many,
    how far apart they are for slot s, and where the first is. */
-typedef struct block { int64_t runs, row_step, off; } block;
-static block next_block(const state *w, int s, int64_t done)
+typedef struct tile_block { int64_t runs, row_step, off; } tile_block;
+static tile_block next_block(const tile_state *w, int s, int64_t done)
 {
   const jf_machine *m = w->m;
-  if (m->n == 1) return (block){ w->runs, 0, 0 };
+  if (m->n == 1) return (tile_block){ w->runs, 0, 0 };
   const int64_t line = m->d[m->n - 2], run = w->first + done;
-  block b = { line - run % line, m->step[s][m->n - 2], offset(m, s, run) };
+  tile_block b = { line - run % line, m->step[s][m->n - 2], offset(m, s, run) };
   if (b.runs > w->runs - done) b.runs = w->runs - done;
   return b;
 }
 
-static void *data_of(const state *w, const jf_fused_slot *s)
+static void *tile_data_of(const tile_state *w, const jf_fused_slot *s)
 {
   return s->in >= 0 ? w->k->in[s->in].data : w->k->out[s->out].data;
 }
 
-static void spread_input(const state *w, int s)
+static void spread_input(const tile_state *w, int s)
 {
   const jf_machine *m = w->m;
   const jf_fused_slot *slot = &m->f->slot[s];
   for (int64_t done = 0; done < w->runs;) {
-    block b = next_block(w, s, done);
-    span r = { data_of(w, slot), w->cell[JF_FUSED_SLOTS + s], b.off, done * m->run, b.runs,
-               b.row_step, m->run, m->step[s][m->n - 1] != 0 };
-    spread(&r, jfl_dtype_size(slot->dtype));
+    tile_block b = next_block(w, s, done);
+    tile_span r = { tile_data_of(w, slot),
+                    w->cell[JF_FUSED_SLOTS + s],
+                    b.off,
+                    done * m->run,
+                    b.runs,
+                    b.row_step,
+                    m->run,
+                    m->step[s][m->n - 1] != 0 };
+    tile_spread(&r, jfl_dtype_size(slot->dtype));
     done += b.runs;
   }
 }
 
-static void spread_row(const state *w, int s)
+static void spread_row(const tile_state *w, int s)
 {
   const jf_machine *m = w->m;
-  span r = { w->cell[s], w->cell[JF_FUSED_SLOTS + s], 0, 0, w->runs / m->per_row, 1, m->f->row, 0 };
-  spread(&r, jfl_dtype_size(m->f->slot[s].dtype));
+  tile_span r = { w->cell[s], w->cell[JF_FUSED_SLOTS + s], 0, 0, w->runs / m->per_row, 1, m->f->row,
+                  0 };
+  tile_spread(&r, jfl_dtype_size(m->f->slot[s].dtype));
 }
 
 /* Adds the elements at x to the sums of slot s. */
-static void add_up(const state *w, int s, const char *x, jfl_dtype t)
+static void add_up(const tile_state *w, int s, const char *x, jfl_dtype t)
 {
   const jf_machine *m = w->m;
   const int64_t run = m->chunks > 1 ? w->n : m->run, step = m->step[s][m->n - 1];
   const size_t size = jfl_dtype_size(t) * (size_t)run;
   for (int64_t done = 0; done < w->runs;) {
-    block b = next_block(w, s, done);
+    tile_block b = next_block(w, s, done);
     total *to = w->sums + m->sum[s] + b.off + w->from * step;
     if (!b.row_step && step) adder[t].columns(x, b.runs, run, to);
     else if (!b.row_step) adder[t].sum(x, b.runs * run, to);
@@ -224,13 +236,13 @@ static void add_up(const state *w, int s, const char *x, jfl_dtype t)
   }
 }
 
-static void sum_rows(const state *w, const jf_micro *u, jfl_dtype t)
+static void sum_rows(const tile_state *w, const jf_micro *u, jfl_dtype t)
 {
   adder[t].rows(w->cell[u->in[0]], w->runs / w->m->per_row, w->m->f->row, u->instr->count,
                 w->cell[u->slot]);
 }
 
-static void run_loop(const state *w, const jf_micro *u)
+static void run_loop(const tile_state *w, const jf_micro *u)
 {
   const jf_machine *m = w->m;
   jf_tile_args t = {
@@ -248,7 +260,7 @@ static void run_loop(const state *w, const jf_micro *u)
   u->tile(&t);
 }
 
-static void run_micro(const state *w, const jf_micro *u)
+static void run_micro(const tile_state *w, const jf_micro *u)
 {
   const jf_fused_slot *slot = w->m->f->slot;
   switch (u->kind) {
@@ -263,7 +275,7 @@ static void run_micro(const state *w, const jf_micro *u)
 }
 
 /* Points the cells of arguments at what the tile has of them. */
-static void follow(state *w)
+static void tile_follow(tile_state *w)
 {
   const jf_machine *m = w->m;
   for (int s = 0; s < m->f->n_slot; s++) {
@@ -275,12 +287,12 @@ static void follow(state *w)
     case JF_HOME_RUN: at = offset(m, s, w->first) + w->from * m->step[s][m->n - 1]; break;
     default: continue;
     }
-    w->cell[s] = (char *)data_of(w, slot) + (size_t)at * jfl_dtype_size(slot->dtype);
+    w->cell[s] = (char *)tile_data_of(w, slot) + (size_t)at * jfl_dtype_size(slot->dtype);
   }
 }
 
 /* Sets the tile at hand to tile t. */
-static void go_to(state *w, int64_t t)
+static void go_to(tile_state *w, int64_t t)
 {
   const jf_machine *m = w->m;
   w->first = t / m->chunks * m->tile_runs;
@@ -288,7 +300,7 @@ static void go_to(state *w, int64_t t)
   w->runs = m->runs - w->first < m->tile_runs ? m->runs - w->first : m->tile_runs;
   w->n = m->chunks > 1 ? m->run - w->from : w->runs * m->run;
   if (m->chunks > 1 && w->n > m->chunk) w->n = m->chunk;
-  follow(w);
+  tile_follow(w);
 }
 
 /* ---- parts ---- */
@@ -298,7 +310,7 @@ static char *after(char *p, int64_t n, size_t width)
   return p + ((size_t)n * width + 63) / 64 * 64;
 }
 
-static void place(state *w, int c, char *const *buffer, char *const *rows)
+static void tile_place(tile_state *w, int c, char *const *buffer, char *const *rows)
 {
   const jf_machine *m = w->m;
   if (m->cell[c].home == JF_HOME_BUFFER) w->cell[c] = buffer[m->cell[c].buffer];
@@ -307,7 +319,7 @@ static void place(state *w, int c, char *const *buffer, char *const *rows)
 }
 
 /* Gives each buffer its memory. */
-static void lay_out(state *w, char *memory)
+static void tile_lay_out(tile_state *w, char *memory)
 {
   const jf_machine *m = w->m;
   char *buffer[JF_CELLS], *rows[JF_CELLS], *at = memory;
@@ -315,23 +327,23 @@ static void lay_out(state *w, char *memory)
   for (int i = 0; i < m->n_rows; i++) at = after(rows[i] = at, jf_tile_rows(m), m->width);
   assert(at <= memory + JF_TILE_BYTES);
   for (int s = 0; s < m->f->n_slot; s++) {
-    place(w, s, buffer, rows);
-    place(w, JF_FUSED_SLOTS + s, buffer, rows);
+    tile_place(w, s, buffer, rows);
+    tile_place(w, JF_FUSED_SLOTS + s, buffer, rows);
   }
 }
 
-typedef struct job { const jf_machine *m; const jf_kargs *k; } job;
+typedef struct tile_job { const jf_machine *m; const jf_kargs *k; } tile_job;
 
-static void run_part(void *ctx, int part)
+static void tile_run_part(void *ctx, int part)
 {
   _Alignas(64) char memory[JF_TILE_BYTES];
-  const job *j = ctx;
+  const tile_job *j = ctx;
   const jf_machine *m = j->m;
-  state w;
+  tile_state w;
   w.m = m;
   w.k = j->k;
   const int64_t from = part * m->span, to = from + m->span < m->tiles ? from + m->span : m->tiles;
-  lay_out(&w, memory);
+  tile_lay_out(&w, memory);
   w.sums = (total *)w.k->scratch + part * m->sums;
   if (m->sums) memset(w.sums, 0, (size_t)m->sums * sizeof *w.sums);
   for (int64_t t = from; t < to; t++) {
@@ -345,7 +357,7 @@ static void run_part(void *ctx, int part)
 }
 
 /* Adds up the parts' sums of slot s, in their order. */
-static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
+static void tile_finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &m->f->slot[s];
   adder[slot->dtype].finish((total *)k->scratch + m->sum[s], jf_numel(&k->out[slot->out].shape),
@@ -354,7 +366,8 @@ static void finish(const jf_machine *m, const jf_kargs *k, int s, double count)
 
 void jf_machine_run(const jf_machine *m, const jf_kargs *k)
 {
-  jf_parallel(k->threads, m->parts, run_part, &(job){ m, k });
+  jf_parallel(k->threads, m->parts, tile_run_part, &(tile_job){ m, k });
   for (int i = 0; i < m->n_micro; i++)
-    if (m->micro[i].kind == JF_ADD_UP) finish(m, k, m->micro[i].slot, m->micro[i].instr->count);
+    if (m->micro[i].kind == JF_ADD_UP)
+      tile_finish(m, k, m->micro[i].slot, m->micro[i].instr->count);
 }

@@ -7,7 +7,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static jfl_status infer(jf_infer *c)
+static jfl_status transpose_infer(jf_infer *c)
 {
   jf_ints *perm = &((jf_transpose *)c->attr)->perm;
   const jfl_shape *s = &c->in[0]->shape;
@@ -27,7 +27,7 @@ static jfl_status infer(jf_infer *c)
   return JFL_OK;
 }
 
-static void grad(jf_gradctx *c)
+static void transpose_grad(jf_gradctx *c)
 {
   const jf_ints *perm = &((const jf_transpose *)c->node->attr)->perm;
   jf_transpose back = { .perm.n = perm->n };
@@ -36,13 +36,16 @@ static void grad(jf_gradctx *c)
 }
 
 /* y is `rows` rows of m; step is how far x moves, in elements, per index of y. */
-typedef struct moves { const jfl_shape *y; int64_t step[JFL_MAXDIM], rows, m; } moves;
+typedef struct transpose_moves {
+  const jfl_shape *y;
+  int64_t step[JFL_MAXDIM], rows, m;
+} transpose_moves;
 
-static moves moves_of(const jf_kargs *k)
+static transpose_moves moves_of(const jf_kargs *k)
 {
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
-  moves r = { .y = y, .m = y->d[y->n - 1] };
+  transpose_moves r = { .y = y, .m = y->d[y->n - 1] };
   int64_t of_x[JFL_MAXDIM], size = 1;
   for (int i = x->n - 1; i >= 0; size *= x->d[i--]) of_x[i] = size;
   for (int i = 0; i < x->n; i++) r.step[i] = of_x[perm->v[i]];
@@ -51,7 +54,7 @@ static moves moves_of(const jf_kargs *k)
 }
 
 /* The offset in x of row `row` of y. */
-static int64_t row_offset(const moves *s, int64_t row)
+static int64_t transpose_row_offset(const transpose_moves *s, int64_t row)
 {
   int64_t at = 0;
   for (int i = s->y->n - 2; i >= 0; row /= s->y->d[i--]) at += row % s->y->d[i] * s->step[i];
@@ -61,10 +64,10 @@ static int64_t row_offset(const moves *s, int64_t row)
 #define TRANSPOSE(D, T)                                                   \
   static jfl_status transpose_##D(const jf_kargs *k)                      \
   {                                                                       \
-    moves s = moves_of(k);                                                \
+    transpose_moves s = moves_of(k);                                                \
     T *y = k->out[0].data;                                                \
     for (int64_t i = 0; i < s.rows; i++) {                                \
-      const T *x = (const T *)k->in[0].data + row_offset(&s, i);          \
+      const T *x = (const T *)k->in[0].data + transpose_row_offset(&s, i);          \
       for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]]; \
     }                                                                     \
     return JFL_OK;                                                        \
@@ -75,6 +78,6 @@ TRANSPOSE(4, uint32_t)
 TRANSPOSE(8, uint64_t)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(transpose_) };
 
-JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = {"a"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = infer, .grad = grad,
-  .cpu = cpu)
+JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = { "a" },
+       .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = transpose_infer,
+       .grad = transpose_grad, .cpu = cpu)

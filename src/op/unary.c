@@ -47,7 +47,7 @@ static void rsqrt_grad(jf_gradctx *c)
 static void reciprocal_grad(jf_gradctx *c) { times(c, EMIT(negative, EMIT(square, c->out[0]))); }
 static void exp_grad(jf_gradctx *c) { times(c, c->out[0]); }
 static void expm1_grad(jf_gradctx *c) { times(c, EMIT(add, c->out[0], SCALAR(1))); }
-static void log_grad(jf_gradctx *c) { c->dx[0] = EMIT(divide, c->dy[0], c->in[0]); }
+static void unary_log_grad(jf_gradctx *c) { c->dx[0] = EMIT(divide, c->dy[0], c->in[0]); }
 
 static void log1p_grad(jf_gradctx *c)
 {
@@ -94,7 +94,8 @@ JFL_OP(exp, .doc = "e to the power x.", .path = "math.exp", COSTLY(exp), .grad =
 JFL_OP(expm1, .doc = "exp(x) - 1, exact near 0.", .path = "math.expm1", COSTLY(expm1),
   .grad = expm1_grad)
 
-JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", COSTLY(log), .grad = log_grad)
+JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", COSTLY(log),
+       .grad = unary_log_grad)
 
 JFL_OP(log1p, .doc = "log(1 + x), exact near 0.", .path = "math.log1p", COSTLY(log1p),
   .grad = log1p_grad)

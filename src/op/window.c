@@ -111,14 +111,14 @@ jfl_status jf_window_place(const jf_infer *c, const jf_pad *padding, int flags, 
 }
 
 /* A stride of 1 is the common case, and divisions are slow. */
-static int64_t divide_up(int64_t a, int64_t b)
+static int64_t window_divide_up(int64_t a, int64_t b)
 {
   return b == 1 ? a : a > 0 ? (a + b - 1) / b : -(-a / b);
 }
 
 jf_range jf_range_within(int64_t n, int64_t stride, int64_t offset, int64_t lo, int64_t hi)
 {
-  jf_range r = { divide_up(lo - offset, stride), divide_up(hi - offset, stride) };
+  jf_range r = { window_divide_up(lo - offset, stride), window_divide_up(hi - offset, stride) };
   if (r.lo < 0) r.lo = 0;
   if (r.hi > n) r.hi = n;
   return r;

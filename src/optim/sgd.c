@@ -10,7 +10,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static void emit(const jf_update *u)
+static void optim_sgd_emit(const jf_update *u)
 {
   double beta = ((const sgd *)u->attr)->momentum;
   if (beta == 0) jf_emit_update(u, &jf_op_sgd_update, &(jf_sgd_update){ 0 });
@@ -18,4 +18,4 @@ static void emit(const jf_update *u)
 }
 
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent with momentum.",
-  .attr = attrs, .attr_size = sizeof(sgd), .emit = emit)
+  .attr = attrs, .attr_size = sizeof(sgd), .emit = optim_sgd_emit)

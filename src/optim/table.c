@@ -22,7 +22,7 @@ const jf_optim *jf_optim_find(const char *name)
   return NULL;
 }
 
-static jfl_value *slot(const jf_update *u, const char *name)
+static jfl_value *optim_table_slot(const jf_update *u, const char *name)
 {
   const jfl_value *p = u->param;
   const char *full = jf_sprintf(u->g->arena, "%s-%s", p->name, name);
@@ -33,7 +33,7 @@ void jf_emit_update(const jf_update *u, const jfl_op *op, const void *attr)
 {
   jfl_value *in[JF_MAXIN] = { u->param, u->grad, u->lr };
   size_t n = 3;
-  for (int i = 0; i < jf_update_slots(op); i++, n++) in[n] = slot(u, op->in[n]);
+  for (int i = 0; i < jf_update_slots(op); i++, n++) in[n] = optim_table_slot(u, op->in[n]);
   if (u->scale) in[n++] = u->scale;
   jf_emit(u->g, op, attr, in, n);
 }

@@ -30,14 +30,14 @@ static int same(const jf_node *a, const jf_node *b)
 }
 
 /* The slot of the node that computes what n does, or the empty one where n belongs. */
-static const jf_node **find(const table *t, const jf_node *n)
+static const jf_node **cse_find(const table *t, const jf_node *n)
 {
   uint64_t i = hash_of(n) & t->mask;
   while (t->slot[i] && !same(t->slot[i], n)) i = (i + 1) & t->mask;
   return &t->slot[i];
 }
 
-static int merge(jf_rewrite *r, const jf_node *n, const jf_node *first)
+static int cse_merge(jf_rewrite *r, const jf_node *n, const jf_node *first)
 {
   for (int k = 0; k < n->n_out; k++)
     if (!jf_may_replace(r, n->out[k], first->out[k])) return 0;
@@ -56,8 +56,8 @@ jfl_status jf_pass_cse(jfl_graph *g, const jf_target *target)
   for (int i = 0; i < r.n_old; i++) {
     jf_node *n = r.old[i];
     for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(&r, n->in[k]);
-    const jf_node **first = n->op->flags & (JF_RANDOM | JF_EFFECT) ? NULL : find(&t, n);
-    if (first && *first && merge(&r, n, *first)) continue;
+    const jf_node **first = n->op->flags & (JF_RANDOM | JF_EFFECT) ? NULL : cse_find(&t, n);
+    if (first && *first && cse_merge(&r, n, *first)) continue;
     if (first && !*first) *first = n;
     jf_rewrite_keep(&r, n);
   }

@@ -194,7 +194,7 @@ static int constant(jf_draft *d, const jf_operand *o)
 
 /* The slot that a member over shape s reads, which has one element for each of the space's or one
    for each row; -1 where a program cannot read so. */
-static int operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, int by_row)
+static int draft_operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, int by_row)
 {
   if (!o->v) return constant(d, o);
   const int own = made(d, o->v), dense = is_dense(s, o->step, 1);
@@ -221,7 +221,7 @@ static jf_instr *add_instr(jf_draft *d, const jf_node *n)
   return p;
 }
 
-static int add_loop(jf_draft *d, const jf_node *n)
+static int draft_add_loop(jf_draft *d, const jf_node *n)
 {
   const jfl_shape *s = jf_member_shape(n);
   const int64_t size = jf_numel(s);
@@ -231,7 +231,7 @@ static int add_loop(jf_draft *d, const jf_node *n)
   for (int k = 0; k < n->n_in; k++) {
     jf_operand o;
     jf_operand_of(n, k, &o);
-    if ((in[k] = operand(d, &o, s, by_row)) < 0) return 0;
+    if ((in[k] = draft_operand(d, &o, s, by_row)) < 0) return 0;
   }
   jf_instr *p = add_instr(d, n);
   p->tile = loop_of(n);
@@ -268,7 +268,7 @@ static int gathers_little(const jf_draft *d, int64_t sums)
   return sums <= JF_FUSED_SUMS && (d->size / sums >= 16 || d->size <= JF_FUSED_SUMS);
 }
 
-static int add_sum(jf_draft *d, const jf_node *n)
+static int draft_add_sum(jf_draft *d, const jf_node *n)
 {
   const jfl_shape *s = &n->in[0]->shape;
   const int64_t sums = jf_numel(&n->out[0]->shape);
@@ -276,7 +276,7 @@ static int add_sum(jf_draft *d, const jf_node *n)
   jf_operand o;
   jf_operand_of(n, 0, &o);
   if (jf_numel(s) != d->size || !is_dense(s, o.step, 1)) return 0;
-  const int in = operand(d, &o, s, 0);
+  const int in = draft_operand(d, &o, s, 0);
   const int64_t row = sum_steps(n, step);
   const int by_row = row && row == d->f.row;
   if (in < 0 || (!by_row && (!refine(&d->f.space, s) || !gathers_little(d, sums)))) return 0;
@@ -353,7 +353,8 @@ int jf_draft_make(jf_draft *d)
     const jf_node *n = d->member[i];
     random += (n->op->flags & JF_RANDOM) != 0;
     if (!has_room(d)) return 0;
-    if (!(jf_member_kind(n) == JF_MEMBER_SUM ? add_sum(d, n) : add_loop(d, n))) return 0;
+    if (!(jf_member_kind(n) == JF_MEMBER_SUM ? draft_add_sum(d, n) : draft_add_loop(d, n)))
+      return 0;
   }
   for (int s = 0; s < d->f.n_slot; s++)
     if (d->over[s].n) map_steps(&d->f.space, &d->over[s], d->slot[s].step);
@@ -367,7 +368,7 @@ int jf_draft_make(jf_draft *d)
 /* Longer ones are cut off. */
 typedef struct line { char s[2048]; size_t n; } line;
 
-__attribute__((format(printf, 2, 3))) static void add(line *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void draft_add(line *t, const char *fmt, ...)
 {
   va_list ap;
   va_start(ap, fmt);
@@ -382,14 +383,14 @@ static void add_slot_name(line *t, const jf_draft *d, int s)
 {
   int number = d->f.n_in;
   for (int i = 0; i < s; i++) number += d->slot[i].in < 0 && d->slot[i].level != JF_NUMBER;
-  if (d->slot[s].level == JF_NUMBER) add(t, "%.9g", d->slot[s].number);
-  else add(t, "t%d", d->slot[s].in >= 0 ? d->slot[s].in : number);
+  if (d->slot[s].level == JF_NUMBER) draft_add(t, "%.9g", d->slot[s].number);
+  else draft_add(t, "t%d", d->slot[s].in >= 0 ? d->slot[s].in : number);
 }
 
 static void add_list(line *t, const jf_draft *d, const int *slot, int n)
 {
   for (int k = 0; k < n; k++) {
-    if (k) add(t, ", ");
+    if (k) draft_add(t, ", ");
     add_slot_name(t, d, slot[k]);
   }
 }
@@ -399,11 +400,11 @@ static void write_program(line *t, const jf_draft *d)
 {
   for (int i = 0; i < d->f.n_instr; i++) {
     const jf_instr *p = &d->instr[i];
-    if (i) add(t, "; ");
+    if (i) draft_add(t, "; ");
     add_list(t, d, p->out, p->n_out);
-    add(t, " = %s(", p->op);
+    draft_add(t, " = %s(", p->op);
     add_list(t, d, p->in, p->n_in);
-    add(t, ")");
+    draft_add(t, ")");
   }
 }
 
@@ -412,10 +413,10 @@ static void write_title(line *t, const jf_draft *d)
 {
   enum { SOME = 4 };
   const int n = d->f.n_instr, shown = n > SOME ? SOME - 1 : n;
-  add(t, "fused(");
-  for (int i = 0; i < shown; i++) add(t, "%s%s", i ? ", " : "", d->instr[i].op);
-  if (n > shown) add(t, ", %d more", n - shown);
-  add(t, ")");
+  draft_add(t, "fused(");
+  for (int i = 0; i < shown; i++) draft_add(t, "%s%s", i ? ", " : "", d->instr[i].op);
+  if (n > shown) draft_add(t, ", %d more", n - shown);
+  draft_add(t, ")");
 }
 
 static const char *text(const jf_draft *d, jf_arena *a, void (*write)(line *t, const jf_draft *d))
@@ -425,14 +426,17 @@ static const char *text(const jf_draft *d, jf_arena *a, void (*write)(line *t, c
   return jf_strdup(a, t.s);
 }
 
-static void *copy(jf_arena *a, const void *p, size_t n) { return memcpy(jf_alloc(a, n), p, n); }
+static void *draft_copy(jf_arena *a, const void *p, size_t n)
+{
+  return memcpy(jf_alloc(a, n), p, n);
+}
 
 jf_fused *jf_draft_keep(const jf_draft *d, jf_arena *a)
 {
-  jf_fused *f = copy(a, &d->f, sizeof d->f);
-  f->slot = copy(a, d->slot, (size_t)f->n_slot * sizeof *f->slot);
-  f->instr = copy(a, d->instr, (size_t)f->n_instr * sizeof *f->instr);
-  f->in = copy(a, d->arg, (size_t)f->n_in * sizeof *f->in);
+  jf_fused *f = draft_copy(a, &d->f, sizeof d->f);
+  f->slot = draft_copy(a, d->slot, (size_t)f->n_slot * sizeof *f->slot);
+  f->instr = draft_copy(a, d->instr, (size_t)f->n_instr * sizeof *f->instr);
+  f->in = draft_copy(a, d->arg, (size_t)f->n_in * sizeof *f->in);
   f->program = text(d, a, write_program);
   f->title = text(d, a, write_title);
   return f;

@@ -33,14 +33,14 @@ typedef struct group {
   int place;
 } group;
 
-typedef struct state {
+typedef struct pass_epilogue_state {
   jf_rewrite r;
   int (*activates)(const char *act);
   int *made, *reader;            /* by value: numbers of its node and of its last reader, or -1 */
   group **of;                    /* by node number: the group it is in, or NULL */
-} state;
+} pass_epilogue_state;
 
-static const jf_node *sole_reader(const state *s, const jfl_value *v)
+static const jf_node *sole_reader(const pass_epilogue_state *s, const jfl_value *v)
 {
   int i = s->reader[v->id];
   return s->r.uses[v->id] == 1 && i >= 0 && !s->of[i] ? s->r.old[i] : NULL;
@@ -66,7 +66,7 @@ static jfl_value *added(const jf_node *n, const jfl_value *v)
 }
 
 /* Whether n can be the next part of p; v is the result of p so far. */
-static int follows(const state *s, group *p, const jf_node *n, const jfl_value *v)
+static int follows(const pass_epilogue_state *s, group *p, const jf_node *n, const jfl_value *v)
 {
   const int axis = axis_of(p);
   if (p->act) return 0;
@@ -85,7 +85,7 @@ static int follows(const state *s, group *p, const jf_node *n, const jfl_value *
 }
 
 /* Whether what comes before node `to` can be done there as well: no variable changes in between. */
-static int may_wait(const state *s, int from, int to)
+static int may_wait(const pass_epilogue_state *s, int from, int to)
 {
   for (int i = from + 1; i < to; i++)
     for (int k = 0; k < s->r.old[i]->n_in; k++)
@@ -93,7 +93,7 @@ static int may_wait(const state *s, int from, int to)
   return 1;
 }
 
-static const kind *kind_of(const jf_node *n)
+static const kind *pass_epilogue_kind_of(const jf_node *n)
 {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (n->op == kinds[i].op)
@@ -102,9 +102,10 @@ static const kind *kind_of(const jf_node *n)
 }
 
 /* Groups product number i with what follows it, if anything does. */
-static void follow(state *s, int i)
+static void pass_epilogue_follow(pass_epilogue_state *s, int i)
 {
-  group p = { .first = s->r.old[i], .kind = kind_of(s->r.old[i]), .place = i }, *kept = NULL;
+  group p = { .first = s->r.old[i], .kind = pass_epilogue_kind_of(s->r.old[i]), .place = i },
+        *kept = NULL;
   const jfl_value *v = p.first->out[0];
   const jf_node *n;
   while (p.kind && (n = sole_reader(s, v))) {
@@ -126,7 +127,7 @@ static int sums_all_but_channels(const jf_node *n)
 }
 
 /* Whether all that n reads is there before node number i. */
-static int is_ready(const state *s, const jf_node *n, int i)
+static int is_ready(const pass_epilogue_state *s, const jf_node *n, int i)
 {
   for (int k = 0; k < n->n_in; k++)
     if (s->made[n->in[k]->id] >= i) return 0;
@@ -134,7 +135,7 @@ static int is_ready(const state *s, const jf_node *n, int i)
 }
 
 /* Groups the filter gradient that has the same dy with sum number i. */
-static void join_sum(state *s, int i)
+static void join_sum(pass_epilogue_state *s, int i)
 {
   const jf_node *sum = s->r.old[i];
   for (int j = 0; j < s->r.n_old; j++) {
@@ -157,7 +158,7 @@ static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }
 
-static void emit_product(state *s, const group *p)
+static void emit_product(pass_epilogue_state *s, const group *p)
 {
   jf_rewrite *r = &s->r;
   void *attr = jf_alloc(r->g->arena, p->kind->fused->attr_size);
@@ -174,7 +175,7 @@ static void emit_product(state *s, const group *p)
   jf_replace(r, r->old[p->place]->out[0], y);
 }
 
-static void emit_filter_grad(state *s, const group *p)
+static void emit_filter_grad(pass_epilogue_state *s, const group *p)
 {
   jf_rewrite *r = &s->r;
   jf_conv2d attr = *(const jf_conv2d *)p->first->attr;
@@ -194,14 +195,14 @@ static void emit_filter_grad(state *s, const group *p)
 }
 
 /* The later of two products whose sum is taken gets it as its own: the other is there by then. */
-static void find_groups(state *s)
+static void find_groups(pass_epilogue_state *s)
 {
-  for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
+  for (int i = s->r.n_old - 1; i >= 0; i--) pass_epilogue_follow(s, i);
   for (int i = 0; i < s->r.n_old; i++)
     if (!s->of[i] && sums_all_but_channels(s->r.old[i])) join_sum(s, i);
 }
 
-static void index_values(state *s, jf_arena *a)
+static void index_values(pass_epilogue_state *s, jf_arena *a)
 {
   s->made = jf_alloc(a, (size_t)s->r.n_value * sizeof *s->made);
   s->reader = jf_alloc(a, (size_t)s->r.n_value * sizeof *s->reader);
@@ -222,7 +223,7 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  state s = { .activates = t->device->activates ? t->device->activates : none };
+  pass_epilogue_state s = { .activates = t->device->activates ? t->device->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);

@@ -66,7 +66,7 @@ static jfl_value *negative(const jf_rewrite *r, const jf_node *n)
   return negated(n->in[0]);
 }
 
-static jfl_value *add(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_add(const jf_rewrite *r, const jf_node *n)
 {
   double zero = jf_is_float(n->out[0]->dtype) ? -0.0 : 0.0;
   jfl_value *x = beside(n, 0, zero);
@@ -84,7 +84,7 @@ static jfl_value *subtract(const jf_rewrite *r, const jf_node *n)
   return (x = negated(n->in[1])) ? JF_EMIT(r->g, add, NULL, n->in[0], x) : NULL;
 }
 
-static jfl_value *multiply(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_multiply(const jf_rewrite *r, const jf_node *n)
 {
   (void)r;
   jfl_value *x = beside(n, 0, 1);
@@ -131,7 +131,7 @@ static jfl_value *itself(const jf_rewrite *r, const jf_node *n)
   return n->in[0];
 }
 
-static jfl_value *whole(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_whole(const jf_rewrite *r, const jf_node *n)
 {
   (void)r;
   return same_shape(n->in[0], n->out[0]) ? n->in[0] : NULL;
@@ -149,19 +149,19 @@ static jfl_value *as_many(const jf_rewrite *r, const jf_node *n)
   return same ? viewed(r, n, n->in[0]) : NULL;
 }
 
-static jfl_value *sum(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_sum(const jf_rewrite *r, const jf_node *n)
 {
   return jf_is_float(n->out[0]->dtype) ? NULL : as_many(r, n);
 }
 
 /* A view of a view is one of what lies below. */
-static jfl_value *view(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_view(const jf_rewrite *r, const jf_node *n)
 {
   jfl_value *x = (jfl_value *)jf_root(n->in[0]);
   return x != n->in[0] || same_shape(x, n->out[0]) ? viewed(r, n, x) : NULL;
 }
 
-static jfl_value *broadcast(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_broadcast(const jf_rewrite *r, const jf_node *n)
 {
   const jf_node *before = made_by(n->in[0], &jf_op_broadcast_to);
   if (before) return JF_EMIT(r->g, broadcast_to, n->attr, before->in[0]);
@@ -201,7 +201,7 @@ static jfl_value *transpose(const jf_rewrite *r, const jf_node *n)
 }
 
 /* Transposed operands become flags of the product. */
-static jfl_value *matmul(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_matmul(const jf_rewrite *r, const jf_node *n)
 {
   jf_matmul a = *(const jf_matmul *)n->attr;
   const jf_node *left = made_by(n->in[0], &jf_op_transpose);
@@ -217,7 +217,7 @@ static jfl_value *matmul(const jf_rewrite *r, const jf_node *n)
 /* ---- operands that are repeated ---- */
 
 /* Whether the op gives the same with the value `small` for input k. */
-static int fits(const jf_rewrite *r, const jf_node *n, int k, jfl_value *small)
+static int fold_fits(const jf_rewrite *r, const jf_node *n, int k, jfl_value *small)
 {
   jfl_value *in[3];
   jf_infer c = { .op = n->op, .arena = r->g->arena, .in = in, .n_in = n->n_in,
@@ -238,7 +238,7 @@ static jfl_value *narrow(const jf_rewrite *r, const jf_node *n)
     double value;
     number.shape = (jfl_shape){ 1, { 1 } };
     int is_many = !before && jf_numel(&x->shape) > 1 && jf_number(x, &value);
-    if (!(before || is_many) || !fits(r, n, k, before ? before->in[0] : &number)) continue;
+    if (!(before || is_many) || !fold_fits(r, n, k, before ? before->in[0] : &number)) continue;
     memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
     in[k] = before ? before->in[0] : jf_emit_number(r->g, x->dtype, &number.shape, value);
     return jf_emit(r->g, n->op, n->attr, in, (size_t)n->n_in);
@@ -249,18 +249,18 @@ static jfl_value *narrow(const jf_rewrite *r, const jf_node *n)
 /* ---- the pass ---- */
 
 static const struct { const jfl_op *op; rule apply; } rules[] = {
-  { &jf_op_negative, negative },     { &jf_op_add, add },
-  { &jf_op_subtract, subtract },     { &jf_op_multiply, multiply },
+  { &jf_op_negative, negative },     { &jf_op_add, fold_add },
+  { &jf_op_subtract, subtract },     { &jf_op_multiply, fold_multiply },
   { &jf_op_divide, divide },         { &jf_op_cast, cast },
-  { &jf_op_identity, itself },       { &jf_op_slice, whole },
+  { &jf_op_identity, itself },       { &jf_op_slice, fold_whole },
   { &jf_op_concat, alone },          { &jf_op_stack, alone },
   { &jf_op_reduce_max, as_many },    { &jf_op_reduce_min, as_many },
-  { &jf_op_reduce_prod, as_many },   { &jf_op_reduce_sum, sum },
-  { &jf_op_broadcast_to, broadcast }, { &jf_op_transpose, transpose },
-  { &jf_op_matmul, matmul },
+  { &jf_op_reduce_prod, as_many },   { &jf_op_reduce_sum, fold_sum },
+  { &jf_op_broadcast_to, fold_broadcast }, { &jf_op_transpose, transpose },
+  { &jf_op_matmul, fold_matmul },
 };
 
-static jfl_value *apply(const jf_rewrite *r, const jf_node *n)
+static jfl_value *fold_apply(const jf_rewrite *r, const jf_node *n)
 {
   double value;
   jfl_value *v = NULL;
@@ -270,7 +270,7 @@ static jfl_value *apply(const jf_rewrite *r, const jf_node *n)
     return jf_emit_number(r->g, n->out[0]->dtype, &n->out[0]->shape, value);
   for (size_t i = 0; !v && i < sizeof rules / sizeof *rules; i++)
     if (rules[i].op == n->op) v = rules[i].apply(r, n);
-  if (!v && n->op->flags & JF_VIEW) v = view(r, n);
+  if (!v && n->op->flags & JF_VIEW) v = fold_view(r, n);
   return v || r->g->err ? v : narrow(r, n);
 }
 
@@ -278,7 +278,7 @@ static jfl_value *apply(const jf_rewrite *r, const jf_node *n)
 static jfl_value *folded(const jf_rewrite *r, const jf_node *n)
 {
   jfl_value *v = NULL, *next;
-  while ((next = apply(r, n))) {
+  while ((next = fold_apply(r, n))) {
     v = next;
     if (v->origin != JF_RESULT || v->id < r->n_value) break;
     n = v->node;

@@ -129,7 +129,7 @@ static int leaves(void *ctx, const jfl_value *v) { return needed(ctx, v); }
 /* ---- groups ---- */
 
 /* Makes the members of groups a and b the set at hand, in order; 0 where they are too many. */
-static int gather(fuser *f, int a, int b)
+static int fuse_gather(fuser *f, int a, int b)
 {
   f->stamp++;
   f->d.n_member = 0;
@@ -193,7 +193,7 @@ static int comes_back(fuser *f, int a, int b)
   return 0;
 }
 
-static void merge(fuser *f, int a, int b)
+static void fuse_merge(fuser *f, int a, int b)
 {
   const int first = a < b ? a : b;
   int *link = NULL;
@@ -211,8 +211,8 @@ static void try_join(fuser *f, int a, int b)
 {
   a = f->group[a];
   b = f->group[b];
-  if (a == b || !gather(f, a, b) || !jf_draft_make(&f->d) || comes_back(f, a, b)) return;
-  merge(f, a, b);
+  if (a == b || !fuse_gather(f, a, b) || !jf_draft_make(&f->d) || comes_back(f, a, b)) return;
+  fuse_merge(f, a, b);
 }
 
 /* Joins nodes with those that make what they read. */
@@ -247,7 +247,7 @@ static void join_readers(fuser *f)
 
 /* Units, which are groups by their first node, one after another: each time the first of those that
    nothing holds back, effects when nothing else is left. */
-static int *order(fuser *f, int *n_unit)
+static int *fuse_order(fuser *f, int *n_unit)
 {
   int *waits = ints(f, f->n), *to = ints(f, f->n);
   char *done = jf_alloc(f->g->arena, (size_t)f->n);
@@ -275,7 +275,7 @@ static int *order(fuser *f, int *n_unit)
 }
 
 /* Marks what unit i reads as wanted, where anything it makes is. */
-static int want(fuser *f, int i, char *wanted)
+static int fuse_want(fuser *f, int i, char *wanted)
 {
   int any = 0;
   for (int m = i; m >= 0; m = f->next[m]) {
@@ -303,7 +303,7 @@ static jfl_status emit_group(fuser *f, int first)
 {
   jf_node *node;
   jfl_value *in[JF_FUSED_SLOTS];
-  gather(f, first, -1);
+  fuse_gather(f, first, -1);
   if (!jf_draft_make(&f->d)) return jf_fail(JFL_ESTATE, "fuse: a group that was a program is none");
   for (int i = 0; i < f->d.f.n_in; i++) in[i] = jf_current(&f->r, f->d.input[i]);
   JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in,
@@ -322,11 +322,11 @@ static jfl_status rebuild(fuser *f)
 {
   int n;
   find_followers(f, 1);
-  int *unit = order(f, &n);
+  int *unit = fuse_order(f, &n);
   const size_t n_value = (size_t)f->r.n_value;
   char *wanted = memcpy(jf_alloc(f->g->arena, n_value), f->result, n_value);
   for (int i = n - 1; i >= 0; i--)
-    if (!want(f, unit[i], wanted)) unit[i] = -1;
+    if (!fuse_want(f, unit[i], wanted)) unit[i] = -1;
   for (int i = 0; i < n; i++) {
     if (unit[i] < 0) continue;
     if (grouped(f, unit[i])) JF_TRY(emit_group(f, unit[i]));
@@ -336,7 +336,7 @@ static jfl_status rebuild(fuser *f)
   return JFL_OK;
 }
 
-static void look(fuser *f)
+static void fuse_look(fuser *f)
 {
   f->n = f->r.n_old;
   f->maker = ints(f, f->r.n_value);
@@ -366,7 +366,7 @@ jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
   fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
   jf_rewrite_begin(g, &f->r);
-  look(f);
+  fuse_look(f);
   find_readers(f);
   find_followers(f, 0);
   join_makers(f);

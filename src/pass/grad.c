@@ -25,7 +25,7 @@ static void accumulate(jfl_graph *g, jfl_value *v, jfl_value *d, jfl_value **slo
 }
 
 /* Marks the float values that depend on a target. */
-static void mark(const jfl_graph *g, jfl_value *const *x, int n_x, char *wanted)
+static void grad_mark(const jfl_graph *g, jfl_value *const *x, int n_x, char *wanted)
 {
   for (int i = 0; i < n_x; i++) wanted[x[i]->id] = 1;
   for (int i = 0; i < g->n_node; i++) {
@@ -53,8 +53,10 @@ static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *want
     live |= wanted[n->out[k]->id] && (dy[k] = adj[n->out[k]->id]) != NULL;
   if (!live || !any_wanted(n, wanted)) return JFL_OK;
   if (!n->op->grad)
-    return jf_fail(JFL_ENOSYS, "'%s': %s has no gradient, and the loss depends on a trained variable "
-                   "or a watched blob through it", n->name, n->op->name);
+    return jf_fail(JFL_ENOSYS,
+                   "'%s': %s has no gradient, and the loss depends on a trained variable "
+                   "or a watched blob through it",
+                   n->name, n->op->name);
   jf_serve(g, n);
   n->op->grad(&(jf_gradctx){ g, n, n->in, n->out, dy, dx });
   for (int k = 0; k < n->n_in; k++)
@@ -67,7 +69,7 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj)
 {
   int n_node = g->n_node;
   char *wanted = jf_alloc(g->arena, (size_t)g->n_value);
-  mark(g, b->x, b->n_x, wanted);
+  grad_mark(g, b->x, b->n_x, wanted);
   for (int i = 0; i < b->n; i++) accumulate(g, b->y[i], b->dy[i], &adj[b->y[i]->id]);
   for (int i = n_node - 1; i >= 0; i--) JF_TRY(node_gradient(g, g->node[i], wanted, adj));
   return g->err;

@@ -7,58 +7,61 @@
 #include <string.h>
 
 /* A value of the graph as it was. */
-typedef struct seen {
+typedef struct pass_layout_seen {
   jfl_shape shape;             /* when plain */
   jf_form made;                /* the form that its producer gives it */
   jfl_value *as[JF_N_FORM];    /* in each form that was asked for */
   int free;                    /* a variable that the session lacks: its form may be chosen */
   int is_result;
-} seen;
+} pass_layout_seen;
 
-typedef struct walk {
+typedef struct pass_layout_walk {
   jfl_graph *g;
   const jf_target *target;
   jf_rewrite r;
-  seen *seen;                  /* by value id */
+  pass_layout_seen *seen;                  /* by value id */
   int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
-} walk;
+} pass_layout_walk;
 
-static const jfl_shape *shape_in(const jf_target *t, const jfl_value *v)
+static const jfl_shape *pass_layout_shape_in(const jf_target *t, const jfl_value *v)
 {
   return t->variable ? t->variable(t->session, v->variable) : NULL;
 }
 
-static seen *of(const walk *w, const jfl_value *v) { return &w->seen[v->id]; }
+static pass_layout_seen *of(const pass_layout_walk *w, const jfl_value *v)
+{
+  return &w->seen[v->id];
+}
 
-static int64_t block(const walk *w)
+static int64_t pass_layout_block(const pass_layout_walk *w)
 {
   return jf_layout_block(&(jf_layout){ .device = w->target->device });
 }
 
 /* What passes see of the value from here on is another shape. */
-static void reshape(const walk *w, jfl_value *v, const jfl_shape *s)
+static void reshape(const pass_layout_walk *w, jfl_value *v, const jfl_shape *s)
 {
   v->plain = jf_shape_eq(s, &of(w, v)->shape) ? NULL : &of(w, v)->shape;
   v->shape = *s;
 }
 
 /* The value in a form that its shape has. */
-static jfl_value *get(walk *w, const jfl_value *v, jf_form form)
+static jfl_value *get(pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
-  seen *s = of(w, v);
+  pass_layout_seen *s = of(w, v);
   jf_relayout r;
   if (s->as[form]) return s->as[form];
   if (form == JF_PLAIN) {
-    jf_relayout_to(s->made, block(w), &s->shape, &r);
+    jf_relayout_to(s->made, pass_layout_block(w), &s->shape, &r);
     r = jf_relayout_back(&r, &s->shape);
     return s->as[form] = jf_emit_relayout(w->g, &r, s->as[s->made]);
   }
-  jf_relayout_to(form, block(w), &s->shape, &r);
+  jf_relayout_to(form, pass_layout_block(w), &s->shape, &r);
   return s->as[form] = jf_emit_relayout(w->g, &r, get(w, v, JF_PLAIN));
 }
 
 /* The node with the forms of its inputs, before anyone said how it runs. */
-static jf_layout look(const walk *w, const jf_node *n)
+static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
 {
   jf_arena *arena = w->g->arena;
   const jfl_shape **in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
@@ -92,18 +95,19 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
 }
 
 /* Input i in a form, or what stands for it: one number is itself, others are spread. */
-static int follow(const walk *w, jf_layout *c, int i, const jfl_shape *shape, jf_form form)
+static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
+                              const jfl_shape *shape, jf_form form)
 {
   jf_relayout r;
   const jfl_shape *s = c->in_shape[i];
   if (jf_shape_eq(s, shape)) c->in[i] = form;
   else if (jf_numel(s) == 1 && s->n <= shape->n) c->in[i] = JF_PLAIN;
-  else if (form != JF_BLOCKED || !jf_relayout_to(JF_SPREAD, block(w), s, &r)) return 0;
+  else if (form != JF_BLOCKED || !jf_relayout_to(JF_SPREAD, pass_layout_block(w), s, &r)) return 0;
   else c->in[i] = JF_SPREAD;
   return 1;
 }
 
-static int pointwise(const walk *w, jf_layout *c)
+static int pointwise(const pass_layout_walk *w, jf_layout *c)
 {
   const jf_node *n = c->node;
   if (!jf_is_pointwise(n->op) || !n->n_in) return 0;
@@ -111,7 +115,7 @@ static int pointwise(const walk *w, jf_layout *c)
   jf_form form = common_form(c, shape);
   if (form == JF_PLAIN) return 0;
   for (int i = 0; i < n->n_in; i++)
-    if (!follow(w, c, i, shape, form)) return 0;
+    if (!pass_layout_follow(w, c, i, shape, form)) return 0;
   for (int i = 0; i < n->n_out; i++) {
     if (!jf_shape_eq(c->out_shape[i], shape)) return 0;
     c->out[i] = form;
@@ -122,13 +126,13 @@ static int pointwise(const walk *w, jf_layout *c)
 /* ---- variables ---- */
 
 /* Variables that the session has are in the form it has them in. */
-static void find_variables(walk *w)
+static void find_variables(pass_layout_walk *w)
 {
   for (int i = 0; i < w->g->n_value; i++) {
     jfl_value *v = w->g->value[i];
     if (v->origin != JF_VARIABLE) continue;
-    const jfl_shape *s = shape_in(w->target, v);
-    seen *e = of(w, v);
+    const jfl_shape *s = pass_layout_shape_in(w->target, v);
+    pass_layout_seen *e = of(w, v);
     e->shape = v->variable->shape;
     e->free = !s;
     if (s) reshape(w, v, s);
@@ -139,12 +143,12 @@ static void find_variables(walk *w)
 }
 
 /* Packs a variable whose form is still open. */
-static void pack(walk *w, jfl_value *v)
+static void pass_layout_pack(pass_layout_walk *w, jfl_value *v)
 {
-  seen *e = of(w, v);
+  pass_layout_seen *e = of(w, v);
   jf_relayout r;
   if (v->origin != JF_VARIABLE || !e->free || e->made == JF_PACKED) return;
-  if (!jf_relayout_to(JF_PACKED, block(w), &e->shape, &r)) return;
+  if (!jf_relayout_to(JF_PACKED, pass_layout_block(w), &e->shape, &r)) return;
   reshape(w, v, &r.to);
   e->made = JF_PACKED;
   e->as[JF_PLAIN] = NULL;
@@ -152,31 +156,31 @@ static void pack(walk *w, jfl_value *v)
 }
 
 /* Variables that are updated together are of one form. */
-static void pack_together(walk *w, const jf_node *n)
+static void pack_together(pass_layout_walk *w, const jf_node *n)
 {
   const jfl_value *packed = NULL;
   for (int i = 0; i < n->n_in; i++)
     if (jf_mutates(n, i) && of(w, n->in[i])->made == JF_PACKED) packed = n->in[i];
   for (int i = 0; packed && i < n->n_in; i++)
     if (jf_mutates(n, i) && jf_shape_eq(&of(w, n->in[i])->shape, &of(w, packed)->shape))
-      pack(w, n->in[i]);
+      pass_layout_pack(w, n->in[i]);
 }
 
 /* New variables are packed where a convolution wants them so; the updates come after it. */
-static void choose_forms(walk *w)
+static void choose_forms(pass_layout_walk *w)
 {
   for (int i = 0; i < w->r.n_old; i++) {
     const jf_node *n = w->r.old[i];
     if (jf_is_pointwise(n->op)) pack_together(w, n);
     if (!w->rules || !n->op->layout) continue;
-    jf_layout c = look(w, n);
+    jf_layout c = pass_layout_look(w, n);
     if (!n->op->layout(&c)) continue;
     for (int k = 0; k < n->n_in; k++)
-      if (c.in[k] == JF_PACKED) pack(w, n->in[k]);
+      if (c.in[k] == JF_PACKED) pass_layout_pack(w, n->in[k]);
   }
 }
 
-static jfl_status check_update(const walk *w, const jf_layout *c)
+static jfl_status check_update(const pass_layout_walk *w, const jf_layout *c)
 {
   const jf_node *n = c->node;
   for (int i = 0; i < n->n_in; i++)
@@ -189,7 +193,7 @@ static jfl_status check_update(const walk *w, const jf_layout *c)
 /* ---- the walk ---- */
 
 /* Changes the node and its values to how the rule says it runs. */
-static jfl_status rearrange(walk *w, jf_node *n, const jf_layout *c)
+static jfl_status rearrange(pass_layout_walk *w, jf_node *n, const jf_layout *c)
 {
   jfl_graph *g = w->g;
   JF_TRY(check_update(w, c));
@@ -203,11 +207,11 @@ static jfl_status rearrange(walk *w, jf_node *n, const jf_layout *c)
   return JFL_OK;
 }
 
-static void note_outputs(walk *w, const jf_node *n, const jf_layout *c)
+static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout *c)
 {
   for (int i = 0; i < n->n_out; i++) {
     jfl_value *v = n->out[i];
-    seen *e = of(w, v);
+    pass_layout_seen *e = of(w, v);
     jf_relayout r = { .split = e->shape, .to = e->shape };
     e->made = c->out[i];
     e->as[JF_PLAIN] = NULL;
@@ -216,12 +220,12 @@ static void note_outputs(walk *w, const jf_node *n, const jf_layout *c)
   }
 }
 
-static jfl_status visit(walk *w, jf_node *n)
+static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 {
-  jf_layout c = look(w, n);
+  jf_layout c = pass_layout_look(w, n);
   jf_serve(w->g, n);
   if (!(w->rules && n->op->layout && n->op->layout(&c)) && !pointwise(w, &c)) {
-    c = look(w, n);
+    c = pass_layout_look(w, n);
     for (int i = 0; i < n->n_in; i++) c.in[i] = JF_PLAIN;
   }
   JF_TRY(rearrange(w, n, &c));
@@ -230,17 +234,17 @@ static jfl_status visit(walk *w, jf_node *n)
   return w->g->err;
 }
 
-static jfl_status run(jfl_graph *g, const jf_target *target, int rules)
+static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rules)
 {
-  walk w = { .g = g, .target = target, .rules = rules };
+  pass_layout_walk w = { .g = g, .target = target, .rules = rules };
   w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
   for (int i = 0; i < g->n_value; i++)
-    w.seen[i] = (seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };
+    w.seen[i] = (pass_layout_seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };
   for (int i = 0; i < g->n_output; i++) w.seen[g->output[i]->id].is_result = 1;
   find_variables(&w);
   jf_rewrite_begin(g, &w.r);
   choose_forms(&w);
-  for (int i = 0; i < w.r.n_old; i++) JF_TRY(visit(&w, w.r.old[i]));
+  for (int i = 0; i < w.r.n_old; i++) JF_TRY(pass_layout_visit(&w, w.r.old[i]));
   jf_serve(g, NULL);
   for (int i = 0; i < g->n_output; i++) g->output[i] = get(&w, g->output[i], JF_PLAIN);
   return g->err;
@@ -248,7 +252,7 @@ static jfl_status run(jfl_graph *g, const jf_target *target, int rules)
 
 jfl_status jf_pass_layout(jfl_graph *g, const jf_target *target)
 {
-  return target->reference ? JFL_OK : run(g, target, 1);
+  return target->reference ? JFL_OK : pass_layout_run(g, target, 1);
 }
 
 /* Graphs that were left as they are, and that use a variable which is packed in the session. */
@@ -257,8 +261,8 @@ jfl_status jf_pass_forms(jfl_graph *g, const jf_target *target)
   int differ = 0;
   for (int i = 0; i < g->n_value; i++) {
     const jfl_value *v = g->value[i];
-    const jfl_shape *s = v->origin == JF_VARIABLE ? shape_in(target, v) : NULL;
+    const jfl_shape *s = v->origin == JF_VARIABLE ? pass_layout_shape_in(target, v) : NULL;
     differ |= s && !jf_shape_eq(s, &v->shape);
   }
-  return differ ? run(g, target, 0) : JFL_OK;
+  return differ ? pass_layout_run(g, target, 0) : JFL_OK;
 }

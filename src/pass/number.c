@@ -29,26 +29,26 @@ jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double 
 
 static const jfl_shape one = { 1, { 1 } };
 
-static int run(const jfl_op *op, const void *attr, jf_tensor *in, int n_in, jf_tensor *out)
+static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_in, jf_tensor *out)
 {
   jfl_dtype t = op->key < 0 || !n_in ? out->dtype : in[op->key].dtype;
   jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr, .threads = 1 };
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
 
-static int store(double value, jf_tensor *to)
+static int number_store(double value, jf_tensor *to)
 {
   jf_constant a = { .value = value, .dtype = to->dtype, .shape = { 1, { 1 } } };
-  return run(&jf_op_constant, &a, NULL, 0, to);
+  return number_run(&jf_op_constant, &a, NULL, 0, to);
 }
 
 /* The element as a double, unless that loses some of its bits. */
-static int load(jf_tensor *from, double *value)
+static int number_load(jf_tensor *from, double *value)
 {
   cell wide, back = { 0 };
   jf_tensor as_double = { &wide, JFL_F64, one }, again = { &back, from->dtype, one };
   jf_cast a = { JFL_F64 };
-  return run(&jf_op_cast, &a, from, 1, &as_double) && store(wide.f64, &again)
+  return number_run(&jf_op_cast, &a, from, 1, &as_double) && number_store(wide.f64, &again)
       && !memcmp(&back, from->data, jfl_dtype_size(from->dtype)) && (*value = wide.f64, 1);
 }
 
@@ -61,9 +61,9 @@ static int compute(const jf_node *n, int n_in, double *value)
   for (int k = 0; k < n_in; k++) {
     double v;
     in[k] = (jf_tensor){ &x[k], n->in[k]->dtype, one };
-    if (!jf_number(n->in[k], &v) || !store(v, &in[k])) return 0;
+    if (!jf_number(n->in[k], &v) || !number_store(v, &in[k])) return 0;
   }
-  return run(n->op, n->attr, in, n_in, &out) && load(&out, value);
+  return number_run(n->op, n->attr, in, n_in, &out) && number_load(&out, value);
 }
 
 int jf_compute_number(const jf_node *n, double *value)

@@ -6,19 +6,22 @@
 #include <string.h>
 
 const jf_pass jf_passes[] = {
-  { "pool", jf_pass_pool, "the body's graph without gradients, which read what is moved", 1 },
+  { "delay_relu", jf_pass_delay_relu,
+    "the body's graph without gradients, which read what is moved", 1 },
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
-  { "sgd", jf_pass_sgd, "products have their final flags; dce takes away those it folds", 1 },
+  { "matmul_update", jf_pass_matmul_update,
+    "products have their final flags; dce takes away those it folds", 1 },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
-  { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it", 1 },
+  { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
+    1 },
   { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
   { "fuse", jf_pass_fuse, "nothing dead: a value that leaves a program is written to memory", 1 },
-  { "optimizer", jf_pass_optimizer, "updates that no other pass took", 1 },
+  { "multi_update", jf_pass_multi_update, "updates that no other pass took", 1 },
   { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
 };
@@ -58,7 +61,8 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
     if (s) return jf_blame(s, "%s: ", g->name);
-    if ((s = jf_graph_verify(g))) return jf_blame(s, "%s: pass %s left a broken ", g->name, p->name);
+    if ((s = jf_graph_verify(g)))
+      return jf_blame(s, "%s: pass %s left a broken ", g->name, p->name);
     dump(g, p->name);
   }
   return JFL_OK;
@@ -88,7 +92,8 @@ const char *jf_pass_optional(int i, unsigned *bits)
 static jfl_status leave_out(const char *name, size_t n, unsigned *off)
 {
   unsigned bits = bits_of(name, n);
-  if (!bits) return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
+  if (!bits)
+    return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
   *off |= bits;
   return JFL_OK;
 }
@@ -103,8 +108,10 @@ jfl_status jf_passes_off(const char *list, unsigned *off)
   unsigned bits = 0;
   for (const char *p = list; *(p += strspn(p, " ,")); p += strcspn(p, " ,")) {
     if (*p != '-')
-      return jf_fail(JFL_EINVAL, "passes must be a list of passes to leave out, as in \"-fuse -cse\", "
-                     "got '%.60s'", list);
+      return jf_fail(JFL_EINVAL,
+                     "passes must be a list of passes to leave out, as in \"-fuse -cse\", "
+                     "got '%.60s'",
+                     list);
     p++;
     JF_TRY(leave_out(p, strcspn(p, " ,"), &bits));
   }

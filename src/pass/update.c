@@ -21,7 +21,9 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
   jfl_shape one = { 1, { 1 } };
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
   jfl_value *step = jf_state_variable(g, name, JFL_I64, &one);
-  jf_update u = { .g = g, .attr = t->attr, .lr = jf_emit(g, t->schedule, t->schedule_attr, JF_IN(step)) };
+  jf_update u = { .g = g,
+                  .attr = t->attr,
+                  .lr = jf_emit(g, t->schedule, t->schedule_attr, JF_IN(step)) };
   if (t->clip_norm > 0) u.scale = clip(g, t);
   for (int i = 0; i < t->n_variable && !g->err; i++) {
     u.param = t->variable[i];

@@ -15,7 +15,7 @@ static jfl_dtype key_of(const jfl_op *op, const jf_kargs *k)
 }
 
 /* The accepting row of the highest priority below `below`, or NULL. */
-static const jf_kernel_row *next_row(const jf_device *dev, const jfl_op *op, int flags,
+static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *op, int flags,
                                      const jf_kargs *k, int below)
 {
   const jf_kernel_row *best = NULL;
@@ -50,7 +50,7 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   }
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
-  while (dev->rows && !(flags & JF_REFERENCE) && (r = next_row(dev, op, flags, k, below))) {
+  while (dev->rows && !(flags & JF_REFERENCE) && (r = choose_next_row(dev, op, flags, k, below))) {
     JF_TRY(take_row(r, k, scratch, out));
     if (out->run) return JFL_OK;
     below = r->priority;

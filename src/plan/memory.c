@@ -18,12 +18,17 @@ static int by_size(const void *a, const void *b)
   return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_address(x, y);
 }
 
-static double area(const jf_life *l) { return (double)l->size * (l->last - l->first + 1); }
+static double plan_memory_area(const jf_life *l)
+{
+  return (double)l->size * (l->last - l->first + 1);
+}
 
 static int by_area(const void *a, const void *b)
 {
   const jf_life *x = *(jf_life *const *)a, *y = *(jf_life *const *)b;
-  return area(x) != area(y) ? (area(x) < area(y) ? 1 : -1) : by_address(x, y);
+  return plan_memory_area(x) != plan_memory_area(y)
+             ? (plan_memory_area(x) < plan_memory_area(y) ? 1 : -1)
+             : by_address(x, y);
 }
 
 static int by_birth(const void *a, const void *b)
@@ -82,7 +87,7 @@ static void promote_highest(jf_life **order, int n)
 /* Keeps a layout if it is the best so far. */
 typedef struct best { size_t total, *offset; } best;
 
-static void keep(best *b, const jf_life *life, int n, size_t total)
+static void plan_memory_keep(best *b, const jf_life *life, int n, size_t total)
 {
   if (total >= b->total) return;
   b->total = total;
@@ -101,10 +106,10 @@ size_t jf_pack(jf_arena *a, jf_life *life, int n)
   for (int i = 0; i < n; i++) order[i] = &life[i];
   for (int o = 0; n && o < N_ORDERS && b.total > enough; o++) {
     qsort(order, (size_t)n, sizeof *order, orders[o]);
-    keep(&b, life, n, lay(order, placed, n));
+    plan_memory_keep(&b, life, n, lay(order, placed, n));
     for (int i = 0; i < most && b.total > enough; i++) {
       promote_highest(order, n);
-      keep(&b, life, n, lay(order, placed, n));
+      plan_memory_keep(&b, life, n, lay(order, placed, n));
     }
   }
   for (int i = 0; i < n; i++) life[i].offset = b.offset[i];

@@ -14,7 +14,7 @@ typedef struct builder {
   jf_life *life; int n_life;
 } builder;
 
-static size_t bytes_of(const jfl_value *v)
+static size_t plan_bytes_of(const jfl_value *v)
 {
   return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
 }
@@ -36,14 +36,14 @@ static void place_outside(builder *b)
   for (int i = 0; i < b->g->n_value; i++) {
     const jfl_value *v = b->g->value[i];
     if (v->origin == JF_INPUT)
-      b->where[v->id] = (jf_where){ JF_AT_INPUT, v->index, 0, bytes_of(v) };
+      b->where[v->id] = (jf_where){ JF_AT_INPUT, v->index, 0, plan_bytes_of(v) };
     if (v->origin != JF_VARIABLE) continue;
-    b->where[v->id] = (jf_where){ JF_AT_VARIABLE, p->n_variable, 0, bytes_of(v) };
+    b->where[v->id] = (jf_where){ JF_AT_VARIABLE, p->n_variable, 0, plan_bytes_of(v) };
     p->variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];
-    b->where[r->id] = (jf_where){ JF_AT_OUTPUT, i, 0, bytes_of(r) };
+    b->where[r->id] = (jf_where){ JF_AT_OUTPUT, i, 0, plan_bytes_of(r) };
   }
 }
 
@@ -75,7 +75,7 @@ static int reusable(const builder *b, const jf_node *n, int step)
     int uses = 0;
     for (int j = 0; j < n->n_in; j++) uses += b->root[n->in[j]->id] == r;
     if ((inplace >> k & 1) && w->place == JF_AT_ARENA && uses == 1 &&
-        b->life[w->index].last == step && w->size == bytes_of(n->out[0]))
+        b->life[w->index].last == step && w->size == plan_bytes_of(n->out[0]))
       return w->index;
   }
   return -1;
@@ -91,8 +91,8 @@ static void place_temporaries(builder *b)
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
-      else life = add_life(b, bytes_of(v), s, last);
-      b->where[v->id] = (jf_where){ JF_AT_ARENA, life, 0, bytes_of(v) };
+      else life = add_life(b, plan_bytes_of(v), s, last);
+      b->where[v->id] = (jf_where){ JF_AT_ARENA, life, 0, plan_bytes_of(v) };
     }
   }
 }

@@ -16,7 +16,7 @@ size_t jf_pack(jf_arena *a, jf_life *life, int n);
 /* The largest sum of live sizes over the steps: no layout needs less. */
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n);
 
-/* ---- how much work a step is (threads.c) ---- */
+/* ---- how much work a step is (work.c) ---- */
 
 /* Bytes of a call's operands. */
 double jf_call_bytes(const jf_kargs *k);

@@ -26,7 +26,7 @@ const char *jf_step_kernel(const jf_step *st)
 /* Column widths: of op names and of kernel names. */
 typedef struct widths { int op, kernel; } widths;
 
-static widths measure(const jfl_plan *p)
+static widths plan_print_measure(const jfl_plan *p)
 {
   widths w = { 0, 0 };
   for (int s = 0; s < p->n_step; s++) {
@@ -67,6 +67,6 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
   jf_text_add(t, " (no layout needs less than ");
   print_bytes(t, p->arena_bound);
   jf_text_add(t, ")\n");
-  widths w = measure(p);
+  widths w = plan_print_measure(p);
   for (int s = 0; s < p->n_step; s++) print_step(t, &p->step[s], s, w);
 }

@@ -10,19 +10,22 @@ static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *ou
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
 {
   if (st->random)
-    st->k.random = (jf_stream){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
-                                p->job->run };
+    st->k.random =
+        (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
+                            p->job->run };
   jfl_status e = st->kernel.run(&st->k);
   return e ? jf_blame(e, "%s: %s: ", p->job->name, st->node->name) : JFL_OK;
 }
 
 /* Makes the plan ready for a run with these arrays. */
-static jfl_status prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   jfl_session *s = p->job->session;
   if (jf_pool_lost())
-    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run jobs; they are "
-                   "not here: fork before the first run, or run with threads 1", p->job->name);
+    return jf_fail(JFL_ESTATE,
+                   "%s: this process forked from one whose threads had run jobs; they are "
+                   "not here: fork before the first run, or run with threads 1",
+                   p->job->name);
   if (p->bound_arena != s->arena) jf_plan_bind(p, s->arena, p->data);
   set_pointers(p, in, out);
   return JFL_OK;
@@ -35,7 +38,7 @@ static jfl_status run_steps(jfl_plan *p, int first)
   return JFL_OK;
 }
 
-static jfl_status run_profiled(jfl_plan *p)
+static jfl_status execute_run_profiled(jfl_plan *p)
 {
   JF_TRY(jf_profile_run(p->job->session->profile, p));
   p->job->run++;
@@ -44,8 +47,8 @@ static jfl_status run_profiled(jfl_plan *p)
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  JF_TRY(prepare(p, in, out));
-  return p->job->session->profile ? run_profiled(p) : run_steps(p, 0);
+  JF_TRY(execute_prepare(p, in, out));
+  return p->job->session->profile ? execute_run_profiled(p) : run_steps(p, 0);
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
@@ -54,7 +57,7 @@ jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_arra
   int i = 0;
   if (!s->stop_asked || s->profile)
     return jf_execute(p, in, out);
-  JF_TRY(prepare(p, in, out));
+  JF_TRY(execute_prepare(p, in, out));
   for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
     if (s->stop_asked(s->stop_ctx))
       return jf_fail(JFL_ESTATE, "%s: the run was stopped", p->job->name);
@@ -63,11 +66,11 @@ jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_arra
   return run_steps(p, i);
 }
 
-typedef struct call { jfl_plan *plan; jfl_array *const *in, *const *out; } call;
+typedef struct execute_call { jfl_plan *plan; jfl_array *const *in, *const *out; } execute_call;
 
-static jfl_status run(void *ctx)
+static jfl_status execute_run(void *ctx)
 {
-  const call *c = ctx;
+  const execute_call *c = ctx;
   return jf_execute_unless_stopped(c->plan, c->in, c->out);
 }
 
@@ -75,7 +78,8 @@ jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
 {
   JF_TRY(jf_plan_check_inputs(p, in));
   JF_TRY(jf_plan_outputs_new(p, out));
-  jfl_status s = jf_session_call(p->job->session, p->threads, run, &(call){ p, in, out });
+  jfl_status s =
+      jf_session_call(p->job->session, p->threads, execute_run, &(execute_call){ p, in, out });
   for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
   return s;
 }

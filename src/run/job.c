@@ -72,7 +72,8 @@ static jfl_status grow_arena(jfl_session *s, const jfl_plan *p)
 {
   if (p->arena_size <= s->arena_size) return JFL_OK;
   void *bigger = p->device->alloc(p->arena_size);
-  if (!bigger) return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes", p->arena_size);
+  if (!bigger)
+    return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes", p->arena_size);
   p->device->free(s->arena);
   s->arena = bigger;
   s->arena_size = p->arena_size;
@@ -83,10 +84,11 @@ static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
   double need = (double)p->arena_size;
   for (int i = 0; i < p->n_variable; i++)
-    need += (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
+    need +=
+        (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
   if (s->settings.memory_limit <= 0 || need <= s->settings.memory_limit) return JFL_OK;
-  return jf_fail(JFL_ENOMEM, "variables and temporaries take %.0f bytes, memory_limit is %.0f", need,
-                 s->settings.memory_limit);
+  return jf_fail(JFL_ENOMEM, "variables and temporaries take %.0f bytes, memory_limit is %.0f",
+                 need, s->settings.memory_limit);
 }
 
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)
@@ -101,7 +103,7 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   return JFL_OK;
 }
 
-static jfl_status need_room(jfl_job *j)
+static jfl_status run_job_need_room(jfl_job *j)
 {
   if (j->n_plan < j->cap_plan) return JFL_OK;
   int cap = j->cap_plan ? 2 * j->cap_plan : 2;
@@ -117,7 +119,7 @@ static jfl_status need_room(jfl_job *j)
 static jfl_status admit(jfl_job *j, jfl_plan *p)
 {
   JF_TRY(check_budget(j->session, p));
-  JF_TRY(need_room(j));
+  JF_TRY(run_job_need_room(j));
   JF_TRY(grow_arena(j->session, p));
   return need_variables(j->session, p);
 }

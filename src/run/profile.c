@@ -1,5 +1,5 @@
 /* Profiles: how long each step of the plans that ran took. */
-#include "run/checkpoint.h"
+#include "base/json.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ void jfl_profile_free(jfl_profile *f)
   jf_free(f);
 }
 
-static jfl_status need_room(jfl_profile *f)
+static jfl_status run_profile_need_room(jfl_profile *f)
 {
   if (f->n_account < f->cap_account) return JFL_OK;
   int cap = f->cap_account ? 2 * f->cap_account : 8;
@@ -81,11 +81,11 @@ static jfl_status need_room(jfl_profile *f)
   return JFL_OK;
 }
 
-static jfl_status find(jfl_profile *f, jfl_plan *p, account **out)
+static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
 {
   for (int i = f->n_account - 1; i >= 0; i--)
     if (f->account[i].plan == p) return *out = &f->account[i], JFL_OK;
-  JF_TRY(need_room(f));
+  JF_TRY(run_profile_need_room(f));
   account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0 };
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_graph_ref(p->graph);
@@ -97,7 +97,7 @@ static jfl_status find(jfl_profile *f, jfl_plan *p, account **out)
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
 {
   account *a = NULL;
-  JF_TRY(find(f, p, &a));
+  JF_TRY(run_profile_find(f, p, &a));
   const int worker = p->job->session->current != NULL;
   double start = jf_now();
   for (int i = 0; i < p->n_step; i++) {
@@ -105,7 +105,8 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
     double end = jf_now();
     a->seconds[i] += end - start;
     if (f->n_event < f->max_event)
-      f->event[f->n_event++] = (event){ p->graph, &p->step[i], worker, start - f->start, end - start };
+      f->event[f->n_event++] =
+          (event){ p->graph, &p->step[i], worker, start - f->start, end - start };
     start = end;
   }
   a->runs++;

@@ -55,11 +55,11 @@ static void start_afresh(jfl_session *s)
     s->head = s->current;
     s->current = NULL;
   }
-  s->has_worker = s->running = s->away = s->leave = 0;
+  s->has_worker = s->running = s->worker_has_pool = s->worker_ends_pool = 0;
   drop_queued(s, "the run was lost: the process forked");
 }
 
-static void lock(jfl_session *s)
+static void queue_lock(jfl_session *s)
 {
   if (s->forks != jf_forks()) start_afresh(s);
   pthread_mutex_lock(&s->mu);
@@ -69,7 +69,7 @@ static void unlock(jfl_session *s) { pthread_mutex_unlock(&s->mu); }
 
 void jf_session_acquire(jfl_session *s)
 {
-  lock(s);
+  queue_lock(s);
   while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
   s->running = 1;
   unlock(s);
@@ -78,7 +78,7 @@ void jf_session_acquire(jfl_session *s)
 /* Only a worker waits for the token to be given back by its owner thread. */
 void jf_session_release(jfl_session *s)
 {
-  lock(s);
+  queue_lock(s);
   s->running = 0;
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
   unlock(s);
@@ -100,7 +100,7 @@ static void announce(jfl_session *s)
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
 }
 
-static void finish(jfl_session *s, jfl_request *r)
+static void queue_finish(jfl_session *s, jfl_request *r)
 {
   s->current = NULL;
   if (r->plan) r->plan->job->in_flight--;
@@ -110,7 +110,7 @@ static void finish(jfl_session *s, jfl_request *r)
 
 static void leave_pool(jfl_session *s)
 {
-  s->leave = 0;
+  s->worker_ends_pool = 0;
   pthread_mutex_unlock(&s->mu);
   jf_pool_leave();
   pthread_mutex_lock(&s->mu);
@@ -119,7 +119,7 @@ static void leave_pool(jfl_session *s)
 static jfl_request *next_request(jfl_session *s)
 {
   while (!s->stop && (!s->head || s->running)) {
-    if (s->leave) leave_pool(s);
+    if (s->worker_ends_pool) leave_pool(s);
     else pthread_cond_wait(&s->changed, &s->mu);
   }
   jfl_request *r = s->stop ? NULL : s->head;
@@ -131,7 +131,7 @@ static jfl_request *next_request(jfl_session *s)
   return s->current = r;
 }
 
-static void *work(void *arg)
+static void *queue_work(void *arg)
 {
   jfl_session *s = arg;
   pthread_mutex_lock(&s->mu);
@@ -139,7 +139,7 @@ static void *work(void *arg)
     pthread_mutex_unlock(&s->mu);
     jf_request_run(r, r->in);
     pthread_mutex_lock(&s->mu);
-    finish(s, r);
+    queue_finish(s, r);
     jfl_request_unref(r);
   }
   pthread_mutex_unlock(&s->mu);
@@ -152,7 +152,7 @@ static jfl_status start_worker(jfl_session *s)
   sigset_t all, old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  int e = pthread_create(&s->worker, NULL, work, s);
+  int e = pthread_create(&s->worker, NULL, queue_work, s);
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   if (e) return jf_fail(JFL_ENOMEM, "cannot start the worker thread: %s", strerror(e));
   s->has_worker = 1;
@@ -161,7 +161,7 @@ static jfl_status start_worker(jfl_session *s)
 
 void jf_queue_stop(jfl_session *s)
 {
-  lock(s);
+  queue_lock(s);
   drop_queued(s, "the session was closed before this run started");
   s->stop = 1;
   pthread_cond_broadcast(&s->changed);
@@ -176,9 +176,9 @@ void jf_queue_stop(jfl_session *s)
 /* The caller's pool goes before the worker opens its own. Under mu. */
 static void send_pool(jfl_session *s)
 {
-  if (!s->away) jf_pool_leave();
-  s->away = 1;
-  s->leave = s->here = 0;
+  if (!s->worker_has_pool) jf_pool_leave();
+  s->worker_has_pool = 1;
+  s->worker_ends_pool = s->n_sync_runs = 0;
 }
 
 static jfl_status enqueue(jfl_session *s, jfl_request *r)
@@ -199,10 +199,10 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
    time, as moving the pool does once. Under mu. */
 static int goes_to_worker(jfl_session *s)
 {
-  if (!s->away) return 0;
-  if (s->here++ < PATIENCE || s->head || s->running) return 1;
-  s->away = 0;
-  s->leave = 1;
+  if (!s->worker_has_pool) return 0;
+  if (s->n_sync_runs++ < PATIENCE || s->head || s->running) return 1;
+  s->worker_has_pool = 0;
+  s->worker_ends_pool = 1;
   pthread_cond_broadcast(&s->changed);
   return 0;
 }
@@ -222,7 +222,7 @@ jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx)
 {
   jfl_status st;
   if (threads > 1) {
-    lock(s);
+    queue_lock(s);
     int away = goes_to_worker(s);
     if (away) st = call_on_worker(s, task, ctx);
     unlock(s);
@@ -236,8 +236,8 @@ jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx)
 
 void jf_session_leave_pool(jfl_session *s)
 {
-  lock(s);
-  if (s->away) jf_pool_leave();
+  queue_lock(s);
+  if (s->worker_has_pool) jf_pool_leave();
   unlock(s);
 }
 
@@ -248,13 +248,16 @@ static jfl_status check_room(const jfl_plan *p)
   return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
 }
 
-int jfl_plan_is_small(const jfl_plan *p) { return p->work < p->job->session->settings.inline_limit; }
+int jfl_plan_is_small(const jfl_plan *p)
+{
+  return p->work < p->job->session->settings.inline_limit;
+}
 
 /* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it. */
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
   if (!jfl_plan_is_small(p)) return 0;
-  lock(s);
+  queue_lock(s);
   int mine = !s->running && !s->head;
   if (mine) s->running = 1;
   unlock(s);
@@ -263,7 +266,7 @@ static int begin_at_once(jfl_session *s, const jfl_plan *p)
 
 static void end_at_once(jfl_session *s)
 {
-  lock(s);
+  queue_lock(s);
   announce(s);
   unlock(s);
 }
@@ -282,7 +285,8 @@ jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int
   return st;
 }
 
-static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in, jfl_request **out)
+static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *in,
+                                 jfl_request **out)
 {
   jfl_status st = jf_request_new(p, in, out);
   if (!st) jf_request_run(*out, in);
@@ -296,13 +300,13 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   jfl_session *s = p->job->session;
   jfl_request *r;
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
-  lock(s);
+  queue_lock(s);
   jfl_status st = check_room(p);
   unlock(s);
   if (st) return st;
   JF_TRY(jf_request_new(p, in, &r));
   st = jf_request_keep(r, in);
-  lock(s);
+  queue_lock(s);
   if (!st) st = enqueue(s, r);
   unlock(s);
   if (st) jfl_request_unref(r);
@@ -319,7 +323,7 @@ static struct timespec deadline(double seconds)
 void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
 {
   struct timespec until = deadline(seconds);
-  lock(s);
+  queue_lock(s);
   uint64_t before = s->finished;
   int late = 0;
   while (!late && (s->head || s->running) &&
@@ -334,7 +338,7 @@ void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
 int jfl_session_pending(jfl_session *s)
 {
   if (!s->has_worker) return 0;
-  lock(s);
+  queue_lock(s);
   int n = s->n_queued + s->running;
   unlock(s);
   return n;
@@ -342,7 +346,7 @@ int jfl_session_pending(jfl_session *s)
 
 jfl_status jfl_session_fd(jfl_session *s, int *out)
 {
-  lock(s);
+  queue_lock(s);
   if (s->fd < 0) s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   *out = s->fd;
   unlock(s);
@@ -352,7 +356,7 @@ jfl_status jfl_session_fd(jfl_session *s, int *out)
 void jfl_session_due(jfl_session *s, int due)
 {
   uint64_t count;
-  lock(s);
+  queue_lock(s);
   if (due) make_readable(s);
   else if (s->fd >= 0 && read(s->fd, &count, sizeof count) < 0) { /* it was not readable */ }
   unlock(s);

@@ -42,7 +42,7 @@ jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in)
   return JFL_OK;
 }
 
-static jfl_status add_outputs(jfl_request *r)
+static jfl_status request_add_outputs(jfl_request *r)
 {
   r->out = jf_new((size_t)r->n_out * sizeof *r->out);
   if (!r->out) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -58,7 +58,7 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   r->plan = p;
   r->n_in = p->graph->n_input;
   r->n_out = p->graph->n_output;
-  jfl_status s = add_outputs(r);
+  jfl_status s = request_add_outputs(r);
   if (s) jfl_request_unref(r);
   else *out = r;
   return s;

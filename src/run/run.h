@@ -1,4 +1,4 @@
-/* Run time: session, variables, jobs, requests, queue, executor, checkpoint. */
+/* Run time: session, variables, jobs, requests, queue, executor, profile. */
 #ifndef JF_RUN_H
 #define JF_RUN_H
 
@@ -54,8 +54,9 @@ struct jfl_session {
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
-  int away, leave;             /* the worker has the pool; it shall end it; guarded by mu */
-  int here;                    /* synchronous runs since the worker had a run of its own; guarded by mu */
+  int worker_has_pool;         /* the pool of threads is the worker's; guarded by mu */
+  int worker_ends_pool;        /* the worker is asked to end its pool; guarded by mu */
+  int n_sync_runs;             /* synchronous runs since the worker last had one; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */

@@ -34,8 +34,11 @@ jfl_status jfl_session_new(jfl_session **out)
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->fd = -1;
   s->seed = jf_entropy();
-  s->settings = (jf_settings){ .threads = jf_cpu_count(), .max_inflight = 2, .inline_limit = INLINE_LIMIT,
-                               .passes_off = off, .kernels = kernels[chosen].flags };
+  s->settings = (jf_settings){ .threads = jf_cpu_count(),
+                               .max_inflight = 2,
+                               .inline_limit = INLINE_LIMIT,
+                               .passes_off = off,
+                               .kernels = kernels[chosen].flags };
   jf_queue_init(s);
   *out = s;
   return JFL_OK;
@@ -108,7 +111,7 @@ static const setting settings[] = {
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
 };
 
-static jfl_status find(const char *name, const setting **out)
+static jfl_status run_session_find(const char *name, const setting **out)
 {
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
@@ -139,7 +142,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 {
   const setting *t = NULL;
   double v = 0;
-  JF_TRY(find(a->name, &t));
+  JF_TRY(run_session_find(a->name, &t));
   JF_TRY(number_of(a, &v));
   if (v < t->lo || v > t->hi)
     return jf_fail(JFL_EINVAL, "%s must be from %.0f to %.0f, got %.14g", t->name, t->lo, t->hi, v);
@@ -160,7 +163,7 @@ const char *jfl_session_pass(const jfl_session *s, int i, int *on)
 jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
 {
   const setting *t = NULL;
-  JF_TRY(find(name, &t));
+  JF_TRY(run_session_find(name, &t));
   *out = t->get(s);
   return JFL_OK;
 }

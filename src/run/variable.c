@@ -16,7 +16,7 @@ jf_var *jf_session_var(const jfl_session *s, const char *name)
 /* Random numbers for one element: words of Philox blocks counted by `low`, element by `high`. */
 typedef struct draws { uint64_t key, element, block; jf_philox bits; int left; } draws;
 
-static double unit(draws *d)
+static double variable_unit(draws *d)
 {
   if (!d->left) {
     d->bits = jf_philox_at(d->key, d->element, d->block++);
@@ -28,22 +28,22 @@ static double unit(draws *d)
 }
 
 /* Box and Muller's transform; 1 - u keeps the logarithm finite. */
-static double normal(draws *d)
+static double variable_normal(draws *d)
 {
-  double radius = sqrt(-2 * log(1 - unit(d)));
-  return radius * cos(6.283185307179586 * unit(d));
+  double radius = sqrt(-2 * log(1 - variable_unit(d)));
+  return radius * cos(6.283185307179586 * variable_unit(d));
 }
 
-static double draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
+static double variable_draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
 {
   draws d = { .key = key, .element = (uint64_t)i };
   double z;
   switch (v->init) {
   case JFL_INIT_CONSTANT: return v->a;
-  case JFL_INIT_UNIFORM: return v->a + (v->b - v->a) * unit(&d);
-  case JFL_INIT_NORMAL: return v->a + v->b * normal(&d);
+  case JFL_INIT_UNIFORM: return v->a + (v->b - v->a) * variable_unit(&d);
+  case JFL_INIT_NORMAL: return v->a + v->b * variable_normal(&d);
   case JFL_INIT_TRUNCATED_NORMAL:
-    do z = normal(&d);
+    do z = variable_normal(&d);
     while (fabs(z) >= 2);
     return v->a + v->b * z;
   }
@@ -51,16 +51,20 @@ static double draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
 }
 
 /* Elements depend on seed, name and position alone: not on threads, nor on what was made before. */
-typedef struct fill { const jfl_variable_spec *spec; jfl_array *a; uint64_t key; } fill;
+typedef struct variable_fill {
+  const jfl_variable_spec *spec;
+  jfl_array *a;
+  uint64_t key;
+} variable_fill;
 enum { CHUNK = 4096 };
 
 static void fill_chunk(void *ctx, int chunk)
 {
-  const fill *f = ctx;
+  const variable_fill *f = ctx;
   int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK, n = jfl_array_size(f->a);
   if (end > n) end = n;
   for (; i < end; i++) {
-    double v = draw(f->spec, f->key, i);
+    double v = variable_draw(f->spec, f->key, i);
     if (!jf_is_float(f->a->dtype)) v = floor(v);
     switch (f->a->dtype) {
 #define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)v; break;
@@ -77,11 +81,12 @@ static jfl_status check_whole(const jfl_variable_spec *v)
   int range = v->init == JFL_INIT_UNIFORM;
   if (jf_is_float(v->dtype)) return JFL_OK;
   if (!range && v->init != JFL_INIT_CONSTANT)
-    return jf_fail(JFL_EDTYPE, "variable '%s': an %s variable takes a constant or uniform initializer",
-                   v->name, jfl_dtype_name(v->dtype));
+    return jf_fail(JFL_EDTYPE,
+                   "variable '%s': an %s variable takes a constant or uniform initializer", v->name,
+                   jfl_dtype_name(v->dtype));
   if (jf_holds(v->dtype, v->a) && (!range || jf_holds(v->dtype, v->b))) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "variable '%s': its initializer's value %.14g does not fit %s", v->name,
-                 jf_holds(v->dtype, v->a) ? v->b : v->a, jfl_dtype_name(v->dtype));
+  return jf_fail(JFL_EDTYPE, "variable '%s': its initializer's value %.14g does not fit %s",
+                 v->name, jf_holds(v->dtype, v->a) ? v->b : v->a, jfl_dtype_name(v->dtype));
 }
 
 static jfl_status check_spec(const jfl_variable_spec *v)
@@ -97,13 +102,14 @@ static jfl_status check_spec(const jfl_variable_spec *v)
 
 static void initialize(const jfl_session *s, const jfl_variable_spec *spec, jfl_array *a)
 {
-  fill f = { spec, a, jf_hash_str(s->seed, spec->name) };
+  variable_fill f = { spec, a, jf_hash_str(s->seed, spec->name) };
   int64_t n = jfl_array_size(a);
   if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return;      /* arrays start zeroed */
-  jf_parallel(n < 16 * CHUNK ? 1 : s->settings.threads, (int)((n + CHUNK - 1) / CHUNK), fill_chunk, &f);
+  jf_parallel(n < 16 * CHUNK ? 1 : s->settings.threads, (int)((n + CHUNK - 1) / CHUNK), fill_chunk,
+              &f);
 }
 
-static jfl_status add(jfl_session *s, jf_var *v)
+static jfl_status variable_add(jfl_session *s, jf_var *v)
 {
   if (s->n_var == s->cap_var) {
     int cap = s->cap_var ? 2 * s->cap_var : 16;
@@ -134,27 +140,27 @@ char *jf_name_copy(const char *name)
 }
 
 /* Numbers are drawn in plain order, so that no form changes them. */
-static jfl_status set_up(jfl_session *s, jf_var *v, const jfl_shape *shape)
+static jfl_status variable_set_up(jfl_session *s, jf_var *v, const jfl_shape *shape)
 {
   jfl_array *plain = NULL;
   if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
   JF_TRY(jfl_array_new(v->spec.dtype, shape, &v->array));
   if (jf_var_packed(v)) JF_TRY(jfl_array_new(v->spec.dtype, &v->spec.shape, &plain));
-  jfl_status st = add(s, v);
+  jfl_status st = variable_add(s, v);
   if (!st) initialize(s, &v->spec, plain ? plain : v->array);
   if (!st && plain) jf_var_write(v, plain->data);
   jfl_array_unref(plain);
   return st;
 }
 
-static jfl_status make(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *shape,
-                       jf_var **out)
+static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
+                                const jfl_shape *shape, jf_var **out)
 {
   jf_var *v = jf_new(sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   v->spec = *spec;
   v->spec.name = jf_name_copy(spec->name);
-  jfl_status st = set_up(s, v, shape);
+  jfl_status st = variable_set_up(s, v, shape);
   if (st) {
     jf_var_free(v);
     return jf_blame(st, "variable '%s': ", spec->name);
@@ -165,7 +171,7 @@ static jfl_status make(jfl_session *s, const jfl_variable_spec *spec, const jfl_
 
 int jf_var_packed(const jf_var *v) { return !jf_shape_eq(&v->array->shape, &v->spec.shape); }
 
-static size_t bytes_of(const jf_var *v)
+static size_t variable_bytes_of(const jf_var *v)
 {
   return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
 }
@@ -174,14 +180,14 @@ void jf_var_read(const jf_var *v, void *out)
 {
   if (jf_var_packed(v))
     jf_unpack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, v->array->data, out);
-  else memcpy(out, v->array->data, bytes_of(v));
+  else memcpy(out, v->array->data, variable_bytes_of(v));
 }
 
 void jf_var_write(jf_var *v, const void *from)
 {
   if (jf_var_packed(v))
     jf_pack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, from, v->array->data);
-  else memcpy(v->array->data, from, bytes_of(v));
+  else memcpy(v->array->data, from, variable_bytes_of(v));
 }
 
 jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
@@ -191,11 +197,13 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, co
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
     JF_TRY(check_spec(spec));
-    return make(s, spec, form, out);
+    return variable_make(s, spec, form, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
-    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s in this session, but this job wants %s %s; "
-                   "jobs share variables by name", spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+    return jf_fail(JFL_ESHAPE,
+                   "variable '%s' is %s %s in this session, but this job wants %s %s; "
+                   "jobs share variables by name",
+                   spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
   assert(jf_shape_eq(&v->array->shape, form));        /* plans adapt to what is there */
   *out = v;
@@ -209,7 +217,7 @@ const char *jfl_variable_name(jfl_session *s, int i)
   return i >= 0 && i < s->n_var ? s->var[i]->spec.name : NULL;
 }
 
-static jfl_status find(const jfl_session *s, const char *name, jf_var **out)
+static jfl_status variable_find(const jfl_session *s, const char *name, jf_var **out)
 {
   *out = jf_session_var(s, name);
   return *out ? JFL_OK : jf_fail(JFL_ENAME, "no variable is called '%s'", name);
@@ -219,7 +227,7 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
                              const jfl_shape **shape)
 {
   jf_var *v;
-  JF_TRY(find(s, name, &v));
+  JF_TRY(variable_find(s, name, &v));
   if (dtype) *dtype = v->spec.dtype;
   if (shape) *shape = &v->spec.shape;
   return JFL_OK;
@@ -228,7 +236,7 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
 jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;
-  JF_TRY(find(s, name, &v));
+  JF_TRY(variable_find(s, name, &v));
   jfl_array *a;
   JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));
   jf_session_acquire(s);
@@ -242,7 +250,7 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v;
-  JF_TRY(find(s, name, &v));
+  JF_TRY(variable_find(s, name, &v));
   if (value->dtype != v->spec.dtype || !jf_shape_eq(&value->shape, &v->spec.shape))
     return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s, got %s %s", name,
                    jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),

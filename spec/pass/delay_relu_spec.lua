@@ -7,7 +7,7 @@ local tp = flow.typing
 describe("relu before max_pool2d", function()
   before_each(function()
     flow.clear_default_session()
-    core.set("passes", passes.all_but "pool")
+    core.set("passes", passes.all_but "delay_relu")
   end)
   after_each(function() flow.clear_default_session() end)
 
@@ -33,7 +33,7 @@ describe("relu before max_pool2d", function()
       flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(flow.math.reduce_mean(y))
       return y
     end):graph()
-    golden.check("pool_pass", text)
+    golden.check("delay_relu_graph", text)
   end)
 
   it("stays where another reads it", function()

@@ -1,5 +1,5 @@
 /* A checkpoint directory opened for reading, whichever layout it has. */
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void *jf_store_grow(void *v, int n, int *cap, size_t elem)
+void *jf_source_grow(void *v, int n, int *cap, size_t elem)
 {
   if (n < *cap) return v;
   int more = *cap ? 2 * *cap : 16;
@@ -30,14 +30,14 @@ static int by_key(const void *a, const void *b)
   return strcmp(((const jf_meta *)a)->key, ((const jf_meta *)b)->key);
 }
 
-const jf_entry *jf_store_find(const jf_store *s, const char *name)
+const jf_entry *jf_source_find(const jf_source *s, const char *name)
 {
   jf_entry key = { .name = name };
   if (!s->n_tensor) return NULL;
   return bsearch(&key, s->tensor, (size_t)s->n_tensor, sizeof key, by_name);
 }
 
-const char *jf_store_meta(const jf_store *s, const char *key)
+const char *jf_source_meta(const jf_source *s, const char *key)
 {
   jf_meta want = { .key = key };
   if (!s->n_meta) return NULL;
@@ -45,7 +45,7 @@ const char *jf_store_meta(const jf_store *s, const char *key)
   return m ? m->value : NULL;
 }
 
-jfl_status jf_store_sort(jf_store *s)
+jfl_status jf_source_sort(jf_source *s)
 {
   if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_name);
   if (s->n_meta) qsort(s->meta, (size_t)s->n_meta, sizeof *s->meta, by_key);
@@ -59,7 +59,7 @@ jfl_status jf_store_sort(jf_store *s)
 }
 
 /* The slots that optimizers name after their variable. */
-static int is_slot(const jf_store *s, const char *name)
+static int is_slot(const jf_source *s, const char *name)
 {
   static const char *const suffix[] = {
     "-momentum", "-m", "-v", "-beta1_t", "-beta2_t", "-mean_square", "-mean_gradient"
@@ -71,19 +71,19 @@ static int is_slot(const jf_store *s, const char *name)
     if (n <= k || n - k > NAME_MAX || strcmp(name + n - k, suffix[i])) continue;
     memcpy(base, name, n - k);
     base[n - k] = '\0';
-    if (jf_store_find(s, base)) return 1;
+    if (jf_source_find(s, base)) return 1;
   }
   return 0;
 }
 
-static jfl_status is_state(const jf_store *s, jf_entry *t)
+static jfl_status is_state(const jf_source *s, jf_entry *t)
 {
   jf_text key = {0};
   jf_text_add(&key, "state.%s", t->name);
   if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   /* What a session has saved, and so has a seed, says itself which names are state. */
-  t->state = jf_store_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
-             (!jf_store_meta(s, "seed") && is_slot(s, t->name));
+  t->state = jf_source_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
+             (!jf_source_meta(s, "seed") && is_slot(s, t->name));
   jf_free(key.s);
   return JFL_OK;
 }
@@ -93,19 +93,19 @@ static jfl_status absent(const char *path)
 {
   char staged[PATH_MAX];
   struct stat st;
-  if (errno != ENOENT) return jf_disk_fail(path, "look up");
-  JF_TRY(jf_disk_path(path, JF_STAGE_SUFFIX, "", staged));
+  if (errno != ENOENT) return jf_file_fail(path, "look up");
+  JF_TRY(jf_file_path(path, JF_STAGE_SUFFIX, "", staged));
   if (!stat(staged, &st))
     return jf_fail(JFL_EIO, "checkpoint %s: no such directory; a save to it was cut short", path);
   return jf_fail(JFL_EIO, "checkpoint %s: no such directory", path);
 }
 
 /* Opens the file s->path; *there 0: there is none. */
-static jfl_status open_file(jf_store *s, int *there)
+static jfl_status open_file(jf_source *s, int *there)
 {
   s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   *there = s->fd >= 0 || errno != ENOENT;
-  return s->fd >= 0 ? jf_safetensors_open(s) : *there ? jf_disk_fail(s->path, "open") : JFL_OK;
+  return s->fd >= 0 ? jf_safetensors_open(s) : *there ? jf_file_fail(s->path, "open") : JFL_OK;
 }
 
 static int ends_with(const char *s, const char *end)
@@ -114,7 +114,7 @@ static int ends_with(const char *s, const char *end)
   return n >= k && !strcmp(s + n - k, end);
 }
 
-static jfl_status open_path(const char *path, jf_store *s)
+static jfl_status open_path(const char *path, jf_source *s)
 {
   struct stat st;
   int there = 0;
@@ -122,7 +122,7 @@ static jfl_status open_path(const char *path, jf_store *s)
   int is_dir = S_ISDIR(st.st_mode);
   if (!is_dir && !ends_with(path, ".safetensors"))
     return jf_fail(JFL_EIO, "checkpoint %s: want a directory, found a file", path);
-  JF_TRY(jf_disk_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
+  JF_TRY(jf_file_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
   JF_TRY(open_file(s, &there));
   if (there) return JFL_OK;
   strcpy(s->path, path);
@@ -132,29 +132,29 @@ static jfl_status open_path(const char *path, jf_store *s)
                  "variable, found neither", path);
 }
 
-jfl_status jf_store_open(const char *path, jf_store *out)
+jfl_status jf_source_open(const char *path, jf_source *out)
 {
   char dir[PATH_MAX];
-  *out = (jf_store){ .fd = -1 };
-  JF_TRY(jf_disk_trim(path, dir));
+  *out = (jf_source){ .fd = -1 };
+  JF_TRY(jf_file_trim(path, dir));
   jfl_status r = open_path(dir, out);
   for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
-  if (r != JFL_OK) jf_store_close(out);
+  if (r != JFL_OK) jf_source_close(out);
   return r;
 }
 
-jfl_status jf_store_read(const jf_store *s, const jf_entry *t, void *out)
+jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
 {
   if (s->fd < 0) return jf_oneflow_read(s, t, out);
-  return jf_disk_read(s->fd, s->path, out, (size_t)t->size, t->begin);
+  return jf_file_read(s->fd, s->path, out, (size_t)t->size, t->begin);
 }
 
-void jf_store_close(jf_store *s)
+void jf_source_close(jf_source *s)
 {
   if (s->fd >= 0) close(s->fd);
   for (int i = 0; !s->text && i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
   jf_free(s->tensor);
   jf_free(s->meta);
   jf_free(s->text);
-  *s = (jf_store){ .fd = -1 };
+  *s = (jf_source){ .fd = -1 };
 }

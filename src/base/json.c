@@ -1,5 +1,5 @@
 /* A strict pull reader of JSON, safe on any bytes, and the writer of its strings. */
-#include "run/checkpoint.h"
+#include "base/json.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@ enum { MAX_DEPTH = 64 };
 
 size_t jf_json_where(const jf_json *j) { return j->origin + (size_t)(j->at - j->start); }
 
-static jfl_status want(const jf_json *j, const char *what)
+static jfl_status json_want(const jf_json *j, const char *what)
 {
   if (j->at == j->end)
     return jf_fail(JFL_EDATA, "byte %zu: want %s, got the end of the text", jf_json_where(j), what);
@@ -32,7 +32,7 @@ void jf_json_open(jf_json *j, char *text, size_t n, size_t origin)
 jfl_status jf_json_enter(jf_json *j, char open)
 {
   blanks(j);
-  if (!here(j, open)) return want(j, open == '{' ? "an object" : "an array");
+  if (!here(j, open)) return json_want(j, open == '{' ? "an object" : "an array");
   j->at++;
   j->fresh = 1;
   return JFL_OK;
@@ -43,7 +43,7 @@ jfl_status jf_json_next(jf_json *j, char close, int *more)
   blanks(j);
   int ended = here(j, close);
   if (!ended && !j->fresh && !here(j, ','))
-    return want(j, close == '}' ? "',' or '}'" : "',' or ']'");
+    return json_want(j, close == '}' ? "',' or '}'" : "',' or ']'");
   if (ended || !j->fresh) j->at++;
   j->fresh = 0;
   *more = !ended;
@@ -96,7 +96,7 @@ static jfl_status hex4(jf_json *j, uint32_t *out)
   for (int i = 0; i < 4; i++, j->at++) {
     char c = j->at < j->end ? *j->at : '\0';
     int digit = c >= '0' && c <= '9';
-    if (!digit && !((c | 32) >= 'a' && (c | 32) <= 'f')) return want(j, "a hexadecimal digit");
+    if (!digit && !((c | 32) >= 'a' && (c | 32) <= 'f')) return json_want(j, "a hexadecimal digit");
     v = v << 4 | (uint32_t)(digit ? c - '0' : (c | 32) - 'a' + 10);
   }
   *out = v;
@@ -130,17 +130,17 @@ static jfl_status escape(jf_json *j, char **w)
     return unicode(j, w);
   }
   const char *k = j->at < j->end && *j->at ? strchr(from, *j->at) : NULL;
-  if (!k) return want(j, "an escape");
+  if (!k) return json_want(j, "an escape");
   *(*w)++ = to[k - from];
   j->at++;
   return JFL_OK;
 }
 
-static jfl_status plain(jf_json *j, char **w)
+static jfl_status json_plain(jf_json *j, char **w)
 {
   size_t len = (unsigned char)*j->at < 0x20
                ? 0 : sequence((const unsigned char *)j->at, (size_t)(j->end - j->at));
-  if (!len) return want(j, "UTF-8 text");
+  if (!len) return json_want(j, "UTF-8 text");
   while (len--) *(*w)++ = *j->at++;
   return JFL_OK;
 }
@@ -149,12 +149,12 @@ static jfl_status plain(jf_json *j, char **w)
 jfl_status jf_json_string(jf_json *j, const char **out)
 {
   blanks(j);
-  if (!here(j, '"')) return want(j, "a string");
+  if (!here(j, '"')) return json_want(j, "a string");
   char *w = ++j->at;
   *out = w;
   while (!here(j, '"')) {
-    if (j->at == j->end) return want(j, "the end of a string");
-    JF_TRY(here(j, '\\') ? escape(j, &w) : plain(j, &w));
+    if (j->at == j->end) return json_want(j, "the end of a string");
+    JF_TRY(here(j, '\\') ? escape(j, &w) : json_plain(j, &w));
   }
   *w = '\0';
   j->at++;
@@ -165,7 +165,7 @@ jfl_status jf_json_key(jf_json *j, const char **out)
 {
   JF_TRY(jf_json_string(j, out));
   blanks(j);
-  if (!here(j, ':')) return want(j, "':'");
+  if (!here(j, ':')) return json_want(j, "':'");
   j->at++;
   return JFL_OK;
 }
@@ -191,7 +191,7 @@ static int digit(const jf_json *j) { return j->at < j->end && *j->at >= '0' && *
 jfl_status jf_json_whole(jf_json *j, uint64_t *out)
 {
   blanks(j);
-  if (!digit(j)) return want(j, "a whole number");
+  if (!digit(j)) return json_want(j, "a whole number");
   size_t first = jf_json_where(j);
   int zero = here(j, '0');
   uint64_t v = 0;
@@ -208,18 +208,18 @@ jfl_status jf_json_whole(jf_json *j, uint64_t *out)
 
 static jfl_status digits(jf_json *j)
 {
-  if (!digit(j)) return want(j, "a digit");
+  if (!digit(j)) return json_want(j, "a digit");
   while (digit(j)) j->at++;
   return JFL_OK;
 }
 
-static jfl_status number(jf_json *j)
+static jfl_status json_number(jf_json *j)
 {
   if (here(j, '-')) j->at++;
   int zero = here(j, '0');
   char *first = j->at;
   JF_TRY(digits(j));
-  if (zero && j->at - first > 1) return want(j, "no digit after a leading zero");
+  if (zero && j->at - first > 1) return json_want(j, "no digit after a leading zero");
   if (here(j, '.')) {
     j->at++;
     JF_TRY(digits(j));
@@ -230,7 +230,7 @@ static jfl_status number(jf_json *j)
   return digits(j);
 }
 
-static jfl_status word(jf_json *j)
+static jfl_status json_word(jf_json *j)
 {
   static const char *const words[] = { "true", "false", "null" };
   for (int i = 0; i < 3; i++) {
@@ -239,7 +239,7 @@ static jfl_status word(jf_json *j)
     j->at += n;
     return JFL_OK;
   }
-  return want(j, "a value");
+  return json_want(j, "a value");
 }
 
 static jfl_status skip(jf_json *j, int depth)
@@ -247,8 +247,8 @@ static jfl_status skip(jf_json *j, int depth)
   const char *ignored;
   blanks(j);
   if (here(j, '"')) return jf_json_string(j, &ignored);
-  if (here(j, '-') || digit(j)) return number(j);
-  if (!here(j, '{') && !here(j, '[')) return word(j);
+  if (here(j, '-') || digit(j)) return json_number(j);
+  if (!here(j, '{') && !here(j, '[')) return json_word(j);
   if (depth == MAX_DEPTH)
     return jf_fail(JFL_EDATA, "byte %zu: nested too deeply", jf_json_where(j));
   char close = here(j, '{') ? '}' : ']';
@@ -266,5 +266,5 @@ jfl_status jf_json_skip(jf_json *j) { return skip(j, 0); }
 jfl_status jf_json_end(jf_json *j)
 {
   blanks(j);
-  return j->at == j->end ? JFL_OK : want(j, "the end of the text");
+  return j->at == j->end ? JFL_OK : json_want(j, "the end of the text");
 }

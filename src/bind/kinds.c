@@ -29,7 +29,7 @@ void *jf_push(lua_State *L, jf_kind kind, size_t size)
 }
 
 /* The kind of the userdata at i, or -1. */
-static int kind_of(lua_State *L, int i)
+static int kinds_kind_of(lua_State *L, int i)
 {
   for (int k = 0; k < JF_HOLDER; k++)
     if (jf_test(L, i, (jf_kind)k)) return k;
@@ -38,14 +38,14 @@ static int kind_of(lua_State *L, int i)
 
 const char *jf_type_name(lua_State *L, int i)
 {
-  int k = kind_of(L, i);
+  int k = kinds_kind_of(L, i);
   if (k >= 0) return names[k];
   return lua_isnone(L, i) ? "nothing" : luaL_typename(L, i);
 }
 
 int jf_l_type(lua_State *L)
 {
-  int k = kind_of(L, 1);
+  int k = kinds_kind_of(L, 1);
   if (k < 0) lua_pushnil(L);
   else lua_pushstring(L, names[k]);
   return 1;

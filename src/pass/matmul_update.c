@@ -8,7 +8,7 @@
 static int stays(const jfl_value *factor) { return jf_root(factor)->origin != JF_VARIABLE; }
 
 /* The product that the update's gradient is, if they can be one node. */
-static const jf_node *product_of(const jf_rewrite *r, const jf_node *update)
+static const jf_node *pass_matmul_update_product_of(const jf_rewrite *r, const jf_node *update)
 {
   if (update->op != &jf_op_sgd_update) return NULL;
   if (((const jf_sgd_update *)update->attr)->weight_decay != 0) return NULL;
@@ -29,13 +29,13 @@ static void fold(jf_rewrite *r, const jf_node *update, const jf_node *product)
 }
 
 /* The products stay behind without a use, for dce. */
-jfl_status jf_pass_sgd(jfl_graph *g, const jf_target *target)
+jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;
   (void)target;
   jf_rewrite_begin(g, &r);
   for (int i = 0; i < r.n_old && !g->err; i++) {
-    const jf_node *product = product_of(&r, r.old[i]);
+    const jf_node *product = pass_matmul_update_product_of(&r, r.old[i]);
     if (product) fold(&r, r.old[i], product);
     else jf_rewrite_keep(&r, r.old[i]);
   }

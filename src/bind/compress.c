@@ -14,7 +14,7 @@ static jfl_deflate need_container(lua_State *L, const char *who)
 }
 
 /* Gives the new array a to b, which is on top of the stack. */
-static int give(lua_State *L, jf_larray *b, jfl_array *a)
+static int compress_give(lua_State *L, jf_larray *b, jfl_array *a)
 {
   jf_set_array(b, a);
   jf_account(L, b);
@@ -36,7 +36,7 @@ static int l_inflate(lua_State *L)
   jfl_status e = jfl_inflate(data, n, kind, size_hint, &a);
   if (what) jf_check_for(L, e, what);
   else jf_check(L, e);
-  return give(L, b, a);
+  return compress_give(L, b, a);
 }
 
 /* deflate(string, container) -> uint8 array */
@@ -49,7 +49,7 @@ static int l_deflate(lua_State *L)
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
   jf_check(L, jfl_compress(data, n, kind, &a));
-  return give(L, b, a);
+  return compress_give(L, b, a);
 }
 
 const luaL_Reg jf_pack_functions[] = {

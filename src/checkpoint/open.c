@@ -1,5 +1,5 @@
 /* An open checkpoint: its tensors and notes, one by one, without a session. */
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "run/run.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 {
   jfl_checkpoint *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
-  jfl_status r = jf_store_open(path, &c->store);
+  jfl_status r = jf_source_open(path, &c->source);
   if (r == JFL_OK) *out = c;
   else jf_free(c);
   return r;
@@ -17,19 +17,19 @@ jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 void jfl_checkpoint_close(jfl_checkpoint *c)
 {
   if (!c) return;
-  jf_store_close(&c->store);
+  jf_source_close(&c->source);
   jf_free(c);
 }
 
-int jfl_checkpoint_about(const jfl_checkpoint *c) { return c->store.about; }
+int jfl_checkpoint_about(const jfl_checkpoint *c) { return c->source.about; }
 
-int jfl_checkpoint_count(const jfl_checkpoint *c) { return c->store.n_tensor; }
+int jfl_checkpoint_count(const jfl_checkpoint *c) { return c->source.n_tensor; }
 
 const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size, jfl_dtype *dtype,
                                   const jfl_shape **shape)
 {
-  if (i < 0 || i >= c->store.n_tensor) return NULL;
-  const jf_entry *t = &c->store.tensor[i];
+  if (i < 0 || i >= c->source.n_tensor) return NULL;
+  const jf_entry *t = &c->source.tensor[i];
   *size = t->size;
   *dtype = t->dtype;
   *shape = &t->shape;
@@ -40,23 +40,23 @@ static jfl_status check_known(const jfl_checkpoint *c, const jf_entry *t)
 {
   if (!t->shape.n || t->dtype != JFL_N_DTYPE) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "checkpoint %s: %s is of dtype %s, which jfl does not have",
-                 c->store.path, t->name, t->dtype_name);
+                 c->source.path, t->name, t->dtype_name);
 }
 
 jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
                                const jfl_shape *shape, jfl_array **out)
 {
-  const jf_entry *t = &c->store.tensor[i];
+  const jf_entry *t = &c->source.tensor[i];
   char buf[JF_SHAPE_STR];
   jfl_array *a;
   JF_TRY(check_known(c, t));
   if (t->shape.n) dtype = t->dtype, shape = &t->shape;
   if ((uint64_t)jf_numel(shape) * jfl_dtype_size(dtype) != t->size)
-    return jf_fail(JFL_ESHAPE, "checkpoint %s: %s: %llu bytes do not hold %s %s", c->store.path,
+    return jf_fail(JFL_ESHAPE, "checkpoint %s: %s: %llu bytes do not hold %s %s", c->source.path,
                    t->name, (unsigned long long)t->size, jfl_dtype_name(dtype),
                    jf_shape_str(shape, buf));
   JF_TRY(jf_array_new_raw(dtype, shape, &a));
-  jfl_status r = jf_store_read(&c->store, t, a->data);
+  jfl_status r = jf_source_read(&c->source, t, a->data);
   if (r == JFL_OK) *out = a;
   else jfl_array_unref(a);
   return r;
@@ -65,8 +65,8 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
 int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out)
 {
   size_t n = strlen(JF_NOTE_PREFIX);
-  for (int k = 0; k < c->store.n_meta; k++) {
-    const jf_meta *m = &c->store.meta[k];
+  for (int k = 0; k < c->source.n_meta; k++) {
+    const jf_meta *m = &c->source.meta[k];
     if (strncmp(m->key, JF_NOTE_PREFIX, n) || i--) continue;
     *out = (jfl_note){ m->key + n, m->value };
     return 1;

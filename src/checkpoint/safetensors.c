@@ -1,7 +1,7 @@
 /* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
    https://github.com/huggingface/safetensors. */
 #include "op/form.h"
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,11 +29,11 @@ static size_t reserved(const char *name)
 
 /* ---- reading ---- */
 
-typedef struct loader {
+typedef struct safetensors_loader {
   jf_json json;
-  jf_store *store;
+  jf_source *source;
   uint64_t data, size;         /* where the tensors begin, and the file's size */
-} loader;
+} safetensors_loader;
 
 static jfl_status read_dtype(jf_json *j, jf_entry *t)
 {
@@ -73,7 +73,7 @@ static jfl_status read_pair(jf_json *j, uint64_t *first, uint64_t *last, int *mo
   return jf_json_next(j, ']', more);
 }
 
-static jfl_status read_offsets(loader *l, jf_entry *t)
+static jfl_status read_offsets(safetensors_loader *l, jf_entry *t)
 {
   uint64_t first, last, room = l->size - l->data;
   int more;
@@ -89,7 +89,7 @@ static jfl_status read_offsets(loader *l, jf_entry *t)
   return JFL_OK;
 }
 
-static jfl_status read_field(loader *l, const char *key, jf_entry *t, unsigned *seen)
+static jfl_status read_field(safetensors_loader *l, const char *key, jf_entry *t, unsigned *seen)
 {
   static const char *const keys[] = { "dtype", "shape", "data_offsets" };
   for (unsigned i = 0; i < 3; i++) {
@@ -120,9 +120,9 @@ static jfl_status check_size(const jf_entry *t, size_t at)
                  jf_shape_str(&t->shape, buf));
 }
 
-static jfl_status read_tensor(loader *l, const char *name)
+static jfl_status read_tensor(safetensors_loader *l, const char *name)
 {
-  jf_store *s = l->store;
+  jf_source *s = l->source;
   jf_entry t = { .name = name };
   const char *key;
   unsigned seen = 0;
@@ -137,16 +137,16 @@ static jfl_status read_tensor(loader *l, const char *name)
   if (seen != 7)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
   JF_TRY(check_size(&t, at));
-  jf_entry *v = jf_store_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_source_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
   s->tensor = v;
   v[s->n_tensor++] = t;
   return JFL_OK;
 }
 
-static jfl_status read_meta(loader *l)
+static jfl_status safetensors_read_meta(safetensors_loader *l)
 {
-  jf_store *s = l->store;
+  jf_source *s = l->source;
   jf_meta m;
   JF_TRY(jf_json_enter(&l->json, '{'));
   for (int more;;) {
@@ -154,14 +154,14 @@ static jfl_status read_meta(loader *l)
     if (!more) return JFL_OK;
     JF_TRY(jf_json_key(&l->json, &m.key));
     JF_TRY(jf_json_string(&l->json, &m.value));
-    jf_meta *v = jf_store_grow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
+    jf_meta *v = jf_source_grow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
     if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
     s->meta = v;
     v[s->n_meta++] = m;
   }
 }
 
-static jfl_status read_header(loader *l)
+static jfl_status read_header(safetensors_loader *l)
 {
   const char *key;
   JF_TRY(jf_json_enter(&l->json, '{'));
@@ -169,7 +169,7 @@ static jfl_status read_header(loader *l)
     JF_TRY(jf_json_next(&l->json, '}', &more));
     if (!more) return jf_json_end(&l->json);
     JF_TRY(jf_json_key(&l->json, &key));
-    JF_TRY(!strcmp(key, "__metadata__") ? read_meta(l) : read_tensor(l, key));
+    JF_TRY(!strcmp(key, "__metadata__") ? safetensors_read_meta(l) : read_tensor(l, key));
   }
 }
 
@@ -181,9 +181,9 @@ static int by_place(const void *a, const void *b)
 }
 
 /* The tensors fill the file, in any order, without a gap and without sharing a byte. */
-static jfl_status check_places(const loader *l)
+static jfl_status check_places(const safetensors_loader *l)
 {
-  const jf_store *s = l->store;
+  const jf_source *s = l->source;
   uint64_t at = l->data;
   if (s->n_tensor) qsort(s->tensor, (size_t)s->n_tensor, sizeof *s->tensor, by_place);
   for (int i = 0; i < s->n_tensor; i++) {
@@ -199,26 +199,26 @@ static jfl_status check_places(const loader *l)
 }
 
 /* Our own files restore the names that `reserved` is about. */
-static void restore_names(jf_store *s)
+static void restore_names(jf_source *s)
 {
-  const char *format = jf_store_meta(s, "format");
+  const char *format = jf_source_meta(s, "format");
   if (!format || strcmp(format, "jfl")) return;
   for (int i = 0; i < s->n_tensor; i++)
     if (reserved(s->tensor[i].name) > 2) s->tensor[i].name++;
 }
 
-static jfl_status parse(loader *l)
+static jfl_status safetensors_parse(safetensors_loader *l)
 {
   JF_TRY(read_header(l));
   JF_TRY(check_places(l));
-  JF_TRY(jf_store_sort(l->store));
-  restore_names(l->store);
-  return jf_store_sort(l->store);
+  JF_TRY(jf_source_sort(l->source));
+  restore_names(l->source);
+  return jf_source_sort(l->source);
 }
 
 /* Reads the header's length. Where that makes no sense, or what follows does not begin as a header,
    it is most likely a file of another kind. */
-static jfl_status fetch_length(const jf_store *s, const loader *l, uint64_t *out)
+static jfl_status fetch_length(const jf_source *s, const safetensors_loader *l, uint64_t *out)
 {
   unsigned char b[LENGTH_SIZE + 1];
   uint64_t n = 0;
@@ -226,7 +226,7 @@ static jfl_status fetch_length(const jf_store *s, const loader *l, uint64_t *out
   if (have < sizeof b)
     return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or one cut at byte %zu", s->path,
                    have);
-  JF_TRY(jf_disk_read(s->fd, s->path, b, sizeof b, 0));
+  JF_TRY(jf_file_read(s->fd, s->path, b, sizeof b, 0));
   for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
   if (n > MAX_HEADER || b[LENGTH_SIZE] != '{')
     return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or a damaged one: want 8 bytes "
@@ -236,7 +236,7 @@ static jfl_status fetch_length(const jf_store *s, const loader *l, uint64_t *out
 }
 
 /* Reads the header's text. */
-static jfl_status fetch(jf_store *s, loader *l)
+static jfl_status safetensors_fetch(jf_source *s, safetensors_loader *l)
 {
   uint64_t n = 0;
   JF_TRY(fetch_length(s, l, &n));
@@ -249,19 +249,19 @@ static jfl_status fetch(jf_store *s, loader *l)
     return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for a header of %llu bytes", s->path,
                    (unsigned long long)n);
   jf_json_open(&l->json, s->text, (size_t)n, LENGTH_SIZE);
-  return jf_disk_read(s->fd, s->path, s->text, (size_t)n, LENGTH_SIZE);
+  return jf_file_read(s->fd, s->path, s->text, (size_t)n, LENGTH_SIZE);
 }
 
-jfl_status jf_safetensors_open(jf_store *s)
+jfl_status jf_safetensors_open(jf_source *s)
 {
   struct stat st;
-  loader l = { .store = s };
-  if (fstat(s->fd, &st)) return jf_disk_fail(s->path, "look up");
+  safetensors_loader l = { .source = s };
+  if (fstat(s->fd, &st)) return jf_file_fail(s->path, "look up");
   if (!S_ISREG(st.st_mode))
     return jf_fail(JFL_EDATA, "checkpoint %s: want a regular file", s->path);
   l.size = (uint64_t)st.st_size;
-  JF_TRY(fetch(s, &l));
-  jfl_status r = parse(&l);
+  JF_TRY(safetensors_fetch(s, &l));
+  jfl_status r = safetensors_parse(&l);
   return r == JFL_OK ? r : jf_blame(r, "checkpoint %s: %s", s->path,
                                     r == JFL_EDATA ? "damaged: " : "");
 }
@@ -310,21 +310,22 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
 
 static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
 {
-  if (!t->packed) return jf_disk_write(fd, path, t->data, (size_t)t->size);
+  if (!t->packed) return jf_file_write(fd, path, t->data, (size_t)t->size);
   void *plain = jf_new_raw((size_t)t->size);
   if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
   jf_unpack_filters(t->dtype, t->packed, &t->shape, t->data, plain);
-  jfl_status s = jf_disk_write(fd, path, plain, (size_t)t->size);
+  jfl_status s = jf_file_write(fd, path, plain, (size_t)t->size);
   jf_free(plain);
   return s;
 }
 
-static jfl_status write_all(int fd, const char *path, const jf_entry *t, int n, const jf_text *h)
+static jfl_status safetensors_write_all(int fd, const char *path, const jf_entry *t, int n,
+                                        const jf_text *h)
 {
   if (h->n - LENGTH_SIZE > MAX_HEADER)
     return jf_fail(JFL_EDATA, "checkpoint %s: want a header of at most %d bytes, got %zu", path,
                    MAX_HEADER, h->n - LENGTH_SIZE);
-  JF_TRY(jf_disk_write(fd, path, h->s, h->n));
+  JF_TRY(jf_file_write(fd, path, h->s, h->n));
   for (int i = 0; i < n; i++) JF_TRY(write_tensor(fd, path, &t[i]));
   return JFL_OK;
 }
@@ -345,7 +346,7 @@ jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, co
   put_header(&h, t, n, meta);
   jfl_status r = h.failed || meta->failed
                  ? jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for the header", path)
-                 : write_all(fd, path, t, n, &h);
+                 : safetensors_write_all(fd, path, t, n, &h);
   jf_free(h.s);
   return r;
 }

@@ -1,5 +1,5 @@
 /* Saving a session as a checkpoint, and loading one into it. */
-#include "run/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -42,10 +42,10 @@ static jfl_status no_memory(const char *path)
   return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
 }
 
-static jfl_status note(jfl_report *r, const char *path, const char *name, jfl_loaded what,
-                       int state)
+static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const char *name,
+                                          jfl_loaded what, int state)
 {
-  item *v = jf_store_grow(r->v, r->n, &r->cap, sizeof *v);
+  item *v = jf_source_grow(r->v, r->n, &r->cap, sizeof *v);
   if (v) r->v = v;
   char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return no_memory(path);
@@ -88,7 +88,7 @@ static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note
 }
 
 /* Everything of the session but the contents of its variables. */
-static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta)
+static jfl_status checkpoint_session_describe(const jfl_session *s, const char *path, jf_text *meta)
 {
   put_format(meta);
   put_count(meta, "", "seed", s->seed);
@@ -99,7 +99,8 @@ static jfl_status describe(const jfl_session *s, const char *path, jf_text *meta
     put_count(meta, RUN_PREFIX, j->name, j->run);
   }
   for (int i = 0; i < s->n_ahead; i++)
-    if (!jf_session_job(s, s->ahead[i].job)) put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
+    if (!jf_session_job(s, s->ahead[i].job))
+      put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
   for (int i = 0; i < s->n_var; i++)
     if (s->var[i]->spec.state) put_count(meta, "state.", s->var[i]->spec.name, 1);
   return JFL_OK;
@@ -118,7 +119,7 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
                         .data = v->array->data,
                         .packed = jf_var_packed(v) ? &v->array->shape : NULL };
   }
-  jfl_status r = describe(s, st->target, &meta);
+  jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
   if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
   jf_free(meta.s);
@@ -153,7 +154,7 @@ jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *con
     t[i] = (jf_entry){ .name = names[i], .dtype = values[i]->dtype, .shape = values[i]->shape,
                        .data = values[i]->data };
   put_format(&meta);
-  jfl_status r = jf_store_sort(&(jf_store){ .tensor = t, .n_tensor = n });
+  jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
   if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
   else r = jf_stage_open(path, overwrite, &st);
   if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.fd, st.file, t, n, &meta));
@@ -168,17 +169,17 @@ typedef struct prefixes { const char *const *v; int n; } prefixes;
 
 /* All that a load needs. Contents go to `fresh` first, one for each variable of the session or
    NULL, so that a failure on the way leaves the session as it was. */
-typedef struct loader {
+typedef struct checkpoint_session_loader {
   jfl_session *session;
-  const jf_store *store;
+  const jf_source *source;
   const char *path;
   prefixes only;
   jfl_report *report;
   void **fresh;
-} loader;
+} checkpoint_session_loader;
 
 /* Whether a name takes part. */
-static int wanted(const loader *l, const char *name)
+static int checkpoint_session_wanted(const checkpoint_session_loader *l, const char *name)
 {
   for (int i = 0; i < l->only.n; i++)
     if (!strncmp(name, l->only.v[i], strlen(l->only.v[i]))) return 1;
@@ -186,9 +187,9 @@ static int wanted(const loader *l, const char *name)
 }
 
 /* The tensor of a variable, NULL where there is none or it takes no part. */
-static const jf_entry *source(const loader *l, const char *name)
+static const jf_entry *source(const checkpoint_session_loader *l, const char *name)
 {
-  return wanted(l, name) ? jf_store_find(l->store, name) : NULL;
+  return checkpoint_session_wanted(l, name) ? jf_source_find(l->source, name) : NULL;
 }
 
 /* What a tensor of the file is, for messages. */
@@ -203,7 +204,8 @@ static const char *say(const jf_entry *t, char *buf, size_t size)
   return buf;
 }
 
-static jfl_status check(const loader *l, const jf_var *v, const jf_entry *t)
+static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, const jf_var *v,
+                                           const jf_entry *t)
 {
   char has[JF_SHAPE_STR + 40], shape[JF_SHAPE_STR];
   const jfl_variable_spec *w = &v->spec;
@@ -217,20 +219,21 @@ static jfl_status check(const loader *l, const jf_var *v, const jf_entry *t)
                  jf_shape_str(&w->shape, shape));
 }
 
-static jfl_status match(loader *l)
+static jfl_status match(checkpoint_session_loader *l)
 {
   const jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
-    if (!wanted(l, v->spec.name)) continue;
+    if (!checkpoint_session_wanted(l, v->spec.name)) continue;
     const jf_entry *t = source(l, v->spec.name);
-    if (t) JF_TRY(check(l, v, t));
-    JF_TRY(note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING, v->spec.state));
+    if (t) JF_TRY(checkpoint_session_check(l, v, t));
+    JF_TRY(checkpoint_session_note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING,
+                                   v->spec.state));
   }
-  for (int i = 0; i < l->store->n_tensor; i++) {
-    const jf_entry *t = &l->store->tensor[i];
-    if (!wanted(l, t->name) || jf_session_var(s, t->name)) continue;
-    JF_TRY(note(l->report, l->path, t->name, JFL_UNEXPECTED, t->state));
+  for (int i = 0; i < l->source->n_tensor; i++) {
+    const jf_entry *t = &l->source->tensor[i];
+    if (!checkpoint_session_wanted(l, t->name) || jf_session_var(s, t->name)) continue;
+    JF_TRY(checkpoint_session_note(l->report, l->path, t->name, JFL_UNEXPECTED, t->state));
   }
   return JFL_OK;
 }
@@ -249,7 +252,7 @@ static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *v
   if (n > MAX_LISTED) jf_text_add(t, " and %d more", n - MAX_LISTED);
 }
 
-static jfl_status be_strict(const loader *l)
+static jfl_status be_strict(const checkpoint_session_loader *l)
 {
   jf_text t = {0};
   list(&t, l->report, JFL_MISSING, "it lacks");
@@ -262,7 +265,7 @@ static jfl_status be_strict(const loader *l)
   return r;
 }
 
-static jfl_status fetch(loader *l)
+static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
 {
   const jfl_session *s = l->session;
   l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
@@ -274,16 +277,17 @@ static jfl_status fetch(loader *l)
     if (!l->fresh[i])
       return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
                      (unsigned long long)t->size, t->name);
-    JF_TRY(jf_store_read(l->store, t, l->fresh[i]));
+    JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
   }
   return JFL_OK;
 }
 
 /* A count of the metadata; left alone where the file, not being ours, has none. */
-static jfl_status count(const loader *l, const char *key, uint64_t *out)
+static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, const char *key,
+                                           uint64_t *out)
 {
   char *end;
-  const char *text = jf_store_meta(l->store, key);
+  const char *text = jf_source_meta(l->source, key);
   if (!text) return JFL_OK;
   errno = 0;
   uint64_t v = strtoull(text, &end, 10);
@@ -301,15 +305,15 @@ typedef struct counters {
   jf_runs *run; int n_run;     /* of every job that the file knows */
 } counters;
 
-static jfl_status read_runs(const loader *l, counters *c)
+static jfl_status read_runs(const checkpoint_session_loader *l, counters *c)
 {
-  c->run = jf_new((size_t)l->store->n_meta * sizeof *c->run);
+  c->run = jf_new((size_t)l->source->n_meta * sizeof *c->run);
   if (!c->run) return no_memory(l->path);
-  for (int i = 0; i < l->store->n_meta; i++) {
-    const char *key = l->store->meta[i].key;
+  for (int i = 0; i < l->source->n_meta; i++) {
+    const char *key = l->source->meta[i].key;
     if (strncmp(key, RUN_PREFIX, sizeof RUN_PREFIX - 1)) continue;
     jf_runs *r = &c->run[c->n_run];
-    JF_TRY(count(l, key, &r->n));
+    JF_TRY(checkpoint_session_count(l, key, &r->n));
     r->job = jf_name_copy(key + sizeof RUN_PREFIX - 1);
     if (!r->job) return no_memory(l->path);
     c->n_run++;
@@ -318,19 +322,19 @@ static jfl_status read_runs(const loader *l, counters *c)
 }
 
 /* Reads every counter before any is set. */
-static jfl_status read_counters(const loader *l, counters *c)
+static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
 {
   uint64_t version = FORMAT_VERSION;
-  const char *format = jf_store_meta(l->store, "format");
+  const char *format = jf_source_meta(l->source, "format");
   *c = (counters){ .seed = l->session->seed, .eager_calls = l->session->eager_calls };
   if (l->only.n || !format || strcmp(format, "jfl")) return JFL_OK;
   c->told = 1;
-  JF_TRY(count(l, "version", &version));
+  JF_TRY(checkpoint_session_count(l, "version", &version));
   if (version > FORMAT_VERSION)
     return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
                    l->path, (unsigned long long)version, FORMAT_VERSION);
-  JF_TRY(count(l, "seed", &c->seed));
-  JF_TRY(count(l, "eager_calls", &c->eager_calls));
+  JF_TRY(checkpoint_session_count(l, "seed", &c->seed));
+  JF_TRY(checkpoint_session_count(l, "eager_calls", &c->eager_calls));
   return read_runs(l, c);
 }
 
@@ -351,7 +355,7 @@ static void set_runs(const jfl_session *s, counters *c)
 }
 
 /* Nothing fails from here on. */
-static void apply(loader *l, counters *c)
+static void checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++)
@@ -367,14 +371,14 @@ static void apply(loader *l, counters *c)
   *c = (counters){0};
 }
 
-static jfl_status load(loader *l, int strict)
+static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int strict)
 {
   counters c = {0};
   JF_TRY(match(l));
   if (strict) JF_TRY(be_strict(l));
   jfl_status r = read_counters(l, &c);
-  if (r == JFL_OK) r = fetch(l);
-  if (r == JFL_OK) apply(l, &c);
+  if (r == JFL_OK) r = checkpoint_session_fetch(l);
+  if (r == JFL_OK) checkpoint_session_apply(l, &c);
   for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
   jf_free(l->fresh);
   jf_runs_free(c.run, c.n_run);
@@ -384,11 +388,13 @@ static jfl_status load(loader *l, int strict)
 jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int strict,
                                 const char *const *only, int n_only, jfl_report **out)
 {
-  loader l = { .session = s, .store = &c->store, .path = c->store.path, .only = { only, n_only } };
+  checkpoint_session_loader l = {
+    .session = s, .source = &c->source, .path = c->source.path, .only = { only, n_only }
+  };
   l.report = jf_new(sizeof *l.report);
   if (!l.report) return no_memory(l.path);
   jf_session_acquire(s);
-  jfl_status r = load(&l, strict);
+  jfl_status r = checkpoint_session_load(&l, strict);
   jf_session_release(s);
   if (r == JFL_OK) *out = l.report;
   else jfl_report_free(l.report);

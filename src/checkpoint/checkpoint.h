@@ -1,42 +1,12 @@
-/* Checkpoints: JSON and safetensors text, stores that are read, stages that are written. */
+/* Checkpoints: the sources that are read, and the stages in which one is written. */
 #ifndef JF_CHECKPOINT_H
 #define JF_CHECKPOINT_H
 
 #include <limits.h>
 
-#include "base/base.h"
+#include "base/json.h"
 
-/* ---- JSON (json.c) ---- */
-
-/* A pull reader over n bytes that need no terminator. Strings are decoded in place, so the text is
-   overwritten, and what they give lives as long as it. Errors are JFL_EDATA and name the byte,
-   counted from the start of the file that the text stands in. */
-typedef struct jf_json {
-  char *start, *at, *end;
-  size_t origin;               /* where the text starts in its file */
-  int fresh;                   /* a container was just entered */
-} jf_json;
-void jf_json_open(jf_json *j, char *text, size_t n, size_t origin);
-/* The byte of the file that is read next. */
-size_t jf_json_where(const jf_json *j);
-/* Enters the object or array that `open`, '{' or '[', begins. */
-jfl_status jf_json_enter(jf_json *j, char open);
-/* Moves to the next element of the container that `close` ends; *more is 0 once it ended. */
-jfl_status jf_json_next(jf_json *j, char close, int *more);
-/* A member's name and its colon. */
-jfl_status jf_json_key(jf_json *j, const char **out);
-/* Refuses \u0000, since a name is a C string. */
-jfl_status jf_json_string(jf_json *j, const char **out);
-jfl_status jf_json_whole(jf_json *j, uint64_t *out);
-/* Skips any value. */
-jfl_status jf_json_skip(jf_json *j);
-/* Only blanks may be left. */
-jfl_status jf_json_end(jf_json *j);
-/* Appends s as a JSON string; s is UTF-8. */
-void jf_json_put(jf_text *t, const char *s);
-int jf_utf8_valid(const char *s);
-
-/* ---- stores: checkpoints that are read (store.c, safetensors.c, oneflow.c) ---- */
+/* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
 
 typedef struct jf_entry {
   const char *name;
@@ -51,34 +21,34 @@ typedef struct jf_entry {
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;
 
-typedef struct jf_store {
+typedef struct jf_source {
   char path[PATH_MAX];
   int fd;                      /* the safetensors file; -1: OneFlow's layout under path */
   char *text;                  /* header that names point into, or NULL: each name is owned */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
   int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
-} jf_store;
+} jf_source;
 
-struct jfl_checkpoint { jf_store store; };
+struct jfl_checkpoint { jf_source source; };
 
 /* What notes' keys begin with in the metadata. */
 #define JF_NOTE_PREFIX "note."
 /* Opens the checkpoint directory and validates all but the contents of its tensors. */
-jfl_status jf_store_open(const char *path, jf_store *out);
-void jf_store_close(jf_store *s);
+jfl_status jf_source_open(const char *path, jf_source *out);
+void jf_source_close(jf_source *s);
 /* Reads the whole tensor. */
-jfl_status jf_store_read(const jf_store *s, const jf_entry *t, void *out);
+jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
 /* NULL: there is none. */
-const jf_entry *jf_store_find(const jf_store *s, const char *name);
-const char *jf_store_meta(const jf_store *s, const char *key);
+const jf_entry *jf_source_find(const jf_source *s, const char *name);
+const char *jf_source_meta(const jf_source *s, const char *key);
 /* Room for one more in v, an array of n: v or its larger copy, NULL when memory is out. */
-void *jf_store_grow(void *v, int n, int *cap, size_t elem);
+void *jf_source_grow(void *v, int n, int *cap, size_t elem);
 /* Sorts the tensors by name; a name that occurs twice is an error. */
-jfl_status jf_store_sort(jf_store *s);
+jfl_status jf_source_sort(jf_source *s);
 
 /* s->path names the file; s is empty otherwise. */
-jfl_status jf_safetensors_open(jf_store *s);
+jfl_status jf_safetensors_open(jf_source *s);
 /* Appends a member to the text of the metadata. */
 void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
@@ -86,21 +56,21 @@ jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, co
 
 /* s->path names the directory; finding no variable is no error. One that is a variable's own becomes
    the directory above, with that variable alone. */
-jfl_status jf_oneflow_open(jf_store *s);
-jfl_status jf_oneflow_read(const jf_store *s, const jf_entry *t, void *out);
+jfl_status jf_oneflow_open(jf_source *s);
+jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 
-/* ---- files (disk.c) ---- */
+/* ---- files (files.c) ---- */
 
 /* JFL_EIO with errno: "checkpoint <path>: cannot <what>: ...". */
-jfl_status jf_disk_fail(const char *path, const char *what);
+jfl_status jf_file_fail(const char *path, const char *what);
 /* The three joined; out holds PATH_MAX bytes. */
-jfl_status jf_disk_path(const char *a, const char *b, const char *c, char *out);
+jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out);
 /* The directory that holds path, which has no slash at its end. */
-void jf_disk_parent(const char *path, char *out);
+void jf_file_parent(const char *path, char *out);
 /* The path of a checkpoint without slashes at its end. */
-jfl_status jf_disk_trim(const char *path, char *out);
-jfl_status jf_disk_read(int fd, const char *path, void *out, size_t n, uint64_t at);
-jfl_status jf_disk_write(int fd, const char *path, const void *data, size_t n);
+jfl_status jf_file_trim(const char *path, char *out);
+jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at);
+jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
 
 /* A checkpoint that is being written beside its target. A missing target is staged as the directory
    <target>.saving, an existing one by the file model.safetensors.saving inside it. The file is

@@ -23,11 +23,12 @@ static jf_nums options_of(jfl_graph *g, const jf_node *n)
   int count = 0;
   while (n->op->attr[count].name) count++;
   double *v = jf_alloc(g->arena, (size_t)count * sizeof *v);
-  for (int i = 0; i < count; i++) v[i] = *(const double *)((const char *)n->attr + n->op->attr[i].off);
+  for (int i = 0; i < count; i++)
+    v[i] = *(const double *)((const char *)n->attr + n->op->attr[i].off);
   return (jf_nums){ count, v };
 }
 
-static void emit(jf_rewrite *r, jf_node *const *member, int n)
+static void pass_multi_update_emit(jf_rewrite *r, jf_node *const *member, int n)
 {
   const jf_node *first = member[0];
   const jfl_op *op = first->op;
@@ -43,24 +44,24 @@ static void emit(jf_rewrite *r, jf_node *const *member, int n)
 }
 
 /* Emits the group of node i, if that is its last member. */
-static void visit(jf_rewrite *r, int i, jf_node **member)
+static void pass_multi_update_visit(jf_rewrite *r, int i, jf_node **member)
 {
   int n = 0;
   for (int j = i + 1; j < r->n_old; j++)
     if (mergeable(r->old[j]) && alike(r->old[i], r->old[j])) return;
   for (int j = 0; j <= i; j++)
     if (mergeable(r->old[j]) && alike(r->old[i], r->old[j])) member[n++] = r->old[j];
-  emit(r, member, n);
+  pass_multi_update_emit(r, member, n);
 }
 
-jfl_status jf_pass_optimizer(jfl_graph *g, const jf_target *target)
+jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;
   (void)target;
   jf_rewrite_begin(g, &r);
   jf_node **member = jf_alloc(g->arena, (size_t)r.n_old * sizeof *member);
   for (int i = 0; i < r.n_old && !g->err; i++) {
-    if (mergeable(r.old[i])) visit(&r, i, member);
+    if (mergeable(r.old[i])) pass_multi_update_visit(&r, i, member);
     else jf_rewrite_keep(&r, r.old[i]);
   }
   jf_rewrite_end(&r);

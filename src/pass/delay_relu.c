@@ -21,7 +21,7 @@ static void swap(jf_rewrite *r, const jf_node *relu, const jf_node *pool)
   jf_replace(r, pool->out[0], y);
 }
 
-jfl_status jf_pass_pool(jfl_graph *g, const jf_target *target)
+jfl_status jf_pass_delay_relu(jfl_graph *g, const jf_target *target)
 {
   (void)target;
   jf_rewrite r;
