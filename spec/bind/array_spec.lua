@@ -266,14 +266,14 @@ describe("a mistake with an array", function()
     array_error("array: shape should be a table of numbers, got string", "c.array('float32', 'x')")
     array_error("array: a shape has 1 to 8 dimensions, got 0", "c.array('float32', {})")
     array_error("array: dtype should be a string, got nil", "c.array(nil, {1})")
-    array_error("copy must be an array, got table", "c.copy({})")
+    array_error("copy: expected an array, got table", "c.copy({})")
     array_error("reshape: 6 elements do not fit (4, -1)", "c.reshape(..., {4, -1})",
       core.array("float32", { 6 }))
     array_error("reshape: only one extent may be -1", "c.reshape(..., {-1, -1})",
       core.array("float32", { 6 }))
     array_error("from_bytes: int32 array of shape (2) takes 8 bytes, got 3",
       "c.from_bytes('abc', 'int32', {2})")
-    array_error("inflate: format must be gzip, zlib or raw, got 'lzma'",
+    array_error("inflate: format: expected gzip, zlib or raw, got 'lzma'",
       "c.inflate('', 'lzma')")
     assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
     assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))

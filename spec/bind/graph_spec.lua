@@ -21,7 +21,7 @@ describe("a graph", function()
   it("refuses other modes", function()
     assert.equal("user.lua:1: graph: mode should be train or predict, got 'eval'",
       message("c.graph('g', 'eval')"))
-    assert.equal("user.lua:1: trace must be a graph, got table", message("c.trace({})"))
+    assert.equal("user.lua:1: trace: expected a graph, got table", message("c.trace({})"))
   end)
 
   it("finds its variables by name", function()
