@@ -32,12 +32,12 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) -fPIC -fvisibility=hidden 
   -Isrc -Ibuild $(CHECKED)
 LDLIBS := -l:libz.a -ldl -lm -pthread
 
-LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c)) $(wildcard kernels/cpu/*.c)
+LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c src/*/*/*.c)) $(wildcard kernels/cpu/*.c)
 CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua)
-GEN := build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -83,6 +83,8 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
+build/gen/devicelist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_DEVICE DEVICE src/dev/*/*.c)
 build/gen/oplist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OP OP src/op/*.c src/optim/*.c)
 build/gen/optimlist.h: FORCE

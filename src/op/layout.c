@@ -139,7 +139,7 @@ void jf_unpack_filters(jfl_dtype t, const jfl_shape *packed_shape, const jfl_sha
 
 int64_t jf_layout_block(const jf_layout *c)
 {
-  return c->device->channel_block ? c->device->channel_block() : 0;
+  return c->device->kind->channel_block ? c->device->kind->channel_block() : 0;
 }
 
 void jf_layout_all(jf_layout *c, jf_form form)
