@@ -27,7 +27,7 @@ typedef struct jf_kind {
   jfl_status (*open)(jf_device *d);
   void (*close)(jf_device *d);
 
-  /* ---- what plans and passes ask; all but rows say nothing of results, only of speed ---- */
+  /* ---- what plans and passes ask ---- */
 
   const jf_kernel_row *const *(*rows)(void);   /* ended by NULL; NULL: it has none of its own */
   /* How many channels its convolutions want side by side, 0 or a NULL function: any number. */
@@ -35,7 +35,7 @@ typedef struct jf_kind {
   /* Whether products and convolutions gain by ending in that op; NULL: none does. */
   int (*activates)(const char *act);
   /* What it does at best with that many threads: float32 additions and multiplications per second
-     in registers, bytes per second read and written in a loop over large arrays; NULL: not known. */
+     in registers, bytes per second read and written by a loop over large arrays. Optional. */
   void (*peak)(int threads, double *flop, double *bytes);
 
   /* ---- memory ---- */

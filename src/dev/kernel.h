@@ -10,9 +10,9 @@ typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_te
 typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
 
 /* What a run found wrong in its data. A device whose kernels end after they returned keeps one such
-   record in its memory, which is zeroed before the first step of a run and read with the results. A
-   kernel that finds something wrong fills it in, `what` last, unless an earlier step has; of several
-   positions it reports the lowest. Once `what` is set, kernels of the run change no variable. */
+   record in its memory, which is zeroed before the first step of a run and read with the results.
+   A kernel that finds something wrong fills it in, `what` last, unless an earlier step has; of
+   several positions it reports the lowest. Once `what` is set, no kernel changes a variable. */
 typedef enum jf_wrong {
   JF_NOTHING_WRONG, JF_WRONG_LABEL, JF_WRONG_INDEX, JF_WRONG_SEGMENT
 } jf_wrong;

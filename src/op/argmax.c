@@ -54,10 +54,10 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   {                                                                       \
     return search_lines(k, sizeof(T), id##_line_##D);                     \
   }
-#define MAX(D, T) SEARCH(max, D, T, >)
-#define MIN(D, T) SEARCH(min, D, T, <)
-#define MAX_ROW(D, T) [JFL_##D] = max_##D,
-#define MIN_ROW(D, T) [JFL_##D] = min_##D,
+#define MAX(D, T) SEARCH(argmax, D, T, >)
+#define MIN(D, T) SEARCH(argmin, D, T, <)
+#define MAX_ROW(D, T) [JFL_##D] = argmax_##D,
+#define MIN_ROW(D, T) [JFL_##D] = argmin_##D,
 JF_EACH_TYPE(MAX)
 JF_EACH_TYPE(MIN)
 static const jf_kernel max_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MAX_ROW) };

@@ -64,16 +64,22 @@ static void dropout_draw(const jf_tile_args *t, int8_t *mask)
       for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[0] * scale : 0;     \
   }                                                                             \
   JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
-#define TILES(D, T)                                                             \
-  static void forward_tile_##D(const jf_tile_args *t)                           \
-  {                                                                             \
-    dropout_draw(t, t->second);                                                         \
-    keep_##D(t, t->second);                                                     \
-  }                                                                             \
-  static void backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
-#define KERNELS(D, T)                                                           \
-  static jfl_status forward_##D(const jf_kargs *k) { return dropout_whole(k, forward_tile_##D); } \
-  static jfl_status backward_##D(const jf_kargs *k) { return dropout_whole(k, backward_tile_##D); }
+#define TILES(D, T)                                                           \
+  static void dropout_forward_tile_##D(const jf_tile_args *t)                 \
+  {                                                                           \
+    dropout_draw(t, t->second);                                               \
+    keep_##D(t, t->second);                                                   \
+  }                                                                           \
+  static void dropout_backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
+#define KERNELS(D, T)                                                         \
+  static jfl_status dropout_forward_##D(const jf_kargs *k)                    \
+  {                                                                           \
+    return dropout_whole(k, dropout_forward_tile_##D);                        \
+  }                                                                           \
+  static jfl_status dropout_backward_##D(const jf_kargs *k)                   \
+  {                                                                           \
+    return dropout_whole(k, dropout_backward_tile_##D);                       \
+  }
 
 static jfl_status dropout_whole(const jf_kargs *k, jf_tile tile)
 {
@@ -92,10 +98,10 @@ JF_EACH_FLOAT(KEEP)
 JF_EACH_FLOAT(TILES)
 JF_EACH_FLOAT(KERNELS)
 #define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
-static const jf_tile tile[JFL_N_DTYPE] = FLOATS(forward_tile);
-static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(backward_tile);
-static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(forward);
-static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(backward);
+static const jf_tile tile[JFL_N_DTYPE] = FLOATS(dropout_forward_tile);
+static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(dropout_backward_tile);
+static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,

@@ -126,20 +126,21 @@ static jfl_status gather_sum(const jf_kargs *k,
 }
 
 /* Integers wrap. */
-#define SUM(D, T, U)                                                            \
-  static void add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n)   \
-  {                                                                             \
-    const T *x = (const T *)k->in[0].data + from;                               \
-    T *y = (T *)k->out[0].data + to;                                            \
-    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);              \
-  }                                                                             \
-  static jfl_status sum_##D(const jf_kargs *k) { return gather_sum(k, add_##D); }
+#define SUM(D, T, U)                                                                 \
+  static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n) \
+  {                                                                                  \
+    const T *x = (const T *)k->in[0].data + from;                                    \
+    T *y = (T *)k->out[0].data + to;                                                 \
+    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);                   \
+  }                                                                                  \
+  static jfl_status gather_sum_##D(const jf_kargs *k) { return gather_sum(k, gather_add_##D); }
 SUM(F32, float, float)
 SUM(F64, double, double)
 SUM(I32, int32_t, uint32_t)
 SUM(I64, int64_t, uint64_t)
 static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = sum_F32, [JFL_F64] = sum_F64, [JFL_I32] = sum_I32, [JFL_I64] = sum_I64,
+  [JFL_F32] = gather_sum_F32, [JFL_F64] = gather_sum_F64,
+  [JFL_I32] = gather_sum_I32, [JFL_I64] = gather_sum_I64,
 };
 
 #define ONE_HOT(D, T)                                                           \
