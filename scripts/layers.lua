@@ -45,6 +45,7 @@ for path in files("kernels") do
       or header == "base/base.h"
       or folder == "op" or folder == "gen"
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
+      or folder == own:match("^[^/]+") and io.open("kernels/" .. header) ~= nil
   end)
 end
 
