@@ -34,6 +34,7 @@ typedef struct jf_kind {
   int64_t (*channel_block)(void);
   /* Whether products and convolutions gain by ending in that op; NULL: none does. */
   int (*activates)(const char *act);
+  const jf_fused_limits *fused;        /* NULL: it runs no fused programs */
   /* What it does at best with that many threads: float32 additions and multiplications per second
      in registers, bytes per second read and written by a loop over large arrays. Optional. */
   void (*peak)(int threads, double *flop, double *bytes);

@@ -87,4 +87,14 @@ typedef struct jf_kernel_row {
   int indirect;            /* computes by transforms, farther from exact sums than direct ones */
 } jf_kernel_row;
 
+/* What the pass fuse may put into one program for a kind of device. */
+struct jf_fused;
+typedef struct jf_fused_limits {
+  int slots, instrs, outputs;  /* the most of each */
+  int64_t row;                 /* the longest row whose sum later instructions may read */
+  int64_t sums;                /* the most sums that one instruction may gather */
+  /* Whether a program that keeps to these can run; NULL: yes. */
+  int (*fits)(const struct jf_fused *f);
+} jf_fused_limits;
+
 #endif

@@ -15,7 +15,8 @@ static void cpu_free(jf_device *d, void *p)
 }
 
 JFL_DEVICE(cpu, .host = 1, .plain = 1, .alloc = cpu_alloc, .free = cpu_free, .rows = jf_cpu_rows,
-  .channel_block = jf_cpu_channel_block, .activates = jf_cpu_activates, .peak = jf_cpu_peak)
+  .channel_block = jf_cpu_channel_block, .activates = jf_cpu_activates,
+  .fused = &jf_cpu_fused_limits, .peak = jf_cpu_peak)
 
 jf_device *jf_host(void)
 {

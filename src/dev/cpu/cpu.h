@@ -15,6 +15,7 @@ const jf_kernel_row *const *jf_cpu_rows(void);
 int64_t jf_cpu_channel_block(void);
 /* Whether products and convolutions can end in that op. */
 int jf_cpu_activates(const char *act);
+extern const jf_fused_limits jf_cpu_fused_limits;
 /* What the processor does at best with that many threads: float32 additions and multiplications per
    second in registers, bytes per second read and written by a loop over large arrays. */
 void jf_cpu_peak(int threads, double *flop, double *bytes);
