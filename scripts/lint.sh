@@ -3,6 +3,7 @@
 cd "$(dirname "$0")/.." || exit 1
 status=0
 build/jfl scripts/layers.lua || status=1
+build/jfl scripts/requires.lua || status=1
 scripts/exports.sh build/jfl.so || status=1
 luacheck -q lua examples scripts spec || status=1
 exit $status

@@ -31,7 +31,7 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
     jf_load_part(x + i, some, -INFINITY, &v);
     v -= max;
     jf_exp(&v);
-    jf_source_part(y + i, some, &v);
+    jf_store_part(y + i, some, &v);
     sum += v;
   }
   return jf_lane_sum(&sum);

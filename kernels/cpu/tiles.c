@@ -135,21 +135,21 @@ JF_BODY void softplus_vec(jf_vec *v)
 
 JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
 
-#define LOOP(id)                                                          \
-  JF_BODY void id##_loop_body(const jf_tile_args *t)                      \
-  {                                                                       \
-    const float *x = t->in[0];                                            \
-    float *y = t->out;                                                    \
-    const int64_t n = t->step[0] ? t->n : 1;                              \
-    jf_vec v;                                                             \
-    for (int64_t i = 0; i < n; i += JF_LANES) {                           \
-      const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;           \
-      jf_load_part(x + i, some, 0, &v);                                   \
-      id##_vec(&v);                                                       \
-      jf_source_part(y + i, some, &v);                                     \
-    }                                                                     \
-    for (int64_t i = n; i < t->n; i++) y[i] = y[0];                       \
-  }                                                                       \
+#define LOOP(id)                                                              \
+  JF_BODY void id##_loop_body(const jf_tile_args *t)                          \
+  {                                                                           \
+    const float *x = t->in[0];                                                \
+    float *y = t->out;                                                        \
+    const int64_t n = t->step[0] ? t->n : 1;                                  \
+    jf_vec v;                                                                 \
+    for (int64_t i = 0; i < n; i += JF_LANES) {                               \
+      const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;               \
+      jf_load_part(x + i, some, 0, &v);                                       \
+      id##_vec(&v);                                                           \
+      jf_store_part(y + i, some, &v);                                         \
+    }                                                                         \
+    for (int64_t i = n; i < t->n; i++) y[i] = y[0];                           \
+  }                                                                           \
   JF_DISPATCH(id##_loop, (const jf_tile_args *t), (t))
 
 #define EACH(X) \

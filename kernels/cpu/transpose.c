@@ -62,7 +62,7 @@ static fast_transpose_job job_of(const jf_kargs *k)
 
 /* y[q to + p] = x[p from + q] for p < n and q < m. */
 #define LOOP(T)                                                                              \
-  JF_BODY void loop_##T(const fast_transpose_job *j, const T *x, T *y, int64_t m, int64_t n)                \
+  JF_BODY void loop_##T(const fast_transpose_job *j, const T *x, T *y, int64_t m, int64_t n) \
   {                                                                                          \
     for (int64_t p0 = 0; p0 < n; p0 += TILE)                                                 \
       for (int64_t q = 0; q < m; q++)                                                        \

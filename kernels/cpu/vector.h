@@ -93,7 +93,7 @@ JF_BODY void jf_load_part(const float *p, int64_t n, float fill, jf_vec *out)
   memcpy(l, p, (size_t)n * sizeof *l);
   memcpy(out, l, sizeof l);
 }
-JF_BODY void jf_source_part(float *p, int64_t n, const jf_vec *v)
+JF_BODY void jf_store_part(float *p, int64_t n, const jf_vec *v)
 {
   if (n == JF_LANES) JF_STORE(p, *v);
   else memcpy(p, v, (size_t)n * sizeof *p);

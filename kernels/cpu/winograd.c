@@ -235,15 +235,15 @@ INNER void winograd_multiply(const winograd_product *p, int rows, int width, int
 }
 
 /* Constant extents keep the sums in registers. */
-#define PRODUCT(id, rows, add)                     \
-  OUTER void id(const winograd_product *p, int width)       \
-  {                                                \
-    switch (width) {                               \
-    case 1: winograd_multiply(p, rows, 1, add); break;      \
-    case 2: winograd_multiply(p, rows, 2, add); break;      \
-    case 3: winograd_multiply(p, rows, 3, add); break;      \
-    default: winograd_multiply(p, rows, 4, add); break;     \
-    }                                              \
+#define PRODUCT(id, rows, add)                                                \
+  OUTER void id(const winograd_product *p, int width)                         \
+  {                                                                           \
+    switch (width) {                                                          \
+    case 1: winograd_multiply(p, rows, 1, add); break;                        \
+    case 2: winograd_multiply(p, rows, 2, add); break;                        \
+    case 3: winograd_multiply(p, rows, 3, add); break;                        \
+    default: winograd_multiply(p, rows, 4, add); break;                       \
+    }                                                                         \
   }
 PRODUCT(winograd_product_of, ROWS, 0)
 PRODUCT(add_product, 4, 1)

@@ -38,7 +38,7 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 "name")` asks without raising.
 ]==]
 local core = require "jfl.core"
-local wrong = require "jfl.names"
+local names = require "jfl.base.names"
 
 local flow = {
   version = core.version,
@@ -47,50 +47,50 @@ local flow = {
   int8 = "int8", uint8 = "uint8", int32 = "int32", int64 = "int64",
 }
 
--- A name is a module, or "module.field".
-local names = {
-  config = "jfl.config.session",
-  data = "jfl.data",
-  env = "jfl.env",
-  layers = "jfl.layers",
-  losses = "jfl.optimizer.losses",
-  ndarray = "jfl.ndarray",
-  optimizer = "jfl.optimizer",
-  random = "jfl.random",
-  scope = "jfl.scope",
-  train = "jfl.train",
-  checkpoint = "jfl.checkpoint.checkpoint",
-  typing = "jfl.typing",
-  global_function = "jfl.job.global_function",
-  clear_default_session = "jfl.job.clear_default_session",
-  function_config = "jfl.config.function_config",
-  FunctionConfig = "jfl.config.function_config",
-  FixedTensorDef = "jfl.typing.FixedTensorDef",
-  MirroredTensorDef = "jfl.typing.MirroredTensorDef",
-  MirroredTensorListDef = "jfl.typing.MirroredTensorListDef",
-  get_variable = "jfl.variable.get_variable",
-  get_all_variables = "jfl.variables.get_all_variables",
-  load_variables = "jfl.variables.load_variables",
-  variable_scope = "jfl.scope.namespace",
-  fixed_placement = "jfl.scope.placement",
-  device_prior_placement = "jfl.scope.placement",
-  inter_job_reuse_mem_strategy = "jfl.session.inter_job_reuse_mem_strategy",
-  enable_eager_execution = "jfl.session.enable_eager_execution",
-  eager_execution_enabled = "jfl.session.eager_execution_enabled",
-  current_global_function_desc = "jfl.session.current_global_function_desc",
-  find_or_create_module = "jfl.session.find_or_create_module",
-  poll = "jfl.async.poll",
-  profile = "jfl.profile.profile",
-  sync = "jfl.async.sync",
-  sync_default_session = "jfl.async.sync",
-  help = "jfl.help.help",
-  plot = "jfl.plot.plot",
-  progress = "jfl.progress.progress",
-  watch = "jfl.watch.watch",
-  watch_diff = "jfl.watch.watch_diff",
-  summary = "jfl.summary",
-  zip = "jfl.zip.zip",
-  fd = "jfl.async.fd",
+-- What each name loads at its first use: a module, or "module:field".
+local sources = {
+  config = "jfl.job.config:session",
+  data = "jfl.data.sets",
+  env = "jfl.legacy.env",
+  layers = "jfl.net.layers",
+  losses = "jfl.net.optimizers:losses",
+  ndarray = "jfl.nd.array",
+  optimizer = "jfl.net.optimizers",
+  random = "jfl.nd.random",
+  scope = "jfl.net.scope",
+  train = "jfl.checkpoint.manager",
+  checkpoint = "jfl.checkpoint.checkpoint:checkpoint",
+  typing = "jfl.job.typing",
+  global_function = "jfl.job.job:global_function",
+  clear_default_session = "jfl.job.job:clear_default_session",
+  function_config = "jfl.job.config:function_config",
+  FunctionConfig = "jfl.job.config:function_config",
+  FixedTensorDef = "jfl.job.typing:FixedTensorDef",
+  MirroredTensorDef = "jfl.job.typing:MirroredTensorDef",
+  MirroredTensorListDef = "jfl.job.typing:MirroredTensorListDef",
+  get_variable = "jfl.net.variable:get_variable",
+  get_all_variables = "jfl.checkpoint.variables:get_all_variables",
+  load_variables = "jfl.checkpoint.variables:load_variables",
+  variable_scope = "jfl.net.scope:namespace",
+  fixed_placement = "jfl.net.scope:placement",
+  device_prior_placement = "jfl.net.scope:placement",
+  inter_job_reuse_mem_strategy = "jfl.legacy.session:inter_job_reuse_mem_strategy",
+  enable_eager_execution = "jfl.legacy.session:enable_eager_execution",
+  eager_execution_enabled = "jfl.legacy.session:eager_execution_enabled",
+  current_global_function_desc = "jfl.legacy.session:current_global_function_desc",
+  find_or_create_module = "jfl.legacy.session:find_or_create_module",
+  poll = "jfl.job.queue:poll",
+  profile = "jfl.tools.profile:profile",
+  sync = "jfl.job.queue:sync",
+  sync_default_session = "jfl.job.queue:sync",
+  help = "jfl.doc.help:help",
+  plot = "jfl.tools.plot:plot",
+  progress = "jfl.tools.progress:progress",
+  watch = "jfl.job.watch:watch",
+  watch_diff = "jfl.job.watch:watch_diff",
+  summary = "jfl.tools.summary",
+  zip = "jfl.data.zip:zip",
+  fd = "jfl.job.queue:fd",
 }
 
 for _, name in ipairs {
@@ -99,8 +99,14 @@ for _, name in ipairs {
   "variance_scaling_initializer", "glorot_uniform_initializer", "glorot_normal_initializer",
   "xavier_uniform_initializer", "xavier_normal_initializer", "kaiming_initializer",
 } do
-  names[name] = "jfl.initializer." .. name
+  sources[name] = "jfl.net.initializers:" .. name
 end
+
+-- The same of names in them.
+local parts = {
+  ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
+    load = "jfl.nd.npy:load" },
+}
 
 local installed = false
 
@@ -108,26 +114,45 @@ local installed = false
 local function install()
   if installed then return end
   installed = true
-  require("jfl.ops").install(flow, names)
+  require("jfl.net.ops").install(flow, sources)
 end
 
-local function load(name, where)
-  local module, field = where:match("^(jfl%.%w+)%.?([%w_]*)$")
+local function source(where)
+  local module, field = where:match("^([%w_.]+):?([%w_]*)$")
   local value = require(module)
-  if field ~= "" then value = value[field] end
-  if type(value) == "table" then wrong.guard("flow." .. name, value) end
+  if field ~= "" then return value[field] end
+  return value
+end
+
+-- Makes names of t load what they stand for; others are looked up as before.
+local function lend(t, lent)
+  local meta = getmetatable(t)
+  local index = meta.__index
+  function meta.__index(_, name)
+    if lent[name] then return source(lent[name]) end
+    return index(t, name)
+  end
+end
+
+local function load(name)
+  local value = source(sources[name])
+  if parts[name] then lend(value, parts[name]) end
+  if type(value) == "table" then names.guard("flow." .. name, value) end
   rawset(flow, name, value)
   return value
 end
 
+names.root = flow
+function names.paths() return require("jfl.doc.index").paths() end
+
 return setmetatable(flow, {
-  __names = names,               -- for completion
+  __names = sources,               -- for completion
   __index = function(_, name)
-    if names[name] then return load(name, names[name]) end
+    if sources[name] then return load(name) end
     install()
     local value = rawget(flow, name)
     if value == nil and type(name) == "string" and name:match("^%a") then
-      wrong.fail("flow", flow, name, names)
+      names.fail("flow", flow, name, sources)
     end
     return value
   end,

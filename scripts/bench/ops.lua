@@ -5,7 +5,7 @@
 -- machine's speed drifts.
 local core = require "jfl.core"
 local flow = require "jfl"
-local profile = require "jfl.profile"
+local profile = require "jfl.tools.profile"
 local models = dofile "scripts/bench/models.lua"
 
 local ROUNDS, SECONDS = 12, 0.15

@@ -1,6 +1,6 @@
--- The API as data for stubs and pages: what jfl.index tells of each name, with types.
-local args = require "jfl.args"
-local index = require "jfl.index"
+-- The API as data for stubs and pages: what jfl.doc.index tells of each name, with types.
+local args = require "jfl.base.args"
+local index = require "jfl.doc.index"
 
 local api = { classes = require "scripts.doc.classes" }
 

@@ -16,7 +16,7 @@ end
 -- page's file and line where in the source its text begins.
 function guide.pages()
   local pages = {}
-  local list = assert(io.popen("ls lua/jfl/*.lua"))
+  local list = assert(io.popen("find lua/jfl -name '*.lua' | LC_ALL=C sort"))
   for source in list:lines() do
     local text = read(source)
     for number, title, at, body in text:gmatch("%-%-%[==%[ guide (%d+): ([^\n]+)\n()(.-)%]==%]") do

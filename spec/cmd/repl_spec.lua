@@ -76,7 +76,7 @@ describe("a session", function()
   end)
 
   it("completes names, of flow also those not loaded yet", function()
-    local complete = require("jfl.complete").words
+    local complete = require("jfl.doc.completion").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))
     assert.same({}, complete("a:reshape({ 2, 3 }):"))
     assert.same({ "flow" }, complete("flo"))
@@ -106,7 +106,7 @@ describe("a session", function()
   end)
 
   it("completes the options of a call", function()
-    local words = require("jfl.complete").words
+    local words = require("jfl.doc.completion").words
     local flow = require "jfl"
     _G.flow, _G.alias = flow, flow.nn
     finally(function() _G.flow, _G.alias = nil, nil end)
@@ -123,7 +123,7 @@ describe("a session", function()
   end)
 
   it("completes methods, also those of objects that hide them", function()
-    local words = require("jfl.complete").words
+    local words = require("jfl.doc.completion").words
     _G.config = require("jfl").function_config()
     _G.array = require("jfl").ndarray.zeros { 2 }
     finally(function() _G.config, _G.array = nil, nil end)
@@ -134,7 +134,7 @@ describe("a session", function()
   end)
 
   it("lists the ways to go on where there are several", function()
-    local complete = require "jfl.complete"
+    local complete = require "jfl.doc.completion"
     assert.same({ "erse", "" }, { complete.rest("string.rev", 80) })
     assert.same({ "", "rep      reverse" }, { complete.rest("x = string.re", 80) })
     assert.same({ "", "rep\nreverse" }, { complete.rest("x = string.re", 10) })

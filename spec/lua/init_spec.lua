@@ -43,9 +43,9 @@ describe("the module", function()
   it("loads its parts when they are used", function()
     local out, status = helper.script [[
       local flow = require "jfl"
-      local before = package.loaded["jfl.job"]
+      local before = package.loaded["jfl.job.job"]
       local f = flow.global_function
-      print(before, package.loaded["jfl.job"] ~= nil, package.loaded["jfl.data"])
+      print(before, package.loaded["jfl.job.job"] ~= nil, package.loaded["jfl.data.sets"])
     ]]
     assert.equal("nil\ttrue\tnil\n", out)
     assert.equal(0, status)

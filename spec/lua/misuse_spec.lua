@@ -1,11 +1,11 @@
 -- Every function of the API is called with values of every kind: an error is always one that names
 -- the user's line and speaks of the API, and no value ends the process.
-local args = require "jfl.args"
+local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
-local manual = require "jfl.manual"
+local manual = require "jfl.doc.manual"
 
 local nd, tp = flow.ndarray, flow.typing
 
@@ -145,7 +145,7 @@ local function functions()
       for i = #info.inputs, 1, -1 do table.insert(ops[path], 1, info.inputs[i]) end
     end
   end
-  for path in pairs(require("jfl.help").paths()) do
+  for path in pairs(require("jfl.doc.index").paths()) do
     local f = not LEFT_OUT[path] and resolve(path)
     if type(f) == "function" then
       local defined = args.defined[path] or manual[path]

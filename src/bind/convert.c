@@ -100,7 +100,7 @@ static void read_number(lua_State *L, convert_reader *r, int64_t at)
   if (!jf_fits(r->wanted, v))
     jf_raise(L, "%s: %s is %f, which does not fit %s", r->who, push_path(L, r, r->shape.n), v,
              jfl_dtype_name(r->wanted));
-  jf_source(r->data, r->dtype, at, v);
+  jf_store(r->data, r->dtype, at, v);
   lua_pop(L, 1);
 }
 
@@ -197,7 +197,7 @@ static int l_ramp(lua_State *L)
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
     if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
-    jf_source(b->data, wide, i, v);
+    jf_store(b->data, wide, i, v);
   }
   if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef struct jf_lua_module {
-  const char *name, *chunk;        /* "jfl.job" for require, "=jfl/job.lua" for messages */
+  const char *name, *chunk;        /* "jfl.job.job" for require, "=jfl/job/job.lua" for messages */
   const char *text;
   size_t size;
 } jf_lua_module;

@@ -33,7 +33,7 @@ static int tail_line(lua_State *L, int other)
 {
   lua_pushliteral(L, "require");
   lua_rawget(L, LUA_GLOBALSINDEX);
-  lua_pushliteral(L, "jfl.tail");
+  lua_pushliteral(L, "jfl.base.tail");
   int found = !lua_pcall(L, 1, 1, 0);
   lua_insert(L, -2);
   if (found) found = !lua_pcall(L, 1, 1, 0);

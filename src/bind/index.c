@@ -38,7 +38,7 @@ double jf_load(const jf_larray *b, int64_t i)
   }
 }
 
-void jf_source(void *data, jfl_dtype t, int64_t i, double v)
+void jf_store(void *data, jfl_dtype t, int64_t i, double v)
 {
   switch (t) {
 #define X(id, T) case JFL_##id: ((T *)data)[i] = (T)v; break;

@@ -224,7 +224,7 @@ static int run_script(lua_State *L, const command *c, const char *path)
 static int run_interactive(lua_State *L, command *c)
 {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "jfl.repl");
+  lua_pushliteral(L, "jfl.repl.session");
   int status = lua_pcall(L, 1, 1, 0);
   if (status)
     return report(L, status);
@@ -241,7 +241,7 @@ static int run_interactive(lua_State *L, command *c)
 static int main_finish(lua_State *L)
 {
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
-  lua_getfield(L, -1, "jfl.async");
+  lua_getfield(L, -1, "jfl.job.queue");
   lua_remove(L, -2);
   if (!lua_istable(L, -1)) {
     lua_pop(L, 1);
@@ -256,7 +256,7 @@ static int main_finish(lua_State *L)
 static int start_profile(lua_State *L, const command *c)
 {
   lua_getglobal(L, "require");
-  lua_pushliteral(L, "jfl.profile");
+  lua_pushliteral(L, "jfl.tools.profile");
   int status = lua_pcall(L, 1, 1, 0);
   if (status)
     return report(L, status);

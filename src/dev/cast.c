@@ -74,11 +74,11 @@ static inline double between(double v, double lo, double hi)
   return v != v ? 0 : v < lo ? lo : v > hi ? hi : v;
 }
 
-#define LOAD(D, T, expr) \
-  case JFL_##D: { \
-    const T *x = (const T *)src + at; \
-    for (int i = 0; i < n; i++) v[i] = (double)(expr); \
-    break; \
+#define LOAD(D, T, expr)                                                      \
+  case JFL_##D: {                                                             \
+    const T *x = (const T *)src + at;                                         \
+    for (int i = 0; i < n; i++) v[i] = (double)(expr);                        \
+    break;                                                                    \
   }
 #define STORE(D, T, expr) \
   case JFL_##D: { T *y = (T *)dst + at; for (int i = 0; i < n; i++) y[i] = (T)(expr); break; }

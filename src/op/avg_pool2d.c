@@ -40,33 +40,33 @@ static double avg_pool2d_count(jf_cells at)
 }
 
 /* y = the mean of a window's cells. */
-#define MEAN(D, T)                                                              \
-  static void avg_pool2d_mean_##D(const jf_kargs *k, const jf_pooling *w)                  \
-  {                                                                             \
-    const T *x = k->in[0].data;                                                 \
-    double sum = 0;                                                             \
-    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
+#define MEAN(D, T)                                                                            \
+  static void avg_pool2d_mean_##D(const jf_kargs *k, const jf_pooling *w)                     \
+  {                                                                                           \
+    const T *x = k->in[0].data;                                                               \
+    double sum = 0;                                                                           \
+    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                                  \
       for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[jf_pool_at(w, i, j)]; \
-    ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w->cells));              \
+    ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w->cells));                 \
   }
 /* Each cell gets dy / count. */
-#define SHARE(D, T)                                                             \
-  static void share_##D(const jf_kargs *k, const jf_pooling *w)                 \
-  {                                                                             \
-    T *dx = k->out[0].data;                                                     \
-    T v = (T)(((const T *)k->in[0].data)[w->number] / avg_pool2d_count(w->cells));         \
-    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                    \
+#define SHARE(D, T)                                                                          \
+  static void share_##D(const jf_kargs *k, const jf_pooling *w)                              \
+  {                                                                                          \
+    T *dx = k->out[0].data;                                                                  \
+    T v = (T)(((const T *)k->in[0].data)[w->number] / avg_pool2d_count(w->cells));           \
+    for (int64_t i = w->cells.top; i < w->cells.bottom; i++)                                 \
       for (int64_t j = w->cells.left; j < w->cells.right; j++) dx[jf_pool_at(w, i, j)] += v; \
   }
-#define KERNELS(D, T)                                                           \
-  static jfl_status avg_pool2d_pool_##D(const jf_kargs *k)                                 \
-  {                                                                             \
+#define KERNELS(D, T)                                                                       \
+  static jfl_status avg_pool2d_pool_##D(const jf_kargs *k)                                  \
+  {                                                                                         \
     return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, avg_pool2d_mean_##D), JFL_OK; \
-  }                                                                             \
-  static jfl_status avg_pool2d_backward_##D(const jf_kargs *k)                             \
-  {                                                                             \
-    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
-    return jf_pool_each(k, &k->out[0].shape, &k->in[0].shape, share_##D), JFL_OK; \
+  }                                                                                         \
+  static jfl_status avg_pool2d_backward_##D(const jf_kargs *k)                              \
+  {                                                                                         \
+    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));              \
+    return jf_pool_each(k, &k->out[0].shape, &k->in[0].shape, share_##D), JFL_OK;           \
   }
 JF_EACH_FLOAT(MEAN)
 JF_EACH_FLOAT(SHARE)

@@ -55,15 +55,15 @@ static int bias_add_layout(jf_layout *c)
 }
 
 /* y[i, j, l] = x[i, j, l] + b[j]; integers wrap. */
-#define ADD(D, T, U)                                                                  \
-  static jfl_status bias_add_##D(const jf_kargs *k)                                        \
-  {                                                                                   \
-    jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);    \
-    const T *x = k->in[0].data, *b = k->in[1].data;                                   \
-    T *y = k->out[0].data;                                                            \
-    for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)          \
-      for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);      \
-    return JFL_OK;                                                                    \
+#define ADD(D, T, U)                                                               \
+  static jfl_status bias_add_##D(const jf_kargs *k)                                \
+  {                                                                                \
+    jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis); \
+    const T *x = k->in[0].data, *b = k->in[1].data;                                \
+    T *y = k->out[0].data;                                                         \
+    for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)       \
+      for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);   \
+    return JFL_OK;                                                                 \
   }
 ADD(F32, float, float)
 ADD(F64, double, double)

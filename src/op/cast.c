@@ -56,14 +56,14 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
   }                                                                       \
   JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
-#define CASTS(from, FD, FT)                                               \
-  LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)          \
-  LOOP(from, FD, FT, I8, int8_t) LOOP(from, FD, FT, U8, uint8_t)          \
-  LOOP(from, FD, FT, I32, int32_t) LOOP(from, FD, FT, I64, int64_t)       \
-  static const cast_loop from_##FD[JFL_N_DTYPE] = {                            \
-    [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,       \
-    [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,           \
-    [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,       \
+#define CASTS(from, FD, FT)                                                   \
+  LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)              \
+  LOOP(from, FD, FT, I8, int8_t) LOOP(from, FD, FT, U8, uint8_t)              \
+  LOOP(from, FD, FT, I32, int32_t) LOOP(from, FD, FT, I64, int64_t)           \
+  static const cast_loop from_##FD[JFL_N_DTYPE] = {                           \
+    [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,           \
+    [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,               \
+    [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,           \
   };
 #define KERNEL(D)                                                                   \
   static void tile_##D(const jf_tile_args *t)                                       \

@@ -35,26 +35,26 @@ static void ce_grad(jf_gradctx *c)
 }
 
 /* Returns sum of z (log sum exp(x - max) - (x - max)); p = softmax(x). */
-#define LINE(D, T)                                                              \
-  static T ce_line_##D(const T *z, const T *x, T *p, int64_t m)                    \
-  {                                                                             \
-    T max = x[0];                                                               \
-    double sum = 0, loss = 0;                                                   \
-    for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;              \
-    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);              \
-    for (int64_t j = 0; j < m; j++) loss += z[j] * (log(sum) - (x[j] - max));   \
-    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                     \
-    return (T)loss;                                                             \
+#define LINE(D, T)                                                            \
+  static T ce_line_##D(const T *z, const T *x, T *p, int64_t m)               \
+  {                                                                           \
+    T max = x[0];                                                             \
+    double sum = 0, loss = 0;                                                 \
+    for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
+    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
+    for (int64_t j = 0; j < m; j++) loss += z[j] * (log(sum) - (x[j] - max)); \
+    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
+    return (T)loss;                                                           \
   }
-#define FORWARD(D, T)                                                           \
-  static jfl_status ce_forward_##D(const jf_kargs *k)                              \
-  {                                                                             \
-    jf_axes s = jf_axes_at(&k->in[1].shape, k->in[1].shape.n - 1);              \
-    const T *z = k->in[0].data, *x = k->in[1].data;                             \
-    T *loss = k->out[0].data, *p = k->out[1].data;                              \
-    for (int64_t i = 0; i < s.before; i++)                                      \
-      loss[i] = ce_line_##D(z + i * s.m, x + i * s.m, p + i * s.m, s.m);           \
-    return JFL_OK;                                                              \
+#define FORWARD(D, T)                                                         \
+  static jfl_status ce_forward_##D(const jf_kargs *k)                         \
+  {                                                                           \
+    jf_axes s = jf_axes_at(&k->in[1].shape, k->in[1].shape.n - 1);            \
+    const T *z = k->in[0].data, *x = k->in[1].data;                           \
+    T *loss = k->out[0].data, *p = k->out[1].data;                            \
+    for (int64_t i = 0; i < s.before; i++)                                    \
+      loss[i] = ce_line_##D(z + i * s.m, x + i * s.m, p + i * s.m, s.m);      \
+    return JFL_OK;                                                            \
   }
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)

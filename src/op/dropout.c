@@ -64,21 +64,21 @@ static void dropout_draw(const jf_tile_args *t, int8_t *mask)
       for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[0] * scale : 0;     \
   }                                                                             \
   JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
-#define TILES(D, T)                                                             \
-  static void dropout_forward_tile_##D(const jf_tile_args *t)                           \
-  {                                                                             \
-    dropout_draw(t, t->second);                                                         \
-    keep_##D(t, t->second);                                                     \
-  }                                                                             \
+#define TILES(D, T)                                                           \
+  static void dropout_forward_tile_##D(const jf_tile_args *t)                 \
+  {                                                                           \
+    dropout_draw(t, t->second);                                               \
+    keep_##D(t, t->second);                                                   \
+  }                                                                           \
   static void dropout_backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
-#define KERNELS(D, T)                                                           \
+#define KERNELS(D, T)                                                         \
   static jfl_status dropout_forward_##D(const jf_kargs *k)                    \
   {                                                                           \
-    return dropout_whole(k, dropout_forward_tile_##D);                                              \
-  } \
-  static jfl_status dropout_backward_##D(const jf_kargs *k)                    \
+    return dropout_whole(k, dropout_forward_tile_##D);                        \
+  }                                                                           \
+  static jfl_status dropout_backward_##D(const jf_kargs *k)                   \
   {                                                                           \
-    return dropout_whole(k, dropout_backward_tile_##D);                                              \
+    return dropout_whole(k, dropout_backward_tile_##D);                       \
   }
 
 static jfl_status dropout_whole(const jf_kargs *k, jf_tile tile)

@@ -126,13 +126,13 @@ static jfl_status gather_sum(const jf_kargs *k,
 }
 
 /* Integers wrap. */
-#define SUM(D, T, U)                                                            \
-  static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n)   \
-  {                                                                             \
-    const T *x = (const T *)k->in[0].data + from;                               \
-    T *y = (T *)k->out[0].data + to;                                            \
-    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);              \
-  }                                                                             \
+#define SUM(D, T, U)                                                                 \
+  static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n) \
+  {                                                                                  \
+    const T *x = (const T *)k->in[0].data + from;                                    \
+    T *y = (T *)k->out[0].data + to;                                                 \
+    for (int64_t i = 0; i < n; i++) y[i] = (T)((U)y[i] + (U)x[i]);                   \
+  }                                                                                  \
   static jfl_status gather_sum_##D(const jf_kargs *k) { return gather_sum(k, gather_add_##D); }
 SUM(F32, float, float)
 SUM(F64, double, double)

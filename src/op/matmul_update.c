@@ -40,31 +40,31 @@ static strides strides_of(const jf_tensor *t, int transposed)
 enum { WIDTH = 256 };
 
 /* w[i, j] -= rate sum over l of a[i, l] b[l, j], for the columns j0 to j0 + width of row i. */
-#define STRETCH(D, T)                                                                 \
+#define STRETCH(D, T)                                                                        \
   static void matmul_update_stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, \
-                                         T rate)                                     \
-  {                                                                                   \
-    const jf_matmul *p = k->attr;                                                     \
-    const jf_tensor *in = k->in;                                                      \
-    const strides sa = strides_of(&in[JF_STEP_A], p->transpose_a);                    \
-    const strides sb = strides_of(&in[JF_STEP_B], p->transpose_b);                    \
-    const T *a = (const T *)in[JF_STEP_A].data + i * sa.row, *b = in[JF_STEP_B].data; \
-    T *w = (T *)in[JF_STEP_PARAM].data + i * in[JF_STEP_PARAM].shape.d[1] + j0;       \
-    double sum[WIDTH] = { 0 };                                                        \
-    for (int64_t l = 0, n = in[JF_STEP_A].shape.d[!p->transpose_a]; l < n; l++)       \
-      for (int j = 0; j < width; j++)                                                 \
-        sum[j] += (double)a[l * sa.column] * (double)b[l * sb.row + (j0 + j) * sb.column]; \
-    for (int j = 0; j < width; j++) w[j] -= rate * (T)sum[j];                         \
+                                         T rate)                                             \
+  {                                                                                          \
+    const jf_matmul *p = k->attr;                                                            \
+    const jf_tensor *in = k->in;                                                             \
+    const strides sa = strides_of(&in[JF_STEP_A], p->transpose_a);                           \
+    const strides sb = strides_of(&in[JF_STEP_B], p->transpose_b);                           \
+    const T *a = (const T *)in[JF_STEP_A].data + i * sa.row, *b = in[JF_STEP_B].data;        \
+    T *w = (T *)in[JF_STEP_PARAM].data + i * in[JF_STEP_PARAM].shape.d[1] + j0;              \
+    double sum[WIDTH] = { 0 };                                                               \
+    for (int64_t l = 0, n = in[JF_STEP_A].shape.d[!p->transpose_a]; l < n; l++)              \
+      for (int j = 0; j < width; j++)                                                        \
+        sum[j] += (double)a[l * sa.column] * (double)b[l * sb.row + (j0 + j) * sb.column];   \
+    for (int j = 0; j < width; j++) w[j] -= rate * (T)sum[j];                                \
   }
-#define KERNEL(D, T)                                                                  \
-  static jfl_status step_##D(const jf_kargs *k)                                       \
-  {                                                                                   \
-    const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                  \
-    for (int64_t i = 0; i < d[0]; i++)                                                \
-      for (int64_t j = 0; j < d[1]; j += WIDTH)                                       \
+#define KERNEL(D, T)                                                                   \
+  static jfl_status step_##D(const jf_kargs *k)                                        \
+  {                                                                                    \
+    const int64_t *d = k->in[JF_STEP_PARAM].shape.d;                                   \
+    for (int64_t i = 0; i < d[0]; i++)                                                 \
+      for (int64_t j = 0; j < d[1]; j += WIDTH)                                        \
         matmul_update_stretch_##D(k, i, j, d[1] - j < WIDTH ? (int)(d[1] - j) : WIDTH, \
-                                  (T)jf_step_rate(k));                          \
-    return JFL_OK;                                                                    \
+                                  (T)jf_step_rate(k));                                 \
+    return JFL_OK;                                                                     \
   }
 JF_EACH_FLOAT(STRETCH)
 JF_EACH_FLOAT(KERNEL)

@@ -35,26 +35,26 @@ static void max_pool2d_grad(jf_gradctx *c)
         if (x[jf_pool_at(w, i, j)] > x[best]) best = jf_pool_at(w, i, j);       \
     return best;                                                                \
   }
-#define TAKE(D, T)                                                              \
-  static void take_##D(const jf_kargs *k, const jf_pooling *w)                  \
-  {                                                                             \
-    const T *x = k->in[0].data;                                                 \
-    ((T *)k->out[0].data)[w->number] = x[find_##D(x, w)];                       \
-  }                                                                             \
-  static jfl_status max_pool2d_pool_##D(const jf_kargs *k)                                 \
-  {                                                                             \
+#define TAKE(D, T)                                                               \
+  static void take_##D(const jf_kargs *k, const jf_pooling *w)                   \
+  {                                                                              \
+    const T *x = k->in[0].data;                                                  \
+    ((T *)k->out[0].data)[w->number] = x[find_##D(x, w)];                        \
+  }                                                                              \
+  static jfl_status max_pool2d_pool_##D(const jf_kargs *k)                       \
+  {                                                                              \
     return jf_pool_each(k, &k->in[0].shape, &k->out[0].shape, take_##D), JFL_OK; \
   }
 /* dx[cell] = sum of dy over the windows whose maximum the cell is. */
-#define GIVE(D, T)                                                              \
-  static void give_##D(const jf_kargs *k, const jf_pooling *w)                  \
-  {                                                                             \
+#define GIVE(D, T)                                                                              \
+  static void give_##D(const jf_kargs *k, const jf_pooling *w)                                  \
+  {                                                                                             \
     ((T *)k->out[0].data)[find_##D(k->in[0].data, w)] += ((const T *)k->in[2].data)[w->number]; \
-  }                                                                             \
-  static jfl_status max_pool2d_backward_##D(const jf_kargs *k)                             \
-  {                                                                             \
-    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));  \
-    return jf_pool_each(k, &k->in[0].shape, &k->in[2].shape, give_##D), JFL_OK; \
+  }                                                                                             \
+  static jfl_status max_pool2d_backward_##D(const jf_kargs *k)                                  \
+  {                                                                                             \
+    memset(k->out[0].data, 0, (size_t)jf_numel(&k->out[0].shape) * sizeof(T));                  \
+    return jf_pool_each(k, &k->in[0].shape, &k->in[2].shape, give_##D), JFL_OK;                 \
   }
 JF_EACH_FLOAT(FIND)
 JF_EACH_FLOAT(TAKE)

@@ -57,35 +57,35 @@ static double random_unit(const jf_philox *r, int i)
 }
 
 /* A block of random words gives an element two numbers each. What rounds up to maxval is minval. */
-#define UNIFORM(D, T)                                                               \
-  static jfl_status uniform_##D(const jf_kargs *k)                                  \
-  {                                                                                 \
-    const uniform *a = k->attr;                                                     \
-    T *y = k->out[0].data;                                                          \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
+#define UNIFORM(D, T)                                                                  \
+  static jfl_status uniform_##D(const jf_kargs *k)                                     \
+  {                                                                                    \
+    const uniform *a = k->attr;                                                        \
+    T *y = k->out[0].data;                                                             \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
-      for (int j = 0; j < 2 && i + j < n; j++) {                                    \
-        const T v = (T)(a->minval + (a->maxval - a->minval) * random_unit(&r, j));         \
-        y[i + j] = v < (T)a->maxval ? v : (T)a->minval;                             \
-      }                                                                             \
-    }                                                                               \
-    return JFL_OK;                                                                  \
+      for (int j = 0; j < 2 && i + j < n; j++) {                                       \
+        const T v = (T)(a->minval + (a->maxval - a->minval) * random_unit(&r, j));     \
+        y[i + j] = v < (T)a->maxval ? v : (T)a->minval;                                \
+      }                                                                                \
+    }                                                                                  \
+    return JFL_OK;                                                                     \
   }
 
 /* Box and Muller's transform, which makes two numbers of two; 1 - u keeps the logarithm finite. */
-#define NORMAL(D, T)                                                                \
-  static jfl_status normal_##D(const jf_kargs *k)                                   \
-  {                                                                                 \
-    const random_normal *a = k->attr;                                                      \
-    T *y = k->out[0].data;                                                          \
-    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {            \
+#define NORMAL(D, T)                                                                   \
+  static jfl_status normal_##D(const jf_kargs *k)                                      \
+  {                                                                                    \
+    const random_normal *a = k->attr;                                                  \
+    T *y = k->out[0].data;                                                             \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
-      const double radius = a->stddev * sqrt(-2 * log(1 - random_unit(&r, 0)));            \
-      const double angle = 6.283185307179586 * random_unit(&r, 1);                         \
-      y[i] = (T)(a->mean + radius * cos(angle));                                    \
-      if (i + 1 < n) y[i + 1] = (T)(a->mean + radius * sin(angle));                 \
-    }                                                                               \
-    return JFL_OK;                                                                  \
+      const double radius = a->stddev * sqrt(-2 * log(1 - random_unit(&r, 0)));        \
+      const double angle = 6.283185307179586 * random_unit(&r, 1);                     \
+      y[i] = (T)(a->mean + radius * cos(angle));                                       \
+      if (i + 1 < n) y[i + 1] = (T)(a->mean + radius * sin(angle));                    \
+    }                                                                                  \
+    return JFL_OK;                                                                     \
   }
 
 JF_EACH_FLOAT(UNIFORM)

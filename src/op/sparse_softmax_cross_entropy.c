@@ -63,41 +63,41 @@ static void sparse_ce_grad(jf_gradctx *c)
 }
 
 /* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
-#define LINE(D, T)                                                              \
-  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label)                 \
-  {                                                                             \
-    T max = x[0], own = x[label];                                               \
-    double sum = 0;                                                             \
-    for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;              \
-    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);              \
-    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                     \
-    return (T)(log(sum) - (own - max));                                         \
+#define LINE(D, T)                                                            \
+  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label)     \
+  {                                                                           \
+    T max = x[0], own = x[label];                                             \
+    double sum = 0;                                                           \
+    for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
+    for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
+    for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
+    return (T)(log(sum) - (own - max));                                       \
   }
-#define FORWARD(D, T)                                                           \
-  static jfl_status sparse_ce_forward_##D(const jf_kargs *k)                              \
-  {                                                                             \
+#define FORWARD(D, T)                                                                  \
+  static jfl_status sparse_ce_forward_##D(const jf_kargs *k)                           \
+  {                                                                                    \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
-    const T *x = k->in[1].data;                                                 \
-    T *loss = k->out[0].data, *p = k->out[1].data;                              \
-    JF_TRY(jf_check_range("label", &k->in[0], m)); \
-    for (int64_t i = 0; i < n; i++, x += m, p += m)                             \
-      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i));                   \
-    return JFL_OK;                                                              \
+    const T *x = k->in[1].data;                                                        \
+    T *loss = k->out[0].data, *p = k->out[1].data;                                     \
+    JF_TRY(jf_check_range("label", &k->in[0], m));                                     \
+    for (int64_t i = 0; i < n; i++, x += m, p += m)                                    \
+      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i));                \
+    return JFL_OK;                                                                     \
   }
 /* dx = scale dy (p - onehot) */
-#define BACKWARD(D, T)                                                          \
-  static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                             \
-  {                                                                             \
+#define BACKWARD(D, T)                                                                 \
+  static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                          \
+  {                                                                                    \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
-    const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;       \
-    T *dx = k->out[0].data, scale = (T)((const jf_cross_entropy *)k->attr)->scale; \
-    JF_TRY(jf_check_range("label", &k->in[0], m));                              \
-    for (int64_t i = 0; i < n; i++, p += m, dx += m) {                          \
-      const T d = dy ? scale * dy[i] : scale;                                   \
-      for (int64_t j = 0; j < m; j++) dx[j] = d * p[j];                         \
-      dx[jf_index_at(&k->in[0], i)] -= d;                                       \
-    }                                                                           \
-    return JFL_OK;                                                              \
+    const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;              \
+    T *dx = k->out[0].data, scale = (T)((const jf_cross_entropy *)k->attr)->scale;     \
+    JF_TRY(jf_check_range("label", &k->in[0], m));                                     \
+    for (int64_t i = 0; i < n; i++, p += m, dx += m) {                                 \
+      const T d = dy ? scale * dy[i] : scale;                                          \
+      for (int64_t j = 0; j < m; j++) dx[j] = d * p[j];                                \
+      dx[jf_index_at(&k->in[0], i)] -= d;                                              \
+    }                                                                                  \
+    return JFL_OK;                                                                     \
   }
 JF_EACH_FLOAT(LINE)
 JF_EACH_FLOAT(FORWARD)

@@ -61,16 +61,16 @@ static int64_t transpose_row_offset(const transpose_moves *s, int64_t row)
   return at;
 }
 
-#define TRANSPOSE(D, T)                                                   \
-  static jfl_status transpose_##D(const jf_kargs *k)                      \
-  {                                                                       \
-    transpose_moves s = moves_of(k);                                                \
-    T *y = k->out[0].data;                                                \
-    for (int64_t i = 0; i < s.rows; i++) {                                \
-      const T *x = (const T *)k->in[0].data + transpose_row_offset(&s, i);          \
-      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]]; \
-    }                                                                     \
-    return JFL_OK;                                                        \
+#define TRANSPOSE(D, T)                                                       \
+  static jfl_status transpose_##D(const jf_kargs *k)                          \
+  {                                                                           \
+    transpose_moves s = moves_of(k);                                          \
+    T *y = k->out[0].data;                                                    \
+    for (int64_t i = 0; i < s.rows; i++) {                                    \
+      const T *x = (const T *)k->in[0].data + transpose_row_offset(&s, i);    \
+      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]];     \
+    }                                                                         \
+    return JFL_OK;                                                            \
   }
 TRANSPOSE(1, uint8_t)
 TRANSPOSE(2, uint16_t)

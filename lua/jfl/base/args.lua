@@ -1,0 +1,185 @@
+-- Reads calls in the API's convention: positional arguments, then one options table.
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+
+local args = {}
+
+local FEW = 8                    -- numbers of a list in a message
+
+--- The default of a parameter that may be left out.
+args.none = setmetatable({}, { __tostring = function() return "none" end })
+
+--- What define() made, by path, for flow.help and the manual: { path, doc, params, fn }.
+args.defined = {}
+
+-- A table of a message: "{100, 10}" where it holds a few numbers and nothing else.
+local function describe_table(t)
+  if next(t) == nil then return "an empty table" end
+  if #t > FEW then return "a table" end
+  local count = 0
+  for _, value in pairs(t) do
+    count = count + 1
+    if type(value) ~= "number" then return "a table" end
+  end
+  return count == #t and "{" .. table.concat(t, ", ") .. "}" or "a table"
+end
+
+--- A value as error messages name it: "number 3", "blob 'x'", "a table".
+function args.describe(value)
+  local kind = core.type(value)
+  if kind == "blob" then return ("blob '%s'"):format(value.name) end
+  if kind == "array" then return ("an NdArray %s"):format(args.shape_text(value.shape)) end
+  if kind then return "a " .. kind end
+  kind = type(value)
+  if kind == "number" or kind == "boolean" then return kind .. " " .. tostring(value) end
+  if kind == "string" then return ("string '%s'"):format(value) end
+  if kind == "nil" then return "nil" end
+  local meta = getmetatable(value)
+  if type(meta) == "table" and meta.__tostring then return tostring(value) end
+  if type(meta) == "table" and meta.namespace then
+    return ("%s itself: its functions are called with a dot, not a colon"):format(meta.namespace)
+  end
+  return kind == "table" and describe_table(value) or "a " .. kind
+end
+
+--- (2, 3) of { 2, 3 }.
+function args.shape_text(shape)
+  return "(" .. table.concat(shape, ", ") .. ")"
+end
+
+--- Fails unless value has one of the Lua types named in `kinds` ("number or string").
+function args.expect(who, name, value, kinds)
+  local kind = type(value)
+  for word in kinds:gmatch("[%a]+") do
+    if word == kind then return value end
+  end
+  core.fail("%s: %s must be a %s, got %s", who, name, kinds, args.describe(value))
+end
+
+--- Fails unless value is a whole number of at least `least`.
+function args.integer(who, name, value, least)
+  if type(value) == "number" and value % 1 == 0 and value >= least then return value end
+  core.fail("%s: %s must be a whole number of at least %d, got %s", who, name, least,
+    args.describe(value))
+end
+
+--- Fails unless shape is a list of extents of at least 1; `first` may be allowed to be -1.
+function args.shape(who, name, shape, any_first)
+  local n = type(shape) == "table" and table.maxn(shape) or 0
+  if n == 0 then
+    core.fail("%s: %s must be a list of extents such as {100, 10}, got %s", who, name,
+      args.describe(shape))
+  end
+  for i = 1, n do
+    local extent = shape[i]
+    local free = any_first and i == 1 and extent == -1
+    if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 1) then
+      core.fail("%s: %s: dimension %d must be a whole number of at least 1%s, got %s", who, name,
+        i, any_first and i == 1 and " or -1" or "", args.describe(extent))
+    end
+  end
+  return shape
+end
+
+--- Fails unless value names a dtype; gives its one spelling.
+function args.dtype(who, name, value)
+  if value == "float" then return "float32" end
+  if value == "double" then return "float64" end
+  if type(value) == "string" and core.dtypes[value] then return value end
+  core.fail("%s: %s must be one of %s, got %s%s", who, name, args.names_of(core.dtypes),
+    args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
+end
+
+--- Whether t is an options table: string keys, not an object.
+function args.is_options(t)
+  return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
+end
+
+--- The keys of a table in their order, for messages: "a, b".
+function args.names_of(t)
+  local list = {}
+  for name in pairs(t) do list[#list + 1] = tostring(name) end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function names_of(params)
+  local list = {}
+  for i, param in ipairs(params) do list[i] = param[1] end
+  return table.concat(list, ", ")
+end
+
+local function take_options(f, values, options)
+  for name, value in pairs(options) do
+    if not f.index[name] then
+      core.fail("%s: unknown option '%s'; options are %s%s", f.path, tostring(name),
+        names_of(f.params), names.suggest(tostring(name), f.index))
+    end
+    if values[name] ~= nil then
+      core.fail("%s: '%s' is given twice: as argument %d and as an option", f.path, name,
+        f.index[name])
+    end
+    values[name] = value
+  end
+end
+
+local function take_defaults(f, values, count)
+  for i, param in ipairs(f.params) do
+    local name, default = param[1], param[3]
+    if values[name] == nil and default == nil then
+      core.fail("%s: argument %d '%s' is %s", f.path, i, name,
+        i <= count and "nil: is a name misspelled?" or "missing")
+    end
+    if values[name] == nil and default ~= args.none then values[name] = default end
+  end
+end
+
+-- Numbers that follow each other where a shape is due are meant as its extents.
+local function list_hint(f, given)
+  local i = f.index.shape
+  if not i or type(given[i]) ~= "number" or type(given[i + 1]) ~= "number" then return "" end
+  return "; a shape is one list: {" .. given[i] .. ", " .. given[i + 1] .. ", ...}"
+end
+
+-- Whether options, which stand where parameter i does, are its value: a table by names of its own.
+-- They are not where they name the parameter, or, if it may be left out, any option.
+local function is_keyed(f, i, options)
+  local param = f.params[i]
+  if not param or not param.keyed or options[param[1]] ~= nil then return false end
+  for name in pairs(options) do
+    if f.index[name] and param[3] ~= nil then return false end
+  end
+  return true
+end
+
+local function read(f, n, ...)
+  local given, values = { ... }, {}
+  local last = given[n]
+  local empty = n > #f.params and type(last) == "table" and next(last) == nil
+  local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
+  local options = is_options and last or nil
+  local count = options and n - 1 or n
+  if count > #f.params then
+    core.fail("%s: takes at most %d arguments (%s), got %d%s", f.path, #f.params,
+      names_of(f.params), count, list_hint(f, given))
+  end
+  for i = 1, count do values[f.params[i][1]] = given[i] end
+  if options then take_options(f, values, options) end
+  take_defaults(f, values, count)
+  return values
+end
+
+--- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
+-- default it must be given, with args.none it may be nil. A parameter with the field `keyed` takes
+-- tables by names of their own, such as variables. body gets one table of values by name.
+-- For the manual a parameter may have a field `type`, and params one `returns`, or a list of them,
+-- in the language of LuaLS's annotations.
+function args.define(path, doc, params, body)
+  local f = { path = path, doc = doc, params = params, index = {} }
+  for i, param in ipairs(params) do f.index[param[1]] = i end
+  args.defined[path] = f
+  f.fn = function(...) return body(read(f, select("#", ...), ...)) end
+  return f.fn
+end
+
+return args

@@ -1,0 +1,166 @@
+-- Wrong names: errors that suggest what was meant.
+--[==[ guide 13: Errors
+Whatever goes wrong raises a Lua error with a message that names the thing and says what was
+expected and found, at the line of the script that did it. Nothing ends the process, and the session
+can be used after it.
+
+```lua
+local ok, message = pcall(function() return flow.nn.rellu end)
+print(message:match("did you mean .*"))          --> did you mean flow.nn.relu?
+
+ok, message = pcall(function() return flow.layers.dense({ 1 }, 10) end)
+print(message:match("layers%.dense: .*"))        --> must be called inside a job function's body
+
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return x end,
+}
+ok, message = pcall(job, { 1, 2, 3 })
+print(ok, message)                               --> false
+print(job({ 1, 2 }))                             --> [1. 2.]
+```
+
+Errors that are found while a body runs name its job; what fails while a plan runs (a label out of
+range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
+Calls that fail leave variables as they were.
+]==]
+local core = require "jfl.core"
+
+local names = {
+  --- What jfl sets as it is loaded: its table, and a function that gives a set of all paths in it,
+  -- such as "nn.relu".
+  root = {},
+  paths = function() return {} end,
+}
+
+local MANY = 3                   -- suggestions in one message
+local FEW = 3                    -- letters that say too little
+local LISTED = 12                -- names of a namespace in one message
+
+-- What other libraries call options, and what they are here.
+local ALIASES = {
+  lr = "lr_scheduler", learning_rate = "lr_scheduler", dim = "axis", keepdim = "keepdims",
+  p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
+  out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
+  dims = "perm", size = "shape", params = "variables", axes = "axis",
+}
+
+-- What other libraries call it, in lower case, and what it is here.
+local FOREIGN = {
+  linear = "flow.layers.dense", fc = "flow.layers.dense",
+  maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
+  cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
+  crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
+  linspace = "flow.ndarray.arange", tensor = "flow.ndarray.array",
+  from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
+  bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
+  half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
+  view = "flow.reshape(x, shape)", flatten = "flow.reshape(x, shape)",
+  permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
+  backward = "flow.optimizer.SGD(rate):minimize(loss)",
+  step = "minimize, which trains at every call of the job",
+  zero_grad = "minimize, which trains at every call of the job",
+}
+
+-- How many letters must be added, dropped, replaced or swapped with the next to make b of a.
+local function distance(a, b)
+  local before, row = {}, {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local next_row = { [0] = i }
+    for j = 1, #b do
+      local same = a:byte(i) == b:byte(j)
+      local least = math.min(row[j] + 1, next_row[j - 1] + 1, row[j - 1] + (same and 0 or 1))
+      if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+        least = math.min(least, before[j - 2] + 1)
+      end
+      next_row[j] = least
+    end
+    before, row = row, next_row
+  end
+  return row[#b]
+end
+
+-- How far a path's last name is from a wrong one, or nil where it is another word altogether.
+local function far(name, path)
+  local last = path:match("[^.:]+$"):lower()
+  local limit = math.max(1, math.floor(#name / 3))
+  local d = math.abs(#name - #last)            -- at least, and quicker to tell
+  if d <= limit then d = distance(name, last) end
+  if d <= limit and d < #name then return d end
+  local short, long = name, last
+  if #short > #long then short, long = long, short end
+  if #short <= FEW or 3 * #short <= #long then return nil end
+  return long:find(short, 1, true) and limit + 1 or nil
+end
+
+--- The paths nearest to a wrong name, as the end of a message; "" when there are none. Those that
+-- start with `home` are thought nearer.
+function names.suggest(name, paths, home)
+  local known = home and FOREIGN[name:lower()]
+  if not known and paths[ALIASES[name]] then known = ALIASES[name] end
+  if known then return "; did you mean " .. known .. "?" end
+  local near, least = {}, math.huge
+  for path in pairs(paths) do
+    local d = far(name:lower(), path)
+    if d and home and path:match("^(.*)[.:]") ~= home then d = d + 0.5 end
+    if d and d < least then near, least = {}, d end
+    if d == least then near[#near + 1] = path end
+  end
+  table.sort(near)
+  if #near == 0 then return "" end
+  return "; did you mean " .. table.concat(near, " or ", 1, math.min(#near, MANY)) .. "?"
+end
+
+-- What is at this path, as the end of a message.
+local function contents(path)
+  local list, seen = {}, {}
+  for other in pairs(names.paths()) do
+    local full = "flow." .. other
+    local name = full:sub(1, #path + 1) == path .. "." and full:match("^[^.:]+", #path + 2)
+    if name and not seen[name] then list[#list + 1], seen[name] = name, true end
+  end
+  table.sort(list)
+  if #list == 0 then return "" end
+  if #list <= LISTED then return ("; %s has %s"):format(path, table.concat(list, ", ")) end
+  local group = path:match("^flow%.(.*)$")
+  return ("; flow.help(%s) lists what there is"):format(group and ("'%s'"):format(group) or "")
+end
+
+--- Fails for the name that namespace t at this path does not have. more: further names of it.
+function names.fail(path, t, name, more)
+  local paths = {}
+  for other in pairs(names.paths()) do paths["flow." .. other] = true end
+  for _, of in ipairs { t, more or {} } do
+    for other in pairs(of) do
+      if type(other) == "string" then paths[path .. "." .. other] = true end
+    end
+  end
+  local suggestion = names.suggest(name, paths, path)
+  core.fail("there is no %s.%s%s", path, name,
+    suggestion ~= "" and suggestion or contents(path))
+end
+
+--- Makes reading an absent name of a namespace an error: nearly always it is misspelled, and nil
+-- would only fail later and elsewhere. Other keys, and names that start with _, are nil as ever;
+-- rawget tests whether a name is there. Plain tables in t are guarded too. Gives t.
+function names.guard(path, t)
+  for name, value in pairs(t) do
+    if type(value) == "table" and getmetatable(value) == nil then
+      names.guard(path .. "." .. tostring(name), value)
+    end
+  end
+  local meta = getmetatable(t) or {}
+  meta.namespace = path
+  local index = meta.__index
+  function meta.__index(_, name)
+    local value = index and index(t, name)
+    if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
+    names.fail(path, t, name)
+  end
+  return setmetatable(t, meta)
+end
+
+return names

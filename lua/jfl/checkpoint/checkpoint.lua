@@ -1,0 +1,285 @@
+-- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
+--[==[ guide 8: Checkpoints
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local loss = flow.math.square(flow.layers.dense(x, 1, { name = "dense" }))
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+
+local check_point = flow.train.CheckPoint()
+check_point:init()                               -- every variable of every job defined so far
+train(flow.ndarray.ones({ 2, 3 }))
+check_point:save("./model")
+local report = check_point:load("./model")
+print(#report.missing, #report.unexpected)       --> 0	0
+check_point:save("./model", { overwrite = true })
+print(flow.get_all_variables()["dense-weight"].shape[2])        --> 3
+```
+
+A checkpoint is a directory with all variables in `model.safetensors`, optimizer state and the step
+included. It is written beside its target and renamed when it is whole, so a crash leaves the old
+one or the new one. `save` refuses a directory that is there unless told to overwrite it.
+
+`load` matches by name and gives a report: `loaded`, `missing` (jobs have it, the checkpoint does
+not: it keeps its value), `unexpected` (no job has it). Both are told on stderr, and are errors with
+`{ strict = true }`; a wrong shape or dtype is always an error, and changes nothing. This is how a
+network is fine-tuned: give the layers that are kept their old names, and the new ones others.
+
+A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine,
+build and number of threads. Directories that OneFlow wrote (one for each variable) can be loaded
+too.
+
+`flow.load_variables({ ["dense-bias"] = { 0 } })` sets variables from arrays or tables.
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local job = require "jfl.job.job"
+local loop = require "jfl.data.loop"
+local variables = require "jfl.checkpoint.variables"
+
+local checkpoint = {}
+
+local SHOWN = 8
+local LOOP = "loop."
+
+-- ---- saving ----
+
+-- Where loops are, as two lists.
+local function notes()
+  local keys, values = {}, {}
+  for name, text in pairs(loop.save()) do
+    keys[#keys + 1], values[#values + 1] = LOOP .. name, text
+  end
+  return keys, values
+end
+
+local function save_arrays(path, var_dict, overwrite)
+  local names, arrays = variables.names("save: var_dict", var_dict), {}
+  if #names == 0 then core.fail("save: var_dict must hold arrays by name, got an empty table") end
+  local dtypes = variables.dtypes()
+  for i, name in ipairs(names) do
+    arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
+  end
+  core.write_arrays(path, overwrite, names, arrays)
+end
+
+local save = args.define("train.CheckPoint:save", "Writes all variables to a directory.", {
+  { "path", "the directory" },
+  { "overwrite", "whether a checkpoint that is there is replaced", false },
+}, function(o)
+  args.expect("save", "path", o.path, "string")
+  args.expect("save", "overwrite", o.overwrite, "boolean")
+  variables.settle()
+  core.save(o.path, o.overwrite, notes())
+end)
+
+local save_some = args.define("checkpoint.save", "Writes variables to a directory.", {
+  { "path", "the directory" },
+  { "var_dict", "arrays by name, to write these alone and no state of the run", args.none,
+    keyed = true, type = "table<string, NdArray>" },
+  { "overwrite", "whether a checkpoint that is there is replaced", false },
+}, function(o)
+  if o.var_dict == nil then return save(o.path, o.overwrite) end
+  args.expect("save", "path", o.path, "string")
+  args.expect("save", "var_dict", o.var_dict, "table")
+  args.expect("save", "overwrite", o.overwrite, "boolean")
+  save_arrays(o.path, o.var_dict, o.overwrite)
+end)
+
+-- ---- reading ----
+
+-- Opens a checkpoint for fn(file, about), and closes it whatever happens there.
+local function with_open(path, fn)
+  local file = core.checkpoint_open(path)
+  local ok, result = pcall(fn, file, core.checkpoint_about(file))
+  core.checkpoint_close(file)
+  if not ok then error(result, 0) end
+  return result
+end
+
+-- What names may begin with, as a list; nil: anything.
+local function prefixes(who, only)
+  if only == nil then return nil end
+  local list = type(only) == "string" and { only } or args.expect(who, "only", only,
+    "string or table")
+  for _, prefix in ipairs(list) do args.expect(who, "only", prefix, "string") end
+  if #list > 0 then return list end
+  core.fail("%s: only must hold what names begin with, got an empty table", who)
+end
+
+local function begins(name, list)
+  for _, prefix in ipairs(list) do
+    if name:sub(1, #prefix) == prefix then return true end
+  end
+  return false
+end
+
+-- A tensor whose dtype and shape are not recorded: those of the variable of its name are taken, or
+-- what OneFlow's variables mostly are.
+local function read_bare(file, i, name, size, dtypes)
+  if dtypes[name] then return core.checkpoint_read(file, i, core.variable_info(name)) end
+  local dtype, width = "float32", 4
+  if name:match("^System%-Train%-TrainStep%-") then dtype, width = "int64", 8 end
+  if size > 0 and size % width == 0 then
+    return core.checkpoint_read(file, i, dtype, { size / width })
+  end
+  core.fail("checkpoint.get: '%s': %.0f bytes without a meta are no %s, and no job has the "
+    .. "variable", name, size, dtype)
+end
+
+local function read_all(file, about, only)
+  local all, dtypes, i = {}, nil, 1
+  local name, size, shape = core.checkpoint_tensor(file, i)
+  while name do
+    if not only or begins(name, only) then
+      if not shape and not dtypes then
+        job.compile_all()
+        dtypes = variables.dtypes()
+      end
+      all[name] = shape and core.checkpoint_read(file, i)
+        or read_bare(file, i, name, size, dtypes)
+    end
+    if about.single then return all[name] end
+    i = i + 1
+    name, size, shape = core.checkpoint_tensor(file, i)
+  end
+  return all
+end
+
+local get = args.define("checkpoint.get", "Reads a checkpoint as arrays by name.", {
+  { "path", "the directory, or a .safetensors file" },
+  { "only", "what the names to be read begin with, or a list of that", args.none,
+    type = "string|string[]" },
+  returns = "table<string, NdArray>",
+}, function(o)
+  args.expect("checkpoint.get", "path", o.path, "string")
+  local only = prefixes("checkpoint.get", o.only)
+  local all = with_open(o.path, function(file, about) return read_all(file, about, only) end)
+  if not only or next(all) ~= nil then return all end
+  core.fail("checkpoint.get: %s: only: no name in it begins with '%s'", o.path,
+    table.concat(only, "' or '"))
+end)
+
+-- ---- loading ----
+
+-- Says on stderr what matched nothing; optimizer and step state is not worth a word.
+local function complain(path, names, state, text)
+  local shown = {}
+  for _, name in ipairs(names) do
+    if not state[name] then shown[#shown + 1] = name end
+  end
+  table.sort(shown)
+  local more = #shown - SHOWN
+  if #shown == 0 then return end
+  if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
+  if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
+  io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
+end
+
+-- What puts loops where the notes tell; notes that are wrong fail here.
+local function restorer(path, texts)
+  local loops = {}
+  for key, text in pairs(texts) do
+    if key:sub(1, #LOOP) == LOOP then loops[key:sub(#LOOP + 1)] = text end
+  end
+  local move, name, wrong = loop.restorer(loops)
+  if not move then core.fail("checkpoint %s: loop '%s': %s", path, name, wrong) end
+  return move
+end
+
+-- Every prefix must mean something: a misspelled one would silently load nothing.
+local function check_prefixes(file, path, only)
+  local names, i = core.variables(), 1
+  repeat
+    local name = core.checkpoint_tensor(file, i)
+    names[#names + 1], i = name, i + 1
+  until not name
+  for _, prefix in ipairs(only) do
+    local found = false
+    for _, name in ipairs(names) do found = found or begins(name, { prefix }) end
+    if not found then
+      core.fail("load: %s: only: no name in it, nor of a variable here, begins with '%s'", path,
+        prefix)
+    end
+  end
+end
+
+local function load_from(file, about, path, strict, only)
+  local restore = not only and restorer(path, about.notes)
+  if only then check_prefixes(file, path, only) end
+  local report = core.load(file, strict, only)
+  if restore then restore() end
+  report.unfinished = about.unfinished
+  return report
+end
+
+local load = args.define("train.CheckPoint:load", "Reads variables from a directory.", {
+  { "path", "the directory, or a .safetensors file" },
+  { "strict", "whether names missing on either side are an error", false },
+  { "only", "what the names to be loaded begin with, or a list of that; the rest keeps its value, "
+    .. "and so does the state of the run", args.none, type = "string|string[]" },
+  returns = "LoadReport",
+}, function(o)
+  args.expect("load", "path", o.path, "string")
+  args.expect("load", "strict", o.strict, "boolean")
+  local only = prefixes("load", o.only)
+  variables.settle()
+  local report = with_open(o.path, function(file, about)
+    return load_from(file, about, o.path, o.strict, only)
+  end)
+  if report.unfinished then
+    io.stderr:write(("jfl: %s: has no snapshot_done: saving it may have been cut short\n")
+      :format(o.path))
+  end
+  local state = report.state
+  complain(o.path, report.missing, state, "variables that it does not have keep their values")
+  complain(o.path, report.unexpected, state, "holds variables that no job here has")
+  return report
+end)
+
+local CheckPoint = {}
+CheckPoint.__index = CheckPoint
+
+CheckPoint.__tostring = function() return "CheckPoint" end
+
+local function check(self, name)
+  if getmetatable(self) == CheckPoint then return end
+  core.fail("%s: call it with a colon: check_point:%s(...)", name, name)
+end
+
+--- Creates every variable of every job defined so far.
+function CheckPoint:init()
+  check(self, "init")
+  variables.settle()
+end
+
+--- Writes every variable, with optimizer and run state, to a directory; a checkpoint that is there
+-- is replaced with { overwrite = true }. Where loops are is kept too: an item that was handed out
+-- counts as done.
+function CheckPoint:save(...)
+  check(self, "save")
+  return save(...)
+end
+
+--- Reads what matches by name and gives a report: loaded, missing and unexpected names. Names that
+-- match nothing are told on stderr, and are errors with { strict = true }. With { only = "dense1" }
+-- just the names that begin so are loaded, without the state of the run: for fine-tuning.
+function CheckPoint:load(...)
+  check(self, "load")
+  return load(...)
+end
+
+--- flow.train.CheckPoint: what saves and loads the variables of the session.
+function checkpoint.CheckPoint() return setmetatable({}, CheckPoint) end
+
+--- flow.checkpoint.
+checkpoint.checkpoint = { save = save_some, load = load, get = get }
+
+return checkpoint

@@ -1,0 +1,90 @@
+-- Variables of the session by name: read, set, and made ready for both.
+local args = require "jfl.base.args"
+local async = require "jfl.job.queue"
+local core = require "jfl.core"
+local job = require "jfl.job.job"
+local wrong = require "jfl.base.names"
+
+local variables = {}
+
+--- Sees to it that every variable exists and no run is in flight.
+function variables.settle()
+  job.compile_all()
+  async.sync()
+end
+
+--- The keys of a table in their order, which must be strings.
+function variables.names(who, t)
+  local names = {}
+  for name in pairs(t) do
+    if type(name) ~= "string" then
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(name))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  return names
+end
+
+--- A value of the user's as an array; one that has no dtype gets this, or float32.
+function variables.to_array(who, name, value, dtype)
+  if core.type(value) == "array" then return value end
+  if type(value) == "number" then value = { value } end
+  if type(value) == "table" then
+    return core.from_table(value, dtype or "float32", nil, ("%s: '%s'"):format(who, name))
+  end
+  core.fail("%s: '%s' must be an NdArray or a table of numbers, got %s", who, name,
+    args.describe(value))
+end
+
+--- The dtypes of all variables by name.
+function variables.dtypes()
+  local dtypes = {}
+  for _, name in ipairs(core.variables()) do dtypes[name] = (core.variable_info(name)) end
+  return dtypes
+end
+
+--- All variables by name, as NdArrays of their own.
+function variables.get_all_variables()
+  variables.settle()
+  local all = {}
+  for _, name in ipairs(core.variables()) do all[name] = core.variable_get(name) end
+  return all
+end
+
+local function check_fits(name, array)
+  local dtype, shape = core.variable_info(name)
+  local want, got = args.shape_text(shape), args.shape_text(array.shape)
+  if array.dtype == dtype and got == want then return array end
+  core.fail("load_variables: variable '%s' must be %s %s, got %s %s; nothing was set", name, dtype,
+    want, array.dtype, got)
+end
+
+-- Every value is checked before any is set.
+local function set_all(values, ignore_mismatch)
+  variables.settle()
+  local dtypes, arrays = variables.dtypes(), {}
+  for _, name in ipairs(variables.names("load_variables", values)) do
+    if dtypes[name] then
+      local array = variables.to_array("load_variables", name, values[name], dtypes[name])
+      arrays[name] = check_fits(name, array)
+    elseif not ignore_mismatch then
+      core.fail("load_variables: '%s' is not a variable of any job; nothing was set%s", name,
+        wrong.suggest(name, dtypes))
+    end
+  end
+  for name, array in pairs(arrays) do core.variable_set(name, array) end
+end
+
+--- Sets variables by name from NdArrays or tables, all or none. Names of no variable are skipped,
+-- and are errors with { ignore_mismatch = false }.
+variables.load_variables = args.define("load_variables", "Sets variables by name.", {
+  { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
+  { "ignore_mismatch", "whether names of no variable are skipped", true },
+}, function(o)
+  args.expect("load_variables", "values", o.values, "table")
+  args.expect("load_variables", "ignore_mismatch", o.ignore_mismatch, "boolean")
+  set_all(o.values, o.ignore_mismatch)
+end)
+
+return variables

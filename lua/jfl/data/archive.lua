@@ -1,0 +1,176 @@
+-- Files packed in others: members of a zip file, gzipped files.
+local core = require "jfl.core"
+
+local archive = {}
+
+local function u16(s, at)
+  local a, b = s:byte(at, at + 1)
+  return a + b * 256
+end
+
+local function u32(s, at)
+  local a, b, c, d = s:byte(at, at + 3)
+  return a + b * 256 + c * 65536 + d * 16777216
+end
+
+--- The contents of a file, or nil and why not.
+function archive.read(path)
+  local file, err = io.open(path, "rb")
+  if not file then return nil, err end
+  local text, why = file:read("*a")
+  file:close()
+  return text, why and path .. ": " .. why
+end
+
+-- Exact up to 2^53.
+local function u64(s, at) return u32(s, at) + u32(s, at + 4) * 2 ^ 32 end
+
+-- The place of the directory, from 1, and its number of members. The end record stands before a
+-- comment of at most 64 KiB; where a number does not fit it, a record of 64-bit numbers holds it.
+local function directory(path, zip)
+  for at = #zip - 21, math.max(1, #zip - 65557), -1 do
+    if zip:sub(at, at + 3) == "PK\5\6" and at + 21 + u16(zip, at + 20) == #zip then
+      if zip:sub(at - 20, at - 17) ~= "PK\6\7" then
+        return u32(zip, at + 16) + 1, u16(zip, at + 10)
+      end
+      local wide = u64(zip, at - 12) + 1
+      if zip:sub(wide, wide + 3) == "PK\6\6" and wide + 55 <= at then
+        return u64(zip, wide + 48) + 1, u64(zip, wide + 32)
+      end
+    end
+  end
+  core.fail("%s: not a zip file, or cut short", path)
+end
+
+-- Replaces those of a member's numbers that do not fit 32 bits by what its extra field says.
+local function widen(zip, member, at, size)
+  local stop = at + size
+  while at + 4 <= stop do
+    local id, length = u16(zip, at), u16(zip, at + 2)
+    local from, to = at + 4, math.min(at + 4 + length, stop)
+    for _, name in ipairs(id == 1 and { "size", "packed", "offset" } or {}) do
+      if member[name] == 0xFFFFFFFF and from + 8 <= to then
+        member[name] = u64(zip, from)
+        from = from + 8
+      end
+    end
+    at = at + 4 + length
+  end
+end
+
+--- The members of a zip file: name -> { offset, method, packed, size, crc }.
+function archive.members(path, zip)
+  local at, count = directory(path, zip)
+  local members = {}
+  for _ = 1, count do
+    if zip:sub(at, at + 3) ~= "PK\1\2" or at + 45 > #zip then
+      core.fail("%s: damaged zip directory at byte %.0f", path, at - 1)
+    end
+    local name_size, extra, comment = u16(zip, at + 28), u16(zip, at + 30), u16(zip, at + 32)
+    local stop = at + 46 + name_size + extra + comment
+    if stop > #zip then core.fail("%s: the zip directory is cut short", path) end
+    local member = { method = u16(zip, at + 10), packed = u32(zip, at + 20),
+      size = u32(zip, at + 24), crc = u32(zip, at + 16), offset = u32(zip, at + 42),
+      is_secret = u16(zip, at + 8) % 2 == 1 }
+    widen(zip, member, at + 46 + name_size, extra)
+    member.offset = member.offset + 1
+    members[zip:sub(at + 46, at + 45 + name_size):match("^%Z*")] = member
+    at = stop
+  end
+  return members
+end
+
+-- What a member's packed bytes hold.
+local function unpack_member(path, name, member, data)
+  if member.method == 0 then return core.from_bytes(data, "uint8", { #data }) end
+  if member.method == 8 then return core.inflate(data, "raw", member.size, path .. ": " .. name) end
+  core.fail("%s: '%s' must be packed by method 0 (stored) or 8 (deflate), got %d", path, name,
+    member.method)
+end
+
+--- A member's bytes as a uint8 array.
+function archive.extract(path, zip, name, member)
+  local at = member.offset
+  if zip:sub(at, at + 3) ~= "PK\3\4" or at + 29 > #zip then
+    core.fail("%s: '%s' is damaged", path, name)
+  end
+  if member.is_secret then core.fail("%s: '%s' is encrypted", path, name) end
+  if member.size == 0 then core.fail("%s: '%s' is empty", path, name) end
+  local first = at + 30 + u16(zip, at + 26) + u16(zip, at + 28)
+  local data = zip:sub(first, first + member.packed - 1)
+  if #data == 0 or #data ~= member.packed then
+    core.fail("%s: '%s' is cut short", path, name)
+  end
+  local content = unpack_member(path, name, member, data)
+  if #content ~= member.size or core.crc32(content) ~= member.crc then
+    core.fail("%s: '%s' is damaged: its checksum does not match", path, name)
+  end
+  return content
+end
+
+--- The bytes of a file that may be gzipped, as a uint8 array.
+function archive.unpacked(path, data)
+  if #data == 0 then core.fail("%s: the file is empty", path) end
+  if data:sub(1, 2) ~= "\31\139" then return core.from_bytes(data, "uint8", { #data }) end
+  return core.inflate(data, "gzip", #data < 4 and 0 or u32(data, #data - 3), path)
+end
+
+local function bytes(n, count)
+  local out = {}
+  for i = 1, count do
+    out[i] = string.char(n % 256)
+    n = math.floor(n / 256)
+  end
+  return table.concat(out)
+end
+
+--- Writes a zip file by write(text). list: { name, data } for each member, stored as it is; data is
+-- a function that gives the bytes, so that one member at a time is in memory.
+function archive.zip(write, list)
+  local central, offset = {}, 0
+  for i, member in ipairs(list) do
+    local name, data = member[1], member[2]()
+    if i >= 0xFFFF or offset + #data + #name + 30 >= 0xFFFFFFFF then
+      core.fail("zip: '%s' and those before it are more than a file of 4 GiB and 65534 members "
+        .. "holds", name)
+    end
+    local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4):rep(2) .. bytes(#name, 2)
+    local common = bytes(20, 2) .. bytes(0, 4) .. bytes(0x00210000, 4) .. sizes .. bytes(0, 2)
+    write("PK\3\4" .. common .. name)
+    write(data)
+    central[i] = "PK\1\2" .. bytes(20, 2) .. common .. bytes(0, 10) .. bytes(offset, 4) .. name
+    offset = offset + 30 + #name + #data
+  end
+  local tail = table.concat(central)
+  local count = bytes(#list, 2)
+  write(tail)
+  write("PK\5\6" .. bytes(0, 4) .. count .. count .. bytes(#tail, 4) .. bytes(offset, 4)
+    .. bytes(0, 2))
+end
+
+local function fill_file(who, path, file, produce)
+  produce(function(text)
+    local ok, why = file:write(text)
+    if not ok then core.fail("%s: cannot write %s: %s", who, path, why) end
+  end)
+  local closed, why = file:close()
+  if not closed then core.fail("%s: cannot write %s: %s", who, path, why) end
+end
+
+--- Writes a file by produce(write): beside its place, so that the old one is there until the new
+-- one is whole, then over it. Devices and pipes are written as they are.
+function archive.replace(who, path, produce)
+  local target, replaceable = core.target(path)
+  local beside = target
+  if replaceable then beside = ("%s.%.0f.part"):format(target, core.now() * 1e9) end
+  local file, err = io.open(beside, "wb")
+  if not file then core.fail("%s: cannot write %s", who, (err:gsub("^.*: ", path .. ": "))) end
+  local ok, why = pcall(fill_file, who, path, file, produce)
+  if ok and replaceable then ok, why = os.rename(beside, target) end
+  if ok then return end
+  if replaceable then os.remove(beside) end
+  if io.type(file) == "file" then file:close() end
+  error(why, 0)
+end
+
+return archive

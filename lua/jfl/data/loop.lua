@@ -1,0 +1,293 @@
+-- flow.data.loop: goes through a data set, epoch by epoch, from where a checkpoint says.
+local args = require "jfl.base.args"
+local bit = require "bit"
+local core = require "jfl.core"
+local job = require "jfl.job.job"
+
+local loop = {}
+
+-- Loops that are not at their end, by name, and the one that handed out an item last. A loop that
+-- is made within an item of another is part of that item: it is neither counted nor kept, since a
+-- resumed run is behind the item, and its name is free when the other goes on or ends.
+local live, current = {}, false
+
+-- By name: how many loops were made, the last of them, and what a checkpoint says of one that is
+-- not made yet.
+local made, last, pending = {}, {}, {}
+
+job.at_clear[#job.at_clear + 1] = function()
+  live, current, made, last, pending = {}, false, {}, {}, {}
+end
+
+local Loop = {}
+
+local methods = {}
+
+function Loop:__index(key)
+  if key ~= "n" then return methods[key] end
+  return math.max(0, (self.epochs - self.epoch + 1) * self.items - self.index)
+end
+
+function Loop:__tostring()
+  return ("loop '%s': epoch %d of %d, item %d of %d"):format(self.name, self.epoch, self.epochs,
+    self.index, self.items)
+end
+
+-- A 32-bit word, not 0, in which every bit of the seed matters.
+local function mixed(seed)
+  local x = (seed % 2 ^ 32 + math.floor(seed / 2 ^ 32)) % 2 ^ 32
+  for _ = 1, 4 do
+    local word = bit.tobit((x * 1664525 + 1013904223) % 2 ^ 32)
+    x = bit.bxor(word, bit.rshift(word, 15)) % 2 ^ 32
+  end
+  return x ~= 0 and bit.tobit(x) or 1
+end
+
+-- The numbers 1 to n in an order that the seed decides, by Marsaglia's xorshift generator.
+local function shuffled(n, seed)
+  local order, word = {}, mixed(seed)
+  for i = 1, n do order[i] = i end
+  for i = n, 2, -1 do
+    word = bit.bxor(word, bit.lshift(word, 13))
+    word = bit.bxor(word, bit.rshift(word, 17))
+    word = bit.bxor(word, bit.lshift(word, 5))
+    local k = math.floor(word % 2 ^ 32 * 2 ^ -32 * i) + 1
+    order[i], order[k] = order[k], order[i]
+  end
+  return order
+end
+
+-- The order of this epoch. Its seed is kept with the position, for the session's may change.
+local function new_order(self)
+  self.seed = self.seed or core.get("seed") % 2 ^ 47
+  local x = self.seed
+  for _, byte in ipairs { self.epoch, self.name:byte(1, 64) } do x = (x * 31 + byte) % 2 ^ 47 end
+  return shuffled(self.items, x)
+end
+
+local function row(self, i)
+  local values = {}
+  for k, column in ipairs(self.columns) do values[k] = column[i] end
+  return unpack(values, 1, #self.columns)
+end
+
+-- Frees the names of loops that were made within an item of this one, and within theirs.
+local function free_within(self)
+  for name, other in pairs(live) do
+    if other.within == self then
+      live[name] = nil
+      free_within(other)
+    end
+  end
+end
+
+local function next_item(self)
+  free_within(self)
+  current, self.begun = self, true
+  if self.index == self.items then
+    self.epoch, self.index, self.order, self.seed = self.epoch + 1, 0, false, false
+  end
+  if self.shuffle then self.order = self.order or new_order(self) end
+  self.index = self.index + 1
+end
+
+--- Gives epoch, number and what the data set has there; nil at the end.
+function Loop:__call()
+  if not self.columns then return nil end
+  if self.n == 0 then return self:close() end
+  next_item(self)
+  return self.epoch, self.index, row(self, self.order and self.order[self.index] or self.index)
+end
+
+--- Ends the loop, which frees its name: for one that was left by a break.
+function methods:close()
+  if getmetatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
+  if live[self.name] == self then live[self.name] = nil end
+  free_within(self)
+  self.epoch, self.index = math.max(self.epoch, self.epochs), self.items
+  self.columns, self.order = false, false
+end
+
+-- ---- what is kept ----
+
+local function record_of(self)
+  return ("%d %d %d %d %s"):format(self.count, self.epoch, self.index, self.items,
+    self.seed and ("%.0f"):format(self.seed) or "-")
+end
+
+--- Where every loop is, as text by name.
+function loop.save()
+  local texts = {}
+  for name, record in pairs(pending) do texts[name] = record_of(record) end
+  for name, self in pairs(last) do texts[name] = record_of(self) end
+  return texts
+end
+
+local function parse(text)
+  local count, epoch, index, items, seed =
+    text:match("^(%d+) (%d+) (%d+) (%d+) (%-?%d*)$")
+  local r = { count = tonumber(count), epoch = tonumber(epoch), index = tonumber(index),
+    items = tonumber(items), seed = tonumber(seed) or false }
+  if seed and (r.seed or seed == "-") and r.count > 0 and r.epoch > 0 and r.index <= r.items then
+    return r
+  end
+end
+
+-- Within an epoch the data set must be what it was. Gives what is wrong.
+local function mismatch(self, record)
+  if record.index == 0 or record.index == record.items then return nil end
+  local where = ("the checkpoint was saved behind item %d of %d"):format(record.index, record.items)
+  if record.items ~= self.items then
+    return ("%s, and now there are %d items"):format(where, self.items)
+  end
+  if (record.seed ~= false) ~= self.shuffle then
+    return ("%s with shuffle = %s, and now it is %s"):format(where, tostring(not self.shuffle),
+      tostring(self.shuffle))
+  end
+end
+
+local function move(self, record)
+  local at_end = record.index == record.items
+  self.count, self.epoch, self.order = record.count, record.epoch, false
+  self.index = at_end and self.items or record.index
+  self.seed = self.shuffle and record.seed
+end
+
+--- What moves loops to where loop.save gave the texts, those that are not made yet too; or nil, and
+-- which name's text is wrong, and how.
+function loop.restorer(texts)
+  local records = {}
+  for name, text in pairs(texts) do
+    local record = parse(text)
+    if not record then return nil, name, ("it makes no sense: '%s'"):format(text) end
+    local now = live[name]
+    local wrong = now and now.count and mismatch(now, record)
+    if wrong then return nil, name, wrong end
+    records[name] = record
+  end
+  return function()
+    for name, record in pairs(records) do
+      local now = live[name]
+      if now and now.count and now.count >= record.count then
+        move(now, record)
+        made[name] = record.count
+      else
+        if now and now.count then now:close() end
+        pending[name] = record
+        made[name] = math.min(made[name] or 0, record.count - 1)
+        last[name] = nil
+      end
+    end
+  end
+end
+
+-- ---- making one ----
+
+-- The columns of a data set: { images =, labels = } in the order of the names, or a list.
+local function columns_of(who, source)
+  if core.type(source) == "array" then return { source } end
+  if type(source) ~= "table" or getmetatable(source) or next(source) == nil then
+    core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
+      .. "got %s", who, args.describe(source))
+  end
+  local names, columns = {}, {}
+  for name in pairs(source) do names[#names + 1] = name end
+  table.sort(names, function(a, b)
+    if type(a) == type(b) then return a < b end
+    return type(a) == "number"
+  end)
+  for i, name in ipairs(names) do columns[i] = source[name] end
+  return columns, names
+end
+
+local function count_items(who, columns, names)
+  local items
+  for i, column in ipairs(columns) do
+    local name = names and tostring(names[i]) or "source"
+    if core.type(column) ~= "array" and type(column) ~= "table" then
+      core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
+    end
+    if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
+    if items and #column ~= items then
+      core.fail("%s: '%s' has %d items, '%s' has %d", who, tostring(names[1]), items, name, #column)
+    end
+    items = #column
+  end
+  return items
+end
+
+-- The loop of whose item a new one is part, or nil.
+local function enclosing()
+  local self = current
+  while self and live[self.name] ~= self do self = self.within end
+  if self then return self end
+  for _, other in pairs(live) do
+    if other.begun then return other end
+  end
+end
+
+-- Puts a loop that is no part of another's item where a checkpoint says.
+local function resume(who, self)
+  local name = self.name
+  local record, count = pending[name], (made[name] or 0) + 1
+  self.count = count
+  local wrong = record and count == record.count and mismatch(self, record)
+  if wrong then
+    core.fail("%s: loop '%s': %s; another name starts a loop anew", who, name, wrong)
+  end
+  made[name] = count
+  if record and count < record.count then return self:close() end
+  pending[name], last[name] = nil, self
+  if not record then return end
+  move(self, record)
+  if self.n > 0 then return end
+  self:close()
+  io.stderr:write(("jfl: loop '%s': was at its end in the checkpoint that was loaded, so it gives "
+    .. "nothing; more epochs continue it, another name starts anew\n"):format(name))
+end
+
+--- Goes through a data set:
+-- for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 }) do.
+-- Items are rows of NdArrays or lists of one length; a table with names gives them in the order of
+-- these. With shuffle, the order follows from flow.random.seed, the loop's name and the epoch.
+-- Every checkpoint keeps where the loop is, under its name. Once it is loaded, before the loop is
+-- made or after, the loop continues behind the item that was handed out last: save behind what is
+-- done with an item. A loop that is made inside an item of another is part of that item.
+-- loop:close() ends one that a break left.
+loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
+  { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
+  { "epochs", "how often", 1 },
+  { "name", "what checkpoints keep the position under", "train" },
+  { "shuffle", "whether every epoch has an order of its own", false },
+  returns = "fun(): integer, integer, ...",
+}, function(o)
+  local who = "data.loop"
+  args.integer(who, "epochs", o.epochs, 1)
+  args.expect(who, "shuffle", o.shuffle, "boolean")
+  if args.expect(who, "name", o.name, "string") == "" or o.name:find("%z") then
+    core.fail("%s: name must be a string that is not empty, got %s", who, args.describe(o.name))
+  end
+  if live[o.name] then
+    core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
+      .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)
+  end
+  local columns, names = columns_of(who, o.source)
+  local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
+    index = 0, items = count_items(who, columns, names), columns = columns, count = false,
+    order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
+  if not self.within then resume(who, self) end
+  if self.columns then live[o.name] = self end
+  return self
+end)
+
+--- Ends the loop of a name, as loop:close() does, and gives whether there was one.
+loop.close_loop = args.define("data.close_loop", "Ends a loop that a break left.", {
+  { "name", "the loop's name", "train" },
+  returns = "boolean",
+}, function(o)
+  local found = live[args.expect("data.close_loop", "name", o.name, "string")]
+  if found then found:close() end
+  return found ~= nil
+end)
+
+return loop

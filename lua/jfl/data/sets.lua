@@ -1,0 +1,181 @@
+-- flow.data: data sets in the form that jobs take.
+--[==[ guide 9: Data
+`flow.data.load_mnist(train_batch_size, test_batch_size, options)` reads MNIST or Fashion-MNIST:
+from the directory `out_dir`, from `$JFL_DATA`, from the working directory, or from Debian's package
+`dataset-fashion-mnist`, as `mnist.npz` or as the four IDX files, gzipped or not.
+
+```lua
+local train, test = flow.data.load_mnist(100, 100)
+print(train.images.dtype, train.images.shape[2], train.labels.dtype)    --> float32	100	int32
+local count = 0
+for i, images, labels in flow.zip(train.images, train.labels) do
+  count = count + #labels
+end
+print(count == train.labels.size, test.images.shape[5])                 --> true	28
+```
+
+`images` is (batches, size, 1, 28, 28), from 0 to 1; with `data_format = "NHWC"` the channel comes
+last. `flow.zip` goes through arrays or tables row by row; rows share the array's memory, so nothing
+is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.md).
+]==]
+local archive = require "jfl.data.archive"
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local loop = require "jfl.data.loop"
+local npy = require "jfl.nd.npy"
+require "jfl.nd.array"
+
+local data = { loop = loop.loop, close_loop = loop.close_loop }
+
+local SYSTEM = "/usr/share/datasets/fashion-mnist"
+local SIDE = 28
+local ROWS_AT_ONCE = 1000
+local ENOENT, ENOTDIR = 2, 20
+
+local IDX = {
+  x_train = "train-images-idx3-ubyte", y_train = "train-labels-idx1-ubyte",
+  x_test = "t10k-images-idx3-ubyte", y_test = "t10k-labels-idx1-ubyte",
+}
+
+-- Also where it cannot be opened, so that reading says why.
+local function exists(path)
+  local file, _, code = io.open(path, "rb")
+  if file then file:close() end
+  return file ~= nil or code ~= ENOENT and code ~= ENOTDIR
+end
+
+-- The four IDX files in a directory, or nil.
+local function idx_files(directory)
+  local paths = {}
+  for key, name in pairs(IDX) do
+    local path = directory .. "/" .. name
+    paths[key] = exists(path) and path or exists(path .. ".gz") and path .. ".gz" or nil
+    if not paths[key] then return nil end
+  end
+  return paths
+end
+
+-- An IDX file: 0, 0, 8 (bytes), number of axes, their extents (big endian), elements.
+local function read_idx(path)
+  local text, err = archive.read(path)
+  if not text then core.fail("load_mnist: %s", err) end
+  local bytes = archive.unpacked(path, text)
+  local head = core.bytes(core.rows(bytes, 0, math.min(#bytes, 16)))
+  local rank = head:byte(4) or 0
+  if head:sub(1, 3) ~= "\0\0\8" or rank < 1 or rank > 3 or #head < 4 + 4 * rank then
+    core.fail("load_mnist: %s: not an IDX file of bytes", path)
+  end
+  local shape, size = {}, 1
+  for i = 1, rank do
+    local a, b, c, d = head:byte(4 * i + 1, 4 * i + 4)
+    shape[i] = ((a * 256 + b) * 256 + c) * 256 + d
+    size = size * shape[i]
+  end
+  if size == 0 then core.fail("load_mnist: %s: holds no elements", path) end
+  if #bytes ~= 4 + 4 * rank + size then
+    core.fail("load_mnist: %s: %s must have %.0f bytes, got %d", path, args.shape_text(shape), size,
+      #bytes - 4 - 4 * rank)
+  end
+  return core.reshape(core.rows(bytes, 4 + 4 * rank, size), shape)
+end
+
+local function from_npz(path)
+  local text, err = archive.read(path)
+  if not text then core.fail("load_mnist: %s", err) end
+  local arrays = npy.members(path, text, IDX)
+  for key in pairs(IDX) do
+    if not arrays[key] then core.fail("load_mnist: %s: has no '%s'", path, key) end
+  end
+  return arrays
+end
+
+local function from_idx(paths)
+  local arrays = {}
+  for key, path in pairs(paths) do arrays[key] = read_idx(path) end
+  return arrays
+end
+
+local function look_in(directory)
+  local npz = directory .. "/mnist.npz"
+  if exists(npz) then return function() return from_npz(npz) end, npz end
+  local paths = idx_files(directory)
+  if paths then return function() return from_idx(paths) end, directory end
+end
+
+local function find(given)
+  local places = {}
+  for _, place in ipairs { given or false, os.getenv("JFL_DATA") or false, ".", SYSTEM } do
+    places[#places + 1] = place or nil
+  end
+  for _, place in ipairs(places) do
+    local read, path = look_in(place)
+    if read then return read, path end
+  end
+  core.fail("load_mnist: neither mnist.npz nor the four IDX files are in %s; install the package "
+    .. "dataset-fashion-mnist, or set JFL_DATA or {out_dir = ...} to where they are",
+    table.concat(places, ", "))
+end
+
+-- Pixels / 255 as float32, a block of rows at a time to need little memory besides the result.
+local function scaled(pixels)
+  local divide = core.op("divide")
+  local n = #pixels
+  local out = core.array("float32", pixels.shape)
+  for first = 0, n - 1, ROWS_AT_ONCE do
+    local count = math.min(ROWS_AT_ONCE, n - first)
+    local block = divide(core.cast(core.rows(pixels, first, count), "float32"), 255)
+    core.assign(core.rows(out, first, count), block)
+    core.free(block)
+  end
+  return out
+end
+
+local function check_pair(path, what, pixels, labels)
+  local shape = pixels.shape
+  if #shape ~= 3 or shape[2] ~= SIDE or shape[3] ~= SIDE or labels.size ~= shape[1]
+    or pixels.dtype ~= "uint8" or labels.dtype:match("^u?int") == nil then
+    core.fail("load_mnist: %s: %s must be uint8 images (n, 28, 28) and n integer labels, got "
+      .. "%s %s and %s %s", path, what, pixels.dtype, args.shape_text(shape), labels.dtype,
+      args.shape_text(labels.shape))
+  end
+end
+
+local function batches(what, pixels, labels, size, data_format)
+  local n = #pixels
+  if n % size ~= 0 then
+    core.fail("load_mnist: %s_batch_size %d does not divide %d images", what, size, n)
+  end
+  local shape = data_format == "NCHW" and { n / size, size, 1, SIDE, SIDE }
+    or { n / size, size, SIDE, SIDE, 1 }
+  return {
+    images = core.reshape(scaled(pixels), shape),
+    labels = core.reshape(core.cast(labels, "int32"), { n / size, size }),
+  }
+end
+
+--- Training and test images and labels of (Fashion-)MNIST in batches. Gives two tables with images,
+-- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size).
+data.load_mnist = args.define("data.load_mnist", "Training and test images in batches.", {
+  { "train_batch_size", "images a training batch", 100, type = "integer" },
+  { "test_batch_size", "images a test batch", 100, type = "integer" },
+  { "data_format", "NCHW or NHWC", "NCHW" },
+  { "out_dir", "where to look first", args.none, type = "string" },
+  returns = { "DataSet", "DataSet" },
+}, function(o)
+  local who = "load_mnist"
+  args.integer(who, "train_batch_size", o.train_batch_size, 1)
+  args.integer(who, "test_batch_size", o.test_batch_size, 1)
+  if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
+    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
+  end
+  if o.out_dir ~= nil then args.expect(who, "out_dir", o.out_dir, "string") end
+  local read, path = find(o.out_dir)
+  print("load_mnist: using " .. path)
+  local arrays = read()
+  check_pair(path, "train", arrays.x_train, arrays.y_train)
+  check_pair(path, "test", arrays.x_test, arrays.y_test)
+  return batches("train", arrays.x_train, arrays.y_train, o.train_batch_size, o.data_format),
+    batches("test", arrays.x_test, arrays.y_test, o.test_batch_size, o.data_format)
+end)
+
+return data

@@ -1,0 +1,149 @@
+-- Completion in the interactive session: of names, fields, methods and the options of a call.
+local scan = require "jfl.doc.scan"
+
+local complete = {}
+
+local function index(t, key) return t[key] end
+
+-- The value of a path such as "flow.nn" or "a:sum"; the empty one is that of all globals.
+local function value_of(path)
+  local at = _G
+  for part in path:gmatch("[^.:]+") do
+    local ok, value = pcall(index, at, part)
+    if not ok or value == nil then return nil end
+    at = value
+  end
+  return at
+end
+
+local function add(names, t)
+  if type(t) ~= "table" then return end
+  for key, value in next, t do
+    if names[key] == nil then names[key] = value end
+  end
+end
+
+-- What NdArrays and blobs offer is looked up in C.
+local function add_core_names(names, value)
+  local core = package.loaded["jfl.core"]
+  local kind = core and core.type(value)
+  if kind ~= "array" and kind ~= "blob" then return end
+  add(names, kind == "array" and core.array_methods or { name = "" })
+  add(names, { shape = "", dtype = "", size = kind == "array" and "" or nil })
+end
+
+-- Adds the names in t with their values, and those its metatable lends it or tells of.
+local function add_names(names, t)
+  add(names, t)
+  local meta = debug.getmetatable(t)
+  if type(meta) ~= "table" then return end
+  add(names, rawget(meta, "__names"))
+  local lent = rawget(meta, "__index")
+  if type(lent) == "table" and lent ~= t then add_names(names, lent) end
+  if type(t) == "userdata" then add_core_names(names, t) end
+end
+
+-- Adds the names of a namespace of flow, loaded or not. path: "" or "nn.".
+local function add_flow_names(names, path)
+  for known in pairs(require("jfl.doc.index").paths()) do
+    local name = known:sub(1, #path) == path and known:match("^[%w_]+", #path + 1)
+    if name and names[name] == nil then names[name] = "" end
+  end
+end
+
+local function may_follow(name, value, prefix, separator)
+  return type(name) == "string" and name:match("^[%a_][%w_]*$") and name:sub(1, #prefix) == prefix
+    and (prefix ~= "" or name:sub(1, 1) ~= "_") and (separator ~= ":" or type(value) == "function")
+end
+
+local function sorted(words)
+  table.sort(words)
+  return words
+end
+
+local MANY = 200                 -- names in one list
+
+local KEYWORDS = {}
+for word in ("and break do else elseif end false for function goto if in local nil not or repeat "
+  .. "return then true until while"):gmatch("%a+") do
+  KEYWORDS[word] = ""
+end
+
+local function names_after(word)
+  local head, separator, prefix = word:match("^(.*)([.:])([%w_]*)$")
+  if not head then head, separator, prefix = "", "", word end
+  local at, names, words = value_of(head), {}, {}
+  if at == nil or head == "" and separator ~= "" then return words end   -- of what a call gives
+  add_names(names, at)
+  if head == "" then
+    names.flow = names.flow or ""
+    if prefix ~= "" then add(names, KEYWORDS) end
+  end
+  local path = (head .. "."):match("^flow%.(.*)$")
+  if path then add_flow_names(names, path) end
+  for name, value in pairs(names) do
+    if may_follow(name, value, prefix, separator) then
+      words[#words + 1] = head .. separator .. name
+    end
+  end
+  return sorted(words)
+end
+
+-- The options of what is called, that are not given yet.
+local function options(call, given, prefix)
+  local value, words = value_of(call), {}
+  for _, name in ipairs(value and require("jfl.doc.help").options(value) or {}) do
+    if name:sub(1, #prefix) == prefix and not given[name] then words[#words + 1] = name end
+  end
+  return sorted(words)
+end
+
+--- The words that may take the place of the last one in `before`, which is all that was typed of a
+-- statement up to the cursor, in order. At the start of a line there is room for more of it.
+function complete.words(before)
+  if before:match("[^\n]*$"):match("^%s*$") then return { "  " } end
+  local word = before:match("[%w_.:]*$")
+  local place = scan(before:sub(1, -1 - #word))
+  if place.quoted then return {} end
+  if place.call and not word:find("[.:]") then
+    local words = options(place.call, place.given, word)
+    if #words > 0 then return words end
+  end
+  return names_after(word)
+end
+
+-- What all words have in common at their beginning.
+local function common(words)
+  local first, last, n = words[1], words[#words], 0
+  while n < #first and first:byte(n + 1) == last:byte(n + 1) do n = n + 1 end
+  return first:sub(1, n)
+end
+
+-- The last names of the words in columns; too many are counted.
+local function listed(words, columns)
+  local names, widest = {}, 0
+  for i = 1, math.min(#words, MANY) do
+    names[i] = words[i]:match("[^.:]*$")
+    widest = math.max(widest, #names[i] + 2)
+  end
+  local in_line = math.max(1, math.floor(columns / widest))
+  local parts = {}
+  for i, name in ipairs(names) do
+    local ends = i % in_line == 0 or i == #names
+    parts[i] = ends and name .. (i < #names and "\n" or "") or name .. (" "):rep(widest - #name)
+  end
+  if #words > MANY then parts[#parts + 1] = ("\n... (%d more)"):format(#words - MANY) end
+  return table.concat(parts)
+end
+
+--- What all the words go on with after `before`, and where that is nothing a list of them for a
+-- screen of so many columns.
+function complete.rest(before, columns)
+  local words = complete.words(before)
+  if #words == 0 then return "", "" end
+  local word = before:match("[%w_.:]*$")
+  local rest = common(words):sub(#word + 1)
+  return rest, (rest ~= "" or #words == 1) and "" or listed(words, columns)
+end
+
+return complete

@@ -1,0 +1,186 @@
+-- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local index = require "jfl.doc.index"
+local names = require "jfl.base.names"
+
+local help = {}
+
+local WIDTH = 78
+
+-- Words behind a head, in lines that are not too long for a terminal; indented as far as the head.
+local function filled(head, text)
+  local lines, line = {}, head
+  for word in text:gmatch("%S+") do
+    if #line + 1 + #word > WIDTH then
+      lines[#lines + 1] = line
+      line = (" "):rep(#head)
+    end
+    line = line .. " " .. word
+  end
+  lines[#lines + 1] = line
+  return table.concat(lines, "\n")
+end
+
+local function param_line(name, default, doc)
+  return filled(("  %-18s"):format(name), doc .. (default and (" (%s)"):format(default) or ""))
+end
+
+local function op_text(info)
+  local parts, lines = {}, {}
+  for i, name in ipairs(info.inputs) do
+    local last = info.variadic and i == #info.inputs
+    parts[i] = last and "{" .. name .. ", ...}" or name
+  end
+  for _, param in ipairs(info.params) do
+    parts[#parts + 1] = param.default and param.name .. "=" .. param.default or param.name
+  end
+  parts[#parts + 1] = "name"
+  local first = info.path:match("%S+")
+  lines[1] = ("flow.%s(%s) -> %s"):format(first, table.concat(parts, ", "),
+    table.concat(info.outputs, ", "))
+  lines[2] = filled(" ", info.doc)
+  for _, param in ipairs(info.params) do
+    lines[#lines + 1] = param_line(param.name, param.default, param.doc)
+  end
+  lines[#lines + 1] = param_line("dtypes", nil, table.concat(info.dtypes, ", "))
+  local others = info.path:match("%S+%s+(.*)")
+  if others then lines[#lines + 1] = param_line("also", nil, others) end
+  if not info.differentiable then lines[#lines + 1] = "  Has no gradient." end
+  return table.concat(lines, "\n")
+end
+
+local function defined_text(f)
+  local parts, lines = {}, {}
+  for i, param in ipairs(f.params or {}) do
+    local default = param[3]
+    parts[i] = (default == nil or default == args.none) and param[1]
+      or param[1] .. "=" .. tostring(default)
+    lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
+  end
+  local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
+  table.insert(lines, 1, index.written(f.path) .. list)
+  table.insert(lines, 2, filled(" ", f.doc))
+  if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end
+  return table.concat(lines, "\n")
+end
+
+local function matches(path, name)
+  return path == name or path:match("[^.:]+$") == name
+end
+
+local function find(name)
+  local texts, seen = {}, {}
+  for path, e in pairs(index.entries()) do
+    if e and (matches(path, name) or e.op_name == name) and not seen[e.op or e] then
+      seen[e.op or e] = true
+      texts[#texts + 1] = e.op and op_text(e.op) or defined_text(e)
+    end
+  end
+  table.sort(texts)
+  return #texts > 0 and table.concat(texts, "\n\n") or nil
+end
+
+-- Names by the path before them: nn -> { "relu", ... }.
+local function groups()
+  local all = {}
+  for path in pairs(index.entries()) do
+    local group, name = path:match("^(.*)[.:]([^.:]+)$")
+    group, name = group or "flow", name or path
+    all[group] = all[group] or {}
+    all[group][name] = true
+  end
+  return all
+end
+
+local function sorted(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local function title_of(group)
+  return group == "flow" and group or index.written(group .. "."):sub(1, -2)
+end
+
+local function overview()
+  local lines, all = {}, groups()
+  for _, group in ipairs(sorted(all)) do
+    local list = table.concat(sorted(all[group]), " ")
+    lines[#lines + 1] = title_of(group) .. "\n" .. filled(" ", list)
+  end
+  return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
+end
+
+-- What is in a group such as "nn" or "grad_clipping", or nil.
+local function group_text(name)
+  for group, list in pairs(groups()) do
+    if group ~= "flow" and matches(group, name) then
+      return title_of(group) .. "\n" .. filled(" ", table.concat(sorted(list), " "))
+    end
+  end
+end
+
+-- The path of a function of flow, or of a group such as flow.nn; of equals the first.
+local function path_of(value)
+  local found
+  for _, known in ipairs { index.values() } do
+    for path, each in pairs(known) do
+      if each == value and (not found or path < found) then found = path end
+    end
+  end
+  return found
+end
+
+-- What tells of a value that is none of flow's functions and groups; the metatables of others say
+-- it in their field `help`.
+local KINDS = { array = "ndarray", blob = "math" }
+
+-- The path of what tells of a value, or nil.
+local function told_by(value)
+  if type(value) == "userdata" then return KINDS[core.type(value)] end
+  local meta = getmetatable(value)
+  return path_of(value) or (type(meta) == "table" and meta.help or nil)
+end
+
+local function name_of(value)
+  local kind = type(value)
+  if kind == "string" then return value end
+  if kind ~= "function" and kind ~= "table" and kind ~= "userdata" then
+    args.expect("help", "name", value, "string or function or module")
+  end
+  local path = told_by(value)
+  if path then return path end
+  core.fail("help: %s is none of flow's functions; help(\"name\") takes a name such as \"softmax\"",
+    kind == "function" and "this function" or args.describe(value))
+end
+
+--- The names of the options of a function of flow, or nil where they are not known.
+function help.options(value)
+  local path = type(value) == "function" and path_of(value)
+  local e = path and index.entries()[path]
+  if not e then return nil end
+  local list = {}
+  for i, param in ipairs((e.op or e).params or {}) do list[i] = param.name or param[1] end
+  if e.op then list[#list + 1] = "name" end
+  return list
+end
+
+--- The text that flow.help prints: of one name ("softmax" or "nn.softmax") or group ("nn"), of a
+-- function, or an overview.
+function help.text(what)
+  if what == nil or what == names.root then return overview() end
+  local name = name_of(what)
+  local path = name:gsub("^flow%.", "")
+  local text = find(path) or group_text(path)
+  if not text then
+    core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, index.paths()))
+  end
+  return text
+end
+
+--- Prints what a name or function does: its signature, its arguments and their defaults.
+function help.help(what) print(help.text(what)) end
+
+return help

@@ -1,0 +1,153 @@
+-- Every name under flow, and of its objects, with what the manual says of it.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local manual = require "jfl.doc.manual"
+local names = require "jfl.base.names"
+
+local index = {}
+
+-- What modules of the front end ask of each other.
+local internal = {
+  ["optimizer.close"] = true, ["optimizer.losses"] = true, ["typing.any"] = true,
+  ["typing.is_placeholder"] = true, ["typing.is_type"] = true, ["typing.match"] = true,
+  ["typing.structure"] = true,
+}
+
+--- Whether a path is that of an object's method or field, such as Job:compile.
+function index.of_object(path) return path:find("^%u%w*[.:]") ~= nil end
+
+--- A path as a script writes it.
+function index.written(path) return index.of_object(path) and path or "flow." .. path end
+
+-- Of an object under flow, such as typing.Numpy, only functions are names.
+local function walk(found, t, prefix)
+  local meta = getmetatable(t) or {}
+  local is_object = meta.__tostring ~= nil
+  local function visit(name)
+    local path, value = prefix .. name, t[name]
+    if name:sub(1, 1) == "_" or internal[path] or is_object and type(value) ~= "function" then
+      return
+    end
+    found[path] = value
+    if type(value) == "table" then walk(found, value, path .. ".") end
+  end
+  for name in next, t do visit(name) end
+  for name in pairs(meta.__names or {}) do
+    if rawget(t, name) == nil then visit(name) end
+  end
+end
+
+local function value_at(path)
+  local at = names.root
+  for name in path:gmatch("[^.]+") do
+    local ok, value = pcall(function() return at[name] end)
+    if not ok or value == nil then return nil end
+    at = value
+  end
+  return at
+end
+
+-- Functions are known once the module that defines them is loaded.
+local function load_all()
+  for name in pairs(package.preload) do
+    if name:find("^jfl%.") then require(name) end
+  end
+end
+
+local function is_space(value)
+  return type(value) == "table" and not (getmetatable(value) or {}).__tostring
+end
+
+local function collect()
+  local found, spaces, flow = {}, {}, names.root
+  load_all()
+  assert(flow.nn, "the ops come with it")
+  walk(found, flow, "")
+  for _, source in ipairs { manual, args.defined } do
+    for path in pairs(source) do
+      local known = found[path] ~= nil or index.of_object(path) or path:find(":", 1, true)
+      if not known then found[path] = value_at(path) end
+    end
+  end
+  for path, value in pairs(found) do
+    if is_space(value) then spaces[path], found[path] = value, nil end
+  end
+  return found, spaces
+end
+
+local collecting = false
+
+--- The values of all names under flow, by path such as "nn.relu", and its tables of names, by path
+-- such as "nn". Asking for a name that is not there ends up here again, for suggestions: then none.
+function index.values()
+  if collecting then return {}, {} end
+  collecting = true
+  local ok, found, spaces = pcall(collect)
+  collecting = false
+  if not ok then error(found, 0) end
+  return found, spaces
+end
+
+local function ops_by_path()
+  local ops = {}
+  for name, info in pairs(core.ops()) do
+    for path in (info.path or ""):gmatch("%S+") do
+      ops[path] = { path = path, doc = info.doc, op = info, op_name = name }
+    end
+  end
+  return ops
+end
+
+-- Another name of a function that is told of elsewhere.
+local function alias(path, of)
+  local e = { same_as = of.path, path = path }
+  return setmetatable(e, { __index = of })
+end
+
+-- What is defined as a function of an array is a method too.
+local function add_array_methods(entries)
+  for name in next, core.array_methods do
+    local of = args.defined["ndarray." .. name] or manual["ndarray." .. name]
+    local path = "NdArray:" .. name
+    if of and not manual[path] then
+      entries[path] = { path = path, doc = of.doc, params = { returns = of.params.returns,
+        unpack(of.params, 2) }, fn = of.fn }
+    end
+  end
+end
+
+--- What is said of each name, by path: { path, doc, params } of functions, { path, doc, type } of
+-- values, { path, doc, op } of ops, with same_as where it is another name; false where nothing is.
+function index.entries()
+  local values, ops = index.values(), ops_by_path()
+  local entries, by_value = {}, {}
+  for path, value in pairs(values) do
+    local e = args.defined[path] or manual[path] or ops[path]
+    entries[path] = e or false
+    if e and type(value) == "function" then by_value[value] = e end
+  end
+  for _, e in pairs(args.defined) do by_value[e.fn] = e end
+  for path, value in pairs(values) do
+    local of = by_value[value]
+    if not entries[path] and of then entries[path] = alias(path, of) end
+  end
+  for _, source in ipairs { args.defined, manual } do
+    for path, e in pairs(source) do
+      local above = path:match("^(.*):")
+      if index.of_object(path) or above and entries[above] then entries[path] = e end
+    end
+  end
+  add_array_methods(entries)
+  return entries
+end
+
+--- A set of the paths under flow of which something is said: "nn.relu".
+function index.paths()
+  local paths = {}
+  for path, e in pairs(index.entries()) do
+    if e and not index.of_object(path) then paths[path] = true end
+  end
+  return paths
+end
+
+return index

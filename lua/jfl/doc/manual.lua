@@ -1,0 +1,223 @@
+-- What flow.help and the manual say beside what args.define and the op table tell: functions that
+-- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
+-- own, such as "Job:compile".
+local args = require "jfl.base.args"
+local config = require "jfl.job.config"
+local core = require "jfl.core"
+local options = require "jfl.job.options"
+
+local NONE = args.none
+
+-- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
+-- with table_only they are fields of the one table that is taken.
+local function entry(path, doc, ...)
+  local params = { ... }
+  local last = params[#params]
+  if last and last.returns then
+    params[#params], params.returns, params.table_only = nil, last.returns, last.table_only
+  end
+  return { path = path, doc = doc, params = params }
+end
+
+local function field(path, kind, doc) return { path = path, doc = doc, type = kind } end
+
+local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
+local ON_ERROR = { "on_error", "gets the message of a run that failed", NONE,
+  type = "fun(message: string)" }
+local RESULT = { returns = "NdArray" }
+local TYPE = { returns = "ResultType" }
+local PART = { "type", "of each", type = "ResultType" }
+local BODY = { "fn", "what is run with it", NONE, type = "fun(): any?, any?, any?, any?" }
+
+local entries = {
+  entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
+    { "name", "of the job" },
+    { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
+    { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
+    { "inputs", "a list of { name, placeholder }", NONE, type = "[string, Placeholder][]" },
+    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", NONE,
+      type = "ResultType" },
+    { "body", "a function from blobs to blobs, which describes the graph",
+      type = "fun(...: Blob): any?, any?, any?, any?" },
+    { returns = "Job", table_only = true }),
+  entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
+    { returns = "FunctionConfig" }),
+  entry("env.machine", "The machine that jobs run on: there is one.",
+    { "address", "such as \"127.0.0.1\", or { addr = \"127.0.0.1\" }", type = "string|table" }),
+  entry("clear_default_session", "Drops all jobs and variables."),
+  entry("poll", "Runs the callbacks that are due, and gives their number.",
+    { "seconds", "stops when this time is used up", NONE, type = "number" },
+    { returns = "integer" }),
+  entry("sync", "Waits for every outstanding call and runs its callback."),
+  entry("fd", "A file descriptor that is readable as long as a callback is due.",
+    { returns = "integer" }),
+  entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
+    { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
+    { returns = "Steps" }),
+  entry("help", "Prints what a name does, or all names.",
+    { "name", "such as 'softmax'", NONE }),
+  entry("get_all_variables", "All variables by name, as NdArrays of their own.",
+    { returns = "table<string, NdArray>" }),
+  entry("config.passes", "Leaves passes out of the jobs compiled later, and gives those left out. "
+    .. "There are " .. table.concat((core.passes()), ", ") .. ".",
+    { "list", "such as '-fold -cse'; '' for none", NONE, type = "string" },
+    { returns = "string" }),
+  entry("random.seed", "Makes a run repeatable bit for bit.",
+    { "n", "a whole number", type = "integer" }),
+  entry("losses.add_loss", "Minimizes a loss as the job's function_config says (old spelling).",
+    { "loss", "a blob of the job", type = "Blob" }),
+  entry("train.CheckPoint", "What saves and loads the variables of the session.",
+    { returns = "CheckPoint" }),
+  entry("train.CheckPoint:init", "Creates every variable of every job defined so far."),
+  entry("train.SimpleCheckPointManager:initialize_or_restore",
+    "Loads the newest checkpoint, or creates every variable and saves the first one."),
+  entry("train.SimpleCheckPointManager:save", "Saves a checkpoint and gives its name.",
+    { returns = "string" }),
+  entry("train.SimpleCheckPointManager:list_checkpoints",
+    "Gives the names of the complete checkpoints, oldest first.", { returns = "string[]" }),
+  entry("train.SimpleCheckPointManager:latest_checkpoint",
+    "Gives the name of the newest complete checkpoint, or nil.", { returns = "string?" }),
+  entry("scope.consistent_view", "Describes devices as one (the default).", BODY,
+    { returns = "View" }),
+  entry("scope.mirrored_view", "Describes the part of one device.", BODY, { returns = "View" }),
+  field("typing.Numpy", "NumpyType", "A result or an input: one NdArray."),
+  field("typing.ListNumpy", "NumpyType", "A list of one NdArray for each device."),
+  field("typing.ListListNumpy", "NumpyType", "A list of lists of NdArrays, one for each device."),
+  entry("typing.Tuple", "Several results, in this order.",
+    { "...", "one type for each result", type = "ResultType" }, TYPE),
+  entry("typing.List", "A list of results of one type.", PART, TYPE),
+  entry("typing.Dict", "A table of results, with string or number keys.", PART, TYPE),
+  entry("typing.Bundle", "Results nested as the body gives them.", PART, TYPE),
+  entry("typing.Callback", "Results of an asynchronous call: job(x)(callback).",
+    { "type", "of what the callback gets", type = "ResultType" }, TYPE),
+  field("version", "string", "The version of the library."),
+  field("NdArray.shape", "integer[]", "The extents, in a table of its own."),
+  field("NdArray.dtype", "Dtype", "The dtype of the elements."),
+  field("NdArray.size", "integer", "The number of elements."),
+  entry("NdArray:numpy", "The array itself (old spelling).", RESULT),
+  field("Blob.shape", "integer[]", "The extents."),
+  field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
+  field("Blob.name", "string", "The name, by which plans and variables know it."),
+  field("Job.name", "string", "The name."),
+  field("Job.type", "\"train\"|\"predict\"", "Whether calls change variables."),
+  entry("Job:compile", "Traces and compiles the job, if that was not done.",
+    { "batch_size", "where any is allowed", NONE, type = "integer" }, { returns = "Job" }),
+  entry("Job:graph", "The traced graph as text, one node a line.", { returns = "string" }),
+  entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
+  entry("Future:get", "Waits for the call and gives its value.", { returns = "any" }),
+  entry("Future:async_get", "Has a function called with the value (old spelling).", CALLBACK,
+    ON_ERROR),
+  entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
+    { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
+}
+
+local function add(list)
+  for _, e in ipairs(list) do entries[#entries + 1] = e end
+end
+
+for name, doc in pairs {
+  float = "32 bits", float32 = "32 bits", double = "64 bits", float64 = "64 bits",
+  float16 = "16 bits", bfloat16 = "16 bits, with the range of float32", int8 = "8 bits",
+  uint8 = "8 bits, without a sign", int32 = "32 bits", int64 = "64 bits",
+} do
+  local what = name:match("int") and "whole numbers" or "numbers"
+  add { field(name, "Dtype", ("The dtype of %s in %s."):format(what, doc)) }
+end
+
+-- ---- settings ----
+
+-- name, what it is, its type
+for _, e in ipairs {
+  { "threads", "How many threads compute.", "integer" },
+  { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },
+  { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
+  { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
+    "integer" },
+  { "gpu_device_num", "How many GPUs the original would use; kept, and none is used.", "integer" },
+  { "cpu_device_num", "How many CPUs the original would use; kept, and there is one.", "integer" },
+  { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
+  { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
+    .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },
+} do
+  add { entry("config." .. e[1], e[2] .. " Without a value: what it is now.",
+    { "value", "the new one", NONE, type = e[3] }, { returns = e[3] }) }
+end
+
+-- Setters of function_config, which are called with a dot or a colon.
+for _, e in ipairs {
+  { "default_data_type", "The dtype of variables that say none.", "Dtype" },
+  { "default_placement_scope", "Where ops run: what flow.scope.placement(device, ids) gives.",
+    "Placement" },
+  { "default_logical_view", "What flow.scope.consistent_view() or mirrored_view() gives.", "View" },
+  { "default_distribute_strategy", "The old name of default_logical_view.", "View" },
+  { "enable_auto_mixed_precision", "Accepted: whether products may be computed in 16 bits.",
+    "boolean" },
+  { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
+    "integer" },
+  { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },
+  { "train.primary_lr", "The learning rate of added losses (old spelling).", "number" },
+  { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
+    "table" },
+} do
+  add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }
+end
+
+-- The others are of the original.
+local function add_others(prefix, names)
+  local told = {}
+  for _, e in ipairs(entries) do told[e.path] = true end
+  for name in pairs(names) do
+    if not told[prefix .. name] then
+      add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
+        .. "an error that says why.", { "value", "what it is set to", NONE, type = "any" }) }
+    end
+  end
+end
+add_others("config.", getmetatable(config.session).__names)
+add_others("FunctionConfig.", options.job)
+add_others("FunctionConfig.train.", options.train)
+
+-- Methods of NdArrays, which are functions of flow.ndarray too.
+local A = { "a", "an NdArray", type = "NdArray" }
+local B = { "b", "an NdArray, a number or nested tables of numbers", type = "NdArray|number|table" }
+
+local function method(name, doc, ...) return entry("ndarray." .. name, doc, A, ...) end
+
+add {
+  entry("ndarray.save", "Saves an array as numpy's .npy, or a table of them by name as its .npz. "
+    .. "A file that is there is replaced once the new one is whole.",
+    { "path", "of the file", type = "string" },
+    { "value", "an array or a table of them", type = "NdArray|table<string|integer, NdArray>" }),
+  method("get", "The element at these indices, which count from 1. Integers "
+    .. "beyond 2^53 read as the nearest number; a:pointer() has them exactly.",
+    { "...", "an index for each axis", type = "integer" }, { returns = "number" }),
+  method("set", "Sets the element at these indices, which count from 1.",
+    { "value", "the number", type = "number" },
+    { "...", "an index for each axis", type = "integer" }),
+  method("fill", "Sets every element.", { "value", "the number", type = "number" }),
+  method("reshape", "The same elements under another shape, sharing memory.",
+    { "shape", "a list of extents, or these; one may be -1", type = "integer[]|integer" },
+    { "...", "further extents", type = "integer" }, RESULT),
+  method("transpose", "A copy with its axes in another order.",
+    { "perm", "a list of axes, or these, from 0; reversed without it", NONE,
+      type = "integer[]|integer" }, { "...", "further axes", type = "integer" }, RESULT),
+  method("astype", "A copy under another dtype. Integers are cut at the ends "
+    .. "of its range, and floats lose their fraction on the way to integers.",
+    { "dtype", "such as 'int32'", type = "string" }, RESULT),
+  method("copy", "A copy that shares no memory.", RESULT),
+  method("totable", "The elements as nested tables.", { returns = "table" }),
+  method("item", "The only element of an array of one.", { returns = "number" }),
+  method("pointer", "An FFI pointer p to the elements, p[0] being the first. "
+    .. "The array lives as long as p, but not as long as p + 1, and not beyond a:free().",
+    { returns = "ffi.cdata*" }),
+  method("free", "Gives the memory back at once, unless a view of it is in use."),
+}
+
+for name, what in pairs { eq = "equal to", ne = "other than", lt = "less than", le = "at most",
+  gt = "greater than", ge = "at least" } do
+  add { method(name, ("1 where a is %s b, else 0; int8."):format(what), B, RESULT) }
+end
+
+local manual = {}
+for _, e in ipairs(entries) do manual[e.path] = e end
+return manual

@@ -1,0 +1,279 @@
+-- flow.config (the session's settings) and flow.function_config() (a job's).
+--[==[ guide 10: Placement, settings, sessions
+`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops on a device and gives
+what it returns. Without a usable GPU, `"gpu"` runs on the CPU after one warning, and is an error
+after `flow.config.strict_placement(true)`. `flow.scope.namespace(name, fn)` puts `name-` before the
+names of what is made in it.
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    return flow.scope.placement("cpu", "0:0", function()
+      return flow.scope.namespace("head", function()
+        return flow.layers.dense(x, 1, { name = "out" })
+      end)
+    end)
+  end,
+}
+job({ { 1, 2 } })
+print(flow.get_all_variables()["head-out-bias"])         --> [0.]
+```
+
+Settings of the session are functions: with a value they set, without one they tell.
+
+```lua
+flow.config.threads(1)
+print(flow.config.threads(), flow.config.max_inflight())         --> 1	2
+flow.config.passes("-fuse -cse")         -- leaves passes out, to see what they do
+flow.config.kernels("reference")         -- "fast", "direct" or "reference"
+print(flow.config.passes(), flow.config.kernels())       --> -cse -fuse	reference
+```
+
+`kernels("direct")` keeps the fast kernels but for convolutions by transforms, whose sums are less
+exact; `"reference"` runs everything on the plain ones. `flow.config.memory_limit(bytes)` makes a
+job that would need more fail when it is compiled. `flow.help("config")` lists all.
+
+A job's own settings are in a config: `flow.function_config()`, whose options are calls.
+
+```lua
+local config = flow.function_config()
+config.default_data_type(flow.double)
+local job = flow.global_function {
+  name = "double_job",
+  function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }, flow.double) } },
+  returns = tp.Numpy,
+  body = function(x)
+    return x * flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+  end,
+}
+print(job({ 1, 2 }).dtype)                       --> float64
+```
+
+`flow.random.seed(n)` makes all that is drawn the same in every run. `flow.clear_default_session()`
+drops jobs, variables and settings. `flow.profile(function() ... end)` prints where the time of the
+jobs run in it goes.
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local options = require "jfl.job.options"
+
+local config = {
+  --- Settings that the front end itself reads.
+  values = {},
+}
+
+local defaults = { max_plans = 8, strict_placement = false, gpu_device_num = 0, cpu_device_num = 1 }
+
+local function count(name, least)
+  return function(n)
+    if n ~= nil then config.values[name] = args.integer("config." .. name, "value", n, least) end
+    return config.values[name]
+  end
+end
+
+local function in_core(name, least)
+  return function(n)
+    if n ~= nil then core.set(name, args.integer("config." .. name, "value", n, least)) end
+    return core.get(name)
+  end
+end
+
+local function flag(name)
+  return function(on)
+    if on ~= nil then
+      config.values[name] = args.expect("config." .. name, "value", on, "boolean")
+    end
+    return config.values[name]
+  end
+end
+
+local settings = {
+  threads = in_core("threads", 1),
+  max_inflight = in_core("max_inflight", 1),
+  memory_limit = in_core("memory_limit", 0),
+  max_plans = count("max_plans", 1),
+  gpu_device_num = count("gpu_device_num", 0),
+  cpu_device_num = count("cpu_device_num", 1),
+  strict_placement = flag("strict_placement"),
+}
+
+-- Settings of the original that concern other machines, its memory pools, files or logs, and what
+-- they are there. What they ask for either holds here anyway or means nothing.
+local ACCEPTED = {
+  comm_net_worker_num = 4, disable_group_boxing_by_dst_parallel = false,
+  enable_numa_aware_cuda_malloc_host = false, enable_tensor_float_32_compute = true,
+  max_mdsave_worker_num = 64, nccl_use_compute_stream = false, persistence_buf_byte = 0,
+  rdma_mem_block_mbyte = 8, rdma_recv_msg_buf_mbyte = 6, reserved_device_mem_mbyte = 500,
+  reserved_host_mem_mbyte = 500, save_downloaded_file_to_local_fs = false,
+  thread_enable_local_message_queue = false, use_rdma = false,
+}
+for name, default in pairs(ACCEPTED) do
+  defaults[name] = default
+  settings[name] = type(default) == "number" and count(name, 0) or flag(name)
+end
+
+-- Of the original too; these are turned on by a call without a value.
+for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "enable_model_io_v2" } do
+  defaults[name] = false
+  settings[name] = function(on)
+    if on == nil then on = true end
+    config.values[name] = args.expect("config." .. name, "value", on, "boolean")
+  end
+end
+
+function settings.legacy_model_io_enabled() return config.values.enable_legacy_model_io end
+
+function settings.machine_num(n)
+  if n ~= nil and args.integer("config.machine_num", "value", n, 1) ~= 1 then
+    core.fail("config.machine_num: jobs run on one machine, got %d", n)
+  end
+  return 1
+end
+
+-- 0 leaves the number to the runtime.
+function settings.compute_thread_pool_size(n)
+  if n ~= nil and args.integer("config.compute_thread_pool_size", "value", n, 0) > 0 then
+    core.set("threads", n)
+  end
+  return core.get("threads")
+end
+
+local NO_LIBRARY = "there are no ops in libraries; an op is built into jfl"
+for name, reason in pairs {
+  collect_act_event = "flow.profile shows the time that each step of a job takes",
+  load_library = NO_LIBRARY, load_library_now = NO_LIBRARY,
+} do
+  settings[name] = function(value)
+    if value ~= false then core.fail("config.%s: %s", name, reason) end
+  end
+end
+
+-- How devices exchange data, of which there is one.
+settings.collective_boxing = setmetatable({}, {
+  __index = function() return function() end end,
+  __tostring = function() return "config.collective_boxing" end,
+})
+
+local KERNELS = { "fast", "direct", "reference" }
+
+-- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
+-- plain ones alone.
+function settings.kernels(which)
+  if which == nil then return KERNELS[core.get("kernels") + 1] end
+  for _, name in ipairs(KERNELS) do
+    if which == name then return core.set("kernels", which) end
+  end
+  core.fail("config.kernels: value must be \"fast\", \"direct\" or \"reference\", got %s",
+    args.describe(which))
+end
+
+local function check_pass(name, passes)
+  for _, pass in ipairs(passes) do
+    if name == "-" .. pass then return end
+  end
+  if name:sub(1, 1) ~= "-" then
+    core.fail("config.passes: what is left out must begin with -, as in \"-cse\", got '%s'",
+      name)
+  end
+  local set = {}
+  for _, pass in ipairs(passes) do set[pass] = true end
+  core.fail("config.passes: unknown pass '%s'; passes are %s%s", name:sub(2),
+    table.concat(passes, ", "), names.suggest(name:sub(2), set))
+end
+
+-- The passes that jobs compiled later do without: "-fold -cse"; "" leaves out none.
+function settings.passes(list)
+  if list ~= nil then
+    args.expect("config.passes", "value", list, "string")
+    for name in list:gmatch("[^%s,]+") do check_pass(name, (core.passes())) end
+    core.set("passes", list)
+  end
+  local passes, off = core.passes()
+  local left_out = {}
+  for _, pass in ipairs(passes) do
+    if off[pass] then left_out[#left_out + 1] = "-" .. pass end
+  end
+  return table.concat(left_out, " ")
+end
+
+local MAIN = "cpu_device_num, gpu_device_num, kernels, max_inflight, max_plans, memory_limit, "
+  .. "passes, strict_placement, threads, and those of the original"
+
+--- Each setting is a function: with a value it sets, without one it gives the present value.
+config.session = setmetatable({}, {
+  __names = settings,            -- for completion
+  __index = function(_, name)
+    local set = settings[name]
+    if set then return set end
+    core.fail("config: unknown option '%s'%s; options are %s", tostring(name),
+      names.suggest(tostring(name), settings), MAIN)
+  end,
+  __newindex = function(_, name)
+    core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
+  end,
+})
+
+--- All settings of a new session.
+function config.reset()
+  for name, value in pairs(defaults) do config.values[name] = value end
+end
+config.reset()
+
+local kept = setmetatable({}, { __mode = "k" })
+
+local function fail_unknown(who, name, checks, groups)
+  if groups[name] then core.fail("%s.%s: %s", who, name, groups[name]) end
+  core.fail("%s: unknown option '%s'%s; the main options are %s", who, tostring(name),
+    names.suggest(tostring(name), checks), options.main)
+end
+
+-- An object with a setter for each option, called with a dot or a colon. parts: objects in it.
+local function setters(who, checks, values, parts)
+  local object, methods = {}, parts or {}
+  for name, check in pairs(checks) do
+    methods[name] = function(first, second)
+      local value = first
+      if first == object then value = second end
+      values[name] = check(value)
+    end
+  end
+  return setmetatable(object, {
+    __names = methods,
+    __index = function(_, name)
+      return methods[name] or fail_unknown(who, name, checks, options.no_group)
+    end,
+    __newindex = function(_, name)
+      core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
+    end,
+    __tostring = function() return who end,
+  })
+end
+
+--- New options of a job.
+function config.function_config()
+  local values = { train = {} }
+  local train = setters("function_config.train", options.train, values.train)
+  local object = setters("function_config", options.job, values, { train = train })
+  kept[object] = values
+  return object
+end
+
+-- Tables are copied, objects are not.
+local function copy_of(value)
+  if type(value) ~= "table" or getmetatable(value) ~= nil then return value end
+  local copy = {}
+  for key, part in pairs(value) do copy[key] = copy_of(part) end
+  return copy
+end
+
+--- A copy of the options that function_config() holds now; nil where `value` is none.
+function config.snapshot(value)
+  return copy_of(kept[value])
+end
+
+return config

@@ -1,0 +1,298 @@
+-- Job functions: their definition, the tracing of their bodies, their plans and calls.
+local args = require "jfl.base.args"
+local arguments = require "jfl.job.arguments"
+local async = require "jfl.job.queue"
+local config = require "jfl.job.config"
+local core = require "jfl.core"
+local definition = require "jfl.job.definition"
+local optimizer = require "jfl.net.optimizers"
+local profile = require "jfl.tools.profile"
+local trace = require "jfl.job.trace"
+local typing = require "jfl.job.typing"
+local variable = require "jfl.net.variable"
+local watch = require "jfl.job.watch"
+require "jfl.nd.array"
+require "jfl.net.ops"
+
+local job = {
+  --- Functions that clear_default_session calls when it has dropped the session.
+  at_clear = {},
+}
+
+local Job = { help = "global_function" }     -- what flow.help tells of a job
+local methods = {}
+
+-- Fields are in the job itself; any other name is a mistake.
+function Job:__index(key)
+  if methods[key] then return methods[key] end
+  core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
+    .. "graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
+end
+
+local order, by_name = {}, {}
+
+local CLEARED = "the session that this job belonged to was cleared; define it again"
+
+-- Takes the place of a job of the same name that never ran, as its body or graph was wrong: a
+-- mistake must not cost the session.
+local function replace(self, old)
+  if not old._failed or (old._core and old.type ~= self.type) then
+    core.fail("global_function: a job named '%s' is defined already; give this one another name, "
+      .. "or drop all jobs and variables with flow.clear_default_session()", self.name)
+  end
+  for i, each in ipairs(order) do
+    if each == old then order[i] = self end
+  end
+  self._core, old._closed = old._core, "its body failed, and a job defined later has its name"
+end
+
+--- Defines a job: { name, type, function_config, inputs, returns, body }; in the old spelling the
+-- configuration comes first. Gives the job, to be called with its inputs. One whose body failed
+-- is replaced by the next of its name.
+function job.global_function(...)
+  local self = setmetatable(definition(...), Job)
+  self._plans, self._n_plans, self._tick = {}, 0, 0
+  self._core, self._latest, self._closed, self._failed = false, false, false, false
+  local old = by_name[self.name]
+  if old then replace(self, old)
+  else order[#order + 1] = self end
+  by_name[self.name] = self
+  return self
+end
+
+-- ---- tracing ----
+
+-- A reader of the body's results as the type that is declared; nil where they are not of it. What
+-- is returned for a Tuple is its list or, also if there is one, its values. A job that trains and
+-- declares nothing may return nothing.
+local function reader_for(returns, may_be_none, blobs, n, ...)
+  local tuple = returns.kind == "Tuple"
+  if n == 0 and may_be_none then return function() end end
+  local reader = n == 1 and typing.match(returns, (...), blobs)
+  if reader or not (tuple or (n > 1 and returns == typing.any)) then return reader end
+  return typing.match(returns, { ... }, blobs)
+end
+
+local function returned_text(n, ...)
+  if n == 0 then return "nothing" end
+  local texts = {}
+  for i = 1, n do texts[i] = typing.structure((select(i, ...))) end
+  return table.concat(texts, ", ")
+end
+
+local function match_results(self, n, ...)
+  local blobs, returns = {}, self._returns
+  local may_be_none = self.old_style and self.type == "train"
+  local reader = reader_for(returns, may_be_none, blobs, n, ...)
+  if not reader then
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
+    core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
+      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      returned_text(n, ...),
+      hint and "; the type of several values is flow.typing.Tuple(...)" or "")
+  end
+  for i = 1, n do
+    if select(i, ...) == nil then
+      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name,
+        trace.where(self._body), returned_text(n, ...), i)
+    end
+  end
+  return blobs, reader
+end
+
+local function add_outputs(self, context, ...)
+  local blobs, reader = match_results(self, select("#", ...), ...)
+  optimizer.close(context)
+  for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
+  return reader, watch.close(context, #blobs), context
+end
+
+local function make_inputs(self, graph, shapes)
+  local blobs = {}
+  for i, input in ipairs(self._inputs) do
+    blobs[i] = core.input(graph, input.name, input.type.dtype, shapes[i])
+  end
+  return blobs
+end
+
+-- How results are read: nil where a call gives the plan's results as they are.
+local function needs_reader(self)
+  local kind = self._returns.kind
+  if kind == "Numpy" then return false end
+  if kind ~= "Tuple" or self._async then return true end
+  for _, part in ipairs(self._returns.parts) do
+    if part.kind ~= "Numpy" then return true end
+  end
+  return false
+end
+
+-- Frees the plan whose last use is longest ago, of those that no call is about to run; false where
+-- there is none.
+local function drop_oldest(self)
+  local oldest_key, oldest
+  for key, entry in pairs(self._plans) do
+    local older = not oldest or entry.used < oldest.used
+    if older and entry.calls == 0 then oldest_key, oldest = key, entry end
+  end
+  if not oldest then return false end
+  async.leave(oldest.plan)
+  core.plan_free(oldest.plan)
+  self._plans[oldest_key] = nil
+  self._n_plans = self._n_plans - 1
+  return true
+end
+
+local function check_outside(self)
+  if not trace.current then return end
+  core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
+    self.name, trace.current.job.name)
+end
+
+local function compile(self, key, shapes)
+  check_outside(self)
+  if self._closed then core.fail("%s: %s", self.name, self._closed) end
+  self._failed = self._n_plans == 0
+  local graph = core.graph(self.name, self.type)
+  local blobs = make_inputs(self, graph, shapes)
+  local reader, watches, context =
+    add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  self._core = self._core or core.job(self.name, self.type)
+  local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
+    calls = 0, read = (watches or needs_reader(self)) and reader or nil, watches = watches }
+  variable.share(context)
+  while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
+  self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
+  self._failed = false
+  return entry
+end
+
+-- ---- calls ----
+
+-- The plan for the shapes of these arguments, with list arguments replaced by their arrays.
+local function plan_for(self, values)
+  local shapes, key = arguments.shapes(self, values)
+  local entry = self._plans[key] or compile(self, key, shapes)
+  self._tick = self._tick + 1
+  entry.used, self._latest = self._tick, entry
+  return entry
+end
+
+-- Errors of a call, with what may help.
+local function pass_on(self, ok, ...)
+  if ok then return ... end
+  local message = (...)
+  if type(message) == "string" then
+    local w1, w_rest, g1, g_rest = message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)$")
+    if w1 then message = message .. arguments.shape_hint(w1, w_rest, g1, g_rest) end
+    if self._async and message:find(": expected %w+ arguments?[^:]*, got %d+$") then
+      message = ("%s; a callback is given to the call's result: %s(...)(callback)"):format(message,
+        self.name)
+    end
+  end
+  error(message, 0)
+end
+
+-- The value of a run; what is watched is shown first.
+local function read_results(self, entry, ok, ...)
+  if not ok then return pass_on(self, false, ...) end
+  local list = { ... }
+  if entry.watches then async.show(self, entry, list) end
+  return entry.read(list)
+end
+
+local function run(self, entry, ...)
+  if self._async then return pass_on(self, pcall(async.submit, self, entry, ...)) end
+  if async.head then (entry.watches and async.catch_up or async.poll)() end
+  if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
+  local value = read_results(self, entry, pcall(core.run, entry.plan, ...))
+  if self._returns.kind == "Tuple" then return unpack(value) end
+  return value
+end
+
+local function let_go(entry, ok, ...)
+  entry.calls = entry.calls - 1
+  if not ok then error((...), 0) end
+  return ...
+end
+
+-- The call may run callbacks first, which may call the job with shapes that want other plans.
+local function run_kept(self, entry, ...)
+  entry.calls = entry.calls + 1
+  return let_go(entry, pcall(run, self, entry, ...))
+end
+
+local function fixed_plan(self)
+  local shapes = {}
+  for i, input in ipairs(self._inputs) do shapes[i] = input.type.shape end
+  return compile(self, "fixed", shapes)
+end
+
+--- Runs the job. Gives what `returns` says: values, a registrar, or a future.
+function Job:__call(...)
+  check_outside(self)
+  if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
+  local values, n = { ... }, select("#", ...)
+  arguments.check_count(self, n)
+  local entry = plan_for(self, values)
+  if not async.head then return run(self, entry, unpack(values, 1, n)) end
+  return run_kept(self, entry, unpack(values, 1, n))
+end
+
+local function check_self(self, method)
+  if getmetatable(self) == Job then return self end
+  core.fail("%s: call it with a colon: job:%s()", method, method)
+end
+
+--- Traces and compiles the job without running it, for a batch of batch_size (1) where any is
+-- allowed. Does nothing for a job that was compiled already.
+function methods:compile(batch_size)
+  check_self(self, "compile")
+  if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
+  local rows = batch_size and args.integer(self.name, "batch_size", batch_size, 1)
+  if not rows and self._latest then return self end
+  local shapes, key = arguments.shapes_for(self, rows or 1)
+  self._latest = self._plans[key] or compile(self, key, shapes)
+  return self
+end
+
+--- The traced graph as text, one node a line.
+function methods:graph()
+  return core.graph_text(check_self(self, "graph"):compile()._latest.graph)
+end
+
+--- The plan as text: steps, bytes and the peak.
+function methods:plan()
+  return core.plan_text(check_self(self, "plan"):compile()._latest.plan)
+end
+
+function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) end
+
+local function check_no_body(what)
+  if not trace.current then return end
+  core.fail("%s inside the body of '%s': a body only describes its job", what,
+    trace.current.job.name)
+end
+
+--- Compiles every job defined so far that was not compiled yet.
+function job.compile_all()
+  check_no_body("variables cannot be initialized, saved, loaded or read")
+  for _, each in ipairs(order) do each:compile() end
+end
+
+--- Waits for outstanding calls, then drops all jobs and variables and all settings. Callbacks that
+-- could not run, as one before them failed or called this, stay due.
+function job.clear_default_session()
+  check_no_body("the session cannot be cleared")
+  local ok, err = pcall(async.sync)
+  for _, each in ipairs(order) do
+    each._closed, each._latest, each._plans = CLEARED, false, {}
+  end
+  order, by_name, variable.shared = {}, {}, {}
+  async.leave()
+  profile.across(core.reset)
+  config.reset()
+  for _, forget in ipairs(job.at_clear) do forget() end
+  if not ok then error(err, 0) end
+end
+
+return job

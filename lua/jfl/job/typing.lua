@@ -1,0 +1,273 @@
+-- Types of job arguments and results: how a body's blobs are listed and a call's arrays shaped.
+--[==[ guide 3: Types of results
+`returns` says what a call gives, and so in what shape the body hands back its blobs.
+
+| `returns` | a call gives |
+|---|---|
+| `tp.Numpy` | one NdArray |
+| `tp.Tuple(tp.Numpy, tp.Numpy)` | several values |
+| `tp.List(T)` | a list |
+| `tp.Dict(T)` | a table with the keys of the body's table |
+| `tp.Bundle(T)` | whatever nesting the body gives |
+| `tp.ListNumpy` | a list of one NdArray for each device |
+| `tp.Callback(T)` | a registrar, see [Calls](guide-calls.md) |
+| nothing | a future (old spelling) |
+
+```lua
+local stats = flow.global_function {
+  name = "stats",
+  inputs = { { "x", tp.Numpy.Placeholder({ 4 }) } },
+  returns = tp.Dict(tp.Tuple(tp.Numpy, tp.Numpy)),
+  body = function(x)
+    return {
+      ends = { flow.math.reduce_min(x), flow.math.reduce_max(x) },
+      sums = { flow.math.reduce_sum(x), flow.math.reduce_sum(flow.math.square(x)) },
+    }
+  end,
+}
+local result = stats({ 4, 1, 3, 2 })
+print(result.ends[1]:item(), result.ends[2]:item())      --> 1	4
+print(result.sums[2]:item())                             --> 30
+```
+
+A body whose result is shaped otherwise fails with both shapes. Types nest; only `tp.Callback` must
+be the outermost.
+
+Placeholders are the types of inputs: `tp.Numpy.Placeholder(shape, dtype)`, float32 unless told.
+Those of `tp.ListNumpy` and `tp.ListListNumpy` take a list with one array for each device, up to the
+shape given.
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+
+local typing = {}
+
+local Type = { __tostring = function(t) return t.text end }
+local Placeholder = {}
+Placeholder.__index = Placeholder
+
+function Type:__index(name)
+  if rawget(self, "Placeholder") then
+    core.fail("typing.%s has no '%s'; it is the type of a result, and typing.%s.Placeholder(shape) "
+      .. "that of an argument", self.text, tostring(name), self.text)
+  end
+  core.fail("typing: %s has no '%s'", self.text, tostring(name))
+end
+
+function Type:__call()
+  if rawget(self, "Placeholder") then
+    core.fail("typing.%s: is a type and takes nothing; the type of an argument is "
+      .. "typing.%s.Placeholder(shape)", self.text, self.text)
+  end
+  core.fail("typing: %s is a type and takes nothing", self.text)
+end
+
+function Placeholder:__tostring()
+  return ("%s.Placeholder(%s, %s)"):format(self.kind, args.shape_text(self.shape), self.dtype)
+end
+
+local function new(kind, text, fields)
+  local t = fields or {}
+  t.kind, t.text = kind, text
+  return setmetatable(t, Type)
+end
+
+local function is_type(t) return getmetatable(t) == Type end
+
+local function placeholder(kind)
+  local path = "typing." .. kind .. ".Placeholder"
+  return args.define(path, "The type of a job argument: " .. kind .. " of a fixed shape.", {
+    { "shape", "its extents; a first one of -1 stands for any batch size" },
+    { "dtype", "of its elements", "float32" },
+    returns = "Placeholder",
+  }, function(o)
+    local shape = {}
+    for i, extent in ipairs(args.shape(path, "shape", o.shape, kind == "Numpy")) do
+      shape[i] = extent
+    end
+    return setmetatable({ kind = kind, shape = shape, dtype = args.dtype(path, "dtype", o.dtype),
+      any = shape[1] == -1 }, Placeholder)
+  end)
+end
+
+for _, kind in ipairs { "Numpy", "ListNumpy", "ListListNumpy" } do
+  typing[kind] = new(kind, kind, { Placeholder = placeholder(kind) })
+end
+
+--- Old spellings of placeholders.
+typing.FixedTensorDef = typing.Numpy.Placeholder
+typing.MirroredTensorDef = typing.ListNumpy.Placeholder
+typing.MirroredTensorListDef = typing.ListListNumpy.Placeholder
+
+local function need_type(who, i, t)
+  if not is_type(t) then
+    local list = type(t) == "table" and is_type(t[1])
+    core.fail("%s: argument %d must be a type such as Numpy, got %s", who, i,
+      list and ("a list; types are given as in %s(Numpy)"):format(who) or args.describe(t))
+  end
+  if t.kind == "Callback" then
+    core.fail("%s: argument %d: Callback can only be the outermost type", who, i)
+  end
+end
+
+--- Several values, in this order.
+function typing.Tuple(...)
+  local parts, texts = { ... }, {}
+  for i = 1, select("#", ...) do
+    need_type("Tuple", i, parts[i])
+    texts[i] = parts[i].text
+  end
+  if #parts == 0 then core.fail("Tuple: takes at least one type, got none") end
+  return new("Tuple", "Tuple(" .. table.concat(texts, ", ") .. ")", { parts = parts })
+end
+
+for _, kind in ipairs { "List", "Dict", "Bundle" } do
+  typing[kind] = function(part, more)
+    if kind == "Dict" and is_type(more) then
+      core.fail("Dict: takes the type of the values alone, as in Dict(Numpy); keys are strings "
+        .. "or numbers")
+    end
+    need_type(kind, 1, part)
+    if more ~= nil then core.fail("%s: takes one type; several make a Tuple", kind) end
+    return new(kind, ("%s(%s)"):format(kind, part.text), { part = part })
+  end
+end
+
+--- The result comes later, to a callback, in the shape of `part`.
+function typing.Callback(part)
+  need_type("Callback", 1, part)
+  return new("Callback", ("Callback(%s)"):format(part.text), { part = part })
+end
+
+--- What a job without `returns` gives: any nesting of blobs.
+typing.any = typing.Bundle(typing.Numpy)
+
+function typing.is_placeholder(value) return getmetatable(value) == Placeholder end
+
+function typing.is_type(value) return is_type(value) end
+
+local function sorted_keys(t)
+  local keys = {}
+  for key in pairs(t) do keys[#keys + 1] = key end
+  table.sort(keys, function(a, b)
+    if type(a) == "number" and type(b) == "number" then return a < b end
+    if type(a) ~= type(b) then return type(a) == "number" end
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+local DEEPEST = 6
+
+--- The structure of a body's result as text, down to some depth: "(blob, {loss = blob})".
+function typing.structure(value, depth)
+  depth = depth or 1
+  if core.type(value) == "blob" then return "blob" end
+  if type(value) ~= "table" or getmetatable(value) then return args.describe(value) end
+  if depth > DEEPEST then return "{...}" end
+  local parts = {}
+  for i, key in ipairs(sorted_keys(value)) do
+    local text = typing.structure(value[key], depth + 1)
+    parts[i] = key == i and text or ("%s = %s"):format(tostring(key), text)
+  end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
+-- Each shape below turns a body's value into blobs, appended to `blobs`, and gives a reader that
+-- takes as many arrays from a list, or nil where the value does not have that shape. A reader gets
+-- the list and the position before its first array, and gives its value and its last position.
+local shapes = {}
+
+local function read_one(list, at) return list[at + 1], at + 1 end
+
+function shapes.Numpy(_, value, blobs)
+  if core.type(value) ~= "blob" then return nil end
+  blobs[#blobs + 1] = value
+  return read_one
+end
+
+function shapes.ListNumpy(_, value, blobs)
+  if not shapes.Numpy(nil, value, blobs) then return nil end
+  return function(list, at) return { list[at + 1] }, at + 1 end
+end
+
+function shapes.ListListNumpy(_, value, blobs)
+  if not shapes.Numpy(nil, value, blobs) then return nil end
+  return function(list, at) return { { list[at + 1] } }, at + 1 end
+end
+
+local function plain(value) return type(value) == "table" and getmetatable(value) == nil end
+
+-- Appends nothing to `blobs` where the value does not match.
+local function shape_of(t, value, blobs)
+  local count = #blobs
+  local reader = shapes[t.kind](t, value, blobs)
+  if not reader then
+    for i = #blobs, count + 1, -1 do blobs[i] = nil end
+  end
+  return reader
+end
+
+local function keyed(keys, readers)
+  return function(list, at)
+    local value = {}
+    for i, key in ipairs(keys) do value[key], at = readers[i](list, at) end
+    return value, at
+  end
+end
+
+local function read_parts(value, part_of, blobs)
+  local keys, readers = sorted_keys(value), {}
+  for i, key in ipairs(keys) do
+    local part = part_of(key, i)
+    local reader = part and shape_of(part, value[key], blobs)
+    if not reader then return nil end
+    readers[i] = reader
+  end
+  return keyed(keys, readers)
+end
+
+local entered = {}
+
+-- A table that contains itself has no shape.
+local function read_keys(value, part_of, blobs)
+  if entered[value] then return nil end
+  entered[value] = true
+  local reader = read_parts(value, part_of, blobs)
+  entered[value] = nil
+  return reader
+end
+
+local function is_key(key) return type(key) == "string" or type(key) == "number" end
+
+function shapes.Tuple(t, value, blobs)
+  if not plain(value) or #value ~= #t.parts then return nil end
+  return read_keys(value, function(key, i) return key == i and t.parts[i] end, blobs)
+end
+
+function shapes.List(t, value, blobs)
+  if not plain(value) or #value == 0 then return nil end
+  return read_keys(value, function(key, i) return key == i and t.part end, blobs)
+end
+
+function shapes.Dict(t, value, blobs)
+  if not plain(value) or next(value) == nil then return nil end
+  return read_keys(value, function(key) return is_key(key) and t.part end, blobs)
+end
+
+function shapes.Bundle(t, value, blobs)
+  local reader = shape_of(t.part, value, blobs)
+  if reader then return reader end
+  if not plain(value) or next(value) == nil then return nil end
+  return read_keys(value, function(key) return is_key(key) and t end, blobs)
+end
+
+--- Lists the blobs of a body's result and gives a function from a list of arrays to a value of
+-- type t; nil where the result is not of that type.
+function typing.match(t, value, blobs)
+  local reader = shape_of(t, value, blobs)
+  if not reader then return nil end
+  return function(list) return (reader(list, 0)) end
+end
+
+return typing

@@ -1,0 +1,87 @@
+-- flow.watch and flow.watch_diff: handlers that are shown what a job computes, call by call.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local trace = require "jfl.job.trace"
+local typing = require "jfl.job.typing"
+
+local watch = {}
+
+-- Without a handler the value is printed, after the prompt if there is one.
+local function handler_of(who, given)
+  if type(given) == "function" then return given end
+  if given ~= nil then args.expect(who, "handler_or_prompt", given, "function or string") end
+  return function(value)
+    if given then print(given) end
+    print(value)
+  end
+end
+
+local ONE_ARRAY = { Numpy = true, ListNumpy = true, ListListNumpy = true }
+
+-- A reader of a list of one array as that type.
+local function reader_of(who, t, blob)
+  if typing.is_type(t) and ONE_ARRAY[t.kind] then return typing.match(t, blob, {}) end
+  core.fail("%s: type must be flow.typing.Numpy, ListNumpy or ListListNumpy, got %s", who,
+    args.describe(t))
+end
+
+local function add(who, o, is_gradient)
+  local context = trace.need(who)
+  if core.type(o.blob) ~= "blob" then
+    core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
+  end
+  core.need_blob(context.graph, o.blob, who)
+  local each = { label = ("%s of '%s'"):format(who, o.blob.name), is_gradient = is_gradient,
+    blob = o.blob, handler = handler_of(who, o.handler_or_prompt),
+    read = reader_of(who, o.type or typing.Numpy, o.blob) }
+  if is_gradient then
+    core.watch_gradient(context.graph, o.blob, (core.where():gsub(": $", "")))
+  end
+  context.watches = context.watches or {}
+  table.insert(context.watches, each)
+end
+
+local function params(what)
+  return {
+    { "blob", "a blob of the job: an input, a variable, or anything made in its body",
+      type = "Blob" },
+    { "handler_or_prompt", "a function that gets " .. what .. ", or a text to print before it",
+      args.none, type = "fun(value: NdArray)|string" },
+    { "type", "what the handler gets it as: flow.typing.Numpy, ListNumpy or ListListNumpy",
+      args.none, type = "table" },
+  }
+end
+
+--- Shows a blob's value at every call of the job. Handlers run as callbacks do, in the order in
+-- which the body names them: before a synchronous call returns, and before the callback of an
+-- asynchronous one. A train job's values are those before its update. A run that fails shows
+-- nothing. An error in a handler is raised from what ran it; what is behind it stays due.
+watch.watch = args.define("watch", "Shows the value of a blob at every call of the job.",
+  params("the value"), function(o) add("watch", o, false) end)
+
+--- Shows, likewise, the gradient of the sum of all elements of the loss, or of all losses, with
+-- respect to a blob. So it is as backpropagation started from ones makes it: not divided by the
+-- loss's element count, not clipped and not scaled, as what the optimizer uses is. Training goes on
+-- bit for bit as without a watch, but for plain SGD on a matrix whose gradient is watched: its
+-- update, otherwise one with the product that the gradient is, is rounded apart from it.
+watch.watch_diff = args.define("watch_diff",
+  "Shows the gradient of the sum of the loss's elements with respect to a blob, at every call.",
+  params("the gradient"), function(o) add("watch_diff", o, true) end)
+
+--- Ends a body whose job has n results: makes what is watched results behind those, gradients
+-- last, as the core has them. Gives what is watched, each with the place of its result; or nil.
+function watch.close(context, n)
+  local watches = context.watches
+  for _, gradients in ipairs { false, true } do
+    for _, each in ipairs(watches or {}) do
+      if each.is_gradient == gradients then
+        if not gradients then core.output(context.graph, each.blob) end
+        n = n + 1
+        each.at, each.blob = n, nil
+      end
+    end
+  end
+  return watches
+end
+
+return watch

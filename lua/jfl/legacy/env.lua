@@ -1,0 +1,70 @@
+-- flow.env: the machines that a session runs on, of which there is one.
+local args = require "jfl.base.args"
+local config = require "jfl.job.config"
+local core = require "jfl.core"
+
+local env = {}
+
+local started = {}      -- settings by name, as they were given
+
+local function setting(name, doc, kind, default)
+  local path = "env." .. name
+  env[name] = args.define(path, doc, {
+    { "value", "of the setting", args.none },
+  }, function(o)
+    if o.value == nil then
+      if started[name] == nil then return default end
+      return started[name]
+    end
+    if kind == "port" then
+      args.integer(path, "value", o.value, 1)
+      if o.value > 65535 then core.fail("%s: %d is no port; they end at 65535", path, o.value) end
+    else
+      args.expect(path, "value", o.value, kind)
+    end
+    started[name] = o.value
+    return o.value
+  end)
+end
+
+local NOTHING_SENT = "Kept, and without a meaning on one machine."
+local NOTHING_LOGGED = "Kept, and without a meaning: nothing is logged."
+setting("ctrl_port", NOTHING_SENT, "port", nil)
+setting("data_port", NOTHING_SENT, "port", nil)
+setting("grpc_use_no_signal", NOTHING_SENT, "boolean", true)
+setting("log_dir", NOTHING_LOGGED, "string", "./log")
+setting("logtostderr", NOTHING_LOGGED, "number or boolean", 0)
+setting("logbuflevel", NOTHING_LOGGED, "number", -1)
+
+local function address(value)
+  if type(value) == "table" then value = value.addr end
+  if type(value) == "string" and value ~= "" then return value end
+  core.fail("env.machine: a machine must be an address such as \"127.0.0.1\" or "
+    .. "{ addr = \"127.0.0.1\" }, got %s", args.describe(value))
+end
+
+--- The machines of a session: one address, or a list of one.
+function env.machine(...)
+  local first, count = (...), select("#", ...)
+  local is_list = type(first) == "table" and first.addr == nil
+  local list = is_list and count == 1 and first or { ... }
+  for _, value in ipairs(list) do address(value) end
+  if #list ~= 1 then
+    core.fail("env.machine: jobs run on one machine, got %d; several are not built into jfl", #list)
+  end
+  started.machine = address(list[1])
+end
+
+env.init = args.define("env.init", "Does nothing: there is nothing to start on one machine.", {},
+  function() return true end)
+
+env.current_machine_id = args.define("env.current_machine_id", "The number of this machine.", {},
+  function() return 0 end)
+
+env.current_resource = args.define("env.current_resource", "What there is to run jobs on.", {},
+  function()
+    return { machine_num = 1, cpu_device_num = config.values.cpu_device_num,
+      gpu_device_num = config.values.gpu_device_num }
+  end)
+
+return env

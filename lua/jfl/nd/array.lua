@@ -1,0 +1,198 @@
+-- flow.ndarray: dense arrays in host memory; what is computed runs the ops of the table at once.
+--[==[ guide 6: Arrays
+`flow.ndarray` holds what numpy is to Python: dense arrays in host memory, results and arguments of
+calls.
+
+```lua
+local nd = flow.ndarray
+local a = nd.array({ { 1, 2, 3 }, { 4, 5, 6 } })
+print(#a, a.size, a.dtype)                       --> 2	6	float32
+print(a[2])                                      --> [4. 5. 6.]
+print(a[2][3], a:get(2, 3))                      --> 6	6
+a[1] = 0
+a:set(9, 2, 1)
+print(a)                                         --> [[0. 0. 0.]
+```
+
+`a[i]`, `a:slice(first, last)` and `a:reshape(...)` share the memory of `a`; `a:copy()`,
+`a:astype(dtype)`, `a:transpose(...)` and all arithmetic make new arrays. Reductions give a number,
+or over an axis (from 0) an array:
+
+```lua
+local nd = flow.ndarray
+local a = nd.arange(6):reshape(2, 3)
+print(a:sum(), a:mean(), a:max(), a:argmax())    --> 15	2.5	5	5
+print(a:sum(0), a:mean(1))                       --> [3. 5. 7.]	[1. 4.]
+print((a * 10 + nd.array({ 1, 2, 3 })):slice(2, 2))      --> [[31. 42. 53.]]
+print(a:eq(4):sum(), a:transpose().shape[1])     --> 1	3
+print(nd.stack({ a, a }).shape[1], nd.matmul(a, a:transpose())[2][2])     --> 2	50
+```
+
+Arrays are written to and read from numpy's files, one array (`.npy`) or several by name (`.npz`):
+
+```lua
+local nd = flow.ndarray
+nd.save("both.npz", { a = nd.ones({ 2 }), b = nd.zeros({ 3 }, flow.int32) })
+local both = nd.load("both.npz")
+print(both.a, both.b.dtype)                      --> [1. 1.]	int32
+```
+
+In loops over many elements use a pointer, which counts from 0 and checks nothing; it is good as
+long as the array is alive.
+
+```lua
+local a = flow.ndarray.zeros({ 1000 })
+local p = a:pointer()
+for i = 0, a.size - 1 do p[i] = i end
+print(a:sum())                                   --> 499500
+```
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local ndmath = require "jfl.nd.math"
+require "jfl.nd.shape"
+
+local nd = { matmul = ndmath.matmul }
+local methods, mt = core.array_methods, core.array_mt
+
+-- ---- making arrays ----
+
+local function shape_of(who, shape, dtype)
+  if type(shape) == "number" and type(dtype) == "number" then
+    core.fail("%s: shape must be one list such as {%g, %g}", who, shape, dtype)
+  end
+  return args.shape(who, "shape", type(shape) == "number" and { shape } or shape)
+end
+
+local function is_list_of_arrays(t) return core.type(t[1]) == "array" end
+
+--- An array of nested tables of numbers, or a copy of an array.
+nd.array = args.define("ndarray.array", "An array of nested tables of numbers.", {
+  { "values", "nested tables of numbers or booleans, an NdArray, or a list of NdArrays",
+    type = "table|NdArray" },
+  { "dtype", "of its elements; float32, or that of the arrays", args.none, type = "string" },
+  returns = "NdArray",
+}, function(o)
+  local who = "ndarray.array"
+  local dtype = o.dtype and args.dtype(who, "dtype", o.dtype)
+  local values = o.values
+  if core.type(values) ~= "array" then
+    args.expect(who, "values", values, "table")
+    if not is_list_of_arrays(values) then
+      return core.from_table(values, dtype or "float32", nil, who)
+    end
+    values = nd.stack(values)
+  end
+  return core.cast(values, dtype or values.dtype)
+end)
+
+nd.full = args.define("ndarray.full", "An array of one value.", {
+  { "shape", "its extents", type = "integer|integer[]" },
+  { "value", "of each element", type = "number" },
+  { "dtype", "of its elements", "float32" },
+  returns = "NdArray",
+}, function(o)
+  local who = "ndarray.full"
+  local dtype = args.dtype(who, "dtype", o.dtype)
+  args.expect(who, "value", o.value, "number")
+  local a = core.array(dtype, shape_of(who, o.shape))
+  if o.value ~= 0 then core.assign(a, core.from_table({ o.value }, dtype, nil, who)) end
+  return a
+end)
+
+for name, value in pairs { zeros = 0, ones = 1, empty = 0 } do
+  local path = "ndarray." .. name
+  nd[name] = args.define(path, ("An array of %ds."):format(value), {
+    { "shape", "its extents", type = "integer|integer[]" },
+    { "dtype", "of its elements", "float32" },
+    returns = "NdArray",
+  }, function(o)
+    local shape = shape_of(path, o.shape, o.dtype)
+    return nd.full(shape, value, args.dtype(path, "dtype", o.dtype))
+  end)
+end
+
+nd.arange = args.define("ndarray.arange", "start, start + step, ... to before stop.", {
+  { "start", "the first value; with one argument the bound, from 0", type = "number" },
+  { "stop", "the bound, which is not reached", args.none, type = "number" },
+  { "step", "from one value to the next", 1 },
+  { "dtype", "of its elements", "float32" },
+  returns = "NdArray",
+}, function(o)
+  local who = "ndarray.arange"
+  local start, stop, step = o.start, o.stop, args.expect(who, "step", o.step, "number")
+  if stop == nil then start, stop = 0, start end
+  args.expect(who, "start", start, "number")
+  args.expect(who, "stop", stop, "number")
+  local count = math.ceil((stop - start) / step)
+  if not (count >= 1 and count < math.huge) then
+    core.fail("%s: there is no value from %g to before %g in steps of %g", who, start, stop, step)
+  end
+  return core.ramp(args.dtype(who, "dtype", o.dtype), count, start, step, who)
+end)
+
+-- ---- several arrays ----
+
+local function need_list(who, list)
+  if core.type(list) == "array" then
+    core.fail("%s: arrays must be a list of NdArrays such as {a, b}, got one NdArray", who)
+  end
+  args.expect(who, "arrays", list, "table")
+  if #list == 0 then core.fail("%s: arrays: the list is empty", who) end
+  for i = 1, #list do ndmath.need(who, ("arrays: item %d"):format(i), list[i]) end
+  return ndmath.alike(list)
+end
+
+local concat, stack = core.op("concat"), core.op("stack")
+
+--- The arrays of a list one after another along an axis (from 0).
+nd.concat = args.define("ndarray.concat", "Joins arrays along an axis; where dtypes differ, under "
+  .. "one that holds all.", {
+  { "arrays", "a list of NdArrays that agree in the other axes", type = "NdArray[]" },
+  { "axis", "from 0; negative from the end", 0 },
+  returns = "NdArray",
+}, function(o)
+  return (concat(need_list("ndarray.concat", o.arrays), { axis = o.axis }))
+end)
+
+--- The arrays of a list along a new axis (from 0).
+nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
+  { "arrays", "a list of NdArrays of one shape", type = "NdArray[]" },
+  { "axis", "of the result, from 0; negative from the end", 0 },
+  returns = "NdArray",
+}, function(o)
+  return (stack(need_list("ndarray.stack", o.arrays), { axis = o.axis }))
+end)
+
+-- ---- what arrays print, and names they lack ----
+
+function mt.__tostring(a) return require("jfl.nd.format").text(a) end
+
+function mt.__concat(a, b) return tostring(a) .. tostring(b) end
+
+function mt.__call(a)
+  core.fail("an NdArray %s is no function: a[i] and a:get(i, j) give elements; the call of a job "
+    .. "takes a callback only if the job's returns is a flow.typing.Callback",
+    args.shape_text(a.shape))
+end
+
+-- What may have been meant by a name: a field, a method or a function.
+local function known()
+  local known_names = { shape = true, dtype = true, size = true }
+  for name in pairs(methods) do known_names[name] = true end
+  for path in pairs(names.paths()) do
+    if path:match("^math%.") then known_names["flow." .. path] = true end
+  end
+  return known_names
+end
+
+-- A misspelled method would only fail later, as a nil that is called.
+setmetatable(methods, { __index = function(_, name)
+  if type(name) == "string" and name:match("^%a") then
+    core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
+  end
+end })
+
+-- What is a method is a function too: nd.sum(a).
+return setmetatable(nd, { __index = function(_, name) return rawget(methods, name) end })

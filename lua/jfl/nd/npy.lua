@@ -1,0 +1,247 @@
+-- numpy's files: .npy holds one array, .npz a zip file of them.
+local archive = require "jfl.data.archive"
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+
+local npy = {}
+
+local MAX_RANK = 8
+local CHUNK = 2 ^ 20         -- bytes read or written at once; a multiple of every element's size
+
+-- The dtypes that hold numpy's elements, by kind and size; integers that jfl lacks become wider.
+local CODES = { f4 = "float32", f8 = "float64", f2 = "float16", i1 = "int8", u1 = "uint8",
+  i4 = "int32", i8 = "int64", b1 = "uint8", i2 = "int32", u2 = "int32", u4 = "int64",
+  u8 = "int64" }
+local KINDS = { c = "complex numbers", S = "byte strings", U = "strings", O = "Python objects",
+  M = "dates", m = "time spans", V = "raw bytes", f = "floats" }
+local OF_DTYPE = { float32 = "<f4", float64 = "<f8", float16 = "<f2", int8 = "|i1", uint8 = "|u1",
+  int32 = "<i4", int64 = "<i8" }
+
+local transpose = core.op("transpose")
+
+-- ---- reading ----
+-- A source has a path for messages, a size, and read(first, count), which gives so many bytes.
+
+local function from_array(path, data)
+  return { path = path, size = #data, read = function(first, count)
+    return core.bytes(core.rows(data, first, count))
+  end }
+end
+
+local function from_text(path, text)
+  return { path = path, size = #text, read = function(first, count)
+    return text:sub(first + 1, first + count)
+  end }
+end
+
+local function from_file(path, file)
+  return { path = path, size = file:seek("end"), read = function(first, count)
+    file:seek("set", first)
+    return file:read(count)
+  end }
+end
+
+local function cut_short(source) core.fail("%s: cut short", source.path) end
+
+local function take(source, first, count)
+  if count < 1 or first + count > source.size then cut_short(source) end
+  local text = source.read(first, count)
+  if not text or #text ~= count then cut_short(source) end
+  return text
+end
+
+-- The header's text, and the position of the first element, from 0.
+local function header_of(source)
+  local magic = source.size >= 12 and take(source, 0, 12) or ""
+  if magic:sub(1, 6) ~= "\147NUMPY" then core.fail("%s: not a .npy file", source.path) end
+  local major, minor, a, b, c, d = magic:byte(7, 12)
+  if major < 1 or major > 3 then
+    core.fail("%s: version %d.%d of the format is not supported", source.path, major, minor)
+  end
+  local size, first = a + b * 256, 10
+  if major > 1 then size, first = size + c * 65536 + d * 16777216, 12 end
+  return take(source, first, size), first + size
+end
+
+local function printable(text) return (text:sub(1, 200):gsub("[^ -~]+", "?")) end
+
+local function refuse_type(path, descr)
+  local what = descr:sub(1, 1) == "[" and "records" or KINDS[descr:match("^[<>|=]?(%a)")]
+  core.fail("%s: elements of type %s%s are not supported; save numbers of 8 to 64 bits, such as "
+    .. "x.astype('float32')", path, printable(descr), what and (" (%s)"):format(what) or "")
+end
+
+-- What a header says: numpy's code of the elements, the shape, and whether the first axis is the
+-- one whose neighbours are next to each other.
+local function parse(path, header)
+  local descr = header:match("'descr':%s*'([^']*)'") or header:match("'descr':%s*(%[.*%])")
+  local order = header:match("'fortran_order':%s*(%a+)")
+  local extents = header:match("'shape':%s*%(([%d%sL,]*)%)")
+  if not (descr and extents and (order == "True" or order == "False")) then
+    core.fail("%s: a header that numpy does not write: %s", path,
+      printable(header:gsub("%s+$", "")))
+  end
+  if not CODES[descr:match("^[<>|=](%w+)$")] then refuse_type(path, descr) end
+  local shape = {}
+  for extent in extents:gmatch("%d+") do shape[#shape + 1] = tonumber(extent) end
+  if #shape == 0 then shape[1] = 1 end
+  return descr, shape, order == "True"
+end
+
+local function reversed(list)
+  local out = {}
+  for i = 1, #list do out[i] = list[#list + 1 - i] end
+  return out
+end
+
+local function check_size(source, descr, shape, first)
+  local count = 1
+  for _, extent in ipairs(shape) do count = count * extent end
+  if count == 0 or #shape > MAX_RANK then
+    core.fail("%s: the shape must have 1 to %d dimensions, none of them 0, got %s", source.path,
+      MAX_RANK, args.shape_text(shape))
+  end
+  local size = count * descr:sub(3)
+  if first + size > source.size then
+    core.fail("%s: cut short: %s %s must have %.0f bytes, got %d", source.path,
+      CODES[descr:sub(2)], args.shape_text(shape), size, source.size - first)
+  end
+  return size
+end
+
+local function fill(source, a, descr, first, size)
+  local flat, width = core.reshape(a, { -1 }), tonumber(descr:sub(3))
+  for at = 0, size - 1, CHUNK do
+    local text = take(source, first + at, math.min(CHUNK, size - at))
+    core.decode(flat, at / width, descr, text, source.path)
+  end
+end
+
+local function decode(source)
+  local header, first = header_of(source)
+  local descr, shape, fortran = parse(source.path, header)
+  local size = check_size(source, descr, shape, first)
+  local a = core.array(CODES[descr:sub(2)], fortran and reversed(shape) or shape)
+  fill(source, a, descr, first, size)
+  if not fortran or #shape == 1 then return a end
+  local perm = {}
+  for i = 1, #shape do perm[i] = #shape - i end
+  local turned = transpose(a, { perm = perm })
+  core.free(a)
+  return turned
+end
+
+--- The array of a .npy file's bytes, a uint8 array; path is for messages.
+function npy.decode(path, data) return decode(from_array(path, data)) end
+
+--- The arrays of an .npz file by name; those in `only`, a set, if it is given.
+function npy.members(path, zip, only)
+  local arrays = {}
+  for name, member in pairs(archive.members(path, zip)) do
+    local short = name:gsub("%.npy$", "")
+    if not only or only[short] then
+      arrays[short] = npy.decode(path .. ": " .. name, archive.extract(path, zip, name, member))
+    end
+  end
+  return arrays
+end
+
+-- What was saved as a list is one again.
+local function with_numbers(arrays)
+  local out = {}
+  for name, a in pairs(arrays) do
+    out[name:match("^[1-9]%d*$") and #name < 16 and tonumber(name) or name] = a
+  end
+  return out
+end
+
+local function load(path, file)
+  local start, why = file:read(2)
+  if not start then
+    core.fail("ndarray.load: %s: %s", path, why or "the file is empty")
+  end
+  local is_zip, is_pipe = start == "PK", not file:seek("set", 2)
+  if not (is_zip or is_pipe) then return decode(from_file(path, file)) end
+  local text = start .. file:read("*a")
+  if is_zip then return with_numbers(npy.members(path, text)) end
+  return decode(from_text(path, text))
+end
+
+npy.load = args.define("ndarray.load", "The array of numpy's .npy file, or a table of those of its "
+  .. ".npz file by name. Fortran order and either byte order are converted; bool becomes uint8, "
+  .. "integers that jfl lacks become the next wider, and 0 dimensions become shape (1).", {
+  { "path", "of the file", type = "string" },
+  returns = "NdArray|table<string|integer, NdArray>",
+}, function(o)
+  args.expect("ndarray.load", "path", o.path, "string")
+  local file, err = io.open(o.path, "rb")
+  if not file then core.fail("ndarray.load: %s", err) end
+  local ok, result = pcall(load, o.path, file)
+  file:close()
+  if not ok then error(result, 0) end
+  return result
+end)
+
+-- ---- writing ----
+
+local function header_for(who, a)
+  if core.type(a) ~= "array" then
+    core.fail("%s: value must be an NdArray, got %s", who, args.describe(a))
+  end
+  local descr = OF_DTYPE[a.dtype]
+  if not descr then
+    core.fail("%s: numpy has no %s; save a:astype(\"float32\")", who, a.dtype)
+  end
+  local shape = a.shape
+  local header = ("{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }"):format(descr,
+    table.concat(shape, ", "), #shape == 1 and "," or "")
+  header = header .. (" "):rep(63 - (10 + #header) % 64) .. "\n"
+  return "\147NUMPY\1\0" .. string.char(#header % 256, math.floor(#header / 256)) .. header
+end
+
+local function write_array(write, header, a)
+  local flat = core.reshape(a, { -1 })
+  write(header)
+  for first = 0, #flat - 1, CHUNK do
+    write(core.bytes(core.rows(flat, first, math.min(CHUNK, #flat - first))))
+  end
+end
+
+-- The members of an .npz file, checked before anything is written.
+local function members_of(who, arrays)
+  local list, seen = {}, {}
+  for key, a in pairs(arrays) do
+    if type(key) ~= "string" and type(key) ~= "number" then
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(key))
+    end
+    local name = tostring(key)
+    if seen[name] then core.fail("%s: two arrays have the name '%s'", who, name) end
+    seen[name] = true
+    local header = header_for(who .. ": " .. name, a)
+    list[#list + 1] = { name .. ".npy", function() return header .. core.bytes(a) end }
+  end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  return list
+end
+
+--- Saves an array as .npy, or a table of arrays by name as .npz. A file that is there is replaced
+-- once the new one is whole.
+function npy.save(path, value, ...)
+  local who = "ndarray.save"
+  args.expect(who, "path", path, "string")
+  if select("#", ...) > 0 then
+    core.fail("%s: takes a path and a value; several arrays are one table, by name", who)
+  end
+  if core.type(value) == "array" then
+    local header = header_for(who, value)
+    return archive.replace(who, path, function(write) write_array(write, header, value) end)
+  end
+  if type(value) ~= "table" then
+    core.fail("%s: value must be an NdArray, or a table of NdArrays by name, got %s", who,
+      args.describe(value))
+  end
+  local list = members_of(who, value)
+  archive.replace(who, path, function(write) archive.zip(write, list) end)
+end
+
+return npy

@@ -1,0 +1,42 @@
+-- flow.random: the seed of everything that is drawn, and random NdArrays.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local ops = require "jfl.net.ops"
+local trace = require "jfl.job.trace"
+
+local random = {}
+
+-- An array also inside a body, where the op would join the job.
+local function at_once(f, ...)
+  if not trace.current then return (f(...)) end
+  local graph = core.trace(nil)
+  local ok, value = pcall(f, ...)
+  core.trace(graph)
+  if not ok then error(value, 0) end
+  return value
+end
+
+local function maker(name, doc, op)
+  local path, draw = "ndarray." .. name, core.op(op)
+  return args.define(path, doc, {
+    { "shape", "its extents" },
+    { "dtype", "of its elements", "float32" },
+    returns = "NdArray",
+  }, function(o)
+    local shape = args.shape(path, "shape", type(o.shape) == "number" and { o.shape } or o.shape)
+    local dtype = args.dtype(path, "dtype", o.dtype)
+    return at_once(draw, { shape = shape, dtype = dtype })
+  end)
+end
+
+random.rand = maker("rand", "Uniform values in [0, 1).", "random_uniform")
+random.randn = maker("randn", "Normal values, mean 0, standard deviation 1.", "random_normal")
+random.uniform, random.normal = ops.of("random_uniform"), ops.of("random_normal")
+
+--- Makes what is drawn from here on, by jobs and by NdArrays, the same in every run.
+function random.seed(n)
+  args.integer("random.seed", "seed", n, 0)
+  core.set("seed", n)
+end
+
+return random

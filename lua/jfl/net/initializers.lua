@@ -1,0 +1,200 @@
+-- Initializers of variables: each gives the core's distribution and its two numbers for a shape.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+
+local initializer = {}
+
+local Initializer = { __tostring = function(self) return self.text end }
+Initializer.__index = Initializer
+
+-- resolve(shape, data_format) gives the distribution's name and its parameters a and b.
+local function new(text, resolve)
+  return setmetatable({ text = text, resolve = resolve }, Initializer)
+end
+
+local function fixed(text, init, a, b)
+  return new(text, function() return init, a, b end)
+end
+
+function initializer.is(value) return getmetatable(value) == Initializer end
+
+local function number(who, name, value) return args.expect(who, name, value, "number") end
+
+local function positive(who, name, value)
+  if number(who, name, value) > 0 then return value end
+  core.fail("%s: %s must be a number above 0, got %g", who, name, value)
+end
+
+local function constant(path, value)
+  return args.define(path, ("Fills a variable with %s."):format(value or "a value"), {
+    { "value", "what each element is", value or 0 },
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function(o)
+    number(path, "value", o.value)
+    return fixed(("%s(%g)"):format(path, o.value), "constant", o.value, 0)
+  end)
+end
+
+initializer.constant_initializer = constant("constant_initializer")
+
+local function filled(path, value)
+  return args.define(path, ("Fills a variable with %d."):format(value), {
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function() return fixed(path .. "()", "constant", value, 0) end)
+end
+
+initializer.zeros_initializer = filled("zeros_initializer", 0)
+initializer.ones_initializer = filled("ones_initializer", 1)
+
+initializer.random_uniform_initializer = args.define("random_uniform_initializer",
+  "Draws from [minval, maxval).", {
+    { "minval", "the least value", 0 },
+    { "maxval", "the bound above", 1 },
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function(o)
+    local who = "random_uniform_initializer"
+    local low, high = number(who, "minval", o.minval), number(who, "maxval", o.maxval)
+    if low > high then core.fail("%s: minval %g is above maxval %g", who, low, high) end
+    return fixed(("%s(%g, %g)"):format(who, low, high), "uniform", low, high)
+  end)
+
+local function normal(path, doc, init)
+  return args.define(path, doc, {
+    { "mean", "of the distribution", 0 },
+    { "stddev", "standard deviation", 1 },
+    { "seed", "ignored: flow.random.seed rules", args.none },
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function(o)
+    number(path, "mean", o.mean)
+    positive(path, "stddev", o.stddev)
+    return fixed(("%s(%g, %g)"):format(path, o.mean, o.stddev), init, o.mean, o.stddev)
+  end)
+end
+
+initializer.random_normal_initializer = normal("random_normal_initializer",
+  "Draws from a normal distribution.", "normal")
+initializer.truncated_normal_initializer = normal("truncated_normal_initializer",
+  "Draws from a normal distribution, again where a value is 2 stddev or more from the mean.",
+  "truncated_normal")
+
+initializer.truncated_normal = args.define("truncated_normal",
+  "Draws from a normal distribution around 0, again where a value is 2 stddev or more from it.", {
+    { "stddev", "standard deviation", 1 },
+    returns = "Initializer",
+  }, function(o)
+    positive("truncated_normal", "stddev", o.stddev)
+    return fixed(("truncated_normal(%g)"):format(o.stddev), "truncated_normal", 0, o.stddev)
+  end)
+
+local function product(shape, first, last)
+  local n = 1
+  for i = first, last do n = n * shape[i] end
+  return n
+end
+
+-- Inputs and outputs of one unit: weights are (out, in), (out, in, kh, kw) or (out, kh, kw, in).
+local function fans(shape, data_format)
+  local n = #shape
+  if n < 2 then return shape[1], shape[1] end
+  local channels_last = n > 2 and data_format:sub(-1) == "C"
+  local field = channels_last and product(shape, 2, n - 1) or product(shape, 3, n)
+  return product(shape, 2, n), shape[1] * field
+end
+
+local MODES = {
+  fan_in = function(fan_in) return fan_in end,
+  fan_out = function(_, fan_out) return fan_out end,
+  fan_avg = function(fan_in, fan_out) return (fan_in + fan_out) / 2 end,
+}
+
+-- The standard deviation of a standard normal variable that is cut at 2.
+local CUT_STDDEV = 0.87962566103423978
+
+local DISTRIBUTIONS = {
+  truncated_normal = function(var) return "truncated_normal", 0, math.sqrt(var) / CUT_STDDEV end,
+  random_normal = function(var) return "normal", 0, math.sqrt(var) end,
+  random_uniform = function(var)
+    local bound = math.sqrt(3 * var)
+    return "uniform", -bound, bound
+  end,
+}
+
+local function word(who, name, value, words, list)
+  if words[value] then return words[value] end
+  core.fail("%s: %s must be %s, got %s", who, name, list, args.describe(value))
+end
+
+local function scaled(text, scale, fan_of, draw)
+  return new(text, function(shape, data_format)
+    local fan_in, fan_out = fans(shape, data_format or "")
+    return draw(scale / math.max(1, fan_of(fan_in, fan_out)))
+  end)
+end
+
+initializer.variance_scaling_initializer = args.define("variance_scaling_initializer",
+  "Draws with variance scale / max(1, fan).", {
+    { "scale", "of the variance", 1 },
+    { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
+    { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal",
+      type = "\"truncated_normal\"|\"random_normal\"|\"random_uniform\"" },
+    { "data_format", "ignored: the layer says its own", args.none },
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function(o)
+    local who = "variance_scaling_initializer"
+    local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
+    local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
+      "truncated_normal, random_normal or random_uniform")
+    local scale = positive(who, "scale", o.scale)
+    return scaled(("%s(%g, %s, %s)"):format(who, scale, o.mode, o.distribution), scale, fan_of,
+      draw)
+  end)
+
+for name, distribution in pairs {
+  glorot_uniform_initializer = "random_uniform", glorot_normal_initializer = "random_normal",
+} do
+  local make = args.define(name, "Draws with variance 2 / (fan_in + fan_out).", {
+    { "data_format", "ignored: the layer says its own", args.none },
+    { "dtype", "ignored: a variable says its own", args.none },
+    returns = "Initializer",
+  }, function() return scaled(name .. "()", 1, MODES.fan_avg, DISTRIBUTIONS[distribution]) end)
+  initializer[name] = make
+  initializer[name:gsub("glorot", "xavier")] = make
+end
+
+local GAINS = {
+  none = function() return 1 end,
+  sigmoid = function() return 1 end,
+  tanh = function() return 5 / 3 end,
+  relu = function() return math.sqrt(2) end,
+  leaky_relu = function(slope) return math.sqrt(2 / (1 + slope * slope)) end,
+}
+
+initializer.kaiming_initializer = args.define("kaiming_initializer",
+  "Draws with standard deviation gain / sqrt(fan).", {
+    { "shape", "of the variable" },
+    { "distribution", "random_normal or random_uniform", "random_normal" },
+    { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
+    { "nonlinearity", "none, sigmoid, tanh, relu or leaky_relu", "leaky_relu" },
+    { "negative_slope", "of leaky_relu", 0 },
+    { "data_format", "NCHW or NHWC", "NCHW" },
+    returns = "Initializer",
+  }, function(o)
+    local who = "kaiming_initializer"
+    args.shape(who, "shape", o.shape)
+    args.expect(who, "negative_slope", o.negative_slope, "number")
+    args.expect(who, "data_format", o.data_format, "string")
+    local gain = word(who, "nonlinearity", o.nonlinearity, GAINS,
+      "none, sigmoid, tanh, relu or leaky_relu")(o.negative_slope)
+    local fan_of = word(who, "mode", o.mode, MODES, "fan_in, fan_out or fan_avg")
+    local draw = word(who, "distribution", o.distribution, DISTRIBUTIONS,
+      "random_normal or random_uniform")
+    local fan_in, fan_out = fans(o.shape, o.data_format)
+    return fixed("kaiming_initializer", draw(gain * gain / fan_of(fan_in, fan_out)))
+  end)
+
+return initializer

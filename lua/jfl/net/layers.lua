@@ -1,0 +1,216 @@
+-- flow.layers: ops with their variables.
+--[==[ guide 7: Layers and optimizers
+Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
+(units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
+Without a name they are numbered in the order of calls in each job (`dense_1`, `dense_2`), so a
+train job and an evaluation job that build the same network share its variables.
+
+```lua
+local function network(x)
+  x = flow.layers.conv2d(x, 4, 3, { padding = "SAME", activation = flow.nn.relu, name = "conv" })
+  x = flow.nn.max_pool2d(x, { ksize = 2, strides = 2 })
+  x = flow.reshape(x, { x.shape[1], -1 })
+  x = flow.layers.dense(x, 16, { activation = flow.nn.relu })
+  return flow.layers.dense(flow.nn.dropout(x, 0.5), 10)
+end
+
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = {
+    { "images", tp.Numpy.Placeholder({ 8, 1, 12, 12 }) },
+    { "labels", tp.Numpy.Placeholder({ 8 }, flow.int32) },
+  },
+  returns = tp.Numpy,
+  body = function(images, labels)
+    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, network(images))
+    local rate = flow.optimizer.PiecewiseConstantScheduler({ 100 }, { 0.1, 0.01 },
+      { warmup = flow.optimizer.warmup.linear(10, 0.1) })
+    flow.optimizer.SGD(rate, { momentum = 0.9,
+      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
+    return loss
+  end,
+}
+
+local classify = flow.global_function {
+  name = "classify",
+  inputs = { { "images", tp.Numpy.Placeholder({ 8, 1, 12, 12 }) } },
+  returns = tp.Numpy,
+  body = function(images) return flow.math.argmax(network(images), 1) end,
+}
+
+flow.random.seed(1)
+local images, labels = flow.ndarray.rand({ 8, 1, 12, 12 }), flow.ndarray.arange(8)
+print(#train(images, labels:astype(flow.int32)), classify(images).dtype)   --> 8	int32
+```
+
+A loss is given unreduced, one number a sample; gradients are divided by how many there are.
+`minimize` takes a list of losses too, and `variables = { "conv-weight", ... }` trains only some.
+Dropout drops in train jobs only; `training = true` or `false` overrides that. A rate is a number or
+a scheduler. Gradients can be taken of whatever has one; `flow.help` says so of those that have
+none.
+
+Initializers are `flow.truncated_normal(stddev)`, `flow.constant_initializer(value)`,
+`flow.glorot_uniform_initializer()` (what weights get if nothing is said), and more:
+`flow.help("initializer")` suggests them.
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local initializers = require "jfl.net.initializers"
+local trace = require "jfl.job.trace"
+local variable = require "jfl.net.variable"
+
+local layers = {}
+
+local bias_add, conv2d, matmul, reshape =
+  core.op("bias_add"), core.op("conv2d"), core.op("matmul"), core.op("reshape")
+
+local glorot, zeros = initializers.glorot_uniform_initializer(), initializers.zeros_initializer()
+
+local function need_blob(who, name, value)
+  if core.type(value) == "blob" then return value end
+  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
+end
+
+local function activate(who, activation, x, name)
+  if activation == nil then return x end
+  local kind = type(activation)
+  if kind ~= "function" and kind ~= "table" then
+    core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
+      args.describe(activation))
+  end
+  return activation(x, { name = name .. "-activation" })
+end
+
+local function add_bias(who, context, o, x, v)
+  if not o.use_bias then return x end
+  local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
+    dtype = x.dtype, initializer = o.bias_initializer or zeros, trainable = o.trainable })
+  return bias_add(x, bias, { name = v.op })
+end
+
+-- (a, b, c) -> (a * b, c), and what gives (a * b, units) its leading extents back.
+local function flatten(x, name)
+  local shape = x.shape
+  local n = #shape
+  if n == 2 then return x, shape[2], function(y) return y end end
+  local flat = reshape(x, { -1, shape[n] }, { name = name .. "-reshape" })
+  return flat, shape[n], function(y)
+    shape[n] = y.shape[2]
+    return reshape(y, shape, { name = name .. "-reshape_back" })
+  end
+end
+
+local COMMON = {
+  activation = { "activation", "a function such as flow.nn.relu", args.none,
+    type = "fun(x: Blob, options?: table): Blob" },
+  use_bias = { "use_bias", "whether a bias is added", true },
+  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none,
+    type = "Initializer" },
+  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none, type = "Initializer" },
+  kernel_regularizer = { "kernel_regularizer", "not supported", args.none },
+  bias_regularizer = { "bias_regularizer", "not supported", args.none },
+  trainable = { "trainable", "whether optimizers change the variables", true },
+}
+
+local function refuse_regularizers(who, o)
+  variable.refuse(who, "kernel_regularizer", o.kernel_regularizer)
+  variable.refuse(who, "bias_regularizer", o.bias_regularizer)
+end
+
+--- y = activation(x W^T + b) over the last axis of x.
+layers.dense = args.define("layers.dense", "A fully connected layer over the last axis.", {
+  { "inputs", "a blob of two or more axes", type = "Blob" },
+  { "units", "extent of the result's last axis", type = "integer" },
+  COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
+  COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
+  { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
+  { "model_distribute", "not supported", args.none },
+  returns = "Blob",
+}, function(o)
+  local who = "layers.dense"
+  local context = trace.need(who)
+  local x = need_blob(who, "inputs", o.inputs)
+  local units = args.integer(who, "units", o.units, 1)
+  refuse_regularizers(who, o)
+  variable.refuse(who, "model_distribute", o.model_distribute)
+  if #x.shape < 2 then
+    core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
+  end
+  local name = trace.name(context, o.name, "dense")
+  local flat, extent, restore = flatten(x, name)
+  local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = x.dtype,
+    shape = { units, extent }, initializer = o.kernel_initializer or glorot,
+    trainable = o.trainable })
+  local y = matmul(flat, weight, { transpose_b = true, name = name .. "-matmul" })
+  y = add_bias(who, context, o, y, { name = name .. "-bias", units = units,
+    op = name .. "-bias_add" })
+  return restore(activate(who, o.activation, y, name))
+end)
+
+-- Extents of a kernel given as one number or two.
+local function kernel_extents(who, size)
+  local list = type(size) == "table" and size or { size, size }
+  if #list == 1 then list = { list[1], list[1] } end
+  if #list ~= 2 then
+    core.fail("%s: kernel_size must be a number or a list of two, got a list of %d", who, #list)
+  end
+  for i = 1, 2 do args.integer(who, "kernel_size", list[i], 1) end
+  return list
+end
+
+local function weight_shape(who, o, x)
+  local shape, channels_last = x.shape, o.data_format == "NHWC"
+  local filters = args.integer(who, "filters", o.filters, 1)
+  local groups = args.integer(who, "groups", o.groups, 1)
+  if #shape ~= 4 then
+    core.fail("%s: inputs must have four axes (%s), got shape %s", who, tostring(o.data_format),
+      args.shape_text(shape))
+  end
+  local channels = channels_last and shape[4] or shape[2]
+  if filters % groups ~= 0 or channels % groups ~= 0 then
+    core.fail("%s: groups %d does not divide %d filters and %d input channels", who, groups,
+      filters, channels)
+  end
+  local kernel = kernel_extents(who, o.kernel_size)
+  if channels_last then return { filters, kernel[1], kernel[2], channels / groups } end
+  return { filters, channels / groups, kernel[1], kernel[2] }
+end
+
+--- y = activation(conv2d(x, W) + b).
+layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with its filters.", {
+  { "inputs", "a blob (N, C, H, W)", type = "Blob" },
+  { "filters", "number of output channels", type = "integer" },
+  { "kernel_size", "a number or { height, width }", 1, type = "integer|integer[]" },
+  { "strides", "a number or { vertical, horizontal }", 1, type = "integer|integer[]" },
+  { "padding", "SAME, SAME_LOWER, SAME_UPPER, VALID, or cells per side", "VALID",
+    type = "string|integer|integer[]|integer[][]" },
+  { "data_format", "NCHW", "NCHW" },
+  { "dilation_rate", "a number or { vertical, horizontal }", args.none,
+    type = "integer|integer[]" },
+  { "groups", "number of independent groups of channels", 1, type = "integer" },
+  COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
+  COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
+  { "name", "of the layer; conv2d_1, conv2d_2, ... in call order", args.none },
+  { "weight_name", "the weight's name instead of <name>-weight", args.none, type = "string" },
+  { "bias_name", "the bias's name instead of <name>-bias", args.none, type = "string" },
+  returns = "Blob",
+}, function(o)
+  local who = "layers.conv2d"
+  local context = trace.need(who)
+  local x = need_blob(who, "inputs", o.inputs)
+  refuse_regularizers(who, o)
+  local name = trace.name(context, o.name, "conv2d")
+  local weight = variable.of_layer(who, context, { name = o.weight_name or name .. "-weight",
+    dtype = x.dtype, shape = weight_shape(who, o, x), data_format = o.data_format,
+    initializer = o.kernel_initializer or glorot, trainable = o.trainable })
+  -- Unnamed, the op is numbered by the core, which passes over the names of ops outside of layers.
+  local y = conv2d(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
+    data_format = o.data_format, dilations = o.dilation_rate,
+    name = (o.name or context.prefix ~= "") and name or nil })
+  y = add_bias(who, context, o, y, { name = o.bias_name or name .. "-bias", units = o.filters,
+    op = name .. "-bias_add" })
+  return activate(who, o.activation, y, name)
+end)
+
+return layers

@@ -1,0 +1,198 @@
+-- The ops of the core's table under their paths (flow.nn.relu), sugar, and the operators of blobs.
+--[==[ guide 5: Blobs and ops
+Inside a body values are blobs: `x.shape` (a table), `x.dtype`, `x.name`. They can be added,
+subtracted, multiplied, divided, taken modulo and raised to powers with each other and with numbers.
+Lua's comparisons cannot give blobs, so these are functions such as `flow.math.equal`. `print(x)`
+shows name, shape and dtype. There is no data yet: `x:mean()` is an error that names
+`flow.math.reduce_mean`.
+
+```lua
+local norm = flow.global_function {
+  name = "norm",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    print(x)                                     --> blob 'x' (2, 2) float32
+    return flow.math.sqrt(flow.math.reduce_sum(x ^ 2, 1))
+  end,
+}
+print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
+```
+
+**Every op also runs at once on NdArrays**, outside of jobs, through the same kernels:
+
+```lua
+local a = flow.ndarray.array({ -1, 0, 2 })
+print(flow.nn.relu(a))                           --> [0. 0. 2.]
+print(flow.concat({ a, a }, 0).shape[1])         --> 6
+print(flow.cast(a, flow.int32).dtype)            --> int32
+```
+
+Ops are in `flow.math` (elementwise, reductions), `flow.nn` (activations, convolutions, pooling,
+losses) and `flow` itself (shapes, choice, constants). Variables are made by layers, or by hand, and
+are shared by all jobs that use the name:
+
+```lua
+local scale = flow.global_function {
+  name = "scale",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local factor = flow.get_variable("factor",
+      { shape = { 2 }, initializer = flow.constant_initializer(3) })
+    return x * factor
+  end,
+}
+print(scale({ 1, 2 }))                           --> [3. 6.]
+```
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local trace = require "jfl.job.trace"
+require "jfl.nd.array"
+
+local ops = {}
+
+-- Gives the name among an op's options the prefix of the namespaces around it.
+local function prefixed(prefix, n, ...)
+  local last = select(n, ...)
+  if not args.is_options(last) or type(last.name) ~= "string" then return ... end
+  local given, options = { ... }, {}
+  for key, value in pairs(last) do options[key] = value end
+  options.name = prefix .. last.name
+  given[n] = options
+  return unpack(given, 1, n)
+end
+
+local function wrap(f)
+  return function(...)
+    local context = trace.current
+    if context and context.prefix ~= "" and select("#", ...) > 0 then
+      return f(prefixed(context.prefix, select("#", ...), ...))
+    end
+    return f(...)
+  end
+end
+
+-- modules: names of flow that load modules of their own.
+local function place(flow, modules, path, f)
+  local at, where = flow, "flow"
+  for part in path:gmatch("([^.]+)%.") do
+    local loaded = rawget(at, part) ~= nil or (at == flow and modules[part] and at[part])
+    where = where .. "." .. part
+    if not loaded then at[part] = names.guard(where, {}) end
+    at = at[part]
+  end
+  local name = path:match("[^.]+$")
+  if rawget(at, name) == nil then at[name] = f end
+end
+
+local dropout = core.op("dropout")
+
+--- x with elements set to 0 at random in train jobs, unchanged elsewhere; training = true or false
+-- overrides that.
+local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate in train jobs and "
+  .. "multiplies the others by 1 / (1 - rate).", {
+    { "x", "a blob or NdArray", type = "Tensor" },
+    { "rate", "probability of being dropped, from 0 to below 1", type = "number" },
+    { "noise_shape", "not supported", args.none },
+    { "seed", "ignored: flow.random.seed rules", args.none },
+    { "training", "true or false overrides the job's type", args.none, type = "boolean" },
+    { "name", "of the op", args.none },
+    returns = "Tensor",
+  }, function(o)
+    args.expect("nn.dropout", "rate", o.rate, "number")
+    if o.rate < 0 or o.rate >= 1 then
+      core.fail("nn.dropout: rate must be a number from 0 to below 1, got %g", o.rate)
+    end
+    if o.noise_shape ~= nil then core.fail("nn.dropout: noise_shape is not supported") end
+    local context = trace.current
+    local active = o.training
+    if active == nil then active = context ~= nil and context.mode == "train" end
+    if not active or o.rate == 0 then return o.x end
+    local name = o.name and (context and context.prefix or "") .. o.name
+    return (dropout(o.x, { rate = o.rate, name = name }))
+  end)
+
+--- An op as flow has it: inside a namespace, with its prefix.
+function ops.of(name) return wrap(core.op(name)) end
+
+--- Puts every op of the table into flow, and what is written by hand over it. modules: the names of
+-- flow that load modules.
+function ops.install(flow, modules)
+  for name, info in pairs(core.ops()) do
+    if info.path then
+      local f = ops.of(name)
+      for path in info.path:gmatch("%S+") do place(flow, modules, path, f) end
+    end
+  end
+  flow.nn.dropout = drop
+end
+
+-- Operators of blobs, with blobs and numbers.
+local mt = core.blob_mt
+for event, name in pairs {
+  __add = "add", __sub = "subtract", __mul = "multiply", __div = "divide", __mod = "mod",
+  __pow = "pow",
+} do
+  local f = core.op(name)
+  mt[event] = function(a, b) return (f(a, b)) end
+end
+
+local negative = core.op("negative")
+mt.__unm = function(a) return (negative(a)) end
+
+function mt.__tostring(blob)
+  return ("blob '%s' %s %s"):format(blob.name, args.shape_text(blob.shape), blob.dtype)
+end
+
+-- What a result offers and a blob, which has no data, does not: told with what does it in a body.
+local INSTEAD = {
+  sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", min = "flow.math.reduce_min",
+  max = "flow.math.reduce_max", any = "flow.math.reduce_any", all = "flow.math.reduce_all",
+  argmax = "flow.math.argmax", argmin = "flow.math.argmin", reshape = "flow.reshape",
+  transpose = "flow.transpose", astype = "flow.cast", eq = "flow.math.equal",
+  ne = "flow.math.not_equal", lt = "flow.math.less", le = "flow.math.less_equal",
+  gt = "flow.math.greater", ge = "flow.math.greater_equal", slice = "flow.slice",
+}
+for method in pairs(core.array_methods) do
+  local instead = INSTEAD[method] or "the job's result"
+  core.blob_methods[method] = function(blob)
+    local name = core.type(blob) == "blob" and (" '%s'"):format(blob.name) or ""
+    core.fail("%s: blob%s has no data while its job's body runs; use %s", method, name, instead)
+  end
+end
+
+-- Other names are mistakes as well.
+setmetatable(core.blob_methods, { __index = function(_, key)
+  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
+    .. "flow.reshape(x, {100, -1})%s", key, names.suggest(key, core.blob_methods, "x"))
+end })
+
+function mt.__newindex(blob, key)
+  core.fail("blob '%s' cannot be changed: '%s' is not set; what ops give is a new blob", blob.name,
+    tostring(key))
+end
+
+function mt.__len(blob)
+  core.fail("blob '%s' has no length; its extents are x.shape[1], x.shape[2], ...", blob.name)
+end
+
+-- Python's comparisons of blobs give blobs, which those of Lua cannot.
+for event, instead in pairs { __lt = "less or flow.math.greater",
+  __le = "less_equal or flow.math.greater_equal", __eq = "equal" } do
+  mt[event] = function()
+    core.fail("blobs have no data while their job's body runs; use flow.math.%s", instead)
+  end
+end
+
+function mt.__call(blob)
+  core.fail("blob '%s' is no function, and cannot be iterated: it has no data while its job's "
+    .. "body runs", blob.name)
+end
+
+function mt.__concat(a, b) return tostring(a) .. tostring(b) end
+
+return ops

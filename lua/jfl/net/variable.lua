@@ -1,0 +1,112 @@
+-- flow.get_variable: variables of a job, shared with other jobs by their names.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local initializers = require "jfl.net.initializers"
+local trace = require "jfl.job.trace"
+
+local variable = {
+  --- What the jobs compiled so far share: { dtype, shape (text), job (its name) } by name.
+  shared = {},
+}
+
+--- Fails where an option of the original that is not supported is given.
+function variable.refuse(who, name, value)
+  if value == nil then return end
+  core.fail("%s: %s is not supported", who, name)
+end
+
+local function known_dtype(context, dtype)
+  return dtype or context.config.default_data_type or "float32"
+end
+
+local function check_shared(who, context, v)
+  local there, shape = variable.shared[v.name], args.shape_text(v.shape)
+  if not there or (there.dtype == v.dtype and there.shape == shape) then return end
+  core.fail("%s: '%s' is %s %s in job '%s', but %s %s in job '%s'; jobs share variables by their "
+    .. "names", who, v.name, there.dtype, there.shape, there.job, v.dtype, shape, context.job.name)
+end
+
+--- Keeps what a job's variables are, for the jobs traced later.
+function variable.share(context)
+  for name, blob in pairs(context.variables) do
+    variable.shared[name] = variable.shared[name]
+      or { dtype = blob.dtype, shape = args.shape_text(blob.shape), job = context.job.name }
+  end
+end
+
+-- v: full name, shape, dtype, initializer, trainable, data_format.
+local function create(who, context, v)
+  if v.initializer == nil then
+    core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
+      .. "set the job's default_initializer_conf", who, v.name)
+  end
+  if not initializers.is(v.initializer) then
+    core.fail("%s: '%s': initializer must be one such as flow.truncated_normal(0.1), got %s%s",
+      who, v.name, args.describe(v.initializer),
+      type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
+  end
+  check_shared(who, context, v)
+  local init, a, b = v.initializer.resolve(v.shape, v.data_format)
+  local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
+    init = init, a = a, b = b, trainable = v.trainable })
+  context.variables[v.name] = blob
+  return blob
+end
+
+--- A layer's variable, which must be new: `<layer>-<part>`.
+function variable.of_layer(who, context, v)
+  if context.variables[v.name] then
+    core.fail("%s: '%s' exists in this job already; give the layer another name", who, v.name)
+  end
+  return create(who, context, v)
+end
+
+--- A variable of the job that is being traced. The same name gives the same variable, in this job
+-- and in others.
+variable.get_variable = args.define("get_variable", "A variable of the job.", {
+  { "name", "its name, which other jobs share it by" },
+  { "shape", "its extents; may be left out where the variable exists", args.none },
+  { "dtype", "of its elements; the job's default_data_type", args.none },
+  { "initializer", "such as flow.truncated_normal(0.1); the job's default_initializer_conf",
+    args.none, type = "Initializer" },
+  { "regularizer", "not supported", args.none },
+  { "trainable", "whether optimizers change it", true },
+  { "model_name", "ignored", args.none },
+  { "random_seed", "ignored: flow.random.seed rules", args.none },
+  { "distribute", "not supported", args.none },
+  { "reuse", "whether the name may exist in this job", true },
+  returns = "Blob",
+}, function(o)
+  local who = "get_variable"
+  local context = trace.need(who)
+  if args.expect(who, "name", o.name, "string") == "" then
+    core.fail("%s: name must be a string that is not empty, got an empty one", who)
+  end
+  local name = context.prefix .. o.name
+  args.expect(who, "trainable", o.trainable, "boolean")
+  args.expect(who, "reuse", o.reuse, "boolean")
+  variable.refuse(who, "regularizer", o.regularizer)
+  variable.refuse(who, "distribute", o.distribute)
+  local existing = context.variables[name]
+  if existing and not o.reuse then
+    core.fail("%s: '%s' exists in this job already and reuse is false", who, name)
+  end
+  if o.shape == nil then
+    if existing then return existing end
+    core.fail("%s: '%s': shape is missing, and no such variable exists in this job", who, name)
+  end
+  args.shape(who, "shape", o.shape)
+  local dtype = args.dtype(who, "dtype", known_dtype(context, o.dtype))
+  if not existing then
+    return create(who, context, { name = name, shape = o.shape, dtype = dtype,
+      initializer = o.initializer or context.config.default_initializer_conf,
+      trainable = o.trainable })
+  end
+  if args.shape_text(existing.shape) ~= args.shape_text(o.shape) or existing.dtype ~= dtype then
+    core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, name, existing.dtype,
+      args.shape_text(existing.shape), dtype, args.shape_text(o.shape))
+  end
+  return existing
+end)
+
+return variable

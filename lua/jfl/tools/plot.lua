@@ -1,0 +1,204 @@
+-- flow.plot: curves of numbers, in the terminal or as an SVG file.
+local archive = require "jfl.data.archive"
+local args = require "jfl.base.args"
+local axis = require "jfl.tools.plot_axis"
+local core = require "jfl.core"
+local ffi = require "ffi"
+local text = require "jfl.base.text"
+require "jfl.nd.array"            -- gives arrays their methods
+
+local plot = {}
+
+local STDOUT = 1
+local COLUMNS, MOST_COLUMNS, ROWS = 80, 120, 16
+local WIDTH, HEIGHT = 800, 450   -- pixels
+
+-- ---- the curves ----
+
+local function is_array(v) return core.type(v) == "array" end
+
+-- A number of a list: also an array of one, such as the results of a job that were collected.
+local function number_of(v)
+  if type(v) == "number" then return v end
+  return is_array(v) and v.size == 1 and v:item() or nil
+end
+
+-- The numbers of a list or a 1-D array, counted from 0, and how many.
+local function numbers(what, v)
+  if is_array(v) then
+    if #v.shape ~= 1 then
+      core.fail("plot: %s must be numbers, got %s", what, args.describe(v))
+    end
+    local a = core.cast(v, "float64")
+    return ffi.cast("double *", core.pointer(a)), a.size, a
+  end
+  local n = #args.expect("plot", what, v, "table")
+  if n == 0 then core.fail("plot: %s: there is no number", what) end
+  local list = ffi.new("double[?]", n)
+  for i = 1, n do
+    local x = number_of(v[i])
+    if not x then
+      core.fail("plot: %s: item %d must be a number, got %s", what, i, args.describe(v[i]))
+    end
+    list[i - 1] = x
+  end
+  return list, n
+end
+
+local function curve(what, name, v)
+  local y, n, keeper = numbers(what, v)
+  return { name = name, y = y, n = n, keeper = keeper }
+end
+
+-- { loss = {...}, accuracy = {...} }, in the order of their names.
+local function named(values)
+  local names, list = {}, { named = true }
+  for name in pairs(values) do
+    if type(name) ~= "string" then
+      core.fail("plot: values must be a list or a table of named lists, got both in one")
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = curve(name, name, values[name]) end
+  return list
+end
+
+local function has_names(values)
+  for key in pairs(values) do
+    if type(key) ~= "number" then return true end
+  end
+  return #values == 0
+end
+
+local function label_of(labels, i)
+  return args.expect("plot", "labels", labels and labels[i] or tostring(i), "string")
+end
+
+local function rows(values, labels)
+  local list = { named = true }
+  for i = 1, #values do
+    list[i] = curve(("values: row %d"):format(i), label_of(labels, i), values[i])
+  end
+  return list
+end
+
+-- Whether values is several lists rather than one of numbers.
+local function is_nested(values)
+  if is_array(values) then return #values.shape > 1 end
+  return not number_of(values[1]) and (type(values[1]) == "table" or is_array(values[1]))
+end
+
+local function curves(values, labels)
+  if not is_array(values) then
+    args.expect("plot", "values", values, "table")
+    if getmetatable(values) then
+      core.fail("plot: values must be numbers, got %s", args.describe(values))
+    end
+    if next(values) == nil then core.fail("plot: values: the table is empty") end
+    if has_names(values) then return named(values) end
+  end
+  if is_nested(values) then return rows(values, labels) end
+  local one = curve("values", labels and label_of(labels, 1) or "", values)
+  return { one, named = labels ~= nil }
+end
+
+-- ---- the chart ----
+
+local function join(low, high, a, b)
+  if not a then return low, high end
+  return math.min(low, a), math.max(high, b)
+end
+
+-- What both forms draw: the curves with their names, the axes x and y, the texts around them.
+local function chart_of(o)
+  local chart = curves(o.values, o.labels)
+  local left, right, low, high = 1, 1, math.huge, -math.huge
+  local x, n_x, keeper
+  if o.x ~= nil then
+    x, n_x, keeper = numbers("x", o.x)
+    left, right = axis.range(x, n_x)
+    if not left then core.fail("plot: x: there is no finite number") end
+  end
+  for _, c in ipairs(chart) do
+    if x and c.n ~= n_x then
+      core.fail("plot: x must have as many numbers as the curve, %d, got %d", c.n, n_x)
+    end
+    c.x, c.keeper_x = x, keeper
+    right = x and right or math.max(right, c.n)
+    low, high = join(low, high, axis.range(c.y, c.n))
+  end
+  if low > high then core.fail("plot: values: there is no finite number to draw") end
+  if high - low == math.huge or right - left == math.huge then
+    core.fail("plot: the numbers are too far apart to draw, from %g to %g", low, high)
+  end
+  chart.x, chart.y, chart.counted = axis.new(left, right), axis.new(low, high), not x
+  chart.title, chart.xlabel, chart.ylabel = o.title, o.xlabel, o.ylabel
+  return chart
+end
+
+-- ---- where it goes ----
+
+local function locale_is_utf8()
+  local function set(name)
+    local value = os.getenv(name)
+    return value and value ~= "" and value or nil
+  end
+  local locale = set("LC_ALL") or set("LC_CTYPE") or set("LANG") or ""
+  return locale:lower():find("utf%-?8") ~= nil
+end
+
+local function check(o)
+  for _, name in ipairs { "title", "xlabel", "ylabel", "svg" } do
+    local s = o[name]
+    if s ~= nil and not text.is_utf8(args.expect("plot", name, s, "string")) then
+      core.fail("plot: %s must be UTF-8 text", name)
+    end
+  end
+  if o.labels ~= nil then args.expect("plot", "labels", o.labels, "table") end
+  if o.width ~= nil then args.integer("plot", "width", o.width, o.svg and 120 or 16) end
+  if o.height ~= nil then args.integer("plot", "height", o.height, o.svg and 80 or 2) end
+end
+
+--- The text that plot prints. how says what the terminal can do: columns, utf8, colour.
+function plot.text(o, how)
+  check(o)
+  return require("jfl.tools.plot_text").text(chart_of(o), {
+    columns = o.width or how.columns, rows = o.height or ROWS, utf8 = how.utf8,
+    colour = how.colour,
+  })
+end
+
+local function terminal()
+  local columns = core.columns(STDOUT)
+  local plain = os.getenv("NO_COLOR") or os.getenv("TERM") == "dumb"
+  return { columns = math.min((columns or COLUMNS + 1) - 1, MOST_COLUMNS), utf8 = locale_is_utf8(),
+    colour = columns ~= nil and not plain }
+end
+
+--- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
+-- flow.plot(losses, { svg = "loss.svg" }).
+plot.plot = args.define("plot", "Draws curves in the terminal, or saves them as a picture.", {
+  { "values", "a list of numbers, an NdArray (2-D: a curve each row), a list of lists, or named "
+    .. "lists {loss = {...}, accuracy = {...}}; NaN and infinities are gaps",
+    keyed = true, type = "number[]|NdArray|table" },
+  { "title", "above the curves", args.none, type = "string" },
+  { "xlabel", "below the x axis", args.none, type = "string" },
+  { "ylabel", "beside the y axis", args.none, type = "string" },
+  { "x", "where the values are; 1, 2, 3, ...", args.none, type = "number[]|NdArray" },
+  { "labels", "names of the rows' curves", args.none, type = "string[]" },
+  { "width", "in columns, or pixels of a picture", args.none, type = "integer" },
+  { "height", "of the curves in rows, or of a picture in pixels", args.none, type = "integer" },
+  { "svg", "a file to save the picture as, instead of printing it", args.none, type = "string" },
+}, function(o)
+  if not o.svg then
+    io.write(plot.text(o, terminal()))
+    return
+  end
+  check(o)
+  local svg = require "jfl.tools.plot_svg"
+  local picture = svg.text(chart_of(o), o.width or WIDTH, o.height or HEIGHT)
+  archive.replace("plot", o.svg, function(write) write(picture) end)
+end)
+
+return plot

@@ -1,0 +1,164 @@
+-- flow.profile: where the time of runs goes, and how near each step is to what the machine can do.
+local args = require "jfl.base.args"
+local async = require "jfl.job.queue"
+local core = require "jfl.core"
+
+local profile = {}
+
+local MOST_EVENTS = 1000000     -- steps in a trace file
+local MOST_ROWS = 30            -- steps that are printed unless asked otherwise
+
+local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak", "op", "kernel",
+  "step" }
+local LEFT = { op = true, kernel = true, step = true }
+
+--- What a kernel is written with, without the op that the row names already: "dnnl", "vec".
+function profile.family(kernel) return kernel:match("^[^_]+") end
+
+--- The node of a step, and the user's node that it serves: "matmul_3 for dense1".
+function profile.title(row)
+  return row.serves and row.name .. " for " .. row.serves or row.name
+end
+
+-- Winograd's convolutions multiply less than what is counted, which is what plain ones do.
+local WINOGRAD = "winograd: what is counted is a direct convolution's work; it needs less, "
+  .. "so it may pass 100%\n"
+
+local function rate(work, seconds, scale, peak)
+  if work == 0 or seconds == 0 then return "", "" end
+  local share = work / seconds / peak
+  return ("%.1f"):format(work / seconds / scale), ("%.0f%%"):format(100 * share), share
+end
+
+local function cells(row, total, flop_peak, byte_peak)
+  local seconds = row.seconds / math.max(row.runs, 1)
+  local flop, of_flop = rate(row.flop, seconds, 1e9, flop_peak)
+  local bytes, of_bytes, share = rate(row.bytes, seconds, 1e9, byte_peak)
+  -- The peak is of copies in main memory; operands that stay in the caches come faster.
+  if share and share > 1 then of_bytes = "cached" end
+  return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
+    tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, profile.family(row.kernel),
+    row.job .. ": " .. profile.title(row) }
+end
+
+local function widths_of(lines)
+  local widths = {}
+  for _, line in ipairs(lines) do
+    for i, cell in ipairs(line) do widths[i] = math.max(widths[i] or 0, #cell) end
+  end
+  return widths
+end
+
+local function text_of(lines)
+  local widths, out = widths_of(lines), {}
+  for _, line in ipairs(lines) do
+    local padded = {}
+    for i, cell in ipairs(line) do
+      padded[i] = (LEFT[HEAD[i]] and "%-" or "%") .. widths[i] .. "s"
+      padded[i] = padded[i]:format(cell)
+    end
+    out[#out + 1] = table.concat(padded, "  "):gsub("%s+$", "")
+  end
+  return table.concat(out, "\n")
+end
+
+--- The rows of a profile as a table in text, the longest first.
+function profile.text(rows, most)
+  local total, threads = 0, core.get("threads")
+  for _, row in ipairs(rows) do total = total + row.seconds end
+  if total == 0 then return "profile: no job ran" end
+  local flop_peak, byte_peak = core.machine_peak(threads)
+  local lines, note = { HEAD }, ""
+  for i = 1, math.min(most, #rows) do
+    lines[i + 1] = cells(rows[i], total, flop_peak, byte_peak)
+    if profile.family(rows[i].kernel) == "winograd" then note = WINOGRAD end
+  end
+  local more = #rows > most and ("\n%d more steps"):format(#rows - most) or ""
+  local sum = "%.1f ms in all steps; %d threads can do %.0f GFLOP/s in registers and copy %.1f GB/s"
+  return text_of(lines) .. more .. "\n" .. note ..
+    sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
+end
+
+-- Rows of sessions that were cleared since the profile began; nil where none is being made.
+local earlier
+
+--- Begins a profile; finish() ends it. trace: the file that finish will write; one that cannot be
+-- written fails here, before the work, not after it.
+function profile.start(trace)
+  if trace then
+    local file, message = io.open(trace, "w")
+    if not file then core.fail("profile: %s", message) end
+    file:close()
+  end
+  async.sync()
+  core.profile_start(MOST_EVENTS)
+  earlier = {}
+end
+
+-- The rows of what ran, also before the session was cleared, and what kept the trace from being
+-- written. A trace is of the last session.
+local function stop(trace)
+  local rows = earlier
+  earlier = nil
+  local last, err = core.profile_stop(trace)
+  for _, row in ipairs(last) do rows[#rows + 1] = row end
+  return rows, err
+end
+
+--- Ends a profile and gives its rows, the longest first; trace: a file for a Chrome trace, or nil.
+-- Calls that failed and a trace that was not written keep no rows back: then false and a message.
+function profile.finish(trace)
+  local ok, err = pcall(async.sync)
+  local rows, unwritten = stop(trace)
+  table.sort(rows, function(a, b) return a.seconds > b.seconds end)
+  if ok and unwritten then ok, err = pcall(core.fail, "%s", unwritten) end
+  return rows, ok, err
+end
+
+--- Calls reset, which ends the session, so that a profile being made goes on in the next one.
+function profile.across(reset)
+  local rows = earlier and stop()
+  reset()
+  if not rows then return end
+  core.profile_start(MOST_EVENTS)
+  earlier = rows
+end
+
+--- Begins a profile of the whole program, which is printed when that ends by os.exit. Gives a
+-- function that prints it, once, for other ends.
+function profile.whole(trace)
+  profile.start(trace)
+  local function report()
+    async.last = nil
+    local rows, ok, err = profile.finish(trace)
+    print(profile.text(rows, MOST_ROWS))
+    if not ok then error(err, 0) end
+  end
+  async.last = report
+  return function()
+    if async.last == report then report() end
+  end
+end
+
+--- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
+-- op, name, serves (the node whose gradient it is part of, or nil), kernel, seconds (of all runs),
+-- runs, flop and bytes (of one).
+profile.profile = args.define("profile", "Runs a function and prints where time went.", {
+  { "fn", "a function that runs jobs" },
+  { "trace", "a file to write, which Perfetto opens", args.none, type = "string" },
+  { "rows", "how many steps are printed", MOST_ROWS, type = "integer" },
+  returns = "ProfileRow[]",
+}, function(o)
+  args.expect("profile", "fn", o.fn, "function")
+  if o.trace ~= nil then args.expect("profile", "trace", o.trace, "string") end
+  local most = args.integer("profile", "rows", o.rows, 1)
+  profile.start(o.trace)
+  local ran, message = pcall(o.fn)
+  local rows, synced, late = profile.finish(o.trace)
+  if not ran then error(message, 0) end
+  print(profile.text(rows, most))
+  if not synced then error(late, 0) end
+  return rows
+end)
+
+return profile

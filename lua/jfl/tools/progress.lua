@@ -1,0 +1,302 @@
+-- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
+--[==[ guide 11: Tools
+`flow.progress` goes through a number, an iterator such as `flow.zip(...)`, an array or a list, and
+shows on stderr how far it is: a bar on a terminal, a line a minute elsewhere.
+
+```lua
+local bar = flow.progress(20, { desc = "training" })
+local sum = 0
+for i in bar do
+  sum = sum + i
+  bar.loss = 1 / i
+end
+print(sum)                                       --> 210
+```
+
+`flow.plot(values)` draws curves in the terminal, or saves them as SVG:
+
+```lua
+flow.plot({ loss = { 2.3, 1.1, 0.7, 0.5 } }, { width = 40, height = 6, title = "training" })
+flow.plot({ 2.3, 1.1, 0.7, 0.5 }, { svg = "loss.svg" })
+print(io.open("loss.svg"):read(4))               --> <svg
+```
+
+`flow.summary` writes what TensorBoard shows, and `flow.watch` and `flow.watch_diff` show a value
+and a gradient inside a job at every call, where callbacks run:
+
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local y = flow.layers.dense(x, 1, { name = "dense" })
+    flow.watch(y, function(value) print("value", value.shape[1]) end)
+    flow.watch_diff(y, function(gradient) print("gradient", gradient.shape[1]) end)
+    local loss = flow.math.square(y)
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+local writer = flow.summary.create_summary_writer("logs")
+train(flow.ndarray.ones({ 2, 3 }))               --> value	2
+flow.summary.close(writer)
+```
+
+`flow.data.loop(data, { epochs = n })` goes through a data set as often as told; checkpoints keep
+where it is, so a training that loads one goes on behind the batch that was done last. With
+`flow.train.SimpleCheckPointManager` checkpoints get names made of the time:
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.layers.dense(x, 1, { name = "dense" }) end,
+}
+local manager = flow.train.SimpleCheckPointManager("./checkpoints")
+manager:initialize_or_restore()
+local rows = { x = flow.ndarray.ones({ 3, 1, 2 }) }
+local count = 0
+for epoch, i, x in flow.data.loop(rows, { epochs = 2 }) do
+  job(x)
+  count = count + 1
+end
+print(count, #manager:list_checkpoints())        --> 6	1
+```
+
+`flow.profile(fn)` runs a function and prints what the steps of its jobs took, and gives that as
+rows, the longest first.
+
+```lua
+local job = flow.global_function {
+  name = "job",
+  inputs = { { "x", tp.Numpy.Placeholder({ 64, 64 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.matmul(x, x) end,
+}
+local x = flow.ndarray.ones({ 64, 64 })
+local rows = flow.profile(function() for _ = 1, 3 do job(x) end end)
+print(rows[1].op, rows[1].runs)                  --> matmul	3
+```
+]==]
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local text = require "jfl.base.text"
+
+local progress = {}
+
+local REDRAW, LINE = 0.1, 60     -- seconds between two bars, and between two lines
+local BAR, BAR_LEAST = 24, 5     -- columns inside the bar
+
+local STDERR = 2
+
+local function duration(seconds)
+  local s = math.floor(seconds + 0.5)
+  if s >= 3600 then return ("%d:%02d:%02d"):format(s / 3600, s / 60 % 60, s % 60) end
+  return ("%d:%02d"):format(s / 60, s % 60)
+end
+
+local Bar = {}
+Bar.__index = Bar
+
+-- ---- whose loop is under way ----
+
+local GENERATOR = "(for generator)"   -- what the virtual machine calls a loop's iterator
+
+-- The innermost bar but `self` whose loop is on the stack. A loop that was left early says nothing,
+-- but its variables are gone.
+local function around(self)
+  local level = 2
+  while debug and debug.getinfo(level, "l") do
+    local i, found = 1, nil
+    local name, value = debug.getlocal(level, i)
+    while name do
+      local is_bar = name == GENERATOR and getmetatable(value) == Bar
+      if is_bar and value ~= self and not value.closed then found = value end
+      i = i + 1
+      name, value = debug.getlocal(level, i)
+    end
+    if found then return found end
+    level = level + 1
+  end
+end
+
+-- ---- what is written ----
+
+-- A loss as text: a number, the mean of an array, each of a list, what a future or registrar has
+-- got; nil where there is nothing yet, or an array that was freed since.
+local function loss_text(loss)
+  if core.type(loss) == "array" then
+    local ok, mean = pcall(loss.mean, loss)
+    loss = ok and mean or nil
+  end
+  if type(loss) == "number" then return ("%.4g"):format(loss) end
+  if type(loss) ~= "table" then return loss ~= nil and text.line(tostring(loss)) or nil end
+  if getmetatable(loss) then
+    return rawget(loss, "ok") and loss_text(rawget(loss, "value")) or nil
+  end
+  local parts = {}
+  for i, item in ipairs(loss) do parts[i] = loss_text(item) end
+  return parts[1] and table.concat(parts, ", ")
+end
+
+local function last_loss(self)
+  self.said = loss_text(self.loss) or self.said
+  return self.said and "  loss " .. self.said or ""
+end
+
+local function speed(rate)
+  if rate > 0 and rate < 1 then return ("%.1f s each"):format(1 / rate) end
+  return ("%.1f/s"):format(rate)
+end
+
+local function position(self)
+  return self.total and ("%d/%d"):format(self.count, self.total) or tostring(self.count)
+end
+
+-- The descriptions of a bar, behind those of the loops around it.
+local function head(self)
+  local outer = self.outer
+  local before = outer and ("%s%s  "):format(head(outer), position(outer)) or ""
+  return self.desc and before .. self.desc .. ": " or before
+end
+
+local function tail(self, now)
+  local spent = now - self.started
+  local rate = spent > 0 and self.count / spent or 0
+  local left = self.total and rate > 0 and math.max(self.total - self.count, 0) / rate
+  local eta = left and ("  %s left"):format(duration(left)) or ""
+  return ("%s  %s  %s%s%s"):format(position(self), speed(rate), duration(spent), eta,
+    last_loss(self))
+end
+
+--- What is drawn in so many columns: the bar is as long as there is room, and left out before any
+-- of the text is.
+function progress.line(before, after, done, columns)
+  local used = text.width(before) + text.width(after)
+  local room = math.min(BAR, columns - 1 - used - #"[] ")
+  local bar = ""
+  if done and room >= BAR_LEAST then
+    local full = math.floor(room * math.min(done, 1))
+    bar = "[" .. ("="):rep(full) .. (" "):rep(room - full) .. "] "
+  end
+  return (text.cut(before .. bar .. after, columns - 1))
+end
+
+-- The outermost bar that stands on the terminal's line, unless something was printed since.
+local shown
+
+-- A bar takes the whole line. The terminal then starts a new line before the next letter, whoever
+-- writes it, and goes back to the beginning of this one for the next bar. So what is printed in the
+-- loop, by a loop that was left early, an error, or the shell behind the program, has its own line.
+local function draw(self, now, last)
+  self.root.drawn = now
+  local before, after = head(self), tail(self, now)
+  local columns = core.columns(STDERR)
+  if not columns then
+    io.stderr:write(before, after, "\n")
+    return
+  end
+  -- Ends the line that the bar of a loop left early stands on, and none where it is ended.
+  if shown and shown ~= self.root then io.stderr:write((" "):rep(columns)) end
+  local done = self.total and (self.total > 0 and self.count / self.total or 1)
+  local line = progress.line(before, after, done, columns)
+  io.stderr:write("\r", line, last and "\27[K\n" or (" "):rep(columns - text.width(line)))
+  shown = not last and self.root or nil
+end
+
+local function is_due(self, now)
+  return now - self.root.drawn >= (self.terminal and REDRAW or LINE)
+end
+
+local function count(self)
+  self.count = self.count + 1
+  local now = core.now()
+  if is_due(self, now) then draw(self, now) end
+end
+
+--- Shows the final state; the end of the loop does so too, but not one that is left early. Inside
+-- another bar's loop that one goes on instead.
+function Bar:close()
+  if self.closed then return end
+  self.closed = true
+  local now = core.now()
+  if not self.outer or is_due(self, now) then draw(self, now, not self.outer) end
+end
+
+-- An inner loop shows where it is behind its outer ones, on their line.
+local function begin(self)
+  self.begun = true
+  local outer = around(self)
+  if outer then self.outer, self.root = outer, outer.root end
+end
+
+local function pass(self, ...)
+  if (...) == nil then self:close() end
+  return ...
+end
+
+function Bar:__call(_, control)
+  if self.begun then count(self) else begin(self) end
+  if control == nil then control = self.control end
+  return pass(self, self.iterate(self.state, control))
+end
+
+function Bar:__tostring() return "progress bar at " .. position(self) end
+
+local function numbers(n)
+  return function(_, i)
+    if i < n then return i + 1 end
+  end
+end
+
+local function rows(list)
+  return function(_, i)
+    if i < #list then return i + 1, list[i + 1] end
+  end
+end
+
+-- How to go through the first argument: an iterator, its first control value, and the number of
+-- steps if it is known.
+local function steps(source)
+  if type(source) == "number" then
+    return numbers(args.integer("progress", "source", source, 0)), 0, source
+  end
+  if core.type(source) == "array" then return rows(source), 0, #source end
+  if type(source) == "function" then return source end
+  local meta = getmetatable(source)
+  if type(source) == "table" and meta == nil then return rows(source), 0, #source end
+  if type(meta) == "table" and meta.__call then
+    return source, nil, type(source.n) == "number" and source.n < math.huge and source.n or nil
+  end
+  core.fail("progress: source must be a number, an iterator, an NdArray or a list, got %s",
+    args.describe(source))
+end
+
+--- Goes through a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how
+-- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
+-- `for i, x, y in bar do bar.loss = job(x, y) end`. bar.loss is shown too: a number, an NdArray's
+-- mean, or what a call of an asynchronous job has got. bar:close() ends a loop that is left early.
+progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
+  { "source", "a number, an iterator, an NdArray or a list",
+    type = "number|function|Steps|NdArray|table" },
+  { "state", "of an iterator that has one", args.none, type = "any" },
+  { "control", "of an iterator that has one: its first value", args.none, type = "any" },
+  { "desc", "what is written before the bar", args.none, type = "string" },
+  { "total", "the number of steps, where it cannot be known", args.none, type = "integer" },
+  returns = "ProgressBar",
+}, function(o)
+  local iterate, control, total = steps(o.source)
+  if o.desc ~= nil then args.expect("progress", "desc", o.desc, "string") end
+  if o.total ~= nil then args.integer("progress", "total", o.total, 0) end
+  local now = core.now()
+  local bar = { iterate = iterate, state = o.state, control = o.control or control, count = 0,
+    total = o.total or total, desc = o.desc and text.line(o.desc), started = now, drawn = now,
+    terminal = core.columns(STDERR) ~= nil }
+  bar.root = bar
+  return setmetatable(bar, Bar)
+end)
+
+return progress

@@ -1,0 +1,256 @@
+-- flow.summary: numbers, histograms, pictures and text of a run in files that TensorBoard reads.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local event = require "jfl.tools.event"
+local histogram = require "jfl.tools.histogram"
+local picture = require "jfl.tools.picture"
+local text = require "jfl.base.text"
+require "jfl.nd.array"            -- gives arrays their methods
+
+local summary = {}
+
+local MOST_STEP = 2 ^ 53
+
+-- ---- writers ----
+
+local Writer = {}
+Writer.__index = Writer
+
+function Writer:__tostring()
+  return ("%ssummary writer of %s"):format(self.file and "" or "closed ", self.logdir)
+end
+
+-- The writer made last, or nil.
+local current
+
+-- Wall-clock time, as exact from one event to the next as the clock that does not jump.
+local clock = os.time() - core.now()
+local function time() return clock + core.now() end
+
+-- Appends a record. It goes to the system at once, so a crash of the program loses none; one that
+-- did not fit whole is written over by the next, since readers stop at a damaged record.
+local function append(writer, who, data)
+  local record = event.record(data)
+  local ok, why = writer.file:write(record)
+  if not ok then
+    writer.file:seek("set", writer.size)
+    core.fail("%s: cannot write %s: %s", who, writer.path, why)
+  end
+  writer.size = writer.size + #record
+end
+
+local made = 0
+
+local function open(who, logdir)
+  local ok, why = core.make_directory(logdir)
+  if not ok then core.fail("%s: cannot make the directory %s: %s", who, logdir, why) end
+  local number, host = core.process()
+  local path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(logdir, os.time(), host, number,
+    made)
+  local file, err = io.open(path, "wb")
+  if not file then core.fail("%s: cannot write %s", who, err) end
+  made = made + 1
+  file:setvbuf("no")
+  return setmetatable({ logdir = logdir, path = path, file = file, size = 0, steps = {} }, Writer)
+end
+
+--- Makes the writer that what follows is written by: a new event file in logdir, which is made if
+-- it is missing. Named again while it is open, the directory's writer is kept.
+summary.create_summary_writer = args.define("summary.create_summary_writer",
+  "Opens an event file for TensorBoard, which later summaries are written to.", {
+    { "logdir", "the directory that tensorboard --logdir is given, or one below it" },
+    returns = "SummaryWriter",
+  }, function(o)
+    local who = "summary.create_summary_writer"
+    if args.expect(who, "logdir", o.logdir, "string") == "" then
+      core.fail("%s: logdir is empty", who)
+    end
+    if current and current.file and current.logdir == o.logdir then return current end
+    local writer = open(who, o.logdir)
+    append(writer, who, event.version(time()))
+    current = writer
+    return writer
+  end)
+
+-- The writer to use: the one given, or the one made last.
+local function writer_of(who, writer)
+  writer = writer or current
+  if not writer then
+    core.fail("%s: there is no writer yet; flow.summary.create_summary_writer(logdir) makes one",
+      who)
+  end
+  if not writer.file then
+    core.fail("%s: the writer of %s is closed; flow.summary.create_summary_writer makes another",
+      who, writer.logdir)
+  end
+  return writer
+end
+
+local function check_writer(who, writer)
+  if writer == nil or getmetatable(writer) == Writer then return writer end
+  core.fail("%s: writer must be what create_summary_writer gave, got %s", who,
+    args.describe(writer))
+end
+
+local WRITER = { "writer", "that writes it; the one made last", args.none, type = "SummaryWriter" }
+
+--- Brings what was written to the disk's keeper. Nothing is held back otherwise either, but a host
+-- that shares files over a network may be slower to.
+summary.flush_summary_writer = args.define("summary.flush_summary_writer",
+  "Sees to it that all summaries so far are in their file.", { WRITER }, function(o)
+    local who = "summary.flush_summary_writer"
+    local writer = writer_of(who, check_writer(who, o.writer))
+    local ok, why = writer.file:flush()
+    if not ok then core.fail("%s: cannot write %s: %s", who, writer.path, why) end
+  end)
+
+--- Ends an event file; closed again, nothing happens.
+summary.close = args.define("summary.close", "Closes a summary writer.", { WRITER }, function(o)
+  local writer = check_writer("summary.close", o.writer) or current
+  if not writer or not writer.file then return end
+  local file = writer.file
+  writer.file = nil
+  local ok, why = file:close()
+  if not ok then core.fail("summary.close: cannot write %s: %s", writer.path, why) end
+end)
+
+-- ---- values ----
+
+local function array_of(who, value)
+  if core.type(value) == "array" then return value end
+  if type(value) == "number" then value = { value } end
+  if type(value) ~= "table" or getmetatable(value) then
+    core.fail("%s: value must be a number, an NdArray, a table or a job's blob, got %s", who,
+      args.describe(value))
+  end
+  return core.from_table(value, "float32", nil, who .. ": value")
+end
+
+local function check_text(who, name, value)
+  if text.is_utf8(value) then return value end
+  core.fail("%s: %s must be UTF-8 text, got '%s'", who, name, value)
+end
+
+local function check_tag(who, o)
+  if o.tag == nil then
+    core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
+      .. "%s(value, {tag = \"loss\"})", who, who)
+  end
+  if args.expect(who, "tag", o.tag, "string") == "" then core.fail("%s: tag is empty", who) end
+  return check_text(who, "tag", o.tag)
+end
+
+local function check_step(who, step)
+  if core.type(step) == "array" and step.size == 1 then step = step:item() end
+  if args.integer(who, "step", step, 0) > MOST_STEP then
+    core.fail("%s: step: %g is more than 2^53", who, step)
+  end
+  return step
+end
+
+-- Writes values under a step; without one it is the tag's next.
+local function put(who, o, step, values)
+  local writer = writer_of(who, o.writer)
+  step = step or (writer.steps[o.tag] or -1) + 1
+  append(writer, who, event.summary(time(), step, values))
+  writer.steps[o.tag] = step
+end
+
+-- In a job's body the values are written at every call, by handlers that run where callbacks do.
+-- A step that is a blob comes first, since it is watched first.
+local function observe(who, o, make)
+  local watch, step = require("jfl.job.watch").watch, nil
+  if core.type(o.step) == "blob" then
+    watch(o.step, function(value) step = check_step(who, value) end)
+  elseif o.step ~= nil then
+    core.fail("%s: step must be a blob inside a body, such as an input of the job, or nothing, "
+      .. "which counts the calls, got %s", who, args.describe(o.step))
+  end
+  watch(o.value, function(value) put(who, o, step, make(who, value, o)) end)
+end
+
+-- Defines a kind of summary. check(who, shape, o) says early whether a shape will do; make(who,
+-- value, o) gives the values to write.
+local function define(name, doc, value_doc, check, make, more)
+  local who = "summary." .. name
+  local params = { { "value", value_doc, type = "number|NdArray|table|Blob" },
+    { "step", "a whole number, or in a body a blob; without one the tag's steps are counted from 0",
+      args.none, type = "integer|Blob" },
+    { "tag", "the name that it is shown under", args.none, type = "string" } }
+  for _, param in ipairs(more or {}) do params[#params + 1] = param end
+  params[#params + 1] = WRITER
+  summary[name] = args.define(who, doc, params, function(o)
+    check_tag(who, o)
+    check_writer(who, o.writer)
+    if core.type(o.value) == "blob" then
+      check(who, o.value.shape, o)
+      return observe(who, o, make)
+    end
+    writer_of(who, o.writer)
+    put(who, o, o.step ~= nil and check_step(who, o.step) or nil, make(who, o.value, o))
+  end)
+end
+
+local function size_of(shape)
+  local n = 1
+  for _, extent in ipairs(shape) do n = n * extent end
+  return n
+end
+
+local function check_one(who, shape)
+  if size_of(shape) == 1 then return end
+  core.fail("%s: value must be one number, got %s of them, %s; their mean is value:mean(), in a "
+    .. "body flow.math.reduce_mean(value)", who, size_of(shape), args.shape_text(shape))
+end
+
+--- Writes a number: summary.scalar(loss, step, "loss").
+define("scalar", "Writes a number for TensorBoard's curves.", "a number, or an array of one",
+  check_one, function(who, value, o)
+    if type(value) == "number" then return { event.scalar(o.tag, value) } end
+    local array = array_of(who, value)
+    check_one(who, array.shape)
+    return { event.scalar(o.tag, array:item()) }
+  end)
+
+--- Writes how the elements of an array are spread; those that are not finite are left out.
+define("histogram", "Writes how many of an array's elements are how large.",
+  "an array of any shape; NaN and infinities are left out", function() end,
+  function(who, value, o)
+    return { event.histogram(o.tag, histogram.of(array_of(who, value))) }
+  end)
+
+local function check_picture(who, shape, o)
+  if o.data_format ~= "NHWC" and o.data_format ~= "NCHW" then
+    core.fail("%s: data_format must be NHWC or NCHW, got %s", who, args.describe(o.data_format))
+  end
+  args.integer(who, "max_outputs", o.max_outputs, 1)
+  picture.extents(who, shape, o.data_format)
+end
+
+--- Writes pictures of 1 (grey), 2 (grey, alpha), 3 (RGB) or 4 (RGBA) channels. Several are shown
+-- under tag/0, tag/1, ...
+define("image", "Writes pictures.",
+  "(N, H, W, C), (H, W, C) or (H, W), of floats in 0..1 or whole numbers in 0..255", check_picture,
+  function(who, value, o)
+    local array = array_of(who, value)
+    check_picture(who, array.shape, o)
+    local list, height, width, channels = picture.encode(who, array, o.data_format, o.max_outputs)
+    for i, png in ipairs(list) do
+      local tag = #list > 1 and ("%s/%d"):format(o.tag, i - 1) or o.tag
+      list[i] = event.image(tag, height, width, channels, png)
+    end
+    return list
+  end, {
+    { "data_format", "NHWC, or NCHW: (N, C, H, W), (C, H, W) or (H, W)", "NHWC" },
+    { "max_outputs", "the most pictures of one call", 3 },
+  })
+
+--- Writes text, which TensorBoard shows as Markdown.
+define("text", "Writes text, which is shown as Markdown.", "a string", function(who)
+  core.fail("%s: value must be a string, got a blob", who)
+end, function(who, value, o)
+  args.expect(who, "value", value, "string")
+  return { event.text(o.tag, check_text(who, "value", value)) }
+end)
+
+return summary

@@ -1,0 +1,63 @@
+local helper = require "spec.lua.helper"
+
+local args = require "jfl.base.args"
+
+describe("args", function()
+  local f = args.define("spec.f", "For this spec.", {
+    { "x", "first" },
+    { "n", "second", 2 },
+    { "name", "third", args.none },
+  }, function(o) return o.x, o.n, o.name end)
+
+  teardown(function() args.defined["spec.f"] = nil end)
+
+  it("takes positions, then defaults", function()
+    assert.same({ 1, 2 }, { f(1) })
+    assert.same({ 1, 3, "a" }, { f(1, 3, "a") })
+    assert.same({ 1, 2, "a" }, { f(1, nil, "a") })
+  end)
+
+  it("takes one options table last", function()
+    assert.same({ 1, 5, "a" }, { f(1, { n = 5, name = "a" }) })
+    assert.same({ 7, 2 }, { f { x = 7 } })
+    assert.same({ 1, 2, "a" }, { f(1, nil, "a", {}) })
+  end)
+
+  it("leaves lists and objects alone", function()
+    local list, object = { 1, 2 }, setmetatable({ n = 1 }, {})
+    assert.equal(list, (f(list)))
+    assert.equal(object, (f(object)))
+    assert.same({}, (f({})))
+  end)
+
+  it("takes a table of the names that a parameter expects for its value", function()
+    local params = { { "values", "", keyed = true }, { "extra", "", args.none, keyed = true },
+      { "on", "", true } }
+    local keyed = args.define("spec.keyed", "", params, function(o) return o.values, o.extra, o.on end)
+    args.defined["spec.keyed"] = nil
+    local table_of = { a = 1, on = 2 }
+    assert.same({ table_of, nil, true }, { keyed(table_of) })
+    assert.same({ table_of, nil, false }, { keyed(table_of, { on = false }) })
+    assert.same({ table_of, nil, false }, { keyed { values = table_of, on = false } })
+    assert.same({ { 1 }, { a = 2 }, true }, { keyed({ 1 }, { a = 2 }) })
+    assert.same({ { 1 }, table_of, false }, { keyed({ 1 }, table_of, { on = false }) })
+    assert.same({ { 1 }, table_of, true }, { keyed({ 1 }, { extra = table_of }) })
+    helper.fails(function() keyed({ 1 }, table_of) end, "unknown option 'a'")
+  end)
+
+  it("names the valid options beside an unknown one", function()
+    helper.fails(function() f(1, { m = 1 }) end,
+      "spec.f: unknown option 'm'; options are x, n, name")
+  end)
+
+  it("refuses what is given twice", function()
+    helper.fails(function() f(1, 2, { n = 3 }) end,
+      "spec.f: 'n' is given twice: as argument 2 and as an option")
+  end)
+
+  it("says what is missing and what is too much", function()
+    helper.fails(function() f() end, "spec.f: argument 1 'x' is missing")
+    helper.fails(function() f(1, 2, "a", 4) end,
+      "spec.f: takes at most 3 arguments (x, n, name), got 4")
+  end)
+end)

@@ -1,0 +1,82 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local help = require "jfl.doc.help"
+
+describe("help", function()
+  local function holds(text, part)
+    assert.truthy(text:find(part, 1, true), ("no '%s' in:\n%s"):format(part, text))
+  end
+
+  it("tells of ops by name or path", function()
+    local text = help.text("softmax")
+    holds(text, "flow.nn.softmax(")
+    holds(text, "axis=-1")
+    assert.equal(text, help.text("nn.softmax"))
+    assert.equal(text, help.text("flow.nn.softmax"))
+  end)
+
+  it("tells of functions written in Lua", function()
+    local text = help.text("dense")
+    holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
+    holds(text, "of the layer; dense_1, dense_2")
+    holds(help.text("dropout"), "training")
+    holds(help.text("truncated_normal"), "stddev=1")
+  end)
+
+  it("tells of every function of the API, and of types", function()
+    for _, space in ipairs { "", "layers.", "train.", "losses.", "data." } do
+      local at = space == "" and flow or flow[space:sub(1, -2)]
+      for name, value in pairs(at) do
+        if type(value) == "function" and not name:find("Def$") then
+          assert.truthy(help.text(space .. name))
+        end
+      end
+    end
+    holds(help.text("global_function"), "inputs")
+    holds(help.text("Callback"), "flow.typing.Callback(type)")
+    holds(help.text("typing.Numpy.Placeholder"), "dtype=float32")
+  end)
+
+  it("fits a terminal, but for long signatures", function()
+    for _, path in ipairs { "ndarray.load", "checkpoint.load", "config.passes", "plot" } do
+      for line in help.text(path):gmatch("\n(  [^\n]*)") do assert.truthy(#line <= 78, line) end
+    end
+  end)
+
+  it("lists everything without a name", function()
+    local text = help.text()
+    holds(text, "flow.nn\n")
+    holds(text, "relu")
+    holds(text, "SGD")
+  end)
+
+  it("tells what is in a group, and which passes there are", function()
+    holds(help.text("grad_clipping"), "flow.optimizer.grad_clipping\n  by_global_norm")
+    assert.equal(help.text("flow.nn"), help.text("nn"))
+    holds(help.text("nn"), "max_pool2d")
+    holds(help.text("config.passes"), "There are delay_relu, fold, ")
+  end)
+
+  it("knows every op that has a path", function()
+    for _, info in pairs(require("jfl.core").ops()) do
+      for path in (info.path or ""):gmatch("%S+") do assert.truthy(help.text(path)) end
+    end
+  end)
+
+  it("tells of functions, modules and objects themselves", function()
+    assert.equal(help.text("nn.relu"), help.text(flow.nn.relu))
+    assert.equal(help.text("layers.dense"), help.text(flow.layers.dense))
+    assert.equal(help.text("nn"), help.text(flow.nn))
+    assert.equal(help.text(), help.text(flow))
+    assert.equal(help.text("ndarray"), help.text(flow.ndarray.zeros { 1 }))
+    helper.fails(function() flow.help(print) end, "help: this function is none of flow's")
+    helper.fails(function() flow.help(3) end, "help: name must be")
+  end)
+
+  it("suggests names near a wrong one", function()
+    helper.fails(function() flow.help("softmaxx") end,
+      "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")
+    helper.fails(function() flow.help("xyzzy") end, "nothing named 'xyzzy'")
+  end)
+end)

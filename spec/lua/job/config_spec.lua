@@ -1,0 +1,219 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("config", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  it("sets and gives settings", function()
+    assert.equal(8, flow.config.max_plans())
+    assert.equal(3, flow.config.max_plans(3))
+    assert.equal(3, flow.config.max_plans())
+    flow.config.threads(1)
+    assert.equal(1, flow.config.threads())
+    assert.equal(2, flow.config.max_inflight())
+  end)
+
+  it("goes back to its defaults with a new session", function()
+    flow.config.max_plans(3)
+    flow.config.strict_placement(true)
+    flow.clear_default_session()
+    assert.equal(8, flow.config.max_plans())
+    assert.is_false(flow.config.strict_placement())
+  end)
+
+  it("names the valid options beside an unknown one", function()
+    helper.fails(function() flow.config.gpu_num(1) end,
+      "config: unknown option 'gpu_num'; options are cpu_device_num, ")
+    helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
+  end)
+
+  it("checks values", function()
+    helper.fails(function() flow.config.max_plans(0) end,
+      "config.max_plans: value must be a whole number of at least 1, got number 0")
+    helper.fails(function() flow.config.threads("two") end, "got string 'two'")
+    helper.fails(function() flow.config.kernels("slow") end, "must be \"fast\", \"direct\" or \"reference\"")
+    local before = flow.config.kernels()
+    flow.config.kernels("reference")
+    assert.equal("reference", flow.config.kernels())
+    flow.config.kernels(before)
+    assert.equal(before, flow.config.kernels())
+  end)
+
+  it("leaves passes out of the jobs compiled later", function()
+    assert.equal("", flow.config.passes())
+    assert.equal("-fold -cse", flow.config.passes("-cse, -fold"))
+    assert.equal("-fold -cse", flow.config.passes())
+    local function twice(x) return (x * 3) * (x * 3) end
+    local job = helper.predict("apart", { 4 }, twice)
+    local _, without = job:graph():gsub("multiply%(", "")
+    assert.equal("", flow.config.passes(""))
+    local _, with = helper.predict("together", { 4 }, twice):graph():gsub("multiply%(", "")
+    assert.equal(3, without)
+    assert.equal(2, with)
+    assert.same({ 81 }, { job({ 3, 3, 3, 3 })[1] })
+  end)
+
+  it("checks the names of passes", function()
+    helper.fails(function() flow.config.passes("-cce") end,
+      "config.passes: unknown pass 'cce'; passes are ")
+    helper.fails(function() flow.config.passes("-cce") end, "; did you mean cse?")
+    helper.fails(function() flow.config.passes("-dce") end, "unknown pass 'dce'")
+    helper.fails(function() flow.config.passes("cse") end, "as in \"-cse\", got 'cse'")
+    helper.fails(function() flow.config.passes(3) end, "must be a string, got number 3")
+    assert.equal("", flow.config.passes())
+  end)
+
+  it("refuses a plan above the memory limit before it is run", function()
+    flow.config.memory_limit(1000)
+    local job = helper.predict("big", { 1000 }, function(x) return flow.nn.softmax(x) * x end)
+    local ok, err = pcall(function() job:compile() end)
+    assert.is_false(ok)
+    assert.truthy(err:find("big", 1, true))
+  end)
+end)
+
+describe("config's settings of the original", function()
+  before_each(flow.clear_default_session)
+
+  it("are kept and given, and go with the session", function()
+    assert.equal(500, flow.config.reserved_device_mem_mbyte())
+    flow.config.reserved_device_mem_mbyte(100)
+    assert.equal(100, flow.config.reserved_device_mem_mbyte())
+    flow.config.enable_legacy_model_io()
+    assert.is_true(flow.config.legacy_model_io_enabled())
+    flow.config.collective_boxing.enable_fusion(true)
+    flow.clear_default_session()
+    assert.equal(500, flow.config.reserved_device_mem_mbyte())
+    assert.is_false(flow.config.legacy_model_io_enabled())
+  end)
+
+  it("are checked", function()
+    helper.fails(function() flow.config.use_rdma(1) end, "config.use_rdma: value must be a boolean")
+    helper.fails(function() flow.config.comm_net_worker_num("x") end, "must be a whole number")
+    assert.equal(1, flow.config.machine_num(1))
+    helper.fails(function() flow.config.machine_num(2) end,
+      "config.machine_num: jobs run on one machine, got 2")
+    helper.fails(function() flow.config.load_library("x.so") end, "there are no ops in libraries")
+    helper.fails(function() flow.config.collect_act_event(true) end, "flow.profile shows")
+  end)
+
+  it("set the number of threads", function()
+    flow.config.compute_thread_pool_size(1)
+    assert.equal(1, flow.config.threads())
+    assert.equal(1, flow.config.compute_thread_pool_size(0))
+  end)
+end)
+
+describe("function_config", function()
+  it("is called with a dot or a colon", function()
+    local config = flow.function_config()
+    config.default_data_type(flow.double)
+    config:enable_auto_mixed_precision(true)
+    config.train.primary_lr(0.5)
+    local options = require("jfl.job.config").snapshot(config)
+    assert.equal("float64", options.default_data_type)
+    assert.is_true(options.enable_auto_mixed_precision)
+    assert.equal(0.5, options.train.primary_lr)
+  end)
+
+  it("names the valid options beside an unknown one", function()
+    local config = flow.function_config()
+    helper.fails(function() config.default_type(flow.float) end,
+      "function_config: unknown option 'default_type'; the main options are concurrency_width, ")
+    helper.fails(function() config.default_data_typ(flow.float) end,
+      "unknown option 'default_data_typ'; did you mean default_data_type?")
+    helper.fails(function() config.train.lr(1) end,
+      "function_config.train: unknown option 'lr'; the main options are ")
+    helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
+  end)
+
+  it("checks values", function()
+    local config = flow.function_config()
+    helper.fails(function() config.default_data_type("f32") end,
+      "default_data_type: value must be one of")
+    helper.fails(function() config.default_logical_view(5) end,
+      "default_logical_view: value must be what flow.scope.consistent_view()")
+    helper.fails(function() config.default_placement_scope("gpu") end,
+      "must be what flow.scope.placement(")
+    config.default_logical_view(flow.scope.mirrored_view())
+    config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+  end)
+
+  it("says why an option of the original is not there", function()
+    local config = flow.function_config()
+    for name, why in pairs {
+      use_xla_jit = "XLA is not built into jfl", use_tensorrt = "TensorRT is not built into jfl",
+      enable_qat = "quantization-aware training is not built into jfl",
+      enable_quantization_aware_training = "quantization-aware training is not built into jfl",
+      enable_non_distributed_optimizer = "spreading optimizer state over devices (ZeRO)",
+      enable_ssp = "pipelines over several devices (SSP)",
+    } do
+      helper.fails(function() config[name](true) end, name .. ": " .. why)
+      helper.fails(function() config[name]() end, name .. ": " .. why)
+      config[name](false)
+    end
+    helper.fails(function() config.indexed_slices_optimizer_conf { enable = true } end,
+      "indexed_slices_optimizer_conf: updates of single rows are not built into jfl")
+    helper.fails(function() config.optimizer_placement_optimization_mode("distributed_split") end,
+      "optimizer_placement_optimization_mode: spreading optimizer state")
+    helper.fails(function() config.qat.symmetric(true) end,
+      "function_config.qat: quantization-aware training is not built into jfl")
+    helper.fails(function() config.tensorrt.use_fp16() end, "TensorRT is not built into jfl")
+    helper.fails(function() config.train.weight_l2(0.1) end, "weight decay is not built into jfl")
+  end)
+
+  it("takes hints, which leave results as they are, and checks them", function()
+    local config = flow.function_config()
+    config.enable_inplace(false)
+    config:enable_fuse_model_update_ops()
+    config.cudnn_buf_limit_mbyte(1024)
+    config.all_reduce_lazy_ratio(0.5)
+    helper.fails(function() config.enable_inplace(1) end,
+      "enable_inplace: value must be a boolean, got number 1")
+    helper.fails(function() config.cudnn_buf_limit_mbyte(0.5) end, "must be a whole number")
+    helper.fails(function() config.concurrency_width(0) end,
+      "concurrency_width: value must be a whole number of at least 1, got number 0")
+    helper.fails(function() config.train.primary_lr(0 / 0) end,
+      "train.primary_lr: value must be a number of at least 0, got number nan")
+    helper.fails(function() config.train.primary_lr(math.huge) end, "must be a number of at")
+    helper.fails(function() config.train.loss_scale_factor(0) end, "must be a number above 0")
+    helper.fails(function() config.default_data_type() end, "got nil")
+  end)
+
+  it("checks initializers", function()
+    local config = flow.function_config()
+    config.default_initializer_conf(flow.truncated_normal(0.1))
+    config.default_initializer_conf { truncated_normal_conf = { mean = 1, std = 0.5 } }
+    helper.fails(function() config.default_initializer_conf(3) end,
+      "default_initializer_conf must be an initializer such as flow.truncated_normal(0.1), or "
+        .. "one of constant_conf, ")
+    helper.fails(function() config.default_initializer_conf { xavier_conf = {} } end,
+      "got xavier_conf")
+    helper.fails(function() config.default_initializer_conf { constant_conf = { valu = 1 } } end,
+      "default_initializer_conf: constant_conf: unknown field 'valu'")
+  end)
+
+  it("is copied whole when a job is defined", function()
+    flow.clear_default_session()
+    local config = flow.function_config()
+    local conf = { momentum_conf = { beta = 0.5 } }
+    config.train.model_update_conf(conf)
+    local job = flow.global_function(config, { name = "copied", body = function() end })
+    conf.momentum_conf.beta = 0
+    assert.equal(0.5, job.config.train.model_update_conf.momentum)
+  end)
+
+  it("sets the dtype of variables", function()
+    flow.clear_default_session()
+    local config = flow.function_config()
+    config.default_data_type(flow.double)
+    local job = flow.global_function {
+      name = "wide", returns = flow.typing.Numpy, function_config = config,
+      body = function()
+        return flow.get_variable("v", { 2 }, { initializer = flow.ones_initializer() })
+      end,
+    }
+    assert.equal("float64", job().dtype)
+  end)
+end)

@@ -1,0 +1,508 @@
+local ffi = require "ffi"
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local tp = flow.typing
+
+ffi.cdef [[
+  struct spec_pollfd { int fd; short events, revents; };
+  int poll(struct spec_pollfd *fds, unsigned long n, int timeout);
+]]
+
+describe("asynchronous calls", function()
+  local job, seen
+
+  local function note(value) seen[#seen + 1] = value[1] end
+
+  before_each(function()
+    flow.clear_default_session()
+    seen = {}
+    job = helper.predict("later", { 1 }, function(x) return x * 2 end,
+      { returns = tp.Callback(tp.Numpy) })
+  end)
+
+  after_each(function() pcall(flow.sync) end)
+
+  -- Waits until the runs are finished without running callbacks.
+  local function settle()
+    local core = require "jfl.core"
+    while core.pending() > 0 do core.wait() end
+  end
+
+  local function readable(fd)
+    local watched = ffi.new("struct spec_pollfd", fd, 1, 0)
+    return ffi.C.poll(watched, 1, 0) == 1
+  end
+
+  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could run
+  -- the first one's otherwise.
+  local function call_twice(first, second)
+    local a, b = job({ 1 }), job({ 2 })
+    a(first)
+    b(second)
+  end
+
+  it("run callbacks in call order, and only when asked", function()
+    call_twice(note, note)
+    settle()
+    assert.same({}, seen)
+    assert.equal(2, flow.poll())
+    assert.same({ 2, 4 }, seen)
+    assert.equal(0, flow.poll())
+  end)
+
+  it("take more calls than the queue holds", function()
+    for i = 1, 20 do job({ i })(note) end
+    flow.sync()
+    assert.equal(20, #seen)
+    for i = 1, 20 do assert.equal(2 * i, seen[i]) end
+  end)
+
+  it("hold the values of their call", function()
+    local x = flow.ndarray.array({ 1 })
+    job(x)(note)
+    x[1] = 5
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  it("run due callbacks during later calls, synchronous ones too", function()
+    local now = helper.predict("now", { 1 }, function(x) return x end)
+    now({ 1 })
+    job({ 1 })(note)
+    settle()
+    now({ 1 })
+    assert.same({ 2 }, seen)
+    job({ 2 })(note)
+    settle()
+    job({ 3 })(note)
+    assert.same({ 2, 4 }, seen)
+  end)
+
+  it("give a tuple as one table", function()
+    local two = helper.predict("two", { 1 }, function(x) return x, x + 1 end,
+      { returns = tp.Callback(tp.Tuple(tp.Numpy, tp.Numpy)) })
+    two({ 1 })(function(value, more)
+      assert.is_nil(more)
+      seen = { value[1][1], value[2][1] }
+    end)
+    flow.sync()
+    assert.same({ 1, 2 }, seen)
+  end)
+
+  it("stop polling when the time is used up", function()
+    call_twice(note, note)
+    settle()
+    assert.equal(1, flow.poll(0))
+    assert.equal(1, flow.poll(10))
+  end)
+
+  it("leave calls that callbacks make to the next poll", function()
+    local rounds = 0
+    local function again()
+      rounds = rounds + 1
+      if rounds < 100 then job({ rounds })(again) end
+    end
+    job({ 0 })(again)
+    settle()
+    assert.equal(1, flow.poll())
+    settle()
+    assert.equal(1, flow.poll())
+    flow.sync()
+    assert.equal(100, rounds)
+  end)
+
+  it("do not deliver inside a callback", function()
+    local order = {}
+    call_twice(function()
+      order[#order + 1] = "first begins"
+      assert.equal(0, flow.poll())
+      flow.sync()
+      job({ 3 })(function() order[#order + 1] = "third" end)
+      order[#order + 1] = "first ends"
+    end, function() order[#order + 1] = "second" end)
+    flow.sync()
+    assert.same({ "first begins", "first ends", "second", "third" }, order)
+  end)
+
+  it("may call any number of jobs from a callback", function()
+    job({ 1 })(function()
+      for i = 1, 5 do job({ i })(note) end
+    end)
+    flow.sync()
+    assert.same({ 2, 4, 6, 8, 10 }, seen)
+  end)
+
+  it("raise an error of a callback from what ran it, and keep those behind", function()
+    call_twice(function() error("boom") end, note)
+    local err = helper.fails(function() flow.sync() end, "later: error in a callback: ")
+    assert.truthy(err:find("boom", 1, true))
+    assert.truthy(err:find("stack traceback", 1, true))
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("raise callbacks' errors of any type", function()
+    job({ 1 })(function() error({}) end)
+    helper.fails(function() flow.sync() end, "later: error in a callback: table")
+    job({ 1 })(function() error() end)
+    helper.fails(function() flow.sync() end, "later: error in a callback: nil")
+  end)
+
+  it("cannot yield in a callback, and those behind run", function()
+    call_twice(function() coroutine.yield() end, note)
+    local ok, err = coroutine.resume(coroutine.create(flow.sync))
+    assert.is_false(ok)
+    assert.truthy(err:find("later: error in a callback: .*attempt to yield"))
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("say that they give no value at once", function()
+    local registrar = job({ 1 })
+    helper.fails(function() return registrar:mean() end,
+      "later: a call of this job gives no value at once, so it has no 'mean'; a callback gets")
+    helper.fails(function() return registrar[1] end, "it has no '1'")
+  end)
+
+  it("are no values to calculate with", function()
+    local calls = flow.global_function { name = "calls", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    local future = flow.global_function { name = "future",
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    helper.fails(function() return calls({ 1 }) + 1 end,
+      "calls: a call of this job gives no value at once to compute with; a callback gets the")
+    helper.fails(function() return 2 * future({ 1 }) end, "job(...):get() waits for the value")
+    helper.fails(function() return -future({ 1 }) end, "future: a call of this job gives no value")
+    helper.fails(function() future({ 1 })(print) end,
+      "future: a job without `returns` gives a future: job(...):async_get(callback)")
+    flow.sync()
+  end)
+
+  it("of a job are in flight as many as its concurrency_width allows", function()
+    local core = require "jfl.core"
+    flow.config.max_inflight(20)
+    local config = flow.function_config()
+    config.concurrency_width(3)
+    local calls = flow.global_function { name = "wide", returns = tp.Callback(tp.Numpy),
+      function_config = config, inputs = { { "x", tp.Numpy.Placeholder({ 200, 200 }) } },
+      body = function(x) return flow.matmul(x, x) end }
+    local x, most, got = flow.ndarray.ones({ 200, 200 }), 0, 0
+    for _ = 1, 20 do
+      calls(x)(function() got = got + 1 end)
+      most = math.max(most, core.pending())
+    end
+    assert.is_true(most <= 3, most)
+    flow.sync()
+    assert.equal(20, got)
+  end)
+
+  it("may be made from a coroutine, and deliver to another", function()
+    local calls = flow.global_function { name = "co", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x * 2 end }
+    local got = {}
+    local waiting = coroutine.create(function()
+      for _ = 1, 2 do got[#got + 1] = coroutine.yield() end
+    end)
+    coroutine.resume(waiting)
+    coroutine.wrap(function()
+      for i = 1, 2 do calls({ i })(function(y) coroutine.resume(waiting, y[1]) end) end
+    end)()
+    flow.sync()
+    assert.same({ 2, 4 }, got)
+  end)
+
+  it("tell of an error of on_error as of one of a callback", function()
+    local calls = flow.global_function { name = "labels", returns = tp.Callback(tp.Numpy),
+      inputs = { { "y", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+      body = function(y)
+        return flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.ones({ 1, 2 }))
+      end }
+    local told
+    calls({ 5 })(print, function() error("worse") end)
+    helper.fails(function() calls({ 6 }) end, "labels: error in a callback:")
+    calls({ 6 })(print, function(message) told = message end)
+    flow.sync()
+    assert.truthy(told:find("label 6", 1, true))
+  end)
+
+  it("drop what nobody asked for, and the registrar with it", function()
+    local calls = flow.global_function { name = "dropped", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 100, 100 }) } },
+      body = function(x) return flow.matmul(x, x) end }
+    local registrars, x = setmetatable({}, { __mode = "v" }), flow.ndarray.ones({ 100, 100 })
+    for i = 1, 30 do registrars[i] = calls(x) end
+    flow.sync()
+    collectgarbage()
+    collectgarbage()
+    assert.is_nil(next(registrars))
+  end)
+
+  it("take one callback each", function()
+    local registrar = job({ 1 })
+    registrar(note)
+    helper.fails(function() registrar(note) end, "later: this call has a callback already")
+    helper.fails(function() job({ 1 })(5) end, "later: callback must be a function, got number 5")
+    flow.sync()
+  end)
+
+  it("keep their order where callbacks come late", function()
+    local a, b = job({ 1 }), job({ 2 })
+    settle()
+    assert.equal(0, flow.poll())
+    b(note)
+    a(note)
+    flow.sync()
+    assert.same({ 2, 4 }, seen)
+  end)
+
+  it("take a callback late", function()
+    local registrar = job({ 1 })
+    flow.sync()
+    registrar(note)
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  it("check their arguments at the call", function()
+    helper.fails(function() job({ 1, 2 })(note) end, "later: x: expected shape (1), got (2)")
+    job({ 1 })(note)
+    flow.sync()
+    assert.same({ 2 }, seen)
+  end)
+
+  describe("whose run fails", function()
+    local classify
+
+    before_each(function()
+      classify = flow.global_function {
+        name = "classify", returns = tp.Callback(tp.Numpy),
+        inputs = { { "labels", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+        body = function(labels)
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, flow.ones({ 1, 3 }))
+        end,
+      }
+    end)
+
+    it("tell on_error", function()
+      local told
+      classify({ 7 })(note, function(message) told = message end)
+      classify({ 1 })(note)
+      flow.sync()
+      assert.truthy(told:find("^classify: "))
+      assert.truthy(told:find("7", 1, true))
+      assert.equal(1, #seen)
+    end)
+
+    it("raise it at the next drain without on_error, once", function()
+      classify({ 7 })(note)
+      helper.fails(function() flow.sync() end, "classify: ")
+      classify({ 1 })(note)
+      flow.sync()
+      assert.equal(1, #seen)
+    end)
+
+    it("raise it synchronously for a synchronous job", function()
+      flow.clear_default_session()
+      local now = flow.global_function {
+        name = "now", returns = tp.Numpy,
+        inputs = { { "labels", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+        body = function(labels)
+          return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, flow.ones({ 1, 3 }))
+        end,
+      }
+      helper.fails(function() now({ 7 }) end, "7")
+      assert.is_true(math.abs(now({ 2 })[1] - math.log(3)) < 1e-6)
+    end)
+  end)
+
+  it("of a train job see each other's updates in order", function()
+    local train = helper.train("train", { returns = tp.Callback(tp.Numpy) })
+    for _ = 1, 3 do train({ 1, 2 })(note) end
+    flow.sync()
+    assert.same({ 1, 0.75, 0.5 }, seen)
+  end)
+
+  it("give futures in the old spelling", function()
+    local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
+    old._async, old.old_style = true, true
+    job({ 1 })(note)
+    local future = old({ 1 })
+    assert.equal(2, future:get()[1])
+    assert.same({ 2 }, seen)
+    helper.fails(function() return future:mean() end, "it has no 'mean'; job(...):get() waits")
+    helper.fails(function() return (future.get()) end, "get: call it with a colon")
+  end)
+
+  it("give futures inside a callback without running others", function()
+    local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
+    old._async, old.old_style = true, true
+    local got
+    call_twice(function() got = old({ 5 }):get()[1] end, note)
+    flow.poll(0)
+    assert.equal(6, got)
+    assert.same({}, seen)
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+
+  it("are the same whether they are run at once or queued", function()
+    local core = require "jfl.core"
+    local limit = core.get("inline_limit")
+    for _, inline in ipairs { 0, limit } do
+      core.set("inline_limit", inline)
+      seen = {}
+      for i = 1, 5 do job({ i })(note) end
+      flow.sync()
+      assert.same({ 2, 4, 6, 8, 10 }, seen)
+    end
+  end)
+
+  it("have a descriptor for event loops", function()
+    local fd = flow.fd()
+    assert.is_false(readable(fd))
+    call_twice(function() error("oh") end, note)
+    settle()
+    assert.is_true(readable(fd))
+    helper.fails(flow.poll, "oh")
+    assert.is_true(readable(fd))
+    assert.equal(1, flow.poll())
+    assert.is_false(readable(fd))
+  end)
+
+  it("have a descriptor that knows of calls made before it was asked for", function()
+    job({ 1 })(note)
+    settle()
+    local fd = flow.fd()
+    assert.is_true(readable(fd))
+    flow.sync()
+    assert.is_false(readable(fd))
+  end)
+
+  it("have a descriptor that knows of callbacks that come late", function()
+    local fd, call = flow.fd(), job({ 1 })
+    settle()
+    assert.equal(0, flow.poll())
+    assert.is_false(readable(fd))
+    call(note)
+    assert.is_true(readable(fd))
+  end)
+
+  it("end with the session that is cleared", function()
+    job({ 1 })(note)
+    flow.clear_default_session()
+    assert.same({ 2 }, seen)
+    helper.fails(function() job({ 1 })(note) end, "was cleared")
+  end)
+
+  it("lose no result where a callback fails as the session is cleared", function()
+    call_twice(function() error("boom") end, note)
+    helper.fails(function() flow.clear_default_session() end, "boom")
+    assert.same({}, seen)
+    assert.equal(1, flow.poll())
+    assert.same({ 4 }, seen)
+  end)
+
+  it("lose no result where a callback clears the session", function()
+    call_twice(function() flow.clear_default_session() end, note)
+    flow.sync()
+    assert.same({ 4 }, seen)
+  end)
+end)
+
+describe("the end of a script", function()
+  local HEAD = [[
+    local flow = require "jfl"
+    local tp = flow.typing
+    local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+      inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+    for i = 1, 3 do job({ i })(function(x) io.stdout:write("got ", x[1], "\n") end) end
+  ]]
+
+  it("runs the callbacks that are left", function()
+    local out, status = helper.script(HEAD)
+    assert.equal("got 1\ngot 2\ngot 3\n", out)
+    assert.equal(0, status)
+  end)
+
+  it("runs them before os.exit, and keeps its status", function()
+    local out, status = helper.script(HEAD .. " os.exit(7)")
+    assert.equal("got 1\ngot 2\ngot 3\n", out)
+    assert.equal(7, status)
+  end)
+
+  local FIVE = [[
+    local calls = {}
+    flow.config.max_inflight(9)
+    for i = 1, 5 do calls[i] = job({ i }) end
+    local function each(act)
+      for i, call in ipairs(calls) do
+        call(function(x) io.stdout:write("five ", x[1], "\n") act(i) end)
+      end
+      flow.sync()
+      io.stdout:write("not here\n")
+    end
+  ]]
+  local ALL_FIVE = "five 1\nfive 2\nfive 3\nfive 4\nfive 5\n"
+
+  it("runs those behind a callback that ends the process", function()
+    local out, status = helper.script(HEAD .. FIVE
+      .. " each(function(i) if i == 2 then os.exit(7) end end)")
+    assert.truthy(out:find(ALL_FIVE .. "$"), out)
+    assert.equal(7, status)
+  end)
+
+  it("keeps the status of the first that ends the process", function()
+    local out, status = helper.script(HEAD .. FIVE
+      .. " each(function(i) if i == 2 then os.exit(7) elseif i == 4 then os.exit(0) end end)")
+    assert.truthy(out:find(ALL_FIVE .. "$"), out)
+    assert.equal(7, status)
+  end)
+
+  it("runs them where a body ends the process, outside of its job", function()
+    local out, status = helper.script(HEAD .. [[
+      flow.config.max_inflight(9)
+      job({ 1 })(function(x) io.stdout:write("relu ", flow.nn.relu(x)[1], "\n") end)
+      flow.global_function { name = "leaves", returns = flow.typing.Numpy,
+        body = function() os.exit(4) end }:compile()]])
+    assert.truthy(out:find("relu 1\n$"), out)
+    assert.equal(4, status)
+  end)
+
+  it("runs those behind one that fails", function()
+    local out, status = helper.script(HEAD .. [[
+      local calls = {}
+      for i = 1, 4 do calls[i] = job({ i }) end
+      for i, call in ipairs(calls) do
+        call(function(x)
+          if i < 3 then error("boom" .. i) end
+          io.stdout:write("behind ", x[1], "\n")
+        end)
+      end
+      os.exit(0)]])
+    assert.truthy(out:find("boom1", 1, true))
+    assert.truthy(out:find("boom2", 1, true))
+    assert.truthy(out:find("behind 3\nbehind 4\n", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("comes before the arrays made last are gone, also after an error", function()
+    local out, status = helper.script(HEAD .. [[
+      flow.config.max_inflight(9)
+      local array
+      job({ 1 })(function(x) array:set(x[1] + 6, 1) io.stdout:write("array ", array[1], "\n") end)
+      array = flow.ndarray.zeros({ 1 })
+      error("script")]])
+    assert.truthy(out:find("array 7\n", 1, true))
+    assert.equal(1, status)
+  end)
+
+  it("is a failure where a callback fails", function()
+    local out, status = helper.script(HEAD
+      .. " job({ 1 })(function() error('boom') end) os.exit(0)")
+    assert.truthy(out:find("boom", 1, true))
+    assert.equal(1, status)
+  end)
+end)

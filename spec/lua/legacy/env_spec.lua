@@ -1,0 +1,42 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("env", function()
+  it("has one machine", function()
+    flow.env.machine("192.168.0.1")
+    flow.env.machine { { addr = "192.168.0.1" } }
+    flow.env.machine { addr = "192.168.0.1" }
+    helper.fails(function() flow.env.machine("a", "b") end,
+      "env.machine: jobs run on one machine, got 2; several are not built into jfl")
+    helper.fails(function() flow.env.machine { "a", "b" } end, "got 2")
+    helper.fails(function() flow.env.machine(3) end, "must be an address such as")
+    assert.equal(0, flow.env.current_machine_id())
+    assert.equal(1, flow.env.current_resource().machine_num)
+  end)
+
+  it("keeps settings that have no meaning on one machine", function()
+    assert.is_true(flow.env.init())
+    assert.equal("./log", flow.env.log_dir())
+    flow.env.ctrl_port(50051)
+    assert.equal(50051, flow.env.ctrl_port())
+    helper.fails(function() flow.env.ctrl_port(70000) end, "70000 is no port")
+    helper.fails(function() flow.env.data_port("x") end, "must be a whole number")
+    helper.fails(function() flow.env.log_dir(3) end, "env.log_dir: value must be a string")
+  end)
+end)
+
+describe("a session", function()
+  it("takes a strategy for memory, as its jobs share it anyway", function()
+    flow.inter_job_reuse_mem_strategy("reuse_mem_priority")
+    flow.inter_job_reuse_mem_strategy("custom_parallelism", { job_name_groups = { { "a" } } })
+    helper.fails(function() flow.inter_job_reuse_mem_strategy("fast") end,
+      "strategy must be one of custom_parallelism, parallelism_priority, reuse_mem_priority")
+  end)
+
+  it("compiles its jobs", function()
+    assert.is_false(flow.eager_execution_enabled())
+    flow.enable_eager_execution(false)
+    helper.fails(function() flow.enable_eager_execution() end,
+      "enable_eager_execution: jobs are always compiled; outside of bodies every op runs at once")
+  end)
+end)

@@ -1,0 +1,269 @@
+local core = require "jfl.core"
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local nd = flow.ndarray
+
+describe("numpy's files", function()
+  local directory
+
+  setup(function() directory = helper.directory() end)
+  teardown(function() helper.remove(directory) end)
+
+  local function write(name, text)
+    local path = directory .. "/" .. name
+    local file = assert(io.open(path, "wb"))
+    file:write(text)
+    file:close()
+    return path
+  end
+
+  it("keep one array of any dtype", function()
+    for _, dtype in ipairs { "float32", "float64", "int8", "uint8", "int32", "int64" } do
+      local path = directory .. "/a.npy"
+      nd.save(path, nd.array({ { 1, 2, 3 }, { 4, 5, 6 } }, dtype))
+      local back = nd.load(path)
+      assert.equal(dtype, back.dtype)
+      assert.same({ { 1, 2, 3 }, { 4, 5, 6 } }, back:totable())
+    end
+  end)
+
+  it("keep several by name", function()
+    local path = directory .. "/b.npz"
+    nd.save(path, { x = nd.array { 1.5 }, y = nd.array({ 2, 3 }, "int32") })
+    local back = nd.load(path)
+    assert.same({ 1.5 }, back.x:totable())
+    assert.same({ 2, 3 }, back.y:totable())
+  end)
+
+  it("begin as numpy's format 1.0 says", function()
+    local path = directory .. "/c.npy"
+    nd.save(path, nd.array { 1, 2 })
+    local text = assert(require("jfl.data.archive").read(path))
+    assert.equal("\147NUMPY\1\0", text:sub(1, 8))
+    assert.equal(64 * 2 + 8, #text)
+    assert.truthy(text:find("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 1, true))
+    assert.equal("\n", text:sub(128, 128))
+  end)
+
+  it("are read by numpy, and numpy's by us", function()
+    local probe = io.popen("/usr/bin/python3 -c 'import numpy' 2>&1")
+    local missing = probe:read("*a") ~= ""
+    probe:close()
+    if missing then
+      pending("python3-numpy is not installed")
+      return
+    end
+    nd.save(directory .. "/ours.npz", { a = nd.arange(6):reshape(2, 3) })
+    local pipe = io.popen(([[cd %s && /usr/bin/python3 -c '
+import numpy as np
+a = np.load("ours.npz")["a"]
+print(a.dtype, a.shape, a.sum())
+np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):format(directory))
+    assert.equal("float32 (2, 3) 15.0\n", pipe:read("*a"))
+    pipe:close()
+    local theirs = nd.load(directory .. "/theirs.npz")
+    assert.same({ { 0, 6 }, { 2, 8 }, { 4, 10 } }, theirs.b:totable())
+    assert.equal("int64", theirs.c.dtype)
+  end)
+
+  it("name what is wrong with them", function()
+    helper.fails(function() nd.load(directory .. "/none.npy") end, "No such file")
+    helper.fails(function() nd.load(write("d.npy", "hello, this is no array")) end,
+      "d.npy: not a .npy file")
+    helper.fails(function() nd.load(write("e.npy", "")) end, "the file is empty")
+    helper.fails(function() nd.load(write("f.npz", "PK and then nothing of the sort")) end,
+      "not a zip file, or cut short")
+    nd.save(directory .. "/g.npy", nd.ones(100))
+    local text = require("jfl.data.archive").read(directory .. "/g.npy")
+    helper.fails(function() nd.load(write("g.npy", text:sub(1, -2))) end,
+      "cut short: float32 (100) must have 400 bytes, got 399")
+    helper.fails(function() nd.load(directory) end, directory .. ": Is a directory")
+    helper.fails(function() nd.save("/nowhere/x.npy", nd.ones(1)) end,
+      "/nowhere/x.npy: No such file")
+    helper.fails(function() nd.save(directory .. "/h.npy", 5) end,
+      "value must be an NdArray, or a table of NdArrays by name, got number 5")
+  end)
+
+  -- A .npy file with that header and 64 bytes of data.
+  local function with_header(text)
+    return "\147NUMPY\1\0" .. string.char(#text, 0) .. text .. ("\0"):rep(64)
+  end
+
+  it("name what is wrong with a header", function()
+    for said, text in pairs {
+      ["numpy does not write"] = "{'descr': '<f4', 'fortran_order': False}",
+      ["numpy does not write: {}"] = "{}",
+      ["(-3,)"] = "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }",
+      ["elements of type [('a', '<f4')] (records) are"] =
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <c8 (complex numbers) are"] =
+        "{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type |S3 (byte strings) are"] =
+        "{'descr': '|S3', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <U3 (strings) are"] =
+        "{'descr': '<U3', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type |O (Python objects) are"] =
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <M8[s] (dates) are"] =
+        "{'descr': '<M8[s]', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <V2 (raw bytes) are"] =
+        "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }",
+      ["elements of type <f16 (floats) are"] =
+        "{'descr': '<f16', 'fortran_order': False, 'shape': (3,), }",
+      ["must have 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
+      ["none of them 0, got (0, 2)"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
+      ["the shape must have 1 to 8 dimensions, none of them 0, got (1, 1, 1, 1, 1, 1, 1, 1, 1)"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1), }",
+      ["must have 400000000000000000000 bytes, got 64"] =
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000000000000,), }",
+    } do
+      local path = write("header.npy", with_header(text))
+      helper.fails(function() nd.load(path) end, said)
+      helper.fails(function() nd.load(path) end, path)
+    end
+    helper.fails(function() nd.load(write("new.npy", "\147NUMPY\9\1" .. ("\0"):rep(99))) end,
+      "version 9.1 of the format is not supported")
+  end)
+
+  it("are refused where a byte of theirs changed", function()
+    nd.save(directory .. "/a.npz", { x = nd.arange(6) })
+    local text = require("jfl.data.archive").read(directory .. "/a.npz")
+    local at = text:find(core.bytes(nd.arange(6)), 1, true)
+    write("a.npz", text:sub(1, at + 5) .. "!" .. text:sub(at + 7))
+    helper.fails(function() nd.load(directory .. "/a.npz") end,
+      "a.npz: 'x.npy' is damaged: its checksum does not match")
+  end)
+
+  describe("that numpy wrote", function()
+    local files = require "spec.lua.nd.numpy_files"
+
+    local function load(name) return nd.load(write(name, files[name])) end
+
+    it("are read in every dtype, order and byte order", function()
+      for name, want in pairs {
+        big_endian_fortran_u2 = { "int32", { { 0, 257, 514 }, { 771, 1028, 1285 } } },
+        big_endian_f4 = { "float32", { { 0, 0.25, 0.5 }, { 0.75, 1, 1.25 } } },
+        bool = { "uint8", { { 0, 0, 0 }, { 1, 1, 1 } } },
+        i2 = { "int32", { -32768, -1, 32767 } },
+        big_endian_i2 = { "int32", { -32768, -1, 32767 } },
+        u4 = { "int64", { 0, 2 ^ 32 - 1 } },
+        u8 = { "int64", { 0, 2 ^ 53 } },
+        f2 = { "float16", { 1.5, -math.huge } },
+        no_axes = { "float64", { 2.5 } },
+        version_2 = { "float32", { 0, 1, 2 } },
+        version_3 = { "float32", { 0, 1, 2 } },
+      } do
+        local a = load(name)
+        assert.equal(want[1], a.dtype, name)
+        assert.same(want[2], a:totable(), name)
+      end
+      assert.same(nd.arange(24):reshape(2, 3, 4):totable(), load("fortran_3"):totable())
+    end)
+
+    it("keep integers beyond 2^53, which read as the nearest number", function()
+      local a = load("i8")
+      assert.equal("[    9007199254740993 -9223372036854775808  9223372036854775807]", tostring(a))
+      assert.equal(2 ^ 53, a[1])
+      assert.truthy(a:pointer()[0] == 9007199254740993LL)
+      nd.save(directory .. "/back.npy", a)
+      assert.equal(tostring(a), tostring(nd.load(directory .. "/back.npy")))
+      helper.fails(function() load("u8_beyond") end, "u8_beyond: element 1 in memory is "
+        .. "9.2233720368548e+18, which does not fit int64")
+    end)
+
+    it("are read out of archives, compressed and with 64-bit sizes too", function()
+      local a = load("savez")
+      assert.same({ 0, 1, 2 }, a.a:totable())
+      assert.same({ 3 }, a.b:totable())
+      a = load("savez_compressed")
+      assert.same({ 2, 50 }, a.a.shape)
+      assert.equal(0, a.a:sum())
+      assert.same({ { 0, 1, 2 }, { 3, 4, 5 } }, a.b:totable())
+      assert.same({ 0, 1, 2 }, load("zip64").wide:totable())
+    end)
+
+    it("give an array or an error wherever they are cut or changed", function()
+      local real = {}
+      for name in pairs(files) do real[#real + 1] = name end
+      table.sort(real)
+      local seed = 1
+      local function random(n)
+        seed = seed * 16807 % 2147483647
+        return seed % n + 1
+      end
+      for i = 1, 600 do
+        local text = files[real[i % #real + 1]]
+        local at = random(#text)
+        local wrong = i % 3 == 0 and text:sub(1, at)
+          or text:sub(1, at - 1) .. string.char(random(256) - 1) .. text:sub(at + 1)
+        local path = write("wrong", wrong)
+        local ok, err = pcall(nd.load, path)
+        if not ok then assert.truthy(err:find(path, 1, true), err) end
+      end
+    end)
+  end)
+
+  it("keep the old one until the new one is whole", function()
+    local path = directory .. "/kept.npz"
+    nd.save(path, { nd.ones(2), x = nd.zeros(1) })
+    helper.fails(function() nd.save(path, { a = nd.ones(1), b = nd.ones(1, "bfloat16") }) end,
+      "ndarray.save: b: numpy has no bfloat16; save a:astype(\"float32\")")
+    helper.fails(function() nd.save(path, { a = nd.ones(1) }, { b = nd.ones(1) }) end,
+      "takes a path and a value")
+    helper.fails(function() nd.save(path, { [1] = nd.ones(1), ["1"] = nd.ones(1) }) end,
+      "two arrays have the name '1'")
+    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "keys must be names of arrays, got boolean true")
+    assert.same({ 1, 1 }, nd.load(path)[1]:totable())
+    assert.same({ 0 }, nd.load(path).x:totable())
+    helper.fails(function() nd.save("/dev/full", nd.ones(1)) end, "No space left on device")
+    local pipe = io.popen("ls -A " .. directory)
+    assert.falsy(pipe:read("*a"):find(".part", 1, true))
+    pipe:close()
+  end)
+
+  it("keep the old one when the process is killed on the way", function()
+    local path = directory .. "/old.npy"
+    nd.save(path, nd.arange(3))
+    local _, status = helper.script([[
+      local nd = require("jfl").ndarray
+      local open = io.open
+      io.open = function(...)
+        local file, count = open(...), 0
+        return { write = function(_, text)
+          count = count + 1
+          if count == 2 then
+            file:flush()
+            os.execute("kill -9 $PPID")
+          end
+          return file:write(text)
+        end }
+      end
+      nd.save("]] .. path .. [[", nd.zeros { 1000, 1000 })
+    ]])
+    assert.equal(137, status)
+    assert.same({ 0, 1, 2 }, nd.load(path):totable())
+    local pipe = io.popen("ls -A " .. directory)
+    assert.truthy(pipe:read("*a"):find("old.npy.%d+.part"))
+    pipe:close()
+  end)
+
+  it("are written through links, and read from pipes", function()
+    nd.save(directory .. "/target.npy", nd.ones(1))
+    assert.equal(0, os.execute(("ln -s target.npy %s/link.npy"):format(directory)))
+    nd.save(directory .. "/link.npy", nd.arange(3))
+    assert.same({ 0, 1, 2 }, nd.load(directory .. "/target.npy"):totable())
+    assert.equal(0, os.execute(("mkfifo %s/pipe"):format(directory)))
+    os.execute(("cat %s/target.npy > %s/pipe &"):format(directory, directory))
+    assert.same({ 0, 1, 2 }, nd.load(directory .. "/pipe"):totable())
+  end)
+
+  it("are larger than what is read at once", function()
+    local a = nd.arange(300000):reshape(3, 100000)
+    nd.save(directory .. "/large.npz", { a = a, b = a:astype("float64") })
+    nd.save(directory .. "/large.npy", a)
+    assert.is_true(nd.load(directory .. "/large.npy"):eq(a):all())
+    assert.is_true(nd.load(directory .. "/large.npz").b:eq(a):all())
+  end)
+end)

@@ -1,0 +1,113 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+describe("scope.placement", function()
+  before_each(flow.clear_default_session)
+  teardown(flow.clear_default_session)
+
+  it("passes on what the function returns", function()
+    local a, b, c = flow.scope.placement("cpu", "0:0", function() return 1, nil, 3 end)
+    assert.same({ 1, nil, 3 }, { a, b, c })
+  end)
+
+  it("gives an object without one", function()
+    assert.equal("placement(\"cpu\", \"0:0\")", tostring(flow.scope.placement("cpu", "0:0")))
+  end)
+
+  it("warns once where there is no GPU", function()
+    local out, status = helper.script [[
+      local flow = require "jfl"
+      flow.scope.placement("gpu", "0:0")
+      flow.scope.placement("gpu", "0:0-1", function() end)
+    ]]
+    assert.equal(0, status)
+    assert.equal("jfl: no GPU is usable here: what is placed on \"gpu\" runs on the CPU"
+      .. " (flow.config.strict_placement(true) makes this an error)\n", out)
+  end)
+
+  it("fails there if asked to", function()
+    flow.config.strict_placement(true)
+    helper.fails(function() flow.scope.placement("gpu", "0:0", function() end) end,
+      "placement: no GPU is usable here")
+  end)
+
+  it("checks its arguments", function()
+    helper.fails(function() flow.scope.placement("tpu", "0:0") end,
+      "placement: device must be \"cpu\" or \"gpu\", got string 'tpu'")
+    helper.fails(function() flow.scope.placement("cpu", "0") end, "must be \"machine:device\"")
+    helper.fails(function() flow.scope.placement("cpu", "0:3-1") end, "got string '0:3-1'")
+    helper.fails(function() flow.scope.placement("cpu", { "0:0", "1:0" }) end, "names machine 1")
+    helper.fails(function() flow.scope.placement("cpu", {}) end, "the list is empty")
+    helper.fails(function() flow.scope.placement("cpu") end, "argument 2 'ids' is missing")
+  end)
+end)
+
+describe("scope's views", function()
+  it("are objects, or scopes of a function", function()
+    assert.equal("mirrored_view()", tostring(flow.scope.mirrored_view()))
+    assert.equal(5, flow.scope.consistent_view(function() return 5 end))
+  end)
+end)
+
+describe("scope.namespace", function()
+  before_each(flow.clear_default_session)
+
+  it("prefixes variables and ops, and nests", function()
+    helper.predict("names", { 1, 2 }, function(x)
+      return flow.scope.namespace("a", function()
+        local y = flow.scope.namespace("b", function()
+          return flow.layers.dense(x, 3, { name = "d" })
+        end)
+        y = flow.math.exp(y, { name = "e" })
+        assert.equal("a-e", y.name)
+        return flow.layers.dense(y, 2)
+      end)
+    end):compile()
+    local names = require("jfl.core").variables()
+    table.sort(names)
+    assert.same({ "a-b-d-bias", "a-b-d-weight", "a-dense_1-bias", "a-dense_1-weight" }, names)
+  end)
+
+  it("ends where its function fails", function()
+    local name
+    helper.predict("caught", { 2 }, function(x)
+      pcall(flow.scope.namespace, "a", function() error("inside") end)
+      local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+      name = w.name
+      return x + w
+    end):compile()
+    assert.equal("w", name)
+  end)
+
+  it("prefixes layers that are named and those that are not", function()
+    flow.clear_default_session()
+    helper.predict("layers", { 2, 2 }, function(x)
+      return flow.scope.namespace("a", function()
+        local inner = flow.scope.namespace("b", function()
+          return flow.layers.dense(x, 2, { name = "in" })
+        end)
+        return inner + flow.layers.dense(x, 2)
+      end) + flow.layers.dense(x, 2)
+    end):compile()
+    local names = {}
+    for name in pairs(flow.get_all_variables()) do names[#names + 1] = name end
+    table.sort(names)
+    assert.same({ "a-b-in-bias", "a-b-in-weight", "a-dense_1-bias", "a-dense_1-weight",
+      "dense_2-bias", "dense_2-weight" }, names)
+  end)
+
+  it("has a name", function()
+    flow.clear_default_session()
+    helper.fails(function()
+      helper.predict("empty", { 1 }, function(x)
+        flow.scope.namespace("", print)
+        return x
+      end):compile()
+    end, "namespace: name must be a string that is not empty, got an empty one")
+  end)
+
+  it("has no meaning outside a body", function()
+    helper.fails(function() flow.scope.namespace("a", function() end) end,
+      "namespace: describes a part of a job and must be called inside a job function's body")
+  end)
+end)

@@ -1,0 +1,181 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+local json = require "spec.json"
+local profile = require "jfl.tools.profile"
+
+local tp = flow.typing
+
+describe("flow.profile", function()
+  local job
+
+  before_each(function()
+    flow.clear_default_session()
+    job = helper.predict("product", { 8, 16 }, function(x)
+      return flow.matmul(x, flow.get_variable("w",
+        { shape = { 16, 4 }, initializer = flow.ones_initializer() }))
+    end)
+  end)
+
+  after_each(function() flow.clear_default_session() end)
+
+  -- What fn gives, and what it prints.
+  local function quietly(fn)
+    local lines, print_before = {}, _G.print
+    _G.print = function(text) lines[#lines + 1] = text end -- luacheck: ignore
+    local ok, result = pcall(fn)
+    _G.print = print_before -- luacheck: ignore
+    assert(ok, result)
+    return result, table.concat(lines, "\n")
+  end
+
+  it("counts the runs and the work of each step", function()
+    local x = flow.ndarray.ones { 8, 16 }
+    job(x)
+    local rows, text = quietly(function()
+      return flow.profile(function() for _ = 1, 3 do job(x) end end)
+    end)
+    assert.equal(1, #rows)
+    assert.equal("matmul", rows[1].op)
+    assert.equal(3, rows[1].runs)
+    assert.equal(2 * 8 * 16 * 4, rows[1].flop)
+    assert.equal(4 * (8 * 16 + 16 * 4 + 8 * 4), rows[1].bytes)
+    assert.is_true(rows[1].seconds > 0)
+    assert.truthy(text:find("product: matmul_1", 1, true))
+  end)
+
+  it("sees queued runs, too, and gives the same results", function()
+    local later = helper.predict("later", { 2 }, function(x) return x * 3 end,
+      { returns = tp.Callback(tp.Numpy) })
+    local seen
+    local rows = quietly(function()
+      return flow.profile(function() later({ 1, 2 })(function(y) seen = y:totable() end) end)
+    end)
+    assert.same({ 3, 6 }, seen)
+    assert.is_true(#rows >= 1)
+  end)
+
+  local function trace_of(fn)
+    local path = os.tmpname()
+    quietly(function() return flow.profile(fn, { trace = path }) end)
+    local f = assert(io.open(path))
+    local text = f:read "*a"
+    f:close()
+    os.remove(path)
+    return json.read(text).traceEvents
+  end
+
+  -- The complete events, the names of tracks by number, and the name of the process.
+  local function taken_apart(events)
+    local steps, tracks, process = {}, {}, nil
+    for _, e in ipairs(events) do
+      if e.ph == "X" then steps[#steps + 1] = e end
+      if e.name == "thread_name" then tracks[e.tid] = e.args.name end
+      if e.name == "process_name" then process = e.args.name end
+    end
+    return steps, tracks, process
+  end
+
+  it("writes a trace of every step", function()
+    local steps, tracks, process = taken_apart(trace_of(function()
+      for _ = 1, 3 do job(flow.ndarray.ones { 8, 16 }) end
+    end))
+    assert.equal("jfl", process)
+    assert.equal(3, #steps)
+    for i, e in ipairs(steps) do
+      assert.same({ "matmul_1", "matmul", "product" }, { e.name, e.cat, e.args.job })
+      assert.equal("calls", tracks[e.tid])
+      assert.same({ 2 * 8 * 16 * 4, 4 * (8 * 16 + 16 * 4 + 8 * 4) }, { e.args.flop, e.args.bytes })
+      assert.is_true(e.dur >= 0 and e.args.threads >= 1)
+      if i > 1 then assert.is_true(e.ts >= steps[i - 1].ts + steps[i - 1].dur - 0.01) end
+    end
+  end)
+
+  it("shows in a trace what the worker ran, and names of any kind", function()
+    local core = require "jfl.core"
+    local name = 'a "\\\n\1 name'
+    local later = helper.predict(name, { 2 }, function(x) return x * 3 end,
+      { returns = tp.Callback(tp.Numpy) })
+    core.set("inline_limit", 0)
+    local steps, tracks = taken_apart(trace_of(function() later({ 1, 2 })(function() end) end))
+    assert.equal("worker", tracks[steps[1].tid])
+    assert.equal('a "\\<000a><0001> name', steps[1].args.job)
+  end)
+
+  -- A training step of a dense layer and a convolution wide enough for Winograd's.
+  local function train()
+    local step = flow.global_function {
+      name = "train", type = "train", returns = tp.Numpy,
+      inputs = { { "x", tp.Numpy.Placeholder { 2, 32, 16, 16 } } },
+      body = function(x)
+        x = flow.layers.conv2d(x, 32, 3, { padding = "SAME", name = "conv" })
+        local y = flow.layers.dense(flow.flatten(x, 1), 4, { name = "out" })
+        local loss = flow.math.reduce_sum(y)
+        flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(loss)
+        return loss
+      end,
+    }
+    step(flow.ndarray.rand { 2, 32, 16, 16 })
+  end
+
+  it("tells which of the user's nodes a step serves, in rows, text and trace", function()
+    local of = {}
+    local rows, text = quietly(function() return flow.profile(train) end)
+    for _, row in ipairs(rows) do of[row.op] = row.serves or row.name end
+    assert.equal("conv", of.conv2d_filter_grad)
+    assert.equal("out-matmul", of.matmul_update or of.matmul)
+    assert.truthy(text:find("train: conv2d_filter_grad_1 for conv\n", 1, true), text)
+    local named
+    flow.clear_default_session()
+    for _, e in ipairs((taken_apart(trace_of(train)))) do
+      if e.cat == "conv2d_filter_grad" then named = e.args.serves end
+    end
+    assert.equal("conv", named)
+  end)
+
+  it("says what winograd's work is counted as", function()
+    local row = { job = "j", op = "conv2d", name = "c", kernel = "winograd_conv2d", seconds = 1,
+      runs = 1, flop = 1, bytes = 1 }
+    assert.truthy(profile.text({ row }, 1):find("winograd  j: c\nwinograd: what is counted", 1, true))
+    row.kernel = "dnnl_conv2d"
+    assert.is_nil(profile.text({ row }, 1):find("winograd", 1, true))
+  end)
+
+  it("writes a trace without steps where nothing ran", function()
+    assert.equal(0, #taken_apart(trace_of(function() end)))
+  end)
+
+  it("goes on where the session is cleared", function()
+    local rows = quietly(function()
+      return flow.profile(function()
+        job(flow.ndarray.ones { 8, 16 })
+        flow.clear_default_session()
+        helper.predict("next", { 2 }, function(x) return x * 3 end)({ 1, 2 })
+      end)
+    end)
+    local jobs = {}
+    for _, row in ipairs(rows) do jobs[row.job] = true end
+    assert.same({ product = true, next = true }, jobs)
+  end)
+
+  it("ends with the function's error, and another can begin", function()
+    helper.fails(function() flow.profile(function() error("mine") end) end, "mine")
+    quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
+  end)
+
+  it("refuses a file it cannot write before the work, and is over then", function()
+    local ran
+    helper.fails(function() flow.profile(function() ran = true end, { trace = "/nowhere/trace.json" })
+    end, "profile: /nowhere/trace.json: ")
+    assert.is_nil(ran)
+    quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)
+  end)
+
+  it("cannot be nested", function()
+    helper.fails(function() flow.profile(function() profile.start() end) end, "being made already")
+  end)
+
+  it("says so where nothing ran", function()
+    local _, text = quietly(function() return flow.profile(function() end) end)
+    assert.equal("profile: no job ran", text)
+  end)
+end)
