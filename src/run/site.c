@@ -1,8 +1,6 @@
 /* The devices that a session uses, each opened when it is first wanted. */
 #include "run/run.h"
 
-#include <string.h>
-
 /* What a device that works late needs besides. */
 static jfl_status site_set_up(jf_site *t)
 {
@@ -30,25 +28,14 @@ void jf_sites_free(jfl_session *s)
   jf_free(s->site);
 }
 
-static jfl_status site_need_room(jfl_session *s)
-{
-  if (s->n_site < s->cap_site) return JFL_OK;
-  int cap = s->cap_site ? 2 * s->cap_site : 2;
-  jf_site *wider = jf_new((size_t)cap * sizeof *wider);
-  if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
-  if (s->n_site) memcpy(wider, s->site, (size_t)s->n_site * sizeof *wider);
-  jf_free(s->site);
-  s->site = wider;
-  s->cap_site = cap;
-  return JFL_OK;
-}
-
 static jfl_status site_add(jfl_session *s, const jf_kind *kind, int index)
 {
   jf_site t = {0};
   if (!kind->rows && !kind->plain)
     return jf_fail(JFL_EINVAL, "device %s:%d computes nothing", kind->name, index);
-  JF_TRY(site_need_room(s));
+  jf_site *room = jf_regrow(s->site, s->n_site, &s->cap_site, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->site = room;
   if (kind == jf_host()->kind && index == jf_host()->index) t.device = jf_host();
   else JF_TRY(jf_device_new(kind, index, &t.device));
   jfl_status st = site_set_up(&t);
