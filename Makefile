@@ -1,7 +1,7 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
-# make bench     milliseconds per step beside those of PyTorch, where that is installed
+# make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       type stubs for editors, reference pages and the guide, in build/doc
 # make lint      luacheck, include directions, exported symbols
@@ -105,6 +105,7 @@ test: setup
 	@scripts/test.sh
 bench: all
 	@build/jfl scripts/bench/compare.lua
+	@build/jfl scripts/bench/compile.lua
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all

@@ -64,7 +64,8 @@ struct jfl_session {
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
   jfl_job *jobs;
-  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded */
+  jf_map var_names, job_names; /* of these */
+  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
   void *arena; size_t arena_size;
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
