@@ -72,10 +72,12 @@ static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s
 jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out)
 {
   jfl_shape s = a->shape;
-  if (first < 0 || count < 1 || count > s.d[0] || first > s.d[0] - count)
+  if (s.n == 0) return jf_fail(JFL_ESHAPE, "rows: a scalar has no rows");
+  if (first < 0 || count < 0 || count > s.d[0] || first > s.d[0] - count)
     return jf_fail(JFL_ESHAPE, "%lld rows from row %lld on of an array with %lld rows",
                    (long long)count, (long long)first, (long long)s.d[0]);
-  size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
+  s.d[0] = 1;
+  size_t row = (size_t)jf_numel(&s) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
   return dev_array_view(a, (size_t)first * row, &s, out);
 }
