@@ -28,8 +28,8 @@ static jfl_status splice(const jf_infer *c, const jfl_shape *s, int axis, int dr
 {
   jfl_shape y = { .n = s->n - drop + t->n };
   if (y.n > JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "%s: the result would have %d dimensions, at most %d are possible",
-                   c->op->name, y.n, (int)JFL_MAXDIM);
+    return jf_fail(JFL_ESHAPE, "the result would have %d dimensions, at most %d are possible", y.n,
+                   (int)JFL_MAXDIM);
   for (int i = 0; i < axis; i++) y.d[i] = s->d[i];
   for (int i = 0; i < t->n; i++) y.d[axis + i] = t->d[i];
   for (int i = axis + drop; i < s->n; i++) y.d[i - drop + t->n] = s->d[i];
@@ -56,12 +56,12 @@ static jfl_status sum_infer(jf_infer *c)
   int fit = a->axis + ids->n <= s->n;
   for (int i = 0; fit && i < ids->n; i++) fit = s->d[a->axis + i] == ids->d[i];
   if (!fit)
-    return jf_fail(JFL_ESHAPE, "%s: data %s should have the extents of segment_ids %s from axis "
-                   "%lld on", c->op->name, jf_shape_str(s, x), jf_shape_str(ids, y),
-                   (long long)a->axis);
+    return jf_fail_argument(JFL_ESHAPE, "data", "must have the extents of segment_ids %s from "
+                            "axis %lld on, got %s", jf_shape_str(ids, y), (long long)a->axis,
+                            jf_shape_str(s, x));
   if (a->num_segments < 1)
-    return jf_fail(JFL_EINVAL, "%s: num_segments must be at least 1, got %lld", c->op->name,
-                   (long long)a->num_segments);
+    return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 1, got %lld",
+                            (long long)a->num_segments);
   c->dtype[0] = c->in[0]->dtype;
   return splice(c, s, (int)a->axis, ids->n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
 }
@@ -71,12 +71,13 @@ static jfl_status one_hot_infer(jf_infer *c)
   jf_one_hot *a = c->attr;
   JF_TRY(jf_axis(c, &a->axis, c->in[0]->shape.n + 1));
   if (a->depth < 1)
-    return jf_fail(JFL_EINVAL, "one_hot: depth must be at least 1, got %lld", (long long)a->depth);
+    return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
+                            (long long)a->depth);
   if (a->dtype == JFL_F16 || a->dtype == JFL_BF16)
-    return jf_fail(JFL_ENOSYS, "one_hot: %s is not supported", jfl_dtype_name(a->dtype));
+    return jf_fail_argument(JFL_ENOSYS, "dtype", "%s is not supported", jfl_dtype_name(a->dtype));
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
-    return jf_fail(JFL_EINVAL, "one_hot: on_value %.17g and off_value %.17g do not fit %s",
-                   a->on_value, a->off_value, jfl_dtype_name(a->dtype));
+    return jf_fail(JFL_EINVAL, "on_value %.17g and off_value %.17g do not fit %s", a->on_value,
+                   a->off_value, jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;
   return splice(c, &c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
                 &c->shape[0]);

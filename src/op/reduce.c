@@ -21,8 +21,7 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   for (int i = 0; i < axis->n; i++) {
     JF_TRY(jf_axis(c, &axis->v[i], rank));
     if (seen[axis->v[i]]++)
-      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name,
-                     (long long)axis->v[i]);
+      return jf_fail(JFL_EINVAL, "axis %lld is given twice", (long long)axis->v[i]);
   }
   int all = axis->n == 0;
   axis->n = 0;
