@@ -73,17 +73,27 @@ jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt,
   return s;
 }
 
+/* Adds to a text what of s it has room for. */
+static void status_append(char text[TEXT_MAX_SIZE], const char *s)
+{
+  size_t used = strlen(text), n = strlen(s);
+  if (n > TEXT_MAX_SIZE - 1 - used) n = TEXT_MAX_SIZE - 1 - used;
+  memcpy(text + used, s, n);
+  text[used + n] = '\0';
+}
+
 jfl_status jf_blame(jfl_status s, const char *fmt, ...)
 {
-  char prefix[256], argument[NAME_MAX_SIZE], text[TEXT_MAX_SIZE];
+  char text[TEXT_MAX_SIZE], *argument = last.name[JFL_ERROR_ARGUMENT];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(prefix, sizeof prefix, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  memcpy(text, last.text, sizeof text);
-  memcpy(argument, last.name[JFL_ERROR_ARGUMENT], sizeof argument);
-  snprintf(last.text, sizeof last.text, "%s%s%s%s", prefix, argument, *argument ? " " : "", text);
-  *last.name[JFL_ERROR_ARGUMENT] = '\0';
+  status_append(text, argument);
+  if (*argument) status_append(text, " ");
+  status_append(text, last.text);
+  memcpy(last.text, text, sizeof text);
+  *argument = '\0';
   return s;
 }
 

@@ -157,7 +157,7 @@ jfl_status jf_infer_broadcast(jf_infer *c)
   return JFL_OK;
 }
 
-jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank)
+jfl_status jf_axis(int64_t *axis, int rank)
 {
   if (*axis < -rank || *axis >= rank)
     return jf_fail(JFL_ESHAPE, "axis %lld is out of range for %d dimension%s; axes count from 0",

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "dev/form.h"
 #include "dev/kernel.h"
 
 enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
@@ -20,7 +21,8 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
-  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
+  jf_packing packing;          /* the form its elements lie in, which passes may change */
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed that; or NULL */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -220,7 +222,7 @@ jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
 /* Shape rules that several ops share (infer.c). */
 jfl_status jf_infer_same(jf_infer *c);           /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
-jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank);   /* negative counts from the end */
+jfl_status jf_axis(int64_t *axis, int rank);   /* negative counts from the end */
 
 /* ---- looking (print.c, verify.c) ---- */
 

@@ -13,7 +13,7 @@ static jfl_status broadcast_infer(jf_infer *c)
   const jfl_shape *x = &c->in[0]->shape;
   jfl_shape y;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  JF_TRY(jf_shape_from(c, &((const jf_broadcast *)c->attr)->shape, &y));
+  JF_TRY(jf_shape_from(&((const jf_broadcast *)c->attr)->shape, &y));
   int fit = x->n <= y.n;
   for (int i = 1; fit && i <= x->n; i++)
     fit = x->d[x->n - i] == 1 || x->d[x->n - i] == y.d[y.n - i];

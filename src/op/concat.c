@@ -33,7 +33,7 @@ static jfl_status concat_infer(jf_infer *c)
   jf_concat *a = c->attr;
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
-  JF_TRY(jf_axis(c, &a->axis, c->shape[0].n));
+  JF_TRY(jf_axis(&a->axis, c->shape[0].n));
   for (int i = 1; i < c->n_in; i++) {
     JF_TRY(check_input(c, i, a->axis));
     c->shape[0].d[a->axis] += c->in[i]->shape.d[a->axis];
@@ -50,7 +50,7 @@ static jfl_status stack_infer(jf_infer *c)
   if (s->n == JFL_MAXDIM)
     return jf_fail_argument(JFL_ESHAPE, "inputs", "must have fewer than %d dimensions, the most "
                             "there can be", s->n);
-  JF_TRY(jf_axis(c, &a->axis, s->n + 1));
+  JF_TRY(jf_axis(&a->axis, s->n + 1));
   for (int i = 1; i < c->n_in; i++) JF_TRY(check_input(c, i, -1));
   y->n = s->n + 1;
   for (int i = 0; i < y->n; i++) y->d[i] = i == a->axis ? c->n_in : s->d[i - (i > a->axis)];

@@ -20,18 +20,18 @@ static jfl_status conv2d_complete(const jf_infer *c, const int64_t in[2], const 
                            jf_window *w)
 {
   jf_conv2d *a = c->attr;
-  JF_TRY(jf_check_nchw(c, a->data_format));
-  JF_TRY(jf_pair(c, "strides", &a->strides, 1, a->stride));
-  JF_TRY(jf_pair(c, "dilations", &a->dilations, 1, a->dilation));
+  JF_TRY(jf_check_nchw(a->data_format));
+  JF_TRY(jf_pair("strides", &a->strides, 1, a->stride));
+  JF_TRY(jf_pair("dilations", &a->dilations, 1, a->dilation));
   if (a->groups < 1)
     return jf_fail_argument(JFL_EINVAL, "groups", "must be at least 1, got %lld",
                             (long long)a->groups);
   for (int i = 0; i < 2; i++) {
     w->in[i] = in[i];
     w->stride[i] = a->stride[i];
-    JF_TRY(jf_window_extent(c, filter[i], a->dilation[i], &w->extent[i]));
+    JF_TRY(jf_window_extent(filter[i], a->dilation[i], &w->extent[i]));
   }
-  JF_TRY(jf_window_place(c, &a->padding, 0, w));
+  JF_TRY(jf_window_place(&a->padding, 0, w));
   for (int i = 0; i < 4; i++) a->pad[i] = w->pad[i];
   return JFL_OK;
 }
@@ -42,7 +42,7 @@ static jfl_status conv2d_plain(const jf_infer *c, int i, jf_form form, jfl_shape
   const jfl_shape *s = &c->in[i]->shape;
   int64_t block = ((const jf_conv2d *)c->attr)->block;
   char buf[JF_SHAPE_STR];
-  if (form != JF_PLAIN && jf_plain_shape(form, block, s, out)) return JFL_OK;
+  if (form != JF_PLAIN && jf_plain_shape(&(jf_packing){ form, block }, s, out)) return JFL_OK;
   if (form != JF_PLAIN)
     return jf_fail(JFL_ESHAPE, "%s is not in blocks of %lld: %s", c->op->in[i], (long long)block,
                    jf_shape_str(s, buf));
@@ -85,7 +85,7 @@ static jfl_status conv2d_give(jf_infer *c, jf_form form, const jfl_shape *s)
   c->dtype[0] = c->in[0]->dtype;
   c->shape[0] = *s;
   if (form == JF_PLAIN) return JFL_OK;
-  if (!jf_relayout_to(form, block, s, &r))
+  if (!jf_relayout_to(&(jf_packing){ form, block }, s, &r))
     return jf_fail(JFL_ESHAPE, "%s cannot be cut into blocks of %lld", jf_shape_str(s, buf),
                    (long long)block);
   c->shape[0] = r.to;
@@ -110,7 +110,7 @@ static jfl_status conv2d_infer(jf_infer *c)
   return conv2d_give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
 }
 
-static jfl_status check_dy(const jf_infer *c, const jf_window *w, const jfl_shape *dy)
+static jfl_status check_dy(const jf_window *w, const jfl_shape *dy)
 {
   char s[JF_SHAPE_STR];
   if (dy->d[2] == w->out[0] && dy->d[3] == w->out[1]) return JFL_OK;
@@ -125,9 +125,9 @@ static jfl_status data_infer(jf_infer *c)
   int64_t size[2];
   jf_window w;
   JF_TRY(check_pair(c, form_f(c), form_y(c), &f, &dy));
-  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
+  JF_TRY(jf_pair("size", &a->size, 1, size));
   JF_TRY(conv2d_complete(c, size, f.d + 2, &w));
-  JF_TRY(check_dy(c, &w, &dy));
+  JF_TRY(check_dy(&w, &dy));
   if (dy.d[1] != f.d[0] || f.d[0] % a->groups)
     return jf_fail_argument(JFL_ESHAPE, "dy", "must have a channel for each of %lld filters in "
                             "%lld groups, got %lld", (long long)f.d[0], (long long)a->groups,
@@ -143,9 +143,9 @@ static jfl_status filter_infer(jf_infer *c)
   int64_t size[2];
   jf_window w;
   JF_TRY(check_pair(c, form_x(c), form_y(c), &x, &dy));
-  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
+  JF_TRY(jf_pair("size", &a->size, 1, size));
   JF_TRY(conv2d_complete(c, x.d + 2, size, &w));
-  JF_TRY(check_dy(c, &w, &dy));
+  JF_TRY(check_dy(&w, &dy));
   if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
     return jf_fail_argument(JFL_ESHAPE, "dy", "must agree with the input in batch size and groups");
   c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
@@ -223,7 +223,7 @@ static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
 {
   jfl_shape s = t->shape;
   grid r = { .data = t->data };
-  if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
+  if (form != JF_PLAIN) jf_plain_shape(&(jf_packing){ form, block }, &t->shape, &s);
   int64_t first = form == JF_PACKED ? block : 1, second = form != JF_PLAIN ? block : 1;
   if (form == JF_PACKED && s.d[1] % block) second = 1;
   int small = form == JF_PACKED && second == 1;       /* then channels lie within columns */

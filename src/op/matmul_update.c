@@ -23,8 +23,8 @@ static jfl_status matmul_update_infer(jf_infer *c)
                             "matrix, got %s %s", jfl_dtype_name(product.dtype[0]),
                             jf_shape_str(&product.shape[0], t), jfl_dtype_name(param->dtype),
                             jf_shape_str(&param->shape, s));
-  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c, c->in[JF_STEP_SCALE], "scale"));
-  return jf_infer_rate(c, c->in[JF_STEP_LR], "lr");
+  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c->in[JF_STEP_SCALE], "scale"));
+  return jf_infer_rate(c->in[JF_STEP_LR], "lr");
 }
 
 /* Elements from one row of a factor to the next, and from one column to the next. */

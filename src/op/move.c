@@ -1,7 +1,7 @@
 /* What ops share that move elements without looking at them. */
 #include "op/move.h"
 
-jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out)
+jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)
 {
   if (list->n > JFL_MAXDIM)
     return jf_fail(JFL_ESHAPE, "a shape has at most %d dimensions, got %d", (int)JFL_MAXDIM,

@@ -61,7 +61,7 @@ static jfl_status multi_update_infer(jf_infer *c)
     return jf_fail(JFL_EINVAL, "takes %d inputs for each tensor of %s, then lr and perhaps scale, "
                    "got %d", a->stride, a->update, c->n_in);
   for (int i = 0; i < a->n; i++) JF_TRY(infer_tensor(c, i));
-  return rest == 2 ? jf_infer_rate(c, c->in[c->n_in - 1], "scale") : JFL_OK;
+  return rest == 2 ? jf_infer_rate(c->in[c->n_in - 1], "scale") : JFL_OK;
 }
 
 /* All but the gradients. */

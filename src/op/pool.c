@@ -30,7 +30,7 @@ static jf_pad padding_nchw(const jf_pool2d *a)
 }
 
 /* Every window must have a valid cell. */
-static jfl_status check_covered(const jf_infer *c, const jf_window *w)
+static jfl_status check_covered(const jf_window *w)
 {
   for (int i = 0; i < 4; i++)
     if (i % 2 == 0 && w->pad[i] >= w->extent[i / 2])
@@ -46,17 +46,17 @@ jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
 {
   jf_pool2d *a = c->attr;
   jf_window w;
-  JF_TRY(jf_pair(c, "ksize", &a->ksize, 1, a->kernel));
+  JF_TRY(jf_pair("ksize", &a->ksize, 1, a->kernel));
   jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, { a->kernel[0], a->kernel[1] } };
-  JF_TRY(jf_pair(c, "strides", &strides, 1, a->stride));
+  JF_TRY(jf_pair("strides", &strides, 1, a->stride));
   for (int i = 0; i < 2; i++) {
     w.in[i] = in[i];
     w.extent[i] = a->kernel[i];
     w.stride[i] = a->stride[i];
   }
   const jf_pad padding = padding_nchw(a);
-  JF_TRY(jf_window_place(c, &padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
-  JF_TRY(check_covered(c, &w));
+  JF_TRY(jf_window_place(&padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
+  JF_TRY(check_covered(&w));
   memcpy(a->pad, w.pad, sizeof a->pad);
   memcpy(out, w.out, sizeof w.out);
   return JFL_OK;

@@ -28,7 +28,7 @@ static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtyp
     return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32 or float64, got %s",
                             jfl_dtype_name(dtype));
   c->dtype[0] = dtype;
-  return jf_shape_from(c, shape, &c->shape[0]);
+  return jf_shape_from(shape, &c->shape[0]);
 }
 
 static jfl_status uniform_infer(jf_infer *c)

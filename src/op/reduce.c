@@ -19,7 +19,7 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   int rank = c->in[0]->shape.n;
   int64_t seen[JFL_MAXDIM] = { 0 };
   for (int i = 0; i < axis->n; i++) {
-    JF_TRY(jf_axis(c, &axis->v[i], rank));
+    JF_TRY(jf_axis(&axis->v[i], rank));
     if (seen[axis->v[i]]++)
       return jf_fail(JFL_EINVAL, "axis %lld is given twice", (long long)axis->v[i]);
   }

@@ -13,7 +13,7 @@ static const jf_attr piecewise_attrs[] = {
   {0},
 };
 
-static jfl_status check_warmup(const jf_infer *c, const jf_piecewise *w)
+static jfl_status check_warmup(const jf_piecewise *w)
 {
   if (!w->warmup || !strcmp(w->warmup, "none")) return JFL_OK;
   if (w->warmup_steps < 1)
@@ -37,7 +37,7 @@ static jfl_status piecewise_infer(jf_infer *c)
 {
   const jf_piecewise *a = c->attr;
   JF_TRY(check_step(c));
-  JF_TRY(check_warmup(c, a));
+  JF_TRY(check_warmup(a));
   if (a->values.n != a->boundaries.n + 1)
     return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
                             "got %d", a->boundaries.n + 1, a->values.n);

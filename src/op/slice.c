@@ -17,7 +17,7 @@ static const jf_attr grad_attrs[] = {
 };
 
 /* Makes axis i of the box absolute, for an extent of n. */
-static jfl_status slice_fit(const jf_infer *c, int i, int64_t n, int64_t *begin, int64_t *size)
+static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
 {
   if (*begin < -n || *begin >= n)
     return jf_fail(JFL_ESHAPE, "begin %lld is out of range for axis %d of extent %lld",
@@ -37,9 +37,9 @@ static jfl_status slice_infer(jf_infer *c)
   if (a->begin.n != s->n || a->size.n != s->n)
     return jf_fail(JFL_ESHAPE, "begin and size must have %d numbers, one for each axis of x, got "
                    "%d and %d", s->n, a->begin.n, a->size.n);
-  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(c, i, s->d[i], &a->begin.v[i], &a->size.v[i]));
+  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(i, s->d[i], &a->begin.v[i], &a->size.v[i]));
   c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(c, &a->size, &c->shape[0]);
+  return jf_shape_from(&a->size, &c->shape[0]);
 }
 
 static jfl_status slice_grad_infer(jf_infer *c)
@@ -50,9 +50,9 @@ static jfl_status slice_grad_infer(jf_infer *c)
     return jf_fail(JFL_ESHAPE, "begin and shape must have %d numbers, one for each axis of dy, "
                    "got %d and %d", size.n, a->begin.n, a->shape.n);
   for (int i = 0; i < size.n; i++)
-    JF_TRY(slice_fit(c, i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
+    JF_TRY(slice_fit(i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
   c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(c, &a->shape, &c->shape[0]);
+  return jf_shape_from(&a->shape, &c->shape[0]);
 }
 
 static void slice_grad(jf_gradctx *c)

@@ -5,7 +5,7 @@ enum { PARAM, GRAD, LR, SLOT };      /* their inputs; scale comes after the slot
 
 int jf_update_slots(const jfl_op *op) { return jf_op_n_in(op) - SLOT - 1; }
 
-jfl_status jf_infer_rate(const jf_infer *c, const jfl_value *v, const char *what)
+jfl_status jf_infer_rate(const jfl_value *v, const char *what)
 {
   char s[JF_SHAPE_STR];
   if (v->dtype == JFL_F64 && jf_numel(&v->shape) == 1) return JFL_OK;
@@ -27,8 +27,8 @@ jfl_status jf_infer_update(jf_infer *c)
       return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s like param, got %s %s",
                               jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
                               jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
-  if (c->n_in == most) JF_TRY(jf_infer_rate(c, c->in[most - 1], "scale"));
-  return jf_infer_rate(c, c->in[LR], "lr");
+  if (c->n_in == most) JF_TRY(jf_infer_rate(c->in[most - 1], "scale"));
+  return jf_infer_rate(c->in[LR], "lr");
 }
 
 jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-jfl_status jf_check_nchw(const jf_infer *c, const char *data_format)
+jfl_status jf_check_nchw(const char *data_format)
 {
   if (!strcmp(data_format, "NCHW")) return JFL_OK;
   return jf_fail_argument(JFL_ENOSYS, "data_format", "%s is not supported, only NCHW is",
@@ -19,7 +19,7 @@ jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
                           jf_shape_str(s, buf));
 }
 
-jfl_status jf_pair(const jf_infer *c, const char *name, const jf_ints *list, int64_t def,
+jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
                    int64_t out[2])
 {
   if (list->n > 2)
@@ -32,7 +32,7 @@ jfl_status jf_pair(const jf_infer *c, const char *name, const jf_ints *list, int
   return JFL_OK;
 }
 
-jfl_status jf_window_extent(const jf_infer *c, int64_t cells, int64_t step, int64_t *out)
+jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out)
 {
   const int64_t most = (int64_t)1 << 53;
   if (cells > 1 && step > most / (cells - 1))
@@ -44,7 +44,7 @@ jfl_status jf_window_extent(const jf_infer *c, int64_t cells, int64_t step, int6
 
 /* The explicit forms: n on every side; height, width; top, bottom, left, right; or before and after
    for each of N, C, H, W. */
-static jfl_status pads_from_list(const jf_infer *c, const jf_ints *list, int64_t pad[4])
+static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
 {
   static const int from[9][4] = { [1] = { 0, 0, 0, 0 }, [2] = { 0, 0, 1, 1 },
                                   [4] = { 0, 1, 2, 3 }, [8] = { 4, 5, 6, 7 } };
@@ -77,10 +77,10 @@ static void pads_same(jf_window *w, int lower)
   }
 }
 
-static jfl_status pads(const jf_infer *c, const jf_pad *p, jf_window *w)
+static jfl_status pads(const jf_pad *p, jf_window *w)
 {
   memset(w->pad, 0, sizeof w->pad);
-  if (!p->word) return pads_from_list(c, &p->list, w->pad);
+  if (!p->word) return pads_from_list(&p->list, w->pad);
   if (!strcmp(p->word, "SAME") || !strcmp(p->word, "SAME_LOWER")) pads_same(w, 1);
   else if (!strcmp(p->word, "SAME_UPPER")) pads_same(w, 0);
   else if (strcmp(p->word, "VALID"))
@@ -89,9 +89,9 @@ static jfl_status pads(const jf_infer *c, const jf_pad *p, jf_window *w)
   return JFL_OK;
 }
 
-jfl_status jf_window_place(const jf_infer *c, const jf_pad *padding, int flags, jf_window *w)
+jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
 {
-  JF_TRY(pads(c, padding, w));
+  JF_TRY(pads(padding, w));
   for (int i = 0; i < 2; i++) {
     int64_t *pad = &w->pad[2 * i], room = w->in[i] + pad[0] + pad[1] - w->extent[i];
     if (room < 0)
