@@ -223,8 +223,8 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  const jf_kind *kind = jf_sole_kind(g, t);
-  pass_epilogue_state s = { .activates = kind && kind->activates ? kind->activates : none };
+  const jf_kind *k = jf_sole_kind(g, t);
+  pass_epilogue_state s = { .activates = k && k->activates ? k->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);

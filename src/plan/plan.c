@@ -262,7 +262,7 @@ static void order_streams(builder *b)
 /* Lays out the arena of one place. */
 static void pack_part(builder *b, int place)
 {
-  jf_part *part = &b->p->part[place];
+  jf_plan_part *part = &b->p->part[place];
   jf_life *own = jf_alloc(b->arena, (size_t)b->n_life * sizeof *own);
   int n = 0;
   for (int i = 0; i < b->n_life; i++)
@@ -315,18 +315,20 @@ void jf_plan_release(jfl_plan *p)
   }
 }
 
-static void bind(const jf_where *w, void *const *arena, void *const *variable, void **data)
+static void bind(const jfl_plan *p, const jf_where *w, void *const *variable, void **data)
 {
-  if (w->memory == JF_AT_ARENA) *data = (char *)arena[w->place] + w->offset;
+  if (w->memory == JF_AT_ARENA) *data = (char *)p->part[w->place].arena + w->offset;
   if (w->memory == JF_AT_VARIABLE) *data = variable[w->index];
 }
 
-void jf_plan_bind(jfl_plan *p, void *const *arena, void *const *variable)
+void jf_plan_bind(jfl_plan *p, void *const *variable)
 {
   for (int s = 0; s < p->n_step; s++) {
     jf_step *st = &p->step[s];
-    for (int i = 0; i < st->k.n_in; i++) bind(&st->in[i], arena, variable, &st->k.in[i].data);
-    for (int i = 0; i < st->k.n_out; i++) bind(&st->out[i], arena, variable, &st->k.out[i].data);
-    st->k.scratch = st->scratch_life >= 0 ? (char *)arena[st->place] + st->scratch_offset : NULL;
+    jf_kargs *k = &st->k;
+    for (int i = 0; i < k->n_in; i++) bind(p, &st->in[i], variable, &k->in[i].data);
+    for (int i = 0; i < k->n_out; i++) bind(p, &st->out[i], variable, &k->out[i].data);
+    k->scratch = st->scratch_life < 0 ? NULL
+               : (char *)p->part[st->place].arena + st->scratch_offset;
   }
 }

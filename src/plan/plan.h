@@ -70,16 +70,17 @@ typedef struct jf_step {
 typedef struct jf_patch { void **data; int index; } jf_patch;
 
 /* What a plan is on one device. */
-typedef struct jf_part {
+typedef struct jf_plan_part {
   jf_device *device;
   int n_step;
   size_t arena_size, arena_bound;
-} jf_part;
+  void *arena;                 /* the run layer's */
+} jf_plan_part;
 
 struct jfl_plan {
   jfl_graph *graph;            /* in whose arena it lies */
   jfl_job *job;                /* the run layer's; NULL in planner tests */
-  jf_part *part; int n_part;   /* by place */
+  jf_plan_part *part; int n_part;   /* by place */
   jf_step *step; int n_step;
   const jfl_value **variable; int n_variable;
   void **data;                 /* of the variables; the run layer's */
@@ -109,7 +110,7 @@ void jf_plan_release(jfl_plan *p);
 /* The name of a step's kernel row; "plain" where the op's own kernel serves. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
-/* Points temporaries into the arenas, by place, and variables at their data. */
-void jf_plan_bind(jfl_plan *p, void *const *arena, void *const *variable);
+/* Points temporaries into the arenas of the parts, and variables at their data. */
+void jf_plan_bind(jfl_plan *p, void *const *variable);
 
 #endif
