@@ -69,7 +69,8 @@ static void every_status_has_a_text(void)
 {
   for (int s = 0; s < JFL_N_STATUS; s++)
     for (int t = 0; t < s; t++)
-      CHECK_MSG(strcmp(jfl_status_name((jfl_status)s), jfl_status_name((jfl_status)t)), "%d %d", s, t);
+      CHECK_MSG(strcmp(jfl_status_name((jfl_status)s), jfl_status_name((jfl_status)t)), "%d %d", s,
+                t);
   CHECK(jfl_status_name((jfl_status)-1) && jfl_status_name(JFL_N_STATUS));
 }
 
@@ -199,7 +200,8 @@ static void shapes_are_checked_and_printed(void)
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, 0 } }, "x") == JFL_ESHAPE && says("got 0"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, -1 } }, "x") == JFL_ESHAPE && says("got -1"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { INT64_MAX, INT64_MAX } }, "x") == JFL_ESHAPE);
-  CHECK(jf_shape_check(&(jfl_shape){ 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } }, "x") == JFL_ESHAPE);
+  const jfl_shape huge = { 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } };
+  CHECK(jf_shape_check(&huge, "x") == JFL_ESHAPE);
 }
 
 static void text_grows_until_memory_is_out(void)

@@ -42,7 +42,8 @@ static void random_lifetimes_do_not_overlap(void)
     size_t total = jf_pack(&arena, l, n), bound = jf_pack_bound(&arena, l, n);
     check_layout(l, n, total);
     CHECK(total >= bound);
-    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total,
+              bound);
   }
 }
 
@@ -80,8 +81,8 @@ static void nothing_needs_nothing(void)
   CHECK(jf_pack_bound(&arena, NULL, 0) == 0);
 }
 
-/* The plan of a train job for a device is made with that device's kernels: the null device's, which need
-   no memory, or the plain ones of the CPU. Both lay it out alike. */
+/* The plan of a train job for a device is made with that device's kernels: the null device's, which
+   need no memory, or the plain ones of the CPU. Both lay it out alike. */
 static jfl_plan *plan_for(const char *device, jfl_graph **g)
 {
   jmp_buf out;

@@ -41,7 +41,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for an end; stop raises the error and takes the asking back. */
+/* How the program around the state asks for an end; stop raises the error and takes the asking
+   back. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;
   void (*stop)(lua_State *L);
@@ -208,11 +209,13 @@ void jf_open_interrupt(lua_State *L, jf_state *st);
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked for. */
+/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked
+   for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c, compress.c) */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
+   compress.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
   jf_pack_functions[];

@@ -13,8 +13,9 @@ typedef struct jf_device {
   void (*free)(void *p);
   /* NULL-terminated rows, or NULL: this device has none of its own. */
   const jf_kernel_row *const *(*rows)(void);
-  int plain;                                          /* plain CPU kernels of op records may serve */
-  int64_t (*channel_block)(void);     /* how many channels its convolutions want side by side; 0: any */
+  int plain;  /* plain CPU kernels of op records may serve */
+  /* How many channels its convolutions want side by side; 0: any. */
+  int64_t (*channel_block)(void);
   /* Whether products and convolutions gain by ending in that op; NULL: none does. */
   int (*activates)(const char *act);
 } jf_device;

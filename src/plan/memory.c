@@ -7,8 +7,8 @@ enum { ALIGN = 64, TRIES = 32 };
 
 static size_t padded(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* The orders to try: bigger first, longer and bigger first, and as they are born. What settles ties, in the
-   end the address, makes each total. */
+/* The orders to try: bigger first, longer and bigger first, and as they are born. What settles
+   ties, in the end the address, makes each total. */
 static int by_address(const jf_life *x, const jf_life *y) { return x < y ? -1 : x > y; }
 
 static int by_size(const void *a, const void *b)
@@ -43,7 +43,8 @@ static int overlaps(const jf_life *a, const jf_life *b)
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which l fits beside those of placed (sorted by offset) that are alive with it. */
+/* Lowest offset at which l fits beside those of placed (sorted by offset) that are alive with
+   it. */
 static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
 {
   size_t at = 0;
