@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "base/json.h"
+#include "dev/form.h"
 
 /* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
 
@@ -16,7 +17,7 @@ typedef struct jf_entry {
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, */
-  const jfl_shape *packed;     /* in this form, or plain if NULL */
+  jf_packing packing;          /* in this form */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;

@@ -1,6 +1,6 @@
 /* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
    https://github.com/huggingface/safetensors. */
-#include "op/form.h"
+#include "op/layout.h"
 #include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>
@@ -310,10 +310,10 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
 
 static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
 {
-  if (!t->packed) return jf_file_write(fd, path, t->data, (size_t)t->size);
+  if (t->packing.form == JF_PLAIN) return jf_file_write(fd, path, t->data, (size_t)t->size);
   void *plain = jf_new_raw((size_t)t->size);
   if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
-  jf_unpack_filters(t->dtype, t->packed, &t->shape, t->data, plain);
+  jf_unpack_tensor(&t->packing, t->dtype, &t->shape, t->data, plain);
   jfl_status s = jf_file_write(fd, path, plain, (size_t)t->size);
   jf_free(plain);
   return s;

@@ -117,7 +117,7 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
     const jf_var *v = s->var[i];
     t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
                         .data = v->array->data,
-                        .packed = jf_var_packed(v) ? &v->array->shape : NULL };
+                        .packing = v->packing };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);

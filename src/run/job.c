@@ -97,7 +97,7 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_variable; i++) {
     jf_var *v;
-    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->shape, &v));
+    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->packing, &v));
     p->data[i] = v->array->data;
   }
   return JFL_OK;
