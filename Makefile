@@ -1,7 +1,7 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
-# make bench     milliseconds per step beside those of PyTorch, where that is installed
+# make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       type stubs for editors, reference pages and the guide, in build/doc
 # make lint      what includes and requires what, names, columns, exported symbols, luacheck
@@ -38,7 +38,7 @@ CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua)
-GEN := build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -84,6 +84,8 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
+build/gen/devicelist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_DEVICE DEVICE src/dev/*/*.c)
 build/gen/oplist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OP OP src/op/*.c src/optim/*.c)
 build/gen/optimlist.h: FORCE
@@ -105,6 +107,7 @@ test: setup
 	@scripts/test.sh
 bench: all
 	@build/jfl scripts/bench/compare.lua
+	@build/jfl scripts/bench/compile.lua
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all

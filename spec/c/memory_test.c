@@ -1,5 +1,6 @@
 /* Packing lifetimes into memory: no two buffers that live together overlap. Plans for a device. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "counter.h"
 #include "pass/pass.h"
@@ -47,6 +48,53 @@ static void random_lifetimes_do_not_overlap(void)
   }
 }
 
+/* Few enough that every pair can be looked at, and so many that they are packed in sweeps. */
+static void many_lifetimes_do_not_overlap(void)
+{
+  enum { MANY = 3000, STEPS = 1500 };
+  static jf_life l[MANY];
+  srand(2);
+  for (int round = 0; round < 4; round++) {
+    for (int i = 0; i < MANY; i++) {
+      const int first = rand() % STEPS, last = first + rand() % (round % 2 ? STEPS : 20);
+      l[i] = (jf_life){ .size = (size_t)(round < 2 ? 1 + rand() % 5000 : 64 << rand() % 8),
+                        .first = first, .last = last < STEPS ? last : STEPS - 1 };
+    }
+    size_t total = jf_pack(&arena, l, MANY), bound = jf_pack_bound(&arena, l, MANY);
+    check_layout(l, MANY, total);
+    CHECK(total >= bound);
+    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total,
+              bound);
+    for (int backward = 0; backward < 2; backward++)
+      check_layout(l, MANY, jf_sweep(&arena, l, MANY, backward));
+  }
+}
+
+/* As in training: what a layer made lives until its gradient was computed. */
+static void nested_lifetimes_take_no_more_than_they_must(void)
+{
+  enum { LAYERS = 40000 };
+  jf_life *l = malloc(2 * LAYERS * sizeof *l);
+  for (int i = 0; i < LAYERS; i++) {
+    l[i] = (jf_life){ .size = (size_t)(100 + i % 3 * 1000), .first = i, .last = 2 * LAYERS - i };
+    l[LAYERS + i] = (jf_life){ .size = 3000, .first = LAYERS + i, .last = LAYERS + i + 1 };
+  }
+  const size_t bound = jf_pack_bound(&arena, l, 2 * LAYERS), total = jf_pack(&arena, l, 2 * LAYERS);
+  CHECK_MSG((double)total <= 1.001 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+  free(l);
+}
+
+static void buffers_without_bytes_fit_anywhere(void)
+{
+  enum { MANY = 4000 };
+  static jf_life l[MANY];
+  for (int i = 0; i < MANY; i++)
+    l[i] = (jf_life){ .size = i % 2 ? 64 : 0, .first = i, .last = i + 3 };
+  size_t total = jf_pack(&arena, l, MANY);
+  check_layout(l, MANY, total);
+  CHECK(total == 2 * 64);
+}
+
 /* Each buffer dies as the next but one is born, as along a chain of layers. */
 static void a_chain_needs_two_buffers(void)
 {
@@ -83,7 +131,7 @@ static void nothing_needs_nothing(void)
 
 /* The plan of a train job for a device is made with that device's kernels: the null device's, which
    need no memory, or the plain ones of the CPU. Both lay it out alike. */
-static jfl_plan *plan_for(const char *device, jfl_graph **g)
+static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
 {
   jmp_buf out;
   jfl_plan *p = NULL;
@@ -91,15 +139,17 @@ static jfl_plan *plan_for(const char *device, jfl_graph **g)
   CHECK(!counter_body(*g));
   (*g)->arena->unwind = &out;
   if (setjmp(out)) return NULL;
-  CHECK(!jf_run_passes(*g, &(jf_target){ .device = jf_device_find(device) }));
-  CHECK(!jf_plan_new(*g, jf_device_find(device), JF_REFERENCE, 1, &p));
+  CHECK(!jf_run_passes(*g, &(jf_target){ .device = d }));
+  CHECK(!jf_plan_new(*g, d, JF_REFERENCE, 1, &p));
   return p;
 }
 
 static void the_null_device_plans_and_runs_nothing(void)
 {
   jfl_graph *g, *h;
-  jfl_plan *p = plan_for("null", &g), *q = plan_for("cpu", &h);
+  jf_device *null;
+  CHECK(!jf_device_new(jf_kind_find("null"), 0, &null));
+  jfl_plan *p = plan_for(null, &g), *q = plan_for(jf_host(), &h);
   CHECK(p->n_step == q->n_step && p->n_step > 5);
   CHECK(p->arena_size == q->arena_size && p->arena_size >= p->arena_bound);
   for (int i = 0; i < p->n_step; i++) {
@@ -110,13 +160,29 @@ static void the_null_device_plans_and_runs_nothing(void)
   jf_plan_release(q);
   jfl_graph_unref(g);
   jfl_graph_unref(h);
+  jf_device_free(null);
+}
+
+static int parses(const char *text, const char *kind, int index)
+{
+  const jf_kind *k = NULL;
+  int at = -1;
+  return !jf_device_parse(text, &k, &at) && !strcmp(k->name, kind) && at == index;
 }
 
 static void devices_are_found_by_name(void)
 {
-  CHECK(jf_device_find("cpu") == &jf_dev_cpu);
-  CHECK(jf_device_find("null") == &jf_dev_null);
-  CHECK(jf_device_find("abacus") == NULL);
+  const jf_kind *k;
+  int at;
+  CHECK(parses("cpu", "cpu", 0) && parses("cpu:0", "cpu", 0) && parses("null:3", "null", 3));
+  CHECK(jf_kind_find("cpu") == jf_host()->kind && !jf_kind_find("abacus"));
+  const char *const bad[] = {
+    "", ":", "abacus", "cpu:", "cpu:x", "cpu:-1", "cpu:0x", "cpu0", "cpu:0:0"
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(jf_device_parse(bad[i], &k, &at) == JFL_ENAME && strstr(jfl_errmsg(), "as in cpu:0"));
+  CHECK(jf_device_parse("cpu:1", &k, &at) == JFL_ENAME);
+  CHECK(!strcmp(jfl_errmsg(), "device must be one of the 1 that cpu has, got 'cpu:1'"));
 }
 
 int main(void)
@@ -125,6 +191,9 @@ int main(void)
   arena.unwind = &out;
   if (setjmp(out)) return 2;
   RUN(random_lifetimes_do_not_overlap);
+  RUN(many_lifetimes_do_not_overlap);
+  RUN(nested_lifetimes_take_no_more_than_they_must);
+  RUN(buffers_without_bytes_fit_anywhere);
   RUN(a_chain_needs_two_buffers);
   RUN(buffers_that_never_meet_share);
   RUN(a_gap_is_filled);

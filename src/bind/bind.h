@@ -12,9 +12,9 @@
 #include "jfl.h"
 
 /* Userdata types. A holder frees something of the core that must not outlive an error. */
-typedef enum jf_kind {
+typedef enum jf_object_kind {
   JF_ARRAY, JF_BLOB, JF_GRAPH, JF_JOB, JF_PLAN, JF_REQUEST, JF_HOLDER, JF_N_KIND
-} jf_kind;
+} jf_object_kind;
 
 /* Every userdata starts with a tag, an address in the state that tells the kind. Comparing it costs
    half of what fetching and comparing the metatable does, and nothing else in Lua can have it.
@@ -87,11 +87,11 @@ int jf_l_call(lua_State *L);
 /* ---- userdata (kinds.c) ---- */
 
 /* Makes the metatable of a kind and leaves it on the stack. */
-void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
+void jf_new_kind(lua_State *L, jf_state *st, jf_object_kind kind, lua_CFunction gc);
 /* Pushes a userdata, zeroed but for its tag. */
-void *jf_push(lua_State *L, jf_kind kind, size_t size);
+void *jf_push(lua_State *L, jf_object_kind kind, size_t size);
 /* The userdata at i if it is of that kind, else NULL. A light userdata has length 0. */
-static inline void *jf_test(lua_State *L, int i, jf_kind kind)
+static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 {
   const void **p = lua_touserdata(L, i);
   return p && lua_objlen(L, i) >= sizeof *p && *p == &jf_state_of(L)->kind[kind] ? p : NULL;

@@ -43,8 +43,6 @@ jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
 /* NULL: there is none. */
 const jf_entry *jf_source_find(const jf_source *s, const char *name);
 const char *jf_source_meta(const jf_source *s, const char *key);
-/* Room for one more in v, an array of n: v or its larger copy, NULL when memory is out. */
-void *jf_source_grow(void *v, int n, int *cap, size_t elem);
 /* Sorts the tensors by name; a name that occurs twice is an error. */
 jfl_status jf_source_sort(jf_source *s);
 

@@ -137,7 +137,7 @@ static jfl_status read_tensor(safetensors_loader *l, const char *name)
   if (seen != 7)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
   JF_TRY(check_size(&t, at));
-  jf_entry *v = jf_source_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
   s->tensor = v;
   v[s->n_tensor++] = t;
@@ -154,7 +154,7 @@ static jfl_status safetensors_read_meta(safetensors_loader *l)
     if (!more) return JFL_OK;
     JF_TRY(jf_json_key(&l->json, &m.key));
     JF_TRY(jf_json_string(&l->json, &m.value));
-    jf_meta *v = jf_source_grow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
+    jf_meta *v = jf_regrow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
     if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
     s->meta = v;
     v[s->n_meta++] = m;

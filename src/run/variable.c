@@ -8,9 +8,7 @@
 
 jf_var *jf_session_var(const jfl_session *s, const char *name)
 {
-  for (int i = 0; i < s->n_var; i++)
-    if (!strcmp(s->var[i]->spec.name, name)) return s->var[i];
-  return NULL;
+  return jf_map_get(&s->var_names, name);
 }
 
 /* Random numbers for one element: words of Philox blocks counted by `low`, element by `high`. */
@@ -111,15 +109,10 @@ static void initialize(const jfl_session *s, const jfl_variable_spec *spec, jfl_
 
 static jfl_status variable_add(jfl_session *s, jf_var *v)
 {
-  if (s->n_var == s->cap_var) {
-    int cap = s->cap_var ? 2 * s->cap_var : 16;
-    jf_var **wider = jf_new((size_t)cap * sizeof *wider);
-    if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
-    if (s->n_var) memcpy(wider, s->var, (size_t)s->n_var * sizeof *wider);
-    jf_free(s->var);
-    s->var = wider;
-    s->cap_var = cap;
-  }
+  jf_var **room = jf_regrow(s->var, s->n_var, &s->cap_var, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->var = room;
+  JF_TRY(jf_map_add(&s->var_names, v->spec.name, v));
   s->var[s->n_var++] = v;
   return JFL_OK;
 }
