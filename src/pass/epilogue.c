@@ -223,8 +223,8 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  const jf_kind *kind = t->device->kind;
-  pass_epilogue_state s = { .activates = kind->activates ? kind->activates : none };
+  const jf_kind *of = t->device->kind;
+  pass_epilogue_state s = { .activates = of->activates ? of->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);
