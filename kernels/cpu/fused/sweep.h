@@ -77,8 +77,7 @@ void jf_sweep_cut_parts(jf_sweep *w);
 
 /* ---- steps.c ---- */
 
-/* Lists what is done to a tile, and finds a place for each slot. fast: use the processor's own
-   loops where there are such. */
+/* Lists what is done to a tile, and finds a place for each slot. */
 void jf_sweep_list_steps(jf_sweep *w);
 
 /* ---- run.c ---- */
