@@ -18,14 +18,14 @@ jfl_status jf_fail(jfl_status s, const char *fmt, ...) __attribute__((format(pri
 /* The same for a wrong argument, attribute or result: its name, then "must be ..., got ...". */
 jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
-/* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that the
-   error has already stays. Returns s. */
+/* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that
+   the error has already stays. Returns s. */
 jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name);
 /* Puts a prefix before the text of this thread's error; returns s. */
 jfl_status jf_blame(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* An error on its way from one thread to another: a copy of this thread's last one, which jf_free
-   frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for NULL.
-   Returns s. */
+   frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for
+   NULL. Returns s. */
 typedef struct jf_error jf_error;
 jf_error *jf_error_copy(void);
 jfl_status jf_error_restore(jfl_status s, const jf_error *e);
