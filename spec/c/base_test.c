@@ -51,7 +51,8 @@ static void an_error_is_told_in_parts(void)
   CHECK(jf_fail_argument(JFL_EDTYPE, "x", "must be %s, got %s", "int8", "int32") == JFL_EDTYPE);
   CHECK(jfl_error_code() == JFL_EDTYPE && part_is(JFL_ERROR_ARGUMENT, "x"));
   CHECK(part_is(JFL_ERROR_TEXT, "must be int8, got int32"));
-  CHECK(part_is(JFL_ERROR_JOB, NULL) && part_is(JFL_ERROR_NODE, NULL) && part_is(JFL_ERROR_OP, NULL));
+  CHECK(part_is(JFL_ERROR_JOB, NULL) && part_is(JFL_ERROR_NODE, NULL) &&
+        part_is(JFL_ERROR_OP, NULL));
   CHECK(!strcmp(jfl_errmsg(), "x must be int8, got int32"));
   CHECK(jf_fail_in(JFL_EDTYPE, JFL_ERROR_OP, "add") == JFL_EDTYPE);
   CHECK(!strcmp(jfl_errmsg(), "add: x must be int8, got int32"));
