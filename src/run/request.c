@@ -34,7 +34,8 @@ static jfl_status request_check_input(const jfl_value *v, const jfl_array *in)
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
 {
   for (int i = 0; i < p->graph->n_input; i++)
-    JF_TRY(jf_fail_in(request_check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB, p->graph->name));
+    JF_TRY(jf_fail_in(request_check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB,
+                      p->graph->name));
   return JFL_OK;
 }
 
