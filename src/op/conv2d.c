@@ -458,7 +458,8 @@ int jf_conv2d_layout(jf_layout *c)
 static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
-/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
+/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding
+   count. */
 static double conv2d_work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;

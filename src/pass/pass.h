@@ -9,7 +9,7 @@
 /* What a graph is compiled for. */
 typedef struct jf_target {
   jf_device *const *device; int n_device;    /* by place */
-  int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
+  int reference;  /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
   /* What the session keeps a variable in, or NULL where it has no such one yet. */
   const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
@@ -47,13 +47,13 @@ int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
-/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says what
-   stands for the values it dropped. */
+/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says
+   what stands for the values it dropped. */
 typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, losses and all results included */
+  int *uses;  /* uses[id]: readers in the old graph, losses and all results included */
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 /* What stands for v now. */
@@ -78,9 +78,9 @@ jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double 
 
 /* ---- gradients (grad.c) ---- */
 
-/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
-   of value id, or NULL where none flows; it holds n_value entries of the graph as it was at the call,
-   all NULL. */
+/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the
+   adjoint of value id, or NULL where none flows; it holds n_value entries of the graph as it was at
+   the call, all NULL. */
 typedef struct jf_backward {
   jfl_value *const *y, *const *dy; int n;
   jfl_value *const *x; int n_x;
