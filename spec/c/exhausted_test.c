@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "counter.h"
+#include "dev/cpu/cpu.h"
 #include "models.h"
 #include "scratch.h"
 #include "test.h"
@@ -177,7 +178,7 @@ static jfl_status learn(jfl_session *s, jfl_array *const *in)
   const jfl_arg plain = { .name = "passes", .kind = JFL_ARG_STRING, .string = "-layout -fuse" };
   jfl_plan *p, *q;
   COUNTER_TRY(model_plan(s, "momentum", conv_net, BATCH, 0.9, &p));
-  CHECK(!jf_dev_cpu.channel_block() ||
+  CHECK(!jf_cpu_channel_block() ||
         jf_session_var(s, "conv2-weight")->packing.form == JF_PACKED);
   COUNTER_TRY(train(s, p, in));
   COUNTER_TRY(run_queued(s, p, in));

@@ -1,5 +1,6 @@
 /* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that do not divide by
    vector and part sizes, with any number of threads, wherever its memory is. */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/cast.h"

@@ -1,5 +1,6 @@
 /* Convolutions on blocked channels and packed filters: the plain kernels and the fast rows give
    what the plain kernels give on plain tensors; and the conversions between forms. */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/conv2d.h"
 #include "op/layout.h"
@@ -245,7 +246,7 @@ static void any_form_convolves_alike(void)
 /* Channels that one block, several or none make; as a first layer has them. */
 static void fast_rows_agree(void)
 {
-  int64_t block = jf_dev_cpu.channel_block ? jf_dev_cpu.channel_block() : 0;
+  int64_t block = jf_cpu_channel_block();
   static const problem list[] = {
     { JFL_F32, 3, 1, 12, 9, 32, 5, 5, 1, 1, 1, 2, 0, 0, 0, 0 },
     { JFL_F32, 2, 3, 13, 13, 16, 7, 7, 1, 2, 1, 3, 0, 0, 0, 0 },

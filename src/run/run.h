@@ -40,6 +40,14 @@ struct jfl_request {
 /* How often a job ran that a loaded checkpoint tells of. */
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
+/* A device that the session uses, and what all plans share there. */
+typedef struct jf_site {
+  jf_device *device;
+  void *stream;                /* NULL on the host */
+  void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
+  jf_fault *fault;             /* in the device's memory; NULL on the host */
+} jf_site;
+
 typedef struct jf_settings {
   int threads, max_inflight;
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
@@ -66,7 +74,7 @@ struct jfl_session {
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
   jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
-  void *arena; size_t arena_size;
+  jf_site *site; int n_site, cap_site;         /* site 0 is the host */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
@@ -82,6 +90,10 @@ void jf_session_release(jfl_session *s);
 jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
 /* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
 void jf_session_leave_pool(jfl_session *s);
+
+/* The number of the site of a device, "gpu:1"; it is opened when it is first asked for. */
+jfl_status jf_session_site(jfl_session *s, const char *name, int *out);
+void jf_sites_free(jfl_session *s);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);

@@ -1,4 +1,5 @@
 /* Fused programs in parallel, and what the pass fuse must keep to for them. */
+#include "dev/cpu/cpu.h"
 #include "sweep.h"
 
 static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)

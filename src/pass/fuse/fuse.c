@@ -364,11 +364,11 @@ static void fuse_look(fuser *f, const jf_fused_limits *limits)
 
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
-  if (!target->device->fused) return JFL_OK;
+  if (!target->device->kind->fused) return JFL_OK;
   fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
   jf_rewrite_begin(g, &f->r);
-  fuse_look(f, target->device->fused);
+  fuse_look(f, target->device->kind->fused);
   find_readers(f);
   find_followers(f, 0);
   join_makers(f);
