@@ -3,6 +3,7 @@
 #define JF_PASS_H
 
 #include "dev/dev.h"
+#include "op/constant.h"
 #include "op/op.h"
 #include "optim/optim.h"
 
@@ -69,11 +70,8 @@ void jf_rewrite_end(jf_rewrite *r);
 
 /* ---- tensors of one number (number.c) ---- */
 
-/* Whether v is a constant, and then its number. */
-int jf_number(const jfl_value *v, double *out);
 /* Whether n's only output is one number throughout, which is then computed as a run would. */
 int jf_compute_number(const jf_node *n, double *value);
-jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value);
 
 /* ---- gradients (grad.c) ---- */
 
