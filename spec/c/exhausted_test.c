@@ -157,8 +157,7 @@ static uint64_t contents(jfl_session *s)
 {
   uint64_t sum = 0;
   for (int i = 0; i < s->n_var; i++)
-    sum = jf_hash(sum, s->var[i]->array->data,
-                  (size_t)jfl_array_size(s->var[i]->array) * jfl_dtype_size(s->var[i]->spec.dtype));
+    sum = jf_hash(sum, s->var[i]->storage->data, s->var[i]->storage->size);
   return sum;
 }
 

@@ -38,9 +38,13 @@ typedef struct jf_kargs {
   int step;                /* the number of the call, for jf_fault */
 } jf_kargs;
 
-/* Attribute types that are not plain C ones. */
-typedef struct jf_ints { int n; int64_t v[2 * JFL_MAXDIM]; } jf_ints;
+/* Attribute types that are not plain C ones. Lists are of any length; a node's are its own. */
+typedef struct jf_ints { int n; int64_t *v; } jf_ints;
 typedef struct jf_nums { int n; const double *v; } jf_nums;
+/* A list of integers, which lives as long as the block it is written in; what an if or else rules
+   without braces is such a block. */
+#define JF_INTS(...)                                          \
+  ((jf_ints){ sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ } })
 /* A padding: a word ("SAME", "VALID", ...) or a flat list of before, after per axis. */
 typedef struct jf_pad { const char *word; jf_ints list; } jf_pad;
 

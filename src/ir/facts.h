@@ -10,8 +10,8 @@ typedef struct jf_node jf_node;
    bit, if shapes allow. -0.0 changes nothing that it is added to; integers have 0 alone. */
 typedef struct jf_neutral { unsigned inputs; double number; } jf_neutral;
 
-/* What a folding rule sees. It gives a value that equals output 0 bit for bit, or NULL; nodes that it
-   emits on the way may stay unused. */
+/* What a folding rule sees. It gives a value that equals output 0 bit for bit, or NULL; nodes that
+   it emits on the way may stay unused. */
 typedef struct jf_foldctx {
   jfl_graph *g;
   const jf_node *node;
@@ -28,8 +28,8 @@ typedef struct jf_line { const jfl_op *op; size_t axis; } jf_line;
    product; -1: the last. */
 typedef struct jf_ending { const jfl_op *fused; size_t epilogue; int axis; } jf_ending;
 
-/* The op can also give, as that output, the sums of an input over all axes but one: where the int at
-   `asked` of its attributes is set. */
+/* The op can also give, as that output, the sums of an input over all axes but one: where the int
+   at `asked` of its attributes is set. */
 typedef struct jf_side_sum { int input, axis, output; size_t asked; } jf_side_sum;
 
 #endif

@@ -8,9 +8,7 @@
 
 static jf_ints layout_axes(const jf_relayout *r)
 {
-  jf_ints axes = { .n = r->split.n };
-  for (int i = 0; i < axes.n; i++) axes.v[i] = r->perm[i];
-  return axes;
+  return (jf_ints){ r->split.n, (int64_t *)r->perm };
 }
 
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)

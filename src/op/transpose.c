@@ -14,15 +14,19 @@ static jfl_status transpose_infer(jf_infer *c)
   jf_ints *perm = &((jf_transpose *)c->attr)->perm;
   const jfl_shape *s = &c->in[0]->shape;
   int seen[JFL_MAXDIM] = { 0 };
-  if (!perm->n)
-    for (perm->n = 0; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
+  if (!perm->n) {
+    perm->v = jf_alloc(c->arena, (size_t)s->n * sizeof *perm->v);
+    for (; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
+  }
   if (perm->n != s->n)
-    return jf_fail(JFL_ESHAPE, "transpose: perm names %d axes, but a has %d", perm->n, s->n);
+    return jf_fail_argument(JFL_ESHAPE, "perm", "must name the %d axes of a, got %d", s->n,
+                            perm->n);
   c->shape[0].n = s->n;
   for (int i = 0; i < s->n; i++) {
-    JF_TRY(jf_axis(c, &perm->v[i], s->n));
+    JF_TRY(jf_axis(&perm->v[i], s->n));
     if (seen[perm->v[i]]++)
-      return jf_fail(JFL_EINVAL, "transpose: perm names axis %lld twice", (long long)perm->v[i]);
+      return jf_fail_argument(JFL_EINVAL, "perm", "must name each axis once, got axis %lld twice",
+                              (long long)perm->v[i]);
     c->shape[0].d[i] = s->d[perm->v[i]];
   }
   c->dtype[0] = c->in[0]->dtype;
@@ -32,8 +36,9 @@ static jfl_status transpose_infer(jf_infer *c)
 static void transpose_grad(jf_gradctx *c)
 {
   const jf_ints *perm = &((const jf_transpose *)c->node->attr)->perm;
-  jf_transpose back = { .perm.n = perm->n };
-  for (int i = 0; i < perm->n; i++) back.perm.v[perm->v[i]] = i;
+  int64_t axes[JFL_MAXDIM];
+  jf_transpose back = { { perm->n, axes } };
+  for (int i = 0; i < perm->n; i++) axes[perm->v[i]] = i;
   c->dx[0] = JF_EMIT(c->g, transpose, &back, c->dy[0]);
 }
 
@@ -58,10 +63,12 @@ static jfl_value *transpose_fold(jf_foldctx *c)
 {
   const jf_node *n = c->node, *before = jf_made_by(n->in[0], &jf_op_transpose);
   const jf_ints *perm = perm_of(n);
-  if (jf_keeps_order(perm, &n->in[0]->shape)) return jf_emit_view(c->g, n->in[0], &n->out[0]->shape);
+  if (jf_keeps_order(perm, &n->in[0]->shape))
+    return jf_emit_view(c->g, n->in[0], &n->out[0]->shape);
   if (!before) return swaps_last(perm) ? jf_fold_transposed(c, n->in[0]) : NULL;
-  jf_transpose both = { .perm.n = perm->n };
-  for (int i = 0; i < perm->n; i++) both.perm.v[i] = perm_of(before)->v[perm->v[i]];
+  int64_t axes[JFL_MAXDIM];
+  jf_transpose both = { { perm->n, axes } };
+  for (int i = 0; i < perm->n; i++) axes[i] = perm_of(before)->v[perm->v[i]];
   return JF_EMIT(c->g, transpose, &both, before->in[0]);
 }
 

@@ -11,7 +11,7 @@ int jf_update_slots(const jfl_op *op);
 
 jfl_status jf_infer_update(jf_infer *c);
 /* Whether v is a float64 (1), as lr and scale are; `what` is its name in messages. */
-jfl_status jf_infer_rate(const jf_infer *c, const jfl_value *v, const char *what);
+jfl_status jf_infer_rate(const jfl_value *v, const char *what);
 
 /* Runs a loop over the inputs of an update op with that many slots. */
 jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);

@@ -37,8 +37,8 @@ static jfl_value *beside_neutral(const jf_node *n)
   return NULL;
 }
 
-/* Input 0 under the output's shape, where that has all its elements in their order. A view of a view
-   is one of what lies below. */
+/* Input 0 under the output's shape, where that has all its elements in their order. A view of a
+   view is one of what lies below. */
 static jfl_value *kept(jfl_graph *g, const jf_node *n)
 {
   const jfl_shape *to = &n->out[0]->shape;
@@ -57,8 +57,7 @@ static int fold_fits(jfl_graph *g, const jf_node *n, int k, jfl_value *small)
 {
   jfl_value *in[3];
   jf_infer c = { .op = n->op, .arena = g->arena, .in = in, .n_in = n->n_in,
-                 .attr = jf_alloc(g->arena, n->op->attr_size) };
-  if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
+                 .attr = jf_attr_copy(g->arena, n->op->attr, n->op->attr_size, n->attr) };
   memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
   in[k] = small;
   return !jf_op_infer(&c) && jf_shape_eq(&c.shape[0], &n->out[0]->shape);

@@ -10,7 +10,7 @@
 /* What a graph is compiled for. */
 typedef struct jf_target {
   const jf_device *device;
-  int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
+  int reference;             /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
   /* What the session keeps a variable in, or NULL where it has no such one yet. */
   const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
@@ -39,19 +39,19 @@ int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
-/* How a value is used, itself and under other shapes: results of the job in its memory, and the last
-   old node that reads it, or -1. */
+/* How a value is used, itself and under other shapes: results of the job in its memory, and the
+   last old node that reads it, or -1. */
 typedef struct jf_use { int results, last; } jf_use;
 
-/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says what
-   stands for the values it dropped. */
+/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says
+   what stands for the values it dropped. */
 typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, losses and results too */
-  /* Made when jf_may_replace is first asked, which a pass that asks does before it replaces anything:
-     by value id, its use, and the first old node that updates it, n_old where none does. */
+  int *uses;                         /* uses[id]: readers in the old graph; losses, results too */
+  /* Made when jf_may_replace is first asked, which a pass that asks does before it replaces
+     anything: by value id, its use, and the first old node that updates it, n_old if none does. */
   jf_use *use; int n_use, cap_use;
   int *update;
 } jf_rewrite;
@@ -75,9 +75,9 @@ int jf_compute_number(const jf_node *n, double *value);
 
 /* ---- gradients (grad.c) ---- */
 
-/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
-   of value id, or NULL where none flows; it holds n_value entries of the graph as it was at the call,
-   all NULL. */
+/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the
+   adjoint of value id, or NULL where none flows; it holds n_value entries of the graph as it was at
+   the call, all NULL. */
 typedef struct jf_backward {
   jfl_value *const *y, *const *dy; int n;
   jfl_value *const *x; int n_x;

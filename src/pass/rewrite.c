@@ -61,7 +61,7 @@ static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
   }
 }
 
-/* Readers come after what they read, so the use of a view is known before it is that of its input. */
+/* Readers come after what they read: a view's use is known before it is added to its input's. */
 static void find_uses(jf_rewrite *r)
 {
   r->n_use = r->cap_use = r->n_value;
