@@ -122,7 +122,8 @@ static jfl_status same_dtype(const jf_infer *c)
 {
   for (int i = 1; i < c->n_in; i++)
     if (c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail_argument(JFL_EDTYPE, in_name(c, i), "must be %s like %s, got %s; cast converts",
+      return jf_fail_argument(JFL_EDTYPE, in_name(c, i),
+                              "must be %s like %s, got %s; cast converts",
                               jfl_dtype_name(c->in[0]->dtype), in_name(c, 0),
                               jfl_dtype_name(c->in[i]->dtype));
   return JFL_OK;

@@ -90,8 +90,8 @@ static jfl_value **targets(jfl_graph *g)
   return x;
 }
 
-/* d as if losses of n elements had been seeded with 1: it is divided by their seed as that was rounded,
-   so a gradient that is a multiple of the seed comes out exactly. */
+/* d as if losses of n elements had been seeded with 1: it is divided by their seed as that was
+   rounded, so a gradient that is a multiple of the seed comes out exactly. */
 static jfl_value *without_seed(jfl_graph *g, jfl_value *d, int64_t n)
 {
   jfl_shape one = { 1, { 1 } };

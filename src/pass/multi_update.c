@@ -1,9 +1,10 @@
-/* Merges updates by the same op, attributes, rate and scale into one node each, which stands where the last
-   of them stood. */
+/* Merges updates by the same op, attributes, rate and scale into one node each, which stands where
+   the last of them stood. */
 #include "op/multi_update.h"
 #include "pass/pass.h"
 
-/* A gradient that is itself a variable might be another's parameter: such an update stays where it is. */
+/* A gradient that is itself a variable might be another's parameter: such an update stays where it
+   is. */
 static int mergeable(const jf_node *n)
 {
   return n->op->update && jf_root(n->in[1])->origin != JF_VARIABLE;

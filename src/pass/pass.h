@@ -10,7 +10,7 @@
 /* What a graph is compiled for. */
 typedef struct jf_target {
   const jf_device *device;
-  int reference;             /* plain kernels only: passes that serve fast ones do nothing */
+  int reference;  /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
   /* What the session keeps a variable in, or NULL where it has no such one yet. */
   const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);

@@ -1,4 +1,5 @@
-/* Appends the optimizer's updates, the learning rate and the scale they use, and the step counter. */
+/* Appends the optimizer's updates, the learning rate and the scale they use, and the step
+   counter. */
 #include "op/clip_scale.h"
 #include "pass/pass.h"
 
