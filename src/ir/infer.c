@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op)
+{
+  return v->origin == JF_RESULT && v->node->op == op ? v->node : NULL;
+}
+
 const jfl_value *jf_root(const jfl_value *v)
 {
   while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
@@ -12,6 +17,14 @@ const jfl_value *jf_root(const jfl_value *v)
 int jf_mutates(const jf_node *n, int i)
 {
   return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
+}
+
+int jf_updates(const jf_node *n)
+{
+  if (!n->op->mutates_of && !n->op->mutates) return 0;
+  for (int k = 0; k < n->n_in; k++)
+    if (jf_mutates(n, k)) return 1;
+  return 0;
 }
 
 int jf_is_pointwise(const jfl_op *op)

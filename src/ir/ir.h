@@ -8,10 +8,10 @@
 #include "base/base.h"
 #include "dev/form.h"
 #include "dev/kernel.h"
+#include "ir/facts.h"
 
 enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
 
-typedef struct jf_node jf_node;
 typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 
 struct jfl_value {
@@ -157,9 +157,20 @@ enum {
                           nothing; ops with tile are so by themselves, but random ones */
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
+  JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
   JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device, which devices
                                   make; kernels do not run it */
-  JF_INTERNAL = 512    /* only passes can make it: hosts do not see it */
+  /* What output 0 holds: */
+  JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
+  JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
+  JF_KEEPS = 1 << 12,  /* all elements of input 0 in their order, where it has as many; as views do */
+  JF_REPEATS = 1 << 13,        /* input 0, broadcast to a shape */
+  JF_ADDS = 1 << 14,           /* the sum of the two inputs */
+  JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
+  JF_MEANS = 1 << 16,          /* or means */
+  JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
+  JF_RISES = 1 << 18           /* f(x) for each x of the one input, where no larger x gives less; and
+                                  the gradient is 0 where f is flat */
 };
 
 struct jf_layout;        /* op/layout.h */
@@ -179,6 +190,11 @@ struct jfl_op {
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  jf_neutral neutral;                     /* no inputs: none of its is */
+  jfl_value *(*fold)(jf_foldctx *c);      /* NULL: nothing but the facts above folds it */
+  const jf_line *line;                    /* these three NULL: it is none of that */
+  const jf_ending *ending;
+  const jf_side_sum *side_sum;
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
                                              NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
@@ -228,12 +244,16 @@ void jf_at(jfl_graph *g, int place);
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The node that makes v, if it is of that op; else NULL. */
+const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
 /* The value whose memory v shows: v itself unless it is a view. */
 const jfl_value *jf_root(const jfl_value *v);
 /* Whether an op is pointwise, as the flag says or because of its loop. */
 int jf_is_pointwise(const jfl_op *op);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
+/* Whether it updates any. */
+int jf_updates(const jf_node *n);
 /* Bit i: output 0 of n may use the memory of its input i. */
 unsigned jf_inplace(const jf_node *n);
 /* The op's name, or what stands for it in texts. */
