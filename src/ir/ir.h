@@ -200,7 +200,10 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
-  const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
+                                             "a + b"; op/elementwise.h says what stands in them */
+  const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
+                                             O is a floating type, and where it is an integer */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
