@@ -254,7 +254,8 @@ static int l_minimize(lua_State *L)
     jf_raise(L, "minimize: argument 2 must be a table, got %s", jf_type_name(L, 2));
   luaL_checkstack(L, 32, NULL);
   m.loss = read_blobs(L, push_field(L, 2, "losses"), g, "minimize: losses", &m.n_loss);
-  m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize: variables", &m.n_variable);
+  m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize: variables",
+                          &m.n_variable);
   m.optimizer = jf_need_string(L, push_field(L, 2, "optimizer"), "minimize", "optimizer");
   m.schedule = jf_need_string(L, push_field(L, 2, "schedule"), "minimize", "schedule");
   m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);

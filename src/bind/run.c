@@ -88,7 +88,8 @@ static int wrong_count(lua_State *L, const jf_lplan *p, int queued)
   int got = lua_gettop(L) - 2;
   const char *names = lua_tostring(L, -1), *job = p->job->name, *hint = "";
   if (p->n_in && got == 1 && is_named(L, 2))
-    return jf_raise(L, "%s: takes its arguments by position (%s), got a table with names", job, names);
+    return jf_raise(L, "%s: takes its arguments by position (%s), got a table with names", job,
+                    names);
   if (queued)
     hint = lua_pushfstring(L, "; a callback is given to the call's result: %s(...)(callback)", job);
   if (!p->n_in) return jf_raise(L, "%s: takes no arguments, got %d%s", job, got, hint);
