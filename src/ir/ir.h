@@ -247,6 +247,8 @@ void jf_at(jfl_graph *g, int place);
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The axis of n's output along which its input 1, a line, runs; -1 where it is none. */
+int jf_line_axis(const jf_node *n);
 /* The node that makes v, if it is of that op; else NULL. */
 const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
 /* The value whose memory v shows: v itself unless it is a view. */
