@@ -189,7 +189,8 @@ static void vectors(const char *only)
   double size = 512 * 3136 * 4;
   out[1] = mask;
   bench(only, "multi_update", (jf_tensor[]){ w, g, lr }, 3, NULL,
-        &(jf_multi_update){ .op = &jf_op_sgd_update, .attr = &(jf_sgd_update){ 0 }, .stride = 2, .n = 1 },
+        &(jf_multi_update){ .op = &jf_op_sgd_update, .attr = &(jf_sgd_update){ 0 }, .stride = 2,
+                            .n = 1 },
         "sgd 512x3136", 3 * size);
   bench(only, "multi_update", (jf_tensor[]){ w, g, m, lr }, 4, NULL,
         &(jf_multi_update){ .op = &jf_op_momentum_update, .attr = &(jf_momentum_update){ 0.9, 0 },

@@ -4,13 +4,12 @@
 
 static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
-  if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
-  if (g->closed) return jf_fail(JFL_ESTATE, "%s: this graph is compiled already", g->name);
+  if (g->err) return jf_fail(g->err, "describing this job failed before");
+  if (g->closed) return jf_fail(JFL_ESTATE, "this graph is compiled already");
   if (g->mode != j->mode)
-    return jf_fail(JFL_EINVAL, "%s: the graph and the job are of different types", g->name);
+    return jf_fail(JFL_EINVAL, "the graph and the job must be of one type, train or predict");
   if (g->mode == JFL_TRAIN && !g->training)
-    return jf_fail(JFL_EINVAL, "%s: a train job needs a loss to minimize: call "
-                   "flow.optimizer.SGD(lr):minimize(loss) in its body", g->name);
+    return jf_fail(JFL_EINVAL, "a train job must minimize a loss, got none");
   return JFL_OK;
 }
 
@@ -21,26 +20,38 @@ static const jf_packing *api_job_packing_in(const jfl_session *s, const jfl_vari
   return same ? &v->packing : NULL;
 }
 
+static int api_job_place_in(const jfl_session *s, const jfl_variable_spec *want)
+{
+  const jf_var *v = jf_session_var(s, want->name);
+  return v ? v->site->place : JF_DEFAULT_PLACE;
+}
+
 /* *p is set as soon as there is something to release. */
 static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { .device = j->session->site[0].device,
+  jf_device **device = jf_alloc(g->arena, (size_t)j->session->n_site * sizeof *device);
+  for (int i = 0; i < j->session->n_site; i++) device[i] = j->session->site[i]->device;
+  jf_target t = { .device = device,
+                  .n_device = j->session->n_site,
                   .reference = set->kernels == JF_REFERENCE,
                   .off = set->passes_off,
                   .variable = api_job_packing_in,
+                  .variable_place = api_job_place_in,
                   .session = j->session };
+  jf_resolve_places(g, set->place, &t);
   JF_TRY(jf_run_passes(g, &t));
   int flags = set->kernels |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
-  return jf_plan_new(g, t.device, flags, set->threads, p);
+  jf_plan_options o = { t.device, t.n_device, flags, set->threads };
+  return jf_plan_new(g, &o, p);
 }
 
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
 {
   jfl_plan *p = NULL;
-  JF_TRY(api_job_check(j, g));
+  JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
   jfl_status s = api_job_build(j, g, &p);
   if (!s) s = jf_job_admit(j, p);
@@ -60,8 +71,8 @@ jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype
                           const jfl_shape **s)
 {
   if (i < 0 || i >= p->graph->n_input)
-    return jf_fail(JFL_EINVAL, "%s: has %d inputs, no number %d", p->graph->name, p->graph->n_input,
-                   i);
+    return jf_fail_in(jf_fail(JFL_EINVAL, "an input's number must be below %d, got %d",
+                              p->graph->n_input, i), JFL_ERROR_JOB, p->graph->name);
   const jfl_value *v = p->graph->input[i];
   *name = v->name;
   *t = v->dtype;

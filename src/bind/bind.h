@@ -12,9 +12,9 @@
 #include "jfl.h"
 
 /* Userdata types. A holder frees something of the core that must not outlive an error. */
-typedef enum jf_kind {
+typedef enum jf_object_kind {
   JF_ARRAY, JF_BLOB, JF_GRAPH, JF_JOB, JF_PLAN, JF_REQUEST, JF_HOLDER, JF_N_KIND
-} jf_kind;
+} jf_object_kind;
 
 /* Every userdata starts with a tag, an address in the state that tells the kind. Comparing it costs
    half of what fetching and comparing the metatable does, and nothing else in Lua can have it.
@@ -41,7 +41,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for an end; stop raises the error and takes the asking back. */
+/* How the program around the state asks for an end; stop raises the error and takes the asking
+   back. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;
   void (*stop)(lua_State *L);
@@ -78,6 +79,8 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 void jf_check(lua_State *L, jfl_status s);
 /* The same with a prefix. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
+/* The same for an array, which the message calls `what`: the error's argument is an element of it. */
+void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
 /* call(): how the front end runs the user's functions. */
@@ -86,11 +89,11 @@ int jf_l_call(lua_State *L);
 /* ---- userdata (kinds.c) ---- */
 
 /* Makes the metatable of a kind and leaves it on the stack. */
-void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
+void jf_new_kind(lua_State *L, jf_state *st, jf_object_kind kind, lua_CFunction gc);
 /* Pushes a userdata, zeroed but for its tag. */
-void *jf_push(lua_State *L, jf_kind kind, size_t size);
+void *jf_push(lua_State *L, jf_object_kind kind, size_t size);
 /* The userdata at i if it is of that kind, else NULL. A light userdata has length 0. */
-static inline void *jf_test(lua_State *L, int i, jf_kind kind)
+static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 {
   const void **p = lua_touserdata(L, i);
   return p && lua_objlen(L, i) >= sizeof *p && *p == &jf_state_of(L)->kind[kind] ? p : NULL;
@@ -136,27 +139,27 @@ void jf_set_array(jf_larray *b, jfl_array *a);
 /* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
 void jf_account(lua_State *L, jf_larray *b);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
-/* Pushes a copy of b under another dtype. */
+/* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
-                        const char *who);
-/* Pushes an array made from the nested table at i. */
-jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who);
+                        const char *what);
+/* Pushes an array made from the nested table at i. what: how a message calls it, as below. */
+jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what);
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The extent of b's first axis; a scalar is an error. */
 int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
-jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who);
+jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 double jf_load(const jf_larray *b, int64_t i);
 void jf_store(void *data, jfl_dtype t, int64_t i, double v);
 /* Whether dtype t holds v without loss, but for rounding. */
 int jf_fits(jfl_dtype t, double v);
-/* Sets elements first .. first+n-1 to v. */
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *who);
+/* Sets elements first .. first+n-1 to v, which a message calls `what`. */
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
-               const char *who);
+               const char *what);
 int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
 double jf_to_number(lua_State *L, int i);
 
@@ -210,11 +213,13 @@ void jf_open_interrupt(lua_State *L, jf_state *st);
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked for. */
+/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked
+   for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c, compress.c) */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
+   compress.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
   jf_pack_functions[];

@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "base/json.h"
-#include "dev/form.h"
 
 /* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
 
@@ -16,8 +15,8 @@ typedef struct jf_entry {
   jfl_shape shape;             /* n -1: not recorded */
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
-  const void *data;            /* when written: the contents, */
-  jf_packing packing;          /* in this form */
+  const void *data;            /* when written: the contents, or NULL */
+  const struct jf_var *variable;        /* and what they are read from */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;
@@ -53,8 +52,8 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
 jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
-/* s->path names the directory; finding no variable is no error. One that is a variable's own becomes
-   the directory above, with that variable alone. */
+/* s->path names the directory; finding no variable is no error. One that is a variable's own
+   becomes the directory above, with that variable alone. */
 jfl_status jf_oneflow_open(jf_source *s);
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 

@@ -116,8 +116,7 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
     t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
-                        .data = v->array->data,
-                        .packing = v->packing };
+                        .data = jf_var_data(v), .variable = v };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
@@ -246,8 +245,8 @@ static jfl_status match(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state that
-   no job knows is none of it: predict jobs load what train jobs saved. */
+/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state
+   that no job knows is none of it: predict jobs load what train jobs saved. */
 static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
 {
   int n = 0;
@@ -286,6 +285,7 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
       return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
                      (unsigned long long)t->size, t->name);
     JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
+    JF_TRY(jf_var_pack(s->var[i], &l->fresh[i]));
   }
   return JFL_OK;
 }
@@ -362,21 +362,22 @@ static void set_runs(const jfl_session *s, counters *c)
   c->n_run = left;
 }
 
-/* Nothing fails from here on. */
-static void checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
+/* Nothing fails from here on, but for a device. */
+static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++)
-    if (l->fresh[i]) jf_var_write(s->var[i], l->fresh[i]);
+    if (l->fresh[i]) JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
-  if (!c->told) return;
+  if (!c->told) return JFL_OK;
   set_runs(s, c);
   jf_runs_free(s->ahead, s->n_ahead);
   s->ahead = c->n_run ? c->run : NULL;
   s->n_ahead = c->n_run;
   if (!c->n_run) jf_free(c->run);
   *c = (counters){0};
+  return JFL_OK;
 }
 
 static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int strict)
@@ -386,7 +387,7 @@ static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int stri
   if (strict) JF_TRY(be_strict(l));
   jfl_status r = read_counters(l, &c);
   if (r == JFL_OK) r = checkpoint_session_fetch(l);
-  if (r == JFL_OK) checkpoint_session_apply(l, &c);
+  if (r == JFL_OK) r = checkpoint_session_apply(l, &c);
   for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
   jf_free(l->fresh);
   jf_runs_free(c.run, c.n_run);

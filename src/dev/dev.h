@@ -106,8 +106,8 @@ typedef struct jf_storage {
   void *data;
   jf_device *device;           /* outlives it */
 } jf_storage;
-/* Zeroed. `what` is for the message: "variable 'w'". */
-jfl_status jf_storage_new(jf_device *d, size_t size, const char *what, jf_storage **out);
+/* Zeroed. */
+jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out);
 void jf_storage_unref(jf_storage *st);
 
 /* An array is in host memory. */

@@ -74,13 +74,13 @@ void jf_device_free(jf_device *d)
   jf_free(d);
 }
 
-jfl_status jf_storage_new(jf_device *d, size_t size, const char *what, jf_storage **out)
+jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out)
 {
   jf_storage *st = jf_new(sizeof *st);
   void *data = st ? d->kind->alloc(d, size) : NULL;
   if (!data) {
     jf_free(st);
-    return jf_fail(JFL_ENOMEM, "out of memory: %s takes %zu bytes on %s", what, size, d->name);
+    return jf_fail(JFL_ENOMEM, "out of memory: %zu bytes on %s", size, d->name);
   }
   *st = (jf_storage){ 1, size, data, d };
   *out = st;

@@ -13,19 +13,18 @@ static jfl_status argmax_infer(jf_infer *c)
   attr *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   char text[JF_SHAPE_STR];
-  JF_TRY(jf_axis(c, &a->axis, s->n));
+  JF_TRY(jf_axis(&a->axis, s->n));
   if (s->d[a->axis] > INT32_MAX)
-    return jf_fail(JFL_ESHAPE,
-                   "%s: axis %lld has %lld elements, whose positions int32 cannot count",
-                   c->op->name, (long long)a->axis, (long long)s->d[a->axis]);
+    return jf_fail(JFL_ESHAPE, "axis %lld has %lld elements, whose positions int32 cannot count",
+                   (long long)a->axis, (long long)s->d[a->axis]);
   jfl_shape y = { 0 };
   for (int i = 0; i < s->n; i++)
     if (i != a->axis) y.d[y.n++] = s->d[i];
   c->shape[0] = y.n ? y : (jfl_shape){ 1, { 1 } };
   c->dtype[0] = JFL_I32;
   if (s->d[a->axis] > 0 || !jf_numel(&c->shape[0])) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: axis %lld must have elements, got %s", c->op->name,
-                 (long long)a->axis, jf_shape_str(s, text));
+  return jf_fail(JFL_ESHAPE, "axis %lld must have elements, got %s", (long long)a->axis,
+                 jf_shape_str(s, text));
 }
 
 typedef int64_t (*search)(const void *x, int64_t m, int64_t step);

@@ -15,18 +15,16 @@ static jfl_status matmul_update_infer(jf_infer *c)
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr };
   if (c->n_in > JF_STEP_SCALE + 1)
-    return jf_fail(JFL_EINVAL, "matmul_update: takes at most 5 inputs, got %d", c->n_in);
-  jfl_status err = product.op->infer(&product);
-  if (err) return jf_blame(err, "matmul_update: ");
+    return jf_fail(JFL_EINVAL, "takes at most 5 inputs, got %d", c->n_in);
+  JF_TRY(product.op->infer(&product));
   if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
       !jf_shape_eq(&param->shape, &product.shape[0]))
-    return jf_fail(JFL_ESHAPE,
-                   "matmul_update: param is %s %s but the product is %s %s; both must be one "
-                   "matrix",
-                   jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
-                   jfl_dtype_name(product.dtype[0]), jf_shape_str(&product.shape[0], t));
-  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c, c->in[JF_STEP_SCALE], "scale"));
-  return jf_infer_rate(c, c->in[JF_STEP_LR], "lr");
+    return jf_fail_argument(JFL_ESHAPE, "param", "must be %s %s like the product, both one "
+                            "matrix, got %s %s", jfl_dtype_name(product.dtype[0]),
+                            jf_shape_str(&product.shape[0], t), jfl_dtype_name(param->dtype),
+                            jf_shape_str(&param->shape, s));
+  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c->in[JF_STEP_SCALE], "scale"));
+  return jf_infer_rate(c->in[JF_STEP_LR], "lr");
 }
 
 /* Elements from one row of a factor to the next, and from one column to the next. */

@@ -1,5 +1,6 @@
-/* param -= lr scale (a b): the step of plain SGD where a gradient is a matrix product, which is then never
-   written. The attributes are those of matmul; lr and scale are float64 (1), scale may be left out. */
+/* param -= lr scale (a b): the step of plain SGD where a gradient is a matrix product, which is
+   then never written. The attributes are those of matmul; lr and scale are float64 (1), scale may
+   be left out. */
 #ifndef JF_OP_MATMUL_UPDATE_H
 #define JF_OP_MATMUL_UPDATE_H
 

@@ -15,10 +15,11 @@
   [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
 
 /* A list as a shape. */
-jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out);
+jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out);
 /* The extents of s, borrowed. */
 jf_ints jf_ints_from(const jfl_shape *s);
-/* Whether a permutation of the axes of s leaves elements in their order: axes of one may go anywhere. */
+/* Whether a permutation of the axes of s leaves elements in their order: axes of one may go
+   anywhere. */
 int jf_keeps_order(const jf_ints *perm, const jfl_shape *s);
 
 /* Passes what has classes along its last axis. */

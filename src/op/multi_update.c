@@ -15,7 +15,7 @@ static jfl_status find_op(jf_multi_update *a)
   for (const jfl_op *const *o = jf_ops; *o; o++)
     if ((*o)->update && !strcmp((*o)->name, a->update)) a->op = *o;
   if (a->op) return JFL_OK;
-  return jf_fail(JFL_ENAME, "multi_update: update: no op of updates is called '%.60s'", a->update);
+  return jf_fail_argument(JFL_ENAME, "update", "must be an op of updates, got '%.60s'", a->update);
 }
 
 static jfl_status read_options(jf_arena *arena, jf_multi_update *a)
@@ -23,8 +23,8 @@ static jfl_status read_options(jf_arena *arena, jf_multi_update *a)
   int n = 0;
   while (a->op->attr[n].name) n++;
   if (a->options.n > n)
-    return jf_fail(JFL_EINVAL, "multi_update: options: %s has %d, got %d", a->update, n,
-                   a->options.n);
+    return jf_fail_argument(JFL_EINVAL, "options", "must be the %d numbers of %s, got %d", n,
+                            a->update, a->options.n);
   jfl_arg *arg = jf_alloc(arena, (size_t)n * sizeof *arg);
   for (int i = 0; i < a->options.n; i++)
     arg[i] = (jfl_arg){ .name = a->op->attr[i].name, .kind = JFL_ARG_NUMBER,
@@ -43,10 +43,10 @@ static jfl_status infer_tensor(const jf_infer *c, int i)
   for (int j = 2; j < a->stride; j++) in[j + 1] = mine[j];
   jf_infer one = { .op = a->op, .in = in, .n_in = a->stride + 1 };
   if (mine[0]->dtype != c->in[0]->dtype)
-    return jf_fail(JFL_EDTYPE, "multi_update: tensor 0 is %s but tensor %d is %s",
-                   jfl_dtype_name(c->in[0]->dtype), i, jfl_dtype_name(mine[0]->dtype));
+    return jf_fail(JFL_EDTYPE, "tensor %d must be %s like tensor 0, got %s", i,
+                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(mine[0]->dtype));
   jfl_status s = jf_infer_update(&one);
-  return s ? jf_blame(s, "multi_update: tensor %d: ", i) : JFL_OK;
+  return s ? jf_blame(s, "tensor %d: ", i) : JFL_OK;
 }
 
 static jfl_status multi_update_infer(jf_infer *c)
@@ -58,12 +58,10 @@ static jfl_status multi_update_infer(jf_infer *c)
   a->n = (c->n_in - 1) / a->stride;
   int rest = c->n_in - a->n * a->stride;
   if (a->n < 1 || rest > 2)
-    return jf_fail(JFL_EINVAL,
-                   "multi_update: expected %d inputs for each tensor of %s, then lr and "
-                   "perhaps scale, got %d",
-                   a->stride, a->update, c->n_in);
+    return jf_fail(JFL_EINVAL, "takes %d inputs for each tensor of %s, then lr and perhaps scale, "
+                   "got %d", a->stride, a->update, c->n_in);
   for (int i = 0; i < a->n; i++) JF_TRY(infer_tensor(c, i));
-  return rest == 2 ? jf_infer_rate(c, c->in[c->n_in - 1], "scale") : JFL_OK;
+  return rest == 2 ? jf_infer_rate(c->in[c->n_in - 1], "scale") : JFL_OK;
 }
 
 /* All but the gradients. */

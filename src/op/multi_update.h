@@ -1,5 +1,5 @@
-/* Updates of many tensors as one step. The inputs are param, grad and slots of each tensor in turn, then
-   lr and, where gradients are scaled, scale: float64 (1) both. */
+/* Updates of many tensors as one step. The inputs are param, grad and slots of each tensor in turn,
+   then lr and, where gradients are scaled, scale: float64 (1) both. */
 #ifndef JF_OP_MULTI_UPDATE_H
 #define JF_OP_MULTI_UPDATE_H
 
@@ -7,10 +7,10 @@
 
 typedef struct jf_multi_update {
   const char *update;          /* the op that says how one tensor is updated */
-  jf_nums options;             /* its attributes in their order; those not given have their defaults */
+  jf_nums options;  /* its attributes in their order; those not given have their defaults */
   const jfl_op *op;            /* infer's: that op, */
   const void *attr;            /* its attribute struct, */
-  int stride, n;               /* how many inputs each tensor takes, and how many tensors there are */
+  int stride, n;  /* how many inputs each tensor takes, and how many tensors there are */
 } jf_multi_update;
 
 /* The arguments for all of tensor i. */

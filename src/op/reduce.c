@@ -21,10 +21,9 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   int rank = c->in[0]->shape.n;
   int64_t seen[JFL_MAXDIM] = { 0 };
   for (int i = 0; i < axis->n; i++) {
-    JF_TRY(jf_axis(c, &axis->v[i], rank));
+    JF_TRY(jf_axis(&axis->v[i], rank));
     if (seen[axis->v[i]]++)
-      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name,
-                     (long long)axis->v[i]);
+      return jf_fail(JFL_EINVAL, "axis %lld is given twice", (long long)axis->v[i]);
   }
   int all = axis->n == 0;
   if (all) axis->v = jf_alloc(c->arena, (size_t)rank * sizeof *axis->v);
@@ -72,7 +71,7 @@ static jfl_status extreme_infer(jf_infer *c)
   char s[JF_SHAPE_STR];
   JF_TRY(reduce_infer(c));
   if (jf_numel(&c->in[0]->shape) || !jf_numel(&c->shape[0])) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: the axes must have elements, got %s", c->op->name,
+  return jf_fail(JFL_ESHAPE, "the axes must have elements, got %s",
                  jf_shape_str(&c->in[0]->shape, s));
 }
 
@@ -212,10 +211,8 @@ static const jf_kernel all_cpu[JFL_N_DTYPE] = { [JFL_I8] = all_I8 };
 static jfl_value *kept(jf_gradctx *c, jfl_value *v)
 {
   const jf_reduce *a = c->node->attr;
-  if (a->keepdims) return v;
-  jfl_shape s = kept_shape(&c->in[0]->shape, &a->axis);
-  jf_reshape r = { jf_ints_from(&s) };
-  return JF_EMIT(c->g, reshape, &r, v);
+  const jfl_shape s = kept_shape(&c->in[0]->shape, &a->axis);
+  return jf_emit_view(c->g, v, &s);
 }
 
 static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
@@ -225,6 +222,14 @@ static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
 }
 
 static void reduce_sum_grad(jf_gradctx *c) { c->dx[0] = reduce_spread(c, kept(c, c->dy[0])); }
+
+/* Sums of floats start from 0, which turns -0 into 0. */
+static jfl_value *sum_fold(jf_foldctx *c)
+{
+  jfl_value *x = c->node->in[0], *y = c->node->out[0];
+  if (jf_is_float(y->dtype) || jf_numel(&x->shape) != jf_numel(&y->shape)) return NULL;
+  return jf_emit_view(c->g, x, &y->shape);
+}
 
 static void mean_grad(jf_gradctx *c)
 {
@@ -273,24 +278,24 @@ static int reduce_layout(jf_layout *c)
   return 1;
 }
 
-#define REDUCTION(id, rule)                                                            \
+#define REDUCTION(id, rule)                                                      \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
   .infer = rule, .layout = reduce_layout, .cpu = id##_cpu
 
-JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum, reduce_infer),
-  .grad = reduce_sum_grad)
+JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
+  REDUCTION(sum, reduce_infer), .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
 
-JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean, reduce_infer),
-  .grad = mean_grad)
+JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
+  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
-  REDUCTION(max, extreme_infer), .grad = extreme_grad)
+  REDUCTION(max, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
-  REDUCTION(min, extreme_infer), .grad = extreme_grad)
+  REDUCTION(min, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
-JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod", REDUCTION(prod, reduce_infer),
-  .grad = prod_grad)
+JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
+  REDUCTION(prod, reduce_infer), .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
   REDUCTION(any, reduce_infer))

@@ -13,15 +13,15 @@ static const jf_attr piecewise_attrs[] = {
   {0},
 };
 
-static jfl_status check_warmup(const jf_infer *c, const jf_piecewise *w)
+static jfl_status check_warmup(const jf_piecewise *w)
 {
   if (!w->warmup || !strcmp(w->warmup, "none")) return JFL_OK;
   if (w->warmup_steps < 1)
-    return jf_fail(JFL_EINVAL, "%s: warmup_steps must be at least 1, got %lld", c->op->name,
-                   (long long)w->warmup_steps);
+    return jf_fail_argument(JFL_EINVAL, "warmup_steps", "must be at least 1, got %lld",
+                            (long long)w->warmup_steps);
   if (!(w->warmup_multiplier >= 0 && w->warmup_multiplier < 1))
-    return jf_fail(JFL_EINVAL, "%s: warmup_multiplier must be in [0, 1), got %g", c->op->name,
-                   w->warmup_multiplier);
+    return jf_fail_argument(JFL_EINVAL, "warmup_multiplier", "must be in [0, 1), got %g",
+                            w->warmup_multiplier);
   return JFL_OK;
 }
 
@@ -29,22 +29,22 @@ static jfl_status check_step(jf_infer *c)
 {
   char s[JF_SHAPE_STR];
   if (jf_numel(&c->in[0]->shape) == 1) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: step must be (1), got %s", c->op->name,
-                 jf_shape_str(&c->in[0]->shape, s));
+  return jf_fail_argument(JFL_ESHAPE, "step", "must be (1), got %s",
+                          jf_shape_str(&c->in[0]->shape, s));
 }
 
 static jfl_status piecewise_infer(jf_infer *c)
 {
   const jf_piecewise *a = c->attr;
   JF_TRY(check_step(c));
-  JF_TRY(check_warmup(c, a));
+  JF_TRY(check_warmup(a));
   if (a->values.n != a->boundaries.n + 1)
-    return jf_fail(JFL_EINVAL, "%s: %d boundaries want %d values, got %d", c->op->name,
-                   a->boundaries.n, a->boundaries.n + 1, a->values.n);
+    return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
+                            "got %d", a->boundaries.n + 1, a->values.n);
   for (int i = 1; i < a->boundaries.n; i++)
     if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
-      return jf_fail(JFL_EINVAL, "%s: boundaries must ascend, got %g after %g", c->op->name,
-                     a->boundaries.v[i], a->boundaries.v[i - 1]);
+      return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g",
+                              a->boundaries.v[i], a->boundaries.v[i - 1]);
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;

@@ -4,26 +4,26 @@
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
-JF_UNARY_WRAP(negative, -a)
-JF_UNARY_WRAP(abs, (T)a > 0 ? a : 0 - a)
-JF_UNARY_NUM(sign, void, (a > 0) - (a < 0))
-JF_UNARY_WRAP(square, a * a)
-JF_UNARY_FLOAT(sqrt, void, sqrt(a))
-JF_UNARY_FLOAT(rsqrt, void, 1 / sqrt(a))
-JF_UNARY_FLOAT(reciprocal, void, 1 / a)
-JF_UNARY_FLOAT(exp, void, exp(a))
-JF_UNARY_FLOAT(expm1, void, expm1(a))
-JF_UNARY_FLOAT(log, void, log(a))
-JF_UNARY_FLOAT(log1p, void, log1p(a))
-JF_UNARY_FLOAT(sin, void, sin(a))
-JF_UNARY_FLOAT(cos, void, cos(a))
-JF_UNARY_FLOAT(tanh, void, tanh(a))
-JF_UNARY_FLOAT(erf, void, erf(a))
-JF_UNARY_FLOAT(sigmoid, void, 1 / (1 + exp(-a)))
-JF_UNARY_FLOAT(softplus, void, (a > 0 ? a : 0) + log1p(exp(-fabs(a))))
-JF_UNARY_FLOAT(floor, void, floor(a))
-JF_UNARY_FLOAT(ceil, void, ceil(a))
-JF_UNARY_FLOAT(round, void, rint(a))
+JF_UNARY_NUM(negative, -(U)a)
+JF_UNARY_NUM(abs, a > 0 ? (U)a : 0 - (U)a)
+JF_UNARY_NUM(sign, (a > 0) - (a < 0))
+JF_UNARY_NUM(square, (U)a * (U)a)
+JF_UNARY_FLOAT(sqrt, sqrt(a))
+JF_UNARY_FLOAT(rsqrt, 1 / sqrt(a))
+JF_UNARY_FLOAT(reciprocal, 1 / a)
+JF_UNARY_FLOAT(exp, exp(a))
+JF_UNARY_FLOAT(expm1, expm1(a))
+JF_UNARY_FLOAT(log, log(a))
+JF_UNARY_FLOAT(log1p, log1p(a))
+JF_UNARY_FLOAT(sin, sin(a))
+JF_UNARY_FLOAT(cos, cos(a))
+JF_UNARY_FLOAT(tanh, tanh(a))
+JF_UNARY_FLOAT(erf, erf(a))
+JF_UNARY_FLOAT(sigmoid, 1 / (1 + exp(-a)))
+JF_UNARY_FLOAT(softplus, (a > 0 ? a : 0) + log1p(exp(-fabs(a))))
+JF_UNARY_FLOAT(floor, floor(a))
+JF_UNARY_FLOAT(ceil, ceil(a))
+JF_UNARY_FLOAT(round, rint(a))
 JF_BINARY_FLOAT(sigmoid_grad, b * a * (1 - a))
 JF_BINARY_FLOAT(tanh_grad, b * (1 - a * a))
 
@@ -34,6 +34,12 @@ static void times(jf_gradctx *c, jfl_value *slope)
 }
 
 static void negative_grad(jf_gradctx *c) { c->dx[0] = EMIT(negative, c->dy[0]); }
+static jfl_value *negative_fold(jf_foldctx *c)
+{
+  const jf_node *before = jf_made_by(c->node->in[0], &jf_op_negative);
+  return before ? before->in[0] : NULL;
+}
+
 static void abs_grad(jf_gradctx *c) { times(c, EMIT(sign, c->in[0])); }
 static void square_grad(jf_gradctx *c) { times(c, EMIT(multiply, c->in[0], SCALAR(2))); }
 static void sqrt_grad(jf_gradctx *c) { times(c, EMIT(divide, SCALAR(0.5), c->out[0])); }
@@ -73,7 +79,8 @@ static void erf_grad(jf_gradctx *c)
 #define AT_OUTPUT(id) \
   .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 
-JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad)
+JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad,
+  .fold = negative_fold)
 
 JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .grad = abs_grad)
 

@@ -1,5 +1,6 @@
-/* Update ops: param, grad, lr, slots..., [scale]. All change param and slots in place; lr and scale are
-   float64 (1). An op states what happens to one element; its loops and its plain kernel come from that. */
+/* Update ops: param, grad, lr, slots..., [scale]. All change param and slots in place; lr and scale
+   are float64 (1). An op states what happens to one element; its loops and its plain kernel come
+   from that. */
 #ifndef JF_OP_UPDATE_H
 #define JF_OP_UPDATE_H
 
@@ -11,13 +12,13 @@ int jf_update_slots(const jfl_op *op);
 
 jfl_status jf_infer_update(jf_infer *c);
 /* Whether v is a float64 (1), as lr and scale are; `what` is its name in messages. */
-jfl_status jf_infer_rate(const jf_infer *c, const jfl_value *v, const char *what);
+jfl_status jf_infer_rate(const jfl_value *v, const char *what);
 
 /* Runs a loop over the inputs of an update op with that many slots. */
 jfl_status jf_update_plain(const jf_kargs *k, int slots, jf_update_loop loop);
 
-/* In a formula w is an element of the parameter, g of the scaled gradient, s[] of the slots; lr is the
-   rate, p the attributes, T the C type of them all. */
+/* In a formula w is an element of the parameter, g of the scaled gradient, s[] of the slots; lr is
+   the rate, p the attributes, T the C type of them all. */
 #define JF_UPDATE_BODY(id, D, T_, ATTR, SLOTS, ...)                                        \
   JF_BODY void id##_best_##D##_body(const jf_update_args *u)                               \
   {                                                                                        \

@@ -27,8 +27,8 @@ typedef struct jf_optim {
 extern const jf_optim *const jf_optims[];   /* NULL-terminated */
 const jf_optim *jf_optim_find(const char *name);
 
-/* Emits an update op. Each slot is a variable "<param>-<slot>" of the parameter's shape that starts at
-   zero, named after the op's input. */
+/* Emits an update op. Each slot is a variable "<param>-<slot>" of the parameter's shape that starts
+   at zero, named after the op's input. */
 void jf_emit_update(const jf_update *u, const jfl_op *op, const void *attr);
 
 #endif

@@ -1,5 +1,5 @@
-/* Plain SGD folds into weight gradients: where a gradient is a matrix product that serves its parameter's
-   update alone, one node does both, in the update's place. */
+/* Plain SGD folds into weight gradients: where a gradient is a matrix product that serves its
+   parameter's update alone, one node does both, in the update's place. */
 #include "op/matmul_update.h"
 #include "op/sgd.h"
 #include "pass/pass.h"

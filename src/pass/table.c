@@ -11,6 +11,7 @@ const jf_pass jf_passes[] = {
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "place", jf_pass_place, "all nodes that read variables or change them", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "matmul_update", jf_pass_matmul_update,
@@ -60,9 +61,9 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
     if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
-    if (s) return jf_blame(s, "%s: ", g->name);
+    if (s) return jf_fail_in(s, JFL_ERROR_JOB, g->name);
     if ((s = jf_graph_verify(g)))
-      return jf_blame(s, "%s: pass %s left a broken ", g->name, p->name);
+      return jf_fail_in(jf_blame(s, "pass %s left a broken ", p->name), JFL_ERROR_JOB, g->name);
     dump(g, p->name);
   }
   return JFL_OK;

@@ -1,12 +1,13 @@
 /* The queue of asynchronous runs, the worker that takes them in order, and the run token.
 
-   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are more than
-   the cores, none of them waits awake, so that every step takes longer. So the pool is with the caller until
-   a run is queued that wants it, and then with the worker, who also gets the synchronous runs that want it,
-   until the caller has made many of them in a row.
+   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are
+   more than the cores, none of them waits awake, so that every step takes longer. So the pool is
+   with the caller until a run is queued that wants it, and then with the worker, who also gets the
+   synchronous runs that want it, until the caller has made many of them in a row.
 
-   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan runs
-   or variables are touched; it is taken and given back under mu, never held across a wait for it. */
+   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
+   runs or variables are touched; it is taken and given back under mu, never held across a wait for
+   it. */
 #include "run/run.h"
 
 #include <signal.h>
@@ -31,13 +32,15 @@ static void init_locks(jfl_session *s)
 
 void jf_queue_init(jfl_session *s) { init_locks(s); }
 
-/* Takes what is queued off it, failed with a message: nothing will run it. Under mu. */
+/* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
 static void drop_queued(jfl_session *s, const char *why)
 {
   for (jfl_request *r = s->head, *next; r; r = next) {
     next = r->next;
     r->status = JFL_ESTATE;
-    r->message = jf_name_copy(why);
+    jf_fail(JFL_ESTATE, "%s", why);
+    if (r->plan) jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
+    r->error = jf_error_copy();
     if (r->plan) r->plan->job->in_flight--;
     atomic_store(&r->done, 1);
     jfl_request_unref(r);
@@ -146,7 +149,8 @@ static void *queue_work(void *arg)
   return NULL;
 }
 
-/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under mu. */
+/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under
+   mu. */
 static jfl_status start_worker(jfl_session *s)
 {
   sigset_t all, old;
@@ -195,8 +199,8 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   return JFL_OK;
 }
 
-/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us each
-   time, as moving the pool does once. Under mu. */
+/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us
+   each time, as moving the pool does once. Under mu. */
 static int goes_to_worker(jfl_session *s)
 {
   if (!s->worker_has_pool) return 0;
@@ -213,8 +217,8 @@ static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
   jfl_request r = { .refs = 1, .task = task, .ctx = ctx };
   jfl_status st = enqueue(s, &r);
   while (!st && !atomic_load(&r.done)) pthread_cond_wait(&s->changed, &s->mu);
-  if (!st && r.status) st = jf_fail(r.status, "%s", r.message ? r.message : "out of memory");
-  jf_free(r.message);
+  if (!st && r.status) st = jf_error_restore(r.status, r.error);
+  jf_free(r.error);
   return st;
 }
 
@@ -245,7 +249,8 @@ static jfl_status check_room(const jfl_plan *p)
 {
   int most = p->job->session->settings.max_inflight;
   if (p->job->in_flight < most) return JFL_OK;
-  return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
+  return jf_fail_in(jf_fail(JFL_EFULL, "%d calls are in flight already", most), JFL_ERROR_JOB,
+                    p->job->name);
 }
 
 int jfl_plan_is_small(const jfl_plan *p)
@@ -253,7 +258,8 @@ int jfl_plan_is_small(const jfl_plan *p)
   return p->work < p->job->session->settings.inline_limit;
 }
 
-/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it. */
+/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before
+   it. */
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
   if (!jfl_plan_is_small(p)) return 0;
@@ -311,7 +317,7 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   unlock(s);
   if (st) jfl_request_unref(r);
   else *out = r;
-  return st;
+  return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
 }
 
 static struct timespec deadline(double seconds)

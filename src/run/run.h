@@ -12,7 +12,8 @@
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
   jf_packing packing;
-  jfl_array *array;            /* of the spec's shape, packed so */
+  struct jf_site *site;        /* whose device has the memory */
+  jf_storage *storage;         /* a tensor of the spec's shape, packed so */
 } jf_var;
 
 struct jfl_job {
@@ -33,7 +34,7 @@ struct jfl_request {
   jfl_plan *plan;
   jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
-  char *message;               /* when status is not JFL_OK; owned */
+  jf_error *error;             /* when status is not JFL_OK; owned; NULL: memory was out */
   jfl_request *next;           /* queue */
 };
 
@@ -43,13 +44,16 @@ typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 /* A device that the session uses, and what all plans share there. */
 typedef struct jf_site {
   jf_device *device;
+  int place;                   /* its number in the session */
   void *stream;                /* NULL on the host */
   void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
   jf_fault *fault;             /* in the device's memory; NULL on the host */
+  jf_fault found;              /* what was there when the device was last waited for */
 } jf_site;
 
 typedef struct jf_settings {
   int threads, max_inflight;
+  int place;                   /* of what jobs put on no device */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
@@ -74,7 +78,8 @@ struct jfl_session {
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
   jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
-  jf_site *site; int n_site, cap_site;         /* site 0 is the host */
+  jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
+  uint64_t arenas;             /* how often an arena was replaced */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
@@ -85,25 +90,37 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
-/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or where the
-   worker has the pool on that. */
+/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or
+   where the worker has the pool on that. */
 jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
-/* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
+/* Ends the caller's pool where the worker has one: for loops that ran on the caller
+   nevertheless. */
 void jf_session_leave_pool(jfl_session *s);
 
-/* The number of the site of a device, "gpu:1"; it is opened when it is first asked for. */
-jfl_status jf_session_site(jfl_session *s, const char *name, int *out);
+/* The site of a device, "gpu:1", which is opened when it is first asked for. */
+jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out);
 void jf_sites_free(jfl_session *s);
+/* Copies between host memory and a site's device; done when they return. */
+jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
+jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
+/* Waits for all that was queued, and gives what went wrong; not for the host. */
+jfl_status jf_site_settle(jf_site *t);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
 /* Finds or creates and initializes; a different shape or dtype under the name is an error. A
-   variable that is there already must be packed as asked. */
+   variable that is there already must be packed, and on the site, as asked. */
 jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
-                               const jf_packing *packing, jf_var **out);
-/* Copies the contents, in their plain order, to or from memory of that size. */
-void jf_var_read(const jf_var *v, void *out);
-void jf_var_write(jf_var *v, const void *from);
+                               const jf_packing *packing, jf_site *site, jf_var **out);
+/* The contents where they are in plain order in host memory, or NULL. */
+void *jf_var_data(const jf_var *v);
+/* Copies the contents, in their plain order, to or from host memory of that size. */
+jfl_status jf_var_read(const jf_var *v, void *out);
+jfl_status jf_var_write(jf_var *v, const void *from);
+/* Writing in two parts, of which the second only fails where the device does: puts plain contents,
+   which jf_free frees, into the variable's form; copies them to it. */
+jfl_status jf_var_pack(const jf_var *v, void **contents);
+jfl_status jf_var_store(jf_var *v, const void *contents);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
 void jf_runs_free(jf_runs *v, int n);
 
@@ -113,17 +130,31 @@ void jf_queue_stop(jfl_session *s);
 
 void jf_var_free(jf_var *v);
 void jf_job_free(jfl_job *j);
-/* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as it
-   was, but for variables that were made. */
+/* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
+   it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
+/* Points a plan into the arenas there are now. */
+void jf_job_bind(jfl_plan *p);
 /* A copy that jf_free frees, or NULL. */
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 /* Runs p's steps with the pointers set, timing each. */
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
-/* Runs one step. */
+/* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
+/* ---- plans on devices that work late (late.c) ---- */
+
+/* What a run needs of the devices besides its memory: made and released with the plan. */
+jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p);
+void jf_late_release(jfl_plan *p);
+/* Begins a run; queues a step; and ends a run that has come to s, waiting for all devices. */
+jfl_status jf_late_begin(jfl_plan *p);
+jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
+jfl_status jf_late_end(jfl_plan *p, jfl_status s);
+/* Waits for a step that was queued last. */
+jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);

@@ -40,7 +40,7 @@ jfl_status jfl_session_new(jfl_session **out)
                                .passes_off = off,
                                .kernels = kernels[chosen].flags };
   jf_queue_init(s);
-  int host;
+  jf_site *host;
   jfl_status st = jf_session_site(s, jf_host()->name, &host);
   if (st) jfl_session_free(s);
   else *out = s;

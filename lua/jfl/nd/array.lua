@@ -28,8 +28,8 @@ print(a:eq(4):sum(), a:transpose().shape[1])     --> 1	3
 print(nd.stack({ a, a }).shape[1], nd.matmul(a, a:transpose())[2][2])     --> 2	50
 ```
 
-An array of shape `{}` is a scalar, and one with an extent of 0 is empty. The sum of no elements is 0,
-their product 1; their maximum is an error.
+An array of shape `{}` is a scalar, and one with an extent of 0 is empty. The sum of no elements is
+0, their product 1; their maximum is an error.
 
 ```lua
 local nd = flow.ndarray
@@ -90,7 +90,7 @@ nd.array = args.define("ndarray.array", "An array of nested tables of numbers.",
   if core.type(values) ~= "array" then
     args.expect(who, "values", values, "table")
     if not is_list_of_arrays(values) then
-      return core.from_table(values, dtype or "float32", nil, who)
+      return core.from_table(values, dtype or "float32", nil, who .. ": values")
     end
     values = nd.stack(values)
   end
@@ -107,7 +107,9 @@ nd.full = args.define("ndarray.full", "An array of one value.", {
   local dtype = args.dtype(who, "dtype", o.dtype)
   args.expect(who, "value", o.value, "number")
   local a = core.array(dtype, shape_of(who, o.shape))
-  if o.value ~= 0 then core.assign(a, core.from_table({ o.value }, dtype, nil, who)) end
+  if o.value ~= 0 then
+    core.assign(a, core.from_table({ o.value }, dtype, nil, who .. ": value"))
+  end
   return a
 end)
 
