@@ -57,9 +57,8 @@ static jfl_value *added(const jf_node *n, const jfl_value *v)
 /* The line that n adds to v along the axis, or NULL. */
 static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
 {
-  const jf_line *line = n->op->line;
-  if (!line || !(line->op->flags & JF_ADDS) || n->in[0] != v) return NULL;
-  return *(const int *)((const char *)n->attr + line->axis) == axis ? n->in[1] : NULL;
+  if (jf_line_axis(n) != axis || !(n->op->line->op->flags & JF_ADDS)) return NULL;
+  return n->in[0] == v ? n->in[1] : NULL;
 }
 
 /* Whether n can be the next part of p; v is the result of p so far. */
@@ -226,8 +225,8 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  int (*const activates)(const char *act) = t->device->kind->activates;
-  ending_state s = { .activates = activates ? activates : none };
+  const jf_kind *k = jf_sole_kind(g, t);
+  ending_state s = { .activates = k && k->activates ? k->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);

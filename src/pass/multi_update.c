@@ -13,7 +13,7 @@ static int mergeable(const jf_node *n)
 static int alike(const jf_node *a, const jf_node *b)
 {
   int last = jf_op_n_in(a->op) - 1;
-  return a->op == b->op && a->n_in == b->n_in && a->in[2] == b->in[2] &&
+  return a->op == b->op && a->place == b->place && a->n_in == b->n_in && a->in[2] == b->in[2] &&
          (a->n_in == last || a->in[last] == b->in[last]) && a->in[0]->dtype == b->in[0]->dtype &&
          jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
 }

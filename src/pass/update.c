@@ -20,6 +20,7 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
   const jf_training *t = g->training;
   if (!t) return JFL_OK;
   jfl_shape one = { 1, { 1 } };
+  const int place = g->place;
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
   jfl_value *step = jf_state_variable(g, name, JFL_I64, &one);
   jf_update u = { .g = g,
@@ -29,8 +30,10 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
   for (int i = 0; i < t->n_variable && !g->err; i++) {
     u.param = t->variable[i];
     u.grad = t->grad[i];
+    jf_at(g, u.param->place);
     if (u.grad) t->optim->emit(&u);
   }
+  jf_at(g, place);
   JF_EMIT(g, train_step_increment, NULL, step);
   return g->err;
 }
