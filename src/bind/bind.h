@@ -79,7 +79,8 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 void jf_check(lua_State *L, jfl_status s);
 /* The same with a prefix. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
-/* The same for an array, which the message calls `what`: the error's argument is an element of it. */
+/* The same for an array, which the message calls `what`: the error's argument is an element of
+   it. */
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);

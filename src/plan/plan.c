@@ -75,8 +75,8 @@ static void make_steps(builder *b)
   }
 }
 
-/* What a step of another stream reads keeps its memory to the end of the run: its own device does not
-   know when the other has read it. */
+/* What a step of another stream reads keeps its memory to the end of the run: its own device does
+   not know when the other has read it. */
 static void keep_what_others_read(builder *b)
 {
   for (int s = 0; s < b->p->n_step; s++) {
