@@ -155,7 +155,8 @@ void jf_store(void *data, jfl_dtype t, int64_t i, double v);
 /* Whether dtype t holds v without loss, but for rounding. */
 int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what);
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
+             const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);
