@@ -42,7 +42,7 @@ for path in files("kernels") do
   local own = path:match("^kernels/(.*)/")
   check(path, function(folder, header)
     return header == "dev/kernel.h" or header == "dev/variants.h" or header == "base/base.h"
-      or folder == "op" or folder == "gen"
+      or folder == "op" or folder == "optim" or folder == "gen"
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
   end)
 end

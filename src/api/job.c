@@ -8,7 +8,7 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
   if (g->closed) return jf_fail(JFL_ESTATE, "%s: this graph is compiled already", g->name);
   if (g->mode != j->mode)
     return jf_fail(JFL_EINVAL, "%s: the graph and the job are of different types", g->name);
-  if (g->mode == JFL_TRAIN && !g->training)
+  if (g->mode == JFL_TRAIN && !g->n_training)
     return jf_fail(JFL_EINVAL, "%s: a train job needs a loss to minimize: call "
                    "flow.optimizer.SGD(lr):minimize(loss) in its body", g->name);
   return JFL_OK;

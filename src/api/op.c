@@ -47,7 +47,7 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL,
     .random = (op->flags & JF_RANDOM) != 0,
-    .effect = (op->flags & JF_EFFECT) != 0,
+    .effect = (op->flags & JF_EFFECT) != 0, .schedule = (op->flags & JF_SCHEDULE) != 0,
     .key = op->in[0] ? op->key : -1,
     .dtypes = jf_op_dtypes(op),
   };

@@ -219,6 +219,9 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
                  jf_shape_str(&w->shape, shape));
 }
 
+/* Whether a checkpoint without the variable means that it is zero. */
+static int stands_for_zeros(const jf_var *v) { return v->spec.state == 2; }
+
 static jfl_status match(checkpoint_session_loader *l)
 {
   const jfl_session *s = l->session;
@@ -226,9 +229,10 @@ static jfl_status match(checkpoint_session_loader *l)
     const jf_var *v = s->var[i];
     if (!checkpoint_session_wanted(l, v->spec.name)) continue;
     const jf_entry *t = source(l, v->spec.name);
+    if (!t && stands_for_zeros(v)) continue;
     if (t) JF_TRY(checkpoint_session_check(l, v, t));
     JF_TRY(checkpoint_session_note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING,
-                                   v->spec.state));
+                                   v->spec.state != 0));
   }
   for (int i = 0; i < l->source->n_tensor; i++) {
     const jf_entry *t = &l->source->tensor[i];
@@ -265,19 +269,28 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   return r;
 }
 
+/* Room for what variable v will hold, zeroed. */
+static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, const jf_var *v,
+                                          void **out)
+{
+  const size_t size = (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+  *out = jf_new(size);
+  if (*out) return JFL_OK;
+  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %zu bytes of %s", l->path, size,
+                 v->spec.name);
+}
+
 static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
 {
   const jfl_session *s = l->session;
   l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
   if (!l->fresh) return no_memory(l->path);
   for (int i = 0; i < s->n_var; i++) {
-    const jf_entry *t = source(l, s->var[i]->spec.name);
-    if (!t) continue;
-    l->fresh[i] = jf_new_raw((size_t)t->size);
-    if (!l->fresh[i])
-      return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
-                     (unsigned long long)t->size, t->name);
-    JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
+    const jf_var *v = s->var[i];
+    const jf_entry *t = source(l, v->spec.name);
+    if (!t && !(stands_for_zeros(v) && checkpoint_session_wanted(l, v->spec.name))) continue;
+    JF_TRY(checkpoint_session_room(l, v, &l->fresh[i]));
+    if (t) JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
   }
   return JFL_OK;
 }

@@ -140,4 +140,4 @@ static double matmul_flop(const jf_kargs *k)
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .cpu = cpu,
-       .flop = matmul_flop)
+       .flop = matmul_flop, .descent = &jf_op_matmul_update)

@@ -94,14 +94,15 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
   return form;
 }
 
-/* Input i in a form, or what stands for it: one number is itself, others are spread. */
+/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are, others
+   are spread. An update reads nothing that would have to be spread. */
 static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {
   jf_relayout r;
   const jfl_shape *s = c->in_shape[i];
   if (jf_shape_eq(s, shape)) c->in[i] = form;
-  else if (jf_numel(s) == 1 && s->n <= shape->n) c->in[i] = JF_PLAIN;
+  else if (!c->node->n_out || (jf_numel(s) == 1 && s->n <= shape->n)) c->in[i] = JF_PLAIN;
   else if (form != JF_BLOCKED || !jf_relayout_to(JF_SPREAD, pass_layout_block(w), s, &r)) return 0;
   else c->in[i] = JF_SPREAD;
   return 1;
