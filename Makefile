@@ -1,7 +1,7 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
-# make bench     milliseconds per step beside those of PyTorch, where that is installed
+# make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       type stubs for editors, reference pages and the guide, in build/doc
 # make lint      luacheck, include directions, exported symbols
@@ -29,10 +29,11 @@ CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
   -Wno-sign-conversion
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) -fPIC -fvisibility=hidden -pthread \
-  -Isrc -Ibuild $(CHECKED)
+  -Isrc -Ikernels -Ibuild $(CHECKED)
 LDLIBS := -l:libz.a -ldl -lm -pthread
 
-LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c)) $(wildcard kernels/cpu/*.c)
+LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c src/*/*/*.c)) \
+  $(wildcard kernels/cpu/*.c kernels/cpu/*/*.c)
 CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
@@ -88,7 +89,7 @@ build/gen/oplist.h: FORCE
 build/gen/optimlist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OPTIM OPTIM src/optim/*.c)
 build/gen/cpulist.h: FORCE
-	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c)
+	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c kernels/cpu/*/*.c)
 build/gen/embed.c: FORCE
 	@$(call remake,scripts/embed.sh $(LUA))
 define remake
@@ -104,6 +105,7 @@ test: setup
 	@scripts/test.sh
 bench: all
 	@build/jfl scripts/bench/compare.lua
+	@build/jfl scripts/bench/compile.lua
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 golden: all

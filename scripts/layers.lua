@@ -41,9 +41,11 @@ end
 for path in files("kernels") do
   local own = path:match("^kernels/(.*)/")
   check(path, function(folder, header)
-    return header == "dev/kernel.h" or header == "dev/variants.h" or header == "base/base.h"
+    return header == "dev/kernel.h" or header == "dev/variants.h" or header == "dev/form.h"
+      or header == "base/base.h"
       or folder == "op" or folder == "optim" or folder == "gen"
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
+      or folder == own:match("^[^/]+") and io.open("kernels/" .. header) ~= nil
   end)
 end
 

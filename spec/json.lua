@@ -7,7 +7,7 @@ local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
 local WORDS = { ["true"] = true, ["false"] = false, null = json.null }
 
 local function fail(text, at, what)
-  error(("json: at byte %d: expected %s, got '%s'"):format(at, what, text:sub(at, at + 9)), 0)
+  error(("json: at byte %d must be %s, got '%s'"):format(at, what, text:sub(at, at + 9)), 0)
 end
 
 -- The position of the next byte that is not space.

@@ -141,7 +141,7 @@ typedef struct jfl_op_info {
   int variadic;                /* the last input stands for one or more */
   int optional;                /* ... or for none */
   int differentiable, random, effect;
-  int schedule;                /* it is a learning rate schedule, and path is its front-end name */
+  const char *schedule;        /* a learning rate schedule's front-end name; NULL: it is none */
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */
 } jfl_op_info;

@@ -1,6 +1,6 @@
 /* 2-D convolution and its gradients by oneDNN. */
 #include "op/conv2d.h"
-#include "op/form.h"
+#include "dev/form.h"
 
 #include "dnnl.h"
 #include "finish.h"
@@ -25,7 +25,7 @@ static int fast_conv2d_accepts(const jf_kargs *k)
 static jfl_shape fast_conv2d_plain(const jf_tensor *t, jf_form form, int64_t block)
 {
   jfl_shape s = t->shape;
-  if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
+  if (form != JF_PLAIN) jf_plain_shape(&(jf_packing){ form, block }, &t->shape, &s);
   return s;
 }
 

@@ -146,6 +146,24 @@ static void arrays_grow_with_their_contents(void)
   jf_arena_free(&a);
 }
 
+static void arrays_on_the_heap_grow_or_stay(void)
+{
+  size_t before = host.live;
+  int *v = NULL, cap = 0, n = 0;
+  for (; n < 1000; n++) {
+    v = jf_regrow(v, n, &cap, sizeof *v);
+    CHECK(cap > n);
+    v[n] = n;
+  }
+  host.left = 0;
+  while (n < cap) v[n] = n, n++;
+  CHECK(jf_regrow(v, n, &cap, sizeof *v) == NULL && cap == n);
+  host.left = -1;
+  for (int i = 0; i < n; i++) CHECK(v[i] == i);
+  jf_free(v);
+  CHECK(host.live == before);
+}
+
 static void maps_keep_every_key(void)
 {
   jmp_buf unwind;
@@ -167,6 +185,25 @@ static void maps_keep_every_key(void)
   }
   CHECK(!jf_map_get(&m, "name-2000") && !jf_map_get(&m, ""));
   jf_arena_free(&a);
+}
+
+static void maps_on_the_heap_keep_their_keys_when_memory_is_out(void)
+{
+  static char keys[1000][8];
+  size_t before = host.live;
+  jf_map m = {0};
+  int n = 0;
+  for (; n < 1000; n++) {
+    snprintf(keys[n], sizeof keys[n], "%d", n);
+    if (n == 500) host.left = 0;
+    if (jf_map_add(&m, keys[n], keys[n])) break;
+  }
+  host.left = -1;
+  CHECK_MSG(n > 500 && n < 1000 && m.n == n, "%d keys", m.n);
+  for (int i = 0; i < n; i++) CHECK(jf_map_get(&m, keys[i]) == keys[i]);
+  CHECK(!jf_map_get(&m, keys[n]));
+  jf_map_free(&m);
+  CHECK(host.live == before && !jf_map_get(&m, "1"));
 }
 
 static void dtypes_have_names_and_sizes(void)
@@ -271,7 +308,9 @@ int main(void)
   RUN(arenas_give_zeroed_memory_and_all_of_it_back);
   RUN(an_arena_without_memory_unwinds);
   RUN(arrays_grow_with_their_contents);
+  RUN(arrays_on_the_heap_grow_or_stay);
   RUN(maps_keep_every_key);
+  RUN(maps_on_the_heap_keep_their_keys_when_memory_is_out);
   RUN(dtypes_have_names_and_sizes);
   RUN(shapes_are_checked_and_printed);
   RUN(text_grows_until_memory_is_out);

@@ -2,7 +2,7 @@
    what the plain kernels give on plain tensors; and the conversions between forms. */
 #include "dev/dev.h"
 #include "op/conv2d.h"
-#include "op/form.h"
+#include "op/layout.h"
 #include "op/op.h"
 #include "op/transpose.h"
 #include "test.h"
@@ -51,8 +51,9 @@ static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
     memcpy(c.data, t->data, bytes_of(t));
     return c;
   }
-  CHECK(jf_relayout_to(form, block, &t->shape, &r));
-  jf_transpose a = { r.perm };
+  CHECK(jf_relayout_to(&(jf_packing){ form, block }, &t->shape, &r));
+  jf_transpose a = { { .n = r.split.n } };
+  for (int i = 0; i < r.split.n; i++) a.perm.v[i] = r.perm[i];
   jf_tensor x = { t->data, t->dtype, r.split }, y = tensor(t->dtype, &r.to);
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a };
   CHECK(jf_op_transpose.cpu[t->dtype](&k) == JFL_OK);
@@ -276,16 +277,17 @@ static void forms_come_back(void)
     for (int f = JF_BLOCKED; f < JF_N_FORM; f++) {
       jf_relayout r;
       jfl_shape again;
-      if (!jf_relayout_to((jf_form)f, 4, &shape[i], &r)) continue;
+      const jf_packing p = { (jf_form)f, 4 };
+      if (!jf_relayout_to(&p, &shape[i], &r)) continue;
       CHECK(jf_numel(&r.to) == jf_numel(&shape[i]) && jf_numel(&r.split) == jf_numel(&r.to));
       if (f == JF_BLOCKED || f == JF_PACKED)
-        CHECK(jf_plain_shape((jf_form)f, 4, &r.to, &again) && jf_shape_eq(&again, &shape[i]));
-      if (f != JF_PACKED) continue;
+        CHECK(jf_plain_shape(&p, &r.to, &again) && jf_shape_eq(&again, &shape[i]));
+      if (!jf_form_keeps(p.form)) continue;
       jf_tensor plain = fill(JFL_F32, &shape[i], 5), packed = tensor(JFL_F32, &r.to);
       jf_tensor back = tensor(JFL_F32, &shape[i]);
-      jf_pack_filters(JFL_F32, &r.to, &shape[i], plain.data, packed.data);
-      CHECK(difference(&packed, JF_PACKED, 4, &plain) == 0);
-      jf_unpack_filters(JFL_F32, &r.to, &shape[i], packed.data, back.data);
+      jf_pack_tensor(&p, JFL_F32, &shape[i], plain.data, packed.data);
+      CHECK(difference(&packed, p.form, 4, &plain) == 0);
+      jf_unpack_tensor(&p, JFL_F32, &shape[i], packed.data, back.data);
       CHECK(difference(&back, JF_PLAIN, 4, &plain) == 0);
       jf_free(plain.data);
       jf_free(packed.data);

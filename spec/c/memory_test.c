@@ -46,6 +46,52 @@ static void random_lifetimes_do_not_overlap(void)
   }
 }
 
+/* Few enough that every pair can be looked at, and so many that they are packed in sweeps. */
+static void many_lifetimes_do_not_overlap(void)
+{
+  enum { MANY = 3000, STEPS = 1500 };
+  static jf_life l[MANY];
+  srand(2);
+  for (int round = 0; round < 4; round++) {
+    for (int i = 0; i < MANY; i++) {
+      const int first = rand() % STEPS, last = first + rand() % (round % 2 ? STEPS : 20);
+      l[i] = (jf_life){ .size = (size_t)(round < 2 ? 1 + rand() % 5000 : 64 << rand() % 8),
+                        .first = first, .last = last < STEPS ? last : STEPS - 1 };
+    }
+    size_t total = jf_pack(&arena, l, MANY), bound = jf_pack_bound(&arena, l, MANY);
+    check_layout(l, MANY, total);
+    CHECK(total >= bound);
+    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+    for (int backward = 0; backward < 2; backward++)
+      check_layout(l, MANY, jf_sweep(&arena, l, MANY, backward));
+  }
+}
+
+/* As in training: what a layer made lives until its gradient was computed. */
+static void nested_lifetimes_take_no_more_than_they_must(void)
+{
+  enum { LAYERS = 40000 };
+  jf_life *l = malloc(2 * LAYERS * sizeof *l);
+  for (int i = 0; i < LAYERS; i++) {
+    l[i] = (jf_life){ .size = (size_t)(100 + i % 3 * 1000), .first = i, .last = 2 * LAYERS - i };
+    l[LAYERS + i] = (jf_life){ .size = 3000, .first = LAYERS + i, .last = LAYERS + i + 1 };
+  }
+  const size_t bound = jf_pack_bound(&arena, l, 2 * LAYERS), total = jf_pack(&arena, l, 2 * LAYERS);
+  CHECK_MSG((double)total <= 1.001 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+  free(l);
+}
+
+static void buffers_without_bytes_fit_anywhere(void)
+{
+  enum { MANY = 4000 };
+  static jf_life l[MANY];
+  for (int i = 0; i < MANY; i++)
+    l[i] = (jf_life){ .size = i % 2 ? 64 : 0, .first = i, .last = i + 3 };
+  size_t total = jf_pack(&arena, l, MANY);
+  check_layout(l, MANY, total);
+  CHECK(total == 2 * 64);
+}
+
 /* Each buffer dies as the next but one is born, as along a chain of layers. */
 static void a_chain_needs_two_buffers(void)
 {
@@ -124,6 +170,9 @@ int main(void)
   arena.unwind = &out;
   if (setjmp(out)) return 2;
   RUN(random_lifetimes_do_not_overlap);
+  RUN(many_lifetimes_do_not_overlap);
+  RUN(nested_lifetimes_take_no_more_than_they_must);
+  RUN(buffers_without_bytes_fit_anywhere);
   RUN(a_chain_needs_two_buffers);
   RUN(buffers_that_never_meet_share);
   RUN(a_gap_is_filled);

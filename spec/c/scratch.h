@@ -96,7 +96,7 @@ static inline void add_var(jfl_session *s, jfl_variable_spec v, double value)
   jf_var *ignored;
   v.init = JFL_INIT_CONSTANT;
   v.a = value;
-  if (jf_session_need_var(s, &v, &v.shape, &ignored)) abort();
+  if (jf_session_need_var(s, &v, &(jf_packing){ JF_PLAIN, 0 }, &ignored)) abort();
 }
 
 static inline jfl_session *full_session(int value)

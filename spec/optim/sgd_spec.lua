@@ -42,7 +42,7 @@ local function train_job(momentum, clip)
 end
 
 local function near(want, got, what)
-  assert(math.abs(want - got) < 1e-12, ("%s: expected %.17g, got %.17g"):format(what, want, got))
+  assert(math.abs(want - got) < 1e-12, ("%s must be %.17g, got %.17g"):format(what, want, got))
 end
 
 local function sums(a)

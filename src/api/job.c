@@ -14,11 +14,11 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
   return JFL_OK;
 }
 
-static const jfl_shape *api_job_shape_in(const jfl_session *s, const jfl_variable_spec *want)
+static const jf_packing *api_job_packing_in(const jfl_session *s, const jfl_variable_spec *want)
 {
   const jf_var *v = jf_session_var(s, want->name);
   int same = v && v->spec.dtype == want->dtype && jf_shape_eq(&v->spec.shape, &want->shape);
-  return same ? &v->array->shape : NULL;
+  return same ? &v->packing : NULL;
 }
 
 /* *p is set as soon as there is something to release. */
@@ -29,7 +29,7 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
   jf_target t = { .device = &jf_dev_cpu,
                   .reference = set->kernels == JF_REFERENCE,
                   .off = set->passes_off,
-                  .variable = api_job_shape_in,
+                  .variable = api_job_packing_in,
                   .session = j->session };
   JF_TRY(jf_run_passes(g, &t));
   int flags = set->kernels |

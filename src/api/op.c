@@ -37,7 +37,8 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
   *info = (jfl_op_info){
     .name = op->name,
     .doc = op->doc,
-    .path = op->path,
+    .path = op->flags & JF_SCHEDULE ? NULL : op->path,
+    .schedule = op->flags & JF_SCHEDULE ? op->path : NULL,
     .in = op->in,
     .out = op->out,
     .n_in = jf_op_n_in(op),
@@ -47,7 +48,7 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL,
     .random = (op->flags & JF_RANDOM) != 0,
-    .effect = (op->flags & JF_EFFECT) != 0, .schedule = (op->flags & JF_SCHEDULE) != 0,
+    .effect = (op->flags & JF_EFFECT) != 0,
     .key = op->in[0] ? op->key : -1,
     .dtypes = jf_op_dtypes(op),
   };

@@ -39,11 +39,20 @@ char *jf_strdup(jf_arena *a, const char *s);
 char *jf_sprintf(jf_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Room for one more in an array of n: returns v, or a copy of twice the capacity. */
 void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem);
+/* The same for an array from jf_new: frees v where it returns a copy; NULL, and v as it was, where
+   memory is out. */
+void *jf_regrow(void *v, int n, int *cap, size_t elem);
 
-/* A map from strings to pointers in an arena; keys are copied. */
+/* ---- maps from strings to pointers (map.c) ---- */
+
 typedef struct jf_map { struct jf_slot *slot; int n, cap; } jf_map;
+/* The value, or NULL. */
 void *jf_map_get(const jf_map *m, const char *key);
+/* Adds or replaces in a map that lies in an arena; the key is copied. */
 void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value);
+/* Adds a key that is new to a map which jf_map_free frees; the key must live as long as the map. */
+jfl_status jf_map_add(jf_map *m, const char *key, void *value);
+void jf_map_free(jf_map *m);
 
 /* ---- dtypes and shapes (shape.c) ---- */
 

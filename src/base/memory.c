@@ -1,4 +1,4 @@
-/* The host's allocator, arenas, and string maps in arenas. */
+/* The host's allocator, arenas, and arrays that grow. */
 #include "base/base.h"
 
 #include <stdarg.h>
@@ -108,44 +108,24 @@ char *jf_sprintf(jf_arena *a, const char *fmt, ...)
   return s;
 }
 
+static int wider_than(int cap) { return cap ? 2 * cap : 16; }
+
 void *jf_grow(jf_arena *a, void *v, int n, int *cap, size_t elem)
 {
   if (n < *cap) return v;
-  int wider = *cap ? 2 * *cap : 16;
-  void *w = jf_alloc(a, (size_t)wider * elem);
+  void *w = jf_alloc(a, (size_t)wider_than(*cap) * elem);
   if (n) memcpy(w, v, (size_t)n * elem);
-  *cap = wider;
+  *cap = wider_than(*cap);
   return w;
 }
 
-struct jf_slot { const char *key; void *value; };
-
-/* The slot of key, or the empty one where it belongs. cap is a power of two. */
-static struct jf_slot *base_memory_find(const jf_map *m, const char *key)
+void *jf_regrow(void *v, int n, int *cap, size_t elem)
 {
-  size_t mask = (size_t)m->cap - 1, i = (size_t)jf_hash_str(0, key) & mask;
-  while (m->slot[i].key && strcmp(m->slot[i].key, key)) i = (i + 1) & mask;
-  return &m->slot[i];
-}
-
-void *jf_map_get(const jf_map *m, const char *key)
-{
-  return m->n ? base_memory_find(m, key)->value : NULL;
-}
-
-void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
-{
-  if (2 * (m->n + 1) > m->cap) {
-    jf_map wider = { .cap = m->cap ? 2 * m->cap : 16, .n = m->n };
-    wider.slot = jf_alloc(a, (size_t)wider.cap * sizeof *wider.slot);
-    for (int i = 0; i < m->cap; i++)
-      if (m->slot[i].key) *base_memory_find(&wider, m->slot[i].key) = m->slot[i];
-    *m = wider;
-  }
-  struct jf_slot *s = base_memory_find(m, key);
-  if (!s->key) {
-    s->key = jf_strdup(a, key);
-    m->n++;
-  }
-  s->value = value;
+  if (n < *cap) return v;
+  void *w = jf_new_raw((size_t)wider_than(*cap) * elem);
+  if (!w) return NULL;
+  if (n) memcpy(w, v, (size_t)n * elem);
+  jf_free(v);
+  *cap = wider_than(*cap);
+  return w;
 }

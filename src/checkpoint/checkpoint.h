@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "base/json.h"
+#include "dev/form.h"
 
 /* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
 
@@ -16,7 +17,7 @@ typedef struct jf_entry {
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, */
-  const jfl_shape *packed;     /* in this form, or plain if NULL */
+  jf_packing packing;          /* in this form */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;
@@ -42,8 +43,6 @@ jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out);
 /* NULL: there is none. */
 const jf_entry *jf_source_find(const jf_source *s, const char *name);
 const char *jf_source_meta(const jf_source *s, const char *key);
-/* Room for one more in v, an array of n: v or its larger copy, NULL when memory is out. */
-void *jf_source_grow(void *v, int n, int *cap, size_t elem);
 /* Sorts the tensors by name; a name that occurs twice is an error. */
 jfl_status jf_source_sort(jf_source *s);
 

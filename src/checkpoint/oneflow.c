@@ -121,7 +121,7 @@ static jfl_status find_out(const char *dir, uint64_t *size, int *found)
 static jfl_status oneflow_add(jf_source *s, const char *dir, uint64_t size)
 {
   const char *name = dir + strlen(s->path) + 1;
-  jf_entry *v = jf_source_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (v) s->tensor = v;
   char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);

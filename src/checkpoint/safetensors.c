@@ -1,6 +1,6 @@
 /* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
    https://github.com/huggingface/safetensors. */
-#include "op/form.h"
+#include "op/layout.h"
 #include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>
@@ -137,7 +137,7 @@ static jfl_status read_tensor(safetensors_loader *l, const char *name)
   if (seen != 7)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
   JF_TRY(check_size(&t, at));
-  jf_entry *v = jf_source_grow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
+  jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
   s->tensor = v;
   v[s->n_tensor++] = t;
@@ -154,7 +154,7 @@ static jfl_status safetensors_read_meta(safetensors_loader *l)
     if (!more) return JFL_OK;
     JF_TRY(jf_json_key(&l->json, &m.key));
     JF_TRY(jf_json_string(&l->json, &m.value));
-    jf_meta *v = jf_source_grow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
+    jf_meta *v = jf_regrow(s->meta, s->n_meta, &s->cap_meta, sizeof *v);
     if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the metadata");
     s->meta = v;
     v[s->n_meta++] = m;
@@ -310,10 +310,10 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
 
 static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
 {
-  if (!t->packed) return jf_file_write(fd, path, t->data, (size_t)t->size);
+  if (t->packing.form == JF_PLAIN) return jf_file_write(fd, path, t->data, (size_t)t->size);
   void *plain = jf_new_raw((size_t)t->size);
   if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
-  jf_unpack_filters(t->dtype, t->packed, &t->shape, t->data, plain);
+  jf_unpack_tensor(&t->packing, t->dtype, &t->shape, t->data, plain);
   jfl_status s = jf_file_write(fd, path, plain, (size_t)t->size);
   jf_free(plain);
   return s;

@@ -45,7 +45,7 @@ static jfl_status no_memory(const char *path)
 static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const char *name,
                                           jfl_loaded what, int state)
 {
-  item *v = jf_source_grow(r->v, r->n, &r->cap, sizeof *v);
+  item *v = jf_regrow(r->v, r->n, &r->cap, sizeof *v);
   if (v) r->v = v;
   char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
   if (!copy) return no_memory(path);
@@ -87,6 +87,11 @@ static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note
   return JFL_OK;
 }
 
+/* Whether a checkpoint without the variable means that it is zero. */
+static int stands_for_zeros(const jf_var *v) { return v->spec.state == 2; }
+
+static int is_saved(const jf_var *v) { return v->written || !stands_for_zeros(v); }
+
 /* Everything of the session but the contents of its variables. */
 static jfl_status checkpoint_session_describe(const jfl_session *s, const char *path, jf_text *meta)
 {
@@ -102,7 +107,8 @@ static jfl_status checkpoint_session_describe(const jfl_session *s, const char *
     if (!jf_session_job(s, s->ahead[i].job))
       put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
   for (int i = 0; i < s->n_var; i++)
-    if (s->var[i]->spec.state) put_count(meta, "state.", s->var[i]->spec.name, 1);
+    if (s->var[i]->spec.state && is_saved(s->var[i]))
+      put_count(meta, "state.", s->var[i]->spec.name, 1);
   return JFL_OK;
 }
 
@@ -111,17 +117,19 @@ typedef struct notes { const jfl_note *v; int n; } notes;
 static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes extra)
 {
   jf_text meta = {0};
+  int n = 0;
   jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
   if (!t) return no_memory(st->target);
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
-    t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
+    if (!is_saved(v)) continue;
+    t[n++] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
                         .data = v->array->data,
-                        .packed = jf_var_packed(v) ? &v->array->shape : NULL };
+                        .packing = v->packing };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
-  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
+  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, n, &meta);
   jf_free(meta.s);
   jf_free(t);
   return r;
@@ -219,9 +227,6 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
                  jf_shape_str(&w->shape, shape));
 }
 
-/* Whether a checkpoint without the variable means that it is zero. */
-static int stands_for_zeros(const jf_var *v) { return v->spec.state == 2; }
-
 static jfl_status match(checkpoint_session_loader *l)
 {
   const jfl_session *s = l->session;
@@ -288,7 +293,8 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
     const jf_entry *t = source(l, v->spec.name);
-    if (!t && !(stands_for_zeros(v) && checkpoint_session_wanted(l, v->spec.name))) continue;
+    const int zeros = stands_for_zeros(v) && v->written;
+    if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) continue;
     JF_TRY(checkpoint_session_room(l, v, &l->fresh[i]));
     if (t) JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
   }

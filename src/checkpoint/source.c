@@ -8,18 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void *jf_source_grow(void *v, int n, int *cap, size_t elem)
-{
-  if (n < *cap) return v;
-  int more = *cap ? 2 * *cap : 16;
-  void *larger = jf_new_raw((size_t)more * elem);
-  if (!larger) return NULL;
-  if (n) memcpy(larger, v, (size_t)n * elem);
-  jf_free(v);
-  *cap = more;
-  return larger;
-}
-
 static int by_name(const void *a, const void *b)
 {
   return strcmp(((const jf_entry *)a)->name, ((const jf_entry *)b)->name);

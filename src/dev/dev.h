@@ -17,6 +17,7 @@ typedef struct jf_device {
   int64_t (*channel_block)(void);     /* how many channels its convolutions want side by side; 0: any */
   /* Whether products and convolutions gain by ending in that op; NULL: none does. */
   int (*activates)(const char *act);
+  const jf_fused_limits *fused;                       /* NULL: it runs no fused programs */
 } jf_device;
 
 extern const jf_device jf_dev_cpu;

@@ -15,10 +15,16 @@ static void null_free(void *p) { (void)p; }
 const jf_device jf_dev_cpu = {
   .name = "cpu", .alloc = jf_new, .free = jf_free, .rows = jf_cpu_rows, .plain = 1,
   .channel_block = jf_cpu_channel_block,
-  .activates = jf_cpu_activates,
+  .activates = jf_cpu_activates, .fused = &jf_cpu_fused_limits,
 };
 
-const jf_device jf_dev_null = { .name = "null", .alloc = null_alloc, .free = null_free };
+/* Numbers that the plain kernel would serve with; nothing runs them. */
+static const jf_fused_limits null_fused = {
+  .slots = 64, .instrs = 32, .outputs = JFL_MAXOUT, .row = 4096, .sums = 1 << 15,
+};
+
+const jf_device jf_dev_null = { .name = "null", .alloc = null_alloc, .free = null_free,
+                                .fused = &null_fused };
 
 const jf_device *const jf_devices[] = { &jf_dev_cpu, &jf_dev_null, NULL };
 

@@ -56,6 +56,15 @@ typedef struct jf_kernel_row {
   int indirect;            /* computes by transforms, farther from exact sums than direct ones */
 } jf_kernel_row;
 
+/* What the pass fuse may put into one program for a kind of device. */
+struct jf_fused;
+typedef struct jf_fused_limits {
+  int slots, instrs, outputs;  /* the most of each */
+  int64_t row;                 /* the longest row whose sum later instructions may read */
+  int64_t sums;                /* the most sums that one instruction may gather */
+  int (*fits)(const struct jf_fused *f);  /* whether a program that keeps to these can run; NULL: yes */
+} jf_fused_limits;
+
 /* What the processor does at best with that many threads: float32 additions and multiplications per
    second in registers, bytes per second read and written by a loop over large arrays. */
 void jf_cpu_peak(int threads, double *flop, double *bytes);
@@ -71,5 +80,6 @@ const jf_kernel_row *const *jf_cpu_rows(void);
 int64_t jf_cpu_channel_block(void);
 /* Whether products and convolutions can end in that op. */
 int jf_cpu_activates(const char *act);
+extern const jf_fused_limits jf_cpu_fused_limits;
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "dev/form.h"
 #include "dev/kernel.h"
 
 enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
@@ -20,7 +21,8 @@ struct jfl_value {
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
-  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed the form */
+  jf_packing packing;          /* the form its elements lie in, which passes may change */
+  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed that; or NULL */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };

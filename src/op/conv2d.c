@@ -42,7 +42,7 @@ static jfl_status conv2d_plain(const jf_infer *c, int i, jf_form form, jfl_shape
   const jfl_shape *s = &c->in[i]->shape;
   int64_t block = ((const jf_conv2d *)c->attr)->block;
   char buf[JF_SHAPE_STR];
-  if (form != JF_PLAIN && jf_plain_shape(form, block, s, out)) return JFL_OK;
+  if (form != JF_PLAIN && jf_plain_shape(&(jf_packing){ form, block }, s, out)) return JFL_OK;
   if (form != JF_PLAIN)
     return jf_fail(JFL_ESHAPE, "%s: %s is not in blocks of %lld: %s", c->op->name, c->op->in[i],
                    (long long)block, jf_shape_str(s, buf));
@@ -85,7 +85,7 @@ static jfl_status conv2d_give(jf_infer *c, jf_form form, const jfl_shape *s)
   c->dtype[0] = c->in[0]->dtype;
   c->shape[0] = *s;
   if (form == JF_PLAIN) return JFL_OK;
-  if (!jf_relayout_to(form, block, s, &r))
+  if (!jf_relayout_to(&(jf_packing){ form, block }, s, &r))
     return jf_fail(JFL_ESHAPE, "%s: %s cannot be cut into blocks of %lld", c->op->name,
                    jf_shape_str(s, buf), (long long)block);
   c->shape[0] = r.to;
@@ -222,7 +222,7 @@ static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
 {
   jfl_shape s = t->shape;
   grid r = { .data = t->data };
-  if (form != JF_PLAIN) jf_plain_shape(form, block, &t->shape, &s);
+  if (form != JF_PLAIN) jf_plain_shape(&(jf_packing){ form, block }, &t->shape, &s);
   int64_t first = form == JF_PACKED ? block : 1, second = form != JF_PLAIN ? block : 1;
   if (form == JF_PACKED && s.d[1] % block) second = 1;
   int small = form == JF_PACKED && second == 1;       /* then channels lie within columns */

@@ -46,10 +46,10 @@ static unsigned inplace(const jf_node *n)
   unsigned bits = 0, other = 0;
   int to = 0;
   while (f->slot[to].out != 0) to++;
-  for (int s = 0; s < f->n_slot && f->slot[to].level == JF_EACH; s++) {
+  for (int s = 0; s < f->n_slot && f->slot[to].kind == JF_SLOT_EACH; s++) {
     const jf_fused_slot *slot = &f->slot[s];
     if (slot->in < 0 || slot->in >= JF_MAXIN) continue;
-    const int fits = slot->level == JF_EACH && fused_reader(f, s) <= writer(f, to)
+    const int fits = slot->kind == JF_SLOT_EACH && fused_reader(f, s) <= writer(f, to)
       && jfl_dtype_size(slot->dtype) == jfl_dtype_size(f->slot[to].dtype);
     *(fits ? &bits : &other) |= 1u << slot->in;
   }

@@ -3,11 +3,17 @@
 #define JF_OP_LAYOUT_H
 
 #include "dev/dev.h"
+#include "dev/form.h"
 #include "ir/ir.h"
-#include "op/form.h"
 
 /* Emits a conversion: views, and a transpose where elements move. */
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v);
+
+/* Copies of a whole tensor from its plain shape to a packed one, and back. */
+void jf_pack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, const void *from,
+                    void *to);
+void jf_unpack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, const void *from,
+                      void *to);
 
 /* What an op's layout rule sees, and what it says. It is shown a node with the form that each
    input was made in. Where the op can run on blocks, the rule says which forms it takes and gives,

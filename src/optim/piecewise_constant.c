@@ -38,5 +38,5 @@ static jfl_status piecewise_plain(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = piecewise_plain };
 
 JFL_OP(piecewise_constant_schedule, .doc = "A rate that changes at given steps.",
-  .path = "optimizer.PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, .attr = attrs,
+  .path = "PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, .attr = attrs,
   .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = piecewise_infer, .cpu = cpu)

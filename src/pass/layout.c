@@ -9,8 +9,9 @@
 /* A value of the graph as it was. */
 typedef struct pass_layout_seen {
   jfl_shape shape;             /* when plain */
-  jf_form made;                /* the form that its producer gives it */
-  jfl_value *as[JF_N_FORM];    /* in each form that was asked for */
+  jf_packing made;             /* what its producer gives it in */
+  jfl_value *as[JF_N_FORM];    /* in each form that was asked for, in this device's blocks */
+  jfl_value *source;           /* as it was made */
   int free;                    /* a variable that the session lacks: its form may be chosen */
   int is_result;
 } pass_layout_seen;
@@ -23,7 +24,7 @@ typedef struct pass_layout_walk {
   int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
 } pass_layout_walk;
 
-static const jfl_shape *pass_layout_shape_in(const jf_target *t, const jfl_value *v)
+static const jf_packing *pass_layout_packing_in(const jf_target *t, const jfl_value *v)
 {
   return t->variable ? t->variable(t->session, v->variable) : NULL;
 }
@@ -38,25 +39,45 @@ static int64_t pass_layout_block(const pass_layout_walk *w)
   return jf_layout_block(&(jf_layout){ .device = w->target->device });
 }
 
-/* What passes see of the value from here on is another shape. */
-static void reshape(const pass_layout_walk *w, jfl_value *v, const jfl_shape *s)
+/* A form in the blocks that this device wants. */
+static jf_packing pass_layout_packing(const pass_layout_walk *w, jf_form form)
 {
+  return (jf_packing){ form, form == JF_PLAIN ? 0 : pass_layout_block(w) };
+}
+
+/* What passes see of the value from here on is packed so, and of that shape. */
+static void reshape(const pass_layout_walk *w, jfl_value *v, const jf_packing *p, const jfl_shape *s)
+{
+  v->packing = *p;
   v->plain = jf_shape_eq(s, &of(w, v)->shape) ? NULL : &of(w, v)->shape;
   v->shape = *s;
+}
+
+/* From here on v is made in that packing, by `made`, and nothing else stands for it. */
+static void pass_layout_made(pass_layout_walk *w, const jfl_value *v, const jf_packing *p,
+                             jfl_value *made)
+{
+  pass_layout_seen *e = of(w, v);
+  const jf_packing here = pass_layout_packing(w, p->form);
+  e->made = *p;
+  e->source = made;
+  e->as[JF_PLAIN] = NULL;
+  if (jf_packing_eq(p, &here)) e->as[p->form] = made;
 }
 
 /* The value in a form that its shape has. */
 static jfl_value *get(pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
   pass_layout_seen *s = of(w, v);
+  const jf_packing here = pass_layout_packing(w, form);
   jf_relayout r;
   if (s->as[form]) return s->as[form];
   if (form == JF_PLAIN) {
-    jf_relayout_to(s->made, pass_layout_block(w), &s->shape, &r);
+    jf_relayout_to(&s->made, &s->shape, &r);
     r = jf_relayout_back(&r, &s->shape);
-    return s->as[form] = jf_emit_relayout(w->g, &r, s->as[s->made]);
+    return s->as[form] = jf_emit_relayout(w->g, &r, s->source);
   }
-  jf_relayout_to(form, pass_layout_block(w), &s->shape, &r);
+  jf_relayout_to(&here, &s->shape, &r);
   return s->as[form] = jf_emit_relayout(w->g, &r, get(w, v, JF_PLAIN));
 }
 
@@ -75,7 +96,7 @@ static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
   if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
   for (int i = 0; i < n->n_in; i++) {
     in[i] = &of(w, n->in[i])->shape;
-    c.in[i] = of(w, n->in[i])->made;
+    c.in[i] = of(w, n->in[i])->made.form;
   }
   for (int i = 0; i < n->n_out; i++) out[i] = &of(w, n->out[i])->shape;
   return c;
@@ -100,11 +121,12 @@ static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {
   jf_relayout r;
+  const jf_packing spread = pass_layout_packing(w, JF_BROADCAST);
   const jfl_shape *s = c->in_shape[i];
   if (jf_shape_eq(s, shape)) c->in[i] = form;
   else if (!c->node->n_out || (jf_numel(s) == 1 && s->n <= shape->n)) c->in[i] = JF_PLAIN;
-  else if (form != JF_BLOCKED || !jf_relayout_to(JF_SPREAD, pass_layout_block(w), s, &r)) return 0;
-  else c->in[i] = JF_SPREAD;
+  else if (form != JF_BLOCKED || !jf_relayout_to(&spread, s, &r)) return 0;
+  else c->in[i] = JF_BROADCAST;
   return 1;
 }
 
@@ -126,34 +148,33 @@ static int pointwise(const pass_layout_walk *w, jf_layout *c)
 
 /* ---- variables ---- */
 
-/* Variables that the session has are in the form it has them in. */
+static void pack_variable(pass_layout_walk *w, jfl_value *v, const jf_packing *p)
+{
+  jfl_shape packed;
+  if (!jf_packed_shape(p, &of(w, v)->shape, &packed)) return;
+  reshape(w, v, p, &packed);
+  pass_layout_made(w, v, p, v);
+}
+
+/* Variables that the session has are packed as it has them. */
 static void find_variables(pass_layout_walk *w)
 {
   for (int i = 0; i < w->g->n_value; i++) {
     jfl_value *v = w->g->value[i];
     if (v->origin != JF_VARIABLE) continue;
-    const jfl_shape *s = pass_layout_shape_in(w->target, v);
+    const jf_packing *p = pass_layout_packing_in(w->target, v);
     pass_layout_seen *e = of(w, v);
     e->shape = v->variable->shape;
-    e->free = !s;
-    if (s) reshape(w, v, s);
-    e->made = jf_shape_eq(&v->shape, &e->shape) ? JF_PLAIN : JF_PACKED;
-    e->as[JF_PLAIN] = NULL;
-    e->as[e->made] = v;
+    e->free = !p;
+    pack_variable(w, v, p ? p : &v->packing);
   }
 }
 
 /* Packs a variable whose form is still open. */
-static void pass_layout_pack(pass_layout_walk *w, jfl_value *v)
+static void pass_layout_pack(pass_layout_walk *w, jfl_value *v, const jf_packing *p)
 {
-  pass_layout_seen *e = of(w, v);
-  jf_relayout r;
-  if (v->origin != JF_VARIABLE || !e->free || e->made == JF_PACKED) return;
-  if (!jf_relayout_to(JF_PACKED, pass_layout_block(w), &e->shape, &r)) return;
-  reshape(w, v, &r.to);
-  e->made = JF_PACKED;
-  e->as[JF_PLAIN] = NULL;
-  e->as[JF_PACKED] = v;
+  const pass_layout_seen *e = of(w, v);
+  if (v->origin == JF_VARIABLE && e->free && e->made.form == JF_PLAIN) pack_variable(w, v, p);
 }
 
 /* Variables that are updated together are of one form. */
@@ -161,10 +182,10 @@ static void pack_together(pass_layout_walk *w, const jf_node *n)
 {
   const jfl_value *packed = NULL;
   for (int i = 0; i < n->n_in; i++)
-    if (jf_mutates(n, i) && of(w, n->in[i])->made == JF_PACKED) packed = n->in[i];
+    if (jf_mutates(n, i) && jf_form_keeps(of(w, n->in[i])->made.form)) packed = n->in[i];
   for (int i = 0; packed && i < n->n_in; i++)
     if (jf_mutates(n, i) && jf_shape_eq(&of(w, n->in[i])->shape, &of(w, packed)->shape))
-      pass_layout_pack(w, n->in[i]);
+      pass_layout_pack(w, n->in[i], &of(w, packed)->made);
 }
 
 /* New variables are packed where a convolution wants them so; the updates come after it. */
@@ -176,18 +197,22 @@ static void choose_forms(pass_layout_walk *w)
     if (!w->rules || !n->op->layout) continue;
     jf_layout c = pass_layout_look(w, n);
     if (!n->op->layout(&c)) continue;
-    for (int k = 0; k < n->n_in; k++)
-      if (c.in[k] == JF_PACKED) pass_layout_pack(w, n->in[k]);
+    for (int k = 0; k < n->n_in; k++) {
+      const jf_packing p = pass_layout_packing(w, c.in[k]);
+      if (jf_form_keeps(p.form)) pass_layout_pack(w, n->in[k], &p);
+    }
   }
 }
 
 static jfl_status check_update(const pass_layout_walk *w, const jf_layout *c)
 {
   const jf_node *n = c->node;
-  for (int i = 0; i < n->n_in; i++)
-    if (jf_mutates(n, i) && of(w, n->in[i])->made != c->in[i])
+  for (int i = 0; i < n->n_in; i++) {
+    const jf_packing p = pass_layout_packing(w, c->in[i]);
+    if (jf_mutates(n, i) && !jf_packing_eq(&of(w, n->in[i])->made, &p))
       return jf_fail(JFL_ESTATE, "variable '%s' and what is updated with it are kept in different "
                      "layouts by jobs compiled before", n->in[i]->name);
+  }
   return JFL_OK;
 }
 
@@ -204,7 +229,10 @@ static jfl_status rearrange(pass_layout_walk *w, jf_node *n, const jf_layout *c)
   n->attr = c->attr;
   jf_infer f = { .op = n->op, .arena = g->arena, .in = n->in, .n_in = n->n_in, .attr = n->attr };
   JF_TRY(jf_op_infer(&f));
-  for (int i = 0; i < n->n_out; i++) reshape(w, n->out[i], &f.shape[i]);
+  for (int i = 0; i < n->n_out; i++) {
+    const jf_packing p = pass_layout_packing(w, c->out[i]);
+    reshape(w, n->out[i], &p, &f.shape[i]);
+  }
   return JFL_OK;
 }
 
@@ -214,9 +242,8 @@ static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout 
     jfl_value *v = n->out[i];
     pass_layout_seen *e = of(w, v);
     jf_relayout r = { .split = e->shape, .to = e->shape };
-    e->made = c->out[i];
-    e->as[JF_PLAIN] = NULL;
-    e->as[e->made] = e->made == JF_PLAIN ? jf_emit_relayout(w->g, &r, v) : v;
+    const jf_packing p = pass_layout_packing(w, c->out[i]);
+    pass_layout_made(w, v, &p, p.form == JF_PLAIN ? jf_emit_relayout(w->g, &r, v) : v);
     if (e->is_result) get(w, v, JF_PLAIN);
   }
 }
@@ -262,8 +289,8 @@ jfl_status jf_pass_forms(jfl_graph *g, const jf_target *target)
   int differ = 0;
   for (int i = 0; i < g->n_value; i++) {
     const jfl_value *v = g->value[i];
-    const jfl_shape *s = v->origin == JF_VARIABLE ? pass_layout_shape_in(target, v) : NULL;
-    differ |= s && !jf_shape_eq(s, &v->shape);
+    const jf_packing *p = v->origin == JF_VARIABLE ? pass_layout_packing_in(target, v) : NULL;
+    differ |= p && !jf_packing_eq(p, &v->packing);
   }
   return differ ? pass_layout_run(g, target, 0) : JFL_OK;
 }

@@ -11,8 +11,8 @@ typedef struct jf_target {
   const jf_device *device;
   int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
-  /* The shape in which the session keeps a variable, or NULL where it has no such one yet. */
-  const jfl_shape *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
+  /* What the session keeps a variable in, or NULL where it has no such one yet. */
+  const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
   const jfl_session *session;
 } jf_target;
 

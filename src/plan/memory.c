@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
-enum { ALIGN = 64, TRIES = 32 };
+/* WORK: comparisons that are worth a better layout; MOST_WORK: those that are, where sweeps gave no
+   good one. */
+enum { ALIGN = 64, TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
-static size_t padded(size_t n) { return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* The orders to try: bigger first, longer and bigger first, and as they are born. What settles ties, in the
-   end the address, makes each total. */
+/* The orders to try: bigger first, longer and bigger first, and as they are born. The address settles
+   what ties are left, so that each order is total. */
 static int by_address(const jf_life *x, const jf_life *y) { return x < y ? -1 : x > y; }
 
 static int by_size(const void *a, const void *b)
@@ -49,14 +51,14 @@ static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
   size_t at = 0;
   for (int i = 0; i < n; i++) {
     if (!overlaps(l, placed[i])) continue;
-    if (placed[i]->offset >= at + padded(l->size)) break;
-    size_t end = placed[i]->offset + padded(placed[i]->size);
+    if (placed[i]->offset >= at + jf_life_bytes(l)) break;
+    size_t end = placed[i]->offset + jf_life_bytes(placed[i]);
     if (end > at) at = end;
   }
   return at;
 }
 
-static size_t end_of(const jf_life *l) { return l->offset + padded(l->size); }
+static size_t end_of(const jf_life *l) { return l->offset + jf_life_bytes(l); }
 
 /* Places buffers in this order; returns the bytes needed. */
 static size_t lay(jf_life *const *order, jf_life **placed, int n)
@@ -94,35 +96,50 @@ static void plan_memory_keep(best *b, const jf_life *life, int n, size_t total)
   for (int i = 0; i < n; i++) b->offset[i] = life[i].offset;
 }
 
-size_t jf_pack(jf_arena *a, jf_life *life, int n)
+/* Tries several orders, each some times over. */
+static void pack_carefully(jf_arena *a, jf_life *life, int n, size_t enough, best *b)
 {
   static int (*const orders[])(const void *, const void *) = { by_size, by_area, by_birth };
-  enum { N_ORDERS = 3, WORK = 1 << 23 };      /* WORK: comparisons that are worth a better layout */
-  const size_t bound = jf_pack_bound(a, life, n), enough = bound + bound / 64;
+  enum { N_ORDERS = 3 };
   const int most = WORK / ((int64_t)n * n + 1) < TRIES ? (int)(WORK / ((int64_t)n * n + 1)) : TRIES;
-  best b = { SIZE_MAX, jf_alloc(a, (size_t)n * sizeof *b.offset) };
   jf_life **order = jf_alloc(a, (size_t)n * sizeof *order);
   jf_life **placed = jf_alloc(a, (size_t)n * sizeof *placed);
   for (int i = 0; i < n; i++) order[i] = &life[i];
-  for (int o = 0; n && o < N_ORDERS && b.total > enough; o++) {
+  for (int o = 0; o < N_ORDERS && b->total > enough; o++) {
     qsort(order, (size_t)n, sizeof *order, orders[o]);
-    plan_memory_keep(&b, life, n, lay(order, placed, n));
-    for (int i = 0; i < most && b.total > enough; i++) {
+    plan_memory_keep(b, life, n, lay(order, placed, n));
+    for (int i = 0; i < most && b->total > enough; i++) {
       promote_highest(order, n);
-      plan_memory_keep(&b, life, n, lay(order, placed, n));
+      plan_memory_keep(b, life, n, lay(order, placed, n));
     }
   }
+}
+
+size_t jf_pack(jf_arena *a, jf_life *life, int n)
+{
+  const size_t bound = jf_pack_bound(a, life, n), enough = bound + bound / 64;
+  best b = { SIZE_MAX, jf_alloc(a, (size_t)n * sizeof *b.offset) };
+  if (!n) return 0;
+  const int64_t pairs = (int64_t)n * n;
+  for (int backward = 0; backward < 2 && pairs > WORK; backward++)
+    plan_memory_keep(&b, life, n, jf_sweep(a, life, n, backward));
+  if (pairs <= MOST_WORK) pack_carefully(a, life, n, enough, &b);
   for (int i = 0; i < n; i++) life[i].offset = b.offset[i];
-  return n ? b.total : 0;
+  return b.total;
 }
 
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n)
 {
   int last = 0;
   for (int i = 0; i < n; i++) last = life[i].last > last ? life[i].last : last;
-  size_t *live = jf_alloc(a, ((size_t)last + 1) * sizeof *live), most = 0;
-  for (int i = 0; i < n; i++)
-    for (int s = life[i].first; s <= life[i].last; s++) live[s] += padded(life[i].size);
-  for (int s = 0; s <= last; s++) most = live[s] > most ? live[s] : most;
+  size_t *change = jf_alloc(a, ((size_t)last + 2) * sizeof *change), live = 0, most = 0;
+  for (int i = 0; i < n; i++) {
+    change[life[i].first] += jf_life_bytes(&life[i]);
+    change[life[i].last + 1] -= jf_life_bytes(&life[i]);
+  }
+  for (int s = 0; s <= last; s++) {
+    live += change[s];
+    if (live > most) most = live;
+  }
   return most;
 }

@@ -11,10 +11,15 @@
 /* A buffer of `size` bytes, alive from step first to step last, both included. */
 typedef struct jf_life { size_t size; int first, last; size_t offset; } jf_life;
 /* Sets each offset so that buffers alive together do not overlap; returns the bytes needed. Offsets
-   are multiples of 64. Greedy in several orders, lowest fitting offset first; the best is kept. */
+   are multiples of 64. Greedy in several orders, lowest fitting offset first; the best is kept. Of
+   many buffers the orders are those of birth and of death. */
 size_t jf_pack(jf_arena *a, jf_life *life, int n);
 /* The largest sum of live sizes over the steps: no layout needs less. */
 size_t jf_pack_bound(jf_arena *a, const jf_life *life, int n);
+/* The bytes that a buffer takes: its size, up to the next multiple of 64. */
+size_t jf_life_bytes(const jf_life *l);
+/* Packs in the order of birth, or backward in that of death (sweep.c). */
+size_t jf_sweep(jf_arena *a, jf_life *life, int n, int backward);
 
 /* ---- how much work a step is (work.c) ---- */
 

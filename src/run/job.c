@@ -1,13 +1,12 @@
 /* Jobs: names, and the plans compiled for them. */
 #include "run/run.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 jfl_job *jf_session_job(const jfl_session *s, const char *name)
 {
-  for (jfl_job *j = s->jobs; j; j = j->next)
-    if (!strcmp(j->name, name)) return j;
-  return NULL;
+  return jf_map_get(&s->job_names, name);
 }
 
 void jf_runs_free(jf_runs *v, int n)
@@ -16,11 +15,16 @@ void jf_runs_free(jf_runs *v, int n)
   jf_free(v);
 }
 
+static int by_job(const void *name, const void *runs)
+{
+  return strcmp(name, ((const jf_runs *)runs)->job);
+}
+
 static uint64_t runs_ahead(const jfl_session *s, const char *name)
 {
-  for (int i = 0; i < s->n_ahead; i++)
-    if (!strcmp(s->ahead[i].job, name)) return s->ahead[i].n;
-  return 0;
+  if (!s->n_ahead) return 0;
+  const jf_runs *r = bsearch(name, s->ahead, (size_t)s->n_ahead, sizeof *r, by_job);
+  return r ? r->n : 0;
 }
 
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
@@ -29,10 +33,11 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   if (jf_session_job(s, name))
     return jf_fail(JFL_ENAME, "a job named '%s' is already defined", name);
   jfl_job *j = jf_new(sizeof *j);
-  if (j) j->name = jf_name_copy(name);
-  if (!j || !j->name) {
-    jf_free(j);
-    return jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_status st = j && (j->name = jf_name_copy(name)) ? jf_map_add(&s->job_names, j->name, j)
+                                                      : jf_fail(JFL_ENOMEM, "out of memory");
+  if (st) {
+    if (j) jf_job_free(j);
+    return st;
   }
   j->session = s;
   j->mode = mode;
@@ -97,29 +102,18 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_variable; i++) {
     jf_var *v;
-    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->shape, &v));
+    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->packing, &v));
     p->data[i] = v->array->data;
   }
-  return JFL_OK;
-}
-
-static jfl_status run_job_need_room(jfl_job *j)
-{
-  if (j->n_plan < j->cap_plan) return JFL_OK;
-  int cap = j->cap_plan ? 2 * j->cap_plan : 2;
-  jfl_plan **wider = jf_new((size_t)cap * sizeof *wider);
-  if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
-  if (j->n_plan) memcpy(wider, j->plan, (size_t)j->n_plan * sizeof *wider);
-  jf_free(j->plan);
-  j->plan = wider;
-  j->cap_plan = cap;
   return JFL_OK;
 }
 
 static jfl_status admit(jfl_job *j, jfl_plan *p)
 {
   JF_TRY(check_budget(j->session, p));
-  JF_TRY(run_job_need_room(j));
+  jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  j->plan = room;
   JF_TRY(grow_arena(j->session, p));
   return need_variables(j->session, p);
 }

@@ -68,24 +68,13 @@ void jfl_profile_free(jfl_profile *f)
   jf_free(f);
 }
 
-static jfl_status run_profile_need_room(jfl_profile *f)
-{
-  if (f->n_account < f->cap_account) return JFL_OK;
-  int cap = f->cap_account ? 2 * f->cap_account : 8;
-  account *wider = jf_new((size_t)cap * sizeof *wider);
-  if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
-  if (f->n_account) memcpy(wider, f->account, (size_t)f->n_account * sizeof *wider);
-  jf_free(f->account);
-  f->account = wider;
-  f->cap_account = cap;
-  return JFL_OK;
-}
-
 static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
 {
   for (int i = f->n_account - 1; i >= 0; i--)
     if (f->account[i].plan == p) return *out = &f->account[i], JFL_OK;
-  JF_TRY(run_profile_need_room(f));
+  account *room = jf_regrow(f->account, f->n_account, &f->cap_account, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  f->account = room;
   account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0 };
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_graph_ref(p->graph);

@@ -7,11 +7,13 @@
 #include "plan/plan.h"
 
 /* A variable of the session. Its memory never moves; its contents belong to whoever holds the run
-   token (jf_session_acquire). The array's shape is the spec's, or a packed form of it (op/form.h)
-   that the first plan with the variable chose: what leaves or enters the session is converted. */
+   token (jf_session_acquire). The first plan with the variable chose how it is packed; what leaves
+   or enters the session is plain. */
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
-  jfl_array *array;
+  jf_packing packing;
+  jfl_array *array;            /* of the spec's shape, packed so */
+  int written;                 /* by the host or a checkpoint, not by runs alone */
 } jf_var;
 
 struct jfl_job {
@@ -63,7 +65,8 @@ struct jfl_session {
   /* owner thread, and whoever holds the run token: */
   jf_var **var; int n_var, cap_var;
   jfl_job *jobs;
-  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded */
+  jf_map var_names, job_names; /* of these */
+  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
   void *arena; size_t arena_size;
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
@@ -83,11 +86,10 @@ void jf_session_leave_pool(jfl_session *s);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
-/* Finds or creates and initializes; a different shape or dtype under the name is an error. form: the
-   spec's shape or a packed form of it. */
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
-                               jf_var **out);
-int jf_var_packed(const jf_var *v);
+/* Finds or creates and initializes; a different shape or dtype under the name is an error. A
+   variable that is there already must be packed as asked. */
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
+                               const jf_packing *packing, jf_var **out);
 /* Copies the contents, in their plain order, to or from memory of that size. */
 void jf_var_read(const jf_var *v, void *out);
 void jf_var_write(jf_var *v, const void *from);

@@ -63,6 +63,8 @@ void jfl_session_free(jfl_session *s)
   }
   for (int i = 0; i < s->n_var; i++) jf_var_free(s->var[i]);
   jf_free(s->var);
+  jf_map_free(&s->var_names);
+  jf_map_free(&s->job_names);
   jf_runs_free(s->ahead, s->n_ahead);
   jf_free(s->arena);
   jf_free(s);

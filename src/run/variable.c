@@ -1,5 +1,5 @@
 /* Variables of a session: finding, creating, initializing. */
-#include "op/form.h"
+#include "op/layout.h"
 #include "run/run.h"
 
 #include <assert.h>
@@ -8,9 +8,7 @@
 
 jf_var *jf_session_var(const jfl_session *s, const char *name)
 {
-  for (int i = 0; i < s->n_var; i++)
-    if (!strcmp(s->var[i]->spec.name, name)) return s->var[i];
-  return NULL;
+  return jf_map_get(&s->var_names, name);
 }
 
 /* Random numbers for one element: words of Philox blocks counted by `low`, element by `high`. */
@@ -111,15 +109,10 @@ static void initialize(const jfl_session *s, const jfl_variable_spec *spec, jfl_
 
 static jfl_status variable_add(jfl_session *s, jf_var *v)
 {
-  if (s->n_var == s->cap_var) {
-    int cap = s->cap_var ? 2 * s->cap_var : 16;
-    jf_var **wider = jf_new((size_t)cap * sizeof *wider);
-    if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
-    if (s->n_var) memcpy(wider, s->var, (size_t)s->n_var * sizeof *wider);
-    jf_free(s->var);
-    s->var = wider;
-    s->cap_var = cap;
-  }
+  jf_var **room = jf_regrow(s->var, s->n_var, &s->cap_var, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->var = room;
+  JF_TRY(jf_map_add(&s->var_names, v->spec.name, v));
   s->var[s->n_var++] = v;
   return JFL_OK;
 }
@@ -140,12 +133,16 @@ char *jf_name_copy(const char *name)
 }
 
 /* Numbers are drawn in plain order, so that no form changes them. */
-static jfl_status variable_set_up(jfl_session *s, jf_var *v, const jfl_shape *shape)
+static jfl_status variable_set_up(jfl_session *s, jf_var *v)
 {
   jfl_array *plain = NULL;
+  jfl_shape shape = { 0 };
+  int fits = jf_packed_shape(&v->packing, &v->spec.shape, &shape);
+  assert(fits);        /* the plan uses it in that form */
+  (void)fits;
   if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
-  JF_TRY(jfl_array_new(v->spec.dtype, shape, &v->array));
-  if (jf_var_packed(v)) JF_TRY(jfl_array_new(v->spec.dtype, &v->spec.shape, &plain));
+  JF_TRY(jfl_array_new(v->spec.dtype, &shape, &v->array));
+  if (v->packing.form != JF_PLAIN) JF_TRY(jfl_array_new(v->spec.dtype, &v->spec.shape, &plain));
   jfl_status st = variable_add(s, v);
   if (!st) initialize(s, &v->spec, plain ? plain : v->array);
   if (!st && plain) jf_var_write(v, plain->data);
@@ -154,13 +151,14 @@ static jfl_status variable_set_up(jfl_session *s, jf_var *v, const jfl_shape *sh
 }
 
 static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
-                                const jfl_shape *shape, jf_var **out)
+                                const jf_packing *packing, jf_var **out)
 {
   jf_var *v = jf_new(sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   v->spec = *spec;
   v->spec.name = jf_name_copy(spec->name);
-  jfl_status st = variable_set_up(s, v, shape);
+  v->packing = *packing;
+  jfl_status st = variable_set_up(s, v);
   if (st) {
     jf_var_free(v);
     return jf_blame(st, "variable '%s': ", spec->name);
@@ -169,8 +167,6 @@ static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
   return JFL_OK;
 }
 
-int jf_var_packed(const jf_var *v) { return !jf_shape_eq(&v->array->shape, &v->spec.shape); }
-
 static size_t variable_bytes_of(const jf_var *v)
 {
   return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
@@ -178,26 +174,27 @@ static size_t variable_bytes_of(const jf_var *v)
 
 void jf_var_read(const jf_var *v, void *out)
 {
-  if (jf_var_packed(v))
-    jf_unpack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, v->array->data, out);
+  if (v->packing.form != JF_PLAIN)
+    jf_unpack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, v->array->data, out);
   else memcpy(out, v->array->data, variable_bytes_of(v));
 }
 
 void jf_var_write(jf_var *v, const void *from)
 {
-  if (jf_var_packed(v))
-    jf_pack_filters(v->spec.dtype, &v->array->shape, &v->spec.shape, from, v->array->data);
+  v->written = 1;
+  if (v->packing.form != JF_PLAIN)
+    jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, from, v->array->data);
   else memcpy(v->array->data, from, variable_bytes_of(v));
 }
 
-jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, const jfl_shape *form,
-                               jf_var **out)
+jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
+                               const jf_packing *packing, jf_var **out)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
     JF_TRY(check_spec(spec));
-    return variable_make(s, spec, form, out);
+    return variable_make(s, spec, packing, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
     return jf_fail(JFL_ESHAPE,
@@ -205,7 +202,7 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec, co
                    "jobs share variables by name",
                    spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
-  assert(jf_shape_eq(&v->array->shape, form));        /* plans adapt to what is there */
+  assert(jf_packing_eq(&v->packing, packing));        /* plans adapt to what is there */
   *out = v;
   return JFL_OK;
 }

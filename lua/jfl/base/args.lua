@@ -53,13 +53,13 @@ function args.expect(who, name, value, kinds)
   for word in kinds:gmatch("[%a]+") do
     if word == kind then return value end
   end
-  core.fail("%s: %s: expected a %s, got %s", who, name, kinds, args.describe(value))
+  core.fail("%s: %s must be a %s, got %s", who, name, kinds, args.describe(value))
 end
 
 --- Fails unless value is a whole number of at least `least`.
 function args.integer(who, name, value, least)
   if type(value) == "number" and value % 1 == 0 and value >= least then return value end
-  core.fail("%s: %s: expected a whole number of at least %d, got %s", who, name, least,
+  core.fail("%s: %s must be a whole number of at least %d, got %s", who, name, least,
     args.describe(value))
 end
 
@@ -67,14 +67,14 @@ end
 function args.shape(who, name, shape, any_first)
   local n = type(shape) == "table" and table.maxn(shape) or 0
   if n == 0 then
-    core.fail("%s: %s: expected a list of extents such as {100, 10}, got %s", who, name,
+    core.fail("%s: %s must be a list of extents such as {100, 10}, got %s", who, name,
       args.describe(shape))
   end
   for i = 1, n do
     local extent = shape[i]
     local free = any_first and i == 1 and extent == -1
     if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 1) then
-      core.fail("%s: %s: dimension %d: expected a whole number of at least 1%s, got %s", who, name,
+      core.fail("%s: %s: dimension %d must be a whole number of at least 1%s, got %s", who, name,
         i, any_first and i == 1 and " or -1" or "", args.describe(extent))
     end
   end
@@ -86,7 +86,7 @@ function args.dtype(who, name, value)
   if value == "float" then return "float32" end
   if value == "double" then return "float64" end
   if type(value) == "string" and core.dtypes[value] then return value end
-  core.fail("%s: %s: expected one of %s, got %s%s", who, name, args.names_of(core.dtypes),
+  core.fail("%s: %s must be one of %s, got %s%s", who, name, args.names_of(core.dtypes),
     args.describe(value), type(value) == "number" and "; a shape is one list: {2, 3}" or "")
 end
 
@@ -160,7 +160,7 @@ local function read(f, n, ...)
   local options = is_options and last or nil
   local count = options and n - 1 or n
   if count > #f.params then
-    core.fail("%s: expected at most %d arguments (%s), got %d%s", f.path, #f.params,
+    core.fail("%s: takes at most %d arguments (%s), got %d%s", f.path, #f.params,
       names_of(f.params), count, list_hint(f, given))
   end
   for i = 1, count do values[f.params[i][1]] = given[i] end

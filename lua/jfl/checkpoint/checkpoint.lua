@@ -62,7 +62,7 @@ end
 
 local function save_arrays(path, var_dict, overwrite)
   local names, arrays = variables.names("save: var_dict", var_dict), {}
-  if #names == 0 then core.fail("save: var_dict: expected arrays by name, got an empty table") end
+  if #names == 0 then core.fail("save: var_dict must hold arrays by name, got an empty table") end
   local dtypes = variables.dtypes()
   for i, name in ipairs(names) do
     arrays[i] = variables.to_array("save: var_dict", name, var_dict[name], dtypes[name])
@@ -111,7 +111,7 @@ local function prefixes(who, only)
     "string or table")
   for _, prefix in ipairs(list) do args.expect(who, "only", prefix, "string") end
   if #list > 0 then return list end
-  core.fail("%s: only: expected what names begin with, got an empty table", who)
+  core.fail("%s: only must hold what names begin with, got an empty table", who)
 end
 
 local function begins(name, list)

@@ -127,7 +127,7 @@ train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
     local who = "train.SimpleCheckPointManager"
     args.expect(who, "root_path", o.root_path, "string")
     if args.expect(who, "prefix", o.prefix, "string"):find("[/%z]") then
-      core.fail("%s: prefix: expected a part of a name, got %s", who, args.describe(o.prefix))
+      core.fail("%s: prefix must be a part of a name, got %s", who, args.describe(o.prefix))
     end
     if o.keep ~= nil then args.integer(who, "keep", o.keep, 1) end
     local root = o.root_path ~= "/" and o.root_path:gsub("(.)/+$", "%1") or o.root_path

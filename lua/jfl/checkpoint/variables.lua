@@ -18,7 +18,7 @@ function variables.names(who, t)
   local names = {}
   for name in pairs(t) do
     if type(name) ~= "string" then
-      core.fail("%s: expected arrays by name, got the key %s", who, args.describe(name))
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(name))
     end
     names[#names + 1] = name
   end
@@ -33,7 +33,7 @@ function variables.to_array(who, name, value, dtype)
   if type(value) == "table" then
     return core.from_table(value, dtype or "float32", nil, ("%s: '%s'"):format(who, name))
   end
-  core.fail("%s: '%s': expected an NdArray or a table of numbers, got %s", who, name,
+  core.fail("%s: '%s' must be an NdArray or a table of numbers, got %s", who, name,
     args.describe(value))
 end
 
@@ -56,8 +56,8 @@ local function check_fits(name, array)
   local dtype, shape = core.variable_info(name)
   local want, got = args.shape_text(shape), args.shape_text(array.shape)
   if array.dtype == dtype and got == want then return array end
-  core.fail("load_variables: variable '%s' is %s %s, got %s %s; nothing was set", name, dtype, want,
-    array.dtype, got)
+  core.fail("load_variables: variable '%s' must be %s %s, got %s %s; nothing was set", name, dtype,
+    want, array.dtype, got)
 end
 
 -- Every value is checked before any is set.

@@ -84,7 +84,7 @@ end
 local function unpack_member(path, name, member, data)
   if member.method == 0 then return core.from_bytes(data, "uint8", { #data }) end
   if member.method == 8 then return core.inflate(data, "raw", member.size, path .. ": " .. name) end
-  core.fail("%s: '%s' is packed by method %d; expected 0 (stored) or 8 (deflate)", path, name,
+  core.fail("%s: '%s' must be packed by method 0 (stored) or 8 (deflate), got %d", path, name,
     member.method)
 end
 

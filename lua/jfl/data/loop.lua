@@ -187,7 +187,7 @@ end
 local function columns_of(who, source)
   if core.type(source) == "array" then return { source } end
   if type(source) ~= "table" or getmetatable(source) or next(source) == nil then
-    core.fail("%s: source: expected a data set as load_mnist gives it, or a list of NdArrays, "
+    core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
       .. "got %s", who, args.describe(source))
   end
   local names, columns = {}, {}
@@ -205,7 +205,7 @@ local function count_items(who, columns, names)
   for i, column in ipairs(columns) do
     local name = names and tostring(names[i]) or "source"
     if core.type(column) ~= "array" and type(column) ~= "table" then
-      core.fail("%s: '%s': expected an NdArray or a list, got %s", who, name, args.describe(column))
+      core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
     end
     if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
     if items and #column ~= items then
@@ -265,7 +265,7 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
   if args.expect(who, "name", o.name, "string") == "" or o.name:find("%z") then
-    core.fail("%s: name: expected a name, got %s", who, args.describe(o.name))
+    core.fail("%s: name must be a string that is not empty, got %s", who, args.describe(o.name))
   end
   if live[o.name] then
     core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "

@@ -73,7 +73,7 @@ local function read_idx(path)
   end
   if size == 0 then core.fail("load_mnist: %s: holds no elements", path) end
   if #bytes ~= 4 + 4 * rank + size then
-    core.fail("load_mnist: %s: %s wants %.0f bytes, got %d", path, args.shape_text(shape), size,
+    core.fail("load_mnist: %s: %s must have %.0f bytes, got %d", path, args.shape_text(shape), size,
       #bytes - 4 - 4 * rank)
   end
   return core.reshape(core.rows(bytes, 4 + 4 * rank, size), shape)
@@ -134,7 +134,7 @@ local function check_pair(path, what, pixels, labels)
   local shape = pixels.shape
   if #shape ~= 3 or shape[2] ~= SIDE or shape[3] ~= SIDE or labels.size ~= shape[1]
     or pixels.dtype ~= "uint8" or labels.dtype:match("^u?int") == nil then
-    core.fail("load_mnist: %s: %s: expected uint8 images (n, 28, 28) and n integer labels, got "
+    core.fail("load_mnist: %s: %s must be uint8 images (n, 28, 28) and n integer labels, got "
       .. "%s %s and %s %s", path, what, pixels.dtype, args.shape_text(shape), labels.dtype,
       args.shape_text(labels.shape))
   end
@@ -166,7 +166,7 @@ data.load_mnist = args.define("data.load_mnist", "Training and test images in ba
   args.integer(who, "train_batch_size", o.train_batch_size, 1)
   args.integer(who, "test_batch_size", o.test_batch_size, 1)
   if o.data_format ~= "NCHW" and o.data_format ~= "NHWC" then
-    core.fail("%s: data_format: expected NCHW or NHWC, got %s", who, args.describe(o.data_format))
+    core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(o.data_format))
   end
   if o.out_dir ~= nil then args.expect(who, "out_dir", o.out_dir, "string") end
   local read, path = find(o.out_dir)

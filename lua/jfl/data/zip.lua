@@ -26,14 +26,14 @@ function Zip:__tostring() return ("zip of %d lists, %d rows"):format(#self.lists
 -- for i, x, y in zip(a, b) do. The result's field n is the number of rows.
 function zip.zip(...)
   local lists, n = { ... }, math.huge
-  if select("#", ...) == 0 then core.fail("zip: expected at least one array or table") end
+  if select("#", ...) == 0 then core.fail("zip: takes at least one array or table, got none") end
   for k = 1, select("#", ...) do
     local list = lists[k]
     if type(list) ~= "table" and core.type(list) ~= "array" then
-      core.fail("zip: argument %d: expected an NdArray or a table, got %s", k, args.describe(list))
+      core.fail("zip: argument %d must be an NdArray or a table, got %s", k, args.describe(list))
     end
     if #list == 0 and next(list) ~= nil then
-      core.fail("zip: argument %d: expected a list, got a table with names; pass its lists one "
+      core.fail("zip: argument %d must be a list, got a table with names; pass its lists one "
         .. "by one, such as flow.zip(train.images, train.labels)", k)
     end
     n = math.min(n, #list)

@@ -12,14 +12,14 @@ end
 
 local function rows_of(self, input, value)
   if args.is_options(value) then
-    core.fail("%s: %s: expected an NdArray or a list of rows, got a table with names; a job takes "
+    core.fail("%s: %s must be an NdArray or a list of rows, got a table with names; a job takes "
       .. "its arguments by position", self.name, input.name)
   end
   if type(value) ~= "table" and core.type(value) ~= "array" then
-    core.fail("%s: %s: expected an NdArray or a table, got %s", self.name, input.name,
+    core.fail("%s: %s must be an NdArray or a table, got %s", self.name, input.name,
       args.describe(value))
   end
-  if #value == 0 then core.fail("%s: %s: the batch is empty", self.name, input.name) end
+  if #value == 0 then core.fail("%s: %s must not be empty", self.name, input.name) end
   return #value
 end
 
@@ -28,7 +28,7 @@ local function check_bound(self, input, shape)
   local fits = #shape == #bound
   for i = 1, #shape do fits = fits and shape[i] <= bound[i] end
   if fits then return shape end
-  core.fail("%s: %s: expected at most shape %s, got %s", self.name, input.name,
+  core.fail("%s: %s must be of at most shape %s, got %s", self.name, input.name,
     args.shape_text(bound), args.shape_text(shape))
 end
 
@@ -39,7 +39,7 @@ local function unwrap(self, input, value)
   local depth = input.type.kind == "ListNumpy" and 1 or 2
   for _ = 1, depth do
     if type(value) ~= "table" or #value ~= 1 then
-      core.fail("%s: %s: expected %s, got %s", self.name, input.name, text,
+      core.fail("%s: %s must be %s, got %s", self.name, input.name, text,
         type(value) == "table" and ("%d items"):format(#value) or args.describe(value))
     end
     value = value[1]
@@ -48,7 +48,7 @@ local function unwrap(self, input, value)
     value = core.from_table(value, input.type.dtype, nil, ("%s: %s"):format(self.name, input.name))
   end
   if core.type(value) == "array" then return value, check_bound(self, input, value.shape) end
-  core.fail("%s: %s: expected %s, got a list of %s", self.name, input.name, text,
+  core.fail("%s: %s must be %s, got a list of %s", self.name, input.name, text,
     args.describe(value))
 end
 
@@ -98,7 +98,7 @@ function arguments.check_count(self, n)
   if n == #self._inputs then return end
   local names = {}
   for i, input in ipairs(self._inputs) do names[i] = input.name end
-  core.fail("%s: expected %d argument%s (%s), got %d", self.name, #names, #names == 1 and "" or "s",
+  core.fail("%s: takes %d argument%s (%s), got %d", self.name, #names, #names == 1 and "" or "s",
     table.concat(names, ", "), n)
 end
 

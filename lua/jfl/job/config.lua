@@ -168,7 +168,7 @@ function settings.kernels(which)
   for _, name in ipairs(KERNELS) do
     if which == name then return core.set("kernels", which) end
   end
-  core.fail("config.kernels: expected \"fast\", \"direct\" or \"reference\", got %s",
+  core.fail("config.kernels: value must be \"fast\", \"direct\" or \"reference\", got %s",
     args.describe(which))
 end
 
@@ -177,7 +177,8 @@ local function check_pass(name, passes)
     if name == "-" .. pass then return end
   end
   if name:sub(1, 1) ~= "-" then
-    core.fail("config.passes: expected passes to leave out, as in \"-cse\", got '%s'", name)
+    core.fail("config.passes: what is left out must begin with -, as in \"-cse\", got '%s'",
+      name)
   end
   local set = {}
   for _, pass in ipairs(passes) do set[pass] = true end

@@ -64,19 +64,19 @@ local function read_inputs(name, inputs)
   if inputs == nil then return {} end
   local first = next(args.expect(name, "inputs", inputs, "table"))
   if #inputs == 0 and type(first) == "string" then
-    core.fail("%s: inputs: expected a list such as { { \"%s\", placeholder } }, as inputs have an "
+    core.fail("%s: inputs must be a list such as { { \"%s\", placeholder } }, as inputs have an "
       .. "order, got a table with the name '%s'", name, first, first)
   end
   local list, seen = {}, {}
   for i, pair in ipairs(inputs) do
     local label = type(pair) == "table" and pair[1]
     if type(label) ~= "string" or label == "" then
-      core.fail("%s: inputs: entry %d: expected { \"name\", placeholder }, got %s", name, i,
+      core.fail("%s: inputs: entry %d must be { \"name\", placeholder }, got %s", name, i,
         args.describe(pair))
     end
     if seen[label] then core.fail("%s: inputs: '%s' is there twice", name, label) end
     if not typing.is_placeholder(pair[2]) then
-      core.fail("%s: inputs: '%s': expected a placeholder such as "
+      core.fail("%s: inputs: '%s' must be a placeholder such as "
         .. "flow.typing.Numpy.Placeholder({100, 10}), got %s", name, label, args.describe(pair[2]))
     end
     seen[label] = true
@@ -84,7 +84,7 @@ local function read_inputs(name, inputs)
   end
   for key in pairs(inputs) do
     if not list[key] then
-      core.fail("%s: inputs: expected a list of { \"name\", placeholder } without holes, got an "
+      core.fail("%s: inputs must be a list of { \"name\", placeholder } without holes, got an "
         .. "entry under %s after %d of them", name, args.describe(key), #list)
     end
   end
@@ -93,11 +93,11 @@ end
 
 local function check_definition(t)
   if config.snapshot(t) then
-    core.fail("global_function: expected a table with name, inputs and body after the "
-      .. "configuration, got a configuration")
+    core.fail("global_function: the configuration must be followed by a table with name, inputs "
+      .. "and body, got a configuration alone")
   end
   if type(t) ~= "table" then
-    core.fail("global_function: expected a table with name, inputs and body, got %s",
+    core.fail("global_function: argument 1 must be a table with name, inputs and body, got %s",
       args.describe(t))
   end
   for field in pairs(t) do
@@ -107,7 +107,7 @@ local function check_definition(t)
     end
   end
   if type(t.name) ~= "string" or t.name == "" then
-    core.fail("global_function: name: expected a string, got %s", args.describe(t.name))
+    core.fail("global_function: name must be a string, got %s", args.describe(t.name))
   end
   args.expect(t.name, "body", t.body, "function")
 end
@@ -115,7 +115,7 @@ end
 local function read_mode(t, options)
   if t.type == nil then return next(options.train) ~= nil and "train" or "predict" end
   if t.type ~= "train" and t.type ~= "predict" then
-    core.fail("%s: type: expected \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
+    core.fail("%s: type must be \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
   end
   return t.type
 end
@@ -124,14 +124,14 @@ local function read_config(name, value)
   if value == nil then return { train = {} } end
   local options = config.snapshot(value)
   if options then return options end
-  core.fail("%s: function_config: expected what flow.function_config() gives, got %s", name,
+  core.fail("%s: function_config must be what flow.function_config() gives, got %s", name,
     args.describe(value))
 end
 
 local function read_returns(t)
   if t.returns == nil then return typing.any, false, true end
   if not typing.is_type(t.returns) then
-    core.fail("%s: returns: expected a type such as flow.typing.Numpy or, for several results, "
+    core.fail("%s: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got %s", t.name,
       args.describe(t.returns))
   end

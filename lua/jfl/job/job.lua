@@ -86,9 +86,9 @@ local function match_results(self, n, ...)
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
     local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
-    core.fail("%s: the body (%s) returned %s, expected %s%s", self.name, trace.where(self._body),
-      returned_text(n, ...),
+    core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
       self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      returned_text(n, ...),
       hint and "; the type of several values is flow.typing.Tuple(...)" or "")
   end
   for i = 1, n do

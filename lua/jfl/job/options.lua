@@ -36,8 +36,8 @@ local function number(name, bound, inclusive)
   return function(x)
     args.expect(name, "value", x, "number")
     if x < math.huge and (x > bound or (inclusive and x == bound)) then return x end
-    core.fail("%s: expected a number %s %g, got %s", name, inclusive and "of at least" or "above",
-      bound, args.describe(x))
+    core.fail("%s: value must be a number %s %g, got %s", name,
+      inclusive and "of at least" or "above", bound, args.describe(x))
   end
 end
 
@@ -53,7 +53,7 @@ local function scope_object(name, kind, example)
   return function(value)
     local meta = getmetatable(value)
     if type(meta) == "table" and meta.scope_kind == kind then return value end
-    core.fail("%s: expected what %s gives, got %s", name, example, args.describe(value))
+    core.fail("%s: value must be what %s gives, got %s", name, example, args.describe(value))
   end
 end
 
@@ -75,7 +75,7 @@ function job.default_initializer_conf(conf)
   local kind, values = next(type(conf) == "table" and conf or {})
   local form = INITIALIZERS[kind]
   if not form or next(conf, kind) ~= nil then
-    core.fail("%s: expected an initializer such as flow.truncated_normal(0.1), or one of %s with "
+    core.fail("%s must be an initializer such as flow.truncated_normal(0.1), or one of %s with "
       .. "its table, got %s", who, args.names_of(INITIALIZERS),
       kind == nil and args.describe(conf) or tostring(kind))
   end

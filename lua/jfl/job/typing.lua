@@ -102,7 +102,7 @@ typing.MirroredTensorListDef = typing.ListListNumpy.Placeholder
 local function need_type(who, i, t)
   if not is_type(t) then
     local list = type(t) == "table" and is_type(t[1])
-    core.fail("%s: argument %d: expected a type such as Numpy, got %s", who, i,
+    core.fail("%s: argument %d must be a type such as Numpy, got %s", who, i,
       list and ("a list; types are given as in %s(Numpy)"):format(who) or args.describe(t))
   end
   if t.kind == "Callback" then
@@ -117,18 +117,18 @@ function typing.Tuple(...)
     need_type("Tuple", i, parts[i])
     texts[i] = parts[i].text
   end
-  if #parts == 0 then core.fail("Tuple: expected at least one type, got none") end
+  if #parts == 0 then core.fail("Tuple: takes at least one type, got none") end
   return new("Tuple", "Tuple(" .. table.concat(texts, ", ") .. ")", { parts = parts })
 end
 
 for _, kind in ipairs { "List", "Dict", "Bundle" } do
   typing[kind] = function(part, more)
     if kind == "Dict" and is_type(more) then
-      core.fail("Dict: expected the type of the values alone, as in Dict(Numpy); keys are strings "
+      core.fail("Dict: takes the type of the values alone, as in Dict(Numpy); keys are strings "
         .. "or numbers")
     end
     need_type(kind, 1, part)
-    if more ~= nil then core.fail("%s: expected one type; several make a Tuple", kind) end
+    if more ~= nil then core.fail("%s: takes one type; several make a Tuple", kind) end
     return new(kind, ("%s(%s)"):format(kind, part.text), { part = part })
   end
 end

@@ -21,14 +21,14 @@ local ONE_ARRAY = { Numpy = true, ListNumpy = true, ListListNumpy = true }
 -- A reader of a list of one array as that type.
 local function reader_of(who, t, blob)
   if typing.is_type(t) and ONE_ARRAY[t.kind] then return typing.match(t, blob, {}) end
-  core.fail("%s: type: expected flow.typing.Numpy, ListNumpy or ListListNumpy, got %s", who,
+  core.fail("%s: type must be flow.typing.Numpy, ListNumpy or ListListNumpy, got %s", who,
     args.describe(t))
 end
 
 local function add(who, o, is_gradient)
   local context = trace.need(who)
   if core.type(o.blob) ~= "blob" then
-    core.fail("%s: blob: expected a blob, got %s", who, args.describe(o.blob))
+    core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
   end
   core.need_blob(context.graph, o.blob, who)
   local each = { label = ("%s of '%s'"):format(who, o.blob.name), is_gradient = is_gradient,

@@ -39,8 +39,8 @@ setting("logbuflevel", NOTHING_LOGGED, "number", -1)
 local function address(value)
   if type(value) == "table" then value = value.addr end
   if type(value) == "string" and value ~= "" then return value end
-  core.fail("env.machine: expected an address such as \"127.0.0.1\" or { addr = \"127.0.0.1\" }, "
-    .. "got %s", args.describe(value))
+  core.fail("env.machine: a machine must be an address such as \"127.0.0.1\" or "
+    .. "{ addr = \"127.0.0.1\" }, got %s", args.describe(value))
 end
 
 --- The machines of a session: one address, or a list of one.

@@ -15,7 +15,7 @@ session.inter_job_reuse_mem_strategy = args.define("inter_job_reuse_mem_strategy
     { "job_name_groups", "ignored", args.none },
   }, function(o)
     if STRATEGIES[o.strategy] then return end
-    core.fail("inter_job_reuse_mem_strategy: strategy: expected one of %s, got %s",
+    core.fail("inter_job_reuse_mem_strategy: strategy must be one of %s, got %s",
       args.names_of(STRATEGIES), args.describe(o.strategy))
   end)
 

@@ -66,7 +66,7 @@ local CLIPS = {
   clip_by_global_norm = entry("clip_by_global_norm", { clip_norm = "number" },
     function(conf)
       if conf.clip_norm > 0 and conf.clip_norm < math.huge then return conf.clip_norm end
-      core.fail("%s: clip_norm: expected a positive number, got %g", CONF, conf.clip_norm)
+      core.fail("%s: clip_norm must be a positive number, got %g", CONF, conf.clip_norm)
     end),
 }
 
@@ -79,7 +79,7 @@ local function one_of(readers, conf, what)
   local name, value = next(args.expect(CONF, what, conf, "table"))
   if MISSING[name] then fail_missing(what .. "." .. name, name, args.names_of(readers)) end
   if not readers[name] or next(conf, name) ~= nil then
-    core.fail("%s: %s: expected one of %s with a table, got %s", CONF, what,
+    core.fail("%s: %s must be one of %s with a table, got %s", CONF, what,
       args.names_of(readers), name == nil and "an empty table" or args.names_of(conf))
   end
   return readers[name](value)
@@ -118,13 +118,14 @@ function update_conf.read(conf)
       core.fail("%s: unknown entry '%s'; entries are naive_conf or momentum_conf, and %s", CONF,
         tostring(name), args.names_of(PARTS))
     elseif parsed.momentum then
-      core.fail("%s: expected one of naive_conf and momentum_conf, got both", CONF)
+      core.fail("%s: value must have one of naive_conf and momentum_conf, got both", CONF)
     else
       parsed.momentum = UPDATES[name](value)
     end
   end
   if not parsed.momentum then
-    core.fail("%s: expected naive_conf or momentum_conf, as in {naive_conf = {}}", CONF)
+    core.fail("%s: value must have naive_conf or momentum_conf, as in {naive_conf = {}}, "
+      .. "got neither", CONF)
   end
   update_conf.schedule(parsed, 1)
   return parsed

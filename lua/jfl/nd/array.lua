@@ -60,7 +60,7 @@ local methods, mt = core.array_methods, core.array_mt
 
 local function shape_of(who, shape, dtype)
   if type(shape) == "number" and type(dtype) == "number" then
-    core.fail("%s: shape: expected one list such as {%g, %g}", who, shape, dtype)
+    core.fail("%s: shape must be one list such as {%g, %g}", who, shape, dtype)
   end
   return args.shape(who, "shape", type(shape) == "number" and { shape } or shape)
 end
@@ -136,7 +136,7 @@ end)
 
 local function need_list(who, list)
   if core.type(list) == "array" then
-    core.fail("%s: arrays: expected a list of NdArrays such as {a, b}, got one NdArray", who)
+    core.fail("%s: arrays must be a list of NdArrays such as {a, b}, got one NdArray", who)
   end
   args.expect(who, "arrays", list, "table")
   if #list == 0 then core.fail("%s: arrays: the list is empty", who) end

@@ -13,7 +13,7 @@ local by_rank = { "int32", "int64", "float32", "float64" }
 --- Fails unless a is an array.
 function ndmath.need(who, name, a)
   if core.type(a) == "array" then return a end
-  core.fail("%s: %s: expected an NdArray, got %s%s", who, name, args.describe(a),
+  core.fail("%s: %s must be an NdArray, got %s%s", who, name, args.describe(a),
     name == "argument 1" and a == nil and "; methods are called with a colon: a:" .. who .. "()"
     or "")
 end

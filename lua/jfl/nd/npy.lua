@@ -98,12 +98,12 @@ local function check_size(source, descr, shape, first)
   local count = 1
   for _, extent in ipairs(shape) do count = count * extent end
   if count == 0 or #shape > MAX_RANK then
-    core.fail("%s: shape %s is not supported: expected 1 to %d dimensions, none of them 0",
-      source.path, args.shape_text(shape), MAX_RANK)
+    core.fail("%s: the shape must have 1 to %d dimensions, none of them 0, got %s", source.path,
+      MAX_RANK, args.shape_text(shape))
   end
   local size = count * descr:sub(3)
   if first + size > source.size then
-    core.fail("%s: cut short: %s %s wants %.0f bytes, got %d", source.path,
+    core.fail("%s: cut short: %s %s must have %.0f bytes, got %d", source.path,
       CODES[descr:sub(2)], args.shape_text(shape), size, source.size - first)
   end
   return size
@@ -186,7 +186,7 @@ end)
 
 local function header_for(who, a)
   if core.type(a) ~= "array" then
-    core.fail("%s: expected an NdArray, got %s", who, args.describe(a))
+    core.fail("%s: value must be an NdArray, got %s", who, args.describe(a))
   end
   local descr = OF_DTYPE[a.dtype]
   if not descr then
@@ -212,7 +212,7 @@ local function members_of(who, arrays)
   local list, seen = {}, {}
   for key, a in pairs(arrays) do
     if type(key) ~= "string" and type(key) ~= "number" then
-      core.fail("%s: expected names of arrays, got a key %s", who, args.describe(key))
+      core.fail("%s: keys must be names of arrays, got %s", who, args.describe(key))
     end
     local name = tostring(key)
     if seen[name] then core.fail("%s: two arrays have the name '%s'", who, name) end
@@ -230,14 +230,14 @@ function npy.save(path, value, ...)
   local who = "ndarray.save"
   args.expect(who, "path", path, "string")
   if select("#", ...) > 0 then
-    core.fail("%s: expected a path and a value; several arrays are one table, by name", who)
+    core.fail("%s: takes a path and a value; several arrays are one table, by name", who)
   end
   if core.type(value) == "array" then
     local header = header_for(who, value)
     return archive.replace(who, path, function(write) write_array(write, header, value) end)
   end
   if type(value) ~= "table" then
-    core.fail("%s: value: expected an NdArray, or a table of NdArrays by name, got %s", who,
+    core.fail("%s: value must be an NdArray, or a table of NdArrays by name, got %s", who,
       args.describe(value))
   end
   local list = members_of(who, value)

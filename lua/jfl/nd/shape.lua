@@ -65,7 +65,7 @@ local with_options = args.define("ndarray.slice", "Rows first to last, both incl
 }, function(o)
   need("slice", "argument 1", o.a)
   local step = args.integer("slice", "step", o.step, -2 ^ 53)
-  if step == 0 then core.fail("slice: step: expected another number than 0") end
+  if step == 0 then core.fail("slice: step must not be 0") end
   return slice(o.a, o.first, o.last, axis_of("slice", o.a, o.axis), step)
 end)
 
@@ -89,7 +89,7 @@ methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its
   local who = "take"
   need(who, "argument 1", o.a)
   if core.type(o.places) == "array" then
-    core.fail("take: places: expected a list such as {3, 1}; flow.gather takes an NdArray of "
+    core.fail("take: places must be a list such as {3, 1}; flow.gather takes an NdArray of "
       .. "places, which count from 0")
   end
   args.expect(who, "places", o.places, "table")
@@ -99,7 +99,8 @@ methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its
   for i, at in ipairs(o.places) do
     local from = place(who, ("places[%d]"):format(i), at, extent)
     if from < 1 or from > extent then
-      core.fail("take: places[%d] is %d, expected 1 to %d, or negative from the end", i, at, extent)
+      core.fail("take: places[%d] must be from 1 to %d, or negative from the end, got %d", i,
+        extent, at)
     end
     out[i] = from - 1
   end
@@ -132,7 +133,7 @@ function methods.astype(a, dtype) return core.cast(a, args.dtype("astype", "dtyp
 --- The only element of an array of one.
 function methods.item(a)
   local n = need("item", "argument 1", a).size
-  if n ~= 1 then core.fail("item: expected an array of one element, got %d", n) end
+  if n ~= 1 then core.fail("item: the array must have one element, got %d", n) end
   return core.get(core.reshape(a, { 1 }), 1)
 end
 

@@ -22,7 +22,7 @@ local function number(who, name, value) return args.expect(who, name, value, "nu
 
 local function positive(who, name, value)
   if number(who, name, value) > 0 then return value end
-  core.fail("%s: %s: expected a number above 0, got %g", who, name, value)
+  core.fail("%s: %s must be a number above 0, got %g", who, name, value)
 end
 
 local function constant(path, value)
@@ -125,7 +125,7 @@ local DISTRIBUTIONS = {
 
 local function word(who, name, value, words, list)
   if words[value] then return words[value] end
-  core.fail("%s: %s: expected %s, got %s", who, name, list, args.describe(value))
+  core.fail("%s: %s must be %s, got %s", who, name, list, args.describe(value))
 end
 
 local function scaled(text, scale, fan_of, draw)

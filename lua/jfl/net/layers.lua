@@ -69,14 +69,14 @@ local glorot, zeros = initializers.glorot_uniform_initializer(), initializers.ze
 
 local function need_blob(who, name, value)
   if core.type(value) == "blob" then return value end
-  core.fail("%s: %s: expected a blob, got %s", who, name, args.describe(value))
+  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
 end
 
 local function activate(who, activation, x, name)
   if activation == nil then return x end
   local kind = type(activation)
   if kind ~= "function" and kind ~= "table" then
-    core.fail("%s: activation: expected a function such as flow.nn.relu, got %s", who,
+    core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
       args.describe(activation))
   end
   return activation(x, { name = name .. "-activation" })
@@ -135,7 +135,7 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   refuse_regularizers(who, o)
   variable.refuse(who, "model_distribute", o.model_distribute)
   if #x.shape < 2 then
-    core.fail("%s: inputs: expected two or more axes, got shape %s", who, args.shape_text(x.shape))
+    core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end
   local name = trace.name(context, o.name, "dense")
   local flat, extent, restore = flatten(x, name)
@@ -153,7 +153,7 @@ local function kernel_extents(who, size)
   local list = type(size) == "table" and size or { size, size }
   if #list == 1 then list = { list[1], list[1] } end
   if #list ~= 2 then
-    core.fail("%s: kernel_size: expected a number or a list of two, got a list of %d", who, #list)
+    core.fail("%s: kernel_size must be a number or a list of two, got a list of %d", who, #list)
   end
   for i = 1, 2 do args.integer(who, "kernel_size", list[i], 1) end
   return list
@@ -164,7 +164,7 @@ local function weight_shape(who, o, x)
   local filters = args.integer(who, "filters", o.filters, 1)
   local groups = args.integer(who, "groups", o.groups, 1)
   if #shape ~= 4 then
-    core.fail("%s: inputs: expected four axes (%s), got shape %s", who, tostring(o.data_format),
+    core.fail("%s: inputs must have four axes (%s), got shape %s", who, tostring(o.data_format),
       args.shape_text(shape))
   end
   local channels = channels_last and shape[4] or shape[2]

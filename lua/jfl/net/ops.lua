@@ -104,7 +104,7 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
   }, function(o)
     args.expect("nn.dropout", "rate", o.rate, "number")
     if o.rate < 0 or o.rate >= 1 then
-      core.fail("nn.dropout: rate: expected a number from 0 to below 1, got %g", o.rate)
+      core.fail("nn.dropout: rate must be a number from 0 to below 1, got %g", o.rate)
     end
     if o.noise_shape ~= nil then core.fail("nn.dropout: noise_shape is not supported") end
     local context = trace.current

@@ -26,7 +26,7 @@ optimizer.grad_clipping = {
     local who = "optimizer.grad_clipping.by_global_norm"
     local norm = args.expect(who, "clip_norm", o.clip_norm, "number")
     if not (norm > 0 and norm < math.huge) then
-      core.fail("%s: clip_norm: expected a positive number, got %s", who, args.describe(norm))
+      core.fail("%s: clip_norm must be a positive number, got %s", who, args.describe(norm))
     end
     return setmetatable({ norm = norm }, Clipping)
   end),
@@ -35,7 +35,7 @@ optimizer.grad_clipping = {
 local function clip_norm(who, clipping)
   if clipping == nil then return nil end
   if getmetatable(clipping) == Clipping then return clipping.norm end
-  core.fail("%s: grad_clipping: expected optimizer.grad_clipping.by_global_norm(clip_norm), got %s",
+  core.fail("%s: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), got %s",
     who, args.describe(clipping))
 end
 
@@ -52,11 +52,11 @@ end })
 local function need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
   if type(list) ~= "table" or #list == 0 then
-    core.fail("%s: loss: expected a blob or a list of blobs, got %s", who, args.describe(loss))
+    core.fail("%s: loss must be a blob or a list of blobs, got %s", who, args.describe(loss))
   end
   for i, each in ipairs(list) do
     if core.type(each) ~= "blob" then
-      core.fail("%s: loss: item %d: expected a blob, got %s", who, i, args.describe(each))
+      core.fail("%s: loss: item %d must be a blob, got %s", who, i, args.describe(each))
     end
   end
   return list

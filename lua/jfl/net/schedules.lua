@@ -54,17 +54,17 @@ schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantSc
     local boundaries = numbers(who, "boundaries", o.boundaries)
     local values = numbers(who, "values", o.values)
     if #values ~= #boundaries + 1 then
-      core.fail("%s: %d boundaries want %d values, got %d", who, #boundaries, #boundaries + 1,
-        #values)
+      core.fail("%s: values must be %d numbers, one more than boundaries, got %d", who,
+        #boundaries + 1, #values)
     end
     for i = 2, #boundaries do
       if boundaries[i] <= boundaries[i - 1] then
-        core.fail("%s: boundaries: expected ascending steps, got %g after %g", who, boundaries[i],
+        core.fail("%s: boundaries must ascend, got %g after %g", who, boundaries[i],
           boundaries[i - 1])
       end
     end
     if o.warmup ~= nil and getmetatable(o.warmup) ~= Warmup then
-      core.fail("%s: warmup: expected what flow.optimizer.warmup.linear(...) gives, got %s", who,
+      core.fail("%s: warmup must be what flow.optimizer.warmup.linear(...) gives, got %s", who,
         args.describe(o.warmup))
     end
     local options = { boundaries = boundaries, values = values }
@@ -75,7 +75,7 @@ schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantSc
 function schedule.of(who, value)
   if type(value) == "number" then return schedule.PiecewiseConstantScheduler({}, { value }) end
   if getmetatable(value) == Schedule then return value end
-  core.fail("%s: lr_scheduler: expected a number or a scheduler such as "
+  core.fail("%s: lr_scheduler must be a number or a scheduler such as "
     .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got %s", who, args.describe(value))
 end
 

@@ -33,7 +33,7 @@ local function check_id(id)
     if not machine then machine, first, last = id:match("^(%d+):(%d+)%-(%d+)$") end
   end
   if not machine or tonumber(last) < tonumber(first) then
-    core.fail("placement: ids: expected \"machine:device\" or \"machine:first-last\", got %s",
+    core.fail("placement: ids must be \"machine:device\" or \"machine:first-last\", got %s",
       args.describe(id))
   end
   if tonumber(machine) ~= 0 then
@@ -47,7 +47,7 @@ end
 local function check_device(device)
   if device == "cpu" then return end
   if device ~= "gpu" then
-    core.fail("placement: device: expected \"cpu\" or \"gpu\", got %s", args.describe(device))
+    core.fail("placement: device must be \"cpu\" or \"gpu\", got %s", args.describe(device))
   end
   if config.values.strict_placement then
     core.fail("placement: no GPU is usable here and flow.config.strict_placement is on")
@@ -97,7 +97,7 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   returns = "any",
 }, function(o)
   if args.expect("namespace", "name", o.name, "string") == "" then
-    core.fail("namespace: name: expected a name, got an empty string")
+    core.fail("namespace: name must be a string that is not empty, got an empty one")
   end
   args.expect("namespace", "fn", o.fn, "function")
   local context = trace.need("namespace")

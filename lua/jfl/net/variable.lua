@@ -41,7 +41,7 @@ local function create(who, context, v)
       .. "set the job's default_initializer_conf", who, v.name)
   end
   if not initializers.is(v.initializer) then
-    core.fail("%s: '%s': initializer: expected one such as flow.truncated_normal(0.1), got %s%s",
+    core.fail("%s: '%s': initializer must be one such as flow.truncated_normal(0.1), got %s%s",
       who, v.name, args.describe(v.initializer),
       type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
   end
@@ -80,7 +80,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local who = "get_variable"
   local context = trace.need(who)
   if args.expect(who, "name", o.name, "string") == "" then
-    core.fail("%s: name: expected a name, got an empty string", who)
+    core.fail("%s: name must be a string that is not empty, got an empty one", who)
   end
   local name = context.prefix .. o.name
   args.expect(who, "trainable", o.trainable, "boolean")

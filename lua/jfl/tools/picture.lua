@@ -50,7 +50,7 @@ local function is_float(dtype) return dtype:match("float") ~= nil end
 function picture.extents(who, shape, format)
   local n = #shape
   if n < 2 or n > 4 then
-    core.fail("%s: value: expected a shape such as %s, got (%s)", who,
+    core.fail("%s: value must be of a shape such as %s, got (%s)", who,
       format == "NHWC" and "(N, H, W, C)" or "(N, C, H, W)", table.concat(shape, ", "))
   end
   local count, first = n == 4 and shape[1] or 1, n == 4 and 2 or 1
@@ -58,7 +58,7 @@ function picture.extents(who, shape, format)
   if format == "NCHW" and n > 2 then height, width, channels = width, channels, height end
   if channels <= 4 then return count, height, width, channels end
   local other = format == "NHWC" and "NCHW" or "NHWC"
-  core.fail("%s: value: expected 1 to 4 channels, got %d of (%s) in %s; is its data_format \"%s\"?",
+  core.fail("%s: value must have 1 to 4 channels, got %d of (%s) in %s; is its data_format \"%s\"?",
     who, channels, table.concat(shape, ", "), format, other)
 end
 

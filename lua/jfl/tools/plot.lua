@@ -27,7 +27,7 @@ end
 local function numbers(what, v)
   if is_array(v) then
     if #v.shape ~= 1 then
-      core.fail("plot: %s: expected numbers, got %s", what, args.describe(v))
+      core.fail("plot: %s must be numbers, got %s", what, args.describe(v))
     end
     local a = core.cast(v, "float64")
     return ffi.cast("double *", core.pointer(a)), a.size, a
@@ -38,7 +38,7 @@ local function numbers(what, v)
   for i = 1, n do
     local x = number_of(v[i])
     if not x then
-      core.fail("plot: %s: item %d: expected a number, got %s", what, i, args.describe(v[i]))
+      core.fail("plot: %s: item %d must be a number, got %s", what, i, args.describe(v[i]))
     end
     list[i - 1] = x
   end
@@ -55,7 +55,7 @@ local function named(values)
   local names, list = {}, { named = true }
   for name in pairs(values) do
     if type(name) ~= "string" then
-      core.fail("plot: values: expected a list or a table of named lists, got both in one")
+      core.fail("plot: values must be a list or a table of named lists, got both in one")
     end
     names[#names + 1] = name
   end
@@ -93,7 +93,7 @@ local function curves(values, labels)
   if not is_array(values) then
     args.expect("plot", "values", values, "table")
     if getmetatable(values) then
-      core.fail("plot: values: expected numbers, got %s", args.describe(values))
+      core.fail("plot: values must be numbers, got %s", args.describe(values))
     end
     if next(values) == nil then core.fail("plot: values: the table is empty") end
     if has_names(values) then return named(values) end
@@ -122,7 +122,7 @@ local function chart_of(o)
   end
   for _, c in ipairs(chart) do
     if x and c.n ~= n_x then
-      core.fail("plot: x: expected as many numbers as the curve has, %d, got %d", c.n, n_x)
+      core.fail("plot: x must have as many numbers as the curve, %d, got %d", c.n, n_x)
     end
     c.x, c.keeper_x = x, keeper
     right = x and right or math.max(right, c.n)
@@ -152,7 +152,7 @@ local function check(o)
   for _, name in ipairs { "title", "xlabel", "ylabel", "svg" } do
     local s = o[name]
     if s ~= nil and not text.is_utf8(args.expect("plot", name, s, "string")) then
-      core.fail("plot: %s: expected UTF-8 text", name)
+      core.fail("plot: %s must be UTF-8 text", name)
     end
   end
   if o.labels ~= nil then args.expect("plot", "labels", o.labels, "table") end

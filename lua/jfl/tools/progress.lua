@@ -271,7 +271,7 @@ local function steps(source)
   if type(meta) == "table" and meta.__call then
     return source, nil, type(source.n) == "number" and source.n < math.huge and source.n or nil
   end
-  core.fail("progress: expected a number, an iterator, an NdArray or a list, got %s",
+  core.fail("progress: source must be a number, an iterator, an NdArray or a list, got %s",
     args.describe(source))
 end
 

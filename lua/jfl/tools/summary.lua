@@ -88,7 +88,7 @@ end
 
 local function check_writer(who, writer)
   if writer == nil or getmetatable(writer) == Writer then return writer end
-  core.fail("%s: writer: expected what create_summary_writer gave, got %s", who,
+  core.fail("%s: writer must be what create_summary_writer gave, got %s", who,
     args.describe(writer))
 end
 
@@ -120,7 +120,7 @@ local function array_of(who, value)
   if core.type(value) == "array" then return value end
   if type(value) == "number" then value = { value } end
   if type(value) ~= "table" or getmetatable(value) then
-    core.fail("%s: value: expected a number, an NdArray, a table or a job's blob, got %s", who,
+    core.fail("%s: value must be a number, an NdArray, a table or a job's blob, got %s", who,
       args.describe(value))
   end
   return core.from_table(value, "float32", nil, who .. ": value")
@@ -128,7 +128,7 @@ end
 
 local function check_text(who, name, value)
   if text.is_utf8(value) then return value end
-  core.fail("%s: %s: expected UTF-8 text, which '%s' is not", who, name, value)
+  core.fail("%s: %s must be UTF-8 text, got '%s'", who, name, value)
 end
 
 local function check_tag(who, o)
@@ -163,8 +163,8 @@ local function observe(who, o, make)
   if core.type(o.step) == "blob" then
     watch(o.step, function(value) step = check_step(who, value) end)
   elseif o.step ~= nil then
-    core.fail("%s: step: inside a body expected a blob, such as an input of the job, or none, "
-      .. "which counts the calls; got %s", who, args.describe(o.step))
+    core.fail("%s: step must be a blob inside a body, such as an input of the job, or nothing, "
+      .. "which counts the calls, got %s", who, args.describe(o.step))
   end
   watch(o.value, function(value) put(who, o, step, make(who, value, o)) end)
 end
@@ -199,7 +199,7 @@ end
 
 local function check_one(who, shape)
   if size_of(shape) == 1 then return end
-  core.fail("%s: value: expected one number, got %s of them, %s; their mean is value:mean(), in a "
+  core.fail("%s: value must be one number, got %s of them, %s; their mean is value:mean(), in a "
     .. "body flow.math.reduce_mean(value)", who, size_of(shape), args.shape_text(shape))
 end
 
@@ -221,7 +221,7 @@ define("histogram", "Writes how many of an array's elements are how large.",
 
 local function check_picture(who, shape, o)
   if o.data_format ~= "NHWC" and o.data_format ~= "NCHW" then
-    core.fail("%s: data_format: expected NHWC or NCHW, got %s", who, args.describe(o.data_format))
+    core.fail("%s: data_format must be NHWC or NCHW, got %s", who, args.describe(o.data_format))
   end
   args.integer(who, "max_outputs", o.max_outputs, 1)
   picture.extents(who, shape, o.data_format)
@@ -247,7 +247,7 @@ define("image", "Writes pictures.",
 
 --- Writes text, which TensorBoard shows as Markdown.
 define("text", "Writes text, which is shown as Markdown.", "a string", function(who)
-  core.fail("%s: value: expected a string, got a blob", who)
+  core.fail("%s: value must be a string, got a blob", who)
 end, function(who, value, o)
   args.expect(who, "value", value, "string")
   return { event.text(o.tag, check_text(who, "value", value)) }

@@ -58,6 +58,6 @@ describe("args", function()
   it("says what is missing and what is too much", function()
     helper.fails(function() f() end, "spec.f: argument 1 'x' is missing")
     helper.fails(function() f(1, 2, "a", 4) end,
-      "spec.f: expected at most 3 arguments (x, n, name), got 4")
+      "spec.f: takes at most 3 arguments (x, n, name), got 4")
   end)
 end)

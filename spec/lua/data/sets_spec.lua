@@ -89,20 +89,20 @@ describe("data.load_mnist", function()
     write_idx()
     helper.fails(function() flow.data.load_mnist(3, 1, { out_dir = directory }) end,
       "load_mnist: train_batch_size 3 does not divide 4 images")
-    helper.fails(function() load { data_format = "CHWN" } end, "data_format: expected NCHW or NHWC")
+    helper.fails(function() load { data_format = "CHWN" } end, "data_format must be NCHW or NHWC")
     helper.fails(function() flow.data.load_mnist(0) end,
-      "train_batch_size: expected a whole number")
+      "train_batch_size must be a whole number")
     write(directory .. "/t10k-labels-idx1-ubyte", idx({ 2 }, "\9"))
-    helper.fails(load, "t10k-labels-idx1-ubyte: (2) wants 2 bytes, got 1")
+    helper.fails(load, "t10k-labels-idx1-ubyte: (2) must have 2 bytes, got 1")
     write(directory .. "/t10k-labels-idx1-ubyte", "what is this?")
     helper.fails(load, "not an IDX file of bytes")
     write(directory .. "/t10k-labels-idx1-ubyte", idx({ 3 }, "\9\1\1"))
-    helper.fails(load, directory .. ": test: expected uint8 images (n, 28, 28) and n integer "
+    helper.fails(load, directory .. ": test must be uint8 images (n, 28, 28) and n integer "
       .. "labels, got uint8 (2, 28, 28) and uint8 (3)")
     write(directory .. "/t10k-labels-idx1-ubyte", idx({ 0 }, ""))
     helper.fails(load, "t10k-labels-idx1-ubyte: holds no elements")
     write(directory .. "/t10k-labels-idx1-ubyte", "\0\0\8\3" .. ("\255"):rep(12))
-    helper.fails(load, "wants 79228162458924105372415295488 bytes, got 0")
+    helper.fails(load, "must have 79228162458924105372415295488 bytes, got 0")
   end)
 
   it("names the file that is damaged", function()
@@ -126,7 +126,7 @@ describe("data.load_mnist", function()
     local arrays = { x_train = nd.ones { 2, 28, 28 }, y_train = nd.array({ 7, 8 }, "uint8"),
       x_test = nd.ones({ 1, 28, 28 }, "uint8"), y_test = nd.array { 5 } }
     nd.save(directory .. "/mnist.npz", arrays)
-    helper.fails(load, "mnist.npz: train: expected uint8 images (n, 28, 28) and n integer labels, "
+    helper.fails(load, "mnist.npz: train must be uint8 images (n, 28, 28) and n integer labels, "
       .. "got float32 (2, 28, 28) and uint8 (2)")
     arrays.x_train = nd.ones({ 2, 28, 28 }, "uint8")
     nd.save(directory .. "/mnist.npz", arrays)
@@ -154,9 +154,9 @@ describe("zip", function()
 
   it("refuses what has no rows", function()
     helper.fails(function() flow.zip({}, 5) end,
-      "zip: argument 2: expected an NdArray or a table, got number 5")
-    helper.fails(function() flow.zip() end, "zip: expected at least one array or table")
+      "zip: argument 2 must be an NdArray or a table, got number 5")
+    helper.fails(function() flow.zip() end, "zip: takes at least one array or table")
     helper.fails(function() flow.zip({ images = { 1 }, labels = { 2 } }) end,
-      "zip: argument 1: expected a list, got a table with names")
+      "zip: argument 1 must be a list, got a table with names")
   end)
 end)

@@ -71,7 +71,7 @@ describe("help", function()
     assert.equal(help.text(), help.text(flow))
     assert.equal(help.text("ndarray"), help.text(flow.ndarray.zeros { 1 }))
     helper.fails(function() flow.help(print) end, "help: this function is none of flow's")
-    helper.fails(function() flow.help(3) end, "help: name: expected")
+    helper.fails(function() flow.help(3) end, "help: name must be")
   end)
 
   it("suggests names near a wrong one", function()

@@ -30,9 +30,9 @@ describe("config", function()
 
   it("checks values", function()
     helper.fails(function() flow.config.max_plans(0) end,
-      "config.max_plans: value: expected a whole number of at least 1, got number 0")
+      "config.max_plans: value must be a whole number of at least 1, got number 0")
     helper.fails(function() flow.config.threads("two") end, "got string 'two'")
-    helper.fails(function() flow.config.kernels("slow") end, "expected \"fast\", \"direct\" or \"reference\"")
+    helper.fails(function() flow.config.kernels("slow") end, "must be \"fast\", \"direct\" or \"reference\"")
     local before = flow.config.kernels()
     flow.config.kernels("reference")
     assert.equal("reference", flow.config.kernels())
@@ -60,7 +60,7 @@ describe("config", function()
     helper.fails(function() flow.config.passes("-cce") end, "; did you mean cse?")
     helper.fails(function() flow.config.passes("-dce") end, "unknown pass 'dce'")
     helper.fails(function() flow.config.passes("cse") end, "as in \"-cse\", got 'cse'")
-    helper.fails(function() flow.config.passes(3) end, "expected a string, got number 3")
+    helper.fails(function() flow.config.passes(3) end, "must be a string, got number 3")
     assert.equal("", flow.config.passes())
   end)
 
@@ -89,8 +89,8 @@ describe("config's settings of the original", function()
   end)
 
   it("are checked", function()
-    helper.fails(function() flow.config.use_rdma(1) end, "config.use_rdma: value: expected a boolean")
-    helper.fails(function() flow.config.comm_net_worker_num("x") end, "expected a whole number")
+    helper.fails(function() flow.config.use_rdma(1) end, "config.use_rdma: value must be a boolean")
+    helper.fails(function() flow.config.comm_net_worker_num("x") end, "must be a whole number")
     assert.equal(1, flow.config.machine_num(1))
     helper.fails(function() flow.config.machine_num(2) end,
       "config.machine_num: jobs run on one machine, got 2")
@@ -131,11 +131,11 @@ describe("function_config", function()
   it("checks values", function()
     local config = flow.function_config()
     helper.fails(function() config.default_data_type("f32") end,
-      "default_data_type: value: expected one of")
+      "default_data_type: value must be one of")
     helper.fails(function() config.default_logical_view(5) end,
-      "default_logical_view: expected what flow.scope.consistent_view()")
+      "default_logical_view: value must be what flow.scope.consistent_view()")
     helper.fails(function() config.default_placement_scope("gpu") end,
-      "expected what flow.scope.placement(")
+      "must be what flow.scope.placement(")
     config.default_logical_view(flow.scope.mirrored_view())
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
   end)
@@ -170,14 +170,14 @@ describe("function_config", function()
     config.cudnn_buf_limit_mbyte(1024)
     config.all_reduce_lazy_ratio(0.5)
     helper.fails(function() config.enable_inplace(1) end,
-      "enable_inplace: value: expected a boolean, got number 1")
-    helper.fails(function() config.cudnn_buf_limit_mbyte(0.5) end, "expected a whole number")
+      "enable_inplace: value must be a boolean, got number 1")
+    helper.fails(function() config.cudnn_buf_limit_mbyte(0.5) end, "must be a whole number")
     helper.fails(function() config.concurrency_width(0) end,
-      "concurrency_width: value: expected a whole number of at least 1, got number 0")
+      "concurrency_width: value must be a whole number of at least 1, got number 0")
     helper.fails(function() config.train.primary_lr(0 / 0) end,
-      "train.primary_lr: expected a number of at least 0, got number nan")
-    helper.fails(function() config.train.primary_lr(math.huge) end, "expected a number of at")
-    helper.fails(function() config.train.loss_scale_factor(0) end, "expected a number above 0")
+      "train.primary_lr: value must be a number of at least 0, got number nan")
+    helper.fails(function() config.train.primary_lr(math.huge) end, "must be a number of at")
+    helper.fails(function() config.train.loss_scale_factor(0) end, "must be a number above 0")
     helper.fails(function() config.default_data_type() end, "got nil")
   end)
 
@@ -186,7 +186,7 @@ describe("function_config", function()
     config.default_initializer_conf(flow.truncated_normal(0.1))
     config.default_initializer_conf { truncated_normal_conf = { mean = 1, std = 0.5 } }
     helper.fails(function() config.default_initializer_conf(3) end,
-      "default_initializer_conf: expected an initializer such as flow.truncated_normal(0.1), or "
+      "default_initializer_conf must be an initializer such as flow.truncated_normal(0.1), or "
         .. "one of constant_conf, ")
     helper.fails(function() config.default_initializer_conf { xavier_conf = {} } end,
       "got xavier_conf")

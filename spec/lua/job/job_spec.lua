@@ -31,29 +31,29 @@ describe("a job's definition", function()
   it("checks its fields", function()
     helper.fails(define { retruns = 1 },
       "global_function: unknown field 'retruns'; fields are name,")
-    helper.fails(define { name = 5 }, "global_function: name: expected a string, got number 5")
+    helper.fails(define { name = 5 }, "global_function: name must be a string, got number 5")
     helper.fails(define { type = "test" },
-      "j: type: expected \"train\" or \"predict\", got string 'test'")
-    helper.fails(define { body = 1 }, "j: body: expected a function, got number 1")
-    helper.fails(define { returns = 1 }, "j: returns: expected a type such as flow.typing.Numpy")
+      "j: type must be \"train\" or \"predict\", got string 'test'")
+    helper.fails(define { body = 1 }, "j: body must be a function, got number 1")
+    helper.fails(define { returns = 1 }, "j: returns must be a type such as flow.typing.Numpy")
     helper.fails(define { function_config = {} },
-      "j: function_config: expected what flow.function_config()")
+      "j: function_config must be what flow.function_config()")
     helper.fails(function() flow.global_function(5) end,
-      "expected a table with name, inputs and body")
+      "must be a table with name, inputs and body")
   end)
 
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
-    helper.fails(define { inputs = { images = P } }, "j: inputs: expected a list such as "
+    helper.fails(define { inputs = { images = P } }, "j: inputs must be a list such as "
       .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name 'images'")
     helper.fails(define { inputs = { P } },
-      "j: inputs: entry 1: expected { \"name\", placeholder }")
+      "j: inputs: entry 1 must be { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
     helper.fails(define { inputs = { { "x", P }, nil, { "y", P } } },
-      "j: inputs: expected a list of { \"name\", placeholder } without holes, got an entry under "
+      "j: inputs must be a list of { \"name\", placeholder } without holes, got an entry under "
         .. "number 3 after 1 of them")
     helper.fails(define { inputs = { { "x", tp.Numpy } } },
-      "j: inputs: 'x': expected a placeholder")
+      "j: inputs: 'x' must be a placeholder")
   end)
 
   it("refuses a name that is taken, and the first job stays", function()
@@ -370,7 +370,7 @@ describe("a call", function()
       { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
     helper.fails(function() one { x = { 1 } } end, "one: x: expected an array or a list of "
       .. "numbers, got a table with the name 'x'")
-    helper.fails(function() any { x = { 1 } } end, "any: x: expected an NdArray or a list of rows")
+    helper.fails(function() any { x = { 1 } } end, "any: x must be an NdArray or a list of rows")
     helper.fails(function() two { x = { 1 }, y = { 2 } } end,
       "two: takes its arguments by position (x, y), got a table with names")
   end)
@@ -501,10 +501,10 @@ describe("a placeholder with -1", function()
 
   it("refuses what has no rows or other extents", function()
     local job = dynamic({})
-    helper.fails(function() job({}) end, "any: x: the batch is empty")
-    helper.fails(function() job(5) end, "any: x: expected an NdArray or a table, got number 5")
+    helper.fails(function() job({}) end, "any: x must not be empty")
+    helper.fails(function() job(5) end, "any: x must be an NdArray or a table, got number 5")
     helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x: expected shape (1, 2), got (1, 3)")
-    helper.fails(function() job() end, "any: expected 1 argument (x), got 0")
+    helper.fails(function() job() end, "any: takes 1 argument (x), got 0")
   end)
 
   it("is compiled for a batch size that is asked for", function()
@@ -526,8 +526,8 @@ describe("a list placeholder", function()
     assert.same({ 2, 4 }, job({ { 1, 2 } })[1]:totable())
     assert.same({ 2, 4, 6, 8 }, job({ flow.ndarray.array({ 1, 2, 3, 4 }) })[1]:totable())
     helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
-      "list: x: expected at most shape (4), got (5)")
-    helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x: expected a list of one NdArray")
+      "list: x must be of at most shape (4), got (5)")
+    helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x must be a list of one NdArray")
     helper.fails(function() job({ { "a" } }) end, "list: x: [1] should be a number, got string")
   end)
 end)
@@ -630,7 +630,7 @@ describe("the old spelling", function()
     helper.fails(function()
       local job = flow.global_function({ name = "swapped", body = function() end }, config())
       return job
-    end, "expected a table with name, inputs and body after the configuration")
+    end, "the configuration must be followed by a table with name, inputs and body")
   end)
 
   local function old(c)
@@ -668,7 +668,7 @@ describe("the old spelling", function()
     assert.equal(1, called)
     assert.same({ 0.5, 0 }, flow.get_all_variables().w:totable())
     local predict = flow.global_function { name = "forgot", body = function() end }
-    helper.fails(function() predict() end, "returned nothing, expected a blob")
+    helper.fails(function() predict() end, "must return a blob, or a table of blobs, got nothing")
   end)
 
   it("needs a loss and a rate, and one way to minimize", function()
@@ -730,21 +730,21 @@ describe("the old spelling", function()
       helper.fails(function() c.train.model_update_conf(conf) end,
         "train.model_update_conf: " .. text)
     end
-    refuses({}, "expected naive_conf or momentum_conf, as in {naive_conf = {}}")
-    refuses(3, "value: expected a table, got number 3")
-    refuses({ naive_conf = {}, momentum_conf = {} }, "expected one of naive_conf and momentum_conf")
-    refuses({ naive_conf = 1 }, "naive_conf: expected a table, got number 1")
-    refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta: expected a number, got string")
+    refuses({}, "value must have naive_conf or momentum_conf, as in {naive_conf = {}}")
+    refuses(3, "value must be a table, got number 3")
+    refuses({ naive_conf = {}, momentum_conf = {} }, "value must have one of naive_conf and momentum_conf")
+    refuses({ naive_conf = 1 }, "naive_conf must be a table, got number 1")
+    refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta must be a number, got string")
     refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "
       .. "built into jfl")
     refuses({ naive_conf = {}, learning_rate_decay = { cosine_conf = {} } },
       "learning_rate_decay.cosine_conf: the cosine schedule is not built into jfl; there is "
         .. "piecewise_constant_conf, piecewise_scaling_conf")
-    refuses({ naive_conf = {}, learning_rate_decay = {} }, "learning_rate_decay: expected one of ")
+    refuses({ naive_conf = {}, learning_rate_decay = {} }, "learning_rate_decay must be one of ")
     refuses({ naive_conf = {}, warmup_conf = { linear_conf = { warmup_batches = 1 } } },
-      "linear_conf.start_multiplier: expected a number, got nil")
+      "linear_conf.start_multiplier must be a number, got nil")
     refuses({ naive_conf = {}, clip_conf = { clip_by_global_norm = { clip_norm = 0 } } },
-      "clip_norm: expected a positive number, got 0")
+      "clip_norm must be a positive number, got 0")
     refuses({ naive = {} }, "unknown entry 'naive'; entries are naive_conf or momentum_conf")
   end)
 
@@ -769,7 +769,7 @@ describe("the old spelling", function()
       "momentum_conf: unknown field 'bata'; fields are beta")
     flow.clear_default_session()
     helper.fails(function() old(config { learning_rate_decay = 3 })({ 1, 2 }) end,
-      "learning_rate_decay: expected a table, got number 3")
+      "learning_rate_decay must be a table, got number 3")
   end)
 
   it("is a predict job without a training configuration", function()

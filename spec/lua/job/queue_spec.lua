@@ -243,7 +243,7 @@ describe("asynchronous calls", function()
     local registrar = job({ 1 })
     registrar(note)
     helper.fails(function() registrar(note) end, "later: this call has a callback already")
-    helper.fails(function() job({ 1 })(5) end, "later: callback: expected a function, got number 5")
+    helper.fails(function() job({ 1 })(5) end, "later: callback must be a function, got number 5")
     flow.sync()
   end)
 

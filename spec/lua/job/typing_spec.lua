@@ -18,16 +18,16 @@ describe("typing", function()
 
   it("refuses shapes that no array has", function()
     helper.fails(function() tp.Numpy.Placeholder({ 2, 0 }) end,
-      "Numpy.Placeholder: shape: dimension 2: expected a whole number of at least 1, got number 0")
+      "Numpy.Placeholder: shape: dimension 2 must be a whole number of at least 1, got number 0")
     helper.fails(function() tp.Numpy.Placeholder({ 2, -1 }) end, "dimension 2")
-    helper.fails(function() tp.Numpy.Placeholder(5) end, "expected a list of extents")
+    helper.fails(function() tp.Numpy.Placeholder(5) end, "must be a list of extents")
     helper.fails(function() tp.ListNumpy.Placeholder({ -1, 2 }) end, "dimension 1")
   end)
 
   it("refuses unknown dtypes and non-types", function()
     helper.fails(function() tp.Numpy.Placeholder({ 1 }, { dtype = "int31" }) end,
-      "dtype: expected one of bfloat16, float16, float32")
-    helper.fails(function() tp.Tuple(tp.Numpy, 3) end, "Tuple: argument 2: expected a type")
+      "dtype must be one of bfloat16, float16, float32")
+    helper.fails(function() tp.Tuple(tp.Numpy, 3) end, "Tuple: argument 2 must be a type")
     helper.fails(function() tp.List(tp.Callback(tp.Numpy)) end, "only be the outermost")
   end)
 end)
@@ -45,12 +45,12 @@ describe("a type", function()
 
   it("takes types in brackets, and as many as it has", function()
     helper.fails(function() return (tp.Tuple { tp.Numpy, tp.Numpy }) end,
-      "Tuple: argument 1: expected a type such as Numpy, got a list; types are given as in "
+      "Tuple: argument 1 must be a type such as Numpy, got a list; types are given as in "
         .. "Tuple(Numpy)")
     helper.fails(function() return (tp.Dict("string", tp.Numpy)) end,
-      "Dict: expected the type of the values alone, as in Dict(Numpy)")
+      "Dict: takes the type of the values alone, as in Dict(Numpy)")
     helper.fails(function() return (tp.List(tp.Numpy, tp.Numpy)) end,
-      "List: expected one type; several make a Tuple")
+      "List: takes one type; several make a Tuple")
     helper.fails(function() return (tp.List()) end, "got nil")
   end)
 end)
@@ -73,7 +73,7 @@ describe("results of jobs", function()
 
   it("have no gaps for a tuple", function()
     helper.fails(function() call(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return { nil, x } end) end,
-      "returned {2 = blob}, expected blobs shaped as Tuple(Numpy, Numpy)")
+      "must return blobs shaped as Tuple(Numpy, Numpy), got {2 = blob}")
   end)
 
   it("may be returned as one list for a tuple", function()
@@ -130,32 +130,34 @@ describe("results of jobs", function()
   end
 
   it("must have the declared structure", function()
-    mismatch(tp.Numpy, function() return 5 end, "returned number 5, expected blobs shaped as Numpy")
-    mismatch(tp.Numpy, function() end, "returned nothing, expected")
-    mismatch(tp.Numpy, function() return nil end, "returned nil, expected")
-    mismatch(tp.Numpy, function(x) return x, x end, "returned blob, blob, expected")
-    mismatch(tp.Numpy, function(x) return { x } end, "returned {blob}, expected")
+    mismatch(tp.Numpy, function() return 5 end, "must return blobs shaped as Numpy, got number 5")
+    mismatch(tp.Numpy, function() end, "must return blobs shaped as Numpy, got nothing")
+    mismatch(tp.Numpy, function() return nil end, "must return blobs shaped as Numpy, got nil")
+    mismatch(tp.Numpy, function(x) return x, x end,
+      "must return blobs shaped as Numpy, got blob, blob")
+    mismatch(tp.Numpy, function(x) return { x } end, "got {blob}")
     mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x end,
-      "returned blob, expected blobs shaped as Tuple(Numpy, Numpy)")
-    mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x, 3 end, "returned blob, number 3")
+      "must return blobs shaped as Tuple(Numpy, Numpy), got blob")
+    mismatch(tp.Tuple(tp.Numpy, tp.Numpy), function(x) return x, 3 end, "got blob, number 3")
     mismatch(tp.Dict(tp.Numpy), function(x) return { a = x, b = "s" } end,
-      "returned {a = blob, b = string 's'}, expected blobs shaped as Dict(Numpy)")
-    mismatch(tp.List(tp.Numpy), function(x) return { a = x } end, "returned {a = blob}")
-    mismatch(tp.List(tp.Numpy), function(x) return { x, nil, x } end, "returned {blob, 3 = blob}")
-    mismatch(tp.Dict(tp.Numpy), function(x) return { [true] = x } end, "returned {true = blob}")
+      "must return blobs shaped as Dict(Numpy), got {a = blob, b = string 's'}")
+    mismatch(tp.List(tp.Numpy), function(x) return { a = x } end, "got {a = blob}")
+    mismatch(tp.List(tp.Numpy), function(x) return { x, nil, x } end, "got {blob, 3 = blob}")
+    mismatch(tp.Dict(tp.Numpy), function(x) return { [true] = x } end, "got {true = blob}")
   end)
 
   it("cannot contain themselves", function()
     local t = {}
     t.t = t
-    mismatch(tp.Bundle(tp.Numpy), function() return t end, "returned {t = {t = ")
+    mismatch(tp.Bundle(tp.Numpy), function() return t end,
+      "must return blobs shaped as Bundle(Numpy), got {t = {t = ")
   end)
 
   it("must have it without a declaration too", function()
     helper.fails(function()
       helper.predict("old", { 2 }, function() return {} end, { returns = false })
-    end, "returns: expected a type")
+    end, "returns must be a type")
     local job = flow.global_function { name = "plain", body = function() return "x" end }
-    helper.fails(function() job() end, "returned string 'x', expected a blob, or a table of blobs")
+    helper.fails(function() job() end, "must return a blob, or a table of blobs, got string 'x'")
   end)
 end)

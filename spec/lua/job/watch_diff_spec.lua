@@ -312,7 +312,7 @@ describe("watch_diff", function()
         helper.fails(function() flow.watch_diff(flow.math.argmax(x)) end,
           "is int32; only float blobs have gradients")
         helper.fails(function() flow.watch_diff(kept) end, "blob 'x' belongs to job 'first'")
-        helper.fails(function() flow.watch_diff(nd.ones { 2 }) end, "watch_diff: blob: expected a blob")
+        helper.fails(function() flow.watch_diff(nd.ones { 2 }) end, "watch_diff: blob must be a blob")
         local loss = x * variable({ 2 }, 1)
         sgd(loss)
         return loss

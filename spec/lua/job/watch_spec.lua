@@ -356,11 +356,11 @@ describe("watch", function()
     helper.predict("first", { 2 }, function(b)
       kept = b
       helper.fails(function() flow.watch() end, "watch: argument 1 'blob' is missing")
-      helper.fails(function() flow.watch(x) end, "watch: blob: expected a blob, got an NdArray (2)")
+      helper.fails(function() flow.watch(x) end, "watch: blob must be a blob, got an NdArray (2)")
       helper.fails(function() flow.watch(b, 3) end,
-        "watch: handler_or_prompt: expected a function or string, got number 3")
+        "watch: handler_or_prompt must be a function or string, got number 3")
       helper.fails(function() flow.watch(b, print, { type = tp.Dict(tp.Numpy) }) end,
-        "watch: type: expected flow.typing.Numpy, ListNumpy or ListListNumpy, got Dict(Numpy)")
+        "watch: type must be flow.typing.Numpy, ListNumpy or ListListNumpy, got Dict(Numpy)")
       helper.fails(function() flow.watch(b, { handler = print }) end,
         "watch: unknown option 'handler'; options are blob, handler_or_prompt, type")
       return b

@@ -44,14 +44,14 @@ local add = callback_job()
 print(add({ 1, 2 })[1]) --@
 ]] },
   { "the result of a callback instead of the callback", {
-    "add_job: callback: expected a function, got number 2",
+    "add_job: callback must be a function, got number 2",
   }, [[
 local add = callback_job()
 local function show(value) return value:sum() end
 add({ 1, 2 })(show(nd.ones({ 2 }))) --@
 ]] },
   { "no callback", {
-    "add_job: callback: expected a function, got nil",
+    "add_job: callback must be a function, got nil",
   }, [[
 local add = callback_job()
 add({ 1, 2 })() --@
@@ -72,7 +72,7 @@ later(function() end)
 later(function() end) --@
 ]] },
   { "an async_get without a callback", {
-    "add_job: callback: expected a function, got nil",
+    "add_job: callback must be a function, got nil",
   }, [[
 local add = future_job()
 add({ 1, 2 }):async_get() --@
@@ -166,7 +166,7 @@ local train = mlp()
 train.eval() --@
 ]] },
   { "polling for a text", {
-    "poll: seconds: expected a number, got string '1'",
+    "poll: seconds must be a number, got string '1'",
   }, [[
 flow.poll("1") --@
 ]] },
@@ -195,7 +195,7 @@ local a = nd.zeros({ 3, 2 })
 print(a:get(1)) --@
 ]] },
   { "a method of an array with a dot", {
-    "mean: argument 1: expected an NdArray, got nil; methods are called with a colon: "
+    "mean: argument 1 must be an NdArray, got nil; methods are called with a colon: "
       .. "a:mean()",
   }, [[
 local a = nd.zeros({ 3, 2 })
@@ -262,7 +262,7 @@ local loss = nd.zeros({ 3 })
 print(("loss %.3f"):format(loss)) --@
 ]] },
   { "an item of more than one element", {
-    "item: expected an array of one element, got 6",
+    "item: the array must have one element, got 6",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a:item()) --@
@@ -286,13 +286,13 @@ local a = nd.array({}) --@
 print(a)
 ]] },
   { "an array's shape as separate numbers", {
-    "ndarray.zeros: shape: expected one list such as {3, 2}",
+    "ndarray.zeros: shape must be one list such as {3, 2}",
   }, [[
 local a = nd.zeros(3, 2) --@
 print(a)
 ]] },
   { "an array of a dtype that does not exist", {
-    "ndarray.zeros: dtype: expected one of bfloat16, float16, float32, float64, int32, "
+    "ndarray.zeros: dtype must be one of bfloat16, float16, float32, float64, int32, "
       .. "int64, int8, uint8, got string 'int'",
   }, [[
 local a = nd.zeros({ 3, 2 }, "int") --@
@@ -353,7 +353,7 @@ local a = nd.load(write("text.npy", "this is text")) --@
 print(a)
 ]] },
   { "a .npy file that is cut short", {
-    "/cut.npy: cut short: float32 (100) wants 400 bytes, got 72",
+    "/cut.npy: cut short: float32 (100) must have 400 bytes, got 72",
   }, [[
 local path = directory .. "/cut.npy"
 nd.save(path, nd.zeros({ 100 }))
@@ -362,12 +362,12 @@ local a = nd.load(path) --@
 print(a)
 ]] },
   { "save's arguments the wrong way round", {
-    "ndarray.save: path: expected a string, got an NdArray (3)",
+    "ndarray.save: path must be a string, got an NdArray (3)",
   }, [[
 nd.save(nd.zeros({ 3 }), directory .. "/a.npy") --@
 ]] },
   { "a data set in a format that does not exist", {
-    "load_mnist: data_format: expected NCHW or NHWC, got string 'NCWH'",
+    "load_mnist: data_format must be NCHW or NHWC, got string 'NCWH'",
   }, [[
 local train = flow.data.load_mnist(100, 100, { data_format = "NCWH" }) --@
 print(train)
@@ -386,23 +386,23 @@ local train = flow.data.load_mnist(2, 2, { out_dir = directory }) --@
 print(train)
 ]] },
   { "zip of nothing", {
-    "zip: argument 1: expected an NdArray or a table, got nil",
+    "zip: argument 1 must be an NdArray or a table, got nil",
   }, [[
 for i, x in flow.zip(nil) do print(i, x) end --@
 ]] },
   { "zip of misspelled fields", {
-    "zip: argument 2: expected an NdArray or a table, got nil",
+    "zip: argument 2 must be an NdArray or a table, got nil",
   }, [[
 local train = { images = nd.zeros({ 2, 3 }), labels = nd.zeros({ 2 }) }
 for i, x, y in flow.zip(train.images, train.label) do print(i, x, y) end --@
 ]] },
   { "a seed as text", {
-    "random.seed: seed: expected a whole number of at least 0, got string '42'",
+    "random.seed: seed must be a whole number of at least 0, got string '42'",
   }, [[
 flow.random.seed("42") --@
 ]] },
   { "a seed with a fraction", {
-    "random.seed: seed: expected a whole number of at least 0, got number 0.5",
+    "random.seed: seed must be a whole number of at least 0, got number 0.5",
   }, [[
 flow.random.seed(0.5) --@
 ]] },

@@ -49,7 +49,7 @@ local job = flow.global_function { --@
 print(job)
 ]] },
   { "a job without a name", {
-    "global_function: name: expected a string, got nil",
+    "global_function: name must be a string, got nil",
   }, [[
 local job = flow.global_function { --@
   body = function(x) return x end,
@@ -57,19 +57,19 @@ local job = flow.global_function { --@
 print(job)
 ]] },
   { "a job without a body", {
-    "train_job: body: expected a function, got nil",
+    "train_job: body must be a function, got nil",
   }, [[
 local job = flow.global_function { name = "train_job" } --@
 print(job)
 ]] },
   { "only a function, as a Python decorator takes it", {
-    "global_function: expected a table with name, inputs and body, got a function",
+    "global_function: argument 1 must be a table with name, inputs and body, got a function",
   }, [[
 local job = flow.global_function(function(x) return x end) --@
 print(job)
 ]] },
   { "a job of the type that PyTorch calls eval", {
-    "eval_job: type: expected \"train\" or \"predict\", got string 'eval'",
+    "eval_job: type must be \"train\" or \"predict\", got string 'eval'",
   }, [[
 local job = flow.global_function { name = "eval_job", type = "eval", --@
   body = function(x) return x end,
@@ -87,7 +87,7 @@ local second = flow.global_function { name = "job", inputs = inputs, body = body
 print(first, second)
 ]] },
   { "the inputs as a table by name", {
-    "job: inputs: expected a list such as { { \"x\", placeholder } }, as inputs have an "
+    "job: inputs must be a list such as { { \"x\", placeholder } }, as inputs have an "
       .. "order, got a table with the name 'x'",
   }, [[
 local job = flow.global_function { name = "job", --@
@@ -97,7 +97,7 @@ local job = flow.global_function { name = "job", --@
 print(job)
 ]] },
   { "one input without the list around it", {
-    "job: inputs: entry 1: expected { \"name\", placeholder }, got string 'x'",
+    "job: inputs: entry 1 must be { \"name\", placeholder }, got string 'x'",
   }, [[
 local job = flow.global_function { name = "job", --@
   inputs = { "x", tp.Numpy.Placeholder({ 2 }) },
@@ -106,7 +106,7 @@ local job = flow.global_function { name = "job", --@
 print(job)
 ]] },
   { "a type where a placeholder is due", {
-    "job: inputs: 'x': expected a placeholder such as flow.typing.Numpy.Placeholder({100, "
+    "job: inputs: 'x' must be a placeholder such as flow.typing.Numpy.Placeholder({100, "
       .. "10}), got Numpy",
   }, [[
 local job = flow.global_function { name = "job", --@
@@ -116,7 +116,7 @@ local job = flow.global_function { name = "job", --@
 print(job)
 ]] },
   { "a shape where a placeholder is due", {
-    "job: inputs: 'x': expected a placeholder such as flow.typing.Numpy.Placeholder({100, "
+    "job: inputs: 'x' must be a placeholder such as flow.typing.Numpy.Placeholder({100, "
       .. "10}), got {100, 10}",
   }, [[
 local job = flow.global_function { name = "job", --@
@@ -126,14 +126,14 @@ local job = flow.global_function { name = "job", --@
 print(job)
 ]] },
   { "a placeholder's shape as separate numbers", {
-    "typing.Numpy.Placeholder: expected at most 2 arguments (shape, dtype), got 4; a shape "
+    "typing.Numpy.Placeholder: takes at most 2 arguments (shape, dtype), got 4; a shape "
       .. "is one list: {100, 1, ...}",
   }, [[
 local images = tp.Numpy.Placeholder(100, 1, 28, 28) --@
 print(images)
 ]] },
   { "a batch size that is nil by a misspelled variable", {
-    "typing.Numpy.Placeholder: shape: dimension 1: expected a whole number of at least 1 "
+    "typing.Numpy.Placeholder: shape: dimension 1 must be a whole number of at least 1 "
       .. "or -1, got nil",
   }, [[
 local BATCH_SIZE = 100
@@ -141,14 +141,14 @@ local images = tp.Numpy.Placeholder({ BATCHSIZE, 1, 28, 28 }) --@
 print(images, BATCH_SIZE)
 ]] },
   { "a shape with an extent of 0", {
-    "typing.Numpy.Placeholder: shape: dimension 1: expected a whole number of at least 1 "
+    "typing.Numpy.Placeholder: shape: dimension 1 must be a whole number of at least 1 "
       .. "or -1, got number 0",
   }, [[
 local images = tp.Numpy.Placeholder({ 0, 10 }) --@
 print(images)
 ]] },
   { "a dtype by a name of another library", {
-    "typing.Numpy.Placeholder: dtype: expected one of bfloat16, float16, float32, float64, "
+    "typing.Numpy.Placeholder: dtype must be one of bfloat16, float16, float32, float64, "
       .. "int32, int64, int8, uint8, got string 'long'",
   }, [[
 local labels = tp.Numpy.Placeholder({ 100 }, { dtype = "long" }) --@
@@ -168,7 +168,7 @@ local labels = tp.Numpy.Placeholder({ 100 }, { type = flow.int32 }) --@
 print(labels)
 ]] },
   { "a placeholder as what a job returns", {
-    "job: returns: expected a type such as flow.typing.Numpy or, for several results, "
+    "job: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got Numpy.Placeholder((2), "
       .. "float32)",
   }, [[
@@ -179,7 +179,7 @@ local job = flow.global_function { name = "job", --@
 print(job)
 ]] },
   { "a table of types instead of a Tuple", {
-    "job: returns: expected a type such as flow.typing.Numpy or, for several results, "
+    "job: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got a table",
   }, [[
 local job = flow.global_function { name = "job", --@
@@ -195,7 +195,7 @@ local kind = tp.Tuple(tp.Callback(tp.Numpy), tp.Numpy) --@
 print(kind)
 ]] },
   { "a table as the configuration of a job", {
-    "job: function_config: expected what flow.function_config() gives, got a table",
+    "job: function_config must be what flow.function_config() gives, got a table",
   }, [[
 local job = flow.global_function { name = "job", --@
   function_config = { default_data_type = flow.float },
@@ -227,12 +227,12 @@ flow.config.threads = 2 --@
 flow.config.thread_num(2) --@
 ]] },
   { "a text where an option wants a number", {
-    "config.threads: value: expected a whole number of at least 1, got string '2'",
+    "config.threads: value must be a whole number of at least 1, got string '2'",
   }, [[
 flow.config.threads("2") --@
 ]] },
   { "a body that returns nothing", {
-    "job: the body (train.lua:4) returned nothing, expected blobs shaped as Numpy",
+    "job: the body (train.lua:4) must return blobs shaped as Numpy, got nothing",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
@@ -243,7 +243,7 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job({ 1, 2 })) --@
 ]] },
   { "a body that returns more than it declares", {
-    "job: the body (train.lua:4) returned blob, blob, expected blobs shaped as Numpy; the type of "
+    "job: the body (train.lua:4) must return blobs shaped as Numpy, got blob, blob; the type of "
       .. "several values is flow.typing.Tuple(...)",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Numpy,
@@ -255,7 +255,7 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job({ 1, 2 })) --@
 ]] },
   { "a body that returns a number", {
-    "job: the body (train.lua:3) returned number 5, expected blobs shaped as Numpy",
+    "job: the body (train.lua:3) must return blobs shaped as Numpy, got number 5",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Numpy,
   body = function()
@@ -265,8 +265,8 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job()) --@
 ]] },
   { "a body that returns less than its tuple", {
-    "job: the body (train.lua:4) returned blob, expected blobs shaped as Tuple(Numpy, "
-      .. "Numpy)",
+    "job: the body (train.lua:4) must return blobs shaped as Tuple(Numpy, "
+      .. "Numpy), got blob",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
@@ -277,8 +277,8 @@ local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp
 print(job({ 1, 2 })) --@
 ]] },
   { "a tuple whose second value is nil by a misspelled variable", {
-    "job: the body (train.lua:4) returned blob, nil, expected blobs shaped as Tuple(Numpy, "
-      .. "Numpy)",
+    "job: the body (train.lua:4) must return blobs shaped as Tuple(Numpy, "
+      .. "Numpy), got blob, nil",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Tuple(tp.Numpy, tp.Numpy),
   inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },

@@ -87,7 +87,7 @@ return flow.math.multiply(images, mask) --@
 return images * nd.ones({ 4, 1, 8, 8 }) --@
 ]] },
   { "an array returned by a body", {
-    "job: the body (train.lua:3) returned an NdArray (2), expected blobs shaped as Numpy",
+    "job: the body (train.lua:3) must return blobs shaped as Numpy, got an NdArray (2)",
   }, [[
 local job = flow.global_function { name = "job", returns = tp.Numpy,
   body = function()
@@ -120,19 +120,19 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat) --@
 ]] },
   { "the units of a layer as text", {
-    "layers.dense: units: expected a whole number of at least 1, got string '10'",
+    "layers.dense: units must be a whole number of at least 1, got string '10'",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, "10") --@
 ]] },
   { "Keras's argument order of a layer", {
-    "layers.dense: inputs: expected a blob, got number 10",
+    "layers.dense: inputs must be a blob, got number 10",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(10, flat) --@
 ]] },
   { "PyTorch's in and out features of a layer", {
-    "layers.dense: activation: expected a function such as flow.nn.relu, got number 10",
+    "layers.dense: activation must be a function such as flow.nn.relu, got number 10",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 64, 10) --@
@@ -145,7 +145,7 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { activaton = flow.nn.relu }) --@
 ]] },
   { "an activation by its name, as in Keras", {
-    "layers.dense: activation: expected a function such as flow.nn.relu, got string 'relu'",
+    "layers.dense: activation must be a function such as flow.nn.relu, got string 'relu'",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { activation = "relu" }) --@
@@ -157,14 +157,14 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { activation = flow.nn.relu() }) --@
 ]] },
   { "an initializer by its name, as in Keras", {
-    "layers.dense: 'dense_1-weight': initializer: expected one such as "
+    "layers.dense: 'dense_1-weight': initializer must be one such as "
       .. "flow.truncated_normal(0.1), got string 'glorot_uniform'",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { kernel_initializer = "glorot_uniform" }) --@
 ]] },
   { "an initializer that is not called", {
-    "layers.dense: 'dense_1-weight': initializer: expected one such as "
+    "layers.dense: 'dense_1-weight': initializer must be one such as "
       .. "flow.truncated_normal(0.1), got a function; call it: its result is the initializer",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
@@ -192,7 +192,7 @@ local net = flow.global_function { name = "net", returns = tp.Numpy,
 print(net({ 1, 2 })) --@
 ]] },
   { "a blob made an array", {
-    "ndarray.array: values: expected a table, got blob 'images'",
+    "ndarray.array: values must be a table, got blob 'images'",
   }, "net", [[
 local a = nd.array(images) --@
 return a
@@ -205,13 +205,13 @@ local hidden = flow.layers.dense(flat, 10, { name = "dense" })
 return flow.layers.dense(hidden, 10, { name = "dense" }) --@
 ]] },
   { "a layer's name that is no text", {
-    "layers.dense: name: expected a string that is not empty, got number 1",
+    "layers.dense: name must be a string that is not empty, got number 1",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { name = 1 }) --@
 ]] },
   { "a layer called with a colon", {
-    "layers.dense: inputs: expected a blob, got flow.layers itself: its functions are "
+    "layers.dense: inputs must be a blob, got flow.layers itself: its functions are "
       .. "called with a dot, not a colon",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
@@ -223,12 +223,12 @@ return flow.layers:dense(flat, 10) --@
 return flow.nn:relu(images) --@
 ]] },
   { "a fully connected layer on labels", {
-    "layers.dense: inputs: expected two or more axes, got shape (4)",
+    "layers.dense: inputs must have two or more axes, got shape (4)",
   }, "net", [[
 return flow.layers.dense(labels, 10) --@
 ]] },
   { "a convolution of flattened images", {
-    "layers.conv2d: inputs: expected four axes (NCHW), got shape (4, 64)",
+    "layers.conv2d: inputs must have four axes (NCHW), got shape (4, 64)",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.conv2d(flat, 8, 3) --@
@@ -452,12 +452,12 @@ return flow.concat(images, images, { axis = 0 }) --@
 return flow.concat({ images, flow.reshape(images, { 4, 64 }) }, 0) --@
 ]] },
   { "a dropout rate above 1", {
-    "nn.dropout: rate: expected a number from 0 to below 1, got 1.5",
+    "nn.dropout: rate must be a number from 0 to below 1, got 1.5",
   }, "net", [[
 return flow.nn.dropout(images, 1.5) --@
 ]] },
   { "a dropout rate in percent", {
-    "nn.dropout: rate: expected a number from 0 to below 1, got 50",
+    "nn.dropout: rate must be a number from 0 to below 1, got 50",
   }, "net", [[
 return flow.nn.dropout(images, { rate = 50 }) --@
 ]] },
@@ -510,14 +510,14 @@ return flow.math.exp(1) --@
 return flow.nn.relu(images, 1, 2, 3) --@
 ]] },
   { "a placement without its device number", {
-    "placement: ids: expected \"machine:device\" or \"machine:first-last\", got a function",
+    "placement: ids must be \"machine:device\" or \"machine:first-last\", got a function",
   }, "net", [[
 return flow.scope.placement("cpu", function() --@
   return images
 end)
 ]] },
   { "a placement on a device that does not exist", {
-    "placement: device: expected \"cpu\" or \"gpu\", got string 'cuda'",
+    "placement: device must be \"cpu\" or \"gpu\", got string 'cuda'",
   }, "net", [[
 return flow.scope.placement("cuda", "0:0", function() --@
   return images
@@ -531,7 +531,7 @@ return flow.scope.placement("cpu", "1:0", function() --@
 end)
 ]] },
   { "a placement that is given a result and no function", {
-    "placement: fn: expected a function, got blob 'relu_1'",
+    "placement: fn must be a function, got blob 'relu_1'",
   }, "net", [[
 return flow.scope.placement("cpu", "0:0", flow.nn.relu(images)) --@
 ]] },

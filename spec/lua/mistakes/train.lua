@@ -47,7 +47,7 @@ flow.optimizer.SGD(0.1).minimize(loss) --@
 return loss
 ]] },
   { "minimize without the loss", {
-    "SGD.minimize: loss: expected a blob or a list of blobs, got nil",
+    "SGD.minimize: loss must be a blob or a list of blobs, got nil",
   }, "train", [[
 flow.optimizer.SGD(0.1):minimize() --@
 return loss
@@ -73,7 +73,7 @@ flow.optimizer.SGD():minimize(loss) --@
 return loss
 ]] },
   { "a learning rate as text", {
-    "optimizer.SGD: lr_scheduler: expected a number or a scheduler such as "
+    "optimizer.SGD: lr_scheduler must be a number or a scheduler such as "
       .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got string '0.1'",
   }, "train", [[
 flow.optimizer.SGD("0.1"):minimize(loss) --@
@@ -87,7 +87,7 @@ flow.optimizer.SGD({ lr = 0.1 }):minimize(loss) --@
 return loss
 ]] },
   { "a momentum as text", {
-    "optimizer.SGD: momentum: expected a number, got string '0.9'",
+    "optimizer.SGD: momentum must be a number, got string '0.9'",
   }, "train", [[
 flow.optimizer.SGD(0.1, { momentum = "0.9" }):minimize(loss) --@
 return loss
@@ -113,21 +113,21 @@ flow.optimizer.SGD(flow.get_all_variables(), 0.1):minimize(loss) --@
 return loss
 ]] },
   { "a schedule of as many values as boundaries", {
-    "PiecewiseConstantScheduler: 2 boundaries want 3 values, got 2",
+    "PiecewiseConstantScheduler: values must be 3 numbers, one more than boundaries, got 2",
   }, "train", [[
 local rates = flow.optimizer.PiecewiseConstantScheduler({ 100, 200 }, { 0.1, 0.01 }) --@
 flow.optimizer.SGD(rates):minimize(loss)
 return loss
 ]] },
   { "a schedule's rate without its list", {
-    "PiecewiseConstantScheduler: values: expected a table, got number 0.1",
+    "PiecewiseConstantScheduler: values must be a table, got number 0.1",
   }, "train", [[
 local rates = flow.optimizer.PiecewiseConstantScheduler({}, 0.1) --@
 flow.optimizer.SGD(rates):minimize(loss)
 return loss
 ]] },
   { "clipping by a plain number", {
-    "optimizer.SGD: grad_clipping: expected "
+    "optimizer.SGD: grad_clipping must be "
       .. "optimizer.grad_clipping.by_global_norm(clip_norm), got number 1",
   }, "train", [[
 flow.optimizer.SGD(0.1, { grad_clipping = 1 }):minimize(loss) --@
@@ -206,7 +206,7 @@ local job = flow.global_function(config, { name = "train_job",
 job({ 1, 2 })
 ]] },
   { "a learning rate as text in the configuration", {
-    "train.primary_lr: value: expected a number, got string '0.1'",
+    "train.primary_lr: value must be a number, got string '0.1'",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr("0.1") --@
@@ -401,7 +401,7 @@ net("train_net", 10)(nd.ones({ 4, 8 }))
 net("eval_net", 5)(nd.ones({ 4, 8 }))
 ]] },
   { "a limit of memory that the job passes", {
-    "train_job: variables and temporaries take 5784 bytes, memory_limit is 1000",
+    "train_job: variables and temporaries take 5800 bytes, memory_limit is 1000",
   }, [[
 flow.config.memory_limit(1000)
 local train = mlp()
@@ -520,7 +520,7 @@ flow.load_variables({ ["output-wieght"] = nd.zeros({ 10, 8 }) }, { ignore_mismat
 print(train)
 ]] },
   { "a variable set in a wrong shape", {
-    "variable 'output-weight' is float32 (10, 8), got float32 (8, 10)",
+    "variable 'output-weight' must be float32 (10, 8), got float32 (8, 10)",
   }, [[
 local train = mlp()
 flow.load_variables({ ["output-weight"] = nd.zeros({ 8, 10 }) }) --@

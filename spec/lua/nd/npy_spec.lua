@@ -77,12 +77,12 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     nd.save(directory .. "/g.npy", nd.ones(100))
     local text = require("jfl.data.archive").read(directory .. "/g.npy")
     helper.fails(function() nd.load(write("g.npy", text:sub(1, -2))) end,
-      "cut short: float32 (100) wants 400 bytes, got 399")
+      "cut short: float32 (100) must have 400 bytes, got 399")
     helper.fails(function() nd.load(directory) end, directory .. ": Is a directory")
     helper.fails(function() nd.save("/nowhere/x.npy", nd.ones(1)) end,
       "/nowhere/x.npy: No such file")
     helper.fails(function() nd.save(directory .. "/h.npy", 5) end,
-      "value: expected an NdArray, or a table of NdArrays by name, got number 5")
+      "value must be an NdArray, or a table of NdArrays by name, got number 5")
   end)
 
   -- A .npy file with that header and 64 bytes of data.
@@ -111,12 +111,12 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
         "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }",
       ["elements of type <f16 (floats) are"] =
         "{'descr': '<f16', 'fortran_order': False, 'shape': (3,), }",
-      ["wants 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
-      ["shape (0, 2) is not supported"] =
+      ["must have 80 bytes, got 64"] = "{'descr': '>u8', 'fortran_order': True, 'shape': (10,), }",
+      ["none of them 0, got (0, 2)"] =
         "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
-      ["shape (1, 1, 1, 1, 1, 1, 1, 1, 1) is not supported"] =
+      ["the shape must have 1 to 8 dimensions, none of them 0, got (1, 1, 1, 1, 1, 1, 1, 1, 1)"] =
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1), }",
-      ["wants 400000000000000000000 bytes, got 64"] =
+      ["must have 400000000000000000000 bytes, got 64"] =
         "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000000000000,), }",
     } do
       local path = write("header.npy", with_header(text))
@@ -211,10 +211,10 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     helper.fails(function() nd.save(path, { a = nd.ones(1), b = nd.ones(1, "bfloat16") }) end,
       "ndarray.save: b: numpy has no bfloat16; save a:astype(\"float32\")")
     helper.fails(function() nd.save(path, { a = nd.ones(1) }, { b = nd.ones(1) }) end,
-      "expected a path and a value")
+      "takes a path and a value")
     helper.fails(function() nd.save(path, { [1] = nd.ones(1), ["1"] = nd.ones(1) }) end,
       "two arrays have the name '1'")
-    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "got a key boolean true")
+    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "keys must be names of arrays, got boolean true")
     assert.same({ 1, 1 }, nd.load(path)[1]:totable())
     assert.same({ 0 }, nd.load(path).x:totable())
     helper.fails(function() nd.save("/dev/full", nd.ones(1)) end, "No space left on device")

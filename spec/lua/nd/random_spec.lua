@@ -82,7 +82,7 @@ describe("random", function()
 
   it("checks its arguments", function()
     helper.fails(function() flow.random.seed(-1) end,
-      "random.seed: seed: expected a whole number of at least 0")
+      "random.seed: seed must be a whole number of at least 0")
     helper.fails(function() nd.rand({ 2 }, "int31") end, "ndarray.rand: dtype")
     helper.fails(function() flow.random.uniform({ 2 }, 3, 1) end,
       "minval should be at most maxval, both finite, got 3 and 1")

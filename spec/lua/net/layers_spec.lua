@@ -66,15 +66,15 @@ describe("layers.dense", function()
       helper.fails(function() helper.predict("bad", { 2, 3 }, f):compile() end, text)
     end
     fails(function(x) local y = flow.layers.dense(x, 0) return y end,
-      "layers.dense: units: expected a whole number of at least 1, got number 0")
+      "layers.dense: units must be a whole number of at least 1, got number 0")
     fails(function(x) local y = flow.layers.dense(x, 2, { units = 3 }) return y end,
       "'units' is given twice")
     fails(function(x) local y = flow.layers.dense(x, 2, { nam = "x" }) return y end,
       "unknown option 'nam'")
     fails(function() local y = flow.layers.dense(5, 2) return y end,
-      "inputs: expected a blob, got number 5")
+      "inputs must be a blob, got number 5")
     fails(function(x) local y = flow.layers.dense(x, 2, { kernel_initializer = 5 }) return y end,
-      "layers.dense: 'dense_1-weight': initializer: expected one such as")
+      "layers.dense: 'dense_1-weight': initializer must be one such as")
     fails(function(x) local y = flow.layers.dense(x, 2, { kernel_regularizer = {} }) return y end,
       "kernel_regularizer is not supported")
     fails(function(x)
@@ -145,7 +145,7 @@ describe("layers.conv2d", function()
     fails(function(x) local y = flow.layers.conv2d(x, 4, 3, { padding = "HALF" }) return y end,
       "HALF")
     fails(function(x) local y = flow.layers.conv2d(flow.reshape(x, { 1, -1 }), 4, 3) return y end,
-      "inputs: expected four axes (NCHW), got shape (1, 192)")
+      "inputs must have four axes (NCHW), got shape (1, 192)")
   end)
 end)
 
@@ -186,7 +186,7 @@ describe("get_variable", function()
     fails(function()
       local v = flow.get_variable("", { 1 }, { initializer = flow.ones_initializer() })
       return v
-    end, "get_variable: name: expected a name, got an empty string")
+    end, "get_variable: name must be a string that is not empty, got an empty one")
   end)
 
   it("of integers takes whole numbers that fit", function()
@@ -239,6 +239,6 @@ describe("nn.dropout", function()
     helper.fails(function()
       local y = flow.nn.dropout(flow.ndarray.ones({ 2 }), 1)
       return y
-    end, "nn.dropout: rate: expected a number from 0 to below 1, got 1")
+    end, "nn.dropout: rate must be a number from 0 to below 1, got 1")
   end)
 end)

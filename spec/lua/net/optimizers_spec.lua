@@ -95,13 +95,13 @@ describe("optimizer.SGD", function()
       helper.fails(function() job({ 1, 2 }) end, text)
     end
     fails(function() flow.optimizer.SGD("fast") end,
-      "optimizer.SGD: lr_scheduler: expected a number or a scheduler")
+      "optimizer.SGD: lr_scheduler must be a number or a scheduler")
     fails(function() flow.optimizer.SGD() end, "argument 1 'lr_scheduler' is missing")
     fails(function(y) flow.optimizer.SGD(0.1, { momentun = 0 }):minimize(y) end,
       "unknown option 'momentun'")
     fails(function() flow.optimizer.SGD(0.1).minimize(5) end, "minimize: call it with a colon")
     fails(function() flow.optimizer.SGD(0.1):minimize(5) end,
-      "SGD.minimize: loss: expected a blob or a list of blobs")
+      "SGD.minimize: loss must be a blob or a list of blobs")
     fails(function(y)
       flow.optimizer.SGD(0.1):minimize(y)
       flow.optimizer.SGD(0.1):minimize(y)
@@ -111,13 +111,13 @@ describe("optimizer.SGD", function()
     fails(function(y) flow.losses.add_loss(y) end,
       "there is no learning rate: set it in the")
     fails(function() flow.optimizer.SGD(0.1, { grad_clipping = 1 }) end,
-      "optimizer.SGD: grad_clipping: expected optimizer.grad_clipping.by_global_norm(clip_norm), got")
+      "optimizer.SGD: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), got")
     fails(function() flow.optimizer.grad_clipping.by_global_norm(0) end,
-      "by_global_norm: clip_norm: expected a positive number, got number 0")
+      "by_global_norm: clip_norm must be a positive number, got number 0")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end,
-      "1 boundaries want 2 values, got 1")
+      "values must be 2 numbers, one more than boundaries, got 1")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 2, 1 }, { 1, 1, 1 }) end,
-      "expected ascending steps")
+      "boundaries must ascend")
   end)
 
   it("says so where nothing can be trained", function()

@@ -33,8 +33,8 @@ describe("scope.placement", function()
 
   it("checks its arguments", function()
     helper.fails(function() flow.scope.placement("tpu", "0:0") end,
-      "placement: device: expected \"cpu\" or \"gpu\", got string 'tpu'")
-    helper.fails(function() flow.scope.placement("cpu", "0") end, "expected \"machine:device\"")
+      "placement: device must be \"cpu\" or \"gpu\", got string 'tpu'")
+    helper.fails(function() flow.scope.placement("cpu", "0") end, "must be \"machine:device\"")
     helper.fails(function() flow.scope.placement("cpu", "0:3-1") end, "got string '0:3-1'")
     helper.fails(function() flow.scope.placement("cpu", { "0:0", "1:0" }) end, "names machine 1")
     helper.fails(function() flow.scope.placement("cpu", {}) end, "the list is empty")
@@ -103,7 +103,7 @@ describe("scope.namespace", function()
         flow.scope.namespace("", print)
         return x
       end):compile()
-    end, "namespace: name: expected a name, got an empty string")
+    end, "namespace: name must be a string that is not empty, got an empty one")
   end)
 
   it("has no meaning outside a body", function()

@@ -84,7 +84,7 @@ describe("a variable", function()
     helper.fails(in_body(function(x)
       flow.get_variable("w", { 2 }, { initializer = 0 })
       return x
-    end), "initializer: expected one such as flow.truncated_normal(0.1), got number 0")
+    end), "initializer must be one such as flow.truncated_normal(0.1), got number 0")
     for _, conf in ipairs { flow.constant_initializer(3), { constant_conf = { value = 3 } },
       { random_uniform_conf = { min = 3, max = 3 } } } do
       flow.clear_default_session()
@@ -104,6 +104,6 @@ describe("a variable", function()
     helper.fails(in_body(function(x)
       flow.get_variable("w", { 2 }, { initializer = ones, trainable = "no" })
       return x
-    end), "get_variable: trainable: expected a boolean, got string 'no'")
+    end), "get_variable: trainable must be a boolean, got string 'no'")
   end)
 end)

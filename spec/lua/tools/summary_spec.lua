@@ -235,26 +235,26 @@ describe("summary", function()
       helper.fails(function() f(unpack(given, 1, n)) end, text)
     end
     fails("summary.scalar: the tag is missing; arguments are value, step, tag", s.scalar, 1, "loss")
-    fails("summary.scalar: tag: expected a string, got number 3", s.scalar, 1, 2, 3)
+    fails("summary.scalar: tag must be a string, got number 3", s.scalar, 1, 2, 3)
     fails("summary.scalar: tag is empty", s.scalar, 1, 2, "")
-    fails("summary.scalar: tag: expected UTF-8 text", s.scalar, 1, 2, "\255")
-    fails("summary.scalar: step: expected a whole number of at least 0, got number -1", s.scalar, 1,
+    fails("summary.scalar: tag must be UTF-8 text", s.scalar, 1, 2, "\255")
+    fails("summary.scalar: step must be a whole number of at least 0, got number -1", s.scalar, 1,
       -1, "a")
-    fails("summary.scalar: step: expected a whole number of at least 0, got number 0.5", s.scalar, 1,
+    fails("summary.scalar: step must be a whole number of at least 0, got number 0.5", s.scalar, 1,
       0.5, "a")
     fails("summary.scalar: step: 1e+300 is more than 2^53", s.scalar, 1, 1e300, "a")
-    fails("summary.scalar: value: expected one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1, "a")
-    fails("summary.scalar: value: expected a number, an NdArray, a table or a job's blob, got string",
+    fails("summary.scalar: value must be one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1, "a")
+    fails("summary.scalar: value must be a number, an NdArray, a table or a job's blob, got string",
       s.scalar, "x", 1, "a")
     fails("summary.histogram: value: [2] should be a number", s.histogram, { 1, "x" }, 1, "a")
-    fails("summary.image: value: expected 1 to 4 channels, got 28 of (8, 1, 28, 28) in NHWC; is its "
+    fails("summary.image: value must have 1 to 4 channels, got 28 of (8, 1, 28, 28) in NHWC; is its "
       .. 'data_format "NCHW"?', s.image, nd.zeros { 8, 1, 28, 28 }, 1, "a")
-    fails("summary.image: value: expected a shape such as (N, H, W, C), got (3)", s.image,
+    fails("summary.image: value must be of a shape such as (N, H, W, C), got (3)", s.image,
       nd.zeros { 3 }, 1, "a")
-    fails("summary.image: data_format: expected NHWC or NCHW", s.image, nd.zeros { 2, 2 }, 1, "a",
+    fails("summary.image: data_format must be NHWC or NCHW", s.image, nd.zeros { 2, 2 }, 1, "a",
       { data_format = "HWC" })
-    fails("summary.text: value: expected a string, got number 1", s.text, 1, 1, "a")
-    fails("summary.scalar: writer: expected what create_summary_writer gave", s.scalar, 1, 1, "a", 5)
+    fails("summary.text: value must be a string, got number 1", s.text, 1, 1, "a")
+    fails("summary.scalar: writer must be what create_summary_writer gave", s.scalar, 1, 1, "a", 5)
     assert.equal(0, #values())
   end)
 
@@ -364,19 +364,19 @@ describe("summary in a job", function()
       flow.clear_default_session()
       helper.fails(function() helper.predict("j", { 2 }, f):compile() end, message)
     end
-    fails("summary.scalar: value: expected one number, got 2 of them, (2)", function(x)
+    fails("summary.scalar: value must be one number, got 2 of them, (2)", function(x)
       flow.summary.scalar(x, { tag = "x" })
       return x
     end)
-    fails("summary.scalar: step: inside a body expected a blob", function(x)
+    fails("summary.scalar: step must be a blob inside a body", function(x)
       flow.summary.scalar(flow.math.reduce_sum(x), 3, "x")
       return x
     end)
-    fails("summary.image: value: expected a shape such as (N, H, W, C), got (2)", function(x)
+    fails("summary.image: value must be of a shape such as (N, H, W, C), got (2)", function(x)
       flow.summary.image(x, { tag = "x" })
       return x
     end)
-    fails("summary.text: value: expected a string, got a blob", function(x)
+    fails("summary.text: value must be a string, got a blob", function(x)
       flow.summary.text(x, { tag = "x" })
       return x
     end)

@@ -1,6 +1,6 @@
 /* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once. A
    group of nodes can be one if no value that leaves it comes back through a node outside. */
-#include "pass/draft.h"
+#include "pass/fuse/draft.h"
 
 #include <string.h>
 
@@ -135,7 +135,7 @@ static int fuse_gather(fuser *f, int a, int b)
   f->d.n_member = 0;
   while (a >= 0 || b >= 0) {
     int *least = b < 0 || (a >= 0 && a < b) ? &a : &b;
-    if (f->d.n_member == JF_FUSED_INSTRS) return 0;
+    if (f->d.n_member == f->d.limits->instrs) return 0;
     f->d.member[f->d.n_member++] = f->r.old[*least];
     f->mark[*least] = f->stamp;
     *least = f->next[*least];
@@ -302,9 +302,9 @@ static const jf_node *lead(const jf_draft *d)
 static jfl_status emit_group(fuser *f, int first)
 {
   jf_node *node;
-  jfl_value *in[JF_FUSED_SLOTS];
-  fuse_gather(f, first, -1);
+    fuse_gather(f, first, -1);
   if (!jf_draft_make(&f->d)) return jf_fail(JFL_ESTATE, "fuse: a group that was a program is none");
+  jfl_value **in = jf_alloc(f->g->arena, (size_t)f->d.f.n_in * sizeof *in);
   for (int i = 0; i < f->d.f.n_in; i++) in[i] = jf_current(&f->r, f->d.input[i]);
   JF_TRY(jf_graph_node(f->g, &jf_op_fused, jf_draft_keep(&f->d, f->g->arena), in,
                        (size_t)f->d.f.n_in, NULL, &node));
@@ -313,6 +313,7 @@ static jfl_status emit_group(fuser *f, int first)
   for (int i = 0; i < node->n_out; i++) {
     node->out[i]->name = f->d.output[i]->name;
     node->out[i]->plain = f->d.output[i]->plain;
+    node->out[i]->packing = f->d.output[i]->packing;
     jf_replace(&f->r, f->d.output[i], node->out[i]);
   }
   return JFL_OK;
@@ -336,7 +337,7 @@ static jfl_status rebuild(fuser *f)
   return JFL_OK;
 }
 
-static void fuse_look(fuser *f)
+static void fuse_look(fuser *f, const jf_fused_limits *limits)
 {
   f->n = f->r.n_old;
   f->maker = ints(f, f->r.n_value);
@@ -348,6 +349,7 @@ static void fuse_look(fuser *f)
   f->stack = ints(f, f->n);
   f->kind = jf_alloc(f->g->arena, (size_t)f->n * sizeof *f->kind);
   f->result = jf_alloc(f->g->arena, (size_t)f->r.n_value);
+  f->d = jf_draft_new(f->g->arena, limits);
   f->d.leaves = leaves;
   f->d.ctx = f;
   for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
@@ -362,11 +364,11 @@ static void fuse_look(fuser *f)
 
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
-  (void)target;
+  if (!target->device->fused) return JFL_OK;
   fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
   jf_rewrite_begin(g, &f->r);
-  fuse_look(f);
+  fuse_look(f, target->device->fused);
   find_readers(f);
   find_followers(f, 0);
   join_makers(f);

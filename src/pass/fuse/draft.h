@@ -23,22 +23,25 @@ void jf_operand_of(const jf_node *n, int i, jf_operand *out);
 /* The shape that a member loops over. */
 const jfl_shape *jf_member_shape(const jf_node *n);
 
-/* A program in the making. Only the graph's arena knows how long: drafts are made over and over. */
+/* A program in the making. Drafts are made over and over in the same memory. */
 typedef struct jf_draft {
-  const jf_node *member[JF_FUSED_INSTRS];       /* in an order that respects data flow */
+  const jf_fused_limits *limits;
+  const jf_node **member;                       /* in an order that respects data flow */
   int n_member;
   int (*leaves)(void *ctx, const jfl_value *v); /* whether others need v, which a member makes */
   void *ctx;
 
   jf_fused f;                                   /* what follows is filled in */
-  jf_fused_slot slot[JF_FUSED_SLOTS];
-  jf_instr instr[JF_FUSED_INSTRS];
-  jf_fused_arg arg[JF_FUSED_SLOTS];
-  const jfl_value *value[JF_FUSED_SLOTS];       /* of slots; NULL: a number */
-  jfl_shape over[JF_FUSED_SLOTS];               /* what axes a slot's steps are of, as given */
-  const jfl_value *input[JF_FUSED_SLOTS], *output[JFL_MAXOUT];
+  jf_fused_slot *slot;
+  jf_instr *instr;
+  jf_fused_arg *arg;
+  const jfl_value **value;                      /* of slots; NULL: a number */
+  jfl_shape *over;                              /* what axes a slot's steps are of, as given */
+  const jfl_value **input, *output[JFL_MAXOUT];
   int64_t size;                                 /* elements of the space */
 } jf_draft;
+/* An empty one for programs within limits, in arena a. */
+jf_draft jf_draft_new(jf_arena *a, const jf_fused_limits *limits);
 /* 0 where the members make no program. */
 int jf_draft_make(jf_draft *d);
 /* The program in arena a, with its texts. */

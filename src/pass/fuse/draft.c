@@ -1,5 +1,5 @@
 /* Making a fused program of some nodes. */
-#include "pass/draft.h"
+#include "pass/fuse/draft.h"
 
 #include "op/bias_add.h"
 #include "op/reduce.h"
@@ -21,11 +21,17 @@ static const jfl_op *loop_op(const jf_node *n)
   return n->op == &jf_op_bias_add ? &jf_op_add : n->op;
 }
 
-static jf_tile loop_of(const jf_node *n)
+/* The dtype for which that op is run. */
+static jfl_dtype key_of(const jf_node *n)
 {
   const jfl_op *op = loop_op(n);
-  const jfl_dtype key = op->key < 0 ? n->out[0]->dtype : n->in[op->key]->dtype;
-  return op->tile ? op->tile[key] : NULL;
+  return op->key < 0 ? n->out[0]->dtype : n->in[op->key]->dtype;
+}
+
+static int has_loop(const jf_node *n)
+{
+  const jfl_op *op = loop_op(n);
+  return op->tile && op->tile[key_of(n)];
 }
 
 jf_member jf_member_kind(const jf_node *n)
@@ -33,7 +39,7 @@ jf_member jf_member_kind(const jf_node *n)
   if (n->op->flags & JF_EFFECT) return JF_NO_MEMBER;
   if (is_sum(n))
     return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
-  return n->n_in > 0 && n->n_in <= 3 && n->n_out <= 2 && loop_of(n) ? JF_MEMBER_LOOP : JF_NO_MEMBER;
+  return n->n_in > 0 && n->n_in <= 3 && n->n_out <= 2 && has_loop(n) ? JF_MEMBER_LOOP : JF_NO_MEMBER;
 }
 
 int jf_is_seen_through(const jf_node *n)
@@ -136,16 +142,16 @@ static void map_steps(const jfl_shape *space, const jfl_shape *s, int64_t *step)
 
 /* ---- slots ---- */
 
-static int add_slot(jf_draft *d, const jfl_value *v, jf_level level, jfl_dtype t)
+static int add_slot(jf_draft *d, const jfl_value *v, jf_slot_kind kind, jfl_dtype t)
 {
   const int s = d->f.n_slot++;
-  d->slot[s] = (jf_fused_slot){ .level = level, .dtype = t, .in = -1, .out = -1 };
+  d->slot[s] = (jf_fused_slot){ .kind = kind, .dtype = t, .in = -1, .out = -1 };
   d->value[s] = v;
   d->over[s].n = 0;
   return s;
 }
 
-static int has_room(const jf_draft *d) { return d->f.n_slot + 4 <= JF_FUSED_SLOTS; }
+static int has_room(const jf_draft *d) { return d->f.n_slot + 4 <= d->limits->slots; }
 
 /* The slot that a member made of v, or -1. */
 static int made(const jf_draft *d, const jfl_value *v)
@@ -166,17 +172,17 @@ static int argument(jf_draft *d, const jfl_value *v)
   return i;
 }
 
-/* The slot of an input at some level; steps matter where it is spread over the axes of s. */
-static int outside(jf_draft *d, const jf_operand *o, jf_level level, const jfl_shape *s)
+/* The slot of an input at some kind; steps matter where it is spread over the axes of s. */
+static int outside(jf_draft *d, const jf_operand *o, jf_slot_kind kind, const jfl_shape *s)
 {
   for (int i = 0; i < d->f.n_slot; i++)
-    if (d->value[i] == o->v && d->slot[i].in >= 0 && d->slot[i].level == level
-        && (level != JF_SPREAD || (jf_shape_eq(&d->over[i], s)
+    if (d->value[i] == o->v && d->slot[i].in >= 0 && d->slot[i].kind == kind
+        && (kind != JF_SLOT_BROADCAST || (jf_shape_eq(&d->over[i], s)
                                    && !memcmp(d->slot[i].step, o->step, sizeof o->step))))
       return i;
-  const int i = add_slot(d, o->v, level, o->dtype);
+  const int i = add_slot(d, o->v, kind, o->dtype);
   d->slot[i].in = argument(d, o->v);
-  if (level != JF_SPREAD) return i;
+  if (kind != JF_SLOT_BROADCAST) return i;
   memcpy(d->slot[i].step, o->step, sizeof o->step);
   d->over[i] = *s;
   return i;
@@ -185,9 +191,9 @@ static int outside(jf_draft *d, const jf_operand *o, jf_level level, const jfl_s
 static int constant(jf_draft *d, const jf_operand *o)
 {
   for (int i = 0; i < d->f.n_slot; i++)
-    if (d->slot[i].level == JF_NUMBER && d->slot[i].dtype == o->dtype
+    if (d->slot[i].kind == JF_SLOT_NUMBER && d->slot[i].dtype == o->dtype
         && !memcmp(&d->slot[i].number, &o->number, sizeof o->number)) return i;
-  const int i = add_slot(d, NULL, JF_NUMBER, o->dtype);
+  const int i = add_slot(d, NULL, JF_SLOT_NUMBER, o->dtype);
   d->slot[i].number = o->number;
   return i;
 }
@@ -199,13 +205,13 @@ static int draft_operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, i
   if (!o->v) return constant(d, o);
   const int own = made(d, o->v), dense = is_dense(s, o->step, 1);
   if (own >= 0) {
-    const jf_level level = d->slot[own].level;
-    if (dense) return level == (by_row ? JF_ROW : JF_EACH) ? own : -1;
-    return !by_row && level == JF_ROW && is_dense(s, o->step, d->f.row) ? own : -1;
+    const jf_slot_kind kind = d->slot[own].kind;
+    if (dense) return kind == (by_row ? JF_SLOT_ROW : JF_SLOT_EACH) ? own : -1;
+    return !by_row && kind == JF_SLOT_ROW && is_dense(s, o->step, d->f.row) ? own : -1;
   }
-  if (dense) return outside(d, o, by_row ? JF_ROW : JF_EACH, s);
-  if (jf_numel(&o->v->shape) == 1) return outside(d, o, JF_SPREAD, s);
-  return !by_row && refine(&d->f.space, s) ? outside(d, o, JF_SPREAD, s) : -1;
+  if (dense) return outside(d, o, by_row ? JF_SLOT_ROW : JF_SLOT_EACH, s);
+  if (jf_numel(&o->v->shape) == 1) return outside(d, o, JF_SLOT_BROADCAST, s);
+  return !by_row && refine(&d->f.space, s) ? outside(d, o, JF_SLOT_BROADCAST, s) : -1;
 }
 
 /* ---- instructions ---- */
@@ -217,7 +223,7 @@ static jf_instr *add_instr(jf_draft *d, const jf_node *n)
 {
   jf_instr *p = &d->instr[d->f.n_instr++];
   const double each = n->op->flags & (JF_COSTLY | JF_RANDOM) ? COSTLY : 1;
-  *p = (jf_instr){ .op = n->op->name, .flop = each * (double)jf_numel(jf_member_shape(n)) };
+  *p = (jf_instr){ .name = n->op->name, .flop = each * (double)jf_numel(jf_member_shape(n)) };
   return p;
 }
 
@@ -234,13 +240,14 @@ static int draft_add_loop(jf_draft *d, const jf_node *n)
     if ((in[k] = draft_operand(d, &o, s, by_row)) < 0) return 0;
   }
   jf_instr *p = add_instr(d, n);
-  p->tile = loop_of(n);
+  p->op = loop_op(n);
+  p->key = key_of(n);
   p->attr = n->attr;
   p->n_in = n->n_in;
   memcpy(p->in, in, sizeof in);
   p->n_out = n->n_out;
   for (int k = 0; k < n->n_out; k++)
-    p->out[k] = add_slot(d, n->out[k], by_row ? JF_ROW : JF_EACH, n->out[k]->dtype);
+    p->out[k] = add_slot(d, n->out[k], by_row ? JF_SLOT_ROW : JF_SLOT_EACH, n->out[k]->dtype);
   return 1;
 }
 
@@ -265,7 +272,7 @@ static int64_t sum_steps(const jf_node *n, int64_t *step)
 /* A sum of which each part of the space gathers its own must be small beside what it adds up. */
 static int gathers_little(const jf_draft *d, int64_t sums)
 {
-  return sums <= JF_FUSED_SUMS && (d->size / sums >= 16 || d->size <= JF_FUSED_SUMS);
+  return sums <= d->limits->sums && (d->size / sums >= 16 || d->size <= d->limits->sums);
 }
 
 static int draft_add_sum(jf_draft *d, const jf_node *n)
@@ -280,7 +287,7 @@ static int draft_add_sum(jf_draft *d, const jf_node *n)
   const int64_t row = sum_steps(n, step);
   const int by_row = row && row == d->f.row;
   if (in < 0 || (!by_row && (!refine(&d->f.space, s) || !gathers_little(d, sums)))) return 0;
-  const int out = add_slot(d, n->out[0], by_row ? JF_ROW : JF_SUM, n->out[0]->dtype);
+  const int out = add_slot(d, n->out[0], by_row ? JF_SLOT_ROW : JF_SLOT_SUM, n->out[0]->dtype);
   jf_instr *p = add_instr(d, n);
   p->n_in = p->n_out = 1;
   p->in[0] = in;
@@ -319,7 +326,7 @@ static void find_size(jf_draft *d)
     const jf_node *n = d->member[i];
     if (jf_member_kind(n) != JF_MEMBER_SUM || jf_numel(&n->in[0]->shape) != d->size) continue;
     const int64_t row = sum_steps(n, step);
-    if (row < 2 || row > JF_FUSED_ROW) continue;
+    if (row < 2 || row > d->limits->row) continue;
     read = reads(d, n->out[0]);
     if (read || !d->f.row) d->f.row = row;
   }
@@ -332,14 +339,29 @@ static int find_outputs(jf_draft *d)
     for (int s = 0; s < d->f.n_slot; s++) {
       jf_fused_slot *slot = &d->slot[s];
       const jfl_value *v = d->value[s];
-      if (!v || slot->in >= 0 || (slot->level == JF_EACH) == turn) continue;
+      if (!v || slot->in >= 0 || (slot->kind == JF_SLOT_EACH) == turn) continue;
       if (!d->leaves(d->ctx, v)) continue;
-      if (d->f.n_out == JFL_MAXOUT) return 0;
+      if (d->f.n_out == d->limits->outputs) return 0;
       slot->out = d->f.n_out;
       d->output[d->f.n_out] = v;
       d->f.out[d->f.n_out++] = (jf_fused_arg){ v->dtype, v->shape };
     }
   return d->f.n_out > 0;
+}
+
+jf_draft jf_draft_new(jf_arena *a, const jf_fused_limits *limits)
+{
+  const size_t n = (size_t)limits->slots;
+  return (jf_draft){
+    .limits = limits,
+    .member = jf_alloc(a, (size_t)limits->instrs * sizeof(jf_node *)),
+    .slot = jf_alloc(a, n * sizeof(jf_fused_slot)),
+    .instr = jf_alloc(a, (size_t)limits->instrs * sizeof(jf_instr)),
+    .arg = jf_alloc(a, n * sizeof(jf_fused_arg)),
+    .value = jf_alloc(a, n * sizeof(jfl_value *)),
+    .over = jf_alloc(a, n * sizeof(jfl_shape)),
+    .input = jf_alloc(a, n * sizeof(jfl_value *)),
+  };
 }
 
 int jf_draft_make(jf_draft *d)
@@ -359,8 +381,9 @@ int jf_draft_make(jf_draft *d)
   for (int s = 0; s < d->f.n_slot; s++)
     if (d->over[s].n) map_steps(&d->f.space, &d->over[s], d->slot[s].step);
   for (int s = 0; s < d->f.n_slot; s++)       /* what is gathered is a result */
-    if (d->slot[s].level == JF_SUM && !d->leaves(d->ctx, d->value[s])) return 0;
-  return random <= 1 && find_outputs(d) && jf_fused_fits(&d->f);
+    if (d->slot[s].kind == JF_SLOT_SUM && !d->leaves(d->ctx, d->value[s])) return 0;
+  if (random > 1 || !find_outputs(d)) return 0;
+  return !d->limits->fits || d->limits->fits(&d->f);
 }
 
 /* ---- texts ---- */
@@ -382,8 +405,8 @@ __attribute__((format(printf, 2, 3))) static void draft_add(line *t, const char 
 static void add_slot_name(line *t, const jf_draft *d, int s)
 {
   int number = d->f.n_in;
-  for (int i = 0; i < s; i++) number += d->slot[i].in < 0 && d->slot[i].level != JF_NUMBER;
-  if (d->slot[s].level == JF_NUMBER) draft_add(t, "%.9g", d->slot[s].number);
+  for (int i = 0; i < s; i++) number += d->slot[i].in < 0 && d->slot[i].kind != JF_SLOT_NUMBER;
+  if (d->slot[s].kind == JF_SLOT_NUMBER) draft_add(t, "%.9g", d->slot[s].number);
   else draft_add(t, "t%d", d->slot[s].in >= 0 ? d->slot[s].in : number);
 }
 
@@ -402,7 +425,7 @@ static void write_program(line *t, const jf_draft *d)
     const jf_instr *p = &d->instr[i];
     if (i) draft_add(t, "; ");
     add_list(t, d, p->out, p->n_out);
-    draft_add(t, " = %s(", p->op);
+    draft_add(t, " = %s(", p->name);
     add_list(t, d, p->in, p->n_in);
     draft_add(t, ")");
   }
@@ -414,7 +437,7 @@ static void write_title(line *t, const jf_draft *d)
   enum { SOME = 4 };
   const int n = d->f.n_instr, shown = n > SOME ? SOME - 1 : n;
   draft_add(t, "fused(");
-  for (int i = 0; i < shown; i++) draft_add(t, "%s%s", i ? ", " : "", d->instr[i].op);
+  for (int i = 0; i < shown; i++) draft_add(t, "%s%s", i ? ", " : "", d->instr[i].name);
   if (n > shown) draft_add(t, ", %d more", n - shown);
   draft_add(t, ")");
 }

@@ -1,0 +1,95 @@
+/* Cutting the space of a fused program into tiles and parts. */
+#include "sweep.h"
+
+#include <string.h>
+
+/* ---- the space as a nest of axes ---- */
+
+static int cut_moves(const jf_fused_slot *s)
+{
+  return s->kind == JF_SLOT_BROADCAST || s->kind == JF_SLOT_SUM;
+}
+
+/* Whether axis i runs on where axis i + 1 ends, for every slot, and no row ends between them. */
+static int cut_joins(const jf_sweep *w, int i, int64_t inner)
+{
+  if (w->f->row && inner == w->f->row) return 0;
+  for (int s = 0; s < w->f->n_slot; s++)
+    if (cut_moves(&w->f->slot[s]) && w->step[s][i] != w->step[s][i + 1] * w->d[i + 1]) return 0;
+  return 1;
+}
+
+/* Merges axis i + 1 into axis i. */
+static void cut_merge(jf_sweep *w, int i)
+{
+  w->d[i] *= w->d[i + 1];
+  for (int s = 0; s < w->f->n_slot; s++) w->step[s][i] = w->step[s][i + 1];
+  w->n--;
+  for (int a = i + 1; a < w->n; a++) {
+    w->d[a] = w->d[a + 1];
+    for (int s = 0; s < w->f->n_slot; s++) w->step[s][a] = w->step[s][a + 1];
+  }
+}
+
+void jf_sweep_nest(jf_sweep *w)
+{
+  const jf_fused *f = w->f;
+  w->n = f->space.n;
+  memcpy(w->d, f->space.d, sizeof w->d);
+  for (int s = 0; s < f->n_slot; s++) memcpy(w->step[s], f->slot[s].step, sizeof w->step[s]);
+  int64_t inner = w->d[w->n - 1];
+  for (int i = w->n - 2; i >= 0; i--) {
+    int64_t all = inner * w->d[i];
+    if (cut_joins(w, i, inner)) cut_merge(w, i);
+    inner = all;
+  }
+  w->run = w->d[w->n - 1];
+  w->runs = inner / w->run;
+  w->per_row = f->row ? f->row / w->run : 1;
+}
+
+/* ---- cutting it ---- */
+
+enum { CACHE = 1 << 15, LEAST = 256, MOST = 2048, PART = 1 << 14 };
+
+/* How many elements a tile should have, so that all it touches stays in the first-level cache. */
+static int64_t cut_wanted(const jf_sweep *w)
+{
+  int streams = w->n_buffer;
+  for (int s = 0; s < w->f->n_slot; s++) {
+    const jf_fused_slot *slot = &w->f->slot[s];
+    const int argument = slot->in >= 0 || slot->out >= 0;
+    streams += slot->kind == JF_SLOT_BROADCAST || (slot->kind == JF_SLOT_EACH && argument);
+  }
+  int64_t n = CACHE / ((int64_t)w->width * (streams + 1));
+  return n < LEAST ? LEAST : n > MOST ? MOST : n & ~(int64_t)63;
+}
+
+void jf_sweep_cut_tiles(jf_sweep *w)
+{
+  int64_t want = cut_wanted(w);
+  w->chunk = w->run;
+  w->chunks = 1;
+  w->tile_runs = w->per_row;
+  if (w->run > want + want / 2 && !w->f->row) {
+    w->chunks = (w->run + want - 1) / want;
+    w->chunk = ((w->run + w->chunks - 1) / w->chunks + 15) & ~(int64_t)15;
+    w->chunks = (w->run + w->chunk - 1) / w->chunk;
+  } else if (want > w->run * w->per_row) {
+    w->tile_runs = want / (w->run * w->per_row) * w->per_row;
+    if (w->tile_runs > w->runs) w->tile_runs = w->runs;
+  }
+  w->tiles = (w->runs + w->tile_runs - 1) / w->tile_runs * w->chunks;
+}
+
+/* Parts depend on the program alone, so that sums do not depend on who adds them up. Where sums are
+   gathered each part has its own, which should be few beside the elements. */
+void jf_sweep_cut_parts(jf_sweep *w)
+{
+  enum { MOST_PARTS = 1 << 16, FEW = 64, SHARE = 16 };
+  int64_t all = w->runs * w->run, parts = all / PART + 1, most = MOST_PARTS;
+  if (w->sums) most = all / w->sums / SHARE < FEW ? all / w->sums / SHARE + 1 : FEW;
+  if (parts > most) parts = most;
+  w->span = (w->tiles + parts - 1) / parts;
+  w->parts = (int)((w->tiles + w->span - 1) / w->span);
+}

@@ -1,0 +1,40 @@
+/* Fused programs in parallel, and what the pass fuse must keep to for them. */
+#include "sweep.h"
+
+static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_sweep *w = jf_new_raw(sizeof *w);
+  if (!w) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_sweep_make(w, k->attr);
+  *scratch = jf_sweep_scratch(w);
+  k->state = w;
+  return JFL_OK;
+}
+
+static jfl_status fused_run(const jf_kargs *k)
+{
+  jf_sweep_run(k->state, k);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_fused, .op = "fused", .prepare = fused_prepare, .run = fused_run, .release = jf_free,
+  .priority = 10)
+
+static size_t buffer_bytes(const jf_sweep *w)
+{
+  return ((size_t)jf_tile_elements(w) * w->width + 63) / 64 * 64 * (size_t)w->n_buffer
+       + ((size_t)jf_tile_rows(w) * w->width + 63) / 64 * 64 * (size_t)w->n_rows;
+}
+
+/* Whether the buffers of a tile fit the stack. */
+static int fused_fits(const struct jf_fused *f)
+{
+  jf_sweep w;
+  jf_sweep_make(&w, f);
+  return buffer_bytes(&w) <= JF_SWEEP_BYTES;
+}
+
+const jf_fused_limits jf_cpu_fused_limits = {
+  .slots = JF_SWEEP_SLOTS, .instrs = JF_SWEEP_INSTRS, .outputs = JFL_MAXOUT, .row = 4096,
+  .sums = 1 << 15, .fits = fused_fits
+};

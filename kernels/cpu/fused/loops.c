@@ -1,0 +1,132 @@
+/* Sums, and copies to every element, for each instruction set. */
+#include "loops.h"
+
+#include "dev/variants.h"
+#include "op/elementwise.h"
+
+/* ---- sums ---- */
+
+enum { LANES = 32, LONG = 1024 };
+
+/* Adds n numbers to *to. Up to LONG are added in lanes of type L, these in A. */
+#define SUM(D, T, L, A)                                                         \
+  JF_BODY void sum_##D##_body(const void *from, int64_t n, void *to)            \
+  {                                                                             \
+    const T *x = from;                                                          \
+    for (; n > 0; x += LONG, n -= LONG) {                                       \
+      const int64_t some = n < LONG ? n : LONG;                                 \
+      L lane[LANES] = { 0 };                                                    \
+      int64_t i = 0;                                                            \
+      for (; i + LANES <= some; i += LANES)                                     \
+        for (int j = 0; j < LANES; j++) lane[j] += (L)x[i + j];                 \
+      for (int j = 0; i + j < some; j++) lane[j] += (L)x[i + j];                \
+      for (int w = LANES / 2; w; w /= 2)                                        \
+        for (int j = 0; j < w; j++) lane[j] += lane[j + w];                     \
+      *(A *)to += (A)lane[0];                                                   \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(sum_##D, (const void *from, int64_t n, void *to), (from, n, to))
+
+enum { WIDE = 16, TALL = 32 };
+
+/* Adds each of n columns of `rows` rows to its number at to; up to TALL rows are added in L. */
+#define COLUMNS(D, T, L, A)                                                     \
+  JF_BODY void tall_##D(const T *x, int64_t rows, int64_t n, int wide, A *y)    \
+  {                                                                             \
+    for (; rows > 0; x += TALL * n, rows -= TALL) {                             \
+      const int64_t some = rows < TALL ? rows : TALL;                           \
+      L lane[WIDE] = { 0 };                                                     \
+      for (int64_t r = 0; r < some; r++)                                        \
+        for (int j = 0; j < wide; j++) lane[j] += (L)x[r * n + j];              \
+      for (int j = 0; j < wide; j++) y[j] += (A)lane[j];                        \
+    }                                                                           \
+  }                                                                             \
+  JF_BODY void columns_##D##_body(const void *from, int64_t rows, int64_t n, void *to) \
+  {                                                                             \
+    const T *x = from;                                                          \
+    A *y = to;                                                                  \
+    int64_t j = 0;                                                              \
+    if (rows == 1) {                                                            \
+      for (; j < n; j++) y[j] += (A)x[j];                                       \
+      return;                                                                   \
+    }                                                                           \
+    for (; j + WIDE <= n; j += WIDE) tall_##D(x + j, rows, n, WIDE, y + j);     \
+    if (j < n) tall_##D(x + j, rows, n, (int)(n - j), y + j);                   \
+  }                                                                             \
+  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
+              (from, rows, n, to))
+
+/* y[r] = the sum of row r, divided by count; of the sums of parts, which lie `step` apart. */
+#define QUOTIENTS(D, T, A, QUOTIENT)                                            \
+  JF_BODY void rows_##D##_body(const void *from, int64_t rows, int64_t n, double count, void *to) \
+  {                                                                             \
+    (void)count;                                                                \
+    for (int64_t r = 0; r < rows; r++) {                                        \
+      A s = 0;                                                                  \
+      sum_##D##_body((const T *)from + r * n, n, &s);                           \
+      ((T *)to)[r] = (T)(QUOTIENT);                                             \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
+              (from, rows, n, count, to))                                       \
+  JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count,  \
+                                 void *to)                                      \
+  {                                                                             \
+    A *restrict sum = from;                                                     \
+    T *restrict y = to;                                                         \
+    (void)count;                                                                \
+    for (int p = 1; p < parts; p++)                                             \
+      JF_EACH_ALONE for (int64_t i = 0; i < n; i++) sum[i] += sum[p * step + i]; \
+    for (int64_t i = 0; i < n; i++) {                                           \
+      const A s = sum[i];                                                       \
+      y[i] = (T)(QUOTIENT);                                                     \
+    }                                                                           \
+  }                                                                             \
+  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count,        \
+                           void *to), (from, n, step, parts, count, to))
+#define SUMS(D, T, L, A, QUOTIENT) SUM(D, T, L, A) COLUMNS(D, T, L, A) QUOTIENTS(D, T, A, QUOTIENT)
+SUMS(F32, float, float, double, s / count)
+SUMS(F64, double, double, double, s / count)
+SUMS(I32, int32_t, uint64_t, uint64_t, s)
+SUMS(I64, int64_t, uint64_t, uint64_t, s)
+
+const jf_adder jf_adders[JFL_N_DTYPE] = {
+#define ADDER(D, T) [JFL_##D] = { sum_##D, columns_##D, rows_##D, finish_##D },
+  JF_EACH_NUM(ADDER)
+};
+
+/* ---- spreading ---- */
+
+/* `rows` rows of n elements, row r from x + r * row_step on: n numbers, or the same one n times. */
+#define SPREAD(B, T)                                                                         \
+  JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n,  \
+                                 int step)                                                   \
+  {                                                                                          \
+    for (int64_t r = 0; r < rows; r++, x += row_step, y += n) {                              \
+      if (step)                                                                              \
+        for (int64_t j = 0; j < n; j++) y[j] = x[j];                                         \
+      else                                                                                   \
+        for (int64_t j = 0; j < n; j++) y[j] = *x;                                           \
+    }                                                                                        \
+  }                                                                                          \
+  JF_DISPATCH(spread_##B, (const T *restrict x, T *restrict y, int64_t rows, int64_t row_step, \
+                           int64_t n, int step), (x, y, rows, row_step, n, step))
+SPREAD(1, uint8_t)
+SPREAD(2, uint16_t)
+SPREAD(4, uint32_t)
+SPREAD(8, uint64_t)
+
+void jf_spread_run(const jf_spread *s, size_t size)
+{
+#define CASE(B, T)                                                               \
+  case B:                                                                        \
+    spread_##B((const T *)s->x + s->off, (T *)s->y + s->at, s->rows, s->row_step, s->n, s->step); \
+    break;
+  switch (size) {
+  CASE(1, uint8_t)
+  CASE(2, uint16_t)
+  CASE(4, uint32_t)
+  CASE(8, uint64_t)
+  default: break;
+  }
+}

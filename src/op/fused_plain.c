@@ -1,0 +1,159 @@
+/* The plain kernel of fused programs: whole tensors, instruction by instruction. What runs them
+   faster is checked against it. */
+#include "op/fused.h"
+#include "op/op.h"
+
+#include <string.h>
+
+static int64_t space_size(const jf_fused *f) { return jf_numel(&f->space); }
+
+/* How many elements slot s has. */
+static int64_t slot_size(const jf_fused *f, int s)
+{
+  const jf_fused_slot *slot = &f->slot[s];
+  if (slot->in >= 0) return jf_numel(&f->in[slot->in].shape);
+  if (slot->out >= 0) return jf_numel(&f->out[slot->out].shape);
+  if (slot->kind == JF_SLOT_NUMBER) return 1;
+  return slot->kind == JF_SLOT_ROW ? space_size(f) / f->row : space_size(f);
+}
+
+static size_t padded(int64_t n, size_t size) { return ((size_t)n * size + 63) / 64 * 64; }
+
+/* Scratch has the tensors of slots that are no arguments, one after another, then room for one
+   instruction. */
+static size_t inside_bytes(const jf_fused *f, int s)
+{
+  if (f->slot[s].in >= 0 || f->slot[s].out >= 0) return 0;
+  return padded(slot_size(f, s), jfl_dtype_size(f->slot[s].dtype));
+}
+
+/* Where slot s is, or for the number of slots where the room begins. */
+static char *place_of(const jf_kargs *k, int s)
+{
+  const jf_fused *f = k->attr;
+  char *at = k->scratch;
+  if (s < f->n_slot && f->slot[s].in >= 0) return k->in[f->slot[s].in].data;
+  if (s < f->n_slot && f->slot[s].out >= 0) return k->out[f->slot[s].out].data;
+  for (int i = 0; i < s; i++) at += inside_bytes(f, i);
+  return at;
+}
+
+/* Room for input i of an instruction with an element for each of the space; 0 where it has that. */
+static size_t input_room(const jf_fused *f, const jf_instr *p, int i)
+{
+  const jf_fused_slot *in = &f->slot[p->in[i]], *out = &f->slot[p->out[0]];
+  if (in->kind == JF_SLOT_EACH || out->kind == JF_SLOT_ROW) return 0;
+  return padded(space_size(f), jfl_dtype_size(in->dtype));
+}
+
+/* Room for the totals of a sum. */
+static size_t total_room(const jf_fused *f, const jf_instr *p)
+{
+  return (size_t)slot_size(f, p->out[0]) * sizeof(uint64_t);
+}
+
+size_t jf_fused_plain_scratch(const jf_kargs *k)
+{
+  const jf_fused *f = k->attr;
+  size_t inside = 0, most = 0;
+  for (int s = 0; s < f->n_slot; s++) inside += inside_bytes(f, s);
+  for (int i = 0; i < f->n_instr; i++) {
+    size_t room = 0;
+    for (int j = 0; j < f->instr[i].n_in; j++) room += input_room(f, &f->instr[i], j);
+    if (!f->instr[i].op) room = total_room(f, &f->instr[i]);
+    if (room > most) most = room;
+  }
+  return inside + most;
+}
+
+void jf_fused_number(const jf_fused_slot *s, void *to)
+{
+#define STORE(D, T) case JFL_##D: *(T *)to = (T)s->number; break;
+  switch (s->dtype) {
+  JF_EACH_TYPE(STORE)
+  default: break;
+  }
+}
+
+/* The element of slot s that belongs to element i of the space. */
+static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, int64_t i)
+{
+  int64_t at = 0;
+  if (s->kind == JF_SLOT_EACH) return i;
+  if (s->kind == JF_SLOT_ROW) return i / f->row;
+  if (s->kind == JF_SLOT_NUMBER) return 0;
+  for (int a = f->space.n - 1; a >= 0; a--) {
+    at += i % f->space.d[a] * s->step[a];
+    i /= f->space.d[a];
+  }
+  return at;
+}
+
+/* Copies slot s to `to`, with an element for each of the space. */
+static void expand(const jf_kargs *k, int s, char *to)
+{
+  const jf_fused *f = k->attr;
+  const size_t size = jfl_dtype_size(f->slot[s].dtype);
+  const char *from = place_of(k, s);
+  for (int64_t i = 0; i < space_size(f); i++)
+    memcpy(to + (size_t)i * size, from + (size_t)element_of(f, &f->slot[s], i) * size, size);
+}
+
+static void apply(const jf_kargs *k, const jf_instr *p)
+{
+  const jf_fused *f = k->attr;
+  const int by_row = f->slot[p->out[0]].kind == JF_SLOT_ROW;
+  char *room = place_of(k, f->n_slot);
+  jf_tile_args t = { .n = slot_size(f, p->out[0]), .attr = p->attr, .random = k->random,
+                     .out = place_of(k, p->out[0]) };
+  if (p->n_out > 1) t.second = place_of(k, p->out[1]);
+  for (int i = 0; i < p->n_in; i++) {
+    const size_t bytes = input_room(f, p, i);
+    if (bytes) expand(k, p->in[i], room);
+    t.in[i] = bytes ? room : place_of(k, p->in[i]);
+    t.step[i] = !by_row || f->slot[p->in[i]].kind == JF_SLOT_ROW;
+    room += bytes;
+  }
+  p->op->tile[p->key](&t);
+}
+
+/* Sums of floats are gathered in double, those of integers wrap. */
+#define ADD_UP(D, T, TOTAL, QUOTIENT)                                             \
+  static void add_up_##D(const jf_kargs *k, const jf_instr *p, int64_t n)         \
+  {                                                                               \
+    const jf_fused *f = k->attr;                                                  \
+    const T *x = (const T *)place_of(k, p->in[0]);                                \
+    T *y = (T *)place_of(k, p->out[0]);                                           \
+    TOTAL *total = (TOTAL *)place_of(k, f->n_slot);                               \
+    memset(total, 0, (size_t)n * sizeof *total);                                  \
+    for (int64_t i = 0; i < space_size(f); i++)                                   \
+      total[element_of(f, &f->slot[p->out[0]], i)] += (TOTAL)x[i];                \
+    for (int64_t i = 0; i < n; i++) y[i] = (T)(QUOTIENT);                         \
+  }
+ADD_UP(F32, float, double, total[i] / p->count)
+ADD_UP(F64, double, double, total[i] / p->count)
+ADD_UP(I32, int32_t, uint64_t, total[i])
+ADD_UP(I64, int64_t, uint64_t, total[i])
+
+static void add_up(const jf_kargs *k, const jf_instr *p)
+{
+  const jf_fused *f = k->attr;
+  const int64_t n = slot_size(f, p->out[0]);
+#define CASE(D, T) case JFL_##D: add_up_##D(k, p, n); break;
+  switch (f->slot[p->out[0]].dtype) {
+  JF_EACH_NUM(CASE)
+  default: break;
+  }
+}
+
+jfl_status jf_fused_plain(const jf_kargs *k)
+{
+  const jf_fused *f = k->attr;
+  for (int s = 0; s < f->n_slot; s++)
+    if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
+  for (int i = 0; i < f->n_instr; i++) {
+    if (f->instr[i].op) apply(k, &f->instr[i]);
+    else add_up(k, &f->instr[i]);
+  }
+  return JFL_OK;
+}
