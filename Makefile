@@ -38,7 +38,7 @@ CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua)
-GEN := build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -84,6 +84,8 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
+build/gen/devicelist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_DEVICE DEVICE src/dev/*/*.c)
 build/gen/oplist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OP OP src/op/*.c src/optim/*.c)
 build/gen/optimlist.h: FORCE

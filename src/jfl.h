@@ -29,6 +29,7 @@ extern "C" {
   X(ENOSYS, "not supported")              \
   X(EIO, "input or output failed")        \
   X(EFULL, "too many calls in flight")    \
+  X(EDEVICE, "the device failed")         \
   X(ENOMEM, "out of memory")
 
 #define X(id, text) JFL_##id,

@@ -57,7 +57,7 @@ static samples fast_cross_entropy_describe(const jf_kargs *k)
 
 static jfl_status fast_cross_entropy_run(const jf_kargs *k, samples *s, jf_part part)
 {
-  JF_TRY(jf_check_range("label", s->labels, s->n));
+  JF_TRY(jf_check_range(k, JF_WRONG_LABEL, s->labels, s->n));
   jf_run_parts(k, jf_parts(s->count, s->span), part, s);
   return JFL_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
+#include "dev/cpu/cpu.h"
 #include "op/epilogue.h"
 
 /* c (batch, m, n) = a b, batch by batch; a is (batch, m, k), transposed (batch, k, m), b alike. */

@@ -1,5 +1,5 @@
 /* The kernel rows of the CPU. */
-#include "dev/kernel.h"
+#include "dev/cpu/cpu.h"
 
 #define KERNEL(id) extern const jf_kernel_row jf_cpu_##id;
 #include "gen/cpulist.h"

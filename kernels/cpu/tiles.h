@@ -2,7 +2,7 @@
 #ifndef JF_VEC_TILES_H
 #define JF_VEC_TILES_H
 
-#include "dev/kernel.h"
+#include "dev/cpu/cpu.h"
 
 /* The loop for an op whose first input has dtype t, or NULL. */
 jf_tile jf_vec_tile(const char *op, jfl_dtype t);

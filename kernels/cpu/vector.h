@@ -2,7 +2,7 @@
 #ifndef JF_VECTOR_H
 #define JF_VECTOR_H
 
-#include "dev/kernel.h"
+#include "dev/cpu/cpu.h"
 #include "dev/variants.h"
 
 #include <string.h>

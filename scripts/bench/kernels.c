@@ -2,6 +2,7 @@
    1 and 2 threads; an argument picks rows by name. Numbers are random, as branches that depend on
    them are slower than on regular ones.
    make build/bench-kernels && build/bench-kernels */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/conv2d.h"
@@ -84,7 +85,7 @@ static void conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
 /* The same on blocks of channels, with packed filters; x stays plain where it has one channel. */
 static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
 {
-  const int64_t b = jf_dev_cpu.channel_block();
+  const int64_t b = jf_cpu_channel_block();
   if (!b) return;
   const int first = c == 1;
   jf_conv2d a = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad = { 2, 2, 2, 2 },

@@ -2,6 +2,7 @@
    in a plan, one after another on the same data. The unit of work, JF_GRAIN in src/plan/work.c, comes
    from the sizes where the last column passes 1.
    make build/bench-threads && build/bench-threads */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/dropout.h"
 #include "op/matmul.h"

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "counter.h"
+#include "dev/cpu/cpu.h"
 #include "models.h"
 #include "scratch.h"
 #include "test.h"
@@ -156,8 +157,7 @@ static uint64_t contents(jfl_session *s)
 {
   uint64_t sum = 0;
   for (int i = 0; i < s->n_var; i++)
-    sum = jf_hash(sum, s->var[i]->array->data,
-                  (size_t)jfl_array_size(s->var[i]->array) * jfl_dtype_size(s->var[i]->spec.dtype));
+    sum = jf_hash(sum, s->var[i]->storage->data, s->var[i]->storage->size);
   return sum;
 }
 
@@ -177,7 +177,7 @@ static jfl_status learn(jfl_session *s, jfl_array *const *in)
   const jfl_arg plain = { .name = "passes", .kind = JFL_ARG_STRING, .string = "-layout -fuse" };
   jfl_plan *p, *q;
   COUNTER_TRY(model_plan(s, "momentum", conv_net, BATCH, 0.9, &p));
-  CHECK(!jf_dev_cpu.channel_block() ||
+  CHECK(!jf_cpu_channel_block() ||
         jf_session_var(s, "conv2-weight")->packing.form == JF_PACKED);
   COUNTER_TRY(train(s, p, in));
   COUNTER_TRY(run_queued(s, p, in));

@@ -1,5 +1,6 @@
 /* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that do not divide by
    vector and part sizes, with any number of threads, wherever its memory is. */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
 #include "op/cast.h"
@@ -275,10 +276,10 @@ typedef struct geometry { int64_t n, c, h, w, o, kh, kw, g, s, d, pad; } geometr
 
 static void convolve(const geometry *q)
 {
-  jf_conv2d a = { .groups = q->g, .data_format = "NCHW", .strides = { 1, { q->s } },
-                  .dilations = { 1, { q->d } } };
-  if (q->pad < 0) a.padding.word = "SAME";
-  else a.padding.list = (jf_ints){ 4, { q->pad, 0, 0, q->pad } };
+  jf_conv2d a = { .groups = q->g, .data_format = "NCHW", .strides = JF_INTS(q->s),
+                  .dilations = JF_INTS(q->d) };
+  a.padding.list = JF_INTS(q->pad, 0, 0, q->pad);
+  if (q->pad < 0) a.padding = (jf_pad){ .word = "SAME" };
   call c = { .op = &jf_op_conv2d, .n_in = 2, .tolerance = 2e-6 };
   memcpy(c.attr.bytes, &a, sizeof a);
   jfl_shape x = SHAPE(q->n, q->c, q->h, q->w), w = SHAPE(q->o, q->c / q->g, q->kh, q->kw);
@@ -288,13 +289,13 @@ static void convolve(const geometry *q)
   jfl_shape y = c.out[0].shape;
   jf_free(c.in[0].data);
   jf_free(c.in[1].data);
-  a.size = (jf_ints){ 2, { q->h, q->w } };
+  a.size = JF_INTS(q->h, q->w);
   TRY(conv2d, &a, 2e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, w });
   a.epilogue = (jf_epilogue){ .bias = 1, .residual = 1, .act = q->s == 1 ? "sigmoid" : "relu" };
   TRY(conv2d_fused, &a, 2e-5, libraries.dnnl, { JFL_F32, x }, { JFL_F32, w }, F32(q->o),
       { JFL_F32, y });
   TRY(conv2d_data_grad, &a, 2e-6, libraries.dnnl, { JFL_F32, w }, { JFL_F32, y });
-  a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  a.size = JF_INTS(q->kh, q->kw);
   TRY(conv2d_filter_grad, &a, 4e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, y });
   a.epilogue = (jf_epilogue){ 0 };
   TRY(conv2d_filter_grad, &a, 4e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, y });
@@ -315,8 +316,8 @@ static void convolves(void)
 /* Blocks of 16 channels and packed filters, which some processors' rows want. */
 static void convolve_blocks(const geometry *q, int rows)
 {
-  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = { 1, { 1 } }, .dilations = { 1, { 1 } },
-                  .padding.list = { 4, { q->pad, q->pad / 2, q->pad, q->kw - 1 } },
+  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1), .dilations = JF_INTS(1),
+                  .padding.list = JF_INTS(q->pad, q->pad / 2, q->pad, q->kw - 1),
                   .block = 16, .block_x = 1, .block_y = 1, .packed = 1 };
   const jf_conv2d plain = a;
   int64_t high = q->h + q->pad + q->pad / 2 - q->kh + 1, wide = q->w + q->pad;
@@ -328,9 +329,9 @@ static void convolve_blocks(const geometry *q, int rows)
   a.epilogue = (jf_epilogue){ .act = "relu" };
   TRY(conv2d_fused, &a, 1e-5, 0, x, w);
   a = plain;
-  a.size = (jf_ints){ 2, { q->h, q->w } };
+  a.size = JF_INTS(q->h, q->w);
   TRY(conv2d_data_grad, &a, 1e-5, rows, w, y);
-  a.size = (jf_ints){ 2, { q->kh, q->kw } };
+  a.size = JF_INTS(q->kh, q->kw);
   TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
   a.epilogue.bias = 1;
   TRY(conv2d_filter_grad, &a, 1e-5, rows, x, y);
@@ -394,7 +395,7 @@ static void pool(jf_pool2d a, const planes *q)
   c.in[0] = (jf_tensor){ NULL, JFL_F32, x };
   if (!complete(&c)) return;
   jfl_shape y = c.out[0].shape;
-  a.size = (jf_ints){ 2, { q->h, q->w } };
+  a.size = JF_INTS(q->h, q->w);
   try_pool(&jf_op_avg_pool2d, &a, &x, 1, SMOOTH);
   try_pool(&jf_op_avg_pool2d_grad, &a, &y, 1, SMOOTH);
   for (int rough = SMOOTH; rough <= ODD; rough++) {
@@ -409,13 +410,11 @@ typedef struct windows { int64_t kh, kw, sh, sw, p; } windows;
 
 static void pool_windows(const windows *w, const planes *q)
 {
-  jf_pool2d a = { .ksize = { 2, { w->kh, w->kw } }, .strides = { 2, { w->sh, w->sw } } };
+  jf_pool2d a = { .ksize = JF_INTS(w->kh, w->kw), .strides = JF_INTS(w->sh, w->sw),
+                  .ceil_mode = w->p == -2 };
+  const jf_ints none = JF_INTS(0), some = JF_INTS(w->p, w->p / 2, w->p, w->p / 2);
   if (w->p == -1) a.padding.word = "SAME";
-  else a.padding.list = (jf_ints){ 4, { w->p, w->p / 2, w->p, w->p / 2 } };
-  if (w->p == -2) {
-    a.padding.list = (jf_ints){ 1, { 0 } };
-    a.ceil_mode = 1;
-  }
+  else a.padding.list = w->p == -2 ? none : some;
   if (w->p < 0 || (q->h + w->p + w->p / 2 >= w->kh && q->w + w->p + w->p / 2 >= w->kw))
     if (w->p != -2 || (q->h >= w->kh && q->w >= w->kw)) pool(a, q);
 }
@@ -509,14 +508,14 @@ static void adds_biases(void)
 
 static void reduces(void)
 {
-  static const struct { jf_ints axis; jfl_shape x; } q[] = {
-    { { 0 }, SHAPE(100003) },          { { 1, { 0 } }, SHAPE(100, 513) },
-    { { 1, { 1 } }, SHAPE(100, 513) }, { { 3, { 0, 2, 3 } }, SHAPE(20, 32, 14, 15) },
-    { { 1, { 1 } }, SHAPE(3, 40, 777) }, { { 2, { 1, 3 } }, SHAPE(5, 6, 7, 8) },
-    { { 1, { 0 } }, SHAPE(1, 5) },     { { 2, { 0, 2 } }, SHAPE(3, 1, 4) },
-    { { 1, { 0 } }, SHAPE(5000, 3) },  { { 3, { 0, 2, 3 } }, SHAPE(9, 2, 14, 15, 16) },
-    { { 1, { 0 } }, SHAPE(300, 1001) }, { { 2, { 0, 2 } }, SHAPE(7, 3, 5000, 5) },
-    { { 1, { 1 } }, SHAPE(4, 33000, 20) }, { { 2, { 0, 2 } }, SHAPE(40, 300, 3, 2) },
+  const struct { jf_ints axis; jfl_shape x; } q[] = {
+    { { 0, NULL }, SHAPE(100003) },          { JF_INTS(0), SHAPE(100, 513) },
+    { JF_INTS(1), SHAPE(100, 513) }, { JF_INTS(0, 2, 3), SHAPE(20, 32, 14, 15) },
+    { JF_INTS(1), SHAPE(3, 40, 777) }, { JF_INTS(1, 3), SHAPE(5, 6, 7, 8) },
+    { JF_INTS(0), SHAPE(1, 5) },     { JF_INTS(0, 2), SHAPE(3, 1, 4) },
+    { JF_INTS(0), SHAPE(5000, 3) },  { JF_INTS(0, 2, 3), SHAPE(9, 2, 14, 15, 16) },
+    { JF_INTS(0), SHAPE(300, 1001) }, { JF_INTS(0, 2), SHAPE(7, 3, 5000, 5) },
+    { JF_INTS(1), SHAPE(4, 33000, 20) }, { JF_INTS(0, 2), SHAPE(40, 300, 3, 2) },
   };
   for (size_t i = 0; i < sizeof q / sizeof *q; i++)
     for (int keep = 0; keep < 2; keep++) {
@@ -630,12 +629,12 @@ static void measures_norms(void)
 
 static void reorders_axes(void)
 {
-  static const jf_transpose blocked = { { 5, { 0, 1, 3, 4, 2 } } };
-  static const jf_transpose plain = { { 5, { 0, 1, 4, 2, 3 } } };
-  static const jf_transpose packed = { { 6, { 0, 2, 4, 5, 3, 1 } } };
-  static const jf_transpose back = { { 6, { 0, 5, 1, 4, 2, 3 } } };
-  static const jf_transpose swap = { { 2, { 1, 0 } } }, same = { { 2, { 0, 1 } } };
-  static const jf_transpose outer = { { 3, { 1, 0, 2 } } }, round = { { 3, { 2, 0, 1 } } };
+  const jf_transpose blocked = { JF_INTS(0, 1, 3, 4, 2) };
+  const jf_transpose plain = { JF_INTS(0, 1, 4, 2, 3) };
+  const jf_transpose packed = { JF_INTS(0, 2, 4, 5, 3, 1) };
+  const jf_transpose back = { JF_INTS(0, 5, 1, 4, 2, 3) };
+  const jf_transpose swap = { JF_INTS(1, 0) }, same = { JF_INTS(0, 1) };
+  const jf_transpose outer = { JF_INTS(1, 0, 2) }, round = { JF_INTS(2, 0, 1) };
 #define EACH(...)                                                                               \
   TRY(transpose, &blocked, 0, 1, __VA_ARGS__(3, 2, 16, 7, 9));                                  \
   TRY(transpose, &blocked, 0, 1, __VA_ARGS__(2, 3, 8, 28, 28));                                 \
@@ -659,7 +658,7 @@ static void reorders_axes(void)
 static void ignores_the_thread_count(void)
 {
   jfl_shape s = SHAPE(200000);
-  jf_reduce a = { { 1, { 0 } }, 0 };
+  jf_reduce a = { JF_INTS(0), 0 };
   float y[2] = { 0 };
   jf_tensor x = fill(JFL_F32, &s, 5), out = { y, JFL_F32, SHAPE(1) };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {

@@ -1,5 +1,6 @@
 /* Convolutions on blocked channels and packed filters: the plain kernels and the fast rows give
    what the plain kernels give on plain tensors; and the conversions between forms. */
+#include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/conv2d.h"
 #include "op/layout.h"
@@ -52,8 +53,7 @@ static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
     return c;
   }
   CHECK(jf_relayout_to(&(jf_packing){ form, block }, &t->shape, &r));
-  jf_transpose a = { { .n = r.split.n } };
-  for (int i = 0; i < r.split.n; i++) a.perm.v[i] = r.perm[i];
+  jf_transpose a = { { r.split.n, r.perm } };
   jf_tensor x = { t->data, t->dtype, r.split }, y = tensor(t->dtype, &r.to);
   jf_kargs k = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = &a };
   CHECK(jf_op_transpose.cpu[t->dtype](&k) == JFL_OK);
@@ -96,15 +96,17 @@ typedef struct call {
   jf_form in_form[MAX], out_form[2];
 } call;
 
-static jf_conv2d attr_of(const problem *p, int kind)
+/* The attributes, whose lists lie in p and at size. */
+static jf_conv2d attr_of(problem *p, int kind, int64_t size[2])
 {
   jf_conv2d a = {
-    .strides = { 1, { p->stride } }, .padding = { NULL, { 1, { p->pad } } }, .data_format = "NCHW",
-    .dilations = { 1, { p->dilation } }, .groups = p->groups, .block = p->block,
+    .strides = { 1, &p->stride }, .padding = { NULL, { 1, &p->pad } }, .data_format = "NCHW",
+    .dilations = { 1, &p->dilation }, .groups = p->groups, .size = { 2, size }, .block = p->block,
     .block_x = p->block_x, .block_y = p->block_y, .packed = p->packed
   };
-  if (kind == DATA) a.size = (jf_ints){ 2, { p->h, p->w } };
-  if (kind == FILTER) a.size = (jf_ints){ 2, { p->u, p->v } };
+  size[0] = kind == DATA ? p->h : p->u;
+  size[1] = kind == DATA ? p->w : p->v;
+  if (kind != DATA && kind != FILTER) a.size.n = 0;
   if (kind == FILTER) a.epilogue.bias = 1;
   if (kind == FUSED) a.epilogue = (jf_epilogue){ .bias = 1, .residual = 1, .act = "tanh" };
   return a;
@@ -163,7 +165,9 @@ static void check_outputs(const problem *p, const call *c, const jf_tensor *out,
 static void check_call(const problem *p, const call *c, int fast)
 {
   const jfl_op *op = op_of[c->kind];
-  jf_conv2d a = attr_of(p, c->kind);
+  problem own = *p;
+  int64_t size[2];
+  jf_conv2d a = attr_of(&own, c->kind, size);
   jf_tensor in[MAX], out[2];
   for (int i = 0; i < c->n_in; i++) in[i] = formed(&c->in[i], c->in_form[i], p->block);
   int n_out = complete(op, &a, in, c->n_in, out);
@@ -185,7 +189,8 @@ static void compute(const problem *p, call *c)
 {
   problem plain = *p;
   plain.block = plain.block_x = plain.block_y = plain.packed = 0;
-  jf_conv2d a = attr_of(&plain, c->kind);
+  int64_t size[2];
+  jf_conv2d a = attr_of(&plain, c->kind, size);
   c->n_out = complete(op_of[c->kind], &a, c->in, c->n_in, c->out);
   CHECK(op_of[c->kind]->cpu[p->dtype](&(jf_kargs){
     .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = c->n_out, .attr = &a }) == JFL_OK);
@@ -245,7 +250,7 @@ static void any_form_convolves_alike(void)
 /* Channels that one block, several or none make; as a first layer has them. */
 static void fast_rows_agree(void)
 {
-  int64_t block = jf_dev_cpu.channel_block ? jf_dev_cpu.channel_block() : 0;
+  int64_t block = jf_cpu_channel_block();
   static const problem list[] = {
     { JFL_F32, 3, 1, 12, 9, 32, 5, 5, 1, 1, 1, 2, 0, 0, 0, 0 },
     { JFL_F32, 2, 3, 13, 13, 16, 7, 7, 1, 2, 1, 3, 0, 0, 0, 0 },

@@ -1,5 +1,6 @@
 /* Packing lifetimes into memory: no two buffers that live together overlap. Plans for a device. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "counter.h"
 #include "pass/pass.h"
@@ -126,9 +127,9 @@ static void nothing_needs_nothing(void)
   CHECK(jf_pack_bound(&arena, NULL, 0) == 0);
 }
 
-/* The plan of a train job for a device is made with that device's kernels: the null device's, which need
-   no memory, or the plain ones of the CPU. Both lay it out alike. */
-static jfl_plan *plan_for(const char *device, jfl_graph **g)
+/* The plan of a train job for a device is made with that device's kernels: the null device's, which
+   need no memory, or the plain ones of the CPU. Both lay it out alike. */
+static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
 {
   jmp_buf out;
   jfl_plan *p = NULL;
@@ -136,15 +137,17 @@ static jfl_plan *plan_for(const char *device, jfl_graph **g)
   CHECK(!counter_body(*g));
   (*g)->arena->unwind = &out;
   if (setjmp(out)) return NULL;
-  CHECK(!jf_run_passes(*g, &(jf_target){ .device = jf_device_find(device) }));
-  CHECK(!jf_plan_new(*g, jf_device_find(device), JF_REFERENCE, 1, &p));
+  CHECK(!jf_run_passes(*g, &(jf_target){ .device = d }));
+  CHECK(!jf_plan_new(*g, d, JF_REFERENCE, 1, &p));
   return p;
 }
 
 static void the_null_device_plans_and_runs_nothing(void)
 {
   jfl_graph *g, *h;
-  jfl_plan *p = plan_for("null", &g), *q = plan_for("cpu", &h);
+  jf_device *null;
+  CHECK(!jf_device_new(jf_kind_find("null"), 0, &null));
+  jfl_plan *p = plan_for(null, &g), *q = plan_for(jf_host(), &h);
   CHECK(p->n_step == q->n_step && p->n_step > 5);
   CHECK(p->arena_size == q->arena_size && p->arena_size >= p->arena_bound);
   for (int i = 0; i < p->n_step; i++) {
@@ -155,13 +158,29 @@ static void the_null_device_plans_and_runs_nothing(void)
   jf_plan_release(q);
   jfl_graph_unref(g);
   jfl_graph_unref(h);
+  jf_device_free(null);
+}
+
+static int parses(const char *text, const char *kind, int index)
+{
+  const jf_kind *k = NULL;
+  int at = -1;
+  return !jf_device_parse(text, &k, &at) && !strcmp(k->name, kind) && at == index;
 }
 
 static void devices_are_found_by_name(void)
 {
-  CHECK(jf_device_find("cpu") == &jf_dev_cpu);
-  CHECK(jf_device_find("null") == &jf_dev_null);
-  CHECK(jf_device_find("abacus") == NULL);
+  const jf_kind *k;
+  int at;
+  CHECK(parses("cpu", "cpu", 0) && parses("cpu:0", "cpu", 0) && parses("null:3", "null", 3));
+  CHECK(jf_kind_find("cpu") == jf_host()->kind && !jf_kind_find("abacus"));
+  const char *const bad[] = {
+    "", ":", "abacus", "cpu:", "cpu:x", "cpu:-1", "cpu:0x", "cpu0", "cpu:0:0"
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    CHECK(jf_device_parse(bad[i], &k, &at) == JFL_ENAME && strstr(jfl_errmsg(), "as in cpu:0"));
+  CHECK(jf_device_parse("cpu:1", &k, &at) == JFL_ENAME);
+  CHECK(!strcmp(jfl_errmsg(), "device must be one of the 1 that cpu has, got 'cpu:1'"));
 }
 
 int main(void)

@@ -96,7 +96,7 @@ static inline void add_var(jfl_session *s, jfl_variable_spec v, double value)
   jf_var *ignored;
   v.init = JFL_INIT_CONSTANT;
   v.a = value;
-  if (jf_session_need_var(s, &v, &(jf_packing){ JF_PLAIN, 0 }, &ignored)) abort();
+  if (jf_session_need_var(s, &v, &(jf_packing){ JF_PLAIN, 0 }, s->site[0], &ignored)) abort();
 }
 
 static inline jfl_session *full_session(int value)
@@ -110,13 +110,30 @@ static inline jfl_session *full_session(int value)
   return s;
 }
 
+/* A variable's elements as numbers. */
+static inline jfl_array *numbers_of(jfl_session *s, const char *name)
+{
+  jfl_array *a, *d;
+  if (jfl_variable_get(s, name, &a) || jfl_array_cast(a, JFL_F64, 0, &d)) abort();
+  jfl_array_unref(a);
+  return d;
+}
+
+/* The first of them. */
+static inline double first_of(jfl_session *s, const char *name)
+{
+  jfl_array *d = numbers_of(s, name);
+  double v = *(const double *)jfl_array_data(d);
+  jfl_array_unref(d);
+  return v;
+}
+
 /* The value that all of a session's variables are filled with; -1: they are not. */
-static inline double filled_with(const jfl_session *s)
+static inline double filled_with(jfl_session *s)
 {
   double all = -1;
   for (int i = 0; i < s->n_var; i++) {
-    jfl_array *d;
-    if (jfl_array_cast(s->var[i]->array, JFL_F64, 0, &d)) abort();
+    jfl_array *d = numbers_of(s, s->var[i]->spec.name);
     const double *v = jfl_array_data(d);
     int same = 1;
     for (int64_t k = 0; k < jfl_array_size(d); k++) same &= v[k] == (i || k ? all : (all = v[0]));

@@ -1,6 +1,6 @@
 /* kernels/cpu/tiles.c: vectors of exponentials and their like against the library's doubles, over
    all magnitudes, at infinities and not-a-number. */
-#include "dev/kernel.h"
+#include "dev/cpu/cpu.h"
 #include "test.h"
 
 #include <math.h>

@@ -159,6 +159,19 @@ describe("fusing", function()
     end
   end)
 
+  it("agrees with its absence on long graphs with connections that skip far ahead", function()
+    local text = agree({ filled("float64", 5) }, function(g, x)
+      local random, made = fuzz.random(SEED), { x }
+      for i = 1, 1500 do
+        local far = made[random(#made)]
+        made[#made + 1] = i % 3 == 0 and op.tanh(made[#made])
+          or op.multiply(op.add(made[#made], far), 0.5)
+      end
+      return { made[#made], core.gradients(g, made[#made], nil, { x })[1] }
+    end, 1e-9)
+    assert.truthy(text:find("fused(", 1, true))
+  end)
+
   it("gives the same bits with any number of threads, and again", function()
     local a = filled("float32", 70, 96, 23)
     local arrays = { a, filled("float32", 96, 1), a }

@@ -26,7 +26,7 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { .device = &jf_dev_cpu,
+  jf_target t = { .device = j->session->site[0]->device,
                   .reference = set->kernels == JF_REFERENCE,
                   .off = set->passes_off,
                   .variable = api_job_packing_in,

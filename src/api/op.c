@@ -107,7 +107,7 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
   jfl_session *s = c->session;
   jf_choice chosen;
   size_t scratch;
-  JF_TRY(jf_choose(&jf_dev_cpu, c->op, s->settings.kernels, k, &scratch, &chosen));
+  JF_TRY(jf_choose(s->site[0]->device, c->op, s->settings.kernels, k, &scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)

@@ -59,10 +59,10 @@ void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *at);
 void __tsan_release(void *at);
-static void acquire(void *at) { __tsan_acquire(at); }
-static void release(void *at) { __tsan_release(at); }
+static void threads_acquire(void *at) { __tsan_acquire(at); }
+static void threads_release(void *at) { __tsan_release(at); }
 #else
-static void acquire(void *at) { (void)at; }
+static void threads_acquire(void *at) { (void)at; }
 static void threads_release(void *at) { (void)at; }
 #endif
 
@@ -71,7 +71,7 @@ typedef struct region { void (*fn)(void *data); void *data; } region;
 static void enter(void *data)
 {
   region *r = data;
-  acquire(data);
+  threads_acquire(data);
   r->fn(r->data);
   threads_release(data);
 }
@@ -82,7 +82,7 @@ static void on_threads(unsigned threads, void (*fn)(void *data), void *data)
   region r = { fn, data };
   threads_release(&r);
   gomp.parallel(enter, &r, threads, 0);
-  acquire(&r);
+  threads_acquire(&r);
 }
 
 /* The kernel tends to put a thread of the pool on the core of the thread that wakes it, and two threads

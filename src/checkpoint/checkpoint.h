@@ -5,7 +5,6 @@
 #include <limits.h>
 
 #include "base/json.h"
-#include "dev/form.h"
 
 /* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
 
@@ -16,8 +15,8 @@ typedef struct jf_entry {
   jfl_shape shape;             /* n 0: not recorded */
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
-  const void *data;            /* when written: the contents, */
-  jf_packing packing;          /* in this form */
+  const void *data;            /* when written: the contents, or NULL */
+  const struct jf_var *variable;        /* and what they are read from */
 } jf_entry;
 
 typedef struct jf_meta { const char *key, *value; } jf_meta;

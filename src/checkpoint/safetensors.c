@@ -1,7 +1,7 @@
 /* The safetensors format: eight bytes of length, a JSON header, then the tensors without a gap. See
    https://github.com/huggingface/safetensors. */
-#include "op/layout.h"
 #include "checkpoint/checkpoint.h"
+#include "run/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -310,11 +310,11 @@ static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta
 
 static jfl_status write_tensor(int fd, const char *path, const jf_entry *t)
 {
-  if (t->packing.form == JF_PLAIN) return jf_file_write(fd, path, t->data, (size_t)t->size);
+  if (t->data) return jf_file_write(fd, path, t->data, (size_t)t->size);
   void *plain = jf_new_raw((size_t)t->size);
   if (!plain) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %s", path, t->name);
-  jf_unpack_tensor(&t->packing, t->dtype, &t->shape, t->data, plain);
-  jfl_status s = jf_file_write(fd, path, plain, (size_t)t->size);
+  jfl_status s = jf_var_read(t->variable, plain);
+  if (!s) s = jf_file_write(fd, path, plain, (size_t)t->size);
   jf_free(plain);
   return s;
 }

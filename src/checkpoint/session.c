@@ -124,8 +124,7 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
     const jf_var *v = s->var[i];
     if (!is_saved(v)) continue;
     t[n++] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
-                        .data = v->array->data,
-                        .packing = v->packing };
+                        .data = jf_var_data(v), .variable = v };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
@@ -297,6 +296,7 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
     if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) continue;
     JF_TRY(checkpoint_session_room(l, v, &l->fresh[i]));
     if (t) JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
+    JF_TRY(jf_var_pack(v, &l->fresh[i]));
   }
   return JFL_OK;
 }
@@ -373,21 +373,25 @@ static void set_runs(const jfl_session *s, counters *c)
   c->n_run = left;
 }
 
-/* Nothing fails from here on. */
-static void checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
+/* Nothing fails from here on, but for a device. */
+static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++)
-    if (l->fresh[i]) jf_var_write(s->var[i], l->fresh[i]);
+    if (l->fresh[i]) {
+      JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
+      s->var[i]->written = 1;
+    }
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
-  if (!c->told) return;
+  if (!c->told) return JFL_OK;
   set_runs(s, c);
   jf_runs_free(s->ahead, s->n_ahead);
   s->ahead = c->n_run ? c->run : NULL;
   s->n_ahead = c->n_run;
   if (!c->n_run) jf_free(c->run);
   *c = (counters){0};
+  return JFL_OK;
 }
 
 static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int strict)
@@ -397,7 +401,7 @@ static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int stri
   if (strict) JF_TRY(be_strict(l));
   jfl_status r = read_counters(l, &c);
   if (r == JFL_OK) r = checkpoint_session_fetch(l);
-  if (r == JFL_OK) checkpoint_session_apply(l, &c);
+  if (r == JFL_OK) r = checkpoint_session_apply(l, &c);
   for (int i = 0; l->fresh && i < l->session->n_var; i++) jf_free(l->fresh[i]);
   jf_free(l->fresh);
   jf_runs_free(c.run, c.n_run);

@@ -17,13 +17,6 @@ static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape 
   return JFL_OK;
 }
 
-static void storage_unref(jf_storage *st)
-{
-  if (atomic_fetch_sub(&st->refs, 1) != 1) return;
-  jf_free(st->data);
-  jf_free(st);
-}
-
 static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_t), jfl_array **out)
 {
   char str[JF_SHAPE_STR];
@@ -32,7 +25,7 @@ static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_
   jf_storage *st = jf_new(sizeof *st);
   void *data = st ? take(size) : NULL;
   if (data) {
-    *st = (jf_storage){ 1, size, data };
+    *st = (jf_storage){ 1, size, data, jf_host() };
     if (!wrap(st, data, t, s, out)) return JFL_OK;
   }
   jf_free(data);
@@ -60,7 +53,7 @@ jfl_array *jfl_array_ref(jfl_array *a)
 void jfl_array_unref(jfl_array *a)
 {
   if (!a || atomic_fetch_sub(&a->refs, 1) != 1) return;
-  storage_unref(a->storage);
+  jf_storage_unref(a->storage);
   jf_free(a);
 }
 

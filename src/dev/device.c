@@ -1,36 +1,95 @@
-/* The device table, the CPU and the null device. */
+/* The table of device kinds, opening devices, and their memory. */
 #include "dev/dev.h"
 
+#include <stdio.h>
 #include <string.h>
 
-static void *null_alloc(size_t size)
+#define DEVICE(id) extern const jf_kind jf_kind_##id;
+#include "gen/devicelist.h"
+#undef DEVICE
+
+const jf_kind *const jf_kinds[] = {
+#define DEVICE(id) &jf_kind_##id,
+#include "gen/devicelist.h"
+#undef DEVICE
+  NULL
+};
+
+const jf_kind *jf_kind_find(const char *name)
 {
-  static char nothing;
-  (void)size;
-  return &nothing;
+  for (const jf_kind *const *k = jf_kinds; *k; k++)
+    if (!strcmp((*k)->name, name)) return *k;
+  return NULL;
 }
 
-static void null_free(void *p) { (void)p; }
+int jf_kind_count(const jf_kind *k) { return k->count ? k->count() : 1; }
 
-const jf_device jf_dev_cpu = {
-  .name = "cpu", .alloc = jf_new, .free = jf_free, .rows = jf_cpu_rows, .plain = 1,
-  .channel_block = jf_cpu_channel_block,
-  .activates = jf_cpu_activates, .fused = &jf_cpu_fused_limits,
-};
-
-/* Numbers that the plain kernel would serve with; nothing runs them. */
-static const jf_fused_limits null_fused = {
-  .slots = 64, .instrs = 32, .outputs = JFL_MAXOUT, .row = 4096, .sums = 1 << 15,
-};
-
-const jf_device jf_dev_null = { .name = "null", .alloc = null_alloc, .free = null_free,
-                                .fused = &null_fused };
-
-const jf_device *const jf_devices[] = { &jf_dev_cpu, &jf_dev_null, NULL };
-
-const jf_device *jf_device_find(const char *name)
+/* "gpu", and the number after a colon, or 0; -1 where what follows the colon is no number. */
+static int device_split(const char *text, char *kind, size_t size)
 {
-  for (const jf_device *const *d = jf_devices; *d; d++)
-    if (!strcmp((*d)->name, name)) return *d;
-  return NULL;
+  const char *colon = strchr(text, ':');
+  size_t n = colon ? (size_t)(colon - text) : strlen(text);
+  int index = 0, end = 0;
+  if (n >= size) n = size - 1;
+  memcpy(kind, text, n);
+  kind[n] = 0;
+  if (!colon) return 0;
+  if (colon[1] < '0' || colon[1] > '9' || strlen(colon) > 9) return -1;
+  return sscanf(colon + 1, "%d%n", &index, &end) == 1 && !colon[1 + end] ? index : -1;
+}
+
+jfl_status jf_device_parse(const char *text, const jf_kind **kind, int *index)
+{
+  char name[24];
+  int at = device_split(text, name, sizeof name), n;
+  const jf_kind *k = jf_kind_find(name);
+  if (!k || at < 0)
+    return jf_fail(JFL_ENAME, "device must be a kind and a number, as in cpu:0, got '%.60s'", text);
+  n = jf_kind_count(k);
+  if (at >= n)
+    return jf_fail(JFL_ENAME, "device must be one of the %d that %s has, got '%.60s'", n, k->name,
+                   text);
+  *kind = k;
+  *index = at;
+  return JFL_OK;
+}
+
+jfl_status jf_device_new(const jf_kind *kind, int index, jf_device **out)
+{
+  jf_device *d = jf_new(sizeof *d);
+  if (!d) return jf_fail(JFL_ENOMEM, "out of memory");
+  d->kind = kind;
+  d->index = index;
+  snprintf(d->name, sizeof d->name, "%.12s:%d", kind->name, index);
+  jfl_status s = kind->open ? kind->open(d) : JFL_OK;
+  if (s) jf_free(d);
+  else *out = d;
+  return s;
+}
+
+void jf_device_free(jf_device *d)
+{
+  if (!d) return;
+  if (d->kind->close) d->kind->close(d);
+  jf_free(d);
+}
+
+jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out)
+{
+  jf_storage *st = jf_new(sizeof *st);
+  void *data = st ? d->kind->alloc(d, size) : NULL;
+  if (!data) {
+    jf_free(st);
+    return jf_fail(JFL_ENOMEM, "out of memory: %zu bytes on %s", size, d->name);
+  }
+  *st = (jf_storage){ 1, size, data, d };
+  *out = st;
+  return JFL_OK;
+}
+
+void jf_storage_unref(jf_storage *st)
+{
+  if (!st || atomic_fetch_sub(&st->refs, 1) != 1) return;
+  st->device->kind->free(st->device, st->data);
+  jf_free(st);
 }

@@ -46,14 +46,13 @@ static int attr_among(const char *words, const char *word)
 
 static int is_int(double v) { return v == floor(v) && fabs(v) <= 0x1p53; }
 
-static jfl_status read_ints(const char *who, const jf_attr *a, const jfl_arg *v, jf_ints *out)
+static jfl_status read_ints(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
+                            jf_ints *out)
 {
   const double *list = v->kind == JFL_ARG_LIST ? v->list : &v->number;
   jf_ints r = { .n = v->kind == JFL_ARG_LIST ? v->n_list : 1 };
-  int most = (int)(sizeof r.v / sizeof *r.v);
   if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
-  if (r.n > most)
-    return jf_fail(JFL_EINVAL, "%s: %s has at most %d numbers, got %d", who, a->name, most, r.n);
+  r.v = jf_alloc(arena, (size_t)r.n * sizeof *r.v);
   for (int i = 0; i < r.n; i++) {
     if (!is_int(list[i]))
       return jf_fail(JFL_EINVAL, "%s: %s must hold integers, got %.14g", who, a->name, list[i]);
@@ -106,12 +105,12 @@ static jfl_status read_one(jf_arena *arena, const char *who, const jf_attr *a, c
   case JF_ATTR_DTYPE:
     if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
     return jfl_dtype_parse(v->string, p) ? jf_blame(JFL_EDTYPE, "%s: %s: ", who, a->name) : JFL_OK;
-  case JF_ATTR_INTS: return read_ints(who, a, v, p);
+  case JF_ATTR_INTS: return read_ints(arena, who, a, v, p);
   case JF_ATTR_NUMS: return read_nums(arena, who, a, v, p);
   case JF_ATTR_PAD:
     if (v->kind == JFL_ARG_STRING) return read_string(arena, who, a, v, &((jf_pad *)p)->word);
     ((jf_pad *)p)->word = NULL;
-    return read_ints(who, a, v, &((jf_pad *)p)->list);
+    return read_ints(arena, who, a, v, &((jf_pad *)p)->list);
   }
   return JFL_EINVAL;
 }
@@ -211,6 +210,31 @@ void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p)
     jf_text_add(t, "%s%s=", a == attr ? "" : " ", a->name);
     print_one(t, a, (const char *)p + a->off);
   }
+}
+
+/* ---- copying ---- */
+
+static void copy_list(jf_arena *arena, int n, size_t elem, const void *from, void *list)
+{
+  void *own = jf_alloc(arena, (size_t)n * elem);
+  if (n) memcpy(own, from, (size_t)n * elem);
+  memcpy(list, &own, sizeof own);
+}
+
+void *jf_attr_copy(jf_arena *arena, const jf_attr *attr, size_t size, const void *from)
+{
+  char *to = jf_alloc(arena, size);
+  if (size && from) memcpy(to, from, size);
+  for (; attr && attr->name; attr++) {
+    void *p = to + attr->off;
+    jf_ints *ints = attr->type == JF_ATTR_PAD ? &((jf_pad *)p)->list : p;
+    jf_nums *nums = p;
+    if (attr->type == JF_ATTR_INTS || attr->type == JF_ATTR_PAD)
+      copy_list(arena, ints->n, sizeof *ints->v, ints->v, &ints->v);
+    else if (attr->type == JF_ATTR_NUMS)
+      copy_list(arena, nums->n, sizeof *nums->v, nums->v, &nums->v);
+  }
+  return to;
 }
 
 /* ---- comparing ---- */

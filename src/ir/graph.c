@@ -162,8 +162,7 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
   node->n_in = (int)n_in;
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
-  node->attr = jf_alloc(g->arena, op->attr_size);
-  if (op->attr_size && attr) memcpy(node->attr, attr, op->attr_size);
+  node->attr = jf_attr_copy(g->arena, op->attr, op->attr_size, attr);
   JF_TRY(ir_graph_build(g, node, name));
   *out = node;
   return JFL_OK;

@@ -95,12 +95,14 @@ typedef struct jf_attr {
   { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
 
 /* Fills the struct at out from defaults and args; names an unknown, missing or ill-typed one. `who`
-   is the op's name for messages. Lists of doubles are copied to the arena. */
+   is the op's name for messages. Lists are copied to the arena. */
 jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
                         int n_arg, void *out);
 /* Appends "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
+/* A copy of a struct of `size` bytes whose lists are its own; NULL where size is 0. */
+void *jf_attr_copy(jf_arena *a, const jf_attr *attr, size_t size, const void *from);
 /* Whether two structs of `size` bytes say the same: described fields by their values, and all other
    bytes, which infer and passes set, one by one; so a difference in padding counts as one. */
 int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b);
@@ -193,7 +195,7 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
-/* Appends a node; attr is copied, then completed by infer; name NULL: numbered by op. A failed node
+/* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by op. A failed node
    leaves the graph as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                          size_t n_in, const char *name, jf_node **out);

@@ -28,8 +28,7 @@ static jfl_status verify_check_inputs(const verify_state *s, const jf_node *n)
 /* The record's infer, run again on a copy of the attributes, gives the outputs the node has. */
 static jfl_status check_outputs(const jf_node *n, jf_arena *scratch)
 {
-  void *attr = jf_alloc(scratch, n->op->attr_size);
-  if (n->op->attr_size) memcpy(attr, n->attr, n->op->attr_size);
+  void *attr = jf_attr_copy(scratch, n->op->attr, n->op->attr_size, n->attr);
   jf_infer c = { .op = n->op, .arena = scratch, .in = n->in, .n_in = n->n_in, .attr = attr };
   JF_TRY(jf_op_infer(&c));
   if (c.n_out != n->n_out)

@@ -30,7 +30,7 @@ static void avg_pool2d_grad(jf_gradctx *c)
 {
   jf_pool2d a = *(const jf_pool2d *)c->node->attr;
   const int64_t *size = c->in[0]->shape.d + a.axis;
-  a.size = (jf_ints){ 2, { size[0], size[1] } };
+  a.size = (jf_ints){ 2, (int64_t *)size };
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 

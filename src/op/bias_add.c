@@ -37,7 +37,8 @@ static jfl_status bias_add_infer(jf_infer *c)
 static void bias_add_grad(jf_gradctx *c)
 {
   const jf_bias_add *a = c->node->attr;
-  jf_reduce r = { .keepdims = 0 };
+  int64_t others[JFL_MAXDIM];
+  jf_reduce r = { .axis = { 0, others } };
   for (int i = 0; i < c->in[0]->shape.n; i++)
     if (i != a->axis) r.axis.v[r.axis.n++] = i;
   c->dx[0] = c->dy[0];

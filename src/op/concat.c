@@ -62,9 +62,11 @@ static jfl_status stack_infer(jf_infer *c)
 static jfl_value *concat_part(jf_gradctx *c, int64_t begin, int64_t size)
 {
   int64_t axis = ((const jf_concat *)c->node->attr)->axis;
-  jf_slice s = { { .n = c->out[0]->shape.n }, jf_ints_from(&c->out[0]->shape) };
-  s.begin.v[axis] = begin;
-  s.size.v[axis] = size;
+  jfl_shape box = c->out[0]->shape;
+  int64_t from[JFL_MAXDIM] = { 0 };
+  jf_slice s = { { box.n, from }, jf_ints_from(&box) };
+  from[axis] = begin;
+  box.d[axis] = size;
   return JF_EMIT(c->g, slice, &s, c->dy[0]);
 }
 

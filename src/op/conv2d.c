@@ -158,8 +158,8 @@ static void conv2d_grad(jf_gradctx *c)
 {
   jf_conv2d data = *(const jf_conv2d *)c->node->attr, filter = data;
   const int64_t *x = c->in[0]->shape.d, *f = c->in[1]->shape.d;
-  data.size = (jf_ints){ 2, { x[2], x[3] } };
-  filter.size = (jf_ints){ 2, { f[2], f[3] } };
+  data.size = JF_INTS(x[2], x[3]);
+  filter.size = JF_INTS(f[2], f[3]);
   c->dx[0] = JF_EMIT(c->g, conv2d_data_grad, &data, c->in[1], c->dy[0]);
   c->dx[1] = JF_EMIT(c->g, conv2d_filter_grad, &filter, c->in[0], c->dy[0]);
 }
@@ -371,7 +371,7 @@ static double filter_sum(const conv2d_conv *s, int64_t o, int64_t c, int64_t u, 
 /* dbias = the sum of dy over all but channels */
 static jfl_status bias_grad(const jf_kargs *k)
 {
-  const jf_reduce a = { .axis = { 3, { 0, 2, 3 } } };
+  const jf_reduce a = { .axis = JF_INTS(0, 2, 3) };
   const jf_kargs sum = { .in = &k->in[1], .out = &k->out[1], .n_in = 1, .n_out = 1, .attr = &a,
                          .threads = k->threads };
   return jf_op_reduce_sum.cpu[k->in[1].dtype](&sum);

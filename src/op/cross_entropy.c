@@ -23,7 +23,7 @@ static void ce_grad(jf_gradctx *c)
   jfl_shape row = c->in[0]->shape;
   row.d[row.n - 1] = 1;
   jf_reshape as_rows = { jf_ints_from(&row) };
-  jf_reduce last = { .axis = { 1, { -1 } }, .keepdims = 1 };
+  jf_reduce last = { .axis = JF_INTS(-1), .keepdims = 1 };
   jf_softmax axis = { -1 };
   if (!c->dy[0]) return;
   jfl_value *dy = JF_EMIT(c->g, reshape, &as_rows, c->dy[0]);

@@ -115,7 +115,7 @@ jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
 
 jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
 {
-  jf_constant a = { .value = value, .dtype = t, .shape = { 1, { 1 } } };
+  jf_constant a = { .value = value, .dtype = t, .shape = JF_INTS(1) };
   return jf_emit(g, &jf_op_constant, &a, NULL, 0);
 }
 

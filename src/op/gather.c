@@ -102,7 +102,7 @@ static jfl_status gather(const jf_kargs *k)
   size_t run = (size_t)s.after * jfl_dtype_size(x->dtype);
   int64_t n = jf_numel(&ids->shape);
   char *y = k->out[0].data;
-  JF_TRY(jf_check_range("index", ids, s.m));
+  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, s.m));
   for (int64_t i = 0; i < s.before; i++)
     for (int64_t j = 0; j < n; j++, y += run)
       memcpy(y, (const char *)x->data + (size_t)(i * s.m + jf_index_at(ids, j)) * run, run);
@@ -117,7 +117,7 @@ static jfl_status gather_sum(const jf_kargs *k,
   const jf_tensor *y = &k->out[0], *ids = &k->in[1];
   jf_axes s = jf_axes_at(&y->shape, ((const jf_segment_sum *)k->attr)->axis);
   int64_t n = jf_numel(&ids->shape);
-  JF_TRY(jf_check_range("segment id", ids, s.m));
+  JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, s.m));
   memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
   for (int64_t i = 0; i < s.before; i++)
     for (int64_t j = 0; j < n; j++)
@@ -160,7 +160,7 @@ JF_EACH_TYPE(ONE_HOT)
 static jfl_status one_hot(const jf_kargs *k)
 {
   static void (*const mark[JFL_N_DTYPE])(const jf_kargs *) = { JF_EACH_TYPE(MARK_ROW) };
-  JF_TRY(jf_check_range("index", &k->in[0], ((const jf_one_hot *)k->attr)->depth));
+  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, &k->in[0], ((const jf_one_hot *)k->attr)->depth));
   mark[k->out[0].dtype](k);
   return JFL_OK;
 }

@@ -14,13 +14,14 @@ int64_t jf_index_at(const jf_tensor *t, int64_t i)
   return t->dtype == JFL_I32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
 }
 
-jfl_status jf_check_range(const char *what, const jf_tensor *t, int64_t n)
+jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n)
 {
   for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
     int64_t v = jf_index_at(t, i);
-    if (v < 0 || v >= n)
-      return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld, all counted from 0",
-                     what, (long long)v, (long long)i, (long long)n - 1);
+    if (v >= 0 && v < n) continue;
+    jf_fault f = { what, k->step, v, i, n };
+    if (k->fault && !k->fault->what) *k->fault = f;
+    return jf_fault_fail(&f);
   }
   return JFL_OK;
 }

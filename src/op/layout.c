@@ -8,9 +8,7 @@
 
 static jf_ints layout_axes(const jf_relayout *r)
 {
-  jf_ints axes = { .n = r->split.n };
-  for (int i = 0; i < axes.n; i++) axes.v[i] = r->perm[i];
-  return axes;
+  return (jf_ints){ r->split.n, (int64_t *)r->perm };
 }
 
 static jfl_value *layout_view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
@@ -54,7 +52,7 @@ void jf_unpack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, 
 
 int64_t jf_layout_block(const jf_layout *c)
 {
-  return c->device->channel_block ? c->device->channel_block() : 0;
+  return c->device->kind->channel_block ? c->device->kind->channel_block() : 0;
 }
 
 void jf_layout_all(jf_layout *c, jf_form form)

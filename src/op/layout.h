@@ -27,7 +27,8 @@ typedef struct jf_layout {
   jf_form *in;                          /* as made; then as taken */
   jf_form *out;                         /* as given: plain, unless the rule says otherwise */
   const jfl_op *op;                     /* the node's */
-  void *attr;                           /* a copy of the node's */
+  void *attr;                           /* a copy of the node's, with lists of its own */
+  jf_arena *arena;                      /* for longer lists */
 } jf_layout;
 
 /* Channels in a block; 0: the device wants none. */

@@ -15,9 +15,7 @@ jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out)
 
 jf_ints jf_ints_from(const jfl_shape *s)
 {
-  jf_ints r = { .n = s->n };
-  for (int i = 0; i < s->n; i++) r.v[i] = s->d[i];
-  return r;
+  return (jf_ints){ s->n, (int64_t *)s->d };
 }
 
 int jf_keeps_order(const jf_ints *perm, const jfl_shape *s)

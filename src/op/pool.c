@@ -19,14 +19,14 @@ static jfl_status check_axes(const jf_infer *c)
                  jf_shape_str(s, buf));
 }
 
-/* The padding as window.h reads it, where a list that names all axes is in the order NCHW. */
-static jf_pad padding_nchw(const jf_pool2d *a)
+/* The padding as window.h reads it, where a list that names all axes is in the order NCHW, for which
+   `list` has room. */
+static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
 {
   static const int from[8] = { 0, 1, 6, 7, 2, 3, 4, 5 };
-  jf_pad p = a->padding;
-  for (int i = 0; i < 8 && a->axis == 1 && p.list.n == 8; i++)
-    p.list.v[i] = a->padding.list.v[from[i]];
-  return p;
+  if (a->axis != 1 || a->padding.list.n != 8) return a->padding;
+  for (int i = 0; i < 8; i++) list[i] = a->padding.list.v[from[i]];
+  return (jf_pad){ a->padding.word, { 8, list } };
 }
 
 /* Every window must have a valid cell. */
@@ -47,14 +47,15 @@ jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
   jf_pool2d *a = c->attr;
   jf_window w;
   JF_TRY(jf_pair(c, "ksize", &a->ksize, 1, a->kernel));
-  jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, { a->kernel[0], a->kernel[1] } };
+  jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, a->kernel };
   JF_TRY(jf_pair(c, "strides", &strides, 1, a->stride));
   for (int i = 0; i < 2; i++) {
     w.in[i] = in[i];
     w.extent[i] = a->kernel[i];
     w.stride[i] = a->stride[i];
   }
-  const jf_pad padding = padding_nchw(a);
+  int64_t list[8];
+  const jf_pad padding = padding_nchw(a, list);
   JF_TRY(jf_window_place(c, &padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
   JF_TRY(check_covered(c, &w));
   memcpy(a->pad, w.pad, sizeof a->pad);

@@ -7,6 +7,8 @@
 #include "op/move.h"
 #include "op/reshape.h"
 
+#include <string.h>
+
 static const jf_attr attrs[] = {
   JF_FIELD(jf_reduce, axis, INTS, "none", "the axes to reduce; all of them unless given"),
   JF_FIELD(jf_reduce, keepdims, BOOL, "false", "keep reduced axes with extent 1"),
@@ -25,6 +27,7 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
                      (long long)axis->v[i]);
   }
   int all = axis->n == 0;
+  if (all) axis->v = jf_alloc(c->arena, (size_t)rank * sizeof *axis->v);
   axis->n = 0;
   for (int i = 0; i < rank; i++)
     if (all || seen[i]) axis->v[axis->n++] = i;
@@ -243,7 +246,12 @@ static int reduce_layout(jf_layout *c)
   int channels = reduce_among(axis, 1), cells = reduce_among(axis, 2) && reduce_among(axis, 3);
   if (c->in[0] != JF_PLAIN && axis->n == c->in_shape[0]->n) return axis->n = 0, 1;
   if (c->in[0] != JF_BLOCKED || !(channels || cells)) return 0;
-  if (channels) axis->v[axis->n++] = 4;
+  if (channels) {                        /* then so is the axis within blocks */
+    int64_t *longer = jf_alloc(c->arena, (size_t)(axis->n + 1) * sizeof *longer);
+    memcpy(longer, axis->v, (size_t)axis->n * sizeof *longer);
+    longer[axis->n] = 4;
+    *axis = (jf_ints){ axis->n + 1, longer };
+  }
   return 1;
 }
 

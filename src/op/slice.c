@@ -67,15 +67,23 @@ static void grad_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, slice, &a, c->dy[0]);
 }
 
+/* A list of four as one of five, its channels counted in blocks; `last` is for the axis within. */
+static jf_ints blocked_list(jf_arena *arena, const jf_ints *list, int64_t block, int64_t last)
+{
+  int64_t *v = jf_alloc(arena, 5 * sizeof *v);
+  memcpy(v, list->v, 4 * sizeof *v);
+  v[1] /= block;
+  v[4] = last;
+  return (jf_ints){ 5, v };
+}
+
 /* Whole blocks of channels can be cut out, and put in. */
-static int in_blocks(jf_layout *c, int64_t *begin, int64_t *size)
+static int in_blocks(jf_layout *c, jf_ints *begin, jf_ints *size)
 {
   int64_t b = c->in[0] == JF_BLOCKED ? jf_layout_block(c) : 0;
-  if (!b || begin[1] % b || size[1] % b) return 0;
-  begin[1] /= b;
-  size[1] /= b;
-  begin[4] = 0;
-  size[4] = b;
+  if (!b || begin->v[1] % b || size->v[1] % b) return 0;
+  *begin = blocked_list(c->arena, begin, b, 0);
+  *size = blocked_list(c->arena, size, b, b);
   jf_layout_all(c, JF_BLOCKED);
   return 1;
 }
@@ -83,13 +91,13 @@ static int in_blocks(jf_layout *c, int64_t *begin, int64_t *size)
 static int slice_layout(jf_layout *c)
 {
   jf_slice *a = c->attr;
-  return in_blocks(c, a->begin.v, a->size.v) && (a->begin.n = a->size.n = 5);
+  return in_blocks(c, &a->begin, &a->size);
 }
 
 static int grad_layout(jf_layout *c)
 {
   jf_slice_grad *a = c->attr;
-  return in_blocks(c, a->begin.v, a->shape.v) && (a->begin.n = a->shape.n = 5);
+  return in_blocks(c, &a->begin, &a->shape);
 }
 
 /* The offset, in elements of a tensor of shape whole, of row `row` of the box at begin. */

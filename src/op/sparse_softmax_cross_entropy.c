@@ -79,7 +79,7 @@ static void sparse_ce_grad(jf_gradctx *c)
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *x = k->in[1].data;                                                        \
     T *loss = k->out[0].data, *p = k->out[1].data;                                     \
-    JF_TRY(jf_check_range("label", &k->in[0], m));                                     \
+    JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
     for (int64_t i = 0; i < n; i++, x += m, p += m)                                    \
       loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i));                \
     return JFL_OK;                                                                     \
@@ -91,7 +91,7 @@ static void sparse_ce_grad(jf_gradctx *c)
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;              \
     T *dx = k->out[0].data, scale = (T)((const jf_cross_entropy *)k->attr)->scale;     \
-    JF_TRY(jf_check_range("label", &k->in[0], m));                                     \
+    JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
     for (int64_t i = 0; i < n; i++, p += m, dx += m) {                                 \
       const T d = dy ? scale * dy[i] : scale;                                          \
       for (int64_t j = 0; j < m; j++) dx[j] = d * p[j];                                \

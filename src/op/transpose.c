@@ -12,8 +12,10 @@ static jfl_status transpose_infer(jf_infer *c)
   jf_ints *perm = &((jf_transpose *)c->attr)->perm;
   const jfl_shape *s = &c->in[0]->shape;
   int seen[JFL_MAXDIM] = { 0 };
-  if (!perm->n)
-    for (perm->n = 0; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
+  if (!perm->n) {
+    perm->v = jf_alloc(c->arena, (size_t)s->n * sizeof *perm->v);
+    for (; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
+  }
   if (perm->n != s->n)
     return jf_fail(JFL_ESHAPE, "transpose: perm names %d axes, but a has %d", perm->n, s->n);
   c->shape[0].n = s->n;
@@ -30,8 +32,9 @@ static jfl_status transpose_infer(jf_infer *c)
 static void transpose_grad(jf_gradctx *c)
 {
   const jf_ints *perm = &((const jf_transpose *)c->node->attr)->perm;
-  jf_transpose back = { .perm.n = perm->n };
-  for (int i = 0; i < perm->n; i++) back.perm.v[perm->v[i]] = i;
+  int64_t axes[JFL_MAXDIM];
+  jf_transpose back = { { perm->n, axes } };
+  for (int i = 0; i < perm->n; i++) axes[perm->v[i]] = i;
   c->dx[0] = JF_EMIT(c->g, transpose, &back, c->dy[0]);
 }
 

@@ -223,7 +223,7 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  pass_epilogue_state s = { .activates = t->device->activates ? t->device->activates : none };
+  pass_epilogue_state s = { .activates = t->device->kind->activates ? t->device->kind->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);

@@ -195,8 +195,9 @@ static jfl_value *transpose(const jf_rewrite *r, const jf_node *n)
   const jf_node *before = made_by(n->in[0], &jf_op_transpose);
   if (jf_keeps_order(perm, &n->in[0]->shape)) return viewed(r, n, n->in[0]);
   if (!before) return swaps_last(perm) ? transposed_product(r, n) : NULL;
-  jf_transpose both = { .perm.n = perm->n };
-  for (int i = 0; i < perm->n; i++) both.perm.v[i] = perm_of(before)->v[perm->v[i]];
+  int64_t axes[JFL_MAXDIM];
+  jf_transpose both = { { perm->n, axes } };
+  for (int i = 0; i < perm->n; i++) axes[i] = perm_of(before)->v[perm->v[i]];
   return JF_EMIT(r->g, transpose, &both, before->in[0]);
 }
 
@@ -221,8 +222,7 @@ static int fold_fits(const jf_rewrite *r, const jf_node *n, int k, jfl_value *sm
 {
   jfl_value *in[3];
   jf_infer c = { .op = n->op, .arena = r->g->arena, .in = in, .n_in = n->n_in,
-                 .attr = jf_alloc(r->g->arena, n->op->attr_size) };
-  if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
+                 .attr = jf_attr_copy(r->g->arena, n->op->attr, n->op->attr_size, n->attr) };
   memcpy(in, n->in, (size_t)n->n_in * sizeof *in);
   in[k] = small;
   return !jf_op_infer(&c) && jf_shape_eq(&c.shape[0], &n->out[0]->shape);

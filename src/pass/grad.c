@@ -9,7 +9,8 @@
 /* Sums d over the axes along which a value of shape `to` was broadcast. */
 static jfl_value *sum_to(jfl_graph *g, jfl_value *d, const jfl_shape *to)
 {
-  jf_reduce sum = { .keepdims = 1 };
+  int64_t axes[JFL_MAXDIM];
+  jf_reduce sum = { .axis = { 0, axes }, .keepdims = 1 };
   jf_reshape shape = { jf_ints_from(to) };
   int extra = d->shape.n - to->n;
   for (int i = 0; i < d->shape.n; i++)

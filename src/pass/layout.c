@@ -91,9 +91,8 @@ static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
     .node = n, .device = w->target->device, .in_shape = in, .out_shape = out, .op = n->op,
     .in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in),
     .out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out),
-    .attr = jf_alloc(arena, n->op->attr_size)
+    .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr), .arena = arena
   };
-  if (n->op->attr_size) memcpy(c.attr, n->attr, n->op->attr_size);
   for (int i = 0; i < n->n_in; i++) {
     in[i] = &of(w, n->in[i])->shape;
     c.in[i] = of(w, n->in[i])->made.form;

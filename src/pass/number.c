@@ -38,7 +38,7 @@ static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_i
 
 static int number_store(double value, jf_tensor *to)
 {
-  jf_constant a = { .value = value, .dtype = to->dtype, .shape = { 1, { 1 } } };
+  jf_constant a = { .value = value, .dtype = to->dtype, .shape = JF_INTS(1) };
   return number_run(&jf_op_constant, &a, NULL, 0, to);
 }
 

@@ -19,7 +19,7 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
                                      const jf_kargs *k, int below)
 {
   const jf_kernel_row *best = NULL;
-  for (const jf_kernel_row *const *r = dev->rows(); *r; r++) {
+  for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
     if (strcmp((*r)->op, op->name) || (*r)->priority >= below) continue;
     if ((flags & JF_DIRECT) && (*r)->indirect) continue;
     if (best && (*r)->priority <= best->priority) continue;
@@ -35,7 +35,7 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch,
   *scratch = 0;
   jfl_status s = r->prepare ? r->prepare(k, scratch) : JFL_OK;
   if (!s) *out = (jf_choice){ r->run, r };
-  return s == JFL_ENOMEM ? s : JFL_OK;
+  return s == JFL_ENOSYS ? JFL_OK : s;
 }
 
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
@@ -44,19 +44,19 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   *scratch = 0;
   *out = (jf_choice){ NULL, NULL };
   k->threads = jf_worth_threads(op, k, k->threads);
-  if (!dev->rows && !dev->plain) {
+  if (!dev->kind->rows && !dev->kind->plain) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;
   }
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
-  while (dev->rows && !(flags & JF_REFERENCE) && (r = choose_next_row(dev, op, flags, k, below))) {
+  while (dev->kind->rows && !(flags & JF_REFERENCE) && (r = choose_next_row(dev, op, flags, k, below))) {
     JF_TRY(take_row(r, k, scratch, out));
     if (out->run) return JFL_OK;
     below = r->priority;
   }
   jfl_dtype key = key_of(op, k);
-  if (!dev->plain || !op->cpu || !op->cpu[key])
+  if (!dev->kind->plain || !op->cpu || !op->cpu[key])
     return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                    jfl_dtype_name(key));
   *scratch = op->scratch ? op->scratch(k) : 0;

@@ -26,7 +26,7 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
                    "%s: this process forked from one whose threads had run jobs; they are "
                    "not here: fork before the first run, or run with threads 1",
                    p->job->name);
-  if (p->bound_arena != s->arena) jf_plan_bind(p, s->arena, p->data);
+  if (p->bound_arena != s->site[0]->arena) jf_plan_bind(p, s->site[0]->arena, p->data);
   set_pointers(p, in, out);
   return JFL_OK;
 }

@@ -73,15 +73,15 @@ void jfl_plan_free(jfl_plan *p)
 }
 
 /* A bigger block for temporaries; plans notice at their next run. */
-static jfl_status grow_arena(jfl_session *s, const jfl_plan *p)
+static jfl_status grow_arena(jf_site *t, const jfl_plan *p)
 {
-  if (p->arena_size <= s->arena_size) return JFL_OK;
-  void *bigger = p->device->alloc(p->arena_size);
+  if (p->arena_size <= t->arena_size) return JFL_OK;
+  void *bigger = t->device->kind->alloc(t->device, p->arena_size);
   if (!bigger)
     return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes", p->arena_size);
-  p->device->free(s->arena);
-  s->arena = bigger;
-  s->arena_size = p->arena_size;
+  t->device->kind->free(t->device, t->arena);
+  t->arena = bigger;
+  t->arena_size = p->arena_size;
   return JFL_OK;
 }
 
@@ -102,8 +102,9 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_variable; i++) {
     jf_var *v;
-    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->packing, &v));
-    p->data[i] = v->array->data;
+    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->packing, s->site[0],
+                               &v));
+    p->data[i] = v->storage->data;
   }
   return JFL_OK;
 }
@@ -114,7 +115,7 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   j->plan = room;
-  JF_TRY(grow_arena(j->session, p));
+  JF_TRY(grow_arena(j->session->site[0], p));
   return need_variables(j->session, p);
 }
 
@@ -125,7 +126,7 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
   if (!s) {
     p->job = j;
     p->bound_arena = NULL;
-    jf_plan_bind(p, j->session->arena, p->data);
+    jf_plan_bind(p, j->session->site[0]->arena, p->data);
     j->plan[j->n_plan++] = p;
     jfl_graph_ref(p->graph);
   } else {

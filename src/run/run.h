@@ -12,7 +12,8 @@
 typedef struct jf_var {
   jfl_variable_spec spec;      /* spec.name is owned */
   jf_packing packing;
-  jfl_array *array;            /* of the spec's shape, packed so */
+  struct jf_site *site;        /* whose device has the memory */
+  jf_storage *storage;         /* a tensor of the spec's shape, packed so */
   int written;                 /* by the host or a checkpoint, not by runs alone */
 } jf_var;
 
@@ -41,6 +42,15 @@ struct jfl_request {
 /* How often a job ran that a loaded checkpoint tells of. */
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
+/* A device that the session uses, and what all plans share there. */
+typedef struct jf_site {
+  jf_device *device;
+  int place;                   /* its number in the session */
+  void *stream;                /* NULL on the host */
+  void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
+  jf_fault *fault;             /* in the device's memory; NULL on the host */
+} jf_site;
+
 typedef struct jf_settings {
   int threads, max_inflight;
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
@@ -67,7 +77,7 @@ struct jfl_session {
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
   jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
-  void *arena; size_t arena_size;
+  jf_site **site; int n_site, cap_site;        /* site 0 is the host */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
@@ -84,15 +94,28 @@ jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx)
 /* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
 void jf_session_leave_pool(jfl_session *s);
 
+/* The site of a device, "gpu:1", which is opened when it is first asked for. */
+jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out);
+void jf_sites_free(jfl_session *s);
+/* Copies between host memory and a site's device; done when they return. */
+jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
+jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
+
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
 /* Finds or creates and initializes; a different shape or dtype under the name is an error. A
-   variable that is there already must be packed as asked. */
+   variable that is there already must be packed, and on the site, as asked. */
 jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
-                               const jf_packing *packing, jf_var **out);
-/* Copies the contents, in their plain order, to or from memory of that size. */
-void jf_var_read(const jf_var *v, void *out);
-void jf_var_write(jf_var *v, const void *from);
+                               const jf_packing *packing, jf_site *site, jf_var **out);
+/* The contents where they are in plain order in host memory, or NULL. */
+void *jf_var_data(const jf_var *v);
+/* Copies the contents, in their plain order, to or from host memory of that size. */
+jfl_status jf_var_read(const jf_var *v, void *out);
+jfl_status jf_var_write(jf_var *v, const void *from);
+/* Writing in two parts, of which the second only fails where the device does: puts plain contents,
+   which jf_free frees, into the variable's form; copies them to it. */
+jfl_status jf_var_pack(const jf_var *v, void **contents);
+jfl_status jf_var_store(jf_var *v, const void *contents);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
 void jf_runs_free(jf_runs *v, int n);
 

@@ -40,8 +40,11 @@ jfl_status jfl_session_new(jfl_session **out)
                                .passes_off = off,
                                .kernels = kernels[chosen].flags };
   jf_queue_init(s);
-  *out = s;
-  return JFL_OK;
+  jf_site *host;
+  jfl_status st = jf_session_site(s, jf_host()->name, &host);
+  if (st) jfl_session_free(s);
+  else *out = s;
+  return st;
 }
 
 void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
@@ -66,7 +69,7 @@ void jfl_session_free(jfl_session *s)
   jf_map_free(&s->var_names);
   jf_map_free(&s->job_names);
   jf_runs_free(s->ahead, s->n_ahead);
-  jf_free(s->arena);
+  jf_sites_free(s);
   jf_free(s);
 }
 

@@ -51,7 +51,8 @@ static double variable_draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
 /* Elements depend on seed, name and position alone: not on threads, nor on what was made before. */
 typedef struct variable_fill {
   const jfl_variable_spec *spec;
-  jfl_array *a;
+  void *data;
+  int64_t n;
   uint64_t key;
 } variable_fill;
 enum { CHUNK = 4096 };
@@ -59,13 +60,13 @@ enum { CHUNK = 4096 };
 static void fill_chunk(void *ctx, int chunk)
 {
   const variable_fill *f = ctx;
-  int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK, n = jfl_array_size(f->a);
-  if (end > n) end = n;
+  int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK;
+  if (end > f->n) end = f->n;
   for (; i < end; i++) {
     double v = variable_draw(f->spec, f->key, i);
-    if (!jf_is_float(f->a->dtype)) v = floor(v);
-    switch (f->a->dtype) {
-#define SET(D, T) case JFL_##D: ((T *)f->a->data)[i] = (T)v; break;
+    if (!jf_is_float(f->spec->dtype)) v = floor(v);
+    switch (f->spec->dtype) {
+#define SET(D, T) case JFL_##D: ((T *)f->data)[i] = (T)v; break;
     JF_EACH_TYPE(SET)
 #undef SET
     default: break;
@@ -98,13 +99,11 @@ static jfl_status check_spec(const jfl_variable_spec *v)
                  v->name);
 }
 
-static void initialize(const jfl_session *s, const jfl_variable_spec *spec, jfl_array *a)
+static void variable_fill_all(const jfl_session *s, const jfl_variable_spec *spec, void *data)
 {
-  variable_fill f = { spec, a, jf_hash_str(s->seed, spec->name) };
-  int64_t n = jfl_array_size(a);
-  if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return;      /* arrays start zeroed */
-  jf_parallel(n < 16 * CHUNK ? 1 : s->settings.threads, (int)((n + CHUNK - 1) / CHUNK), fill_chunk,
-              &f);
+  variable_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(s->seed, spec->name) };
+  jf_parallel(f.n < 16 * CHUNK ? 1 : s->settings.threads, (int)((f.n + CHUNK - 1) / CHUNK),
+              fill_chunk, &f);
 }
 
 static jfl_status variable_add(jfl_session *s, jf_var *v)
@@ -121,7 +120,7 @@ void jf_var_free(jf_var *v)
 {
   if (!v) return;
   jf_free((char *)v->spec.name);
-  jfl_array_unref(v->array);
+  jf_storage_unref(v->storage);
   jf_free(v);
 }
 
@@ -132,32 +131,100 @@ char *jf_name_copy(const char *name)
   return s ? memcpy(s, name, n) : NULL;
 }
 
-/* Numbers are drawn in plain order, so that no form changes them. */
-static jfl_status variable_set_up(jfl_session *s, jf_var *v)
+static size_t variable_bytes(const jf_var *v)
 {
-  jfl_array *plain = NULL;
-  jfl_shape shape = { 0 };
-  int fits = jf_packed_shape(&v->packing, &v->spec.shape, &shape);
-  assert(fits);        /* the plan uses it in that form */
-  (void)fits;
-  if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
-  JF_TRY(jfl_array_new(v->spec.dtype, &shape, &v->array));
-  if (v->packing.form != JF_PLAIN) JF_TRY(jfl_array_new(v->spec.dtype, &v->spec.shape, &plain));
-  jfl_status st = variable_add(s, v);
-  if (!st) initialize(s, &v->spec, plain ? plain : v->array);
-  if (!st && plain) jf_var_write(v, plain->data);
-  jfl_array_unref(plain);
+  return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+}
+
+void *jf_var_data(const jf_var *v)
+{
+  return v->site->device->kind->host && v->packing.form == JF_PLAIN ? v->storage->data : NULL;
+}
+
+static jfl_status variable_no_memory(const jf_var *v)
+{
+  return jf_fail(JFL_ENOMEM, "out of memory: a copy of '%s' takes %zu bytes", v->spec.name,
+                 variable_bytes(v));
+}
+
+jfl_status jf_var_pack(const jf_var *v, void **contents)
+{
+  if (v->packing.form == JF_PLAIN) return JFL_OK;
+  void *packed = jf_new_raw(variable_bytes(v));
+  if (!packed) return variable_no_memory(v);
+  jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, *contents, packed);
+  jf_free(*contents);
+  *contents = packed;
+  return JFL_OK;
+}
+
+jfl_status jf_var_store(jf_var *v, const void *contents)
+{
+  return jf_site_put(v->site, v->storage->data, contents, variable_bytes(v));
+}
+
+jfl_status jf_var_write(jf_var *v, const void *from)
+{
+  if (v->packing.form == JF_PLAIN) return jf_var_store(v, from);
+  void *packed = jf_new_raw(variable_bytes(v));
+  if (!packed) return variable_no_memory(v);
+  jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, from, packed);
+  jfl_status s = jf_var_store(v, packed);
+  jf_free(packed);
+  return s;
+}
+
+jfl_status jf_var_read(const jf_var *v, void *out)
+{
+  const void *data = v->storage->data;
+  if (v->packing.form == JF_PLAIN) return jf_site_get(v->site, out, data, variable_bytes(v));
+  void *packed = v->site->device->kind->host ? NULL : jf_new_raw(variable_bytes(v));
+  jfl_status s = JFL_OK;
+  if (packed) s = jf_site_get(v->site, packed, data, variable_bytes(v));
+  else if (!v->site->device->kind->host) s = variable_no_memory(v);
+  if (!s)
+    jf_unpack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, packed ? packed : data, out);
+  jf_free(packed);
+  return s;
+}
+
+/* Numbers are drawn in plain order, so that no form changes them. */
+static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
+{
+  const jfl_variable_spec *spec = &v->spec;
+  if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return JFL_OK;   /* memory starts zeroed */
+  void *plain = jf_var_data(v);
+  if (plain) return variable_fill_all(s, spec, plain), JFL_OK;
+  plain = jf_new_raw(variable_bytes(v));
+  if (!plain) return variable_no_memory(v);
+  variable_fill_all(s, spec, plain);
+  jfl_status st = jf_var_write(v, plain);
+  jf_free(plain);
   return st;
 }
 
+/* Packed or not, a tensor takes as many bytes. */
+static jfl_status variable_set_up(jfl_session *s, jf_var *v)
+{
+  jfl_shape packed;
+  int fits = jf_packed_shape(&v->packing, &v->spec.shape, &packed);
+  assert(fits && jf_numel(&packed) == jf_numel(&v->spec.shape));    /* as plans say */
+  (void)fits;
+  if (!v->spec.name) return jf_fail(JFL_ENOMEM, "out of memory");
+  JF_TRY(jf_storage_new(v->site->device, variable_bytes(v), &v->storage));
+  JF_TRY(variable_initialize(s, v));
+  return variable_add(s, v);
+}
+
 static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
-                                const jf_packing *packing, jf_var **out)
+                                const jf_packing *packing, jf_site *site, jf_var **out)
 {
   jf_var *v = jf_new(sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
   v->spec = *spec;
   v->spec.name = jf_name_copy(spec->name);
   v->packing = *packing;
+  v->site = site;
   jfl_status st = variable_set_up(s, v);
   if (st) {
     jf_var_free(v);
@@ -167,34 +234,14 @@ static jfl_status variable_make(jfl_session *s, const jfl_variable_spec *spec,
   return JFL_OK;
 }
 
-static size_t variable_bytes_of(const jf_var *v)
-{
-  return (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
-}
-
-void jf_var_read(const jf_var *v, void *out)
-{
-  if (v->packing.form != JF_PLAIN)
-    jf_unpack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, v->array->data, out);
-  else memcpy(out, v->array->data, variable_bytes_of(v));
-}
-
-void jf_var_write(jf_var *v, const void *from)
-{
-  v->written = 1;
-  if (v->packing.form != JF_PLAIN)
-    jf_pack_tensor(&v->packing, v->spec.dtype, &v->spec.shape, from, v->array->data);
-  else memcpy(v->array->data, from, variable_bytes_of(v));
-}
-
 jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
-                               const jf_packing *packing, jf_var **out)
+                               const jf_packing *packing, jf_site *site, jf_var **out)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
     JF_TRY(check_spec(spec));
-    return variable_make(s, spec, packing, out);
+    return variable_make(s, spec, packing, site, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
     return jf_fail(JFL_ESHAPE,
@@ -202,7 +249,7 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
                    "jobs share variables by name",
                    spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
-  assert(jf_packing_eq(&v->packing, packing));        /* plans adapt to what is there */
+  assert(jf_packing_eq(&v->packing, packing) && v->site == site);   /* plans adapt to what is there */
   *out = v;
   return JFL_OK;
 }
@@ -237,10 +284,11 @@ jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
   jfl_array *a;
   JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));
   jf_session_acquire(s);
-  jf_var_read(v, a->data);
+  jfl_status st = jf_var_read(v, a->data);
   jf_session_release(s);
-  *out = a;
-  return JFL_OK;
+  if (st) jfl_array_unref(a);
+  else *out = a;
+  return st;
 }
 
 jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value)
@@ -253,7 +301,8 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
                    jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
   jf_session_acquire(s);
-  jf_var_write(v, value->data);
+  jfl_status st = jf_var_write(v, value->data);
+  v->written = 1;
   jf_session_release(s);
-  return JFL_OK;
+  return st;
 }

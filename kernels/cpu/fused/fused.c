@@ -1,4 +1,5 @@
 /* Fused programs in parallel, and what the pass fuse must keep to for them. */
+#include "dev/cpu/cpu.h"
 #include "sweep.h"
 
 static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
@@ -26,10 +27,13 @@ static size_t buffer_bytes(const jf_sweep *w)
        + ((size_t)jf_tile_rows(w) * w->width + 63) / 64 * 64 * (size_t)w->n_rows;
 }
 
-/* Whether the buffers of a tile fit the stack. */
+/* Whether the buffers of a tile fit the stack. Only rows make tiles larger than the first-level
+   cache, or a great many buffers. */
 static int fused_fits(const struct jf_fused *f)
 {
+  enum { MANY = 40 };
   jf_sweep w;
+  if (!f->row && f->n_slot <= MANY) return 1;
   jf_sweep_make(&w, f);
   return buffer_bytes(&w) <= JF_SWEEP_BYTES;
 }

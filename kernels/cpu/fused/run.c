@@ -217,8 +217,9 @@ static void run_sweep_part(void *ctx, int part)
 static void finish_sums(const jf_sweep *w, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &w->f->slot[s];
-  jf_adders[slot->dtype].finish((jf_total *)k->scratch + w->sum[s], jf_numel(&k->out[slot->out].shape),
-                            w->sums, w->parts, count, k->out[slot->out].data);
+  const jf_tensor *y = &k->out[slot->out];
+  jf_adders[slot->dtype].finish((jf_total *)k->scratch + w->sum[s], jf_numel(&y->shape), w->sums,
+                                w->parts, count, y->data);
 }
 
 void jf_sweep_run(const jf_sweep *w, const jf_kargs *k)

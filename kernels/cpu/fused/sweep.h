@@ -30,8 +30,8 @@ typedef struct jf_sweep_step {
   int by_row;                  /* a loop over what there is one of in a row */
 } jf_sweep_step;
 
-/* A cell is where a slot is in the tile at hand. Cell s is slot s itself; cell JF_SWEEP_SLOTS + s is
-   the buffer in which slot s is spread over the tile's elements. */
+/* A cell is where a slot is in the tile at hand. Cell s is slot s itself; cell JF_SWEEP_SLOTS + s
+   is the buffer in which slot s is spread over the tile's elements. */
 typedef enum jf_home {
   JF_HOME_NONE,
   JF_HOME_BUFFER, JF_HOME_ROWS,   /* a buffer of elements; of one element a row */
@@ -77,8 +77,7 @@ void jf_sweep_cut_parts(jf_sweep *w);
 
 /* ---- steps.c ---- */
 
-/* Lists what is done to a tile, and finds a place for each slot. fast: use the processor's own loops
-   where there are such. */
+/* Lists what is done to a tile, and finds a place for each slot. */
 void jf_sweep_list_steps(jf_sweep *w);
 
 /* ---- run.c ---- */

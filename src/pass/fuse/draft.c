@@ -39,7 +39,8 @@ jf_member jf_member_kind(const jf_node *n)
   if (n->op->flags & JF_EFFECT) return JF_NO_MEMBER;
   if (is_sum(n))
     return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
-  return n->n_in > 0 && n->n_in <= 3 && n->n_out <= 2 && has_loop(n) ? JF_MEMBER_LOOP : JF_NO_MEMBER;
+  if (n->n_in < 1 || n->n_in > 3 || n->n_out > 2 || !has_loop(n)) return JF_NO_MEMBER;
+  return JF_MEMBER_LOOP;
 }
 
 int jf_is_seen_through(const jf_node *n)

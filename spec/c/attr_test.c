@@ -1,0 +1,91 @@
+/* Attributes: lists of any length, which belong to whoever copied them. */
+#include <string.h>
+
+#include "ir/ir.h"
+#include "test.h"
+
+typedef struct lists { jf_ints ints; jf_nums nums; jf_pad pad; int64_t filled; } lists;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(lists, ints, INTS, "{3, -4}", "integers"),
+  JF_FIELD(lists, nums, NUMS, "none", "numbers"),
+  JF_FIELD(lists, pad, PAD, "VALID", "a word or integers"),
+  {0},
+};
+
+enum { LONG = 1000 };
+
+static int says(const char *text) { return strstr(jfl_errmsg(), text) != NULL; }
+
+static int same(const lists *a, const lists *b) { return jf_attr_same(attrs, sizeof *a, a, b); }
+
+/* Lists of `n` numbers for all fields. */
+static jfl_status read_all(jf_arena *arena, int n, lists *out)
+{
+  static double v[LONG];
+  jfl_arg arg[] = {
+    { .name = "ints", .kind = JFL_ARG_LIST, .list = v, .n_list = n },
+    { .name = "nums", .kind = JFL_ARG_LIST, .list = v, .n_list = n },
+    { .name = "pad", .kind = JFL_ARG_LIST, .list = v, .n_list = n },
+  };
+  for (int i = 0; i < n; i++) v[i] = 2 * i;
+  jfl_status s = jf_attr_read(arena, "op", attrs, arg, 3, out);
+  memset(v, 0, sizeof v);        /* the lists that were read are no longer the caller's */
+  return s;
+}
+
+static void lists_may_be_long(void)
+{
+  jf_arena arena = { 0 };
+  lists a = { 0 };
+  CHECK(!read_all(&arena, LONG, &a));
+  CHECK(a.ints.n == LONG && a.nums.n == LONG && a.pad.list.n == LONG && !a.pad.word);
+  CHECK(a.ints.v[LONG - 1] == 2 * (LONG - 1) && a.nums.v[LONG - 1] == 2 * (LONG - 1));
+  CHECK(a.pad.list.v[LONG - 1] == 2 * (LONG - 1));
+  CHECK(!read_all(&arena, 0, &a) && a.ints.n == 0 && a.nums.n == 0 && a.pad.list.n == 0);
+  jf_arena_free(&arena);
+}
+
+static void defaults_are_lists_too(void)
+{
+  jf_arena arena = { 0 };
+  lists a = { 0 };
+  CHECK(!jf_attr_read(&arena, "op", attrs, NULL, 0, &a));
+  CHECK(a.ints.n == 2 && a.ints.v[0] == 3 && a.ints.v[1] == -4 && a.nums.n == 0);
+  CHECK(a.pad.word && !strcmp(a.pad.word, "VALID"));
+  jf_arena_free(&arena);
+}
+
+static void what_is_no_integer_is_refused(void)
+{
+  jf_arena arena = { 0 };
+  lists a = { 0 };
+  const double half[] = { 1, 0.5 };
+  jfl_arg arg = { .name = "ints", .kind = JFL_ARG_LIST, .list = half, .n_list = 2 };
+  CHECK(jf_attr_read(&arena, "op", attrs, &arg, 1, &a) == JFL_EINVAL && says("got 0.5"));
+  jf_arena_free(&arena);
+}
+
+static void copies_have_lists_of_their_own(void)
+{
+  jf_arena arena = { 0 }, other = { 0 };
+  lists a = { .filled = 7 };
+  CHECK(!read_all(&arena, LONG, &a));
+  lists *b = jf_attr_copy(&other, attrs, sizeof a, &a);
+  CHECK(b->ints.v != a.ints.v && b->nums.v != a.nums.v && b->pad.list.v != a.pad.list.v);
+  CHECK(same(&a, b) && jf_attr_hash(attrs, &a) == jf_attr_hash(attrs, b) && b->filled == 7);
+  b->ints.v[LONG / 2]++;
+  CHECK(!same(&a, b) && jf_attr_hash(attrs, &a) != jf_attr_hash(attrs, b));
+  jf_arena_free(&arena);
+  CHECK(b->nums.v[5] == 10 && b->pad.list.v[5] == 10);
+  jf_arena_free(&other);
+}
+
+int main(void)
+{
+  RUN(lists_may_be_long);
+  RUN(defaults_are_lists_too);
+  RUN(what_is_no_integer_is_refused);
+  RUN(copies_have_lists_of_their_own);
+  return test_done();
+}

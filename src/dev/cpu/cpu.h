@@ -1,0 +1,23 @@
+/* The CPU's kernels, for src/dev/cpu and kernels/cpu. */
+#ifndef JF_DEV_CPU_H
+#define JF_DEV_CPU_H
+
+#include "dev/kernel.h"
+
+/* Defines a CPU kernel row. The build collects these lines, so they start in column 0. */
+#define JFL_CPU(id, ...)                   \
+  extern const jf_kernel_row jf_cpu_##id;  \
+  const jf_kernel_row jf_cpu_##id = { .name = #id, __VA_ARGS__ };
+
+/* The rows of kernels/cpu, ended by NULL. */
+const jf_kernel_row *const *jf_cpu_rows(void);
+/* How many channels its convolutions want side by side; 0: they have no such wish. */
+int64_t jf_cpu_channel_block(void);
+/* Whether products and convolutions can end in that op. */
+int jf_cpu_activates(const char *act);
+extern const jf_fused_limits jf_cpu_fused_limits;
+/* What the processor does at best with that many threads: float32 additions and multiplications per
+   second in registers, bytes per second read and written by a loop over large arrays. */
+void jf_cpu_peak(int threads, double *flop, double *bytes);
+
+#endif

@@ -1,0 +1,11 @@
+/* The messages of what runs find wrong in their data. */
+#include "dev/kernel.h"
+
+jfl_status jf_fault_fail(const jf_fault *f)
+{
+  static const char *const nouns[] = {
+    [JF_WRONG_LABEL] = "label", [JF_WRONG_INDEX] = "index", [JF_WRONG_SEGMENT] = "segment id",
+  };
+  return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld, all counted from 0",
+                 nouns[f->what], (long long)f->value, (long long)f->at, (long long)f->limit - 1);
+}

@@ -1,0 +1,27 @@
+/* Devices that compute nothing: plans for them show that shapes and memory work out. */
+#include "dev/dev.h"
+
+enum { N_NULL = 8 };
+
+static int null_count(void) { return N_NULL; }
+
+static void *null_alloc(jf_device *d, size_t size)
+{
+  static char nothing;
+  (void)d;
+  (void)size;
+  return &nothing;
+}
+
+static void null_free(jf_device *d, void *p)
+{
+  (void)d;
+  (void)p;
+}
+
+/* Numbers that the plain kernel would serve with; nothing runs them. */
+static const jf_fused_limits null_fused = {
+  .slots = 64, .instrs = 32, .outputs = JFL_MAXOUT, .row = 4096, .sums = 1 << 15,
+};
+
+JFL_DEVICE(null, .count = null_count, .alloc = null_alloc, .free = null_free, .fused = &null_fused)

@@ -1,0 +1,231 @@
+/* The simulated device's table: what plans and sessions call. */
+#include "dev/sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_SIM = 4, USUAL_DELAY = 40 };
+
+/* What a device keeps. */
+typedef struct sim_state {
+  jf_sim_memory memory;
+  jf_sim_pace pace;
+  atomic_int n_stream, n_step;     /* so far; steps that began */
+  int break_at;                    /* JFL_SIM_FAULT: the step that fails, from 1 on; 0: none */
+} sim_state;
+
+static int sim_device_count(void) { return N_SIM; }
+
+static uint64_t sim_device_number(const char *variable, uint64_t usual)
+{
+  const char *s = getenv(variable);
+  return s && *s ? strtoull(s, NULL, 10) : usual;
+}
+
+static jfl_status sim_device_open(jf_device *d)
+{
+  sim_state *s = d->state = jf_new(sizeof *s);
+  if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_sim_memory_init(&s->memory, d->name);
+  s->pace = (jf_sim_pace){ (unsigned)sim_device_number("JFL_SIM_DELAY", USUAL_DELAY),
+                           sim_device_number("JFL_SIM_SEED", 1) };
+  s->break_at = (int)sim_device_number("JFL_SIM_FAULT", 0);
+  return JFL_OK;
+}
+
+static void sim_device_close(jf_device *d)
+{
+  jf_sim_memory_end(&((sim_state *)d->state)->memory);
+  jf_free(d->state);
+}
+
+static void *sim_device_alloc(jf_device *d, size_t size)
+{
+  return jf_sim_take(&((sim_state *)d->state)->memory, size);
+}
+
+static void sim_device_free(jf_device *d, void *p)
+{
+  jf_sim_drop(&((sim_state *)d->state)->memory, p);
+}
+
+/* ---- streams and events ---- */
+
+static jfl_status sim_device_stream_new(jf_device *d, void **out)
+{
+  sim_state *s = d->state;
+  jf_sim_stream *stream = jf_new(sizeof *stream);
+  if (!stream) return jf_fail(JFL_ENOMEM, "out of memory");
+  uint64_t number = (uint64_t)d->index << 32 | (uint64_t)atomic_fetch_add(&s->n_stream, 1);
+  jf_sim_stream_init(stream, d->name, s->pace, number);
+  *out = stream;
+  return JFL_OK;
+}
+
+static void sim_device_stream_free(jf_device *d, void *stream)
+{
+  (void)d;
+  jf_sim_stream_end(stream);
+  jf_free(stream);
+}
+
+static jfl_status sim_device_wait(jf_device *d, void *stream)
+{
+  (void)d;
+  return jf_sim_wait(stream);
+}
+
+static jfl_status sim_device_event_new(jf_device *d, void **out)
+{
+  (void)d;
+  jf_sim_event *e = jf_new(sizeof *e);
+  if (!e) return jf_fail(JFL_ENOMEM, "out of memory");
+  jf_sim_event_init(e);
+  *out = e;
+  return JFL_OK;
+}
+
+static void sim_device_event_free(jf_device *d, void *event)
+{
+  (void)d;
+  jf_sim_event_end(event);
+  jf_free(event);
+}
+
+static jfl_status sim_device_record(jf_device *d, void *stream, void *event)
+{
+  (void)d;
+  return jf_sim_record(stream, event);
+}
+
+static jfl_status sim_device_await(jf_device *d, void *stream, void *event)
+{
+  (void)d;
+  return jf_sim_await(stream, event);
+}
+
+/* ---- copies ---- */
+
+/* NULL for a side that is the host's. */
+typedef struct sim_copy {
+  jf_sim_item item;
+  jf_sim_memory *to_memory, *from_memory;
+  void *to;
+  const void *from;
+  size_t size;
+} sim_copy;
+
+static jfl_status sim_device_run_copy(jf_sim_stream *s, jf_sim_item *i)
+{
+  const sim_copy *c = (const sim_copy *)i;
+  void *to = c->to, *from = (void *)c->from;
+  (void)s;
+  if (c->to_memory) JF_TRY(jf_sim_find(c->to_memory, c->to, c->size, &to));
+  if (c->from_memory) JF_TRY(jf_sim_find(c->from_memory, c->from, c->size, &from));
+  memmove(to, from, c->size);
+  return JFL_OK;
+}
+
+static jfl_status sim_device_copy(void *stream, sim_copy what)
+{
+  sim_copy *c = jf_new_raw(sizeof *c);
+  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
+  *c = what;
+  c->item = (jf_sim_item){ NULL, sim_device_run_copy, JF_SIM_COPY };
+  return jf_sim_put(stream, &c->item);
+}
+
+static jfl_status sim_device_put(jf_device *d, void *stream, void *to, const void *from,
+                                 size_t size)
+{
+  sim_state *s = d->state;
+  return sim_device_copy(stream, (sim_copy){ .to_memory = &s->memory, .to = to, .from = from,
+                                             .size = size });
+}
+
+static jfl_status sim_device_get(jf_device *d, void *stream, void *to, const void *from,
+                                 size_t size)
+{
+  sim_state *s = d->state;
+  return sim_device_copy(stream, (sim_copy){ .from_memory = &s->memory, .to = to, .from = from,
+                                             .size = size });
+}
+
+static jfl_status sim_device_move(jf_device *d, void *stream, void *to, jf_device *source,
+                                  const void *from, size_t size)
+{
+  sim_state *s = d->state, *other = source->state;
+  return sim_device_copy(stream, (sim_copy){ .to_memory = &s->memory, .from_memory = &other->memory,
+                                             .to = to, .from = from, .size = size });
+}
+
+/* ---- steps: plain kernels, which answer at once, run by the stream's thread ---- */
+
+typedef struct sim_step {
+  jf_sim_item item;
+  jf_device *device;
+  jf_kernel run;
+  jf_kargs k;
+  jf_tensor tensor[];
+} sim_step;
+
+static jfl_status sim_device_find_tensors(jf_sim_memory *m, jf_tensor *t, int n)
+{
+  for (int i = 0; i < n; i++) {
+    size_t size = (size_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
+    if (size) JF_TRY(jf_sim_find(m, t[i].data, size, &t[i].data));
+  }
+  return JFL_OK;
+}
+
+/* Puts the places where contents are for the addresses of the step's arguments. */
+static jfl_status sim_device_find_arguments(sim_step *p)
+{
+  jf_sim_memory *m = &((sim_state *)p->device->state)->memory;
+  void *fault = p->k.fault;
+  JF_TRY(sim_device_find_tensors(m, p->tensor, p->k.n_in + p->k.n_out));
+  if (p->k.scratch) JF_TRY(jf_sim_find(m, p->k.scratch, 1, &p->k.scratch));
+  if (fault) JF_TRY(jf_sim_find(m, fault, sizeof *p->k.fault, &fault));
+  p->k.fault = fault;
+  return JFL_OK;
+}
+
+/* What a kernel finds wrong in its data is in the record of the run, for who reads that. */
+static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
+{
+  sim_step *p = (sim_step *)i;
+  sim_state *s = p->device->state;
+  if (atomic_fetch_add(&s->n_step, 1) + 1 == s->break_at)
+    return jf_fail(JFL_EDEVICE, "%s is broken", p->device->name);
+  JF_TRY(sim_device_find_arguments(p));
+  jfl_status st = p->run(&p->k);
+  if (!p->k.fault || !p->k.fault->what) return st;
+  jf_sim_halt(stream);
+  return JFL_OK;
+}
+
+static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
+{
+  size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
+  sim_step *p = jf_new_raw(sizeof *p + (n_in + n_out) * sizeof *p->tensor);
+  if (!p) return jf_fail(JFL_ENOMEM, "out of memory");
+  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_STEP }, d, run, *k };
+  p->k.in = p->tensor;
+  p->k.out = p->tensor + n_in;
+  p->k.threads = 1;
+  if (n_in) memcpy(p->k.in, k->in, n_in * sizeof *k->in);
+  if (n_out) memcpy(p->k.out, k->out, n_out * sizeof *k->out);
+  return jf_sim_put(stream, &p->item);
+}
+
+/* Smaller than the CPU's, so that results show that they do not depend on them. */
+static const jf_fused_limits sim_fused = {
+  .slots = 24, .instrs = 12, .outputs = JFL_MAXOUT, .row = 1024, .sums = 1 << 15,
+};
+
+JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .open = sim_device_open,
+  .close = sim_device_close, .alloc = sim_device_alloc, .free = sim_device_free,
+  .stream_new = sim_device_stream_new, .stream_free = sim_device_stream_free,
+  .put = sim_device_put, .get = sim_device_get, .move = sim_device_move,
+  .launch = sim_device_launch, .wait = sim_device_wait, .event_new = sim_device_event_new,
+  .event_free = sim_device_event_free, .record = sim_device_record, .await = sim_device_await)

@@ -1,0 +1,213 @@
+/* Streams and events of the simulated device. */
+#include "dev/sim/sim.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Sleeps now and then, so that what does not wait for the stream comes too early. */
+static void sim_stream_dawdle(jf_sim_stream *s)
+{
+  enum { ONE_IN = 4 };
+  jf_philox bits = jf_philox_at(s->pace.seed, s->number, s->n_done++);
+  if (s->pace.delay && bits.w[0] % ONE_IN == 0) usleep(bits.w[1] % s->pace.delay + 1);
+}
+
+/* Under mu. */
+static void sim_stream_fail(jf_sim_stream *s, jfl_status status)
+{
+  if (s->failed) return;
+  s->failed = status;
+  snprintf(s->message, sizeof s->message, "%s", jfl_errmsg());
+}
+
+/* Under mu. */
+static int sim_stream_leaves_out(const jf_sim_stream *s, const jf_sim_item *i)
+{
+  return (s->halted && i->sort == JF_SIM_STEP) || (s->failed && i->sort != JF_SIM_MARK);
+}
+
+/* The next item, or NULL when the stream ends. Under mu. */
+static jf_sim_item *sim_stream_next(jf_sim_stream *s)
+{
+  while (!s->head && !s->stop) pthread_cond_wait(&s->changed, &s->mu);
+  jf_sim_item *i = s->head;
+  if (!i) return NULL;
+  s->head = i->next;
+  if (!s->head) s->tail = NULL;
+  s->busy = 1;
+  return i;
+}
+
+static void *sim_stream_work(void *arg)
+{
+  jf_sim_stream *s = arg;
+  pthread_mutex_lock(&s->mu);
+  for (jf_sim_item *i; (i = sim_stream_next(s));) {
+    int skip = sim_stream_leaves_out(s, i);
+    pthread_mutex_unlock(&s->mu);
+    if (!skip) sim_stream_dawdle(s);
+    jfl_status st = skip ? JFL_OK : i->run(s, i);
+    jf_free(i);
+    pthread_mutex_lock(&s->mu);
+    if (st) sim_stream_fail(s, st);
+    s->busy = 0;
+    if (!s->head) pthread_cond_broadcast(&s->changed);
+  }
+  pthread_mutex_unlock(&s->mu);
+  return NULL;
+}
+
+/* With every signal blocked, so that handlers run on the host's threads. Under mu. */
+static jfl_status sim_stream_start(jf_sim_stream *s)
+{
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int e = pthread_create(&s->thread, NULL, sim_stream_work, s);
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (e) return jf_fail(JFL_ENOMEM, "%s: cannot start its thread: %s", s->name, strerror(e));
+  s->has_thread = 1;
+  return JFL_OK;
+}
+
+void jf_sim_stream_init(jf_sim_stream *s, const char *name, jf_sim_pace pace, uint64_t number)
+{
+  *s = (jf_sim_stream){ .name = name, .pace = pace, .number = number, .forks = jf_forks() };
+  pthread_mutex_init(&s->mu, NULL);
+  pthread_cond_init(&s->changed, NULL);
+}
+
+/* In a forked child the thread is not there, and mu is in an unknown state. */
+static int sim_stream_is_lost(const jf_sim_stream *s) { return s->forks != jf_forks(); }
+
+void jf_sim_stream_end(jf_sim_stream *s)
+{
+  if (sim_stream_is_lost(s)) return;
+  pthread_mutex_lock(&s->mu);
+  s->stop = 1;
+  pthread_cond_broadcast(&s->changed);
+  int join = s->has_thread;
+  pthread_mutex_unlock(&s->mu);
+  if (join) pthread_join(s->thread, NULL);
+  pthread_cond_destroy(&s->changed);
+  pthread_mutex_destroy(&s->mu);
+}
+
+static jfl_status sim_stream_lost(const jf_sim_stream *s)
+{
+  return jf_fail(JFL_ESTATE, "%s: this process forked from one that uses the device, which is not "
+                 "here", s->name);
+}
+
+jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i)
+{
+  if (sim_stream_is_lost(s)) {
+    jf_free(i);
+    return sim_stream_lost(s);
+  }
+  pthread_mutex_lock(&s->mu);
+  jfl_status st = s->has_thread ? JFL_OK : sim_stream_start(s);
+  if (!st) {
+    i->next = NULL;
+    if (s->tail) s->tail->next = i;
+    else s->head = i;
+    s->tail = i;
+    pthread_cond_broadcast(&s->changed);
+  } else {
+    jf_free(i);
+  }
+  pthread_mutex_unlock(&s->mu);
+  return st;
+}
+
+void jf_sim_halt(jf_sim_stream *s)
+{
+  pthread_mutex_lock(&s->mu);
+  s->halted = 1;
+  pthread_mutex_unlock(&s->mu);
+}
+
+jfl_status jf_sim_wait(jf_sim_stream *s)
+{
+  if (sim_stream_is_lost(s)) return sim_stream_lost(s);
+  pthread_mutex_lock(&s->mu);
+  while (s->head || s->busy) pthread_cond_wait(&s->changed, &s->mu);
+  jfl_status st = s->failed;
+  if (st) jf_fail(st, "%s", s->message);
+  s->failed = JFL_OK;
+  s->halted = 0;
+  pthread_mutex_unlock(&s->mu);
+  return st;
+}
+
+/* ---- events ---- */
+
+void jf_sim_event_init(jf_sim_event *e)
+{
+  *e = (jf_sim_event){0};
+  pthread_mutex_init(&e->mu, NULL);
+  pthread_cond_init(&e->there, NULL);
+}
+
+void jf_sim_event_end(jf_sim_event *e)
+{
+  pthread_cond_destroy(&e->there);
+  pthread_mutex_destroy(&e->mu);
+}
+
+/* turn: which recording of the event is meant. */
+typedef struct sim_turn { jf_sim_item item; jf_sim_event *event; uint64_t turn; } sim_turn;
+
+static jfl_status sim_stream_reach(jf_sim_stream *s, jf_sim_item *i)
+{
+  const sim_turn *t = (const sim_turn *)i;
+  (void)s;
+  pthread_mutex_lock(&t->event->mu);
+  t->event->reached = t->turn;
+  pthread_cond_broadcast(&t->event->there);
+  pthread_mutex_unlock(&t->event->mu);
+  return JFL_OK;
+}
+
+static jfl_status sim_stream_stand(jf_sim_stream *s, jf_sim_item *i)
+{
+  const sim_turn *t = (const sim_turn *)i;
+  (void)s;
+  pthread_mutex_lock(&t->event->mu);
+  while (t->event->reached < t->turn) pthread_cond_wait(&t->event->there, &t->event->mu);
+  pthread_mutex_unlock(&t->event->mu);
+  return JFL_OK;
+}
+
+static jfl_status sim_stream_put_turn(jf_sim_stream *s, sim_turn what)
+{
+  sim_turn *t = jf_new_raw(sizeof *t);
+  if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
+  *t = what;
+  return jf_sim_put(s, &t->item);
+}
+
+jfl_status jf_sim_record(jf_sim_stream *s, jf_sim_event *e)
+{
+  pthread_mutex_lock(&e->mu);
+  uint64_t turn = ++e->asked;
+  pthread_mutex_unlock(&e->mu);
+  const jf_sim_item reach = { NULL, sim_stream_reach, JF_SIM_MARK };
+  jfl_status st = sim_stream_put_turn(s, (sim_turn){ reach, e, turn });
+  if (!st) return JFL_OK;
+  pthread_mutex_lock(&e->mu);
+  e->asked--;
+  pthread_mutex_unlock(&e->mu);
+  return st;
+}
+
+jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e)
+{
+  pthread_mutex_lock(&e->mu);
+  uint64_t turn = e->asked;
+  pthread_mutex_unlock(&e->mu);
+  const jf_sim_item stand = { NULL, sim_stream_stand, JF_SIM_MARK };
+  return sim_stream_put_turn(s, (sim_turn){ stand, e, turn });
+}

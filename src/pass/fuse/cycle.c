@@ -1,0 +1,123 @@
+/* Whether two groups can be one node: not if a value that leaves them comes back through a node
+   outside, since that would have to run both after and before them.
+
+   Most questions are answered by a forest: each node hangs below the last of those that it follows,
+   so that all that hangs below a node depends on it. The others take a search, which goes no
+   further than a fixed number of steps. */
+#include "pass/fuse/fuse.h"
+
+#include <stdlib.h>
+
+/* Nodes that one search looks at, at most. */
+enum { STEPS = 2048 };
+
+typedef struct jf_search {
+  int *place, *below;          /* of nodes: its place in the forest's preorder; how many nodes are
+                                  below it there, itself included */
+  int *target, n_target;       /* places of the nodes outside that the set reads, ascending */
+  int *is_target;              /* of nodes: the stamp of the set that reads it */
+  int *seen, *stack, n_stack;  /* of groups: the stamp of the set from which it was reached */
+  int end, steps;              /* no way back leads past `end` */
+} jf_search;
+
+/* The last node that each follows, or -1. */
+static int *find_parents(const jf_fuser *f)
+{
+  int *parent = jf_fuse_ints(f, f->n);
+  for (int i = 0; i < f->n; i++) parent[i] = -1;
+  for (int i = 0; i < f->n; i++)
+    for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++)
+      parent[f->followers.item[j]] = i;
+  return parent;
+}
+
+void jf_search_begin(jf_fuser *f)
+{
+  jf_search *s = f->search = jf_alloc(f->g->arena, sizeof *s);
+  const int *parent = find_parents(f);
+  int *free = jf_fuse_ints(f, f->n), top = 0;      /* the next place below each node */
+  s->place = jf_fuse_ints(f, f->n);
+  s->below = jf_fuse_ints(f, f->n);
+  s->target = jf_fuse_ints(f, 3 * f->d.limits->instrs);
+  s->is_target = jf_fuse_ints(f, f->n);
+  s->seen = jf_fuse_ints(f, f->n);
+  s->stack = jf_fuse_ints(f, f->n);
+  for (int i = f->n - 1; i >= 0; i--) {
+    s->below[i]++;
+    if (parent[i] >= 0) s->below[parent[i]] += s->below[i];
+  }
+  for (int i = 0; i < f->n; i++) {
+    int *next = parent[i] >= 0 ? &free[parent[i]] : &top;
+    s->place[i] = *next;
+    *next += s->below[i];
+    free[i] = s->place[i] + 1;
+  }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+  return *(const int *)a - *(const int *)b;
+}
+
+/* Finds the nodes outside the set that group a reads. */
+static void add_targets(jf_fuser *f, int a)
+{
+  jf_search *s = f->search;
+  for (int i = a; i >= 0; i = f->groups.next[i])
+    for (int j = f->sources.first[i]; j < f->sources.first[i + 1]; j++) {
+      const int from = f->sources.item[j];
+      if (jf_in_set(&f->groups, from) || s->is_target[from] == f->groups.stamp) continue;
+      s->is_target[from] = f->groups.stamp;
+      s->target[s->n_target++] = s->place[from];
+      if (from > s->end) s->end = from;
+    }
+}
+
+/* Whether a target hangs below node i in the forest. */
+static int is_above_target(const jf_search *s, int i)
+{
+  int lo = 0, hi = s->n_target;
+  while (lo < hi) {
+    const int mid = lo + (hi - lo) / 2;
+    if (s->target[mid] < s->place[i]) lo = mid + 1;
+    else hi = mid;
+  }
+  return lo < s->n_target && s->target[lo] < s->place[i] + s->below[i];
+}
+
+/* Goes from node i to the groups outside the set that follow it. Returns 1 where one of them is
+   sure to come back, or the search takes too long. */
+static int go_on_from(jf_fuser *f, int i)
+{
+  jf_search *s = f->search;
+  for (int j = f->followers.first[i]; j < f->followers.first[i + 1]; j++) {
+    const int to = f->followers.item[j], group = f->groups.of[to];
+    if (to > s->end) break;
+    if (++s->steps > STEPS) return 1;
+    if (jf_in_set(&f->groups, to) || s->seen[group] == f->groups.stamp) continue;
+    if (is_above_target(s, to)) return 1;
+    s->seen[group] = f->groups.stamp;
+    s->stack[s->n_stack++] = group;
+  }
+  return 0;
+}
+
+int jf_comes_back(jf_fuser *f, int a, int b)
+{
+  jf_search *s = f->search;
+  s->n_target = s->n_stack = s->steps = 0;
+  s->end = -1;
+  add_targets(f, a);
+  add_targets(f, b);
+  if (!s->n_target) return 0;
+  qsort(s->target, (size_t)s->n_target, sizeof *s->target, compare_places);
+  s->end = jf_groups_end(&f->groups, f->n, s->end);
+  for (int i = a; i >= 0; i = f->groups.next[i])
+    if (go_on_from(f, i)) return 1;
+  for (int i = b; i >= 0; i = f->groups.next[i])
+    if (go_on_from(f, i)) return 1;
+  while (s->n_stack > 0)
+    for (int i = s->stack[--s->n_stack]; i >= 0; i = f->groups.next[i])
+      if (s->is_target[i] == f->groups.stamp || go_on_from(f, i)) return 1;
+  return 0;
+}

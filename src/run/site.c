@@ -1,0 +1,97 @@
+/* The devices that a session uses, each opened when it is first wanted. */
+#include "run/run.h"
+
+#include <string.h>
+
+/* What a device that works late needs besides. */
+static jfl_status site_set_up(jf_site *t)
+{
+  const jf_kind *k = t->device->kind;
+  if (k->host) return JFL_OK;
+  JF_TRY(k->stream_new(t->device, &t->stream));
+  t->fault = k->alloc(t->device, sizeof *t->fault);
+  return t->fault ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory on %s", t->device->name);
+}
+
+static void site_close(jf_site *t)
+{
+  const jf_kind *k = t->device->kind;
+  k->free(t->device, t->arena);
+  if (!k->host) {
+    k->free(t->device, t->fault);
+    if (t->stream) k->stream_free(t->device, t->stream);
+  }
+  if (t->device != jf_host()) jf_device_free(t->device);
+}
+
+static void site_free(jf_site *t)
+{
+  if (!t) return;
+  if (t->device) site_close(t);
+  jf_free(t);
+}
+
+void jf_sites_free(jfl_session *s)
+{
+  for (int i = 0; i < s->n_site; i++) site_free(s->site[i]);
+  jf_free(s->site);
+}
+
+static jfl_status site_open(jf_site *t, const jf_kind *kind, int index)
+{
+  if (!kind->rows && !kind->plain)
+    return jf_fail(JFL_EINVAL, "device %s:%d computes nothing", kind->name, index);
+  if (kind == jf_host()->kind && index == jf_host()->index) t->device = jf_host();
+  else JF_TRY(jf_device_new(kind, index, &t->device));
+  return site_set_up(t);
+}
+
+static jfl_status site_add(jfl_session *s, const jf_kind *kind, int index)
+{
+  jf_site **room = jf_regrow(s->site, s->n_site, &s->cap_site, sizeof *room);
+  if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->site = room;
+  jf_site *t = jf_new(sizeof *t);
+  if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
+  t->place = s->n_site;
+  jfl_status st = site_open(t, kind, index);
+  if (st) site_free(t);
+  else s->site[s->n_site++] = t;
+  return st;
+}
+
+jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
+{
+  const jf_kind *kind;
+  int index;
+  JF_TRY(jf_device_parse(name, &kind, &index));
+  for (int i = 0; i < s->n_site; i++)
+    if (s->site[i]->device->kind == kind && s->site[i]->device->index == index)
+      return *out = s->site[i], JFL_OK;
+  JF_TRY(site_add(s, kind, index));
+  *out = s->site[s->n_site - 1];
+  return JFL_OK;
+}
+
+/* The error of a copy, or of the wait for it. */
+static jfl_status site_finish(jf_site *t, jfl_status copied)
+{
+  jfl_status waited = t->device->kind->wait(t->device, t->stream);
+  return copied ? copied : waited;
+}
+
+jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size)
+{
+  const jf_kind *k = t->device->kind;
+  if (!k->host) return site_finish(t, k->put(t->device, t->stream, to, from, size));
+  memcpy(to, from, size);
+  return JFL_OK;
+}
+
+jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
+{
+  const jf_kind *k = t->device->kind;
+  if (!k->host) return site_finish(t, k->get(t->device, t->stream, to, from, size));
+  memcpy(to, from, size);
+  return JFL_OK;
+}
