@@ -73,7 +73,18 @@ typedef struct jfl_checkpoint jfl_checkpoint;   /* one that is open for reading 
 /* ---- errors, memory, names ---- */
 
 JFL_API const char *jfl_version(void);
+/* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got ...". */
 JFL_API const char *jfl_errmsg(void);
+/* What that sentence is made of; NULL for a part that the error does not have. */
+typedef enum jfl_part {
+  JFL_ERROR_JOB,               /* the job's name */
+  JFL_ERROR_NODE,              /* the node of the job's graph that failed */
+  JFL_ERROR_OP,                /* the op, optimizer or schedule */
+  JFL_ERROR_ARGUMENT,          /* the argument, option or result that is wrong: the text's subject */
+  JFL_ERROR_TEXT               /* what is wrong */
+} jfl_part;
+JFL_API jfl_status jfl_error_code(void);
+JFL_API const char *jfl_error_part(jfl_part part);
 JFL_API const char *jfl_status_name(jfl_status s);
 JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);

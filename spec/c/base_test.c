@@ -39,6 +39,59 @@ static void messages_are_kept_and_prefixed(void)
   CHECK(!strcmp(jfl_errmsg(), "again: job 'a': x: got 3"));
 }
 
+/* Whether a part of this thread's error is that text, or is not there for NULL. */
+static int part_is(jfl_part part, const char *text)
+{
+  const char *got = jfl_error_part(part);
+  return text && got ? !strcmp(got, text) : text == got;
+}
+
+static void an_error_is_told_in_parts(void)
+{
+  CHECK(jf_fail_argument(JFL_EDTYPE, "x", "must be %s, got %s", "int8", "int32") == JFL_EDTYPE);
+  CHECK(jfl_error_code() == JFL_EDTYPE && part_is(JFL_ERROR_ARGUMENT, "x"));
+  CHECK(part_is(JFL_ERROR_TEXT, "must be int8, got int32"));
+  CHECK(part_is(JFL_ERROR_JOB, NULL) && part_is(JFL_ERROR_NODE, NULL) && part_is(JFL_ERROR_OP, NULL));
+  CHECK(!strcmp(jfl_errmsg(), "x must be int8, got int32"));
+  CHECK(jf_fail_in(JFL_EDTYPE, JFL_ERROR_OP, "add") == JFL_EDTYPE);
+  CHECK(!strcmp(jfl_errmsg(), "add: x must be int8, got int32"));
+  jf_fail_in(JFL_EDTYPE, JFL_ERROR_NODE, "add_1");
+  jf_fail_in(JFL_EDTYPE, JFL_ERROR_JOB, "train");
+  CHECK(!strcmp(jfl_errmsg(), "train: add_1: x must be int8, got int32"));
+  CHECK(part_is(JFL_ERROR_OP, "add") && part_is(JFL_ERROR_NODE, "add_1"));
+}
+
+static void what_is_known_of_an_error_stays(void)
+{
+  jf_fail_in(jf_fail(JFL_EINVAL, "no"), JFL_ERROR_JOB, "inner");
+  CHECK(jf_fail_in(JFL_EINVAL, JFL_ERROR_JOB, "outer") == JFL_EINVAL);
+  CHECK(jf_fail_in(JFL_OK, JFL_ERROR_OP, "none") == JFL_OK);
+  CHECK(!strcmp(jfl_errmsg(), "inner: no"));
+  jf_fail_argument(JFL_EINVAL, "x", "is missing");
+  jf_blame(JFL_EINVAL, "tensor %d: ", 2);
+  CHECK(!strcmp(jfl_errmsg(), "tensor 2: x is missing") && part_is(JFL_ERROR_ARGUMENT, NULL));
+  jf_fail(JFL_EIO, "new");
+  CHECK(!strcmp(jfl_errmsg(), "new") && part_is(JFL_ERROR_JOB, NULL));
+}
+
+static void *restore(void *error)
+{
+  jf_error_restore(JFL_EDATA, error);
+  return part_is(JFL_ERROR_JOB, "train") && !strcmp(jfl_errmsg(), "train: late") ? error : NULL;
+}
+
+static void an_error_keeps_its_parts_across_threads(void)
+{
+  pthread_t other;
+  void *seen = NULL;
+  jf_fail_in(jf_fail(JFL_EDATA, "late"), JFL_ERROR_JOB, "train");
+  jf_error *e = jf_error_copy();
+  CHECK(!pthread_create(&other, NULL, restore, e) && !pthread_join(other, &seen));
+  CHECK(seen == e);
+  jf_free(e);
+  CHECK(jf_error_restore(JFL_EDATA, NULL) == JFL_EDATA && says("out of memory"));
+}
+
 static void a_long_message_is_cut(void)
 {
   char text[5000];
@@ -47,6 +100,9 @@ static void a_long_message_is_cut(void)
   jf_fail(JFL_EINVAL, "%s", text);
   size_t n = strlen(jfl_errmsg());
   CHECK_MSG(n > 500 && n < sizeof text && strspn(jfl_errmsg(), "a") == n, "%zu bytes", n);
+  jf_blame(JFL_EINVAL, "%s", text);
+  jf_fail_in(JFL_EINVAL, JFL_ERROR_JOB, text);
+  CHECK(strlen(jfl_errmsg()) < sizeof text && says("a: aaaa"));
 }
 
 static void *fail_elsewhere(void *ud)
@@ -231,7 +287,7 @@ static void shapes_are_checked_and_printed(void)
   for (int i = 0; i < wide.n; i++) wide.d[i] = INT64_MIN;
   CHECK(strlen(jf_shape_str(&wide, buf)) < sizeof buf);
   CHECK(jf_shape_check(&s, "x") == JFL_OK);
-  CHECK(jf_shape_check(&(jfl_shape){ 0, { 0 } }, "x") == JFL_ESHAPE && says("x: "));
+  CHECK(jf_shape_check(&(jfl_shape){ 0, { 0 } }, "x") == JFL_ESHAPE && says("x must have"));
   CHECK(jf_shape_check(&(jfl_shape){ JFL_MAXDIM + 1, { 1 } }, "x") == JFL_ESHAPE);
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, 0 } }, "x") == JFL_ESHAPE && says("got 0"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, -1 } }, "x") == JFL_ESHAPE && says("got -1"));
@@ -301,6 +357,9 @@ int main(void)
 {
   jfl_set_allocator(&(jfl_allocator){ host_alloc, host_free, NULL });
   RUN(messages_are_kept_and_prefixed);
+  RUN(an_error_is_told_in_parts);
+  RUN(what_is_known_of_an_error_stays);
+  RUN(an_error_keeps_its_parts_across_threads);
   RUN(a_long_message_is_cut);
   RUN(messages_belong_to_a_thread);
   RUN(every_status_has_a_text);

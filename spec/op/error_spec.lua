@@ -17,15 +17,15 @@ end
 describe("a mistake is named:", function()
   says("add", "shapes (2, 3) and (2) do not broadcast: extents from the right must be equal or 1",
     x23, zeros { 2 })
-  says("add", "x is float32 but y is int32; flow.cast converts", x23, zeros({ 2, 3 }, "int32"))
+  says("add", "y must be float32 like x, got int32; cast converts", x23, zeros({ 2, 3 }, "int32"))
   says("exp", "x must be one of float32, float64, got int32", zeros({ 2 }, "int32"))
-  says("relu_grad", "y is (2, 3) but dy is (3, 2)", x23, zeros { 3, 2 })
-  says("where", "condition wants int8, which comparisons give, got float32", x23, x23, x23)
-  says("where", "x is float32 but y is int32", zeros({ 2, 3 }, "int8"), x23, zeros({ 2, 3 },
+  says("relu_grad", "dy must be of shape (2, 3) like y, got (3, 2)", x23, zeros { 3, 2 })
+  says("where", "condition must be int8, which comparisons give, got float32", x23, x23, x23)
+  says("where", "y must be float32 like x, got int32", zeros({ 2, 3 }, "int8"), x23, zeros({ 2, 3 },
     "int32"))
   says("where", "shapes (2) and (2, 3) do not broadcast: extents from the right must be equal or 1",
     zeros({ 2 }, "int8"), x23, x23)
-  says("clip_by_value", "min_value 2 is above max_value 1", x23, 2, 1)
+  says("clip_by_value", "min_value must be at most max_value 1, got 2", x23, 2, 1)
 
   says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23, { axis = 2 })
   says("reduce_sum", "axis 1 is given twice", x23, { axis = { 1, -1 } })
@@ -44,13 +44,13 @@ describe("a mistake is named:", function()
   says("matmul", "a (2, 3, 4) and b (3, 4, 5) must have the same number of dimensions, two or "
     .. "more, and "
     .. "agree in all but the last two", zeros { 2, 3, 4 }, zeros { 3, 4, 5 })
-  says("matmul", "a is float32 but b is float64; flow.cast converts", x23, zeros({ 3, 2 },
+  says("matmul", "b must be float32 like a, got float64; cast converts", x23, zeros({ 3, 2 },
     "float64"))
-  says("bias_add", "value (2, 3) wants a bias of (3), got (2)", x23, zeros { 2 })
+  says("bias_add", "bias must be (3) for value (2, 3), got (2)", x23, zeros { 2 })
   says("bias_add", "value must have two or more dimensions, got (3)", zeros { 3 }, zeros { 3 })
-  says("bias_add", "value is float32 but bias is int32", x23, zeros({ 3 }, "int32"))
+  says("bias_add", "bias must be float32 like value, got int32", x23, zeros({ 3 }, "int32"))
 
-  says("conv2d", "filters (8, 3, 3, 3) want 3 input channels, got 4", image, zeros { 8, 3, 3, 3 })
+  says("conv2d", "input must have 3 channels for filters (8, 3, 3, 3), got 4", image, zeros { 8, 3, 3, 3 })
   says("conv2d", "input must be of four dimensions, got (2, 3)", x23, zeros { 8, 3, 3, 3 })
   says("conv2d", "filters must be of four dimensions, got (2, 3)", image, x23)
   says("conv2d", "data_format NHWC is not supported, only NCHW is", image, zeros { 8, 4, 3, 3 },
@@ -75,14 +75,14 @@ describe("a mistake is named:", function()
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
   says("conv2d", "input is float32 but filters is float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
-  says("conv2d_data_grad", "dy (1, 8, 5, 5) should be 3 high and 3 wide", zeros { 8, 4, 3, 3 },
+  says("conv2d_data_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
-  says("conv2d_data_grad", "dy has 7 channels for 8 filters in 1 groups", zeros { 8, 4, 3, 3 },
+  says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7", zeros { 8, 4, 3, 3 },
     zeros { 1, 7, 3, 3 }, { size = 5 })
-  says("conv2d_filter_grad", "dy (1, 8, 5, 5) should be 3 high and 3 wide", image, zeros { 1, 8,
+  says("conv2d_filter_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", image, zeros { 1, 8,
     5, 5 },
     { size = 3 })
-  says("conv2d_filter_grad", "input and dy do not agree in batch size and groups", image,
+  says("conv2d_filter_grad", "dy must agree with the input in batch size and groups", image,
     zeros { 2, 8, 3, 3 }, { size = 3 })
 
   says("conv2d", "a window of 3 cells that are 9007199254740992 apart is too large", image,
@@ -91,74 +91,75 @@ describe("a mistake is named:", function()
     { groups = 2 ^ 53 })
 
   says("max_pool2d", "input must be (N, C, H, W), got (2, 3)", x23, 2)
-  says("max_pool2d", "argument 'ksize' is missing: the window: one number, or height and width",
+  says("max_pool2d", "ksize is missing: the window: one number, or height and width",
     image)
   says("max_pool2d", "ksize must be at least 1, got 0", image, 0)
   says("max_pool2d", "padding must be below the window's 2, got 2", image, 2, 2, 2)
   says("max_pool2d", "input must be (N, H, W, C), got (2, 3)", x23, 2, 2, "SAME", "NHWC")
-  says("max_pool2d_grad", "dy should be float32 (1, 4, 2, 2), got float32 (1, 4, 3, 3)", image,
+  says("max_pool2d_grad", "dy must be float32 (1, 4, 2, 2), got float32 (1, 4, 3, 3)", image,
     zeros { 1, 4, 2, 2 }, zeros { 1, 4, 3, 3 }, { ksize = 2 })
-  says("avg_pool2d_grad", "dy (1, 4, 3, 3) should be 2 high and 2 wide", zeros { 1, 4, 3, 3 },
+  says("avg_pool2d_grad", "dy must be 2 high and 2 wide, got (1, 4, 3, 3)", zeros { 1, 4, 3, 3 },
     { ksize = 2, size = 5 })
 
   says("dropout", "rate must be in [0, 1), got 1", x23, 1)
-  says("dropout_grad", "mask should be int8 (2, 3), got float32 (2, 3)", x23, x23, 0.5)
+  says("dropout_grad", "mask must be int8 (2, 3), got float32 (2, 3)", x23, x23, 0.5)
   local ce = "sparse_softmax_cross_entropy_with_logits"
-  says(ce, "labels (3) should have the shape of logits (2, 3) without its last axis",
+  says(ce, "labels must have the shape of logits (2, 3) without its last axis, got (3)",
     zeros({ 3 }, "int32"), x23)
-  says(ce, "argument 1 'labels' must be int32 or int64, got float32", zeros { 2 }, x23)
+  says(ce, "labels must be int32 or int64, got float32", zeros { 2 }, x23)
   says(ce, "label 3 at position 1 is outside 0..2, all counted from 0",
     core.from_table({ 0, 3 }, "int32"), x23)
   says(ce, "label -1 at position 0 is outside 0..2, all counted from 0",
     core.from_table({ -1, 2 }, "int64"), x23)
-  says("sparse_softmax_cross_entropy_grad", "dy should be float32 (2), got float32 (3)", i2, x23,
+  says("sparse_softmax_cross_entropy_grad", "dy must be float32 (2), got float32 (3)", i2, x23,
     { zeros { 3 } })
-  says("softmax_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
+  says("softmax_cross_entropy_with_logits", "logits must be of shape (2, 3) like labels, got "
+    .. "(3, 2)", x23,
     zeros { 3, 2 })
-  says("sigmoid_cross_entropy_with_logits", "labels is (2, 3) but logits is (3, 2)", x23,
+  says("sigmoid_cross_entropy_with_logits", "logits must be of shape (2, 3) like labels, got "
+    .. "(3, 2)", x23,
     zeros { 3, 2 })
 
   says("reshape", "(2, 3) has 6 elements, which do not fit (4, -1)", x23, { 4, -1 })
   says("reshape", "(2, 3) has 6 elements, which do not fit (5)", x23, { 5 })
-  says("reshape", "only one extent may be -1", x23, { -1, -1 })
+  says("reshape", "shape must have one extent of -1 at most", x23, { -1, -1 })
   says("reshape", "extent 0 cannot be one of 6 elements", x23, { 0, 3 })
   says("reshape", "a shape has at most 8 dimensions, got 9", x23, { 1, 1, 1, 1, 1, 1, 1, 6, 1 })
   says("reshape", "(16, 16) has 256 elements, which do not fit (256, 256, 256, 256, 256, 256, 256, 256)",
     zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
-  says("flatten", "start_dim 1 is after end_dim 0", x23, 1, 0)
+  says("flatten", "start_dim must be at most end_dim 0, got 1", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
   says("expand_dims", "axis 3 is out of range for 3 dimensions; axes count from 0", x23, 3)
-  says("expand_dims", "input has 8 dimensions already, the most there can be",
+  says("expand_dims", "input must have fewer than 8 dimensions, the most there can be",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, 0)
-  says("transpose", "perm names 3 axes, but a has 2", x23, { 0, 1, 2 })
-  says("transpose", "perm names axis 0 twice", x23, { 0, 0 })
+  says("transpose", "perm must name the 2 axes of a, got 3", x23, { 0, 1, 2 })
+  says("transpose", "perm must name each axis once, got axis 0 twice", x23, { 0, 0 })
   says("broadcast_to", "(2, 3) cannot become (3, 3): extents from the right must be equal or 1",
     x23,
     { 3, 3 })
-  says("slice", "x has 2 axes, but begin has 1 numbers and size 2", x23, { 0 }, { 1, 1 })
+  says("slice", "begin and size must have 2 numbers, one for each axis of x, got 1 and 2", x23, { 0 }, { 1, 1 })
   says("slice", "begin 3 is out of range for axis 1 of extent 3", x23, { 0, 3 }, { 1, 1 })
   says("slice", "size 3 from 1 does not fit axis 0 of extent 2", x23, { 1, 0 }, { 3, 1 })
-  says("slice_grad", "dy has 2 axes, but begin has 1 numbers and shape 2", x23, { 0 }, { 1, 1 })
-  says("concat", "input 1 is float32 (2, 3) but input 2 is float32 (2, 4); only the extents "
-    .. "along axis may "
-    .. "differ", { x23, zeros { 2, 4 } }, 0)
-  says("stack", "input 1 is float32 (2, 3) but input 2 is int32 (2, 3)", { x23, zeros({ 2, 3 },
+  says("slice_grad", "begin and shape must have 2 numbers, one for each axis of dy, got 1 and 2", x23, { 0 }, { 1, 1 })
+  says("concat", "input 2 must be float32 (2, 3) like input 1, got float32 (2, 4); only the "
+    .. "extents along axis may differ", { x23, zeros { 2, 4 } }, 0)
+  says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3)", { x23, zeros({ 2, 3 },
     "int32") })
   says("gather", "index 2 at position 0 is outside 0..1, all counted from 0",
     x23, core.from_table({ 2 }, "int32"))
-  says("gather", "argument 2 'indices' must be int32 or int64, got float32", x23, x23)
+  says("gather", "indices must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
   says("unsorted_segment_sum", "num_segments must be at least 1, got 0", x23, i2, 0)
-  says("unsorted_segment_sum", "data (2, 3) should have the extents of segment_ids (3) from "
-    .. "axis 0 on", x23,
+  says("unsorted_segment_sum", "data must have the extents of segment_ids (3) from axis 0 on, "
+    .. "got (2, 3)", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
   says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
     core.from_table({ 0, 5 }, "int32"), 4)
   says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
-  says("one_hot", "float16 is not supported", i2, 4, 1, 0, -1, "float16")
-  says("cast", "to bfloat16 is not supported", x23, "bfloat16")
+  says("one_hot", "dtype float16 is not supported", i2, 4, 1, 0, -1, "float16")
+  says("cast", "dtype bfloat16 is not supported", x23, "bfloat16")
   says("constant", "value 1.5 does not fit int32", 1.5, "int32", { 2 })
   says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 bytes",
     2 ^ 47, "float64")
@@ -167,15 +168,15 @@ describe("a mistake is named:", function()
   local sgd, rates = { optimizer = "SGD", options = { 0 } }, zeros({ 2 }, "float64")
   says("update", "grad of parameter 0 must be float32 (2, 3), got float32 (3, 2)",
     { x23, zeros { 3, 2 }, rates }, sgd)
-  says("update", "parameter 0 is float32 but parameter 1 is float64",
+  says("update", "parameter 1 must be float32 like parameter 0, got float64",
     { x23, x23, rates, rates, rates }, sgd)
   says("update", "scalars must be float64 (2), got float32 (2)", { x23, x23, zeros { 2 } }, sgd)
   says("update", "momentum of parameter 0 must be float32 (2, 3), got float64 (2, 3)",
     { x23, x23, zeros({ 2, 3 }, "float64"), zeros({ 3 }, "float64") }, { optimizer = "SGD" })
   says("update", "inputs must be 3 tensors of each parameter of SGD, then scalars, got 3 in all",
     { x23, x23, rates }, { optimizer = "SGD" })
-  says("update", "no optimizer is called 'SDG'", { x23, x23, rates }, { optimizer = "SDG" })
-  says("update", "SGD has 1 options, got 2", { x23, x23, rates },
+  says("update", "optimizer must be one of the optimizers, got 'SDG'", { x23, x23, rates }, { optimizer = "SDG" })
+  says("update", "options must be the 1 numbers of SGD, got 2", { x23, x23, rates },
     { optimizer = "SGD", options = { 0, 0 } })
   local count, one_rate = zeros({ 1 }, "int64"), zeros({ 1 }, "float64")
   says("optimizer_scalars", "step must be int64 (1), got float64 (1)", one_rate, one_rate, rates,
@@ -185,7 +186,7 @@ describe("a mistake is named:", function()
   says("optimizer_scalars", "set must be float64 (2), got float64 (1)", count, one_rate, one_rate,
     { optimizer = "SGD" })
   local schedule, step = "piecewise_constant_schedule", zeros({ 1 }, "int64")
-  says(schedule, "2 boundaries want 3 values, got 1", step, { 1, 2 }, { 0.1 })
+  says(schedule, "values must be 3 numbers, one more than boundaries, got 1", step, { 1, 2 }, { 0.1 })
   says(schedule, "boundaries must ascend, got 2 after 2", step, { 2, 2 }, { 1, 2, 3 })
   says(schedule, "step must be (1), got (2)", zeros({ 2 }, "int64"), { 2 }, { 1, 2 })
   says(schedule, "warmup_steps must be at least 1, got 0", step, { 2 }, { 1, 2 },

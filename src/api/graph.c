@@ -7,7 +7,7 @@
 jfl_status jf_out_of_memory(jfl_graph *g)
 {
   g->arena->unwind = NULL;
-  return g->err = jf_fail(JFL_ENOMEM, "%s: out of memory", g->name);
+  return g->err = jf_fail_in(jf_fail(JFL_ENOMEM, "out of memory"), JFL_ERROR_JOB, g->name);
 }
 
 static jfl_status set_name(jfl_graph *g, const char *name)
@@ -32,8 +32,10 @@ jfl_mode jfl_graph_mode(const jfl_graph *g) { return g->mode; }
 /* A graph that was compiled, or met an error in a pass, takes no more. */
 static jfl_status check_open(const jfl_graph *g)
 {
-  if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
-  return g->closed ? jf_fail(JFL_ESTATE, "%s: this job is compiled already", g->name) : JFL_OK;
+  jfl_status s = g->err      ? jf_fail(g->err, "describing this job failed before")
+                 : g->closed ? jf_fail(JFL_ESTATE, "this job is compiled already")
+                             : JFL_OK;
+  return jf_fail_in(s, JFL_ERROR_JOB, g->name);
 }
 
 jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
@@ -73,8 +75,8 @@ jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
 {
   JF_TRY(check_open(g));
   if (v->graph != g)
-    return jf_fail(JFL_ESTATE, "%s: returns '%s', which belongs to job '%s'", g->name, v->name,
-                   v->graph->name);
+    return jf_fail_in(jf_fail(JFL_ESTATE, "the result '%s' must be of this job, got one of job '%s'",
+                              v->name, v->graph->name), JFL_ERROR_JOB, g->name);
   JF_ENTER(g);
   jf_graph_output(g, v);
   return JFL_OK;
@@ -84,8 +86,8 @@ static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *cons
 {
   for (int i = 0; i < n; i++)
     if (v[i]->graph != g)
-      return jf_fail(JFL_ESTATE, "%s: '%s' belongs to job '%s', not to '%s'", who, v[i]->name,
-                     v[i]->graph->name, g->name);
+      return jf_fail(JFL_ESTATE, "%s: '%s' must be of job '%s', got one of job '%s'", who, v[i]->name,
+                     g->name, v[i]->graph->name);
   return JFL_OK;
 }
 
@@ -99,8 +101,8 @@ jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *wher
                    "gradient; only a job with type = \"train\" has",
                    g->name, v->name);
   if (!jf_is_float(v->dtype))
-    return jf_fail(JFL_EDTYPE, "watch_diff: '%s' is %s; only float blobs have gradients", v->name,
-                   jfl_dtype_name(v->dtype));
+    return jf_fail(JFL_EDTYPE, "watch_diff: '%s' must be a float blob, which alone has a gradient, "
+                   "got %s", v->name, jfl_dtype_name(v->dtype));
   JF_ENTER(g);
   g->watched = jf_grow(g->arena, g->watched, g->n_watched, &g->cap_watched, sizeof *g->watched);
   g->watched[g->n_watched] = (jf_watched){ v, where ? jf_strdup(g->arena, where) : "" };
@@ -111,12 +113,12 @@ jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *wher
 static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  if (m->n_loss < 1) return jf_fail(JFL_EINVAL, "minimize: no loss was given");
+  if (m->n_loss < 1) return jf_fail(JFL_EINVAL, "minimize: losses must hold one or more, got none");
   for (int i = 0; i < m->n_loss; i++) {
     const jfl_value *v = m->loss[i], *first = m->loss[0];
     if (v->graph != g)
-      return jf_fail(JFL_ESTATE, "minimize: the loss '%s' belongs to job '%s', not to '%s'",
-                     v->name, v->graph->name, g->name);
+      return jf_fail(JFL_ESTATE, "minimize: the loss '%s' must be of job '%s', got one of job '%s'",
+                     v->name, g->name, v->graph->name);
     if (!jf_is_float(v->dtype))
       return jf_fail(JFL_EDTYPE, "minimize: the loss '%s' must be a float blob, got %s", v->name,
                      jfl_dtype_name(v->dtype));
@@ -150,12 +152,12 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
   char *trained = graph_trained(g), *seen = jf_alloc(g->arena, (size_t)g->n_value);
   for (int i = 0; i < n; i++) {
     if (v[i]->graph != g || v[i]->origin != JF_VARIABLE)
-      return jf_fail(JFL_EINVAL, "minimize: '%s' is no variable of this job", v[i]->name);
+      return jf_fail(JFL_EINVAL, "minimize: '%s' must be a variable of this job", v[i]->name);
     if (seen[v[i]->id])
       return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
     if (trained[v[i]->id])
-      return jf_fail(JFL_EINVAL, "minimize: variable '%s' is trained by another optimizer of job "
-                     "'%s'; each must be given variables of its own", v[i]->name, g->name);
+      return jf_fail(JFL_EINVAL, "minimize: variable '%s' must be trained by one optimizer, got two",
+                     v[i]->name);
     seen[v[i]->id] = 1;
   }
   return JFL_OK;
@@ -183,15 +185,16 @@ static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t
 {
   t->optim = jf_optim_find(m->optimizer);
   t->schedule = jfl_op_find(m->schedule);
-  if (!t->optim) return jf_fail(JFL_ENAME, "no optimizer is called '%s'", m->optimizer);
+  if (!t->optim) return jf_fail(JFL_ENAME, "unknown optimizer '%.60s'", m->optimizer);
   if (!t->schedule || !(t->schedule->flags & JF_SCHEDULE))
-    return jf_fail(JFL_ENAME, "no learning rate schedule is called '%s'", m->schedule);
+    return jf_fail(JFL_ENAME, "unknown learning rate schedule '%.60s'", m->schedule);
   void *attr = jf_alloc(g->arena, t->optim->attr_size);
   void *schedule_attr = jf_alloc(g->arena, t->schedule->attr_size);
   t->attr = attr;
   t->schedule_attr = schedule_attr;
   JF_TRY(jf_attr_read(g->arena, t->optim->name, t->optim->attr, m->arg, m->n_arg, attr));
-  if (t->optim->check) JF_TRY(t->optim->check(attr));
+  if (t->optim->check)
+    JF_TRY(jf_fail_in(t->optim->check(attr), JFL_ERROR_OP, t->optim->name));
   return jf_attr_read(g->arena, t->schedule->name, t->schedule->attr, m->schedule_arg,
                       m->n_schedule_arg, schedule_attr);
 }
@@ -226,7 +229,7 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
   JF_TRY(check_own(g, "gradients", x, n_x));
   if (dy) JF_TRY(check_own(g, "gradients", &dy, 1));
   if (dy && (dy->dtype != y->dtype || !jf_shape_eq(&dy->shape, &y->shape)))
-    return jf_fail(JFL_ESHAPE, "gradients: dy must have the dtype and shape of y");
+    return jf_fail(JFL_ESHAPE, "gradients: dy must be of the dtype and shape of y");
   if (!jf_is_float(y->dtype))
     return jf_fail(JFL_EDTYPE, "gradients: y must be a float blob, got %s",
                    jfl_dtype_name(y->dtype));

@@ -4,13 +4,12 @@
 
 static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
-  if (g->err) return jf_fail(g->err, "%s: describing this job failed before", g->name);
-  if (g->closed) return jf_fail(JFL_ESTATE, "%s: this graph is compiled already", g->name);
+  if (g->err) return jf_fail(g->err, "describing this job failed before");
+  if (g->closed) return jf_fail(JFL_ESTATE, "this graph is compiled already");
   if (g->mode != j->mode)
-    return jf_fail(JFL_EINVAL, "%s: the graph and the job are of different types", g->name);
+    return jf_fail(JFL_EINVAL, "the graph and the job must be of one type, train or predict");
   if (g->mode == JFL_TRAIN && !g->n_training)
-    return jf_fail(JFL_EINVAL, "%s: a train job needs a loss to minimize: call "
-                   "flow.optimizer.SGD(lr):minimize(loss) in its body", g->name);
+    return jf_fail(JFL_EINVAL, "a train job must minimize a loss, got none");
   return JFL_OK;
 }
 
@@ -40,7 +39,7 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
 {
   jfl_plan *p = NULL;
-  JF_TRY(api_job_check(j, g));
+  JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
   jfl_status s = api_job_build(j, g, &p);
   if (!s) s = jf_job_admit(j, p);
@@ -60,8 +59,8 @@ jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype
                           const jfl_shape **s)
 {
   if (i < 0 || i >= p->graph->n_input)
-    return jf_fail(JFL_EINVAL, "%s: has %d inputs, no number %d", p->graph->name, p->graph->n_input,
-                   i);
+    return jf_fail_in(jf_fail(JFL_EINVAL, "an input's number must be below %d, got %d",
+                              p->graph->n_input, i), JFL_ERROR_JOB, p->graph->name);
   const jfl_value *v = p->graph->input[i];
   *name = v->name;
   *t = v->dtype;

@@ -89,7 +89,7 @@ static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
       : jf_array_new_raw(inf->dtype[i], &inf->shape[i], &c->out[i]);
     if (!s) continue;
     while (i-- > 0) jfl_array_unref(c->out[i]);
-    return jf_blame(s, "%s: ", c->op->name);
+    return jf_fail_in(s, JFL_ERROR_OP, c->op->name);
   }
   return JFL_OK;
 }
@@ -117,7 +117,7 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
                              : jf_fail(JFL_ENOMEM, "out of memory");
   jf_free(k->scratch);
   if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);
-  return st ? jf_blame(st, "%s: ", c->op->name) : JFL_OK;
+  return jf_fail_in(st, JFL_ERROR_OP, c->op->name);
 }
 
 static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
@@ -156,8 +156,8 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
   api_op_call c = { s, op, in, n_in, arg, n_arg, out };
   jfl_graph *g;
   if (jf_pool_lost())
-    return jf_fail(JFL_ESTATE, "%s: this process forked from one whose threads had run ops",
-                   op->name);
+    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run ops"),
+                      JFL_ERROR_OP, op->name);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status st = run_call(&c, g);
   jfl_graph_unref(g);

@@ -33,7 +33,8 @@ static jfl_status find_training(const jfl_plan *p, int i, const jf_training **ou
 {
   const jfl_graph *g = p->graph;
   if (i < 0 || i >= g->n_training)
-    return jf_fail(JFL_EINVAL, "%s: has %d optimizers, no number %d", g->name, g->n_training, i);
+    return jf_fail_in(jf_fail(JFL_EINVAL, "optimizer must be from 0 to %d, got %d",
+                              g->n_training - 1, i), JFL_ERROR_JOB, g->name);
   *out = g->training[i];
   return JFL_OK;
 }
@@ -71,8 +72,8 @@ jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate)
   jfl_array *a = NULL;
   JF_TRY(find_training(p, i, &t));
   if (rate && !isfinite(*rate))
-    return jf_fail(JFL_EINVAL, "%s: learning rate must be a finite number, got %.14g",
-                   p->graph->name, *rate);
+    return jf_fail_in(jf_fail(JFL_EINVAL, "learning rate must be a finite number, got %.14g",
+                              *rate), JFL_ERROR_JOB, p->graph->name);
   JF_TRY(jfl_array_new(JFL_F64, &t->set->variable->shape, &a));
   double *set = jfl_array_data(a);
   set[JF_IS_SET] = rate != NULL;

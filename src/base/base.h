@@ -13,10 +13,22 @@ extern "C" {
 
 /* ---- errors (status.c) ---- */
 
-/* Records a message for this thread and returns s, so a check is one return statement. */
+/* Records an error for this thread and returns s, so a check is one return statement. */
 jfl_status jf_fail(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Puts a prefix before this thread's message; returns s. */
+/* The same for a wrong argument, attribute or result: its name, then "must be ..., got ...". */
+jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt, ...)
+  __attribute__((format(printf, 3, 4)));
+/* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that the
+   error has already stays. Returns s. */
+jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name);
+/* Puts a prefix before the text of this thread's error; returns s. */
 jfl_status jf_blame(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* An error on its way from one thread to another: a copy of this thread's last one, which jf_free
+   frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for NULL.
+   Returns s. */
+typedef struct jf_error jf_error;
+jf_error *jf_error_copy(void);
+jfl_status jf_error_restore(jfl_status s, const jf_error *e);
 #define JF_TRY(e) do { jfl_status s_ = (e); if (s_ != JFL_OK) return s_; } while (0)
 
 /* ---- memory (memory.c) ---- */
@@ -74,7 +86,7 @@ int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
 enum { JF_SHAPE_STR = 8 * 22 + 4 };
 const char *jf_shape_str(const jfl_shape *s, char *buf);
-/* Extents positive, count in range, element count below 2^47. */
+/* Extents positive, count in range, element count below 2^47; what: whose shape it is. */
 jfl_status jf_shape_check(const jfl_shape *s, const char *what);
 
 /* ---- text (text.c) ---- */

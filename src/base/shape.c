@@ -27,8 +27,8 @@ jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
   if (!strcmp(name, "double")) return *out = JFL_F64, JFL_OK;
   for (int t = 0; t < JFL_N_DTYPE; t++)
     if (!strcmp(name, jfl_dtype_name((jfl_dtype)t))) return *out = (jfl_dtype)t, JFL_OK;
-  return jf_fail(JFL_EDTYPE, "unknown dtype '%s'; dtypes are float32, float64, float16, bfloat16, "
-                 "int8, uint8, int32, int64", name);
+  return jf_fail_argument(JFL_EDTYPE, "dtype", "must be one of float32, float64, float16, bfloat16, "
+                          "int8, uint8, int32, int64, got '%.60s'", name);
 }
 
 int jf_is_float(jfl_dtype t) { return t <= JFL_BF16; }
@@ -75,14 +75,15 @@ jfl_status jf_shape_check(const jfl_shape *s, const char *what)
 {
   const int64_t most = (int64_t)1 << 47;
   if (s->n < 1 || s->n > JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "%s: a shape has 1 to %d dimensions, got %d", what, JFL_MAXDIM,
-                   s->n);
+    return jf_fail_argument(JFL_ESHAPE, what, "must have 1 to %d dimensions, got %d", JFL_MAXDIM,
+                            s->n);
   int64_t n = 1;
   for (int i = 0; i < s->n; i++) {
     if (s->d[i] < 1)
-      return jf_fail(JFL_ESHAPE, "%s: dimension %d must be positive, got %lld", what, i,
-                     (long long)s->d[i]);
-    if (s->d[i] > most / n) return jf_fail(JFL_ESHAPE, "%s: the shape has too many elements", what);
+      return jf_fail_argument(JFL_ESHAPE, what, "must have positive extents, got %lld on axis %d",
+                              (long long)s->d[i], i);
+    if (s->d[i] > most / n)
+      return jf_fail_argument(JFL_ESHAPE, what, "must have at most 2^47 elements");
     n *= s->d[i];
   }
   return JFL_OK;

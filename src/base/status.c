@@ -1,15 +1,22 @@
-/* Statuses and the message of the last failure, one per thread. */
+/* Statuses and the last error of each thread, in parts. */
 #include "base/base.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_MAX = 1024 };
-static _Thread_local char message[MESSAGE_MAX];
+enum { NAME_MAX_SIZE = 160, TEXT_MAX_SIZE = 1024 };
+
+/* What is in front of the text is a name, or "" where the error has none. Names that are longer are
+   cut. */
+struct jf_error {
+  jfl_status code;
+  char name[JFL_ERROR_TEXT][NAME_MAX_SIZE];
+  char text[TEXT_MAX_SIZE];
+};
+static _Thread_local jf_error last;
 
 const char *jfl_version(void) { return JFL_VERSION; }
-const char *jfl_errmsg(void) { return message; }
 
 const char *jfl_status_name(jfl_status s)
 {
@@ -19,24 +26,93 @@ const char *jfl_status_name(jfl_status s)
   return (unsigned)s < JFL_N_STATUS ? name[s] : "unknown status";
 }
 
-/* Formats into a second buffer, so that the message itself may be among the arguments. */
+jfl_status jfl_error_code(void) { return last.code; }
+
+const char *jfl_error_part(jfl_part part)
+{
+  if (part == JFL_ERROR_TEXT) return last.text;
+  return (unsigned)part < JFL_ERROR_TEXT && *last.name[part] ? last.name[part] : NULL;
+}
+
+/* "job: node: argument text"; the op stands where no node is known. */
+const char *jfl_errmsg(void)
+{
+  static _Thread_local char message[JFL_ERROR_TEXT * NAME_MAX_SIZE + TEXT_MAX_SIZE];
+  const char *job = last.name[JFL_ERROR_JOB], *argument = last.name[JFL_ERROR_ARGUMENT];
+  const char *node = last.name[JFL_ERROR_NODE], *step = *node ? node : last.name[JFL_ERROR_OP];
+  snprintf(message, sizeof message, "%s%s%s%s%s%s%s", job, *job ? ": " : "", step,
+           *step ? ": " : "", argument, *argument ? " " : "", last.text);
+  return message;
+}
+
+/* Formats into a second buffer, so that parts of the last error may be among the arguments. */
+static jfl_status status_record(jfl_status s, const char *argument, const char *fmt, va_list ap)
+{
+  jf_error e = { .code = s };
+  vsnprintf(e.text, sizeof e.text, fmt, ap);
+  snprintf(e.name[JFL_ERROR_ARGUMENT], NAME_MAX_SIZE, "%s", argument);
+  last = e;
+  return s;
+}
+
 jfl_status jf_fail(jfl_status s, const char *fmt, ...)
 {
-  char buf[MESSAGE_MAX];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(buf, sizeof buf, fmt, ap);
+  status_record(s, "", fmt, ap);
   va_end(ap);
-  memcpy(message, buf, sizeof buf);
   return s;
+}
+
+jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt, ...)
+{
+  va_list ap;
+  va_start(ap, fmt);
+  status_record(s, argument, fmt, ap);
+  va_end(ap);
+  return s;
+}
+
+/* Adds to a text what of s it has room for. */
+static void status_append(char text[TEXT_MAX_SIZE], const char *s)
+{
+  size_t used = strlen(text), n = strlen(s);
+  if (n > TEXT_MAX_SIZE - 1 - used) n = TEXT_MAX_SIZE - 1 - used;
+  memcpy(text + used, s, n);
+  text[used + n] = '\0';
 }
 
 jfl_status jf_blame(jfl_status s, const char *fmt, ...)
 {
-  char prefix[256];
+  char text[TEXT_MAX_SIZE], *argument = last.name[JFL_ERROR_ARGUMENT];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(prefix, sizeof prefix, fmt, ap);
+  vsnprintf(text, sizeof text, fmt, ap);
   va_end(ap);
-  return jf_fail(s, "%s%s", prefix, message);
+  status_append(text, argument);
+  if (*argument) status_append(text, " ");
+  status_append(text, last.text);
+  memcpy(last.text, text, sizeof text);
+  *argument = '\0';
+  return s;
+}
+
+jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name)
+{
+  if (s != JFL_OK && !*last.name[part]) snprintf(last.name[part], NAME_MAX_SIZE, "%s", name);
+  return s;
+}
+
+jf_error *jf_error_copy(void)
+{
+  jf_error *e = jf_new_raw(sizeof *e);
+  if (e) *e = last;
+  return e;
+}
+
+jfl_status jf_error_restore(jfl_status s, const jf_error *e)
+{
+  if (!e) return jf_fail(s, "out of memory");
+  last = *e;
+  return s;
 }

@@ -83,7 +83,7 @@ jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array 
 jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
 {
   char from[JF_SHAPE_STR], to[JF_SHAPE_STR];
-  JF_TRY(jf_shape_check(s, "reshape"));
+  JF_TRY(jf_shape_check(s, "shape"));
   if (jf_numel(s) != jf_numel(&a->shape))
     return jf_fail(JFL_ESHAPE, "cannot reshape %s to %s: %lld elements against %lld",
                    jf_shape_str(&a->shape, from), jf_shape_str(s, to),

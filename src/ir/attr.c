@@ -14,8 +14,8 @@ static const char *const type_names[] = {
 
 const char *jf_attr_type_name(jf_attr_type t) { return type_names[t]; }
 
-/* How a message names what was expected and what was given. */
-static jfl_status mismatch(const char *who, const jf_attr *a, const jfl_arg *v)
+/* Says what the attribute must be, and what was given. */
+static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
 {
   static const char *const want[] = {
     [JF_ATTR_INT] = "an integer", [JF_ATTR_NUM] = "a number", [JF_ATTR_BOOL] = "true or false",
@@ -23,16 +23,18 @@ static jfl_status mismatch(const char *who, const jf_attr *a, const jfl_arg *v)
     [JF_ATTR_NUMS] = "a list of numbers", [JF_ATTR_PAD] = "a word or a list of integers",
   };
   switch (v->kind) {
-  case JFL_ARG_NUMBER: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got %.14g", who, a->name,
-                                      want[a->type], v->number);
-  case JFL_ARG_STRING: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got '%.60s'", who, a->name,
-                                      want[a->type], v->string);
-  case JFL_ARG_BOOL: return jf_fail(JFL_EINVAL, "%s: %s must be %s, got %s", who, a->name,
-                                    want[a->type], v->number != 0 ? "true" : "false");
+  case JFL_ARG_NUMBER:
+    return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got %.14g", want[a->type], v->number);
+  case JFL_ARG_STRING:
+    return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got '%.60s'", want[a->type],
+                            v->string);
+  case JFL_ARG_BOOL:
+    return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got %s", want[a->type],
+                            v->number != 0 ? "true" : "false");
   case JFL_ARG_LIST: break;
   }
-  return jf_fail(JFL_EINVAL, "%s: %s must be %s, got a list of %d", who, a->name, want[a->type],
-                 v->n_list);
+  return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got a list of %d", want[a->type],
+                          v->n_list);
 }
 
 /* Whether word stands in a list of words separated by spaces. */
@@ -46,26 +48,24 @@ static int attr_among(const char *words, const char *word)
 
 static int is_int(double v) { return v == floor(v) && fabs(v) <= 0x1p53; }
 
-static jfl_status read_ints(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
-                            jf_ints *out)
+static jfl_status read_ints(jf_arena *arena, const jf_attr *a, const jfl_arg *v, jf_ints *out)
 {
   const double *list = v->kind == JFL_ARG_LIST ? v->list : &v->number;
   jf_ints r = { .n = v->kind == JFL_ARG_LIST ? v->n_list : 1 };
-  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(a, v);
   r.v = jf_alloc(arena, (size_t)r.n * sizeof *r.v);
   for (int i = 0; i < r.n; i++) {
     if (!is_int(list[i]))
-      return jf_fail(JFL_EINVAL, "%s: %s must hold integers, got %.14g", who, a->name, list[i]);
+      return jf_fail_argument(JFL_EINVAL, a->name, "must hold integers, got %.14g", list[i]);
     r.v[i] = (int64_t)list[i];
   }
   *out = r;
   return JFL_OK;
 }
 
-static jfl_status read_nums(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
-                            jf_nums *out)
+static jfl_status read_nums(jf_arena *arena, const jf_attr *a, const jfl_arg *v, jf_nums *out)
 {
-  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+  if (v->kind != JFL_ARG_LIST && v->kind != JFL_ARG_NUMBER) return mismatch(a, v);
   int n = v->kind == JFL_ARG_LIST ? v->n_list : 1;
   double *copy = jf_alloc(arena, (size_t)n * sizeof *copy);
   if (n) memcpy(copy, v->kind == JFL_ARG_LIST ? v->list : &v->number, (size_t)n * sizeof *copy);
@@ -73,50 +73,49 @@ static jfl_status read_nums(jf_arena *arena, const char *who, const jf_attr *a, 
   return JFL_OK;
 }
 
-static jfl_status read_string(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
+static jfl_status read_string(jf_arena *arena, const jf_attr *a, const jfl_arg *v,
                               const char **out)
 {
-  if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
+  if (v->kind != JFL_ARG_STRING) return mismatch(a, v);
   if (a->words && !attr_among(a->words, v->string))
-    return jf_fail(JFL_EINVAL, "%s: %s must be one of %s, got '%.60s'", who, a->name, a->words,
-                   v->string);
+    return jf_fail_argument(JFL_EINVAL, a->name, "must be one of %s, got '%.60s'", a->words,
+                            v->string);
   *out = jf_strdup(arena, v->string);
   return JFL_OK;
 }
 
-static jfl_status read_one(jf_arena *arena, const char *who, const jf_attr *a, const jfl_arg *v,
-                           char *out)
+static jfl_status read_one(jf_arena *arena, const jf_attr *a, const jfl_arg *v, char *out)
 {
   void *p = out + a->off;
   switch (a->type) {
   case JF_ATTR_INT:
-    if (v->kind != JFL_ARG_NUMBER || !is_int(v->number)) return mismatch(who, a, v);
+    if (v->kind != JFL_ARG_NUMBER || !is_int(v->number)) return mismatch(a, v);
     *(int64_t *)p = (int64_t)v->number;
     return JFL_OK;
   case JF_ATTR_NUM:
-    if (v->kind != JFL_ARG_NUMBER) return mismatch(who, a, v);
+    if (v->kind != JFL_ARG_NUMBER) return mismatch(a, v);
     *(double *)p = v->number;
     return JFL_OK;
   case JF_ATTR_BOOL:
-    if (v->kind != JFL_ARG_BOOL) return mismatch(who, a, v);
+    if (v->kind != JFL_ARG_BOOL) return mismatch(a, v);
     *(int *)p = v->number != 0;
     return JFL_OK;
-  case JF_ATTR_STR: return read_string(arena, who, a, v, p);
+  case JF_ATTR_STR: return read_string(arena, a, v, p);
   case JF_ATTR_DTYPE:
-    if (v->kind != JFL_ARG_STRING) return mismatch(who, a, v);
-    return jfl_dtype_parse(v->string, p) ? jf_blame(JFL_EDTYPE, "%s: %s: ", who, a->name) : JFL_OK;
-  case JF_ATTR_INTS: return read_ints(arena, who, a, v, p);
-  case JF_ATTR_NUMS: return read_nums(arena, who, a, v, p);
+    if (v->kind != JFL_ARG_STRING) return mismatch(a, v);
+    return jfl_dtype_parse(v->string, p);
+  case JF_ATTR_INTS: return read_ints(arena, a, v, p);
+  case JF_ATTR_NUMS: return read_nums(arena, a, v, p);
   case JF_ATTR_PAD:
-    if (v->kind == JFL_ARG_STRING) return read_string(arena, who, a, v, &((jf_pad *)p)->word);
+    if (v->kind == JFL_ARG_STRING) return read_string(arena, a, v, &((jf_pad *)p)->word);
     ((jf_pad *)p)->word = NULL;
-    return read_ints(arena, who, a, v, &((jf_pad *)p)->list);
+    return read_ints(arena, a, v, &((jf_pad *)p)->list);
   }
   return JFL_EINVAL;
 }
 
 /* Defaults are written as text in the record, by us; "none" leaves the zeroed field. */
-static jfl_status read_default(jf_arena *arena, const char *who, const jf_attr *a, char *out)
+static jfl_status read_default(jf_arena *arena, const jf_attr *a, char *out)
 {
   double list[2 * JFL_MAXDIM];
   jfl_arg v = { .name = a->name, .kind = JFL_ARG_NUMBER, .string = a->def, .list = list };
@@ -136,7 +135,7 @@ static jfl_status read_default(jf_arena *arena, const char *who, const jf_attr *
     v.number = strtod(a->def, &end);
     if (*end || end == a->def) v.kind = JFL_ARG_STRING;
   }
-  return read_one(arena, who, a, &v, out);
+  return read_one(arena, a, &v, out);
 }
 
 static const jf_attr *attr_find(const jf_attr *attr, const char *name)
@@ -146,30 +145,36 @@ static const jf_attr *attr_find(const jf_attr *attr, const char *name)
   return NULL;
 }
 
-static jfl_status unknown(const char *who, const jf_attr *attr, const char *name)
+static jfl_status unknown(const jf_attr *attr, const char *name)
 {
   char names[256] = "";
   size_t n = 0;
   for (; attr && attr->name && n < sizeof names; attr++)
     n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", attr->name);
-  return jf_fail(JFL_ENAME, "%s: unknown option '%.60s'; %s%s", who, name,
+  return jf_fail(JFL_ENAME, "unknown option '%.60s'; %s%s", name,
                  n ? "options are " : "it has no options", names);
+}
+
+static jfl_status attr_read_all(jf_arena *a, const jf_attr *attr, const jfl_arg *arg, int n_arg,
+                                void *out)
+{
+  for (int i = 0; i < n_arg; i++)
+    if (!attr_find(attr, arg[i].name)) return unknown(attr, arg[i].name);
+  for (; attr && attr->name; attr++) {
+    const jfl_arg *given = NULL;
+    for (int i = 0; i < n_arg; i++)
+      if (!strcmp(arg[i].name, attr->name)) given = &arg[i];
+    if (given) JF_TRY(read_one(a, attr, given, out));
+    else if (attr->def) JF_TRY(read_default(a, attr, out));
+    else return jf_fail_argument(JFL_EINVAL, attr->name, "is missing: %s", attr->doc);
+  }
+  return JFL_OK;
 }
 
 jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
                         int n_arg, void *out)
 {
-  for (int i = 0; i < n_arg; i++)
-    if (!attr_find(attr, arg[i].name)) return unknown(who, attr, arg[i].name);
-  for (; attr && attr->name; attr++) {
-    const jfl_arg *given = NULL;
-    for (int i = 0; i < n_arg; i++)
-      if (!strcmp(arg[i].name, attr->name)) given = &arg[i];
-    if (given) JF_TRY(read_one(a, who, attr, given, out));
-    else if (attr->def) JF_TRY(read_default(a, who, attr, out));
-    else return jf_fail(JFL_EINVAL, "%s: argument '%s' is missing: %s", who, attr->name, attr->doc);
-  }
-  return JFL_OK;
+  return jf_fail_in(attr_read_all(a, attr, arg, n_arg, out), JFL_ERROR_OP, who);
 }
 
 static void print_ints(jf_text *t, const jf_ints *v)

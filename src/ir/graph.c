@@ -44,8 +44,8 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 static jfl_status claim_name(jfl_graph *g, const char *name, void *owner_of_name)
 {
   if (jf_map_get(&g->names, name))
-    return jf_fail(JFL_ENAME, "%s: the name '%s' is taken; names must be unique within a job",
-                   g->name, name);
+    return jf_fail_in(jf_fail(JFL_ENAME, "the name '%s' is taken; names must be unique within a job",
+                              name), JFL_ERROR_JOB, g->name);
   jf_map_put(g->arena, &g->names, name, owner_of_name);
   return JFL_OK;
 }
@@ -74,7 +74,7 @@ static jfl_status same_variable(const jfl_value *v, const jfl_variable_spec *spe
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   const jfl_shape *s = &v->variable->shape;
   if (jf_shape_eq(s, &spec->shape) && v->dtype == spec->dtype) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "variable '%s' exists as %s %s and is asked for as %s %s", v->name,
+  return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s, as which it exists, got %s %s", v->name,
                  jfl_dtype_name(v->dtype), jf_shape_str(s, a), jfl_dtype_name(spec->dtype),
                  jf_shape_str(&spec->shape, b));
 }
@@ -134,10 +134,9 @@ static jfl_status ir_graph_check_inputs(const jfl_graph *g, const jfl_op *op, jf
 {
   for (size_t i = 0; i < n; i++)
     if (in[i]->graph != g)
-      return jf_fail(JFL_ESTATE,
-                     "%s: blob '%s' belongs to job '%s', not to '%s'; blobs can only be "
-                     "used inside the body that made them",
-                     op->name, in[i]->name, in[i]->graph->name, g->name);
+      return jf_fail_in(jf_fail(JFL_ESTATE, "blob '%s' belongs to job '%s', not to '%s'; blobs can "
+                                "only be used inside the body that made them", in[i]->name,
+                                in[i]->graph->name, g->name), JFL_ERROR_OP, op->name);
   return JFL_OK;
 }
 
@@ -172,7 +171,7 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 {
   jf_node *node;
   for (size_t i = 0; i < n && !g->err; i++)
-    if (!in[i]) g->err = jf_fail(JFL_EINVAL, "%s: an input is missing in a pass", op->name);
+    if (!in[i]) g->err = jf_fail(JFL_EINVAL, "a pass gave %s no input %d", op->name, (int)i);
   if (g->err || (g->err = jf_graph_node(g, op, attr, in, n, NULL, &node))) return NULL;
   return node->out[0];
 }

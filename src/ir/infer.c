@@ -62,8 +62,8 @@ static jfl_status check_count(const jf_infer *c)
   int variadic = c->op->flags & (JF_VARIADIC | JF_OPTIONAL);
   int want = jf_op_n_in(c->op) - (c->op->flags & JF_OPTIONAL ? 1 : 0);
   if (variadic ? c->n_in >= want : c->n_in == want) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "%s: expected %s%d input%s, got %d", c->op->name,
-                 variadic ? "at least " : "", want, want == 1 ? "" : "s", c->n_in);
+  return jf_fail(JFL_EINVAL, "takes %s%d input%s, got %d", variadic ? "at least " : "", want,
+                 want == 1 ? "" : "s", c->n_in);
 }
 
 /* Refuses a dtype that no kernel serves, naming those that are served. */
@@ -77,20 +77,25 @@ static jfl_status check_dtype(const jf_infer *c)
   jf_text names = {0};
   for (int t = 0; t < JFL_N_DTYPE; t++)
     if (ok >> t & 1) jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
-  jfl_status s = jf_fail(JFL_EDTYPE, "%s: %s must be one of %s, got %s", c->op->name,
-                         c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key],
-                         names.failed ? "other dtypes" : names.s, jfl_dtype_name(key));
+  const char *whose = c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key];
+  jfl_status s = jf_fail_argument(JFL_EDTYPE, whose, "must be one of %s, got %s",
+                                  names.failed ? "other dtypes" : names.s, jfl_dtype_name(key));
   jfl_text_free(names.s);
   return s;
 }
 
-jfl_status jf_op_infer(jf_infer *c)
+static jfl_status infer_checked(jf_infer *c)
 {
   JF_TRY(check_count(c));
   c->n_out = jf_op_n_out(c->op);
   JF_TRY(c->op->infer(c));
-  for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], c->op->name));
+  for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], c->op->out[i]));
   return check_dtype(c);
+}
+
+jfl_status jf_op_infer(jf_infer *c)
+{
+  return jf_fail_in(infer_checked(c), JFL_ERROR_OP, c->op->name);
 }
 
 /* The name of input i; those past the declared ones share the last name. */
@@ -104,9 +109,9 @@ static jfl_status same_dtype(const jf_infer *c)
 {
   for (int i = 1; i < c->n_in; i++)
     if (c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail(JFL_EDTYPE, "%s: %s is %s but %s is %s; flow.cast converts", c->op->name,
-                     in_name(c, 0), jfl_dtype_name(c->in[0]->dtype), in_name(c, i),
-                     jfl_dtype_name(c->in[i]->dtype));
+      return jf_fail_argument(JFL_EDTYPE, in_name(c, i), "must be %s like %s, got %s; cast converts",
+                              jfl_dtype_name(c->in[0]->dtype), in_name(c, 0),
+                              jfl_dtype_name(c->in[i]->dtype));
   return JFL_OK;
 }
 
@@ -116,9 +121,9 @@ jfl_status jf_infer_same(jf_infer *c)
   JF_TRY(same_dtype(c));
   for (int i = 1; i < c->n_in; i++)
     if (!jf_shape_eq(&c->in[0]->shape, &c->in[i]->shape))
-      return jf_fail(JFL_ESHAPE, "%s: %s is %s but %s is %s", c->op->name, in_name(c, 0),
-                     jf_shape_str(&c->in[0]->shape, a), in_name(c, i),
-                     jf_shape_str(&c->in[i]->shape, b));
+      return jf_fail_argument(JFL_ESHAPE, in_name(c, i), "must be of shape %s like %s, got %s",
+                              jf_shape_str(&c->in[0]->shape, a), in_name(c, 0),
+                              jf_shape_str(&c->in[i]->shape, b));
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;
@@ -146,20 +151,17 @@ jfl_status jf_infer_broadcast(jf_infer *c)
   for (int i = 1; i < c->n_in; i++) {
     jfl_shape so_far = c->shape[0];
     if (!infer_broadcast(&c->shape[0], &c->in[i]->shape))
-      return jf_fail(JFL_ESHAPE,
-                     "%s: shapes %s and %s do not broadcast: extents from the right must "
-                     "be equal or 1",
-                     c->op->name, jf_shape_str(&so_far, a), jf_shape_str(&c->in[i]->shape, b));
+      return jf_fail(JFL_ESHAPE, "shapes %s and %s do not broadcast: extents from the right must "
+                     "be equal or 1", jf_shape_str(&so_far, a), jf_shape_str(&c->in[i]->shape, b));
   }
   return JFL_OK;
 }
 
-jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank)
+jfl_status jf_axis(int64_t *axis, int rank)
 {
   if (*axis < -rank || *axis >= rank)
-    return jf_fail(JFL_ESHAPE,
-                   "%s: axis %lld is out of range for %d dimension%s; axes count from 0",
-                   c->op->name, (long long)*axis, rank, rank == 1 ? "" : "s");
+    return jf_fail(JFL_ESHAPE, "axis %lld is out of range for %d dimension%s; axes count from 0",
+                   (long long)*axis, rank, rank == 1 ? "" : "s");
   if (*axis < 0) *axis += rank;
   return JFL_OK;
 }

@@ -229,7 +229,7 @@ jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
 /* Shape rules that several ops share (infer.c). */
 jfl_status jf_infer_same(jf_infer *c);           /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
-jfl_status jf_axis(const jf_infer *c, int64_t *axis, int rank);   /* negative counts from the end */
+jfl_status jf_axis(int64_t *axis, int rank);   /* negative counts from the end */
 
 /* ---- looking (print.c, verify.c) ---- */
 

@@ -30,8 +30,8 @@ static jfl_status clip_infer(jf_infer *c)
 {
   jf_clip *a = c->attr;
   if (!(a->min_value <= a->max_value))
-    return jf_fail(JFL_EINVAL, "clip_by_value: min_value %g is above max_value %g", a->min_value,
-                   a->max_value);
+    return jf_fail_argument(JFL_EINVAL, "min_value", "must be at most max_value %g, got %g",
+                            a->max_value, a->min_value);
   a->min_value = jf_clamp(c->in[0]->dtype, a->min_value);
   a->max_value = jf_clamp(c->in[0]->dtype, a->max_value);
   return jf_infer_same(c);

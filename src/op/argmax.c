@@ -12,11 +12,10 @@ static jfl_status argmax_infer(jf_infer *c)
 {
   attr *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
-  JF_TRY(jf_axis(c, &a->axis, s->n));
+  JF_TRY(jf_axis(&a->axis, s->n));
   if (s->d[a->axis] > INT32_MAX)
-    return jf_fail(JFL_ESHAPE,
-                   "%s: axis %lld has %lld elements, whose positions int32 cannot count",
-                   c->op->name, (long long)a->axis, (long long)s->d[a->axis]);
+    return jf_fail(JFL_ESHAPE, "axis %lld has %lld elements, whose positions int32 cannot count",
+                   (long long)a->axis, (long long)s->d[a->axis]);
   jfl_shape y = { 0 };
   for (int i = 0; i < s->n; i++)
     if (i != a->axis) y.d[y.n++] = s->d[i];

@@ -17,11 +17,12 @@ static jfl_status avg_pool2d_grad_infer(jf_infer *c)
   int64_t pooled[2], size[2], out[2];
   char s[JF_SHAPE_STR];
   JF_TRY(jf_pool_size(c, pooled));
-  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
+  JF_TRY(jf_pair("size", &a->size, 1, size));
   JF_TRY(jf_pool_place(c, size, out));
   if (pooled[0] != out[0] || pooled[1] != out[1])
-    return jf_fail(JFL_ESHAPE, "%s: dy %s should be %lld high and %lld wide", c->op->name,
-                   jf_shape_str(&c->in[0]->shape, s), (long long)out[0], (long long)out[1]);
+    return jf_fail_argument(JFL_ESHAPE, "dy", "must be %lld high and %lld wide, got %s",
+                            (long long)out[0], (long long)out[1],
+                            jf_shape_str(&c->in[0]->shape, s));
   jf_pool_result(c, size);
   return JFL_OK;
 }

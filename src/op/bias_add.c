@@ -20,15 +20,15 @@ static jfl_status bias_add_infer(jf_infer *c)
   int channels_last = a->data_format && strlen(a->data_format) > 2
                    && a->data_format[strlen(a->data_format) - 1] == 'C';
   if (c->in[0]->dtype != c->in[1]->dtype)
-    return jf_fail(JFL_EDTYPE, "bias_add: value is %s but bias is %s",
-                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+    return jf_fail_argument(JFL_EDTYPE, "bias", "must be %s like value, got %s",
+                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
   if (s->n < 2)
-    return jf_fail(JFL_ESHAPE, "bias_add: value must have two or more dimensions, got %s",
-                   jf_shape_str(s, v));
+    return jf_fail_argument(JFL_ESHAPE, "value", "must have two or more dimensions, got %s",
+                            jf_shape_str(s, v));
   a->axis = channels_last ? s->n - 1 : 1;
   if (bias->n != 1 || bias->d[0] != s->d[a->axis])
-    return jf_fail(JFL_ESHAPE, "bias_add: value %s wants a bias of (%lld), got %s",
-                   jf_shape_str(s, v), (long long)s->d[a->axis], jf_shape_str(bias, b));
+    return jf_fail_argument(JFL_ESHAPE, "bias", "must be (%lld) for value %s, got %s",
+                            (long long)s->d[a->axis], jf_shape_str(s, v), jf_shape_str(bias, b));
   c->shape[0] = *s;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

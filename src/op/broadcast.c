@@ -13,13 +13,13 @@ static jfl_status broadcast_infer(jf_infer *c)
   const jfl_shape *x = &c->in[0]->shape;
   jfl_shape y;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  JF_TRY(jf_shape_from(c, &((const jf_broadcast *)c->attr)->shape, &y));
+  JF_TRY(jf_shape_from(&((const jf_broadcast *)c->attr)->shape, &y));
   int fit = x->n <= y.n;
   for (int i = 1; fit && i <= x->n; i++)
     fit = x->d[x->n - i] == 1 || x->d[x->n - i] == y.d[y.n - i];
   if (!fit)
-    return jf_fail(JFL_ESHAPE, "broadcast_to: %s cannot become %s: extents from the right must be "
-                   "equal or 1", jf_shape_str(x, s), jf_shape_str(&y, t));
+    return jf_fail(JFL_ESHAPE, "%s cannot become %s: extents from the right must be equal or 1",
+                   jf_shape_str(x, s), jf_shape_str(&y, t));
   c->shape[0] = y;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

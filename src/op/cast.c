@@ -15,7 +15,8 @@ static int served(jfl_dtype t) { return t != JFL_F16 && t != JFL_BF16; }
 static jfl_status cast_infer(jf_infer *c)
 {
   jfl_dtype to = ((const jf_cast *)c->attr)->dtype;
-  if (!served(to)) return jf_fail(JFL_ENOSYS, "cast: to %s is not supported", jfl_dtype_name(to));
+  if (!served(to))
+    return jf_fail_argument(JFL_ENOSYS, "dtype", "%s is not supported", jfl_dtype_name(to));
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = to;
   return JFL_OK;

@@ -54,11 +54,11 @@ static jfl_status where_infer(jf_infer *c)
 {
   jfl_dtype cond = c->in[0]->dtype;
   if (cond != JFL_I8)
-    return jf_fail(JFL_EDTYPE, "where: condition wants int8, which comparisons give, got %s",
-                   jfl_dtype_name(cond));
+    return jf_fail_argument(JFL_EDTYPE, "condition", "must be int8, which comparisons give, got %s",
+                            jfl_dtype_name(cond));
   if (c->in[1]->dtype != c->in[2]->dtype)
-    return jf_fail(JFL_EDTYPE, "where: x is %s but y is %s", jfl_dtype_name(c->in[1]->dtype),
-                   jfl_dtype_name(c->in[2]->dtype));
+    return jf_fail_argument(JFL_EDTYPE, "y", "must be %s like x, got %s",
+                            jfl_dtype_name(c->in[1]->dtype), jfl_dtype_name(c->in[2]->dtype));
   /* The shapes broadcast like those of three inputs of one dtype. */
   jfl_value as_x = *c->in[0], *in[3] = { &as_x, c->in[1], c->in[2] };
   jf_infer same = *c;

@@ -22,8 +22,8 @@ static jfl_status check_input(const jf_infer *c, int i, int64_t free_axis)
   int fit = s->n == t->n && c->in[i]->dtype == c->in[0]->dtype;
   for (int j = 0; fit && j < s->n; j++) fit = s->d[j] == t->d[j] || j == free_axis;
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: input 1 is %s %s but input %d is %s %s%s", c->op->name,
-                 jfl_dtype_name(c->in[0]->dtype), jf_shape_str(s, a), i + 1,
+  return jf_fail(JFL_ESHAPE, "input %d must be %s %s like input 1, got %s %s%s", i + 1,
+                 jfl_dtype_name(c->in[0]->dtype), jf_shape_str(s, a),
                  jfl_dtype_name(c->in[i]->dtype), jf_shape_str(t, b),
                  free_axis < 0 ? "" : "; only the extents along axis may differ");
 }
@@ -33,11 +33,11 @@ static jfl_status concat_infer(jf_infer *c)
   jf_concat *a = c->attr;
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
-  JF_TRY(jf_axis(c, &a->axis, c->shape[0].n));
+  JF_TRY(jf_axis(&a->axis, c->shape[0].n));
   for (int i = 1; i < c->n_in; i++) {
     JF_TRY(check_input(c, i, a->axis));
     c->shape[0].d[a->axis] += c->in[i]->shape.d[a->axis];
-    JF_TRY(jf_shape_check(&c->shape[0], c->op->name));
+    JF_TRY(jf_shape_check(&c->shape[0], c->op->out[0]));
   }
   return JFL_OK;
 }
@@ -48,9 +48,9 @@ static jfl_status stack_infer(jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape *y = &c->shape[0];
   if (s->n == JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "stack: inputs have %d dimensions already, the most there can be",
-                   s->n);
-  JF_TRY(jf_axis(c, &a->axis, s->n + 1));
+    return jf_fail_argument(JFL_ESHAPE, "inputs", "must have fewer than %d dimensions, the most "
+                            "there can be", s->n);
+  JF_TRY(jf_axis(&a->axis, s->n + 1));
   for (int i = 1; i < c->n_in; i++) JF_TRY(check_input(c, i, -1));
   y->n = s->n + 1;
   for (int i = 0; i < y->n; i++) y->d[i] = i == a->axis ? c->n_in : s->d[i - (i > a->axis)];

@@ -22,17 +22,17 @@ static jfl_status constant_infer(jf_infer *c)
 {
   const jf_constant *a = c->attr;
   if (!jf_holds(a->dtype, a->value))
-    return jf_fail(JFL_EDATA, "constant: value %.17g does not fit %s", a->value,
-                   jfl_dtype_name(a->dtype));
+    return jf_fail_argument(JFL_EDATA, "value", "%.17g does not fit %s", a->value,
+                            jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;
-  return jf_shape_from(c, &a->shape, &c->shape[0]);
+  return jf_shape_from(&a->shape, &c->shape[0]);
 }
 
 static jfl_status fill_infer(jf_infer *c)
 {
   const constant_fill *a = c->attr;
   c->dtype[0] = a->dtype;
-  return jf_shape_from(c, &a->shape, &c->shape[0]);
+  return jf_shape_from(&a->shape, &c->shape[0]);
 }
 
 #define FILL(D, T)                                                                  \

@@ -20,18 +20,18 @@ static jfl_status conv2d_complete(const jf_infer *c, const int64_t in[2], const 
                            jf_window *w)
 {
   jf_conv2d *a = c->attr;
-  JF_TRY(jf_check_nchw(c, a->data_format));
-  JF_TRY(jf_pair(c, "strides", &a->strides, 1, a->stride));
-  JF_TRY(jf_pair(c, "dilations", &a->dilations, 1, a->dilation));
+  JF_TRY(jf_check_nchw(a->data_format));
+  JF_TRY(jf_pair("strides", &a->strides, 1, a->stride));
+  JF_TRY(jf_pair("dilations", &a->dilations, 1, a->dilation));
   if (a->groups < 1)
-    return jf_fail(JFL_EINVAL, "%s: groups must be at least 1, got %lld", c->op->name,
-                   (long long)a->groups);
+    return jf_fail_argument(JFL_EINVAL, "groups", "must be at least 1, got %lld",
+                            (long long)a->groups);
   for (int i = 0; i < 2; i++) {
     w->in[i] = in[i];
     w->stride[i] = a->stride[i];
-    JF_TRY(jf_window_extent(c, filter[i], a->dilation[i], &w->extent[i]));
+    JF_TRY(jf_window_extent(filter[i], a->dilation[i], &w->extent[i]));
   }
-  JF_TRY(jf_window_place(c, &a->padding, 0, w));
+  JF_TRY(jf_window_place(&a->padding, 0, w));
   for (int i = 0; i < 4; i++) a->pad[i] = w->pad[i];
   return JFL_OK;
 }
@@ -44,8 +44,8 @@ static jfl_status conv2d_plain(const jf_infer *c, int i, jf_form form, jfl_shape
   char buf[JF_SHAPE_STR];
   if (form != JF_PLAIN && jf_plain_shape(&(jf_packing){ form, block }, s, out)) return JFL_OK;
   if (form != JF_PLAIN)
-    return jf_fail(JFL_ESHAPE, "%s: %s is not in blocks of %lld: %s", c->op->name, c->op->in[i],
-                   (long long)block, jf_shape_str(s, buf));
+    return jf_fail(JFL_ESHAPE, "%s is not in blocks of %lld: %s", c->op->in[i], (long long)block,
+                   jf_shape_str(s, buf));
   JF_TRY(jf_check_rank4(c, i, "of four dimensions"));
   return *out = *s, JFL_OK;
 }
@@ -72,8 +72,8 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
   JF_TRY(conv2d_plain(c, 0, first, a));
   JF_TRY(conv2d_plain(c, 1, second, b));
   if (c->in[0]->dtype == c->in[1]->dtype) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "%s: %s is %s but %s is %s", c->op->name, c->op->in[0],
-                 jfl_dtype_name(c->in[0]->dtype), c->op->in[1], jfl_dtype_name(c->in[1]->dtype));
+  return jf_fail(JFL_EDTYPE, "%s is %s but %s is %s", c->op->in[0], jfl_dtype_name(c->in[0]->dtype),
+                 c->op->in[1], jfl_dtype_name(c->in[1]->dtype));
 }
 
 /* The result, which has this plain shape. */
@@ -86,8 +86,8 @@ static jfl_status conv2d_give(jf_infer *c, jf_form form, const jfl_shape *s)
   c->shape[0] = *s;
   if (form == JF_PLAIN) return JFL_OK;
   if (!jf_relayout_to(&(jf_packing){ form, block }, s, &r))
-    return jf_fail(JFL_ESHAPE, "%s: %s cannot be cut into blocks of %lld", c->op->name,
-                   jf_shape_str(s, buf), (long long)block);
+    return jf_fail(JFL_ESHAPE, "%s cannot be cut into blocks of %lld", jf_shape_str(s, buf),
+                   (long long)block);
   c->shape[0] = r.to;
   return JFL_OK;
 }
@@ -101,20 +101,21 @@ static jfl_status conv2d_infer(jf_infer *c)
   JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
   JF_TRY(conv2d_complete(c, x.d + 2, f.d + 2, &w));
   if (f.d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "%s: %lld filters cannot be cut into %lld groups", c->op->name,
-                   (long long)f.d[0], (long long)a->groups);
+    return jf_fail(JFL_ESHAPE, "%lld filters cannot be cut into %lld groups", (long long)f.d[0],
+                   (long long)a->groups);
   if (f.d[1] * a->groups != x.d[1])
-    return jf_fail(JFL_ESHAPE, "%s: filters %s want %lld input channels, got %lld", c->op->name,
-                   jf_shape_str(&f, s), (long long)(f.d[1] * a->groups), (long long)x.d[1]);
+    return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have %lld channels for filters %s, got "
+                            "%lld", (long long)(f.d[1] * a->groups), jf_shape_str(&f, s),
+                            (long long)x.d[1]);
   return conv2d_give(c, form_y(c), &(jfl_shape){ 4, { x.d[0], f.d[0], w.out[0], w.out[1] } });
 }
 
-static jfl_status check_dy(const jf_infer *c, const jf_window *w, const jfl_shape *dy)
+static jfl_status check_dy(const jf_window *w, const jfl_shape *dy)
 {
   char s[JF_SHAPE_STR];
   if (dy->d[2] == w->out[0] && dy->d[3] == w->out[1]) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: dy %s should be %lld high and %lld wide", c->op->name,
-                 jf_shape_str(dy, s), (long long)w->out[0], (long long)w->out[1]);
+  return jf_fail_argument(JFL_ESHAPE, "dy", "must be %lld high and %lld wide, got %s",
+                          (long long)w->out[0], (long long)w->out[1], jf_shape_str(dy, s));
 }
 
 static jfl_status data_infer(jf_infer *c)
@@ -124,12 +125,13 @@ static jfl_status data_infer(jf_infer *c)
   int64_t size[2];
   jf_window w;
   JF_TRY(check_pair(c, form_f(c), form_y(c), &f, &dy));
-  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
+  JF_TRY(jf_pair("size", &a->size, 1, size));
   JF_TRY(conv2d_complete(c, size, f.d + 2, &w));
-  JF_TRY(check_dy(c, &w, &dy));
+  JF_TRY(check_dy(&w, &dy));
   if (dy.d[1] != f.d[0] || f.d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "%s: dy has %lld channels for %lld filters in %lld groups",
-                   c->op->name, (long long)dy.d[1], (long long)f.d[0], (long long)a->groups);
+    return jf_fail_argument(JFL_ESHAPE, "dy", "must have a channel for each of %lld filters in "
+                            "%lld groups, got %lld", (long long)f.d[0], (long long)a->groups,
+                            (long long)dy.d[1]);
   return conv2d_give(c, form_x(c),
                      &(jfl_shape){ 4, { dy.d[0], f.d[1] * a->groups, size[0], size[1] } });
 }
@@ -141,12 +143,11 @@ static jfl_status filter_infer(jf_infer *c)
   int64_t size[2];
   jf_window w;
   JF_TRY(check_pair(c, form_x(c), form_y(c), &x, &dy));
-  JF_TRY(jf_pair(c, "size", &a->size, 1, size));
+  JF_TRY(jf_pair("size", &a->size, 1, size));
   JF_TRY(conv2d_complete(c, x.d + 2, size, &w));
-  JF_TRY(check_dy(c, &w, &dy));
+  JF_TRY(check_dy(&w, &dy));
   if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
-    return jf_fail(JFL_ESHAPE, "%s: input and dy do not agree in batch size and groups",
-                   c->op->name);
+    return jf_fail_argument(JFL_ESHAPE, "dy", "must agree with the input in batch size and groups");
   c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
   c->dtype[1] = c->in[0]->dtype;
   c->n_out = a->epilogue.bias ? 2 : 1;

@@ -11,7 +11,7 @@ static jfl_status check_rate(const jf_infer *c)
 {
   double rate = ((const jf_dropout *)c->attr)->rate;
   if (rate >= 0 && rate < 1) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "%s: rate must be in [0, 1), got %g", c->op->name, rate);
+  return jf_fail_argument(JFL_EINVAL, "rate", "must be in [0, 1), got %g", rate);
 }
 
 static jfl_status dropout_infer(jf_infer *c)
@@ -28,9 +28,9 @@ static jfl_status dropout_grad_infer(jf_infer *c)
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   JF_TRY(check_rate(c));
   if (c->in[1]->dtype != JFL_I8 || !jf_shape_eq(&c->in[0]->shape, &c->in[1]->shape))
-    return jf_fail(JFL_ESHAPE, "%s: mask should be int8 %s, got %s %s", c->op->name,
-                   jf_shape_str(&c->in[0]->shape, s), jfl_dtype_name(c->in[1]->dtype),
-                   jf_shape_str(&c->in[1]->shape, t));
+    return jf_fail_argument(JFL_ESHAPE, "mask", "must be int8 %s, got %s %s",
+                            jf_shape_str(&c->in[0]->shape, s), jfl_dtype_name(c->in[1]->dtype),
+                            jf_shape_str(&c->in[1]->shape, t));
   c->shape[0] = c->in[0]->shape;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

@@ -16,7 +16,7 @@ static jfl_status find_activation(const jf_infer *c, jf_epilogue *e)
       e->tile = (*o)->tile;
       if (e->tile[c->dtype[0]]) return JFL_OK;
     }
-  return jf_fail(JFL_EINVAL, "%s: '%s' is no elementwise op of one %s input", c->op->name, e->act,
+  return jf_fail(JFL_EINVAL, "'%s' is no elementwise op of one %s input", e->act,
                  jfl_dtype_name(c->dtype[0]));
 }
 
@@ -26,11 +26,11 @@ static jfl_status check_extra(const jf_infer *c, const jf_epilogue *e, int64_t c
   const jfl_shape *bias = e->bias ? &c->in[2]->shape : NULL;
   const jfl_shape *residual = e->residual ? &c->in[c->n_in - 1]->shape : NULL;
   if (bias && jf_numel(bias) != channels)
-    return jf_fail(JFL_ESHAPE, "%s: bias is %s for %lld channels", c->op->name,
-                   jf_shape_str(bias, s), (long long)channels);
+    return jf_fail_argument(JFL_ESHAPE, "bias", "must be (%lld), one for each channel, got %s",
+                            (long long)channels, jf_shape_str(bias, s));
   if (residual && !jf_shape_eq(residual, &c->shape[0]))
-    return jf_fail(JFL_ESHAPE, "%s: residual is %s but the product is %s", c->op->name,
-                   jf_shape_str(residual, s), jf_shape_str(&c->shape[0], t));
+    return jf_fail_argument(JFL_ESHAPE, "residual", "must be %s like the product, got %s",
+                            jf_shape_str(&c->shape[0], t), jf_shape_str(residual, s));
   return JFL_OK;
 }
 
@@ -38,11 +38,11 @@ jfl_status jf_epilogue_infer(jf_infer *c, jf_epilogue *e, int64_t channels)
 {
   int want = 2 + (e->bias ? 1 : 0) + (e->residual ? 1 : 0);
   if (c->n_in != want)
-    return jf_fail(JFL_EINVAL, "%s: expected %d inputs, got %d", c->op->name, want, c->n_in);
+    return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", want, c->n_in);
   for (int i = 2; i < c->n_in; i++)
     if (c->in[i]->dtype != c->dtype[0])
-      return jf_fail(JFL_EDTYPE, "%s: the product is %s but extra is %s", c->op->name,
-                     jfl_dtype_name(c->dtype[0]), jfl_dtype_name(c->in[i]->dtype));
+      return jf_fail_argument(JFL_EDTYPE, "extra", "must be %s like the product, got %s",
+                              jfl_dtype_name(c->dtype[0]), jfl_dtype_name(c->in[i]->dtype));
   JF_TRY(check_extra(c, e, channels));
   return e->act ? find_activation(c, e) : JFL_OK;
 }

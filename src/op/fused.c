@@ -8,10 +8,10 @@ static jfl_status fused_infer(jf_infer *c)
   const jf_fused *f = c->attr;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   if (!f->n_instr || c->n_in != f->n_in)
-    return jf_fail(JFL_EINVAL, "fused: the program has %d inputs, got %d", f->n_in, c->n_in);
+    return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", f->n_in, c->n_in);
   for (int i = 0; i < c->n_in; i++)
     if (c->in[i]->dtype != f->in[i].dtype || !jf_shape_eq(&c->in[i]->shape, &f->in[i].shape))
-      return jf_fail(JFL_ESHAPE, "fused: input %d should be %s %s, got %s %s", i + 1,
+      return jf_fail(JFL_ESHAPE, "input %d must be %s %s, got %s %s", i + 1,
                      jfl_dtype_name(f->in[i].dtype), jf_shape_str(&f->in[i].shape, s),
                      jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
   c->n_out = f->n_out;

@@ -23,13 +23,13 @@ static const jf_attr one_hot_attrs[] = {
 };
 
 /* Replaces axes [axis, axis + drop) of *s by those of t. */
-static jfl_status splice(const jf_infer *c, const jfl_shape *s, int axis, int drop,
+static jfl_status splice(const jfl_shape *s, int axis, int drop,
                          const jfl_shape *t, jfl_shape *out)
 {
   jfl_shape y = { .n = s->n - drop + t->n };
   if (y.n > JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "%s: the result would have %d dimensions, at most %d are possible",
-                   c->op->name, y.n, (int)JFL_MAXDIM);
+    return jf_fail(JFL_ESHAPE, "the result would have %d dimensions, at most %d are possible", y.n,
+                   (int)JFL_MAXDIM);
   for (int i = 0; i < axis; i++) y.d[i] = s->d[i];
   for (int i = 0; i < t->n; i++) y.d[axis + i] = t->d[i];
   for (int i = axis + drop; i < s->n; i++) y.d[i - drop + t->n] = s->d[i];
@@ -41,9 +41,9 @@ static jfl_status gather_infer(jf_infer *c)
 {
   jf_gather *a = c->attr;
   JF_TRY(jf_check_indices(c, 1));
-  JF_TRY(jf_axis(c, &a->axis, c->in[0]->shape.n));
+  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
   c->dtype[0] = c->in[0]->dtype;
-  return splice(c, &c->in[0]->shape, (int)a->axis, 1, &c->in[1]->shape, &c->shape[0]);
+  return splice(&c->in[0]->shape, (int)a->axis, 1, &c->in[1]->shape, &c->shape[0]);
 }
 
 static jfl_status sum_infer(jf_infer *c)
@@ -52,33 +52,34 @@ static jfl_status sum_infer(jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape, *ids = &c->in[1]->shape;
   char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
   JF_TRY(jf_check_indices(c, 1));
-  JF_TRY(jf_axis(c, &a->axis, s->n));
+  JF_TRY(jf_axis(&a->axis, s->n));
   int fit = a->axis + ids->n <= s->n;
   for (int i = 0; fit && i < ids->n; i++) fit = s->d[a->axis + i] == ids->d[i];
   if (!fit)
-    return jf_fail(JFL_ESHAPE, "%s: data %s should have the extents of segment_ids %s from axis "
-                   "%lld on", c->op->name, jf_shape_str(s, x), jf_shape_str(ids, y),
-                   (long long)a->axis);
+    return jf_fail_argument(JFL_ESHAPE, "data", "must have the extents of segment_ids %s from "
+                            "axis %lld on, got %s", jf_shape_str(ids, y), (long long)a->axis,
+                            jf_shape_str(s, x));
   if (a->num_segments < 1)
-    return jf_fail(JFL_EINVAL, "%s: num_segments must be at least 1, got %lld", c->op->name,
-                   (long long)a->num_segments);
+    return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 1, got %lld",
+                            (long long)a->num_segments);
   c->dtype[0] = c->in[0]->dtype;
-  return splice(c, s, (int)a->axis, ids->n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
+  return splice(s, (int)a->axis, ids->n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
 }
 
 static jfl_status one_hot_infer(jf_infer *c)
 {
   jf_one_hot *a = c->attr;
-  JF_TRY(jf_axis(c, &a->axis, c->in[0]->shape.n + 1));
+  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n + 1));
   if (a->depth < 1)
-    return jf_fail(JFL_EINVAL, "one_hot: depth must be at least 1, got %lld", (long long)a->depth);
+    return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
+                            (long long)a->depth);
   if (a->dtype == JFL_F16 || a->dtype == JFL_BF16)
-    return jf_fail(JFL_ENOSYS, "one_hot: %s is not supported", jfl_dtype_name(a->dtype));
+    return jf_fail_argument(JFL_ENOSYS, "dtype", "%s is not supported", jfl_dtype_name(a->dtype));
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
-    return jf_fail(JFL_EINVAL, "one_hot: on_value %.17g and off_value %.17g do not fit %s",
-                   a->on_value, a->off_value, jfl_dtype_name(a->dtype));
+    return jf_fail(JFL_EINVAL, "on_value %.17g and off_value %.17g do not fit %s", a->on_value,
+                   a->off_value, jfl_dtype_name(a->dtype));
   c->dtype[0] = a->dtype;
-  return splice(c, &c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
+  return splice(&c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
                 &c->shape[0]);
 }
 

@@ -11,9 +11,8 @@ static jfl_status check_ranks(const jf_infer *c)
   int fit = a->n >= 2 && a->n == b->n;
   for (int i = 0; fit && i < a->n - 2; i++) fit = a->d[i] == b->d[i];
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: a %s and b %s must have the same number of dimensions, two "
-                 "or more, and agree in all but the last two", c->op->name, jf_shape_str(a, s),
-                 jf_shape_str(b, t));
+  return jf_fail(JFL_ESHAPE, "a %s and b %s must have the same number of dimensions, two or more, "
+                 "and agree in all but the last two", jf_shape_str(a, s), jf_shape_str(b, t));
 }
 
 static jfl_status matmul_infer(jf_infer *c)
@@ -22,14 +21,14 @@ static jfl_status matmul_infer(jf_infer *c)
   const jfl_shape *a = &c->in[0]->shape, *b = &c->in[1]->shape;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   if (c->in[0]->dtype != c->in[1]->dtype)
-    return jf_fail(JFL_EDTYPE, "%s: a is %s but b is %s; flow.cast converts", c->op->name,
-                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
+    return jf_fail_argument(JFL_EDTYPE, "b", "must be %s like a, got %s; cast converts",
+                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
   JF_TRY(check_ranks(c));
   int last = a->n - 1;
   int64_t columns = a->d[p->transpose_a ? last - 1 : last];
   int64_t rows = b->d[p->transpose_b ? last : last - 1];
   if (columns != rows)
-    return jf_fail(JFL_ESHAPE, "%s: a %s%s has %lld columns, but b %s%s has %lld rows", c->op->name,
+    return jf_fail(JFL_ESHAPE, "a %s%s has %lld columns, but b %s%s has %lld rows",
                    jf_shape_str(a, s), p->transpose_a ? " transposed" : "", (long long)columns,
                    jf_shape_str(b, t), p->transpose_b ? " transposed" : "", (long long)rows);
   c->shape[0] = *a;

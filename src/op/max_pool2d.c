@@ -13,9 +13,9 @@ static jfl_status max_pool2d_grad_infer(jf_infer *c)
   JF_TRY(jf_pool_infer(c));
   for (int i = 1; i < 3; i++)
     if (!jf_shape_eq(&c->in[i]->shape, &c->shape[0]) || c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail(JFL_ESHAPE, "%s: %s should be %s %s, got %s %s", c->op->name, c->op->in[i],
-                     jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&c->shape[0], s),
-                     jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
+                              jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&c->shape[0], s),
+                              jfl_dtype_name(c->in[i]->dtype), jf_shape_str(&c->in[i]->shape, t));
   c->shape[0] = c->in[0]->shape;
   return JFL_OK;
 }

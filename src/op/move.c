@@ -1,11 +1,11 @@
 /* What ops share that move elements without looking at them. */
 #include "op/move.h"
 
-jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out)
+jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)
 {
   if (list->n > JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "%s: a shape has at most %d dimensions, got %d", c->op->name,
-                   (int)JFL_MAXDIM, list->n);
+    return jf_fail(JFL_ESHAPE, "a shape has at most %d dimensions, got %d", (int)JFL_MAXDIM,
+                   list->n);
   *out = (jfl_shape){ 1, { 1 } };
   if (!list->n) return JFL_OK;
   out->n = list->n;
@@ -33,6 +33,6 @@ jfl_status jf_check_indices(const jf_infer *c, int input)
 {
   jfl_dtype t = c->in[input]->dtype;
   if (t == JFL_I32 || t == JFL_I64) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "%s: argument %d '%s' must be int32 or int64, got %s", c->op->name,
-                 input + 1, c->op->in[input], jfl_dtype_name(t));
+  return jf_fail_argument(JFL_EDTYPE, c->op->in[input], "must be int32 or int64, got %s",
+                          jfl_dtype_name(t));
 }

@@ -15,7 +15,7 @@
   [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
 
 /* A list as a shape; an empty one is (1). */
-jfl_status jf_shape_from(const jf_infer *c, const jf_ints *list, jfl_shape *out);
+jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out);
 /* The extents of s, borrowed. */
 jf_ints jf_ints_from(const jfl_shape *s);
 /* Whether a permutation of the axes of s leaves elements in their order: axes of one may go anywhere. */

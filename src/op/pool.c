@@ -14,9 +14,9 @@ static jfl_status check_axes(const jf_infer *c)
   a->axis = last ? 1 : 2;
   if (!a->block) return jf_check_rank4(c, 0, last ? "(N, H, W, C)" : "(N, C, H, W)");
   if (!last && s->n == 5 && s->d[4] == a->block) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: %s must be (N, C / %lld, H, W, %lld), got %s %s", c->op->name,
-                 c->op->in[0], (long long)a->block, (long long)a->block, a->data_format,
-                 jf_shape_str(s, buf));
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must be (N, C / %lld, H, W, %lld), got %s %s",
+                          (long long)a->block, (long long)a->block, a->data_format,
+                          jf_shape_str(s, buf));
 }
 
 /* The padding as window.h reads it, where a list that names all axes is in the order NCHW, for which
@@ -30,15 +30,15 @@ static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
 }
 
 /* Every window must have a valid cell. */
-static jfl_status check_covered(const jf_infer *c, const jf_window *w)
+static jfl_status check_covered(const jf_window *w)
 {
   for (int i = 0; i < 4; i++)
     if (i % 2 == 0 && w->pad[i] >= w->extent[i / 2])
-      return jf_fail(JFL_EINVAL, "%s: padding must be below the window's %lld, got %lld",
-                     c->op->name, (long long)w->extent[i / 2], (long long)w->pad[i]);
+      return jf_fail_argument(JFL_EINVAL, "padding", "must be below the window's %lld, got %lld",
+                              (long long)w->extent[i / 2], (long long)w->pad[i]);
   for (int i = 0; i < 2; i++)
     if ((w->out[i] - 1) * w->stride[i] >= w->in[i] + w->pad[2 * i])
-      return jf_fail(JFL_EINVAL, "%s: the last window covers nothing but padding", c->op->name);
+      return jf_fail(JFL_EINVAL, "the last window covers nothing but padding");
   return JFL_OK;
 }
 
@@ -46,9 +46,9 @@ jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
 {
   jf_pool2d *a = c->attr;
   jf_window w;
-  JF_TRY(jf_pair(c, "ksize", &a->ksize, 1, a->kernel));
+  JF_TRY(jf_pair("ksize", &a->ksize, 1, a->kernel));
   jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, a->kernel };
-  JF_TRY(jf_pair(c, "strides", &strides, 1, a->stride));
+  JF_TRY(jf_pair("strides", &strides, 1, a->stride));
   for (int i = 0; i < 2; i++) {
     w.in[i] = in[i];
     w.extent[i] = a->kernel[i];
@@ -56,8 +56,8 @@ jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
   }
   int64_t list[8];
   const jf_pad padding = padding_nchw(a, list);
-  JF_TRY(jf_window_place(c, &padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
-  JF_TRY(check_covered(c, &w));
+  JF_TRY(jf_window_place(&padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
+  JF_TRY(check_covered(&w));
   memcpy(a->pad, w.pad, sizeof a->pad);
   memcpy(out, w.out, sizeof w.out);
   return JFL_OK;

@@ -25,18 +25,18 @@ static const jf_attr normal_attrs[] = {
 static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
 {
   if (!jf_is_float(dtype))
-    return jf_fail(JFL_EDTYPE, "%s: dtype should be float32 or float64, got %s", c->op->name,
-                   jfl_dtype_name(dtype));
+    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32 or float64, got %s",
+                            jfl_dtype_name(dtype));
   c->dtype[0] = dtype;
-  return jf_shape_from(c, shape, &c->shape[0]);
+  return jf_shape_from(shape, &c->shape[0]);
 }
 
 static jfl_status uniform_infer(jf_infer *c)
 {
   const uniform *a = c->attr;
   if (!isfinite(a->minval) || !isfinite(a->maxval) || a->minval > a->maxval)
-    return jf_fail(JFL_EINVAL, "%s: minval should be at most maxval, both finite, got %g and %g",
-                   c->op->name, a->minval, a->maxval);
+    return jf_fail_argument(JFL_EINVAL, "minval", "must be at most maxval, and both finite, got "
+                            "%g and %g", a->minval, a->maxval);
   return random_infer(c, &a->shape, a->dtype);
 }
 
@@ -44,8 +44,8 @@ static jfl_status normal_infer(jf_infer *c)
 {
   const random_normal *a = c->attr;
   if (!isfinite(a->mean) || !isfinite(a->stddev) || a->stddev < 0)
-    return jf_fail(JFL_EINVAL, "%s: mean should be finite and stddev at least 0, got %g and %g",
-                   c->op->name, a->mean, a->stddev);
+    return jf_fail_argument(JFL_EINVAL, "mean", "must be finite and stddev at least 0, got %g and "
+                            "%g", a->mean, a->stddev);
   return random_infer(c, &a->shape, a->dtype);
 }
 

@@ -21,10 +21,9 @@ static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
   int rank = c->in[0]->shape.n;
   int64_t seen[JFL_MAXDIM] = { 0 };
   for (int i = 0; i < axis->n; i++) {
-    JF_TRY(jf_axis(c, &axis->v[i], rank));
+    JF_TRY(jf_axis(&axis->v[i], rank));
     if (seen[axis->v[i]]++)
-      return jf_fail(JFL_EINVAL, "%s: axis %lld is given twice", c->op->name,
-                     (long long)axis->v[i]);
+      return jf_fail(JFL_EINVAL, "axis %lld is given twice", (long long)axis->v[i]);
   }
   int all = axis->n == 0;
   if (all) axis->v = jf_alloc(c->arena, (size_t)rank * sizeof *axis->v);

@@ -31,16 +31,16 @@ static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
 
 /* Replaces the one -1 of a list by what makes `size` elements, where there is such a number; *fits:
    whether the list then has as many. */
-static jfl_status fill_rest(const jf_infer *c, jf_ints *list, int64_t size, int *fits)
+static jfl_status fill_rest(jf_ints *list, int64_t size, int *fits)
 {
   int64_t known = 1;
   int rest = -1;
   for (int i = 0; i < list->n; i++) {
     if (list->v[i] == -1 && rest >= 0)
-      return jf_fail(JFL_ESHAPE, "%s: only one extent may be -1", c->op->name);
+      return jf_fail_argument(JFL_ESHAPE, "shape", "must have one extent of -1 at most");
     if (list->v[i] == -1) rest = i;
     else if (list->v[i] < 1 || list->v[i] > size)
-      return jf_fail(JFL_ESHAPE, "%s: extent %lld cannot be one of %lld elements", c->op->name,
+      return jf_fail(JFL_ESHAPE, "extent %lld cannot be one of %lld elements",
                      (long long)list->v[i], (long long)size);
     else known = list->v[i] > size / known ? size + 1 : known * list->v[i];
   }
@@ -56,11 +56,11 @@ static jfl_status reshape_infer(jf_infer *c)
   jfl_shape y, wanted;
   int fits = 0;
   int64_t size = jf_numel(&c->in[0]->shape);
-  JF_TRY(jf_shape_from(c, &list, &wanted));
-  JF_TRY(fill_rest(c, &list, size, &fits));
-  JF_TRY(jf_shape_from(c, &list, &y));
+  JF_TRY(jf_shape_from(&list, &wanted));
+  JF_TRY(fill_rest(&list, size, &fits));
+  JF_TRY(jf_shape_from(&list, &y));
   if (!fits)
-    return jf_fail(JFL_ESHAPE, "reshape: %s has %lld elements, which do not fit %s",
+    return jf_fail(JFL_ESHAPE, "%s has %lld elements, which do not fit %s",
                    jf_shape_str(&c->in[0]->shape, s), (long long)size, jf_shape_str(&wanted, t));
   ((jf_reshape *)c->attr)->shape = list;
   return reshape_view(c, &y);
@@ -71,11 +71,11 @@ static jfl_status flatten_infer(jf_infer *c)
   jf_flatten *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape y = { 0 };
-  JF_TRY(jf_axis(c, &a->start_dim, s->n));
-  JF_TRY(jf_axis(c, &a->end_dim, s->n));
+  JF_TRY(jf_axis(&a->start_dim, s->n));
+  JF_TRY(jf_axis(&a->end_dim, s->n));
   if (a->start_dim > a->end_dim)
-    return jf_fail(JFL_EINVAL, "flatten: start_dim %lld is after end_dim %lld",
-                   (long long)a->start_dim, (long long)a->end_dim);
+    return jf_fail_argument(JFL_EINVAL, "start_dim", "must be at most end_dim %lld, got %lld",
+                            (long long)a->end_dim, (long long)a->start_dim);
   for (int i = 0; i < s->n; i++) {
     if (i > a->start_dim && i <= a->end_dim) y.d[y.n - 1] *= s->d[i];
     else y.d[y.n++] = s->d[i];
@@ -91,11 +91,11 @@ static jfl_status squeeze_infer(jf_infer *c)
   jfl_shape y = { 0 };
   char buf[JF_SHAPE_STR];
   for (int i = 0; i < a->axis.n; i++) {
-    JF_TRY(jf_axis(c, &a->axis.v[i], s->n));
+    JF_TRY(jf_axis(&a->axis.v[i], s->n));
     drop[a->axis.v[i]] = 1;
     if (s->d[a->axis.v[i]] != 1)
-      return jf_fail(JFL_ESHAPE, "squeeze: axis %lld of %s is not of extent 1",
-                     (long long)a->axis.v[i], jf_shape_str(s, buf));
+      return jf_fail(JFL_ESHAPE, "axis %lld of %s is not of extent 1", (long long)a->axis.v[i],
+                     jf_shape_str(s, buf));
   }
   for (int i = 0; i < s->n; i++)
     if (!(a->axis.n ? drop[i] : s->d[i] == 1)) y.d[y.n++] = s->d[i];
@@ -108,9 +108,9 @@ static jfl_status expand_infer(jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape y = { .n = s->n + 1 };
   if (s->n == JFL_MAXDIM)
-    return jf_fail(JFL_ESHAPE, "expand_dims: input has %d dimensions already, the most there can "
-                   "be", s->n);
-  JF_TRY(jf_axis(c, &a->axis, s->n + 1));
+    return jf_fail_argument(JFL_ESHAPE, "input", "must have fewer than %d dimensions, the most "
+                            "there can be", s->n);
+  JF_TRY(jf_axis(&a->axis, s->n + 1));
   for (int i = 0; i < y.n; i++) y.d[i] = i == a->axis ? 1 : s->d[i - (i > a->axis)];
   return reshape_view(c, &y);
 }

@@ -17,16 +17,16 @@ static const jf_attr grad_attrs[] = {
 };
 
 /* Makes axis i of the box absolute, for an extent of n. */
-static jfl_status slice_fit(const jf_infer *c, int i, int64_t n, int64_t *begin, int64_t *size)
+static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
 {
   if (*begin < -n || *begin >= n)
-    return jf_fail(JFL_ESHAPE, "%s: begin %lld is out of range for axis %d of extent %lld",
-                   c->op->name, (long long)*begin, i, (long long)n);
+    return jf_fail(JFL_ESHAPE, "begin %lld is out of range for axis %d of extent %lld",
+                   (long long)*begin, i, (long long)n);
   if (*begin < 0) *begin += n;
   if (*size == -1) *size = n - *begin;
   if (*size < 1 || *size > n - *begin)
-    return jf_fail(JFL_ESHAPE, "%s: size %lld from %lld does not fit axis %d of extent %lld",
-                   c->op->name, (long long)*size, (long long)*begin, i, (long long)n);
+    return jf_fail(JFL_ESHAPE, "size %lld from %lld does not fit axis %d of extent %lld",
+                   (long long)*size, (long long)*begin, i, (long long)n);
   return JFL_OK;
 }
 
@@ -35,11 +35,11 @@ static jfl_status slice_infer(jf_infer *c)
   jf_slice *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   if (a->begin.n != s->n || a->size.n != s->n)
-    return jf_fail(JFL_ESHAPE, "slice: x has %d axes, but begin has %d numbers and size %d", s->n,
-                   a->begin.n, a->size.n);
-  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(c, i, s->d[i], &a->begin.v[i], &a->size.v[i]));
+    return jf_fail(JFL_ESHAPE, "begin and size must have %d numbers, one for each axis of x, got "
+                   "%d and %d", s->n, a->begin.n, a->size.n);
+  for (int i = 0; i < s->n; i++) JF_TRY(slice_fit(i, s->d[i], &a->begin.v[i], &a->size.v[i]));
   c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(c, &a->size, &c->shape[0]);
+  return jf_shape_from(&a->size, &c->shape[0]);
 }
 
 static jfl_status slice_grad_infer(jf_infer *c)
@@ -47,12 +47,12 @@ static jfl_status slice_grad_infer(jf_infer *c)
   jf_slice_grad *a = c->attr;
   jfl_shape size = c->in[0]->shape;
   if (a->begin.n != size.n || a->shape.n != size.n)
-    return jf_fail(JFL_ESHAPE, "slice_grad: dy has %d axes, but begin has %d numbers and shape %d",
-                   size.n, a->begin.n, a->shape.n);
+    return jf_fail(JFL_ESHAPE, "begin and shape must have %d numbers, one for each axis of dy, "
+                   "got %d and %d", size.n, a->begin.n, a->shape.n);
   for (int i = 0; i < size.n; i++)
-    JF_TRY(slice_fit(c, i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
+    JF_TRY(slice_fit(i, a->shape.v[i], &a->begin.v[i], &size.d[i]));
   c->dtype[0] = c->in[0]->dtype;
-  return jf_shape_from(c, &a->shape, &c->shape[0]);
+  return jf_shape_from(&a->shape, &c->shape[0]);
 }
 
 static void slice_grad(jf_gradctx *c)

@@ -13,7 +13,7 @@ static const jf_attr attrs[] = {
 static jfl_status softmax_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_same(c));
-  return jf_axis(c, &((jf_softmax *)c->attr)->axis, c->in[0]->shape.n);
+  return jf_axis(&((jf_softmax *)c->attr)->axis, c->in[0]->shape.n);
 }
 
 /* y = exp(x - max) / sum exp(x - max) */

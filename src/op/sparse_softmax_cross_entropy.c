@@ -20,10 +20,10 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
   for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
   JF_TRY(jf_check_indices(c, labels));
   if (fit) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: labels %s should have the shape of %s %s without its last axis%s",
-                 c->op->name, jf_shape_str(l, a), c->op->in[x], jf_shape_str(s, b),
-                 jf_shape_eq(l, s) ? "; softmax_cross_entropy_with_logits takes one-hot labels"
-                 : "");
+  int one_hot = jf_shape_eq(l, s);
+  return jf_fail_argument(JFL_ESHAPE, "labels", "must have the shape of %s %s without its last "
+                          "axis, got %s%s", c->op->in[x], jf_shape_str(s, b), jf_shape_str(l, a),
+                          one_hot ? "; softmax_cross_entropy_with_logits takes one-hot labels" : "");
 }
 
 static jfl_status sparse_ce_infer(jf_infer *c)
@@ -41,9 +41,9 @@ static jfl_status sparse_ce_grad_infer(jf_infer *c)
   JF_TRY(check_labels(c, 0, 1));
   if (c->n_in > 2 && (!jf_shape_eq(&c->in[2]->shape, &c->in[0]->shape)
                       || c->in[2]->dtype != c->in[1]->dtype))
-    return jf_fail(JFL_ESHAPE, "%s: dy should be %s %s, got %s %s", c->op->name,
-                   jfl_dtype_name(c->in[1]->dtype), jf_shape_str(&c->in[0]->shape, a),
-                   jfl_dtype_name(c->in[2]->dtype), jf_shape_str(&c->in[2]->shape, b));
+    return jf_fail_argument(JFL_ESHAPE, "dy", "must be %s %s, got %s %s",
+                            jfl_dtype_name(c->in[1]->dtype), jf_shape_str(&c->in[0]->shape, a),
+                            jfl_dtype_name(c->in[2]->dtype), jf_shape_str(&c->in[2]->shape, b));
   c->shape[0] = c->in[1]->shape;
   c->dtype[0] = c->in[1]->dtype;
   return JFL_OK;

@@ -17,12 +17,14 @@ static jfl_status transpose_infer(jf_infer *c)
     for (; perm->n < s->n; perm->n++) perm->v[perm->n] = s->n - 1 - perm->n;
   }
   if (perm->n != s->n)
-    return jf_fail(JFL_ESHAPE, "transpose: perm names %d axes, but a has %d", perm->n, s->n);
+    return jf_fail_argument(JFL_ESHAPE, "perm", "must name the %d axes of a, got %d", s->n,
+                            perm->n);
   c->shape[0].n = s->n;
   for (int i = 0; i < s->n; i++) {
-    JF_TRY(jf_axis(c, &perm->v[i], s->n));
+    JF_TRY(jf_axis(&perm->v[i], s->n));
     if (seen[perm->v[i]]++)
-      return jf_fail(JFL_EINVAL, "transpose: perm names axis %lld twice", (long long)perm->v[i]);
+      return jf_fail_argument(JFL_EINVAL, "perm", "must name each axis once, got axis %lld twice",
+                              (long long)perm->v[i]);
     c->shape[0].d[i] = s->d[perm->v[i]];
   }
   c->dtype[0] = c->in[0]->dtype;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-jfl_status jf_check_nchw(const jf_infer *c, const char *data_format)
+jfl_status jf_check_nchw(const char *data_format)
 {
   if (!strcmp(data_format, "NCHW")) return JFL_OK;
-  return jf_fail(JFL_ENOSYS, "%s: data_format %s is not supported, only NCHW is", c->op->name,
-                 data_format);
+  return jf_fail_argument(JFL_ENOSYS, "data_format", "%s is not supported, only NCHW is",
+                          data_format);
 }
 
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
@@ -15,54 +15,52 @@ jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
   const jfl_shape *s = &c->in[i]->shape;
   char buf[JF_SHAPE_STR];
   if (s->n == 4) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: %s must be %s, got %s", c->op->name, c->op->in[i], what,
-                 jf_shape_str(s, buf));
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s, got %s", what,
+                          jf_shape_str(s, buf));
 }
 
-jfl_status jf_pair(const jf_infer *c, const char *name, const jf_ints *list, int64_t def,
+jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
                    int64_t out[2])
 {
   if (list->n > 2)
-    return jf_fail(JFL_EINVAL, "%s: %s must be one or two numbers, got %d", c->op->name, name,
-                   list->n);
+    return jf_fail_argument(JFL_EINVAL, name, "must be one or two numbers, got %d", list->n);
   for (int i = 0; i < 2; i++) {
     out[i] = list->n ? list->v[list->n == 2 ? i : 0] : def;
     if (out[i] < 1)
-      return jf_fail(JFL_EINVAL, "%s: %s must be at least 1, got %lld", c->op->name, name,
-                     (long long)out[i]);
+      return jf_fail_argument(JFL_EINVAL, name, "must be at least 1, got %lld", (long long)out[i]);
   }
   return JFL_OK;
 }
 
-jfl_status jf_window_extent(const jf_infer *c, int64_t cells, int64_t step, int64_t *out)
+jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out)
 {
   const int64_t most = (int64_t)1 << 53;
   if (cells > 1 && step > most / (cells - 1))
-    return jf_fail(JFL_EINVAL, "%s: a window of %lld cells that are %lld apart is too large",
-                   c->op->name, (long long)cells, (long long)step);
+    return jf_fail(JFL_EINVAL, "a window of %lld cells that are %lld apart is too large",
+                   (long long)cells, (long long)step);
   *out = (cells - 1) * step + 1;
   return JFL_OK;
 }
 
 /* The explicit forms: n on every side; height, width; top, bottom, left, right; or before and after
    for each of N, C, H, W. */
-static jfl_status pads_from_list(const jf_infer *c, const jf_ints *list, int64_t pad[4])
+static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
 {
   static const int from[9][4] = { [1] = { 0, 0, 0, 0 }, [2] = { 0, 0, 1, 1 },
                                   [4] = { 0, 1, 2, 3 }, [8] = { 4, 5, 6, 7 } };
   int n = list->n;
   if (n != 1 && n != 2 && n != 4 && n != 8)
-    return jf_fail(JFL_EINVAL, "%s: padding must be a word or a list of 1, 2, 4 (top, bottom, "
-                   "left, right) or 8 numbers, got %d", c->op->name, n);
+    return jf_fail_argument(JFL_EINVAL, "padding", "must be a word or a list of 1, 2, 4 (top, "
+                            "bottom, left, right) or 8 numbers, got %d", n);
   for (int i = 0; i < 4 && n == 8; i++)
     if (list->v[i])
-      return jf_fail(JFL_ENOSYS, "%s: padding of the first two axes must be 0, got %lld",
-                     c->op->name, (long long)list->v[i]);
+      return jf_fail_argument(JFL_ENOSYS, "padding", "of the first two axes must be 0, got %lld",
+                              (long long)list->v[i]);
   for (int i = 0; i < 4; i++) {
     pad[i] = list->v[from[n][i]];
     if (pad[i] < 0)
-      return jf_fail(JFL_EINVAL, "%s: padding must not be negative, got %lld", c->op->name,
-                     (long long)pad[i]);
+      return jf_fail_argument(JFL_EINVAL, "padding", "must not be negative, got %lld",
+                              (long long)pad[i]);
   }
   return JFL_OK;
 }
@@ -79,26 +77,26 @@ static void pads_same(jf_window *w, int lower)
   }
 }
 
-static jfl_status pads(const jf_infer *c, const jf_pad *p, jf_window *w)
+static jfl_status pads(const jf_pad *p, jf_window *w)
 {
   memset(w->pad, 0, sizeof w->pad);
-  if (!p->word) return pads_from_list(c, &p->list, w->pad);
+  if (!p->word) return pads_from_list(&p->list, w->pad);
   if (!strcmp(p->word, "SAME") || !strcmp(p->word, "SAME_LOWER")) pads_same(w, 1);
   else if (!strcmp(p->word, "SAME_UPPER")) pads_same(w, 0);
   else if (strcmp(p->word, "VALID"))
-    return jf_fail(JFL_EINVAL, "%s: padding must be SAME, SAME_LOWER, SAME_UPPER, VALID or a list, "
-                   "got '%.60s'", c->op->name, p->word);
+    return jf_fail_argument(JFL_EINVAL, "padding", "must be SAME, SAME_LOWER, SAME_UPPER, VALID "
+                            "or a list, got '%.60s'", p->word);
   return JFL_OK;
 }
 
-jfl_status jf_window_place(const jf_infer *c, const jf_pad *padding, int flags, jf_window *w)
+jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
 {
-  JF_TRY(pads(c, padding, w));
+  JF_TRY(pads(padding, w));
   for (int i = 0; i < 2; i++) {
     int64_t *pad = &w->pad[2 * i], room = w->in[i] + pad[0] + pad[1] - w->extent[i];
     if (room < 0)
-      return jf_fail(JFL_ESHAPE, "%s: a window %lld %s does not fit an input %lld %s with padding "
-                     "%lld and %lld", c->op->name, (long long)w->extent[i], i ? "wide" : "high",
+      return jf_fail(JFL_ESHAPE, "a window %lld %s does not fit an input %lld %s with padding "
+                     "%lld and %lld", (long long)w->extent[i], i ? "wide" : "high",
                      (long long)w->in[i], i ? "wide" : "high", (long long)pad[0],
                      (long long)pad[1]);
     w->out[i] = room / w->stride[i] + 1;

@@ -12,17 +12,17 @@ typedef struct jf_window {
 } jf_window;
 
 /* JFL_ENOSYS unless "NCHW". */
-jfl_status jf_check_nchw(const jf_infer *c, const char *data_format);
+jfl_status jf_check_nchw(const char *data_format);
 /* Input i must be (N, C, H, W); what: how a message calls that shape. */
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what);
 /* One number for both axes or one for each, positive; an empty list is `def` twice. */
-jfl_status jf_pair(const jf_infer *c, const char *name, const jf_ints *list, int64_t def,
+jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
                    int64_t out[2]);
 /* The reach of `cells` cells that are `step` apart. */
-jfl_status jf_window_extent(const jf_infer *c, int64_t cells, int64_t step, int64_t *out);
+jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out);
 /* Sets pad and out from in, extent and stride. */
 enum { JF_CEIL = 1 };    /* a last, partial window counts too */
-jfl_status jf_window_place(const jf_infer *c, const jf_pad *padding, int flags, jf_window *w);
+jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w);
 
 /* The indices i of [0, n) for which i * stride + offset is in [lo, hi). */
 typedef struct jf_range { int64_t lo, hi; } jf_range;

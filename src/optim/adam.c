@@ -20,12 +20,12 @@ static jfl_status adam_check(const void *attr)
 {
   const adam *a = attr;
   if (!(a->beta1 >= 0 && a->beta1 < 1))
-    return jf_fail(JFL_EINVAL, "Adam: beta1 must be at least 0 and below 1, got %.14g", a->beta1);
+    return jf_fail_argument(JFL_EINVAL, "beta1", "must be in [0, 1), got %.14g", a->beta1);
   if (!(a->beta2 >= 0 && a->beta2 < 1))
-    return jf_fail(JFL_EINVAL, "Adam: beta2 must be at least 0 and below 1, got %.14g", a->beta2);
+    return jf_fail_argument(JFL_EINVAL, "beta2", "must be in [0, 1), got %.14g", a->beta2);
   if (!(a->epsilon >= 0 && isfinite(a->epsilon)))
-    return jf_fail(JFL_EINVAL, "Adam: epsilon must be a finite number of at least 0, got %.14g",
-                   a->epsilon);
+    return jf_fail_argument(JFL_EINVAL, "epsilon", "must be a finite number of at least 0, "
+                            "got %.14g", a->epsilon);
   return JFL_OK;
 }
 

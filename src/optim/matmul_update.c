@@ -15,18 +15,17 @@ static jfl_status matmul_update_infer(jf_infer *c)
   const jfl_value *scalars = c->in[JF_STEP_SCALARS];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr };
-  jfl_status err = product.op->infer(&product);
-  if (err) return jf_blame(err, "matmul_update: ");
+  JF_TRY(product.op->infer(&product));
   if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
       !jf_shape_eq(&param->shape, &product.shape[0]))
-    return jf_fail(JFL_ESHAPE,
-                   "matmul_update: param is %s %s but the product is %s %s; both must be one "
-                   "matrix",
-                   jfl_dtype_name(param->dtype), jf_shape_str(&param->shape, s),
-                   jfl_dtype_name(product.dtype[0]), jf_shape_str(&product.shape[0], t));
+    return jf_fail_argument(JFL_ESHAPE, "param", "must be %s %s like the product, both one "
+                            "matrix, got %s %s", jfl_dtype_name(product.dtype[0]),
+                            jf_shape_str(&product.shape[0], t), jfl_dtype_name(param->dtype),
+                            jf_shape_str(&param->shape, s));
   if (scalars->dtype == JFL_F64 && jf_numel(&scalars->shape) == JF_FIRST_SCALAR) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "matmul_update: scalars must be float64 (%d), got %s %s",
-                 JF_FIRST_SCALAR, jfl_dtype_name(scalars->dtype), jf_shape_str(&scalars->shape, s));
+  return jf_fail_argument(JFL_ESHAPE, "scalars", "must be float64 (%d), got %s %s",
+                          JF_FIRST_SCALAR, jfl_dtype_name(scalars->dtype),
+                          jf_shape_str(&scalars->shape, s));
 }
 
 /* Elements from one row of a factor to the next, and from one column to the next. */

@@ -28,8 +28,8 @@ const jfl_optimizer *jf_optim_find(const char *name);
 
 /* The choice of o with that attribute struct. */
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr);
-/* Finds the record and reads the options that a says, for messages of the op `who`. */
-jfl_status jf_optim_read(jf_arena *arena, const char *who, jf_optim_choice *a);
+/* Finds the record and reads the options that a says. */
+jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a);
 
 /* What the step of one parameter reads. */
 typedef struct jf_step_of {
@@ -40,8 +40,5 @@ typedef struct jf_step_of {
 void jf_emit_update(jfl_graph *g, const jf_step_of *s);
 /* The attributes of an update, or NULL where n is none. */
 const jf_update *jf_update_of(const jf_node *n);
-
-/* Whether v is a float64 (1), as a rate or scale is; `what` is its name in messages. */
-jfl_status jf_infer_rate(const jf_infer *c, const jfl_value *v, const char *what);
 
 #endif

@@ -19,12 +19,12 @@ static jfl_status piecewise_infer(jf_infer *c)
   const piecewise *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
   if (a->values.n != a->boundaries.n + 1)
-    return jf_fail(JFL_EINVAL, "%s: %d boundaries want %d values, got %d", c->op->name,
-                   a->boundaries.n, a->boundaries.n + 1, a->values.n);
+    return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
+                            "got %d", a->boundaries.n + 1, a->values.n);
   for (int i = 1; i < a->boundaries.n; i++)
     if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
-      return jf_fail(JFL_EINVAL, "%s: boundaries must ascend, got %g after %g", c->op->name,
-                     a->boundaries.v[i], a->boundaries.v[i - 1]);
+      return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g",
+                              a->boundaries.v[i], a->boundaries.v[i - 1]);
   return JFL_OK;
 }
 

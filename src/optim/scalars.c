@@ -10,12 +10,12 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-jfl_status jf_infer_rate(const jf_infer *c, const jfl_value *v, const char *what)
+static jfl_status infer_rate(const jfl_value *v, const char *what)
 {
   char s[JF_SHAPE_STR];
   if (v->dtype == JFL_F64 && jf_numel(&v->shape) == 1) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: %s must be float64 (1), got %s %s", c->op->name, what,
-                 jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
+  return jf_fail_argument(JFL_ESHAPE, what, "must be float64 (1), got %s %s",
+                          jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
 }
 
 static jfl_status scalars_infer(jf_infer *c)
@@ -24,17 +24,16 @@ static jfl_status scalars_infer(jf_infer *c)
   const jfl_value *step = c->in[STEP], *set = c->in[SET];
   char s[JF_SHAPE_STR];
   if (step->dtype != JFL_I64 || jf_numel(&step->shape) != 1)
-    return jf_fail(JFL_ESHAPE, "%s: step must be int64 (1), got %s %s", c->op->name,
-                   jfl_dtype_name(step->dtype), jf_shape_str(&step->shape, s));
-  JF_TRY(jf_infer_rate(c, c->in[LR], "lr"));
+    return jf_fail_argument(JFL_ESHAPE, "step", "must be int64 (1), got %s %s",
+                            jfl_dtype_name(step->dtype), jf_shape_str(&step->shape, s));
+  JF_TRY(infer_rate(c->in[LR], "lr"));
   if (set->dtype != JFL_F64 || jf_numel(&set->shape) != JF_N_SET)
-    return jf_fail(JFL_ESHAPE, "%s: set must be float64 (%d), got %s %s", c->op->name, JF_N_SET,
-                   jfl_dtype_name(set->dtype), jf_shape_str(&set->shape, s));
+    return jf_fail_argument(JFL_ESHAPE, "set", "must be float64 (%d), got %s %s", JF_N_SET,
+                            jfl_dtype_name(set->dtype), jf_shape_str(&set->shape, s));
   if (c->n_in > SCALE + 1)
-    return jf_fail(JFL_EINVAL, "%s: takes at most %d inputs, got %d", c->op->name, SCALE + 1,
-                   c->n_in);
-  if (c->n_in > SCALE) JF_TRY(jf_infer_rate(c, c->in[SCALE], "scale"));
-  JF_TRY(jf_optim_read(c->arena, c->op->name, a));
+    return jf_fail(JFL_EINVAL, "takes at most %d inputs, got %d", SCALE + 1, c->n_in);
+  if (c->n_in > SCALE) JF_TRY(infer_rate(c->in[SCALE], "scale"));
+  JF_TRY(jf_optim_read(c->arena, a));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { JF_FIRST_SCALAR + a->rule->n_scalar } };
   return JFL_OK;

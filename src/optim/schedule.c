@@ -5,15 +5,15 @@
 
 static int warms_up(const jf_warmup *w) { return w->kind && strcmp(w->kind, "none") != 0; }
 
-static jfl_status check_warmup(const jf_infer *c, const jf_warmup *w)
+static jfl_status check_warmup(const jf_warmup *w)
 {
   if (!warms_up(w)) return JFL_OK;
   if (w->steps < 1)
-    return jf_fail(JFL_EINVAL, "%s: warmup_steps must be at least 1, got %lld", c->op->name,
-                   (long long)w->steps);
+    return jf_fail_argument(JFL_EINVAL, "warmup_steps", "must be at least 1, got %lld",
+                            (long long)w->steps);
   if (!(w->multiplier >= 0 && w->multiplier < 1))
-    return jf_fail(JFL_EINVAL, "%s: warmup_multiplier must be in [0, 1), got %g", c->op->name,
-                   w->multiplier);
+    return jf_fail_argument(JFL_EINVAL, "warmup_multiplier", "must be in [0, 1), got %g",
+                            w->multiplier);
   return JFL_OK;
 }
 
@@ -21,14 +21,14 @@ static jfl_status check_step(jf_infer *c)
 {
   char s[JF_SHAPE_STR];
   if (jf_numel(&c->in[0]->shape) == 1) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: step must be (1), got %s", c->op->name,
-                 jf_shape_str(&c->in[0]->shape, s));
+  return jf_fail_argument(JFL_ESHAPE, "step", "must be (1), got %s",
+                          jf_shape_str(&c->in[0]->shape, s));
 }
 
 jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w)
 {
   JF_TRY(check_step(c));
-  JF_TRY(check_warmup(c, w));
+  JF_TRY(check_warmup(w));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;

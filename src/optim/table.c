@@ -44,13 +44,15 @@ jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void
   return (jf_optim_choice){ o->name, { n, v }, o, attr, o->rule(attr) };
 }
 
-jfl_status jf_optim_read(jf_arena *arena, const char *who, jf_optim_choice *a)
+jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
 {
   const jfl_optimizer *o = a->optim = jf_optim_find(a->optimizer);
-  if (!o) return jf_fail(JFL_ENAME, "%s: no optimizer is called '%.60s'", who, a->optimizer);
+  if (!o)
+    return jf_fail_argument(JFL_ENAME, "optimizer", "must be one of the optimizers, got '%.60s'",
+                            a->optimizer);
   if (a->options.n > optim_n_attr(o))
-    return jf_fail(JFL_EINVAL, "%s: %s has %d options, got %d", who, o->name, optim_n_attr(o),
-                   a->options.n);
+    return jf_fail_argument(JFL_EINVAL, "options", "must be the %d numbers of %s, got %d",
+                            optim_n_attr(o), o->name, a->options.n);
   jfl_arg *arg = jf_alloc(arena, (size_t)a->options.n * sizeof *arg);
   for (int i = 0; i < a->options.n; i++)
     arg[i] = (jfl_arg){ .name = o->attr[i].name, .number = a->options.v[i],

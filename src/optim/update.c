@@ -23,12 +23,12 @@ static jfl_status update_infer_tensors(const jf_infer *c, int i)
   jfl_value *const *v = c->in + i * a->stride;
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   if (v[0]->dtype != c->in[0]->dtype)
-    return jf_fail(JFL_EDTYPE, "%s: parameter 0 is %s but parameter %d is %s", c->op->name,
-                   jfl_dtype_name(c->in[0]->dtype), i, jfl_dtype_name(v[0]->dtype));
+    return jf_fail(JFL_EDTYPE, "parameter %d must be %s like parameter 0, got %s", i,
+                   jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(v[0]->dtype));
   for (int j = 1; j < a->stride; j++) {
     const jfl_dtype want = update_dtype(r, j, v[0]->dtype);
     if (v[j]->dtype == want && jf_shape_eq(&v[j]->shape, &v[0]->shape)) continue;
-    return jf_fail(JFL_ESHAPE, "%s: %s of parameter %d must be %s %s, got %s %s", c->op->name,
+    return jf_fail(JFL_ESHAPE, "%s of parameter %d must be %s %s, got %s %s",
                    j == JF_GRAD ? "grad" : r->slot[j - JF_FIRST_SLOT].name, i,
                    jfl_dtype_name(want), jf_shape_str(&v[0]->shape, s),
                    jfl_dtype_name(v[j]->dtype), jf_shape_str(&v[j]->shape, t));
@@ -43,19 +43,19 @@ static jfl_status update_infer_scalars(const jf_infer *c)
   const int64_t want = JF_FIRST_SCALAR + a->choice.rule->n_scalar;
   char s[JF_SHAPE_STR];
   if (v->dtype == JFL_F64 && v->shape.n == 1 && v->shape.d[0] == want) return JFL_OK;
-  return jf_fail(JFL_ESHAPE, "%s: scalars must be float64 (%d), got %s %s", c->op->name, (int)want,
-                 jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
+  return jf_fail_argument(JFL_ESHAPE, "scalars", "must be float64 (%d), got %s %s", (int)want,
+                          jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
 }
 
 static jfl_status update_infer(jf_infer *c)
 {
   jf_update *a = c->attr;
-  JF_TRY(jf_optim_read(c->arena, c->op->name, &a->choice));
+  JF_TRY(jf_optim_read(c->arena, &a->choice));
   a->stride = JF_FIRST_SLOT + a->choice.rule->n_slot;
   a->n = (c->n_in - 1) / a->stride;
   if (a->n < 1 || c->n_in != a->n * a->stride + 1)
-    return jf_fail(JFL_EINVAL, "%s: inputs must be %d tensors of each parameter of %s, then "
-                   "scalars, got %d in all", c->op->name, a->stride, a->choice.optimizer, c->n_in);
+    return jf_fail(JFL_EINVAL, "inputs must be %d tensors of each parameter of %s, then scalars, "
+                   "got %d in all", a->stride, a->choice.optimizer, c->n_in);
   for (int i = 0; i < a->n; i++) JF_TRY(update_infer_tensors(c, i));
   return update_infer_scalars(c);
 }

@@ -60,9 +60,9 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
     if (!p->run || t->off >> (p - jf_passes) & 1) continue;
     jfl_status s = p->run(g, t);
     if (!s) s = g->err;
-    if (s) return jf_blame(s, "%s: ", g->name);
+    if (s) return jf_fail_in(s, JFL_ERROR_JOB, g->name);
     if ((s = jf_graph_verify(g)))
-      return jf_blame(s, "%s: pass %s left a broken ", g->name, p->name);
+      return jf_fail_in(jf_blame(s, "pass %s left a broken ", p->name), JFL_ERROR_JOB, g->name);
     dump(g, p->name);
   }
   return JFL_OK;

@@ -14,7 +14,10 @@ jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
         (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
                             p->job->run };
   jfl_status e = st->kernel.run(&st->k);
-  return e ? jf_blame(e, "%s: %s: ", p->job->name, st->node->name) : JFL_OK;
+  if (e == JFL_OK) return e;
+  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
+  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
+  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
 }
 
 /* Makes the plan ready for a run with these arrays. */
@@ -22,10 +25,9 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
 {
   jfl_session *s = p->job->session;
   if (jf_pool_lost())
-    return jf_fail(JFL_ESTATE,
-                   "%s: this process forked from one whose threads had run jobs; they are "
-                   "not here: fork before the first run, or run with threads 1",
-                   p->job->name);
+    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run jobs; "
+                              "they are not here: fork before the first run, or run with threads 1"),
+                      JFL_ERROR_JOB, p->job->name);
   if (p->bound_arena != s->site[0]->arena) jf_plan_bind(p, s->site[0]->arena, p->data);
   set_pointers(p, in, out);
   return JFL_OK;
@@ -60,7 +62,7 @@ jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_arra
   JF_TRY(execute_prepare(p, in, out));
   for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
     if (s->stop_asked(s->stop_ctx))
-      return jf_fail(JFL_ESTATE, "%s: the run was stopped", p->job->name);
+      return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
     JF_TRY(jf_execute_step(p, &p->step[i]));
   }
   return run_steps(p, i);

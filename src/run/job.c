@@ -135,5 +135,5 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
   }
   jf_session_leave_pool(j->session);
   jf_session_release(j->session);
-  return s ? jf_blame(s, "%s: ", j->name) : JFL_OK;
+  return jf_fail_in(s, JFL_ERROR_JOB, j->name);
 }

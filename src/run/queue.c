@@ -31,13 +31,15 @@ static void init_locks(jfl_session *s)
 
 void jf_queue_init(jfl_session *s) { init_locks(s); }
 
-/* Takes what is queued off it, failed with a message: nothing will run it. Under mu. */
+/* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
 static void drop_queued(jfl_session *s, const char *why)
 {
   for (jfl_request *r = s->head, *next; r; r = next) {
     next = r->next;
     r->status = JFL_ESTATE;
-    r->message = jf_name_copy(why);
+    jf_fail(JFL_ESTATE, "%s", why);
+    if (r->plan) jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
+    r->error = jf_error_copy();
     if (r->plan) r->plan->job->in_flight--;
     atomic_store(&r->done, 1);
     jfl_request_unref(r);
@@ -213,8 +215,8 @@ static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
   jfl_request r = { .refs = 1, .task = task, .ctx = ctx };
   jfl_status st = enqueue(s, &r);
   while (!st && !atomic_load(&r.done)) pthread_cond_wait(&s->changed, &s->mu);
-  if (!st && r.status) st = jf_fail(r.status, "%s", r.message ? r.message : "out of memory");
-  jf_free(r.message);
+  if (!st && r.status) st = jf_error_restore(r.status, r.error);
+  jf_free(r.error);
   return st;
 }
 
@@ -245,7 +247,8 @@ static jfl_status check_room(const jfl_plan *p)
 {
   int most = p->job->session->settings.max_inflight;
   if (p->job->in_flight < most) return JFL_OK;
-  return jf_fail(JFL_EFULL, "%s: %d calls are in flight already", p->job->name, most);
+  return jf_fail_in(jf_fail(JFL_EFULL, "%d calls are in flight already", most), JFL_ERROR_JOB,
+                    p->job->name);
 }
 
 int jfl_plan_is_small(const jfl_plan *p)
@@ -311,7 +314,7 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   unlock(s);
   if (st) jfl_request_unref(r);
   else *out = r;
-  return st;
+  return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
 }
 
 static struct timespec deadline(double seconds)

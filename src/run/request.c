@@ -14,23 +14,27 @@ jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
       jfl_array_unref(out[i]);
       out[i] = NULL;
     }
-    return s;
+    return jf_fail_in(s, JFL_ERROR_JOB, p->graph->name);
   }
+  return JFL_OK;
+}
+
+static jfl_status check_input(const jfl_value *v, const jfl_array *in)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  if (!jf_shape_eq(&in->shape, &v->shape))
+    return jf_fail_argument(JFL_ESHAPE, v->name, "must be of shape %s, got %s",
+                            jf_shape_str(&v->shape, a), jf_shape_str(&in->shape, b));
+  if (in->dtype != v->dtype)
+    return jf_fail_argument(JFL_EDTYPE, v->name, "must be %s, got %s", jfl_dtype_name(v->dtype),
+                            jfl_dtype_name(in->dtype));
   return JFL_OK;
 }
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
 {
-  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
-  for (int i = 0; i < p->graph->n_input; i++) {
-    const jfl_value *v = p->graph->input[i];
-    if (!jf_shape_eq(&in[i]->shape, &v->shape))
-      return jf_fail(JFL_ESHAPE, "%s: %s: expected shape %s, got %s", p->graph->name, v->name,
-                     jf_shape_str(&v->shape, a), jf_shape_str(&in[i]->shape, b));
-    if (in[i]->dtype != v->dtype)
-      return jf_fail(JFL_EDTYPE, "%s: %s: expected %s, got %s", p->graph->name, v->name,
-                     jfl_dtype_name(v->dtype), jfl_dtype_name(in[i]->dtype));
-  }
+  for (int i = 0; i < p->graph->n_input; i++)
+    JF_TRY(jf_fail_in(check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB, p->graph->name));
   return JFL_OK;
 }
 
@@ -67,7 +71,7 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 void jf_request_run(jfl_request *r, jfl_array *const *in)
 {
   r->status = r->task ? r->task(r->ctx) : jf_execute(r->plan, in, r->out);
-  if (r->status) r->message = jf_name_copy(jfl_errmsg());
+  if (r->status) r->error = jf_error_copy();
 }
 
 jfl_request *jfl_request_ref(jfl_request *r)
@@ -87,7 +91,7 @@ void jfl_request_unref(jfl_request *r)
   if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
   free_arrays(r->in, r->n_in);
   free_arrays(r->out, r->n_out);
-  jf_free(r->message);
+  jf_free(r->error);
   jf_free(r);
 }
 
@@ -96,7 +100,7 @@ int jfl_request_done(const jfl_request *r) { return atomic_load(&r->done); }
 jfl_status jfl_request_status(const jfl_request *r)
 {
   if (!atomic_load(&r->done)) return jf_fail(JFL_ESTATE, "the run has not finished");
-  return r->status ? jf_fail(r->status, "%s", r->message ? r->message : "out of memory") : JFL_OK;
+  return r->status ? jf_error_restore(r->status, r->error) : JFL_OK;
 }
 
 jfl_array *jfl_request_output(const jfl_request *r, int i)

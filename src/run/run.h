@@ -35,7 +35,7 @@ struct jfl_request {
   jfl_plan *plan;
   jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
-  char *message;               /* when status is not JFL_OK; owned */
+  jf_error *error;             /* when status is not JFL_OK; owned; NULL: memory was out */
   jfl_request *next;           /* queue */
 };
 

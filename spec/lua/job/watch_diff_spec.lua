@@ -310,7 +310,7 @@ describe("watch_diff", function()
       end):compile()
       train({ 2 }, function(x)
         helper.fails(function() flow.watch_diff(flow.math.argmax(x)) end,
-          "is int32; only float blobs have gradients")
+          "must be a float blob, which alone has a gradient, got int32")
         helper.fails(function() flow.watch_diff(kept) end, "blob 'x' belongs to job 'first'")
         helper.fails(function() flow.watch_diff(nd.ones { 2 }) end, "watch_diff: blob must be a blob")
         local loss = x * variable({ 2 }, 1)

@@ -274,7 +274,7 @@ return flow.layers.conv2d(images, 8, 3, { strides = 0 }) --@
 return flow.layers.conv2d(images, 8, 3, { groups = 3 }) --@
 ]] },
   { "filters of the wrong number of channels", {
-    "conv2d: filters (8, 3, 3, 3) want 3 input channels, got 1",
+    "conv2d: input must have 3 channels for filters (8, 3, 3, 3), got 1",
   }, "net", [[
 local filters = flow.get_variable("filters",
   { shape = { 8, 3, 3, 3 }, initializer = flow.ones_initializer() })
@@ -286,7 +286,7 @@ return flow.nn.conv2d(images, filters, { padding = "SAME" }) --@
 return flow.reshape(images, { 4, 100 }) --@
 ]] },
   { "a reshape with two extents left open", {
-    "reshape: only one extent may be -1",
+    "reshape: shape must have one extent of -1 at most",
   }, "net", [[
 return flow.reshape(images, { -1, -1 }) --@
 ]] },
@@ -399,7 +399,7 @@ return flow.nn.softmax(images, { dim = 1 }) --@
 return flow.math.reduce_sum(images, { axis = { 1, 1 } }) --@
 ]] },
   { "a permutation of too few axes", {
-    "transpose: perm names 2 axes, but a has 4",
+    "transpose: perm must name the 4 axes of a, got 2",
   }, "net", [[
 return flow.transpose(images, { 0, 2 }) --@
 ]] },
@@ -416,7 +416,7 @@ local w = flow.get_variable("w", { shape = { 32, 10 }, initializer = flow.ones_i
 return flow.matmul(flat, w) --@
 ]] },
   { "matrices of two dtypes", {
-    "matmul: a is float32 but b is float64; flow.cast converts",
+    "matmul: b must be float32 like a, got float64; cast converts",
   }, "net", [[
 local flat = flow.reshape(images, { 4, 64 })
 local w = flow.get_variable("w",
@@ -436,7 +436,7 @@ return flow.matmul(images, flow.reshape(images, { 64, 4 })) --@
 return images + flow.reshape(images, { 4, 64 }) --@
 ]] },
   { "blobs of two dtypes added", {
-    "add: x is float32 but y is int32; flow.cast converts",
+    "add: y must be float32 like x, got int32; cast converts",
   }, "net", [[
 return flow.reshape(images, { 4, 64 }) + flow.reshape(labels, { 4, 1 }) --@
 ]] },
@@ -446,7 +446,7 @@ return flow.reshape(images, { 4, 64 }) + flow.reshape(labels, { 4, 1 }) --@
 return flow.concat(images, images, { axis = 0 }) --@
 ]] },
   { "blobs of other shapes joined", {
-    "concat: input 1 is float32 (4, 1, 8, 8) but input 2 is float32 (4, 64); only the "
+    "concat: input 2 must be float32 (4, 1, 8, 8) like input 1, got float32 (4, 64); only the "
       .. "extents along axis may differ",
   }, "net", [[
 return flow.concat({ images, flow.reshape(images, { 4, 64 }) }, 0) --@
@@ -489,8 +489,8 @@ local v = flow.get_variable("w", { shape = { 8 }, initializer = init }) --@
 return images * w * v
 ]] },
   { "a cast to a dtype that does not exist", {
-    "cast: dtype: unknown dtype 'float23'; dtypes are float32, float64, float16, bfloat16, "
-      .. "int8, uint8, int32, int64",
+    "cast: dtype must be one of float32, float64, float16, bfloat16, int8, uint8, int32, int64, "
+      .. "got 'float23'",
   }, "net", [[
 return flow.cast(labels, "float23") --@
 ]] },

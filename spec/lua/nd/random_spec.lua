@@ -73,7 +73,7 @@ describe("random", function()
       inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
       body = function(x)
         table_ = nd.rand({ 3 })
-        helper.fails(function() nd.rand({ 3 }, "int32") end, "dtype should be float32 or float64")
+        helper.fails(function() nd.rand({ 3 }, "int32") end, "dtype must be float32 or float64")
         return x + flow.random.uniform({ 2 }, 5, 6)
       end }
     assert.is_true(job(nd.zeros(2)):min() >= 5)
@@ -85,7 +85,7 @@ describe("random", function()
       "random.seed: seed must be a whole number of at least 0")
     helper.fails(function() nd.rand({ 2 }, "int31") end, "ndarray.rand: dtype")
     helper.fails(function() flow.random.uniform({ 2 }, 3, 1) end,
-      "minval should be at most maxval, both finite, got 3 and 1")
+      "minval must be at most maxval, and both finite, got 3 and 1")
     helper.fails(function() flow.random.normal({ 2 }, { stddev = -1 }) end, "stddev at least 0")
   end)
 end)
