@@ -4,7 +4,7 @@
 # make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       type stubs for editors, reference pages and the guide, in build/doc
-# make lint      luacheck, include directions, exported symbols
+# make lint      what includes and requires what, names, columns, exported symbols, luacheck
 # make config    print the switches; make clean removes build/
 #
 # Switches: CC=gcc|clang  DEBUG=1  SAN=address,undefined|thread  CFLAGS="more flags"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints spec/op/oracle.lua: results and gradients of ops as PyTorch and numpy have them, in float64.
+"""Prints spec/op/oracle.lua: results and gradients of ops in float64, by PyTorch and numpy.
 
     /usr/bin/python3 scripts/oracles.py > spec/op/oracle.lua        (python3-numpy, python3-torch)
 
@@ -60,7 +60,8 @@ def entry(op, inputs, options, fn, grad=True):
     for t in wanted:
         t.requires_grad_(True)
     y = fn(*x)
-    dx = torch.autograd.grad(y, wanted, torch.from_numpy(wave(tuple(y.shape) or (1,), 9).reshape(y.shape))) \
+    dy = torch.from_numpy(wave(tuple(y.shape) or (1,), 9).reshape(y.shape))
+    dx = torch.autograd.grad(y, wanted, dy) \
         if wanted else []
     entries.append((op, inputs, options, y.detach().numpy(), [g.numpy() for g in dx]))
 
@@ -91,7 +92,8 @@ def avg_pool(x, k, s, pads):
 for lower in (True, False):
     pads = (same_pads(7, 4, 2, lower=lower), same_pads(6, 3, 2, lower=lower))
     entry("conv2d", [W((2, 2, 7, 6), 1), W((3, 2, 4, 3), 2)],
-          {"strides": 2, "padding": "SAME" if lower else "SAME_UPPER"}, lambda x, f: conv(x, f, pads, 2))
+          {"strides": 2, "padding": "SAME" if lower else "SAME_UPPER"},
+          lambda x, f: conv(x, f, pads, 2))
 entry("conv2d", [W((1, 4, 5, 6), 1), W((6, 2, 3, 2), 2)], {"groups": 2, "padding": [1, 1, 0, 2]},
       lambda x, f: conv(x, f, ((1, 1), (0, 2)), groups=2))
 entry("conv2d", [W((1, 2, 8, 9), 1), W((2, 2, 3, 3), 2)], {"dilations": [2, 3], "strides": [1, 2]},
@@ -112,7 +114,8 @@ entry("sparse_softmax_cross_entropy_with_logits", [labels, W((4, 5), 1, 3)], {},
 entry("softmax_cross_entropy_with_logits",
       [D([[0.1, 0.2, 0.7], [1, 0, 0], [0.5, 0.25, 0.25]]), W((3, 3), 1, 3)], {},
       lambda z, x: -(z * F.log_softmax(x, -1)).sum(-1))
-entry("sigmoid_cross_entropy_with_logits", [D([[0.1, 0.2, 0.7], [1, 0, 0.5]]), W((2, 3), 1, 30)], {},
+entry("sigmoid_cross_entropy_with_logits",
+      [D([[0.1, 0.2, 0.7], [1, 0, 0.5]]), W((2, 3), 1, 30)], {},
       lambda z, x: F.binary_cross_entropy_with_logits(x, z, reduction="none"))
 for axis in (-1, 0, 1):
     entry("softmax", [W((2, 3, 4), 1, 5)], {"axis": axis}, lambda x: F.softmax(x, axis))
@@ -121,7 +124,8 @@ for axis in (-1, 0, 1):
 entry("matmul", [W((3, 4), 1), W((4, 2), 2)], {}, torch.matmul)
 entry("matmul", [W((2, 4, 3), 1), W((2, 5, 4), 2)], {"transpose_a": True, "transpose_b": True},
       lambda a, b: a.transpose(1, 2) @ b.transpose(1, 2))
-entry("matmul", [D([[1, 2], [3, 4]], "int32"), D([[5, 6], [7, -8]], "int32")], {}, torch.matmul, False)
+entry("matmul", [D([[1, 2], [3, 4]], "int32"), D([[5, 6], [7, -8]], "int32")], {}, torch.matmul,
+      False)
 entry("bias_add", [W((2, 3, 2), 1), W((3,), 2)], {}, lambda x, b: x + b[:, None])
 
 for name, fn in (("add", torch.add), ("subtract", torch.subtract), ("multiply", torch.multiply),
@@ -131,7 +135,8 @@ for name, fn in (("add", torch.add), ("subtract", torch.subtract), ("multiply", 
 entry("divide", [W((3, 1, 2), 1), D([[2], [-3], [0.5]])], {}, torch.divide)
 entry("pow", [D([0.5, 1, 2, 3]), D([2, -1, 0.5, 3])], {}, torch.pow)
 entry("mod", [W((3, 4), 1, 9), D([2, -3, 2.5, -0.7])], {}, torch.remainder)
-entry("floordiv", [W((3, 4), 1, 9), D([2, -3, 2.5, -0.7])], {}, lambda a, b: torch.floor(a / b), False)
+entry("floordiv", [W((3, 4), 1, 9), D([2, -3, 2.5, -0.7])], {}, lambda a, b: torch.floor(a / b),
+      False)
 for dtype in ("int32", "int64"):
     a, b = D([[7, -7], [-8, 8]], dtype), D([[2], [-3]], dtype)
     entry("divide", [a, b], {}, lambda x, y: torch.div(x, y, rounding_mode="trunc"), False)
@@ -140,9 +145,11 @@ for dtype in ("int32", "int64"):
     entry("pow", [a, D([[3], [0]], dtype)], {}, torch.pow, False)
 
 for name, fn in (("gelu", F.gelu), ("erf", torch.erf), ("softplus", F.softplus), ("elu", F.elu),
-                 ("leaky_relu", lambda x: F.leaky_relu(x, 0.2)), ("relu", F.relu), ("tanh", torch.tanh),
+                 ("leaky_relu", lambda x: F.leaky_relu(x, 0.2)), ("relu", F.relu),
+                 ("tanh", torch.tanh),
                  ("sigmoid", torch.sigmoid), ("expm1", torch.expm1), ("sin", torch.sin),
-                 ("cos", torch.cos), ("exp", torch.exp), ("abs", torch.abs), ("square", torch.square),
+                 ("cos", torch.cos), ("exp", torch.exp), ("abs", torch.abs),
+                 ("square", torch.square),
                  ("negative", torch.neg)):
     entry(name, [W((9,), 1, 4)], {}, fn)
 for name, fn in (("sign", torch.sign), ("floor", torch.floor), ("ceil", torch.ceil)):
@@ -151,15 +158,18 @@ for name, fn in (("sqrt", torch.sqrt), ("rsqrt", torch.rsqrt), ("log", torch.log
                  ("log1p", torch.log1p), ("reciprocal", torch.reciprocal)):
     entry(name, [D([0.01, 0.5, 1, 7, 1000])], {}, fn)
 entry("round", [D([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49, 3.7])], {}, torch.round, False)
-entry("clip_by_value", [W((9,), 1, 4)], {"min_value": -1, "max_value": 2.5}, lambda x: x.clamp(-1, 2.5))
+entry("clip_by_value", [W((9,), 1, 4)], {"min_value": -1, "max_value": 2.5},
+      lambda x: x.clamp(-1, 2.5))
 
 for name, fn in (("reduce_sum", torch.sum), ("reduce_mean", torch.mean), ("reduce_max", torch.amax),
                  ("reduce_min", torch.amin)):
     entry(name, [W((2, 3, 4), 1)], {}, lambda x: fn(x, dim=(0, 1, 2)).reshape(1))
     entry(name, [W((2, 3, 4), 1)], {"axis": [0, 2]}, lambda x: fn(x, dim=(0, 2)))
-    entry(name, [W((2, 3, 4), 1)], {"axis": -2, "keepdims": True}, lambda x: fn(x, dim=-2, keepdim=True))
+    entry(name, [W((2, 3, 4), 1)], {"axis": -2, "keepdims": True},
+          lambda x: fn(x, dim=-2, keepdim=True))
 entry("reduce_prod", [W((2, 3, 4), 1)], {"axis": 1}, lambda x: torch.prod(x, 1))
-entry("reduce_prod", [D([[0, 2, 3], [0, 0, 4], [1, 2, 3]])], {"axis": 1}, lambda x: torch.prod(x, 1))
+entry("reduce_prod", [D([[0, 2, 3], [0, 0, 4], [1, 2, 3]])], {"axis": 1},
+      lambda x: torch.prod(x, 1))
 entry("argmax", [W((3, 5), 1)], {}, lambda x: x.argmax(-1), False)
 entry("argmin", [W((3, 5), 1)], {"axis": 0}, lambda x: x.argmin(0), False)
 

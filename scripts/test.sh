@@ -1,7 +1,9 @@
 #!/bin/sh
-# test.sh [ci]: builds and runs every test. The last line adds them up; ci makes warnings failures too.
+# test.sh [ci]: builds and runs every test. The last line adds them up; with ci, warnings are
+# failures too.
 cd "$(dirname "$0")/.." || exit 1
-unset CC SAN DEBUG CFLAGS LUA_INIT LUA_PATH LUA_CPATH MAKEFLAGS JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
+unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
+unset JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
 ci=$1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -12,7 +14,8 @@ passed=0 failed=0
 run() {
   name=$1; shift
   "$@" >"$tmp/log" 2>&1 </dev/null; status=$?
-  counts=$(sed -n -E 's/^([0-9]+) success(es)? \/ ([0-9]+) failures? \/ ([0-9]+) errors? .*/\1 \3 \4/p
+  counts=$(sed -n -E '
+    s/^([0-9]+) success(es)? \/ ([0-9]+) failures? \/ ([0-9]+) errors? .*/\1 \3 \4/p
     s/^([0-9]+) passed, ([0-9]+) failed$/\1 \2 0/p' "$tmp/log" | tail -n 1)
   [ -n "$counts" ] || counts="$((status == 0)) 0 0"
   set -- $counts
@@ -32,8 +35,8 @@ quiet_build() {
   [ $status = 0 ] && [ ! -s "$tmp/build" ]
 }
 
-# Where Lua's errors unwind the stack only the sanitizer's fast unwinder is safe; the suppressions of
-# the other tests need the whole stack.
+# Where Lua's errors unwind the stack only the sanitizer's fast unwinder is safe; the suppressions
+# of the other tests need the whole stack.
 c_tests() {
   for test in "$2"/spec/*_test; do
     case $test in

@@ -73,14 +73,15 @@ typedef struct jfl_checkpoint jfl_checkpoint;   /* one that is open for reading 
 /* ---- errors, memory, names ---- */
 
 JFL_API const char *jfl_version(void);
-/* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got ...". */
+/* This thread's last error as one sentence, such as "train: conv1: filters must be ..., got
+   ...". */
 JFL_API const char *jfl_errmsg(void);
 /* What that sentence is made of; NULL for a part that the error does not have. */
 typedef enum jfl_part {
   JFL_ERROR_JOB,               /* the job's name */
   JFL_ERROR_NODE,              /* the node of the job's graph that failed */
   JFL_ERROR_OP,                /* the op, optimizer or schedule */
-  JFL_ERROR_ARGUMENT,          /* the argument, option or result that is wrong: the text's subject */
+  JFL_ERROR_ARGUMENT,  /* the argument, option or result that is wrong: the text's subject */
   JFL_ERROR_TEXT               /* what is wrong */
 } jfl_part;
 JFL_API jfl_status jfl_error_code(void);
@@ -119,7 +120,8 @@ JFL_API jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array
 /* A converted copy. Lossless mode refuses (JFL_EDTYPE) fractions or out-of-range values going to
    an integer dtype; double to float rounds. Otherwise converts as C does, saturating. */
 JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out);
-/* Decompresses zlib, gzip or raw deflate data into a new uint8 array. size_hint: expected size or 0. */
+/* Decompresses zlib, gzip or raw deflate data into a new uint8 array. size_hint: expected size or
+   0. */
 typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
 JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                                jfl_array **out);
@@ -131,7 +133,9 @@ JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 /* ---- operators ---- */
 
 /* An attribute given by the caller; lists are flat (nested ones are flattened in order). */
-typedef enum jfl_arg_kind { JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST } jfl_arg_kind;
+typedef enum jfl_arg_kind {
+  JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST
+} jfl_arg_kind;
 typedef struct jfl_arg {
   const char *name;
   jfl_arg_kind kind;
@@ -220,18 +224,20 @@ typedef struct jfl_minimize {
   const char *optimizer;  const jfl_arg *arg; int n_arg;
   const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
   jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
-  double clip_norm;                    /* the most that these gradients' norm may be; 0: not clipped */
+  double clip_norm;  /* the most that these gradients' norm may be; 0: not clipped */
 } jfl_minimize;
 JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
-/* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none flows. */
+/* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none
+   flows. */
 JFL_API jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy,
                                        jfl_value *const *x, int n_x, jfl_value **grad);
 /* Makes v the next result of the job. */
 JFL_API jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v);
-/* Makes the gradient of the sum of all losses' elements, those of optimizers that share their losses
-   counted once, with respect to v a result, behind those that jfl_graph_output names and those of calls before. It is not divided by the losses' element count nor
-   clipped, as the gradients that updates use are. Compiling fails where none flows, and says `where`,
-   such as "train.lua:12", or nothing for NULL. */
+/* Makes the gradient of the sum of all losses' elements with respect to v a result, behind those
+   that jfl_graph_output names and those of calls before; losses that several optimizers share count
+   once. It is not divided by the losses' element count nor clipped, as the gradients that updates
+   use are. Compiling fails where none flows, and says `where`, such as "train.lua:12", or nothing
+   for NULL. */
 JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where);
 /* New text, one node a line. */
 JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
@@ -248,12 +254,12 @@ JFL_API jfl_status jfl_session_new(jfl_session **out);
 JFL_API void jfl_session_free(jfl_session *s);
 /* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
-   passes (those to leave out, "-fuse -cse"; "": none),
-   inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session runs
-   it at once, on the caller: that is quicker than handing it over; 0: never). */
+   passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
+   of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is
+   quicker than handing it over; 0: never). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
-/* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it; NULL
-   past the last. */
+/* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it;
+   NULL past the last. */
 JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 
@@ -269,8 +275,8 @@ JFL_API int jfl_plan_outputs(const jfl_plan *p);
 JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                                   const jfl_shape **s);
 JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
-/* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It waits
-   for queued runs. */
+/* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It
+   waits for queued runs. */
 JFL_API jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out);
 /* Sets that rate for all runs to come of the plan's job, whatever the schedule says; NULL: the
    schedule rules again. Checkpoints keep it. */
@@ -279,17 +285,18 @@ JFL_API jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate);
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */
 JFL_API jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out);
-/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight runs of
-   the job wait already. */
+/* Copies the inputs and queues a run, or runs a small plan at once. JFL_EFULL when max_inflight
+   runs of the job wait already. */
 JFL_API jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out);
-/* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says whether,
-   and if so the rest is as jfl_run says. */
+/* Whether jfl_submit would run the plan at once now; and does so, without a request: *ran says
+   whether, and if so the rest is as jfl_run says. */
 JFL_API int jfl_plan_is_small(const jfl_plan *p);
 JFL_API jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran);
 JFL_API jfl_request *jfl_request_ref(jfl_request *r);
 JFL_API void jfl_request_unref(jfl_request *r);
 JFL_API int jfl_request_done(const jfl_request *r);
-/* Of a finished request: its status (the message becomes this thread's) and its results, borrowed. */
+/* Of a finished request: its status (the message becomes this thread's) and its results,
+   borrowed. */
 JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
 /* Waits until r is done, or any one run finishes if r is NULL; at most `seconds` if that is >= 0.
@@ -313,7 +320,7 @@ typedef struct jfl_profile_row {
   const char *serves;                        /* the node whose gradient it is part of, or NULL */
   double seconds;                            /* all runs together */
   int64_t runs;
-  double flop, bytes;                        /* of one run: arithmetic, and operands read and written */
+  double flop, bytes;  /* of one run: arithmetic, and operands read and written */
 } jfl_profile_row;
 typedef struct jfl_profile jfl_profile;
 /* From here on runs are timed, step by step, the first max_events steps also with their start. */
@@ -340,8 +347,8 @@ JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_
 JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
                                      const jfl_shape **shape);
 
-/* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key that
-   occurs twice makes the checkpoint one that cannot be read. */
+/* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key
+   that occurs twice makes the checkpoint one that cannot be read. */
 typedef struct jfl_note { const char *key, *value; } jfl_note;
 
 /* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.
@@ -352,12 +359,13 @@ JFL_API jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, i
 /* Writes n arrays under their names, in the same way, and no state of a run. */
 JFL_API jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *const *names,
                                         jfl_array *const *values, int n);
-/* Removes a checkpoint that jfl wrote, or what a save to it that was cut short has left. A directory
-   that holds anything else, or that is being saved to, is JFL_ESTATE and stays as it is. */
+/* Removes a checkpoint that jfl wrote, or what a save to it that was cut short has left. A
+   directory that holds anything else, or that is being saved to, is JFL_ESTATE and stays as it
+   is. */
 JFL_API jfl_status jfl_checkpoint_remove(const char *path);
 
-/* Opens a directory with a checkpoint of jfl or OneFlow, one variable's directory of the latter's, or
-   a .safetensors file. What is open stays as it was when it is replaced. */
+/* Opens a directory with a checkpoint of jfl or OneFlow, one variable's directory of the latter's,
+   or a .safetensors file. What is open stays as it was when it is replaced. */
 JFL_API jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out);
 JFL_API void jfl_checkpoint_close(jfl_checkpoint *c);
 typedef enum jfl_checkpoint_flags {
@@ -376,8 +384,8 @@ JFL_API jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype
 /* Writes the i-th note; 0 past the last. */
 JFL_API int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out);
 
-/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing name
-   or unexpected weight, are errors that change nothing. */
+/* Loads what matches by name; wrong shapes or dtypes, a damaged file, or with strict any missing
+   name or unexpected weight, are errors that change nothing. */
 JFL_API jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict,
                                        jfl_report **out);
 /* The same from an open checkpoint. With n_only > 0 only names that begin with one of `only` take

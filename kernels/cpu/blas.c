@@ -43,8 +43,8 @@ static const char *better_core(void *so)
   return NULL;
 }
 
-/* The choice is made once, at load, and only the environment can change it. A pool of its own would fight
-   with ours. */
+/* The choice is made once, at load, and only the environment can change it. A pool of its own would
+   fight with ours. */
 static void *blas_load(void)
 {
   const char *env[] = { "OPENBLAS_NUM_THREADS", "1", NULL, NULL, NULL };

@@ -2,8 +2,8 @@
 #ifndef JF_BLAS_H
 #define JF_BLAS_H
 
-/* c (m, n) = alpha a b + beta c of row-major matrices with leading dimensions; a is stored (k, m) when
-   trans_a. */
+/* c (m, n) = alpha a b + beta c of row-major matrices with leading dimensions; a is stored (k, m)
+   when trans_a. */
 typedef struct jf_gemm {
   int trans_a, trans_b, m, n, k, lda, ldb, ldc;
   const void *a, *b;

@@ -29,8 +29,8 @@ static jfl_shape fast_conv2d_plain(const jf_tensor *t, jf_form form, int64_t blo
   return s;
 }
 
-/* The geometry of x, w and y. The padding behind is what makes y's extent come out, for pads that no
-   window reaches take no part. */
+/* The geometry of x, w and y. The padding behind is what makes y's extent come out, for pads that
+   no window reaches take no part. */
 static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
                              const jf_tensor *out)
 {

@@ -97,7 +97,7 @@ static jfl_status layout_new(onednn_layout *l, int n, const dnnl_dims_t dim, con
                              dnnl_format_tag_t tag)
 {
 #if DNNL_VERSION_MAJOR >= 3
-  return check(stride ? lib.memory_desc_create_with_strides(l, n, dim, dnnl_f32, stride)
+  return onednn_check(stride ? lib.memory_desc_create_with_strides(l, n, dim, dnnl_f32, stride)
                       : lib.memory_desc_create_with_tag(l, n, dim, dnnl_f32, tag), "layout");
 #else
   return onednn_check(stride ? lib.memory_desc_init_by_strides(l, n, dim, dnnl_f32, stride)
@@ -185,7 +185,7 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
   dnnl_alg_kind_t kind;
   if (!activation(act, &kind)) return jf_fail(JFL_ENOSYS, "onednn: no activation '%s'", act);
 #if DNNL_VERSION_MAJOR >= 3
-  return check(lib.post_ops_append_eltwise(ops, kind, 0, 0), "activation");
+  return onednn_check(lib.post_ops_append_eltwise(ops, kind, 0, 0), "activation");
 #else
   return onednn_check(lib.post_ops_append_eltwise(ops, 1, kind, 0, 0), "activation");
 #endif
@@ -195,7 +195,7 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 static jfl_status append_sum(dnnl_post_ops_t ops)
 {
 #if DNNL_VERSION_MAJOR >= 3
-  return check(lib.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef), "sum");
+  return onednn_check(lib.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef), "sum");
 #else
   return onednn_check(lib.post_ops_append_sum(ops, 1), "sum");
 #endif
@@ -475,8 +475,8 @@ static const roles role_of[] = {
   [JF_DNNL_FILTER_GRAD] = { A, C, B, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST }
 };
 
-/* An operand in the caller's layout: that of a tag, or plain. The library may choose another for a plain
-   one, and with free for any. */
+/* An operand in the caller's layout: that of a tag, or plain. The library may choose another for a
+   plain one, and with free for any. */
 static jfl_status conv_operand(onednn_operand *o, int n, const dnnl_dims_t dim,
                                dnnl_format_tag_t tag, int free)
 {
@@ -537,9 +537,9 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
                       4, y, tag_y, free);
 }
 
-/* Whether the name of the library's implementation begins so: "jit" and "brg" are generated code, within
-   which post-operations run, while elsewhere a residual is added by a slow loop; "ref" are plain loops,
-   which take any layout. */
+/* Whether the name of the library's implementation begins so: "jit" and "brg" are generated code,
+   within which post-operations run, while elsewhere a residual is added by a slow loop; "ref" are
+   plain loops, which take any layout. */
 static int begins(dnnl_primitive_desc_t pd, const char *with)
 {
   const char *name = "";

@@ -15,8 +15,8 @@ typedef struct jf_dnnl_matmul {
 } jf_dnnl_matmul;
 
 /* A 2-D convolution: x (batch, in_channels, in...), w (out_channels, in_channels / groups,
-   kernel...), y (batch, out_channels, out...). Pairs are height, width. Blocks of channels and packed
-   filters are as op/conv2d.h says. */
+   kernel...), y (batch, out_channels, out...). Pairs are height, width. Blocks of channels and
+   packed filters are as op/conv2d.h says. */
 typedef struct jf_dnnl_conv {
   int64_t batch, groups, in_channels, out_channels;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
@@ -55,8 +55,8 @@ typedef struct jf_dnnl {
 
 /* NULL where the library is not there; opens it the first time. */
 const jf_dnnl *jf_dnnl_open(void);
-/* For rows: whether the library is there, and a call's tensors are float32 and of sizes that are ints, as
-   they are within the library; it divides by what overflowed. */
+/* For rows: whether the library is there, and a call's tensors are float32 and of sizes that are
+   ints, as they are within the library; it divides by what overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
 /* For rows: returns a state of the above. */
 void jf_dnnl_release(void *state);

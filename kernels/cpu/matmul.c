@@ -35,14 +35,14 @@ JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl
 
 /* ---- with an epilogue ---- */
 
-static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
+static jfl_status matmul_fused_prepare(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
   return jf_dnnl_open()->matmul(&m, k, scratch);
 }
 
-static jfl_status fused_run(const jf_kargs *k)
+static jfl_status matmul_fused_run(const jf_kargs *k)
 {
   const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
   jf_dnnl_run r = {
@@ -65,7 +65,8 @@ static jfl_status dnnl_then_run(const jf_kargs *k)
 }
 
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
-  .prepare = fused_prepare, .run = fused_run, .release = jf_dnnl_release, .priority = 20)
+  .prepare = matmul_fused_prepare, .run = matmul_fused_run,
+  .release = jf_dnnl_release, .priority = 20)
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_then_run, .release = jf_dnnl_release, .priority = 15)
 

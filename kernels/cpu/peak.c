@@ -4,8 +4,8 @@
 enum { TURNS = 1 << 20, TRIES = 5 };
 enum { COPY = 1 << 22 };      /* floats of one thread's array: past the caches of most machines */
 
-/* Independent chains of multiply and add, more than the processor's latency takes. What they come to
-   is kept, so that nothing is optimized away. */
+/* Independent chains of multiply and add, more than the processor's latency takes. What they come
+   to is kept, so that nothing is optimized away. */
 #define CHAINS(id, N, VEC, SET, FMA, STORE)                                 \
   static void id(void *ctx, int i)                                          \
   {                                                                         \

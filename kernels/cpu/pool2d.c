@@ -201,7 +201,7 @@ JF_BODY void single_plane(const pool *p, int64_t plane, int kind, int backward)
 JF_BODY void wide_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
   int64_t col[WIDEST];
-  tile t = tile_of(p, from);
+  tile t = pool_tile(p, from);
   for (int64_t v = 0; v < p->kernel[1]; v++) col[v] = v * p->inner;
   for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
     if (backward) backward_wide(p, &t, col, kind);
@@ -211,8 +211,8 @@ JF_BODY void wide_part(const pool *p, int64_t from, int64_t to, int kind, int ba
 
 JF_BODY void squares_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
-  const float *end = end_of(p, to);
-  tile t = tile_of(p, from);
+  const float *end = pool_end(p, to);
+  tile t = pool_tile(p, from);
   for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
     if (backward) backward_squares(p, &t, end, kind);
     else forward_squares(p, &t, end, kind);
@@ -242,8 +242,8 @@ JF_BODY void pool_part(const pool *p, int part, int kind, int backward)
 
 static int64_t pool2d_divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Cells that a tile of `step` may touch along an axis; at least one window, or backward one cell.
-   */
+/* Cells that a tile of `step` may touch along an axis; at least one window, or backward one
+   cell. */
 static int64_t touched(const pool *p, int axis, int64_t step)
 {
   const int64_t k = p->kernel[axis], s = p->stride[axis];

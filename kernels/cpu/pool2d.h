@@ -77,7 +77,7 @@ typedef struct tile { int64_t plane; reach row, column; } tile;
 
 JF_BODY int64_t tiles_of(const pool *p) { return p->outer * p->tiles[0] * p->tiles[1]; }
 
-JF_BODY tile tile_of(const pool *p, int64_t i)
+JF_BODY tile pool_tile(const pool *p, int64_t i)
 {
   const int64_t line = i / p->tiles[1];
   return (tile){ line / p->tiles[0], reach_of(p, 0, line % p->tiles[0]),
@@ -88,7 +88,7 @@ JF_BODY tile tile_of(const pool *p, int64_t i)
 JF_BODY void next_tile(const pool *p, int64_t i, tile *t)
 {
   if (p->tiles[0] * p->tiles[1] == 1) t->plane++;
-  else *t = tile_of(p, i);
+  else *t = pool_tile(p, i);
 }
 
 /* Cell (i, j) of a plane of t, whose planes are size[0] by size[1] cells. */
@@ -99,9 +99,9 @@ JF_BODY float *cell_of(float *t, const int64_t size[2], int64_t plane, int64_t i
 }
 
 /* Where the tiles of a part end in y or dx. */
-JF_BODY const float *end_of(const pool *p, int64_t tiles)
+JF_BODY const float *pool_end(const pool *p, int64_t tiles)
 {
-  const tile after = tile_of(p, tiles);
+  const tile after = pool_tile(p, tiles);
   const int64_t row = p->backward ? after.row.cells.lo : after.row.windows.lo;
   return cell_of(p->to, p->backward ? p->in : p->out, after.plane, row, 0, p->inner);
 }

@@ -12,7 +12,7 @@
    0. */
 enum { ROOM = 6144 + 64, LINE = 2048 };
 
-typedef struct lines {
+typedef struct pool_lines {
   _Alignas(64) float x[ROOM];      /* the tile's rows of x */
   float dy[ROOM];                  /* rows of dy: 0 beyond their windows, and before the first */
   int32_t at[ROOM];                /* which cell of its window that goes to */
@@ -20,21 +20,21 @@ typedef struct lines {
   float share[LINE];               /* 1 / the columns of each window */
   int64_t col[WIDEST];
   int in_phase[WIDEST];            /* how many columns of a window are in each phase */
-} lines;
+} pool_lines;
 
 /* Cells of a row before the plane's first one, those in the plane, and all; where the plane's first
    two go. */
-typedef struct line { int64_t lead, cells, all, first, second; } line;
+typedef struct pool_line { int64_t lead, cells, all, first, second; } pool_line;
 
 JF_BODY int64_t in_phase(const pool *p, int64_t c)
 {
   return c % p->stride[1] * p->phase + c / p->stride[1] * p->inner;
 }
 
-JF_BODY line line_of(const pool *p, const reach *r)
+JF_BODY pool_line line_of(const pool *p, const reach *r)
 {
   const int64_t start = r->windows.lo * p->stride[1] - p->before[1];
-  line l = { r->all.lo - start, r->all.hi - r->all.lo, 0, 0, 0 };
+  pool_line l = { r->all.lo - start, r->all.hi - r->all.lo, 0, 0, 0 };
   l.all = most(l.lead + l.cells,
                (r->windows.hi - 1 - r->windows.lo) * p->stride[1] + p->kernel[1]);
   l.first = in_phase(p, l.lead);
@@ -43,7 +43,7 @@ JF_BODY line line_of(const pool *p, const reach *r)
 }
 
 /* y = x; y has room for whole vectors, x ends at end. */
-JF_BODY void copy_in(float *y, const float *x, const float *end, int64_t n)
+JF_BODY void pool_copy(float *y, const float *x, const float *end, int64_t n)
 {
   for (int64_t i = 0; i < n; i += LANES) {
     vec v;
@@ -62,11 +62,11 @@ JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
 }
 
 /* Puts the plane's cells of a row into phases; x may be read up to end. */
-JF_BODY void split(const pool *p, const line *l, float *row, const float *x, const float *end)
+JF_BODY void split(const pool *p, const pool_line *l, float *row, const float *x, const float *end)
 {
   const int64_t s = p->stride[1], g = p->inner, n = l->cells;
   if (s == 1) {
-    copy_in(row + l->first, x, end, n * g);
+    pool_copy(row + l->first, x, end, n * g);
   } else if (s == 2 && g == 1) {
     float some[2 * LANES];
     for (int64_t i = 0; i < n; i += 2 * LANES) {
@@ -84,7 +84,7 @@ JF_BODY void split(const pool *p, const line *l, float *row, const float *x, con
 }
 
 /* The inverse for the `cells` cells from the plane's first one on; x may be written up to end. */
-JF_BODY void merge(const pool *p, const line *l, const float *row, float *x, const float *end)
+JF_BODY void merge(const pool *p, const pool_line *l, const float *row, float *x, const float *end)
 {
   const int64_t s = p->stride[1], g = p->inner, n = l->cells;
   if (s == 1) {
@@ -110,7 +110,7 @@ JF_BODY void merge(const pool *p, const line *l, const float *row, float *x, con
 }
 
 /* Fills what a row has beyond the plane. */
-JF_BODY void pad(const pool *p, float *row, const line *l, int kind)
+JF_BODY void pad(const pool *p, float *row, const pool_line *l, int kind)
 {
   const int64_t end = l->lead + l->cells;
   for (int64_t c = l->lead ? 0 : end; c < l->all; c = c + 1 == l->lead ? end : c + 1) {
@@ -121,9 +121,9 @@ JF_BODY void pad(const pool *p, float *row, const line *l, int kind)
 }
 
 /* The tile's rows of x. */
-JF_BODY void gather(const pool *p, const tile *t, float *to, int kind)
+JF_BODY void pool_gather(const pool *p, const tile *t, float *to, int kind)
 {
-  const line l = line_of(p, &t->column);
+  const pool_line l = line_of(p, &t->column);
   const range rows = t->row.all;
   const float *x = cell_of((float *)p->x, p->in, t->plane, rows.lo, t->column.all.lo, p->inner);
   const float *end = cell_of((float *)p->x, p->in, p->outer, 0, 0, p->inner);
@@ -134,12 +134,12 @@ JF_BODY void gather(const pool *p, const tile *t, float *to, int kind)
 }
 
 /* Vectors may be stored up to `end`, or if it is NULL, up to the row's end. */
-JF_BODY void forward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
+JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
   const range j = t->column.windows;
   const int64_t n = (j.hi - j.lo) * p->inner;
   const taps w = { p->pitch, b->col };
-  gather(p, t, b->x, kind);
+  pool_gather(p, t, b->x, kind);
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++) {
     const range u = window(p, 0, i);
     const int rows = (int)(u.hi - u.lo);
@@ -156,7 +156,7 @@ JF_BODY void forward_lines(const pool *p, const tile *t, lines *b, const float *
 
 /* Copies dy of a row of windows, each divided by their cells for an average, and finds the cells
    that are given it. */
-JF_BODY void find_row(const pool *p, const tile *t, lines *b, int64_t i, int kind)
+JF_BODY void find_row(const pool *p, const tile *t, pool_lines *b, int64_t i, int kind)
 {
   const range u = window(p, 0, i), j = t->column.windows;
   const int rows = (int)(u.hi - u.lo);
@@ -183,7 +183,8 @@ JF_BODY void find_row(const pool *p, const tile *t, lines *b, int64_t i, int kin
    one the first is at `place`. */
 typedef struct giving { int64_t place; int cols, number, stride; } giving;
 
-JF_BODY void collect(const pool *p, const lines *b, const giving *g, int cols, float *to, int kind)
+JF_BODY void collect(const pool *p, const pool_lines *b, const giving *g, int cols, float *to,
+                     int kind)
 {
   for (int64_t m = 0; m < p->used; m += LANES) {
     vec sum = LOAD(to + m);
@@ -196,7 +197,8 @@ JF_BODY void collect(const pool *p, const lines *b, const giving *g, int cols, f
   }
 }
 
-JF_BODY void collect_from(const pool *p, const tile *t, lines *b, int64_t r, int64_t i, int kind)
+JF_BODY void collect_from(const pool *p, const tile *t, pool_lines *b, int64_t r, int64_t i,
+                          int kind)
 {
   const int64_t s = p->stride[1], cols = p->kernel[1];
   const int64_t place = p->margin + (i - t->row.windows.lo) * p->dy_pitch;
@@ -214,27 +216,27 @@ JF_BODY void collect_from(const pool *p, const tile *t, lines *b, int64_t r, int
 }
 
 /* What went to copies of a row's first cell is given to that. */
-JF_BODY void return_lead(const pool *p, const line *l, float *row)
+JF_BODY void return_lead(const pool *p, const pool_line *l, float *row)
 {
   for (int64_t c = 0; c < l->lead; c++)
     for (int64_t i = 0; i < p->inner; i++) row[l->first + i] += row[in_phase(p, c) + i];
 }
 
 /* The cells that a tile writes. */
-JF_BODY line written(const pool *p, const tile *t, const line *l)
+JF_BODY pool_line written(const pool *p, const tile *t, const pool_line *l)
 {
   const range cols = t->column.cells;
-  line w = { l->lead + cols.lo - t->column.all.lo, cols.hi - cols.lo, l->all, 0, 0 };
+  pool_line w = { l->lead + cols.lo - t->column.all.lo, cols.hi - cols.lo, l->all, 0, 0 };
   w.first = in_phase(p, w.lead);
   w.second = in_phase(p, w.lead + 1);
   return w;
 }
 
-JF_BODY void backward_lines(const pool *p, const tile *t, lines *b, const float *end, int kind)
+JF_BODY void backward_lines(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
-  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const pool_line l = line_of(p, &t->column), own = written(p, t, &l);
   const range windows = t->row.windows;
-  if (kind == MAX) gather(p, t, b->x, kind);
+  if (kind == MAX) pool_gather(p, t, b->x, kind);
   for (int64_t i = windows.lo; i < windows.hi; i++) find_row(p, t, b, i, kind);
   int64_t first = windows.lo;
   for (int64_t r = t->row.cells.lo; r < t->row.cells.hi; r++) {
@@ -249,15 +251,15 @@ JF_BODY void backward_lines(const pool *p, const tile *t, lines *b, const float 
 }
 
 /* The same where every cell is in one window. */
-JF_BODY void backward_own(const pool *p, const tile *t, lines *b, const float *end, int kind)
+JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
-  const line l = line_of(p, &t->column), own = written(p, t, &l);
+  const pool_line l = line_of(p, &t->column), own = written(p, t, &l);
   const range windows = t->row.windows, cells = t->row.cells, j = t->column.windows;
   const int64_t n = (j.hi - j.lo) * p->inner;
   const int rows = (int)p->kernel[0], cols = (int)p->kernel[1];
   const float *dy_end = cell_of((float *)p->dy, p->out, p->outer, 0, 0, p->inner);
   const taps w = { p->pitch, b->col };
-  if (kind == MAX) gather(p, t, b->x, kind);
+  if (kind == MAX) pool_gather(p, t, b->x, kind);
   for (int64_t i = windows.lo; i < windows.hi; i++) {
     const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j.lo, p->inner);
     for (int64_t q = 0; q < n; q += LANES) {
@@ -286,9 +288,9 @@ JF_BODY void shares(const pool *p, const range *j, float *share)
 
 JF_BODY void lines_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
-  const float *end = p->tiles[1] > 1 ? NULL : end_of(p, to);
-  tile t = tile_of(p, from);
-  lines b;
+  const float *end = p->tiles[1] > 1 ? NULL : pool_end(p, to);
+  tile t = pool_tile(p, from);
+  pool_lines b;
   memset(b.dy, 0, (size_t)p->margin * sizeof *b.dy);
   memset(b.in_phase, 0, sizeof b.in_phase);
   for (int64_t v = 0; v < p->kernel[1]; v++) {

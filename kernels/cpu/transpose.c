@@ -10,7 +10,8 @@ enum { TILE = 16, STRIP = 64 };
 typedef struct fast_transpose_axis { int64_t n, from, to; } fast_transpose_axis;
 
 /* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these.
-   Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer axes. */
+   Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer
+   axes. */
 typedef struct fast_transpose_job {
   const char *x;
   char *y;
@@ -94,7 +95,8 @@ static fast_transpose_job job_of(const jf_kargs *k)
 
 /* The same as the loop by squares; those at an edge reach back over what was done. */
 #define SQUARES(T)                                                                           \
-  JF_BODY void squares_##T(const fast_transpose_job *j, const char *from, char *to, int64_t m, int64_t n)   \
+  JF_BODY void squares_##T(const fast_transpose_job *j, const char *from, char *to, int64_t m, \
+                           int64_t n)                                                        \
   {                                                                                          \
     const T *x = (const T *)from;                                                            \
     T *y = (T *)to;                                                                          \

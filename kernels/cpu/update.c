@@ -1,13 +1,13 @@
-/* Optimizer updates of many tensors, and the norm of their gradients, each in one parallel loop. The tensors
-   are laid end to end and cut into parts of one size, so that neither many small ones nor one large one
-   leave a thread without work. */
+/* Optimizer updates of many tensors, and the norm of their gradients, each in one parallel loop.
+   The tensors are laid end to end and cut into parts of one size, so that neither many small ones
+   nor one large one leave a thread without work. */
 #include "op/clip_scale.h"
 #include "optim/update.h"
 
 #include "vector.h"
 
-/* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of ALIGN, so
-   that parts of a tensor start on a line of memory. */
+/* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of
+   ALIGN, so that parts of a tensor start on a line of memory. */
 enum { ALIGN = 64 };
 typedef struct fast_update_layout { int n; int64_t start[]; } fast_update_layout;
 

@@ -1,8 +1,9 @@
-/* Convolutions with 3x3 and 5x5 filters by Winograd's minimal filtering (Lavin and Gray, 2015): tiles of
-   6x6 cells are transformed, multiplied channel by channel, and transformed back, which takes 36
-   products for what direct convolution takes 144 or 100. The points are 0, 1, -1, 1/2, -2 and infinity
-   (Barabasz et al., 2020, on why): results are about three times as far from exact ones as direct
-   float32 sums. Tensors are in blocks of 16 channels, filters packed, as op/conv2d.h says. */
+/* Convolutions with 3x3 and 5x5 filters by Winograd's minimal filtering (Lavin and Gray, 2015):
+   tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back, which
+   takes 36 products for what direct convolution takes 144 or 100. The points are 0, 1, -1, 1/2, -2
+   and infinity (Barabasz et al., 2020, on why): results are about three times as far from exact
+   ones as direct float32 sums. Tensors are in blocks of 16 channels, filters packed, as op/conv2d.h
+   says. */
 #include "op/conv2d.h"
 
 #include "vector.h"
@@ -10,8 +11,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* SIDE: of a tile. BATCH: tiles that are transformed together, so that they stay in the second level
-   cache. WIDE: columns of a product that are kept in registers. */
+/* SIDE: of a tile. BATCH: tiles that are transformed together, so that they stay in the second
+   level cache. WIDE: columns of a product that are kept in registers. */
 enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 256,
        MOST_PARTS = 16, PART_BYTES = 1 << 25 };
 
@@ -21,8 +22,9 @@ enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHAN
 
 typedef __m512 vec;
 
-/* A convolution from `from` channels to `to`, or the gradient of one for its input, which is the same with
-   the filters turned round; or its gradient for the filters. Channels are counted in blocks of 16. */
+/* A convolution from `from` channels to `to`, or the gradient of one for its input, which is the
+   same with the filters turned round; or its gradient for the filters. Channels are counted in
+   blocks of 16. */
 typedef struct winograd {
   int taps, out;               /* of a filter's side; results of a tile's side */
   int turned;
@@ -95,8 +97,9 @@ static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 
 
 /* ---- tiles ---- */
 
-/* Floats from one cell's numbers to the next one's, for a batch with that many channels: a line of the
-   cache more than they take, so that the cells of a tile do not all fall into the same few sets. */
+/* Floats from one cell's numbers to the next one's, for a batch with that many channels: a line of
+   the cache more than they take, so that the cells of a tile do not all fall into the same few
+   sets. */
 static inline int64_t pitch(int64_t channels) { return BATCH * channels + JF_LANES; }
 
 /* Where tile t lies: its image, and its first cell among from's; it may begin outside. */
@@ -421,8 +424,8 @@ INNER vec part_sum(const winograd *w, int64_t at)
   return sum;
 }
 
-/* The filters' gradient of one block of from and one of to. `evaluate` is also what `interpolate` is
-   transposed. */
+/* The filters' gradient of one block of from and one of to. `evaluate` is also what `interpolate`
+   is transposed. */
 INNER void transform_back(const winograd *w, int64_t from, int64_t to, int taps)
 {
   const int64_t n_from = w->n_from * JF_LANES, n_to = w->n_to * JF_LANES;
@@ -511,7 +514,8 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
   return w;
 }
 
-/* Parts of a fixed number of tiles are summed on their own, so that sums do not depend on threads. */
+/* Parts of a fixed number of tiles are summed on their own, so that sums do not depend on
+   threads. */
 static void set_parts(winograd *w)
 {
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS * (int64_t)sizeof(float);
@@ -612,10 +616,10 @@ static jfl_status filter_run(const jf_kargs *k)
 
 #else
 
-static int none(const jf_kargs *k) { (void)k; return 0; }
-#define forward_accepts none
-#define data_accepts none
-#define filter_accepts none
+static int winograd_none(const jf_kargs *k) { (void)k; return 0; }
+#define forward_accepts winograd_none
+#define data_accepts winograd_none
+#define filter_accepts winograd_none
 #define forward_prepare NULL
 #define forward_run NULL
 #define data_prepare NULL

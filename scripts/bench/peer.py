@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Times one of the bench's models in PyTorch and prints its median in milliseconds.
 
-    peer.py MODEL THREADS LAYOUT SECONDS       lenet mlp lenet1 mlp1 predict1; contiguous or channels_last
+    peer.py MODEL THREADS LAYOUT SECONDS
+
+Models are lenet, mlp, lenet1, mlp1 and predict1; layouts contiguous and channels_last.
 """
 import sys
 import time
@@ -29,7 +31,8 @@ class Lenet(nn.Module):
         self.features = nn.Sequential(
             nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
-        self.classifier = nn.Sequential(nn.Linear(3136, 512), nn.ReLU(), nn.Dropout(0.5), nn.Linear(512, 10))
+        self.classifier = nn.Sequential(nn.Linear(3136, 512), nn.ReLU(), nn.Dropout(0.5),
+                                        nn.Linear(512, 10))
 
     def forward(self, x):
         return self.classifier(self.features(x))

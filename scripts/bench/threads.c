@@ -1,7 +1,7 @@
-/* Where a second thread begins to pay: times steps of growing size on one thread and on all, as they stand
-   in a plan, one after another on the same data. The unit of work, JF_GRAIN in src/plan/work.c, comes
-   from the sizes where the last column passes 1.
-   make build/bench-threads && build/bench-threads */
+/* Where a second thread begins to pay: times steps of growing size on one thread and on all, as
+   they stand in a plan, one after another on the same data. The unit of work, JF_GRAIN in
+   src/plan/work.c, comes from the sizes where the last column passes 1. make build/bench-threads &&
+   build/bench-threads */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/dropout.h"
@@ -21,7 +21,12 @@ static float *memory[4];
 static double rate = 1e-3;
 
 /* One step: shapes and dtypes of up to four inputs and two outputs. */
-typedef struct step { const char *op; const void *attr; jf_tensor in[4], out[2]; int n_in, n_out; } step;
+typedef struct step {
+  const char *op;
+  const void *attr;
+  jf_tensor in[4], out[2];
+  int n_in, n_out;
+} step;
 
 static jf_tensor matrix(int64_t rows, int64_t columns)
 {
@@ -34,8 +39,8 @@ static jf_kargs args_of(step *s, int threads)
   for (int i = 0; i < s->n_out; i++) s->out[i].data = memory[3 - i];
   for (int i = 0; i < s->n_in; i++)
     if (s->in[i].dtype == JFL_F64) s->in[i].data = &rate;
-  return (jf_kargs){ .in = s->in, .out = s->out, .n_in = s->n_in, .n_out = s->n_out, .attr = s->attr,
-                     .threads = threads };
+  return (jf_kargs){ .in = s->in, .out = s->out, .n_in = s->n_in, .n_out = s->n_out,
+                     .attr = s->attr, .threads = threads };
 }
 
 static const jf_kernel_row *row_of(const step *s, jf_kargs *k, size_t *scratch)
@@ -99,7 +104,8 @@ static void products(int64_t m, int64_t k, int64_t n)
 {
   char what[32];
   snprintf(what, sizeof what, "%dx%dx%d", (int)m, (int)k, (int)n);
-  compare((step){ "matmul", &(jf_matmul){ 0, 1 }, { matrix(m, k), matrix(n, k) }, { matrix(m, n) }, 2, 1 },
+  compare((step){ "matmul", &(jf_matmul){ 0, 1 }, { matrix(m, k), matrix(n, k) },
+                  { matrix(m, n) }, 2, 1 },
           what);
 }
 

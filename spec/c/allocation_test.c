@@ -1,6 +1,7 @@
-/* Running a plan allocates nothing: neither from the library's allocator nor, other libraries included, in
-   the whole process. One exception is not ours to remove: oneDNN keeps the arguments of each primitive that
-   is executed in a map of its own, and one object per thread; see `grant`. */
+/* Running a plan allocates nothing: neither from the library's allocator nor, other libraries
+   included, in the whole process. One exception is not ours to remove: oneDNN keeps the arguments
+   of each primitive that is executed in a map of its own, and one object per thread; see
+   `grant`. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ enum { WHOLE_PROCESS = 0 };
 enum { WHOLE_PROCESS = 1 };
 #endif
 
-/* Calls of the library's allocator; calls in the whole process, their bytes, and what was given back. */
+/* Calls of the library's allocator; calls in the whole process, their bytes, and what was given
+   back. */
 static atomic_long own, all, all_bytes, freed;
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -110,9 +112,9 @@ static jfl_session *open_session(int threads)
   return s;
 }
 
-/* What a step may allocate, and must give back: what oneDNN does for a primitive (a map of four arguments:
-   four nodes and two tables), for the conversions before and after it, and for each thread. A product is
-   one primitive without conversions. */
+/* What a step may allocate, and must give back: what oneDNN does for a primitive (a map of four
+   arguments: four nodes and two tables), for the conversions before and after it, and for each
+   thread. A product is one primitive without conversions. */
 static void grant(const jf_step *st, long *calls, long *bytes)
 {
   const char *kernel = jf_step_kernel(st);
@@ -132,7 +134,8 @@ static void execute_step(jfl_plan *p, jf_step *st)
   CHECK_MSG(own == own_before, "%s: %ld calls", st->node->name, own - own_before);
   CHECK_MSG(calls <= most_calls && bytes <= most_bytes, "%s of %s: %ld calls, %ld bytes",
             st->node->name, p->graph->name, calls, bytes);
-  CHECK_MSG(calls == freed - back, "%s of %s: %ld calls, %ld given back", st->node->name, p->graph->name,
+  CHECK_MSG(calls == freed - back, "%s of %s: %ld calls, %ld given back", st->node->name,
+            p->graph->name,
             calls, freed - back);
 }
 
@@ -142,12 +145,14 @@ static void execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
   for (int i = 0; i < WARM_UP; i++) CHECK(!jf_execute(p, in, out));
   long own_before = own, live = all - freed;
   for (int i = 0; i < RUNS; i++) CHECK(!jf_execute(p, in, out));
-  CHECK_MSG(own == own_before, "%s: %ld calls in %d runs", p->graph->name, own - own_before, (int)RUNS);
+  CHECK_MSG(own == own_before, "%s: %ld calls in %d runs", p->graph->name, own - own_before,
+            (int)RUNS);
   CHECK(all - freed == live);
   for (int i = 0; i < p->n_step; i++) execute_step(p, &p->step[i]);
 }
 
-static void check_model(const char *name, model_net net, int64_t batch, double momentum, int threads)
+static void check_model(const char *name, model_net net, int64_t batch, double momentum,
+                        int threads)
 {
   jfl_session *s = open_session(threads);
   jfl_plan *p;

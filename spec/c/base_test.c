@@ -51,7 +51,8 @@ static void an_error_is_told_in_parts(void)
   CHECK(jf_fail_argument(JFL_EDTYPE, "x", "must be %s, got %s", "int8", "int32") == JFL_EDTYPE);
   CHECK(jfl_error_code() == JFL_EDTYPE && part_is(JFL_ERROR_ARGUMENT, "x"));
   CHECK(part_is(JFL_ERROR_TEXT, "must be int8, got int32"));
-  CHECK(part_is(JFL_ERROR_JOB, NULL) && part_is(JFL_ERROR_NODE, NULL) && part_is(JFL_ERROR_OP, NULL));
+  CHECK(part_is(JFL_ERROR_JOB, NULL) && part_is(JFL_ERROR_NODE, NULL) &&
+        part_is(JFL_ERROR_OP, NULL));
   CHECK(!strcmp(jfl_errmsg(), "x must be int8, got int32"));
   CHECK(jf_fail_in(JFL_EDTYPE, JFL_ERROR_OP, "add") == JFL_EDTYPE);
   CHECK(!strcmp(jfl_errmsg(), "add: x must be int8, got int32"));
@@ -125,7 +126,8 @@ static void every_status_has_a_text(void)
 {
   for (int s = 0; s < JFL_N_STATUS; s++)
     for (int t = 0; t < s; t++)
-      CHECK_MSG(strcmp(jfl_status_name((jfl_status)s), jfl_status_name((jfl_status)t)), "%d %d", s, t);
+      CHECK_MSG(strcmp(jfl_status_name((jfl_status)s), jfl_status_name((jfl_status)t)), "%d %d", s,
+                t);
   CHECK(jfl_status_name((jfl_status)-1) && jfl_status_name(JFL_N_STATUS));
 }
 
@@ -292,7 +294,8 @@ static void shapes_are_checked_and_printed(void)
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, 0 } }, "x") == JFL_ESHAPE && says("got 0"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, -1 } }, "x") == JFL_ESHAPE && says("got -1"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { INT64_MAX, INT64_MAX } }, "x") == JFL_ESHAPE);
-  CHECK(jf_shape_check(&(jfl_shape){ 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } }, "x") == JFL_ESHAPE);
+  const jfl_shape huge = { 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } };
+  CHECK(jf_shape_check(&huge, "x") == JFL_ESHAPE);
 }
 
 static void text_grows_until_memory_is_out(void)

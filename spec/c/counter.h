@@ -1,5 +1,5 @@
-/* A train job made through the public API: each run returns w and the loss, and then adds 1 to w; `labels`
-   must be 0, or the run fails. For tests of the run time. */
+/* A train job made through the public API: each run returns w and the loss, and then adds 1 to w;
+   `labels` must be 0, or the run fails. For tests of the run time. */
 #ifndef COUNTER_H
 #define COUNTER_H
 
@@ -23,8 +23,10 @@ static inline jfl_status counter_body(jfl_graph *g)
   const jfl_variable_spec spec = { .name = "w", .dtype = JFL_F64, .shape = row, .trainable = 1 };
   const double rate = -1;
   const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER };
-  const jfl_arg schedule[] = { { .name = "boundaries", .kind = JFL_ARG_LIST },
-                               { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 } };
+  const jfl_arg schedule[] = {
+    { .name = "boundaries", .kind = JFL_ARG_LIST },
+    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
+  };
   jfl_value *x, *labels, *w, *product, *entropy, *loss;
   COUNTER_TRY(jfl_graph_input(g, "x", JFL_F64, &row, &x));
   COUNTER_TRY(jfl_graph_input(g, "labels", JFL_I32, &one, &labels));

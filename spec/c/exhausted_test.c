@@ -1,4 +1,5 @@
-/* Every allocation of a job's life fails once: each failure is a status, and nothing stays behind. */
+/* Every allocation of a job's life fails once: each failure is a status, and nothing stays
+   behind. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -111,7 +112,8 @@ static jfl_value *conv_net(model *m, jfl_value *x, int64_t batch)
 {
   const jfl_arg same = { .name = "padding", .kind = JFL_ARG_STRING, .string = "SAME" };
   jfl_value *h = model_conv(m, "conv1", x, 1, CHANNELS);
-  jfl_value *w = model_variable(m, "conv2", "weight", (jfl_shape){ 4, { CHANNELS, CHANNELS, 3, 3 } });
+  const jfl_shape filters = { 4, { CHANNELS, CHANNELS, 3, 3 } };
+  jfl_value *w = model_variable(m, "conv2", "weight", filters);
   jfl_value *b = model_variable(m, "conv2", "bias", (jfl_shape){ 1, { CHANNELS } });
   jfl_value *y = model_op(m, "bias_add", model_op(m, "conv2d", h, w, &same, 1), b, NULL, 0);
   y = model_op(m, "relu", model_op(m, "add", y, h, NULL, 0), NULL, NULL, 0);

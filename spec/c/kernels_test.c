@@ -316,7 +316,8 @@ static void convolves(void)
 /* Blocks of 16 channels and packed filters, which some processors' rows want. */
 static void convolve_blocks(const geometry *q, int rows)
 {
-  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1), .dilations = JF_INTS(1),
+  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1),
+                  .dilations = JF_INTS(1),
                   .padding.list = JF_INTS(q->pad, q->pad / 2, q->pad, q->kw - 1),
                   .block = 16, .block_x = 1, .block_y = 1, .packed = 1 };
   const jf_conv2d plain = a;
@@ -362,8 +363,8 @@ static jfl_shape planes_shape(const planes *q)
   return (jfl_shape)SHAPE(q->n, q->c, q->h, q->w);
 }
 
-/* Few different numbers, so that windows have several largest cells, and some that are not finite.
-   */
+/* Few different numbers, so that windows have several largest cells, and some that are not
+   finite. */
 static void roughen(jf_tensor *x, int finite)
 {
   static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f };
@@ -489,7 +490,8 @@ static void works_element_by_element(void)
       CHECK(jf_op_subtract.cpu[JFL_F32](&k) == JFL_OK);
       int64_t wrong = 0;
       for (int64_t i = 0; i < jf_numel(&s); i++)
-        wrong += ((float *)out.data)[i] != broadcast_at(&in[0], &s, i) - broadcast_at(&in[1], &s, i);
+        wrong +=
+            ((float *)out.data)[i] != broadcast_at(&in[0], &s, i) - broadcast_at(&in[1], &s, i);
       CHECK_MSG(wrong == 0, "case %zu, %d threads: %lld wrong", c, threads, (long long)wrong);
       jf_free(in[0].data);
       jf_free(in[1].data);

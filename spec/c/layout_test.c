@@ -146,8 +146,8 @@ static const char *say(const problem *p)
   static char s[256];
   snprintf(s, sizeof s, "n %d c %d h %d w %d o %d u %d v %d groups %d stride %d dilation %d pad %d "
            "block %d x %d y %d packed %d", (int)p->n, (int)p->c, (int)p->h, (int)p->w, (int)p->o,
-           (int)p->u, (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad, (int)p->block,
-           p->block_x, p->block_y, p->packed);
+           (int)p->u, (int)p->v, (int)p->groups, (int)p->stride, (int)p->dilation, (int)p->pad,
+           (int)p->block, p->block_x, p->block_y, p->packed);
   return s;
 }
 

@@ -43,7 +43,8 @@ static void random_lifetimes_do_not_overlap(void)
     size_t total = jf_pack(&arena, l, n), bound = jf_pack_bound(&arena, l, n);
     check_layout(l, n, total);
     CHECK(total >= bound);
-    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total,
+              bound);
   }
 }
 
@@ -62,7 +63,8 @@ static void many_lifetimes_do_not_overlap(void)
     size_t total = jf_pack(&arena, l, MANY), bound = jf_pack_bound(&arena, l, MANY);
     check_layout(l, MANY, total);
     CHECK(total >= bound);
-    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total, bound);
+    CHECK_MSG((double)total <= 1.15 * (double)bound, "%zu bytes where %zu is a bound", total,
+              bound);
     for (int backward = 0; backward < 2; backward++)
       check_layout(l, MANY, jf_sweep(&arena, l, MANY, backward));
   }

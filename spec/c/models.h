@@ -1,5 +1,5 @@
-/* The train steps of LeNet, of a perceptron of one hidden layer and of one without, through the public API, and arrays to
-   run them on. For tests of the run time. */
+/* The train steps of LeNet, of a perceptron of one hidden layer and of one without, through the
+   public API, and arrays to run them on. For tests of the run time. */
 #ifndef MODELS_H
 #define MODELS_H
 
@@ -31,7 +31,8 @@ static inline jfl_value *model_variable(model *m, const char *layer, const char 
 }
 
 /* x (batch, in) -> (batch, units) */
-static inline jfl_value *model_dense(model *m, const char *layer, jfl_value *x, int64_t in, int64_t units)
+static inline jfl_value *model_dense(model *m, const char *layer, jfl_value *x, int64_t in,
+                                     int64_t units)
 {
   const jfl_arg transpose = { .name = "transpose_b", .kind = JFL_ARG_BOOL, .number = 1 };
   jfl_value *w = model_variable(m, layer, "weight", (jfl_shape){ 2, { units, in } });
@@ -40,12 +41,14 @@ static inline jfl_value *model_dense(model *m, const char *layer, jfl_value *x, 
 }
 
 /* A convolution by 5x5, relu, and the maxima of 2x2. */
-static inline jfl_value *model_conv(model *m, const char *layer, jfl_value *x, int64_t in, int64_t out)
+static inline jfl_value *model_conv(model *m, const char *layer, jfl_value *x, int64_t in,
+                                    int64_t out)
 {
   const double two = 2;
   const jfl_arg same = { .name = "padding", .kind = JFL_ARG_STRING, .string = "SAME" };
   const jfl_arg pool[] = { { .name = "ksize", .kind = JFL_ARG_LIST, .list = &two, .n_list = 1 },
-                           { .name = "strides", .kind = JFL_ARG_LIST, .list = &two, .n_list = 1 }, same };
+                           { .name = "strides", .kind = JFL_ARG_LIST, .list = &two, .n_list = 1 },
+                           same };
   jfl_value *w = model_variable(m, layer, "weight", (jfl_shape){ 4, { out, in, 5, 5 } });
   jfl_value *b = model_variable(m, layer, "bias", (jfl_shape){ 1, { out } });
   jfl_value *y = model_op(m, "bias_add", model_op(m, "conv2d", x, w, &same, 1), b, NULL, 0);
@@ -56,7 +59,8 @@ static inline jfl_value *model_flat(model *m, jfl_value *x, int64_t batch)
 {
   const double shape[] = { (double)batch, -1 };
   return model_op(m, "reshape", x, NULL,
-                  &(jfl_arg){ .name = "shape", .kind = JFL_ARG_LIST, .list = shape, .n_list = 2 }, 1);
+                  &(jfl_arg){ .name = "shape", .kind = JFL_ARG_LIST, .list = shape, .n_list = 2 },
+                  1);
 }
 
 /* Class scores of images. */
@@ -86,11 +90,15 @@ static inline jfl_status model_body(model *m, model_net net, int64_t batch, doub
 {
   const double rate = 1e-3;
   const jfl_arg decay = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = momentum };
-  const jfl_arg schedule[] = { { .name = "boundaries", .kind = JFL_ARG_LIST },
-                               { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 } };
+  const jfl_arg schedule[] = {
+    { .name = "boundaries", .kind = JFL_ARG_LIST },
+    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
+  };
   jfl_value *images = NULL, *labels = NULL;
-  m->err = jfl_graph_input(m->g, "images", JFL_F32, &(jfl_shape){ 4, { batch, 1, 28, 28 } }, &images);
-  if (!m->err) m->err = jfl_graph_input(m->g, "labels", JFL_I32, &(jfl_shape){ 1, { batch } }, &labels);
+  const jfl_shape shape = { 4, { batch, 1, 28, 28 } };
+  m->err = jfl_graph_input(m->g, "images", JFL_F32, &shape, &images);
+  const jfl_shape one = { 1, { batch } };
+  if (!m->err) m->err = jfl_graph_input(m->g, "labels", JFL_I32, &one, &labels);
   jfl_value *loss = model_op(m, "sparse_softmax_cross_entropy_with_logits", labels,
                              net(m, images, batch), NULL, 0);
   if (!m->err) m->err = jfl_graph_output(m->g, loss);

@@ -176,7 +176,8 @@ static void closing_with_runs_queued_fails_them(void)
   }
 }
 
-/* A plan's own runs and those of others are done before it goes, and memory for temporaries grows. */
+/* A plan's own runs and those of others are done before it goes, and memory for temporaries
+   grows. */
 static void plans_come_and_go_while_others_run(void)
 {
   enum { N = 20 };

@@ -1,4 +1,5 @@
-/* Several threads of a host, each with a Lua state and a session of its own, run jobs side by side. */
+/* Several threads of a host, each with a Lua state and a session of its own, run jobs side by
+   side. */
 #include "jfl.h"
 #include "test.h"
 

@@ -1,4 +1,5 @@
-/* A program on a terminal of its own, driven by what is sent to it and what it is expected to show. */
+/* A program on a terminal of its own, driven by what is sent to it and what it is expected to
+   show. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
@@ -90,7 +91,10 @@ static inline void terminal_type(terminal *t, const char *text, size_t n)
   fcntl(t->fd, F_SETFL, 0);
 }
 
-static inline void send_text(terminal *t, const char *text) { terminal_type(t, text, strlen(text)); }
+static inline void send_text(terminal *t, const char *text)
+{
+  terminal_type(t, text, strlen(text));
+}
 
 /* The end of what was shown and not expected, for messages. */
 static inline const char *terminal_tail(const terminal *t)
@@ -131,7 +135,8 @@ static inline int terminal_end(terminal *t)
     kill(t->pid, SIGKILL);
     waitpid(t->pid, &status, 0);
   }
-  while (gone && terminal_read(t, 0) && t->n < t->cap && poll(&(struct pollfd){ t->fd, POLLIN, 0 }, 1, 0) > 0) {}
+  struct pollfd more = { t->fd, POLLIN, 0 };
+  while (gone && terminal_read(t, 0) && t->n < t->cap && poll(&more, 1, 0) > 0) {}
   close(t->fd);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

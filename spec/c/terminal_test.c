@@ -28,8 +28,8 @@ static void leave(terminal *t)
   terminal_free(t);
 }
 
-/* Types a line and waits until its result and then a prompt are shown. The echo of the line must not
-   hold the result; the editor may draw its prompt again, the next one begins a line. */
+/* Types a line and waits until its result and then a prompt are shown. The echo of the line must
+   not hold the result; the editor may draw its prompt again, the next one begins a line. */
 static void line(terminal *t, const char *text, const char *shown)
 {
   send_text(t, text);
@@ -184,8 +184,8 @@ static void callbacks_run_while_nothing_is_typed(void)
   leave(&t);
 }
 
-/* Lua text of a program that runs until it is killed, in compiled code, and says that it has begun when
-   it has. The file that it writes to stays open. */
+/* Lua text of a program that runs until it is killed, in compiled code, and says that it has begun
+   when it has. The file that it writes to stays open. */
 static void put_endless(const char *path, const char *file)
 {
   char text[3 * PATH_MAX];
@@ -233,7 +233,8 @@ static void ctrl_c_ends_a_script(void)
 {
   static const char text[] = "print('be' .. 'gun') io.read() print('un' .. 'reached')";
   put_file(in_scratch("wait.lua"), text, sizeof text - 1);
-  terminal t = terminal_start((char *[]){ command, (char *)(uintptr_t)in_scratch("wait.lua"), NULL });
+  char *script = (char *)(uintptr_t)in_scratch("wait.lua");
+  terminal t = terminal_start((char *[]){ command, script, NULL });
   expect(&t, "begun");
   send_text(&t, CTRL_C);
   int status = terminal_end(&t);
@@ -248,7 +249,8 @@ static void signals_end_a_session_in_order(void)
   static const int numbers[] = { SIGTERM, SIGHUP };
   for (int i = 0; i < 2; i++) {
     terminal t = start();
-    line(&t, "p = newproxy(true) getmetatable(p).__gc = function() print('col' .. 'lected') end", "");
+    line(&t, "p = newproxy(true)", "");
+    line(&t, "getmetatable(p).__gc = function() print('col' .. 'lected') end", "");
     step(&t, "1 + ", "1 + ");
     kill(t.pid, numbers[i]);
     expect(&t, "collected");
@@ -334,7 +336,8 @@ int main(int argc, char **argv)
   scratch_make();
   setenv("HOME", scratch, 1);
   setenv("TERM", "xterm", 1);
-  /* Of a sanitized command: its stacks end in compiled code, where only the fast unwinder is safe. */
+  /* Of a sanitized command: its stacks end in compiled code, where only the fast unwinder is
+     safe. */
   setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
   RUN(results_are_shown);
   RUN(history_is_kept_over_sessions);

@@ -1,5 +1,6 @@
-/* C tests: main() names its tests with RUN and returns test_done(), which prints the summary. A test
-   is a function without arguments that could find CHECK false; it goes on after a failed one. */
+/* C tests: main() names its tests with RUN and returns test_done(), which prints the summary. A
+   test is a function without arguments that could find CHECK false; it goes on after a failed
+   one. */
 #ifndef TEST_H
 #define TEST_H
 

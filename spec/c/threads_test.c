@@ -199,13 +199,15 @@ static void threads_are_as_many_as_the_work_is_worth(void)
 
 /* ---- whose the pool is ---- */
 
-/* Losses of the steps of a fresh model, which are synchronous or, where `async` has the bit, not. */
+/* Losses of the steps of a fresh model, which are synchronous or, where `async` has the bit,
+   not. */
 static void losses(unsigned async, int n, float *loss)
 {
   jfl_array *in[2], *out[1];
   jfl_request *r;
   open_session(2);
-  CHECK(!jfl_session_set(session, &(jfl_arg){ .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 }));
+  const jfl_arg seed = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 };
+  CHECK(!jfl_session_set(session, &seed));
   jfl_plan *p = plan_of("turns", model_mlp, BATCH);
   CHECK(!model_inputs(BATCH, in));
   for (int i = 0; i < n; i++) {
@@ -280,7 +282,8 @@ static void ops_at_once_go_with_the_pool(void)
   jfl_array *in[2], *sum[1];
   open_session(2);
   run(plan_of("op", model_mlp, BATCH), BATCH, 0, 1);
-  for (int i = 0; i < 2; i++) CHECK(!jfl_array_new(JFL_F32, &(jfl_shape){ 1, { 1 << 21 } }, &in[i]));
+  const jfl_shape large = { 1, { 1 << 21 } };
+  for (int i = 0; i < 2; i++) CHECK(!jfl_array_new(JFL_F32, &large, &in[i]));
   ((float *)jfl_array_data(in[0]))[12345] = 2;
   CHECK(!jfl_eager(session, jfl_op_find("add"), in, 2, NULL, 0, sum));
   CHECK(((float *)jfl_array_data(sum[0]))[12345] == 2 && session->worker_has_pool);

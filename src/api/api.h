@@ -4,8 +4,8 @@
 
 #include "run/run.h"
 
-/* From here on an arena that cannot grow returns JFL_ENOMEM from this function, the graph being of no
-   further use. The one setjmp of the library. */
+/* From here on an arena that cannot grow returns JFL_ENOMEM from this function, the graph being of
+   no further use. The one setjmp of the library. */
 #define JF_ENTER(g)                                                          \
   jmp_buf enter_;                                                            \
   (g)->arena->unwind = &enter_;                                              \

@@ -75,8 +75,8 @@ jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
 {
   JF_TRY(check_open(g));
   if (v->graph != g)
-    return jf_fail_in(jf_fail(JFL_ESTATE, "the result '%s' must be of this job, got one of job '%s'",
-                              v->name, v->graph->name), JFL_ERROR_JOB, g->name);
+    return jf_fail_in(jf_fail(JFL_ESTATE, "the result '%s' must be of this job, got one of job "
+                              "'%s'", v->name, v->graph->name), JFL_ERROR_JOB, g->name);
   JF_ENTER(g);
   jf_graph_output(g, v);
   return JFL_OK;
@@ -86,8 +86,8 @@ static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *cons
 {
   for (int i = 0; i < n; i++)
     if (v[i]->graph != g)
-      return jf_fail(JFL_ESTATE, "%s: '%s' must be of job '%s', got one of job '%s'", who, v[i]->name,
-                     g->name, v[i]->graph->name);
+      return jf_fail(JFL_ESTATE, "%s: '%s' must be of job '%s', got one of job '%s'", who,
+                     v[i]->name, g->name, v[i]->graph->name);
   return JFL_OK;
 }
 
@@ -156,7 +156,7 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
     if (seen[v[i]->id])
       return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
     if (trained[v[i]->id])
-      return jf_fail(JFL_EINVAL, "minimize: variable '%s' must be trained by one optimizer, got two",
+      return jf_fail(JFL_EINVAL, "minimize: variable '%s' must have one optimizer, got two",
                      v[i]->name);
     seen[v[i]->id] = 1;
   }

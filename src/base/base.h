@@ -18,14 +18,14 @@ jfl_status jf_fail(jfl_status s, const char *fmt, ...) __attribute__((format(pri
 /* The same for a wrong argument, attribute or result: its name, then "must be ..., got ...". */
 jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt, ...)
   __attribute__((format(printf, 3, 4)));
-/* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that the
-   error has already stays. Returns s. */
+/* Unless s is JFL_OK, adds the job, node or op in which this thread's error happened. A part that
+   the error has already stays. Returns s. */
 jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name);
 /* Puts a prefix before the text of this thread's error; returns s. */
 jfl_status jf_blame(jfl_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* An error on its way from one thread to another: a copy of this thread's last one, which jf_free
-   frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for NULL.
-   Returns s. */
+   frees, or NULL without memory; and a copy made this thread's last one, or "out of memory" for
+   NULL. Returns s. */
 typedef struct jf_error jf_error;
 jf_error *jf_error_copy(void);
 jfl_status jf_error_restore(jfl_status s, const jf_error *e);
@@ -103,8 +103,8 @@ jfl_status jf_text_take(jf_text *t, char **out);
 uint64_t jf_hash(uint64_t seed, const void *p, size_t n);
 uint64_t jf_hash_str(uint64_t seed, const char *s);
 
-/* Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four random
-   words that depend on key and counter alone. */
+/* Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): four
+   random words that depend on key and counter alone. */
 typedef struct jf_philox { uint32_t w[4]; } jf_philox;
 jf_philox jf_philox_at(uint64_t key, uint64_t hi, uint64_t lo);
 /* In [0, 1), 24 bits. */
@@ -113,11 +113,13 @@ uint64_t jf_entropy(void);
 
 /* ---- shared libraries (library.c) ---- */
 
-/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a NULL:
-   they are in the environment while the library loads, for what can be set in no other way. Not those
-   the user set, and none once the process has several threads, who might be reading the environment. */
+/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a
+   NULL: they are in the environment while the library loads, for what can be set in no other way.
+   Not those the user set, and none once the process has several threads, who might be reading the
+   environment. */
 void *jf_library_open(const char *name, const char *const *env);
-/* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is there. */
+/* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
+   there. */
 int jf_library_find(void *so, const char *name, void *fn);
 
 /* ---- threads (threads.c) ---- */
@@ -128,13 +130,14 @@ void jf_pool_open(void);
 /* Calls fn(ctx, i) for i in 0..n-1 on up to `threads` threads of the one OpenMP pool (libgomp,
    opened at first use; without it, or with threads 1, on the caller). fn must not fail. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* How many threads the libraries' own OpenMP loops may use from this thread; a kernel says so before it
-   calls one. */
+/* How many threads the libraries' own OpenMP loops may use from this thread; a kernel says so
+   before it calls one. */
 void jf_omp_threads(int n);
 /* Makes the pool of the calling thread ready for parallel loops that a library opens. */
 void jf_pool_settle(int threads);
-/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps one for each
-   thread that ever did, and where they are more than the cores it lets none of them wait awake. */
+/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps one for
+   each thread that ever did, and where they are more than the cores it lets none of them wait
+   awake. */
 void jf_pool_leave(void);
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);

@@ -6,7 +6,7 @@
 struct jf_slot { const char *key; void *value; };
 
 /* The slot of key, or the empty one where it belongs. cap is a power of two. */
-static struct jf_slot *find_slot(const jf_map *m, const char *key)
+static struct jf_slot *map_slot(const jf_map *m, const char *key)
 {
   size_t mask = (size_t)m->cap - 1, i = (size_t)jf_hash_str(0, key) & mask;
   while (m->slot[i].key && strcmp(m->slot[i].key, key)) i = (i + 1) & mask;
@@ -15,7 +15,7 @@ static struct jf_slot *find_slot(const jf_map *m, const char *key)
 
 void *jf_map_get(const jf_map *m, const char *key)
 {
-  return m->n ? find_slot(m, key)->value : NULL;
+  return m->n ? map_slot(m, key)->value : NULL;
 }
 
 /* How many slots the map must have to take one more. */
@@ -29,7 +29,7 @@ static void move_slots(jf_map *m, struct jf_slot *slot, int cap)
 {
   jf_map wider = { .slot = slot, .cap = cap, .n = m->n };
   for (int i = 0; i < m->cap; i++)
-    if (m->slot[i].key) *find_slot(&wider, m->slot[i].key) = m->slot[i];
+    if (m->slot[i].key) *map_slot(&wider, m->slot[i].key) = m->slot[i];
   *m = wider;
 }
 
@@ -37,7 +37,7 @@ void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
 {
   const int cap = slots_for_more(m);
   if (cap > m->cap) move_slots(m, jf_alloc(a, (size_t)cap * sizeof *m->slot), cap);
-  struct jf_slot *s = find_slot(m, key);
+  struct jf_slot *s = map_slot(m, key);
   if (!s->key) {
     s->key = jf_strdup(a, key);
     m->n++;
@@ -54,7 +54,7 @@ jfl_status jf_map_add(jf_map *m, const char *key, void *value)
     move_slots(m, wider, cap);
     jf_free(before);
   }
-  *find_slot(m, key) = (struct jf_slot){ key, value };
+  *map_slot(m, key) = (struct jf_slot){ key, value };
   m->n++;
   return JFL_OK;
 }

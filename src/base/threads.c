@@ -37,8 +37,8 @@ unsigned jf_forks(void)
 int jf_pool_lost(void) { return atomic_load_explicit(&lost, memory_order_relaxed); }
 
 /* By default an idle thread of libgomp spins for many milliseconds before it sleeps: that starves
-   other programs, and this one where cores are shared. This many turns take some 0.1 ms, which bridges
-   the gaps between the steps of a plan. */
+   other programs, and this one where cores are shared. This many turns take some 0.1 ms, which
+   bridges the gaps between the steps of a plan. */
 #define SPINS "3000"
 
 static void open_gomp(void)
@@ -54,8 +54,8 @@ static void open_gomp(void)
 
 void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 
-/* ThreadSanitizer does not know libgomp's barriers: what comes before a parallel region happens before
-   what is done in it, and that before what comes after. */
+/* ThreadSanitizer does not know libgomp's barriers: what comes before a parallel region happens
+   before what is done in it, and that before what comes after. */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *at);
 void __tsan_release(void *at);
@@ -85,9 +85,10 @@ static void on_threads(unsigned threads, void (*fn)(void *data), void *data)
   threads_acquire(&r);
 }
 
-/* The kernel tends to put a thread of the pool on the core of the thread that wakes it, and two threads
-   then take turns on one core. So those of the pool keep off the core of the thread whose loops they
-   share; that one, the host's, goes where it likes, and they make room when it has moved. */
+/* The kernel tends to put a thread of the pool on the core of the thread that wakes it, and two
+   threads then take turns on one core. So those of the pool keep off the core of the thread whose
+   loops they share; that one, the host's, goes where it likes, and they make room when it has
+   moved. */
 typedef struct apart { pthread_t master; cpu_set_t others; } apart;
 /* The core that the calling thread's pool was last moved off, and how many threads that were. */
 static _Thread_local int home = -1, kept;
@@ -110,8 +111,9 @@ void jf_pool_settle(int threads)
   kept = threads;
 }
 
-/* One parallel loop. Each thread begins with a share of its own, the same in every loop of that size, so
-   that a step finds in its cache what the one before left there; who is done helps the others. */
+/* One parallel loop. Each thread begins with a share of its own, the same in every loop of that
+   size, so that a step finds in its cache what the one before left there; who is done helps the
+   others. */
 enum { MOST_SHARES = 64 };
 typedef struct share { _Alignas(64) atomic_int next; int end; } share;
 typedef struct threads_loop {

@@ -12,9 +12,9 @@
 #include "jfl.h"
 
 /* Userdata types. A holder frees something of the core that must not outlive an error. */
-typedef enum jf_kind {
+typedef enum jf_object_kind {
   JF_ARRAY, JF_BLOB, JF_GRAPH, JF_JOB, JF_PLAN, JF_REQUEST, JF_HOLDER, JF_N_KIND
-} jf_kind;
+} jf_object_kind;
 
 /* Every userdata starts with a tag, an address in the state that tells the kind. Comparing it costs
    half of what fetching and comparing the metatable does, and nothing else in Lua can have it.
@@ -41,7 +41,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for an end; stop raises the error and takes the asking back. */
+/* How the program around the state asks for an end; stop raises the error and takes the asking
+   back. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;
   void (*stop)(lua_State *L);
@@ -86,11 +87,11 @@ int jf_l_call(lua_State *L);
 /* ---- userdata (kinds.c) ---- */
 
 /* Makes the metatable of a kind and leaves it on the stack. */
-void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc);
+void jf_new_kind(lua_State *L, jf_state *st, jf_object_kind kind, lua_CFunction gc);
 /* Pushes a userdata, zeroed but for its tag. */
-void *jf_push(lua_State *L, jf_kind kind, size_t size);
+void *jf_push(lua_State *L, jf_object_kind kind, size_t size);
 /* The userdata at i if it is of that kind, else NULL. A light userdata has length 0. */
-static inline void *jf_test(lua_State *L, int i, jf_kind kind)
+static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 {
   const void **p = lua_touserdata(L, i);
   return p && lua_objlen(L, i) >= sizeof *p && *p == &jf_state_of(L)->kind[kind] ? p : NULL;
@@ -208,11 +209,13 @@ void jf_open_interrupt(lua_State *L, jf_state *st);
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked for. */
+/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked
+   for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c, compress.c) */
+/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
+   compress.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
   jf_pack_functions[];

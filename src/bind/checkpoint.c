@@ -94,7 +94,8 @@ static int l_about(lua_State *L)
   return 1;
 }
 
-/* checkpoint_tensor(checkpoint, i) -> name, bytes, shape; the last is nil where it is not recorded. */
+/* checkpoint_tensor(checkpoint, i) -> name, bytes, shape; the last is nil where it is not
+   recorded. */
 static int l_tensor(lua_State *L)
 {
   uint64_t size = 0;

@@ -306,8 +306,8 @@ static void convert_widen(lua_State *L, const convert_units *u, const jf_larray 
   }
 }
 
-/* decode(a, first, code, string, who): sets the elements of a from `first`, counted from 0, to those
-   that the string holds in numpy's code. a's dtype is as wide, or wider for integers. */
+/* decode(a, first, code, string, who): sets the elements of a from `first`, counted from 0, to
+   those that the string holds in numpy's code. a's dtype is as wide, or wider for integers. */
 static int l_decode(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "decode");

@@ -7,7 +7,7 @@ static const char *const names[JF_N_KIND] = {
   "array", "blob", "graph", "job", "plan", "request", "holder"
 };
 
-void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc)
+void jf_new_kind(lua_State *L, jf_state *st, jf_object_kind kind, lua_CFunction gc)
 {
   lua_newtable(L);
   lua_pushvalue(L, -1);
@@ -18,7 +18,7 @@ void jf_new_kind(lua_State *L, jf_state *st, jf_kind kind, lua_CFunction gc)
   lua_setfield(L, -2, "__gc");
 }
 
-void *jf_push(lua_State *L, jf_kind kind, size_t size)
+void *jf_push(lua_State *L, jf_object_kind kind, size_t size)
 {
   jf_state *st = jf_state_of(L);
   const void **p = memset(lua_newuserdata(L, size), 0, size);
@@ -32,7 +32,7 @@ void *jf_push(lua_State *L, jf_kind kind, size_t size)
 static int kinds_kind_of(lua_State *L, int i)
 {
   for (int k = 0; k < JF_HOLDER; k++)
-    if (jf_test(L, i, (jf_kind)k)) return k;
+    if (jf_test(L, i, (jf_object_kind)k)) return k;
   return -1;
 }
 

@@ -192,7 +192,7 @@ static void read_attributes(lua_State *L, bind_op_call *c)
 
 /* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
    last; -1: none. Numbers beside it get its dtype. */
-static int find_kind(lua_State *L, const bind_op_call *c, jf_kind kind)
+static int find_kind(lua_State *L, const bind_op_call *c, jf_object_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
   if (key >= 0 && key < c->n_in && jf_test(L, c->first + key, kind)) return key;

@@ -135,8 +135,8 @@ static int l_run(lua_State *L)
   return p->n_out;
 }
 
-/* run_small(plan, arrays...): runs a plan that submit would not queue; true and the results, or false and
-   a message. Nothing where submit would. */
+/* run_small(plan, arrays...): runs a plan that submit would not queue; true and the results, or
+   false and a message. Nothing where submit would. */
 static int l_run_small(lua_State *L)
 {
   int ran;

@@ -52,8 +52,8 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
 jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
-/* s->path names the directory; finding no variable is no error. One that is a variable's own becomes
-   the directory above, with that variable alone. */
+/* s->path names the directory; finding no variable is no error. One that is a variable's own
+   becomes the directory above, with that variable alone. */
 jfl_status jf_oneflow_open(jf_source *s);
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 

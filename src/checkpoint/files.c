@@ -63,8 +63,9 @@ static jfl_status files_write_all(int fd, const char *path, const void *data, si
   return JFL_OK;
 }
 
-/* Beyond the process's limit of file sizes a write raises SIGXFSZ in its thread, which would end the
-   process. Blocked, it leaves EFBIG and itself, which is taken away unless it was there before. */
+/* Beyond the process's limit of file sizes a write raises SIGXFSZ in its thread, which would end
+   the process. Blocked, it leaves EFBIG and itself, which is taken away unless it was there
+   before. */
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n)
 {
   sigset_t limit, before, waiting;

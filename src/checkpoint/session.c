@@ -246,8 +246,8 @@ static jfl_status match(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state that
-   no job knows is none of it: predict jobs load what train jobs saved. */
+/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state
+   that no job knows is none of it: predict jobs load what train jobs saved. */
 static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
 {
   int n = 0;

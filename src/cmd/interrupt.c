@@ -1,10 +1,10 @@
-/* Ctrl-C. The first one sets a debug hook that raises an error, and a flag for what waits in C. A loop
-   that is compiled sees neither: there a second one within two seconds leaves it for good.
+/* Ctrl-C. The first one sets a debug hook that raises an error, and a flag for what waits in C. A
+   loop that is compiled sees neither: there a second one within two seconds leaves it for good.
 
-   The handler then jumps out of compiled code only. There the heap of Lua is whole and no C function
-   is under way, but the stack of the running thread is stale, so what is left to do is done on another
-   thread of the state, without collecting garbage. Between two looks a timer waits for the program
-   to be in compiled code, or to reach the hook. */
+   The handler then jumps out of compiled code only. There the heap of Lua is whole and no C
+   function is under way, but the stack of the running thread is stale, so what is left to do is
+   done on another thread of the state, without collecting garbage. Between two looks a timer waits
+   for the program to be in compiled code, or to reach the hook. */
 #include "cmd/cmd.h"
 
 #include <pthread.h>
@@ -33,7 +33,8 @@ static struct {
 /* Of the command's own image. */
 extern char __executable_start, _end;
 
-/* The compiler places its code where calls reach the command's own, in memory that is of no file. */
+/* The compiler places its code where calls reach the command's own, in memory that is of no
+   file. */
 static int is_compiled(const void *context)
 {
   const ucontext_t *u = context;

@@ -1,8 +1,8 @@
 /* Reading lines for the interactive session: libedit on a terminal if it is there, else plain.
 
    All signals that matter while a line is read are blocked but for the time that it waits, so that
-   nothing is left in the middle: the editor gets its keys from next_key(), which waits for them, for
-   callbacks that are due and for signals alike. */
+   nothing is left in the middle: the editor gets its keys from next_key(), which waits for them,
+   for callbacks that are due and for signals alike. */
 #include "cmd/cmd.h"
 
 #include <dlfcn.h>
@@ -89,7 +89,8 @@ static int has_arrived(int number)
   return 0;
 }
 
-/* Calls a Lua function as programs are run, with the signals let through; its errors are dropped. */
+/* Calls a Lua function as programs are run, with the signals let through; its errors are
+   dropped. */
 static int line_call(line_reader *r, int n_arg, int n_result)
 {
   sigprocmask(SIG_SETMASK, &r->before, NULL);
@@ -107,8 +108,8 @@ static int line_columns(void)
 
 /* ---- completion ---- */
 
-/* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways it
-   may end, "" where there is only one. */
+/* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways
+   it may end, "" where there is only one. */
 static int ask(line_reader *r)
 {
   const line_info *line = r->edit.line(r->edit.at);
@@ -179,7 +180,8 @@ static void draw_line(line_reader *r)
   fflush(stdout);
 }
 
-/* Runs the callbacks that are due: what they print takes the place of the line, which comes again. */
+/* Runs the callbacks that are due: what they print takes the place of the line, which comes
+   again. */
 static void deliver(line_reader *r)
 {
   uint64_t count;
@@ -301,8 +303,8 @@ static unsigned char insert_piece(EditLine *at, int key)
   return wrong ? CC_ERROR : CC_REFRESH;
 }
 
-/* The editor's next key. It draws the line for each, so of a text that is pasted it gets all but the
-   last character in one piece. A pasted tab does not ask for completion. */
+/* The editor's next key. It draws the line for each, so of a text that is pasted it gets all but
+   the last character in one piece. A pasted tab does not ask for completion. */
 static int next_key(EditLine *at, wchar_t *out)
 {
   line_reader *r = reading;

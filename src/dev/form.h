@@ -1,5 +1,5 @@
-/* Forms: how the elements of a tensor can lie in memory. A tensor that is cut into blocks of channels
-   has a shape of more axes than its plain one. */
+/* Forms: how the elements of a tensor can lie in memory. A tensor that is cut into blocks of
+   channels has a shape of more axes than its plain one. */
 #ifndef JF_FORM_H
 #define JF_FORM_H
 
@@ -36,7 +36,8 @@ int jf_relayout_to(const jf_packing *p, const jfl_shape *plain, jf_relayout *out
 jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain);
 /* The shape that a tensor of plain shape has when packed so; 0 where it cannot be. */
 int jf_packed_shape(const jf_packing *p, const jfl_shape *plain, jfl_shape *out);
-/* The plain shape of a tensor of shape s in JF_BLOCKED or JF_PACKED; 0 where it is not in that form. */
+/* The plain shape of a tensor of shape s in JF_BLOCKED or JF_PACKED; 0 where it is not in that
+   form. */
 int jf_plain_shape(const jf_packing *p, const jfl_shape *s, jfl_shape *out);
 
 #endif

@@ -44,8 +44,8 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 static jfl_status claim_name(jfl_graph *g, const char *name, void *owner_of_name)
 {
   if (jf_map_get(&g->names, name))
-    return jf_fail_in(jf_fail(JFL_ENAME, "the name '%s' is taken; names must be unique within a job",
-                              name), JFL_ERROR_JOB, g->name);
+    return jf_fail_in(jf_fail(JFL_ENAME, "the name '%s' is taken; names must be unique within a "
+                              "job", name), JFL_ERROR_JOB, g->name);
   jf_map_put(g->arena, &g->names, name, owner_of_name);
   return JFL_OK;
 }

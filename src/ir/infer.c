@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op)
+{
+  return v->origin == JF_RESULT && v->node->op == op ? v->node : NULL;
+}
+
 const jfl_value *jf_root(const jfl_value *v)
 {
   while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW)) v = v->node->in[0];
@@ -12,6 +17,14 @@ const jfl_value *jf_root(const jfl_value *v)
 int jf_mutates(const jf_node *n, int i)
 {
   return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
+}
+
+int jf_updates(const jf_node *n)
+{
+  if (!n->op->mutates_of && !n->op->mutates) return 0;
+  for (int k = 0; k < n->n_in; k++)
+    if (jf_mutates(n, k)) return 1;
+  return 0;
 }
 
 int jf_is_pointwise(const jfl_op *op)
@@ -109,7 +122,8 @@ static jfl_status same_dtype(const jf_infer *c)
 {
   for (int i = 1; i < c->n_in; i++)
     if (c->in[i]->dtype != c->in[0]->dtype)
-      return jf_fail_argument(JFL_EDTYPE, in_name(c, i), "must be %s like %s, got %s; cast converts",
+      return jf_fail_argument(JFL_EDTYPE, in_name(c, i),
+                              "must be %s like %s, got %s; cast converts",
                               jfl_dtype_name(c->in[0]->dtype), in_name(c, 0),
                               jfl_dtype_name(c->in[i]->dtype));
   return JFL_OK;

@@ -8,10 +8,10 @@
 #include "base/base.h"
 #include "dev/form.h"
 #include "dev/kernel.h"
+#include "ir/facts.h"
 
 enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
 
-typedef struct jf_node jf_node;
 typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 
 struct jfl_value {
@@ -22,7 +22,7 @@ struct jfl_value {
   jfl_dtype dtype;
   jfl_shape shape;
   jf_packing packing;          /* the form its elements lie in, which passes may change */
-  const jfl_shape *plain;      /* what the user sees as its shape, where a pass changed that; or NULL */
+  const jfl_shape *plain;  /* what the user sees as its shape, where a pass changed that; or NULL */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -31,7 +31,7 @@ struct jf_node {
   const jfl_op *op;
   void *attr;
   const char *name;
-  const char *serves;          /* the node that a pass made it for, such as that of a gradient; or NULL */
+  const char *serves;  /* the node that a pass made it for, such as that of a gradient; or NULL */
   int n_in, n_out;
   jfl_value **in, *out[JFL_MAXOUT];
 };
@@ -48,7 +48,8 @@ typedef struct jf_training {
                                           that hold the rate which the host has set */
 } jf_training;
 
-/* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or "". */
+/* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or
+   "". */
 typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
 
 struct jfl_graph {
@@ -57,7 +58,7 @@ struct jfl_graph {
   const char *name;                    /* of the job */
   jfl_mode mode;
   jfl_value **value; int n_value, cap_value;
-  jf_node **node;    int n_node, cap_node;      /* in an order that respects data flow and effects */
+  jf_node **node;    int n_node, cap_node;  /* in an order that respects data flow and effects */
   jfl_value **input; int n_input, cap_input;
   jfl_value **output; int n_output, cap_output;
   jf_watched *watched; int n_watched, cap_watched;     /* taken by the grad pass */
@@ -86,11 +87,12 @@ typedef struct jf_attr {
   const char *name;
   jf_attr_type type;
   size_t off;
-  const char *def;             /* default as text ("0.5", "true", "SAME", "{1, 1}", "none"); NULL: required */
+  const char *def;  /* default as text ("0.5", "true", "SAME", "{1, 1}", "none"); NULL: required */
   const char *doc;
   const char *words;           /* JF_ATTR_STR: the allowed words, separated by spaces */
 } jf_attr;
-#define JF_FIELD(T, field, TYPE, def, doc) { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, NULL }
+#define JF_FIELD(T, field, TYPE, def, doc) \
+  { #field, JF_ATTR_##TYPE, offsetof(T, field), def, doc, NULL }
 #define JF_WORD(T, field, def, words, doc) \
   { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
 
@@ -124,8 +126,9 @@ typedef struct jf_infer {
   jfl_shape shape[JFL_MAXOUT];
 } jf_infer;
 
-/* What a gradient rule sees; dy[i] is NULL when output i does not reach the loss. It sets dx[i] where
-   input i has a gradient. A dx of a broadcast shape is summed to the input's by the grad pass. */
+/* What a gradient rule sees; dy[i] is NULL when output i does not reach the loss. It sets dx[i]
+   where input i has a gradient. A dx of a broadcast shape is summed to the input's by the grad
+   pass. */
 typedef struct jf_gradctx {
   jfl_graph *g;
   const jf_node *node;
@@ -134,18 +137,29 @@ typedef struct jf_gradctx {
 } jf_gradctx;
 
 enum {
-  JF_RANDOM = 1,       /* draws from k->random: never merged, repeatable by seed, node name and run */
+  JF_RANDOM = 1,  /* draws from k->random: never merged, repeatable by seed, node name and run */
   JF_EFFECT = 2,       /* changes a variable: never removed, after all readers of what it mutates */
   JF_VIEW = 4,         /* output 0 is input 0's memory under another shape; never runs */
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
   JF_OPTIONAL = 16,    /* ... or for none */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that shape
-                          and from single numbers, so a permutation of all of them changes nothing;
-                          ops with tile are so by themselves, but random ones */
+  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that
+                          shape and from single numbers, so a permutation of all of them changes
+                          nothing; ops with tile are so by themselves, but random ones */
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
-  JF_INTERNAL = 512    /* only passes can make it: hosts do not see it */
+  JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
+  /* What output 0 holds: */
+  JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
+  JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
+  JF_KEEPS = 1 << 12,  /* all elements of input 0 in their order, where it has as many; as views do */
+  JF_REPEATS = 1 << 13,        /* input 0, broadcast to a shape */
+  JF_ADDS = 1 << 14,           /* the sum of the two inputs */
+  JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
+  JF_MEANS = 1 << 16,          /* or means */
+  JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
+  JF_RISES = 1 << 18           /* f(x) for each x of the one input, where no larger x gives less; and
+                                  the gradient is 0 where f is flat */
 };
 
 struct jf_layout;        /* op/layout.h */
@@ -161,10 +175,15 @@ struct jfl_op {
   int (*mutates_of)(const jf_node *n, int i);   /* the same, where that depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   unsigned (*inplace_of)(const jf_node *n);     /* the same, where that depends on the node */
-  int key;                                /* the input whose dtype chooses the kernel; -1: output 0 */
+  int key;  /* the input whose dtype chooses the kernel; -1: output 0 */
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
+  jf_neutral neutral;                     /* no inputs: none of its is */
+  jfl_value *(*fold)(jf_foldctx *c);      /* NULL: nothing but the facts above folds it */
+  const jf_line *line;                    /* these three NULL: it is none of that */
+  const jf_ending *ending;
+  const jf_side_sum *side_sum;
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
                                              NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
@@ -195,12 +214,13 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
-/* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by op. A failed node
-   leaves the graph as it was. */
+/* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by
+   op. A failed node leaves the graph as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                          size_t n_in, const char *name, jf_node **out);
 /* The same, for passes and gradient rules: the first output, or NULL once g->err is set. */
-jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in, size_t n_in);
+jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
+                   size_t n_in);
 /* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
@@ -211,12 +231,16 @@ void jf_serve(jfl_graph *g, const jf_node *n);
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The node that makes v, if it is of that op; else NULL. */
+const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
 /* The value whose memory v shows: v itself unless it is a view. */
 const jfl_value *jf_root(const jfl_value *v);
 /* Whether an op is pointwise, as the flag says or because of its loop. */
 int jf_is_pointwise(const jfl_op *op);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
+/* Whether it updates any. */
+int jf_updates(const jf_node *n);
 /* Bit i: output 0 of n may use the memory of its input i. */
 unsigned jf_inplace(const jf_node *n);
 /* The op's name, or what stands for it in texts. */
@@ -227,7 +251,7 @@ unsigned jf_op_dtypes(const jfl_op *op);
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
 
 /* Shape rules that several ops share (infer.c). */
-jfl_status jf_infer_same(jf_infer *c);           /* one output like in[0]; all inputs agree with it */
+jfl_status jf_infer_same(jf_infer *c);  /* one output like in[0]; all inputs agree with it */
 jfl_status jf_infer_broadcast(jf_infer *c);      /* numpy broadcasting; one dtype */
 jfl_status jf_axis(int64_t *axis, int rank);   /* negative counts from the end */
 

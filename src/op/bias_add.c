@@ -76,7 +76,9 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_I32] = bias_add_I32, [JFL_I64] = bias_add_I64,
 };
 
+static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };
+
 JFL_OP(bias_add, .doc = "value plus bias, which runs along the channels.", .path = "nn.bias_add",
        .in = { "value", "bias" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_bias_add),
        .inplace = 1, .infer = bias_add_infer, .grad = bias_add_grad, .layout = bias_add_layout,
-       .cpu = cpu)
+       .line = &line, .cpu = cpu)

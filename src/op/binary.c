@@ -1,4 +1,5 @@
 /* Arithmetic of two tensors, broadcast as in numpy. */
+#include "op/constant.h"
 #include "op/elementwise.h"
 
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
@@ -83,10 +84,31 @@ JF_BINARY_WRAP(squared_difference, (a - b) * (a - b))
 
 static void add_grad(jf_gradctx *c) { c->dx[0] = c->dx[1] = c->dy[0]; }
 
+/* What v is the negative of, or NULL. */
+static jfl_value *negated(const jfl_value *v)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_negative);
+  return n ? n->in[0] : NULL;
+}
+
+static jfl_value *add_fold(jf_foldctx *c)
+{
+  jfl_value *const *in = c->node->in, *x;
+  if ((x = negated(in[1]))) return EMIT(subtract, in[0], x);
+  if ((x = negated(in[0]))) return EMIT(subtract, in[1], x);
+  return NULL;
+}
+
 static void subtract_grad(jf_gradctx *c)
 {
   c->dx[0] = c->dy[0];
   c->dx[1] = EMIT(negative, c->dy[0]);
+}
+
+static jfl_value *subtract_fold(jf_foldctx *c)
+{
+  jfl_value *x = negated(c->node->in[1]);
+  return x ? EMIT(add, c->node->in[0], x) : NULL;
 }
 
 static void multiply_grad(jf_gradctx *c)
@@ -99,6 +121,18 @@ static void divide_grad(jf_gradctx *c)
 {
   c->dx[0] = EMIT(divide, c->dy[0], c->in[1]);
   c->dx[1] = EMIT(negative, EMIT(multiply, c->dx[0], c->out[0]));
+}
+
+/* Dividing by a power of two is multiplying by its reciprocal, which has as few digits. */
+static jfl_value *divide_fold(jf_foldctx *c)
+{
+  const jf_node *n = c->node;
+  const jfl_value *by = n->in[1];
+  double d;
+  int e;
+  if (!jf_is_float(by->dtype) || !jf_number(by, &d)) return NULL;
+  if ((fabs)((frexp)(d, &e)) != 0.5 || e < -100 || e > 100) return NULL;
+  return EMIT(multiply, n->in[0], jf_emit_number(c->g, by->dtype, &by->shape, 1 / d));
 }
 
 static void mod_grad(jf_gradctx *c)
@@ -139,16 +173,18 @@ static void squared_difference_grad(jf_gradctx *c)
 #define BINARY(id) \
   .in = {"x", "y"}, .out = {"z"}, .infer = jf_infer_broadcast, .inplace = 3, JF_ELEMENTWISE(id)
 
-JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add), .flags = JF_COMMUTES,
-  .grad = add_grad)
+JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add),
+  .flags = JF_COMMUTES | JF_ADDS, .neutral = { 3, -0.0 }, .fold = add_fold, .grad = add_grad)
 
-JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract), .grad = subtract_grad)
+JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract),
+  .neutral = { 2, 0 }, .fold = subtract_fold, .grad = subtract_grad)
 
 JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
-  .flags = JF_COMMUTES, .grad = multiply_grad)
+  .flags = JF_COMMUTES, .neutral = { 3, 1 }, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
-  .path = "math.divide", BINARY(divide), .grad = divide_grad)
+  .path = "math.divide", BINARY(divide), .neutral = { 2, 1 }, .fold = divide_fold,
+  .grad = divide_grad)
 
 JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by zero it is 0.",
   .path = "math.mod", BINARY(mod), .grad = mod_grad)

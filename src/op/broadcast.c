@@ -27,6 +27,12 @@ static jfl_status broadcast_infer(jf_infer *c)
 
 static void broadcast_grad(jf_gradctx *c) { c->dx[0] = c->dy[0]; }
 
+static jfl_value *broadcast_fold(jf_foldctx *c)
+{
+  const jf_node *before = jf_made_by(c->node->in[0], &jf_op_broadcast_to);
+  return before ? JF_EMIT(c->g, broadcast_to, c->node->attr, before->in[0]) : NULL;
+}
+
 JF_UNARY_TILE(copy, 1, uint8_t, uint8_t, uint8_t, void, a)
 JF_UNARY_TILE(copy, 2, uint16_t, uint16_t, uint16_t, void, a)
 JF_UNARY_TILE(copy, 4, uint32_t, uint32_t, uint32_t, void, a)
@@ -35,4 +41,5 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(copy_plain_) };
 
 JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",
        .in = { "x" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_broadcast),
-       .infer = broadcast_infer, .grad = broadcast_grad, .cpu = cpu)
+       .flags = JF_MOVES | JF_KEEPS | JF_REPEATS, .infer = broadcast_infer,
+       .fold = broadcast_fold, .grad = broadcast_grad, .cpu = cpu)

@@ -29,6 +29,26 @@ static void cast_grad(jf_gradctx *c)
     c->dx[0] = JF_EMIT(c->g, cast, &back, c->dy[0]);
 }
 
+/* Whether dtype `to` has every number of `from`. */
+static int holds_all(jfl_dtype to, jfl_dtype from)
+{
+  static const int digits[] = { [JFL_F32] = 24, [JFL_F64] = 53, [JFL_F16] = 11, [JFL_BF16] = 8,
+                                [JFL_I8] = 8, [JFL_U8] = 8, [JFL_I32] = 32, [JFL_I64] = 64 };
+  if (to == from) return 1;
+  if (jf_is_float(from)) return jf_is_float(to) && digits[to] > digits[from] && digits[to] >= 24;
+  return jf_is_float(to) || to == JFL_I32 || to == JFL_I64 ? digits[to] > digits[from] : 0;
+}
+
+/* Through a dtype that keeps every number is not through it. */
+static jfl_value *cast_fold(jf_foldctx *c)
+{
+  jfl_value *x = c->node->in[0];
+  const jf_node *before = jf_made_by(x, &jf_op_cast);
+  if (x->dtype == c->node->out[0]->dtype) return x;
+  if (!before || !holds_all(x->dtype, before->in[0]->dtype)) return NULL;
+  return JF_EMIT(c->g, cast, c->node->attr, before->in[0]);
+}
+
 /* 0x1p63 is the first double that int64 cannot hold. */
 #define FROM_DOUBLE(D, T, lo, hi)                                                   \
   static inline T double_to_##D(double v)                                           \
@@ -104,4 +124,4 @@ static const jf_tile tile[JFL_N_DTYPE] = {
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = cast_infer, .grad = cast_grad,
-  .cpu = cpu, .tile = tile)
+  .fold = cast_fold, .cpu = cpu, .tile = tile)

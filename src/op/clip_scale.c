@@ -1,5 +1,5 @@
-/* The factor that clips gradients to a global norm (Pascanu et al., "On the difficulty of training recurrent
-   neural networks", ICML 2013). Squares are added in double. */
+/* The factor that clips gradients to a global norm (Pascanu et al., "On the difficulty of training
+   recurrent neural networks", ICML 2013). Squares are added in double. */
 #include "op/clip_scale.h"
 #include "op/layout.h"
 #include "op/op.h"

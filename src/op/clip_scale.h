@@ -1,5 +1,5 @@
-/* clip_scale(tensors...): what gradients are multiplied by so that their norm, all taken together, is at most
-   clip: clip / max(norm, clip), float64 (1). */
+/* clip_scale(tensors...): what gradients are multiplied by so that their norm, all taken together,
+   is at most clip: clip / max(norm, clip), float64 (1). */
 #ifndef JF_OP_CLIP_SCALE_H
 #define JF_OP_CLIP_SCALE_H
 

@@ -90,9 +90,8 @@ static int concat_layout(jf_layout *c)
 
 static void stack_grad(jf_gradctx *c)
 {
-  jf_reshape as_in = { jf_ints_from(&c->in[0]->shape) };
   for (int i = 0; i < c->node->n_in; i++)
-    c->dx[i] = JF_EMIT(c->g, reshape, &as_in, concat_part(c, i, 1));
+    c->dx[i] = jf_emit_view(c->g, concat_part(c, i, 1), &c->in[0]->shape);
 }
 
 /* Both are the same in memory: for each index before the axis, a run of every input in turn. */
@@ -114,9 +113,9 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_join) };
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
        .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
-       .flags = JF_VARIADIC, .infer = concat_infer, .layout = concat_layout, .grad = concat_grad,
-       .cpu = cpu)
+       .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
+       .grad = concat_grad, .cpu = cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),
-  .flags = JF_VARIADIC, .infer = stack_infer, .grad = stack_grad, .cpu = cpu)
+  .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad, .cpu = cpu)

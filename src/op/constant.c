@@ -3,6 +3,8 @@
 #include "op/elementwise.h"
 #include "op/move.h"
 
+#include <string.h>
+
 /* Of zeros and ones. */
 typedef struct constant_fill { jf_ints shape; jfl_dtype dtype; } constant_fill;
 
@@ -35,6 +37,23 @@ static jfl_status fill_infer(jf_infer *c)
   return jf_shape_from(&a->shape, &c->shape[0]);
 }
 
+int jf_number(const jfl_value *v, double *out)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_constant);
+  if (n) *out = ((const jf_constant *)n->attr)->value;
+  return n != NULL;
+}
+
+jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value)
+{
+  jf_constant a;
+  memset(&a, 0, sizeof a);      /* padding too, in which equal constants must not differ */
+  a.value = value;
+  a.dtype = t;
+  a.shape = jf_ints_from(s);
+  return jf_emit(g, &jf_op_constant, &a, NULL, 0);
+}
+
 #define FILL(D, T)                                                                  \
   static jfl_status fill_##D(const jf_kargs *k, double value)                       \
   {                                                                                 \
@@ -62,13 +81,17 @@ JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out 
   .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu)
 
 JFL_OP(zeros, .doc = "A tensor filled with 0.", .path = "zeros", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .cpu = zero_cpu)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
+  .flags = JF_FILLS, .cpu = zero_cpu)
 
 JFL_OP(ones, .doc = "A tensor filled with 1.", .path = "ones", .out = {"y"}, .key = -1,
-  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer, .cpu = one_cpu)
+  .attr = fill_attrs, .attr_size = sizeof(constant_fill), .infer = fill_infer,
+  .flags = JF_FILLS, .cpu = one_cpu)
 
 JFL_OP(zeros_like, .doc = "0 in the shape and dtype of like.", .path = "zeros_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = zero_cpu)
+  .out = {"y"}, .infer = jf_infer_same,
+  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = zero_cpu)
 
 JFL_OP(ones_like, .doc = "1 in the shape and dtype of like.", .path = "ones_like", .in = {"like"},
-  .out = {"y"}, .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = one_cpu)
+  .out = {"y"}, .infer = jf_infer_same,
+  .flags = JF_FILLS, .grad = jf_grad_flat, .cpu = one_cpu)

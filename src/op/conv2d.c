@@ -458,7 +458,8 @@ int jf_conv2d_layout(jf_layout *c)
 static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
-/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding count. */
+/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding
+   count. */
 static double conv2d_work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;
@@ -470,10 +471,13 @@ static double conv2d_flop(const jf_kargs *k) { return conv2d_work(k, &k->in[1], 
 static double data_flop(const jf_kargs *k) { return conv2d_work(k, &k->in[0], &k->in[1]); }
 static double filter_flop(const jf_kargs *k) { return conv2d_work(k, &k->out[0], &k->in[1]); }
 
+static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv2d, epilogue), 1 };
+static const jf_side_sum bias_sum = { 1, 1, 1, offsetof(jf_conv2d, epilogue.bias) };
+
 JFL_OP(conv2d, .doc = "Slides filters (out, in / groups, height, width) over input (N, in, H, W).",
        .path = "nn.conv2d", .in = { "input", "filters" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_conv2d), .infer = conv2d_infer, .grad = conv2d_grad, .cpu = cpu,
-       .flop = conv2d_flop, .layout = jf_conv2d_layout)
+       .ending = &ending, .flop = conv2d_flop, .layout = jf_conv2d_layout)
 
 JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
   .in = {"filters", "dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_conv2d),
@@ -482,4 +486,4 @@ JFL_OP(conv2d_data_grad, .doc = "Gradient of conv2d for its input.",
 JFL_OP(conv2d_filter_grad, .doc = "Gradient of conv2d for its filters, and for a bias added to it.",
   .in = {"input", "dy"}, .out = {"dfilters", "dbias"}, .attr = filter_attrs,
   .attr_size = sizeof(jf_conv2d), .infer = filter_infer, .cpu = filter_cpu, .flop = filter_flop,
-  .layout = filter_layout)
+  .side_sum = &bias_sum, .layout = filter_layout)

@@ -10,12 +10,12 @@
      conv2d(in, filters) -> out
      conv2d_fused(in, filters, extra...) -> out, after the epilogue
      conv2d_data_grad(filters, dy) -> dx, whose height and width are `size`
-     conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size`, and with epilogue.bias
-       a second output dbias (O), the sum of dy over all but channels
+     conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size`, and with
+       epilogue.bias a second output dbias (O), the sum of dy over all but channels
    Channels may be cut into blocks that lie innermost, as vector units want them. With block_x x is
-   (N, C / block, H, W, block), with block_y y is (N, O / block, I, J, block); with packed filters are
-   (O / block, C / block, U, V, block of C, block of O), or (O / block, U, V, C, block of O) where C is
-   no multiple of block. Groups are 1 then. */
+   (N, C / block, H, W, block), with block_y y is (N, O / block, I, J, block); with packed filters
+   are (O / block, C / block, U, V, block of C, block of O), or (O / block, U, V, C, block of O)
+   where C is no multiple of block. Groups are 1 then. */
 typedef struct jf_conv2d {
   jf_ints strides;
   jf_pad padding;

@@ -14,4 +14,5 @@ static jfl_status copy(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
 
 JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = {"y"}, .inplace = 1,
-  .flags = JF_POINTWISE, .infer = jf_infer_same, .grad = copy_grad, .cpu = cpu)
+  .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS, .infer = jf_infer_same, .grad = copy_grad,
+  .cpu = cpu)

@@ -22,11 +22,10 @@ static void ce_grad(jf_gradctx *c)
 {
   jfl_shape row = c->in[0]->shape;
   row.d[row.n - 1] = 1;
-  jf_reshape as_rows = { jf_ints_from(&row) };
   jf_reduce last = { .axis = JF_INTS(-1), .keepdims = 1 };
   jf_softmax axis = { -1 };
   if (!c->dy[0]) return;
-  jfl_value *dy = JF_EMIT(c->g, reshape, &as_rows, c->dy[0]);
+  jfl_value *dy = jf_emit_view(c->g, c->dy[0], &row);
   jfl_value *mass = JF_EMIT(c->g, reduce_sum, &last, c->in[0]);
   jfl_value *error = EMIT(subtract, EMIT(multiply, c->out[1], mass), c->in[0]);
   jfl_value *log_p = JF_EMIT(c->g, logsoftmax, &axis, c->in[1]);

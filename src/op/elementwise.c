@@ -115,8 +115,7 @@ jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
 
 jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
 {
-  jf_constant a = { .value = value, .dtype = t, .shape = JF_INTS(1) };
-  return jf_emit(g, &jf_op_constant, &a, NULL, 0);
+  return jf_emit_number(g, t, &(jfl_shape){ 1, { 1 } }, value);
 }
 
 void jf_grad_flat(jf_gradctx *c) { (void)c; }

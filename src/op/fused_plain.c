@@ -17,14 +17,14 @@ static int64_t slot_size(const jf_fused *f, int s)
   return slot->kind == JF_SLOT_ROW ? space_size(f) / f->row : space_size(f);
 }
 
-static size_t padded(int64_t n, size_t size) { return ((size_t)n * size + 63) / 64 * 64; }
+static size_t plain_padded(int64_t n, size_t size) { return ((size_t)n * size + 63) / 64 * 64; }
 
 /* Scratch has the tensors of slots that are no arguments, one after another, then room for one
    instruction. */
 static size_t inside_bytes(const jf_fused *f, int s)
 {
   if (f->slot[s].in >= 0 || f->slot[s].out >= 0) return 0;
-  return padded(slot_size(f, s), jfl_dtype_size(f->slot[s].dtype));
+  return plain_padded(slot_size(f, s), jfl_dtype_size(f->slot[s].dtype));
 }
 
 /* Where slot s is, or for the number of slots where the room begins. */
@@ -43,7 +43,7 @@ static size_t input_room(const jf_fused *f, const jf_instr *p, int i)
 {
   const jf_fused_slot *in = &f->slot[p->in[i]], *out = &f->slot[p->out[0]];
   if (in->kind == JF_SLOT_EACH || out->kind == JF_SLOT_ROW) return 0;
-  return padded(space_size(f), jfl_dtype_size(in->dtype));
+  return plain_padded(space_size(f), jfl_dtype_size(in->dtype));
 }
 
 /* Room for the totals of a sum. */
@@ -135,7 +135,7 @@ ADD_UP(F64, double, double, total[i] / p->count)
 ADD_UP(I32, int32_t, uint64_t, total[i])
 ADD_UP(I64, int64_t, uint64_t, total[i])
 
-static void add_up(const jf_kargs *k, const jf_instr *p)
+static void plain_add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
   const int64_t n = slot_size(f, p->out[0]);
@@ -153,7 +153,7 @@ jfl_status jf_fused_plain(const jf_kargs *k)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
     if (f->instr[i].op) apply(k, &f->instr[i]);
-    else add_up(k, &f->instr[i]);
+    else plain_add_up(k, &f->instr[i]);
   }
   return JFL_OK;
 }

@@ -11,18 +11,12 @@ static jf_ints layout_axes(const jf_relayout *r)
   return (jf_ints){ r->split.n, (int64_t *)r->perm };
 }
 
-static jfl_value *layout_view(jfl_graph *g, const jfl_shape *s, jfl_value *v)
-{
-  jf_reshape a = { jf_ints_from(s) };
-  return !v || jf_shape_eq(&v->shape, s) ? v : JF_EMIT(g, reshape, &a, v);
-}
-
 jfl_value *jf_emit_relayout(jfl_graph *g, const jf_relayout *r, jfl_value *v)
 {
   jf_transpose a = { layout_axes(r) };
   if (!jf_keeps_order(&a.perm, &r->split))
-    v = JF_EMIT(g, transpose, &a, layout_view(g, &r->split, v));
-  return layout_view(g, &r->to, v);
+    v = JF_EMIT(g, transpose, &a, jf_emit_view(g, v, &r->split));
+  return jf_emit_view(g, v, &r->to);
 }
 
 static void layout_move(jfl_dtype t, const jf_relayout *r, const void *from, void *to)

@@ -1,6 +1,7 @@
 /* Matrix products, one or a batch. Sums of float32 are accumulated in double. */
 #include "op/matmul.h"
 #include "op/op.h"
+#include "op/transpose.h"
 
 static const jf_attr attrs[] = { JF_MATMUL_ATTRS(jf_matmul, ), {0} };
 
@@ -51,6 +52,28 @@ static void matmul_grad(jf_gradctx *c)
   int ta = p->transpose_a, tb = p->transpose_b;
   c->dx[0] = ta ? matmul_product(c, b, dy, tb, 1) : matmul_product(c, dy, b, 0, !tb);
   c->dx[1] = tb ? matmul_product(c, dy, a, 1, ta) : matmul_product(c, a, dy, !ta, 0);
+}
+
+/* Transposed operands become flags of the product. */
+static jfl_value *matmul_fold(jf_foldctx *c)
+{
+  jf_matmul p = *(const jf_matmul *)c->node->attr;
+  jfl_value *const *in = c->node->in;
+  const jf_node *left = jf_swapped_last(in[0]), *right = jf_swapped_last(in[1]);
+  if (!left && !right) return NULL;
+  if (left) p.transpose_a = !p.transpose_a;
+  if (right) p.transpose_b = !p.transpose_b;
+  return JF_EMIT(c->g, matmul, &p, left ? left->in[0] : in[0], right ? right->in[0] : in[1]);
+}
+
+/* (A B)^T = B^T A^T. */
+jfl_value *jf_fold_transposed(jf_foldctx *c, const jfl_value *v)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_matmul);
+  if (!n || !c->is_alone(c, v)) return NULL;
+  const jf_matmul *p = n->attr;
+  jf_matmul a = { !p->transpose_b, !p->transpose_a };
+  return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);
 }
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
@@ -136,7 +159,12 @@ static double matmul_flop(const jf_kargs *k)
   return 2 * (double)jf_numel(&k->out[0].shape) * (double)a->d[transposed ? a->n - 2 : a->n - 1];
 }
 
+static const jf_ending ending = {
+  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), -1
+};
+
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad, .cpu = cpu,
-       .flop = matmul_flop, .descent = &jf_op_matmul_update)
+       .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
+       .fold = matmul_fold, .cpu = cpu,
+       .ending = &ending, .descent = &jf_op_matmul_update, .flop = matmul_flop)

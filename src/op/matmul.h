@@ -13,6 +13,10 @@ typedef struct jf_matmul_fused {
   jf_epilogue epilogue;
 } jf_matmul_fused;
 
+struct jf_foldctx;
+/* v transposed, where a product makes v that nothing but the node of c reads; else NULL. */
+jfl_value *jf_fold_transposed(struct jf_foldctx *c, const jfl_value *v);
+
 /* The fields of a jf_matmul at `at` in T. */
 #define JF_MATMUL_ATTRS(T, at)                                                          \
   { "transpose_a", JF_ATTR_BOOL, offsetof(T, at transpose_a), "false",                  \

@@ -18,7 +18,8 @@
 jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out);
 /* The extents of s, borrowed. */
 jf_ints jf_ints_from(const jfl_shape *s);
-/* Whether a permutation of the axes of s leaves elements in their order: axes of one may go anywhere. */
+/* Whether a permutation of the axes of s leaves elements in their order: axes of one may go
+   anywhere. */
 int jf_keeps_order(const jf_ints *perm, const jfl_shape *s);
 
 /* int32 and int64 pass. */

@@ -19,8 +19,8 @@ static jfl_status check_axes(const jf_infer *c)
                           jf_shape_str(s, buf));
 }
 
-/* The padding as window.h reads it, where a list that names all axes is in the order NCHW, for which
-   `list` has room. */
+/* The padding as window.h reads it, where a list that names all axes is in the order NCHW, for
+   which `list` has room. */
 static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
 {
   static const int from[8] = { 0, 1, 6, 7, 2, 3, 4, 5 };

@@ -193,10 +193,8 @@ static const jf_kernel all_cpu[JFL_N_DTYPE] = { [JFL_I8] = all_I8 };
 static jfl_value *kept(jf_gradctx *c, jfl_value *v)
 {
   const jf_reduce *a = c->node->attr;
-  if (a->keepdims) return v;
-  jfl_shape s = kept_shape(&c->in[0]->shape, &a->axis);
-  jf_reshape r = { jf_ints_from(&s) };
-  return JF_EMIT(c->g, reshape, &r, v);
+  const jfl_shape s = kept_shape(&c->in[0]->shape, &a->axis);
+  return jf_emit_view(c->g, v, &s);
 }
 
 static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
@@ -206,6 +204,14 @@ static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
 }
 
 static void reduce_sum_grad(jf_gradctx *c) { c->dx[0] = reduce_spread(c, kept(c, c->dy[0])); }
+
+/* Sums of floats start from 0, which turns -0 into 0. */
+static jfl_value *sum_fold(jf_foldctx *c)
+{
+  jfl_value *x = c->node->in[0], *y = c->node->out[0];
+  if (jf_is_float(y->dtype) || jf_numel(&x->shape) != jf_numel(&y->shape)) return NULL;
+  return jf_emit_view(c->g, x, &y->shape);
+}
 
 static void mean_grad(jf_gradctx *c)
 {
@@ -259,19 +265,19 @@ static int reduce_layout(jf_layout *c)
   .infer = reduce_infer, .layout = reduce_layout, .cpu = id##_cpu
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
-  .grad = reduce_sum_grad)
+  .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
 
 JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean),
-  .grad = mean_grad)
+  .flags = JF_MEANS, .grad = mean_grad)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
-  REDUCTION(max), .grad = extreme_grad)
+  REDUCTION(max), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
-  REDUCTION(min), .grad = extreme_grad)
+  REDUCTION(min), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod", REDUCTION(prod),
-  .grad = prod_grad)
+  .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
   REDUCTION(any))

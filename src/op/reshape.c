@@ -117,8 +117,7 @@ static jfl_status expand_infer(jf_infer *c)
 
 static void reshape_grad(jf_gradctx *c)
 {
-  jf_reshape back = { jf_ints_from(&c->in[0]->shape) };
-  c->dx[0] = JF_EMIT(c->g, reshape, &back, c->dy[0]);
+  c->dx[0] = jf_emit_view(c->g, c->dy[0], &c->in[0]->shape);
 }
 
 /* Serves where memory cannot be shared. */
@@ -129,6 +128,12 @@ static jfl_status reshape_copy(const jf_kargs *k)
   return JFL_OK;
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(reshape_copy) };
+
+jfl_value *jf_emit_view(jfl_graph *g, jfl_value *v, const jfl_shape *s)
+{
+  jf_reshape a = { jf_ints_from(s) };
+  return !v || jf_shape_eq(&v->shape, s) ? v : JF_EMIT(g, reshape, &a, v);
+}
 
 #define ATTR(name, T) .attr = name##_attrs, .attr_size = sizeof(T), .infer = name##_infer
 #define VIEW .flags = JF_VIEW, .inplace = 1, .grad = reshape_grad, .cpu = cpu

@@ -142,8 +142,9 @@ static const jf_kernel cut_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(slice_cut) };
 static const jf_kernel paste_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(paste) };
 
 JFL_OP(slice, .doc = "The box of x that starts at begin and has the extents size.", .path = "slice",
-  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice), .infer = slice_infer,
-  .grad = slice_grad, .layout = slice_layout, .cpu = cut_cpu)
+  .in = {"x"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_slice),
+  .flags = JF_MOVES | JF_KEEPS, .infer = slice_infer, .grad = slice_grad,
+  .layout = slice_layout, .cpu = cut_cpu)
 
 JFL_OP(slice_grad, .doc = "dy at begin in a tensor of zeros: the gradient of slice.",
   .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs, .attr_size = sizeof(jf_slice_grad),

@@ -23,7 +23,8 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
   int one_hot = jf_shape_eq(l, s);
   return jf_fail_argument(JFL_ESHAPE, "labels", "must have the shape of %s %s without its last "
                           "axis, got %s%s", c->op->in[x], jf_shape_str(s, b), jf_shape_str(l, a),
-                          one_hot ? "; softmax_cross_entropy_with_logits takes one-hot labels" : "");
+                          one_hot ? "; softmax_cross_entropy_with_logits takes one-hot labels"
+                                  : "");
 }
 
 static jfl_status sparse_ce_infer(jf_infer *c)

@@ -1,6 +1,8 @@
 /* Reordering of axes. */
 #include "op/transpose.h"
+#include "op/matmul.h"
 #include "op/move.h"
+#include "op/reshape.h"
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_transpose, perm, INTS, "none", "which axis of a stands where; reversed unless given"),
@@ -38,6 +40,36 @@ static void transpose_grad(jf_gradctx *c)
   jf_transpose back = { { perm->n, axes } };
   for (int i = 0; i < perm->n; i++) axes[perm->v[i]] = i;
   c->dx[0] = JF_EMIT(c->g, transpose, &back, c->dy[0]);
+}
+
+static const jf_ints *perm_of(const jf_node *n) { return &((const jf_transpose *)n->attr)->perm; }
+
+static int swaps_last(const jf_ints *perm)
+{
+  int last = perm->n - 1;
+  for (int i = 0; i < last - 1; i++)
+    if (perm->v[i] != i) return 0;
+  return last > 0 && perm->v[last] == last - 1;
+}
+
+const jf_node *jf_swapped_last(const jfl_value *v)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_transpose);
+  return n && swaps_last(perm_of(n)) ? n : NULL;
+}
+
+/* Two in a row are one, and those that leave elements in their order are views. */
+static jfl_value *transpose_fold(jf_foldctx *c)
+{
+  const jf_node *n = c->node, *before = jf_made_by(n->in[0], &jf_op_transpose);
+  const jf_ints *perm = perm_of(n);
+  if (jf_keeps_order(perm, &n->in[0]->shape))
+    return jf_emit_view(c->g, n->in[0], &n->out[0]->shape);
+  if (!before) return swaps_last(perm) ? jf_fold_transposed(c, n->in[0]) : NULL;
+  int64_t axes[JFL_MAXDIM];
+  jf_transpose both = { { perm->n, axes } };
+  for (int i = 0; i < perm->n; i++) axes[i] = perm_of(before)->v[perm->v[i]];
+  return JF_EMIT(c->g, transpose, &both, before->in[0]);
 }
 
 /* y is `rows` rows of m; step is how far x moves, in elements, per index of y. */
@@ -85,4 +117,4 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(transpose_) };
 
 JFL_OP(transpose, .doc = "a with its axes in another order.", .path = "transpose", .in = { "a" },
        .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_transpose), .infer = transpose_infer,
-       .grad = transpose_grad, .cpu = cpu)
+       .flags = JF_MOVES, .fold = transpose_fold, .grad = transpose_grad, .cpu = cpu)

@@ -34,6 +34,12 @@ static void times(jf_gradctx *c, jfl_value *slope)
 }
 
 static void negative_grad(jf_gradctx *c) { c->dx[0] = EMIT(negative, c->dy[0]); }
+static jfl_value *negative_fold(jf_foldctx *c)
+{
+  const jf_node *before = jf_made_by(c->node->in[0], &jf_op_negative);
+  return before ? before->in[0] : NULL;
+}
+
 static void abs_grad(jf_gradctx *c) { times(c, EMIT(sign, c->in[0])); }
 static void square_grad(jf_gradctx *c) { times(c, EMIT(multiply, c->in[0], SCALAR(2))); }
 static void sqrt_grad(jf_gradctx *c) { times(c, EMIT(divide, SCALAR(0.5), c->out[0])); }
@@ -73,7 +79,8 @@ static void erf_grad(jf_gradctx *c)
 #define AT_OUTPUT(id) \
   .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 
-JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad)
+JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad,
+  .fold = negative_fold)
 
 JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .grad = abs_grad)
 

@@ -56,6 +56,6 @@ static void adam_scalars_of(const void *attr, int64_t t, double *scalar)
     scalar[JF_RATE] *= sqrt(1 - pow(a->beta2, (double)t)) / (1 - pow(a->beta1, (double)t));
 }
 
-JFL_OPTIM(Adam, .doc = "Adam: steps by the mean of gradients over the root of that of their squares.",
+JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
   .attr = attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
   .scalars = adam_scalars_of)

@@ -1,5 +1,5 @@
-/* A rate that changes at given steps: values[i] for the first i with step <= boundaries[i], else the
-   last of them. */
+/* A rate that changes at given steps: values[i] for the first i with step <= boundaries[i], else
+   the last of them. */
 #include "optim/schedule.h"
 
 typedef struct piecewise {

@@ -79,7 +79,7 @@ static jfl_status update_plain(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = update_plain, [JFL_F64] = update_plain };
 
-JFL_OP(update, .doc = "Steps parameters: each with its gradient and slots, then the step's numbers.",
+JFL_OP(update, .doc = "Steps parameters, each with its gradient and slots; then the numbers of it.",
   .in = {"tensors"}, .attr = attrs, .attr_size = sizeof(jf_update),
   .flags = JF_EFFECT | JF_VARIADIC | JF_POINTWISE, .mutates_of = update_mutates,
   .infer = update_infer, .cpu = cpu)

@@ -1,20 +1,22 @@
-/* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to do: the maximum of
-   what relu keeps is what relu keeps of the maximum. Gradients are the same too, since a window whose
-   maximum is not above 0 passes nothing on either way. */
+/* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to do: the maximum
+   of what relu keeps is what relu keeps of the maximum. Gradients are the same too, since a window
+   whose maximum is not above 0 passes nothing on either way. The same holds of any op that rises and
+   any that picks, as records say. */
 #include "pass/pass.h"
 
 static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)
 {
+  if (!(pool->op->flags & JF_PICKS)) return NULL;
   const jfl_value *x = pool->in[0];
-  if (pool->op != &jf_op_max_pool2d || x->origin != JF_RESULT || r->uses[x->id] != 1) return NULL;
-  return x->node->op == &jf_op_relu ? x->node : NULL;
+  if (x->origin != JF_RESULT || r->uses[x->id] != 1) return NULL;
+  return x->node->op->flags & JF_RISES ? x->node : NULL;
 }
 
 /* Emits pool and relu in their new order, each under the name it had. */
 static void swap(jf_rewrite *r, const jf_node *relu, const jf_node *pool)
 {
-  jfl_value *x = JF_EMIT(r->g, max_pool2d, pool->attr, jf_current(r, relu->in[0]));
-  jfl_value *y = x ? JF_EMIT(r->g, relu, NULL, x) : NULL;
+  jfl_value *x = jf_emit(r->g, pool->op, pool->attr, JF_IN(jf_current(r, relu->in[0])));
+  jfl_value *y = x ? jf_emit(r->g, relu->op, relu->attr, JF_IN(x)) : NULL;
   if (!y) return;
   x->node->name = x->name = pool->name;
   y->node->name = y->name = relu->name;

@@ -1,46 +1,34 @@
 /* Bias, residual and activation become part of the product or convolution that they follow, and the
-   gradient of a bias part of the filter gradient beside it. */
-#include "op/bias_add.h"
-#include "op/conv2d.h"
-#include "op/matmul.h"
-#include "op/move.h"
+   gradient of a bias part of the filter gradient beside it. Which ops have such endings, and which
+   can be them, is in their records. */
+#include "op/epilogue.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
 
 #include <string.h>
 
-/* Ops that may have an epilogue, the ops that have it, where it is in their attributes, and the
-   axis of the result that a bias runs along. The first attributes of both ops are the same. */
-typedef struct kind {
-  const jfl_op *op, *fused;
-  size_t epilogue;
-  int axis;                      /* -1: the last */
-} kind;
-static const kind kinds[] = {
-  { &jf_op_matmul, &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), -1 },
-  { &jf_op_conv2d, &jf_op_conv2d_fused, offsetof(jf_conv2d, epilogue), 1 },
-};
-
-/* A node that stands for several: a product and what follows it, or a filter gradient and a sum. It
-   is emitted where node number `place` was. */
+/* A node that stands for several: a product and what follows it, or one that has sums on the side
+   and such a sum. It is emitted where node number `place` was. */
 typedef struct group {
   const jf_node *first;
-  const kind *kind;              /* NULL: a filter gradient */
-  jfl_value *bias, *residual;
+  jfl_value *bias, *residual;    /* of a product */
   const char *act;
-  const jf_node *sum;
+  const jf_node *sum;            /* NULL: a product */
   int place;
 } group;
 
-typedef struct pass_epilogue_state {
+typedef struct ending_state {
   jf_rewrite r;
   int (*activates)(const char *act);
   int *made, *reader;            /* by value: numbers of its node and of its last reader, or -1 */
+  int *beside, *next;            /* by value: the first node that can sum it on the side, or -1; by
+                                    node number: the next one */
+  int *changes;                  /* by node number: how many nodes before it update variables */
   group **of;                    /* by node number: the group it is in, or NULL */
-} pass_epilogue_state;
+} ending_state;
 
-static const jf_node *sole_reader(const pass_epilogue_state *s, const jfl_value *v)
+static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
 {
   int i = s->reader[v->id];
   return s->r.uses[v->id] == 1 && i >= 0 && !s->of[i] ? s->r.old[i] : NULL;
@@ -48,7 +36,8 @@ static const jf_node *sole_reader(const pass_epilogue_state *s, const jfl_value 
 
 static int axis_of(const group *p)
 {
-  return p->kind->axis < 0 ? p->first->out[0]->shape.n - 1 : p->kind->axis;
+  const int axis = p->first->op->ending->axis;
+  return axis < 0 ? p->first->out[0]->shape.n - 1 : axis;
 }
 
 /* Whether v is broadcast to a value of shape s along that axis and no other. */
@@ -58,25 +47,30 @@ static int runs_along(const jfl_value *v, const jfl_shape *s, int axis)
   return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
 }
 
-/* What n, a sum, adds to v; NULL where it is no sum of that shape. */
+/* What n adds to v; NULL where it is no sum of that shape. */
 static jfl_value *added(const jf_node *n, const jfl_value *v)
 {
-  if (n->op != &jf_op_add || !jf_shape_eq(&n->out[0]->shape, &v->shape)) return NULL;
+  if (!(n->op->flags & JF_ADDS) || !jf_shape_eq(&n->out[0]->shape, &v->shape)) return NULL;
   return n->in[n->in[0] == v];
 }
 
+/* The line that n adds to v along the axis, or NULL. */
+static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
+{
+  const jf_line *line = n->op->line;
+  if (!line || !(line->op->flags & JF_ADDS) || n->in[0] != v) return NULL;
+  return *(const int *)((const char *)n->attr + line->axis) == axis ? n->in[1] : NULL;
+}
+
 /* Whether n can be the next part of p; v is the result of p so far. */
-static int follows(const pass_epilogue_state *s, group *p, const jf_node *n, const jfl_value *v)
+static int follows(const ending_state *s, group *p, const jf_node *n, const jfl_value *v)
 {
   const int axis = axis_of(p);
+  const int is_first = !p->bias && !p->residual;
+  jfl_value *line = added_line(n, v, axis), *other = added(n, v);
   if (p->act) return 0;
-  if (n->op == &jf_op_bias_add && !p->bias && !p->residual) {
-    if (n->in[0] != v || ((const jf_bias_add *)n->attr)->axis != axis) return 0;
-    p->bias = n->in[1];
-    return 1;
-  }
-  jfl_value *other = added(n, v);
-  if (other && !p->bias && !p->residual && runs_along(other, &v->shape, axis)) p->bias = other;
+  if (line && is_first) p->bias = line;
+  else if (other && is_first && runs_along(other, &v->shape, axis)) p->bias = other;
   else if (other && !p->residual && jf_shape_eq(&other->shape, &v->shape)) p->residual = other;
   else if (!other && jf_is_activation(n->op) && s->activates(n->op->name))
     p->act = n->op->name;
@@ -85,30 +79,23 @@ static int follows(const pass_epilogue_state *s, group *p, const jf_node *n, con
 }
 
 /* Whether what comes before node `to` can be done there as well: no variable changes in between. */
-static int may_wait(const pass_epilogue_state *s, int from, int to)
+static int may_wait(const ending_state *s, int from, int to)
 {
-  for (int i = from + 1; i < to; i++)
-    for (int k = 0; k < s->r.old[i]->n_in; k++)
-      if (jf_mutates(s->r.old[i], k)) return 0;
-  return 1;
+  return s->changes[from + 1] == s->changes[to];
 }
 
-static const kind *pass_epilogue_kind_of(const jf_node *n)
+static int has_ending(const jf_node *n)
 {
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (n->op == kinds[i].op)
-      return jf_op_dtypes(kinds[i].fused) >> n->out[0]->dtype & 1 ? &kinds[i] : NULL;
-  return NULL;
+  return n->op->ending && jf_op_dtypes(n->op->ending->fused) >> n->out[0]->dtype & 1;
 }
 
 /* Groups product number i with what follows it, if anything does. */
-static void pass_epilogue_follow(pass_epilogue_state *s, int i)
+static void follow(ending_state *s, int i)
 {
-  group p = { .first = s->r.old[i], .kind = pass_epilogue_kind_of(s->r.old[i]), .place = i },
-        *kept = NULL;
+  group p = { .first = s->r.old[i], .place = i }, *kept = NULL;
+  if (!has_ending(p.first)) return;
   const jfl_value *v = p.first->out[0];
-  const jf_node *n;
-  while (p.kind && (n = sole_reader(s, v))) {
+  for (const jf_node *n; (n = sole_reader(s, v));) {
     int at = s->reader[v->id];
     if (!may_wait(s, p.place, at) || !follows(s, &p, n, v)) break;
     if (!kept) s->of[i] = kept = jf_alloc(s->r.g->arena, sizeof *kept);
@@ -119,30 +106,32 @@ static void pass_epilogue_follow(pass_epilogue_state *s, int i)
   if (kept) *kept = p;
 }
 
-static int sums_all_but_channels(const jf_node *n)
+/* Whether n is a sum over all axes but one. */
+static int sums_all_but(const jf_node *n, int axis)
 {
-  const jf_ints *axis = n->op == &jf_op_reduce_sum ? &((const jf_reduce *)n->attr)->axis : NULL;
-  return axis && n->in[0]->shape.n == 4 && axis->n == 3 && axis->v[0] == 0 && axis->v[1] == 2
-         && axis->v[2] == 3;
+  if (!(n->op->flags & JF_SUMS)) return 0;
+  const jf_ints *over = &((const jf_reduce *)n->attr)->axis;
+  int same = over->n == n->in[0]->shape.n - 1;
+  for (int i = 0; same && i < over->n; i++) same = over->v[i] == i + (i >= axis);
+  return same;
 }
 
 /* Whether all that n reads is there before node number i. */
-static int is_ready(const pass_epilogue_state *s, const jf_node *n, int i)
+static int is_ready(const ending_state *s, const jf_node *n, int i)
 {
   for (int k = 0; k < n->n_in; k++)
     if (s->made[n->in[k]->id] >= i) return 0;
   return 1;
 }
 
-/* Groups the filter gradient that has the same dy with sum number i. */
-static void join_sum(pass_epilogue_state *s, int i)
+/* Groups a node that can sum the same value on the side with sum number i. */
+static void join_sum(ending_state *s, int i)
 {
   const jf_node *sum = s->r.old[i];
-  for (int j = 0; j < s->r.n_old; j++) {
+  for (int j = s->beside[sum->in[0]->id]; j >= 0; j = s->next[j]) {
     const jf_node *n = s->r.old[j];
-    if (n->op != &jf_op_conv2d_filter_grad || n->in[1] != sum->in[0] || s->of[j]) continue;
-    int place = i < j ? i : j;
-    if (!is_ready(s, n, place)) continue;
+    const int place = i < j ? i : j;
+    if (s->of[j] || !sums_all_but(sum, n->op->side_sum->axis) || !is_ready(s, n, place)) continue;
     group *p = s->of[i] = s->of[j] = jf_alloc(s->r.g->arena, sizeof *p);
     *p = (group){ .first = n, .sum = sum, .place = place };
     return;
@@ -158,61 +147,75 @@ static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }
 
-static void emit_product(pass_epilogue_state *s, const group *p)
+static void emit_product(ending_state *s, const group *p)
 {
   jf_rewrite *r = &s->r;
-  void *attr = jf_alloc(r->g->arena, p->kind->fused->attr_size);
+  const jf_ending *ending = p->first->op->ending;
+  void *attr = jf_alloc(r->g->arena, ending->fused->attr_size);
   jfl_value *in[4] = { jf_current(r, p->first->in[0]), jf_current(r, p->first->in[1]) };
   size_t n = 2;
-  memcpy(attr, p->first->attr, p->kind->op->attr_size);
-  jf_epilogue *e = (jf_epilogue *)((char *)attr + p->kind->epilogue);
+  memcpy(attr, p->first->attr, p->first->op->attr_size);
+  jf_epilogue *e = (jf_epilogue *)((char *)attr + ending->epilogue);
   *e = (jf_epilogue){ .bias = p->bias != NULL, .residual = p->residual != NULL, .act = p->act };
   if (p->bias) in[n++] = jf_current(r, p->bias);
   if (p->residual) in[n++] = jf_current(r, p->residual);
-  jfl_value *y = jf_emit(r->g, p->kind->fused, attr, in, n);
+  jfl_value *y = jf_emit(r->g, ending->fused, attr, in, n);
   if (!y) return;
   name_after(y->node, p->first, r->g->arena);
   jf_replace(r, r->old[p->place]->out[0], y);
 }
 
-static void emit_filter_grad(pass_epilogue_state *s, const group *p)
+static void emit_with_sum(ending_state *s, const group *p)
 {
   jf_rewrite *r = &s->r;
-  jf_conv2d attr = *(const jf_conv2d *)p->first->attr;
-  const jfl_value *sum = p->sum->out[0];
-  attr.epilogue.bias = 1;
-  jfl_value *y = JF_EMIT(r->g, conv2d_filter_grad, &attr, jf_current(r, p->first->in[0]),
-                         jf_current(r, p->first->in[1]));
+  const jf_node *n = p->first;
+  const jf_side_sum *side = n->op->side_sum;
+  void *attr = memcpy(jf_alloc(r->g->arena, n->op->attr_size), n->attr, n->op->attr_size);
+  jfl_value **in = jf_alloc(r->g->arena, (size_t)n->n_in * sizeof *in);
+  for (int i = 0; i < n->n_in; i++) in[i] = jf_current(r, n->in[i]);
+  *(int *)((char *)attr + side->asked) = 1;
+  jfl_value *y = jf_emit(r->g, n->op, attr, in, (size_t)n->n_in);
   if (!y) return;
-  name_after(y->node, p->first, r->g->arena);
-  jfl_value *dbias = y->node->out[1];
-  if (!jf_shape_eq(&dbias->shape, &sum->shape)) {
-    jf_reshape shape = { jf_ints_from(&sum->shape) };
-    dbias = JF_EMIT(r->g, reshape, &shape, dbias);
-  }
-  jf_replace(r, p->first->out[0], y);
-  jf_replace(r, sum, dbias);
+  name_after(y->node, n, r->g->arena);
+  jfl_value *sum = jf_emit_view(r->g, y->node->out[side->output], &p->sum->out[0]->shape);
+  jf_replace(r, n->out[0], y);
+  jf_replace(r, p->sum->out[0], sum);
 }
 
 /* The later of two products whose sum is taken gets it as its own: the other is there by then. */
-static void find_groups(pass_epilogue_state *s)
+static void find_groups(ending_state *s)
 {
-  for (int i = s->r.n_old - 1; i >= 0; i--) pass_epilogue_follow(s, i);
+  for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
   for (int i = 0; i < s->r.n_old; i++)
-    if (!s->of[i] && sums_all_but_channels(s->r.old[i])) join_sum(s, i);
+    if (!s->of[i] && s->r.old[i]->op->flags & JF_SUMS) join_sum(s, i);
 }
 
-static void index_values(pass_epilogue_state *s, jf_arena *a)
+static void index_node(ending_state *s, int i)
 {
-  s->made = jf_alloc(a, (size_t)s->r.n_value * sizeof *s->made);
-  s->reader = jf_alloc(a, (size_t)s->r.n_value * sizeof *s->reader);
-  s->of = jf_alloc(a, (size_t)s->r.n_old * sizeof *s->of);
-  for (int i = 0; i < s->r.n_value; i++) s->made[i] = s->reader[i] = -1;
-  for (int i = 0; i < s->r.n_old; i++) {
-    const jf_node *n = s->r.old[i];
-    for (int k = 0; k < n->n_in; k++) s->reader[n->in[k]->id] = i;
-    for (int k = 0; k < n->n_out; k++) s->made[n->out[k]->id] = i;
-  }
+  const jf_node *n = s->r.old[i];
+  for (int k = 0; k < n->n_in; k++)
+    if (s->reader[n->in[k]->id] < 0) s->reader[n->in[k]->id] = i;
+  for (int k = 0; k < n->n_out; k++) s->made[n->out[k]->id] = i;
+  if (!n->op->side_sum) return;
+  const int id = n->in[n->op->side_sum->input]->id;
+  s->next[i] = s->beside[id];
+  s->beside[id] = i;
+}
+
+/* From the last node on, so that lists begin with the first. */
+static void index_values(ending_state *s, jf_arena *a)
+{
+  const size_t n_value = (size_t)s->r.n_value, n_old = (size_t)s->r.n_old;
+  s->made = jf_alloc(a, n_value * sizeof *s->made);
+  s->reader = jf_alloc(a, n_value * sizeof *s->reader);
+  s->beside = jf_alloc(a, n_value * sizeof *s->beside);
+  s->next = jf_alloc(a, n_old * sizeof *s->next);
+  s->changes = jf_alloc(a, (n_old + 1) * sizeof *s->changes);
+  s->of = jf_alloc(a, n_old * sizeof *s->of);
+  for (int i = 0; i < s->r.n_value; i++) s->made[i] = s->reader[i] = s->beside[i] = -1;
+  for (int i = s->r.n_old - 1; i >= 0; i--) index_node(s, i);
+  for (int i = 0; i < s->r.n_old; i++)
+    s->changes[i + 1] = s->changes[i] + jf_updates(s->r.old[i]);
 }
 
 static int none(const char *act)
@@ -223,7 +226,8 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  pass_epilogue_state s = { .activates = t->device->kind->activates ? t->device->kind->activates : none };
+  int (*const activates)(const char *act) = t->device->kind->activates;
+  ending_state s = { .activates = activates ? activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);
@@ -231,8 +235,8 @@ jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
     const group *p = s.of[i];
     if (!p) jf_rewrite_keep(&s.r, s.r.old[i]);
     else if (p->place != i) continue;
-    else if (p->kind) emit_product(&s, p);
-    else emit_filter_grad(&s, p);
+    else if (p->sum) emit_with_sum(&s, p);
+    else emit_product(&s, p);
   }
   jf_rewrite_end(&s.r);
   return g->err;

@@ -11,12 +11,11 @@ static jfl_value *sum_to(jfl_graph *g, jfl_value *d, const jfl_shape *to)
 {
   int64_t axes[JFL_MAXDIM];
   jf_reduce sum = { .axis = { 0, axes }, .keepdims = 1 };
-  jf_reshape shape = { jf_ints_from(to) };
   int extra = d->shape.n - to->n;
   for (int i = 0; i < d->shape.n; i++)
     if (i < extra || (to->d[i - extra] == 1 && d->shape.d[i] != 1)) sum.axis.v[sum.axis.n++] = i;
   if (sum.axis.n) d = JF_EMIT(g, reduce_sum, &sum, d);
-  return extra && d ? JF_EMIT(g, reshape, &shape, d) : d;
+  return jf_emit_view(g, d, to);
 }
 
 static void accumulate(jfl_graph *g, jfl_value *v, jfl_value *d, jfl_value **slot)

@@ -46,7 +46,8 @@ static jf_packing pass_layout_packing(const pass_layout_walk *w, jf_form form)
 }
 
 /* What passes see of the value from here on is packed so, and of that shape. */
-static void reshape(const pass_layout_walk *w, jfl_value *v, const jf_packing *p, const jfl_shape *s)
+static void reshape(const pass_layout_walk *w, jfl_value *v, const jf_packing *p,
+                    const jfl_shape *s)
 {
   v->packing = *p;
   v->plain = jf_shape_eq(s, &of(w, v)->shape) ? NULL : &of(w, v)->shape;

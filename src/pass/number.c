@@ -1,7 +1,6 @@
 /* Tensors that are one number throughout: recognizing them, and computing them while compiling, by
    the kernels that would compute them in every run. */
 #include "op/cast.h"
-#include "op/constant.h"
 #include "op/move.h"
 #include "pass/pass.h"
 
@@ -9,23 +8,6 @@
 
 /* One element of any dtype. */
 typedef union cell { double f64; int64_t i64; char bytes[8]; } cell;
-
-int jf_number(const jfl_value *v, double *out)
-{
-  if (v->origin != JF_RESULT || v->node->op != &jf_op_constant) return 0;
-  *out = ((const jf_constant *)v->node->attr)->value;
-  return 1;
-}
-
-jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value)
-{
-  jf_constant a;
-  memset(&a, 0, sizeof a);      /* padding too, in which equal constants must not differ */
-  a.value = value;
-  a.dtype = t;
-  a.shape = jf_ints_from(s);
-  return jf_emit(g, &jf_op_constant, &a, NULL, 0);
-}
 
 static const jfl_shape one = { 1, { 1 } };
 
@@ -53,7 +35,7 @@ static int number_load(jf_tensor *from, double *value)
 }
 
 /* Runs the op's plain kernel on inputs that are each one number. */
-static int compute(const jf_node *n, int n_in, double *value)
+static int number_compute(const jf_node *n, int n_in, double *value)
 {
   cell x[3], y = { 0 };
   jf_tensor in[3], out = { &y, n->out[0]->dtype, one };
@@ -68,17 +50,7 @@ static int compute(const jf_node *n, int n_in, double *value)
 
 int jf_compute_number(const jf_node *n, double *value)
 {
-  /* What fills its result whatever it is given, and what moves elements without changing them. */
-  static const jfl_op *const fills[] = {
-    &jf_op_zeros, &jf_op_ones, &jf_op_zeros_like, &jf_op_ones_like
-  };
-  static const jfl_op *const moves[] = {
-    &jf_op_identity, &jf_op_broadcast_to, &jf_op_transpose, &jf_op_slice
-  };
-  for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
-    if (n->op == fills[i]) return compute(n, 0, value);
-  for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
-    if (n->op == moves[i]) return jf_number(n->in[0], value);
-  if (n->op->flags & JF_VIEW) return jf_number(n->in[0], value);
-  return jf_is_pointwise(n->op) && n->n_in && compute(n, n->n_in, value);
+  if (n->op->flags & JF_FILLS) return number_compute(n, 0, value);
+  if (n->op->flags & (JF_MOVES | JF_VIEW)) return jf_number(n->in[0], value);
+  return jf_is_pointwise(n->op) && n->n_in && number_compute(n, n->n_in, value);
 }

@@ -3,13 +3,14 @@
 #define JF_PASS_H
 
 #include "dev/dev.h"
+#include "op/constant.h"
 #include "op/op.h"
 #include "optim/optim.h"
 
 /* What a graph is compiled for. */
 typedef struct jf_target {
   const jf_device *device;
-  int reference;                     /* plain kernels only: passes that serve fast ones do nothing */
+  int reference;  /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
   /* What the session keeps a variable in, or NULL where it has no such one yet. */
   const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
@@ -38,13 +39,21 @@ int jf_pass_is_off(const char *name, unsigned off);
 
 /* ---- rewriting a graph (rewrite.c) ---- */
 
-/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says what
-   stands for the values it dropped. */
+/* How a value is used, itself and under other shapes: results of the job in its memory, and the
+   last old node that reads it, or -1. */
+typedef struct jf_use { int results, last; } jf_use;
+
+/* A pass takes the nodes out of the graph, then keeps them one by one, or emits others and says
+   what stands for the values it dropped. */
 typedef struct jf_rewrite {
   jfl_graph *g;
   jf_node **old; int n_old;
   jfl_value **now; int n_value;      /* now[id]: what stands for a value of the old graph */
-  int *uses;                         /* uses[id]: readers in the old graph, losses and all results included */
+  int *uses;                         /* uses[id]: readers in the old graph; losses, results too */
+  /* Made when jf_may_replace is first asked, which a pass that asks does before it replaces
+     anything: by value id, its use, and the first old node that updates it, n_old if none does. */
+  jf_use *use; int n_use, cap_use;
+  int *update;
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
 /* What stands for v now. */
@@ -53,7 +62,7 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
 void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by);
 /* Whether `by` may stand for v, a value of an old node: results of the job keep memory of their
    own, and no variable is read after its update. */
-int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by);
+int jf_may_replace(jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 /* Appends an old node, its inputs being what stands for them now. */
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Puts what stands for them now in place of the job's losses and results. */
@@ -61,17 +70,14 @@ void jf_rewrite_end(jf_rewrite *r);
 
 /* ---- tensors of one number (number.c) ---- */
 
-/* Whether v is a constant, and then its number. */
-int jf_number(const jfl_value *v, double *out);
 /* Whether n's only output is one number throughout, which is then computed as a run would. */
 int jf_compute_number(const jf_node *n, double *value);
-jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value);
 
 /* ---- gradients (grad.c) ---- */
 
-/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the adjoint
-   of value id, or NULL where none flows; it holds n_value entries of the graph as it was at the call,
-   all NULL. */
+/* Emits the gradients of sum over i of sum(y[i] * dy[i]) with respect to x. adj[id] is then the
+   adjoint of value id, or NULL where none flows; it holds n_value entries of the graph as it was at
+   the call, all NULL. */
 typedef struct jf_backward {
   jfl_value *const *y, *const *dy; int n;
   jfl_value *const *x; int n_x;

@@ -24,44 +24,84 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
   return (jfl_value *)v;
 }
 
-void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by) { r->now[v->id] = by; }
+/* What v stands for or shows the memory of, NULL where it has memory of its own. */
+static const jfl_value *below(const jf_rewrite *r, const jfl_value *v)
+{
+  if (v->id < r->n_value && r->now[v->id]) return r->now[v->id];
+  return v->origin == JF_RESULT && v->node->op->flags & JF_VIEW ? v->node->in[0] : NULL;
+}
 
 /* The value whose memory v will show. */
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
-  v = jf_current(r, v);
-  while (v->origin == JF_RESULT && (v->node->op->flags & JF_VIEW))
-    v = jf_current(r, v->node->in[0]);
+  for (const jfl_value *next; (next = below(r, v));) v = next;
   return v;
 }
 
-/* Whether a result of the job lies in the memory of v, which is a root. */
-static int is_result(const jf_rewrite *r, const jfl_value *v)
+static void add_use(jf_use *to, jf_use more)
 {
-  for (int i = 0; i < r->g->n_output; i++)
-    if (root(r, r->g->output[i]) == v) return 1;
-  return 0;
+  to->results += more.results;
+  if (more.last > to->last) to->last = more.last;
 }
 
-/* Whether old nodes read the root v once the variable has been updated, or while it is. */
-static int read_after_update(const jf_rewrite *r, const jfl_value *v, const jfl_value *variable)
+/* A value's use; values that passes add have none before they stand for another. */
+static jf_use use_of(const jf_rewrite *r, const jfl_value *v)
 {
-  int updated = 0;
-  for (int i = 0; i < r->n_old; i++) {
-    const jf_node *n = r->old[i];
-    for (int k = 0; k < n->n_in; k++) updated |= n->in[k] == variable && jf_mutates(n, k);
-    for (int k = 0; updated && k < n->n_in; k++)
-      if (root(r, n->in[k]) == v) return 1;
+  return v->id < r->n_use ? r->use[v->id] : (jf_use){ .last = -1 };
+}
+
+/* Adds to the use of v and of all that lies below it. */
+static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
+{
+  for (; v; v = below(r, v)) {
+    while (r->n_use <= v->id) {
+      r->use = jf_grow(r->g->arena, r->use, r->n_use, &r->cap_use, sizeof *r->use);
+      r->use[r->n_use++] = (jf_use){ .last = -1 };
+    }
+    add_use(&r->use[v->id], more);
   }
-  return 0;
 }
 
-int jf_may_replace(const jf_rewrite *r, const jfl_value *v, const jfl_value *by)
+/* Readers come after what they read: a view's use is known before it is added to its input's. */
+static void find_uses(jf_rewrite *r)
 {
+  r->n_use = r->cap_use = r->n_value;
+  r->use = jf_alloc(r->g->arena, (size_t)r->n_value * sizeof *r->use);
+  r->update = jf_alloc(r->g->arena, (size_t)r->n_value * sizeof *r->update);
+  for (int i = 0; i < r->n_value; i++) {
+    r->use[i].last = -1;
+    r->update[i] = r->n_old;
+  }
+  for (int i = 0; i < r->g->n_output; i++) r->use[r->g->output[i]->id].results++;
+  for (int i = r->n_old - 1; i >= 0; i--) {
+    const jf_node *n = r->old[i];
+    for (int k = 0; k < n->n_in; k++) {
+      const int id = n->in[k]->id;
+      add_use(&r->use[id], (jf_use){ .last = i });
+      if (jf_mutates(n, k)) r->update[id] = i;
+    }
+    if (n->op->flags & JF_VIEW) add_use(&r->use[n->in[0]->id], r->use[n->out[0]->id]);
+  }
+}
+
+void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by)
+{
+  const jf_use moved = use_of(r, v);
+  if (r->use) {
+    add_below(r, below(r, v), (jf_use){ -moved.results, -1 });
+    add_below(r, by, moved);
+  }
+  r->now[v->id] = by;
+}
+
+int jf_may_replace(jf_rewrite *r, const jfl_value *v, const jfl_value *by)
+{
+  if (!r->use) find_uses(r);
   const jfl_value *from = root(r, v), *to = root(r, by);
+  const jf_use was = use_of(r, from), is = use_of(r, to);
   if (from == to) return 1;
-  if (is_result(r, from) && (to->origin != JF_RESULT || is_result(r, to))) return 0;
-  return to->origin != JF_VARIABLE || !read_after_update(r, from, to);
+  if (was.results && (to->origin != JF_RESULT || is.results)) return 0;
+  return to->origin != JF_VARIABLE || was.last < r->update[to->id];
 }
 
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n)

@@ -1,4 +1,5 @@
-/* Appends each optimizer's updates, the numbers of its step that they read, and the step counter. */
+/* Appends each optimizer's updates, the numbers of its step that they read, and the step
+   counter. */
 #include "op/clip_scale.h"
 #include "optim/scalars.h"
 #include "pass/pass.h"

@@ -9,8 +9,8 @@ enum { ALIGN = 64, TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
 size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* The orders to try: bigger first, longer and bigger first, and as they are born. The address settles
-   what ties are left, so that each order is total. */
+/* The orders to try: bigger first, longer and bigger first, and as they are born. The address
+   settles what ties are left, so that each order is total. */
 static int by_address(const jf_life *x, const jf_life *y) { return x < y ? -1 : x > y; }
 
 static int by_size(const void *a, const void *b)
@@ -45,7 +45,8 @@ static int overlaps(const jf_life *a, const jf_life *b)
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which l fits beside those of placed (sorted by offset) that are alive with it. */
+/* Lowest offset at which l fits beside those of placed (sorted by offset) that are alive with
+   it. */
 static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
 {
   size_t at = 0;

@@ -42,7 +42,9 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
 
 /* ---- plans (plan.c) ---- */
 
-typedef enum jf_place { JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE } jf_place;
+typedef enum jf_place {
+  JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE
+} jf_place;
 
 /* Where a value's memory is. */
 typedef struct jf_where {
@@ -78,8 +80,8 @@ struct jfl_plan {
   int flags;
 };
 
-/* Makes a plan in g's arena. flags: of jf_choose; threads: at most. *out is set first, so that a caller
-   can release what was prepared when this fails or the arena unwinds. */
+/* Makes a plan in g's arena. flags: of jf_choose; threads: at most. *out is set first, so that a
+   caller can release what was prepared when this fails or the arena unwinds. */
 jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);

@@ -1,5 +1,5 @@
-/* Packing many buffers in time n log n: each takes, as it is born, the lowest gap in which it fits, and
-   gives its bytes back when it dies. */
+/* Packing many buffers in time n log n: each takes, as it is born, the lowest gap in which it fits,
+   and gives its bytes back when it dies. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -74,7 +74,8 @@ static int add_gap(gaps *g, size_t at, size_t size)
   return i;
 }
 
-/* Takes bytes off the lowest gap of tree i that has them: there is one. Returns where they begin. */
+/* Takes bytes off the lowest gap of tree i that has them: there is one. Returns where they
+   begin. */
 static size_t take_lowest(gaps *g, int i, size_t size)
 {
   gap *p = &g->v[i];

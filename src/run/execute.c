@@ -25,8 +25,9 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
 {
   jfl_session *s = p->job->session;
   if (jf_pool_lost())
-    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run jobs; "
-                              "they are not here: fork before the first run, or run with threads 1"),
+    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run "
+                              "jobs; they are not here: fork before the first run, or run with "
+                              "threads 1"),
                       JFL_ERROR_JOB, p->job->name);
   if (p->bound_arena != s->site[0]->arena) jf_plan_bind(p, s->site[0]->arena, p->data);
   set_pointers(p, in, out);

@@ -1,12 +1,13 @@
 /* The queue of asynchronous runs, the worker that takes them in order, and the run token.
 
-   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are more than
-   the cores, none of them waits awake, so that every step takes longer. So the pool is with the caller until
-   a run is queued that wants it, and then with the worker, who also gets the synchronous runs that want it,
-   until the caller has made many of them in a row.
+   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are
+   more than the cores, none of them waits awake, so that every step takes longer. So the pool is
+   with the caller until a run is queued that wants it, and then with the worker, who also gets the
+   synchronous runs that want it, until the caller has made many of them in a row.
 
-   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan runs
-   or variables are touched; it is taken and given back under mu, never held across a wait for it. */
+   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
+   runs or variables are touched; it is taken and given back under mu, never held across a wait for
+   it. */
 #include "run/run.h"
 
 #include <signal.h>
@@ -148,7 +149,8 @@ static void *queue_work(void *arg)
   return NULL;
 }
 
-/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under mu. */
+/* Starts the worker with every signal blocked, so that handlers run on the host's threads. Under
+   mu. */
 static jfl_status start_worker(jfl_session *s)
 {
   sigset_t all, old;
@@ -197,8 +199,8 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   return JFL_OK;
 }
 
-/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us each
-   time, as moving the pool does once. Under mu. */
+/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us
+   each time, as moving the pool does once. Under mu. */
 static int goes_to_worker(jfl_session *s)
 {
   if (!s->worker_has_pool) return 0;
@@ -256,7 +258,8 @@ int jfl_plan_is_small(const jfl_plan *p)
   return p->work < p->job->session->settings.inline_limit;
 }
 
-/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before it. */
+/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before
+   it. */
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
   if (!jfl_plan_is_small(p)) return 0;

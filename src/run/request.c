@@ -19,7 +19,7 @@ jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
   return JFL_OK;
 }
 
-static jfl_status check_input(const jfl_value *v, const jfl_array *in)
+static jfl_status request_check_input(const jfl_value *v, const jfl_array *in)
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   if (!jf_shape_eq(&in->shape, &v->shape))
@@ -34,7 +34,8 @@ static jfl_status check_input(const jfl_value *v, const jfl_array *in)
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
 {
   for (int i = 0; i < p->graph->n_input; i++)
-    JF_TRY(jf_fail_in(check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB, p->graph->name));
+    JF_TRY(jf_fail_in(request_check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB,
+                      p->graph->name));
   return JFL_OK;
 }
 

@@ -88,10 +88,11 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
-/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or where the
-   worker has the pool on that. */
+/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or
+   where the worker has the pool on that. */
 jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
-/* Ends the caller's pool where the worker has one: for loops that ran on the caller nevertheless. */
+/* Ends the caller's pool where the worker has one: for loops that ran on the caller
+   nevertheless. */
 void jf_session_leave_pool(jfl_session *s);
 
 /* The site of a device, "gpu:1", which is opened when it is first asked for. */
@@ -125,8 +126,8 @@ void jf_queue_stop(jfl_session *s);
 
 void jf_var_free(jf_var *v);
 void jf_job_free(jfl_job *j);
-/* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as it
-   was, but for variables that were made. */
+/* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
+   it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
 /* A copy that jf_free frees, or NULL. */
 char *jf_name_copy(const char *name);

@@ -249,7 +249,8 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
                    "jobs share variables by name",
                    spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
-  assert(jf_packing_eq(&v->packing, packing) && v->site == site);   /* plans adapt to what is there */
+  /* Plans adapt to what is there. */
+  assert(jf_packing_eq(&v->packing, packing) && v->site == site);
   *out = v;
   return JFL_OK;
 }

@@ -54,8 +54,8 @@ static inline int jf_is_grouped(const jf_groups *s, int i)
 {
   return s->of[i] != i || s->next[i] >= 0;
 }
-/* Makes the nodes of groups a and b, or of a where b is -1, the set at hand and, in their order, the
-   draft's members. */
+/* Makes the nodes of groups a and b, or of a where b is -1, the set at hand and, in their order,
+   the draft's members. */
 void jf_groups_gather(jf_fuser *f, int a, int b);
 static inline int jf_in_set(const jf_groups *s, int i) { return i >= 0 && s->mark[i] == s->stamp; }
 void jf_groups_merge(jf_groups *s, int n, int a, int b);

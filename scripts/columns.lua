@@ -1,0 +1,24 @@
+-- Fails when a line of the sources is longer than 100 columns.
+local MOST = 100
+
+-- Specs and their data in Lua hold tables of numbers and expected messages in long lines.
+local FIND = "find src kernels lua scripts examples spec/c -name '*.[ch]' -o -name '*.lua' "
+  .. "-o -name '*.sh' -o -name '*.py' | LC_ALL=C sort"
+
+-- Bytes after the first of a letter take no column.
+local function columns(line) return #line:gsub("[\128-\191]", "") end
+
+local bad = 0
+local list = io.popen(FIND)
+for path in list:lines() do
+  local number = 0
+  for line in io.lines(path) do
+    number = number + 1
+    if columns(line) > MOST then
+      io.stderr:write(("%s:%d: %d columns\n"):format(path, number, columns(line)))
+      bad = bad + 1
+    end
+  end
+end
+list:close()
+os.exit(bad == 0 and 0 or 1)
