@@ -139,8 +139,10 @@ static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
   CHECK(!counter_body(*g));
   (*g)->arena->unwind = &out;
   if (setjmp(out)) return NULL;
-  CHECK(!jf_run_passes(*g, &(jf_target){ .device = d }));
-  CHECK(!jf_plan_new(*g, d, JF_REFERENCE, 1, &p));
+  jf_target t = { .device = &d, .n_device = 1 };
+  jf_resolve_places(*g, 0, &t);
+  CHECK(!jf_run_passes(*g, &t));
+  CHECK(!jf_plan_new(*g, &(jf_plan_options){ &d, 1, JF_REFERENCE, 1 }, &p));
   return p;
 }
 

@@ -20,20 +20,32 @@ static const jf_packing *api_job_packing_in(const jfl_session *s, const jfl_vari
   return same ? &v->packing : NULL;
 }
 
+static int api_job_place_in(const jfl_session *s, const jfl_variable_spec *want)
+{
+  const jf_var *v = jf_session_var(s, want->name);
+  return v ? v->site->place : JF_DEFAULT_PLACE;
+}
+
 /* *p is set as soon as there is something to release. */
 static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
   const jf_settings *set = &j->session->settings;
   JF_ENTER(g);
-  jf_target t = { .device = j->session->site[0]->device,
+  jf_device **device = jf_alloc(g->arena, (size_t)j->session->n_site * sizeof *device);
+  for (int i = 0; i < j->session->n_site; i++) device[i] = j->session->site[i]->device;
+  jf_target t = { .device = device,
+                  .n_device = j->session->n_site,
                   .reference = set->kernels == JF_REFERENCE,
                   .off = set->passes_off,
                   .variable = api_job_packing_in,
+                  .variable_place = api_job_place_in,
                   .session = j->session };
+  jf_resolve_places(g, set->place, &t);
   JF_TRY(jf_run_passes(g, &t));
   int flags = set->kernels |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
-  return jf_plan_new(g, t.device, flags, set->threads, p);
+  jf_plan_options o = { t.device, t.n_device, flags, set->threads };
+  return jf_plan_new(g, &o, p);
 }
 
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)

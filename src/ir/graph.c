@@ -14,6 +14,7 @@ jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
   o->graph.arena = &o->arena;
   o->graph.mode = mode;
   o->graph.name = "";
+  o->graph.place = JF_DEFAULT_PLACE;
   *out = &o->graph;
   return JFL_OK;
 }
@@ -36,7 +37,7 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 {
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
   *v = (jfl_value){ .graph = g, .id = g->n_value, .origin = origin, .dtype = t, .shape = *s,
-                    .name = name };
+                    .place = g->served ? g->served->place : g->place, .name = name };
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
   return g->value[g->n_value++] = v;
 }
@@ -123,6 +124,7 @@ static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
     jfl_value *v = add_value(g, JF_RESULT, c->dtype[i], &c->shape[i], name);
     v->node = node;
     v->index = i;
+    v->place = node->place;
     node->out[i] = v;
   }
   g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
@@ -152,12 +154,20 @@ static jfl_status ir_graph_build(jfl_graph *g, jf_node *node, const char *name)
   return JFL_OK;
 }
 
+static int graph_place_for(const jfl_graph *g, jfl_value *const *in, size_t n_in)
+{
+  if (g->placing == JF_PLACED && n_in) return in[0]->place;
+  if (g->served) return g->served->place;
+  return g->placing != JF_TRACED && n_in ? in[0]->place : g->place;
+}
+
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                          size_t n_in, const char *name, jf_node **out)
 {
   jf_node *node = jf_alloc(g->arena, sizeof *node);
   node->op = op;
   node->serves = g->serving;
+  node->place = graph_place_for(g, in, n_in);
   node->n_in = (int)n_in;
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
@@ -179,4 +189,7 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 void jf_serve(jfl_graph *g, const jf_node *n)
 {
   g->serving = !n ? NULL : n->serves ? n->serves : n->name;
+  g->served = n;
 }
+
+void jf_at(jfl_graph *g, int place) { g->place = place; }

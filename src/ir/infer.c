@@ -59,7 +59,7 @@ int jf_op_n_out(const jfl_op *op)
 /* A view never runs, so it takes every dtype. */
 unsigned jf_op_dtypes(const jfl_op *op)
 {
-  unsigned bits = op->flags & JF_VIEW ? (1u << JFL_N_DTYPE) - 1 : 0;
+  unsigned bits = op->flags & (JF_VIEW | JF_TRANSFER) ? (1u << JFL_N_DTYPE) - 1 : 0;
   for (int t = 0; op->cpu && t < JFL_N_DTYPE; t++)
     if (op->cpu[t]) bits |= 1u << t;
   return bits;

@@ -23,6 +23,7 @@ struct jfl_value {
   jfl_shape shape;
   jf_packing packing;          /* the form its elements lie in, which passes may change */
   const jfl_shape *plain;  /* what the user sees as its shape, where a pass changed that; or NULL */
+  int place;                   /* the device that it lives on, by its number in the session */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -32,9 +33,17 @@ struct jf_node {
   void *attr;
   const char *name;
   const char *serves;  /* the node that a pass made it for, such as that of a gradient; or NULL */
+  int place;                   /* of what it gives */
   int n_in, n_out;
   jfl_value **in, *out[JFL_MAXOUT];
 };
+
+/* The place of what a body puts on no device, until it is known which one the session runs jobs on;
+   and that of the host, where inputs and results are. */
+enum { JF_DEFAULT_PLACE = -1, JF_HOST_PLACE = 0 };
+/* What is known of places: those that the body asked for; those of all values, though not of nodes
+   to come; and that the inputs of each node but a transfer are where it is. */
+typedef enum jf_placing { JF_TRACED, JF_RESOLVED, JF_PLACED } jf_placing;
 
 /* What one call of minimize recorded, for the gradient and update passes. */
 typedef struct jf_training {
@@ -66,6 +75,9 @@ struct jfl_graph {
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added serve; see jf_serve */
+  const jf_node *served;               /* the node they are added for; NULL: none */
+  int place;                           /* where the body puts what is added; see jf_at */
+  jf_placing placing;
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   int closed;                          /* compiled: takes no more nodes */
 };
@@ -149,6 +161,8 @@ enum {
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
   JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
+  JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device, which devices
+                                  make; kernels do not run it */
   /* What output 0 holds: */
   JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
   JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
@@ -223,6 +237,10 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
                    size_t n_in);
 /* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
+/* From here on variables are added at that place, and nodes that have no other reason to be at one.
+   A node that a pass adds is where the node is that it serves, or else where its first input is; once
+   values are placed, it is always with its inputs. */
+void jf_at(jfl_graph *g, int place);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \

@@ -25,7 +25,7 @@ static int same_inputs(const jf_node *a, const jf_node *b)
 
 static int same(const jf_node *a, const jf_node *b)
 {
-  return a->op == b->op && same_inputs(a, b)
+  return a->op == b->op && a->place == b->place && same_inputs(a, b)
       && jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
 }
 

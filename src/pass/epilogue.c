@@ -226,8 +226,8 @@ static int none(const char *act)
 
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  int (*const activates)(const char *act) = t->device->kind->activates;
-  ending_state s = { .activates = activates ? activates : none };
+  const jf_kind *k = jf_sole_kind(g, t);
+  ending_state s = { .activates = k && k->activates ? k->activates : none };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   find_groups(&s);

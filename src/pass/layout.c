@@ -19,6 +19,7 @@ typedef struct pass_layout_seen {
 typedef struct pass_layout_walk {
   jfl_graph *g;
   const jf_target *target;
+  const jf_kind *kind;         /* of the devices, or NULL */
   jf_rewrite r;
   pass_layout_seen *seen;                  /* by value id */
   int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
@@ -36,7 +37,7 @@ static pass_layout_seen *of(const pass_layout_walk *w, const jfl_value *v)
 
 static int64_t pass_layout_block(const pass_layout_walk *w)
 {
-  return jf_layout_block(&(jf_layout){ .device = w->target->device });
+  return jf_layout_block(&(jf_layout){ .kind = w->kind });
 }
 
 /* A form in the blocks that this device wants. */
@@ -89,7 +90,7 @@ static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
   const jfl_shape **in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
   const jfl_shape **out = jf_alloc(arena, (size_t)n->n_out * sizeof *out);
   jf_layout c = {
-    .node = n, .device = w->target->device, .in_shape = in, .out_shape = out, .op = n->op,
+    .node = n, .kind = w->kind, .in_shape = in, .out_shape = out, .op = n->op,
     .in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in),
     .out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out),
     .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr), .arena = arena
@@ -264,7 +265,7 @@ static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 
 static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rules)
 {
-  pass_layout_walk w = { .g = g, .target = target, .rules = rules };
+  pass_layout_walk w = { .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target) };
   w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
   for (int i = 0; i < g->n_value; i++)
     w.seen[i] = (pass_layout_seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };

@@ -28,8 +28,8 @@ static int mergeable(const jf_node *n)
 
 static int alike(const jf_node *a, const jf_node *b)
 {
-  return a->in[a->n_in - 1] == b->in[b->n_in - 1] && a->in[0]->dtype == b->in[0]->dtype &&
-         jf_attr_same(a->op->attr, 0, a->attr, b->attr);
+  return a->place == b->place && a->in[a->n_in - 1] == b->in[b->n_in - 1] &&
+         a->in[0]->dtype == b->in[0]->dtype && jf_attr_same(a->op->attr, 0, a->attr, b->attr);
 }
 
 static int find_group(merge *m, const jf_node *n)

@@ -9,11 +9,13 @@
 
 /* What a graph is compiled for. */
 typedef struct jf_target {
-  const jf_device *device;
+  jf_device *const *device; int n_device;    /* by place */
   int reference;  /* plain kernels only: passes that serve fast ones do nothing */
   unsigned off;                      /* bit i: pass i of the table is left out */
   /* What the session keeps a variable in, or NULL where it has no such one yet. */
   const jf_packing *(*variable)(const jfl_session *s, const jfl_variable_spec *v);
+  /* Where it keeps it, or JF_DEFAULT_PLACE; both functions may be NULL. */
+  int (*variable_place)(const jfl_session *s, const jfl_variable_spec *v);
   const jfl_session *session;
 } jf_target;
 
@@ -25,6 +27,13 @@ typedef struct jf_pass {
 } jf_pass;
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
+
+/* Settles the place of each value and node before the passes: variables are where the session keeps
+   them, inputs with the host, all that has no place yet at the one given. */
+void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
+/* The kind of the devices that compute g, or NULL where they are of several. Passes that arrange
+   things as a kind wants them leave a graph of several as it is. */
+const jf_kind *jf_sole_kind(const jfl_graph *g, const jf_target *t);
 
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */
@@ -99,6 +108,7 @@ jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
+jfl_status jf_pass_place(jfl_graph *g, const jf_target *t);
 jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);
 
 #endif

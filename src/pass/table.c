@@ -11,6 +11,7 @@ const jf_pass jf_passes[] = {
   { "grad", jf_pass_grad, "the body's graph with its losses", 0 },
   { "output", jf_pass_output, "all reads of variables by the body stand before its updates", 0 },
   { "update", jf_pass_update, "a gradient for every trained variable; results already copied", 0 },
+  { "place", jf_pass_place, "all nodes that read variables or change them", 0 },
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "matmul_update", jf_pass_matmul_update,

@@ -9,6 +9,7 @@ static jfl_value *update_regularized(jfl_graph *g, jfl_value *w, jfl_value *d)
 {
   const jfl_shape one = { 1, { 1 } };
   const jfl_variable_spec *s = w->variable;
+  jf_at(g, w->place);
   if (s->l2 != 0)
     d = JF_EMIT(g, add, NULL, d,
                 JF_EMIT(g, multiply, NULL, w, jf_emit_number(g, w->dtype, &one, s->l2)));
@@ -29,7 +30,6 @@ static jfl_value *update_clip(jfl_graph *g, const jf_training *t)
     if (t->grad[i]) grad[n++] = t->grad[i];
   return jf_emit(g, &jf_op_clip_scale, &a, grad, n);
 }
-
 
 /* The variable by which the host sets the rate of optimizer i of the job, counted from 0. */
 static jfl_value *update_set(jfl_graph *g, int i)
@@ -52,15 +52,18 @@ static void update_emit(jfl_graph *g, const jf_training *t)
 {
   const jf_optim_choice c = jf_optim_choose(g, t->optim, t->attr);
   jfl_value *scalars = update_scalars(g, t, &c);
-  for (int i = 0; i < t->n_variable && !g->err; i++)
+  for (int i = 0; i < t->n_variable && !g->err; i++) {
+    jf_at(g, t->variable[i]->place);
     if (t->grad[i])
       jf_emit_update(g, &(jf_step_of){ &c, t->variable[i], t->grad[i], scalars });
+  }
 }
 
 /* No variable is updated before all that read it have; regularizers read them, too. */
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
 {
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
+  const int place = g->place;
   (void)target;
   if (!g->n_training) return JFL_OK;
   jfl_value *step = jf_state_variable(g, &(jfl_variable_spec){
@@ -71,8 +74,12 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
     t->set = update_set(g, i);
     for (int k = 0; k < t->n_variable; k++)
       if (t->grad[k]) t->grad[k] = update_regularized(g, t->variable[k], t->grad[k]);
+    jf_at(g, place);
   }
-  for (int i = 0; i < g->n_training && !g->err; i++) update_emit(g, g->training[i]);
+  for (int i = 0; i < g->n_training && !g->err; i++) {
+    update_emit(g, g->training[i]);
+    jf_at(g, place);
+  }
   JF_EMIT(g, train_step_increment, NULL, step);
   return g->err;
 }

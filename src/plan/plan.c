@@ -11,7 +11,9 @@ typedef struct builder {
   const jfl_value **root;      /* the value whose memory it is */
   jf_where *where;             /* of roots */
   int *last_use;               /* of roots: last step that reads it */
+  int *made_by;                /* of roots: the step that makes it, or -1 */
   jf_life *life; int n_life;
+  int *life_place;             /* of lifetimes: the place of their arena */
 } builder;
 
 static size_t plan_bytes_of(const jfl_value *v)
@@ -36,32 +38,60 @@ static void place_outside(builder *b)
   for (int i = 0; i < b->g->n_value; i++) {
     const jfl_value *v = b->g->value[i];
     if (v->origin == JF_INPUT)
-      b->where[v->id] = (jf_where){ JF_AT_INPUT, v->index, 0, plan_bytes_of(v) };
+      b->where[v->id] = (jf_where){ JF_AT_INPUT, v->place, v->index, 0, plan_bytes_of(v) };
     if (v->origin != JF_VARIABLE) continue;
-    b->where[v->id] = (jf_where){ JF_AT_VARIABLE, p->n_variable, 0, plan_bytes_of(v) };
+    b->where[v->id] = (jf_where){ JF_AT_VARIABLE, v->place, p->n_variable, 0, plan_bytes_of(v) };
     p->variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];
-    b->where[r->id] = (jf_where){ JF_AT_OUTPUT, i, 0, plan_bytes_of(r) };
+    b->where[r->id] = (jf_where){ JF_AT_OUTPUT, r->place, i, 0, plan_bytes_of(r) };
   }
+}
+
+static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
+
+/* On whose stream a node is done. A transfer to the host is its source's matter. */
+static int plan_stream_of(const jfl_plan *p, const jf_node *n)
+{
+  int back = n->op->flags & JF_TRANSFER && plan_is_host(p, n->place);
+  return back ? n->in[0]->place : n->place;
 }
 
 static void make_steps(builder *b)
 {
   jfl_plan *p = b->p;
   p->step = jf_alloc(b->arena, (size_t)b->g->n_node * sizeof *p->step);
+  for (int i = 0; i < b->g->n_value; i++) b->made_by[i] = -1;
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
     if (n->op->flags & JF_VIEW) continue;
     for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
-    p->step[p->n_step++].node = n;
+    for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
+    jf_step *st = &p->step[p->n_step++];
+    *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
+    p->part[st->place].n_step++;
+    p->is_late |= !plan_is_host(p, st->place);
   }
 }
 
-static int add_life(builder *b, size_t size, int first, int last)
+/* What a step of another stream reads keeps its memory to the end of the run: its own device does not
+   know when the other has read it. */
+static void keep_what_others_read(builder *b)
+{
+  for (int s = 0; s < b->p->n_step; s++) {
+    const jf_step *st = &b->p->step[s];
+    for (int k = 0; k < st->node->n_in; k++) {
+      const jfl_value *r = b->root[st->node->in[k]->id];
+      if (r->place != st->place) b->last_use[r->id] = b->p->n_step;
+    }
+  }
+}
+
+static int add_life(builder *b, size_t size, int place, int first, int last)
 {
   b->life[b->n_life] = (jf_life){ .size = size, .first = first, .last = last };
+  b->life_place[b->n_life] = place;
   return b->n_life++;
 }
 
@@ -74,7 +104,7 @@ static int reusable(const builder *b, const jf_node *n, int step)
     const jf_where *w = &b->where[r->id];
     int uses = 0;
     for (int j = 0; j < n->n_in; j++) uses += b->root[n->in[j]->id] == r;
-    if ((inplace >> k & 1) && w->place == JF_AT_ARENA && uses == 1 &&
+    if ((inplace >> k & 1) && w->memory == JF_AT_ARENA && uses == 1 &&
         b->life[w->index].last == step && w->size == plan_bytes_of(n->out[0]))
       return w->index;
   }
@@ -87,12 +117,12 @@ static void place_temporaries(builder *b)
     const jf_node *n = b->p->step[s].node;
     for (int k = 0; k < n->n_out; k++) {
       const jfl_value *v = n->out[k];
-      if (b->where[v->id].place != JF_AT_NONE) continue;
+      if (b->where[v->id].memory != JF_AT_NONE) continue;
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
-      else life = add_life(b, plan_bytes_of(v), s, last);
-      b->where[v->id] = (jf_where){ JF_AT_ARENA, life, 0, plan_bytes_of(v) };
+      else life = add_life(b, plan_bytes_of(v), v->place, s, last);
+      b->where[v->id] = (jf_where){ JF_AT_ARENA, v->place, life, 0, plan_bytes_of(v) };
     }
   }
 }
@@ -108,8 +138,9 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
 {
   const jf_node *n = st->node;
   jf_kargs *k = &st->k;
-  size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch;
+  size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch = 0;
   *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .threads = threads,
+                   .step = index,
                    .in = jf_alloc(b->arena, n_in * sizeof *k->in),
                    .out = jf_alloc(b->arena, n_out * sizeof *k->out) };
   st->in = jf_alloc(b->arena, n_in * sizeof *st->in);
@@ -122,18 +153,19 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
     k->out[i] = tensor_of(n->out[i]);
     st->out[i] = where_of(b, n->out[i]);
   }
-  JF_TRY(jf_choose(b->p->device, n->op, b->p->flags, k, &scratch, &st->kernel));
+  if (!(n->op->flags & JF_TRANSFER))
+    JF_TRY(jf_choose(b->p->part[n->place].device, n->op, b->p->flags, k, &scratch, &st->kernel));
   b->p->work += jf_work(n->op, k);
   if (k->threads > b->p->threads) b->p->threads = k->threads;
-  st->scratch_life = scratch ? add_life(b, scratch, index, index) : -1;
+  st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
   return JFL_OK;
 }
 
 static void add_patch(builder *b, const jf_where *w, void **data)
 {
   jfl_plan *p = b->p;
-  if (w->place == JF_AT_INPUT) p->input[p->n_input_patch++] = (jf_patch){ data, w->index };
-  if (w->place == JF_AT_OUTPUT) p->output[p->n_output_patch++] = (jf_patch){ data, w->index };
+  if (w->memory == JF_AT_INPUT) p->input[p->n_input_patch++] = (jf_patch){ data, w->index };
+  if (w->memory == JF_AT_OUTPUT) p->output[p->n_output_patch++] = (jf_patch){ data, w->index };
 }
 
 /* Copies offsets from lifetimes to the steps, and lists the pointers to set in each run. */
@@ -149,7 +181,7 @@ static void settle(builder *b)
     for (int i = 0; i < st->k.n_in + st->k.n_out; i++) {
       jf_where *w = i < st->k.n_in ? &st->in[i] : &st->out[i - st->k.n_in];
       jf_tensor *t = i < st->k.n_in ? &st->k.in[i] : &st->k.out[i - st->k.n_in];
-      if (w->place == JF_AT_ARENA) w->offset = b->life[w->index].offset;
+      if (w->memory == JF_AT_ARENA) w->offset = b->life[w->index].offset;
       add_patch(b, w, &t->data);
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
@@ -160,24 +192,117 @@ static void settle(builder *b)
   }
 }
 
-jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out)
+/* ---- streams that wait for each other ---- */
+
+/* Of each place, the last step on its stream that a step has to wait for; -1: none. */
+typedef struct waits {
+  builder *b;
+  int *want;                   /* by place: of the step at hand */
+  int *known;                  /* by stream and place: of the steps so far */
+  int *reader;                 /* by value and place: the last step that reads a variable */
+} waits;
+
+static void waits_for(waits *w, int step)
+{
+  if (step < 0) return;
+  int *last = &w->want[w->b->p->step[step].place];
+  if (*last < step) *last = step;
+}
+
+/* An input was made by another stream; a variable that changes is read by others before. */
+static void waits_of(waits *w, int step)
+{
+  builder *b = w->b;
+  const jf_node *n = b->p->step[step].node;
+  const int n_part = b->p->n_part;
+  for (int i = 0; i < n_part; i++) w->want[i] = -1;
+  for (int k = 0; k < n->n_in; k++) {
+    const jfl_value *r = b->root[n->in[k]->id];
+    int *reader = &w->reader[r->id * n_part];
+    waits_for(w, b->made_by[r->id]);
+    for (int i = 0; i < n_part && jf_mutates(n, k); i++) waits_for(w, reader[i] - 1);
+    reader[b->p->step[step].place] = step + 1;
+  }
+}
+
+/* Notes the steps that this one waits for; what its stream waited for before is done. */
+static void waits_note(waits *w, int step)
+{
+  jfl_plan *p = w->b->p;
+  jf_step *st = &p->step[step];
+  int *known = &w->known[st->place * p->n_part];
+  st->await = jf_alloc(w->b->arena, (size_t)p->n_part * sizeof *st->await);
+  for (int i = 0; i < p->n_part; i++) {
+    if (i == st->place || plan_is_host(p, i) || w->want[i] < known[i]) continue;
+    known[i] = w->want[i] + 1;
+    st->await[st->n_await++] = w->want[i];
+    if (p->step[w->want[i]].event < 0) p->step[w->want[i]].event = p->n_event++;
+  }
+}
+
+static void order_streams(builder *b)
+{
+  jfl_plan *p = b->p;
+  size_t n = (size_t)p->n_part;
+  int streams = 0;
+  p->barrier = -1;
+  for (int i = 0; i < p->n_part; i++) streams += p->part[i].n_step > 0;
+  if (streams < 2) return;
+  waits w = { b, jf_alloc(b->arena, n * sizeof *w.want), jf_alloc(b->arena, n * n * sizeof *w.known),
+              jf_alloc(b->arena, n * (size_t)b->g->n_value * sizeof *w.reader) };
+  for (int s = 0; s < p->n_step; s++) {
+    waits_of(&w, s);
+    waits_note(&w, s);
+    if (p->barrier < 0 && p->step[s].node->op->flags & JF_EFFECT) p->barrier = s;
+  }
+}
+
+/* ---- all of it ---- */
+
+/* Lays out the arena of one place. */
+static void pack_part(builder *b, int place)
+{
+  jf_plan_part *part = &b->p->part[place];
+  jf_life *own = jf_alloc(b->arena, (size_t)b->n_life * sizeof *own);
+  int n = 0;
+  for (int i = 0; i < b->n_life; i++)
+    if (b->life_place[i] == place) own[n++] = b->life[i];
+  part->arena_size = jf_pack(b->arena, own, n);
+  part->arena_bound = jf_pack_bound(b->arena, own, n);
+  b->p->arena_size += part->arena_size;
+  b->p->arena_bound += part->arena_bound;
+  for (int i = b->n_life; i-- > 0;)
+    if (b->life_place[i] == place) b->life[i] = own[--n];
+}
+
+static builder plan_begin(jfl_graph *g, const jf_plan_options *o, jfl_plan *p)
 {
   jf_arena *a = g->arena;
   size_t n = (size_t)g->n_value, n_life = (size_t)g->n_node * (JFL_MAXOUT + 1);
-  jfl_plan *p = *out = jf_alloc(a, sizeof *p);
-  *p = (jfl_plan){ .graph = g, .device = dev, .flags = flags };
-  builder b = { .p = p, .g = g, .arena = a, .root = jf_alloc(a, n * sizeof *b.root),
-                .where = jf_alloc(a, n * sizeof *b.where),
-                .last_use = jf_alloc(a, n * sizeof *b.last_use),
-                .life = jf_alloc(a, n_life * sizeof *b.life) };
+  *p = (jfl_plan){ .graph = g, .flags = o->flags, .n_part = o->n_device };
+  p->part = jf_alloc(a, (size_t)o->n_device * sizeof *p->part);
+  for (int i = 0; i < o->n_device; i++) p->part[i].device = o->device[i];
+  return (builder){
+    .p = p, .g = g, .arena = a, .root = jf_alloc(a, n * sizeof(jfl_value *)),
+    .where = jf_alloc(a, n * sizeof(jf_where)), .last_use = jf_alloc(a, n * sizeof(int)),
+    .made_by = jf_alloc(a, n * sizeof(int)), .life = jf_alloc(a, n_life * sizeof(jf_life)),
+    .life_place = jf_alloc(a, n_life * sizeof(int))
+  };
+}
+
+jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
+{
+  jfl_plan *p = *out = jf_alloc(g->arena, sizeof *p);
+  builder b = plan_begin(g, o, p);
   find_roots(&b);
   place_outside(&b);
   make_steps(&b);
+  keep_what_others_read(&b);
   place_temporaries(&b);
-  for (int s = 0; s < p->n_step; s++) JF_TRY(fill_step(&b, &p->step[s], s, threads));
-  p->arena_size = jf_pack(a, b.life, b.n_life);
-  p->arena_bound = jf_pack_bound(a, b.life, b.n_life);
+  for (int s = 0; s < p->n_step; s++) JF_TRY(fill_step(&b, &p->step[s], s, o->threads));
+  for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
+  order_streams(&b);
   return JFL_OK;
 }
 
@@ -190,19 +315,20 @@ void jf_plan_release(jfl_plan *p)
   }
 }
 
-static void bind(const jf_where *w, void *arena, void *const *variable, void **data)
+static void bind(const jfl_plan *p, const jf_where *w, void *const *variable, void **data)
 {
-  if (w->place == JF_AT_ARENA) *data = (char *)arena + w->offset;
-  if (w->place == JF_AT_VARIABLE) *data = variable[w->index];
+  if (w->memory == JF_AT_ARENA) *data = (char *)p->part[w->place].arena + w->offset;
+  if (w->memory == JF_AT_VARIABLE) *data = variable[w->index];
 }
 
-void jf_plan_bind(jfl_plan *p, void *arena, void *const *variable)
+void jf_plan_bind(jfl_plan *p, void *const *variable)
 {
   for (int s = 0; s < p->n_step; s++) {
     jf_step *st = &p->step[s];
-    for (int i = 0; i < st->k.n_in; i++) bind(&st->in[i], arena, variable, &st->k.in[i].data);
-    for (int i = 0; i < st->k.n_out; i++) bind(&st->out[i], arena, variable, &st->k.out[i].data);
-    st->k.scratch = st->scratch_life >= 0 ? (char *)arena + st->scratch_offset : NULL;
+    jf_kargs *k = &st->k;
+    for (int i = 0; i < k->n_in; i++) bind(p, &st->in[i], variable, &k->in[i].data);
+    for (int i = 0; i < k->n_out; i++) bind(p, &st->out[i], variable, &k->out[i].data);
+    k->scratch = st->scratch_life < 0 ? NULL
+               : (char *)p->part[st->place].arena + st->scratch_offset;
   }
-  p->bound_arena = arena;
 }

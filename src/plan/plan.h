@@ -42,53 +42,75 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
 
 /* ---- plans (plan.c) ---- */
 
-typedef enum jf_place {
+typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE
-} jf_place;
+} jf_memory;
 
-/* Where a value's memory is. */
+/* Where a value's memory is. Inputs and outputs are the host's arrays. */
 typedef struct jf_where {
-  jf_place place;
+  jf_memory memory;
+  int place;                   /* on which device, by place */
   int index;                   /* input, output or variable number; lifetime number in the arena */
   size_t offset, size;
 } jf_where;
 
 typedef struct jf_step {
   const jf_node *node;
-  jf_choice kernel;
+  jf_choice kernel;            /* nothing for a transfer, which devices make */
   jf_kargs k;
   jf_where *in, *out;          /* of k.in and k.out */
   int scratch_life; size_t scratch_offset;     /* lifetime -1: none */
   int random; uint64_t stream;                 /* random: draws bits; stream: of job and node */
+  int place;                   /* the device on whose stream it is done */
+  int event;                   /* that it records once it is done, or -1 */
+  int *await; int n_await;     /* steps of other streams whose events it waits for first */
 } jf_step;
 
 /* A data pointer that changes with each run: step argument -> input or output number. */
 typedef struct jf_patch { void **data; int index; } jf_patch;
 
+/* What a plan is on one device. */
+typedef struct jf_plan_part {
+  jf_device *device;
+  int n_step;
+  size_t arena_size, arena_bound;
+  void *arena;                 /* the run layer's */
+} jf_plan_part;
+
 struct jfl_plan {
   jfl_graph *graph;            /* in whose arena it lies */
   jfl_job *job;                /* the run layer's; NULL in planner tests */
-  const jf_device *device;
+  jf_plan_part *part; int n_part;   /* by place */
   jf_step *step; int n_step;
   const jfl_value **variable; int n_variable;
   void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
-  size_t arena_size, arena_bound;
+  size_t arena_size, arena_bound;              /* of all devices */
   double work;                 /* of all steps */
   int threads;                 /* the most that a step takes */
-  void *bound_arena;           /* what the pointers of temporaries are based on now */
   int flags;
+  int is_late;                 /* some device works behind the caller's back */
+  int n_event; void **event;   /* the run layer's, one for each step that records one */
+  /* The first step that changes a variable, where several devices work: what they found wrong until
+     then is to be known before it; else -1. */
+  int barrier;
+  uint64_t bound;              /* the run layer's: of which arenas its pointers are */
 };
 
-/* Makes a plan in g's arena. flags: of jf_choose; threads: at most. *out is set first, so that a
-   caller can release what was prepared when this fails or the arena unwinds. */
-jfl_status jf_plan_new(jfl_graph *g, const jf_device *dev, int flags, int threads, jfl_plan **out);
+/* What a plan is made for: devices by place, flags of jf_choose, and the most threads. */
+typedef struct jf_plan_options {
+  jf_device *const *device; int n_device;
+  int flags, threads;
+} jf_plan_options;
+/* Makes a plan in g's arena. *out is set first, so that a caller can release what was prepared when
+   this fails or the arena unwinds. */
+jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out);
 /* Releases kernel states; the memory goes with the graph. */
 void jf_plan_release(jfl_plan *p);
 /* The name of a step's kernel row; "plain" where the op's own kernel serves. */
 const char *jf_step_kernel(const jf_step *st);
 void jf_plan_print(const jfl_plan *p, jf_text *t);
-/* Points temporaries into arena and variables at their data (variable[i] of n_variable). */
-void jf_plan_bind(jfl_plan *p, void *arena, void *const *variable);
+/* Points temporaries into the arenas of the parts, and variables at their data. */
+void jf_plan_bind(jfl_plan *p, void *const *variable);
 
 #endif

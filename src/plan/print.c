@@ -13,22 +13,34 @@ static void print_bytes(jf_text *t, size_t n)
 static void print_place(jf_text *t, const jfl_value *v, const jf_where *w)
 {
   static const char *const names[] = { "?", "arena", "input", "result", "variable" };
-  jf_text_add(t, "%s[%s", v->name, names[w->place]);
-  if (w->place == JF_AT_ARENA) jf_text_add(t, "+%zu", w->offset);
+  jf_text_add(t, "%s[%s", v->name, names[w->memory]);
+  if (w->memory == JF_AT_ARENA) jf_text_add(t, "+%zu", w->offset);
   jf_text_add(t, "]");
 }
 
 const char *jf_step_kernel(const jf_step *st)
 {
+  if (st->node->op->flags & JF_TRANSFER) return "copy";
   return st->kernel.row ? st->kernel.row->name : "plain";
 }
 
-/* Column widths: of op names and of kernel names. */
-typedef struct widths { int op, kernel; } widths;
+/* Column widths: of op names, of kernel names, and of devices, 0 where there is only one. */
+typedef struct widths { int op, kernel, device; } widths;
+
+static int plan_print_devices(const jfl_plan *p)
+{
+  int n = 0;
+  for (int i = 0; i < p->n_part; i++) n += p->part[i].n_step > 0;
+  return n;
+}
 
 static widths plan_print_measure(const jfl_plan *p)
 {
-  widths w = { 0, 0 };
+  widths w = { 0, 0, 0 };
+  for (int i = 0; i < p->n_part && plan_print_devices(p) > 1; i++) {
+    int device = (int)strlen(p->part[i].device->name);
+    if (p->part[i].n_step && device > w.device) w.device = device;
+  }
   for (int s = 0; s < p->n_step; s++) {
     int op = (int)strlen(jf_node_title(p->step[s].node));
     int kernel = (int)strlen(jf_step_kernel(&p->step[s]));
@@ -38,10 +50,13 @@ static widths plan_print_measure(const jfl_plan *p)
   return w;
 }
 
-static void print_step(jf_text *t, const jf_step *st, int index, widths w)
+static void print_step(jf_text *t, const jfl_plan *p, int index, widths w)
 {
+  const jf_step *st = &p->step[index];
   const jf_node *n = st->node;
-  jf_text_add(t, "%4d  %-*s  %-*s ", index, w.op, jf_node_title(n), w.kernel, jf_step_kernel(st));
+  jf_text_add(t, "%4d  ", index);
+  if (w.device) jf_text_add(t, "%-*s  ", w.device, p->part[st->place].device->name);
+  jf_text_add(t, "%-*s  %-*s ", w.op, jf_node_title(n), w.kernel, jf_step_kernel(st));
   for (int i = 0; i < n->n_in; i++) {
     jf_text_add(t, i ? ", " : " ");
     print_place(t, n->in[i], &st->in[i]);
@@ -54,13 +69,22 @@ static void print_step(jf_text *t, const jf_step *st, int index, widths w)
   jf_text_add(t, "\n");
 }
 
+/* Those with work to do; where there is none at all, the one that would have it. */
+static void print_devices(jf_text *t, const jfl_plan *p)
+{
+  if (!plan_print_devices(p)) jf_text_add(t, "%s", p->part[p->graph->place].device->name);
+  for (int i = 0, n = 0; i < p->n_part; i++)
+    if (p->part[i].n_step) jf_text_add(t, n++ ? ", %s" : "%s", p->part[i].device->name);
+}
+
 void jf_plan_print(const jfl_plan *p, jf_text *t)
 {
   size_t variables = 0;
   for (int i = 0; i < p->n_variable; i++)
     variables += (size_t)jf_numel(&p->variable[i]->shape) * jfl_dtype_size(p->variable[i]->dtype);
-  jf_text_add(t, "plan of %s on %s: %d steps, %d variables of ", p->graph->name, p->device->name,
-              p->n_step, p->n_variable);
+  jf_text_add(t, "plan of %s on ", p->graph->name);
+  print_devices(t, p);
+  jf_text_add(t, ": %d steps, %d variables of ", p->n_step, p->n_variable);
   print_bytes(t, variables);
   jf_text_add(t, ", temporaries of ");
   print_bytes(t, p->arena_size);
@@ -68,5 +92,5 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
   print_bytes(t, p->arena_bound);
   jf_text_add(t, ")\n");
   widths w = plan_print_measure(p);
-  for (int s = 0; s < p->n_step; s++) print_step(t, &p->step[s], s, w);
+  for (int s = 0; s < p->n_step; s++) print_step(t, p, s, w);
 }

@@ -7,17 +7,22 @@ static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *ou
   for (int i = 0; i < p->n_output_patch; i++) *p->output[i].data = out[p->output[i].index]->data;
 }
 
+static jfl_status execute_answer(const jfl_plan *p, const jf_step *st)
+{
+  jfl_status e = st->kernel.run(&st->k);
+  if (e == JFL_OK) return e;
+  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
+  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
+  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
+}
+
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
 {
   if (st->random)
     st->k.random =
         (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
                             p->job->run };
-  jfl_status e = st->kernel.run(&st->k);
-  if (e == JFL_OK) return e;
-  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
-  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
-  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
+  return p->is_late ? jf_late_step(p, st) : execute_answer(p, st);
 }
 
 /* Makes the plan ready for a run with these arrays. */
@@ -29,44 +34,51 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
                               "jobs; they are not here: fork before the first run, or run with "
                               "threads 1"),
                       JFL_ERROR_JOB, p->job->name);
-  if (p->bound_arena != s->site[0]->arena) jf_plan_bind(p, s->site[0]->arena, p->data);
+  if (p->bound != s->arenas) jf_job_bind(p);
   set_pointers(p, in, out);
-  return JFL_OK;
+  return p->is_late ? jf_late_begin(p) : JFL_OK;
+}
+
+/* Counts a run that came to its end well. */
+static jfl_status execute_end(jfl_plan *p, jfl_status s)
+{
+  if (p->is_late) s = jf_late_end(p, s);
+  if (!s) p->job->run++;
+  return s;
 }
 
 static jfl_status run_steps(jfl_plan *p, int first)
 {
   for (int i = first; i < p->n_step; i++) JF_TRY(jf_execute_step(p, &p->step[i]));
-  p->job->run++;
-  return JFL_OK;
-}
-
-static jfl_status execute_run_profiled(jfl_plan *p)
-{
-  JF_TRY(jf_profile_run(p->job->session->profile, p));
-  p->job->run++;
   return JFL_OK;
 }
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
+  jfl_profile *f = p->job->session->profile;
   JF_TRY(execute_prepare(p, in, out));
-  return p->job->session->profile ? execute_run_profiled(p) : run_steps(p, 0);
+  return execute_end(p, f ? jf_profile_run(f, p) : run_steps(p, 0));
+}
+
+/* The same, asking before each step, as long as it may end. */
+static jfl_status run_steps_asking(jfl_plan *p)
+{
+  const jfl_session *s = p->job->session;
+  int i = 0;
+  for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
+    if (s->stop_asked(s->stop_ctx))
+      return jf_fail(JFL_ESTATE, "%s: the run was stopped", p->job->name);
+    JF_TRY(jf_execute_step(p, &p->step[i]));
+  }
+  return run_steps(p, i);
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   const jfl_session *s = p->job->session;
-  int i = 0;
-  if (!s->stop_asked || s->profile)
-    return jf_execute(p, in, out);
+  if (!s->stop_asked || s->profile) return jf_execute(p, in, out);
   JF_TRY(execute_prepare(p, in, out));
-  for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
-    if (s->stop_asked(s->stop_ctx))
-      return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
-    JF_TRY(jf_execute_step(p, &p->step[i]));
-  }
-  return run_steps(p, i);
+  return execute_end(p, run_steps_asking(p));
 }
 
 typedef struct execute_call { jfl_plan *plan; jfl_array *const *in, *const *out; } execute_call;

@@ -50,6 +50,7 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
 static void drop_plan(jfl_plan *p)
 {
   jf_plan_release(p);
+  jf_late_release(p);
   jf_free(p->data);
   jfl_graph_unref(p->graph);       /* the plan lies in its arena */
 }
@@ -72,16 +73,23 @@ void jfl_plan_free(jfl_plan *p)
   jf_session_release(j->session);
 }
 
-/* A bigger block for temporaries; plans notice at their next run. */
-static jfl_status grow_arena(jf_site *t, const jfl_plan *p)
+/* Bigger blocks for temporaries; plans notice at their next run. */
+static jfl_status grow_arenas(jfl_session *s, const jfl_plan *p)
 {
-  if (p->arena_size <= t->arena_size) return JFL_OK;
-  void *bigger = t->device->kind->alloc(t->device, p->arena_size);
-  if (!bigger)
-    return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes", p->arena_size);
-  t->device->kind->free(t->device, t->arena);
-  t->arena = bigger;
-  t->arena_size = p->arena_size;
+  for (int i = 0; i < p->n_part; i++) {
+    jf_site *t = s->site[i];
+    const jf_kind *k = t->device->kind;
+    size_t size = p->part[i].arena_size;
+    if (size <= t->arena_size) continue;
+    void *bigger = k->alloc(t->device, size);
+    if (!bigger)
+      return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes on %s", size,
+                     t->device->name);
+    k->free(t->device, t->arena);
+    t->arena = bigger;
+    t->arena_size = size;
+    s->arenas++;
+  }
   return JFL_OK;
 }
 
@@ -102,8 +110,8 @@ static jfl_status need_variables(jfl_session *s, jfl_plan *p)
   if (!p->data) return jf_fail(JFL_ENOMEM, "out of memory");
   for (int i = 0; i < p->n_variable; i++) {
     jf_var *v;
-    JF_TRY(jf_session_need_var(s, p->variable[i]->variable, &p->variable[i]->packing, s->site[0],
-                               &v));
+    const jfl_value *w = p->variable[i];
+    JF_TRY(jf_session_need_var(s, w->variable, &w->packing, s->site[w->place], &v));
     p->data[i] = v->storage->data;
   }
   return JFL_OK;
@@ -115,8 +123,17 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   j->plan = room;
-  JF_TRY(grow_arena(j->session->site[0], p));
+  JF_TRY(grow_arenas(j->session, p));
+  if (p->is_late) JF_TRY(jf_late_prepare(j->session, p));
   return need_variables(j->session, p);
+}
+
+void jf_job_bind(jfl_plan *p)
+{
+  const jfl_session *s = p->job->session;
+  for (int i = 0; i < p->n_part; i++) p->part[i].arena = s->site[i]->arena;
+  jf_plan_bind(p, p->data);
+  p->bound = s->arenas;
 }
 
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
@@ -125,11 +142,11 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
   jfl_status s = admit(j, p);
   if (!s) {
     p->job = j;
-    p->bound_arena = NULL;
-    jf_plan_bind(p, j->session->site[0]->arena, p->data);
+    jf_job_bind(p);
     j->plan[j->n_plan++] = p;
     jfl_graph_ref(p->graph);
   } else {
+    jf_late_release(p);
     jf_free(p->data);
     p->data = NULL;
   }

@@ -91,6 +91,7 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
   double start = jf_now();
   for (int i = 0; i < p->n_step; i++) {
     JF_TRY(jf_execute_step(p, &p->step[i]));
+    if (p->is_late) JF_TRY(jf_late_finish_step(p, &p->step[i]));
     double end = jf_now();
     a->seconds[i] += end - start;
     if (f->n_event < f->max_event)

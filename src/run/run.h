@@ -49,10 +49,12 @@ typedef struct jf_site {
   void *stream;                /* NULL on the host */
   void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
   jf_fault *fault;             /* in the device's memory; NULL on the host */
+  jf_fault found;              /* what was there when the device was last waited for */
 } jf_site;
 
 typedef struct jf_settings {
   int threads, max_inflight;
+  int place;                   /* of what jobs put on no device */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
@@ -77,7 +79,8 @@ struct jfl_session {
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
   jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
-  jf_site **site; int n_site, cap_site;        /* site 0 is the host */
+  jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
+  uint64_t arenas;             /* how often an arena was replaced */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
@@ -101,6 +104,8 @@ void jf_sites_free(jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
 jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
 jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
+/* Waits for all that was queued, and gives what went wrong; not for the host. */
+jfl_status jf_site_settle(jf_site *t);
 
 /* Finds by name, or NULL. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
@@ -129,14 +134,28 @@ void jf_job_free(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
+/* Points a plan into the arenas there are now. */
+void jf_job_bind(jfl_plan *p);
 /* A copy that jf_free frees, or NULL. */
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 /* Runs p's steps with the pointers set, timing each. */
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
-/* Runs one step. */
+/* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
+/* ---- plans on devices that work late (late.c) ---- */
+
+/* What a run needs of the devices besides its memory: made and released with the plan. */
+jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p);
+void jf_late_release(jfl_plan *p);
+/* Begins a run; queues a step; and ends a run that has come to s, waiting for all devices. */
+jfl_status jf_late_begin(jfl_plan *p);
+jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
+jfl_status jf_late_end(jfl_plan *p, jfl_status s);
+/* Waits for a step that was queued last. */
+jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);

@@ -131,10 +131,11 @@ static void look_at_nodes(jf_fuser *f)
 
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
-  if (!target->device->kind->fused) return JFL_OK;
+  const jf_kind *kind = jf_sole_kind(g, target);
+  if (!kind || !kind->fused) return JFL_OK;
   jf_fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
-  f->d = jf_draft_new(g->arena, target->device->kind->fused);
+  f->d = jf_draft_new(g->arena, kind->fused);
   f->d.leaves = fuse_leaves;
   f->d.ctx = f;
   jf_rewrite_begin(g, &f->r);

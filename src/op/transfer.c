@@ -1,0 +1,5 @@
+/* A copy on another device. */
+#include "ir/ir.h"
+
+JFL_OP(transfer, .doc = "A copy of x on another device.", .in = {"x"}, .out = {"y"},
+  .flags = JF_TRANSFER | JF_INTERNAL, .infer = jf_infer_same)

@@ -1,0 +1,140 @@
+/* Brings every value to the place where it is read: each node but a transfer reads what lives where
+   the node runs. What the host hands in and takes out lives at the host's place. */
+#include "op/op.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+typedef struct place_walk {
+  jfl_graph *g;
+  const jf_target *target;
+  jf_rewrite r;
+  jfl_value **copy;            /* copy[id * n_device + place]: the value there, or NULL */
+} place_walk;
+
+static jfl_value *place_bring(place_walk *w, jfl_value *v, int to);
+
+/* A copy at a place that the device of v can copy to. */
+static jfl_value *place_transfer(place_walk *w, jfl_value *v, int to)
+{
+  jf_node *n;
+  jfl_graph *g = w->g;
+  if (g->err || (g->err = jf_graph_node(g, &jf_op_transfer, NULL, &v, 1, NULL, &n))) return NULL;
+  n->place = n->out[0]->place = to;
+  return n->out[0];
+}
+
+/* Made anew rather than copied: what has no inputs and is the same in every place. */
+static jfl_value *place_again(place_walk *w, const jf_node *n, int output, int to)
+{
+  jf_node *twin;
+  jfl_graph *g = w->g;
+  if (g->err || (g->err = jf_graph_node(g, n->op, n->attr, NULL, 0, NULL, &twin))) return NULL;
+  twin->place = to;
+  for (int i = 0; i < twin->n_out; i++) twin->out[i]->place = to;
+  return twin->out[output];
+}
+
+/* Whether one of the devices can copy to the other by itself. */
+static int place_has_way(const place_walk *w, int from, int to)
+{
+  const jf_kind *a = w->target->device[from]->kind, *b = w->target->device[to]->kind;
+  return a->host || b->host || (a == b && a->move);
+}
+
+static jfl_value *place_make(place_walk *w, jfl_value *v, int to)
+{
+  const jf_node *n = v->node;
+  if (n && !n->n_in && !(n->op->flags & (JF_RANDOM | JF_EFFECT)))
+    return place_again(w, n, v->index, to);
+  if (!place_has_way(w, v->place, to)) v = place_bring(w, v, JF_HOST_PLACE);
+  return v ? place_transfer(w, v, to) : NULL;
+}
+
+/* v at a place, made there where it was first wanted. */
+static jfl_value *place_bring(place_walk *w, jfl_value *v, int to)
+{
+  if (v->place == to || v->id >= w->r.n_value) return v;
+  jfl_value **there = &w->copy[v->id * w->target->n_device + to];
+  if (!*there) *there = place_make(w, v, to);
+  return *there;
+}
+
+/* An update is where its variable is. */
+static jfl_status place_update(const place_walk *w, jf_node *n)
+{
+  const jfl_value *first = NULL;
+  for (int k = 0; k < n->n_in; k++) {
+    if (!jf_mutates(n, k)) continue;
+    if (first && first->place != n->in[k]->place)
+      return jf_fail(JFL_ENOSYS, "%s: '%s' and '%s' are updated together, but live on %s and %s",
+                     n->name, first->name, n->in[k]->name, w->target->device[first->place]->name,
+                     w->target->device[n->in[k]->place]->name);
+    first = n->in[k];
+  }
+  if (!first) return JFL_OK;
+  n->place = first->place;
+  for (int k = 0; k < n->n_out; k++) n->out[k]->place = first->place;
+  return JFL_OK;
+}
+
+static jfl_status place_visit(place_walk *w, jf_node *n)
+{
+  JF_TRY(place_update(w, n));
+  for (int k = 0; k < n->n_in && !w->g->err; k++) n->in[k] = place_bring(w, n->in[k], n->place);
+  if (!w->g->err) jf_rewrite_keep(&w->r, n);
+  return w->g->err;
+}
+
+/* Whether everything is in one place already. */
+static int place_is_single(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_value; i++)
+    if (g->value[i]->place != JF_HOST_PLACE) return 0;
+  for (int i = 0; i < g->n_node; i++)
+    if (g->node[i]->place != JF_HOST_PLACE) return 0;
+  return 1;
+}
+
+jfl_status jf_pass_place(jfl_graph *g, const jf_target *target)
+{
+  place_walk w = { .g = g, .target = target };
+  size_t n = (size_t)g->n_value * (size_t)target->n_device;
+  if (!place_is_single(g)) {
+    w.copy = jf_alloc(g->arena, n * sizeof *w.copy);
+    jf_rewrite_begin(g, &w.r);
+    for (int i = 0; i < w.r.n_old; i++) JF_TRY(place_visit(&w, w.r.old[i]));
+    for (int i = 0; i < g->n_output && !g->err; i++)
+      g->output[i] = place_bring(&w, g->output[i], JF_HOST_PLACE);
+  }
+  g->placing = JF_PLACED;
+  return g->err;
+}
+
+void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
+{
+  for (int i = 0; i < g->n_value; i++) {
+    jfl_value *v = g->value[i];
+    int known = v->origin == JF_VARIABLE && t->variable_place
+              ? t->variable_place(t->session, v->variable) : JF_DEFAULT_PLACE;
+    if (known != JF_DEFAULT_PLACE) v->place = known;
+    if (v->place == JF_DEFAULT_PLACE) v->place = place;
+    if (v->origin == JF_INPUT) v->place = JF_HOST_PLACE;
+  }
+  for (int i = 0; i < g->n_node; i++)
+    if (g->node[i]->place == JF_DEFAULT_PLACE) g->node[i]->place = place;
+  g->place = place;
+  g->placing = JF_RESOLVED;
+}
+
+const jf_kind *jf_sole_kind(const jfl_graph *g, const jf_target *t)
+{
+  const jf_kind *kind = NULL;
+  for (int i = 0; i < g->n_node; i++) {
+    const jf_kind *k = t->device[g->node[i]->place]->kind;
+    if (g->node[i]->op->flags & JF_TRANSFER || k == kind) continue;
+    if (kind) return NULL;
+    kind = k;
+  }
+  return kind ? kind : t->device[g->place]->kind;
+}

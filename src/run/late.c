@@ -1,0 +1,146 @@
+/* Runs whose steps devices do behind the caller's back: queueing them on streams, and finding out at
+   the end, or where one device has to know it of another, what went wrong. */
+#include "run/run.h"
+
+#include <string.h>
+
+static jf_site *late_site(const jfl_plan *p, int place) { return p->job->session->site[place]; }
+
+static int late_works(const jfl_plan *p, int place)
+{
+  return p->part[place].n_step && !p->part[place].device->kind->host;
+}
+
+jfl_status jf_late_begin(jfl_plan *p)
+{
+  static const jf_fault none;
+  for (int i = 0; i < p->n_part; i++) {
+    const jf_site *t = late_site(p, i);
+    if (!late_works(p, i)) continue;
+    jfl_status s = t->device->kind->put(t->device, t->stream, t->fault, &none, sizeof none);
+    if (s) return jf_late_end(p, s);
+  }
+  return JFL_OK;
+}
+
+/* Adds to an error of a step which one it was. */
+static jfl_status late_blame(const jfl_plan *p, jfl_status e, int step)
+{
+  const jf_node *n = p->step[step].node;
+  jf_fail_in(e, JFL_ERROR_OP, n->op->name);
+  return jf_fail_in(e, JFL_ERROR_NODE, n->name);
+}
+
+jfl_status jf_site_settle(jf_site *t)
+{
+  const jf_kind *k = t->device->kind;
+  t->found = (jf_fault){ 0 };
+  jfl_status read = k->get(t->device, t->stream, &t->found, t->fault, sizeof t->found);
+  jfl_status done = k->wait(t->device, t->stream);
+  if (t->found.what) return jf_fault_fail(&t->found);
+  return done ? done : read;
+}
+
+/* Waits for all that was queued on a device. */
+static jfl_status late_settle(const jfl_plan *p, int place)
+{
+  jf_site *t = late_site(p, place);
+  jfl_status s = jf_site_settle(t);
+  return s && t->found.what ? late_blame(p, s, t->found.step) : s;
+}
+
+jfl_status jf_late_end(jfl_plan *p, jfl_status s)
+{
+  jf_error *first = s ? jf_error_copy() : NULL;
+  for (int i = 0; i < p->n_part; i++) {
+    if (!late_works(p, i)) continue;
+    jfl_status here = late_settle(p, i);
+    if (!here || s) continue;
+    s = here;
+    first = jf_error_copy();
+  }
+  if (!s) return JFL_OK;
+  jf_error_restore(s, first);
+  jf_free(first);
+  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
+
+/* Lets a step wait for another. */
+static jfl_status late_await(const jfl_plan *p, const jf_step *st, const jf_step *other)
+{
+  const jf_site *t = late_site(p, st->place), *o = late_site(p, other->place);
+  if (t->device->kind != o->device->kind) return late_settle(p, other->place);
+  return t->device->kind->await(t->device, t->stream, p->event[other->event]);
+}
+
+/* What all devices found wrong so far, before something changes that cannot be changed back. */
+static jfl_status late_barrier(const jfl_plan *p)
+{
+  for (int i = 0; i < p->n_part; i++)
+    if (late_works(p, i)) JF_TRY(late_settle(p, i));
+  return JFL_OK;
+}
+
+static jfl_status late_transfer(const jfl_plan *p, const jf_step *st)
+{
+  const jf_site *t = late_site(p, st->place);
+  jf_device *from = p->part[st->in[0].place].device, *to = p->part[st->out[0].place].device;
+  const void *x = st->k.in[0].data;
+  void *y = st->k.out[0].data;
+  const size_t size = st->out[0].size;
+  if (from->kind->host && to->kind->host) return memcpy(y, x, size), JFL_OK;
+  if (from->kind->host) return to->kind->put(to, t->stream, y, x, size);
+  if (to->kind->host) return from->kind->get(from, t->stream, y, x, size);
+  return to->kind->move(to, t->stream, y, from, x, size);
+}
+
+static jfl_status late_launch(const jfl_plan *p, const jf_step *st)
+{
+  const jf_site *t = late_site(p, st->place);
+  const jf_kind *k = t->device->kind;
+  if (st->node->op->flags & JF_TRANSFER) return late_transfer(p, st);
+  return k->launch ? k->launch(t->device, t->stream, st->kernel.run, &st->k)
+                   : st->kernel.run(&st->k);
+}
+
+jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
+{
+  const jf_site *t = late_site(p, st->place);
+  const int step = (int)(st - p->step);
+  if (step == p->barrier) JF_TRY(late_barrier(p));
+  for (int i = 0; i < st->n_await; i++) JF_TRY(late_await(p, st, &p->step[st->await[i]]));
+  jfl_status s = late_launch(p, st);
+  if (!s && st->event >= 0)
+    s = t->device->kind->record(t->device, t->stream, p->event[st->event]);
+  return s ? late_blame(p, s, step) : JFL_OK;
+}
+
+jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)
+{
+  return late_works(p, st->place) ? late_settle(p, st->place) : JFL_OK;
+}
+
+void jf_late_release(jfl_plan *p)
+{
+  for (int i = 0; i < p->n_step && p->event; i++) {
+    const jf_step *st = &p->step[i];
+    jf_device *d = p->part[st->place].device;
+    if (st->event >= 0 && p->event[st->event]) d->kind->event_free(d, p->event[st->event]);
+  }
+  jf_free(p->event);
+  p->event = NULL;
+}
+
+jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p)
+{
+  p->event = jf_new((size_t)p->n_event * sizeof *p->event);
+  if (!p->event) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < p->n_step; i++) {
+    jf_step *st = &p->step[i];
+    const jf_site *t = s->site[st->place];
+    st->k.stream = t->stream;
+    st->k.fault = t->fault;
+    if (st->event >= 0) JF_TRY(t->device->kind->event_new(t->device, &p->event[st->event]));
+  }
+  return JFL_OK;
+}
