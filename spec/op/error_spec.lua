@@ -157,13 +157,13 @@ describe("a mistake is named:", function()
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
   says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
     core.from_table({ 0, 5 }, "int32"), 4)
-  says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
+  says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1, "uint8")
   says("one_hot", "dtype float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "dtype bfloat16 is not supported", x23, "bfloat16")
-  says("constant", "value 1.5 does not fit int32", 1.5, "int32", { 2 })
+  says("constant", "value must fit int32, got 1.5", 1.5, "int32", { 2 })
   says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 bytes",
     2 ^ 47, "float64")
-  says("constant", "value 300 does not fit uint8", 300, "uint8", { 2 })
+  says("constant", "value must fit uint8, got 300", 300, "uint8", { 2 })
 
   local sgd, rates = { optimizer = "SGD", options = { 0 } }, zeros({ 2 }, "float64")
   says("update", "grad of parameter 0 must be float32 (2, 3), got float32 (3, 2)",

@@ -203,7 +203,10 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
-  const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
+                                             "a + b"; op/elementwise.h says what stands in them */
+  const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
+                                             O is a floating type, and where it is an integer */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   const jfl_op *descent;                  /* with the same attributes: subtracts what this op gives,
                                              times a rate, from a parameter as it is made. Inputs are
@@ -249,6 +252,8 @@ void jf_at(jfl_graph *g, int place);
 
 /* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
 jfl_status jf_op_infer(jf_infer *c);
+/* The axis of n's output along which its input 1, a line, runs; -1 where it is none. */
+int jf_line_axis(const jf_node *n);
 /* The node that makes v, if it is of that op; else NULL. */
 const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
 /* The value whose memory v shows: v itself unless it is a view. */
