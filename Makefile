@@ -38,7 +38,8 @@ CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua)
-GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/embed.c
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h \
+  build/gen/passlist.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -62,7 +63,7 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/kernels/%.o $O/src/dev/cast.o: OPT += $(FAST)
+$O/src/op/%.o $O/src/optim/%.o $O/kernels/%.o $O/src/dev/cast.o: OPT += $(FAST)
 # Polynomials take half as long where a product and a sum are one instruction.
 $O/kernels/cpu/tiles.o: ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
@@ -92,6 +93,8 @@ build/gen/optimlist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OPTIM OPTIM src/optim/*.c)
 build/gen/cpulist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c kernels/cpu/*/*.c)
+build/gen/passlist.h: FORCE
+	@$(call remake,scripts/passes.sh src/pass/*.c src/pass/*/*.c)
 build/gen/embed.c: FORCE
 	@$(call remake,scripts/embed.sh $(LUA))
 define remake

@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+int jf_line_axis(const jf_node *n)
+{
+  return n->op->line ? *(const int *)((const char *)n->attr + n->op->line->axis) : -1;
+}
+
 const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op)
 {
   return v->origin == JF_RESULT && v->node->op == op ? v->node : NULL;

@@ -57,9 +57,8 @@ static jfl_value *added(const jf_node *n, const jfl_value *v)
 /* The line that n adds to v along the axis, or NULL. */
 static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
 {
-  const jf_line *line = n->op->line;
-  if (!line || !(line->op->flags & JF_ADDS) || n->in[0] != v) return NULL;
-  return *(const int *)((const char *)n->attr + line->axis) == axis ? n->in[1] : NULL;
+  if (jf_line_axis(n) != axis || !(n->op->line->op->flags & JF_ADDS)) return NULL;
+  return n->in[0] == v ? n->in[1] : NULL;
 }
 
 /* Whether n can be the next part of p; v is the result of p so far. */

@@ -96,19 +96,7 @@ jfl_status jf_gradients(jfl_graph *g, const jf_backward *b, jfl_value **adj);
 /* A constant of v's dtype and shape. */
 jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value);
 
-jfl_status jf_pass_delay_relu(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_grad(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_output(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_update(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_fold(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_cse(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_dce(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_layout(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_place(jfl_graph *g, const jf_target *t);
-jfl_status jf_pass_forms(jfl_graph *g, const jf_target *t);
+/* The passes, jf_pass_NAME: generated from their definitions. */
+#include "gen/passlist.h"
 
 #endif

@@ -1,7 +1,6 @@
 /* Making a fused program of some nodes. */
 #include "pass/fuse/draft.h"
 
-#include "op/bias_add.h"
 #include "op/reduce.h"
 
 #include <stdarg.h>
@@ -10,15 +9,12 @@
 
 /* ---- nodes as members ---- */
 
-static int is_sum(const jf_node *n)
-{
-  return n->op == &jf_op_reduce_sum || n->op == &jf_op_reduce_mean;
-}
+static int is_sum(const jf_node *n) { return (n->op->flags & (JF_SUMS | JF_MEANS)) != 0; }
 
 /* The op whose loop a member runs. */
 static const jfl_op *loop_op(const jf_node *n)
 {
-  return n->op == &jf_op_bias_add ? &jf_op_add : n->op;
+  return n->op->line ? n->op->line->op : n->op;
 }
 
 /* The dtype for which that op is run. */
@@ -45,7 +41,7 @@ jf_member jf_member_kind(const jf_node *n)
 
 int jf_is_seen_through(const jf_node *n)
 {
-  return n->op->flags & JF_VIEW || n->op == &jf_op_broadcast_to;
+  return (n->op->flags & (JF_VIEW | JF_REPEATS)) != 0;
 }
 
 const jfl_shape *jf_member_shape(const jf_node *n)
@@ -68,7 +64,7 @@ static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
 static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
 {
   const jf_node *n = v->node;
-  const jfl_value *from = n && n->op == &jf_op_broadcast_to ? n->in[0] : v;
+  const jfl_value *from = n && n->op->flags & JF_REPEATS ? n->in[0] : v;
   dense_steps(&from->shape, to, step);
   return jf_root(from);
 }
@@ -76,14 +72,15 @@ static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int
 void jf_operand_of(const jf_node *n, int i, jf_operand *out)
 {
   const jfl_value *v = n->in[i], *from = v;
+  const int line = i == 1 ? jf_line_axis(n) : -1;
   *out = (jf_operand){ .dtype = v->dtype };
   while (from->node && jf_is_seen_through(from->node)) from = from->node->in[0];
   if (jf_number(from, &out->number)) return;
-  if (n->op == &jf_op_bias_add && i == 1) {
+  if (line >= 0) {
     out->v = see_through(v, &v->shape, out->step);
-    out->step[((const jf_bias_add *)n->attr)->axis] = out->step[0];
+    out->step[line] = out->step[0];
     for (int a = 0; a < n->out[0]->shape.n; a++)
-      if (a != ((const jf_bias_add *)n->attr)->axis) out->step[a] = 0;
+      if (a != line) out->step[a] = 0;
   } else {
     out->v = see_through(v, jf_member_shape(n), out->step);
   }
@@ -293,7 +290,7 @@ static int draft_add_sum(jf_draft *d, const jf_node *n)
   p->n_in = p->n_out = 1;
   p->in[0] = in;
   p->out[0] = out;
-  p->count = n->op == &jf_op_reduce_mean ? (double)d->size / (double)sums : 1;
+  p->count = n->op->flags & JF_MEANS ? (double)d->size / (double)sums : 1;
   if (by_row) return 1;
   memcpy(d->slot[out].step, step, sizeof step);
   d->over[out] = *s;
