@@ -2,6 +2,7 @@
 --- these by case(name, inputs, options, more); of(shape, lo, hi, dtype) describes an input.
 return function(case, of)
   local scalar, none, row = {}, { 0, 3 }, { 3, 0 }
+  local function scalars(...) return { data = { ... }, dtype = "float64" } end
 
   for _, name in ipairs { "add", "subtract", "multiply", "maximum", "minimum",
     "squared_difference" } do
@@ -158,13 +159,12 @@ return function(case, of)
     case("ones", {}, { shape = shape })
     case("random_uniform", {}, { shape = shape })
     case("random_normal", {}, { shape = shape })
-    local lr = { data = { 0.1 }, dtype = "float64" }
-    case("sgd_update", { of(shape), of(shape), lr })
-    case("momentum_update", { of(shape), of(shape), lr, of(shape) })
-    case("multi_update", { of(shape), of(shape), of { 2 }, of { 2 }, lr }, { update = "sgd_update" })
+    case("update", { of(shape), of(shape), of { 2 }, of { 2 }, scalars(0.5, 0.1) },
+      { optimizer = "SGD", options = { 0 } })
+    case("update", { of(shape), of(shape), of(shape), scalars(0.5, 0.1, 0.9) },
+      { optimizer = "SGD" })
     case("clip_scale", { of { 3 }, of(shape) }, { clip = 1 })
   end
-  local lr = { data = { 0.1 }, dtype = "float64" }
-  case("matmul_update", { of { 2, 3 }, of { 2, 0 }, of(none), lr })
-  case("matmul_update", { of(none), of { 0, 2 }, of { 2, 3 }, lr })
+  case("matmul_update", { of { 2, 3 }, of { 2, 0 }, of(none), scalars(1, 0.1) })
+  case("matmul_update", { of(none), of { 0, 2 }, of { 2, 3 }, scalars(1, 0.1) })
 end

@@ -87,8 +87,9 @@ int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
 enum { JF_SHAPE_STR = 8 * 22 + 4 };
 const char *jf_shape_str(const jfl_shape *s, char *buf);
-/* No extent negative, at most JFL_MAXDIM of them, and the product of those that are not 0 below 2^47,
-   so that neither the element count nor the step of an axis overflows; what: whose shape it is. */
+/* No extent negative, at most JFL_MAXDIM of them, and the product of those that are not 0 at most
+   2^47, so that neither the element count nor the step of an axis overflows; what: whose shape it
+   is. */
 jfl_status jf_shape_check(const jfl_shape *s, const char *what);
 
 /* ---- text (text.c) ---- */

@@ -277,9 +277,10 @@ static void check_blob(lua_State *L, const bind_op_call *c, int k)
              "made them", who, jfl_value_name(b->value), b->owner->job);
 }
 
-/* Replaces the number that is input k by a constant of like's dtype, of shape (1), or beside a scalar
-   one itself. */
-static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like, int env)
+/* Replaces the number that is input k by a constant of like's dtype, of shape (1), or beside a
+   scalar one itself. */
+static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like,
+                           int env)
 {
   static const double one = 1;
   const jfl_dtype t = jfl_value_dtype(like);

@@ -211,12 +211,13 @@ static const char *say(const jf_entry *t, char *buf, size_t size)
   return buf;
 }
 
-/* Whether a tensor of the file may be a variable's contents: one number may be (1) or a scalar, as other
-   programs write it. */
+/* Whether a tensor of the file may be a variable's contents: one number may be (1) or a scalar, as
+   other programs write it. */
 static int stands_for(const jfl_shape *file, const jfl_shape *variable)
 {
-  const int numbers = file->n <= 1 && variable->n <= 1 && jf_numel(file) == 1 && jf_numel(variable) == 1;
-  return numbers || jf_shape_eq(file, variable);
+  const int short_ones = file->n <= 1 && variable->n <= 1;
+  return jf_shape_eq(file, variable) ||
+         (short_ones && jf_numel(file) == 1 && jf_numel(variable) == 1);
 }
 
 static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, const jf_var *v,

@@ -29,8 +29,8 @@ static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
   return JFL_OK;
 }
 
-/* Replaces the one -1 of a list by what makes `size` elements, where there is one such number; *fits:
-   whether the list then has as many. */
+/* Replaces the one -1 of a list by what makes `size` elements, where there is one such number;
+   *fits: whether the list then has as many. */
 static jfl_status fill_rest(jf_ints *list, int64_t size, int *fits)
 {
   int64_t known = 1;

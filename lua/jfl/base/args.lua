@@ -65,8 +65,8 @@ function args.integer(who, name, value, least)
     args.describe(value))
 end
 
---- Fails unless shape is a list of extents of at least 0, of which the first may be allowed to be -1.
--- A scalar's list is empty.
+--- Fails unless shape is a list of extents of at least 0, of which the first may be allowed to be
+-- -1. A scalar's list is empty.
 function args.shape(who, name, shape, any_first)
   local n = type(shape) == "table" and table.maxn(shape) or 0
   if n == 0 and (type(shape) ~= "table" or next(shape) ~= nil) then
