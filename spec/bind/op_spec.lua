@@ -47,13 +47,12 @@ describe("an op on arrays", function()
   end)
 
   it("takes an optional last input as a list, or not at all", function()
-    local update, w = core.op("sgd_update"), floats { 8 }
-    local lr, half = core.from_table({ 1 }, "float64"), core.from_table({ 0.5 }, "float64")
-    update(w, floats { 2 }, lr)
-    assert.same({ 6 }, core.to_table(w))
-    update(w, floats { 2 }, lr, { half })
-    assert.same({ 5 }, core.to_table(w))
-    assert.has_error(function() update(w, floats { 2 }, lr, { half, half }) end)
+    local scalars, sgd = core.op("optimizer_scalars"), { optimizer = "SGD", options = { 0 } }
+    local step, set = core.array("int64", { 1 }), core.array("float64", { 2 })
+    local lr, half = core.from_table({ 2 }, "float64"), core.from_table({ 0.5 }, "float64")
+    assert.same({ 1, 2 }, core.to_table(scalars(step, lr, set, sgd)))
+    assert.same({ 0.5, 2 }, core.to_table(scalars(step, lr, set, { half }, sgd)))
+    assert.has_error(function() scalars(step, lr, set, { half, half }, sgd) end)
   end)
 
   it("is one closure per op", function()

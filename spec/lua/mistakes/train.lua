@@ -399,7 +399,7 @@ net("train_net", 10)(nd.ones({ 4, 8 }))
 net("eval_net", 5)(nd.ones({ 4, 8 }))
 ]] },
   { "a limit of memory that the job passes", {
-    "train_job: variables and temporaries take 5784 bytes, memory_limit is 1000",
+    "train_job: variables and temporaries take 5800 bytes, memory_limit is 1000",
   }, [[
 flow.config.memory_limit(1000)
 local train = mlp()

@@ -203,7 +203,7 @@ describe("get_variable", function()
     fails(int8(flow.constant_initializer(300)), "'v': the initializer's value must fit int8, "
       .. "got 300")
     fails(int8(flow.constant_initializer(0.5)), "value must fit int8, got 0.5")
-    fails(int8(flow.glorot_uniform_initializer()), "does not fit int8")
+    fails(int8(flow.glorot_uniform_initializer()), "must fit int8")
     fails(int8(flow.truncated_normal(1)), "the initializer must be constant or uniform for int8")
   end)
 end)
