@@ -1,5 +1,5 @@
--- flow.losses: the original's way to train. A body adds losses, and the job's configuration says how
--- they are minimized.
+-- flow.losses: the original's way to train. A body adds losses, and the job's configuration says
+-- how they are minimized.
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local optimizers = require "jfl.net.optimizers"

@@ -121,8 +121,8 @@ end)
 --- Ends a body: makes sure that a train job trains.
 function optimizer.close(context)
   if context.mode ~= "train" or context.minimized then return end
-  core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in its "
-    .. "body", context.job.name)
+  core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
+    .. "its body", context.job.name)
 end
 
 return optimizer
