@@ -240,9 +240,9 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
                    size_t n_in);
 /* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
-/* From here on variables are added at that place, and nodes that have no other reason to be at one.
-   A node that a pass adds is where the node is that it serves, or else where its first input is; once
-   values are placed, it is always with its inputs. */
+/* From here on variables are added at that place, and nodes that have no other reason to be at one:
+   a node that a pass adds is where the node is that it serves, or else where its first input is;
+   once values are placed, it is always with its inputs. */
 void jf_at(jfl_graph *g, int place);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
