@@ -47,6 +47,9 @@ function trace.run(job, graph, body, ...)
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context
+  local placement = job.config.default_placement_scope
+  context.device = placement and placement.on
+  core.place(context.device)
   local function close(ok, ...)
     trace.current = outer
     core.trace(outer_graph)
