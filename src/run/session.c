@@ -133,7 +133,7 @@ static jfl_status run_session_find(const char *name, const setting **out)
 {
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
-  return jf_fail(JFL_ENAME, "no setting is called '%s'; there are threads, max_inflight, "
+  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, max_inflight, "
                  "memory_limit, inline_limit, kernels, passes, device, seed", name);
 }
 
