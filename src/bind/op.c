@@ -280,7 +280,7 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype
   if (!jf_is_number(L, at))
     jf_raise(L, "%s should be a blob or a number, got %s", who, jf_type_name(L, at));
   double v = jf_to_number(L, at);
-  if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+  if (!jfl_number_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
     { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },

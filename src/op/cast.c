@@ -1,5 +1,6 @@
 /* Conversion between dtypes. Integers saturate; not-a-number becomes 0. */
 #include "op/cast.h"
+#include "dev/number.h"
 #include "op/elementwise.h"
 
 #include <string.h>
@@ -49,31 +50,18 @@ static jfl_value *cast_fold(jf_foldctx *c)
   return JF_EMIT(c->g, cast, c->node->attr, before->in[0]);
 }
 
-/* 0x1p63 is the first double that int64 cannot hold. */
-#define FROM_DOUBLE(D, T, lo, hi)                                                   \
-  static inline T double_to_##D(double v)                                           \
-  {                                                                                 \
-    return v != v ? 0 : v <= (double)(lo) ? lo : v >= (double)(hi) ? hi : (T)v;     \
-  }
-#define FROM_INT(D, T, lo, hi) \
-  static inline T int_to_##D(int64_t v) { return v < (lo) ? lo : v > (hi) ? hi : (T)v; }
-#define FROM(D, T, lo, hi) FROM_DOUBLE(D, T, lo, hi) FROM_INT(D, T, lo, hi)
-FROM(I8, int8_t, INT8_MIN, INT8_MAX)
-FROM(U8, uint8_t, 0, UINT8_MAX)
-FROM(I32, int32_t, INT32_MIN, INT32_MAX)
-FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
-#define int_to_I64(v) (v)
-#define int_to_F32(v) ((float)(v))
-#define int_to_F64(v) ((double)(v))
-#define double_to_F32(v) ((float)(v))
-#define double_to_F64(v) (v)
+#define jf_int_to_I64(v) (v)
+#define jf_int_to_F32(v) ((float)(v))
+#define jf_int_to_F64(v) ((double)(v))
+#define jf_double_to_F32(v) ((float)(v))
+#define jf_double_to_F64(v) (v)
 
 #define LOOP(from, FD, FT, D, T)                                          \
   JF_BODY void from_##FD##_to_##D##_body(const void *in, void *out, int64_t n) \
   {                                                                       \
     const FT *x = in;                                                     \
     T *y = out;                                                           \
-    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]); \
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = jf_##from##_to_##D(x[i]); \
   }                                                                       \
   JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
