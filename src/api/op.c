@@ -37,7 +37,8 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
   *info = (jfl_op_info){
     .name = op->name,
     .doc = op->doc,
-    .path = op->path,
+    .path = op->flags & JF_SCHEDULE ? NULL : op->path,
+    .schedule = op->flags & JF_SCHEDULE ? op->path : NULL,
     .in = op->in,
     .out = op->out,
     .n_in = jf_op_n_in(op),

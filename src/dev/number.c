@@ -54,12 +54,23 @@ static inline uint16_t to_f16(double v)
   return (uint16_t)(v != v ? h : sign | h);
 }
 
+/* The first double that int64 cannot hold is 2^63, as which its largest number is compared. */
+#define FROM_DOUBLE(D, T, lo, hi)                                                   \
+  static inline T to_##D(double v)                                                  \
+  {                                                                                 \
+    return v != v ? 0 : v <= (double)(lo) ? lo : v >= (double)(hi) ? hi : (T)v;     \
+  }
+FROM_DOUBLE(I8, int8_t, INT8_MIN, INT8_MAX)
+FROM_DOUBLE(U8, uint8_t, 0, UINT8_MAX)
+FROM_DOUBLE(I32, int32_t, INT32_MIN, INT32_MAX)
+FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
+
 /* X(dtype, C type, an element x as a number, a number v as an element) */
 #define EACH_DTYPE(X)                                                                    \
   X(F32, float, x, v) X(F64, double, x, v)                                               \
   X(F16, uint16_t, from_f16(x), to_f16(v)) X(BF16, uint16_t, from_bf16(x), to_bf16(v))   \
-  X(I8, int8_t, x, jf_double_to_I8(v)) X(U8, uint8_t, x, jf_double_to_U8(v))             \
-  X(I32, int32_t, x, jf_double_to_I32(v)) X(I64, int64_t, x, jf_double_to_I64(v))
+  X(I8, int8_t, x, to_I8(v)) X(U8, uint8_t, x, to_U8(v))                                 \
+  X(I32, int32_t, x, to_I32(v)) X(I64, int64_t, x, to_I64(v))
 
 double jfl_number_get(jfl_dtype t, const void *data, int64_t i)
 {

@@ -12,7 +12,8 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
     for (int k = 0; k < g->node[i]->n_in; k++) r->uses[g->node[i]->in[k]->id]++;
   for (int i = 0; i < g->n_output; i++) r->uses[g->output[i]->id]++;
   for (int i = 0; i < g->n_watched; i++) r->uses[g->watched[i].value->id]++;
-  for (int i = 0; g->training && i < g->training->n_loss; i++) r->uses[g->training->loss[i]->id]++;
+  for (int i = 0; i < g->n_training; i++)
+    for (int k = 0; k < g->training[i]->n_loss; k++) r->uses[g->training[i]->loss[k]->id]++;
   g->node = NULL;
   g->n_node = g->cap_node = 0;
 }
@@ -113,9 +114,11 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n)
 
 void jf_rewrite_end(jf_rewrite *r)
 {
-  jf_training *t = r->g->training;
   for (int i = 0; i < r->g->n_output; i++) r->g->output[i] = jf_current(r, r->g->output[i]);
   for (int i = 0; i < r->g->n_watched; i++)
     r->g->watched[i].value = jf_current(r, r->g->watched[i].value);
-  for (int i = 0; t && i < t->n_loss; i++) t->loss[i] = jf_current(r, t->loss[i]);
+  for (int i = 0; i < r->g->n_training; i++) {
+    jf_training *t = r->g->training[i];
+    for (int k = 0; k < t->n_loss; k++) t->loss[k] = jf_current(r, t->loss[k]);
+  }
 }

@@ -14,6 +14,7 @@ typedef struct jf_var {
   jf_packing packing;
   struct jf_site *site;        /* whose device has the memory */
   jf_storage *storage;         /* a tensor of the spec's shape, packed so */
+  int written;                 /* by the host or a checkpoint, not by runs alone */
 } jf_var;
 
 struct jfl_job {
