@@ -1,5 +1,5 @@
-/* Computing tensors that are one number throughout while compiling, by the kernels that would compute
-   them in every run. */
+/* Computing tensors that are one number throughout while compiling, by the kernels that would
+   compute them in every run. */
 #include "op/move.h"
 #include "pass/pass.h"
 
