@@ -79,7 +79,8 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 void jf_check(lua_State *L, jfl_status s);
 /* The same with a prefix. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
-/* The same for an array, which the message calls `what`: the error's argument is an element of it. */
+/* The same for an array, which the message calls `what`: the error's argument is an element of
+   it. */
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
@@ -150,7 +151,8 @@ void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what);
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
+             const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);
