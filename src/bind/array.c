@@ -221,6 +221,5 @@ void jf_open_array(lua_State *L, jf_state *st, int module)
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, len, 1);
   lua_setfield(L, -2, "__len");
-  jf_open_index(L, st, module);
   lua_setfield(L, module, "array_mt");
 }
