@@ -110,7 +110,7 @@ static void apply(const jf_kargs *k, const jf_instr *p)
   p->op->tile[p->key](&t);
 }
 
-static jfl_status add_up(const jf_kargs *k, const jf_instr *p)
+static jfl_status plain_add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
   const jfl_dtype type = f->slot[p->out[0]].dtype;
@@ -127,7 +127,7 @@ jfl_status jf_fused_plain(const jf_kargs *k)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
     if (f->instr[i].op->tile) apply(k, &f->instr[i]);
-    else JF_TRY(add_up(k, &f->instr[i]));
+    else JF_TRY(plain_add_up(k, &f->instr[i]));
   }
   return JFL_OK;
 }

@@ -75,8 +75,10 @@
   static const char *const id##_scalar_names[] = { id##_scalars(JF_SCALAR_NAME) NULL };  \
   static const jf_rule id##_rule = {                                                     \
     .formula = #__VA_ARGS__, .plain = id##_plain, .best = id##_best,                     \
-    .slot = id##_slot_rows, .n_slot = (int)(sizeof id##_slot_rows / sizeof *id##_slot_rows) - 1,                 \
-    .scalar = id##_scalar_names, .n_scalar = (int)(sizeof id##_scalar_names / sizeof *id##_scalar_names) - 1,       \
+    .slot = id##_slot_rows,                                                              \
+    .n_slot = (int)(sizeof id##_slot_rows / sizeof *id##_slot_rows) - 1,                 \
+    .scalar = id##_scalar_names,                                                         \
+    .n_scalar = (int)(sizeof id##_scalar_names / sizeof *id##_scalar_names) - 1,         \
     .descends = DESCENDS };
 
 #endif
