@@ -9,7 +9,6 @@
        index  op  run  checkpoint  profile
        session
        convert   graph   compress   system
-       element
        array
        args
        kinds   error   interrupt */
@@ -141,7 +140,7 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- arrays (array.c, element.c, convert.c, index.c) ---- */
+/* ---- arrays (array.c, convert.c, index.c) ---- */
 
 /* Makes the metatable of arrays, the module's field array_mt. */
 void jf_open_array(lua_State *L, jf_state *st, int module);
@@ -165,10 +164,6 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
-double jf_load(const jf_larray *b, int64_t i);
-void jf_store(void *data, jfl_dtype t, int64_t i, double v);
-/* Whether dtype t holds v without loss, but for rounding. */
-int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
              const char *what);

@@ -2,6 +2,7 @@
 #include "bind/bind.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape 
   const jf_larray *src = jf_to_array(L, i, b->dtype, what);
   jf_check_freed(L, b, what);
   if (jf_shape_same(src->shape, s)) copy_in(b, first, src);
-  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), what);
+  else if (jf_shape_size(src->shape) == 1)
+    jf_fill(L, b, first, n, jfl_number_get(src->dtype, src->data, 0), what);
   else
     jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, s),
              jf_push_shape_text(L, src->shape));
@@ -98,7 +100,7 @@ static int read_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
   int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
-  if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
+  if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
   return 1;
 }
@@ -139,7 +141,7 @@ static int l_get(lua_State *L)
 {
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_get(L);
   jf_larray *b = jf_need_array(L, 1, "get");
-  lua_pushnumber(L, jf_load(b, element(L, b, 2, "get")));
+  lua_pushnumber(L, jfl_number_get(b->dtype, b->data, element(L, b, 2, "get")));
   return 1;
 }
 
@@ -161,7 +163,7 @@ static int l_digits(lua_State *L)
   jf_larray *b = jf_need_array(L, 1, "digits");
   int64_t e = element(L, b, 2, "digits");
   if (b->dtype == JFL_I64) snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)b->data)[e]);
-  else snprintf(text, sizeof text, "%.0f", jf_load(b, e));
+  else snprintf(text, sizeof text, "%.0f", jfl_number_get(b->dtype, b->data, e));
   lua_pushstring(L, text);
   return 1;
 }
