@@ -1,15 +1,16 @@
--- Finds the line of a function's tail call. A tail call removes the caller's frame, so an error in
--- the function called would otherwise name no line of the user's.
+-- The line at which a function makes its tail call. A body usually ends with one, `return op(...)`,
+-- and the frame is gone when op fails; without this its errors would name the line where the body
+-- begins. Only the bytecode tells the line, which is the price of it.
 local bit = require "bit"
 local util = require "jit.util"
 
 local function opcode(f, pc) return bit.band(util.funcbc(f, pc), 0xff) end
 
--- The first register of an instruction: in a call, the one that holds the function called.
+-- The first operand of an instruction, a register; of a call it holds the function called.
 local function register(f, pc) return bit.band(bit.rshift(util.funcbc(f, pc), 8), 0xff) end
 
--- Versions of LuaJIT number their instructions differently, so the numbers of the two tail calls
--- are read off sample functions, which end in them.
+-- The numbers of instructions differ between versions of LuaJIT, so those of the tail calls are read
+-- off samples, where they come last.
 local function last(f) return opcode(f, util.funcinfo(f).bytecodes - 1) end
 
 local CALLS = {
@@ -17,9 +18,8 @@ local CALLS = {
   [last(function(f, ...) return f(...) end)] = true,
 }
 
---- The line of the tail call in the Lua function f; nil where there is none, or several on
--- different lines. It is the line where the function to call is loaded, since the call itself
--- carries the line on which its arguments end.
+--- The line of the tail call in f, a Lua function; nil where it has none, or on several lines. The
+-- line is that of loading the function called: the call itself has the line where it ends.
 return function(f)
   local loaded, line = {}, nil
   for pc = 1, util.funcinfo(f).bytecodes - 1 do
