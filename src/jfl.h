@@ -92,6 +92,12 @@ JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);
 /* Accepts the names above and "float", "double". */
 JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
+/* Element i of data as a number, and a number as element i: rounded for floats; cut off and
+   saturated for integers, where not-a-number becomes 0. */
+JFL_API double jfl_number_get(jfl_dtype t, const void *data, int64_t i);
+JFL_API void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
+/* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
+JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
 /* A host's allocator; alloc returns 16-byte aligned memory or NULL, free takes the same size. */
 typedef struct jfl_allocator {

@@ -61,11 +61,7 @@ size_t jf_fused_plain_scratch(const jf_kargs *k)
 
 void jf_fused_number(const jf_fused_slot *s, void *to)
 {
-#define STORE(D, T) case JFL_##D: *(T *)to = (T)s->number; break;
-  switch (s->dtype) {
-  JF_EACH_TYPE(STORE)
-  default: break;
-  }
+  jfl_number_put(s->dtype, to, 0, s->number);
 }
 
 /* The element of slot s that belongs to element i of the space. */
