@@ -26,7 +26,7 @@ static jfl_status compare_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The condition is int8. What is not chosen is not read either. */
+/* The condition is int8. */
 #define CHOSEN(a, b, c) a ? b : c
 #define CHOOSE(A, B, C) \
   JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = CHOSEN(A, B, C);
