@@ -157,7 +157,7 @@ enum {
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
   JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that
                           shape and from single numbers, so a permutation of all of them changes
-                          nothing; ops with tile are so by themselves, but random ones */
+                          nothing; ops with a loop are so by themselves, but random ones */
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
   JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
@@ -202,7 +202,7 @@ struct jfl_op {
                                              NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
-  const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
+  const jf_loop *loop;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
                                              "a + b"; op/elementwise.h says what stands in them */
   const char *define[2];                  /* the body of the function jf_NAME that expr calls, where

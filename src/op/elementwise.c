@@ -57,7 +57,7 @@ enum { PART = 1 << 14 };
 
 typedef struct elementwise_walk {
   const jf_kargs *k;
-  jf_tile tile;
+  jf_loop loop;
   nest w;
   int64_t size;
 } elementwise_walk;
@@ -91,21 +91,21 @@ static void elementwise_run_part(void *ctx, int part)
   const char *in[3];
   int64_t at[JFL_MAXDIM], from = (int64_t)part * PART,
                           to = from + PART < l->size ? from + PART : l->size;
-  jf_tile_args t = { .attr = l->k->attr };
+  jf_loop_args t = { .attr = l->k->attr };
   for (int j = 0; j < n_in; j++) t.step[j] = l->w.step[j][inner] != 0;
   for (go_to_row(l, from / row, at, in); from < to; from += t.n, elementwise_next_row(l, at, in)) {
     const int64_t skip = from % row;
     t.n = row - skip < to - from ? row - skip : to - from;
     for (int j = 0; j < n_in; j++) t.in[j] = in[j] + skip * l->w.step[j][inner];
     t.out = (char *)l->k->out[0].data + (size_t)from * jfl_dtype_size(l->k->out[0].dtype);
-    l->tile(&t);
+    l->loop(&t);
   }
 }
 
-jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
+jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop)
 {
   const jfl_shape *s = &k->out[0].shape;
-  elementwise_walk l = { .k = k, .tile = tile, .size = jf_numel(s) };
+  elementwise_walk l = { .k = k, .loop = loop, .size = jf_numel(s) };
   l.w = (nest){ .n = s->n ? s->n : 1, .d = { 1 } };            /* a scalar has one row of one */
   for (int i = 0; i < s->n; i++) l.w.d[i] = s->d[i];
   for (int j = 0; j < k->n_in; j++) steps(&k->in[j], s, l.w.step[j]);
