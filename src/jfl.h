@@ -169,12 +169,20 @@ JFL_API void jfl_op_describe(const jfl_op *op, jfl_op_info *info);
 JFL_API void jfl_op_param(const jfl_op *op, int i, jfl_param *out);
 
 /* Optimizers; schedules of their rates are ops. */
-typedef struct jfl_optimizer_info { const char *name, *doc; int n_param; } jfl_optimizer_info;
+typedef struct jfl_optimizer_info {
+  const char *name, *doc;
+  int n_param;
+  int n_before;                /* how many of the arguments that a front end gives to every optimizer
+                                  (rate, loss scale, clipping, ...) stand before its own */
+} jfl_optimizer_info;
 JFL_API int jfl_optimizer_count(void);
 JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
 JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+/* The rate that a schedule gives for a step, counted from 0. */
+JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
+                                     int64_t step, double *out);
 
 /* Runs op at once on arrays; out[i] are new arrays, one per output. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,

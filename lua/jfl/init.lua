@@ -56,6 +56,7 @@ local sources = {
   losses = "jfl.net.optimizers:losses",
   ndarray = "jfl.nd.array",
   optimizer = "jfl.net.optimizers",
+  regularizers = "jfl.net.regularizers",
   random = "jfl.nd.random",
   scope = "jfl.net.scope",
   train = "jfl.checkpoint.manager",
