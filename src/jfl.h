@@ -169,12 +169,7 @@ JFL_API void jfl_op_describe(const jfl_op *op, jfl_op_info *info);
 JFL_API void jfl_op_param(const jfl_op *op, int i, jfl_param *out);
 
 /* Optimizers; schedules of their rates are ops. */
-typedef struct jfl_optimizer_info {
-  const char *name, *doc;
-  int n_param;
-  int n_before;                /* how many of the arguments that a front end gives to every optimizer
-                                  (rate, loss scale, clipping, ...) stand before its own */
-} jfl_optimizer_info;
+typedef struct jfl_optimizer_info { const char *name, *doc; int n_param; } jfl_optimizer_info;
 JFL_API int jfl_optimizer_count(void);
 JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
@@ -194,6 +189,9 @@ JFL_API jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph 
 JFL_API jfl_graph *jfl_graph_ref(jfl_graph *g);
 JFL_API void jfl_graph_unref(jfl_graph *g);
 JFL_API jfl_mode jfl_graph_mode(const jfl_graph *g);
+/* From here on ops and variables are added on a device, "gpu:1", of the session that will compile
+   g; NULL: on the one that the session's setting "device" names then. */
+JFL_API jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device);
 
 JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                                    jfl_value **out);
@@ -264,12 +262,18 @@ JFL_API void jfl_session_free(jfl_session *s);
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
    passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
    of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is
-   quicker than handing it over; 0: never). */
+   quicker than handing it over; 0: never), device (where jobs compiled later keep and compute what
+   they put on no device themselves, "cpu:0"; jfl_session_get gives its number). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 /* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it;
    NULL past the last. */
 JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
+/* How many devices of a kind this machine has, "cpu" or "gpu"; 0 for an unknown kind. */
+JFL_API int jfl_device_count(const char *kind);
+/* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
+   for "device"; NULL past the last. */
+JFL_API const char *jfl_session_device(const jfl_session *s, int i);
 
 /* A name in use is JFL_ENAME. */
 JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out);

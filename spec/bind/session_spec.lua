@@ -69,11 +69,11 @@ describe("a plan", function()
     local ok, said = pcall(start, { name = "wide", dtype = "int32", shape = { 2 }, init = "uniform",
       a = 1, b = 2e30 })
     assert.is_false(ok)
-    assert.matches("2e%+30 does not fit int32", said)
+    assert.matches("the initializer's value must fit int32, got 2e%+30", said)
     for _, a in ipairs { 300, -129, 0.5, 0 / 0 } do
       ok, said = pcall(start, { name = "v" .. a, dtype = "int8", shape = { 2 }, a = a })
       assert.is_false(ok)
-      assert.matches("does not fit int8", said)
+      assert.matches("must fit int8", said)
     end
   end)
 

@@ -74,7 +74,7 @@ describe("a mistake is named:", function()
     { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
-  says("conv2d", "input is float32 but filters is float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
+  says("conv2d", "filters must be float32 like input, got float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
   says("conv2d_data_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
   says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7", zeros { 8, 4, 3, 3 },

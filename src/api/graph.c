@@ -38,6 +38,15 @@ static jfl_status check_open(const jfl_graph *g)
   return jf_fail_in(s, JFL_ERROR_JOB, g->name);
 }
 
+jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
+{
+  jf_site *site = NULL;
+  JF_TRY(check_open(g));
+  if (device) JF_TRY(jf_session_site(s, device, &site));
+  jf_at(g, site ? site->place : JF_DEFAULT_PLACE);
+  return JFL_OK;
+}
+
 jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                            jfl_value **out)
 {

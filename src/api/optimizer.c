@@ -17,7 +17,7 @@ const jfl_optimizer *jfl_optimizer_find(const char *name) { return jf_optim_find
 
 void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info)
 {
-  *info = (jfl_optimizer_info){ .name = o->name, .doc = o->doc, .n_before = o->n_before };
+  *info = (jfl_optimizer_info){ .name = o->name, .doc = o->doc };
   while (o->attr[info->n_param].name) info->n_param++;
 }
 
@@ -77,7 +77,8 @@ static jfl_status scheduled(const jfl_plan *p, const jf_training *t, double *out
 {
   jfl_array *step = NULL;
   JF_TRY(jfl_variable_get(p->job->session, t->step->name, &step));
-  jfl_status s = rate_at(t->schedule, t->schedule_attr, *(const int64_t *)jfl_array_data(step), out);
+  const int64_t at = *(const int64_t *)jfl_array_data(step);
+  jfl_status s = rate_at(t->schedule, t->schedule_attr, at, out);
   jfl_array_unref(step);
   return s;
 }

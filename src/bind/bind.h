@@ -79,7 +79,8 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 void jf_check(lua_State *L, jfl_status s);
 /* The same with a prefix. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
-/* The same for an array, which the message calls `what`: the error's argument is an element of it. */
+/* The same for an array, which the message calls `what`: the error's argument is an element of
+   it. */
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
@@ -154,7 +155,8 @@ void jf_store(void *data, jfl_dtype t, int64_t i, double v);
 /* Whether dtype t holds v without loss, but for rounding. */
 int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what);
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
+             const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);

@@ -6,11 +6,9 @@ static void push_optimizer(lua_State *L, const jfl_optimizer *o)
   jfl_optimizer_info info;
   jfl_param p;
   jfl_optimizer_describe(o, &info);
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 3);
   jf_set_string(L, "name", info.name);
   jf_set_string(L, "doc", info.doc);
-  lua_pushinteger(L, info.n_before);
-  lua_setfield(L, -2, "n_before");
   lua_createtable(L, info.n_param, 0);
   for (int i = 0; i < info.n_param; i++) {
     jfl_optimizer_param(o, i, &p);
@@ -19,7 +17,7 @@ static void push_optimizer(lua_State *L, const jfl_optimizer *o)
   lua_setfield(L, -2, "params");
 }
 
-/* optimizers() -> a list of { name=, doc=, n_before=, params= } */
+/* optimizers() -> a list of { name=, doc=, params= } */
 static int l_optimizers(lua_State *L)
 {
   lua_createtable(L, jfl_optimizer_count(), 0);

@@ -82,7 +82,7 @@ static void put_format(jf_text *meta)
 static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note)
 {
   if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
-    return jf_fail(JFL_ENAME, "checkpoint %s: note %s: it is not UTF-8", path, note->key);
+    return jf_fail(JFL_ENAME, "checkpoint %s: note %s must be UTF-8", path, note->key);
   put_named(meta, JF_NOTE_PREFIX, note->key, note->value);
   return JFL_OK;
 }
@@ -100,7 +100,7 @@ static jfl_status checkpoint_session_describe(const jfl_session *s, const char *
   put_count(meta, "", "eager_calls", s->eager_calls);
   for (const jfl_job *j = s->jobs; j; j = j->next) {
     if (!jf_utf8_valid(j->name))
-      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name is not UTF-8", path, j->name);
+      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name must be UTF-8", path, j->name);
     put_count(meta, RUN_PREFIX, j->name, j->run);
   }
   for (int i = 0; i < s->n_ahead; i++)
@@ -221,9 +221,9 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
                : t->dtype != w->dtype ? JFL_EDTYPE
                : jf_shape_eq(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
   if (s == JFL_OK) return s;
-  return jf_fail(s, "checkpoint %s: variable %s is %s in the file, the job wants %s %s", l->path,
-                 w->name, say(t, has, sizeof has), jfl_dtype_name(w->dtype),
-                 jf_shape_str(&w->shape, shape));
+  return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file", l->path,
+                 w->name, jfl_dtype_name(w->dtype), jf_shape_str(&w->shape, shape),
+                 say(t, has, sizeof has));
 }
 
 static jfl_status match(checkpoint_session_loader *l)
@@ -267,7 +267,7 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   list(&t, l->report, JFL_UNEXPECTED, "no job knows");
   jfl_status r = t.failed ? no_memory(l->path)
                : !t.n ? JFL_OK
-               : jf_fail(JFL_ENAME, "checkpoint %s: strict loading wants every name to match:%s",
+               : jf_fail(JFL_ENAME, "checkpoint %s: every name must match in strict loading:%s",
                          l->path, t.s);
   jf_free(t.s);
   return r;
@@ -311,7 +311,7 @@ static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, c
   errno = 0;
   uint64_t v = strtoull(text, &end, 10);
   if (*text < '0' || *text > '9' || *end || errno)
-    return jf_fail(JFL_EDATA, "checkpoint %s: metadata %s: want a whole number, got \"%.40s\"",
+    return jf_fail(JFL_EDATA, "checkpoint %s: metadata %s must be a whole number, got \"%.40s\"",
                    l->path, key, text);
   *out = v;
   return JFL_OK;
@@ -350,8 +350,8 @@ static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
   c->told = 1;
   JF_TRY(checkpoint_session_count(l, "version", &version));
   if (version > FORMAT_VERSION)
-    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
-                   l->path, (unsigned long long)version, FORMAT_VERSION);
+    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version must be at most %d, got %llu", l->path,
+                   FORMAT_VERSION, (unsigned long long)version);
   JF_TRY(checkpoint_session_count(l, "seed", &c->seed));
   JF_TRY(checkpoint_session_count(l, "eager_calls", &c->eager_calls));
   return read_runs(l, c);

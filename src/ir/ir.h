@@ -166,13 +166,13 @@ enum {
   /* What output 0 holds: */
   JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
   JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
-  JF_KEEPS = 1 << 12,  /* all elements of input 0 in their order, where it has as many; as views do */
+  JF_KEEPS = 1 << 12,  /* all elements of input 0 in order, where it has as many; as views do */
   JF_REPEATS = 1 << 13,        /* input 0, broadcast to a shape */
   JF_ADDS = 1 << 14,           /* the sum of the two inputs */
   JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
   JF_MEANS = 1 << 16,          /* or means */
   JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
-  JF_RISES = 1 << 18           /* f(x) for each x of the one input, where no larger x gives less; and
+  JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
                                   the gradient is 0 where f is flat */
 };
 
@@ -241,8 +241,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 /* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
 /* From here on variables are added at that place, and nodes that have no other reason to be at one.
-   A node that a pass adds is where the node is that it serves, or else where its first input is; once
-   values are placed, it is always with its inputs. */
+   A node that a pass adds is where the node is that it serves, or else where its first input is;
+   once values are placed, it is always with its inputs. */
 void jf_at(jfl_graph *g, int place);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \

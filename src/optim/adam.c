@@ -57,5 +57,5 @@ static void adam_scalars_of(const void *attr, int64_t t, double *scalar)
 }
 
 JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
-  .attr = attrs, .attr_size = sizeof(adam), .n_before = 1, .check = adam_check, .rule = adam_choose,
+  .attr = attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
   .scalars = adam_scalars_of)

@@ -9,7 +9,6 @@ struct jfl_optimizer {
   const char *name, *doc;             /* "SGD" */
   const jf_attr *attr;                /* numbers and booleans */
   size_t attr_size;
-  int n_before;                       /* arguments of all optimizers that stand before these */
   /* Fails where the attributes make no sense together; NULL: all do. */
   jfl_status (*check)(const void *attr);
   /* The formula that a step with these attributes follows. */

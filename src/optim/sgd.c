@@ -30,4 +30,4 @@ static void sgd_scalars(const void *attr, int64_t t, double *scalar)
 }
 
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = attrs,
-  .attr_size = sizeof(sgd), .n_before = 2, .rule = sgd_rule, .scalars = sgd_scalars)
+  .attr_size = sizeof(sgd), .rule = sgd_rule, .scalars = sgd_scalars)

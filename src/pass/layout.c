@@ -265,7 +265,9 @@ static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 
 static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rules)
 {
-  pass_layout_walk w = { .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target) };
+  pass_layout_walk w = {
+    .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target)
+  };
   w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
   for (int i = 0; i < g->n_value; i++)
     w.seen[i] = (pass_layout_seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };

@@ -25,7 +25,7 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
 }
 
 /* What v stands for or shows the memory of, NULL where it has memory of its own. */
-static const jfl_value *below(const jf_rewrite *r, const jfl_value *v)
+static const jfl_value *rewrite_below(const jf_rewrite *r, const jfl_value *v)
 {
   if (v->id < r->n_value && r->now[v->id]) return r->now[v->id];
   return v->origin == JF_RESULT && v->node->op->flags & JF_VIEW ? v->node->in[0] : NULL;
@@ -34,7 +34,7 @@ static const jfl_value *below(const jf_rewrite *r, const jfl_value *v)
 /* The value whose memory v will show. */
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
-  for (const jfl_value *next; (next = below(r, v));) v = next;
+  for (const jfl_value *next; (next = rewrite_below(r, v));) v = next;
   return v;
 }
 
@@ -53,7 +53,7 @@ static jf_use use_of(const jf_rewrite *r, const jfl_value *v)
 /* Adds to the use of v and of all that lies below it. */
 static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
 {
-  for (; v; v = below(r, v)) {
+  for (; v; v = rewrite_below(r, v)) {
     while (r->n_use <= v->id) {
       r->use = jf_grow(r->g->arena, r->use, r->n_use, &r->cap_use, sizeof *r->use);
       r->use[r->n_use++] = (jf_use){ .last = -1 };
@@ -88,7 +88,7 @@ void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by)
 {
   const jf_use moved = use_of(r, v);
   if (r->use) {
-    add_below(r, below(r, v), (jf_use){ -moved.results, -1 });
+    add_below(r, rewrite_below(r, v), (jf_use){ -moved.results, -1 });
     add_below(r, by, moved);
   }
   r->now[v->id] = by;

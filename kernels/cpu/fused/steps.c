@@ -49,7 +49,7 @@ static jf_tile steps_loop_of(const jf_fused *f, const jf_instr *p)
 
 static void steps_add_loop(jf_sweep *w, const jf_instr *p)
 {
-  int cell[3], step[3], by_row = w->f->slot[p->out[0]].kind == JF_SLOT_ROW;
+  int cell[3] = { 0 }, step[3] = { 0 }, by_row = w->f->slot[p->out[0]].kind == JF_SLOT_ROW;
   for (int i = 0; i < p->n_in; i++) {
     if (!by_row) use_each(w, p->in[i], &cell[i], &step[i]);
     else step[i] = w->f->slot[cell[i] = p->in[i]].kind == JF_SLOT_ROW;
@@ -142,7 +142,7 @@ void jf_sweep_list_steps(jf_sweep *w)
   for (int s = 0; s < w->f->n_slot; s++) w->cell[s].home = home_of(&w->f->slot[s]);
   for (int i = 0; i < w->f->n_instr; i++) {
     const jf_instr *p = &w->f->instr[i];
-    if (p->op) steps_add_loop(w, p);
+    if (p->op->tile) steps_add_loop(w, p);
     else steps_add_sum(w, p);
   }
   place_cells(w);

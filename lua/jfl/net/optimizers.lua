@@ -2,11 +2,11 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local older = require "jfl.legacy.arguments"
 local records = require "jfl.net.records"
 local schedule = require "jfl.net.schedules"
 local trace = require "jfl.job.trace"
 local update_conf = require "jfl.legacy.update_conf"
-local variable = require "jfl.net.variable"
 
 local optimizer = { warmup = schedule.warmup }
 for name, make in pairs(schedule.kinds) do optimizer[name] = make end
@@ -158,13 +158,10 @@ function Optimizer:__newindex(key)
     key == "lr" and "; optimizer:set_lr(rate) sets the rate" or "")
 end
 
--- What all optimizers take, in the order of the original's arguments.
+-- What all optimizers take: before their own parameters, and behind them.
+local RATE = { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" }
 local COMMON = {
-  { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" },
-  { "loss_scale_factor", "not supported", args.none },
   { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none, type = "Clipping" },
-  { "train_step_lbn", "not supported", args.none },
-  { "loss_scale_policy", "not supported", args.none },
   { "variables", "what is trained: names or blobs, or a function that says of a name whether it "
     .. "is; all trainable variables", args.none,
     type = "(string|Blob)[]|fun(name: string): boolean|(string|Blob)[]" },
@@ -172,17 +169,11 @@ local COMMON = {
 
 -- The function that makes an optimizer which the core has a record of.
 local function define(info)
-  local path, params = "optimizer." .. info.name, { returns = "Optimizer" }
-  for i, common in ipairs(COMMON) do
-    params[#params + 1] = common
-    for _, param in ipairs(i == info.n_before and info.params or {}) do
-      params[#params + 1] = records.param(param)
-    end
-  end
+  local path, params = "optimizer." .. info.name, { RATE, returns = "Optimizer" }
+  for _, param in ipairs(info.params) do params[#params + 1] = records.param(param) end
+  for _, common in ipairs(COMMON) do params[#params + 1] = common end
+  older[path] = older.of_optimizer(info.name, #info.params)
   return args.define(path, info.doc, params, function(o)
-    for _, name in ipairs { "loss_scale_factor", "train_step_lbn", "loss_scale_policy" } do
-      variable.refuse(path, name, o[name])
-    end
     return setmetatable({ name = info.name, options = records.read(path, info.params, o),
       schedule = schedule.of(path, o.lr_scheduler), variables = o.variables or false,
       clip_norm = clip_norm(path, o.grad_clipping) or false, trained = {}, latest = false },
@@ -211,7 +202,7 @@ end
 --- Ends a body: minimizes added losses, and makes sure that a train job trains.
 function optimizer.close(context)
   if context.mode ~= "train" then return end
-  local name, config = context.job.name, context.config.train
+  local name, config = context.job.name, context.config.train or {}
   if context.n_optimizers > 0 then
     if #context.losses == 0 then return end
     core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "

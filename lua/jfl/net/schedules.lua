@@ -69,7 +69,9 @@ function schedule.rate(value, step) return core.schedule_rate(value.op, value.op
 
 --- The schedule that a user's lr_scheduler stands for: an object, or a number for a constant rate.
 function schedule.of(who, value)
-  if type(value) == "number" then return schedule.kinds.PiecewiseConstantScheduler({}, { value }) end
+  if type(value) == "number" then
+    return schedule.kinds.PiecewiseConstantScheduler({}, { value })
+  end
   if getmetatable(value) == Schedule then return value end
   core.fail("%s: lr_scheduler must be a number or a scheduler such as "
     .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got %s", who, args.describe(value))

@@ -10,12 +10,6 @@ local variable = {
   shared = {},
 }
 
---- Fails where an option of the original that is not supported is given.
-function variable.refuse(who, name, value)
-  if value == nil then return end
-  core.fail("%s: %s is not supported", who, name)
-end
-
 local function known_dtype(context, dtype)
   return dtype or context.config.default_data_type or "float32"
 end
@@ -77,9 +71,6 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     args.none, type = "Initializer" },
   { "regularizer", "such as flow.regularizers.l2(0.01)", args.none, type = "Regularizer" },
   { "trainable", "whether optimizers change it", true },
-  { "model_name", "ignored", args.none },
-  { "random_seed", "ignored: flow.random.seed rules", args.none },
-  { "distribute", "not supported", args.none },
   { "reuse", "whether the name may exist in this job", true },
   returns = "Blob",
 }, function(o)
@@ -91,7 +82,6 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local name = context.prefix .. o.name
   args.expect(who, "trainable", o.trainable, "boolean")
   args.expect(who, "reuse", o.reuse, "boolean")
-  variable.refuse(who, "distribute", o.distribute)
   local existing = context.variables[name]
   if existing and not o.reuse then
     core.fail("%s: '%s' exists in this job already and reuse is false", who, name)

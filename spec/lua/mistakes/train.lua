@@ -441,7 +441,7 @@ print(train)
 ]] },
   { "a directory without a checkpoint", {
     "checkpoint ",
-    ": want model.safetensors or a directory for each variable, found neither",
+    ": the directory must hold model.safetensors or one directory for each variable, got neither",
   }, [[
 local train = mlp()
 flow.train.CheckPoint():load(directory) --@
@@ -449,7 +449,7 @@ print(train)
 ]] },
   { "a file that is no checkpoint", {
     "checkpoint ",
-    "/model.safetensors: no safetensors file, or a damaged one: want 8 bytes that hold a length of "
+    "/model.safetensors: no safetensors file, or a damaged one: it must begin with 8 bytes that hold a length of "
       .. "at most 100000000, and then '{'",
   }, [[
 local train = mlp()
@@ -458,7 +458,7 @@ flow.train.CheckPoint():load(directory) --@
 print(train)
 ]] },
   { "a checkpoint of other layer names, strictly", {
-    "strict loading wants every name to match: it lacks dense_output-weight, dense_output-bias",
+    "every name must match in strict loading: it lacks dense_output-weight, dense_output-bias",
     "no job knows",
     "output-bias, output-weight",
   }, [[
@@ -476,8 +476,8 @@ flow.train.CheckPoint():load(directory .. "/model", { strict = true }) --@
 ]], clears = true },
   { "a checkpoint of another shape", {
     "checkpoint ",
-    "model.safetensors: variable output-weight is float32 (10, 8) in the file, the job wants float32 "
-      .. "(5, 8)",
+    "model.safetensors: variable output-weight must be float32 (5, 8), got float32 (10, 8) in "
+      .. "the file",
   }, [[
 local function net(units)
   return flow.global_function { name = "net", returns = tp.Numpy,

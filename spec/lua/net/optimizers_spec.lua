@@ -464,7 +464,7 @@ describe("optimizers and schedules", function()
     local params = require("jfl.base.args").defined
     local function order(name)
       local list = {}
-      for i, param in ipairs(params["optimizer." .. name].params) do list[i] = param[1] end
+      for i, param in ipairs(params["optimizer." .. name].taken) do list[i] = param[1] end
       return table.concat(list, " ")
     end
     assert.equal("lr_scheduler loss_scale_factor momentum grad_clipping train_step_lbn "
