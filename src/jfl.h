@@ -91,6 +91,12 @@ JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);
 /* Accepts the names above and "float", "double". */
 JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
+/* Element i of data as a number, and a number as element i: rounded for floats; cut off and
+   saturated for integers, where not-a-number becomes 0. */
+JFL_API double jfl_number_get(jfl_dtype t, const void *data, int64_t i);
+JFL_API void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
+/* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
+JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
 /* A host's allocator; alloc returns 16-byte aligned memory or NULL, free takes the same size. */
 typedef struct jfl_allocator {
@@ -269,7 +275,7 @@ JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
    NULL past the last. */
 JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
-/* How many devices of a kind this machine has, "cpu" or "gpu"; 0 for an unknown kind. */
+/* How many devices of a kind, "cpu" or "gpu", can compute here; 0 for an unknown kind. */
 JFL_API int jfl_device_count(const char *kind);
 /* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
    for "device"; NULL past the last. */

@@ -57,7 +57,7 @@ void *jf_regrow(void *v, int n, int *cap, size_t elem);
 
 /* ---- maps from strings to pointers (map.c) ---- */
 
-typedef struct jf_map { struct jf_slot *slot; int n, cap; } jf_map;
+typedef struct jf_map { struct jf_map_slot *slot; int n, cap; } jf_map;
 /* The value, or NULL. */
 void *jf_map_get(const jf_map *m, const char *key);
 /* Adds or replaces in a map that lies in an arena; the key is copied. */

@@ -150,10 +150,6 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
-double jf_load(const jf_larray *b, int64_t i);
-void jf_store(void *data, jfl_dtype t, int64_t i, double v);
-/* Whether dtype t holds v without loss, but for rounding. */
-int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
              const char *what);

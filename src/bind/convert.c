@@ -7,15 +7,11 @@
 /* A nested table on its way into memory. path: where it is now, from 1. */
 typedef struct convert_reader {
   const char *what;            /* how a message calls the table */
-  jfl_dtype dtype;             /* of data */
-  jfl_dtype wanted;            /* what the numbers must fit */
+  jfl_dtype dtype;
   void *data;
   jfl_shape shape;
   int path[JFL_MAXDIM];
 } convert_reader;
-
-/* Such dtypes are written by way of float64. */
-static int is_half(jfl_dtype t) { return t == JFL_F16 || t == JFL_BF16; }
 
 /* Pushes "[2][1]", the first n steps of the path. */
 static const char *push_path(lua_State *L, const convert_reader *r, int n)
@@ -96,10 +92,10 @@ static void read_number(lua_State *L, convert_reader *r, int64_t at)
     jf_raise(L, "%s%s must be a number, got %s", r->what, push_path(L, r, r->shape.n), type);
   }
   double v = jf_to_number(L, -1);
-  if (!jf_fits(r->wanted, v))
+  if (!jfl_number_fits(r->dtype, v))
     jf_raise(L, "%s%s must fit %s, got %f", r->what, push_path(L, r, r->shape.n),
-             jfl_dtype_name(r->wanted), v);
-  jf_store(r->data, r->dtype, at, v);
+             jfl_dtype_name(r->dtype), v);
+  jfl_number_put(r->dtype, r->data, at, v);
   lua_pop(L, 1);
 }
 
@@ -135,8 +131,7 @@ static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at
 
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what)
 {
-  int two_bytes = is_half(t);
-  convert_reader r = { .what = what, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
+  convert_reader r = { .what = what, .dtype = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s must be a table, got %s", what, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
   convert_measure(L, i, &r);
@@ -144,9 +139,6 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what
   r.data = b->data;
   lua_pushvalue(L, i);
   read_level(L, &r, 0, 0);
-  if (!two_bytes) return b;
-  b = jf_push_cast(L, b, t, 0, what);
-  lua_remove(L, -2);
   return b;
 }
 
@@ -191,14 +183,13 @@ static int l_ramp(lua_State *L)
   jf_need_shape(L, 2, "ramp", &s);
   double start = jf_need_number(L, 3, "ramp", "start"), step = jf_need_number(L, 4, "ramp", "step");
   const char *who = jf_need_string(L, 5, "ramp", "who");
-  jfl_dtype wide = is_half(t) ? JFL_F64 : t;
-  jf_larray *b = jf_push_new(L, wide, &s);
+  jf_larray *b = jf_push_new(L, t, &s);
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
-    if (!jf_fits(t, v)) jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
-    jf_store(b->data, wide, i, v);
+    if (!jfl_number_fits(t, v))
+      jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
+    jfl_number_put(t, b->data, i, v);
   }
-  if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;
 }
 
@@ -209,7 +200,7 @@ static void push_level(lua_State *L, const jf_larray *b, int level, int64_t *at)
   lua_createtable(L, n, 0);
   for (int i = 1; i <= n; i++) {
     if (level + 1 < b->shape->n) push_level(L, b, level + 1, at);
-    else lua_pushnumber(L, jf_load(b, (*at)++));
+    else lua_pushnumber(L, jfl_number_get(b->dtype, b->data, (*at)++));
     lua_rawseti(L, -2, i);
   }
 }

@@ -6,72 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NATIVE(X) \
-  X(F32, float) X(F64, double) X(I8, int8_t) X(U8, uint8_t) X(I32, int32_t) X(I64, int64_t)
-
-/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
-static double bind_index_half(uint16_t h)
-{
-  int e = h >> 10 & 31, m = h & 1023;
-  double v = e == 0 ? ldexp(m, -24) : e < 31 ? ldexp(1024 + m, e - 25) : m ? NAN : INFINITY;
-  return h >> 15 ? -v : v;
-}
-
-/* bfloat16: the upper half of a float. */
-static double brain(uint16_t h)
-{
-  uint32_t bits = (uint32_t)h << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return (double)f;
-}
-
-double jf_load(const jf_larray *b, int64_t i)
-{
-  switch (b->dtype) {
-#define X(id, T) case JFL_##id: return (double)((const T *)b->data)[i];
-    NATIVE(X)
-#undef X
-  case JFL_F16: return bind_index_half(((const uint16_t *)b->data)[i]);
-  case JFL_BF16: return brain(((const uint16_t *)b->data)[i]);
-  default: return 0;
-  }
-}
-
-void jf_store(void *data, jfl_dtype t, int64_t i, double v)
-{
-  switch (t) {
-#define X(id, T) case JFL_##id: ((T *)data)[i] = (T)v; break;
-    NATIVE(X)
-#undef X
-  default: break;
-  }
-}
-
-/* Smallest and largest whole numbers of an integer dtype, the largest as an exclusive bound. */
-static int within(double v, int bits, int is_signed)
-{
-  double hi = ldexp(1, is_signed ? bits - 1 : bits);
-  return v == floor(v) && v >= (is_signed ? -hi : 0) && v < hi;
-}
-
-/* Whether a float dtype rounds v to a number; from hi on it rounds to infinity. */
-static int below(double v, double hi) { return !isfinite(v) || fabs(v) < hi; }
-
-int jf_fits(jfl_dtype t, double v)
-{
-  switch (t) {
-  case JFL_I8: return within(v, 8, 1);
-  case JFL_U8: return within(v, 8, 0);
-  case JFL_I32: return within(v, 32, 1);
-  case JFL_I64: return within(v, 64, 1);
-  case JFL_F32: return below(v, 0x1.ffffffp127);
-  case JFL_F16: return below(v, 65520);
-  case JFL_BF16: return below(v, 0x1.ffp127);
-  default: return 1;
-  }
-}
-
 int jf_is_number(lua_State *L, int i)
 {
   int t = lua_type(L, i);
@@ -83,35 +17,16 @@ double jf_to_number(lua_State *L, int i)
   return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
 }
 
-/* v as dtype t of two bytes, by way of the core's rounding. */
-static uint16_t bind_index_encode(lua_State *L, jfl_dtype t, double v, const char *what)
-{
-  jfl_shape one = { .n = 1, .d = { 1 } };
-  jf_larray *from = jf_push_new(L, JFL_F64, &one);
-  *(double *)from->data = v;
-  uint16_t h = *(uint16_t *)jf_push_cast(L, from, t, 1, what)->data;
-  lua_pop(L, 2);
-  return h;
-}
-
-static void fill_small(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
-                       const char *what)
-{
-  uint16_t h = bind_index_encode(L, b->dtype, v, what);
-  jf_check_freed(L, b, what);
-  for (int64_t i = 0; i < n; i++) ((uint16_t *)b->data)[first + i] = h;
-}
-
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
 {
-  if (!jf_fits(b->dtype, v))
+  const size_t size = jfl_dtype_size(b->dtype);
+  char *to = (char *)b->data + (size_t)first * size;
+  if (!jfl_number_fits(b->dtype, v))
     jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
-  switch (b->dtype) {
-#define X(id, T) \
-  case JFL_##id: for (int64_t i = 0; i < n; i++) ((T *)b->data)[first + i] = (T)v; break;
-    NATIVE(X)
-#undef X
-  default: fill_small(L, b, first, n, v, what);
+  if (n > 0) jfl_number_put(b->dtype, to, 0, v);
+  for (int64_t done = 1, more; done < n; done += more) {
+    more = done < n - done ? done : n - done;
+    memcpy(to + (size_t)done * size, to, (size_t)more * size);
   }
 }
 
@@ -134,7 +49,8 @@ void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape 
   const jf_larray *src = jf_to_array(L, i, b->dtype, what);
   jf_check_freed(L, b, what);
   if (jf_shape_same(src->shape, s)) copy_in(b, first, src);
-  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), what);
+  else if (jf_shape_size(src->shape) == 1)
+    jf_fill(L, b, first, n, jfl_number_get(src->dtype, src->data, 0), what);
   else
     jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, s),
              jf_push_shape_text(L, src->shape));
@@ -208,7 +124,7 @@ static int read_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
   int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
-  if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
+  if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
   return 1;
 }
@@ -249,7 +165,7 @@ static int l_get(lua_State *L)
 {
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_get(L);
   jf_larray *b = jf_need_array(L, 1, "get");
-  lua_pushnumber(L, jf_load(b, element(L, b, 2, "get")));
+  lua_pushnumber(L, jfl_number_get(b->dtype, b->data, element(L, b, 2, "get")));
   return 1;
 }
 
@@ -271,7 +187,7 @@ static int l_digits(lua_State *L)
   jf_larray *b = jf_need_array(L, 1, "digits");
   int64_t e = element(L, b, 2, "digits");
   if (b->dtype == JFL_I64) snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)b->data)[e]);
-  else snprintf(text, sizeof text, "%.0f", jf_load(b, e));
+  else snprintf(text, sizeof text, "%.0f", jfl_number_get(b->dtype, b->data, e));
   lua_pushstring(L, text);
   return 1;
 }

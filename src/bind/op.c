@@ -282,7 +282,7 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype
   if (!jf_is_number(L, at))
     jf_raise(L, "%s must be a blob or a number, got %s", who, jf_type_name(L, at));
   double v = jf_to_number(L, at);
-  if (!jf_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
+  if (!jfl_number_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
     { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },

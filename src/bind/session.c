@@ -60,6 +60,23 @@ static int l_passes(lua_State *L)
   return 2;
 }
 
+/* device_count(kind): how many devices of a kind this machine has. */
+static int l_device_count(lua_State *L)
+{
+  lua_pushinteger(L, jfl_device_count(jf_need_string(L, 1, "device_count", "kind")));
+  return 1;
+}
+
+/* device(): the name of the one that jobs run on. */
+static int l_device(lua_State *L)
+{
+  jfl_session *s = jf_session(L);
+  double number = 0;
+  jf_check(L, jfl_session_get(s, "device", &number));
+  lua_pushstring(L, jfl_session_device(s, (int)number));
+  return 1;
+}
+
 /* ---- jobs and plans ---- */
 
 static void check_alive(lua_State *L, const jf_ljob *j)
@@ -217,7 +234,8 @@ const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
   { "plan_free", l_plan_free }, { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
-  { "variable_info", l_variable_info }, { "passes", l_passes }, { NULL, NULL }
+  { "variable_info", l_variable_info }, { "passes", l_passes },
+  { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }
 };
 
 void jf_open_session(lua_State *L, jf_state *st)

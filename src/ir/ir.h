@@ -50,7 +50,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
-  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
+  double clip_norm;  /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable; int n_variable;   /* what is trained */
   jfl_value **grad;                    /* the grad pass's: of each variable, or NULL; NULL before */
   jfl_value *step, *set;               /* the update pass's: the variables that count the steps, and
@@ -209,8 +209,9 @@ struct jfl_op {
                                              O is a floating type, and where it is an integer */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   const jfl_op *descent;                  /* with the same attributes: subtracts what this op gives,
-                                             times a rate, from a parameter as it is made. Inputs are
-                                             the parameter, this op's, and scalars. NULL: none does */
+                                             times a rate, from a parameter as it is made. Inputs
+                                             are the parameter, this op's, and scalars; NULL: none
+                                             does */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };

@@ -61,11 +61,7 @@ size_t jf_fused_plain_scratch(const jf_kargs *k)
 
 void jf_fused_number(const jf_fused_slot *s, void *to)
 {
-#define STORE(D, T) case JFL_##D: *(T *)to = (T)s->number; break;
-  switch (s->dtype) {
-  JF_EACH_TYPE(STORE)
-  default: break;
-  }
+  jfl_number_put(s->dtype, to, 0, s->number);
 }
 
 /* The element of slot s that belongs to element i of the space. */
@@ -110,7 +106,7 @@ static void apply(const jf_kargs *k, const jf_instr *p)
   p->op->tile[p->key](&t);
 }
 
-static jfl_status add_up(const jf_kargs *k, const jf_instr *p)
+static jfl_status plain_add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
   const jfl_dtype type = f->slot[p->out[0]].dtype;
@@ -127,7 +123,7 @@ jfl_status jf_fused_plain(const jf_kargs *k)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
     if (f->instr[i].op->tile) apply(k, &f->instr[i]);
-    else JF_TRY(add_up(k, &f->instr[i]));
+    else JF_TRY(plain_add_up(k, &f->instr[i]));
   }
   return JFL_OK;
 }

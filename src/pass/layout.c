@@ -116,8 +116,8 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
   return form;
 }
 
-/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are, others
-   are spread. An update reads nothing that would have to be spread. */
+/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are,
+   others are spread. An update reads nothing that would have to be spread. */
 static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {

@@ -104,10 +104,10 @@ void jf_sites_free(jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
 jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
 jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
-/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. Bit i of
-   mutates: it changes input i. */
+/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. The node says
+   which inputs it changes. */
 jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
-                        unsigned mutates);
+                        const jf_node *n);
 /* Waits for all that was queued, and gives what went wrong; not for the host. */
 jfl_status jf_site_settle(jf_site *t);
 

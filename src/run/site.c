@@ -99,7 +99,7 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
 int jfl_device_count(const char *kind)
 {
   const jf_kind *k = jf_kind_find(kind);
-  return k ? jf_kind_count(k) : 0;
+  return k && (k->rows || k->plain) ? jf_kind_count(k) : 0;
 }
 
 const char *jfl_session_device(const jfl_session *s, int i)

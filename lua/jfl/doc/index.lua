@@ -8,7 +8,7 @@ local index = {}
 
 -- What modules of the front end ask of each other.
 local internal = {
-  ["optimizer.close"] = true, ["optimizer.losses"] = true,
+  ["optimizer.close"] = true, ["optimizer.need_losses"] = true,
   ["regularizers.factors"] = true, ["typing.any"] = true,
   ["typing.is_placeholder"] = true, ["typing.is_type"] = true, ["typing.match"] = true,
   ["typing.structure"] = true,

@@ -133,6 +133,7 @@ for _, e in ipairs {
     "integer" },
   { "gpu_device_num", "How many GPUs a session would use; kept, and none is used.", "integer" },
   { "cpu_device_num", "How many CPUs a session would use; kept, and there is one.", "integer" },
+  { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
     .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },

@@ -1,9 +1,10 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
 --[==[ guide 10: Placement, settings, sessions
-`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops on a device and gives
-what it returns. Without a usable GPU, `"gpu"` runs on the CPU after one warning, and is an error
-after `flow.config.strict_placement(true)`. `flow.scope.namespace(name, fn)` puts `name-` before the
-names of what is made in it.
+`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops and variables on a
+device and gives what it returns; values are copied to where they are read. What is put on no device
+is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the
+CPU after one warning, and is an error after `flow.config.strict_placement(true)`.
+`flow.scope.namespace(name, fn)` puts `name-` before the names of what is made in it.
 
 ```lua
 local job = flow.global_function {
@@ -113,6 +114,12 @@ function settings.kernels(which)
   end
   core.fail("config.kernels: value must be \"fast\", \"direct\" or \"reference\", got %s",
     args.describe(which))
+end
+
+-- Where jobs compiled from now on compute what they put on no device: "cpu:0".
+function settings.device(name)
+  if name ~= nil then core.set("device", args.expect("config.device", "value", name, "string")) end
+  return core.device()
 end
 
 local function check_pass(name, passes)

@@ -5,6 +5,7 @@ local async = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
+local older_losses = require "jfl.legacy.losses"
 local optimizer = require "jfl.net.optimizers"
 local profile = require "jfl.tools.profile"
 local trace = require "jfl.job.trace"
@@ -102,6 +103,7 @@ end
 
 local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, select("#", ...), ...)
+  older_losses.minimize(context)
   optimizer.close(context)
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
   return reader, watch.close(context, #blobs), context

@@ -1,4 +1,4 @@
--- What is known while a job's body runs: its graph, names given so far, losses.
+-- What is known while a job's body runs: its graph, names given so far, variables.
 local core = require "jfl.core"
 
 local trace = {
@@ -43,10 +43,13 @@ end
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
-    counters = {}, prefix = "", losses = {}, variables = {}, trainable = {}, n_optimizers = 0,
+    counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context
+  local placement = job.config.default_placement_scope
+  context.device = placement and placement.on
+  core.place(context.device)
   local function close(ok, ...)
     trace.current = outer
     core.trace(outer_graph)
@@ -60,6 +63,23 @@ end
 function trace.need(who)
   if trace.current then return trace.current end
   core.fail("%s: describes a part of a job and must be called inside a job function's body", who)
+end
+
+--- The context of a train job; fails in another and outside a body.
+function trace.need_train(who)
+  local context = trace.need(who)
+  if context.mode == "train" then return context end
+  core.fail("%s: job '%s' is a predict job; only a job with type = \"train\" can be trained", who,
+    context.job.name)
+end
+
+--- Runs fn with what it describes in a context whose body has ended.
+function trace.within(context, fn)
+  local outer = trace.current
+  trace.current = context
+  local ok, err = pcall(fn)
+  trace.current = outer
+  if not ok then error(err, 0) end
 end
 
 --- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.

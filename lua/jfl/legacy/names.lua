@@ -57,7 +57,7 @@ return {
   ["flow.variable_scope"] = "jfl.net.scope:namespace",
   ["flow.scope.name_scope"] = "jfl.net.scope:namespace",
   ["flow.sync_default_session"] = "jfl.job.queue:sync",
-  ["flow.losses"] = "jfl.net.optimizers:losses",
+  ["flow.losses"] = "jfl.legacy.losses:api",
   ["flow.env"] = "jfl.legacy.env",
   ["flow.enable_eager_execution"] = "jfl.legacy.session:enable_eager_execution",
   ["flow.eager_execution_enabled"] = "jfl.legacy.session:eager_execution_enabled",

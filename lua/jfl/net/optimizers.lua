@@ -1,4 +1,4 @@
--- flow.optimizer and flow.losses: what makes a job train.
+-- flow.optimizer: what makes a job train.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
@@ -6,7 +6,6 @@ local older = require "jfl.legacy.arguments"
 local records = require "jfl.net.records"
 local schedule = require "jfl.net.schedules"
 local trace = require "jfl.job.trace"
-local update_conf = require "jfl.legacy.update_conf"
 
 local optimizer = { warmup = schedule.warmup }
 for name, make in pairs(schedule.kinds) do optimizer[name] = make end
@@ -41,7 +40,8 @@ end
 local methods = {}
 local Optimizer = { names = methods, __tostring = function(self) return self.name end }
 
-local function need_losses(who, loss)
+--- A list of blobs, from one or a list.
+function optimizer.need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
   if type(list) ~= "table" or #list == 0 then
     core.fail("%s: loss must be a blob or a list of blobs, got %s", who, args.describe(loss))
@@ -83,12 +83,6 @@ local function find_variables(who, context, list)
   return blobs
 end
 
-local function need_train_job(who, context)
-  if context.mode == "train" then return end
-  core.fail("%s: job '%s' is a predict job; only a job with type = \"train\" can be trained", who,
-    context.job.name)
-end
-
 local function check_self(self, method)
   if getmetatable(self) == Optimizer then return end
   core.fail("%s: call it with a colon: optimizer:%s(...)", method, method)
@@ -103,10 +97,9 @@ function methods:minimize(loss)
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
   local who = self.name .. ".minimize"
-  local context = trace.need(who)
-  need_train_job(who, context)
+  local context = trace.need_train(who)
   core.minimize(context.graph, {
-    losses = need_losses(who, loss), optimizer = self.name, options = self.options,
+    losses = optimizer.need_losses(who, loss), optimizer = self.name, options = self.options,
     schedule = self.schedule.op, schedule_options = self.schedule.options,
     variables = find_variables(who, context, self.variables), clip_norm = self.clip_norm or nil,
   })
@@ -183,57 +176,11 @@ end
 
 for _, info in ipairs(core.optimizers()) do optimizer[info.name] = define(info) end
 
--- The old spelling: losses are added, and the job's configuration says how they are minimized.
-
-local function old_style(name, config)
-  local rate = config.primary_lr
-  local parsed = config.model_update_conf or { optimizer = "SGD", options = { momentum = 0 } }
-  if config.secondary_lr and config.secondary_lr ~= rate then
-    core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
-      config.secondary_lr, rate)
-  end
-  local options = {}
-  for option, value in pairs(parsed.options) do options[option] = value end
-  options.grad_clipping = parsed.clip_norm
-    and optimizer.grad_clipping.by_global_norm(parsed.clip_norm)
-  return optimizer[parsed.optimizer](update_conf.schedule(parsed, rate), options)
-end
-
---- Ends a body: minimizes added losses, and makes sure that a train job trains.
+--- Ends a body: makes sure that a train job trains.
 function optimizer.close(context)
-  if context.mode ~= "train" then return end
-  local name, config = context.job.name, context.config.train or {}
-  if context.n_optimizers > 0 then
-    if #context.losses == 0 then return end
-    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
-      .. "configuration minimizes; use one of them", name)
-  end
-  if #context.losses == 0 and config.primary_lr then
-    core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
-  end
-  if #context.losses == 0 then
-    core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
-      .. "its body", name)
-  end
-  if not config.primary_lr then
-    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
-      .. "by config.train.primary_lr(0.1)", name)
-  end
-  local outer = trace.current
-  trace.current = context
-  local ok, err = pcall(function() old_style(name, config):minimize(context.losses) end)
-  trace.current = outer
-  if not ok then error(err, 0) end
+  if context.mode ~= "train" or context.n_optimizers > 0 then return end
+  core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
+    .. "its body", context.job.name)
 end
-
---- flow.losses.
-optimizer.losses = {
-  --- Adds a loss that the job's configuration minimizes (old spelling).
-  add_loss = function(loss)
-    local context = trace.need("losses.add_loss")
-    need_train_job("losses.add_loss", context)
-    context.losses[#context.losses + 1] = need_losses("losses.add_loss", loss)[1]
-  end,
-}
 
 return optimizer
