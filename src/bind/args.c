@@ -28,6 +28,17 @@ double jf_need_number(lua_State *L, int i, const char *who, const char *what)
   return lua_tonumber(L, i);
 }
 
+int jf_is_number(lua_State *L, int i)
+{
+  int t = lua_type(L, i);
+  return t == LUA_TNUMBER || t == LUA_TBOOLEAN;
+}
+
+double jf_to_number(lua_State *L, int i)
+{
+  return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
+}
+
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who)
 {
   jfl_dtype t = JFL_F32;

@@ -77,6 +77,19 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who)
   return b;
 }
 
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
+{
+  const size_t size = jfl_dtype_size(b->dtype);
+  char *to = (char *)b->data + (size_t)first * size;
+  if (!jfl_number_fits(b->dtype, v))
+    jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
+  if (n > 0) jfl_number_put(b->dtype, to, 0, v);
+  for (int64_t done = 1, more; done < n; done += more) {
+    more = done < n - done ? done : n - done;
+    memcpy(to + (size_t)done * size, to, (size_t)more * size);
+  }
+}
+
 static void bind_array_drop(lua_State *L, jf_larray *b)
 {
   if (!b->array) return;
@@ -221,6 +234,5 @@ void jf_open_array(lua_State *L, jf_state *st, int module)
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, len, 1);
   lua_setfield(L, -2, "__len");
-  jf_open_index(L, st, module);
   lua_setfield(L, module, "array_mt");
 }

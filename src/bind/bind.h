@@ -1,7 +1,17 @@
 /* What the files of the C module jfl.core share. It belongs to the thread that runs its lua_State.
 
    Every C function of the module has the state as upvalue 1. A function that raises holds nothing
-   that needs freeing: an object of the core is put into a userdata that was made before it. */
+   that needs freeing: an object of the core is put into a userdata that was made before it.
+
+   The files call each other downwards only:
+
+       module
+       index  op  run  checkpoint  profile
+       session
+       convert   graph   compress   system
+       array
+       args
+       kinds   error   interrupt */
 #ifndef JF_BIND_H
 #define JF_BIND_H
 
@@ -102,6 +112,7 @@ static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 /* "array", "graph", "table", "nothing"; for messages. */
 const char *jf_type_name(lua_State *L, int i);
 jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
+void jf_drop_text(void *text);        /* what a holder of a text of the core needs */
 int jf_l_type(lua_State *L);
 int jf_holder_gc(lua_State *L);
 
@@ -111,6 +122,8 @@ int jf_holder_gc(lua_State *L);
 const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
+int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
+double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 /* A table of whole numbers, or one number. */
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
@@ -127,10 +140,11 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- arrays (array.c, index.c, convert.c) ---- */
+/* ---- arrays (array.c, convert.c, index.c) ---- */
 
+/* Makes the metatable of arrays, the module's field array_mt. */
 void jf_open_array(lua_State *L, jf_state *st, int module);
-/* Gives the metatable at stack top its indexing, and the module the table of methods. */
+/* Gives that metatable its indexing, and the module the table of methods. */
 void jf_open_index(lua_State *L, jf_state *st, int module);
 extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 /* Pushes a userdata without an array yet. */
@@ -143,7 +157,7 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
                         const char *what);
-/* Pushes an array made from the nested table at i. what: how a message calls it, as below. */
+/* Pushes an array made from the nested table at i. what: how a message calls it. */
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what);
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
@@ -156,8 +170,6 @@ void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double 
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);
-int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
-double jf_to_number(lua_State *L, int i);
 
 /* ---- graphs and ops (graph.c, op.c) ---- */
 
@@ -200,7 +212,6 @@ int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
-void jf_drop_text(void *text);
 
 /* ---- giving up (interrupt.c) ---- */
 

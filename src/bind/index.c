@@ -6,30 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int jf_is_number(lua_State *L, int i)
-{
-  int t = lua_type(L, i);
-  return t == LUA_TNUMBER || t == LUA_TBOOLEAN;
-}
-
-double jf_to_number(lua_State *L, int i)
-{
-  return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
-}
-
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
-{
-  const size_t size = jfl_dtype_size(b->dtype);
-  char *to = (char *)b->data + (size_t)first * size;
-  if (!jfl_number_fits(b->dtype, v))
-    jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
-  if (n > 0) jfl_number_put(b->dtype, to, 0, v);
-  for (int64_t done = 1, more; done < n; done += more) {
-    more = done < n - done ? done : n - done;
-    memcpy(to + (size_t)done * size, to, (size_t)more * size);
-  }
-}
-
 /* Copies src, of b's dtype, over the elements of b from first; they may overlap. */
 static void copy_in(const jf_larray *b, int64_t first, const jf_larray *src)
 {
@@ -219,6 +195,7 @@ void jf_open_index(lua_State *L, jf_state *st, int module)
   luaL_setfuncs(L, methods, 1);
   lua_pop(L, 1);
 
+  lua_getfield(L, module, "array_mt");
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, module, "array_methods");
@@ -229,4 +206,5 @@ void jf_open_index(lua_State *L, jf_state *st, int module)
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, write_index, 1);
   lua_setfield(L, -2, "__newindex");
+  lua_pop(L, 1);
 }

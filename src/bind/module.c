@@ -75,6 +75,7 @@ static void fill_module(lua_State *L)
   lua_pushstring(L, jfl_version());
   lua_setfield(L, 1, "version");
   jf_open_array(L, st, 1);
+  jf_open_index(L, st, 1);
   jf_open_graph(L, st, 1);
   jf_open_session(L, st);
   jf_open_run(L, st);

@@ -14,8 +14,6 @@ jfl_session *jf_session(lua_State *L)
   return st->session;
 }
 
-void jf_drop_text(void *text) { jfl_text_free(text); }
-
 /* reset(): waits for the run in progress and frees jobs and variables. */
 static int l_reset(lua_State *L)
 {

@@ -35,15 +35,10 @@ void jf_history_close(jf_history *h);
 
 /* Makes this the state and the thread that Ctrl-C concerns. */
 void jf_interrupt_open(lua_State *L);
-/* lua_pcall during which Ctrl-C raises the error "interrupted". A second one within two seconds,
-   where the first found no place to raise it, goes back to jf_interrupt_guard. */
+/* lua_pcall during which Ctrl-C raises the error "interrupted". Where it finds no place to raise it, a
+   second one ends the process. */
 int jf_interrupt_call(lua_State *L, int n_arg, int n_result, int handler);
 /* Whether Ctrl-C stopped a call since this was last asked. */
 int jf_interrupt_came(void);
-/* Calls f(L, ctx), which runs all that the program does, and gives its result. Where a program is
-   ended in the middle, last(S, ctx) is called on another thread S of the state: the first is not
-   usable. */
-int jf_interrupt_guard(int (*f)(lua_State *L, void *ctx), int (*last)(lua_State *S, void *ctx),
-                       lua_State *L, void *ctx);
 
 #endif

@@ -338,22 +338,6 @@ static int status_of(const command *c, int failed)
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int run_all(lua_State *L, void *c)
-{
-  int status = report(L, lua_cpcall(L, start, c));
-  return status || ((const command *)c)->failed;
-}
-
-/* What is left to do for a program that Ctrl-C ended in the middle. */
-static int end_early(lua_State *L, void *c)
-{
-  (void)c;
-  fflush(stdout);
-  fputs("jfl: interrupted\n", stderr);
-  main_finish(L);
-  return 1;
-}
-
 int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
@@ -368,7 +352,7 @@ int main(int argc, char **argv)
     fputs("jfl: cannot start: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
-  int failed = jf_interrupt_guard(run_all, end_early, L, &c);
+  int failed = report(L, lua_cpcall(L, start, &c)) || c.failed;
   lua_close(L);
   return status_of(&c, failed);
 }

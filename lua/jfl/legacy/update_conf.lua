@@ -1,4 +1,4 @@
--- train.model_update_conf (old spelling): reads it into options of SGD and its rates.
+-- train.model_update_conf (old spelling): reads it into an optimizer, its options and its rates.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local schedule = require "jfl.net.schedules"

@@ -40,7 +40,7 @@ end
 local methods = {}
 local Optimizer = { names = methods, __tostring = function(self) return self.name end }
 
---- A list of blobs, from one or a list.
+--- The losses as a list: from one blob or a list of blobs.
 function optimizer.need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
   if type(list) ~= "table" or #list == 0 then
@@ -176,7 +176,7 @@ end
 
 for _, info in ipairs(core.optimizers()) do optimizer[info.name] = define(info) end
 
---- Ends a body: makes sure that a train job trains.
+--- Ends a body: a train job must have an optimizer.
 function optimizer.close(context)
   if context.mode ~= "train" or context.n_optimizers > 0 then return end
   core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "

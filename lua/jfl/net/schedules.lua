@@ -67,7 +67,7 @@ end
 --- The rate that a schedule gives for a step, counted from 0.
 function schedule.rate(value, step) return core.schedule_rate(value.op, value.options, step) end
 
---- The schedule that a user's lr_scheduler stands for: an object, or a number for a constant rate.
+--- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
   if type(value) == "number" then
     return schedule.kinds.PiecewiseConstantScheduler({}, { value })
