@@ -113,10 +113,10 @@ uint64_t jf_entropy(void);
 
 /* ---- shared libraries (library.c) ---- */
 
-/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a
-   NULL: they are in the environment while the library loads, for what can be set in no other way.
-   Not those the user set, and none once the process has several threads, who might be reading the
-   environment. */
+/* Opens a shared library, or gives NULL. env is NULL or a list of up to eight names, each followed
+   by a value, and a NULL. These variables are in the environment while the library loads, since
+   some settings can be made in no other way. Variables that the user set are left alone, and none
+   is set once the process has several threads, which might be reading the environment. */
 void *jf_library_open(const char *name, const char *const *env);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */
@@ -135,9 +135,10 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
 void jf_omp_threads(int n);
 /* Makes the pool of the calling thread ready for parallel loops that a library opens. */
 void jf_pool_settle(int threads);
-/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool for
-   each thread that ever opened one. Once all their threads together are more than the cores, those that
-   are idle sleep at once instead of spinning, and every loop then waits for them to wake up. */
+/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool
+   for each thread that ever opened one. Once all their threads together are more than the cores,
+   those that are idle sleep at once instead of spinning, and every loop then waits for them to wake
+   up. */
 void jf_pool_leave(void);
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);

@@ -112,7 +112,7 @@ static void take_option(lua_State *L, bind_op_call *c)
   c->slot[k] = lua_gettop(L) - 1;
 }
 
-/* Fails if the first argument is the table that the op is in. */
+/* Fails if the op was called with a colon: its first argument is then the table that holds it. */
 static void check_dot(lua_State *L, const record *r)
 {
   if (!lua_istable(L, 1) || !luaL_getmetafield(L, 1, "namespace")) return;
@@ -191,8 +191,8 @@ static void read_attributes(lua_State *L, bind_op_call *c)
   }
 }
 
-/* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
-   last; -1: none. Numbers beside it get its dtype. */
+/* The input whose dtype numbers among the inputs get: the one that chooses the kernel if it is of
+   that kind, else the last that is; -1: none is. */
 static int find_kind(lua_State *L, const bind_op_call *c, jf_object_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
