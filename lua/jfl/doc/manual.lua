@@ -1,13 +1,13 @@
--- What flow.help and the manual say beside what args.define and the op table tell: functions that
--- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
--- own, such as "Job:compile".
+-- Descriptions for flow.help and the reference of what neither args.define nor the op table
+-- describes: functions that read their arguments themselves, methods, fields, settings. Objects
+-- have paths of their own, such as "Job:compile".
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
 local NONE = args.none
 
--- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
--- with table_only they are fields of the one table that is taken.
+-- After doc come the parameters { name, doc, default, type = }, and at the end { returns = }. With
+-- table_only the parameters are fields of the one table that the function takes.
 local function entry(path, doc, ...)
   local params = { ... }
   local last = params[#params]
@@ -120,7 +120,7 @@ end
 
 -- ---- settings ----
 
--- name, what it is, its type
+-- Name, description, type.
 for _, e in ipairs {
   { "threads", "How many threads compute.", "integer" },
   { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },

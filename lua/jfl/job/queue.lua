@@ -1,4 +1,5 @@
--- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
+-- Asynchronous calls: a queue of them in call order, and the callbacks, which run in whoever
+-- empties it.
 --[==[ guide 4: Calls
 A job whose `returns` is a plain type is called synchronously: the call gives the value. With
 `tp.Callback(T)` the call queues the run and gives at once a *registrar*, which takes the function
@@ -57,7 +58,7 @@ local ffi = require "ffi"
 local trace = require "jfl.job.trace"
 
 local async = {
-  --- The oldest and the newest call whose callbacks have not run, or nil.
+  --- head and tail: the oldest and the newest call whose callbacks have not run, or nil.
   head = nil,
   tail = nil,
   --- What os.exit calls after the callbacks, or nil.
@@ -66,16 +67,16 @@ local async = {
 
 local delivering = false
 
--- Inside a callback, and inside a body, where its ops would join the job, no callback is run.
+-- No callback runs inside a callback, nor inside a body, where its ops would join the job.
 local function is_busy() return delivering or trace.current ~= nil end
 
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 local watched = false
 
--- Has the descriptor, if a host asked for it, say whether anything is due: finished runs make it
--- readable, what takes their results makes it so no longer. It is cleared first, as a run may
--- finish meanwhile.
+-- Updates the descriptor, if a host asked for it, to say whether anything is due. A
+-- finished run makes it readable; once its results are taken, it must no longer be. It is cleared
+-- first, as another run may finish meanwhile.
 local function tell_due()
   if not watched then return end
   core.due(false)
@@ -92,7 +93,7 @@ end
 
 local calls = 0
 
--- Puts an entry where its call belongs, which is last unless its callback came late.
+-- Inserts an entry in call order: at the end, unless its callback was registered late.
 local function insert(entry)
   local before, after = nil, async.head
   if after and async.tail.number < entry.number then before, after = async.tail, nil end
@@ -103,7 +104,7 @@ local function insert(entry)
   tell_due()
 end
 
--- What is to be shown of a run: { watch, value } each.
+-- The watched values of a run: { watch, value } each.
 local function views(watches, list)
   local due = {}
   for i, watch in ipairs(watches) do due[i] = { watch, watch.read { list[watch.at] } } end
@@ -130,7 +131,8 @@ local function settle(entry)
   keep(entry, core.results(entry.request))
 end
 
--- The traceback ends where the callback begins: who ran it is blamed for the error.
+-- Adds a traceback that ends where the callback begins, so that the error names the line of whoever
+-- ran it.
 local function with_trace(err)
   local text = tostring(err)
   if text:find("attempt to yield across C-call boundary", 1, true) then
@@ -155,9 +157,9 @@ local function show_next(entry)
   return run_user(entry, watch.label, watch.handler, value)
 end
 
--- Runs what is due next of the oldest call, a watch handler or its callback, with which it leaves
--- the queue; gives the number of functions run. What is run is taken off first, so that an error in
--- it does not run it again.
+-- Runs the next function of the oldest call, a watch handler or the callback; with the callback the
+-- call leaves the queue. Returns the number of functions run. Each is taken off the queue first, so
+-- that an error in it does not run it again.
 local function deliver()
   local entry = async.head
   settle(entry)
@@ -179,9 +181,9 @@ local function deliver()
   return 0
 end
 
---- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Calls that callbacks make meanwhile are left for later:
--- one that calls its job again would be run for ever. Inside a callback or a body it does nothing.
+--- Runs the callbacks that are due, oldest first, and returns their number; after `seconds` it
+-- starts no further one. Calls that callbacks make meanwhile are left for later, as a callback that
+-- calls its job again would never end. Inside a callback or a body it does nothing.
 function async.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
@@ -206,8 +208,8 @@ end
 
 local function say(err) io.stderr:write("jfl: ", tostring(err), "\n") end
 
---- What the end of the script does: runs every callback, also those behind one that fails. Errors
--- are told on stderr as they come, their number is raised at the end.
+--- Ends a script: runs every callback, even after one has failed. Errors are printed on stderr as
+-- they come, their number is raised at the end.
 function async.finish()
   local failed = 0
   while async.head do
@@ -220,7 +222,7 @@ function async.finish()
   if failed > 0 then error(("%d outstanding call(s) failed"):format(failed), 0) end
 end
 
--- Waits for room in the queue of a job; callbacks that become due meanwhile are run.
+-- Waits until a job's queue has room; callbacks that become due meanwhile are run.
 local function wait_for_room()
   core.wait()
   async.poll()
@@ -229,7 +231,8 @@ end
 local Registrar = {}
 local Future = {}
 
--- Neither is the value: what is asked of it or computed with it is an error that says where it is.
+-- Neither object is the value of the call: reading a name from it or computing with it is an error
+-- at the user's line.
 local function stand_in(class, instead)
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
@@ -261,7 +264,7 @@ local function register(entry, callback, on_error)
   end
 end
 
---- Registers the callback of a call, and what is told of the failure of its run.
+--- Registers the callback of a call, and the function that gets the message if its run fails.
 function Registrar:__call(callback, on_error) register(self, callback, on_error) end
 
 function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
@@ -277,7 +280,7 @@ function Future:async_get(callback, on_error)
   register(self, callback, on_error)
 end
 
---- Waits for the call and gives its value; callbacks of earlier calls run first.
+--- Waits for the call and returns its value; callbacks of earlier calls run first.
 function Future:get()
   check_future(self, "get")
   self.told = true
@@ -309,7 +312,7 @@ local function new_entry(job, made, request)
   }, job.old_style and Future or Registrar)
 end
 
--- The entry of a run that was done at once, nil where there was none.
+-- The entry of a run that is done already; nil where there was none.
 local function done_entry(job, made, ok, ...)
   if ok ~= nil then return keep(new_entry(job, made, false), ok, ...) end
 end
@@ -335,9 +338,9 @@ local function queued_entry(job, made, ...)
 end
 
 --- Queues a run of made.plan, or runs it at once where that is quicker. made.read turns the list of
--- results into the value; nil: there is one result and it is the value. Before its callback runs,
--- made.watches are shown, if there are any. Gives a registrar, or a future where the job is of the
--- old spelling.
+-- results into the value; without it there is one result, which is the value. Handlers of
+-- made.watches, if there are any, run before the callback. Returns a registrar, or a future if the
+-- job gives those.
 function async.submit(job, made, ...)
   if async.head then async.poll() end
   local entry = done_entry(job, made, core.run_small(made.plan, ...))
@@ -346,14 +349,14 @@ function async.submit(job, made, ...)
   return entry
 end
 
---- Runs the callbacks of all calls made so far, waiting for them; inside a callback, none.
+--- Runs the callbacks of all calls made so far, waiting for them; does nothing inside a callback.
 function async.catch_up()
   local last = calls
   while not is_busy() and async.head and async.head.number <= last do deliver() end
 end
 
---- Shows what a synchronous run made, given the list of its results. What is behind a handler that
--- fails stays due.
+--- Calls the handlers of what is watched in a synchronous run, given the list of its results. If
+-- one fails, those after it stay due.
 function async.show(job, made, list)
   local entry = new_entry(job, made, false)
   entry.ok, entry.watches = true, views(made.watches, list)
@@ -366,7 +369,7 @@ function async.show(job, made, list)
   end
 end
 
---- Waits until no run of plan is in flight, or of any plan; results stay queued.
+--- Waits until no run of plan is in flight, or of any plan; their results stay in the queue.
 function async.leave(plan)
   local entry = async.head
   while entry do
@@ -375,7 +378,7 @@ function async.leave(plan)
   end
 end
 
--- The end of a script in a host that is not ours: os.exit, or the state being closed.
+-- The end of a script in a host program other than jfl: os.exit, or the state being closed.
 
 local function finish_or_say()
   local ok, err = pcall(async.finish)
@@ -383,11 +386,12 @@ local function finish_or_say()
   return ok
 end
 
---- A state that is closed finalizes cdata first, so callbacks find every array still there.
+--- Finishes when the state is closed. LuaJIT finalizes cdata before userdata, so callbacks still
+-- find every array.
 async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
--- A callback or a body that ends the process does not return: what is left runs here, as it would
--- elsewhere.
+-- Leaves the callback or body that called os.exit, which does not return to it, so that outstanding
+-- callbacks can run.
 local function leave_all()
   delivering, trace.current = false, nil
   core.trace(nil)
@@ -398,7 +402,7 @@ end
 if os and os.exit then
   local exit, exiting, first = os.exit, false, nil
   rawset(os, "exit", function(code, ...)
-    -- The first status counts, where callbacks end the process too.
+    -- Callbacks may call os.exit again; the first status counts.
     if exiting then code = first end
     exiting, first = true, code
     leave_all()

@@ -8,7 +8,8 @@ local npy = {}
 local MAX_RANK = 8
 local CHUNK = 2 ^ 20         -- bytes read or written at once; a multiple of every element's size
 
--- The dtypes that hold numpy's elements, by kind and size; integers that jfl lacks become wider.
+-- The dtypes for numpy's elements, by kind and size; integers of a size that jfl lacks become
+-- wider.
 local CODES = { f4 = "float32", f8 = "float64", f2 = "float16", i1 = "int8", u1 = "uint8",
   i4 = "int32", i8 = "int64", b1 = "uint8", i2 = "int32", u2 = "int32", u4 = "int64",
   u8 = "int64" }
@@ -71,8 +72,8 @@ local function refuse_type(path, descr)
     .. "x.astype('float32')", path, printable(descr), what and (" (%s)"):format(what) or "")
 end
 
--- What a header says: numpy's code of the elements, the shape, and whether the first axis is the
--- one whose neighbours are next to each other.
+-- Reads a header: numpy's code of the elements, the shape, and whether the elements lie in
+-- Fortran's order, with neighbours along the first axis side by side.
 local function parse(path, header)
   local descr = header:match("'descr':%s*'([^']*)'") or header:match("'descr':%s*(%[.*%])")
   local order = header:match("'fortran_order':%s*(%a+)")
@@ -131,10 +132,10 @@ local function decode(source)
   return turned
 end
 
---- The array of a .npy file's bytes, a uint8 array; path is for messages.
+--- Decodes the bytes of a .npy file, which a uint8 array holds; path is for messages.
 function npy.decode(path, data) return decode(from_array(path, data)) end
 
---- The arrays of an .npz file by name; those in `only`, a set, if it is given.
+--- The arrays of an .npz file by name; with `only`, a set of names, just those.
 function npy.members(path, zip, only)
   local arrays = {}
   for name, member in pairs(archive.members(path, zip)) do
@@ -146,7 +147,7 @@ function npy.members(path, zip, only)
   return arrays
 end
 
--- What was saved as a list is one again.
+-- Turns names that are numbers back into numbers, so that a list which was saved is a list again.
 local function with_numbers(arrays)
   local out = {}
   for name, a in pairs(arrays) do

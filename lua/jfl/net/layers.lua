@@ -1,4 +1,4 @@
--- flow.layers: ops with their variables.
+-- flow.layers: ops together with their variables.
 --[==[ guide 7: Layers and optimizers
 Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
 (units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
@@ -89,7 +89,8 @@ local function add_bias(who, context, o, x, v)
   return bias_add(x, bias, { name = v.op })
 end
 
--- (a, b, c) -> (a * b, c), and what gives (a * b, units) its leading extents back.
+-- Reshapes (a, b, c) to (a * b, c); returns that, the last extent, and a function that reshapes (a
+-- * b, units) to (a, b, units).
 local function flatten(x, name)
   local shape = x.shape
   local n = #shape
@@ -146,7 +147,7 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   return restore(activate(who, o.activation, y, name))
 end)
 
--- Extents of a kernel given as one number or two.
+-- The two extents of a kernel, which is given as one number or two.
 local function kernel_extents(who, size)
   local list = type(size) == "table" and size or { size, size }
   if #list == 1 then list = { list[1], list[1] } end
@@ -202,7 +203,7 @@ layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with
   local weight = variable.of_layer(who, context, { name = o.weight_name or name .. "-weight",
     dtype = x.dtype, shape = weight_shape(who, o, x), data_format = o.data_format,
     initializer = o.kernel_initializer or glorot, trainable = o.trainable })
-  -- Unnamed, the op is numbered by the core, which passes over the names of ops outside of layers.
+  -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
   local y = conv2d(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
     data_format = o.data_format, dilations = o.dilation_rate,
     name = (o.name or context.prefix ~= "") and name or nil })

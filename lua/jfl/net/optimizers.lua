@@ -41,14 +41,14 @@ end
 local Optimizer = { __tostring = function(self) return self.name end }
 Optimizer.__index = Optimizer
 
--- What PyTorch's optimizers have.
+-- Methods of PyTorch's optimizers have no place here.
 setmetatable(Optimizer, { __index = function(_, key)
   if key ~= "step" and key ~= "zero_grad" then return nil end
   core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
     .. "of the job a step", key)
 end })
 
---- A list of blobs, from one or a list.
+--- The losses as a list: from one blob or a list of blobs.
 function optimizer.need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
   if type(list) ~= "table" or #list == 0 then
@@ -118,7 +118,7 @@ optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with 
     clip_norm = clip_norm(who, o.grad_clipping) }, Optimizer)
 end)
 
---- Ends a body: makes sure that a train job trains.
+--- Ends a body: a train job must have an optimizer.
 function optimizer.close(context)
   if context.mode ~= "train" or context.minimized then return end
   core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "

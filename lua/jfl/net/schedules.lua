@@ -71,7 +71,7 @@ schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantSc
     return new("piecewise_constant_schedule", options, o.warmup)
   end)
 
---- The schedule that a user's lr_scheduler stands for: an object, or a number for a constant rate.
+--- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
   if type(value) == "number" then return schedule.PiecewiseConstantScheduler({}, { value }) end
   if getmetatable(value) == Schedule then return value end

@@ -5,11 +5,11 @@ local initializers = require "jfl.net.initializers"
 local trace = require "jfl.job.trace"
 
 local variable = {
-  --- What the jobs compiled so far share: { dtype, shape (text), job (its name) } by name.
+  --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
   shared = {},
 }
 
---- Fails where an option of the original that is not supported is given.
+--- Fails if an option is given that the original has and jfl lacks.
 function variable.refuse(who, name, value)
   if value == nil then return end
   core.fail("%s: %s is not supported", who, name)
@@ -26,7 +26,7 @@ local function check_shared(who, context, v)
     .. "names", who, v.name, there.dtype, there.shape, there.job, v.dtype, shape, context.job.name)
 end
 
---- Keeps what a job's variables are, for the jobs traced later.
+--- Notes a job's variables, to check jobs that are traced later against them.
 function variable.share(context)
   for name, blob in pairs(context.variables) do
     variable.shared[name] = variable.shared[name]
@@ -34,7 +34,7 @@ function variable.share(context)
   end
 end
 
--- v: full name, shape, dtype, initializer, trainable, data_format.
+-- Creates a variable. v: its full name, shape, dtype, initializer, trainable, data_format.
 local function create(who, context, v)
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
