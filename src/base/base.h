@@ -81,12 +81,15 @@ int jf_is_float(jfl_dtype t);
 double jf_clamp(jfl_dtype t, double v);
 /* Whether t has the number v: whole and within range, or any for float dtypes. */
 int jf_holds(jfl_dtype t, double v);
+/* How many elements; 1 for a scalar. */
 int64_t jf_numel(const jfl_shape *s);
 int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
 enum { JF_SHAPE_STR = 8 * 22 + 4 };
 const char *jf_shape_str(const jfl_shape *s, char *buf);
-/* Extents positive, count in range, element count below 2^47; what: whose shape it is. */
+/* No extent negative, at most JFL_MAXDIM of them, and the product of those that are not 0 at most
+   2^47, so that neither the element count nor the step of an axis overflows; what: whose shape it
+   is. */
 jfl_status jf_shape_check(const jfl_shape *s, const char *what);
 
 /* ---- text (text.c) ---- */

@@ -162,6 +162,8 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
+/* The extent of b's first axis; a scalar is an error. */
+int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */

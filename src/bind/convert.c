@@ -210,6 +210,7 @@ static int l_to_table(lua_State *L)
   int64_t at = 0;
   luaL_checkstack(L, 2 * JFL_MAXDIM, NULL);
   jf_larray *b = jf_need_array(L, 1, "to_table");
+  if (b->shape->n == 0) return lua_pushnumber(L, jfl_number_get(b->dtype, b->data, 0)), 1;
   push_level(L, b, 0, &at);
   return 1;
 }

@@ -98,7 +98,7 @@ static int read_index(lua_State *L)
   if (!b) jf_raise(L, "array: argument 1 must be an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
   return 1;
@@ -110,7 +110,7 @@ static int write_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER)
     jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
     jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");
   } else {

@@ -12,7 +12,7 @@ typedef struct jf_entry {
   const char *name;
   jfl_dtype dtype;             /* JFL_N_DTYPE: one that jfl lacks, or not recorded */
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
-  jfl_shape shape;             /* n 0: not recorded */
+  jfl_shape shape;             /* n -1: not recorded */
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, or NULL */

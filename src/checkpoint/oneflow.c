@@ -127,7 +127,7 @@ static jfl_status oneflow_add(jf_source *s, const char *dir, uint64_t size)
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   strcpy(copy, name);
   jf_entry *t = &v[s->n_tensor++];
-  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .size = size };
+  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 }, .size = size };
   return oneflow_read_meta(dir, t);
 }
 

@@ -44,7 +44,6 @@ static jfl_status read_dtype(jf_json *j, jf_entry *t)
   return JFL_OK;
 }
 
-/* A scalar, which has no dimensions in the file, is (1) here. */
 static jfl_status read_shape(jf_json *j, jf_entry *t)
 {
   uint64_t d;
@@ -59,7 +58,6 @@ static jfl_status read_shape(jf_json *j, jf_entry *t)
                      "2^63", at, t->name, JFL_MAXDIM);
     t->shape.d[t->shape.n++] = (int64_t)d;
   }
-  if (!t->shape.n) t->shape = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
 }
 

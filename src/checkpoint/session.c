@@ -203,12 +203,21 @@ static const jf_entry *source(const checkpoint_session_loader *l, const char *na
 static const char *say(const jf_entry *t, char *buf, size_t size)
 {
   char shape[JF_SHAPE_STR];
-  if (!t->shape.n) snprintf(buf, size, "%llu bytes", (unsigned long long)t->size);
+  if (t->shape.n < 0) snprintf(buf, size, "%llu bytes", (unsigned long long)t->size);
   else
     snprintf(buf, size, "%.32s %s",
              t->dtype == JFL_N_DTYPE ? t->dtype_name : jfl_dtype_name(t->dtype),
              jf_shape_str(&t->shape, shape));
   return buf;
+}
+
+/* Whether a tensor of the file may be a variable's contents: one number may be (1) or a scalar, as
+   other programs write it. */
+static int stands_for(const jfl_shape *file, const jfl_shape *variable)
+{
+  const int short_ones = file->n <= 1 && variable->n <= 1;
+  return jf_shape_eq(file, variable) ||
+         (short_ones && jf_numel(file) == 1 && jf_numel(variable) == 1);
 }
 
 static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, const jf_var *v,
@@ -217,9 +226,9 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
   char has[JF_SHAPE_STR + 40], shape[JF_SHAPE_STR];
   const jfl_variable_spec *w = &v->spec;
   uint64_t size = (uint64_t)jf_numel(&w->shape) * jfl_dtype_size(w->dtype);
-  jfl_status s = !t->shape.n ? (t->size == size ? JFL_OK : JFL_ESHAPE)
+  jfl_status s = t->shape.n < 0 ? (t->size == size ? JFL_OK : JFL_ESHAPE)
                : t->dtype != w->dtype ? JFL_EDTYPE
-               : jf_shape_eq(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
+               : stands_for(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
   if (s == JFL_OK) return s;
   return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file", l->path,
                  w->name, jfl_dtype_name(w->dtype), jf_shape_str(&w->shape, shape),
