@@ -10,7 +10,6 @@ return {
     "---@overload fun(...: NdArray|table): any, any, any, any" },
   Registrar = { doc = "What an asynchronous call gives: called with a function, it registers it.",
     "---@overload fun(callback: fun(value: any), on_error?: fun(message: string))" },
-  Future = { doc = "What a call of a job without `returns` gives (old spelling)." },
   CheckPoint = { doc = "Saves and loads the variables of the session." },
   FunctionConfig = { doc = "Options of a job; each is set by a call, with a dot or a colon." },
   Optimizer = { doc = "What flow.optimizer.SGD and its like give." },
