@@ -116,10 +116,10 @@ uint64_t jf_entropy(void);
 
 /* ---- shared libraries (library.c) ---- */
 
-/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a
-   NULL: they are in the environment while the library loads, for what can be set in no other way.
-   Not those the user set, and none once the process has several threads, who might be reading the
-   environment. */
+/* Opens a shared library, or gives NULL. env is NULL or a list of up to eight names, each followed
+   by a value, and a NULL. These variables are in the environment while the library loads, since
+   some settings can be made in no other way. Variables that the user set are left alone, and none
+   is set once the process has several threads, which might be reading the environment. */
 void *jf_library_open(const char *name, const char *const *env);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */

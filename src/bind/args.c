@@ -46,7 +46,7 @@ jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who)
   return t;
 }
 
-/* The extent at stack top, popped; at is its place in the shape. */
+/* Pops an extent off the stack. `at` is its number in the shape, for messages. */
 static int64_t extent(lua_State *L, int at, const char *who)
 {
   double d = lua_tonumber(L, -1);
@@ -187,7 +187,7 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
   }
 }
 
-/* How many fields the table at i has, all under names. */
+/* Counts the fields of the table at i. A key that is not a name is an error. */
 static int count_names(lua_State *L, int i, const char *who)
 {
   int n = 0;

@@ -5,13 +5,14 @@
 
 enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
 
-/* Lua's collector does not see the arrays' memory, so it is run for them. */
+/* Lua's collector does not see the arrays' memory and would run too seldom, so it is run here. */
 static void bind_array_collect(lua_State *L, jf_state *st)
 {
   if (st->collecting) return;
   st->collecting = 1;
   lua_gc(L, LUA_GCCOLLECT, 0);
-  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);      /* a pointer goes first, then its array */
+  /* The first collection frees pointers, this one the arrays that they kept. */
+  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);
   st->collecting = 0;
   st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
 }
@@ -140,7 +141,7 @@ static int l_array(lua_State *L)
   return 1;
 }
 
-/* rows(a, first, count): a view, from 0. */
+/* rows(a, first, count): a view of some rows, counted from 0. */
 static int l_rows(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "rows");
@@ -156,7 +157,7 @@ static int l_rows(lua_State *L)
   return 1;
 }
 
-/* Replaces an extent of -1 by what the others leave of n elements. */
+/* Replaces an extent of -1 by the one with which the shape has n elements. */
 static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
 {
   int open = -1, fits = 1;

@@ -112,7 +112,7 @@ static void take_option(lua_State *L, bind_op_call *c)
   c->slot[k] = lua_gettop(L) - 1;
 }
 
-/* Fails if the first argument is the table that the op is in. */
+/* Fails if the op was called with a colon: its first argument is then the table that holds it. */
 static void check_dot(lua_State *L, const record *r)
 {
   if (!lua_istable(L, 1) || !luaL_getmetafield(L, 1, "namespace")) return;
@@ -191,8 +191,8 @@ static void read_attributes(lua_State *L, bind_op_call *c)
   }
 }
 
-/* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
-   last; -1: none. Numbers beside it get its dtype. */
+/* The input whose dtype numbers among the inputs get: the one that chooses the kernel if it is of
+   that kind, else the last that is; -1: none is. */
 static int find_kind(lua_State *L, const bind_op_call *c, jf_object_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
@@ -417,18 +417,23 @@ static void set_dtypes(lua_State *L, unsigned dtypes)
   set_names(L, "dtypes", name, n);
 }
 
+void jf_set_param(lua_State *L, int i, const jfl_param *p)
+{
+  lua_createtable(L, 0, 4);
+  jf_set_string(L, "name", p->name);
+  jf_set_string(L, "type", p->type);
+  jf_set_string(L, "default", p->def);
+  jf_set_string(L, "doc", p->doc);
+  lua_rawseti(L, -2, i + 1);
+}
+
 static void set_params(lua_State *L, const jfl_op *op, int n)
 {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     jfl_param p;
     jfl_op_param(op, i, &p);
-    lua_createtable(L, 0, 4);
-    jf_set_string(L, "name", p.name);
-    jf_set_string(L, "type", p.type);
-    jf_set_string(L, "default", p.def);
-    jf_set_string(L, "doc", p.doc);
-    lua_rawseti(L, -2, i + 1);
+    jf_set_param(L, i, &p);
   }
   lua_setfield(L, -2, "params");
 }
@@ -439,6 +444,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   jf_set_string(L, "name", i->name);
   jf_set_string(L, "doc", i->doc);
   jf_set_string(L, "path", i->path);
+  jf_set_string(L, "schedule", i->schedule);
   set_names(L, "inputs", i->in, i->n_in);
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);

@@ -56,7 +56,7 @@ static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const
 
 /* ---- saving ---- */
 
-/* Under a key made of a kind, which may be "", and a name: "run.train_job". */
+/* Adds a number under a key made of a kind, which may be "", and a name: "run.train_job". */
 static void put_named(jf_text *meta, const char *kind, const char *name, const char *value)
 {
   jf_text key = {0};
@@ -255,8 +255,8 @@ static jfl_status match(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state
-   that no job knows is none of it: predict jobs load what train jobs saved. */
+/* Appends " lacks a, b" or the like for the names of a kind, if there are any. Optimizer state that
+   no job knows is left out: predict jobs may load what train jobs saved. */
 static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
 {
   int n = 0;
@@ -282,7 +282,7 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   return r;
 }
 
-/* Room for what variable v will hold, zeroed. */
+/* Zeroed room for the contents that variable v is to get. */
 static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, const jf_var *v,
                                           void **out)
 {
@@ -310,7 +310,8 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* A count of the metadata; left alone where the file, not being ours, has none. */
+/* Reads a count of the metadata. *out stays as it is if there is none, as in files of other
+   programs. */
 static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, const char *key,
                                            uint64_t *out)
 {
@@ -326,7 +327,7 @@ static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, c
   return JFL_OK;
 }
 
-/* The counters of a run; what the file tells of none keeps them. */
+/* The counters of runs, which stay as they are where the file does not have them. */
 typedef struct counters {
   int told;
   uint64_t seed, eager_calls;
@@ -366,7 +367,8 @@ static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
   return read_runs(l, c);
 }
 
-/* Takes out of c->run what jobs of the session ran; what is left is for jobs that come later. */
+/* Gives the counts to the session's jobs and takes them out of c->run; the rest is for jobs that
+   are defined later. */
 static void set_runs(const jfl_session *s, counters *c)
 {
   int left = 0;
@@ -382,7 +384,7 @@ static void set_runs(const jfl_session *s, counters *c)
   c->n_run = left;
 }
 
-/* Nothing fails from here on, but for a device. */
+/* From here on nothing fails, unless a device does. */
 static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;
