@@ -170,7 +170,12 @@ jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 
 /* ---- rows for such an op alone ---- */
 
-typedef struct functions_whole { const float *x; float *y; int64_t n; jf_loop loop; } functions_whole;
+typedef struct functions_whole {
+  const float *x;
+  float *y;
+  int64_t n;
+  jf_loop loop;
+} functions_whole;
 
 static void functions_run_part(void *ctx, int i)
 {
