@@ -9,7 +9,7 @@ static jfl_status run_nothing(const jf_kargs *k)
   return JFL_OK;
 }
 
-static jfl_dtype choose_key(const jfl_op *op, const jf_kargs *k)
+jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k)
 {
   return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
 }
@@ -50,13 +50,13 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   }
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
-  while (dev->kind->rows && !(flags & JF_REFERENCE) &&
-         (r = choose_next_row(dev, op, flags, k, below))) {
+  const int rows = dev->kind->rows && !(dev->kind->plain && flags & JF_REFERENCE);
+  while (rows && (r = choose_next_row(dev, op, flags, k, below))) {
     JF_TRY(take_row(r, k, scratch, out));
     if (out->run) return JFL_OK;
     below = r->priority;
   }
-  jfl_dtype key = choose_key(op, k);
+  jfl_dtype key = jf_choose_key(op, k);
   if (!dev->kind->plain || !op->cpu || !op->cpu[key])
     return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                    jfl_dtype_name(key));
