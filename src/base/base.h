@@ -135,9 +135,10 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
 void jf_omp_threads(int n);
 /* Makes the pool of the calling thread ready for parallel loops that a library opens. */
 void jf_pool_settle(int threads);
-/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool for
-   each thread that ever opened one. Once all their threads together are more than the cores, those that
-   are idle sleep at once instead of spinning, and every loop then waits for them to wake up. */
+/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool
+   for each thread that ever opened one. Once all their threads together are more than the cores,
+   those that are idle sleep at once instead of spinning, and every loop then waits for them to wake
+   up. */
 void jf_pool_leave(void);
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);

@@ -85,13 +85,15 @@ static void on_threads(unsigned threads, void (*fn)(void *data), void *data)
   threads_acquire(&r);
 }
 
-/* The system tends to put a thread of the pool on the core of the thread that wakes it, and then the two
-   take turns on one core while another one is idle. So the pool's threads are forbidden the core on which
-   the thread that opens a loop is running. That thread itself belongs to the host and is not tied down;
-   when it has moved to another core, the pool is tied down anew. On two cores shared with other programs
-   a step of the bench's MLP took 0.45 ms at best and 0.5 ms in the middle; without this 1.0 and 4 ms. */
+/* The system tends to put a thread of the pool on the core of the thread that wakes it, and then
+   the two take turns on one core while another one is idle. So the pool's threads are forbidden the
+   core on which the thread that opens a loop is running. That thread itself belongs to the host and
+   is not tied down; when it has moved to another core, the pool is tied down anew. On two cores
+   shared with other programs a step of the bench's MLP took 0.45 ms at best and 0.5 ms in the
+   middle; without this 1.0 and 4 ms. */
 typedef struct apart { pthread_t master; cpu_set_t others; } apart;
-/* The core that the calling thread's pool was last forbidden, and the number of its threads then. */
+/* The core that the calling thread's pool was last forbidden, and the number of its threads
+   then. */
 static _Thread_local int home = -1, kept;
 
 static void keep_off(void *data)

@@ -35,8 +35,8 @@ void jf_history_close(jf_history *h);
 
 /* Makes this the state and the thread that Ctrl-C concerns. */
 void jf_interrupt_open(lua_State *L);
-/* lua_pcall during which Ctrl-C raises the error "interrupted". Where it finds no place to raise it, a
-   second one ends the process. */
+/* lua_pcall during which Ctrl-C raises the error "interrupted". Where it finds no place to raise
+   it, a second one ends the process. */
 int jf_interrupt_call(lua_State *L, int n_arg, int n_result, int handler);
 /* Whether Ctrl-C stopped a call since this was last asked. */
 int jf_interrupt_came(void);

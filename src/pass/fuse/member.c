@@ -1,6 +1,7 @@
 /* What a node can be in a fused program, and what it reads there. */
 #include "pass/fuse/member.h"
 
+#include "base/walk.h"
 #include "op/reduce.h"
 
 static int is_sum(const jf_node *n) { return (n->op->flags & (JF_SUMS | JF_MEANS)) != 0; }
@@ -41,23 +42,12 @@ const jfl_shape *jf_member_shape(const jf_node *n)
   return is_sum(n) ? &n->in[0]->shape : &n->out[0]->shape;
 }
 
-/* Steps of a dense tensor of shape s as axes of `to` see it; 0 along those it is broadcast over. */
-static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
-{
-  int64_t size = 1;
-  for (int i = to->n - 1; i >= 0; i--) {
-    const int j = i - (to->n - s->n);
-    step[i] = j < 0 || s->d[j] == 1 ? 0 : size;
-    if (j >= 0) size *= s->d[j];
-  }
-}
-
 /* The steps of v as axes of `to` see it, past a broadcast, then views, which keep the order. */
 static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
 {
   const jf_node *n = v->node;
   const jfl_value *from = n && n->op->flags & JF_REPEATS ? n->in[0] : v;
-  dense_steps(&from->shape, to, step);
+  jf_broadcast_steps(&from->shape, to, 1, step);
   return jf_root(from);
 }
 
