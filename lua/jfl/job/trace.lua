@@ -45,7 +45,7 @@ end
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
-    counters = {}, prefix = "", variables = {}, minimized = false,
+    counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context
