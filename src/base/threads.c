@@ -18,7 +18,7 @@ static struct {
 } gomp;
 static pthread_once_t once = PTHREAD_ONCE_INIT, fork_once = PTHREAD_ONCE_INIT;
 static atomic_uint forks;
-static atomic_int used, lost;     /* used: the pool had more than its caller */
+static atomic_int used, lost;     /* used: a loop ran on more than its caller's thread */
 
 static void count_fork(void)
 {
@@ -54,8 +54,9 @@ static void open_gomp(void)
 
 void jf_pool_open(void) { pthread_once(&once, open_gomp); }
 
-/* ThreadSanitizer does not know libgomp's barriers: what comes before a parallel region happens
-   before what is done in it, and that before what comes after. */
+/* ThreadSanitizer does not know libgomp's barriers. These calls tell it that the caller's work
+   before a parallel region happens before the work in it, and that before the caller's work after
+   it. */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *at);
 void __tsan_release(void *at);
@@ -114,9 +115,9 @@ void jf_pool_settle(int threads)
   kept = threads;
 }
 
-/* One parallel loop. Each thread begins with a share of its own, the same in every loop of that
-   size, so that a step finds in its cache what the one before left there; who is done helps the
-   others. */
+/* One parallel loop. Each thread begins with a share of its own, the same one in every loop of that
+   size, so that a step finds in the thread's cache what the step before left there. A thread that
+   is done takes elements from the shares of others. */
 enum { MOST_SHARES = 64 };
 typedef struct share { _Alignas(64) atomic_int next; int end; } share;
 typedef struct threads_loop {

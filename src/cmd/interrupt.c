@@ -68,7 +68,7 @@ static void hook(lua_State *L, lua_Debug *ar)
   raise_error(L);
 }
 
-/* The system may run a handler on any thread; what it does belongs to the owner. */
+/* The system may run the handler on any thread; another one passes the signal on to the owner. */
 static int is_mine(int number)
 {
   if (pthread_equal(pthread_self(), state.owner))

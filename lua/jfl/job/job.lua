@@ -82,12 +82,12 @@ end
 
 local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
-  local may_be_none = self.old_style and self.type == "train"
+  local may_be_none = self._untyped and self.type == "train"
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
-    local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self._untyped
     core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
-      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      self._untyped and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
       returned_text(n, ...),
       hint and "; the type of several values is flow.typing.Tuple(...)" or "")
   end

@@ -38,19 +38,6 @@ due, and then calls `flow.poll()`; it stays readable until nothing is due.
 An error inside a callback is raised by whatever ran the callback, with the job's name; those behind
 it stay due. A run that fails and has no second function raises its message at the next such point.
 A failed train call changes no variable.
-
-In the old spelling, a job without `returns` gives a future:
-
-```lua
-local job = flow.global_function(flow.function_config(), {
-  name = "old",
-  inputs = { { "x", flow.FixedTensorDef({ 2 }) } },
-  body = function(x) return x + 1 end,
-})
-print(job({ 1, 2 }):get())                       --> [2. 3.]
-job({ 3, 4 }):async_get(function(value) print(value) end)
-flow.sync()                                      --> [4. 5.]
-```
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -228,12 +215,10 @@ local function wait_for_room()
   async.poll()
 end
 
-local Registrar = {}
-local Future = {}
-
--- Neither object is the value of the call: reading a name from it or computing with it is an error
--- at the user's line.
-local function stand_in(class, instead)
+--- A new class of objects that a call gives in place of its value, which is not there yet. Reading
+-- a name from one or computing with it is an error at the user's line, which ends with `instead`.
+function async.class(instead)
+  local class = {}
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
@@ -247,12 +232,11 @@ local function stand_in(class, instead)
   for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
     class["__" .. event] = refuse
   end
+  return class
 end
 
-stand_in(Registrar, "a callback gets the value: job(...)(function(value) ... end)")
-stand_in(Future, "job(...):get() waits for the value")
-
-local function register(entry, callback, on_error)
+--- Registers the callback of a call, and the function that gets the message if its run fails.
+function async.register(entry, callback, on_error)
   local name = entry.job.name
   args.expect(name, "callback", callback, "function")
   if on_error ~= nil then args.expect(name, "on_error", on_error, "function") end
@@ -264,41 +248,23 @@ local function register(entry, callback, on_error)
   end
 end
 
---- Registers the callback of a call, and the function that gets the message if its run fails.
-function Registrar:__call(callback, on_error) register(self, callback, on_error) end
+--- Waits for a call and returns its value; callbacks of earlier calls run first.
+function async.value(entry)
+  entry.told = true
+  if is_busy() then settle(entry) end
+  while not entry.parked and not is_busy() do deliver() end
+  if not entry.ok then core.fail("%s", entry.value) end
+  return entry.value
+end
+
+local Registrar = async.class("a callback gets the value: job(...)(function(value) ... end)")
+
+function Registrar:__call(callback, on_error) async.register(self, callback, on_error) end
 
 function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
 
-local function check_future(self, method)
-  if getmetatable(self) == Future then return end
-  core.fail("%s: call it with a colon: future:%s(...)", method, method)
-end
-
---- Registers a callback (old spelling).
-function Future:async_get(callback, on_error)
-  check_future(self, "async_get")
-  register(self, callback, on_error)
-end
-
---- Waits for the call and returns its value; callbacks of earlier calls run first.
-function Future:get()
-  check_future(self, "get")
-  self.told = true
-  if is_busy() then settle(self) end
-  while not self.parked and not is_busy() do deliver() end
-  if not self.ok then core.fail("%s", self.value) end
-  return self.value
-end
-
-function Future:__call()
-  core.fail("%s: a job without `returns` gives a future: job(...):async_get(callback), or "
-    .. "job(...):get(), which waits for the value", self.job.name)
-end
-
-function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
-
--- What is kept of a call until its callback has run, and handed out as its registrar or future. It
--- has every field from the start: others are asked for by who takes a call for its result.
+-- The entry of a call, kept until its callback has run. It is also the registrar or future that the
+-- user gets, so it has every field from the start: reading any other is taken for a mistake.
 --   request   of a run that is not known to be done
 --   ok, value of one that is: whether it succeeded, and its value or message
 --   watches   what is watched, and once it is done what is still to be shown; false: nothing
@@ -309,7 +275,7 @@ local function new_entry(job, made, request)
     number = calls, job = job, plan = made.plan, read = made.read or false, request = request,
     ok = false, value = false, callback = false, on_error = false, next = false, parked = false,
     told = false, watches = made.watches or false,
-  }, job.old_style and Future or Registrar)
+  }, job._gives or Registrar)
 end
 
 -- The entry of a run that is done already; nil where there was none.
