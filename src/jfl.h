@@ -53,7 +53,8 @@ typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
 
 enum { JFL_MAXDIM = 8, JFL_MAXOUT = 4 };
 
-/* Extents of a dense row-major tensor, slowest first. n == 0 never occurs: a scalar is (1). */
+/* Extents of a dense row-major tensor, slowest first. n == 0: a scalar, of one element. An extent
+   may be 0: the tensor is empty then. */
 typedef struct jfl_shape { int n; int64_t d[JFL_MAXDIM]; } jfl_shape;
 
 typedef enum jfl_mode { JFL_PREDICT, JFL_TRAIN } jfl_mode;
@@ -181,6 +182,9 @@ JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
 JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+/* The rate that a schedule gives for a step, counted from 0. */
+JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
+                                     int64_t step, double *out);
 
 /* Runs op at once on arrays; out[i] are new arrays, one per output. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
@@ -389,7 +393,7 @@ typedef enum jfl_checkpoint_flags {
 } jfl_checkpoint_flags;
 JFL_API int jfl_checkpoint_about(const jfl_checkpoint *c);
 JFL_API int jfl_checkpoint_count(const jfl_checkpoint *c);
-/* The i-th tensor's name, bytes, dtype and shape; the shape is empty where it is not recorded. NULL
+/* The i-th tensor's name, bytes, dtype and shape; the shape is NULL where it is not recorded. NULL
    past the last. */
 JFL_API const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size,
                                           jfl_dtype *dtype, const jfl_shape **shape);

@@ -55,7 +55,7 @@ JF_BODY void masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t 
 /* y = keep x where m is 1, else 0, for n elements. x may be y. */
 JF_BODY void fast_dropout_apply(const int8_t *m, const float *x, float *y, float keep, int64_t n)
 {
-  JF_ALONE for (int64_t j = 0; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
+  JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
 }
 
 static float keep_of(const jf_tile_args *t)

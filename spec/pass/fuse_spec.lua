@@ -1,6 +1,7 @@
 local chains = require "spec.pass.chains"
 local command = require "spec.cmd.helper"
 local core = require "jfl.core"
+local flow = require "jfl"
 local fuzz = require "spec.op.fuzz"
 local golden = require "spec.golden"
 local passes = require "spec.passes"
@@ -128,6 +129,23 @@ describe("fusing", function()
       local b = op.matmul(a, x[2])
       return { op.multiply(op.add(a, b), 3) }
     end))
+  end)
+
+  it("makes a program for each device of what is on several", function()
+    flow.clear_default_session()
+    local function on(place, x)
+      return flow.scope.placement("sim", place, function() return flow.math.tanh(x * 2) end)
+    end
+    local chain = flow.global_function {
+      name = "chain", returns = flow.typing.Numpy,
+      inputs = { { "x", flow.typing.Numpy.Placeholder({ 3, 4 }) } },
+      body = function(x) return on("0:1", on("0:0", x)) end,
+    }
+    chain:compile()
+    local _, programs = tostring(chain:plan()):gsub("fused%(multiply, tanh%)", "")
+    assert.equal(2, programs)
+    assert.near(math.tanh(2 * math.tanh(1)), chain(flow.ndarray.full({ 3, 4 }, 0.5))[3][4], 1e-6)
+    flow.clear_default_session()
   end)
 
   it("leaves alone what is no chain", function()

@@ -17,25 +17,18 @@ jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value);
 /* For ops that are flat wherever they have a derivative: nothing flows. */
 void jf_grad_flat(jf_gradctx *c);
 
-/* Output i is used in place of its input, so loops may overlap exactly, never partly. */
-#ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed"   /* loops that call libm stay as they are */
-#define JF_EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define JF_EACH_ALONE _Pragma("GCC ivdep")
-#endif
-
 /* ---- formulas ----
 
    An op says by one C expression what an element of its result is. Loops for this processor are
    compiled from it. Its text is in the op's record too: a device that takes source text compiles
-   loops of its own from that, so it must mean the same in C, CUDA C++ and OpenCL C. In it stand
+   loops of its own from that, so it must mean the same in C, CUDA C++ and OpenCL C. These names
+   may stand in it:
      a, b, c        the elements of the inputs, in their order
-     T, U           the type of the input that is the op's key; T again, or for integers the
-                    unsigned type of that size, whose sums wrap
-     O              the type of the result, to which the expression is converted; for integers
-     LEAST, MOST    the least and the greatest number of type O
-     alpha, ...     the op's attributes by name; one that is a number is a double
+     T              the type of the input that is the op's key
+     U              for integers T the unsigned type of the same size, whose sums wrap; else T
+     O              the type of the result, to which the expression is converted
+     LEAST, MOST    the least and the greatest number of type O, where that is an integer
+     alpha, ...     the op's attributes; one that is a number is a double
      uniform        a double in [0, 1) drawn for the element, in ops with JF_RANDOM
      exp, sqrt, ... functions of T that all three languages have
      jf_NAME        the function that the record of op NAME defines, by JF_FUNCTION */

@@ -1,5 +1,6 @@
 /* The plain kernel of fused programs: whole tensors, instruction by instruction, each as its op's
    plain kernel does it. What runs them faster is checked against it. */
+#include "base/walk.h"
 #include "op/fused.h"
 #include "op/op.h"
 
@@ -64,18 +65,13 @@ void jf_fused_number(const jf_fused_slot *s, void *to)
   jfl_number_put(s->dtype, to, 0, s->number);
 }
 
-/* The element of slot s that belongs to element i of the space. */
-static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, int64_t i)
+/* The element of slot s that belongs to element i of the space, of which s alone is an operand. */
+static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, const jf_nest *space,
+                          int64_t i)
 {
-  int64_t at = 0;
   if (s->kind == JF_SLOT_EACH) return i;
   if (s->kind == JF_SLOT_ROW) return i / f->row;
-  if (s->kind == JF_SLOT_NUMBER) return 0;
-  for (int a = f->space.n - 1; a >= 0; a--) {
-    at += i % f->space.d[a] * s->step[a];
-    i /= f->space.d[a];
-  }
-  return at;
+  return s->kind == JF_SLOT_NUMBER ? 0 : jf_nest_offset(space, 0, space->n, i);
 }
 
 /* Copies slot s to `to`, with an element for each of the space. */
@@ -84,8 +80,12 @@ static void expand(const jf_kargs *k, int s, char *to)
   const jf_fused *f = k->attr;
   const size_t size = jfl_dtype_size(f->slot[s].dtype);
   const char *from = place_of(k, s);
-  for (int64_t i = 0; i < space_size(f); i++)
-    memcpy(to + (size_t)i * size, from + (size_t)element_of(f, &f->slot[s], i) * size, size);
+  jf_nest space = { .n = f->space.n, .n_op = 1, .step = &f->slot[s].step };
+  memcpy(space.d, f->space.d, sizeof space.d);
+  for (int64_t i = 0; i < space_size(f); i++) {
+    const int64_t at = element_of(f, &f->slot[s], &space, i);
+    memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
+  }
 }
 
 static void apply(const jf_kargs *k, const jf_instr *p)

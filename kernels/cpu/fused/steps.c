@@ -13,7 +13,7 @@ static int spreads(const jf_sweep *w) { return w->tile_runs > 1; }
 
 static int is_still(const jf_sweep *w, int s)
 {
-  for (int i = 0; i < w->n; i++)
+  for (int i = 0; i < w->nest.n; i++)
     if (w->step[s][i]) return 0;
   return 1;
 }
@@ -30,7 +30,7 @@ static void use_each(jf_sweep *w, int s, int *cell, int *step)
 {
   const jf_slot_kind kind = w->f->slot[s].kind;
   *cell = s;
-  *step = kind == JF_SLOT_EACH || (kind == JF_SLOT_BROADCAST && w->step[s][w->n - 1]);
+  *step = kind == JF_SLOT_EACH || (kind == JF_SLOT_BROADCAST && w->step[s][w->nest.n - 1]);
   if (kind == JF_SLOT_EACH || kind == JF_SLOT_NUMBER || !spreads(w)) return;
   if (kind == JF_SLOT_ROW ? jf_tile_rows(w) == 1 : is_still(w, s)) return;
   *cell = JF_SWEEP_SLOTS + s;

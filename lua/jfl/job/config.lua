@@ -105,8 +105,8 @@ local settings = {
 
 local KERNELS = { "fast", "direct", "reference" }
 
--- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
--- plain ones alone.
+-- "direct" leaves out convolutions by transforms, whose sums are less exact; "reference" uses only
+-- the plain kernels.
 function settings.kernels(which)
   if which == nil then return KERNELS[core.get("kernels") + 1] end
   for _, name in ipairs(KERNELS) do
@@ -116,7 +116,7 @@ function settings.kernels(which)
     args.describe(which))
 end
 
--- Where jobs compiled from now on compute what they put on no device: "cpu:0".
+-- The device of whatever has no placement, in jobs that are compiled from now on: "cpu:0".
 function settings.device(name)
   if name ~= nil then core.set("device", args.expect("config.device", "value", name, "string")) end
   return core.device()
@@ -136,7 +136,7 @@ local function check_pass(name, passes)
     table.concat(passes, ", "), names.suggest(name:sub(2), set))
 end
 
--- The passes that jobs compiled later do without: "-fold -cse"; "" leaves out none.
+-- Sets the passes that are left out of jobs compiled later, as in "-fold -cse"; "" leaves out none.
 function settings.passes(list)
   if list ~= nil then
     args.expect("config.passes", "value", list, "string")
@@ -151,7 +151,7 @@ function settings.passes(list)
   return table.concat(left_out, " ")
 end
 
---- Each setting is a function: with a value it sets, without one it gives the present value.
+--- Each setting is a function: with a value it sets, without one it returns the present value.
 config.session = setmetatable({}, {
   __names = settings,            -- for completion
   __index = function(_, name)
@@ -165,7 +165,7 @@ config.session = setmetatable({}, {
   end,
 })
 
---- All settings of a new session.
+--- Gives all settings the values of a new session.
 function config.reset()
   for name in pairs(config.values) do config.values[name] = nil end
   for name, value in pairs(defaults) do config.values[name] = value end
@@ -183,7 +183,7 @@ local function setter(object, values, name, check)
 end
 
 -- An object with a setter for each of the checks, called with a dot or a colon. What the original
--- takes under a name comes first: it is another option, a group of such, or more forms of a value.
+-- has under a name comes first: another option, a group of options, or more forms of a value.
 local function setters(who, checks, values)
   local made = {}
   local function make(object, name)
@@ -209,7 +209,7 @@ local function setters(who, checks, values)
   })
 end
 
---- New options of a job.
+--- Creates options of a job.
 function config.function_config()
   local values = {}
   local object = setters("function_config", options, values)
@@ -225,7 +225,7 @@ local function copy_of(value)
   return copy
 end
 
---- A copy of the options that function_config() holds now; nil where `value` is none.
+--- A copy of the options set so far in an object of function_config(); nil for another value.
 function config.snapshot(value)
   return copy_of(kept[value])
 end

@@ -327,7 +327,7 @@ describe("asynchronous calls", function()
 
   it("give futures in the old spelling", function()
     local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
-    old._async, old.old_style = true, true
+    old._async, old._gives = true, require "jfl.legacy.future"
     job({ 1 })(note)
     local future = old({ 1 })
     assert.equal(2, future:get()[1])
@@ -338,7 +338,7 @@ describe("asynchronous calls", function()
 
   it("give futures inside a callback without running others", function()
     local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
-    old._async, old.old_style = true, true
+    old._async, old._gives = true, require "jfl.legacy.future"
     local got
     call_twice(function() got = old({ 5 }):get()[1] end, note)
     flow.poll(0)

@@ -33,8 +33,8 @@ print(train({ 1, 2 })) --@
 flow.optimizer.SGD(0.1):minimize(images) --@
 return images
 ]] },
-  { "two optimizers in one job", {
-    "SGD.minimize: job 'train_job' has an optimizer already; give it all losses as a list",
+  { "two optimizers of one variable", {
+    "minimize: variable 'output-weight' must have one optimizer, got two",
   }, "train", [[
 flow.optimizer.SGD(0.1):minimize(loss)
 flow.optimizer.SGD(0.1):minimize(loss) --@
@@ -189,8 +189,8 @@ local job = flow.global_function { name = "train_job", type = "train",
 job({ 1, 2 }) --@
 ]] },
   { "a way to update that does not exist", {
-    "train.model_update_conf: unknown entry 'adagrad_conf'; entries are naive_conf or "
-      .. "momentum_conf, and clip_conf, learning_rate_decay, warmup_conf",
+    "train.model_update_conf: unknown entry 'adagrad_conf'; entries are one of "
+      .. "adam_conf, momentum_conf, naive_conf, and clip_conf, learning_rate_decay, warmup_conf",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr(0.1)
