@@ -244,16 +244,16 @@ return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, wrong) --@
 return flow.nn.cross_entropy(logits, labels) --@
 ]] },
   { "labels that are counted from 1", {
-    "train_job: sparse_softmax_cross_entropy_with_logits_1: label 10 at position 3 is "
-      .. "outside 0..9, all counted from 0",
+    "train_job: sparse_softmax_cross_entropy_with_logits_1: label at position 3 must be "
+      .. "from 0 to 9, got 10; all count from 0",
   }, [[
 local train = mlp()
 train(nd.ones({ 4, 8 }), { 1, 2, 3, 4 })
 train(nd.ones({ 4, 8 }), { 7, 8, 9, 10 }) --@
 ]] },
   { "a negative label", {
-    "train_job: sparse_softmax_cross_entropy_with_logits_1: label -1 at position 3 is "
-      .. "outside 0..9, all counted from 0",
+    "train_job: sparse_softmax_cross_entropy_with_logits_1: label at position 3 must be "
+      .. "from 0 to 9, got -1; all count from 0",
   }, [[
 local train = mlp()
 train(nd.ones({ 4, 8 }), { 1, 2, 3, -1 }) --@
