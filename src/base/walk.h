@@ -1,5 +1,5 @@
-/* Tensors as nests of axes: extents, and how far one more index along each axis moves an operand, in
-   elements or bytes as the caller counts. The last axis is the innermost. */
+/* Tensors as nests of axes: extents, and how far one more index along each axis moves an operand,
+   in elements or bytes as the caller counts. The last axis is the innermost. */
 #ifndef JF_WALK_H
 #define JF_WALK_H
 
@@ -11,8 +11,8 @@ typedef struct jf_nest {
   int64_t (*step)[JFL_MAXDIM];        /* of each operand */
 } jf_nest;
 
-/* Steps of a dense tensor of shape s, whose elements are `size` apart, along its own axes; and along
-   those of `to`, to which it is broadcast: 0 where it is repeated. */
+/* Steps of a dense tensor of shape s, whose elements are `size` apart, along its own axes; and
+   along those of `to`, to which it is broadcast: 0 where it is repeated. */
 void jf_dense_steps(const jfl_shape *s, int64_t size, int64_t *step);
 void jf_broadcast_steps(const jfl_shape *s, const jfl_shape *to, int64_t size, int64_t *step);
 
