@@ -53,7 +53,8 @@ typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
 
 enum { JFL_MAXDIM = 8, JFL_MAXOUT = 4 };
 
-/* Extents of a dense row-major tensor, slowest first. n == 0 never occurs: a scalar is (1). */
+/* Extents of a dense row-major tensor, slowest first. n == 0: a scalar, of one element. An extent
+   may be 0: the tensor is empty then. */
 typedef struct jfl_shape { int n; int64_t d[JFL_MAXDIM]; } jfl_shape;
 
 typedef enum jfl_mode { JFL_PREDICT, JFL_TRAIN } jfl_mode;
@@ -389,7 +390,7 @@ typedef enum jfl_checkpoint_flags {
 } jfl_checkpoint_flags;
 JFL_API int jfl_checkpoint_about(const jfl_checkpoint *c);
 JFL_API int jfl_checkpoint_count(const jfl_checkpoint *c);
-/* The i-th tensor's name, bytes, dtype and shape; the shape is empty where it is not recorded. NULL
+/* The i-th tensor's name, bytes, dtype and shape; the shape is NULL where it is not recorded. NULL
    past the last. */
 JFL_API const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size,
                                           jfl_dtype *dtype, const jfl_shape **shape);

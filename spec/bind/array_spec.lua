@@ -264,7 +264,10 @@ describe("a mistake with an array", function()
   it("names the argument", function()
     array_error("array: shape[2] must be a whole number, got 1.5", "c.array('float32', {1, 1.5})")
     array_error("array: shape must be a table of numbers, got string", "c.array('float32', 'x')")
-    array_error("array: shape must have 1 to 8 dimensions, got 0", "c.array('float32', {})")
+    array_error("array: shape must be a list of numbers, got a table with a key rows",
+      "c.array('float32', { rows = 2 })")
+    array_error("array: shape must have at most 8 dimensions, got 9",
+      "c.array('float32', { 1, 1, 1, 1, 1, 1, 1, 1, 1 })")
     array_error("array: dtype must be a string, got nil", "c.array(nil, {1})")
     array_error("copy: argument 1 must be an array, got table", "c.copy({})")
     array_error("reshape: shape must have room for 6 elements, got (4, -1)", "c.reshape(..., {4, -1})",
@@ -276,7 +279,7 @@ describe("a mistake with an array", function()
     array_error("inflate: format must be gzip, zlib or raw, got 'lzma'",
       "c.inflate('', 'lzma')")
     assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
-    assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))
+    assert.matches("^user.lua:1: .*%-1", message("c.array('float32', {-1})"))
   end)
 
   it("is told from bad luck: an array too large is an error, not an end", function()

@@ -184,8 +184,8 @@ static void callbacks_run_while_nothing_is_typed(void)
   leave(&t);
 }
 
-/* Writes a Lua program that runs until it is killed, in compiled code, and says that it has begun when
-   it has. */
+/* Writes a Lua program that runs until it is killed, in compiled code, and says that it has begun
+   when it has. */
 static void put_endless(const char *path)
 {
   static const char text[] =

@@ -2,7 +2,6 @@
 --- jobs, networks that train, also split over two devices, checkpoints and errors.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
-local flow = require "jfl"
 local jobs = require "spec.jobs"
 local support = require "spec.op.support"
 

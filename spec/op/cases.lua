@@ -330,4 +330,6 @@ big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5, bias = true }, 1e-3)
 
+require "spec.op.edges"(case, of)
+
 return cases

@@ -150,7 +150,7 @@ describe("a mistake is named:", function()
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
-  says("unsorted_segment_sum", "num_segments must be at least 1, got 0", x23, i2, 0)
+  says("unsorted_segment_sum", "num_segments must be at least 0, got -1", x23, i2, -1)
   says("unsorted_segment_sum", "data must have the extents of segment_ids (3) from axis 0 on, "
     .. "got (2, 3)", x23,
     zeros({ 3 }, "int32"), 4)

@@ -15,7 +15,9 @@ for _, pass in ipairs((core.passes())) do LISTS[#LISTS + 1] = "-" .. pass end
 
 local TOL = { float32 = 1e-5, float64 = 1e-12 }
 
-local function largest(a) return o.reduce_max(o.abs(a))[1] end
+local function largest(a)
+  return a.size > 0 and o.reshape(o.reduce_max(o.abs(a)), { 1 })[1] or 0
+end
 
 --- Fails where a number differs by more than its dtype's tolerance, relative to the largest of its array
 --- or 1. Infinities and nan must be in the same places.

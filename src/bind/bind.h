@@ -51,8 +51,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for an end; stop raises the error and takes the asking
-   back. */
+/* How the program around the state asks for what runs to end: it sets *asked. stop clears that and
+   raises the error. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;
   void (*stop)(lua_State *L);
@@ -64,7 +64,7 @@ typedef struct jf_state {
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */
   int closed;                      /* lua_close has finalized this */
   int collecting;
-  int pointed;                     /* there were pointers to arrays, which keep them alive */
+  int pointed;                     /* Lua has got pointers to arrays; each keeps its array alive */
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
   int traced_ref;                  /* registry slot of its environment */
   jf_interrupt *interrupt;         /* NULL: nobody asks */
@@ -162,6 +162,8 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
+/* The extent of b's first axis; a scalar is an error. */
+int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
@@ -211,24 +213,23 @@ int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
 
-/* ---- giving up (interrupt.c) ---- */
+/* ---- ending waits (interrupt.c) ---- */
 
 /* For the program around a state, before it opens jfl.core. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
 void jf_open_interrupt(lua_State *L, jf_state *st);
-/* Lets the state's session know. */
+/* Has synchronous runs of the state's session end early when it is asked for. */
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked
-   for. */
+/* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
 /* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
    compress.c) */
 
-extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
-  jf_pack_functions[];
+extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
+  jf_compress_functions[];
 
 #endif

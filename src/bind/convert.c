@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A nested table on its way into memory. path: where it is now, from 1. */
+/* A nested table that is being copied into memory. path: the indices of the current element. */
 typedef struct convert_reader {
   const char *what;            /* how a message calls the table */
   jfl_dtype dtype;
@@ -26,7 +26,7 @@ static const char *push_path(lua_State *L, const convert_reader *r, int n)
   return lua_tostring(L, -1);
 }
 
-/* The table at stack top is no list of numbers. */
+/* Raises the error for the table at stack top, which is no list of numbers. */
 static void no_elements(lua_State *L, const char *what)
 {
   lua_pushnil(L);
@@ -55,7 +55,7 @@ static void convert_measure(lua_State *L, int i, convert_reader *r)
   lua_pop(L, 1);
 }
 
-/* Raises for what the table at stack top holds besides its elements 1 to n. */
+/* Raises the error for a table, at stack top, that holds more than its elements 1 to n. */
 static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
 {
   lua_pushnil(L);
@@ -72,8 +72,8 @@ static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
            lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : jf_type_name(L, -3));
 }
 
-/* Whether the table at stack top holds more than its elements 1 to n. Where they lie in order, as
-   those of lists do, nothing comes after the last; else they are counted. */
+/* Whether the table at stack top holds more than its elements 1 to n. Of a list, nothing comes
+   after element n in the order of next(), which is quick to see; otherwise all keys are counted. */
 static int has_more(lua_State *L, size_t n)
 {
   lua_pushnumber(L, (lua_Number)n);
@@ -193,7 +193,7 @@ static int l_ramp(lua_State *L)
   return 1;
 }
 
-/* Pushes a level of b as a table; at: its first element, moved past its last. */
+/* Pushes a level of b as a table that begins with element *at, which is moved past its last. */
 static void push_level(lua_State *L, const jf_larray *b, int level, int64_t *at)
 {
   int n = (int)b->shape->d[level];
@@ -210,6 +210,7 @@ static int l_to_table(lua_State *L)
   int64_t at = 0;
   luaL_checkstack(L, 2 * JFL_MAXDIM, NULL);
   jf_larray *b = jf_need_array(L, 1, "to_table");
+  if (b->shape->n == 0) return lua_pushnumber(L, jfl_number_get(b->dtype, b->data, 0)), 1;
   push_level(L, b, 0, &at);
   return 1;
 }
@@ -242,7 +243,7 @@ static int l_from_bytes(lua_State *L)
   return 1;
 }
 
-/* The unit of so many bytes at p, in either byte order. */
+/* The unsigned number in `size` bytes at p, in either byte order. */
 static uint64_t read_unit(const unsigned char *p, int size, int big)
 {
   uint64_t v = 0;
@@ -280,7 +281,7 @@ static convert_units read_units(lua_State *L, int code, int data)
   return u;
 }
 
-/* Writes u to the elements of b from `first`; signed ones that b has wider keep their sign. */
+/* Writes u to the elements of b from `first`. Signed numbers keep their sign in wider elements. */
 static void convert_widen(lua_State *L, const convert_units *u, const jf_larray *b, int64_t first,
                           const char *who)
 {

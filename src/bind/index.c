@@ -2,7 +2,6 @@
 #include "bind/bind.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +47,7 @@ static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
                   d == 0 ? "; indices count from 1" : "");
 }
 
-/* The index d of an axis with so many rows, from 0. */
+/* Checks index d, which counts from 1, on an axis with so many rows; gives it counted from 0. */
 static inline int64_t position(lua_State *L, double d, int64_t rows, const char *who)
 {
   int64_t i = d >= 1 && d <= (double)rows ? (int64_t)d : 0;
@@ -70,8 +69,8 @@ static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
   jf_set_array(row, a);
 }
 
-/* The method or field at index 2. Methods are upvalue 2; a table, so that indexing it can fail with
-   what was meant. */
+/* Pushes the method or field whose name is at index 2. Methods are upvalue 2, a table with a
+   metatable that raises an error for an unknown name and suggests a known one. */
 static int field(lua_State *L, const jf_larray *b)
 {
   if (lua_type(L, 2) != LUA_TSTRING)
@@ -99,7 +98,7 @@ static int read_index(lua_State *L)
   if (!b) jf_raise(L, "array: argument 1 must be an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
   return 1;
@@ -111,7 +110,7 @@ static int write_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER)
     jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
     jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");
   } else {

@@ -1,4 +1,5 @@
-/* The kinds of userdata that the module has: how they are made, told apart and named in messages. */
+/* The kinds of userdata that the module has: how they are made, told apart and named in
+   messages. */
 #include "bind/bind.h"
 
 #include <string.h>

@@ -112,7 +112,7 @@ static void take_option(lua_State *L, bind_op_call *c)
   c->slot[k] = lua_gettop(L) - 1;
 }
 
-/* Fails if the first argument is the table that the op is in. */
+/* Fails if the op was called with a colon: its first argument is then the table that holds it. */
 static void check_dot(lua_State *L, const record *r)
 {
   if (!lua_istable(L, 1) || !luaL_getmetafield(L, 1, "namespace")) return;
@@ -191,8 +191,8 @@ static void read_attributes(lua_State *L, bind_op_call *c)
   }
 }
 
-/* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
-   last; -1: none. Numbers beside it get its dtype. */
+/* The input whose dtype numbers among the inputs get: the one that chooses the kernel if it is of
+   that kind, else the last that is; -1: none is. */
 static int find_kind(lua_State *L, const bind_op_call *c, jf_object_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
@@ -209,13 +209,21 @@ static void *room(lua_State *L, void *few, int n)
 
 /* ---- running at once ---- */
 
-static void number_to_array(lua_State *L, const bind_op_call *c, int k, jfl_dtype t)
+/* Replaces input k, a number or a table, by an array of like's dtype; a number is of shape (1), or
+   beside a scalar one itself. */
+static void number_to_array(lua_State *L, const bind_op_call *c, int k, const jf_larray *like)
 {
   const char *who = bind_op_push_who(L, c->r, k);
   int at = c->first + k;
   if (!jf_is_number(L, at) && !lua_istable(L, at))
     jf_raise(L, "%s must be an array, a table or a number, got %s", who, jf_type_name(L, at));
-  jf_to_array(L, at, t, who);
+  if (jf_is_number(L, at) && like->array && like->shape->n == 0) {
+    const jfl_shape scalar = { 0 };
+    jf_larray *b = jf_push_new(L, like->dtype, &scalar);
+    jf_fill(L, b, 0, 1, jf_to_number(L, at), who);
+  } else {
+    jf_to_array(L, at, like->dtype, who);
+  }
   lua_replace(L, at);
   lua_pop(L, 1);
 }
@@ -237,7 +245,7 @@ static int run_now(lua_State *L, bind_op_call *c, int like)
   int n = 0;
   for (int k = 0; k < c->n_in; k++)
     if (!jf_test(L, c->first + k, JF_ARRAY))
-      number_to_array(L, c, k, ((jf_larray *)lua_touserdata(L, c->first + like))->dtype);
+      number_to_array(L, c, k, lua_touserdata(L, c->first + like));
   read_attributes(L, c);
   jfl_array **in = room(L, few, c->n_in);
   jfl_session *s = jf_session(L);
@@ -269,10 +277,13 @@ static void check_blob(lua_State *L, const bind_op_call *c, int k)
              "made them", who, jfl_value_name(b->value), b->owner->job);
 }
 
-/* Replaces the number that is input k by a constant of shape (1). */
-static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype t, int env)
+/* Replaces the number that is input k by a constant of like's dtype, of shape (1), or beside a
+   scalar one itself. */
+static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like,
+                           int env)
 {
   static const double one = 1;
+  const jfl_dtype t = jfl_value_dtype(like);
   const jfl_op *constant = jfl_op_find("constant");
   int at = c->first + k;
   const char *who = bind_op_push_who(L, c->r, k);
@@ -286,7 +297,8 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
     { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },
-    { .name = "shape", .kind = JFL_ARG_LIST, .list = &one, .n_list = 1 },
+    { .name = "shape", .kind = JFL_ARG_LIST, .list = &one,
+      .n_list = jfl_value_shape(like)->n > 0 },
   };
   assert(constant);
   jf_lblob *b = jf_push_blob(L, env);
@@ -304,7 +316,7 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
   for (int k = 0; k < c->n_in; k++) {
     if (jf_test(L, c->first + k, JF_BLOB)) continue;
     const jf_lblob *b = lua_touserdata(L, c->first + like);
-    number_to_blob(L, c, k, jfl_value_dtype(b->value), env);
+    number_to_blob(L, c, k, b->value, env);
   }
 }
 

@@ -40,8 +40,8 @@ int jf_session_l_get(lua_State *L)
   return 1;
 }
 
-/* passes() -> the names of those that can be left out, in the order they run; the set of those that
-   are. */
+/* passes() -> the names of the passes that can be left out, in the order in which they run; the set
+   of those that are left out. */
 static int l_passes(lua_State *L)
 {
   const jfl_session *s = jf_session(L);
@@ -158,7 +158,7 @@ static int l_plan_text(lua_State *L)
   return 1;
 }
 
-/* plan_free(plan): after all queued runs, of which some may be the plan's. */
+/* plan_free(plan): waits for all queued runs first, since some may be the plan's. */
 static int l_plan_free(lua_State *L)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);

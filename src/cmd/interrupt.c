@@ -1,7 +1,7 @@
-/* Ctrl-C. The first one sets a debug hook that raises an error, and a flag that what waits in C looks
-   at. A loop that LuaJIT has compiled sees neither, and no code can be run in its place: so where the
-   program still runs after a moment it says so, and another Ctrl-C within two seconds ends the process
-   at once. */
+/* Ctrl-C. The first one sets a debug hook that raises an error, and a flag that what waits in C
+   looks at. A loop that LuaJIT has compiled sees neither, and no code can be run in its place: so
+   where the program still runs after a moment it says so, and another Ctrl-C within two seconds
+   ends the process at once. */
 #include "cmd/cmd.h"
 
 #include <pthread.h>
@@ -68,7 +68,7 @@ static void hook(lua_State *L, lua_Debug *ar)
   raise_error(L);
 }
 
-/* The system may run a handler on any thread; what it does belongs to the owner. */
+/* The system may run the handler on any thread; another one passes the signal on to the owner. */
 static int is_mine(int number)
 {
   if (pthread_equal(pthread_self(), state.owner))

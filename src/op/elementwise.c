@@ -105,7 +105,8 @@ static void elementwise_run_part(void *ctx, int part)
 jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
 {
   const jfl_shape *s = &k->out[0].shape;
-  elementwise_walk l = { .k = k, .tile = tile, .w = { .n = s->n }, .size = jf_numel(s) };
+  elementwise_walk l = { .k = k, .tile = tile, .size = jf_numel(s) };
+  l.w = (nest){ .n = s->n ? s->n : 1, .d = { 1 } };            /* a scalar has one row of one */
   for (int i = 0; i < s->n; i++) l.w.d[i] = s->d[i];
   for (int j = 0; j < k->n_in; j++) steps(&k->in[j], s, l.w.step[j]);
   collapse(&l.w, k->n_in);

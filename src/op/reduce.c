@@ -58,11 +58,21 @@ static jfl_status reduce_infer(jf_infer *c)
     y.n = 0;
     for (int i = 0; i < s->n; i++)
       if (!reduce_among(&a->axis, i)) y.d[y.n++] = s->d[i];
-    if (!y.n) y = (jfl_shape){ 1, { 1 } };
+    if (!y.n && s->n) y = (jfl_shape){ 1, { 1 } };
   }
   c->shape[0] = y;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;
+}
+
+/* Of max and min, which nothing has none of. */
+static jfl_status extreme_infer(jf_infer *c)
+{
+  char s[JF_SHAPE_STR];
+  JF_TRY(reduce_infer(c));
+  if (jf_numel(&c->in[0]->shape) || !jf_numel(&c->shape[0])) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "the axes must have elements, got %s",
+                 jf_shape_str(&c->in[0]->shape, s));
 }
 
 /* Offsets into x over some of its axes, in row-major order. */
@@ -133,12 +143,20 @@ enum { LANES = 32 };
       A_ acc = lane[j]; y[j] = (T_)(FINISH);                                          \
     }                                                                                 \
   }                                                                                   \
+  static jfl_status id##_none_##D(const jf_kargs *k)                                  \
+  {                                                                                   \
+    const A_ acc = (INIT), n = 0; (void)n;                                            \
+    T_ *y = k->out[0].data;                                                           \
+    for (int64_t i = 0; i < jf_numel(&k->out[0].shape); i++) y[i] = (T_)(FINISH);     \
+    return JFL_OK;                                                                    \
+  }                                                                                   \
   REDUCE_KERNEL(id, D, T_)
 #define REDUCE_KERNEL(id, D, T_)                                                  \
   static jfl_status id##_##D(const jf_kargs *k)                                   \
   {                                                                               \
     split s = split_axes(k);                                                      \
     T_ *y = k->out[0].data;                                                       \
+    if (!s.count) return id##_none_##D(k);                                        \
     int64_t step = s.run_is_gone ? s.run : LANES, width;                          \
     do for (int64_t i = 0; i < s.run; i += step, y += s.run_is_gone ? 1 : width) { \
       width = s.run - i < step ? s.run - i : step;                                \
@@ -260,27 +278,27 @@ static int reduce_layout(jf_layout *c)
   return 1;
 }
 
-#define REDUCTION(id)                                                            \
+#define REDUCTION(id, rule)                                                      \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = reduce_infer, .layout = reduce_layout, .cpu = id##_cpu
+  .infer = rule, .layout = reduce_layout, .cpu = id##_cpu
 
-JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
-  .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
+JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
+  REDUCTION(sum, reduce_infer), .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
 
-JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean),
-  .flags = JF_MEANS, .grad = mean_grad)
+JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
+  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
-  REDUCTION(max), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(max, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
-  REDUCTION(min), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(min, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
-JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod", REDUCTION(prod),
-  .flags = JF_KEEPS, .grad = prod_grad)
+JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
+  REDUCTION(prod, reduce_infer), .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
-  REDUCTION(any))
+  REDUCTION(any, reduce_infer))
 
 JFL_OP(reduce_all, .doc = "1 where no element over axes is 0.", .path = "math.reduce_all",
-  REDUCTION(all))
+  REDUCTION(all, reduce_infer))

@@ -19,12 +19,13 @@ static const jf_attr grad_attrs[] = {
 /* Makes axis i of the box absolute, for an extent of n. */
 static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
 {
-  if (*begin < -n || *begin >= n)
+  const int at_end = *begin == n && (n == 0 || *size == 0);
+  if (*begin < -n || (*begin >= n && !at_end))
     return jf_fail(JFL_ESHAPE, "begin %lld is out of range for axis %d of extent %lld",
                    (long long)*begin, i, (long long)n);
   if (*begin < 0) *begin += n;
   if (*size == -1) *size = n - *begin;
-  if (*size < 1 || *size > n - *begin)
+  if (*size < 0 || *size > n - *begin)
     return jf_fail(JFL_ESHAPE, "size %lld from %lld does not fit axis %d of extent %lld",
                    (long long)*size, (long long)*begin, i, (long long)n);
   return JFL_OK;
@@ -104,6 +105,7 @@ static int grad_layout(jf_layout *c)
 static int64_t slice_row_offset(const jfl_shape *whole, const jfl_shape *box, const int64_t *begin,
                           int64_t row)
 {
+  if (whole->n == 0) return 0;
   int last = whole->n - 1;
   int64_t at = begin[last], step = whole->d[last];
   for (int i = last - 1; i >= 0; i--) {
@@ -114,13 +116,16 @@ static int64_t slice_row_offset(const jfl_shape *whole, const jfl_shape *box, co
   return at;
 }
 
+/* Elements of a box that lie side by side. */
+static int64_t row_length(const jfl_shape *box) { return box->n ? box->d[box->n - 1] : 1; }
+
 static jfl_status slice_cut(const jf_kargs *k)
 {
   const jfl_shape *box = &k->out[0].shape;
   const int64_t *begin = ((const jf_slice *)k->attr)->begin.v;
-  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)box->d[box->n - 1] * size;
+  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)row_length(box) * size;
   char *y = k->out[0].data;
-  for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, y += run)
+  for (int64_t i = 0, n = jf_numel(box) / row_length(box); i < n; i++, y += run)
     memcpy(y, (const char *)k->in[0].data
               + (size_t)slice_row_offset(&k->in[0].shape, box, begin, i) * size, run);
   return JFL_OK;
@@ -130,10 +135,11 @@ static jfl_status paste(const jf_kargs *k)
 {
   const jfl_shape *box = &k->in[0].shape, *whole = &k->out[0].shape;
   const int64_t *begin = ((const jf_slice_grad *)k->attr)->begin.v;
-  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)box->d[box->n - 1] * size;
+  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)row_length(box) * size;
   const char *x = k->in[0].data;
   memset(k->out[0].data, 0, (size_t)jf_numel(whole) * size);
-  for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, x += run)
+  if (jf_numel(box) == 0) return JFL_OK;
+  for (int64_t i = 0, n = jf_numel(box) / row_length(box); i < n; i++, x += run)
     memcpy((char *)k->out[0].data + (size_t)slice_row_offset(whole, box, begin, i) * size, x, run);
   return JFL_OK;
 }

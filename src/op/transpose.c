@@ -76,13 +76,14 @@ static jfl_value *transpose_fold(jf_foldctx *c)
 typedef struct transpose_moves {
   const jfl_shape *y;
   int64_t step[JFL_MAXDIM], rows, m;
+  int last;                    /* the axis of a row */
 } transpose_moves;
 
 static transpose_moves moves_of(const jf_kargs *k)
 {
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
-  transpose_moves r = { .y = y, .m = y->d[y->n - 1] };
+  transpose_moves r = { .y = y, .m = y->n ? y->d[y->n - 1] : 1, .last = y->n ? y->n - 1 : 0 };
   int64_t of_x[JFL_MAXDIM], size = 1;
   for (int i = x->n - 1; i >= 0; size *= x->d[i--]) of_x[i] = size;
   for (int i = 0; i < x->n; i++) r.step[i] = of_x[perm->v[i]];
@@ -105,7 +106,7 @@ static int64_t transpose_row_offset(const transpose_moves *s, int64_t row)
     T *y = k->out[0].data;                                                    \
     for (int64_t i = 0; i < s.rows; i++) {                                    \
       const T *x = (const T *)k->in[0].data + transpose_row_offset(&s, i);    \
-      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]];     \
+      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.last]];          \
     }                                                                         \
     return JFL_OK;                                                            \
   }

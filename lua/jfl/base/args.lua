@@ -65,18 +65,19 @@ function args.integer(who, name, value, least)
     args.describe(value))
 end
 
---- Fails unless shape is a list of extents of at least 1; `first` may be allowed to be -1.
+--- Fails unless shape is a list of extents of at least 0, of which the first may be allowed to be
+-- -1. A scalar's list is empty.
 function args.shape(who, name, shape, any_first)
   local n = type(shape) == "table" and table.maxn(shape) or 0
-  if n == 0 then
+  if n == 0 and (type(shape) ~= "table" or next(shape) ~= nil) then
     core.fail("%s: %s must be a list of extents such as {100, 10}, got %s", who, name,
       args.describe(shape))
   end
   for i = 1, n do
     local extent = shape[i]
     local free = any_first and i == 1 and extent == -1
-    if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 1) then
-      core.fail("%s: %s: dimension %d must be a whole number of at least 1%s, got %s", who, name,
+    if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 0) then
+      core.fail("%s: %s: dimension %d must be a whole number of at least 0%s, got %s", who, name,
         i, any_first and i == 1 and " or -1" or "", args.describe(extent))
     end
   end

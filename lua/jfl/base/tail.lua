@@ -9,8 +9,8 @@ local function opcode(f, pc) return bit.band(util.funcbc(f, pc), 0xff) end
 -- The first operand of an instruction, a register; of a call it holds the function called.
 local function register(f, pc) return bit.band(bit.rshift(util.funcbc(f, pc), 8), 0xff) end
 
--- The numbers of instructions differ between versions of LuaJIT, so those of the tail calls are read
--- off samples, where they come last.
+-- The numbers of instructions differ between versions of LuaJIT, so those of the tail calls are
+-- read off samples, where they come last.
 local function last(f) return opcode(f, util.funcinfo(f).bytecodes - 1) end
 
 local CALLS = {

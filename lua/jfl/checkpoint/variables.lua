@@ -52,10 +52,16 @@ function variables.get_all_variables()
   return all
 end
 
+-- Shapes of one number, either of which may be given for the other, as other programs write them.
+local is_number = { ["()"] = true, ["(1)"] = true }
+
 local function check_fits(name, array)
   local dtype, shape = core.variable_info(name)
   local want, got = args.shape_text(shape), args.shape_text(array.shape)
   if array.dtype == dtype and got == want then return array end
+  if array.dtype == dtype and is_number[got] and is_number[want] then
+    return core.reshape(array, shape)
+  end
   core.fail("load_variables: variable '%s' must be %s %s, got %s %s; nothing was set", name, dtype,
     want, array.dtype, got)
 end

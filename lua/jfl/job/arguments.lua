@@ -19,7 +19,9 @@ local function rows_of(self, input, value)
     core.fail("%s: %s must be an NdArray or a table, got %s", self.name, input.name,
       args.describe(value))
   end
-  if #value == 0 then core.fail("%s: %s must not be empty", self.name, input.name) end
+  if type(value) == "table" and #value == 0 then
+    core.fail("%s: %s must not be empty", self.name, input.name)
+  end
   return #value
 end
 

@@ -397,8 +397,8 @@ local function leave_all()
   core.trace(nil)
 end
 
--- os.exit closes no state and runs no finalizer, and a script may call it anywhere: so it is replaced
--- by one that first does what the end of the script does.
+-- os.exit closes no state and runs no finalizer, and a script may call it anywhere: so it is
+-- replaced by one that first does what the end of the script does.
 if os and os.exit then
   local exit, exiting, first = os.exit, false, nil
   rawset(os, "exit", function(code, ...)

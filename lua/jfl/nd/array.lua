@@ -28,6 +28,16 @@ print(a:eq(4):sum(), a:transpose().shape[1])     --> 1	3
 print(nd.stack({ a, a }).shape[1], nd.matmul(a, a:transpose())[2][2])     --> 2	50
 ```
 
+An array of shape `{}` is a scalar, and one with an extent of 0 is empty. The sum of no elements is
+0, their product 1; their maximum is an error.
+
+```lua
+local nd = flow.ndarray
+local s = nd.full({}, 2.5)
+print(s, #s.shape, s:item(), (s * 2 + 1).shape[1])       --> 2.5	0	2.5	nil
+print(nd.zeros({ 0, 3 }):sum(), nd.zeros({ 0, 3 }):sum(0))      --> 0	[0. 0. 0.]
+```
+
 Arrays are written to and read from numpy's files, one array (`.npy`) or several by name (`.npz`):
 
 ```lua

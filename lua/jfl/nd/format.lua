@@ -185,10 +185,27 @@ local function layout(shape, axis, cut, texts, at)
   return "[" .. table.concat(items, gap) .. "]", at
 end
 
+-- From this decimal exponent on numpy writes a scalar with one; keyed by significant bits.
+local LARGE = { [53] = 16, [24] = 6, [11] = 3, [8] = 6 }
+
+-- A number as numpy writes a scalar.
+local function scalar(x, precision)
+  if special(x) then return special(x) end
+  if x == 0 then return 1 / x < 0 and "-0.0" or "0.0" end
+  local digits, exponent = shortest(x, precision)
+  if exponent < -4 or exponent >= LARGE[precision[1]] then return decimal(x, digits - 1, "e") end
+  return decimal(x, math.max(digits - 1 - exponent, 1), "f")
+end
+
 --- The text of an array.
 function ndformat.text(a)
   if core.is_freed(a) then return "a freed NdArray" end
   local shape, cut = a.shape, a.size > LIMIT
+  if a.size == 0 then return "[]" end
+  if #shape == 0 then
+    local precision = PRECISION[a.dtype]
+    return precision and scalar(core.get(a), precision) or core.digits(a)
+  end
   local get = PRECISION[a.dtype] and core.get or core.digits
   local texts = texts_of(collect(a, get, cut, {}, {}), a.dtype)
   return (layout(shape, 1, cut, texts, 0))

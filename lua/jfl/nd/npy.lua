@@ -85,7 +85,6 @@ local function parse(path, header)
   if not CODES[descr:match("^[<>|=](%w+)$")] then refuse_type(path, descr) end
   local shape = {}
   for extent in extents:gmatch("%d+") do shape[#shape + 1] = tonumber(extent) end
-  if #shape == 0 then shape[1] = 1 end
   return descr, shape, order == "True"
 end
 
@@ -98,9 +97,9 @@ end
 local function check_size(source, descr, shape, first)
   local count = 1
   for _, extent in ipairs(shape) do count = count * extent end
-  if count == 0 or #shape > MAX_RANK then
-    core.fail("%s: the shape must have 1 to %d dimensions, none of them 0, got %s", source.path,
-      MAX_RANK, args.shape_text(shape))
+  if #shape > MAX_RANK then
+    core.fail("%s: the shape must have at most %d dimensions, got %s", source.path, MAX_RANK,
+      args.shape_text(shape))
   end
   local size = count * descr:sub(3)
   if first + size > source.size then
@@ -124,7 +123,7 @@ local function decode(source)
   local size = check_size(source, descr, shape, first)
   local a = core.array(CODES[descr:sub(2)], fortran and reversed(shape) or shape)
   fill(source, a, descr, first, size)
-  if not fortran or #shape == 1 then return a end
+  if not fortran or #shape < 2 then return a end
   local perm = {}
   for i = 1, #shape do perm[i] = #shape - i end
   local turned = transpose(a, { perm = perm })
@@ -170,7 +169,7 @@ end
 
 npy.load = args.define("ndarray.load", "The array of numpy's .npy file, or a table of those of its "
   .. ".npz file by name. Fortran order and either byte order are converted; bool becomes uint8, "
-  .. "integers that jfl lacks become the next wider, and 0 dimensions become shape (1).", {
+  .. "integers that jfl lacks become the next wider.", {
   { "path", "of the file", type = "string" },
   returns = "NdArray|table<string|integer, NdArray>",
 }, function(o)

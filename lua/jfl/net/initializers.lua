@@ -96,7 +96,7 @@ end
 -- (out, kh, kw, in).
 local function fans(shape, data_format)
   local n = #shape
-  if n < 2 then return shape[1], shape[1] end
+  if n < 2 then return shape[1] or 1, shape[1] or 1 end
   local channels_last = n > 2 and data_format:sub(-1) == "C"
   local field = channels_last and product(shape, 2, n - 1) or product(shape, 3, n)
   return product(shape, 2, n), shape[1] * field
