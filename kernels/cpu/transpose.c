@@ -42,7 +42,7 @@ static int fast_transpose_join(const jf_kargs *k, fast_transpose_axis *out)
 
 static fast_transpose_job job_of(const jf_kargs *k)
 {
-  fast_transpose_axis a[JFL_MAXDIM];
+  fast_transpose_axis a[JFL_MAXDIM] = { { 0 } };
   int n = fast_transpose_join(k, a), r = n - 1;
   fast_transpose_job j = {
     .x = k->in[0].data, .y = k->out[0].data, .read = { 1, 1, 1 }, .write = { 1, 1, 1 }
