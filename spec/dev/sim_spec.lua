@@ -1,5 +1,5 @@
---- The simulated device gives, bit for bit, what the CPU's plain kernels give: every op at once and in
---- jobs, networks that train, also split over two devices, checkpoints and errors.
+--- The simulated device gives, bit for bit, what the CPU's plain kernels give: every op at once and
+-- in jobs, networks that train, also split over two devices, checkpoints and errors.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local jobs = require "spec.jobs"
