@@ -24,6 +24,7 @@ return {
     "---@field Placeholder fun(shape: integer[], dtype?: Dtype|{ dtype?: Dtype }): Placeholder" },
   Placeholder = { doc = "What a job takes, such as flow.typing.Numpy.Placeholder({100, 10})." },
   Initializer = { doc = "How a variable is filled, such as flow.truncated_normal(0.1)." },
+  Regularizer = { doc = "What training adds to the gradient of a variable." },
   Scheduler = { doc = "How the learning rate changes from step to step." },
   Warmup = { doc = "What replaces a schedule in the first steps." },
   Clipping = { doc = "How gradients are kept from being too large." },

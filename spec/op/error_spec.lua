@@ -112,9 +112,9 @@ describe("a mistake is named:", function()
   says(ce, "labels must have the shape of logits (2, 3) without its last axis, got (3)",
     zeros({ 3 }, "int32"), x23)
   says(ce, "labels must be int32 or int64, got float32", zeros { 2 }, x23)
-  says(ce, "label 3 at position 1 is outside 0..2, all counted from 0",
+  says(ce, "label at position 1 must be from 0 to 2, got 3; all count from 0",
     core.from_table({ 0, 3 }, "int32"), x23)
-  says(ce, "label -1 at position 0 is outside 0..2, all counted from 0",
+  says(ce, "label at position 0 must be from 0 to 2, got -1; all count from 0",
     core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy must be float32 (2), got float32 (3)", i2, x23,
     { zeros { 3 } })
@@ -154,7 +154,7 @@ describe("a mistake is named:", function()
   says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3)",
     { x23, zeros({ 2, 3 },
     "int32") })
-  says("gather", "index 2 at position 0 is outside 0..1, all counted from 0",
+  says("gather", "index at position 0 must be from 0 to 1, got 2; all count from 0",
     x23, core.from_table({ 2 }, "int32"))
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
@@ -164,7 +164,7 @@ describe("a mistake is named:", function()
     .. "got (2, 3)", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
-  says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
+  says("one_hot", "index at position 1 must be from 0 to 3, got 5; all count from 0",
     core.from_table({ 0, 5 }, "int32"), 4)
   says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1,
     "uint8")

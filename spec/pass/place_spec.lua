@@ -125,7 +125,7 @@ describe("a job over several devices", function()
     local ok, err = pcall(step, X, { 1, 0, 5, -1 })
     assert.is_false(ok)
     assert.truthy(tostring(err):find(
-      "label 5 at position 2 is outside 0..4, all counted from 0", 1, true), err)
+      "label at position 2 must be from 0 to 4, got 5; all count from 0", 1, true), err)
     assert.same(before, state())
     assert.truthy(pcall(step, X, LABELS))
   end)

@@ -96,6 +96,10 @@ local entries = {
   entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
   entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
     { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
+  entry("Optimizer:set_lr", "Sets the learning rate of the calls to come, whatever the schedule "
+    .. "says; nothing is compiled anew, and checkpoints keep it.",
+    { "rate", "nil: the schedule rules again", NONE, type = "number" }),
+  field("Optimizer.lr", "number", "The learning rate of the next call."),
 }
 
 local function add(list)

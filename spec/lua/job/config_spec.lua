@@ -136,7 +136,7 @@ describe("function_config", function()
     config.train.model_update_conf(conf)
     local job = flow.global_function(config, { name = "copied", body = function() end })
     conf.momentum_conf.beta = 0
-    assert.equal(0.5, job.config.train.model_update_conf.momentum)
+    assert.equal(0.5, job.config.train.model_update_conf.options.momentum)
   end)
 
   it("sets the dtype of variables", function()

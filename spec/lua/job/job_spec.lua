@@ -737,10 +737,11 @@ describe("the old spelling", function()
       helper.fails(function() c.train.model_update_conf(conf) end,
         "train.model_update_conf: " .. text)
     end
-    refuses({}, "value must have naive_conf or momentum_conf, as in {naive_conf = {}}")
+    refuses({}, "value must have one of adam_conf, momentum_conf, naive_conf, as in {naive_conf "
+      .. "= {}}")
     refuses(3, "value must be a table, got number 3")
     refuses({ naive_conf = {}, momentum_conf = {} },
-      "value must have one of naive_conf and momentum_conf")
+      "value must have one of adam_conf, momentum_conf, naive_conf, got two")
     refuses({ naive_conf = 1 }, "naive_conf must be a table, got number 1")
     refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta must be a number, got string")
     refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "
@@ -753,7 +754,7 @@ describe("the old spelling", function()
       "linear_conf.start_multiplier must be a number, got nil")
     refuses({ naive_conf = {}, clip_conf = { clip_by_global_norm = { clip_norm = 0 } } },
       "clip_norm must be a positive number, got 0")
-    refuses({ naive = {} }, "unknown entry 'naive'; entries are naive_conf or momentum_conf")
+    refuses({ naive = {} }, "unknown entry 'naive'; entries are one of adam_conf, momentum_conf, ")
   end)
 
   it("takes callbacks", function()
@@ -770,14 +771,24 @@ describe("the old spelling", function()
     -- m = -0.25, then 0.5 m - 0.25.
     assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
     flow.clear_default_session()
-    helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
-      "train.model_update_conf: adam_conf: the optimizer Adam is not built into jfl")
+    helper.fails(function() old(config { lamb_conf = {} })({ 1, 2 }) end,
+      "train.model_update_conf: lamb_conf: the optimizer LAMB is not built into jfl")
     flow.clear_default_session()
     helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
       "momentum_conf: unknown field 'bata'; fields are beta")
     flow.clear_default_session()
     helper.fails(function() old(config { learning_rate_decay = 3 })({ 1, 2 }) end,
       "learning_rate_decay must be a table, got number 3")
+  end)
+
+  it("knows Adam", function()
+    local job = old(config { adam_conf = { beta1 = 0, beta2 = 0, epsilon = 0 } })
+    job({ 1, 2 }):get()
+    -- The step is the sign of the gradient, times the rate.
+    assert.is_true(math.abs(job({ 1, 2 }):get()[1] - 0.5) < 1e-6)
+    flow.clear_default_session()
+    helper.fails(function() old(config { adam_conf = { beta3 = 0.5 } })({ 1, 2 }) end,
+      "adam_conf: unknown field 'beta3'; fields are beta1, beta2, do_bias_correction, epsilon")
   end)
 
   it("is a predict job without a training configuration", function()

@@ -224,7 +224,7 @@ describe("asynchronous calls", function()
     helper.fails(function() calls({ 6 }) end, "labels: error in a callback:")
     calls({ 6 })(print, function(message) told = message end)
     flow.sync()
-    assert.truthy(told:find("label 6", 1, true))
+    assert.truthy(told:find("got 6", 1, true))
   end)
 
   it("drop what nobody asked for, and the registrar with it", function()
