@@ -258,6 +258,9 @@ case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of {
   scalars(0.5, 0.1, 0.5) }, { optimizer = "SGD", options = { 0.5 } })
 case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, positive { 3, 4 }, of { 7 }, of { 7 },
   of { 7 }, positive { 7 }, adam }, { optimizer = "Adam" })
+for _, dtype in ipairs { "float32", "int64" } do
+  case("assign", { of({ 3, 4 }, 0, 9, dtype), of({ 3, 4 }, 0, 9, dtype) })
+end
 local step, rate = { data = { 41 }, dtype = "int64" }, scalars(0.1)
 for _, set in ipairs { scalars(0, 0), scalars(1, 0.3) } do
   case("optimizer_scalars", { step, rate, set }, { optimizer = "SGD", options = { 0 } })

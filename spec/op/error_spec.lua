@@ -190,6 +190,7 @@ describe("a mistake is named:", function()
     { optimizer = "SDG" })
   says("update", "options must be the 1 numbers of SGD, got 2", { x23, x23, rates },
     { optimizer = "SGD", options = { 0, 0 } })
+  says("assign", "value must be float32 (2, 3) like variable, got float64 (2)", x23, rates)
   local count, one_rate = zeros({ 1 }, "int64"), zeros({ 1 }, "float64")
   says("optimizer_scalars", "step must be int64 (1), got float64 (1)", one_rate, one_rate, rates,
     { optimizer = "SGD" })
