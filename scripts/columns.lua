@@ -1,8 +1,7 @@
 -- Fails when a line of the sources is longer than 100 columns.
 local MOST = 100
 
--- Specs and their data in Lua hold tables of numbers and expected messages in long lines.
-local FIND = "find src kernels lua scripts examples spec/c -name '*.[ch]' -o -name '*.lua' "
+local FIND = "find src kernels lua scripts examples spec -name '*.[ch]' -o -name '*.lua' "
   .. "-o -name '*.sh' -o -name '*.py' | LC_ALL=C sort"
 
 -- Bytes after the first of a letter take no column.

@@ -320,7 +320,8 @@ big("update", { of { 3 }, of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of
   of { 99 }, of { 99 }, of { 99 }, scalars(0.5, 0.1, 0.9) }, { optimizer = "SGD" })
 big("update", { of { 3 }, of { 3 }, of { 3 }, positive { 3 }, of { 41, 819 }, of { 41, 819 },
   of { 41, 819 }, positive { 41, 819 }, adam }, { optimizer = "Adam" })
-big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half }, { transpose_a = true })
+big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half },
+  { transpose_a = true })
 big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, one }, { transpose_a = true })
 big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
 local lenet = { padding = "SAME" }
