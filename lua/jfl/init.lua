@@ -54,6 +54,7 @@ local sources = {
   layers = "jfl.net.layers",
   ndarray = "jfl.nd.array",
   optimizer = "jfl.net.optimizers",
+  regularizers = "jfl.net.regularizers",
   random = "jfl.nd.random",
   scope = "jfl.net.scope",
   train = "jfl.checkpoint.manager",

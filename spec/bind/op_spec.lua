@@ -93,7 +93,8 @@ describe("a mistake in an op's arguments", function()
       core.from_table({ 1 }, "int32"))
     op_error("concat: argument 1 'inputs' must be a list such as {x, y}, got array",
       "c.op('concat')(..., 0)", x)
-    op_error("concat: argument 1 'inputs' must be a list of one or more, got none", "c.op('concat')({}, 0)")
+    op_error("concat: argument 1 'inputs' must be a list of one or more, got none",
+      "c.op('concat')({}, 0)")
   end)
 
   it("tells of a freed array", function()

@@ -120,12 +120,44 @@ describe("a job over several devices", function()
     end)
   end
 
+  --- Three convolutions, the one in the middle on the device of that number, or where jobs run.
+  local function convolve(number)
+    flow.clear_default_session()
+    flow.random.seed(5)
+    local images = {}
+    for i = 1, 2 * 8 * 8 do images[i] = math.sin(i * i) end
+    local predict = flow.global_function {
+      name = "predict", inputs = { { "x", numpy({ 2, 1, 8, 8 }) } }, returns = tp.Numpy,
+      body = function(x)
+        for i = 1, 3 do
+          local function layer()
+            return flow.layers.conv2d(x, 32, 3, {
+              name = "conv" .. i, padding = "SAME", activation = flow.nn.relu,
+            })
+          end
+          if i == 2 and number then x = on(number, layer) else x = layer() end
+        end
+        return x
+      end,
+    }
+    return predict(flow.ndarray.array(images):reshape(2, 1, 8, 8)):reshape(-1), predict:plan()
+  end
+
+  it("is arranged for each as its kernels want it", function()
+    local want, whole = convolve()
+    local got, text = convolve(1)
+    for i = 1, want.size do assert.near(want[i], got[i], 1e-5) end
+    assert.truthy(text:find("\n *%d+  sim:0  conv2d[a-z_]* +plain "), text)
+    local row = whole:match(" conv2d_fused  ([a-z_0-9]+) ")
+    assert.truthy(row and text:find("\n *%d+  cpu:0  conv2d[a-z_]* +" .. row), whole .. text)
+  end)
+
   it("fails for data that is wrong, wherever that is found, and changes no variable", function()
     local _, before, step = train { 1, 2, 3 }
     local ok, err = pcall(step, X, { 1, 0, 5, -1 })
     assert.is_false(ok)
     assert.truthy(tostring(err):find(
-      "label 5 at position 2 is outside 0..4, all counted from 0", 1, true), err)
+      "label at position 2 must be from 0 to 4, got 5; all count from 0", 1, true), err)
     assert.same(before, state())
     assert.truthy(pcall(step, X, LABELS))
   end)

@@ -205,7 +205,9 @@ typedef struct jf_lplan {
 
 void jf_open_session(lua_State *L, jf_state *st);
 void jf_open_run(lua_State *L, jf_state *st);
-extern const luaL_Reg jf_session_functions[], jf_run_functions[];
+extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_functions[];
+/* Sets item i + 1 of the list on top to what is known of a parameter. */
+void jf_set_param(lua_State *L, int i, const jfl_param *p);
 /* The state's session, made at first need. */
 jfl_session *jf_session(lua_State *L);
 int jf_session_l_set(lua_State *L);

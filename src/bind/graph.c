@@ -205,9 +205,11 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
   spec->init = init_field(L, t, spec->name);
   spec->a = number_field(L, t, "a", spec->name);
   spec->b = number_field(L, t, "b", spec->name);
+  spec->l1 = number_field(L, t, "l1", spec->name);
+  spec->l2 = number_field(L, t, "l2", spec->name);
 }
 
-/* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=}) */
+/* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=, l1=, l2=}) */
 static int l_variable(lua_State *L)
 {
   jfl_variable_spec spec;

@@ -430,18 +430,23 @@ static void set_dtypes(lua_State *L, unsigned dtypes)
   set_names(L, "dtypes", name, n);
 }
 
+void jf_set_param(lua_State *L, int i, const jfl_param *p)
+{
+  lua_createtable(L, 0, 4);
+  jf_set_string(L, "name", p->name);
+  jf_set_string(L, "type", p->type);
+  jf_set_string(L, "default", p->def);
+  jf_set_string(L, "doc", p->doc);
+  lua_rawseti(L, -2, i + 1);
+}
+
 static void set_params(lua_State *L, const jfl_op *op, int n)
 {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     jfl_param p;
     jfl_op_param(op, i, &p);
-    lua_createtable(L, 0, 4);
-    jf_set_string(L, "name", p.name);
-    jf_set_string(L, "type", p.type);
-    jf_set_string(L, "default", p.def);
-    jf_set_string(L, "doc", p.doc);
-    lua_rawseti(L, -2, i + 1);
+    jf_set_param(L, i, &p);
   }
   lua_setfield(L, -2, "params");
 }
@@ -452,6 +457,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   jf_set_string(L, "name", i->name);
   jf_set_string(L, "doc", i->doc);
   jf_set_string(L, "path", i->path);
+  jf_set_string(L, "schedule", i->schedule);
   set_names(L, "inputs", i->in, i->n_in);
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);

@@ -192,6 +192,29 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   return JFL_OK;
 }
 
+/* Adds the kernel that a step lacks to the list of those, unless it is there already. */
+static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
+{
+  jf_arena *a = b->arena;
+  const jfl_op *op = st->node->op;
+  const char *dtype = jfl_dtype_name(jf_choose_key(op, &st->k));
+  const char *own = jf_sprintf(a, "%s (%s) on %s", op->name, dtype,
+                               b->p->part[st->place].device->name);
+  return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);
+}
+
+/* A device that lacks kernels is told of all of them at once. */
+static jfl_status fill_steps(builder *b, int threads)
+{
+  const char *lacks = NULL;
+  for (int s = 0; s < b->p->n_step; s++) {
+    jfl_status st = fill_step(b, &b->p->step[s], s, threads);
+    if (st && st != JFL_ENOSYS) return st;
+    if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
+  }
+  return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
+}
+
 static void add_patch(builder *b, const jf_where *w, void **data)
 {
   jfl_plan *p = b->p;
@@ -333,7 +356,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   make_steps(&b);
   keep_what_others_read(&b);
   place_temporaries(&b);
-  for (int s = 0; s < p->n_step; s++) JF_TRY(fill_step(&b, &p->step[s], s, o->threads));
+  JF_TRY(fill_steps(&b, o->threads));
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);

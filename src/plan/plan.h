@@ -35,10 +35,14 @@ int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
 /* The best row of dev for a call of op, prepared: k->state and *scratch are set, and k->threads is
    lowered to what the call is worth. row is NULL where the op's plain kernel serves. */
 typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
-/* Flags: plain kernels only; no result in the memory of an input; no row that is indirect. */
+/* Flags: plain kernels only, where a device has them; no result in the memory of an input; no row
+   that is indirect. */
 enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
+
+/* The dtype that chooses the kernel. */
+jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);
 
 /* ---- plans (plan.c) ---- */
 

@@ -167,7 +167,7 @@ function archive.replace(who, path, produce)
   local beside = target
   if replaceable then beside = ("%s.%.0f.part"):format(target, core.now() * 1e9) end
   local file, err = io.open(beside, "wb")
-  if not file then core.fail("%s: cannot write %s", who, (err:gsub("^.*: ", path .. ": "))) end
+  if not file then core.fail("%s: cannot write %s", who, path .. err:sub(#beside + 1)) end
   local ok, why = pcall(fill_file, who, path, file, produce)
   if ok and replaceable then ok, why = os.rename(beside, target) end
   if ok then return end

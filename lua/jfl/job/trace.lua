@@ -6,7 +6,8 @@ local trace = {
   current = nil,
 }
 
--- Explanations of Lua's own errors where blobs are involved: the first pattern that matches.
+-- Explanations of Lua's own errors where blobs are involved: the first pattern that matches. Such
+-- an error is a text and nothing else, and no metamethod is called for what causes it.
 local HINTS = {
   { "attempt to compare .*userdata", "a blob has no data while its job's body runs: "
     .. "flow.math.less, greater, equal compare blobs, and give a blob" },
@@ -44,7 +45,7 @@ end
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
-    counters = {}, prefix = "", variables = {}, minimized = false,
+    counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context

@@ -12,7 +12,7 @@
 | `tp.Bundle(T)` | whatever nesting the body gives |
 | `tp.ListNumpy` | a list of one NdArray for each device |
 | `tp.Callback(T)` | a registrar, see [Calls](guide-calls.md) |
-| nothing | a future (old spelling) |
+| nothing | a future, see [Scripts of the original](guide-scripts-of-the-original.md) |
 
 ```lua
 local stats = flow.global_function {

@@ -18,9 +18,10 @@ function losses.add_loss(loss)
   table.insert(added[context], optimizers.need_losses(who, loss)[1])
 end
 
--- SGD as the options of function_config().train say.
+-- The optimizer that the options of function_config().train say: SGD unless they name another.
 local function optimizer_of(name, config)
-  local rate, parsed = config.primary_lr, config.model_update_conf or { momentum = 0 }
+  local rate = config.primary_lr
+  local parsed = config.model_update_conf or { optimizer = "SGD", options = { momentum = 0 } }
   if not rate then
     core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
       .. "by config.train.primary_lr(0.1)", name)
@@ -29,10 +30,11 @@ local function optimizer_of(name, config)
     core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
       config.secondary_lr, rate)
   end
-  local clipping = parsed.clip_norm
+  local options = {}
+  for option, value in pairs(parsed.options) do options[option] = value end
+  options.grad_clipping = parsed.clip_norm
     and optimizers.grad_clipping.by_global_norm(parsed.clip_norm)
-  return optimizers.SGD(update_conf.schedule(parsed, rate),
-    { momentum = parsed.momentum, grad_clipping = clipping })
+  return optimizers[parsed.optimizer](update_conf.schedule(parsed, rate), options)
 end
 
 --- Minimizes the losses that a body has added, if it has.
@@ -40,10 +42,10 @@ function losses.minimize(context)
   local list, name, config = added[context], context.job.name, context.config.train or {}
   if context.mode ~= "train" then return end
   if not list then
-    if context.minimized or not config.primary_lr then return end
+    if context.n_optimizers > 0 or not config.primary_lr then return end
     core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
   end
-  if context.minimized then
+  if context.n_optimizers > 0 then
     core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
       .. "configuration minimizes; use one of them", name)
   end

@@ -201,9 +201,12 @@ end
 
 -- A misspelled method is an error here; as nil it would only fail later, when called.
 setmetatable(methods, { __index = function(_, name)
-  if type(name) == "string" and name:match("^%a") then
+  if type(name) ~= "string" or not name:match("^%a") then return nil end
+  local value = names.older("NdArray", name)
+  if value == nil then
     core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
   end
+  return value
 end })
 
 -- Every method is a function too: nd.sum(a).

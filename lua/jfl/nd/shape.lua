@@ -140,9 +140,6 @@ end
 methods.copy, methods.fill, methods.free = core.copy, core.fill, core.free
 methods.get, methods.set, methods.totable = core.get, core.set, core.to_table
 
---- Itself: results of the old spelling are asked for their arrays by this name.
-function methods.numpy(a) return a end
-
 -- ---- pointers ----
 
 local POINTERS = { float32 = "float *", float64 = "double *", float16 = "uint16_t *",

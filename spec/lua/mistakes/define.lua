@@ -19,8 +19,7 @@ local layer = flow.nn.Linear(10, 5) --@
 print(layer)
 ]] },
   { "an optimizer that does not exist", {
-    "there is no flow.optimizer.Nadam; flow.optimizer has ",
-    "SGD",
+    "there is no flow.optimizer.Nadam; did you mean flow.optimizer.Adam?",
   }, [[
 local adam = flow.optimizer.Nadam(0.001) --@
 print(adam)
