@@ -178,7 +178,7 @@ enum {
   JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
   JF_MEANS = 1 << 16,          /* or means */
   JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
-  JF_STORED = 1 << 19,         /* the array of its attributes, a jf_array; the host reads it there */
+  JF_STORED = 1 << 19,  /* the array of its attributes, a jf_array; the host reads it there */
   JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
                                   the gradient is 0 where f is flat */
 };
@@ -239,8 +239,8 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
-/* A copy of an array that lives as long as the graph: of one with the same dtype, shape and contents
-   there is but one. NULL, with g->err set, where memory is out. */
+/* A copy of an array that lives as long as the graph: of one with the same dtype, shape and
+   contents there is but one. NULL, with g->err set, where memory is out. */
 const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a);
 /* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by
    op. A failed node leaves the graph as it was. */
