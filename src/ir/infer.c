@@ -182,8 +182,9 @@ jfl_status jf_axis(int64_t *axis, int rank)
     return jf_fail_argument(JFL_ESHAPE, "axis", "must not be given for a scalar, got %lld",
                             (long long)*axis);
   if (*axis < -rank || *axis >= rank)
-    return jf_fail_argument(JFL_ESHAPE, "axis", "must be from %d to %d, got %lld; axes count from 0",
-                            -rank, rank - 1, (long long)*axis);
+    return jf_fail_argument(JFL_ESHAPE, "axis",
+                            "must be from %d to %d, got %lld; axes count from 0", -rank, rank - 1,
+                            (long long)*axis);
   if (*axis < 0) *axis += rank;
   return JFL_OK;
 }

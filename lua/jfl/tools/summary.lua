@@ -138,7 +138,9 @@ local function check_tag(who, o)
     core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
       .. "%s(value, {tag = \"loss\"})", who, who)
   end
-  if args.expect(who, "tag", o.tag, "string") == "" then core.fail("%s: tag must not be empty", who) end
+  if args.expect(who, "tag", o.tag, "string") == "" then
+    core.fail("%s: tag must not be empty", who)
+  end
   return check_text(who, "tag", o.tag)
 end
 
