@@ -19,8 +19,8 @@ struct jfl_optimizer {
      being 1; NULL: there is nothing to set. */
   void (*scalars)(const void *attr, int64_t t, double *scalar);
   /* Emits the step of a parameter that is more than one formula: it may keep slots of any shape
-     (jf_emit_slot), write them by the op assign, and give jf_emit_update another gradient. NULL: the
-     step is the formula. */
+     (jf_emit_slot), write them by the op assign, and give jf_emit_update another gradient. NULL:
+     the step is the formula. */
   void (*emit)(jfl_graph *g, const struct jf_step_of *s);
 };
 
