@@ -219,11 +219,12 @@ static const jf_kernel_row *const *rows(void)
   return all;
 }
 
+static const jf_kind kind = { .name = "toy", .host = 1, .rows = rows };
+static jf_device toy = { .kind = &kind, .name = "toy:0" };
+
 /* The name of the row that serves an addition, or NULL where none was chosen. */
 static const char *chosen(jfl_status *s)
 {
-  static const jf_kind kind = { .name = "toy", .host = 1, .rows = rows };
-  static const jf_device toy = { .kind = &kind, .name = "toy:0" };
   const jf_tensor four = { NULL, JFL_F32, { 1, { 4 } } };
   jf_tensor t[3] = { four, four, four };
   jf_kargs k = { .in = t, .n_in = 2, .out = &t[2], .n_out = 1, .threads = 1 };
@@ -247,10 +248,35 @@ static void a_row_that_cannot_serve_a_call_leaves_it_to_the_next(void)
   CHECK(!chosen(&s) && s == JFL_EDATA && !strcmp(jfl_errmsg(), "no"));
 }
 
+/* A model that wants kernels which the toy lacks. */
+static void all_kernels_that_a_device_lacks_are_told(void)
+{
+  model m = { NULL, JFL_OK };
+  jf_device *device = &toy;
+  jfl_plan *p = NULL;
+  jmp_buf out;
+  jf_target t = { .device = &device, .n_device = 1, .reference = 1 };
+  if (jfl_graph_new("net", JFL_TRAIN, &m.g) || model_body(&m, model_mlp, BATCH, 0.9)) abort();
+  m.g->arena->unwind = &out;
+  if (setjmp(out)) abort();
+  answer = JFL_OK;
+  jf_resolve_places(m.g, 0, &t);
+  CHECK(!jf_run_passes(m.g, &t));
+  CHECK(jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1 }, &p) == JFL_ENOSYS);
+  const char *first = "there is no kernel for matmul_fused (float32) on toy:0, ";
+  CHECK_MSG(!strncmp(jfl_errmsg(), first, strlen(first)) &&
+            strstr(jfl_errmsg(), ", relu (float32) on toy:0") &&
+            strstr(jfl_errmsg(), "sparse_softmax_cross_entropy_grad (float32) on toy:0"), "%s",
+            jfl_errmsg());
+  jf_plan_release(p);
+  jfl_graph_unref(m.g);
+}
+
 int main(void)
 {
   RUN(steps_wait_for_what_they_need);
   RUN(places_change_no_bit);
+  RUN(all_kernels_that_a_device_lacks_are_told);
   RUN(a_row_that_cannot_serve_a_call_leaves_it_to_the_next);
   return test_done();
 }

@@ -1,5 +1,5 @@
---- The simulated device gives, bit for bit, what the CPU's plain kernels give: every op at once and in
---- jobs, networks that train, also split over two devices, checkpoints and errors.
+--- The simulated device gives, bit for bit, what the CPU's plain kernels give: every op at once and
+-- in jobs, networks that train, also split over two devices, checkpoints and errors.
 local cases = require "spec.op.cases"
 local core = require "jfl.core"
 local ffi = require "ffi"
@@ -105,11 +105,11 @@ describe("the simulated device", function()
   end
 
   for name, body in pairs(jobs.networks) do
-    for _, momentum in ipairs { 0, 0.9 } do
-      it(("trains %s with momentum %g as plain kernels do"):format(name, momentum), function()
+    for way, minimize in pairs(jobs.optimizers) do
+      it(("trains %s as plain kernels do: %s"):format(name, way), function()
         for _, dtype in ipairs { "float32", "float64" } do
-          local want = jobs.train(body, dtype, momentum, CPU)
-          check_same(jobs.train(body, dtype, momentum, SIM), want)
+          local want = jobs.train(body, dtype, minimize, CPU)
+          check_same(jobs.train(body, dtype, minimize, SIM), want)
         end
       end)
     end
@@ -144,7 +144,8 @@ end
 function split.residual(on, x)
   local function conv(y, name)
     return on(function()
-      return flow.layers.conv2d(y, 4, 3, { padding = "SAME", activation = flow.nn.relu, name = name })
+      return flow.layers.conv2d(y, 4, 3, { padding = "SAME", activation = flow.nn.relu,
+        name = name })
     end)
   end
   x = conv(x, "first")
@@ -196,7 +197,8 @@ describe("a job on several devices", function()
 
   local OPTIONS = {
     ["momentum"] = { momentum = 0.9 },
-    ["clipped gradients"] = { momentum = 0, grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.1) },
+    ["clipped gradients"] = { momentum = 0,
+      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.1) },
   }
   for name, body in pairs(split) do
     for what, options in pairs(OPTIONS) do
@@ -271,8 +273,8 @@ describe("an error in the data of a run on a simulated device", function()
       function()
         local sync, async, loss = failures(CPU, { "cpu" })
         local sim_sync, sim_async, sim_loss = failures(SIM, devices)
-        assert.matches("label 3 at position 0", sync)
-        assert.matches("label 7 at position 0", async)
+        assert.matches("label at position 0 must be from 0 to 2, got 3", sync)
+        assert.matches("label at position 0 must be from 0 to 2, got 7", async)
         assert.equal(sync, sim_sync)
         assert.equal(async, sim_async)
         check_same({ sim_loss }, { loss })
@@ -312,8 +314,8 @@ describe("a simulated device that breaks", function()
   end)
 end)
 
---- Trains a network for some steps, after it loaded a checkpoint and before it saves one, if those are
---- given; gives all variables.
+--- Trains a network for some steps, after it loaded a checkpoint and before it saves one, if those
+-- are given; gives all variables.
 local function resume(settings, load, save, devices)
   apply(settings)
   flow.random.seed(3)

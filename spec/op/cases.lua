@@ -320,7 +320,8 @@ big("update", { of { 3 }, of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of
   of { 99 }, of { 99 }, of { 99 }, scalars(0.5, 0.1, 0.9) }, { optimizer = "SGD" })
 big("update", { of { 3 }, of { 3 }, of { 3 }, positive { 3 }, of { 41, 819 }, of { 41, 819 },
   of { 41, 819 }, positive { 41, 819 }, adam }, { optimizer = "Adam" })
-big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half }, { transpose_a = true })
+big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half },
+  { transpose_a = true })
 big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, one }, { transpose_a = true })
 big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
 local lenet = { padding = "SAME" }
@@ -332,6 +333,10 @@ big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5 }, 1e-3)
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5, bias = true }, 1e-3)
+
+local data = require("jfl.core").from_table
+case("array", {}, { value = data({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32") })
+case("array", {}, { value = data({ 7, 7, 7 }, "int32") })
 
 require "spec.op.edges"(case, of)
 

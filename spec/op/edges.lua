@@ -81,8 +81,10 @@ return function(case, of)
   for _, act in ipairs { "relu", "tanh" } do
     case("matmul_fused", { of { 2, 0 }, of(none), of { 3 } }, { bias = true, act = act })
     case("matmul_fused", { of(none), of { 3, 2 }, of { 2 } }, { bias = true, act = act })
-    case("conv2d_fused", { of { 0, 2, 5, 5 }, of { 4, 2, 3, 3 }, of { 4 } }, { bias = true, act = act })
-    case("conv2d_fused", { of { 2, 0, 5, 5 }, of { 4, 0, 3, 3 }, of { 4 } }, { bias = true, act = act })
+    case("conv2d_fused", { of { 0, 2, 5, 5 }, of { 4, 2, 3, 3 }, of { 4 } },
+      { bias = true, act = act })
+    case("conv2d_fused", { of { 2, 0, 5, 5 }, of { 4, 0, 3, 3 }, of { 4 } },
+      { bias = true, act = act })
   end
   case("bias_add", { of(none), of { 3 } })
   case("bias_add", { of { 2, 0, 4 }, of { 0 } })

@@ -8,11 +8,13 @@ local FLOATS = { "float32", "float64" }
 local DTYPES = { "float32", "float64", "int32", "int64", "int8", "uint8", "float16", "bfloat16" }
 local EXTENTS = { 1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 17, 33, 0 }
 -- The large ones that are tried as extents are more than any memory holds.
-local WILD = { -1, 0, 1, 2, 3, -2, -2 ^ 31, 2 ^ 47, 2 ^ 48, 2 ^ 52, 2 ^ 53, -2 ^ 53, 2 ^ 63, 0.5, 1e300,
+local WILD = { -1, 0, 1, 2, 3, -2, -2 ^ 31, 2 ^ 47, 2 ^ 48, 2 ^ 52, 2 ^ 53, -2 ^ 53, 2 ^ 63, 0.5,
+  1e300,
   -1e300, 1 / 0, -1 / 0, 0 / 0 }
 local HUGE = { 2 ^ 16, 2 ^ 20, 2 ^ 26, 2 ^ 30, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40, 2 ^ 46, 2 ^ 47 }
 local NO_EXTENTS = { 2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40 }
-local EXTENT_OPTIONS = { shape = true, size = true, depth = true, num_segments = true, padding = true }
+local EXTENT_OPTIONS = { shape = true, size = true, depth = true, num_segments = true,
+  padding = true }
 local WORDS = { "SAME", "SAME_LOWER", "SAME_UPPER", "VALID", "NCHW", "NHWC", "none", "linear",
   "constant", "", "float32", "int64", "x" }
 
@@ -48,6 +50,9 @@ local by_type = {
   dtype = function(random) return pick(random, DTYPES) end,
   integers = function(random) return random(3) == 1 and number(random) or numbers(random) end,
   numbers = numbers,
+  array = function(random)
+    return fuzz.array(random, pick(random, DTYPES), pick(random, { {}, { 3 }, { 2, 0 }, { 2, 3 } }))
+  end,
   padding = function(random)
     return random(2) == 1 and pick(random, WORDS) or random(2) == 1 and number(random)
       or numbers(random)

@@ -20,7 +20,7 @@ typedef struct ending_group {
 
 typedef struct ending_state {
   jf_rewrite r;
-  int (*activates)(const char *act);
+  const jf_target *target;
   int *made, *reader;            /* by value: numbers of its node and of its last reader, or -1 */
   int *beside, *next;            /* by value: the first node that can sum it on the side, or -1; by
                                     node number: the next one */
@@ -61,6 +61,13 @@ static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
   return n->in[0] == v ? n->in[1] : NULL;
 }
 
+/* Whether a product on the device of n gains by ending in it. */
+static int ending_activates(const ending_state *s, const jf_node *n)
+{
+  const jf_kind *k = s->target->device[n->place]->kind;
+  return k->activates && k->activates(n->op->name);
+}
+
 /* Whether n can be the next part of p; v is the result of p so far. */
 static int follows(const ending_state *s, ending_group *p, const jf_node *n, const jfl_value *v)
 {
@@ -71,7 +78,7 @@ static int follows(const ending_state *s, ending_group *p, const jf_node *n, con
   if (line && is_first) p->bias = line;
   else if (other && is_first && runs_along(other, &v->shape, axis)) p->bias = other;
   else if (other && !p->residual && jf_shape_eq(&other->shape, &v->shape)) p->residual = other;
-  else if (!other && jf_is_activation(n->op) && s->activates(n->op->name))
+  else if (!other && jf_is_activation(n->op) && ending_activates(s, n))
     p->act = n->op->name;
   else return 0;
   return 1;
@@ -217,16 +224,9 @@ static void index_values(ending_state *s, jf_arena *a)
     s->changes[i + 1] = s->changes[i] + jf_updates(s->r.old[i]);
 }
 
-static int none(const char *act)
-{
-  (void)act;
-  return 0;
-}
-
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  const jf_kind *k = jf_sole_kind(g, t);
-  ending_state s = { .activates = k && k->activates ? k->activates : none };
+  ending_state s = { .target = t };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
   epilogue_find_groups(&s);

@@ -9,7 +9,7 @@ static jfl_status run_nothing(const jf_kargs *k)
   return JFL_OK;
 }
 
-static jfl_dtype choose_key(const jfl_op *op, const jf_kargs *k)
+jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k)
 {
   return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
 }
@@ -59,8 +59,8 @@ static int has_empty_operand(const jf_kargs *k)
    with empty tensors, where a plain kernel does. */
 static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const jf_kargs *k)
 {
-  if (!dev->kind->rows || flags & JF_REFERENCE) return 0;
-  const int plain = dev->kind->plain && op->cpu && op->cpu[choose_key(op, k)];
+  if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;
+  const int plain = dev->kind->plain && op->cpu && op->cpu[jf_choose_key(op, k)];
   return !plain || !has_empty_operand(k);
 }
 
@@ -82,7 +82,7 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
     if (out->run) return JFL_OK;
     below = r->priority;
   }
-  jfl_dtype key = choose_key(op, k);
+  jfl_dtype key = jf_choose_key(op, k);
   if (!dev->kind->plain || !op->cpu || !op->cpu[key])
     return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                    jfl_dtype_name(key));

@@ -1,6 +1,6 @@
 -- Reads and sets variables of the session by their names.
 local args = require "jfl.base.args"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local wrong = require "jfl.base.names"
@@ -10,7 +10,7 @@ local variables = {}
 --- Creates every variable that is missing and waits until no run is in flight.
 function variables.settle()
   job.compile_all()
-  async.sync()
+  queue.sync()
 end
 
 --- The keys of a table in their order, which must be strings.

@@ -1,7 +1,7 @@
 -- Completion in the interactive session: of names, fields, methods and the options of a call.
 local scan = require "jfl.doc.scan"
 
-local complete = {}
+local completion = {}
 
 local function index(t, key) return t[key] end
 
@@ -100,7 +100,7 @@ end
 
 --- The words that may replace the last one in `before`, sorted. `before` is what was typed of a
 -- statement up to the cursor. At the start of a line the only word is an indentation.
-function complete.words(before)
+function completion.words(before)
   if before:match("[^\n]*$"):match("^%s*$") then return { "  " } end
   local word = before:match("[%w_.:]*$")
   local place = scan(before:sub(1, -1 - #word))
@@ -138,12 +138,12 @@ end
 
 --- What can be added to `before` since all the words continue so; where that is nothing, a list of
 -- the words for a screen of that many columns.
-function complete.rest(before, columns)
-  local words = complete.words(before)
+function completion.rest(before, columns)
+  local words = completion.words(before)
   if #words == 0 then return "", "" end
   local word = before:match("[%w_.:]*$")
   local rest = common(words):sub(#word + 1)
   return rest, (rest ~= "" or #words == 1) and "" or listed(words, columns)
 end
 
-return complete
+return completion

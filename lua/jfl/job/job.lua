@@ -1,7 +1,7 @@
 -- Job functions: defines them, traces their bodies, keeps their plans and calls them.
 local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
@@ -136,7 +136,7 @@ local function drop_oldest(self)
     if older and entry.calls == 0 then oldest_key, oldest = key, entry end
   end
   if not oldest then return false end
-  async.leave(oldest.plan)
+  queue.leave(oldest.plan)
   core.plan_free(oldest.plan)
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
@@ -182,13 +182,13 @@ end
 -- The value of a run. Handlers of watched values are called first.
 local function read_results(self, entry, ...)
   local list = { ... }
-  if entry.watches then async.show(self, entry, list) end
+  if entry.watches then queue.show(self, entry, list) end
   return entry.read(list)
 end
 
 local function run(self, entry, ...)
-  if self._async then return async.submit(self, entry, ...) end
-  if async.head then (entry.watches and async.catch_up or async.poll)() end
+  if self._async then return queue.submit(self, entry, ...) end
+  if queue.head then (entry.watches and queue.catch_up or queue.poll)() end
   if not entry.read then return core.run(entry.plan, ...) end
   local value = read_results(self, entry, core.run(entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
@@ -221,7 +221,7 @@ function Job:__call(...)
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
   local entry = plan_for(self, values)
-  if not async.head then return run(self, entry, unpack(values, 1, n)) end
+  if not queue.head then return run(self, entry, unpack(values, 1, n)) end
   return run_kept(self, entry, unpack(values, 1, n))
 end
 
@@ -270,12 +270,12 @@ end
 -- that could not run because one before them failed or called this function.
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
-  local ok, err = pcall(async.sync)
+  local ok, err = pcall(queue.sync)
   for _, each in ipairs(order) do
     each._closed, each._latest, each._plans = CLEARED, false, {}
   end
   order, by_name, variable.shared = {}, {}, {}
-  async.leave()
+  queue.leave()
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(job.at_clear) do forget() end

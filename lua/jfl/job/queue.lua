@@ -44,7 +44,7 @@ local core = require "jfl.core"
 local ffi = require "ffi"
 local trace = require "jfl.job.trace"
 
-local async = {
+local queue = {
   --- head and tail: the oldest and the newest call whose callbacks have not run, or nil.
   head = nil,
   tail = nil,
@@ -67,11 +67,11 @@ local watched = false
 local function tell_due()
   if not watched then return end
   core.due(false)
-  if async.head and is_due(async.head) then core.due(true) end
+  if queue.head and is_due(queue.head) then core.due(true) end
 end
 
 --- A file descriptor that is readable as long as a callback is due.
-function async.fd()
+function queue.fd()
   local fd = core.fd()
   watched = true
   tell_due()
@@ -82,12 +82,12 @@ local calls = 0
 
 -- Inserts an entry in call order: at the end, unless its callback was registered late.
 local function insert(entry)
-  local before, after = nil, async.head
-  if after and async.tail.number < entry.number then before, after = async.tail, nil end
+  local before, after = nil, queue.head
+  if after and queue.tail.number < entry.number then before, after = queue.tail, nil end
   while after and after.number < entry.number do before, after = after, after.next or nil end
-  if before then before.next = entry else async.head = entry end
+  if before then before.next = entry else queue.head = entry end
   entry.next = after or false
-  if not after then async.tail = entry end
+  if not after then queue.tail = entry end
   tell_due()
 end
 
@@ -148,11 +148,11 @@ end
 -- call leaves the queue. Returns the number of functions run. Each is taken off the queue first, so
 -- that an error in it does not run it again.
 local function deliver()
-  local entry = async.head
+  local entry = queue.head
   settle(entry)
   if entry.watches then return show_next(entry) end
-  async.head = entry.next or nil
-  if not async.head then async.tail = nil end
+  queue.head = entry.next or nil
+  if not queue.head then queue.tail = nil end
   entry.next, entry.parked = false, true
   tell_due()
   if entry.ok then
@@ -171,12 +171,12 @@ end
 --- Runs the callbacks that are due, oldest first, and returns their number; after `seconds` it
 -- starts no further one. Calls that callbacks make meanwhile are left for later, as a callback that
 -- calls its job again would never end. Inside a callback or a body it does nothing.
-function async.poll(seconds)
+function queue.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
   local count, last = 0, calls
   tell_due()
-  while async.head and async.head.number <= last and is_due(async.head) do
+  while queue.head and queue.head.number <= last and is_due(queue.head) do
     count = count + deliver()
     if stop and core.now() >= stop then break end
   end
@@ -185,22 +185,22 @@ end
 
 --- Waits for every outstanding call and runs its callback. Inside a callback or a body it only
 -- waits.
-function async.sync()
+function queue.sync()
   if is_busy() then
     while core.pending() > 0 do core.wait() end
     return
   end
-  while async.head do deliver() end
+  while queue.head do deliver() end
 end
 
 local function say(err) io.stderr:write("jfl: ", tostring(err), "\n") end
 
 --- Ends a script: runs every callback, even after one has failed. Errors are printed on stderr as
 -- they come, their number is raised at the end.
-function async.finish()
+function queue.finish()
   local failed = 0
-  while async.head do
-    local ok, err = pcall(async.sync)
+  while queue.head do
+    local ok, err = pcall(queue.sync)
     if ok then break end
     if err == "interrupted" then error(err, 0) end
     failed = failed + 1
@@ -212,12 +212,12 @@ end
 -- Waits until a job's queue has room; callbacks that become due meanwhile are run.
 local function wait_for_room()
   core.wait()
-  async.poll()
+  queue.poll()
 end
 
 --- A new class of objects that a call gives in place of its value, which is not there yet. Reading
 -- a name from one or computing with it is an error at the user's line, which ends with `instead`.
-function async.class(instead)
+function queue.class(instead)
   local class = {}
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
@@ -236,7 +236,7 @@ function async.class(instead)
 end
 
 --- Registers the callback of a call, and the function that gets the message if its run fails.
-function async.register(entry, callback, on_error)
+function queue.register(entry, callback, on_error)
   local name = entry.job.name
   args.expect(name, "callback", callback, "function")
   if on_error ~= nil then args.expect(name, "on_error", on_error, "function") end
@@ -249,7 +249,7 @@ function async.register(entry, callback, on_error)
 end
 
 --- Waits for a call and returns its value; callbacks of earlier calls run first.
-function async.value(entry)
+function queue.value(entry)
   entry.told = true
   if is_busy() then settle(entry) end
   while not entry.parked and not is_busy() do deliver() end
@@ -257,9 +257,9 @@ function async.value(entry)
   return entry.value
 end
 
-local Registrar = async.class("a callback gets the value: job(...)(function(value) ... end)")
+local Registrar = queue.class("a callback gets the value: job(...)(function(value) ... end)")
 
-function Registrar:__call(callback, on_error) async.register(self, callback, on_error) end
+function Registrar:__call(callback, on_error) queue.register(self, callback, on_error) end
 
 function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
 
@@ -286,7 +286,7 @@ end
 -- Whether as many calls of the job are in flight as its concurrency_width allows.
 local function is_full(job)
   local width, count = job.config.concurrency_width, 0
-  local entry = width and async.head
+  local entry = width and queue.head
   while entry do
     if entry.job == job and not is_due(entry) then count = count + 1 end
     entry = entry.next or nil
@@ -307,8 +307,8 @@ end
 -- results into the value; without it there is one result, which is the value. Handlers of
 -- made.watches, if there are any, run before the callback. Returns a registrar, or a future if the
 -- job gives those.
-function async.submit(job, made, ...)
-  if async.head then async.poll() end
+function queue.submit(job, made, ...)
+  if queue.head then queue.poll() end
   local entry = done_entry(job, made, core.run_small(made.plan, ...))
     or queued_entry(job, made, ...)
   insert(entry)
@@ -316,14 +316,14 @@ function async.submit(job, made, ...)
 end
 
 --- Runs the callbacks of all calls made so far, waiting for them; does nothing inside a callback.
-function async.catch_up()
+function queue.catch_up()
   local last = calls
-  while not is_busy() and async.head and async.head.number <= last do deliver() end
+  while not is_busy() and queue.head and queue.head.number <= last do deliver() end
 end
 
 --- Calls the handlers of what is watched in a synchronous run, given the list of its results. If
 -- one fails, those after it stay due.
-function async.show(job, made, list)
+function queue.show(job, made, list)
   local entry = new_entry(job, made, false)
   entry.ok, entry.watches = true, views(made.watches, list)
   while entry.watches do
@@ -336,8 +336,8 @@ function async.show(job, made, list)
 end
 
 --- Waits until no run of plan is in flight, or of any plan; their results stay in the queue.
-function async.leave(plan)
-  local entry = async.head
+function queue.leave(plan)
+  local entry = queue.head
   while entry do
     if not plan or entry.plan == plan then settle(entry) end
     entry = entry.next or nil
@@ -347,14 +347,14 @@ end
 -- The end of a script in a host program other than jfl: os.exit, or the state being closed.
 
 local function finish_or_say()
-  local ok, err = pcall(async.finish)
+  local ok, err = pcall(queue.finish)
   if not ok then say(err) end
   return ok
 end
 
 --- Finishes when the state is closed. LuaJIT finalizes cdata before userdata, so callbacks still
 -- find every array.
-async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
+queue.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
 -- Leaves the callback or body that called os.exit, which does not return to it, so that outstanding
 -- callbacks can run.
@@ -372,9 +372,9 @@ if os and os.exit then
     if exiting then code = first end
     exiting, first = true, code
     leave_all()
-    local ok = not async.head or finish_or_say()
-    if async.last then
-      local done, err = pcall(async.last)
+    local ok = not queue.head or finish_or_say()
+    if queue.last then
+      local done, err = pcall(queue.last)
       if not done then say(err) end
       ok = ok and done
     end
@@ -383,4 +383,4 @@ if os and os.exit then
   end)
 end
 
-return async
+return queue

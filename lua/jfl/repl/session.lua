@@ -18,7 +18,7 @@ while it waits for a line.
 
 From another program with LuaJIT inside, `require "jfl"` loads the same from `jfl.so`.
 ]==]
-local complete = require "jfl.doc.completion"
+local completion = require "jfl.doc.completion"
 local text_of = require "jfl.repl.show"
 
 local function results(...) return ... end
@@ -81,10 +81,10 @@ end
 --- Runs the callbacks that are due, if the session made asynchronous calls; after one that fails
 -- the others still run.
 local function deliver()
-  local async = package.loaded["jfl.job.queue"]
-  if not async then return end
+  local queue = package.loaded["jfl.job.queue"]
+  if not queue then return end
   repeat
-    local ok, message = xpcall(async.poll, handler)
+    local ok, message = xpcall(queue.poll, handler)
     if not ok then say(message) end
   until ok
 end
@@ -93,13 +93,13 @@ end
 -- text. Returns nothing for lines that were given up; false and the second result of read at the
 -- end of input.
 local function read_chunk(read)
-  local async, core = package.loaded["jfl.job.queue"], package.loaded["jfl.core"]
-  local fd = async and core.fd() or nil
+  local queue, core = package.loaded["jfl.job.queue"], package.loaded["jfl.core"]
+  local fd = queue and core.fd() or nil
   deliver()
   local text, prompt = "", "> "
   while true do
     local before = text
-    local function rest(part, columns) return complete.rest(before .. part, columns) end
+    local function rest(part, columns) return completion.rest(before .. part, columns) end
     local line, signal = read(prompt, rest, fd, deliver)
     if line == false then return end
     if not line and (text == "" or signal > 0) then return false, signal end

@@ -1,7 +1,7 @@
 -- flow.profile: tells which steps take the time of runs, and how near each is to what the machine
 -- can do.
 local args = require "jfl.base.args"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 
 local profile = {}
@@ -93,7 +93,7 @@ function profile.start(trace)
     if not file then core.fail("profile: %s", message) end
     file:close()
   end
-  async.sync()
+  queue.sync()
   core.profile_start(MOST_EVENTS)
   earlier = {}
 end
@@ -112,7 +112,7 @@ end
 -- nil. If calls fail or the trace cannot be written, the rows are returned all the same, with false
 -- and a message.
 function profile.finish(trace)
-  local ok, err = pcall(async.sync)
+  local ok, err = pcall(queue.sync)
   local rows, unwritten = stop(trace)
   table.sort(rows, function(a, b) return a.seconds > b.seconds end)
   if ok and unwritten then ok, err = pcall(core.fail, "%s", unwritten) end
@@ -133,14 +133,14 @@ end
 function profile.whole(trace)
   profile.start(trace)
   local function report()
-    async.last = nil
+    queue.last = nil
     local rows, ok, err = profile.finish(trace)
     print(profile.text(rows, MOST_ROWS))
     if not ok then error(err, 0) end
   end
-  async.last = report
+  queue.last = report
   return function()
-    if async.last == report then report() end
+    if queue.last == report then report() end
   end
 end
 

@@ -32,7 +32,8 @@ describe("config", function()
     helper.fails(function() flow.config.max_plans(0) end,
       "config.max_plans: value must be a whole number of at least 1, got number 0")
     helper.fails(function() flow.config.threads("two") end, "got string 'two'")
-    helper.fails(function() flow.config.kernels("slow") end, "must be \"fast\", \"direct\" or \"reference\"")
+    helper.fails(function() flow.config.kernels("slow") end,
+      "must be \"fast\", \"direct\" or \"reference\"")
     local before = flow.config.kernels()
     flow.config.kernels("reference")
     assert.equal("reference", flow.config.kernels())

@@ -34,8 +34,8 @@ describe("asynchronous calls", function()
     return ffi.C.poll(watched, 1, 0) == 1
   end
 
-  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could run
-  -- the first one's otherwise.
+  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could
+  -- run the first one's otherwise.
   local function call_twice(first, second)
     local a, b = job({ 1 }), job({ 2 })
     a(first)

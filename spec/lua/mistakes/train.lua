@@ -449,7 +449,8 @@ print(train)
 ]] },
   { "a file that is no checkpoint", {
     "checkpoint ",
-    "/model.safetensors: no safetensors file, or a damaged one: it must begin with 8 bytes that hold a length of "
+    "/model.safetensors: no safetensors file, or a damaged one: it must begin with 8 bytes that "
+      .. "hold a length of "
       .. "at most 100000000, and then '{'",
   }, [[
 local train = mlp()

@@ -172,7 +172,8 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     end)
 
     it("are what ours of scalars and empty arrays are, byte by byte", function()
-      for name, a in pairs { no_axes = nd.full({}, 2.5, "float64"), zero_extent = nd.zeros { 0, 3 } } do
+      for name, a in pairs { no_axes = nd.full({}, 2.5, "float64"),
+        zero_extent = nd.zeros { 0, 3 } } do
         local path = directory .. "/ours.npy"
         nd.save(path, a)
         assert.equal(files[name], (require("jfl.data.archive").read(path)))
@@ -231,7 +232,8 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
       "takes a path and a value")
     helper.fails(function() nd.save(path, { [1] = nd.ones(1), ["1"] = nd.ones(1) }) end,
       "two arrays have the name '1'")
-    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end, "keys must be names of arrays, got boolean true")
+    helper.fails(function() nd.save(path, { [true] = nd.ones(1) }) end,
+      "keys must be names of arrays, got boolean true")
     assert.same({ 1, 1 }, nd.load(path)[1]:totable())
     assert.same({ 0 }, nd.load(path).x:totable())
     helper.fails(function() nd.save("/dev/full", nd.ones(1)) end, "No space left on device")

@@ -1,4 +1,5 @@
--- Files that numpy 2.4 wrote, as hex; "zip64" has its directory in 64-bit numbers, and numpy reads it.
+-- Files that numpy 2.4 wrote, as hex; "zip64" has its directory in 64-bit numbers, and numpy reads
+-- it.
 local hex = {
   zero_extent = [[
     934e554d5059010076007b276465736372273a20273c6634272c2027666f727472616e5f6f72646572273a204661

@@ -284,7 +284,8 @@ describe("an optimizer's rate", function()
 
   local function plain() return flow.optimizer.SGD(0.25, { momentum = 0 }) end
   local function scheduled()
-    return flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler({ 0, 1 }, { 0.5, 0.25, 0.125 }),
+    return flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler({ 0, 1 },
+      { 0.5, 0.25, 0.125 }),
       { momentum = 0 })
   end
 
@@ -405,7 +406,8 @@ describe("an optimizer's rate", function()
     local function any(name)
       return flow.global_function { name = name, type = "train", returns = flow.typing.Numpy,
         inputs = { { "x", flow.typing.Numpy.Placeholder({ -1 }) } }, body = function(x)
-          local w = flow.get_variable(name .. "-w", { 1 }, { initializer = flow.ones_initializer() })
+          local w = flow.get_variable(name .. "-w", { 1 },
+            { initializer = flow.ones_initializer() })
           made:minimize(x * w)
           return w
         end }
@@ -423,9 +425,12 @@ describe("an optimizer's rate", function()
   it("is a finite number, and is not set by assignment or in a body", function()
     local job = train(plain)
     job()
-    helper.fails(function() optimizer:set_lr "fast" end, "SGD.set_lr: rate must be a number, got string 'fast'")
-    helper.fails(function() optimizer:set_lr(0 / 0) end, "rated: learning rate must be a finite number, got")
-    helper.fails(function() optimizer.lr = 1 end, "SGD: 'lr' cannot be set; optimizer:set_lr(rate) sets the rate")
+    helper.fails(function() optimizer:set_lr "fast" end,
+      "SGD.set_lr: rate must be a number, got string 'fast'")
+    helper.fails(function() optimizer:set_lr(0 / 0) end,
+      "rated: learning rate must be a finite number, got")
+    helper.fails(function() optimizer.lr = 1 end,
+      "SGD: 'lr' cannot be set; optimizer:set_lr(rate) sets the rate")
     helper.fails(function() optimizer.set_lr(1) end, "set_lr: call it with a colon")
     local inside = helper.predict("inside", { 1 }, function(x)
       optimizer:set_lr(1)

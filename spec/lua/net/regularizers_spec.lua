@@ -50,7 +50,8 @@ describe("regularizers", function()
       returns = flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), body = function()
         local options = { initializer = flow.ones_initializer(),
           regularizer = flow.regularizers.l2(1) }
-        local w, apart = flow.get_variable("w", { 1 }, options), flow.get_variable("v", { 1 }, options)
+        local w, apart = flow.get_variable("w", { 1 }, options),
+          flow.get_variable("v", { 1 }, options)
         flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(w)
         return w, apart
       end }
@@ -115,6 +116,7 @@ describe("regularizers", function()
       return flow.layers.dense(x, 1, { kernel_regularizer = 0.1 })
     end)
     helper.fails(function() bad({ { 1 } }) end,
-      "layers.dense: kernel_regularizer must be what flow.regularizers.l2(0.01) gives, got number 0.1")
+      "layers.dense: kernel_regularizer must be what flow.regularizers.l2(0.01) gives, got "
+        .. "number 0.1")
   end)
 end)
