@@ -1,6 +1,6 @@
 -- Fails when a file includes something above its layer, or a header with code it should not see.
 
--- From the lowest; each layer sees itself and those before it.
+-- The layers from the lowest; each may include itself and those before it.
 local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "checkpoint", "api" }
 local rank = {}
 for i, name in ipairs(layers) do rank[name] = i end
@@ -37,7 +37,7 @@ for path in files("src/*/") do
   end
 end
 
--- Kernels know tensors and attributes, and each other.
+-- Kernels may include tensors, attributes of ops and each other.
 for path in files("kernels") do
   local own = path:match("^kernels/(.*)/")
   local kind = own:match("^[^/]+")

@@ -13,7 +13,8 @@ import torch
 
 def wave(shape, phase, scale, dtype):
     n = math.prod(shape)
-    return torch.tensor([scale * math.sin(phase + 1.7 * i) for i in range(n)], dtype=dtype).reshape(shape)
+    values = [scale * math.sin(phase + 1.7 * i) for i in range(n)]
+    return torch.tensor(values, dtype=dtype).reshape(shape)
 
 CASES = (dict(), dict(beta1=0.5, beta2=0.9, epsilon=1e-3), dict(correct=False),
          dict(beta1=0.8, beta2=0.95, epsilon=1e-2, correct=False), dict(clip=0.2))
@@ -42,7 +43,8 @@ def write(name, list_, digits, last=","):
         text += "\n      " + ", ".join("%.*g" % (digits, v) for v in list_[i:i + 3]) + ","
     print(text + "\n    }" + last)
 
-print("--- Ten steps of PyTorch's Adam: the last losses and the variables; by scripts/oracle_adam.py.")
+print("--- Ten steps of PyTorch's Adam: the last losses and the variables; made by")
+print("--- scripts/oracle_adam.py.")
 print("return {")
 for dtype, digits in ((torch.float64, 17), (torch.float32, 9)):
     for case in CASES:

@@ -29,7 +29,7 @@ run() {
 
 build() { make --no-print-directory -s -j2 "$@"; }
 
-# The same, and it must say nothing.
+# The same, and it fails if anything is printed, such as a warning.
 quiet_build() {
   build "$@" >"$tmp/build" 2>&1; status=$?
   cat "$tmp/build"
@@ -73,7 +73,7 @@ small_data() {
   done
 }
 
-# In the order in which some need the checkpoints of others.
+# Their order matters: some load the checkpoints of others.
 example_names='job_function_define_call synchronize_single_job synchronize_batch_job
   async_single_job async_batch_job mlp_mnist_finetune demo'
 
@@ -143,7 +143,7 @@ examples
 run "soak" build/jfl scripts/soak.lua 5
 simulated
 
-# Thread storage of libraries opened late cannot be walked.
+# The leak check cannot read the thread storage of libraries that are opened late.
 sanitized=build/obj-gcc-address,undefined
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"

@@ -141,7 +141,7 @@ JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 
 /* An attribute given by the caller; lists are flat (nested ones are flattened in order). */
 typedef enum jfl_arg_kind {
-  JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST
+  JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST, JFL_ARG_ARRAY
 } jfl_arg_kind;
 typedef struct jfl_arg {
   const char *name;
@@ -150,6 +150,7 @@ typedef struct jfl_arg {
   const char *string;         /* STRING */
   const double *list;         /* LIST */
   int n_list;
+  const jfl_array *array;     /* ARRAY; a graph keeps a copy of what it holds at the call */
 } jfl_arg;
 
 /* One attribute, for help and checks. def is NULL where the attribute must be given. */

@@ -1,4 +1,4 @@
--- What is said of a class as a whole: its meaning, and how LuaLS writes what is no method.
+-- Descriptions of whole classes, and LuaLS annotations for what is no method.
 return {
   NdArray = { doc = "A dense array in host memory, of up to eight axes.",
     operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "NdArray|number",

@@ -334,6 +334,10 @@ big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5, bias = true }, 1e-3)
 
+local data = require("jfl.core").from_table
+case("array", {}, { value = data({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32") })
+case("array", {}, { value = data({ 7, 7, 7 }, "int32") })
+
 require "spec.op.edges"(case, of)
 
 return cases

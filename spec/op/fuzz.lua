@@ -50,6 +50,9 @@ local by_type = {
   dtype = function(random) return pick(random, DTYPES) end,
   integers = function(random) return random(3) == 1 and number(random) or numbers(random) end,
   numbers = numbers,
+  array = function(random)
+    return fuzz.array(random, pick(random, DTYPES), pick(random, { {}, { 3 }, { 2, 0 }, { 2, 3 } }))
+  end,
   padding = function(random)
     return random(2) == 1 and pick(random, WORDS) or random(2) == 1 and number(random)
       or numbers(random)

@@ -39,7 +39,8 @@ function support.call(op, case, list)
   end
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
-  if op.key == -1 and case.dtype then options.dtype = case.dtype end
+  local is_typed = #op.params > 0 and op.params[#op.params].name ~= "value"
+  if op.key == -1 and case.dtype and is_typed then options.dtype = case.dtype end
   if next(options) then args[#args + 1] = options end
   return f(unpack(args))
 end

@@ -52,10 +52,8 @@ void jf_nest_join(jf_nest *w, int64_t border)
 int64_t jf_nest_offset(const jf_nest *w, int op, int n, int64_t index)
 {
   int64_t at = 0;
-  for (int i = n - 1; i >= 0; i--) {
+  for (int i = n - 1; i >= 0 && index; index /= w->d[i--])
     at += index % w->d[i] * w->step[op][i];
-    index /= w->d[i];
-  }
   return at;
 }
 
@@ -64,18 +62,6 @@ jf_walk jf_walk_at(const jf_nest *nest, int n, int64_t index)
   jf_walk w = { .nest = nest, .n = n };
   assert(nest->n_op <= JF_WALK_OPERANDS);
   for (int j = 0; j < nest->n_op; j++) w.off[j] = jf_nest_offset(nest, j, n, index);
-  for (int i = n - 1; i >= 0; index /= nest->d[i--]) w.at[i] = index % nest->d[i];
+  for (int i = n - 1; i >= 0 && index; index /= nest->d[i--]) w.at[i] = index % nest->d[i];
   return w;
-}
-
-int jf_walk_next(jf_walk *w)
-{
-  const jf_nest *nest = w->nest;
-  for (int i = w->n - 1; i >= 0; i--) {
-    for (int j = 0; j < nest->n_op; j++) w->off[j] += nest->step[j][i];
-    if (++w->at[i] < nest->d[i]) return 1;
-    for (int j = 0; j < nest->n_op; j++) w->off[j] -= nest->step[j][i] * nest->d[i];
-    w->at[i] = 0;
-  }
-  return 0;
 }

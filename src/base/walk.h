@@ -31,7 +31,18 @@ typedef struct jf_walk {
   int64_t at[JFL_MAXDIM], off[JF_WALK_OPERANDS];      /* the index, and where operands are there */
 } jf_walk;
 jf_walk jf_walk_at(const jf_nest *nest, int n, int64_t index);
-/* Goes to the next index; 0 after the last, and then the walk is at its start again. */
-int jf_walk_next(jf_walk *w);
+/* Goes to the next index; 0 after the last, and then the walk is at its start again. Here because
+   kernels take few elements from one call to the next. */
+static inline int jf_walk_next(jf_walk *w)
+{
+  const jf_nest *nest = w->nest;
+  for (int i = w->n - 1; i >= 0; i--) {
+    for (int j = 0; j < nest->n_op; j++) w->off[j] += nest->step[j][i];
+    if (++w->at[i] < nest->d[i]) return 1;
+    for (int j = 0; j < nest->n_op; j++) w->off[j] -= nest->step[j][i] * nest->d[i];
+    w->at[i] = 0;
+  }
+  return 0;
+}
 
 #endif

@@ -182,6 +182,11 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
     read_list(L, who, out);
     return;
   default:
+    if (jf_test(L, i, JF_ARRAY)) {
+      out->kind = JFL_ARG_ARRAY;
+      out->array = jf_need_array(L, i, who)->array;
+      return;
+    }
     jf_raise(L, "%s: '%s' must be a number, boolean, string or list, got %s", who, name,
              jf_type_name(L, i));
   }

@@ -287,9 +287,6 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl
   const jfl_op *constant = jfl_op_find("constant");
   int at = c->first + k;
   const char *who = bind_op_push_who(L, c->r, k);
-  if (jf_test(L, at, JF_ARRAY))
-    jf_raise(L, "%s must be a blob or a number, got array; data enters a job as one of its inputs",
-             who);
   if (!jf_is_number(L, at))
     jf_raise(L, "%s must be a blob or a number, got %s", who, jf_type_name(L, at));
   double v = jf_to_number(L, at);
@@ -308,6 +305,21 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl
   lua_pop(L, 1);
 }
 
+/* Replaces the array that is input k by a constant of the job. */
+static void array_to_blob(lua_State *L, const bind_op_call *c, int k, int env)
+{
+  const jfl_op *array = jfl_op_find("array");
+  int at = c->first + k;
+  const jf_larray *a = jf_need_array(L, at, bind_op_push_who(L, c->r, k));
+  const jfl_arg arg = { .name = "value", .kind = JFL_ARG_ARRAY, .array = a->array };
+  assert(array);
+  jf_lblob *b = jf_push_blob(L, env);
+  jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, array, NULL, 0, &arg, 1, NULL,
+                           &b->value));
+  lua_replace(L, at);
+  lua_pop(L, 1);
+}
+
 /* Checks all blobs before the first constant is made, so that an error leaves no node behind. */
 static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
 {
@@ -316,7 +328,8 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
   for (int k = 0; k < c->n_in; k++) {
     if (jf_test(L, c->first + k, JF_BLOB)) continue;
     const jf_lblob *b = lua_touserdata(L, c->first + like);
-    number_to_blob(L, c, k, b->value, env);
+    if (jf_test(L, c->first + k, JF_ARRAY)) array_to_blob(L, c, k, env);
+    else number_to_blob(L, c, k, b->value, env);
   }
 }
 

@@ -6,8 +6,8 @@ local trace = {
   current = nil,
 }
 
--- Explanations of Lua's own errors where blobs are involved: the first pattern that matches. Such an
--- error is a text and nothing else, and no metamethod is called for what causes it.
+-- Explanations of Lua's own errors where blobs are involved: the first pattern that matches. Such
+-- an error is a text and nothing else, and no metamethod is called for what causes it.
 local HINTS = {
   { "attempt to compare .*userdata", "a blob has no data while its job's body runs: "
     .. "flow.math.less, greater, equal compare blobs, and give a blob" },

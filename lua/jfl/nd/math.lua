@@ -68,6 +68,7 @@ local function binary(name, divides)
   return function(a, b)
     local array = core.type(a) == "array" and a or b
     if core.type(array) ~= "array" then need(name, "argument 1", a) end
+    if core.type(a) == "blob" or core.type(b) == "blob" then return (f(a, b)) end
     local needed = math.max(needed_rank(a, array, divides), needed_rank(b, array, divides))
     local dtype = by_rank[needed]
     return (f(work(a, dtype), work(b, dtype)))

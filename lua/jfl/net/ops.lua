@@ -20,6 +20,20 @@ local norm = flow.global_function {
 print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
 ```
 
+An NdArray among blobs becomes a constant of the job, with the data that it has when the body runs;
+`flow.constant(a)` is one by itself. It counts as memory and is saved nowhere.
+
+```lua
+local table_of_codes = flow.ndarray.array({ { 1, 0 }, { 0, 1 }, { 1, 1 } })
+local encode = flow.global_function {
+  name = "encode",
+  inputs = { { "ids", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int32 }) } },
+  returns = tp.Numpy,
+  body = function(ids) return flow.gather(flow.constant(table_of_codes), ids) end,
+}
+print(encode({ 2, 0 }))                          --> [[1. 1.]
+```
+
 **Every op also runs at once on NdArrays**, outside of jobs, through the same kernels:
 
 ```lua
@@ -113,6 +127,29 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     return (dropout(o.x, { rate = o.rate, name = name }))
   end)
 
+local constant, array = core.op("constant"), core.op("array")
+
+--- A tensor filled with a number, or one with the data of an NdArray.
+local constant_of = args.define("constant", "A tensor filled with value; of an NdArray, its data "
+  .. "as they are now, which become part of the job.", {
+    { "value", "the number, or an NdArray", type = "number|NdArray" },
+    { "dtype", "its dtype; float32, or that of the NdArray", args.none, type = "string" },
+    { "shape", "the extents of the result; { 1 }, or that of the NdArray", args.none,
+      type = "integer|integer[]" },
+    { "name", "of the op", args.none },
+    returns = "Tensor",
+  }, function(o)
+    local context = trace.current
+    local name = o.name and (context and context.prefix or "") .. o.name
+    if core.type(o.value) ~= "array" then
+      return (constant(o.value, { dtype = o.dtype, shape = o.shape, name = name }))
+    end
+    local value = o.value
+    if o.dtype ~= nil then value = core.cast(value, args.dtype("constant", "dtype", o.dtype)) end
+    if o.shape ~= nil then value = core.reshape(value, o.shape) end
+    return (array({ value = value, name = name }))
+  end)
+
 --- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
 function ops.of(name) return wrap(core.op(name)) end
 
@@ -126,6 +163,7 @@ function ops.install(flow, modules)
     end
   end
   flow.nn.dropout = drop
+  flow.constant = constant_of
 end
 
 -- Operators between blobs, and between blobs and numbers.

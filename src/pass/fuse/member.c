@@ -20,7 +20,7 @@ jfl_dtype jf_member_key(const jf_node *n)
 static int has_loop(const jf_node *n)
 {
   const jfl_op *op = jf_member_op(n);
-  return op->tile && op->tile[jf_member_key(n)];
+  return op->loop && op->loop[jf_member_key(n)];
 }
 
 /* Whether there is an axis to cut into tiles, and something on it. */
