@@ -28,7 +28,8 @@ describe("flow.profile", function()
     return result, table.concat(lines, "\n")
   end
 
-  it("counts the runs and the work of each step", function()
+  -- #cpu: on other devices there are copies among the steps.
+  it("counts the runs and the work of each step #cpu", function()
     local x = flow.ndarray.ones { 8, 16 }
     job(x)
     local rows, text = quietly(function()
@@ -75,7 +76,7 @@ describe("flow.profile", function()
     return steps, tracks, process
   end
 
-  it("writes a trace of every step", function()
+  it("writes a trace of every step #cpu", function()
     local steps, tracks, process = taken_apart(trace_of(function()
       for _ = 1, 3 do job(flow.ndarray.ones { 8, 16 }) end
     end))
