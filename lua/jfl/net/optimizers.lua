@@ -79,7 +79,7 @@ local function find_variables(who, context, list)
         context.job.name, names.suggest(tostring(name), context.variables))
     end
   end
-  if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
+  if #blobs == 0 then core.fail("%s: variables must not be empty", who) end
   return blobs
 end
 
