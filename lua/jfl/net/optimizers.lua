@@ -128,7 +128,10 @@ function methods:set_lr(rate)
     if rate then self.schedule = schedule.of(who, rate) end
     return
   end
-  for job, i in pairs(self.trained) do core.plan_set_rate(plan_of(who, job), i, rate) end
+  for job, i in pairs(self.trained) do
+    if job._closed then self.trained[job] = nil
+    else core.plan_set_rate(plan_of(who, job), i, rate) end
+  end
 end
 
 -- The learning rate of the next call, of the job traced last.

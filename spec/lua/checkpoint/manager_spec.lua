@@ -26,7 +26,7 @@ describe("SimpleCheckPointManager", function()
 
   local function weights() return flow.get_all_variables().w:totable() end
 
-  -- Runs fn at a time that stands still.
+  -- Runs fn while the clock stands still at this time.
   local function at(seconds, microseconds, fn)
     local clock = core.clock
     core.clock = function() return seconds, microseconds end

@@ -37,7 +37,7 @@ describe("data.loop", function()
     return report
   end
 
-  -- As a new process would find the session.
+  -- Puts the session into the state that a new process finds.
   local function restart(fn)
     flow.clear_default_session()
     load()

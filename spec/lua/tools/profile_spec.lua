@@ -18,7 +18,7 @@ describe("flow.profile", function()
 
   after_each(function() flow.clear_default_session() end)
 
-  -- What fn gives, and what it prints.
+  -- The result of fn, and what it prints.
   local function quietly(fn)
     local lines, print_before = {}, _G.print
     _G.print = function(text) lines[#lines + 1] = text end -- luacheck: ignore

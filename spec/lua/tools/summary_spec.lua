@@ -44,7 +44,7 @@ local function records(path)
   return list
 end
 
--- What a PNG file of one uint8 picture holds behind its filter bytes.
+-- The bytes of a PNG file of one uint8 picture, without those that name a filter.
 local function pixels(png)
   assert.equal("\137PNG\r\n\26\n", png:sub(1, 8))
   local at = png:find("IDAT", 1, true)
