@@ -130,7 +130,7 @@ end
 
 function actions.wrong_shape()
   local ok, message = pcall(predict_job, nd.zeros { 3, COLUMNS + 1 })
-  check(not ok and message:find("expected shape", 1, true), "predict_job: %s", tostring(message))
+  check(not ok and message:find("must be of shape", 1, true), "predict_job: %s", tostring(message))
 end
 
 function actions.temporaries()

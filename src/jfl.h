@@ -60,6 +60,7 @@ typedef enum jfl_mode { JFL_PREDICT, JFL_TRAIN } jfl_mode;
 
 typedef struct jfl_array jfl_array;       /* a dense tensor in host memory; counted */
 typedef struct jfl_op jfl_op;             /* an operator record; immutable, static */
+typedef struct jfl_optimizer jfl_optimizer;   /* an optimizer record; immutable, static */
 typedef struct jfl_graph jfl_graph;       /* what one trace of a job's body describes; counted */
 typedef struct jfl_value jfl_value;       /* a symbolic tensor of a graph; lives with it */
 typedef struct jfl_session jfl_session;   /* variables, jobs, the worker */
@@ -156,6 +157,7 @@ typedef struct jfl_op_info {
   int variadic;                /* the last input stands for one or more */
   int optional;                /* ... or for none */
   int differentiable, random, effect;
+  const char *schedule;        /* a learning rate schedule's front-end name; NULL: it is none */
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */
 } jfl_op_info;
@@ -165,6 +167,14 @@ JFL_API const jfl_op *jfl_op_at(int i);
 JFL_API const jfl_op *jfl_op_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_op_describe(const jfl_op *op, jfl_op_info *info);
 JFL_API void jfl_op_param(const jfl_op *op, int i, jfl_param *out);
+
+/* Optimizers; schedules of their rates are ops. */
+typedef struct jfl_optimizer_info { const char *name, *doc; int n_param; } jfl_optimizer_info;
+JFL_API int jfl_optimizer_count(void);
+JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
+JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
+JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
+JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
 
 /* Runs op at once on arrays; out[i] are new arrays, one per output. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
@@ -176,6 +186,9 @@ JFL_API jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph 
 JFL_API jfl_graph *jfl_graph_ref(jfl_graph *g);
 JFL_API void jfl_graph_unref(jfl_graph *g);
 JFL_API jfl_mode jfl_graph_mode(const jfl_graph *g);
+/* From here on ops and variables are added on a device, "gpu:1", of the session that will compile
+   g; NULL: on the one that the session's setting "device" names then. */
+JFL_API jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device);
 
 JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                                    jfl_value **out);
@@ -193,7 +206,9 @@ typedef struct jfl_variable_spec {
   jfl_init_kind init;
   double a, b;
   int trainable;
-  int state;                   /* optimizer or step state, which is saved but is not a weight */
+  int state;                   /* 1: optimizer or step state, which is saved but is not a weight;
+                                  2: the same, but a checkpoint that lacks it stands for zeros */
+  double l1, l2;               /* regularizer: training adds l1 sign(v) + l2 v to v's gradient */
 } jfl_variable_spec;
 /* A name already in the graph gives the same value; shape and dtype must agree then. */
 JFL_API jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);
@@ -204,13 +219,15 @@ JFL_API jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name);
 JFL_API jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                                 const jfl_arg *arg, int n_arg, const char *name, jfl_value **out);
 /* Registers losses to minimize with an optimizer ("SGD"), whose learning rate is `schedule`, a
-   schedule op ("piecewise_constant_schedule") of the train step. */
+   schedule op ("piecewise_constant_schedule") of the train step. A job may have several, each with
+   variables of its own, which it steps along the gradients of its own losses. All these gradients
+   are of the same run: every variable changes after all were computed. */
 typedef struct jfl_minimize {
   jfl_value *const *loss; int n_loss;
   const char *optimizer;  const jfl_arg *arg; int n_arg;
   const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
   jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
-  double clip_norm;  /* the most that all gradients' norm may be; 0: not clipped */
+  double clip_norm;  /* the most that these gradients' norm may be; 0: not clipped */
 } jfl_minimize;
 JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
 /* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none
@@ -220,9 +237,10 @@ JFL_API jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy
 /* Makes v the next result of the job. */
 JFL_API jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v);
 /* Makes the gradient of the sum of all losses' elements with respect to v a result, behind those
-   that jfl_graph_output names and those of calls before. It is not divided by the losses' element
-   count nor clipped, as the gradients that updates use are. Compiling fails where none flows, and
-   says `where`, such as "train.lua:12", or nothing for NULL. */
+   that jfl_graph_output names and those of calls before; losses that several optimizers share count
+   once. It is not divided by the losses' element count nor clipped, as the gradients that updates
+   use are. Compiling fails where none flows, and says `where`, such as "train.lua:12", or nothing
+   for NULL. */
 JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where);
 /* New text, one node a line. */
 JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
@@ -241,12 +259,18 @@ JFL_API void jfl_session_free(jfl_session *s);
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
    passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
    of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is
-   quicker than handing it over; 0: never). */
+   quicker than handing it over; 0: never), device (where jobs compiled later keep and compute what
+   they put on no device themselves, "cpu:0"; jfl_session_get gives its number). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 /* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it;
    NULL past the last. */
 JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
+/* How many devices of a kind this machine has, "cpu" or "gpu"; 0 for an unknown kind. */
+JFL_API int jfl_device_count(const char *kind);
+/* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
+   for "device"; NULL past the last. */
+JFL_API const char *jfl_session_device(const jfl_session *s, int i);
 
 /* A name in use is JFL_ENAME. */
 JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out);
@@ -260,6 +284,12 @@ JFL_API int jfl_plan_outputs(const jfl_plan *p);
 JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                                   const jfl_shape **s);
 JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
+/* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It
+   waits for queued runs. */
+JFL_API jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out);
+/* Sets that rate for all runs to come of the plan's job, whatever the schedule says; NULL: the
+   schedule rules again. Checkpoints keep it. */
+JFL_API jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate);
 
 /* Runs the plan on the calling thread, after all queued runs. Inputs are read in place; out takes
    new arrays. On failure no variable has changed. */

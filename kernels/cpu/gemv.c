@@ -1,5 +1,5 @@
 /* Matrix products with a vector on one side, bound by memory: batch size 1 runs on these. */
-#include "op/matmul_update.h"
+#include "optim/matmul_update.h"
 
 #include "finish.h"
 #include "vector.h"

@@ -1,5 +1,5 @@
 /* Matrix products: float32 by oneDNN, float64 (and float32 without oneDNN) by OpenBLAS. */
-#include "op/matmul_update.h"
+#include "optim/matmul_update.h"
 
 #include "blas.h"
 #include "dnnl.h"

@@ -2,7 +2,7 @@
    The tensors are laid end to end and cut into parts of one size, so that neither many small ones
    nor one large one leave a thread without work. */
 #include "op/clip_scale.h"
-#include "op/multi_update.h"
+#include "optim/update.h"
 
 #include "vector.h"
 
@@ -60,47 +60,43 @@ static const fast_update_layout *fast_update_lay_out(const jf_kargs *k, int n, i
 
 /* ---- updates ---- */
 
-typedef struct update {
+typedef struct fast_update {
   const jf_kargs *k;
   const fast_update_layout *at;
   jf_update_loop loop;
-} update;
+} fast_update;
 
 static void update_stretch(void *ctx, int i, int64_t from, int64_t n)
 {
-  const update *u = ctx;
-  jf_update_args a = jf_multi_update_args(u->k, i);
-  const int64_t skip = from * (int64_t)jfl_dtype_size(u->k->in[0].dtype);
-  a.param = (char *)a.param + skip;
-  a.grad = (const char *)a.grad + skip;
-  for (int j = 0; j < JF_MAXSLOT; j++)
-    if (a.slot[j]) a.slot[j] = (char *)a.slot[j] + skip;
-  a.n = a.n - from < n ? a.n - from : n;
+  const fast_update *u = ctx;
+  const jf_tensor *t = jf_update_tensors(u->k, i);
+  const int64_t rest = jf_numel(&t->shape) - from;
+  jf_update_args a = { t, from, rest < n ? rest : n, jf_update_scalars(u->k) };
   if (a.n > 0) u->loop(&a);
 }
 
 static void update_part(void *ctx, int p)
 {
-  each_stretch(((const update *)ctx)->at, p, update_stretch, ctx);
+  each_stretch(((const fast_update *)ctx)->at, p, update_stretch, ctx);
 }
 
 static jfl_status update_prepare(jf_kargs *k, size_t *scratch)
 {
-  *scratch = layout_size(((const jf_multi_update *)k->attr)->n);
+  *scratch = layout_size(((const jf_update *)k->attr)->n);
   return JFL_OK;
 }
 
-static jfl_status fast_update_update_run(const jf_kargs *k)
+static jfl_status fast_update_run(const jf_kargs *k)
 {
-  const jf_multi_update *a = k->attr;
+  const jf_update *a = k->attr;
   const fast_update_layout *l = fast_update_lay_out(k, a->n, a->stride);
-  update u = { k, l, a->op->update[k->in[0].dtype] };
+  fast_update u = { k, l, a->choice.rule->best[k->in[0].dtype] };
   jf_run_parts(k, jf_parts(l->start[l->n], JF_PART), update_part, &u);
   return JFL_OK;
 }
 
-JFL_CPU(vec_multi_update, .op = "multi_update", .prepare = update_prepare,
-        .run = fast_update_update_run, .priority = 10)
+JFL_CPU(vec_update, .op = "update", .prepare = update_prepare, .run = fast_update_run,
+  .priority = 10)
 
 /* ---- norms ---- */
 

@@ -51,9 +51,7 @@ local flow = {
 local sources = {
   config = "jfl.job.config:session",
   data = "jfl.data.sets",
-  env = "jfl.legacy.env",
   layers = "jfl.net.layers",
-  losses = "jfl.net.optimizers:losses",
   ndarray = "jfl.nd.array",
   optimizer = "jfl.net.optimizers",
   random = "jfl.nd.random",
@@ -64,25 +62,12 @@ local sources = {
   global_function = "jfl.job.job:global_function",
   clear_default_session = "jfl.job.job:clear_default_session",
   function_config = "jfl.job.config:function_config",
-  FunctionConfig = "jfl.job.config:function_config",
-  FixedTensorDef = "jfl.job.typing:FixedTensorDef",
-  MirroredTensorDef = "jfl.job.typing:MirroredTensorDef",
-  MirroredTensorListDef = "jfl.job.typing:MirroredTensorListDef",
   get_variable = "jfl.net.variable:get_variable",
   get_all_variables = "jfl.checkpoint.variables:get_all_variables",
   load_variables = "jfl.checkpoint.variables:load_variables",
-  variable_scope = "jfl.net.scope:namespace",
-  fixed_placement = "jfl.net.scope:placement",
-  device_prior_placement = "jfl.net.scope:placement",
-  inter_job_reuse_mem_strategy = "jfl.legacy.session:inter_job_reuse_mem_strategy",
-  enable_eager_execution = "jfl.legacy.session:enable_eager_execution",
-  eager_execution_enabled = "jfl.legacy.session:eager_execution_enabled",
-  current_global_function_desc = "jfl.legacy.session:current_global_function_desc",
-  find_or_create_module = "jfl.legacy.session:find_or_create_module",
   poll = "jfl.job.queue:poll",
   profile = "jfl.tools.profile:profile",
   sync = "jfl.job.queue:sync",
-  sync_default_session = "jfl.job.queue:sync",
   help = "jfl.doc.help:help",
   plot = "jfl.tools.plot:plot",
   progress = "jfl.tools.progress:progress",
@@ -118,9 +103,9 @@ local function install()
 end
 
 local function source(where)
-  local module, field = where:match("^([%w_.]+):?([%w_]*)$")
+  local module, fields = where:match("^([%w_.]+):?(.*)$")
   local value = require(module)
-  if field ~= "" then return value[field] end
+  for field in fields:gmatch("[^.]+") do value = value[field] end
   return value
 end
 
@@ -145,15 +130,22 @@ end
 names.root = flow
 function names.paths() return require("jfl.doc.index").paths() end
 
+function names.older(path, name)
+  local older = require("jfl.legacy.names")
+  local where, space = older[path .. "." .. name], older[path .. ".*"]
+  if where then return source(where) end
+  return space and source(space)[name]
+end
+
 return setmetatable(flow, {
   __names = sources,               -- for completion
   __index = function(_, name)
     if sources[name] then return load(name) end
     install()
     local value = rawget(flow, name)
-    if value == nil and type(name) == "string" and name:match("^%a") then
-      names.fail("flow", flow, name, sources)
-    end
+    if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
+    value = names.older("flow", name)
+    if value == nil then names.fail("flow", flow, name, sources) end
     return value
   end,
 })

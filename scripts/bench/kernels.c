@@ -8,10 +8,9 @@
 #include "op/conv2d.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
-#include "op/multi_update.h"
+#include "optim/optim.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
-#include "op/sgd.h"
 #include "op/softmax.h"
 #include "op/transpose.h"
 
@@ -180,21 +179,25 @@ static void pools(const char *only)
   for (size_t i = 0; i < sizeof w / sizeof *w; i++) pool(only, &w[i]);
 }
 
+static jf_optim_choice sgd(const double *momentum)
+{
+  const jfl_optimizer *o = jf_optim_find("SGD");
+  return (jf_optim_choice){ .optim = o, .attr = momentum, .rule = o->rule(momentum) };
+}
+
 /* What it does to the dense layers' tensors. */
 static void vectors(const char *only)
 {
   jf_tensor w = T(512, 3136), g = T(512, 3136), m = T(512, 3136), x = T(100, 512);
-  jf_tensor lr = { jf_new(sizeof(double)), JFL_F64, { 1, { 1 } } };
+  jf_tensor scalars = { jf_new(3 * sizeof(double)), JFL_F64, { 1, { 3 } } };
+  const double none = 0, heavy = 0.9;
   jf_tensor out[] = { T(100, 512), T(100, 512) }, mask = { jf_new(51200), JFL_I8, x.shape };
   double size = 512 * 3136 * 4;
   out[1] = mask;
-  bench(only, "multi_update", (jf_tensor[]){ w, g, lr }, 3, NULL,
-        &(jf_multi_update){ .op = &jf_op_sgd_update, .attr = &(jf_sgd_update){ 0 }, .stride = 2,
-                            .n = 1 },
-        "sgd 512x3136", 3 * size);
-  bench(only, "multi_update", (jf_tensor[]){ w, g, m, lr }, 4, NULL,
-        &(jf_multi_update){ .op = &jf_op_momentum_update, .attr = &(jf_momentum_update){ 0.9, 0 },
-                            .stride = 3, .n = 1 }, "momentum 512x3136", 5 * size);
+  bench(only, "update", (jf_tensor[]){ w, g, scalars }, 3, NULL, &(jf_update){ sgd(&none), 2, 1 },
+        "SGD 512x3136", 3 * size);
+  bench(only, "update", (jf_tensor[]){ w, g, m, scalars }, 4, NULL, &(jf_update){ sgd(&heavy), 3, 1 },
+        "momentum 512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",

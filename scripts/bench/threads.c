@@ -7,7 +7,7 @@
 #include "op/dropout.h"
 #include "op/matmul.h"
 #include "op/reduce.h"
-#include "op/sgd.h"
+#include "optim/optim.h"
 #include "op/softmax.h"
 #include "plan/plan.h"
 
@@ -85,15 +85,17 @@ static void vectors(int64_t rows)
   static const jf_dropout half = { 0.5 };
   static const jf_softmax lines = { 1 };
   static const jf_reduce down = { .axis = { 1, { 0 } } };
-  static const jf_sgd_update plain;
+  const double momentum = 0;
+  const jfl_optimizer *sgd = jf_optim_find("SGD");
+  const jf_update plain = { { .optim = sgd, .rule = sgd->rule(&momentum) }, 2, 1 };
   jf_tensor x = matrix(rows, 512), mask = { NULL, JFL_I8, x.shape };
-  jf_tensor sum = { NULL, JFL_F32, { 1, { 512 } } }, lr = { NULL, JFL_F64, { 1, { 1 } } };
+  jf_tensor sum = { NULL, JFL_F32, { 1, { 512 } } }, scalars = { NULL, JFL_F64, { 1, { 2 } } };
   char what[32];
   snprintf(what, sizeof what, "%d x 512", (int)rows);
   compare((step){ "relu", NULL, { x }, { x }, 1, 1 }, what);
   compare((step){ "add", NULL, { x, x }, { x }, 2, 1 }, what);
   compare((step){ "reduce_sum", &down, { x }, { sum }, 1, 1 }, what);
-  compare((step){ "sgd_update", &plain, { x, x, lr }, { x }, 3, 0 }, what);
+  compare((step){ "update", &plain, { x, x, scalars }, { x }, 3, 0 }, what);
   compare((step){ "softmax", &lines, { x }, { x }, 1, 1 }, what);
   compare((step){ "dropout", &half, { x }, { x, mask }, 1, 2 }, what);
 }

@@ -1,4 +1,5 @@
 -- The API as data for stubs and pages: what jfl.doc.index tells of each name, with types.
+require "jfl"
 local args = require "jfl.base.args"
 local index = require "jfl.doc.index"
 
@@ -70,13 +71,18 @@ end
 local function read_function(f, e)
   f.params, f.returns = {}, list_of(e.params.returns)
   for i, param in ipairs(e.params) do f.params[i] = read_param(param) end
-  if f.params[1] and f.params[1].name == "self" then table.remove(f.params, 1) end
+  f.positional = e.positional or #f.params
+  if f.params[1] and f.params[1].name == "self" then
+    table.remove(f.params, 1)
+    f.positional = f.positional - 1
+  end
   f.options = e.fn ~= nil and #f.params > 0
   f.table_only = e.params.table_only
 end
 
 local function read_op(f, info)
   f.params, f.returns, f.options = op_params(info), op_returns(info), true
+  f.positional = #f.params
   f.inputs, f.dtypes, f.differentiable = #info.inputs, info.dtypes, info.differentiable
 end
 

@@ -10,8 +10,12 @@ local function add(out, text, ...) out[#out + 1] = text:format(...) end
 local function signature(f)
   if f.type then return f.written end
   if f.table_only then return f.written .. " { ... }" end
-  local parts = {}
-  for i, p in ipairs(f.params) do parts[i] = p.name .. (p.default and "=" .. p.default or "") end
+  local parts, named = {}, {}
+  for i, p in ipairs(f.params) do
+    local list = i <= f.positional and parts or named
+    list[#list + 1] = p.name .. (p.default and "=" .. p.default or "")
+  end
+  if #named > 0 then parts[#parts + 1] = "{" .. table.concat(named, ", ") .. "}" end
   return ("%s(%s)"):format(f.written, table.concat(parts, ", "))
 end
 

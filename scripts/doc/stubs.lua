@@ -65,10 +65,11 @@ local function emit_overloads(out, f, classes)
   local self = f.separator == ":" and ("self: %s, "):format(f.owner) or ""
   for i, class in ipairs(classes) do
     if i > 1 then
-      emit(out, "---@overload fun(%s%s)%s", self, list_of(f, #f.params, class), returned(f, class))
+      emit(out, "---@overload fun(%s%s)%s", self, list_of(f, f.positional, class),
+        returned(f, class))
     end
     local first = f.inputs or math.min(1, needed(f))
-    local last = f.options and math.min(#f.params - 1, needed(f) + MORE) or -1
+    local last = f.options and math.min(f.positional, #f.params - 1, needed(f) + MORE) or -1
     for n = first, last do
       local more = "options: " .. options_name(f)
       emit(out, "---@overload fun(%s%s)%s", self, list_of(f, n, class, more), returned(f, class))
@@ -92,7 +93,8 @@ local function emit_function(out, f, at)
   local classes = api.is_generic(f) and { "Blob", "NdArray" } or { false }
   local names = {}
   emit(out, "--- %s", one_line(f.doc))
-  for i, p in ipairs(f.params) do
+  for i = 1, f.positional do
+    local p = f.params[i]
     names[i] = safe(p.name)
     emit(out, "---@param %s%s %s %s", names[i], p.optional and p.name ~= "..." and "?" or "",
       tensor(p.type, classes[1]), one_line(p.doc))

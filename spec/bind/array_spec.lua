@@ -103,8 +103,8 @@ describe("an array", function()
       assert.same({ most, math.huge, -math.huge }, core.to_table(a), dtype)
       local whole = message("local t, dtype = ... c.from_table({ t }, dtype)", most * 1.01, dtype)
       local one = message("local a, v = ... a[1] = v", a, -most * 1.01)
-      assert.truthy(whole:find("does not fit " .. dtype, 1, true))
-      assert.truthy(one:find("does not fit " .. dtype, 1, true))
+      assert.truthy(whole:find("must fit " .. dtype, 1, true))
+      assert.truthy(one:find("must fit " .. dtype, 1, true))
     end
   end)
 
@@ -142,7 +142,7 @@ describe("an array", function()
   it("says which integer a float does not hold, all of its digits", function()
     local a = core.from_bytes("\1\0\0\0\0\0\32\0", "int64", { 1 })
     local text = message("local a = ... c.cast(a, 'float64', true)", a)
-    assert.truthy(text:find("[1] is 9007199254740993, which does not fit float64", 1, true), text)
+    assert.truthy(text:find("[1] must fit float64, got 9007199254740993", 1, true), text)
     assert.equal(2 ^ 53, core.cast(a, "float64")[1])
   end)
 
@@ -227,53 +227,53 @@ describe("a mistake with an array", function()
 
   it("is blamed on the line that indexes", function()
     local a = core.array("float32", { 3, 2 })
-    array_error("array: index 4 is out of range 1 to 3", "local v = (...)[4]", a)
-    array_error("array: index 0 is out of range 1 to 3; indices count from 1", "local v = (...)[0]", a)
-    array_error("array: index -1 is out of range 1 to 3", "local a = ... a[-1] = 1", a)
-    array_error("array: index 1.5 is not a whole number", "local v = (...)[1.5]", a)
+    array_error("array: index must be from 1 to 3, got 4", "local v = (...)[4]", a)
+    array_error("array: index must be from 1 to 3, got 0; indices count from 1", "local v = (...)[0]", a)
+    array_error("array: index must be from 1 to 3, got -1", "local a = ... a[-1] = 1", a)
+    array_error("array: index must be a whole number, got 1.5", "local v = (...)[1.5]", a)
     array_error("array: cannot set 'size', only elements and rows can be set",
       "local a = ... a.size = 1", a)
-    array_error("get: expected 2 indices for shape (3, 2), got 1", "local v = c.get(..., 1)", a)
-    array_error("set: index 3 is out of range 1 to 2", "c.set(..., 0, 1, 3)", a)
+    array_error("get: takes 2 indices for shape (3, 2), got 1", "local v = c.get(..., 1)", a)
+    array_error("set: index must be from 1 to 2, got 3", "c.set(..., 0, 1, 3)", a)
   end)
 
   it("says what a row wants", function()
     local a = core.array("int32", { 3, 2 })
-    array_error("array: expected shape (2), got (3)", "local a = ... a[1] = {1, 2, 3}", a)
-    array_error("array: expected an array, a table or a number, got string",
+    array_error("array: value must be of shape (2), got (3)", "local a = ... a[1] = {1, 2, 3}", a)
+    array_error("array: value must be an array, a table or a number, got string",
       "local a = ... a[1] = 'x'", a)
-    array_error("array: 0.5 does not fit int32", "local a = ... a[1] = 0.5", a)
-    array_error("array: [2] is 1.5, which does not fit int32", "local a = ... a[1] = {1, 1.5}", a)
-    array_error("fill: 3000000000 does not fit int32", "c.fill(..., 3e9)", a)
+    array_error("array: value must fit int32, got 0.5", "local a = ... a[1] = 0.5", a)
+    array_error("array: value[2] must fit int32, got 1.5", "local a = ... a[1] = {1, 1.5}", a)
+    array_error("fill: value must fit int32, got 3000000000", "c.fill(..., 3e9)", a)
   end)
 
   it("says where a table is ragged", function()
-    array_error("array: [2] has 1 elements, those before it have 2",
+    array_error("values[2] must have 2 elements like those before it, got 1",
       "c.from_table({{1, 2}, {3}}, 'float32')")
-    array_error("array: [2] should be a table of 2 elements, got number",
+    array_error("values[2] must be a table of 2 elements, got number",
       "c.from_table({{1, 2}, 3}, 'float32')")
-    array_error("array: [1][2] should be a number, got string",
+    array_error("values[1][2] must be a number, got string",
       "c.from_table({{1, 'x'}}, 'float32')")
-    array_error("array: [2] is 300, which does not fit uint8", "c.from_table({1, 300}, 'uint8')")
-    array_error("array: an empty table has no shape", "c.from_table({}, 'float32')")
-    array_error("array: expected shape (3), got (2)", "c.from_table({1, 2}, 'float32', {3})")
-    array_error("array: tables are nested deeper than 8 levels",
+    array_error("values[2] must fit uint8, got 300", "c.from_table({1, 300}, 'uint8')")
+    array_error("values must be an array or a list of numbers, got an empty table", "c.from_table({}, 'float32')")
+    array_error("values must be of shape (3), got (2)", "c.from_table({1, 2}, 'float32', {3})")
+    array_error("values must be nested at most 8 deep",
       "local t = {} t[1] = t c.from_table(t, 'float32')")
   end)
 
   it("names the argument", function()
-    array_error("array: shape[2] should be a whole number, got 1.5", "c.array('float32', {1, 1.5})")
-    array_error("array: shape should be a table of numbers, got string", "c.array('float32', 'x')")
-    array_error("array: a shape has 1 to 8 dimensions, got 0", "c.array('float32', {})")
-    array_error("array: dtype should be a string, got nil", "c.array(nil, {1})")
-    array_error("copy: expected an array, got table", "c.copy({})")
-    array_error("reshape: 6 elements do not fit (4, -1)", "c.reshape(..., {4, -1})",
+    array_error("array: shape[2] must be a whole number, got 1.5", "c.array('float32', {1, 1.5})")
+    array_error("array: shape must be a table of numbers, got string", "c.array('float32', 'x')")
+    array_error("array: shape must have 1 to 8 dimensions, got 0", "c.array('float32', {})")
+    array_error("array: dtype must be a string, got nil", "c.array(nil, {1})")
+    array_error("copy: argument 1 must be an array, got table", "c.copy({})")
+    array_error("reshape: shape must have room for 6 elements, got (4, -1)", "c.reshape(..., {4, -1})",
       core.array("float32", { 6 }))
-    array_error("reshape: only one extent may be -1", "c.reshape(..., {-1, -1})",
+    array_error("reshape: shape must have one extent of -1 at most", "c.reshape(..., {-1, -1})",
       core.array("float32", { 6 }))
-    array_error("from_bytes: int32 array of shape (2) takes 8 bytes, got 3",
+    array_error("from_bytes: data must be 8 bytes for int32 (2), got 3",
       "c.from_bytes('abc', 'int32', {2})")
-    array_error("inflate: format: expected gzip, zlib or raw, got 'lzma'",
+    array_error("inflate: format must be gzip, zlib or raw, got 'lzma'",
       "c.inflate('', 'lzma')")
     assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
     assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))
@@ -289,7 +289,7 @@ describe("a mistake with an array", function()
     core.free(a)
     for _, text in ipairs { "return (...).shape", "return (...)[1]", "local a = ... a[1] = 1",
       "return #..., 1", "c.copy(...)", "c.free(...)", "return (...).size", "return (...).dtype" } do
-      assert.matches("^user.lua:1: %w+: array was freed$", message(text, a))
+      assert.matches("^user.lua:1: %w+: the array was freed$", message(text, a))
     end
   end)
 

@@ -38,7 +38,7 @@ describe("fail", function()
       local c = require 'jfl.core'
       local function deep(n) if n == 0 then c.array("float32", "x") end deep(n - 1) end
       return deep]])()
-    assert.equal("user.lua:4: array: shape should be a table of numbers, got string",
+    assert.equal("user.lua:4: array: shape must be a table of numbers, got string",
       helper.message("\n\n\nlocal deep = ... deep(5)", check))
   end)
 end)

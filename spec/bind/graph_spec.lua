@@ -19,9 +19,9 @@ describe("a graph", function()
   end)
 
   it("refuses other modes", function()
-    assert.equal("user.lua:1: graph: mode should be train or predict, got 'eval'",
+    assert.equal("user.lua:1: graph: mode must be train or predict, got 'eval'",
       message("c.graph('g', 'eval')"))
-    assert.equal("user.lua:1: trace: expected a graph, got table", message("c.trace({})"))
+    assert.equal("user.lua:1: trace: argument 1 must be a graph, got table", message("c.trace({})"))
   end)
 
   it("finds its variables by name", function()
@@ -35,14 +35,14 @@ describe("a graph", function()
 
   it("checks a variable's description", function()
     local graph = core.graph("g", "train")
-    assert.equal("user.lua:1: variable: name should be a string, got nil",
+    assert.equal("user.lua:1: variable: name must be a string, got nil",
       message("c.variable(..., {})", graph))
-    assert.equal("user.lua:1: w: init should be constant, uniform, normal or truncated_normal, got "
-      .. "'zeros'",
+    assert.equal("user.lua:1: w: init must be constant, uniform, normal or truncated_normal, "
+      .. "got 'zeros'",
       message("c.variable(..., {name = 'w', dtype = 'int32', shape = {1}, init = 'zeros'})", graph))
-    assert.equal("user.lua:1: w: a should be a number, got string",
+    assert.equal("user.lua:1: w: a must be a number, got string",
       message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, a = 'x'})", graph))
-    assert.equal("user.lua:1: w: shape should be a table of numbers, got nil",
+    assert.equal("user.lua:1: w: shape must be a table of numbers, got nil",
       message("c.variable(..., {name = 'w', dtype = 'float32'})", graph))
   end)
 

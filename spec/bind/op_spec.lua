@@ -47,13 +47,12 @@ describe("an op on arrays", function()
   end)
 
   it("takes an optional last input as a list, or not at all", function()
-    local update, w = core.op("sgd_update"), floats { 8 }
-    local lr, half = core.from_table({ 1 }, "float64"), core.from_table({ 0.5 }, "float64")
-    update(w, floats { 2 }, lr)
-    assert.same({ 6 }, core.to_table(w))
-    update(w, floats { 2 }, lr, { half })
-    assert.same({ 5 }, core.to_table(w))
-    assert.has_error(function() update(w, floats { 2 }, lr, { half, half }) end)
+    local scalars, sgd = core.op("optimizer_scalars"), { optimizer = "SGD", options = { 0 } }
+    local step, set = core.array("int64", { 1 }), core.array("float64", { 2 })
+    local lr, half = core.from_table({ 2 }, "float64"), core.from_table({ 0.5 }, "float64")
+    assert.same({ 1, 2 }, core.to_table(scalars(step, lr, set, sgd)))
+    assert.same({ 0.5, 2 }, core.to_table(scalars(step, lr, set, { half }, sgd)))
+    assert.has_error(function() scalars(step, lr, set, { half, half }, sgd) end)
   end)
 
   it("is one closure per op", function()
@@ -77,24 +76,24 @@ describe("a mistake in an op's arguments", function()
     op_error("softmax: takes at most 2 arguments and options, got 3; a list is one "
       .. "argument: {0, 1}",
       "c.op('softmax')(..., 0, 1)", x)
-    op_error("softmax: options should have names, got one under a number",
+    op_error("softmax: options must have names, got one under a number",
       "c.op('softmax')(..., {axis = 0, [7] = 1})", x)
-    op_error("softmax: name should be a string, got number", "c.op('softmax')(..., {name = 1})", x)
-    op_error("there is no op 'sofmax'", "c.op('sofmax')")
+    op_error("softmax: name must be a string, got number", "c.op('softmax')(..., {name = 1})", x)
+    op_error("unknown op 'sofmax'", "c.op('sofmax')")
   end)
 
   it("names the argument of a wrong type", function()
-    op_error("add: argument 1 'x' should be a blob or an array, got number", "c.op('add')(1, 2)")
-    op_error("add: argument 1 'x' should be a blob or an array, got table", "c.op('add')({1}, {2})")
-    op_error("add: argument 2 'y' should be an array, a table or a number, got string",
+    op_error("add: argument 1 'x' must be a blob or an array, got number", "c.op('add')(1, 2)")
+    op_error("add: argument 1 'x' must be a blob or an array, got table", "c.op('add')({1}, {2})")
+    op_error("add: argument 2 'y' must be an array, a table or a number, got string",
       "c.op('add')(..., 'z')", x)
-    op_error("softmax: 'axis' should be a number, boolean, string or list, got function",
+    op_error("softmax: 'axis' must be a number, boolean, string or list, got function",
       "c.op('softmax')(..., print)", x)
-    op_error("add: argument 2 'y': 0.5 does not fit int32", "c.op('add')(..., 0.5)",
+    op_error("add: argument 2 'y' must fit int32, got 0.5", "c.op('add')(..., 0.5)",
       core.from_table({ 1 }, "int32"))
-    op_error("concat: argument 1 'inputs' should be a list such as {x, y}, got array",
+    op_error("concat: argument 1 'inputs' must be a list such as {x, y}, got array",
       "c.op('concat')(..., 0)", x)
-    op_error("concat: argument 1 'inputs' is an empty list", "c.op('concat')({}, 0)")
+    op_error("concat: argument 1 'inputs' must be a list of one or more, got none", "c.op('concat')({}, 0)")
   end)
 
   it("tells of a freed array", function()
@@ -134,9 +133,9 @@ describe("an op on blobs", function()
   it("refuses arrays and tables among blobs", function()
     core.trace(graph)
     local x = core.input(graph, "x", "float32", { 2 })
-    assert.equal("user.lua:1: add: argument 2 'y' is an array among blobs; data enters a job as "
-      .. "one of its inputs", message("c.op('add')(...)", x, floats { 1, 2 }))
-    assert.equal("user.lua:1: add: argument 2 'y' should be a blob or a number, got table",
+    assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got array; data "
+      .. "enters a job as one of its inputs", message("c.op('add')(...)", x, floats { 1, 2 }))
+    assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got table",
       message("c.op('add')(..., {1, 2})", x))
   end)
 

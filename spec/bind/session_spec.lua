@@ -24,16 +24,17 @@ describe("a plan", function()
     local function run_error(expected, ...)
       assert.equal("user.lua:2: " .. expected, message("\nc.run(...)", plan, ...))
     end
-    run_error("job: x: expected shape (2), got (3)", floats { 1, 2, 3 })
-    run_error("job: x: expected shape (2), got (1, 2)", { { 1, 2 } })
-    run_error("job: expected 1 argument (x), got 0")
-    run_error("job: expected 1 argument (x), got 2", floats { 1, 2 }, 1)
-    run_error("job: x: expected an array or a table, got number", 1)
-    run_error("job: x: expected an array or a table, got nil", nil)
-    run_error("job: x: [2] should be a number, got string", { 1, "y" })
+    run_error("job: x must be of shape (2), got (3); a placeholder whose first dimension is -1 "
+      .. "takes any batch size", floats { 1, 2, 3 })
+    run_error("job: x must be of shape (2), got (1, 2)", { { 1, 2 } })
+    run_error("job: takes 1 argument (x), got 0")
+    run_error("job: takes 1 argument (x), got 2", floats { 1, 2 }, 1)
+    run_error("job: x must be an array or a table, got number", 1)
+    run_error("job: x must be an array or a table, got nil", nil)
+    run_error("job: x[2] must be a number, got string", { 1, "y" })
     local freed = floats { 1, 2 }
     core.free(freed)
-    run_error("job: x: array was freed", freed)
+    run_error("job: x: the array was freed", freed)
     assert.same({ 2, 3 }, core.to_table(core.run(plan, { 1, 2 })))
   end)
 
@@ -42,10 +43,10 @@ describe("a plan", function()
       core.output(graph, core.op("add")(core.input(graph, "x", "int32", { 2 }), 1))
     end)
     assert.same({ 2, 3 }, core.to_table(core.run(plan, floats { 1, 2 })))
-    assert.matches("^user.lua:1: ints: x: ", message("c.run(...)", plan, floats { 1, 2.5 }))
+    assert.matches("^user.lua:1: ints: x%[2%] ", message("c.run(...)", plan, floats { 1, 2.5 }))
     local float = helper.adder("floats", 2)
     assert.equal(math.huge, core.to_table(core.run(float, { math.huge, 1 }))[1])
-    assert.matches("x: %[2%] is 1e%+300, which does not fit float32",
+    assert.matches("x%[2%] must fit float32, got 1e%+300",
       message("c.run(...)", float, { 1, 1e300 }))
   end)
 
@@ -68,11 +69,11 @@ describe("a plan", function()
     local ok, said = pcall(start, { name = "wide", dtype = "int32", shape = { 2 }, init = "uniform",
       a = 1, b = 2e30 })
     assert.is_false(ok)
-    assert.matches("2e%+30 does not fit int32", said)
+    assert.matches("the initializer's value must fit int32, got 2e%+30", said)
     for _, a in ipairs { 300, -129, 0.5, 0 / 0 } do
       ok, said = pcall(start, { name = "v" .. a, dtype = "int8", shape = { 2 }, a = a })
       assert.is_false(ok)
-      assert.matches("does not fit int8", said)
+      assert.matches("must fit int8", said)
     end
   end)
 
@@ -234,7 +235,7 @@ describe("a session", function()
     core.trace(nil)
     assert.matches("^user.lua:1: .*Sgd", message("local g, y = ... "
       .. "c.minimize(g, {losses = {y}, optimizer = 'Sgd', schedule = 'x'})", graph, loss))
-    assert.matches("^user.lua:1: minimize: optimizer should be a string, got nil", message(
+    assert.matches("^user.lua:1: minimize: optimizer must be a string, got nil", message(
       "c.minimize(..., {losses = {select(2, ...)}})", graph, loss))
   end)
 
@@ -294,8 +295,8 @@ describe("an open checkpoint", function()
     end
     file = core.checkpoint_open(path)
     assert.same({ key = "value" }, core.checkpoint_about(file).notes)
-    assert.matches("no tensor 9", message("c.checkpoint_read(..., 9)", file))
-    assert.matches("save: 1 keys, 0 values", message("c.save(..., true, {'a'}, {})", path))
+    assert.matches("number must be from 1 to %d, got 9", message("c.checkpoint_read(..., 9)", file))
+    assert.matches("save: values must be as many as the 1 keys, got 0", message("c.save(..., true, {'a'}, {})", path))
     assert.matches("save: key", message("c.save(..., true, {1}, {'a'})", path))
     assert.matches("a", message("c.write_arrays(..., true, {'a'}, {})", path))
     assert.matches("zero byte", message("c.checkpoint_open(...)", path .. "\0"))

@@ -106,7 +106,7 @@ static void keeps_notes(void)
   jfl_checkpoint_close(c);
   CHECK(load_value(path) == 3);
   CHECK(jfl_checkpoint_save_notes(s, path, 1, &bad, 1) == JFL_ENAME);
-  CHECK_SAYS("note x: it is not UTF-8");
+  CHECK_SAYS("note x must be UTF-8");
   CHECK(jfl_checkpoint_load(s, path, 1, &r) == JFL_OK);
   jfl_report_free(r);
   jfl_session_free(s);
@@ -226,7 +226,7 @@ static void leaves_a_file_in_the_way(void)
 {
   put_file(in_scratch("file"), "x", 1);
   CHECK(save_value(1, in_scratch("file"), 1) == JFL_ESTATE);
-  CHECK_SAYS("want a directory, found a file");
+  CHECK_SAYS("the path must be a directory, got a file");
   CHECK(save_value(1, in_scratch("file/below"), 0) == JFL_EIO);
   CHECK_SAYS("Not a directory");
   CHECK(save_value(1, "", 0) == JFL_EINVAL);
@@ -349,10 +349,10 @@ static void a_mismatch_changes_nothing(void)
   CHECK(save_value(2, in_scratch("mismatch"), 0) == JFL_OK);
   check_mismatch((jfl_variable_spec){ .name = "wide", .dtype = JFL_F64, .shape = { 2, { 7, 1 } } },
                  JFL_ESHAPE,
-                 "variable wide is float64 (7) in the file, the job wants float64 (7, 1)");
+                 "variable wide must be float64 (7, 1), got float64 (7) in the file");
   check_mismatch((jfl_variable_spec){ .name = "wide", .dtype = JFL_I64, .shape = { 1, { 7 } } },
                  JFL_EDTYPE,
-                 "variable wide is float64 (7) in the file, the job wants int64 (7)");
+                 "variable wide must be int64 (7), got float64 (7) in the file");
 }
 
 static void a_missing_directory_is_named(void)
@@ -365,9 +365,9 @@ static void a_missing_directory_is_named(void)
   CHECK(!mkdir(in_scratch("nowhere.saving"), 0700));
   CHECK(jfl_checkpoint_load(s, in_scratch("nowhere/"), 0, &r) == JFL_EIO && says("cut short"));
   CHECK(!mkdir(in_scratch("nothing"), 0700));
-  CHECK(jfl_checkpoint_load(s, in_scratch("nothing"), 0, &r) == JFL_EDATA && says("found neither"));
+  CHECK(jfl_checkpoint_load(s, in_scratch("nothing"), 0, &r) == JFL_EDATA && says("got neither"));
   put_file(in_scratch("plain"), "x", 1);
-  CHECK(jfl_checkpoint_load(s, in_scratch("plain"), 0, &r) == JFL_EIO && says("found a file"));
+  CHECK(jfl_checkpoint_load(s, in_scratch("plain"), 0, &r) == JFL_EIO && says("got a file"));
   jfl_session_free(s);
 }
 
@@ -467,20 +467,20 @@ static void check_oneflow(const char *meta, jfl_status want, const char *text)
 static void refuses_oneflow_that_does_not_fit(void)
 {
   check_oneflow("shape { dim: 5 dim: 3 } data_type: kFloat", JFL_ESHAPE,
-                "is float32 (5, 3) in the file");
-  check_oneflow("shape { dim: 15 } data_type: kInt32", JFL_EDTYPE, "is int32 (15) in the file");
+                "got float32 (5, 3) in the file");
+  check_oneflow("shape { dim: 15 } data_type: kInt32", JFL_EDTYPE, "got int32 (15) in the file");
   check_oneflow("shape { dim: 15 } data_type: kOFRecord", JFL_EDTYPE,
-                "the job wants float32 (3, 5)");
+                "must be float32 (3, 5)");
   check_oneflow("shape { dim: 14 } data_type: kFloat", JFL_EDATA, "does not fill the 60 bytes");
-  check_oneflow("shape { dim: 15 }", JFL_EDATA, "want a shape and a data_type");
-  check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA, "want a shape and a data_type");
+  check_oneflow("shape { dim: 15 }", JFL_EDATA, "must have a shape and a data_type");
+  check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA, "must have a shape and a data_type");
   put_file(in_scratch("bad_of/dense1-weight/out"), "1234", 4);
   unlink(in_scratch("bad_of/dense1-weight/meta"));
   jfl_session *s = new_session();
   jfl_report *r;
   add_var(s, scratch_vars[0], 1);
   CHECK(jfl_checkpoint_load(s, in_scratch("bad_of"), 0, &r) == JFL_ESHAPE);
-  CHECK_SAYS("is 4 bytes in the file");
+  CHECK_SAYS("got 4 bytes in the file");
   jfl_session_free(s);
 }
 

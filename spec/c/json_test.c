@@ -102,7 +102,7 @@ static void names_the_byte(void)
   jf_json_open(&j, text, strlen(text), 8);
   CHECK(jf_json_enter(&j, '{') == JFL_OK && jf_json_next(&j, '}', &more) == JFL_OK && more);
   CHECK(jf_json_key(&j, &key) == JFL_EDATA);
-  CHECK_MSG(!strcmp(jfl_errmsg(), "byte 13: want ':', got '1'"), "%s", jfl_errmsg());
+  CHECK_MSG(!strcmp(jfl_errmsg(), "byte 13: ':' must follow, got '1'"), "%s", jfl_errmsg());
 }
 
 static void bounds_its_depth(void)

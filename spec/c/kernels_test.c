@@ -9,7 +9,7 @@
 #include "op/cross_entropy.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
-#include "op/multi_update.h"
+#include "optim/matmul_update.h"
 #include "op/op.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
@@ -249,10 +249,9 @@ static void product(int64_t m, int64_t k, int64_t n)
     if (a.transpose_b) d[2] = n, d[3] = k;
     TRY(matmul, &a, 2e-6, libraries.dnnl | libraries.blas, F32(d[0], d[1]), F32(d[2], d[3]));
     TRY(matmul_update, &a, 2e-6, libraries.dnnl | libraries.blas, F32(m, n), F32(d[0], d[1]),
-        F32(d[2], d[3]), F64(1));
+        F32(d[2], d[3]), F64(2));
     TRY(matmul_update, &a, 1e-14, libraries.blas, F64(m, n), F64(d[0], d[1]), F64(d[2], d[3]),
-        F64(1),
-        F64(1));
+        F64(2));
     TRY(matmul, &a, 1e-14, libraries.blas, F64(d[0], d[1]), F64(d[2], d[3]));
     TRY(matmul, &a, 2e-6, libraries.dnnl, F32(2, 3, d[0], d[1]), F32(2, 3, d[2], d[3]));
     jf_matmul_fused f = { a, { .bias = 1, .residual = 1, .act = i ? "tanh" : "relu" } };
@@ -611,18 +610,16 @@ static void draws_the_plain_mask(void)
 /* Of several tensors, whose sizes divide by no part. */
 static void updates(void)
 {
-  const double decay[] = { 0.01 }, options[] = { 0.9, 0.01 };
-  jf_multi_update sgd = { .update = "sgd_update", .options = { 1, decay } };
-  jf_multi_update momentum = { .update = "momentum_update", .options = { 2, options } };
-  TRY(multi_update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(1));
-  TRY(multi_update, &sgd, 1e-6, 1, F32(3), F32(3), F32(123, 457), F32(123, 457), F32(1), F32(1),
-      F64(1),
-      F64(1));
-  TRY(multi_update, &sgd, 1e-15, 1, F64(3), F64(3), F64(123, 457), F64(123, 457), F64(1));
-  TRY(multi_update, &momentum, 1e-6, 1, F32(3), F32(3), F32(3), F32(123, 457), F32(123, 457),
-      F32(123, 457), F64(1));
-  TRY(multi_update, &momentum, 1e-15, 1, F64(16384), F64(16384), F64(16384), F64(5), F64(5), F64(5),
-      F64(1), F64(1));
+  const double none[] = { 0 }, beta[] = { 0.9 };
+  jf_update sgd = { .choice = { .optimizer = "SGD", .options = { 1, none } } };
+  jf_update momentum = { .choice = { .optimizer = "SGD", .options = { 1, beta } } };
+  TRY(update, &sgd, 1e-6, 1, F32(123, 457), F32(123, 457), F64(2));
+  TRY(update, &sgd, 1e-6, 1, F32(3), F32(3), F32(123, 457), F32(123, 457), F32(1), F32(1), F64(2));
+  TRY(update, &sgd, 1e-15, 1, F64(3), F64(3), F64(123, 457), F64(123, 457), F64(2));
+  TRY(update, &momentum, 1e-6, 1, F32(3), F32(3), F32(3), F32(123, 457), F32(123, 457),
+      F32(123, 457), F64(3));
+  TRY(update, &momentum, 1e-15, 1, F64(16384), F64(16384), F64(16384), F64(5), F64(5), F64(5),
+      F64(3));
 }
 
 static void measures_norms(void)

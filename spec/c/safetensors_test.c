@@ -75,7 +75,7 @@ static void refuses_headers_that_lie(void)
   static const struct { const char *header; size_t n; const char *text; } bad[] = {
     { "", 0, "no safetensors file, or one cut at byte 8" },
     { "[]", 0, "no safetensors file, or a damaged one" },
-    { "{}x", 0, "byte 10: want the end of the text" },
+    { "{}x", 0, "byte 10: the end of the text must follow" },
     { "{" GOOD "}", 11, "cut at byte 74: tensor x ends 1 bytes further" },
     { "{" GOOD "}", 13, "byte 75: 1 bytes after the last tensor" },
     { "{" GOOD "," GOOD "}", 12, "tensor x overlaps the one before" },
@@ -83,30 +83,30 @@ static void refuses_headers_that_lie(void)
     { "{" GOOD ",\"y\":{" D S "\"data_offsets\":[11,23]}}", 23,
       "tensor y overlaps the one before" },
     { "{" GOOD ",\"y\":{" D S "\"data_offsets\":[13,25]}}", 25, "tensor y leaves a gap before it" },
-    { T("x", S O), 12, "tensor x: want dtype, shape and data_offsets" },
-    { T("x", D O), 12, "tensor x: want dtype, shape and data_offsets" },
-    { T("x", D "\"shape\":[3]"), 12, "tensor x: want dtype, shape and data_offsets" },
+    { T("x", S O), 12, "tensor x must have dtype, shape and data_offsets" },
+    { T("x", D O), 12, "tensor x must have dtype, shape and data_offsets" },
+    { T("x", D "\"shape\":[3]"), 12, "tensor x must have dtype, shape and data_offsets" },
     { T("x", D D S O), 12, "tensor x: dtype occurs twice" },
     { T("x", D "\"shape\":[4]," O), 12, "tensor x: 12 bytes do not hold int32 (4)" },
     { T("x", D "\"shape\":[3,0]," O), 12, "tensor x: 12 bytes do not hold int32 (3, 0)" },
     { T("x", D "\"shape\":[4611686018427387904,4,3]," O), 12, "do not hold" },
-    { T("x", D "\"shape\":[9223372036854775808]," O), 12, "want at most 8 dimensions" },
-    { T("x", D "\"shape\":[1,1,1,1,1,1,1,1,3]," O), 12, "want at most 8 dimensions" },
-    { T("x", D "\"shape\":[-3]," O), 12, "want a whole number, got '-'" },
-    { T("x", D "\"shape\":3," O), 12, "want an array, got '3'" },
-    { T("x", "\"dtype\":4," S O), 12, "want a string, got '4'" },
-    { T("x", D S "\"data_offsets\":[12,0]"), 12, "want data_offsets [first, last]" },
-    { T("x", D S "\"data_offsets\":[0,12,12]"), 12, "want data_offsets [first, last]" },
-    { T("x", D S "\"data_offsets\":[0]"), 12, "want a whole number" },
+    { T("x", D "\"shape\":[9223372036854775808]," O), 12, "shape must have at most 8 dimensions" },
+    { T("x", D "\"shape\":[1,1,1,1,1,1,1,1,3]," O), 12, "shape must have at most 8 dimensions" },
+    { T("x", D "\"shape\":[-3]," O), 12, "a whole number must follow, got '-'" },
+    { T("x", D "\"shape\":3," O), 12, "an array must follow, got '3'" },
+    { T("x", "\"dtype\":4," S O), 12, "a string must follow, got '4'" },
+    { T("x", D S "\"data_offsets\":[12,0]"), 12, "data_offsets must be [first, last]" },
+    { T("x", D S "\"data_offsets\":[0,12,12]"), 12, "data_offsets must be [first, last]" },
+    { T("x", D S "\"data_offsets\":[0]"), 12, "a whole number must follow" },
     { T("x", D S "\"data_offsets\":[18446744073709551604,18446744073709551615]"), 12,
       "cut at byte" },
-    { "{\"x\":[]}", 0, "want an object, got '['" },
-    { "{\"__metadata__\":{\"a\":1}}", 0, "want a string, got '1'" },
+    { "{\"x\":[]}", 0, "an object must follow, got '['" },
+    { "{\"__metadata__\":{\"a\":1}}", 0, "a string must follow, got '1'" },
     { "{\"__metadata__\":{\"a\":\"1\",\"a\":\"1\"}}", 0, "metadata a occurs twice" },
     { "{\"__metadata__\":{\"format\":\"jfl\",\"seed\":\"-1\"}," GOOD "}", 12,
-      "metadata seed: want a whole number, got \"-1\"" },
+      "metadata seed must be a whole number, got \"-1\"" },
     { "{\"__metadata__\":{\"format\":\"jfl\",\"eager_calls\":\"99999999999999999999\"}," GOOD "}",
-      12, "metadata eager_calls: want a whole number" },
+      12, "metadata eager_calls must be a whole number" },
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     put_model(bad[i].header, bad[i].n);
@@ -118,7 +118,7 @@ static void refuses_headers_that_lie(void)
 static void refuses_a_newer_version(void)
 {
   put_model("{\"__metadata__\":{\"format\":\"jfl\",\"version\":\"2\"}," GOOD "}", 12);
-  CHECK_MSG(load_x() == JFL_ENOSYS && says("its version is 2"), "%s", jfl_errmsg());
+  CHECK_MSG(load_x() == JFL_ENOSYS && says("its version must be at most 1, got 2"), "%s", jfl_errmsg());
 }
 
 static void refuses_lengths_beyond_the_file(void)
@@ -129,7 +129,7 @@ static void refuses_lengths_beyond_the_file(void)
   };
   static const char *const texts[] = {
     "damaged: cut at byte 9: the header ends at byte 10", "no safetensors file, or a damaged one",
-    "the header ends at byte 100000008", "want 8 bytes that hold a length of at most 100000000",
+    "the header ends at byte 100000008", "it must begin with 8 bytes that hold a length of at most 100000000",
   };
   mkdir(dir_of_file(), 0700);
   for (int i = 0; i < 4; i++) {
@@ -143,10 +143,10 @@ static void refuses_what_is_no_file(void)
   scratch_clear(dir_of_file());
   mkdir(dir_of_file(), 0700);
   mkdir(file(), 0700);
-  CHECK_MSG(load_x() == JFL_EDATA && says("want a regular file"), "%s", jfl_errmsg());
+  CHECK_MSG(load_x() == JFL_EDATA && says("must be a regular file"), "%s", jfl_errmsg());
   rmdir(file());
   CHECK(!mkfifo(file(), 0600));
-  CHECK_MSG(load_x() == JFL_EDATA && says("want a regular file"), "%s", jfl_errmsg());
+  CHECK_MSG(load_x() == JFL_EDATA && says("must be a regular file"), "%s", jfl_errmsg());
   unlink(file());
 }
 

@@ -182,7 +182,7 @@ describe("a checkpoint", function()
     checkpoint:init()
     local before = weights()
     helper.fails(function() checkpoint:load(at("model")) end,
-      "is float32 (16, 4) in the file, the job wants float32 (17, 4)")
+      "must be float32 (17, 4), got float32 (16, 4) in the file")
     assert.same(before, weights())
     assert.equal(1, #steps(job, 1))
   end)

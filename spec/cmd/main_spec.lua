@@ -109,9 +109,9 @@ describe("the environment", function()
   ]]
 
   it("is named where it names a pass that is not there", function()
-    fails("", "JFL_PASSES: no pass that can be left out is called 'fues'", helper.file(JOB),
+    fails("", "JFL_PASSES: unknown pass 'fues', or one that cannot be left out", helper.file(JOB),
       { before = "JFL_PASSES=-fues" })
-    fails("", "JFL_DUMP: no pass is called 'fues'; there are delay_relu, ", helper.file(JOB),
+    fails("", "JFL_DUMP: unknown pass 'fues'; passes are delay_relu, ", helper.file(JOB),
       { before = "JFL_DUMP=fues" })
   end)
 

@@ -153,6 +153,12 @@ local function functions()
         params = ops[path] or names_of(defined and defined.params) }
     end
   end
+  for path in pairs(require "jfl.legacy.names") do
+    local f = path:match("^flow%.[^*]*$") and resolve(path:sub(6))
+    for name, each in pairs(type(f) == "table" and f or { [path] = f }) do
+      found[#found + 1] = { path = name, f = each, params = {} }
+    end
+  end
   for _, methods in ipairs { core.array_methods, core.blob_methods } do
     for name, f in pairs(methods) do
       if name ~= "free" then found[#found + 1] = { path = ":" .. name, f = f, params = {} } end

@@ -244,25 +244,33 @@ case("random_uniform", nil, { shape = { 2, 3 }, minval = -1 })
 case("random_normal", nil, { shape = { 7 }, mean = 2, stddev = 0.5 })
 
 -- updates and schedules
-local lr = { data = { 0.1 }, dtype = "float64" }
-case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr })
-case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr }, { weight_decay = 0.01 })
-case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } })
-case("momentum_update", { of { 3, 4 }, of { 3, 4 }, lr, of { 3, 4 } }, { beta = 0.5,
-  weight_decay = 0.01 })
-local half = { data = { 0.5 }, dtype = "float64" }
-case("sgd_update", { of { 3, 4 }, of { 3, 4 }, lr, half }, { weight_decay = 0.01 })
-case("momentum_update", { of { 5 }, of { 5 }, lr, of { 5 }, half })
-case("multi_update", { of { 3, 4 }, of { 3, 4 }, lr }, { update = "sgd_update" })
-case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, lr, half },
-  { update = "sgd_update", options = { 0.01 } })
-case("multi_update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of { 7 }, lr, half },
-  { update = "momentum_update", options = { 0.5, 0.01 } })
+-- what gradients are multiplied by, the rate, the optimizer's own numbers
+local function scalars(...) return { data = { ... }, dtype = "float64" } end
+local one, half = scalars(1, 0.1), scalars(0.5, 0.1)
+local adam = scalars(0.5, 0.1, 0.9, 0.1, 0.99, 0.01, 1e-6)
+local function positive(shape) return of(shape, 0.1, 2) end
+case("update", { of { 3, 4 }, of { 3, 4 }, one }, { optimizer = "SGD", options = { 0 } })
+case("update", { of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, half },
+  { optimizer = "SGD", options = { 0 } })
+case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, scalars(1, 0.1, 0.9) },
+  { optimizer = "SGD" })
+case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of { 7 },
+  scalars(0.5, 0.1, 0.5) }, { optimizer = "SGD", options = { 0.5 } })
+case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, positive { 3, 4 }, of { 7 }, of { 7 },
+  of { 7 }, positive { 7 }, adam }, { optimizer = "Adam" })
+local step, rate = { data = { 41 }, dtype = "int64" }, scalars(0.1)
+for _, set in ipairs { scalars(0, 0), scalars(1, 0.3) } do
+  case("optimizer_scalars", { step, rate, set }, { optimizer = "SGD", options = { 0 } })
+  case("optimizer_scalars", { step, rate, set, scalars(0.5) }, { optimizer = "SGD" })
+  case("optimizer_scalars", { step, rate, set }, { optimizer = "Adam" })
+  case("optimizer_scalars", { step, rate, set },
+    { optimizer = "Adam", options = { 0.8, 0.9, 0.1, 0 } })
+end
 case("clip_scale", { of { 3, 4 }, of { 7 } }, { clip = 1.5 })
 case("clip_scale", { of({ 3, 4 }, -0.1, 0.1), of({ 7 }, 0, 0.1, "float64") }, { clip = 1.5 })
-case("matmul_update", { of { 3, 4 }, of { 3, 5 }, of { 5, 4 }, lr })
-case("matmul_update", { of { 3, 4 }, of { 5, 3 }, of { 5, 4 }, lr, half }, { transpose_a = true })
-case("matmul_update", { of { 3, 4 }, of { 1, 3 }, of { 4, 1 }, lr, half },
+case("matmul_update", { of { 3, 4 }, of { 3, 5 }, of { 5, 4 }, one })
+case("matmul_update", { of { 3, 4 }, of { 5, 3 }, of { 5, 4 }, half }, { transpose_a = true })
+case("matmul_update", { of { 3, 4 }, of { 1, 3 }, of { 4, 1 }, half },
   { transpose_a = true, transpose_b = true })
 case("piecewise_constant_schedule", { { data = { 7 } } }, { boundaries = { 5, 10 }, values = { 1,
   0.1, 0.01 } })
@@ -304,13 +312,14 @@ big("max_pool2d", { of { 8, 27, 29, 32 } }, { ksize = 3, strides = 2, padding = 
   data_format = "NHWC" })
 case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32, 14, 14 } },
   { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
-big("sgd_update", { of { 41, 819 }, of { 41, 819 }, lr }, { weight_decay = 0.01 })
-big("momentum_update", { of { 41, 819 }, of { 41, 819 }, lr, of { 41, 819 } })
-big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, lr, half }, { transpose_a = true })
-big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, lr }, { transpose_a = true })
+big("update", { of { 41, 819 }, of { 41, 819 }, half }, { optimizer = "SGD", options = { 0 } })
+big("update", { of { 3 }, of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of { 41, 819 },
+  of { 99 }, of { 99 }, of { 99 }, scalars(0.5, 0.1, 0.9) }, { optimizer = "SGD" })
+big("update", { of { 3 }, of { 3 }, of { 3 }, positive { 3 }, of { 41, 819 }, of { 41, 819 },
+  of { 41, 819 }, positive { 41, 819 }, adam }, { optimizer = "Adam" })
+big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half }, { transpose_a = true })
+big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, one }, { transpose_a = true })
 big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
-big("multi_update", { of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of { 99 }, of { 99 }, lr, half },
-  { update = "sgd_update", options = { 0.01 } })
 local lenet = { padding = "SAME" }
 big("conv2d", { of { 8, 1, 28, 28 }, of { 32, 1, 5, 5 } }, lenet)
 big("conv2d", { of { 4, 32, 14, 14 }, of { 64, 32, 5, 5 } }, lenet, 1e-3)

@@ -74,7 +74,7 @@ describe("a mistake is named:", function()
     { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
-  says("conv2d", "input is float32 but filters is float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
+  says("conv2d", "filters must be float32 like input, got float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
   says("conv2d_data_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
   says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7", zeros { 8, 4, 3, 3 },
@@ -157,20 +157,34 @@ describe("a mistake is named:", function()
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
   says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
     core.from_table({ 0, 5 }, "int32"), 4)
-  says("one_hot", "on_value 300 and off_value 0 do not fit uint8", i2, 4, 300, 0, -1, "uint8")
+  says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1, "uint8")
   says("one_hot", "dtype float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "dtype bfloat16 is not supported", x23, "bfloat16")
-  says("constant", "value 1.5 does not fit int32", 1.5, "int32", { 2 })
+  says("constant", "value must fit int32, got 1.5", 1.5, "int32", { 2 })
   says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 bytes",
     2 ^ 47, "float64")
-  says("constant", "value 300 does not fit uint8", 300, "uint8", { 2 })
+  says("constant", "value must fit uint8, got 300", 300, "uint8", { 2 })
 
-  says("sgd_update", "grad must be float32 (2, 3) like param, got float32 (3, 2)", x23, zeros { 3, 2 },
-    zeros { 1 })
-  says("sgd_update", "lr must be float64 (1), got float32 (2)", x23, x23, zeros { 2 })
-  says("momentum_update", "momentum must be float32 (2, 3) like param, got float64 (2, 3)", x23, x23,
-    zeros { 1 },
-    zeros({ 2, 3 }, "float64"))
+  local sgd, rates = { optimizer = "SGD", options = { 0 } }, zeros({ 2 }, "float64")
+  says("update", "grad of parameter 0 must be float32 (2, 3), got float32 (3, 2)",
+    { x23, zeros { 3, 2 }, rates }, sgd)
+  says("update", "parameter 1 must be float32 like parameter 0, got float64",
+    { x23, x23, rates, rates, rates }, sgd)
+  says("update", "scalars must be float64 (2), got float32 (2)", { x23, x23, zeros { 2 } }, sgd)
+  says("update", "momentum of parameter 0 must be float32 (2, 3), got float64 (2, 3)",
+    { x23, x23, zeros({ 2, 3 }, "float64"), zeros({ 3 }, "float64") }, { optimizer = "SGD" })
+  says("update", "inputs must be 3 tensors of each parameter of SGD, then scalars, got 3 in all",
+    { x23, x23, rates }, { optimizer = "SGD" })
+  says("update", "optimizer must be one of the optimizers, got 'SDG'", { x23, x23, rates }, { optimizer = "SDG" })
+  says("update", "options must be the 1 numbers of SGD, got 2", { x23, x23, rates },
+    { optimizer = "SGD", options = { 0, 0 } })
+  local count, one_rate = zeros({ 1 }, "int64"), zeros({ 1 }, "float64")
+  says("optimizer_scalars", "step must be int64 (1), got float64 (1)", one_rate, one_rate, rates,
+    { optimizer = "SGD" })
+  says("optimizer_scalars", "lr must be float64 (1), got float64 (2)", count, rates, rates,
+    { optimizer = "SGD" })
+  says("optimizer_scalars", "set must be float64 (2), got float64 (1)", count, one_rate, one_rate,
+    { optimizer = "SGD" })
   local schedule, step = "piecewise_constant_schedule", zeros({ 1 }, "int64")
   says(schedule, "values must be 3 numbers, one more than boundaries, got 1", step, { 1, 2 }, { 0.1 })
   says(schedule, "boundaries must ascend, got 2 after 2", step, { 2, 2 }, { 1, 2, 3 })

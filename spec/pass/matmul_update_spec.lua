@@ -22,7 +22,7 @@ describe("the fold of a product into its update", function()
       return y
     end)
     assert.is_nil(text:find "matmul_update")
-    assert.truthy(text:find "multi_update%(a, matmul_%d+, b, matmul_%d+,")
+    assert.truthy(text:find " update%(a, matmul_%d+, b, matmul_%d+,")
   end)
 
   it("adds up a gradient of two uses first", function()

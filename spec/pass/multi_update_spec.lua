@@ -118,9 +118,9 @@ describe("the updates of a job", function()
   it("stay apart where the passes are left out", function()
     core.set("passes", "-matmul_update -multi_update")
     local text = train(plain, "float32"):graph()
-    assert.is_nil(text:find "multi_update")
     assert.is_nil(text:find "matmul_update")
-    assert.truthy(text:find "sgd_update")
+    local _, count = text:gsub(" update%([%w_-]+, [%w_]+, [%w_]+%)", "")
+    assert.equal(4, count)
   end)
 
   it("do not join what has another dtype", function()
@@ -134,7 +134,7 @@ describe("the updates of a job", function()
         return a
       end,
     }
-    local _, count = job:graph():gsub("multi_update%(", "")
+    local _, count = job:graph():gsub(" update%(", "")
     assert.equal(2, count)
     job()
     assert.same({ 0.5, 0.5 }, core.to_table(core.variable_get "a"))

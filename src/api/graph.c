@@ -38,6 +38,15 @@ static jfl_status check_open(const jfl_graph *g)
   return jf_fail_in(s, JFL_ERROR_JOB, g->name);
 }
 
+jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
+{
+  jf_site *site = NULL;
+  JF_TRY(check_open(g));
+  if (device) JF_TRY(jf_session_site(s, device, &site));
+  jf_at(g, site ? site->place : JF_DEFAULT_PLACE);
+  return JFL_OK;
+}
+
 jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                            jfl_value **out)
 {
@@ -136,14 +145,29 @@ static jfl_value **copy_values(jfl_graph *g, jfl_value *const *v, int n)
   return copy;
 }
 
-static jfl_status check_variables(const jfl_graph *g, jfl_value *const *v, int n)
+/* Which values the optimizers so far train, by id. */
+static char *graph_trained(jfl_graph *g)
 {
+  char *trained = jf_alloc(g->arena, (size_t)g->n_value);
+  for (int i = 0; i < g->n_training; i++)
+    for (int k = 0; k < g->training[i]->n_variable; k++)
+      trained[g->training[i]->variable[k]->id] = 1;
+  return trained;
+}
+
+/* Each is a variable of the job, and no other optimizer's. */
+static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
+{
+  char *trained = graph_trained(g), *seen = jf_alloc(g->arena, (size_t)g->n_value);
   for (int i = 0; i < n; i++) {
     if (v[i]->graph != g || v[i]->origin != JF_VARIABLE)
       return jf_fail(JFL_EINVAL, "minimize: '%s' must be a variable of this job", v[i]->name);
-    for (int j = 0; j < i; j++)
-      if (v[i] == v[j])
-        return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
+    if (seen[v[i]->id])
+      return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
+    if (trained[v[i]->id])
+      return jf_fail(JFL_EINVAL, "minimize: variable '%s' must have one optimizer, got two",
+                     v[i]->name);
+    seen[v[i]->id] = 1;
   }
   return JFL_OK;
 }
@@ -160,13 +184,10 @@ static jfl_status pick_variables(jfl_graph *g, const jfl_minimize *m, jf_trainin
   if (m->n_variable) {
     t->variable = copy_values(g, m->variable, m->n_variable);
     t->n_variable = m->n_variable;
-    JF_TRY(check_variables(g, t->variable, t->n_variable));
   }
-  if (!t->n_variable)
-    return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable; minimize comes after "
-                   "the layers that it trains", g->name);
-  t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
-  return JFL_OK;
+  if (t->n_variable) return check_variables(g, t->variable, t->n_variable);
+  return jf_fail(JFL_EINVAL, "minimize: job '%s' has no trainable variable; minimize comes after "
+                 "the layers that it trains", g->name);
 }
 
 static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t)
@@ -181,6 +202,8 @@ static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t
   t->attr = attr;
   t->schedule_attr = schedule_attr;
   JF_TRY(jf_attr_read(g->arena, t->optim->name, t->optim->attr, m->arg, m->n_arg, attr));
+  if (t->optim->check)
+    JF_TRY(jf_fail_in(t->optim->check(attr), JFL_ERROR_OP, t->optim->name));
   return jf_attr_read(g->arena, t->schedule->name, t->schedule->attr, m->schedule_arg,
                       m->n_schedule_arg, schedule_attr);
 }
@@ -191,8 +214,6 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
   if (g->mode != JFL_TRAIN)
     return jf_fail(JFL_ESTATE,
                    "minimize: job '%s' is a predict job; define it with type = \"train\"", g->name);
-  if (g->training)
-    return jf_fail(JFL_ESTATE, "minimize: job '%s' has an optimizer already", g->name);
   JF_TRY(check_losses(g, m));
   if (!(m->clip_norm >= 0))
     return jf_fail(JFL_EINVAL, "minimize: clip_norm must be 0 or more, got %.14g", m->clip_norm);
@@ -203,7 +224,9 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
   t->loss = copy_values(g, m->loss, m->n_loss);
   t->n_loss = m->n_loss;
   t->clip_norm = m->clip_norm;
-  g->training = t;
+  g->training = jf_grow(g->arena, g->training, g->n_training, &g->cap_training,
+                        sizeof *g->training);
+  g->training[g->n_training++] = t;
   return JFL_OK;
 }
 

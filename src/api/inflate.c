@@ -112,9 +112,11 @@ static jfl_status inflate_run(decoder *d, jfl_deflate kind)
 jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                        jfl_array **out)
 {
-  if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "inflate: want gzip, zlib or raw data");
+  if ((unsigned)kind > JFL_RAW)
+    return jf_fail(JFL_EINVAL, "inflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n > SIZE_MAX / MAX_RATIO - SLACK)
-    return jf_fail(JFL_EINVAL, "inflate: %zu bytes are too many", n);
+    return jf_fail(JFL_EINVAL, "inflate: data must be at most %zu bytes, got %zu",
+                   SIZE_MAX / MAX_RATIO - SLACK, n);
   decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
   size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
   d.z = (z_stream){ .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src };
@@ -132,7 +134,9 @@ jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_
 static jfl_status inflate_pack(z_stream *z, jfl_array **out)
 {
   uLong bound = deflateBound(z, z->avail_in);
-  if (bound > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %u bytes are too many", z->avail_in);
+  if (bound > UINT_MAX)
+    return jf_fail(JFL_EINVAL, "deflate: data must fit %u bytes packed, got %u", UINT_MAX,
+                   z->avail_in);
   jfl_array *a;
   JF_TRY(new_bytes(bound, &a));
   z->next_out = jfl_array_data(a);
@@ -147,8 +151,10 @@ static jfl_status inflate_pack(z_stream *z, jfl_array **out)
 
 jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out)
 {
-  if ((unsigned)kind > JFL_RAW) return jf_fail(JFL_EINVAL, "deflate: want gzip, zlib or raw data");
-  if (n > UINT_MAX) return jf_fail(JFL_EINVAL, "deflate: %zu bytes are too many", n);
+  if ((unsigned)kind > JFL_RAW)
+    return jf_fail(JFL_EINVAL, "deflate: kind must be gzip, zlib or raw, got %d", (int)kind);
+  if (n > UINT_MAX)
+    return jf_fail(JFL_EINVAL, "deflate: data must be at most %u bytes, got %zu", UINT_MAX, n);
   z_stream z = {
     .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src, .avail_in = (uInt)n
   };

@@ -8,7 +8,7 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
   if (g->closed) return jf_fail(JFL_ESTATE, "this graph is compiled already");
   if (g->mode != j->mode)
     return jf_fail(JFL_EINVAL, "the graph and the job must be of one type, train or predict");
-  if (g->mode == JFL_TRAIN && !g->training)
+  if (g->mode == JFL_TRAIN && !g->n_training)
     return jf_fail(JFL_EINVAL, "a train job must minimize a loss, got none");
   return JFL_OK;
 }

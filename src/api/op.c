@@ -37,7 +37,8 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
   *info = (jfl_op_info){
     .name = op->name,
     .doc = op->doc,
-    .path = op->path,
+    .path = op->flags & JF_SCHEDULE ? NULL : op->path,
+    .schedule = op->flags & JF_SCHEDULE ? op->path : NULL,
     .in = op->in,
     .out = op->out,
     .n_in = jf_op_n_in(op),
@@ -93,28 +94,32 @@ static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
   return JFL_OK;
 }
 
-typedef struct task { const jf_choice *chosen; const jf_kargs *k; } task;
+typedef struct task {
+  jf_site *site;
+  const jf_choice *chosen;
+  const jf_kargs *k;
+  size_t scratch;
+  unsigned mutates;
+} task;
 
 static jfl_status run_chosen(void *ctx)
 {
   const task *t = ctx;
-  return t->chosen->run(t->k);
+  return jf_site_call(t->site, t->chosen->run, t->k, t->scratch, t->mutates);
 }
 
 static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
 {
   jfl_session *s = c->session;
   jf_choice chosen;
-  size_t scratch;
-  JF_TRY(jf_choose(s->site[0]->device, c->op, s->settings.kernels, k, &scratch, &chosen));
+  task t = { .site = s->site[s->settings.place], .chosen = &chosen, .k = k,
+             .mutates = c->op->mutates };
+  JF_TRY(jf_choose(t.site->device, c->op, s->settings.kernels, k, &t.scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)
     k->random = (jf_random_source){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
-  k->scratch = jf_new_raw(scratch);
-  jfl_status st = k->scratch ? jf_session_call(s, k->threads, run_chosen, &(task){ &chosen, k })
-                             : jf_fail(JFL_ENOMEM, "out of memory");
-  jf_free(k->scratch);
+  jfl_status st = jf_session_call(s, k->threads, run_chosen, &t);
   if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);
   return jf_fail_in(st, JFL_ERROR_OP, c->op->name);
 }

@@ -10,11 +10,13 @@ size_t jf_json_where(const jf_json *j) { return j->origin + (size_t)(j->at - j->
 static jfl_status json_want(const jf_json *j, const char *what)
 {
   if (j->at == j->end)
-    return jf_fail(JFL_EDATA, "byte %zu: want %s, got the end of the text", jf_json_where(j), what);
+    return jf_fail(JFL_EDATA, "byte %zu: %s must follow, got the end of the text", jf_json_where(j),
+                   what);
   unsigned char c = (unsigned char)*j->at;
   if (c < 0x20 || c > 0x7e)
-    return jf_fail(JFL_EDATA, "byte %zu: want %s, got the byte 0x%02x", jf_json_where(j), what, c);
-  return jf_fail(JFL_EDATA, "byte %zu: want %s, got '%c'", jf_json_where(j), what, c);
+    return jf_fail(JFL_EDATA, "byte %zu: %s must follow, got the byte 0x%02x", jf_json_where(j),
+                   what, c);
+  return jf_fail(JFL_EDATA, "byte %zu: %s must follow, got '%c'", jf_json_where(j), what, c);
 }
 
 static int here(const jf_json *j, char c) { return j->at < j->end && *j->at == c; }
@@ -107,7 +109,8 @@ static jfl_status unicode(jf_json *j, char **w)
 {
   uint32_t c = 0, low = 0;
   JF_TRY(hex4(j, &c));
-  if (!c) return jf_fail(JFL_EDATA, "byte %zu: a name holds a zero byte", jf_json_where(j) - 6);
+  if (!c)
+    return jf_fail(JFL_EDATA, "byte %zu: a name must not hold a zero byte", jf_json_where(j) - 6);
   if (c >> 11 == 0xd800 >> 11) {
     if (c >= 0xdc00 || j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
       return jf_fail(JFL_EDATA, "byte %zu: half of a surrogate pair", jf_json_where(j) - 6);
@@ -201,7 +204,7 @@ jfl_status jf_json_whole(jf_json *j, uint64_t *out)
     v = 10 * v + d;
   }
   if ((zero && jf_json_where(j) - first > 1) || here(j, '.') || here(j, 'e') || here(j, 'E'))
-    return jf_fail(JFL_EDATA, "byte %zu: want a whole number", first);
+    return jf_fail(JFL_EDATA, "byte %zu: a whole number must follow", first);
   *out = v;
   return JFL_OK;
 }

@@ -9,7 +9,7 @@ enum { MAX_NEST = 8 };       /* levels of a list */
 const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n)
 {
   if (lua_type(L, i) != LUA_TSTRING)
-    jf_raise(L, "%s: %s should be a string, got %s", who, what, jf_type_name(L, i));
+    jf_raise(L, "%s: %s must be a string, got %s", who, what, jf_type_name(L, i));
   return lua_tolstring(L, i, n);
 }
 
@@ -17,14 +17,14 @@ const char *jf_need_string(lua_State *L, int i, const char *who, const char *wha
 {
   size_t n;
   const char *s = jf_need_bytes(L, i, who, what, &n);
-  if (strlen(s) != n) jf_raise(L, "%s: %s holds a zero byte", who, what);
+  if (strlen(s) != n) jf_raise(L, "%s: %s must not hold a zero byte", who, what);
   return s;
 }
 
 double jf_need_number(lua_State *L, int i, const char *who, const char *what)
 {
   if (lua_type(L, i) != LUA_TNUMBER)
-    jf_raise(L, "%s: %s should be a number, got %s", who, what, jf_type_name(L, i));
+    jf_raise(L, "%s: %s must be a number, got %s", who, what, jf_type_name(L, i));
   return lua_tonumber(L, i);
 }
 
@@ -40,7 +40,7 @@ static int64_t extent(lua_State *L, int at, const char *who)
 {
   double d = lua_tonumber(L, -1);
   if (lua_type(L, -1) != LUA_TNUMBER || d != floor(d) || fabs(d) > 0x1p53)
-    jf_raise(L, "%s: shape[%d] should be a whole number, got %s", who, at,
+    jf_raise(L, "%s: shape[%d] must be a whole number, got %s", who, at,
              lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : jf_type_name(L, -1));
   lua_pop(L, 1);
   return (int64_t)d;
@@ -55,10 +55,10 @@ void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out)
     return;
   }
   if (!lua_istable(L, i))
-    jf_raise(L, "%s: shape should be a table of numbers, got %s", who, jf_type_name(L, i));
+    jf_raise(L, "%s: shape must be a table of numbers, got %s", who, jf_type_name(L, i));
   size_t n = lua_objlen(L, i);
   if (n == 0 || n > JFL_MAXDIM)
-    jf_raise(L, "%s: a shape has 1 to %d dimensions, got %d", who, (int)JFL_MAXDIM, (int)n);
+    jf_raise(L, "%s: shape must have 1 to %d dimensions, got %d", who, (int)JFL_MAXDIM, (int)n);
   while (out->n < (int)n) {
     lua_rawgeti(L, i, out->n + 1);
     out->d[out->n] = extent(L, out->n + 1, who);
@@ -106,7 +106,8 @@ int64_t jf_shape_size(const jfl_shape *s)
 static size_t flatten(lua_State *L, const char *who, const char *name, int level, double *out)
 {
   size_t n = 0, len = lua_objlen(L, -1);
-  if (level == MAX_NEST) jf_raise(L, "%s: '%s' is nested too deeply", who, name);
+  if (level == MAX_NEST)
+    jf_raise(L, "%s: '%s' must be nested at most %d deep", who, name, MAX_NEST);
   luaL_checkstack(L, 8, NULL);
   for (size_t i = 1; i <= len; i++) {
     lua_rawgeti(L, -1, (int)i);
@@ -117,7 +118,7 @@ static size_t flatten(lua_State *L, const char *who, const char *name, int level
         jf_raise(L, "%s: '%s'[%d] is nil; lists count from 1: x.shape[1] is the first extent", who,
                  name, (int)i);
       if (!jf_is_number(L, -1))
-        jf_raise(L, "%s: '%s'[%d] should be a number, got %s", who, name, (int)i,
+        jf_raise(L, "%s: '%s'[%d] must be a number, got %s", who, name, (int)i,
                  jf_type_name(L, -1));
       if (out) out[n] = jf_to_number(L, -1);
       n++;
@@ -160,7 +161,7 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
     read_list(L, who, out);
     return;
   default:
-    jf_raise(L, "%s: '%s' should be a number, boolean, string or list, got %s", who, name,
+    jf_raise(L, "%s: '%s' must be a number, boolean, string or list, got %s", who, name,
              jf_type_name(L, i));
   }
 }
@@ -171,7 +172,7 @@ static int count_names(lua_State *L, int i, const char *who)
   int n = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), n++)
     if (lua_type(L, -2) != LUA_TSTRING)
-      jf_raise(L, "%s: options should have names, got one under a %s", who, luaL_typename(L, -2));
+      jf_raise(L, "%s: options must have names, got one under a %s", who, luaL_typename(L, -2));
   return n;
 }
 
@@ -180,7 +181,7 @@ jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n)
   *n = 0;
   if (lua_isnoneornil(L, i)) return NULL;
   if (!lua_istable(L, i))
-    jf_raise(L, "%s: options should be a table, got %s", who, jf_type_name(L, i));
+    jf_raise(L, "%s: options must be a table, got %s", who, jf_type_name(L, i));
   int count = count_names(L, i, who), k = 0;
   jfl_arg *arg = lua_newuserdata(L, (size_t)count * sizeof *arg + 1);
   luaL_checkstack(L, count + 16, NULL);

@@ -53,12 +53,12 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s)
 }
 
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
-                        const char *who)
+                        const char *what)
 {
   jf_larray *out = jf_push_array(L);
   jfl_array *a;
-  jf_check_freed(L, b, who);
-  jf_check_for(L, jfl_array_cast(b->array, t, lossless, &a), who);
+  jf_check_freed(L, b, what);
+  jf_check_element(L, jfl_array_cast(b->array, t, lossless, &a), what);
   jf_set_array(out, a);
   jf_account(L, out);
   return out;
@@ -66,13 +66,13 @@ jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossl
 
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who)
 {
-  if (!b->array) jf_raise(L, "%s: array was freed", who);
+  if (!b->array) jf_raise(L, "%s: the array was freed", who);
 }
 
 jf_larray *jf_need_array(lua_State *L, int i, const char *who)
 {
   jf_larray *b = jf_test(L, i, JF_ARRAY);
-  if (!b) jf_raise(L, "%s: expected an array, got %s", who, jf_type_name(L, i));
+  if (!b) jf_raise(L, "%s: argument %d must be an array, got %s", who, i, jf_type_name(L, i));
   jf_check_freed(L, b, who);
   return b;
 }
@@ -127,7 +127,7 @@ static int l_rows(lua_State *L)
   double first = jf_need_number(L, 2, "rows", "first"), n = jf_need_number(L, 3, "rows", "count");
   double rows = (double)b->shape->d[0];
   if (!(first >= 0 && n >= 1 && first + n <= rows))
-    jf_raise(L, "rows: %f rows from %f on are not in an array of %f rows", n, first, rows);
+    jf_raise(L, "rows: rows must be within the array of %f, got %f from %f on", rows, n, first);
   jf_larray *out = jf_push_array(L);
   jfl_array *a;
   jf_check_freed(L, b, "rows");
@@ -142,12 +142,14 @@ static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
   int open = -1, fits = 1;
   int64_t rest = 1;
   for (int i = 0; i < s->n && fits; i++) {
-    if (s->d[i] == -1 && open >= 0) jf_raise(L, "reshape: only one extent may be -1");
+    if (s->d[i] == -1 && open >= 0)
+      jf_raise(L, "reshape: shape must have one extent of -1 at most");
     if (s->d[i] == -1) open = i;
     else if ((fits = s->d[i] > 0 && s->d[i] <= n / rest)) rest *= s->d[i];
   }
   if (!fits || n % rest != 0 || (open < 0 && rest != n))
-    jf_raise(L, "reshape: %f elements do not fit %s", (lua_Number)n, jf_push_shape_text(L, s));
+    jf_raise(L, "reshape: shape must have room for %f elements, got %s", (lua_Number)n,
+             jf_push_shape_text(L, s));
   if (open >= 0) s->d[open] = n / rest;
 }
 
@@ -171,7 +173,7 @@ static int l_cast(lua_State *L)
   jf_larray *b = jf_need_array(L, 1, "cast");
   jfl_dtype t = jf_need_dtype(L, 2, "cast");
   if (t == b->dtype && !lua_isnoneornil(L, 3)) lua_pushvalue(L, 1);
-  else jf_push_cast(L, b, t, lua_toboolean(L, 3), "cast");
+  else jf_push_cast(L, b, t, lua_toboolean(L, 3), "cast: array");
   return 1;
 }
 

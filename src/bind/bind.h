@@ -79,6 +79,9 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 void jf_check(lua_State *L, jfl_status s);
 /* The same with a prefix. */
 void jf_check_for(lua_State *L, jfl_status s, const char *who);
+/* The same for an array, which the message calls `what`: the error's argument is an element of
+   it. */
+void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
 /* call(): how the front end runs the user's functions. */
@@ -137,25 +140,26 @@ void jf_set_array(jf_larray *b, jfl_array *a);
 /* Counts b's bytes and collects garbage when that is due, so every array must be in a userdata. */
 void jf_account(lua_State *L, jf_larray *b);
 jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
-/* Pushes a copy of b under another dtype. */
+/* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
-                        const char *who);
-/* Pushes an array made from the nested table at i. */
-jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who);
+                        const char *what);
+/* Pushes an array made from the nested table at i. what: how a message calls it, as below. */
+jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what);
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
-jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who);
+jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
 double jf_load(const jf_larray *b, int64_t i);
 void jf_store(void *data, jfl_dtype t, int64_t i, double v);
 /* Whether dtype t holds v without loss, but for rounding. */
 int jf_fits(jfl_dtype t, double v);
-/* Sets elements first .. first+n-1 to v. */
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *who);
+/* Sets elements first .. first+n-1 to v, which a message calls `what`. */
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
+             const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
-               const char *who);
+               const char *what);
 int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
 double jf_to_number(lua_State *L, int i);
 

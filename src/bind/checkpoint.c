@@ -31,7 +31,7 @@ static int l_save(lua_State *L)
   const char *path = jf_need_string(L, 1, "save", "path");
   const char **keys = checkpoint_push_list(L, 3, "save", "key", &n);
   const char **values = checkpoint_push_list(L, 4, "save", "value", &n_value);
-  if (n != n_value) jf_raise(L, "save: %d keys, %d values", n, n_value);
+  if (n != n_value) jf_raise(L, "save: values must be as many as the %d keys, got %d", n, n_value);
   jfl_note *notes = push_room(L, n, sizeof *notes);
   for (int i = 0; i < n; i++) notes[i] = (jfl_note){ keys[i], values[i] };
   jf_wait_for_all(L);
@@ -48,7 +48,10 @@ static int l_write_arrays(lua_State *L)
   jfl_array **values = push_room(L, n, sizeof *values);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 4, i + 1);
-    values[i] = jf_need_array(L, -1, names[i])->array;    /* which the table keeps */
+    const jf_larray *a = jf_test(L, -1, JF_ARRAY);
+    if (!a || !a->array)
+      jf_raise(L, "save: '%s' must be an array, got %s", names[i], jf_type_name(L, -1));
+    values[i] = a->array;                                 /* which the table keeps */
     lua_pop(L, 1);
   }
   jf_check(L, jfl_checkpoint_write(path, lua_toboolean(L, 2), names, values, n));
@@ -119,7 +122,9 @@ static int l_read(lua_State *L)
   jfl_shape shape = { 1, { 1 } };
   jfl_array *a;
   int i = (int)lua_tointeger(L, 2) - 1;
-  if (i < 0 || i >= jfl_checkpoint_count(c)) jf_raise(L, "checkpoint_read: no tensor %d", i + 1);
+  if (i < 0 || i >= jfl_checkpoint_count(c))
+    jf_raise(L, "checkpoint_read: number must be from 1 to %d, got %d", jfl_checkpoint_count(c),
+             i + 1);
   if (!lua_isnoneornil(L, 3)) dtype = jf_need_dtype(L, 3, "checkpoint_read");
   if (!lua_isnoneornil(L, 4)) jf_need_shape(L, 4, "checkpoint_read", &shape);
   jf_larray *b = jf_push_array(L);

@@ -10,7 +10,7 @@ static jfl_deflate need_container(lua_State *L, const char *who)
   const char *name = jf_need_string(L, 2, who, "format");
   for (int kind = 0; kind < 3; kind++)
     if (!strcmp(name, names[kind])) return (jfl_deflate)kind;
-  return jf_raise(L, "%s: format: expected gzip, zlib or raw, got '%s'", who, name);
+  return jf_raise(L, "%s: format must be gzip, zlib or raw, got '%s'", who, name);
 }
 
 /* Gives the new array a to b, which is on top of the stack. */

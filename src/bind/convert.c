@@ -6,7 +6,7 @@
 
 /* A nested table on its way into memory. path: where it is now, from 1. */
 typedef struct convert_reader {
-  const char *who;
+  const char *what;            /* how a message calls the table */
   jfl_dtype dtype;             /* of data */
   jfl_dtype wanted;            /* what the numbers must fit */
   void *data;
@@ -31,15 +31,16 @@ static const char *push_path(lua_State *L, const convert_reader *r, int n)
 }
 
 /* The table at stack top is no list of numbers. */
-static void no_elements(lua_State *L, const char *who)
+static void no_elements(lua_State *L, const char *what)
 {
   lua_pushnil(L);
-  if (!lua_next(L, -2)) jf_raise(L, "%s: an empty table has no shape", who);
+  if (!lua_next(L, -2))
+    jf_raise(L, "%s must be an array or a list of numbers, got an empty table", what);
   if (lua_type(L, -2) == LUA_TSTRING)
-    jf_raise(L, "%s: expected an array or a list of numbers, got a table with the name '%s'", who,
+    jf_raise(L, "%s must be an array or a list of numbers, got a table with the name '%s'", what,
              lua_tostring(L, -2));
-  jf_raise(L, "%s: expected an array or a list of numbers from index 1 on, got a table without one",
-           who);
+  jf_raise(L, "%s must be an array or a list of numbers from index 1 on, got a table without one",
+           what);
 }
 
 /* Reads the shape off the first element of each level of the table at i. */
@@ -48,9 +49,9 @@ static void convert_measure(lua_State *L, int i, convert_reader *r)
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
     size_t n = lua_objlen(L, -1);
-    if (n == 0) no_elements(L, r->who);
+    if (n == 0) no_elements(L, r->what);
     if (r->shape.n == JFL_MAXDIM)
-      jf_raise(L, "%s: tables are nested deeper than %d levels", r->who, (int)JFL_MAXDIM);
+      jf_raise(L, "%s must be nested at most %d deep", r->what, (int)JFL_MAXDIM);
     r->shape.d[r->shape.n++] = (int64_t)n;
     lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
@@ -69,12 +70,10 @@ static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
   }
   const char *path = push_path(L, r, level);
   if (lua_type(L, -3) == LUA_TNUMBER)
-    jf_raise(L, "%s: %s has %f elements and then a gap: there is one at [%f]", r->who,
-             *path ? path : "the table", (lua_Number)n, lua_tonumber(L, -3));
-  jf_raise(L, "%s: %s has a key %s; expected elements 1 to %f alone", r->who,
-           *path ? path : "the table",
-           lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : jf_type_name(L, -3),
-           (lua_Number)n);
+    jf_raise(L, "%s%s must have no gap, got %f elements and then one at [%f]", r->what, path,
+             (lua_Number)n, lua_tonumber(L, -3));
+  jf_raise(L, "%s%s must have elements 1 to %f alone, got a key %s", r->what, path, (lua_Number)n,
+           lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : jf_type_name(L, -3));
 }
 
 /* Whether the table at stack top holds more than its elements 1 to n. Where they lie in order, as
@@ -94,12 +93,12 @@ static void read_number(lua_State *L, convert_reader *r, int64_t at)
 {
   if (!jf_is_number(L, -1)) {
     const char *type = jf_type_name(L, -1);
-    jf_raise(L, "%s: %s should be a number, got %s", r->who, push_path(L, r, r->shape.n), type);
+    jf_raise(L, "%s%s must be a number, got %s", r->what, push_path(L, r, r->shape.n), type);
   }
   double v = jf_to_number(L, -1);
   if (!jf_fits(r->wanted, v))
-    jf_raise(L, "%s: %s is %f, which does not fit %s", r->who, push_path(L, r, r->shape.n), v,
-             jfl_dtype_name(r->wanted));
+    jf_raise(L, "%s%s must fit %s, got %f", r->what, push_path(L, r, r->shape.n),
+             jfl_dtype_name(r->wanted), v);
   jf_store(r->data, r->dtype, at, v);
   lua_pop(L, 1);
 }
@@ -109,13 +108,13 @@ static void check_level(lua_State *L, const convert_reader *r, int level)
 {
   if (!lua_istable(L, -1)) {
     const char *type = jf_type_name(L, -1);
-    jf_raise(L, "%s: %s should be a table of %f elements, got %s", r->who, push_path(L, r, level),
+    jf_raise(L, "%s%s must be a table of %f elements, got %s", r->what, push_path(L, r, level),
              (lua_Number)r->shape.d[level], type);
   }
   size_t n = lua_objlen(L, -1);
   if (n != (size_t)r->shape.d[level])
-    jf_raise(L, "%s: %s has %f elements, those before it have %f", r->who, push_path(L, r, level),
-             (lua_Number)n, (lua_Number)r->shape.d[level]);
+    jf_raise(L, "%s%s must have %f elements like those before it, got %f", r->what,
+             push_path(L, r, level), (lua_Number)r->shape.d[level], (lua_Number)n);
   if (has_more(L, n)) fail_key(L, r, level, n);
 }
 
@@ -134,11 +133,11 @@ static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at
   return n;
 }
 
-jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who)
+jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what)
 {
   int two_bytes = is_half(t);
-  convert_reader r = { .who = who, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
-  if (!lua_istable(L, i)) jf_raise(L, "%s: expected a table, got %s", who, jf_type_name(L, i));
+  convert_reader r = { .what = what, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
+  if (!lua_istable(L, i)) jf_raise(L, "%s must be a table, got %s", what, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
   convert_measure(L, i, &r);
   jf_larray *b = jf_push_new(L, r.dtype, &r.shape);
@@ -146,39 +145,39 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *who)
   lua_pushvalue(L, i);
   read_level(L, &r, 0, 0);
   if (!two_bytes) return b;
-  b = jf_push_cast(L, b, t, 0, who);
+  b = jf_push_cast(L, b, t, 0, what);
   lua_remove(L, -2);
   return b;
 }
 
-jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *who)
+jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what)
 {
   jf_larray *b = jf_test(L, i, JF_ARRAY);
   if (b) {
-    jf_check_freed(L, b, who);
-    return b->dtype == t ? b : jf_push_cast(L, b, t, 1, who);
+    jf_check_freed(L, b, what);
+    return b->dtype == t ? b : jf_push_cast(L, b, t, 1, what);
   }
-  if (lua_istable(L, i)) return jf_push_from_table(L, i, t, who);
+  if (lua_istable(L, i)) return jf_push_from_table(L, i, t, what);
   if (!jf_is_number(L, i))
-    jf_raise(L, "%s: expected an array, a table or a number, got %s", who, jf_type_name(L, i));
+    jf_raise(L, "%s must be an array, a table or a number, got %s", what, jf_type_name(L, i));
   jfl_shape one = { .n = 1, .d = { 1 } };
   double v = jf_to_number(L, i);
   b = jf_push_new(L, t, &one);
-  jf_fill(L, b, 0, 1, v, who);
+  jf_fill(L, b, 0, 1, v, what);
   return b;
 }
 
-/* from_table(t, dtype [, shape [, who]]); who is for messages. */
+/* from_table(t, dtype [, shape [, what]]); what: how a message calls the table. */
 static int l_from_table(lua_State *L)
 {
   jfl_shape s;
-  const char *who = lua_isnoneornil(L, 4) ? "array" : jf_need_string(L, 4, "from_table", "who");
-  jfl_dtype t = jf_need_dtype(L, 2, who);
+  const char *what = lua_isnoneornil(L, 4) ? "values" : jf_need_string(L, 4, "from_table", "what");
+  jfl_dtype t = jf_need_dtype(L, 2, what);
   lua_settop(L, 4);
-  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, who, &s);
-  jf_larray *b = jf_push_from_table(L, 1, t, who);
+  if (!lua_isnil(L, 3)) jf_need_shape(L, 3, what, &s);
+  jf_larray *b = jf_push_from_table(L, 1, t, what);
   if (!lua_isnil(L, 3) && !jf_shape_same(b->shape, &s))
-    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, &s),
+    jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, &s),
              jf_push_shape_text(L, b->shape));
   lua_settop(L, 5);
   return 1;
@@ -196,7 +195,7 @@ static int l_ramp(lua_State *L)
   jf_larray *b = jf_push_new(L, wide, &s);
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
-    if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+    if (!jf_fits(t, v)) jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
     jf_store(b->data, wide, i, v);
   }
   if (wide != t) jf_push_cast(L, b, t, 0, who);
@@ -246,8 +245,8 @@ static int l_from_bytes(lua_State *L)
   jf_need_shape(L, 3, "from_bytes", &s);
   jf_larray *b = jf_push_new(L, t, &s);
   if (n != byte_size(b))
-    jf_raise(L, "from_bytes: %s array of shape %s takes %f bytes, got %f", jfl_dtype_name(t),
-             jf_push_shape_text(L, &s), (lua_Number)byte_size(b), (lua_Number)n);
+    jf_raise(L, "from_bytes: data must be %f bytes for %s %s, got %f", (lua_Number)byte_size(b),
+             jfl_dtype_name(t), jf_push_shape_text(L, &s), (lua_Number)n);
   memcpy(b->data, data, n);
   return 1;
 }
@@ -283,7 +282,7 @@ static convert_units read_units(lua_State *L, int code, int data)
   size_t n;
   const char *c = jf_need_string(L, code, "decode", "code");
   if (strlen(c) != 3 || !strchr("<>|=", c[0]) || !strchr("1248", c[2]))
-    jf_raise(L, "decode: unknown code '%s'", c);
+    jf_raise(L, "decode: code must be a byte order, a kind and a size as in <u2, got '%s'", c);
   convert_units u = { .size = c[2] - '0', .big = c[0] == '>', .kind = c[1] };
   u.data = jf_need_bytes(L, data, "decode", "data", &n);
   u.n = (int64_t)(n / (size_t)u.size);
@@ -300,8 +299,8 @@ static void convert_widen(lua_State *L, const convert_units *u, const jf_larray 
   for (int64_t i = 0; i < u->n; i++) {
     uint64_t v = read_unit((const unsigned char *)u->data + i * u->size, u->size, u->big);
     if (is_u64 && v >> 63)
-      jf_raise(L, "%s: element %f in memory is %f, which does not fit %s", who,
-               (lua_Number)(first + i), (lua_Number)v, jfl_dtype_name(b->dtype));
+      jf_raise(L, "%s: element %f in memory must fit %s, got %f", who, (lua_Number)(first + i),
+               jfl_dtype_name(b->dtype), (lua_Number)v);
     write_unit(b->data, size, first + i, (v ^ sign) - sign);
   }
 }
@@ -316,9 +315,11 @@ static int l_decode(lua_State *L)
   const char *who = jf_need_string(L, 5, "decode", "who");
   size_t size = jfl_dtype_size(b->dtype);
   if (!(first >= 0 && first + (double)u.n <= (double)jf_shape_size(b->shape)))
-    jf_raise(L, "decode: %f elements from %f on are not in the array", (lua_Number)u.n, first);
+    jf_raise(L, "decode: elements must be within the array, got %f from %f on", (lua_Number)u.n,
+             first);
   if (size < (size_t)u.size)
-    jf_raise(L, "decode: %s is narrower than %d bytes", jfl_dtype_name(b->dtype), u.size);
+    jf_raise(L, "decode: dtype must be at least %d bytes wide, got %s", u.size,
+             jfl_dtype_name(b->dtype));
   if (size > (size_t)u.size || u.big || u.kind == 'u') convert_widen(L, &u, b, (int64_t)first, who);
   else memcpy((char *)b->data + (size_t)first * size, u.data, (size_t)u.n * size);
   return 0;

@@ -91,6 +91,14 @@ void jf_check_for(lua_State *L, jfl_status s, const char *who)
   if (s != JFL_OK) jf_raise(L, "%s: %s", who, jfl_errmsg());
 }
 
+void jf_check_element(lua_State *L, jfl_status s, const char *what)
+{
+  const char *element = jfl_error_part(JFL_ERROR_ARGUMENT);
+  if (s != JFL_OK && element)
+    jf_raise(L, "%s%s %s", what, element, jfl_error_part(JFL_ERROR_TEXT));
+  jf_check_for(L, s, what);
+}
+
 /* fail(fmt, ...), whose upvalue 2 is string.format. */
 int jf_l_fail(lua_State *L)
 {

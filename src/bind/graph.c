@@ -14,19 +14,21 @@ static int graph_gc(lua_State *L)
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
 {
   jf_lgraph *g = jf_test(L, i, JF_GRAPH);
-  if (!g || !g->graph) jf_raise(L, "%s: expected a graph, got %s", who, jf_type_name(L, i));
+  if (!g || !g->graph)
+    jf_raise(L, "%s: argument %d must be a graph, got %s", who, i, jf_type_name(L, i));
   return g;
 }
 
-/* The blob at i, of graph g, or of any if that is NULL. */
-static jf_lblob *need_blob(lua_State *L, int i, const jf_lgraph *g, const char *who)
+/* The blob at i, of graph g, or of any if that is NULL. what: how a message calls it, such as
+   "gradients: y". */
+static jf_lblob *need_blob(lua_State *L, int i, const jf_lgraph *g, const char *what)
 {
   jf_lblob *b = jf_test(L, i, JF_BLOB);
   if (!b || !b->owner->graph)
-    jf_raise(L, "%s: expected a blob, got %s", who, jf_type_name(L, i));
+    jf_raise(L, "%s must be a blob, got %s", what, jf_type_name(L, i));
   if (g && b->owner != g)
     jf_raise(L, "%s: blob '%s' belongs to job '%s'; blobs can only be used inside the body that "
-             "made them", who, jfl_value_name(b->value), b->owner->job);
+             "made them", what, jfl_value_name(b->value), b->owner->job);
   return b;
 }
 
@@ -52,7 +54,7 @@ static int push_env(lua_State *L, int i)
 
 static int blob_index(lua_State *L)
 {
-  jf_lblob *b = need_blob(L, 1, NULL, "blob");
+  jf_lblob *b = need_blob(L, 1, NULL, "argument 1");
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "";
   if (lua_type(L, 2) == LUA_TNUMBER)
     jf_raise(L, "blob '%s' has no elements while its job's body runs; flow.slice takes parts of it",
@@ -74,7 +76,7 @@ jfl_mode jf_need_mode(lua_State *L, int i, const char *who)
   const char *mode = jf_need_string(L, i, who, "mode");
   if (!strcmp(mode, "train")) return JFL_TRAIN;
   if (strcmp(mode, "predict"))
-    jf_raise(L, "%s: mode should be train or predict, got '%s'", who, mode);
+    jf_raise(L, "%s: mode must be train or predict, got '%s'", who, mode);
   return JFL_PREDICT;
 }
 
@@ -169,7 +171,7 @@ static jfl_init_kind init_field(lua_State *L, int t, const char *who)
   const char *name = jf_need_string(L, -1, who, "init");
   while (k < 4 && strcmp(name, names[k])) k++;
   if (k == 4)
-    jf_raise(L, "%s: init should be constant, uniform, normal or truncated_normal, got '%s'", who,
+    jf_raise(L, "%s: init must be constant, uniform, normal or truncated_normal, got '%s'", who,
              name);
   lua_pop(L, 1);
   return (jfl_init_kind)k;
@@ -178,7 +180,8 @@ static jfl_init_kind init_field(lua_State *L, int t, const char *who)
 /* Reads the table at t; its name stays on the stack. */
 static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
 {
-  if (!lua_istable(L, t)) jf_raise(L, "variable: expected a table, got %s", jf_type_name(L, t));
+  if (!lua_istable(L, t))
+    jf_raise(L, "variable: argument 2 must be a table, got %s", jf_type_name(L, t));
   memset(spec, 0, sizeof *spec);
   lua_getfield(L, t, "name");
   spec->name = jf_need_string(L, -1, "variable", "name");
@@ -218,17 +221,17 @@ static int l_find_variable(lua_State *L)
 /* ---- losses, gradients, results ---- */
 
 /* Reads the list of g's blobs at i, nil being none; leaves an anchor on the stack. */
-static jfl_value **read_blobs(lua_State *L, int i, const jf_lgraph *g, const char *who, int *n)
+static jfl_value **read_blobs(lua_State *L, int i, const jf_lgraph *g, const char *what, int *n)
 {
   *n = 0;
   if (lua_isnoneornil(L, i)) return NULL;
   if (!lua_istable(L, i))
-    jf_raise(L, "%s: expected a list of blobs, got %s", who, jf_type_name(L, i));
+    jf_raise(L, "%s must be a list of blobs, got %s", what, jf_type_name(L, i));
   int count = (int)lua_objlen(L, i);
   jfl_value **v = lua_newuserdata(L, (size_t)count * sizeof *v + 1);
   for (; *n < count; ++*n) {
     lua_rawgeti(L, i, *n + 1);
-    v[*n] = need_blob(L, lua_gettop(L), g, who)->value;
+    v[*n] = need_blob(L, lua_gettop(L), g, what)->value;
     lua_pop(L, 1);
   }
   return v;
@@ -247,10 +250,12 @@ static int l_minimize(lua_State *L)
 {
   jfl_minimize m = {0};
   jf_lgraph *g = jf_need_graph(L, 1, "minimize");
-  if (!lua_istable(L, 2)) jf_raise(L, "minimize: expected a table, got %s", jf_type_name(L, 2));
+  if (!lua_istable(L, 2))
+    jf_raise(L, "minimize: argument 2 must be a table, got %s", jf_type_name(L, 2));
   luaL_checkstack(L, 32, NULL);
-  m.loss = read_blobs(L, push_field(L, 2, "losses"), g, "minimize", &m.n_loss);
-  m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize", &m.n_variable);
+  m.loss = read_blobs(L, push_field(L, 2, "losses"), g, "minimize: losses", &m.n_loss);
+  m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize: variables",
+                          &m.n_variable);
   m.optimizer = jf_need_string(L, push_field(L, 2, "optimizer"), "minimize", "optimizer");
   m.schedule = jf_need_string(L, push_field(L, 2, "schedule"), "minimize", "schedule");
   m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);
@@ -266,10 +271,10 @@ static int l_gradients(lua_State *L)
 {
   int n;
   jf_lgraph *g = jf_need_graph(L, 1, "gradients");
-  jfl_value *y = need_blob(L, 2, g, "gradients")->value;
-  jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients")->value;
-  jfl_value **x = read_blobs(L, 4, g, "gradients", &n);
-  if (!x) jf_raise(L, "gradients: expected a list of blobs, got %s", jf_type_name(L, 4));
+  jfl_value *y = need_blob(L, 2, g, "gradients: y")->value;
+  jfl_value *dy = lua_isnil(L, 3) ? NULL : need_blob(L, 3, g, "gradients: dy")->value;
+  jfl_value **x = read_blobs(L, 4, g, "gradients: x", &n);
+  if (!x) jf_raise(L, "gradients: x must be a list of blobs, got %s", jf_type_name(L, 4));
   size_t size = (size_t)n * sizeof(jfl_value *);
   jfl_value **dx = memset(lua_newuserdata(L, size + 1), 0, size);
   jf_check(L, jfl_graph_gradients(g->graph, y, dy, x, n, dx));
@@ -286,8 +291,8 @@ static int l_gradients(lua_State *L)
 static int l_output(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "output");
-  const char *who = lua_pushfstring(L, "%s: the body's result", g->job);
-  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, who)->value));
+  const char *what = lua_pushfstring(L, "%s: the body's result", g->job);
+  jf_check(L, jfl_graph_output(g->graph, need_blob(L, 2, g, what)->value));
   return 0;
 }
 
@@ -295,15 +300,15 @@ static int l_output(lua_State *L)
 static int l_watch_gradient(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "watch_diff");
-  jfl_value *v = need_blob(L, 2, g, "watch_diff")->value;
+  jfl_value *v = need_blob(L, 2, g, "watch_diff: blob")->value;
   jf_check(L, jfl_graph_watch_gradient(g->graph, v, lua_tostring(L, 3)));
   return 0;
 }
 
-/* need_blob(graph, blob, who): fails unless the blob is one of that graph. */
+/* need_blob(graph, blob, what): fails unless the blob is one of that graph. */
 static int l_need_blob(lua_State *L)
 {
-  need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "who"));
+  need_blob(L, 2, jf_need_graph(L, 1, "need_blob"), jf_need_string(L, 3, "need_blob", "what"));
   return 0;
 }
 

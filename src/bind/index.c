@@ -84,34 +84,34 @@ double jf_to_number(lua_State *L, int i)
 }
 
 /* v as dtype t of two bytes, by way of the core's rounding. */
-static uint16_t bind_index_encode(lua_State *L, jfl_dtype t, double v, const char *who)
+static uint16_t bind_index_encode(lua_State *L, jfl_dtype t, double v, const char *what)
 {
   jfl_shape one = { .n = 1, .d = { 1 } };
   jf_larray *from = jf_push_new(L, JFL_F64, &one);
   *(double *)from->data = v;
-  uint16_t h = *(uint16_t *)jf_push_cast(L, from, t, 1, who)->data;
+  uint16_t h = *(uint16_t *)jf_push_cast(L, from, t, 1, what)->data;
   lua_pop(L, 2);
   return h;
 }
 
 static void fill_small(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
-                       const char *who)
+                       const char *what)
 {
-  uint16_t h = bind_index_encode(L, b->dtype, v, who);
-  jf_check_freed(L, b, who);
+  uint16_t h = bind_index_encode(L, b->dtype, v, what);
+  jf_check_freed(L, b, what);
   for (int64_t i = 0; i < n; i++) ((uint16_t *)b->data)[first + i] = h;
 }
 
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *who)
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
 {
   if (!jf_fits(b->dtype, v))
-    jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(b->dtype));
+    jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
   switch (b->dtype) {
 #define X(id, T) \
   case JFL_##id: for (int64_t i = 0; i < n; i++) ((T *)b->data)[first + i] = (T)v; break;
     NATIVE(X)
 #undef X
-  default: fill_small(L, b, first, n, v, who);
+  default: fill_small(L, b, first, n, v, what);
   }
 }
 
@@ -124,19 +124,19 @@ static void copy_in(const jf_larray *b, int64_t first, const jf_larray *src)
 }
 
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
-               const char *who)
+               const char *what)
 {
   int64_t n = jf_shape_size(s);
   if (jf_is_number(L, i)) {
-    jf_fill(L, b, first, n, jf_to_number(L, i), who);
+    jf_fill(L, b, first, n, jf_to_number(L, i), what);
     return;
   }
-  const jf_larray *src = jf_to_array(L, i, b->dtype, who);
-  jf_check_freed(L, b, who);
+  const jf_larray *src = jf_to_array(L, i, b->dtype, what);
+  jf_check_freed(L, b, what);
   if (jf_shape_same(src->shape, s)) copy_in(b, first, src);
-  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), who);
+  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), what);
   else
-    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, s),
+    jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, s),
              jf_push_shape_text(L, src->shape));
 }
 
@@ -151,8 +151,8 @@ static jfl_shape row_shape(const jfl_shape *s)
 
 static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
 {
-  if (d >= 1 && d <= (double)rows) jf_raise(L, "%s: index %f is not a whole number", who, d);
-  return jf_raise(L, "%s: index %f is out of range 1 to %f%s", who, d, (lua_Number)rows,
+  if (d >= 1 && d <= (double)rows) jf_raise(L, "%s: index must be a whole number, got %f", who, d);
+  return jf_raise(L, "%s: index must be from 1 to %f, got %f%s", who, (lua_Number)rows, d,
                   d == 0 ? "; indices count from 1" : "");
 }
 
@@ -183,7 +183,7 @@ static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
 static int field(lua_State *L, const jf_larray *b)
 {
   if (lua_type(L, 2) != LUA_TSTRING)
-    jf_raise(L, "array: expected an index or a name, got %s; a:get(i, j) gives an element",
+    jf_raise(L, "array: index must be a number or a name, got %s; a:get(i, j) gives an element",
              jf_type_name(L, 2));
   lua_pushvalue(L, 2);
   lua_rawget(L, lua_upvalueindex(2));
@@ -204,7 +204,7 @@ static int field(lua_State *L, const jf_larray *b)
 static int read_index(lua_State *L)
 {
   jf_larray *b = jf_test(L, 1, JF_ARRAY);
-  if (!b) jf_raise(L, "array: expected an array, got %s", jf_type_name(L, 1));
+  if (!b) jf_raise(L, "array: argument 1 must be an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
   int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
@@ -221,10 +221,10 @@ static int write_index(lua_State *L)
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
   int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
-    jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array");
+    jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");
   } else {
     jfl_shape s = row_shape(b->shape);
-    jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array");
+    jf_assign(L, b, i * jf_shape_size(&s), &s, 3, "array: value");
   }
   return 0;
 }
@@ -235,7 +235,7 @@ static int64_t element(lua_State *L, const jf_larray *b, int at, const char *who
   int n = lua_gettop(L) - at + 1;
   int64_t e = 0;
   if (n != b->shape->n)
-    jf_raise(L, "%s: expected %d %s for shape %s, got %d", who, b->shape->n,
+    jf_raise(L, "%s: takes %d %s for shape %s, got %d", who, b->shape->n,
              b->shape->n == 1 ? "index" : "indices", jf_push_shape_text(L, b->shape), n);
   for (int k = 0; k < n; k++) {
     double d = jf_need_number(L, at + k, who, "an index");
@@ -259,8 +259,8 @@ static int l_set(lua_State *L)
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_set(L);
   jf_larray *b = jf_need_array(L, 1, "set");
   if (!jf_is_number(L, 2))
-    jf_raise(L, "set: value should be a number, got %s", jf_type_name(L, 2));
-  jf_fill(L, b, element(L, b, 3, "set"), 1, jf_to_number(L, 2), "set");
+    jf_raise(L, "set: value must be a number, got %s", jf_type_name(L, 2));
+  jf_fill(L, b, element(L, b, 3, "set"), 1, jf_to_number(L, 2), "set: value");
   return 0;
 }
 
@@ -280,7 +280,7 @@ static int l_fill(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "fill");
   double v = jf_need_number(L, 2, "fill", "value");
-  jf_fill(L, b, 0, jf_shape_size(b->shape), v, "fill");
+  jf_fill(L, b, 0, jf_shape_size(b->shape), v, "fill: value");
   return 0;
 }
 
@@ -288,7 +288,7 @@ static int l_assign(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "assign");
   jfl_shape s = *b->shape;
-  jf_assign(L, b, 0, &s, 2, "assign");
+  jf_assign(L, b, 0, &s, 2, "assign: value");
   return 0;
 }
 

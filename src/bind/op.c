@@ -98,7 +98,7 @@ static void take_option(lua_State *L, bind_op_call *c)
 {
   const char *who = c->r->info.name;
   if (lua_type(L, -2) != LUA_TSTRING)
-    jf_raise(L, "%s: options should have names, got one under a %s", who, luaL_typename(L, -2));
+    jf_raise(L, "%s: options must have names, got one under a %s", who, luaL_typename(L, -2));
   const char *key = lua_tostring(L, -2);
   if (!strcmp(key, "name")) {
     c->node = jf_need_string(L, -1, who, "name");
@@ -137,7 +137,7 @@ static void check_list(lua_State *L, const bind_op_call *c, int k)
 {
   int list = c->slot[k];
   if (list && !lua_istable(L, list))
-    jf_raise(L, "%s should be a list such as {x, y}, got %s", bind_op_push_who(L, c->r, k),
+    jf_raise(L, "%s must be a list such as {x, y}, got %s", bind_op_push_who(L, c->r, k),
              jf_type_name(L, list));
 }
 
@@ -160,7 +160,8 @@ static void bind_op_push_list(lua_State *L, bind_op_call *c, int k)
   int list = c->slot[k];
   check_list(L, c, k);
   int n = (int)lua_objlen(L, list);
-  if (n == 0) jf_raise(L, "%s is an empty list", bind_op_push_who(L, c->r, k));
+  if (n == 0)
+    jf_raise(L, "%s must be a list of one or more, got none", bind_op_push_who(L, c->r, k));
   luaL_checkstack(L, n + 32, "too many inputs");
   for (int i = 1; i <= n; i++) lua_rawgeti(L, list, i);
 }
@@ -213,7 +214,7 @@ static void number_to_array(lua_State *L, const bind_op_call *c, int k, jfl_dtyp
   const char *who = bind_op_push_who(L, c->r, k);
   int at = c->first + k;
   if (!jf_is_number(L, at) && !lua_istable(L, at))
-    jf_raise(L, "%s should be an array, a table or a number, got %s", who, jf_type_name(L, at));
+    jf_raise(L, "%s must be an array, a table or a number, got %s", who, jf_type_name(L, at));
   jf_to_array(L, at, t, who);
   lua_replace(L, at);
   lua_pop(L, 1);
@@ -276,11 +277,12 @@ static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype
   int at = c->first + k;
   const char *who = bind_op_push_who(L, c->r, k);
   if (jf_test(L, at, JF_ARRAY))
-    jf_raise(L, "%s is an array among blobs; data enters a job as one of its inputs", who);
+    jf_raise(L, "%s must be a blob or a number, got array; data enters a job as one of its inputs",
+             who);
   if (!jf_is_number(L, at))
-    jf_raise(L, "%s should be a blob or a number, got %s", who, jf_type_name(L, at));
+    jf_raise(L, "%s must be a blob or a number, got %s", who, jf_type_name(L, at));
   double v = jf_to_number(L, at);
-  if (!jf_fits(t, v)) jf_raise(L, "%s: %f does not fit %s", who, v, jfl_dtype_name(t));
+  if (!jf_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
     { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },
@@ -345,7 +347,7 @@ static int call_op(lua_State *L)
   int array = find_kind(L, &c, JF_ARRAY);
   if (array < 0) check_dot(L, c.r);
   if (array < 0 && c.n_in > 0)
-    jf_raise(L, "%s should be a blob or an array, got %s", bind_op_push_who(L, c.r, 0),
+    jf_raise(L, "%s must be a blob or an array, got %s", bind_op_push_who(L, c.r, 0),
              jf_type_name(L, c.first));
   return run_now(L, &c, array);
 }
@@ -353,7 +355,7 @@ static int call_op(lua_State *L)
 static void make_op(lua_State *L, const char *name)
 {
   const jfl_op *op = jfl_op_find(name);
-  if (!op) jf_raise(L, "there is no op '%s'", name);
+  if (!op) jf_raise(L, "unknown op '%s'", name);
   lua_pushlightuserdata(L, jf_state_of(L));
   record *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
   r->op = op;

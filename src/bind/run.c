@@ -1,6 +1,8 @@
 /* Runs in Lua: calls that wait, calls that do not, and their requests. */
 #include "bind/bind.h"
 
+#include <string.h>
+
 enum { FEW = 16 };      /* inputs and outputs kept on the C stack */
 
 typedef struct request {
@@ -36,6 +38,22 @@ static int is_named(lua_State *L, int i)
   return named;
 }
 
+/* The end of a message on an array of another shape: what may help, or "". */
+static const char *shape_hint(lua_State *L, const jfl_shape *want, const jfl_shape *got)
+{
+  const int64_t *w = want->d, *g = got->d;
+  int same_rank = want->n == got->n && want->n > 0;
+  if (same_rank && w[0] != g[0] && !memcmp(w + 1, g + 1, (size_t)(want->n - 1) * sizeof *w))
+    return "; a placeholder whose first dimension is -1 takes any batch size";
+  if (!want->n || !got->n || w[0] != g[0]) return "";
+  if (same_rank && want->n == 4 && g[1] == w[2] && g[2] == w[3] && g[3] == w[1])
+    return "; its channels are last: a:transpose({0, 3, 1, 2}) puts them first";
+  if (jf_shape_size(want) != jf_shape_size(got)) return "";
+  const char *text = jf_push_shape_text(L, want);
+  lua_pushlstring(L, text + 1, strlen(text) - 2);        /* without the parentheses */
+  return lua_pushfstring(L, "; it has as many elements: a:reshape({%s})", lua_tostring(L, -1));
+}
+
 /* Replaces the argument for input i by an array of its dtype and checks the shape. */
 static void run_convert(lua_State *L, const jf_lplan *p, int i)
 {
@@ -43,11 +61,11 @@ static void run_convert(lua_State *L, const jf_lplan *p, int i)
   const jf_linput *in = &p->in[i];
   const char *who = run_push_who(L, p, i);
   if (!lua_istable(L, at) && !jf_test(L, at, JF_ARRAY))
-    jf_raise(L, "%s: expected an array or a table, got %s", who, jf_type_name(L, at));
+    jf_raise(L, "%s must be an array or a table, got %s", who, jf_type_name(L, at));
   const jf_larray *b = jf_to_array(L, at, in->dtype, who);
   if (!jf_shape_same(b->shape, in->shape))
-    jf_raise(L, "%s: expected shape %s, got %s", who, jf_push_shape_text(L, in->shape),
-             jf_push_shape_text(L, b->shape));
+    jf_raise(L, "%s must be of shape %s, got %s%s", who, jf_push_shape_text(L, in->shape),
+             jf_push_shape_text(L, b->shape), shape_hint(L, in->shape, b->shape));
   if (lua_gettop(L) > p->n_in + 2) lua_replace(L, at);
   lua_settop(L, p->n_in + 1);
 }
@@ -57,7 +75,8 @@ static int run_fits(const jf_larray *b, const jf_linput *in)
   return b && b->array && b->dtype == in->dtype && jf_shape_same(b->shape, in->shape);
 }
 
-static int wrong_count(lua_State *L, const jf_lplan *p)
+/* queued: whether the call gives its result to a callback. */
+static int wrong_count(lua_State *L, const jf_lplan *p, int queued)
 {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -67,19 +86,22 @@ static int wrong_count(lua_State *L, const jf_lplan *p)
   }
   luaL_pushresult(&b);
   int got = lua_gettop(L) - 2;
-  if (p->n_in == 0) return jf_raise(L, "%s: expected no arguments, got %d", p->job->name, got);
-  if (got == 1 && is_named(L, 2))
-    return jf_raise(L, "%s: takes its arguments by position (%s), got a table with names",
-                    p->job->name, lua_tostring(L, -1));
-  return jf_raise(L, "%s: expected %d argument%s (%s), got %d", p->job->name, p->n_in,
-                  p->n_in == 1 ? "" : "s", lua_tostring(L, -1), got);
+  const char *names = lua_tostring(L, -1), *job = p->job->name, *hint = "";
+  if (p->n_in && got == 1 && is_named(L, 2))
+    return jf_raise(L, "%s: takes its arguments by position (%s), got a table with names", job,
+                    names);
+  if (queued)
+    hint = lua_pushfstring(L, "; a callback is given to the call's result: %s(...)(callback)", job);
+  if (!p->n_in) return jf_raise(L, "%s: takes no arguments, got %d%s", job, got, hint);
+  return jf_raise(L, "%s: takes %d argument%s (%s), got %d%s", job, p->n_in,
+                  p->n_in == 1 ? "" : "s", names, got, hint);
 }
 
 /* Makes the arguments arrays that fit the plan at 1. */
-static jf_lplan *run_prepare(lua_State *L, const char *who)
+static jf_lplan *run_prepare(lua_State *L, const char *who, int queued)
 {
   jf_lplan *p = jf_need_plan(L, 1, who);
-  if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p);
+  if (lua_gettop(L) - 1 != p->n_in) wrong_count(L, p, queued);
   luaL_checkstack(L, p->n_out + 32, "too many outputs");
   for (int i = 0; i < p->n_in; i++)
     if (!run_fits(jf_test(L, i + 2, JF_ARRAY), &p->in[i])) run_convert(L, p, i);
@@ -123,7 +145,7 @@ static void set_results(lua_State *L, jfl_array **out, int n)
 static int l_run(lua_State *L)
 {
   jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "run");
+  jf_lplan *p = run_prepare(L, "run", 0);
   jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   push_results(L, p->n_out);
   jf_wait_for_all(L);
@@ -141,7 +163,7 @@ static int l_run_small(lua_State *L)
 {
   int ran;
   jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "submit");
+  jf_lplan *p = run_prepare(L, "submit", 1);
   if (!jfl_plan_is_small(p->plan)) return 0;
   jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   lua_pushboolean(L, 1);
@@ -159,7 +181,7 @@ static int l_run_small(lua_State *L)
 static int l_submit(lua_State *L)
 {
   jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "submit");
+  jf_lplan *p = run_prepare(L, "submit", 1);
   jfl_array **in = run_need_room(L, few, p->n_in);
   request *r = jf_push(L, JF_REQUEST, sizeof *r);
   run_gather(L, p, in);
@@ -175,7 +197,8 @@ static int l_submit(lua_State *L)
 static request *need_request(lua_State *L, int i, const char *who)
 {
   request *r = jf_test(L, i, JF_REQUEST);
-  if (!r || !r->request) jf_raise(L, "%s: expected a request, got %s", who, jf_type_name(L, i));
+  if (!r || !r->request)
+    jf_raise(L, "%s: argument %d must be a request, got %s", who, i, jf_type_name(L, i));
   return r;
 }
 

@@ -71,7 +71,7 @@ static void check_alive(lua_State *L, const jf_ljob *j)
 static jf_ljob *need_job(lua_State *L, int i, const char *who)
 {
   jf_ljob *j = jf_test(L, i, JF_JOB);
-  if (!j) jf_raise(L, "%s: expected a job, got %s", who, jf_type_name(L, i));
+  if (!j) jf_raise(L, "%s: argument %d must be a job, got %s", who, i, jf_type_name(L, i));
   check_alive(L, j);
   return j;
 }
@@ -79,7 +79,7 @@ static jf_ljob *need_job(lua_State *L, int i, const char *who)
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who)
 {
   jf_lplan *p = jf_test(L, i, JF_PLAN);
-  if (!p) jf_raise(L, "%s: expected a plan, got %s", who, jf_type_name(L, i));
+  if (!p) jf_raise(L, "%s: argument %d must be a plan, got %s", who, i, jf_type_name(L, i));
   check_alive(L, p->job);
   if (!p->plan) jf_raise(L, "%s: the plan was freed", p->job->name);
   return p;
@@ -148,7 +148,7 @@ static int l_plan_free(lua_State *L)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
   jf_state *st = jf_state_of(L);
-  if (!p) jf_raise(L, "plan_free: expected a plan, got %s", jf_type_name(L, 1));
+  if (!p) jf_raise(L, "plan_free: argument 1 must be a plan, got %s", jf_type_name(L, 1));
   if (!p->plan || p->job->generation != st->generation) return 0;
   while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
   jfl_plan_free(p->plan);

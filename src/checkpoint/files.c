@@ -24,13 +24,14 @@ jfl_status jf_file_path(const char *a, const char *b, const char *c, char *out)
 {
   int n = snprintf(out, PATH_MAX, "%s%s%s", a, b, c);
   if (n >= 0 && n < PATH_MAX) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "checkpoint %.64s...: path longer than %d bytes", a, PATH_MAX);
+  return jf_fail(JFL_EINVAL, "checkpoint %.64s...: the path must have at most %d bytes", a,
+                 PATH_MAX);
 }
 
 jfl_status jf_file_trim(const char *path, char *out)
 {
   size_t n = strlen(path);
-  if (!n) return jf_fail(JFL_EINVAL, "checkpoint: the path is empty");
+  if (!n) return jf_fail(JFL_EINVAL, "checkpoint: the path must not be empty");
   JF_TRY(jf_file_path(path, "", "", out));
   while (n > 1 && out[n - 1] == '/') out[--n] = '\0';
   return JFL_OK;
@@ -42,8 +43,9 @@ jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t 
     ssize_t k = pread(fd, p, n < MAX_CHUNK ? n : MAX_CHUNK, (off_t)at);
     if (k < 0 && errno == EINTR) continue;
     if (k < 0) return jf_file_fail(path, "read");
-    if (!k) return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: want %zu bytes more", path,
-                           (unsigned long long)at, n);
+    if (!k)
+      return jf_fail(JFL_EDATA, "checkpoint %s: cut at byte %llu: %zu bytes more must follow", path,
+                     (unsigned long long)at, n);
     p += k;
     n -= (size_t)k;
     at += (uint64_t)k;
@@ -163,7 +165,8 @@ static jfl_status files_place(jf_stage *st, int overwrite)
     return jf_file_path(st->dir, "/", JF_MODEL_FILE, st->file);
   }
   if (!S_ISDIR(info.st_mode))
-    return jf_fail(JFL_ESTATE, "checkpoint %s: want a directory, found a file", st->target);
+    return jf_fail(JFL_ESTATE, "checkpoint %s: the path must be a directory, got a file",
+                   st->target);
   int empty = 0;
   JF_TRY(is_empty(st->target, "", &empty));
   if (!empty && !overwrite) return refuse(st->target);

@@ -99,7 +99,7 @@ static jfl_status oneflow_read_meta(const char *dir, jf_entry *t)
   JF_TRY(r);
   text[n] = '\0';
   if (!parse_meta(text, t))
-    return jf_fail(JFL_EDATA, "checkpoint %s: want a shape and a data_type", path);
+    return jf_fail(JFL_EDATA, "checkpoint %s: the meta must have a shape and a data_type", path);
   return t->dtype == JFL_N_DTYPE ? JFL_OK : check_meta(path, t);
 }
 

@@ -55,8 +55,8 @@ static jfl_status read_shape(jf_json *j, jf_entry *t)
     if (!more) break;
     JF_TRY(jf_json_whole(j, &d));
     if (d > INT64_MAX || t->shape.n == JFL_MAXDIM)
-      return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want at most %d dimensions below 2^63", at,
-                     t->name, JFL_MAXDIM);
+      return jf_fail(JFL_EDATA, "byte %zu: tensor %s: shape must have at most %d dimensions below "
+                     "2^63", at, t->name, JFL_MAXDIM);
     t->shape.d[t->shape.n++] = (int64_t)d;
   }
   if (!t->shape.n) t->shape = (jfl_shape){ 1, { 1 } };
@@ -80,7 +80,8 @@ static jfl_status read_offsets(safetensors_loader *l, jf_entry *t)
   size_t at = jf_json_where(&l->json);
   JF_TRY(read_pair(&l->json, &first, &last, &more));
   if (more || first > last)
-    return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want data_offsets [first, last]", at, t->name);
+    return jf_fail(JFL_EDATA, "byte %zu: tensor %s: data_offsets must be [first, last]", at,
+                   t->name);
   if (last > room)
     return jf_fail(JFL_EDATA, "cut at byte %llu: tensor %s ends %llu bytes further",
                    (unsigned long long)l->size, t->name, (unsigned long long)(last - room));
@@ -135,7 +136,8 @@ static jfl_status read_tensor(safetensors_loader *l, const char *name)
     JF_TRY(read_field(l, key, &t, &seen));
   }
   if (seen != 7)
-    return jf_fail(JFL_EDATA, "byte %zu: tensor %s: want dtype, shape and data_offsets", at, name);
+    return jf_fail(JFL_EDATA, "byte %zu: tensor %s must have dtype, shape and data_offsets", at,
+                   name);
   JF_TRY(check_size(&t, at));
   jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
@@ -229,8 +231,9 @@ static jfl_status fetch_length(const jf_source *s, const safetensors_loader *l, 
   JF_TRY(jf_file_read(s->fd, s->path, b, sizeof b, 0));
   for (int i = LENGTH_SIZE; i--;) n = n << 8 | b[i];
   if (n > MAX_HEADER || b[LENGTH_SIZE] != '{')
-    return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or a damaged one: want 8 bytes "
-                   "that hold a length of at most %d, and then '{'", s->path, MAX_HEADER);
+    return jf_fail(JFL_EDATA, "checkpoint %s: no safetensors file, or a damaged one: it must "
+                   "begin with 8 bytes that hold a length of at most %d, and then '{'", s->path,
+                   MAX_HEADER);
   *out = n;
   return JFL_OK;
 }
@@ -258,7 +261,7 @@ jfl_status jf_safetensors_open(jf_source *s)
   safetensors_loader l = { .source = s };
   if (fstat(s->fd, &st)) return jf_file_fail(s->path, "look up");
   if (!S_ISREG(st.st_mode))
-    return jf_fail(JFL_EDATA, "checkpoint %s: want a regular file", s->path);
+    return jf_fail(JFL_EDATA, "checkpoint %s: the path must be a regular file", s->path);
   l.size = (uint64_t)st.st_size;
   JF_TRY(safetensors_fetch(s, &l));
   jfl_status r = safetensors_parse(&l);
@@ -323,7 +326,7 @@ static jfl_status safetensors_write_all(int fd, const char *path, const jf_entry
                                         const jf_text *h)
 {
   if (h->n - LENGTH_SIZE > MAX_HEADER)
-    return jf_fail(JFL_EDATA, "checkpoint %s: want a header of at most %d bytes, got %zu", path,
+    return jf_fail(JFL_EDATA, "checkpoint %s: the header must have at most %d bytes, got %zu", path,
                    MAX_HEADER, h->n - LENGTH_SIZE);
   JF_TRY(jf_file_write(fd, path, h->s, h->n));
   for (int i = 0; i < n; i++) JF_TRY(write_tensor(fd, path, &t[i]));
@@ -340,7 +343,7 @@ jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, co
     t[i].size = (uint64_t)jf_numel(&t[i].shape) * jfl_dtype_size(t[i].dtype);
     at += t[i].size;
     if (!jf_utf8_valid(t[i].name))
-      return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name is not UTF-8", path,
+      return jf_fail(JFL_ENAME, "checkpoint %s: variable %s: the name must be UTF-8", path,
                      t[i].name);
   }
   put_header(&h, t, n, meta);

@@ -82,10 +82,15 @@ static void put_format(jf_text *meta)
 static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note)
 {
   if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
-    return jf_fail(JFL_ENAME, "checkpoint %s: note %s: it is not UTF-8", path, note->key);
+    return jf_fail(JFL_ENAME, "checkpoint %s: note %s must be UTF-8", path, note->key);
   put_named(meta, JF_NOTE_PREFIX, note->key, note->value);
   return JFL_OK;
 }
+
+/* Whether a checkpoint without the variable means that it is zero. */
+static int stands_for_zeros(const jf_var *v) { return v->spec.state == 2; }
+
+static int is_saved(const jf_var *v) { return v->written || !stands_for_zeros(v); }
 
 /* Everything of the session but the contents of its variables. */
 static jfl_status checkpoint_session_describe(const jfl_session *s, const char *path, jf_text *meta)
@@ -95,14 +100,15 @@ static jfl_status checkpoint_session_describe(const jfl_session *s, const char *
   put_count(meta, "", "eager_calls", s->eager_calls);
   for (const jfl_job *j = s->jobs; j; j = j->next) {
     if (!jf_utf8_valid(j->name))
-      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name is not UTF-8", path, j->name);
+      return jf_fail(JFL_ENAME, "checkpoint %s: job %s: the name must be UTF-8", path, j->name);
     put_count(meta, RUN_PREFIX, j->name, j->run);
   }
   for (int i = 0; i < s->n_ahead; i++)
     if (!jf_session_job(s, s->ahead[i].job))
       put_count(meta, RUN_PREFIX, s->ahead[i].job, s->ahead[i].n);
   for (int i = 0; i < s->n_var; i++)
-    if (s->var[i]->spec.state) put_count(meta, "state.", s->var[i]->spec.name, 1);
+    if (s->var[i]->spec.state && is_saved(s->var[i]))
+      put_count(meta, "state.", s->var[i]->spec.name, 1);
   return JFL_OK;
 }
 
@@ -111,16 +117,18 @@ typedef struct notes { const jfl_note *v; int n; } notes;
 static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes extra)
 {
   jf_text meta = {0};
+  int n = 0;
   jf_entry *t = jf_new((size_t)s->n_var * sizeof *t);
   if (!t) return no_memory(st->target);
   for (int i = 0; i < s->n_var; i++) {
     const jf_var *v = s->var[i];
-    t[i] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
+    if (!is_saved(v)) continue;
+    t[n++] = (jf_entry){ .name = v->spec.name, .dtype = v->spec.dtype, .shape = v->spec.shape,
                         .data = jf_var_data(v), .variable = v };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
-  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, s->n_var, &meta);
+  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, n, &meta);
   jf_free(meta.s);
   jf_free(t);
   return r;
@@ -213,9 +221,9 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
                : t->dtype != w->dtype ? JFL_EDTYPE
                : jf_shape_eq(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
   if (s == JFL_OK) return s;
-  return jf_fail(s, "checkpoint %s: variable %s is %s in the file, the job wants %s %s", l->path,
-                 w->name, say(t, has, sizeof has), jfl_dtype_name(w->dtype),
-                 jf_shape_str(&w->shape, shape));
+  return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file", l->path,
+                 w->name, jfl_dtype_name(w->dtype), jf_shape_str(&w->shape, shape),
+                 say(t, has, sizeof has));
 }
 
 static jfl_status match(checkpoint_session_loader *l)
@@ -225,9 +233,10 @@ static jfl_status match(checkpoint_session_loader *l)
     const jf_var *v = s->var[i];
     if (!checkpoint_session_wanted(l, v->spec.name)) continue;
     const jf_entry *t = source(l, v->spec.name);
+    if (!t && stands_for_zeros(v)) continue;
     if (t) JF_TRY(checkpoint_session_check(l, v, t));
     JF_TRY(checkpoint_session_note(l->report, l->path, v->spec.name, t ? JFL_LOADED : JFL_MISSING,
-                                   v->spec.state));
+                                   v->spec.state != 0));
   }
   for (int i = 0; i < l->source->n_tensor; i++) {
     const jf_entry *t = &l->source->tensor[i];
@@ -258,10 +267,21 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   list(&t, l->report, JFL_UNEXPECTED, "no job knows");
   jfl_status r = t.failed ? no_memory(l->path)
                : !t.n ? JFL_OK
-               : jf_fail(JFL_ENAME, "checkpoint %s: strict loading wants every name to match:%s",
+               : jf_fail(JFL_ENAME, "checkpoint %s: every name must match in strict loading:%s",
                          l->path, t.s);
   jf_free(t.s);
   return r;
+}
+
+/* Room for what variable v will hold, zeroed. */
+static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, const jf_var *v,
+                                          void **out)
+{
+  const size_t size = (size_t)jf_numel(&v->spec.shape) * jfl_dtype_size(v->spec.dtype);
+  *out = jf_new(size);
+  if (*out) return JFL_OK;
+  return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %zu bytes of %s", l->path, size,
+                 v->spec.name);
 }
 
 static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
@@ -270,14 +290,13 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
   l->fresh = jf_new((size_t)s->n_var * sizeof *l->fresh);
   if (!l->fresh) return no_memory(l->path);
   for (int i = 0; i < s->n_var; i++) {
-    const jf_entry *t = source(l, s->var[i]->spec.name);
-    if (!t) continue;
-    l->fresh[i] = jf_new_raw((size_t)t->size);
-    if (!l->fresh[i])
-      return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory for %llu bytes of %s", l->path,
-                     (unsigned long long)t->size, t->name);
-    JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
-    JF_TRY(jf_var_pack(s->var[i], &l->fresh[i]));
+    const jf_var *v = s->var[i];
+    const jf_entry *t = source(l, v->spec.name);
+    const int zeros = stands_for_zeros(v) && v->written;
+    if (!t && !(zeros && checkpoint_session_wanted(l, v->spec.name))) continue;
+    JF_TRY(checkpoint_session_room(l, v, &l->fresh[i]));
+    if (t) JF_TRY(jf_source_read(l->source, t, l->fresh[i]));
+    JF_TRY(jf_var_pack(v, &l->fresh[i]));
   }
   return JFL_OK;
 }
@@ -292,7 +311,7 @@ static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, c
   errno = 0;
   uint64_t v = strtoull(text, &end, 10);
   if (*text < '0' || *text > '9' || *end || errno)
-    return jf_fail(JFL_EDATA, "checkpoint %s: metadata %s: want a whole number, got \"%.40s\"",
+    return jf_fail(JFL_EDATA, "checkpoint %s: metadata %s must be a whole number, got \"%.40s\"",
                    l->path, key, text);
   *out = v;
   return JFL_OK;
@@ -331,8 +350,8 @@ static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
   c->told = 1;
   JF_TRY(checkpoint_session_count(l, "version", &version));
   if (version > FORMAT_VERSION)
-    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version is %llu, this jfl reads up to %d",
-                   l->path, (unsigned long long)version, FORMAT_VERSION);
+    return jf_fail(JFL_ENOSYS, "checkpoint %s: its version must be at most %d, got %llu", l->path,
+                   FORMAT_VERSION, (unsigned long long)version);
   JF_TRY(checkpoint_session_count(l, "seed", &c->seed));
   JF_TRY(checkpoint_session_count(l, "eager_calls", &c->eager_calls));
   return read_runs(l, c);
@@ -359,7 +378,10 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
 {
   jfl_session *s = l->session;
   for (int i = 0; i < s->n_var; i++)
-    if (l->fresh[i]) JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
+    if (l->fresh[i]) {
+      JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
+      s->var[i]->written = 1;
+    }
   if (!s->seeded) s->seed = c->seed;
   s->eager_calls = c->eager_calls;
   if (!c->told) return JFL_OK;

@@ -109,15 +109,15 @@ static jfl_status open_path(const char *path, jf_source *s)
   if (stat(path, &st)) return absent(path);
   int is_dir = S_ISDIR(st.st_mode);
   if (!is_dir && !ends_with(path, ".safetensors"))
-    return jf_fail(JFL_EIO, "checkpoint %s: want a directory, found a file", path);
+    return jf_fail(JFL_EIO, "checkpoint %s: the path must be a directory, got a file", path);
   JF_TRY(jf_file_path(path, is_dir ? "/" : "", is_dir ? JF_MODEL_FILE : "", s->path));
   JF_TRY(open_file(s, &there));
   if (there) return JFL_OK;
   strcpy(s->path, path);
   JF_TRY(jf_oneflow_open(s));
   if (s->n_tensor) return JFL_OK;
-  return jf_fail(JFL_EDATA, "checkpoint %s: want " JF_MODEL_FILE " or a directory for each "
-                 "variable, found neither", path);
+  return jf_fail(JFL_EDATA, "checkpoint %s: the directory must hold " JF_MODEL_FILE " or one "
+                 "directory for each variable, got neither", path);
 }
 
 jfl_status jf_source_open(const char *path, jf_source *out)

@@ -73,8 +73,9 @@ jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array 
 {
   jfl_shape s = a->shape;
   if (first < 0 || count < 1 || count > s.d[0] || first > s.d[0] - count)
-    return jf_fail(JFL_ESHAPE, "%lld rows from row %lld on of an array with %lld rows",
-                   (long long)count, (long long)first, (long long)s.d[0]);
+    return jf_fail_argument(JFL_ESHAPE, "rows", "must be within the %lld of the array, got %lld "
+                            "from row %lld on", (long long)s.d[0], (long long)count,
+                            (long long)first);
   size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
   return dev_array_view(a, (size_t)first * row, &s, out);
@@ -85,8 +86,8 @@ jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
   char from[JF_SHAPE_STR], to[JF_SHAPE_STR];
   JF_TRY(jf_shape_check(s, "shape"));
   if (jf_numel(s) != jf_numel(&a->shape))
-    return jf_fail(JFL_ESHAPE, "cannot reshape %s to %s: %lld elements against %lld",
-                   jf_shape_str(&a->shape, from), jf_shape_str(s, to),
-                   (long long)jf_numel(&a->shape), (long long)jf_numel(s));
+    return jf_fail_argument(JFL_ESHAPE, "shape", "must have %lld elements like %s, got %s",
+                            (long long)jf_numel(&a->shape), jf_shape_str(&a->shape, from),
+                            jf_shape_str(s, to));
   return dev_array_view(a, 0, s, out);
 }

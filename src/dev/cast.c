@@ -129,7 +129,7 @@ static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
     n += (size_t)snprintf(path + n, sizeof path - n, "[%lld]", (long long)(at / inner + 1));
     at %= inner;
   }
-  return jf_fail(JFL_EDTYPE, "%s is %s, which does not fit %s", path, value, jfl_dtype_name(to));
+  return jf_fail_argument(JFL_EDTYPE, path, "must fit %s, got %s", jfl_dtype_name(to), value);
 }
 
 /* Between floats rounding is no loss, overflow is; an integer must come through exactly. */

@@ -64,18 +64,6 @@ typedef struct jf_tile_args {
 } jf_tile_args;
 typedef void (*jf_tile)(const jf_tile_args *t);
 
-/* A loop over n elements of a parameter, its gradient and what else an update keeps for it. */
-enum { JF_MAXSLOT = 3 };
-typedef struct jf_update_args {
-  int64_t n;
-  void *param;
-  const void *grad;
-  void *slot[JF_MAXSLOT];
-  double lr, scale;        /* gradients count times scale */
-  const void *attr;
-} jf_update_args;
-typedef void (*jf_update_loop)(const jf_update_args *u);
-
 /* A kernel of a device. The plan takes the accepting row of the highest priority.
    accepts and prepare see shapes, dtypes and attr; data is NULL. */
 typedef struct jf_kernel_row {

@@ -98,11 +98,10 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
   return JFL_OK;
 }
 
-jfl_value *jf_state_variable(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s)
+jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec)
 {
   jfl_value *v;
-  jfl_variable_spec spec = { .name = name, .dtype = t, .shape = *s, .state = 1 };
-  if (g->err || (g->err = jf_graph_variable(g, &spec, &v))) return NULL;
+  if (g->err || (g->err = jf_graph_variable(g, spec, &v))) return NULL;
   return v;
 }
 

@@ -45,13 +45,16 @@ enum { JF_DEFAULT_PLACE = -1, JF_HOST_PLACE = 0 };
    to come; and that the inputs of each node but a transfer are where it is. */
 typedef enum jf_placing { JF_TRACED, JF_RESOLVED, JF_PLACED } jf_placing;
 
-/* What minimize() recorded, for the gradient and update passes. */
+/* What one call of minimize recorded, for the gradient and update passes. */
 typedef struct jf_training {
   jfl_value **loss; int n_loss;
-  const struct jf_optim *optim; const void *attr;
+  const jfl_optimizer *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
-  double clip_norm;  /* the most that all gradients' norm may be; 0: not clipped */
-  jfl_value **variable, **grad; int n_variable;  /* what is trained; grad filled by the grad pass */
+  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
+  jfl_value **variable; int n_variable;   /* what is trained */
+  jfl_value **grad;                    /* the grad pass's: of each variable, or NULL; NULL before */
+  jfl_value *step, *set;               /* the update pass's: the variables that count the steps, and
+                                          that hold the rate which the host has set */
 } jf_training;
 
 /* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or
@@ -68,7 +71,7 @@ struct jfl_graph {
   jfl_value **input; int n_input, cap_input;
   jfl_value **output; int n_output, cap_output;
   jf_watched *watched; int n_watched, cap_watched;     /* taken by the grad pass */
-  jf_training *training;               /* NULL: none */
+  jf_training **training; int n_training, cap_training;
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added serve; see jf_serve */
@@ -163,13 +166,13 @@ enum {
   /* What output 0 holds: */
   JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
   JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
-  JF_KEEPS = 1 << 12,  /* all elements of input 0 in their order, where it has as many; as views do */
+  JF_KEEPS = 1 << 12,  /* all elements of input 0 in order, where it has as many; as views do */
   JF_REPEATS = 1 << 13,        /* input 0, broadcast to a shape */
   JF_ADDS = 1 << 14,           /* the sum of the two inputs */
   JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
   JF_MEANS = 1 << 16,          /* or means */
   JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
-  JF_RISES = 1 << 18           /* f(x) for each x of the one input, where no larger x gives less; and
+  JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
                                   the gradient is 0 where f is flat */
 };
 
@@ -200,9 +203,14 @@ struct jfl_op {
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
   const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
-  const char *expr;                       /* elementwise ops: the formula, "a + b" */
+  const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
+                                             "a + b"; op/elementwise.h says what stands in them */
+  const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
+                                             O is a floating type, and where it is an integer */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
-  const jf_update_loop *update;           /* update ops: the loop, indexed likewise */
+  const jfl_op *descent;                  /* with the same attributes: subtracts what this op gives,
+                                             times a rate, from a parameter as it is made. Inputs are
+                                             the parameter, this op's, and scalars. NULL: none does */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };
@@ -219,8 +227,8 @@ jfl_status jf_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl
                           jfl_value **out);
 /* A name already there gives the same value, if shape and dtype agree. */
 jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);
-/* A state variable that starts at zero, for passes; NULL once the graph has an error. */
-jfl_value *jf_state_variable(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s);
+/* A variable for passes; NULL once the graph has an error. */
+jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
 /* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by
@@ -233,8 +241,8 @@ jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *
 /* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
 void jf_serve(jfl_graph *g, const jf_node *n);
 /* From here on variables are added at that place, and nodes that have no other reason to be at one.
-   A node that a pass adds is where the node is that it serves, or else where its first input is; once
-   values are placed, it is always with its inputs. */
+   A node that a pass adds is where the node is that it serves, or else where its first input is;
+   once values are placed, it is always with its inputs. */
 void jf_at(jfl_graph *g, int place);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \

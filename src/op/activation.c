@@ -2,15 +2,15 @@
 #include "op/activation.h"
 #include "op/elementwise.h"
 
-JF_UNARY_NUM(relu, void, a < 0 ? 0 : a)
+JF_UNARY_NUM(relu, a < 0 ? 0 : a)
 JF_BINARY_NUM(relu_grad, a > 0 ? b : 0)
-JF_UNARY_FLOAT(leaky_relu, jf_leaky, a > 0 ? a : a * (T)p->alpha)
-JF_UNARY_FLOAT(elu, jf_leaky, a > 0 ? a : expm1(a) * (T)p->alpha)
-JF_UNARY_FLOAT(gelu, void, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
-JF_UNARY_FLOAT(gelu_slope, void,
+JF_UNARY_FLOAT_ATTRS(leaky_relu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : a * (T)alpha)
+JF_UNARY_FLOAT_ATTRS(elu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : expm1(a) * (T)alpha)
+JF_UNARY_FLOAT(gelu, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
+JF_UNARY_FLOAT(gelu_slope,
   (1 + erf(a * (T)0.70710678118654752440)) / 2 + a * exp(a * a / -2) * (T)0.39894228040143267794)
-JF_UNARY_NUM(clip_by_value, jf_clip,
-  (double)a < p->min_value ? (T)p->min_value : (double)a > p->max_value ? (T)p->max_value : a)
+JF_UNARY_NUM_ATTRS(clip_by_value, JF_ATTR(jf_clip, min_value) JF_ATTR(jf_clip, max_value),
+  (double)a < min_value ? (T)min_value : (double)a > max_value ? (T)max_value : a)
 
 static const jf_attr leaky_attr[] = {
   JF_FIELD(jf_leaky, alpha, NUM, "0.2", "slope below 0"),

@@ -55,25 +55,28 @@ static int bias_add_layout(jf_layout *c)
   return 1;
 }
 
-/* y[i, j, l] = x[i, j, l] + b[j]; integers wrap. */
-#define ADD(D, T, U)                                                               \
-  static jfl_status bias_add_##D(const jf_kargs *k)                                \
-  {                                                                                \
-    jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis); \
-    const T *x = k->in[0].data, *b = k->in[1].data;                                \
-    T *y = k->out[0].data;                                                         \
-    for (int64_t i = 0; i < s.before * s.m; i++, x += s.after, y += s.after)       \
-      for (int64_t l = 0; l < s.after; l++) y[l] = (T)((U)x[l] + (U)b[i % s.m]);   \
-    return JFL_OK;                                                                 \
+/* y[i, j, l] = x[i, j, l] + b[j], by the loop of add. */
+static jfl_status bias_add_plain(const jf_kargs *k)
+{
+  const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);
+  const jfl_dtype type = k->in[0].dtype;
+  const int by_row = s.after == 1;           /* then b lies along the rows of x */
+  const int64_t row = by_row ? s.m : s.after, rows = by_row ? s.before : s.before * s.m;
+  const size_t size = jfl_dtype_size(type);
+  for (int64_t i = 0; i < rows; i++) {
+    const size_t at = (size_t)(i * row) * size, b = by_row ? 0 : (size_t)(i % s.m) * size;
+    jf_tile_args t = {
+      .n = row, .in = { (const char *)k->in[0].data + at, (const char *)k->in[1].data + b },
+      .step = { 1, by_row }, .out = (char *)k->out[0].data + at
+    };
+    jf_op_add.tile[type](&t);
   }
-ADD(F32, float, float)
-ADD(F64, double, double)
-ADD(I32, int32_t, uint32_t)
-ADD(I64, int64_t, uint64_t)
+  return JFL_OK;
+}
 
 static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = bias_add_F32, [JFL_F64] = bias_add_F64,
-  [JFL_I32] = bias_add_I32, [JFL_I64] = bias_add_I64,
+  [JFL_F32] = bias_add_plain, [JFL_F64] = bias_add_plain, [JFL_I32] = bias_add_plain,
+  [JFL_I64] = bias_add_plain,
 };
 
 static const jf_line line = { &jf_op_add, offsetof(jf_bias_add, axis) };

@@ -5,82 +5,43 @@
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
-/* Integer forms that never trap: division by zero gives 0, and the least number / -1 wraps. */
-#define INT_DIVIDE(D, T, U)                                                  \
-  static inline T quotient_##D(T a, T b)                                     \
-  {                                                                          \
-    return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : (T)(a / b);                \
-  }                                                                          \
-  static inline T remainder_##D(T a, T b)                                    \
-  {                                                                          \
-    T r = b == 0 || b == -1 ? 0 : (T)(a % b);                                \
-    return r != 0 && (r ^ b) < 0 ? (T)(r + b) : r;                           \
-  }
-#define INT_FLOOR(D, T)                                                      \
-  static inline T floor_##D(T a, T b)                                        \
-  {                                                                          \
-    T q = quotient_##D(a, b);                                                \
-    return q - (b != 0 && b != -1 && a % b != 0 && (a ^ b) < 0);             \
-  }
-INT_DIVIDE(I32, int32_t, uint32_t)
-INT_DIVIDE(I64, int64_t, uint64_t)
-JF_EACH_INT(INT_FLOOR)
-
-/* a^b by squaring; a negative power of anything but 1 and -1 is 0. */
-#define INT_POWER(D, T, U)                                       \
-  static T power_##D(T a, T b)                                   \
-  {                                                              \
-    U y = 1, x = (U)a;                                           \
-    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0; \
-    for (; b; b >>= 1, x *= x)                                   \
-      if (b & 1) y *= x;                                         \
-    return (T)y;                                                 \
-  }
-INT_POWER(I32, int32_t, uint32_t)
-INT_POWER(I64, int64_t, uint64_t)
-
-static inline float quotient_F32(float a, float b) { return a / b; }
-static inline double quotient_F64(double a, double b) { return a / b; }
-static inline float floor_F32(float a, float b) { return floorf(a / b); }
-static inline double floor_F64(double a, double b) { return (floor)(a / b); }
-/* Squares, and the first power that is their slope, are common; pow would give the same, slowly. */
-static inline float power_F32(float a, float b) { return b == 2 ? a * a : b == 1 ? a : powf(a, b); }
-static inline double power_F64(double a, double b)
-{
-  return b == 2 ? a * a : b == 1 ? a : (pow)(a, b);
-}
+/* Integers never trap: division by zero gives 0, and the least number / -1 wraps. */
+JF_FUNCTION(divide, return a / b;,
+  return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : a / b;)
+#define jf_divide(a, b) JF_CALL(divide, a, b)
 
 /* The remainder with the sign of the divisor. */
-static inline float remainder_F32(float a, float b)
-{
-  float r = fmodf(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-static inline double remainder_F64(double a, double b)
-{
-  double r = (fmod)(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
+JF_FUNCTION(mod,
+  T r = fmod(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r;,
+  T r = b == 0 || b == -1 ? 0 : a % b; return r != 0 && (r ^ b) < 0 ? r + b : r;)
+#define jf_mod(a, b) JF_CALL(mod, a, b)
 
-#define FORM(name, a, b)                                                       \
-  _Generic((a), float: name##_F32, double: name##_F64, int32_t: name##_I32,    \
-           int64_t: name##_I64)(a, b)
-/* Names that formula texts use; a device's source defines its own. */
-#define jf_divide(a, b) FORM(quotient, a, b)
-#define jf_mod(a, b) FORM(remainder, a, b)
-#define jf_floordiv(a, b) FORM(floor, a, b)
-#define jf_pow(a, b) FORM(power, a, b)
+JF_FUNCTION(floordiv, return floor(a / b);,
+  if (b == 0) return 0;
+  if (b == -1) return (T)(0 - (U)a);
+  return a / b - (a % b != 0 && (a ^ b) < 0);)
+#define jf_floordiv(a, b) JF_CALL(floordiv, a, b)
 
-JF_BINARY_WRAP(add, a + b)
-JF_BINARY_WRAP(subtract, a - b)
-JF_BINARY_WRAP(multiply, a * b)
+/* Squares, and the first power that is their slope, are common; pow would give the same, slowly.
+   Of integers by squaring; a negative power of anything but 1 and -1 is 0. */
+JF_FUNCTION(pow,
+  return b == 2 ? a * a : b == 1 ? a : pow(a, b);,
+  U y = 1; U x = (U)a;
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+  for (; b; b >>= 1) { if (b & 1) y *= x; x *= x; }
+  return (T)y;)
+#define jf_pow(a, b) JF_CALL(pow, a, b)
+
+JF_BINARY_NUM(add, (U)a + (U)b)
+JF_BINARY_NUM(subtract, (U)a - (U)b)
+JF_BINARY_NUM(multiply, (U)a * (U)b)
 JF_BINARY_NUM(divide, jf_divide(a, b))
 JF_BINARY_NUM(mod, jf_mod(a, b))
 JF_BINARY_NUM(floordiv, jf_floordiv(a, b))
 JF_BINARY_NUM(pow, jf_pow(a, b))
 JF_BINARY_NUM(maximum, a > b ? a : b)
 JF_BINARY_NUM(minimum, a < b ? a : b)
-JF_BINARY_WRAP(squared_difference, (a - b) * (a - b))
+JF_BINARY_NUM(squared_difference, ((U)a - (U)b) * ((U)a - (U)b))
 
 static void add_grad(jf_gradctx *c) { c->dx[0] = c->dx[1] = c->dy[0]; }
 
@@ -183,16 +144,16 @@ JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
   .flags = JF_COMMUTES, .neutral = { 3, 1 }, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
-  .path = "math.divide", BINARY(divide), .neutral = { 2, 1 }, .fold = divide_fold,
-  .grad = divide_grad)
+  .path = "math.divide", BINARY(divide), JF_DEFINES(divide), .neutral = { 2, 1 },
+  .fold = divide_fold, .grad = divide_grad)
 
 JFL_OP(mod, .doc = "The remainder of x / y, with the sign of y; of integers by zero it is 0.",
-  .path = "math.mod", BINARY(mod), .grad = mod_grad)
+  .path = "math.mod", BINARY(mod), JF_DEFINES(mod), .grad = mod_grad)
 
 JFL_OP(floordiv, .doc = "x / y rounded down; of integers by zero it is 0.",
-  .path = "math.floordiv", BINARY(floordiv), .grad = jf_grad_flat)
+  .path = "math.floordiv", BINARY(floordiv), JF_DEFINES(floordiv), .grad = jf_grad_flat)
 
-JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow),
+JFL_OP(pow, .doc = "x to the power y.", .path = "math.pow", BINARY(pow), JF_DEFINES(pow),
   .flags = JF_COSTLY, .grad = pow_grad)
 
 JFL_OP(maximum, .doc = "The larger of x and y.", .path = "math.maximum", BINARY(maximum),

@@ -49,38 +49,35 @@ static jfl_value *cast_fold(jf_foldctx *c)
   return JF_EMIT(c->g, cast, c->node->attr, before->in[0]);
 }
 
-/* 0x1p63 is the first double that int64 cannot hold. */
-#define FROM_DOUBLE(D, T, lo, hi)                                                   \
-  static inline T double_to_##D(double v)                                           \
-  {                                                                                 \
-    return v != v ? 0 : v <= (double)(lo) ? lo : v >= (double)(hi) ? hi : (T)v;     \
-  }
-#define FROM_INT(D, T, lo, hi) \
-  static inline T int_to_##D(int64_t v) { return v < (lo) ? lo : v > (hi) ? hi : (T)v; }
-#define FROM(D, T, lo, hi) FROM_DOUBLE(D, T, lo, hi) FROM_INT(D, T, lo, hi)
-FROM(I8, int8_t, INT8_MIN, INT8_MAX)
-FROM(U8, uint8_t, 0, UINT8_MAX)
-FROM(I32, int32_t, INT32_MIN, INT32_MAX)
-FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
-#define int_to_I64(v) (v)
-#define int_to_F32(v) ((float)(v))
-#define int_to_F64(v) ((double)(v))
-#define double_to_F32(v) ((float)(v))
-#define double_to_F64(v) (v)
+/* What jf_cast(a) does where O is a floating type, and where it is an integer. Compared with floats
+   LEAST and MOST become such: INT64_MAX becomes 0x1p63, the first number that int64 cannot hold. */
+#pragma GCC diagnostic ignored "-Wconversion"
+#define TO_FLOAT return (O)a;
+#define TO_INT return a != a ? 0 : a <= LEAST ? LEAST : a >= MOST ? MOST : (O)a;
 
-#define LOOP(from, FD, FT, D, T)                                          \
+#define LOOP(FD, T, D, O_, BODY, LO, HI)                                  \
+  static inline O_ FD##_to_##D(T a)                                       \
+  {                                                                       \
+    typedef O_ O;                                                         \
+    const O LEAST = LO, MOST = HI;                                        \
+    (void)LEAST, (void)MOST;                                              \
+    BODY                                                                  \
+  }                                                                       \
   JF_BODY void from_##FD##_to_##D##_body(const void *in, void *out, int64_t n) \
   {                                                                       \
-    const FT *x = in;                                                     \
-    T *y = out;                                                           \
-    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = from##_to_##D(x[i]); \
+    const T *x = in;                                                      \
+    O_ *y = out;                                                          \
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = FD##_to_##D(x[i]); \
   }                                                                       \
   JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
-#define CASTS(from, FD, FT)                                                   \
-  LOOP(from, FD, FT, F32, float) LOOP(from, FD, FT, F64, double)              \
-  LOOP(from, FD, FT, I8, int8_t) LOOP(from, FD, FT, U8, uint8_t)              \
-  LOOP(from, FD, FT, I32, int32_t) LOOP(from, FD, FT, I64, int64_t)           \
+#define CASTS(FD, FT)                                                         \
+  LOOP(FD, FT, F32, float, TO_FLOAT, 0, 0)                                    \
+  LOOP(FD, FT, F64, double, TO_FLOAT, 0, 0)                                   \
+  LOOP(FD, FT, I8, int8_t, TO_INT, INT8_MIN, INT8_MAX)                        \
+  LOOP(FD, FT, U8, uint8_t, TO_INT, 0, UINT8_MAX)                             \
+  LOOP(FD, FT, I32, int32_t, TO_INT, INT32_MIN, INT32_MAX)                    \
+  LOOP(FD, FT, I64, int64_t, TO_INT, INT64_MIN, INT64_MAX)                    \
   static const cast_loop from_##FD[JFL_N_DTYPE] = {                           \
     [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,           \
     [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,               \
@@ -100,12 +97,12 @@ typedef void (*cast_loop)(const void *in, void *out, int64_t n);
     from_##D[k->out[0].dtype](k->in[0].data, k->out[0].data, jf_numel(&k->in[0].shape)); \
     return JFL_OK;                                                                  \
   }
-CASTS(double, F32, float)
-CASTS(double, F64, double)
-CASTS(int, I8, int8_t)
-CASTS(int, U8, uint8_t)
-CASTS(int, I32, int32_t)
-CASTS(int, I64, int64_t)
+CASTS(F32, float)
+CASTS(F64, double)
+CASTS(I8, int8_t)
+CASTS(U8, uint8_t)
+CASTS(I32, int32_t)
+CASTS(I64, int64_t)
 KERNEL(F32)
 KERNEL(F64)
 KERNEL(I8)
@@ -124,4 +121,5 @@ static const jf_tile tile[JFL_N_DTYPE] = {
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = cast_infer, .grad = cast_grad,
-  .fold = cast_fold, .cpu = cpu, .tile = tile)
+  .fold = cast_fold, .cpu = cpu, .tile = tile, .expr = "jf_cast(a)",
+  .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

@@ -1,19 +1,15 @@
 /* Comparisons and logic, giving int8 0 or 1, and choosing between two tensors by them. */
 #include "op/elementwise.h"
 
-#define COMPARE(id, EXPR)                                      \
-  static const char id##_expr[] = #EXPR;                       \
-  JF_BINARY_TILE(id, F32, float, float, int8_t, EXPR)          \
-  JF_BINARY_TILE(id, F64, double, double, int8_t, EXPR)        \
-  JF_BINARY_TILE(id, I32, int32_t, int32_t, int8_t, EXPR)      \
-  JF_BINARY_TILE(id, I64, int64_t, int64_t, int8_t, EXPR)      \
-  JF_BINARY_TILE(id, I8, int8_t, int8_t, int8_t, EXPR)         \
-  JF_BINARY_TILE(id, U8, uint8_t, uint8_t, int8_t, EXPR)       \
-  static const jf_tile id##_tile[JFL_N_DTYPE] = { TYPES(id##_) }; \
-  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { TYPES(id##_plain_) };
-#define TYPES(p)                                                                   \
-  [JFL_F32] = p##F32, [JFL_F64] = p##F64, [JFL_I32] = p##I32, [JFL_I64] = p##I64, \
-  [JFL_I8] = p##I8, [JFL_U8] = p##U8
+#define COMPARE(id, EXPR)                                                      \
+  JF_TEXT(id, #EXPR)                                                           \
+  JF_BINARY_TILE(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)             \
+  JF_BINARY_TILE(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)           \
+  JF_BINARY_TILE(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  JF_BINARY_TILE(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  JF_BINARY_TILE(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
+  JF_BINARY_TILE(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)          \
+  JF_LOOP_TABLES(id, JF_TYPES)
 
 COMPARE(equal, a == b)
 COMPARE(not_equal, a != b)
@@ -30,25 +26,26 @@ static jfl_status compare_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* y = condition ? a : b; the condition is int8. */
-#define CHOOSE(A, B) JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = q[i] ? (A) : (B);
+/* The condition is int8. What is not chosen is not read either. */
+#define CHOSEN(a, b, c) a ? b : c
+#define CHOOSE(A, B, C) \
+  JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = CHOSEN(A, B, C);
 #define WHERE(D, T)                                                              \
   JF_BODY void where_##D##_body(const jf_tile_args *t)                           \
   {                                                                              \
     const int8_t *q = t->in[0];                                                  \
     const T *u = t->in[1], *v = t->in[2], u0 = u[0], v0 = v[0];                  \
     T *y = t->out;                                                               \
-    int64_t i0 = t->step[0], i1 = t->step[1], i2 = t->step[2];                   \
-    if (i0 & i1 & i2) CHOOSE(u[i], v[i])                                         \
-    else if (i0 & i1) CHOOSE(u[i], v0)                                           \
-    else if (i0 & i2) CHOOSE(u0, v[i])                                           \
-    else                                                                         \
-      for (int64_t i = 0; i < t->n; i++) y[i] = q[i * i0] ? u[i * i1] : v[i * i2]; \
+    const int64_t i0 = t->step[0], i1 = t->step[1], i2 = t->step[2];             \
+    if (i0 & i1 & i2) CHOOSE(q[i], u[i], v[i])                                   \
+    else if (i0 & i1) CHOOSE(q[i], u[i], v0)                                     \
+    else if (i0 & i2) CHOOSE(q[i], u0, v[i])                                     \
+    else CHOOSE(q[i * i0], u[i * i1], v[i * i2])                                 \
   }                                                                              \
   JF_TILE_KERNEL(where, D)
 JF_EACH_TYPE(WHERE)
-static const jf_tile where_tile[JFL_N_DTYPE] = { TYPES(where_) };
-static const jf_kernel where_cpu[JFL_N_DTYPE] = { TYPES(where_plain_) };
+JF_TEXT(where, JF_STRING(CHOSEN(a, b, c)))
+JF_LOOP_TABLES(where, JF_TYPES)
 
 static jfl_status where_infer(jf_infer *c)
 {
@@ -99,4 +96,4 @@ JFL_OP(logical_and, .doc = "1 where neither x nor y is 0, else 0.", .path = "mat
 
 JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
   .in = {"condition", "x", "y"}, .out = {"z"}, .key = 1, .infer = where_infer, .grad = where_grad,
-  .cpu = where_cpu, .tile = where_tile, .expr = "a ? b : c")
+  JF_ELEMENTWISE(where))

@@ -24,8 +24,8 @@ static jfl_status constant_infer(jf_infer *c)
 {
   const jf_constant *a = c->attr;
   if (!jf_holds(a->dtype, a->value))
-    return jf_fail_argument(JFL_EDATA, "value", "%.17g does not fit %s", a->value,
-                            jfl_dtype_name(a->dtype));
+    return jf_fail_argument(JFL_EDATA, "value", "must fit %s, got %.17g",
+                            jfl_dtype_name(a->dtype), a->value);
   c->dtype[0] = a->dtype;
   return jf_shape_from(&a->shape, &c->shape[0]);
 }

@@ -72,8 +72,9 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
   JF_TRY(conv2d_plain(c, 0, first, a));
   JF_TRY(conv2d_plain(c, 1, second, b));
   if (c->in[0]->dtype == c->in[1]->dtype) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "%s is %s but %s is %s", c->op->in[0], jfl_dtype_name(c->in[0]->dtype),
-                 c->op->in[1], jfl_dtype_name(c->in[1]->dtype));
+  return jf_fail_argument(JFL_EDTYPE, c->op->in[1], "must be %s like %s, got %s",
+                          jfl_dtype_name(c->in[0]->dtype), c->op->in[0],
+                          jfl_dtype_name(c->in[1]->dtype));
 }
 
 /* The result, which has this plain shape. */

@@ -52,17 +52,22 @@ static void dropout_draw(const jf_tile_args *t, int8_t *mask)
   }
 }
 
-/* y = mask x / (1 - rate) */
-#define KEEP(D, T)                                                              \
-  JF_BODY void keep_##D##_body(const jf_tile_args *t, const int8_t *mask)       \
-  {                                                                             \
-    const T *x = t->in[0], scale = (T)(1 / (1 - ((const jf_dropout *)t->attr)->rate)); \
-    T *y = t->out;                                                              \
-    if (t->step[0])                                                             \
-      JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[i] * scale : 0; \
-    else                                                                        \
-      for (int64_t i = 0; i < t->n; i++) y[i] = mask[i] ? x[0] * scale : 0;     \
-  }                                                                             \
+#define KEPT_IF(kept) kept ? a * (T)(1 / (1 - rate)) : 0
+#define KEEP_LOOP(A)                                                         \
+  JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) {                         \
+    const T a = (A);                                                         \
+    y[i] = KEPT_IF(mask[i]);                                                 \
+  }
+#define KEEP(D, T_)                                                          \
+  JF_BODY void keep_##D##_body(const jf_tile_args *t, const int8_t *mask)    \
+  {                                                                          \
+    typedef T_ T;                                                            \
+    const T *x = t->in[0];                                                   \
+    T *y = t->out;                                                           \
+    JF_ATTR(jf_dropout, rate)                                                \
+    if (t->step[0]) KEEP_LOOP(x[i])                                          \
+    else KEEP_LOOP(x[0])                                                     \
+  }                                                                          \
   JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
 #define TILES(D, T)                                                           \
   static void dropout_forward_tile_##D(const jf_tile_args *t)                 \
@@ -103,11 +108,14 @@ static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(dropout_backward_tile);
 static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 
+/* uniform >= rate is what draw finds: 24 bits are no less than the threshold. */
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
-       .grad = dropout_grad, .cpu = cpu, .tile = tile)
+       .grad = dropout_grad, .cpu = cpu, .tile = tile, .expr = JF_STRING(KEPT_IF(uniform >= rate)),
+  .second = "uniform >= rate")
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
        .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
-       .infer = dropout_grad_infer, .cpu = grad_cpu, .tile = grad_tile)
+       .infer = dropout_grad_infer, .cpu = grad_cpu, .tile = grad_tile,
+  .expr = JF_STRING(KEPT_IF(b)))

@@ -1,4 +1,4 @@
-/* Elementwise ops: one formula per op, from which its loops, its plain kernel and its text come. */
+/* Elementwise ops: one formula for each, from which its loops, plain kernel and text come. */
 #ifndef JF_OP_ELEMENTWISE_H
 #define JF_OP_ELEMENTWISE_H
 
@@ -25,33 +25,113 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_EACH_ALONE _Pragma("GCC ivdep")
 #endif
 
-/* In a formula a and b are elements of the inputs, T the input's C type, and p the attributes. U is
-   the type that a and b have: T, or unsigned for integers in ops that may overflow, so that these
-   wrap. */
-#define JF_UNARY_TILE(id, D, T_, U_, O_, ATTR, EXPR)                                          \
-  JF_BODY void id##_##D##_body(const jf_tile_args *t)                                         \
-  {                                                                                           \
-    typedef T_ T; typedef U_ U; typedef O_ O;                                                 \
-    const T *x = t->in[0]; O *y = t->out;                                                     \
-    const ATTR *p = t->attr; (void)p;                                                         \
-    int64_t n = t->step[0] ? t->n : 1;                                                        \
-    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) { const U a = (U)x[i]; y[i] = (O)(EXPR); }  \
-    for (int64_t i = n; i < t->n; i++) y[i] = y[0];                                           \
-  }                                                                                           \
+/* ---- formulas ----
+
+   An op says by one C expression what an element of its result is. Loops for this processor are
+   compiled from it. Its text is in the op's record too: a device that takes source text compiles
+   loops of its own from that, so it must mean the same in C, CUDA C++ and OpenCL C. In it stand
+     a, b, c        the elements of the inputs, in their order
+     T, U           the type of the input that is the op's key; T again, or for integers the
+                    unsigned type of that size, whose sums wrap
+     O              the type of the result, to which the expression is converted; for integers
+     LEAST, MOST    the least and the greatest number of type O
+     alpha, ...     the op's attributes by name; one that is a number is a double
+     uniform        a double in [0, 1) drawn for the element, in ops with JF_RANDOM
+     exp, sqrt, ... functions of T that all three languages have
+     jf_NAME        the function that the record of op NAME defines, by JF_FUNCTION */
+
+/* A formula for float32 and float64, or for these and int32 and int64. ATTRS are JF_ATTR(...)s.
+   The text is made here, before macros in EXPR expand. */
+#define JF_UNARY_FLOAT(id, EXPR) \
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_TILE, JF_NO_ATTRS, EXPR)
+#define JF_UNARY_NUM(id, EXPR) \
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_TILE, JF_NO_ATTRS, EXPR)
+#define JF_UNARY_FLOAT_ATTRS(id, ATTRS, EXPR) \
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_TILE, ATTRS, EXPR)
+#define JF_UNARY_NUM_ATTRS(id, ATTRS, EXPR) \
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_TILE, ATTRS, EXPR)
+#define JF_BINARY_FLOAT(id, EXPR) \
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_TILE, JF_NO_ATTRS, EXPR)
+#define JF_BINARY_NUM(id, EXPR) \
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_TILE, JF_NO_ATTRS, EXPR)
+#define JF_TEXT(id, expr) static const char id##_expr[] = expr;
+/* The text of what a macro stands for. */
+#define JF_STRING(x) JF_STRING_OF(x)
+#define JF_STRING_OF(...) #__VA_ARGS__
+
+/* Declares attribute `name` of the attribute struct STRUCT for a formula. */
+#define JF_ATTR(STRUCT, name) const double name = ((const STRUCT *)t->attr)->name;
+#define JF_NO_ATTRS
+
+/* A function that a formula calls, for FLOATing types and for INTegers: its bodies, which get
+   numbers of type T and give one. */
+#define JF_FUNCTION(id, FLOAT, INT)                            \
+  static const char id##_float[] = #FLOAT, id##_int[] = #INT;  \
+  JF_FUNCTION_OF(id, F32, float, float, FLOAT)                 \
+  JF_FUNCTION_OF(id, F64, double, double, FLOAT)               \
+  JF_FUNCTION_OF(id, I32, int32_t, uint32_t, INT)              \
+  JF_FUNCTION_OF(id, I64, int64_t, uint64_t, INT)
+#define JF_FUNCTION_OF(id, D, T_, U_, BODY)         \
+  static inline T_ id##_function_##D(T_ a, T_ b)    \
+  {                                                 \
+    typedef T_ T; typedef U_ U;                     \
+    (void)sizeof(T); (void)sizeof(U);               \
+    BODY                                            \
+  }
+/* jf_NAME(a, b) in a formula. */
+#define JF_CALL(id, a, b)                                                              \
+  _Generic((a), float: id##_function_F32, double: id##_function_F64,                   \
+           int32_t: id##_function_I32, int64_t: id##_function_I64)(a, b)
+
+/* The record's fields. */
+#define JF_ELEMENTWISE(id) .cpu = id##_cpu, .tile = id##_tile, .expr = id##_expr
+#define JF_DEFINES(id) .define = { id##_float, id##_int }
+
+/* ---- the loops of a formula ---- */
+
+#define JF_FLOAT_LOOPS(id, TILE, ATTRS, EXPR)         \
+  TILE(id, F32, float, float, float, ATTRS, EXPR)     \
+  TILE(id, F64, double, double, double, ATTRS, EXPR)  \
+  JF_LOOP_TABLES(id, JF_FLOATS)
+#define JF_NUM_LOOPS(id, TILE, ATTRS, EXPR)               \
+  TILE(id, F32, float, float, float, ATTRS, EXPR)         \
+  TILE(id, F64, double, double, double, ATTRS, EXPR)      \
+  TILE(id, I32, int32_t, uint32_t, int32_t, ATTRS, EXPR)  \
+  TILE(id, I64, int64_t, uint64_t, int64_t, ATTRS, EXPR)  \
+  JF_LOOP_TABLES(id, JF_NUMS)
+#define JF_LOOP_TABLES(id, TYPES)                                    \
+  static const jf_tile id##_tile[JFL_N_DTYPE] = { TYPES(id##_) };    \
+  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { TYPES(id##_plain_) };
+#define JF_FLOATS(p) [JFL_F32] = p##F32, [JFL_F64] = p##F64
+#define JF_NUMS(p) JF_FLOATS(p), [JFL_I32] = p##I32, [JFL_I64] = p##I64
+#define JF_TYPES(p) JF_NUMS(p), [JFL_I8] = p##I8, [JFL_U8] = p##U8
+
+#define JF_UNARY_TILE(id, D, T_, U_, O_, ATTRS, EXPR)                                      \
+  JF_BODY void id##_##D##_body(const jf_tile_args *t)                                      \
+  {                                                                                        \
+    typedef T_ T; typedef U_ U; typedef O_ O;                                              \
+    const T *x = t->in[0]; O *y = t->out;                                                  \
+    const int64_t n = t->step[0] ? t->n : 1;                                               \
+    (void)sizeof(U);                                                                       \
+    ATTRS                                                                                  \
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) { const T a = x[i]; y[i] = (O)(EXPR); }  \
+    for (int64_t i = n; i < t->n; i++) y[i] = y[0];                                        \
+  }                                                                                        \
   JF_TILE_KERNEL(id, D)
 
 #define JF_BINARY_LOOP(n, A, B, EXPR)                  \
   JF_EACH_ALONE for (int64_t i = 0; i < (n); i++) {    \
-    const U a = (U)(A), b = (U)(B);                    \
+    const T a = (A), b = (B);                          \
     y[i] = (O)(EXPR);                                  \
   }
-
-#define JF_BINARY_TILE(id, D, T_, U_, O_, EXPR)                       \
+#define JF_BINARY_TILE(id, D, T_, U_, O_, ATTRS, EXPR)                \
   JF_BODY void id##_##D##_body(const jf_tile_args *t)                 \
   {                                                                   \
     typedef T_ T; typedef U_ U; typedef O_ O;                         \
     const T *u = t->in[0], *v = t->in[1]; O *y = t->out;              \
     const T u0 = u[0], v0 = v[0];                                     \
+    (void)sizeof(U);                                                  \
+    ATTRS                                                             \
     if (t->step[0] & t->step[1]) JF_BINARY_LOOP(t->n, u[i], v[i], EXPR) \
     else if (t->step[0]) JF_BINARY_LOOP(t->n, u[i], v0, EXPR)         \
     else if (t->step[1]) JF_BINARY_LOOP(t->n, u0, v[i], EXPR)         \
@@ -60,66 +140,11 @@ void jf_grad_flat(jf_gradctx *c);
   JF_TILE_KERNEL(id, D)
 
 /* From id_D_body: the loop id_D and the kernel id_plain_D. */
-#define JF_TILE_KERNEL(id, D)                       \
+#define JF_TILE_KERNEL(id, D)                         \
   JF_DISPATCH(id##_##D, (const jf_tile_args *t), (t)) \
   static jfl_status id##_plain_##D(const jf_kargs *k) \
-  {                                                 \
-    return jf_elementwise(k, id##_##D);             \
+  {                                                   \
+    return jf_elementwise(k, id##_##D);               \
   }
-
-/* The tables of an op's loops and plain kernels, and the record fields that name them. */
-#define JF_TILES_FLOAT(id)                                                                 \
-  static const jf_tile id##_tile[JFL_N_DTYPE] = { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }; \
-  static const jf_kernel id##_cpu[JFL_N_DTYPE] = {                                         \
-    [JFL_F32] = id##_plain_F32, [JFL_F64] = id##_plain_F64 };
-#define JF_TILES_NUM(id)                                                      \
-  static const jf_tile id##_tile[JFL_N_DTYPE] = {                             \
-    [JFL_F32] = id##_F32, [JFL_F64] = id##_F64, [JFL_I32] = id##_I32, [JFL_I64] = id##_I64 }; \
-  static const jf_kernel id##_cpu[JFL_N_DTYPE] = {                            \
-    [JFL_F32] = id##_plain_F32, [JFL_F64] = id##_plain_F64,                   \
-    [JFL_I32] = id##_plain_I32, [JFL_I64] = id##_plain_I64 };
-#define JF_ELEMENTWISE(id) .cpu = id##_cpu, .tile = id##_tile, .expr = id##_expr
-
-/* Formulas for float32 and float64. The text is made here, before EXPR's own macros expand. */
-#define JF_UNARY_FLOAT(id, ATTR, EXPR)                          \
-  static const char id##_expr[] = #EXPR;                        \
-  JF_UNARY_TILE(id, F32, float, float, float, ATTR, EXPR)       \
-  JF_UNARY_TILE(id, F64, double, double, double, ATTR, EXPR)    \
-  JF_TILES_FLOAT(id)
-#define JF_BINARY_FLOAT(id, EXPR)                        \
-  static const char id##_expr[] = #EXPR;                 \
-  JF_BINARY_TILE(id, F32, float, float, float, EXPR)     \
-  JF_BINARY_TILE(id, F64, double, double, double, EXPR)  \
-  JF_TILES_FLOAT(id)
-
-/* Formulas for these and int32 and int64; in the WRAP form integers are computed unsigned. */
-#define JF_UNARY_NUM(id, ATTR, EXPR)                                \
-  static const char id##_expr[] = #EXPR;                            \
-  JF_UNARY_TILE(id, F32, float, float, float, ATTR, EXPR)           \
-  JF_UNARY_TILE(id, F64, double, double, double, ATTR, EXPR)        \
-  JF_UNARY_TILE(id, I32, int32_t, int32_t, int32_t, ATTR, EXPR)     \
-  JF_UNARY_TILE(id, I64, int64_t, int64_t, int64_t, ATTR, EXPR)     \
-  JF_TILES_NUM(id)
-#define JF_UNARY_WRAP(id, EXPR)                                     \
-  static const char id##_expr[] = #EXPR;                            \
-  JF_UNARY_TILE(id, F32, float, float, float, void, EXPR)           \
-  JF_UNARY_TILE(id, F64, double, double, double, void, EXPR)        \
-  JF_UNARY_TILE(id, I32, int32_t, uint32_t, int32_t, void, EXPR)    \
-  JF_UNARY_TILE(id, I64, int64_t, uint64_t, int64_t, void, EXPR)    \
-  JF_TILES_NUM(id)
-#define JF_BINARY_NUM(id, EXPR)                              \
-  static const char id##_expr[] = #EXPR;                     \
-  JF_BINARY_TILE(id, F32, float, float, float, EXPR)         \
-  JF_BINARY_TILE(id, F64, double, double, double, EXPR)      \
-  JF_BINARY_TILE(id, I32, int32_t, int32_t, int32_t, EXPR)   \
-  JF_BINARY_TILE(id, I64, int64_t, int64_t, int64_t, EXPR)   \
-  JF_TILES_NUM(id)
-#define JF_BINARY_WRAP(id, EXPR)                             \
-  static const char id##_expr[] = #EXPR;                     \
-  JF_BINARY_TILE(id, F32, float, float, float, EXPR)         \
-  JF_BINARY_TILE(id, F64, double, double, double, EXPR)      \
-  JF_BINARY_TILE(id, I32, int32_t, uint32_t, int32_t, EXPR)  \
-  JF_BINARY_TILE(id, I64, int64_t, uint64_t, int64_t, EXPR)  \
-  JF_TILES_NUM(id)
 
 #endif

@@ -26,14 +26,15 @@ typedef struct jf_fused_slot {
   int64_t step[JFL_MAXDIM];    /* elements per index of the space */
 } jf_fused_slot;
 
-/* One instruction on slots. Where out[0] has one element a row the inputs have too, but for that of
-   a sum. */
+/* One instruction on slots. Of an elementwise op, which has a loop and a formula: that is applied to
+   each element; where out[0] has one element a row the inputs have too. Of any other: out[0] is the
+   sum of in[0] over some axes, divided by count. */
 typedef struct jf_instr {
   const char *name;            /* of the node's op, for texts */
-  const struct jfl_op *op;     /* the op whose formula is applied to each element; NULL: out[0] is
-                                  the sum of in[0], divided by count */
+  const struct jfl_op *op;
   jfl_dtype key;               /* the dtype for which op is run */
   const void *attr;            /* of op */
+  jfl_shape shape;             /* of what it goes through */
   int n_in, n_out, in[3], out[2];
   double count, flop;          /* flop: of all elements */
 } jf_instr;

@@ -1,5 +1,5 @@
-/* The plain kernel of fused programs: whole tensors, instruction by instruction. What runs them
-   faster is checked against it. */
+/* The plain kernel of fused programs: whole tensors, instruction by instruction, each as its op's
+   plain kernel does it. What runs them faster is checked against it. */
 #include "op/fused.h"
 #include "op/op.h"
 
@@ -46,12 +46,6 @@ static size_t input_room(const jf_fused *f, const jf_instr *p, int i)
   return plain_padded(space_size(f), jfl_dtype_size(in->dtype));
 }
 
-/* Room for the totals of a sum. */
-static size_t total_room(const jf_fused *f, const jf_instr *p)
-{
-  return (size_t)slot_size(f, p->out[0]) * sizeof(uint64_t);
-}
-
 size_t jf_fused_plain_scratch(const jf_kargs *k)
 {
   const jf_fused *f = k->attr;
@@ -60,7 +54,6 @@ size_t jf_fused_plain_scratch(const jf_kargs *k)
   for (int i = 0; i < f->n_instr; i++) {
     size_t room = 0;
     for (int j = 0; j < f->instr[i].n_in; j++) room += input_room(f, &f->instr[i], j);
-    if (!f->instr[i].op) room = total_room(f, &f->instr[i]);
     if (room > most) most = room;
   }
   return inside + most;
@@ -117,33 +110,14 @@ static void apply(const jf_kargs *k, const jf_instr *p)
   p->op->tile[p->key](&t);
 }
 
-/* Sums of floats are gathered in double, those of integers wrap. */
-#define ADD_UP(D, T, TOTAL, QUOTIENT)                                             \
-  static void add_up_##D(const jf_kargs *k, const jf_instr *p, int64_t n)         \
-  {                                                                               \
-    const jf_fused *f = k->attr;                                                  \
-    const T *x = (const T *)place_of(k, p->in[0]);                                \
-    T *y = (T *)place_of(k, p->out[0]);                                           \
-    TOTAL *total = (TOTAL *)place_of(k, f->n_slot);                               \
-    memset(total, 0, (size_t)n * sizeof *total);                                  \
-    for (int64_t i = 0; i < space_size(f); i++)                                   \
-      total[element_of(f, &f->slot[p->out[0]], i)] += (TOTAL)x[i];                \
-    for (int64_t i = 0; i < n; i++) y[i] = (T)(QUOTIENT);                         \
-  }
-ADD_UP(F32, float, double, total[i] / p->count)
-ADD_UP(F64, double, double, total[i] / p->count)
-ADD_UP(I32, int32_t, uint64_t, total[i])
-ADD_UP(I64, int64_t, uint64_t, total[i])
-
-static void plain_add_up(const jf_kargs *k, const jf_instr *p)
+static jfl_status add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
-  const int64_t n = slot_size(f, p->out[0]);
-#define CASE(D, T) case JFL_##D: add_up_##D(k, p, n); break;
-  switch (f->slot[p->out[0]].dtype) {
-  JF_EACH_NUM(CASE)
-  default: break;
-  }
+  const jfl_dtype type = f->slot[p->out[0]].dtype;
+  jf_tensor x = { place_of(k, p->in[0]), type, p->shape };
+  jf_tensor y = { place_of(k, p->out[0]), type, { 1, { slot_size(f, p->out[0]) } } };
+  jf_kargs sum = { .in = &x, .out = &y, .n_in = 1, .n_out = 1, .attr = p->attr, .threads = 1 };
+  return p->op->cpu[p->key](&sum);
 }
 
 jfl_status jf_fused_plain(const jf_kargs *k)
@@ -152,8 +126,8 @@ jfl_status jf_fused_plain(const jf_kargs *k)
   for (int s = 0; s < f->n_slot; s++)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
-    if (f->instr[i].op) apply(k, &f->instr[i]);
-    else plain_add_up(k, &f->instr[i]);
+    if (f->instr[i].op->tile) apply(k, &f->instr[i]);
+    else JF_TRY(add_up(k, &f->instr[i]));
   }
   return JFL_OK;
 }

@@ -76,8 +76,8 @@ static jfl_status one_hot_infer(jf_infer *c)
   if (a->dtype == JFL_F16 || a->dtype == JFL_BF16)
     return jf_fail_argument(JFL_ENOSYS, "dtype", "%s is not supported", jfl_dtype_name(a->dtype));
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
-    return jf_fail(JFL_EINVAL, "on_value %.17g and off_value %.17g do not fit %s", a->on_value,
-                   a->off_value, jfl_dtype_name(a->dtype));
+    return jf_fail(JFL_EINVAL, "on_value and off_value must fit %s, got %.17g and %.17g",
+                   jfl_dtype_name(a->dtype), a->on_value, a->off_value);
   c->dtype[0] = a->dtype;
   return splice(&c->in[0]->shape, (int)a->axis, 0, &(jfl_shape){ 1, { a->depth } },
                 &c->shape[0]);

@@ -1,34 +1,44 @@
-/* Optimizers: hyper-parameters, and how one parameter's update is emitted. */
+/* Optimizers: one record each, and how a step of one becomes nodes of a graph. */
 #ifndef JF_OPTIM_H
 #define JF_OPTIM_H
 
 #include "op/op.h"
+#include "optim/update.h"
 
-/* What emit sees for one trained variable. */
-typedef struct jf_update {
-  jfl_graph *g;
-  const void *attr;                   /* the optimizer's attribute struct */
-  jfl_value *param, *grad, *lr;       /* lr: float64 (1) */
-  jfl_value *scale;                   /* what gradients are multiplied by, float64 (1); NULL: 1 */
-} jf_update;
-
-typedef struct jf_optim {
+struct jfl_optimizer {
   const char *name, *doc;             /* "SGD" */
-  const jf_attr *attr;
+  const jf_attr *attr;                /* numbers and booleans */
   size_t attr_size;
-  void (*emit)(const jf_update *u);
-} jf_optim;
+  /* Fails where the attributes make no sense together; NULL: all do. */
+  jfl_status (*check)(const void *attr);
+  /* The formula that a step with these attributes follows. */
+  const jf_rule *(*rule)(const void *attr);
+  /* Sets the rule's scalars from JF_FIRST_SCALAR on, and may change the rate, for step t, the first
+     being 1; NULL: there is nothing to set. */
+  void (*scalars)(const void *attr, int64_t t, double *scalar);
+};
 
 /* Defines an optimizer. The build collects these lines, so they start in column 0. */
 #define JFL_OPTIM(id, ...)             \
-  extern const jf_optim jf_optim_##id; \
-  const jf_optim jf_optim_##id = { .name = #id, __VA_ARGS__ };
+  extern const jfl_optimizer jf_optim_##id; \
+  const jfl_optimizer jf_optim_##id = { .name = #id, __VA_ARGS__ };
 
-extern const jf_optim *const jf_optims[];   /* NULL-terminated */
-const jf_optim *jf_optim_find(const char *name);
+extern const jfl_optimizer *const jf_optims[];   /* ended by NULL */
+const jfl_optimizer *jf_optim_find(const char *name);
 
-/* Emits an update op. Each slot is a variable "<param>-<slot>" of the parameter's shape that starts
-   at zero, named after the op's input. */
-void jf_emit_update(const jf_update *u, const jfl_op *op, const void *attr);
+/* The choice of o with that attribute struct. */
+jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr);
+/* Finds the record and reads the options that a says. */
+jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a);
+
+/* What the step of one parameter reads. */
+typedef struct jf_step_of {
+  const jf_optim_choice *choice;
+  jfl_value *param, *grad, *scalars;
+} jf_step_of;
+/* Emits the update of one parameter, with the state variables that it keeps. */
+void jf_emit_update(jfl_graph *g, const jf_step_of *s);
+/* The attributes of an update, or NULL where n is none. */
+const jf_update *jf_update_of(const jf_node *n);
 
 #endif

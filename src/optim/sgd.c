@@ -1,7 +1,6 @@
 /* Stochastic gradient descent. Without momentum: w -= lr g. With it the rate is folded into the
-   buffer: m = beta m - lr g; w += m. */
-#include "op/sgd.h"
-#include "optim/optim.h"
+   velocity, so that a later rate does not rescale what has gathered there. */
+#include "optim/rule.h"
 
 typedef struct sgd { double momentum; } sgd;
 
@@ -10,12 +9,25 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-static void optim_sgd_emit(const jf_update *u)
+#define plain_slots(S)
+#define plain_scalars(S)
+JF_RULE(plain, 1, w -= lr * g)
+
+#define heavy_slots(S) S(momentum, LIKE, 0)
+#define heavy_scalars(S) S(beta)
+JF_RULE(heavy, 0, momentum = beta * momentum - lr * g; w += momentum)
+
+static const jf_rule *sgd_rule(const void *attr)
 {
-  double beta = ((const sgd *)u->attr)->momentum;
-  if (beta == 0) jf_emit_update(u, &jf_op_sgd_update, &(jf_sgd_update){ 0 });
-  else jf_emit_update(u, &jf_op_momentum_update, &(jf_momentum_update){ .beta = beta });
+  return ((const sgd *)attr)->momentum == 0 ? &plain_rule : &heavy_rule;
 }
 
-JFL_OPTIM(SGD, .doc = "Stochastic gradient descent with momentum.",
-  .attr = attrs, .attr_size = sizeof(sgd), .emit = optim_sgd_emit)
+static void sgd_scalars(const void *attr, int64_t t, double *scalar)
+{
+  const double beta = ((const sgd *)attr)->momentum;
+  (void)t;
+  if (beta != 0) scalar[JF_FIRST_SCALAR] = beta;
+}
+
+JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = attrs,
+  .attr_size = sizeof(sgd), .rule = sgd_rule, .scalars = sgd_scalars)

@@ -1,39 +1,65 @@
-/* The optimizer table, and what optimizers share. */
+/* The optimizer table, and reading what ops say of an optimizer. */
 #include "optim/optim.h"
-#include "op/update.h"
 
+#include <assert.h>
 #include <string.h>
 
-#define OPTIM(id) extern const jf_optim jf_optim_##id;
+#define OPTIM(id) extern const jfl_optimizer jf_optim_##id;
 #include "gen/optimlist.h"
 #undef OPTIM
 
-const jf_optim *const jf_optims[] = {
+const jfl_optimizer *const jf_optims[] = {
 #define OPTIM(id) &jf_optim_##id,
 #include "gen/optimlist.h"
 #undef OPTIM
   NULL
 };
 
-const jf_optim *jf_optim_find(const char *name)
+const jfl_optimizer *jf_optim_find(const char *name)
 {
-  for (const jf_optim *const *o = jf_optims; *o; o++)
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++)
     if (!strcmp((*o)->name, name)) return *o;
   return NULL;
 }
 
-static jfl_value *optim_table_slot(const jf_update *u, const char *name)
+static int optim_n_attr(const jfl_optimizer *o)
 {
-  const jfl_value *p = u->param;
-  const char *full = jf_sprintf(u->g->arena, "%s-%s", p->name, name);
-  return jf_state_variable(u->g, full, p->dtype, &p->shape);
+  int n = 0;
+  while (o->attr[n].name) n++;
+  return n;
 }
 
-void jf_emit_update(const jf_update *u, const jfl_op *op, const void *attr)
+static double optim_number(const jf_attr *a, const void *attr)
 {
-  jfl_value *in[JF_MAXIN] = { u->param, u->grad, u->lr };
-  size_t n = 3;
-  for (int i = 0; i < jf_update_slots(op); i++, n++) in[n] = optim_table_slot(u, op->in[n]);
-  if (u->scale) in[n++] = u->scale;
-  jf_emit(u->g, op, attr, in, n);
+  const char *p = (const char *)attr + a->off;
+  assert(a->type == JF_ATTR_NUM || a->type == JF_ATTR_BOOL);
+  return a->type == JF_ATTR_NUM ? *(const double *)(const void *)p : *(const int *)(const void *)p;
+}
+
+jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr)
+{
+  const int n = optim_n_attr(o);
+  double *v = jf_alloc(g->arena, (size_t)n * sizeof *v);
+  for (int i = 0; i < n; i++) v[i] = optim_number(&o->attr[i], attr);
+  return (jf_optim_choice){ o->name, { n, v }, o, attr, o->rule(attr) };
+}
+
+jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
+{
+  const jfl_optimizer *o = a->optim = jf_optim_find(a->optimizer);
+  if (!o)
+    return jf_fail_argument(JFL_ENAME, "optimizer", "must be one of the optimizers, got '%.60s'",
+                            a->optimizer);
+  if (a->options.n > optim_n_attr(o))
+    return jf_fail_argument(JFL_EINVAL, "options", "must be the %d numbers of %s, got %d",
+                            optim_n_attr(o), o->name, a->options.n);
+  jfl_arg *arg = jf_alloc(arena, (size_t)a->options.n * sizeof *arg);
+  for (int i = 0; i < a->options.n; i++)
+    arg[i] = (jfl_arg){ .name = o->attr[i].name, .number = a->options.v[i],
+                        .kind = o->attr[i].type == JF_ATTR_BOOL ? JFL_ARG_BOOL : JFL_ARG_NUMBER };
+  void *attr = jf_alloc(arena, o->attr_size);
+  JF_TRY(jf_attr_read(arena, o->name, o->attr, arg, a->options.n, attr));
+  a->attr = attr;
+  a->rule = o->rule(attr);
+  return JFL_OK;
 }

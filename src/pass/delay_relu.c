@@ -1,7 +1,7 @@
 /* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to do: the maximum
    of what relu keeps is what relu keeps of the maximum. Gradients are the same too, since a window
-   whose maximum is not above 0 passes nothing on either way. The same holds of any op that rises and
-   any that picks, as records say. */
+   whose maximum is not above 0 passes nothing on either way. The same holds of any op that rises
+   and any that picks, as records say. */
 #include "pass/pass.h"
 
 static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)

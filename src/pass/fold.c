@@ -39,7 +39,7 @@ static jfl_value *beside_neutral(const jf_node *n)
 
 /* Input 0 under the output's shape, where that has all its elements in their order. A view of a
    view is one of what lies below. */
-static jfl_value *kept(jfl_graph *g, const jf_node *n)
+static jfl_value *fold_kept(jfl_graph *g, const jf_node *n)
 {
   const jfl_shape *to = &n->out[0]->shape;
   if (n->op->flags & JF_VIEW) {
@@ -96,7 +96,7 @@ static jfl_value *fold_once(const jf_rewrite *r, const jf_node *n)
     return jf_emit_number(g, n->out[0]->dtype, &n->out[0]->shape, value);
   jfl_value *v = beside_neutral(n);
   if (!v && n->op->fold) v = n->op->fold(&s.c);
-  if (!v && !g->err) v = kept(g, n);
+  if (!v && !g->err) v = fold_kept(g, n);
   return v || g->err ? v : narrow(g, n);
 }
 

@@ -80,62 +80,110 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value)
   return jf_emit_number(g, v->dtype, &v->shape, value);
 }
 
-/* What gradients are asked for of: variables, then watched values. */
-static jfl_value **targets(jfl_graph *g)
+/* ---- losses ---- */
+
+/* Losses that some optimizers minimize together, all of one shape, and what their gradients are
+   wanted of. */
+typedef struct objective {
+  const jf_training *first;    /* the first of the optimizers */
+  jfl_value **target; int n_target;
+} objective;
+
+static int same_losses(const jf_training *a, const jf_training *b)
 {
-  const jf_training *t = g->training;
-  jfl_value **x = jf_alloc(g->arena, (size_t)(t->n_variable + g->n_watched) * sizeof *x);
-  for (int i = 0; i < t->n_variable; i++) x[i] = t->variable[i];
-  for (int i = 0; i < g->n_watched; i++) x[t->n_variable + i] = g->watched[i].value;
-  return x;
+  if (a->n_loss != b->n_loss) return 0;
+  for (int i = 0; i < a->n_loss; i++)
+    if (a->loss[i] != b->loss[i]) return 0;
+  return 1;
 }
 
-/* d as if losses of n elements had been seeded with 1: it is divided by their seed as that was
-   rounded, so a gradient that is a multiple of the seed comes out exactly. */
-static jfl_value *without_seed(jfl_graph *g, jfl_value *d, int64_t n)
+/* One backward walk serves all optimizers of the same losses. */
+static objective objective_of(jfl_graph *g, const jf_training *first)
+{
+  objective o = { .first = first };
+  int most = g->n_watched;
+  for (int i = 0; i < g->n_training; i++) most += g->training[i]->n_variable;
+  o.target = jf_alloc(g->arena, (size_t)most * sizeof *o.target);
+  for (int i = 0; i < g->n_training; i++) {
+    const jf_training *t = g->training[i];
+    for (int k = 0; same_losses(first, t) && k < t->n_variable; k++)
+      o.target[o.n_target++] = t->variable[k];
+  }
+  for (int i = 0; i < g->n_watched; i++) o.target[o.n_target++] = g->watched[i].value;
+  return o;
+}
+
+static int64_t seeded(const objective *o) { return jf_numel(&o->first->loss[0]->shape); }
+
+/* d as if the losses had been seeded with 1: it is divided by their seed as that was rounded, so a
+   gradient that is a multiple of the seed comes out exactly. */
+static jfl_value *without_seed(jfl_graph *g, const objective *o, jfl_value *d)
 {
   jfl_shape one = { 1, { 1 } };
-  jfl_dtype t = g->training->loss[0]->dtype;
-  if (n == 1) return d;
-  jfl_value *seed = jf_emit_number(g, t, &one, 1 / (double)n);
+  jfl_dtype t = o->first->loss[0]->dtype;
+  if (seeded(o) == 1) return d;
+  jfl_value *seed = jf_emit_number(g, t, &one, 1 / (double)seeded(o));
   if (t != d->dtype) seed = JF_EMIT(g, cast, &(jf_cast){ d->dtype }, seed);
   return JF_EMIT(g, divide, NULL, d, seed);
 }
 
-/* Takes the watched values off the graph: their gradients become results. */
-static jfl_status add_watched(jfl_graph *g, jfl_value *const *adj, int64_t n)
+static jfl_status keep_gradients(jfl_graph *g, jf_training *t, jfl_value *const *adj)
 {
+  int reached = 0;
+  t->grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *t->grad);
+  for (int i = 0; i < t->n_variable; i++)
+    reached += (t->grad[i] = adj[t->variable[i]->id]) != NULL;
+  if (reached) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable", t->loss[0]->name);
+}
+
+/* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean
+   are the same. watched[i] gathers the gradients of watched value i. */
+static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **watched)
+{
+  const jf_training *t = o->first;
+  const size_t n_value = (size_t)g->n_value;
+  jfl_value **dy = jf_alloc(g->arena, (size_t)t->n_loss * sizeof *dy);
+  jfl_value **adj = jf_alloc(g->arena, n_value * sizeof *adj);
+  for (int i = 0; i < t->n_loss; i++)
+    dy[i] = jf_full_like(g, t->loss[i], 1 / (double)seeded(o));
+  if (g->err) return g->err;
+  jf_backward b = { t->loss, dy, t->n_loss, o->target, o->n_target };
+  JF_TRY(jf_gradients(g, &b, adj));
+  for (int i = 0; i < g->n_training; i++)
+    if (same_losses(t, g->training[i])) JF_TRY(keep_gradients(g, g->training[i], adj));
   for (int i = 0; i < g->n_watched && !g->err; i++) {
+    jfl_value *d = adj[g->watched[i].value->id];
+    if (d) d = without_seed(g, o, d);
+    if (d) watched[i] = watched[i] ? JF_EMIT(g, add, NULL, watched[i], d) : d;
+  }
+  return g->err;
+}
+
+/* Takes the watched values off the graph: their gradients become results. */
+static jfl_status add_watched(jfl_graph *g, jfl_value *const *d)
+{
+  for (int i = 0; i < g->n_watched; i++) {
     const jf_watched *w = &g->watched[i];
-    jfl_value *d = adj[w->value->id];
-    if (!d)
+    if (!d[i])
       return jf_fail(JFL_EINVAL, "watch_diff: no gradient of the loss '%s' reaches '%s'%s%s",
-                     g->training->loss[0]->name, w->value->name, *w->where ? ", watched at " : "",
-                     w->where);
-    jf_graph_output(g, without_seed(g, d, n));
+                     g->training[0]->loss[0]->name, w->value->name,
+                     *w->where ? ", watched at " : "", w->where);
+    jf_graph_output(g, d[i]);
   }
   g->n_watched = 0;
   return g->err;
 }
 
-/* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean
-   are the same. */
 jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
 {
+  jfl_value **watched = jf_alloc(g->arena, (size_t)g->n_watched * sizeof *watched);
   (void)target;
-  jf_training *t = g->training;
-  if (!t) return JFL_OK;
-  int n_value = g->n_value, reached = 0;
-  int64_t n = jf_numel(&t->loss[0]->shape);
-  jfl_value **dy = jf_alloc(g->arena, (size_t)t->n_loss * sizeof *dy);
-  jfl_value **adj = jf_alloc(g->arena, (size_t)n_value * sizeof *adj);
-  for (int i = 0; i < t->n_loss; i++) dy[i] = jf_full_like(g, t->loss[i], 1 / (double)n);
-  if (g->err) return g->err;
-  jf_backward b = { t->loss, dy, t->n_loss, targets(g), t->n_variable + g->n_watched };
-  JF_TRY(jf_gradients(g, &b, adj));
-  for (int i = 0; i < t->n_variable; i++)
-    reached += (t->grad[i] = adj[t->variable[i]->id]) != NULL;
-  if (!reached)
-    return jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable", t->loss[0]->name);
-  return add_watched(g, adj, n);
+  if (!g->n_training) return JFL_OK;
+  for (int i = 0; i < g->n_training; i++) {
+    if (g->training[i]->grad) continue;
+    const objective o = objective_of(g, g->training[i]);
+    JF_TRY(differentiate(g, &o, watched));
+  }
+  return add_watched(g, watched);
 }

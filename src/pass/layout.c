@@ -116,7 +116,8 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
   return form;
 }
 
-/* Input i in a form, or what stands for it: one number is itself, others are spread. */
+/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are, others
+   are spread. An update reads nothing that would have to be spread. */
 static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {
@@ -124,7 +125,7 @@ static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
   const jf_packing spread = pass_layout_packing(w, JF_BROADCAST);
   const jfl_shape *s = c->in_shape[i];
   if (jf_shape_eq(s, shape)) c->in[i] = form;
-  else if (jf_numel(s) == 1 && s->n <= shape->n) c->in[i] = JF_PLAIN;
+  else if (!c->node->n_out || (jf_numel(s) == 1 && s->n <= shape->n)) c->in[i] = JF_PLAIN;
   else if (form != JF_BLOCKED || !jf_relayout_to(&spread, s, &r)) return 0;
   else c->in[i] = JF_BROADCAST;
   return 1;
@@ -264,7 +265,9 @@ static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 
 static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rules)
 {
-  pass_layout_walk w = { .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target) };
+  pass_layout_walk w = {
+    .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target)
+  };
   w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
   for (int i = 0; i < g->n_value; i++)
     w.seen[i] = (pass_layout_seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };

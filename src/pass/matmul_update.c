@@ -1,42 +1,47 @@
-/* Plain SGD folds into weight gradients: where a gradient is a matrix product that serves its
-   parameter's update alone, one node does both, in the update's place. */
-#include "op/matmul_update.h"
-#include "op/sgd.h"
+/* Plain steps along gradients fold into the ops that make these: where a gradient is a matrix
+   product that serves its parameter's update alone, one node does both, in the update's place. */
 #include "pass/pass.h"
 
 /* A factor that is a variable may have been updated when the update's turn comes. */
-static int stays(const jfl_value *factor) { return jf_root(factor)->origin != JF_VARIABLE; }
-
-/* The product that the update's gradient is, if they can be one node. */
-static const jf_node *pass_matmul_update_product_of(const jf_rewrite *r, const jf_node *update)
+static int all_stay(const jf_node *n)
 {
-  if (update->op != &jf_op_sgd_update) return NULL;
-  if (((const jf_sgd_update *)update->attr)->weight_decay != 0) return NULL;
-  const jfl_value *grad = update->in[1];
-  const jf_node *m = grad->origin == JF_RESULT ? grad->node : NULL;
-  if (!m || m->op != &jf_op_matmul || grad->shape.n != 2 || r->uses[grad->id] != 1) return NULL;
-  return stays(m->in[0]) && stays(m->in[1]) ? m : NULL;
+  for (int i = 0; i < n->n_in; i++)
+    if (jf_root(n->in[i])->origin == JF_VARIABLE) return 0;
+  return 1;
 }
 
-static void fold(jf_rewrite *r, const jf_node *update, const jf_node *product)
+/* The node whose result the update subtracts, if they can be one node. */
+static const jf_node *matmul_update_maker(const jf_rewrite *r, const jf_node *update)
 {
-  jfl_value *in[] = { update->in[0], jf_current(r, product->in[0]), jf_current(r, product->in[1]),
-                      jf_current(r, update->in[2]), NULL };
-  if (update->n_in > 3) in[JF_STEP_SCALE] = jf_current(r, update->in[3]);
-  jf_serve(r->g, product);
-  jf_emit(r->g, &jf_op_matmul_update, product->attr, in, (size_t)update->n_in + 1);
+  const jf_update *a = jf_update_of(update);
+  if (!a || a->n != 1 || !a->choice.rule->descends) return NULL;
+  const jfl_value *grad = update->in[JF_GRAD];
+  const jf_node *maker = grad->origin == JF_RESULT ? grad->node : NULL;
+  if (!maker || !maker->op->descent || grad->shape.n != 2 || r->uses[grad->id] != 1) return NULL;
+  return all_stay(maker) ? maker : NULL;
+}
+
+static void matmul_update_fold(jf_rewrite *r, const jf_node *update, const jf_node *maker)
+{
+  const size_t n = (size_t)maker->n_in + 2;
+  jfl_value **in = jf_alloc(r->g->arena, n * sizeof *in);
+  in[0] = update->in[JF_PARAM];
+  for (int i = 0; i < maker->n_in; i++) in[i + 1] = jf_current(r, maker->in[i]);
+  in[n - 1] = jf_current(r, update->in[update->n_in - 1]);
+  jf_serve(r->g, maker);
+  jf_emit(r->g, maker->op->descent, maker->attr, in, n);
   jf_serve(r->g, NULL);
 }
 
-/* The products stay behind without a use, for dce. */
+/* The makers stay behind without a use, for dce. */
 jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;
   (void)target;
   jf_rewrite_begin(g, &r);
   for (int i = 0; i < r.n_old && !g->err; i++) {
-    const jf_node *product = pass_matmul_update_product_of(&r, r.old[i]);
-    if (product) fold(&r, r.old[i], product);
+    const jf_node *maker = matmul_update_maker(&r, r.old[i]);
+    if (maker) matmul_update_fold(&r, r.old[i], maker);
     else jf_rewrite_keep(&r, r.old[i]);
   }
   jf_rewrite_end(&r);

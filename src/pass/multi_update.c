@@ -1,70 +1,82 @@
-/* Merges updates by the same op, attributes, rate and scale into one node each, which stands where
-   the last of them stood. */
-#include "op/multi_update.h"
+/* Merges updates by the same optimizer, options and scalars into one node for each dtype, which
+   stands where the last of them stood. */
 #include "pass/pass.h"
+
+/* Updates that become one node. */
+typedef struct group {
+  const jf_node *first;
+  int last;                    /* its position in the old graph */
+  int n_in;                    /* of the node to be, without scalars */
+} group;
+
+typedef struct merge {
+  jf_rewrite r;
+  group *group; int n_group, cap_group;
+  int *of;                     /* by position in the old graph: the node's group, or -1 */
+} merge;
 
 /* A gradient that is itself a variable might be another's parameter: such an update stays where it
    is. */
 static int mergeable(const jf_node *n)
 {
-  return n->op->update && jf_root(n->in[1])->origin != JF_VARIABLE;
+  const jf_update *a = jf_update_of(n);
+  if (!a) return 0;
+  for (int i = JF_GRAD; i < a->n * a->stride; i += a->stride)
+    if (jf_root(n->in[i])->origin == JF_VARIABLE) return 0;
+  return 1;
 }
 
 static int alike(const jf_node *a, const jf_node *b)
 {
-  int last = jf_op_n_in(a->op) - 1;
-  return a->op == b->op && a->place == b->place && a->n_in == b->n_in && a->in[2] == b->in[2] &&
-         (a->n_in == last || a->in[last] == b->in[last]) && a->in[0]->dtype == b->in[0]->dtype &&
-         jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
+  return a->place == b->place && a->in[a->n_in - 1] == b->in[b->n_in - 1] &&
+         a->in[0]->dtype == b->in[0]->dtype && jf_attr_same(a->op->attr, 0, a->attr, b->attr);
 }
 
-/* The options of an update, which are all numbers. */
-static jf_nums options_of(jfl_graph *g, const jf_node *n)
+static int find_group(merge *m, const jf_node *n)
 {
-  int count = 0;
-  while (n->op->attr[count].name) count++;
-  double *v = jf_alloc(g->arena, (size_t)count * sizeof *v);
-  for (int i = 0; i < count; i++)
-    v[i] = *(const double *)((const char *)n->attr + n->op->attr[i].off);
-  return (jf_nums){ count, v };
+  for (int i = 0; i < m->n_group; i++)
+    if (alike(m->group[i].first, n)) return i;
+  m->group = jf_grow(m->r.g->arena, m->group, m->n_group, &m->cap_group, sizeof *m->group);
+  m->group[m->n_group] = (group){ .first = n };
+  return m->n_group++;
 }
 
-static void pass_multi_update_emit(jf_rewrite *r, jf_node *const *member, int n)
+static void find_groups(merge *m)
 {
-  const jf_node *first = member[0];
-  const jfl_op *op = first->op;
-  int slots = jf_update_slots(op), scaled = first->n_in == jf_op_n_in(op), n_in = 0;
-  jfl_value **in = jf_alloc(r->g->arena, ((size_t)n * (size_t)(2 + slots) + 2) * sizeof *in);
-  for (int m = 0; m < n; m++)
-    for (int i = 0; i < 3 + slots; i++)
-      if (i != 2) in[n_in++] = jf_current(r, member[m]->in[i]);
-  in[n_in++] = jf_current(r, first->in[2]);
-  if (scaled) in[n_in++] = jf_current(r, first->in[first->n_in - 1]);
-  jf_multi_update a = { .update = op->name, .options = options_of(r->g, first) };
-  jf_emit(r->g, &jf_op_multi_update, &a, in, (size_t)n_in);
+  m->of = jf_alloc(m->r.g->arena, (size_t)m->r.n_old * sizeof *m->of);
+  for (int i = 0; i < m->r.n_old; i++) {
+    const jf_node *n = m->r.old[i];
+    m->of[i] = mergeable(n) ? find_group(m, n) : -1;
+    if (m->of[i] < 0) continue;
+    group *to = &m->group[m->of[i]];
+    to->last = i;
+    to->n_in += n->n_in - 1;
+  }
 }
 
-/* Emits the group of node i, if that is its last member. */
-static void pass_multi_update_visit(jf_rewrite *r, int i, jf_node **member)
+static void multi_update_emit(merge *m, int which)
 {
-  int n = 0;
-  for (int j = i + 1; j < r->n_old; j++)
-    if (mergeable(r->old[j]) && alike(r->old[i], r->old[j])) return;
-  for (int j = 0; j <= i; j++)
-    if (mergeable(r->old[j]) && alike(r->old[i], r->old[j])) member[n++] = r->old[j];
-  pass_multi_update_emit(r, member, n);
+  const group *from = &m->group[which];
+  const jf_update a = { .choice = ((const jf_update *)from->first->attr)->choice };
+  jfl_value **in = jf_alloc(m->r.g->arena, ((size_t)from->n_in + 1) * sizeof *in);
+  size_t n = 0;
+  for (int i = 0; i <= from->last; i++)
+    for (int k = 0; m->of[i] == which && k < m->r.old[i]->n_in - 1; k++)
+      in[n++] = jf_current(&m->r, m->r.old[i]->in[k]);
+  in[n++] = jf_current(&m->r, from->first->in[from->first->n_in - 1]);
+  jf_emit(m->r.g, from->first->op, &a, in, n);
 }
 
 jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)
 {
-  jf_rewrite r;
+  merge m = {0};
   (void)target;
-  jf_rewrite_begin(g, &r);
-  jf_node **member = jf_alloc(g->arena, (size_t)r.n_old * sizeof *member);
-  for (int i = 0; i < r.n_old && !g->err; i++) {
-    if (mergeable(r.old[i])) pass_multi_update_visit(&r, i, member);
-    else jf_rewrite_keep(&r, r.old[i]);
+  jf_rewrite_begin(g, &m.r);
+  find_groups(&m);
+  for (int i = 0; i < m.r.n_old && !g->err; i++) {
+    if (m.of[i] < 0) jf_rewrite_keep(&m.r, m.r.old[i]);
+    else if (m.group[m.of[i]].last == i) multi_update_emit(&m, m.of[i]);
   }
-  jf_rewrite_end(&r);
+  jf_rewrite_end(&m.r);
   return g->err;
 }

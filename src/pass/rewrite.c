@@ -12,7 +12,8 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
     for (int k = 0; k < g->node[i]->n_in; k++) r->uses[g->node[i]->in[k]->id]++;
   for (int i = 0; i < g->n_output; i++) r->uses[g->output[i]->id]++;
   for (int i = 0; i < g->n_watched; i++) r->uses[g->watched[i].value->id]++;
-  for (int i = 0; g->training && i < g->training->n_loss; i++) r->uses[g->training->loss[i]->id]++;
+  for (int i = 0; i < g->n_training; i++)
+    for (int k = 0; k < g->training[i]->n_loss; k++) r->uses[g->training[i]->loss[k]->id]++;
   g->node = NULL;
   g->n_node = g->cap_node = 0;
 }
@@ -24,7 +25,7 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
 }
 
 /* What v stands for or shows the memory of, NULL where it has memory of its own. */
-static const jfl_value *below(const jf_rewrite *r, const jfl_value *v)
+static const jfl_value *rewrite_below(const jf_rewrite *r, const jfl_value *v)
 {
   if (v->id < r->n_value && r->now[v->id]) return r->now[v->id];
   return v->origin == JF_RESULT && v->node->op->flags & JF_VIEW ? v->node->in[0] : NULL;
@@ -33,7 +34,7 @@ static const jfl_value *below(const jf_rewrite *r, const jfl_value *v)
 /* The value whose memory v will show. */
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
-  for (const jfl_value *next; (next = below(r, v));) v = next;
+  for (const jfl_value *next; (next = rewrite_below(r, v));) v = next;
   return v;
 }
 
@@ -52,7 +53,7 @@ static jf_use use_of(const jf_rewrite *r, const jfl_value *v)
 /* Adds to the use of v and of all that lies below it. */
 static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
 {
-  for (; v; v = below(r, v)) {
+  for (; v; v = rewrite_below(r, v)) {
     while (r->n_use <= v->id) {
       r->use = jf_grow(r->g->arena, r->use, r->n_use, &r->cap_use, sizeof *r->use);
       r->use[r->n_use++] = (jf_use){ .last = -1 };
@@ -87,7 +88,7 @@ void jf_replace(jf_rewrite *r, const jfl_value *v, jfl_value *by)
 {
   const jf_use moved = use_of(r, v);
   if (r->use) {
-    add_below(r, below(r, v), (jf_use){ -moved.results, -1 });
+    add_below(r, rewrite_below(r, v), (jf_use){ -moved.results, -1 });
     add_below(r, by, moved);
   }
   r->now[v->id] = by;
@@ -113,9 +114,11 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n)
 
 void jf_rewrite_end(jf_rewrite *r)
 {
-  jf_training *t = r->g->training;
   for (int i = 0; i < r->g->n_output; i++) r->g->output[i] = jf_current(r, r->g->output[i]);
   for (int i = 0; i < r->g->n_watched; i++)
     r->g->watched[i].value = jf_current(r, r->g->watched[i].value);
-  for (int i = 0; t && i < t->n_loss; i++) t->loss[i] = jf_current(r, t->loss[i]);
+  for (int i = 0; i < r->g->n_training; i++) {
+    jf_training *t = r->g->training[i];
+    for (int k = 0; k < t->n_loss; k++) t->loss[k] = jf_current(r, t->loss[k]);
+  }
 }

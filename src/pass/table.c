@@ -48,7 +48,7 @@ static jfl_status check_dump(void)
     if (!strcmp(p->name, want)) return jfl_text_free(names.s), JFL_OK;
     jf_text_add(&names, names.s ? ", %s" : "%s", p->name);
   }
-  jfl_status s = jf_fail(JFL_ENAME, "JFL_DUMP: no pass is called '%s'; there are %s", want,
+  jfl_status s = jf_fail(JFL_ENAME, "JFL_DUMP: unknown pass '%s'; passes are %s", want,
                          names.s ? names.s : "");
   jfl_text_free(names.s);
   return s;
@@ -94,7 +94,7 @@ static jfl_status leave_out(const char *name, size_t n, unsigned *off)
 {
   unsigned bits = bits_of(name, n);
   if (!bits)
-    return jf_fail(JFL_ENAME, "no pass that can be left out is called '%.*s'", (int)n, name);
+    return jf_fail(JFL_ENAME, "unknown pass '%.*s', or one that cannot be left out", (int)n, name);
   *off |= bits;
   return JFL_OK;
 }

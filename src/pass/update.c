@@ -1,10 +1,27 @@
-/* Appends the optimizer's updates, the learning rate and the scale they use, and the step
+/* Appends each optimizer's updates, the numbers of its step that they read, and the step
    counter. */
 #include "op/clip_scale.h"
+#include "optim/scalars.h"
 #include "pass/pass.h"
 
-/* What clips the gradients of all variables together. */
-static jfl_value *clip(jfl_graph *g, const jf_training *t)
+/* d with what the variable's regularizer adds: l2 w + l1 sign(w). */
+static jfl_value *update_regularized(jfl_graph *g, jfl_value *w, jfl_value *d)
+{
+  const jfl_shape one = { 1, { 1 } };
+  const jfl_variable_spec *s = w->variable;
+  jf_at(g, w->place);
+  if (s->l2 != 0)
+    d = JF_EMIT(g, add, NULL, d,
+                JF_EMIT(g, multiply, NULL, w, jf_emit_number(g, w->dtype, &one, s->l2)));
+  if (s->l1 != 0)
+    d = JF_EMIT(g, add, NULL, d,
+                JF_EMIT(g, multiply, NULL, JF_EMIT(g, sign, NULL, w),
+                        jf_emit_number(g, w->dtype, &one, s->l1)));
+  return d;
+}
+
+/* What clips the gradients of all variables of an optimizer together. */
+static jfl_value *update_clip(jfl_graph *g, const jf_training *t)
 {
   jf_clip_scale a = { t->clip_norm };
   jfl_value **grad = jf_alloc(g->arena, (size_t)t->n_variable * sizeof *grad);
@@ -14,26 +31,55 @@ static jfl_value *clip(jfl_graph *g, const jf_training *t)
   return jf_emit(g, &jf_op_clip_scale, &a, grad, n);
 }
 
+/* The variable by which the host sets the rate of optimizer i of the job, counted from 0. */
+static jfl_value *update_set(jfl_graph *g, int i)
+{
+  const char *number = i ? jf_sprintf(g->arena, "%d", i + 1) : "";
+  return jf_state_variable(g, &(jfl_variable_spec){
+    .name = jf_sprintf(g->arena, JF_RATE_PREFIX "%s-%s", number, g->name), .dtype = JFL_F64,
+    .shape = { 1, { JF_N_SET } }, .state = 2 });
+}
+
+static jfl_value *update_scalars(jfl_graph *g, const jf_training *t, const jf_optim_choice *c)
+{
+  jfl_value *in[] = { t->step, jf_emit(g, t->schedule, t->schedule_attr, JF_IN(t->step)), t->set,
+                      NULL };
+  if (t->clip_norm > 0) in[3] = update_clip(g, t);
+  return jf_emit(g, &jf_op_optimizer_scalars, c, in, t->clip_norm > 0 ? 4 : 3);
+}
+
+static void update_emit(jfl_graph *g, const jf_training *t)
+{
+  const jf_optim_choice c = jf_optim_choose(g, t->optim, t->attr);
+  jfl_value *scalars = update_scalars(g, t, &c);
+  for (int i = 0; i < t->n_variable && !g->err; i++) {
+    jf_at(g, t->variable[i]->place);
+    if (t->grad[i])
+      jf_emit_update(g, &(jf_step_of){ &c, t->variable[i], t->grad[i], scalars });
+  }
+}
+
+/* No variable is updated before all that read it have; regularizers read them, too. */
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
 {
-  (void)target;
-  const jf_training *t = g->training;
-  if (!t) return JFL_OK;
-  jfl_shape one = { 1, { 1 } };
-  const int place = g->place;
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
-  jfl_value *step = jf_state_variable(g, name, JFL_I64, &one);
-  jf_update u = { .g = g,
-                  .attr = t->attr,
-                  .lr = jf_emit(g, t->schedule, t->schedule_attr, JF_IN(step)) };
-  if (t->clip_norm > 0) u.scale = clip(g, t);
-  for (int i = 0; i < t->n_variable && !g->err; i++) {
-    u.param = t->variable[i];
-    u.grad = t->grad[i];
-    jf_at(g, u.param->place);
-    if (u.grad) t->optim->emit(&u);
+  const int place = g->place;
+  (void)target;
+  if (!g->n_training) return JFL_OK;
+  jfl_value *step = jf_state_variable(g, &(jfl_variable_spec){
+    .name = name, .dtype = JFL_I64, .shape = { 1, { 1 } }, .state = 1 });
+  for (int i = 0; i < g->n_training && !g->err; i++) {
+    jf_training *t = g->training[i];
+    t->step = step;
+    t->set = update_set(g, i);
+    for (int k = 0; k < t->n_variable; k++)
+      if (t->grad[k]) t->grad[k] = update_regularized(g, t->variable[k], t->grad[k]);
+    jf_at(g, place);
   }
-  jf_at(g, place);
+  for (int i = 0; i < g->n_training && !g->err; i++) {
+    update_emit(g, g->training[i]);
+    jf_at(g, place);
+  }
   JF_EMIT(g, train_step_increment, NULL, step);
   return g->err;
 }

@@ -75,8 +75,8 @@ static void make_steps(builder *b)
   }
 }
 
-/* What a step of another stream reads keeps its memory to the end of the run: its own device does not
-   know when the other has read it. */
+/* What a step of another stream reads keeps its memory to the end of the run: its own device does
+   not know when the other has read it. */
 static void keep_what_others_read(builder *b)
 {
   for (int s = 0; s < b->p->n_step; s++) {
@@ -248,7 +248,8 @@ static void order_streams(builder *b)
   p->barrier = -1;
   for (int i = 0; i < p->n_part; i++) streams += p->part[i].n_step > 0;
   if (streams < 2) return;
-  waits w = { b, jf_alloc(b->arena, n * sizeof *w.want), jf_alloc(b->arena, n * n * sizeof *w.known),
+  waits w = { b, jf_alloc(b->arena, n * sizeof *w.want),
+              jf_alloc(b->arena, n * n * sizeof *w.known),
               jf_alloc(b->arena, n * (size_t)b->g->n_value * sizeof *w.reader) };
   for (int s = 0; s < p->n_step; s++) {
     waits_of(&w, s);

@@ -67,7 +67,7 @@ static jfl_status run_steps_asking(jfl_plan *p)
   int i = 0;
   for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
     if (s->stop_asked(s->stop_ctx))
-      return jf_fail(JFL_ESTATE, "%s: the run was stopped", p->job->name);
+      return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
     JF_TRY(jf_execute_step(p, &p->step[i]));
   }
   return run_steps(p, i);

@@ -29,7 +29,7 @@ static uint64_t runs_ahead(const jfl_session *s, const char *name)
 
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
 {
-  if (!*name) return jf_fail(JFL_ENAME, "a job needs a name");
+  if (!*name) return jf_fail(JFL_ENAME, "a job's name must not be empty");
   if (jf_session_job(s, name))
     return jf_fail(JFL_ENAME, "a job named '%s' is already defined", name);
   jfl_job *j = jf_new(sizeof *j);

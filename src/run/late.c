@@ -1,5 +1,5 @@
-/* Runs whose steps devices do behind the caller's back: queueing them on streams, and finding out at
-   the end, or where one device has to know it of another, what went wrong. */
+/* Runs whose steps devices do behind the caller's back: queueing them on streams, and finding out
+   at the end, or where one device has to know it of another, what went wrong. */
 #include "run/run.h"
 
 #include <string.h>

@@ -14,6 +14,7 @@ typedef struct jf_var {
   jf_packing packing;
   struct jf_site *site;        /* whose device has the memory */
   jf_storage *storage;         /* a tensor of the spec's shape, packed so */
+  int written;                 /* by the host or a checkpoint, not by runs alone */
 } jf_var;
 
 struct jfl_job {
@@ -103,6 +104,10 @@ void jf_sites_free(jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
 jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
 jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
+/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. Bit i of
+   mutates: it changes input i. */
+jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
+                        unsigned mutates);
 /* Waits for all that was queued, and gives what went wrong; not for the host. */
 jfl_status jf_site_settle(jf_site *t);
 

@@ -21,6 +21,17 @@ static jfl_status find_kernels(const char *name, int *out)
   return jf_fail(JFL_EINVAL, "kernels must be fast, direct or reference, got '%.60s'", name);
 }
 
+/* The host is site 0. */
+static jfl_status session_open_devices(jfl_session *s)
+{
+  const char *name = getenv("JFL_DEVICE");
+  jf_site *site;
+  JF_TRY(jf_session_site(s, jf_host()->name, &site));
+  jfl_status bad = name && *name ? jf_session_site(s, name, &site) : JFL_OK;
+  s->settings.place = site->place;
+  return bad ? jf_blame(bad, "JFL_DEVICE: ") : JFL_OK;
+}
+
 jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
@@ -40,8 +51,7 @@ jfl_status jfl_session_new(jfl_session **out)
                                .passes_off = off,
                                .kernels = kernels[chosen].flags };
   jf_queue_init(s);
-  jf_site *host;
-  jfl_status st = jf_session_site(s, jf_host()->name, &host);
+  jfl_status st = session_open_devices(s);
   if (st) jfl_session_free(s);
   else *out = s;
   return st;
@@ -98,6 +108,8 @@ static double get_kernels(const jfl_session *s)
 }
 static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
 static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
+static void set_device(jfl_session *s, double v) { s->settings.place = (int)v; }
+static double get_device(const jfl_session *s) { return s->settings.place; }
 static double get_seed(const jfl_session *s) { return (double)s->seed; }
 static void set_seed(jfl_session *s, double v)
 {
@@ -113,6 +125,7 @@ static const setting settings[] = {
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
   { "kernels", 0, N_KERNELS - 1, set_kernels, get_kernels },
   { "passes", 0, UINT32_MAX, set_passes, get_passes },
+  { "device", 0, INT32_MAX, set_device, get_device },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
 };
 
@@ -120,13 +133,19 @@ static jfl_status run_session_find(const char *name, const setting **out)
 {
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
-  return jf_fail(JFL_ENAME, "no setting is called '%s'; there are threads, max_inflight, "
-                 "memory_limit, inline_limit, kernels, passes, seed", name);
+  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, max_inflight, "
+                 "memory_limit, inline_limit, kernels, passes, device, seed", name);
 }
 
-/* The values of kernels have names, and passes are a list; all else are numbers. */
-static jfl_status number_of(const jfl_arg *a, double *out)
+/* The values of kernels and devices have names, and passes are a list; all else are numbers. */
+static jfl_status number_of(jfl_session *s, const jfl_arg *a, double *out)
 {
+  if (!strcmp(a->name, "device")) {
+    jf_site *site;
+    if (a->kind != JFL_ARG_STRING) return jf_fail(JFL_EINVAL, "device must be a name");
+    JF_TRY(jf_session_site(s, a->string, &site));
+    return *out = site->place, JFL_OK;
+  }
   if (a->kind == JFL_ARG_STRING && !strcmp(a->name, "passes")) {
     unsigned off;
     JF_TRY(jf_passes_off(a->string, &off));
@@ -148,7 +167,7 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
   const setting *t = NULL;
   double v = 0;
   JF_TRY(run_session_find(a->name, &t));
-  JF_TRY(number_of(a, &v));
+  JF_TRY(number_of(s, a, &v));
   if (v < t->lo || v > t->hi)
     return jf_fail(JFL_EINVAL, "%s must be from %.0f to %.0f, got %.14g", t->name, t->lo, t->hi, v);
   jf_session_acquire(s);

@@ -95,3 +95,14 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
   memcpy(to, from, size);
   return JFL_OK;
 }
+
+int jfl_device_count(const char *kind)
+{
+  const jf_kind *k = jf_kind_find(kind);
+  return k ? jf_kind_count(k) : 0;
+}
+
+const char *jfl_session_device(const jfl_session *s, int i)
+{
+  return i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
+}

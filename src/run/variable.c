@@ -80,12 +80,11 @@ static jfl_status check_whole(const jfl_variable_spec *v)
   int range = v->init == JFL_INIT_UNIFORM;
   if (jf_is_float(v->dtype)) return JFL_OK;
   if (!range && v->init != JFL_INIT_CONSTANT)
-    return jf_fail(JFL_EDTYPE,
-                   "variable '%s': an %s variable takes a constant or uniform initializer", v->name,
-                   jfl_dtype_name(v->dtype));
+    return jf_fail(JFL_EDTYPE, "variable '%s': the initializer must be constant or uniform for %s",
+                   v->name, jfl_dtype_name(v->dtype));
   if (jf_holds(v->dtype, v->a) && (!range || jf_holds(v->dtype, v->b))) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "variable '%s': its initializer's value %.14g does not fit %s",
-                 v->name, jf_holds(v->dtype, v->a) ? v->b : v->a, jfl_dtype_name(v->dtype));
+  return jf_fail(JFL_EDTYPE, "variable '%s': the initializer's value must fit %s, got %.14g",
+                 v->name, jfl_dtype_name(v->dtype), jf_holds(v->dtype, v->a) ? v->b : v->a);
 }
 
 static jfl_status check_spec(const jfl_variable_spec *v)
@@ -95,8 +94,7 @@ static jfl_status check_spec(const jfl_variable_spec *v)
     return jf_fail(JFL_EDTYPE, "variable '%s': dtype %s is not supported", v->name,
                    jfl_dtype_name(v->dtype));
   if (v->init == JFL_INIT_CONSTANT || (isfinite(v->a) && isfinite(v->b))) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "variable '%s': its initializer has a parameter that is not finite",
-                 v->name);
+  return jf_fail(JFL_EINVAL, "variable '%s': the initializer's parameters must be finite", v->name);
 }
 
 static void variable_fill_all(const jfl_session *s, const jfl_variable_spec *spec, void *data)
@@ -244,10 +242,9 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
     return variable_make(s, spec, packing, site, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))
-    return jf_fail(JFL_ESHAPE,
-                   "variable '%s' is %s %s in this session, but this job wants %s %s; "
-                   "jobs share variables by name",
-                   spec->name, jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
+    return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s as in this session, got %s %s from "
+                   "this job; jobs share variables by name", spec->name,
+                   jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(spec->dtype), jf_shape_str(&spec->shape, b));
   /* Plans adapt to what is there. */
   assert(jf_packing_eq(&v->packing, packing) && v->site == site);
@@ -265,7 +262,7 @@ const char *jfl_variable_name(jfl_session *s, int i)
 static jfl_status variable_find(const jfl_session *s, const char *name, jf_var **out)
 {
   *out = jf_session_var(s, name);
-  return *out ? JFL_OK : jf_fail(JFL_ENAME, "no variable is called '%s'", name);
+  return *out ? JFL_OK : jf_fail(JFL_ENAME, "unknown variable '%s'", name);
 }
 
 jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
@@ -298,11 +295,12 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
   jf_var *v;
   JF_TRY(variable_find(s, name, &v));
   if (value->dtype != v->spec.dtype || !jf_shape_eq(&value->shape, &v->spec.shape))
-    return jf_fail(JFL_ESHAPE, "variable '%s' is %s %s, got %s %s", name,
+    return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s, got %s %s", name,
                    jfl_dtype_name(v->spec.dtype), jf_shape_str(&v->spec.shape, a),
                    jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
   jf_session_acquire(s);
   jfl_status st = jf_var_write(v, value->data);
+  v->written = 1;
   jf_session_release(s);
   return st;
 }

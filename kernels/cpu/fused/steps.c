@@ -142,7 +142,7 @@ void jf_sweep_list_steps(jf_sweep *w)
   for (int s = 0; s < w->f->n_slot; s++) w->cell[s].home = home_of(&w->f->slot[s]);
   for (int i = 0; i < w->f->n_instr; i++) {
     const jf_instr *p = &w->f->instr[i];
-    if (p->op) steps_add_loop(w, p);
+    if (p->op->tile) steps_add_loop(w, p);
     else steps_add_sum(w, p);
   }
   place_cells(w);

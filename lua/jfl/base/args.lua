@@ -1,6 +1,7 @@
 -- Reads calls in the API's convention: positional arguments, then one options table.
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local older = require "jfl.legacy.arguments"
 
 local args = {}
 
@@ -9,7 +10,8 @@ local FEW = 8                    -- numbers of a list in a message
 --- The default of a parameter that may be left out.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
---- What define() made, by path, for flow.help and the manual: { path, doc, params, fn }.
+--- What define() made, by path, for flow.help and the manual: { path, doc, params, fn,
+-- positional }. The last is how many parameters can be given in their order; the others go by name.
 args.defined = {}
 
 -- A table of a message: "{100, 10}" where it holds a few numbers and nothing else.
@@ -113,7 +115,7 @@ local function take_options(f, values, options)
   for name, value in pairs(options) do
     if not f.index[name] then
       core.fail("%s: unknown option '%s'; options are %s%s", f.path, tostring(name),
-        names_of(f.params), names.suggest(tostring(name), f.index))
+        names_of(f.params), names.suggest(tostring(name), f.known))
     end
     if values[name] ~= nil then
       core.fail("%s: '%s' is given twice: as argument %d and as an option", f.path, name,
@@ -124,7 +126,7 @@ local function take_options(f, values, options)
 end
 
 local function take_defaults(f, values, count)
-  for i, param in ipairs(f.params) do
+  for i, param in ipairs(f.taken) do
     local name, default = param[1], param[3]
     if values[name] == nil and default == nil then
       core.fail("%s: argument %d '%s' is %s", f.path, i, name,
@@ -144,7 +146,7 @@ end
 -- Whether options, which stand where parameter i does, are its value: a table by names of its own.
 -- They are not where they name the parameter, or, if it may be left out, any option.
 local function is_keyed(f, i, options)
-  local param = f.params[i]
+  local param = f.taken[i]
   if not param or not param.keyed or options[param[1]] ~= nil then return false end
   for name in pairs(options) do
     if f.index[name] and param[3] ~= nil then return false end
@@ -152,21 +154,56 @@ local function is_keyed(f, i, options)
   return true
 end
 
+-- Arguments of the original must not ask for what is not there.
+local function drop_older(f, values)
+  for _, e in ipairs(older[f.path] or {}) do
+    local name, refused = e[2], e[3] == "refused"
+    if refused and values[name] ~= nil then
+      core.fail("%s: %s is not supported", f.path, name)
+    end
+    values[name] = nil
+  end
+end
+
 local function read(f, n, ...)
   local given, values = { ... }, {}
   local last = given[n]
-  local empty = n > #f.params and type(last) == "table" and next(last) == nil
+  local empty = n > #f.taken and type(last) == "table" and next(last) == nil
   local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
   local options = is_options and last or nil
   local count = options and n - 1 or n
-  if count > #f.params then
-    core.fail("%s: takes at most %d arguments (%s), got %d%s", f.path, #f.params,
+  if count > #f.taken then
+    core.fail("%s: takes at most %d arguments (%s), got %d%s", f.path, #f.taken,
       names_of(f.params), count, list_hint(f, given))
   end
-  for i = 1, count do values[f.params[i][1]] = given[i] end
+  for i = 1, count do values[f.taken[i][1]] = given[i] end
   if options then take_options(f, values, options) end
   take_defaults(f, values, count)
+  drop_older(f, values)
   return values
+end
+
+-- Everything that a function takes, in positional order: its parameters, and among them those that
+-- only scripts of the original give.
+local function all_taken(path, params)
+  local taken = { unpack(params) }
+  for _, e in ipairs(older[path] or {}) do table.insert(taken, e[1], { e[2], "", args.none }) end
+  return taken
+end
+
+local function read_params(path, doc, params)
+  local f = { path = path, doc = doc, params = params, taken = all_taken(path, params),
+    index = {}, known = {}, positional = 0 }
+  for i, param in ipairs(f.taken) do f.index[param[1]] = i end
+  for i, param in ipairs(params) do
+    f.known[param[1]] = true
+    if f.taken[i] == param then f.positional = i end
+  end
+  return f
+end
+
+local function reader(f, body)
+  return function(...) return body(read(f, select("#", ...), ...)) end
 end
 
 --- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
@@ -175,11 +212,14 @@ end
 -- For the manual a parameter may have a field `type`, and params one `returns`, or a list of them,
 -- in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)
-  local f = { path = path, doc = doc, params = params, index = {} }
-  for i, param in ipairs(params) do f.index[param[1]] = i end
-  args.defined[path] = f
-  f.fn = function(...) return body(read(f, select("#", ...), ...)) end
+  local f = read_params(path, doc, params)
+  args.defined[path], f.fn = f, reader(f, body)
   return f.fn
+end
+
+--- Makes a function that help does not list.
+function args.unlisted(path, params, body)
+  return reader(read_params(path, "", params), body)
 end
 
 return args

@@ -33,6 +33,9 @@ local names = {
   -- such as "nn.relu".
   root = {},
   paths = function() return {} end,
+  --- And a function that gives what a name of the original, which help does not list, stands for in
+  -- the namespace at a path, or nil.
+  older = function() end,
 }
 
 local MANY = 3                   -- suggestions in one message
@@ -158,7 +161,9 @@ function names.guard(path, t)
   function meta.__index(_, name)
     local value = index and index(t, name)
     if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
-    names.fail(path, t, name)
+    value = names.older(path, name)
+    if value == nil then names.fail(path, t, name) end
+    return value
   end
   return setmetatable(t, meta)
 end

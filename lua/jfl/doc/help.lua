@@ -50,6 +50,15 @@ local function op_text(info)
   return table.concat(lines, "\n")
 end
 
+-- "(x, rate, {training, name})": what can be given by name alone stands in braces.
+local function signature(parts, positional)
+  local named = { unpack(parts, positional + 1) }
+  if #named == 0 then return "(" .. table.concat(parts, ", ") .. ")" end
+  local first = { unpack(parts, 1, positional) }
+  first[#first + 1] = "{" .. table.concat(named, ", ") .. "}"
+  return "(" .. table.concat(first, ", ") .. ")"
+end
+
 local function defined_text(f)
   local parts, lines = {}, {}
   for i, param in ipairs(f.params or {}) do
@@ -58,7 +67,7 @@ local function defined_text(f)
       or param[1] .. "=" .. tostring(default)
     lines[i] = param_line(param[1], default ~= nil and tostring(default) or nil, param[2])
   end
-  local list = f.type and "" or "(" .. table.concat(parts, ", ") .. ")"
+  local list = f.type and "" or signature(parts, f.positional or #parts)
   table.insert(lines, 1, index.written(f.path) .. list)
   table.insert(lines, 2, filled(" ", f.doc))
   if f.same_as then lines[#lines + 1] = param_line("same as", nil, index.written(f.same_as)) end

@@ -2,9 +2,7 @@
 -- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
 -- own, such as "Job:compile".
 local args = require "jfl.base.args"
-local config = require "jfl.job.config"
 local core = require "jfl.core"
-local options = require "jfl.job.options"
 
 local NONE = args.none
 
@@ -42,8 +40,6 @@ local entries = {
     { returns = "Job", table_only = true }),
   entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
     { returns = "FunctionConfig" }),
-  entry("env.machine", "The machine that jobs run on: there is one.",
-    { "address", "such as \"127.0.0.1\", or { addr = \"127.0.0.1\" }", type = "string|table" }),
   entry("clear_default_session", "Drops all jobs and variables."),
   entry("poll", "Runs the callbacks that are due, and gives their number.",
     { "seconds", "stops when this time is used up", NONE, type = "number" },
@@ -64,8 +60,6 @@ local entries = {
     { returns = "string" }),
   entry("random.seed", "Makes a run repeatable bit for bit.",
     { "n", "a whole number", type = "integer" }),
-  entry("losses.add_loss", "Minimizes a loss as the job's function_config says (old spelling).",
-    { "loss", "a blob of the job", type = "Blob" }),
   entry("train.CheckPoint", "What saves and loads the variables of the session.",
     { returns = "CheckPoint" }),
   entry("train.CheckPoint:init", "Creates every variable of every job defined so far."),
@@ -133,8 +127,8 @@ for _, e in ipairs {
   { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
     "integer" },
-  { "gpu_device_num", "How many GPUs the original would use; kept, and none is used.", "integer" },
-  { "cpu_device_num", "How many CPUs the original would use; kept, and there is one.", "integer" },
+  { "gpu_device_num", "How many GPUs a session would use; kept, and none is used.", "integer" },
+  { "cpu_device_num", "How many CPUs a session would use; kept, and there is one.", "integer" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
     .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },
@@ -149,33 +143,14 @@ for _, e in ipairs {
   { "default_placement_scope", "Where ops run: what flow.scope.placement(device, ids) gives.",
     "Placement" },
   { "default_logical_view", "What flow.scope.consistent_view() or mirrored_view() gives.", "View" },
-  { "default_distribute_strategy", "The old name of default_logical_view.", "View" },
   { "enable_auto_mixed_precision", "Accepted: whether products may be computed in 16 bits.",
     "boolean" },
   { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
     "integer" },
   { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },
-  { "train.primary_lr", "The learning rate of added losses (old spelling).", "number" },
-  { "train.model_update_conf", "How added losses are minimized, as in { naive_conf = {} }.",
-    "table" },
 } do
   add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }
 end
-
--- The others are of the original.
-local function add_others(prefix, names)
-  local told = {}
-  for _, e in ipairs(entries) do told[e.path] = true end
-  for name in pairs(names) do
-    if not told[prefix .. name] then
-      add { entry(prefix .. name, "Of the original: accepted where it changes no result here, else "
-        .. "an error that says why.", { "value", "what it is set to", NONE, type = "any" }) }
-    end
-  end
-end
-add_others("config.", getmetatable(config.session).__names)
-add_others("FunctionConfig.", options.job)
-add_others("FunctionConfig.train.", options.train)
 
 -- Methods of NdArrays, which are functions of flow.ndarray too.
 local A = { "a", "an NdArray", type = "NdArray" }

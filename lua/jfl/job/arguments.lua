@@ -98,24 +98,9 @@ function arguments.check_count(self, n)
   if n == #self._inputs then return end
   local names = {}
   for i, input in ipairs(self._inputs) do names[i] = input.name end
-  core.fail("%s: takes %d argument%s (%s), got %d", self.name, #names, #names == 1 and "" or "s",
-    table.concat(names, ", "), n)
-end
-
---- What may help where shape (w1, ...) is wanted and (g1, ...) got: the end of a message.
-function arguments.shape_hint(w1, w_rest, g1, g_rest)
-  if w1 ~= g1 and w_rest == g_rest then
-    return "; a placeholder whose first dimension is -1 takes any batch size"
-  end
-  local c, h, w = w_rest:match("^, (%d+), (%d+), (%d+)$")
-  if c and w1 == g1 and g_rest == (", %s, %s, %s"):format(h, w, c) then
-    return "; its channels are last: a:transpose({0, 3, 1, 2}) puts them first"
-  end
-  local want, got = 1, 1
-  for extent in (w1 .. w_rest):gmatch("%d+") do want = want * tonumber(extent) end
-  for extent in (g1 .. g_rest):gmatch("%d+") do got = got * tonumber(extent) end
-  if want ~= got or w1 ~= g1 then return "" end
-  return ("; it has as many elements: a:reshape({%s%s})"):format(w1, w_rest)
+  local hint = self._async and "; a callback is given to the call's result: %s(...)(callback)" or ""
+  core.fail("%s: takes %d argument%s (%s), got %d%s", self.name, #names, #names == 1 and "" or "s",
+    table.concat(names, ", "), n, hint:format(self.name))
 end
 
 return arguments

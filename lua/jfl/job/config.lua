@@ -102,63 +102,6 @@ local settings = {
   strict_placement = flag("strict_placement"),
 }
 
--- Settings of the original that concern other machines, its memory pools, files or logs, and what
--- they are there. What they ask for either holds here anyway or means nothing.
-local ACCEPTED = {
-  comm_net_worker_num = 4, disable_group_boxing_by_dst_parallel = false,
-  enable_numa_aware_cuda_malloc_host = false, enable_tensor_float_32_compute = true,
-  max_mdsave_worker_num = 64, nccl_use_compute_stream = false, persistence_buf_byte = 0,
-  rdma_mem_block_mbyte = 8, rdma_recv_msg_buf_mbyte = 6, reserved_device_mem_mbyte = 500,
-  reserved_host_mem_mbyte = 500, save_downloaded_file_to_local_fs = false,
-  thread_enable_local_message_queue = false, use_rdma = false,
-}
-for name, default in pairs(ACCEPTED) do
-  defaults[name] = default
-  settings[name] = type(default) == "number" and count(name, 0) or flag(name)
-end
-
--- Of the original too; these are turned on by a call without a value.
-for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "enable_model_io_v2" } do
-  defaults[name] = false
-  settings[name] = function(on)
-    if on == nil then on = true end
-    config.values[name] = args.expect("config." .. name, "value", on, "boolean")
-  end
-end
-
-function settings.legacy_model_io_enabled() return config.values.enable_legacy_model_io end
-
-function settings.machine_num(n)
-  if n ~= nil and args.integer("config.machine_num", "value", n, 1) ~= 1 then
-    core.fail("config.machine_num: jobs run on one machine, got %d", n)
-  end
-  return 1
-end
-
--- 0 leaves the number to the runtime.
-function settings.compute_thread_pool_size(n)
-  if n ~= nil and args.integer("config.compute_thread_pool_size", "value", n, 0) > 0 then
-    core.set("threads", n)
-  end
-  return core.get("threads")
-end
-
-local NO_LIBRARY = "there are no ops in libraries; an op is built into jfl"
-for name, reason in pairs {
-  collect_act_event = "flow.profile shows the time that each step of a job takes",
-  load_library = NO_LIBRARY, load_library_now = NO_LIBRARY,
-} do
-  settings[name] = function(value)
-    if value ~= false then core.fail("config.%s: %s", name, reason) end
-  end
-end
-
--- How devices exchange data, of which there is one.
-settings.collective_boxing = setmetatable({}, {
-  __index = function() return function() end end,
-  __tostring = function() return "config.collective_boxing" end,
-})
-
 local KERNELS = { "fast", "direct", "reference" }
 
 -- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
@@ -201,17 +144,14 @@ function settings.passes(list)
   return table.concat(left_out, " ")
 end
 
-local MAIN = "cpu_device_num, gpu_device_num, kernels, max_inflight, max_plans, memory_limit, "
-  .. "passes, strict_placement, threads, and those of the original"
-
 --- Each setting is a function: with a value it sets, without one it gives the present value.
 config.session = setmetatable({}, {
   __names = settings,            -- for completion
   __index = function(_, name)
-    local set = settings[name]
+    local set = settings[name] or names.older("flow.config", tostring(name))
     if set then return set end
     core.fail("config: unknown option '%s'%s; options are %s", tostring(name),
-      names.suggest(tostring(name), settings), MAIN)
+      names.suggest(tostring(name), settings), args.names_of(settings))
   end,
   __newindex = function(_, name)
     core.fail("config: options are functions: flow.config.%s(value)", tostring(name))
@@ -220,32 +160,40 @@ config.session = setmetatable({}, {
 
 --- All settings of a new session.
 function config.reset()
+  for name in pairs(config.values) do config.values[name] = nil end
   for name, value in pairs(defaults) do config.values[name] = value end
 end
 config.reset()
 
 local kept = setmetatable({}, { __mode = "k" })
 
-local function fail_unknown(who, name, checks, groups)
-  if groups[name] then core.fail("%s.%s: %s", who, name, groups[name]) end
-  core.fail("%s: unknown option '%s'%s; the main options are %s", who, tostring(name),
-    names.suggest(tostring(name), checks), options.main)
+local function setter(object, values, name, check)
+  return function(first, second)
+    local value = first
+    if first == object then value = second end
+    values[name] = check(value)
+  end
 end
 
--- An object with a setter for each option, called with a dot or a colon. parts: objects in it.
-local function setters(who, checks, values, parts)
-  local object, methods = {}, parts or {}
-  for name, check in pairs(checks) do
-    methods[name] = function(first, second)
-      local value = first
-      if first == object then value = second end
-      values[name] = check(value)
+-- An object with a setter for each of the checks, called with a dot or a colon. What the original
+-- takes under a name comes first: it is another option, a group of such, or more forms of a value.
+local function setters(who, checks, values)
+  local made = {}
+  local function make(object, name)
+    local check = names.older(who, tostring(name)) or checks[name]
+    if type(check) == "function" then return setter(object, values, name, check) end
+    if check then
+      values[name] = {}
+      return setters(who .. "." .. name, check, values[name])
     end
+    core.fail("%s: unknown option '%s'%s; options are %s", who, tostring(name),
+      names.suggest(tostring(name), checks), args.names_of(checks))
   end
-  return setmetatable(object, {
-    __names = methods,
-    __index = function(_, name)
-      return methods[name] or fail_unknown(who, name, checks, options.no_group)
+  return setmetatable({}, {
+    __names = checks,
+    __index = function(object, name)
+      if made[name] == nil then made[name] = make(object, name) end
+      return made[name]
     end,
     __newindex = function(_, name)
       core.fail("%s: options are set by calls: config.%s(value)", who, tostring(name))
@@ -256,9 +204,8 @@ end
 
 --- New options of a job.
 function config.function_config()
-  local values = { train = {} }
-  local train = setters("function_config.train", options.train, values.train)
-  local object = setters("function_config", options.job, values, { train = train })
+  local values = {}
+  local object = setters("function_config", options, values)
   kept[object] = values
   return object
 end

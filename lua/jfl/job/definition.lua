@@ -55,6 +55,7 @@ local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local older = require "jfl.legacy.definition"
 local typing = require "jfl.job.typing"
 
 local FIELDS = { name = true, type = true, function_config = true, inputs = true, returns = true,
@@ -112,16 +113,14 @@ local function check_definition(t)
   args.expect(t.name, "body", t.body, "function")
 end
 
-local function read_mode(t, options)
-  if t.type == nil then return next(options.train) ~= nil and "train" or "predict" end
-  if t.type ~= "train" and t.type ~= "predict" then
-    core.fail("%s: type must be \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
-  end
-  return t.type
+local function read_mode(t)
+  if t.type == nil or t.type == "predict" then return "predict" end
+  if t.type == "train" then return "train" end
+  core.fail("%s: type must be \"train\" or \"predict\", got %s", t.name, args.describe(t.type))
 end
 
 local function read_config(name, value)
-  if value == nil then return { train = {} } end
+  if value == nil then return {} end
   local options = config.snapshot(value)
   if options then return options end
   core.fail("%s: function_config must be what flow.function_config() gives, got %s", name,
@@ -139,22 +138,18 @@ local function read_returns(t)
   return t.returns, false, false
 end
 
---- The fields of a job from the arguments of global_function: the table, or in the old spelling a
--- configuration and the table.
-return function(first, second)
-  local t = second == nil and first or second
+--- The fields of a job from the arguments of global_function.
+return function(...)
+  local t = older(...)
   check_definition(t)
-  if second ~= nil and t.function_config ~= nil then
-    core.fail("%s: function_config is given twice: before the table and in it", t.name)
-  end
-  local options = read_config(t.name, second ~= nil and first or t.function_config)
+  local options = read_config(t.name, t.function_config)
   local returns, is_async, old_style = read_returns(t)
   local inputs, dynamic = read_inputs(t.name, t.inputs), false
   for _, input in ipairs(inputs) do
     dynamic = dynamic or input.type.any or input.type.kind ~= "Numpy"
   end
   return {
-    name = t.name, type = read_mode(t, options), config = options, old_style = old_style,
+    name = t.name, type = read_mode(t), config = options, old_style = old_style,
     _async = is_async or old_style, _body = t.body, _dynamic = dynamic, _inputs = inputs,
     _returns = returns,
   }

@@ -177,34 +177,18 @@ local function plan_for(self, values)
   return entry
 end
 
--- Errors of a call, with what may help.
-local function pass_on(self, ok, ...)
-  if ok then return ... end
-  local message = (...)
-  if type(message) == "string" then
-    local w1, w_rest, g1, g_rest = message:match("expected shape %((%d+)(.-)%), got %((%d+)(.-)%)$")
-    if w1 then message = message .. arguments.shape_hint(w1, w_rest, g1, g_rest) end
-    if self._async and message:find(": expected %w+ arguments?[^:]*, got %d+$") then
-      message = ("%s; a callback is given to the call's result: %s(...)(callback)"):format(message,
-        self.name)
-    end
-  end
-  error(message, 0)
-end
-
 -- The value of a run; what is watched is shown first.
-local function read_results(self, entry, ok, ...)
-  if not ok then return pass_on(self, false, ...) end
+local function read_results(self, entry, ...)
   local list = { ... }
   if entry.watches then async.show(self, entry, list) end
   return entry.read(list)
 end
 
 local function run(self, entry, ...)
-  if self._async then return pass_on(self, pcall(async.submit, self, entry, ...)) end
+  if self._async then return async.submit(self, entry, ...) end
   if async.head then (entry.watches and async.catch_up or async.poll)() end
-  if not entry.read then return pass_on(self, pcall(core.run, entry.plan, ...)) end
-  local value = read_results(self, entry, pcall(core.run, entry.plan, ...))
+  if not entry.read then return core.run(entry.plan, ...) end
+  local value = read_results(self, entry, core.run(entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
 end

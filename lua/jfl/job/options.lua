@@ -1,53 +1,9 @@
--- The options of flow.function_config(): what each takes, and why some of the original are not
--- there.
+-- The options of flow.function_config(): a check for each, which gives the value to keep.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
-local update_conf = require "jfl.legacy.update_conf"
 
-local options = {
-  --- Checks by option: each gives the value to keep.
-  job = {},
-  train = {},
-  --- Why there is no group of options of that name.
-  no_group = {},
-  --- Those that change what a job does, for messages.
-  main = "concurrency_width, default_data_type, default_initializer_conf, default_logical_view, "
-    .. "default_placement_scope, enable_auto_mixed_precision, train.model_update_conf, "
-    .. "train.primary_lr",
-}
-
-local job, train = options.job, options.train
-
--- Without a value it is turned on.
-local function flag(name)
-  return function(on)
-    if on == nil then return true end
-    return args.expect(name, "value", on, "boolean")
-  end
-end
-
-local function whole(name, least)
-  return function(n) return args.integer(name, "value", n, least) end
-end
-
--- A finite number above `bound`, or at it too.
-local function number(name, bound, inclusive)
-  return function(x)
-    args.expect(name, "value", x, "number")
-    if x < math.huge and (x > bound or (inclusive and x == bound)) then return x end
-    core.fail("%s: value must be a number %s %g, got %s", name,
-      inclusive and "of at least" or "above", bound, args.describe(x))
-  end
-end
-
--- An option that asks for what is not there: only its default may be given.
-local function absent(name, default, reason)
-  return function(value)
-    if value == default and value ~= nil then return value end
-    core.fail("%s: %s", name, reason)
-  end
-end
+local options = {}
 
 local function scope_object(name, kind, example)
   return function(value)
@@ -57,118 +13,25 @@ local function scope_object(name, kind, example)
   end
 end
 
-function job.default_data_type(dtype) return args.dtype("default_data_type", "value", dtype) end
-
--- The original's forms of an initializer, as the function that gives ours and its fields.
-local INITIALIZERS = {
-  constant_conf = { "constant_initializer", value = "value" },
-  constant_int_conf = { "constant_initializer", value = "value" },
-  random_uniform_conf = { "random_uniform_initializer", min = "minval", max = "maxval" },
-  random_uniform_int_conf = { "random_uniform_initializer", min = "minval", max = "maxval" },
-  random_normal_conf = { "random_normal_initializer", mean = "mean", std = "stddev" },
-  truncated_normal_conf = { "truncated_normal_initializer", mean = "mean", std = "stddev" },
-}
-
-function job.default_initializer_conf(conf)
-  local who = "default_initializer_conf"
-  if initializers.is(conf) then return conf end
-  local kind, values = next(type(conf) == "table" and conf or {})
-  local form = INITIALIZERS[kind]
-  if not form or next(conf, kind) ~= nil then
-    core.fail("%s must be an initializer such as flow.truncated_normal(0.1), or one of %s with "
-      .. "its table, got %s", who, args.names_of(INITIALIZERS),
-      kind == nil and args.describe(conf) or tostring(kind))
-  end
-  local given = {}
-  for field, value in pairs(args.expect(who, kind, values, "table")) do
-    if type(field) ~= "string" or not form[field] then
-      core.fail("%s: %s: unknown field '%s'", who, kind, tostring(field))
-    end
-    given[form[field]] = value
-  end
-  return initializers[form[1]](given)
-end
-
-job.default_placement_scope = scope_object("default_placement_scope", "placement",
+options.default_placement_scope = scope_object("default_placement_scope", "placement",
   "flow.scope.placement(...)")
-job.default_logical_view = scope_object("default_logical_view", "view",
+options.default_logical_view = scope_object("default_logical_view", "view",
   "flow.scope.consistent_view() or mirrored_view()")
-job.default_distribute_strategy = job.default_logical_view
-job.concurrency_width = whole("concurrency_width", 1)
 
--- Hints about how to compile: the results they leave unchanged are the same here without them.
-for _, name in ipairs {
-  "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_enable_true_half",
-  "cudnn_conv_heuristic_search_algo", "cudnn_conv_use_deterministic_algo_only",
-  "do_parallel_cast_before_widening_type_cast", "enable_auto_mixed_precision", "enable_cudnn",
-  "enable_cudnn_conv_pseudo_half", "enable_cudnn_fused_normalization_add_relu",
-  "enable_float_compute_for_half_gemm", "enable_fuse_add_to_output", "enable_fuse_cast_scale",
-  "enable_fuse_model_update_ops", "enable_gradients_stats_aggregation", "enable_inplace",
-  "enable_keep_header_only", "enable_reused_mem", "enable_true_half_config_when_conv",
-  "prune_cast_to_static_shape_ops", "prune_parallel_cast_ops",
-  "use_memory_allocation_algorithm_v2",
-} do
-  job[name] = flag(name)
+function options.default_data_type(dtype) return args.dtype("default_data_type", "value", dtype) end
+
+function options.default_initializer_conf(value)
+  if initializers.is(value) then return value end
+  core.fail("default_initializer_conf: value must be an initializer such as "
+    .. "flow.truncated_normal(0.1), got %s", args.describe(value))
 end
 
-for _, name in ipairs {
-  "cudnn_buf_limit_mbyte", "cudnn_conv_force_bwd_data_algo", "cudnn_conv_force_bwd_filter_algo",
-  "cudnn_conv_force_fwd_algo", "optimizer_placement_optimization_threshold",
-} do
-  job[name] = whole(name, 0)
-end
+function options.concurrency_width(n) return args.integer("concurrency_width", "value", n, 1) end
 
--- They concern exchanges between devices and do nothing in the original either.
-for _, name in ipairs {
-  "all_reduce_fp16", "all_reduce_group_min_mbyte", "all_reduce_group_num",
-  "all_reduce_group_size_warmup", "all_reduce_lazy_ratio", "disable_all_reduce_sequence",
-  "enable_all_reduce_group", "enable_inplace_in_reduce_struct", "enable_nccl",
-  "non_distributed_optimizer_group_size_mbyte", "use_boxing_v2",
-  "use_nccl_inter_node_communication",
-} do
-  job[name] = function(value)
-    if value == nil then return true end
-    return args.expect(name, "value", value, "boolean or number")
-  end
-end
-
-local QAT = "quantization-aware training is not built into jfl"
-local ZERO = "spreading optimizer state over devices (ZeRO) is not built into jfl, which runs a "
-  .. "job on one device"
-local SSP = "pipelines over several devices (SSP) are not built into jfl, which runs a job on one "
-  .. "device"
-local TENSORRT = "TensorRT is not built into jfl, whose kernels are its own"
-
-for name, reason in pairs {
-  enable_qat = QAT, enable_quantization_aware_training = QAT,
-  enable_non_distributed_optimizer = ZERO, enable_ssp = SSP, use_tensorrt = TENSORRT,
-  use_xla_jit = "XLA is not built into jfl, whose own passes fuse and plan jobs",
-} do
-  job[name] = absent(name, false, reason)
-end
-
-local ROWS = "updates of single rows are not built into jfl; optimizers change all of a variable"
-for name, reason in pairs {
-  exp_run_conf = "experimental runs are not built into jfl",
-  indexed_slices_optimizer_conf = ROWS, optimizer_placement_optimization_mode = ZERO,
-  ssp_partition_scope_ids = SSP, ssp_partition_strategy = SSP,
-} do
-  job[name] = absent(name, nil, reason)
-end
-
-local MEMORY = "jfl plans the memory of a job in one way, which job:plan() shows"
-options.no_group = { qat = QAT, tensorrt = TENSORRT, static_mem_alloc_policy_white_list = MEMORY,
-  static_mem_alloc_algo_white_list = MEMORY }
-
-train.primary_lr = number("train.primary_lr", 0, true)
-train.secondary_lr = number("train.secondary_lr", 0, true)
--- Gradients are multiplied by it and divided again, which matters to half precision alone.
-train.loss_scale_factor = number("train.loss_scale_factor", 0)
-train.model_update_conf = update_conf.read
-train.weight_l2 = absent("train.weight_l2", 0, "weight decay is not built into jfl")
-for _, name in ipairs { "enable_non_distributed_optimizer",
-  "optimizer_placement_optimization_mode", "optimizer_placement_optimization_threshold" } do
-  train[name] = job[name]
+-- Without a value it is turned on.
+function options.enable_auto_mixed_precision(on)
+  if on == nil then return true end
+  return args.expect("enable_auto_mixed_precision", "value", on, "boolean")
 end
 
 return options

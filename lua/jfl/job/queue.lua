@@ -103,12 +103,6 @@ local function insert(entry)
   tell_due()
 end
 
-local function message_of(entry)
-  local name = entry.job.name
-  if entry.value:sub(1, #name + 1) == name .. ":" then return entry.value end
-  return name .. ": " .. entry.value
-end
-
 -- What is to be shown of a run: { watch, value } each.
 local function views(watches, list)
   local due = {}
@@ -176,11 +170,11 @@ local function deliver()
     return entry.callback and run_user(entry, "a callback", entry.callback, entry.value) or 0
   end
   if entry.on_error then
-    return run_user(entry, "a callback", entry.on_error, message_of(entry))
+    return run_user(entry, "a callback", entry.on_error, entry.value)
   end
   if not entry.told then
     entry.told = true
-    core.fail("%s", message_of(entry))
+    core.fail("%s", entry.value)
   end
   return 0
 end
@@ -289,7 +283,7 @@ function Future:get()
   self.told = true
   if is_busy() then settle(self) end
   while not self.parked and not is_busy() do deliver() end
-  if not self.ok then core.fail("%s", message_of(self)) end
+  if not self.ok then core.fail("%s", self.value) end
   return self.value
 end
 

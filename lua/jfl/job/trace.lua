@@ -43,7 +43,7 @@ end
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
-    counters = {}, prefix = "", losses = {}, variables = {}, modules = {}, minimized = false,
+    counters = {}, prefix = "", losses = {}, variables = {}, minimized = false,
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context

@@ -94,11 +94,6 @@ for _, kind in ipairs { "Numpy", "ListNumpy", "ListListNumpy" } do
   typing[kind] = new(kind, kind, { Placeholder = placeholder(kind) })
 end
 
---- Old spellings of placeholders.
-typing.FixedTensorDef = typing.Numpy.Placeholder
-typing.MirroredTensorDef = typing.ListNumpy.Placeholder
-typing.MirroredTensorListDef = typing.ListListNumpy.Placeholder
-
 local function need_type(who, i, t)
   if not is_type(t) then
     local list = type(t) == "table" and is_type(t[1])

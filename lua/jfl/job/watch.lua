@@ -30,7 +30,7 @@ local function add(who, o, is_gradient)
   if core.type(o.blob) ~= "blob" then
     core.fail("%s: blob must be a blob, got %s", who, args.describe(o.blob))
   end
-  core.need_blob(context.graph, o.blob, who)
+  core.need_blob(context.graph, o.blob, who .. ": blob")
   local each = { label = ("%s of '%s'"):format(who, o.blob.name), is_gradient = is_gradient,
     blob = o.blob, handler = handler_of(who, o.handler_or_prompt),
     read = reader_of(who, o.type or typing.Numpy, o.blob) }

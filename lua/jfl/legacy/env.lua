@@ -2,16 +2,16 @@
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local names = require "jfl.base.names"
 
 local env = {}
 
 local started = {}      -- settings by name, as they were given
 
-local function setting(name, doc, kind, default)
+-- They are kept and have no meaning on one machine.
+local function setting(name, kind, default)
   local path = "env." .. name
-  env[name] = args.define(path, doc, {
-    { "value", "of the setting", args.none },
-  }, function(o)
+  env[name] = args.unlisted(path, { { "value", "", args.none } }, function(o)
     if o.value == nil then
       if started[name] == nil then return default end
       return started[name]
@@ -27,14 +27,12 @@ local function setting(name, doc, kind, default)
   end)
 end
 
-local NOTHING_SENT = "Kept, and without a meaning on one machine."
-local NOTHING_LOGGED = "Kept, and without a meaning: nothing is logged."
-setting("ctrl_port", NOTHING_SENT, "port", nil)
-setting("data_port", NOTHING_SENT, "port", nil)
-setting("grpc_use_no_signal", NOTHING_SENT, "boolean", true)
-setting("log_dir", NOTHING_LOGGED, "string", "./log")
-setting("logtostderr", NOTHING_LOGGED, "number or boolean", 0)
-setting("logbuflevel", NOTHING_LOGGED, "number", -1)
+setting("ctrl_port", "port", nil)
+setting("data_port", "port", nil)
+setting("grpc_use_no_signal", "boolean", true)
+setting("log_dir", "string", "./log")
+setting("logtostderr", "number or boolean", 0)
+setting("logbuflevel", "number", -1)
 
 local function address(value)
   if type(value) == "table" then value = value.addr end
@@ -55,16 +53,13 @@ function env.machine(...)
   started.machine = address(list[1])
 end
 
-env.init = args.define("env.init", "Does nothing: there is nothing to start on one machine.", {},
-  function() return true end)
+env.init = args.unlisted("env.init", {}, function() return true end)
 
-env.current_machine_id = args.define("env.current_machine_id", "The number of this machine.", {},
-  function() return 0 end)
+env.current_machine_id = args.unlisted("env.current_machine_id", {}, function() return 0 end)
 
-env.current_resource = args.define("env.current_resource", "What there is to run jobs on.", {},
-  function()
-    return { machine_num = 1, cpu_device_num = config.values.cpu_device_num,
-      gpu_device_num = config.values.gpu_device_num }
-  end)
+env.current_resource = args.unlisted("env.current_resource", {}, function()
+  return { machine_num = 1, cpu_device_num = config.values.cpu_device_num,
+    gpu_device_num = config.values.gpu_device_num }
+end)
 
-return env
+return names.guard("flow.env", env)

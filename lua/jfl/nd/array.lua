@@ -80,7 +80,7 @@ nd.array = args.define("ndarray.array", "An array of nested tables of numbers.",
   if core.type(values) ~= "array" then
     args.expect(who, "values", values, "table")
     if not is_list_of_arrays(values) then
-      return core.from_table(values, dtype or "float32", nil, who)
+      return core.from_table(values, dtype or "float32", nil, who .. ": values")
     end
     values = nd.stack(values)
   end
@@ -97,7 +97,9 @@ nd.full = args.define("ndarray.full", "An array of one value.", {
   local dtype = args.dtype(who, "dtype", o.dtype)
   args.expect(who, "value", o.value, "number")
   local a = core.array(dtype, shape_of(who, o.shape))
-  if o.value ~= 0 then core.assign(a, core.from_table({ o.value }, dtype, nil, who)) end
+  if o.value ~= 0 then
+    core.assign(a, core.from_table({ o.value }, dtype, nil, who .. ": value"))
+  end
   return a
 end)
 

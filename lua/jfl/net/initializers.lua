@@ -28,7 +28,6 @@ end
 local function constant(path, value)
   return args.define(path, ("Fills a variable with %s."):format(value or "a value"), {
     { "value", "what each element is", value or 0 },
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function(o)
     number(path, "value", o.value)
@@ -40,7 +39,6 @@ initializer.constant_initializer = constant("constant_initializer")
 
 local function filled(path, value)
   return args.define(path, ("Fills a variable with %d."):format(value), {
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function() return fixed(path .. "()", "constant", value, 0) end)
 end
@@ -52,7 +50,6 @@ initializer.random_uniform_initializer = args.define("random_uniform_initializer
   "Draws from [minval, maxval).", {
     { "minval", "the least value", 0 },
     { "maxval", "the bound above", 1 },
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function(o)
     local who = "random_uniform_initializer"
@@ -65,8 +62,6 @@ local function normal(path, doc, init)
   return args.define(path, doc, {
     { "mean", "of the distribution", 0 },
     { "stddev", "standard deviation", 1 },
-    { "seed", "ignored: flow.random.seed rules", args.none },
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function(o)
     number(path, "mean", o.mean)
@@ -141,8 +136,6 @@ initializer.variance_scaling_initializer = args.define("variance_scaling_initial
     { "mode", "fan_in, fan_out or fan_avg", "fan_in" },
     { "distribution", "truncated_normal, random_normal or random_uniform", "truncated_normal",
       type = "\"truncated_normal\"|\"random_normal\"|\"random_uniform\"" },
-    { "data_format", "ignored: the layer says its own", args.none },
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function(o)
     local who = "variance_scaling_initializer"
@@ -158,8 +151,6 @@ for name, distribution in pairs {
   glorot_uniform_initializer = "random_uniform", glorot_normal_initializer = "random_normal",
 } do
   local make = args.define(name, "Draws with variance 2 / (fan_in + fan_out).", {
-    { "data_format", "ignored: the layer says its own", args.none },
-    { "dtype", "ignored: a variable says its own", args.none },
     returns = "Initializer",
   }, function() return scaled(name .. "()", 1, MODES.fan_avg, DISTRIBUTIONS[distribution]) end)
   initializer[name] = make

@@ -125,7 +125,6 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
-  { "model_distribute", "not supported", args.none },
   returns = "Blob",
 }, function(o)
   local who = "layers.dense"
@@ -133,7 +132,6 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   local x = need_blob(who, "inputs", o.inputs)
   local units = args.integer(who, "units", o.units, 1)
   refuse_regularizers(who, o)
-  variable.refuse(who, "model_distribute", o.model_distribute)
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end

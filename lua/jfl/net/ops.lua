@@ -96,8 +96,6 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
   .. "multiplies the others by 1 / (1 - rate).", {
     { "x", "a blob or NdArray", type = "Tensor" },
     { "rate", "probability of being dropped, from 0 to below 1", type = "number" },
-    { "noise_shape", "not supported", args.none },
-    { "seed", "ignored: flow.random.seed rules", args.none },
     { "training", "true or false overrides the job's type", args.none, type = "boolean" },
     { "name", "of the op", args.none },
     returns = "Tensor",
@@ -106,7 +104,6 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     if o.rate < 0 or o.rate >= 1 then
       core.fail("nn.dropout: rate must be a number from 0 to below 1, got %g", o.rate)
     end
-    if o.noise_shape ~= nil then core.fail("nn.dropout: noise_shape is not supported") end
     local context = trace.current
     local active = o.training
     if active == nil then active = context ~= nil and context.mode == "train" end

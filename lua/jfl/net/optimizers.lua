@@ -141,7 +141,7 @@ end
 --- Ends a body: minimizes added losses, and makes sure that a train job trains.
 function optimizer.close(context)
   if context.mode ~= "train" then return end
-  local name, config = context.job.name, context.config.train
+  local name, config = context.job.name, context.config.train or {}
   if context.minimized then
     if #context.losses == 0 then return end
     core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "

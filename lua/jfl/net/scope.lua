@@ -110,6 +110,5 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   end
   return leave(pcall(o.fn))
 end)
-scope.name_scope = scope.namespace
 
 return scope

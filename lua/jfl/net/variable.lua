@@ -71,9 +71,6 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
     args.none, type = "Initializer" },
   { "regularizer", "not supported", args.none },
   { "trainable", "whether optimizers change it", true },
-  { "model_name", "ignored", args.none },
-  { "random_seed", "ignored: flow.random.seed rules", args.none },
-  { "distribute", "not supported", args.none },
   { "reuse", "whether the name may exist in this job", true },
   returns = "Blob",
 }, function(o)
@@ -86,7 +83,6 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   args.expect(who, "trainable", o.trainable, "boolean")
   args.expect(who, "reuse", o.reuse, "boolean")
   variable.refuse(who, "regularizer", o.regularizer)
-  variable.refuse(who, "distribute", o.distribute)
   local existing = context.variables[name]
   if existing and not o.reuse then
     core.fail("%s: '%s' exists in this job already and reuse is false", who, name)

@@ -73,38 +73,6 @@ describe("config", function()
   end)
 end)
 
-describe("config's settings of the original", function()
-  before_each(flow.clear_default_session)
-
-  it("are kept and given, and go with the session", function()
-    assert.equal(500, flow.config.reserved_device_mem_mbyte())
-    flow.config.reserved_device_mem_mbyte(100)
-    assert.equal(100, flow.config.reserved_device_mem_mbyte())
-    flow.config.enable_legacy_model_io()
-    assert.is_true(flow.config.legacy_model_io_enabled())
-    flow.config.collective_boxing.enable_fusion(true)
-    flow.clear_default_session()
-    assert.equal(500, flow.config.reserved_device_mem_mbyte())
-    assert.is_false(flow.config.legacy_model_io_enabled())
-  end)
-
-  it("are checked", function()
-    helper.fails(function() flow.config.use_rdma(1) end, "config.use_rdma: value must be a boolean")
-    helper.fails(function() flow.config.comm_net_worker_num("x") end, "must be a whole number")
-    assert.equal(1, flow.config.machine_num(1))
-    helper.fails(function() flow.config.machine_num(2) end,
-      "config.machine_num: jobs run on one machine, got 2")
-    helper.fails(function() flow.config.load_library("x.so") end, "there are no ops in libraries")
-    helper.fails(function() flow.config.collect_act_event(true) end, "flow.profile shows")
-  end)
-
-  it("set the number of threads", function()
-    flow.config.compute_thread_pool_size(1)
-    assert.equal(1, flow.config.threads())
-    assert.equal(1, flow.config.compute_thread_pool_size(0))
-  end)
-end)
-
 describe("function_config", function()
   it("is called with a dot or a colon", function()
     local config = flow.function_config()
@@ -120,11 +88,11 @@ describe("function_config", function()
   it("names the valid options beside an unknown one", function()
     local config = flow.function_config()
     helper.fails(function() config.default_type(flow.float) end,
-      "function_config: unknown option 'default_type'; the main options are concurrency_width, ")
+      "function_config: unknown option 'default_type'; options are concurrency_width, ")
     helper.fails(function() config.default_data_typ(flow.float) end,
       "unknown option 'default_data_typ'; did you mean default_data_type?")
     helper.fails(function() config.train.lr(1) end,
-      "function_config.train: unknown option 'lr'; the main options are ")
+      "function_config.train: unknown option 'lr'; options are ")
     helper.fails(function() config.default_data_type = flow.float end, "options are set by calls")
   end)
 
@@ -138,60 +106,6 @@ describe("function_config", function()
       "must be what flow.scope.placement(")
     config.default_logical_view(flow.scope.mirrored_view())
     config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
-  end)
-
-  it("says why an option of the original is not there", function()
-    local config = flow.function_config()
-    for name, why in pairs {
-      use_xla_jit = "XLA is not built into jfl", use_tensorrt = "TensorRT is not built into jfl",
-      enable_qat = "quantization-aware training is not built into jfl",
-      enable_quantization_aware_training = "quantization-aware training is not built into jfl",
-      enable_non_distributed_optimizer = "spreading optimizer state over devices (ZeRO)",
-      enable_ssp = "pipelines over several devices (SSP)",
-    } do
-      helper.fails(function() config[name](true) end, name .. ": " .. why)
-      helper.fails(function() config[name]() end, name .. ": " .. why)
-      config[name](false)
-    end
-    helper.fails(function() config.indexed_slices_optimizer_conf { enable = true } end,
-      "indexed_slices_optimizer_conf: updates of single rows are not built into jfl")
-    helper.fails(function() config.optimizer_placement_optimization_mode("distributed_split") end,
-      "optimizer_placement_optimization_mode: spreading optimizer state")
-    helper.fails(function() config.qat.symmetric(true) end,
-      "function_config.qat: quantization-aware training is not built into jfl")
-    helper.fails(function() config.tensorrt.use_fp16() end, "TensorRT is not built into jfl")
-    helper.fails(function() config.train.weight_l2(0.1) end, "weight decay is not built into jfl")
-  end)
-
-  it("takes hints, which leave results as they are, and checks them", function()
-    local config = flow.function_config()
-    config.enable_inplace(false)
-    config:enable_fuse_model_update_ops()
-    config.cudnn_buf_limit_mbyte(1024)
-    config.all_reduce_lazy_ratio(0.5)
-    helper.fails(function() config.enable_inplace(1) end,
-      "enable_inplace: value must be a boolean, got number 1")
-    helper.fails(function() config.cudnn_buf_limit_mbyte(0.5) end, "must be a whole number")
-    helper.fails(function() config.concurrency_width(0) end,
-      "concurrency_width: value must be a whole number of at least 1, got number 0")
-    helper.fails(function() config.train.primary_lr(0 / 0) end,
-      "train.primary_lr: value must be a number of at least 0, got number nan")
-    helper.fails(function() config.train.primary_lr(math.huge) end, "must be a number of at")
-    helper.fails(function() config.train.loss_scale_factor(0) end, "must be a number above 0")
-    helper.fails(function() config.default_data_type() end, "got nil")
-  end)
-
-  it("checks initializers", function()
-    local config = flow.function_config()
-    config.default_initializer_conf(flow.truncated_normal(0.1))
-    config.default_initializer_conf { truncated_normal_conf = { mean = 1, std = 0.5 } }
-    helper.fails(function() config.default_initializer_conf(3) end,
-      "default_initializer_conf must be an initializer such as flow.truncated_normal(0.1), or "
-        .. "one of constant_conf, ")
-    helper.fails(function() config.default_initializer_conf { xavier_conf = {} } end,
-      "got xavier_conf")
-    helper.fails(function() config.default_initializer_conf { constant_conf = { valu = 1 } } end,
-      "default_initializer_conf: constant_conf: unknown field 'valu'")
   end)
 
   it("is copied whole when a job is defined", function()

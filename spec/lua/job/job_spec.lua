@@ -204,8 +204,8 @@ describe("a job's body", function()
     holds(function(x) return x.size end, "a blob has no 'size'; it has shape, dtype and name")
     holds(function(x) return x:std() end, "std: blob 'x' has no data while its job's body runs")
     holds(function(x) return x:le(1) end, "use flow.math.less_equal")
-    holds(function(x) return x + "1" end, "add: argument 2 'y' should be a blob or a number")
-    holds(function(x) return flow.ndarray.ones({ 2, 3 }) + x end, "is an array among blobs")
+    holds(function(x) return x + "1" end, "add: argument 2 'y' must be a blob or a number")
+    holds(function(x) return flow.ndarray.ones({ 2, 3 }) + x end, "data enters a job as one of its inputs")
   end)
 
   it("leaves other errors as they are", function()
@@ -337,13 +337,13 @@ describe("a call", function()
 
   it("checks the number of arguments and their shapes", function()
     local job = helper.predict("checks", { 2, 3 }, function(x) return x end)
-    helper.fails(function() job() end, "checks: expected 1 argument (x), got 0")
+    helper.fails(function() job() end, "checks: takes 1 argument (x), got 0")
     helper.fails(function() job({ { 1, 2 }, { 3, 4 } }) end,
-      "checks: x: expected shape (2, 3), got (2, 2)")
+      "checks: x must be of shape (2, 3), got (2, 2)")
     local err = helper.fails(function() job({ { 1, 2, 3 } }) end,
-      "checks: x: expected shape (2, 3), got (1, 3)")
+      "checks: x must be of shape (2, 3), got (1, 3)")
     assert.truthy(err:find("first dimension is -1 takes any batch size", 1, true))
-    helper.fails(function() job("x") end, "checks: x: expected an array or a table, got")
+    helper.fails(function() job("x") end, "checks: x must be an array or a table, got")
     assert.equal(6, job({ { 1, 2, 3 }, { 4, 5, 6 } }):get(2, 3))
   end)
 
@@ -352,14 +352,14 @@ describe("a call", function()
       { inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }, { dtype = flow.int32 }) } } })
     local nd = flow.ndarray
     assert.same({ { 1, 2 }, { 3, 4 } }, job(nd.array { { 1, 2 }, { 3, 4 } }):totable())
-    local text = "fits: x: [2][1] is 1.5, which does not fit int32"
+    local text = "fits: x[2][1] must fit int32, got 1.5"
     helper.fails(function() job({ { 1, 2 }, { 1.5, 2.5 } }) end, text)
     helper.fails(function() job(nd.array { { 1, 2 }, { 1.5, 2.5 } }) end, text)
     helper.fails(function() job(nd.array({ { 1, 2 }, { 2 ^ 40, 1 } }, "int64")) end,
-      "[2][1] is 1099511627776, which does not fit int32")
-    helper.fails(function() job({ { 1, 2 }, { 3 } }) end, "[2] has 1 elements")
-    helper.fails(function() job({ 1, 2 }) end, "expected shape (2, 2), got (2)")
-    helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] should be a number")
+      "[2][1] must fit int32, got 1099511627776")
+    helper.fails(function() job({ { 1, 2 }, { 3 } }) end, "x[2] must have 2 elements like those before it, got 1")
+    helper.fails(function() job({ 1, 2 }) end, "x must be of shape (2, 2), got (2)")
+    helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] must be a number")
   end)
 
   it("has no named arguments", function()
@@ -368,7 +368,7 @@ describe("a call", function()
       { inputs = { { "x", tp.Numpy.Placeholder({ -1, 1 }) } } })
     local two = helper.predict("two", { 1 }, function(x) return x end, { inputs = {
       { "x", tp.Numpy.Placeholder { 1 } }, { "y", tp.Numpy.Placeholder { 1 } } } })
-    helper.fails(function() one { x = { 1 } } end, "one: x: expected an array or a list of "
+    helper.fails(function() one { x = { 1 } } end, "one: x must be an array or a list of "
       .. "numbers, got a table with the name 'x'")
     helper.fails(function() any { x = { 1 } } end, "any: x must be an NdArray or a list of rows")
     helper.fails(function() two { x = { 1 }, y = { 2 } } end,
@@ -496,14 +496,14 @@ describe("a placeholder with -1", function()
     local job = flow.global_function { name = "pair", returns = tp.Numpy,
       inputs = { { "x", tp.Numpy.Placeholder({ -1 }) }, { "y", tp.Numpy.Placeholder({ 2 }) } },
       body = function(x) return x end }
-    helper.fails(function() return (job({ 1 }, nil)) end, "pair: y: expected an array or a table")
+    helper.fails(function() return (job({ 1 }, nil)) end, "pair: y must be an array or a table")
   end)
 
   it("refuses what has no rows or other extents", function()
     local job = dynamic({})
     helper.fails(function() job({}) end, "any: x must not be empty")
     helper.fails(function() job(5) end, "any: x must be an NdArray or a table, got number 5")
-    helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x: expected shape (1, 2), got (1, 3)")
+    helper.fails(function() job({ { 1, 2, 3 } }) end, "any: x must be of shape (1, 2), got (1, 3)")
     helper.fails(function() job() end, "any: takes 1 argument (x), got 0")
   end)
 
@@ -528,7 +528,7 @@ describe("a list placeholder", function()
     helper.fails(function() job({ { 1, 2, 3, 4, 5 } }) end,
       "list: x must be of at most shape (4), got (5)")
     helper.fails(function() job({ { 1 }, { 2 } }) end, "list: x must be a list of one NdArray")
-    helper.fails(function() job({ { "a" } }) end, "list: x: [1] should be a number, got string")
+    helper.fails(function() job({ { "a" } }) end, "list: x[1] must be a number, got string")
   end)
 end)
 

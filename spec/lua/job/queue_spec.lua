@@ -267,7 +267,7 @@ describe("asynchronous calls", function()
   end)
 
   it("check their arguments at the call", function()
-    helper.fails(function() job({ 1, 2 })(note) end, "later: x: expected shape (1), got (2)")
+    helper.fails(function() job({ 1, 2 })(note) end, "later: x must be of shape (1), got (2)")
     job({ 1 })(note)
     flow.sync()
     assert.same({ 2 }, seen)

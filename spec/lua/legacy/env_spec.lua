@@ -24,19 +24,3 @@ describe("env", function()
     helper.fails(function() flow.env.log_dir(3) end, "env.log_dir: value must be a string")
   end)
 end)
-
-describe("a session", function()
-  it("takes a strategy for memory, as its jobs share it anyway", function()
-    flow.inter_job_reuse_mem_strategy("reuse_mem_priority")
-    flow.inter_job_reuse_mem_strategy("custom_parallelism", { job_name_groups = { { "a" } } })
-    helper.fails(function() flow.inter_job_reuse_mem_strategy("fast") end,
-      "strategy must be one of custom_parallelism, parallelism_priority, reuse_mem_priority")
-  end)
-
-  it("compiles its jobs", function()
-    assert.is_false(flow.eager_execution_enabled())
-    flow.enable_eager_execution(false)
-    helper.fails(function() flow.enable_eager_execution() end,
-      "enable_eager_execution: jobs are always compiled; outside of bodies every op runs at once")
-  end)
-end)

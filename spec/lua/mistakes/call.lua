@@ -57,7 +57,7 @@ local add = callback_job()
 add({ 1, 2 })() --@
 ]] },
   { "the callback as an argument of the call", {
-    "add_job: expected 1 argument (x), got 2; a callback is given to the call's result: "
+    "add_job: takes 1 argument (x), got 2; a callback is given to the call's result: "
       .. "add_job(...)(callback)",
   }, [[
 local add = callback_job()
@@ -78,7 +78,7 @@ local add = future_job()
 add({ 1, 2 }):async_get() --@
 ]] },
   { "get of a job that gives its value at once", {
-    "get: expected 1 index for shape (4), got 0",
+    "get: takes 1 index for shape (4), got 0",
   }, [[
 local train = mlp()
 local loss = train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 })
@@ -126,7 +126,7 @@ flow.clear_default_session() --@
 return images
 ]] },
   { "a blob as a job's argument", {
-    "net: x: expected an array or a table, got blob",
+    "net: x must be an array or a table, got blob",
   }, [[
 local kept
 local net = flow.global_function { name = "net", returns = tp.Numpy,
@@ -171,25 +171,25 @@ train.eval() --@
 flow.poll("1") --@
 ]] },
   { "an array's element that counts from 0", {
-    "array: index 0 is out of range 1 to 3",
+    "array: index must be from 1 to 3, got 0; indices count from 1",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a[0]) --@
 ]] },
   { "an array's element behind its end", {
-    "array: index 4 is out of range 1 to 3",
+    "array: index must be from 1 to 3, got 4",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a[4]) --@
 ]] },
   { "an array's negative element", {
-    "array: index -1 is out of range 1 to 3",
+    "array: index must be from 1 to 3, got -1",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a[-1]) --@
 ]] },
   { "get with too few indices", {
-    "get: expected 2 indices for shape (3, 2), got 1",
+    "get: takes 2 indices for shape (3, 2), got 1",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a:get(1)) --@
@@ -232,7 +232,7 @@ local a = nd.zeros({ 3, 2 })
 print(a + nd.zeros({ 3 })) --@
 ]] },
   { "an array and a text", {
-    "multiply: argument 2 'y' should be an array, a table or a number, got string",
+    "multiply: argument 2 'y' must be an array, a table or a number, got string",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a * "2") --@
@@ -268,19 +268,19 @@ local a = nd.zeros({ 3, 2 })
 print(a:item()) --@
 ]] },
   { "an array of unequal rows", {
-    "array: [2] has 1 elements, those before it have 2",
+    "ndarray.array: values[2] must have 2 elements like those before it, got 1",
   }, [[
 local a = nd.array({ { 1, 2 }, { 3 } }) --@
 print(a)
 ]] },
   { "an array of text", {
-    "array: [1] should be a number, got string",
+    "ndarray.array: values[1] must be a number, got string",
   }, [[
 local a = nd.array({ "1", "2" }) --@
 print(a)
 ]] },
   { "an array of nothing", {
-    "array: an empty table has no shape",
+    "ndarray.array: values must be an array or a list of numbers, got an empty table",
   }, [[
 local a = nd.array({}) --@
 print(a)
@@ -299,7 +299,7 @@ local a = nd.zeros({ 3, 2 }, "int") --@
 print(a)
 ]] },
   { "an array reshaped to another size", {
-    "reshape: 6 elements do not fit (4)",
+    "reshape: shape must have room for 6 elements, got (4)",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a:reshape({ 4 })) --@
@@ -317,19 +317,19 @@ local a = nd.zeros({ 3, 2 })
 print(a:slice(5, 9)) --@
 ]] },
   { "an element set to a text", {
-    "array: expected an array, a table or a number, got string",
+    "array: value must be an array, a table or a number, got string",
   }, [[
 local a = nd.zeros({ 3 })
 a[1] = "one" --@
 ]] },
   { "an element that the dtype cannot hold", {
-    "array: 256 does not fit uint8",
+    "array: value must fit uint8, got 256",
   }, [[
 local a = nd.zeros({ 3 }, flow.uint8)
 a[1] = 256 --@
 ]] },
   { "a row set from another length", {
-    "array: expected shape (2), got (3)",
+    "array: value must be of shape (2), got (3)",
   }, [[
 local a = nd.zeros({ 3, 2 })
 a[1] = { 1, 2, 3 } --@

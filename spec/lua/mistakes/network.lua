@@ -74,15 +74,15 @@ first({ 1, 2 })
 second({ 1, 2 })
 ]] },
   { "an array among blobs", {
-    "multiply: argument 2 'y' is an array among blobs; data enters a job as one of its "
-      .. "inputs",
+    "multiply: argument 2 'y' must be a blob or a number, got array; data enters a job as one "
+      .. "of its inputs",
   }, "net", [[
 local mask = nd.ones({ 4, 1, 8, 8 })
 return flow.math.multiply(images, mask) --@
 ]] },
   { "an array times a blob", {
-    "multiply: argument 2 'y' is an array among blobs; data enters a job as one of its "
-      .. "inputs",
+    "multiply: argument 2 'y' must be a blob or a number, got array; data enters a job as one "
+      .. "of its inputs",
   }, "net", [[
 return images * nd.ones({ 4, 1, 8, 8 }) --@
 ]] },
@@ -97,7 +97,7 @@ local job = flow.global_function { name = "job", returns = tp.Numpy,
 print(job()) --@
 ]] },
   { "a text where a number is due", {
-    "multiply: argument 2 'y' should be a blob or a number, got string",
+    "multiply: argument 2 'y' must be a blob or a number, got string",
   }, "net", [[
 return images * "2" --@
 ]] },
@@ -177,7 +177,7 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { units = 10 }) --@
 ]] },
   { "arguments in braces", {
-    "relu: argument 1 'x' should be a blob or an array, got table",
+    "relu: argument 1 'x' must be a blob or an array, got table",
   }, "net", [[
 return flow.nn.relu({ images }) --@
 ]] },
@@ -441,7 +441,7 @@ return images + flow.reshape(images, { 4, 64 }) --@
 return flow.reshape(images, { 4, 64 }) + flow.reshape(labels, { 4, 1 }) --@
 ]] },
   { "blobs joined without a list", {
-    "concat: argument 1 'inputs' should be a list such as {x, y}, got blob",
+    "concat: argument 1 'inputs' must be a list such as {x, y}, got blob",
   }, "net", [[
 return flow.concat(images, images, { axis = 0 }) --@
 ]] },
@@ -500,7 +500,7 @@ return flow.cast(labels, "float23") --@
 return flow.nn.relu() --@
 ]] },
   { "an op of a plain number", {
-    "exp: argument 1 'x' should be a blob or an array, got number",
+    "exp: argument 1 'x' must be a blob or an array, got number",
   }, "net", [[
 return flow.math.exp(1) --@
 ]] },

@@ -42,13 +42,13 @@ describe("making NdArrays", function()
 
   it("from tables without gaps and other keys", function()
     helper.fails(function() nd.array { 1, nil, 3 } end,
-      "ndarray.array: the table has 1 elements and then a gap: there is one at [3]")
+      "ndarray.array: values must have no gap, got 1 elements and then one at [3]")
     helper.fails(function() nd.array { { 1, 2 }, { 3, 4, [9] = 1 } } end,
-      "ndarray.array: [2] has 2 elements and then a gap: there is one at [9]")
+      "ndarray.array: values[2] must have no gap, got 2 elements and then one at [9]")
     helper.fails(function() nd.array { { 1, 2 }, { 3, 4, x = 1 } } end,
-      "ndarray.array: [2] has a key x; expected elements 1 to 2 alone")
+      "ndarray.array: values[2] must have elements 1 to 2 alone, got a key x")
     helper.fails(function() nd.array { 1, 2, dtype = "int32" } end,
-      "ndarray.array: the table has a key dtype; expected elements 1 to 2 alone")
+      "ndarray.array: values must have elements 1 to 2 alone, got a key dtype")
     local sparse = {}
     for i = 100, 1, -1 do sparse[i] = i end
     assert.equal(5050, nd.array(sparse):sum())
@@ -58,8 +58,8 @@ describe("making NdArrays", function()
     helper.fails(function() nd.zeros(2, 3) end,
       "ndarray.zeros: shape must be one list such as {2, 3}")
     helper.fails(function() nd.full({ 2 }, 300, "uint8") end,
-      "ndarray.full: [1] is 300, which does not fit uint8")
-    helper.fails(function() nd.array { 1, "x" } end, "ndarray.array: [2] should be a number")
+      "ndarray.full: value[1] must fit uint8, got 300")
+    helper.fails(function() nd.array { 1, "x" } end, "ndarray.array: values[2] must be a number")
     helper.fails(function() nd.concat(nd.ones(1), nd.ones(1)) end,
       "must be a list of NdArrays such as {a, b}")
     helper.fails(function() nd.array(5) end,

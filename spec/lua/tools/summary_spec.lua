@@ -246,7 +246,7 @@ describe("summary", function()
     fails("summary.scalar: value must be one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1, "a")
     fails("summary.scalar: value must be a number, an NdArray, a table or a job's blob, got string",
       s.scalar, "x", 1, "a")
-    fails("summary.histogram: value: [2] should be a number", s.histogram, { 1, "x" }, 1, "a")
+    fails("summary.histogram: value[2] must be a number", s.histogram, { 1, "x" }, 1, "a")
     fails("summary.image: value must have 1 to 4 channels, got 28 of (8, 1, 28, 28) in NHWC; is its "
       .. 'data_format "NCHW"?', s.image, nd.zeros { 8, 1, 28, 28 }, 1, "a")
     fails("summary.image: value must be of a shape such as (N, H, W, C), got (3)", s.image,

@@ -1,27 +1,15 @@
 /* Making a fused program of some nodes: private to the pass fuse. */
-#ifndef JF_DRAFT_H
-#define JF_DRAFT_H
+#ifndef JF_FUSE_DRAFT_H
+#define JF_FUSE_DRAFT_H
 
 #include "op/fused.h"
-#include "pass/pass.h"
+#include "pass/fuse/member.h"
 
-/* What a node can be in a program. */
-typedef enum jf_member { JF_NO_MEMBER, JF_MEMBER_LOOP, JF_MEMBER_SUM } jf_member;
-jf_member jf_member_kind(const jf_node *n);
-/* Whether n is a view or a broadcast, past which members read. */
-int jf_is_seen_through(const jf_node *n);
-
-/* What a member reads as input i, past views and broadcasts: elements of v, step[a] apart per index
-   of axis a of what the member loops over; or a number where v is NULL. */
-typedef struct jf_operand {
-  const jfl_value *v;
-  jfl_dtype dtype;
-  double number;
-  int64_t step[JFL_MAXDIM];
-} jf_operand;
-void jf_operand_of(const jf_node *n, int i, jf_operand *out);
-/* The shape that a member loops over. */
-const jfl_shape *jf_member_shape(const jf_node *n);
+/* How much of a draft there is. */
+typedef struct jf_draft_extent {
+  int n_member, n_slot, n_instr, n_in, n_random;
+  jfl_shape space;
+} jf_draft_extent;
 
 /* A program in the making. Drafts are made over and over in the same memory. */
 typedef struct jf_draft {
@@ -36,15 +24,23 @@ typedef struct jf_draft {
   jf_instr *instr;
   jf_fused_arg *arg;
   const jfl_value **value;                      /* of slots; NULL: a number */
-  jfl_shape *over;                              /* what axes a slot's steps are of, as given */
+  struct jf_spread_over *over;                  /* of slots: how they lie to a member's shape */
   const jfl_value **input, *output[JFL_MAXOUT];
   int64_t size;                                 /* elements of the space */
+  int n_random;                                 /* members that draw random numbers */
+  jf_draft_extent before;                       /* as it was before it was last extended */
 } jf_draft;
-/* An empty one for programs within limits, in arena a. */
+/* An empty one with room for programs within limits, in arena a. */
 jf_draft jf_draft_new(jf_arena *a, const jf_fused_limits *limits);
-/* 0 where the members make no program. */
+/* Makes a program of the members; 0 where they make none. */
 int jf_draft_make(jf_draft *d);
-/* The program in arena a, with its texts. */
+/* The members but for the last have made a program. jf_draft_can_extend says whether the last can
+   be added to it as it is. Then jf_draft_extend adds it, or gives 0 and leaves the program without
+   it; and jf_draft_shrink takes it out again. */
+int jf_draft_can_extend(const jf_draft *d, const jf_node *last);
+int jf_draft_extend(jf_draft *d);
+void jf_draft_shrink(jf_draft *d);
+/* The program in arena a, with its texts (text.c). */
 jf_fused *jf_draft_keep(const jf_draft *d, jf_arena *a);
 
 #endif

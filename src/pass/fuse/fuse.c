@@ -37,15 +37,41 @@ static int fuse_leaves(void *ctx, const jfl_value *v) { return leaves(ctx, v); }
 
 /* ---- joining ---- */
 
+/* What programs may be at a place; NULL: there are none. */
+static const jf_fused_limits *limits_at(const jf_fuser *f, int place)
+{
+  return f->target->device[place]->kind->fused;
+}
+
+/* Whether groups a and b make a program. Where b is one node behind the group of the last draft,
+   that is extended. */
+static int make_draft(jf_fuser *f, int a, int b)
+{
+  jf_groups *s = &f->groups;
+  const int grows = f->drafted == a && s->size[b] == 1 && b > s->last[a]
+                 && jf_draft_can_extend(&f->d, f->r.old[b]);
+  jf_groups_gather(f, a, b);
+  if (grows) return jf_draft_extend(&f->d);
+  f->drafted = -1;
+  return jf_draft_make(&f->d);
+}
+
 /* Makes one group of those of nodes a and b, where that gives a program. */
 static void try_join(jf_fuser *f, int a, int b)
 {
   jf_groups *s = &f->groups;
+  const int place = f->r.old[a]->place;
   a = s->of[a];
   b = s->of[b];
-  if (a == b || s->size[a] + s->size[b] > f->d.limits->instrs) return;
-  jf_groups_gather(f, a, b);
-  if (jf_draft_make(&f->d) && !jf_comes_back(f, a, b)) jf_groups_merge(s, f->n, a, b);
+  if (a == b || place != f->r.old[b]->place) return;
+  f->d.limits = limits_at(f, place);
+  if (s->size[a] + s->size[b] > f->d.limits->instrs || !make_draft(f, a, b)) return;
+  if (!jf_comes_back(f, a, b)) {
+    jf_groups_merge(s, f->n, a, b);
+    f->drafted = a < b ? a : b;
+  } else if (f->drafted >= 0) {
+    jf_draft_shrink(&f->d);
+  }
 }
 
 /* Joins nodes with those that make what they read. */
@@ -86,6 +112,7 @@ static jfl_status emit_group(jf_fuser *f, int group)
 {
   jf_draft *d = &f->d;
   jf_node *node;
+  d->limits = limits_at(f, f->r.old[group]->place);
   jf_groups_gather(f, group, -1);
   if (!jf_draft_make(d)) return jf_fail(JFL_ESTATE, "fuse: a group that was a program is none");
   jfl_value **in = jf_alloc(f->g->arena, (size_t)d->f.n_in * sizeof *in);
@@ -94,7 +121,9 @@ static jfl_status emit_group(jf_fuser *f, int group)
                        NULL, &node));
   node->name = name_giver(d)->name;
   node->serves = name_giver(d)->serves;
+  node->place = name_giver(d)->place;
   for (int i = 0; i < node->n_out; i++) {
+    node->out[i]->place = node->place;
     node->out[i]->name = d->output[i]->name;
     node->out[i]->plain = d->output[i]->plain;
     node->out[i]->packing = d->output[i]->packing;
@@ -123,21 +152,34 @@ static void look_at_nodes(jf_fuser *f)
   f->result = jf_alloc(f->g->arena, (size_t)f->r.n_value);
   for (int i = 0; i < f->r.n_value; i++) f->maker[i] = -1;
   for (int i = 0; i < f->n; i++) {
-    f->kind[i] = jf_member_kind(f->r.old[i]);
+    if (limits_at(f, f->r.old[i]->place)) f->kind[i] = jf_member_kind(f->r.old[i]);
     for (int k = 0; k < f->r.old[i]->n_out; k++) f->maker[f->r.old[i]->out[k]->id] = i;
   }
   for (int i = 0; i < f->g->n_output; i++) f->result[f->g->output[i]->id] = 1;
 }
 
+/* The most that any of the devices allows. */
+static jf_fused_limits widest_limits(const jf_target *t)
+{
+  jf_fused_limits most = { 0 };
+  for (int i = 0; i < t->n_device; i++) {
+    const jf_fused_limits *l = t->device[i]->kind->fused;
+    if (l && l->slots > most.slots) most.slots = l->slots;
+    if (l && l->instrs > most.instrs) most.instrs = l->instrs;
+  }
+  return most;
+}
+
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
-  const jf_kind *kind = jf_sole_kind(g, target);
-  if (!kind || !kind->fused) return JFL_OK;
+  const jf_fused_limits most = widest_limits(target);
   jf_fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
-  f->d = jf_draft_new(g->arena, kind->fused);
+  f->target = target;
+  f->d = jf_draft_new(g->arena, &most);
   f->d.leaves = fuse_leaves;
   f->d.ctx = f;
+  f->drafted = -1;
   jf_rewrite_begin(g, &f->r);
   f->n = f->r.n_old;
   look_at_nodes(f);

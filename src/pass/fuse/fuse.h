@@ -29,7 +29,9 @@ typedef struct jf_fuser {
   jf_lists followers;          /* of nodes: those that must come after */
   jf_groups groups;
   struct jf_search *search;
-  jf_draft d;                  /* of the set at hand */
+  const jf_target *target;
+  jf_draft d;                  /* of the set at hand, */
+  int drafted;                 /* or of the group that it is most of; -1: of none */
 } jf_fuser;
 
 static inline int *jf_fuse_ints(const jf_fuser *f, int n)

@@ -1,6 +1,6 @@
 /* A parameter's step along a matrix product. Sums of float32 are accumulated in double. */
-#include "op/matmul_update.h"
-#include "op/update.h"
+#include "optim/matmul_update.h"
+#include "optim/optim.h"
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_matmul, transpose_a, BOOL, "false", "read a in reverse"),
@@ -12,10 +12,9 @@ static const jf_attr attrs[] = {
 static jfl_status matmul_update_infer(jf_infer *c)
 {
   const jfl_value *param = c->in[JF_STEP_PARAM];
+  const jfl_value *scalars = c->in[JF_STEP_SCALARS];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr };
-  if (c->n_in > JF_STEP_SCALE + 1)
-    return jf_fail(JFL_EINVAL, "takes at most 5 inputs, got %d", c->n_in);
   JF_TRY(product.op->infer(&product));
   if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
       !jf_shape_eq(&param->shape, &product.shape[0]))
@@ -23,8 +22,10 @@ static jfl_status matmul_update_infer(jf_infer *c)
                             "matrix, got %s %s", jfl_dtype_name(product.dtype[0]),
                             jf_shape_str(&product.shape[0], t), jfl_dtype_name(param->dtype),
                             jf_shape_str(&param->shape, s));
-  if (c->n_in > JF_STEP_SCALE) JF_TRY(jf_infer_rate(c->in[JF_STEP_SCALE], "scale"));
-  return jf_infer_rate(c->in[JF_STEP_LR], "lr");
+  if (scalars->dtype == JFL_F64 && jf_numel(&scalars->shape) == JF_FIRST_SCALAR) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "scalars", "must be float64 (%d), got %s %s",
+                          JF_FIRST_SCALAR, jfl_dtype_name(scalars->dtype),
+                          jf_shape_str(&scalars->shape, s));
 }
 
 /* Elements from one row of a factor to the next, and from one column to the next. */
@@ -76,6 +77,6 @@ static double matmul_update_flop(const jf_kargs *k)
 }
 
 JFL_OP(matmul_update, .doc = "param -= lr scale (a b), for matrices.",
-       .in = { "param", "a", "b", "lr", "scale" }, .attr = attrs, .attr_size = sizeof(jf_matmul),
-       .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1 << JF_STEP_PARAM,
-       .infer = matmul_update_infer, .cpu = cpu, .flop = matmul_update_flop)
+  .in = {"param", "a", "b", "scalars"}, .attr = attrs, .attr_size = sizeof(jf_matmul),
+  .flags = JF_EFFECT, .mutates = 1 << JF_STEP_PARAM, .infer = matmul_update_infer, .cpu = cpu,
+  .flop = matmul_update_flop)

@@ -1,0 +1,25 @@
+-- Arguments of the original that mean nothing here, by the function's path: at which place it takes
+-- each, the name, and whether a value is ignored or refused. args.define adds them to its own.
+local function initializer(place, ...)
+  local list = {}
+  for i, name in ipairs { ... } do list[i] = { place + i - 1, name, "ignored" } end
+  return list
+end
+
+return {
+  get_variable = {
+    { 7, "model_name", "ignored" }, { 8, "random_seed", "ignored" },
+    { 9, "distribute", "refused" },
+  },
+  ["layers.dense"] = { { 11, "model_distribute", "refused" } },
+  ["nn.dropout"] = { { 3, "noise_shape", "refused" }, { 4, "seed", "ignored" } },
+  constant_initializer = initializer(2, "dtype"),
+  glorot_normal_initializer = initializer(1, "data_format", "dtype"),
+  glorot_uniform_initializer = initializer(1, "data_format", "dtype"),
+  ones_initializer = initializer(1, "dtype"),
+  random_normal_initializer = initializer(3, "seed", "dtype"),
+  random_uniform_initializer = initializer(3, "dtype"),
+  truncated_normal_initializer = initializer(3, "seed", "dtype"),
+  variance_scaling_initializer = initializer(4, "data_format", "dtype"),
+  zeros_initializer = initializer(1, "dtype"),
+}

@@ -1,0 +1,69 @@
+-- The names of the original that have another spelling here or do nothing: what each loads, a
+-- module or "module:field"; with a star, a table that has the names of that space. Scripts may use
+-- them; help and completion leave them out.
+--[==[ guide 14: Scripts of the original
+Scripts that were written for OneFlow and carried over to Lua may keep the names below. Nothing else
+is told of them: `flow.help`, completion and the reference leave them out, and a new script needs
+none.
+
+| name | what it is here |
+|---|---|
+| `flow.FixedTensorDef` | `flow.typing.Numpy.Placeholder` |
+| `flow.MirroredTensorDef` | `flow.typing.ListNumpy.Placeholder` |
+| `flow.MirroredTensorListDef` | `flow.typing.ListListNumpy.Placeholder` |
+| `flow.FunctionConfig` | `flow.function_config` |
+| `flow.fixed_placement`, `flow.device_prior_placement` | `flow.scope.placement` |
+| `flow.variable_scope`, `flow.scope.name_scope` | `flow.scope.namespace` |
+| `flow.sync_default_session` | `flow.sync` |
+| `flow.losses.add_loss` | `optimizer:minimize`, as the job's configuration says |
+| `flow.env` | settings of several machines: kept, and without a meaning on one |
+| `flow.enable_eager_execution` | fails unless it turns that off |
+| `flow.eager_execution_enabled` | gives false |
+| `flow.inter_job_reuse_mem_strategy` | does nothing: jobs share their memory |
+| `flow.current_global_function_desc` | gives the job whose body runs |
+| `flow.find_or_create_module` | gives what its function made at the first call in a body |
+
+Settings of `flow.config`, options of `flow.function_config()` and arguments of functions that the
+original has are taken where they change no result, and checked; those that ask for what is not
+there are errors that say why.
+
+A configuration may come before the table that defines a job, and may say how the job trains:
+
+```lua
+local config = flow.function_config()
+config.default_data_type(flow.float)
+config.train.primary_lr(0.5)
+config.train.model_update_conf { naive_conf = {} }
+
+local train = flow.global_function(config, {
+  name = "train",
+  inputs = { { "x", flow.FixedTensorDef({ 2 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+    flow.losses.add_loss(x * w)
+    return w
+  end,
+})
+print(train({ 1, 1 }):get())                     --> [1. 1.]
+```
+]==]
+return {
+  ["flow.FixedTensorDef"] = "jfl.job.typing:Numpy.Placeholder",
+  ["flow.MirroredTensorDef"] = "jfl.job.typing:ListNumpy.Placeholder",
+  ["flow.MirroredTensorListDef"] = "jfl.job.typing:ListListNumpy.Placeholder",
+  ["flow.FunctionConfig"] = "jfl.job.config:function_config",
+  ["flow.fixed_placement"] = "jfl.net.scope:placement",
+  ["flow.device_prior_placement"] = "jfl.net.scope:placement",
+  ["flow.variable_scope"] = "jfl.net.scope:namespace",
+  ["flow.scope.name_scope"] = "jfl.net.scope:namespace",
+  ["flow.sync_default_session"] = "jfl.job.queue:sync",
+  ["flow.losses"] = "jfl.net.optimizers:losses",
+  ["flow.env"] = "jfl.legacy.env",
+  ["flow.enable_eager_execution"] = "jfl.legacy.session:enable_eager_execution",
+  ["flow.eager_execution_enabled"] = "jfl.legacy.session:eager_execution_enabled",
+  ["flow.inter_job_reuse_mem_strategy"] = "jfl.legacy.session:inter_job_reuse_mem_strategy",
+  ["flow.current_global_function_desc"] = "jfl.legacy.session:current_global_function_desc",
+  ["flow.find_or_create_module"] = "jfl.legacy.session:find_or_create_module",
+  ["flow.config.*"] = "jfl.legacy.settings",
+  ["function_config.*"] = "jfl.legacy.options",
+}

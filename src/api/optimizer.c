@@ -1,0 +1,84 @@
+/* Public entries of the optimizer table, and the rates of jobs that train. */
+#include "api/api.h"
+#include "optim/scalars.h"
+#include "pass/pass.h"
+
+#include <math.h>
+
+int jfl_optimizer_count(void)
+{
+  int n = 0;
+  while (jf_optims[n]) n++;
+  return n;
+}
+
+const jfl_optimizer *jfl_optimizer_at(int i) { return jf_optims[i]; }
+const jfl_optimizer *jfl_optimizer_find(const char *name) { return jf_optim_find(name); }
+
+void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info)
+{
+  *info = (jfl_optimizer_info){ .name = o->name, .doc = o->doc };
+  while (o->attr[info->n_param].name) info->n_param++;
+}
+
+void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out)
+{
+  const jf_attr *a = &o->attr[i];
+  *out = (jfl_param){ a->name, jf_attr_type_name(a->type), a->def, a->doc };
+}
+
+/* ---- rates ---- */
+
+static jfl_status find_training(const jfl_plan *p, int i, const jf_training **out)
+{
+  const jfl_graph *g = p->graph;
+  if (i < 0 || i >= g->n_training)
+    return jf_fail_in(jf_fail(JFL_EINVAL, "optimizer must be from 0 to %d, got %d",
+                              g->n_training - 1, i), JFL_ERROR_JOB, g->name);
+  *out = g->training[i];
+  return JFL_OK;
+}
+
+/* What the schedule gives for the next step. */
+static jfl_status scheduled(const jfl_plan *p, const jf_training *t, double *out)
+{
+  jfl_array *step = NULL;
+  JF_TRY(jfl_variable_get(p->job->session, t->step->name, &step));
+  const jfl_shape one = { 1, { 1 } };
+  jf_tensor in = { jfl_array_data(step), JFL_I64, one }, lr = { out, JFL_F64, one };
+  jfl_status s = t->schedule->cpu[JFL_I64](
+    &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = t->schedule_attr });
+  jfl_array_unref(step);
+  return s;
+}
+
+jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out)
+{
+  const jf_training *t = NULL;
+  jfl_array *a = NULL;
+  JF_TRY(find_training(p, i, &t));
+  JF_TRY(jfl_variable_get(p->job->session, t->set->name, &a));
+  const double *set = jfl_array_data(a);
+  jfl_status s = JFL_OK;
+  if (set[JF_IS_SET] != 0) *out = set[JF_SET_RATE];
+  else s = scheduled(p, t, out);
+  jfl_array_unref(a);
+  return s;
+}
+
+jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate)
+{
+  const jf_training *t = NULL;
+  jfl_array *a = NULL;
+  JF_TRY(find_training(p, i, &t));
+  if (rate && !isfinite(*rate))
+    return jf_fail_in(jf_fail(JFL_EINVAL, "learning rate must be a finite number, got %.14g",
+                              *rate), JFL_ERROR_JOB, p->graph->name);
+  JF_TRY(jfl_array_new(JFL_F64, &t->set->variable->shape, &a));
+  double *set = jfl_array_data(a);
+  set[JF_IS_SET] = rate != NULL;
+  set[JF_SET_RATE] = rate ? *rate : 0;
+  jfl_status s = jfl_variable_set(p->job->session, t->set->name, a);
+  jfl_array_unref(a);
+  return s;
+}

@@ -1,0 +1,57 @@
+/* Learning rates as functions of the train step, computed in double, and the step itself. */
+#include "optim/schedule.h"
+
+#include <string.h>
+
+static int warms_up(const jf_warmup *w) { return w->kind && strcmp(w->kind, "none") != 0; }
+
+static jfl_status check_warmup(const jf_warmup *w)
+{
+  if (!warms_up(w)) return JFL_OK;
+  if (w->steps < 1)
+    return jf_fail_argument(JFL_EINVAL, "warmup_steps", "must be at least 1, got %lld",
+                            (long long)w->steps);
+  if (!(w->multiplier >= 0 && w->multiplier < 1))
+    return jf_fail_argument(JFL_EINVAL, "warmup_multiplier", "must be in [0, 1), got %g",
+                            w->multiplier);
+  return JFL_OK;
+}
+
+static jfl_status check_step(jf_infer *c)
+{
+  char s[JF_SHAPE_STR];
+  if (jf_numel(&c->in[0]->shape) == 1) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "step", "must be (1), got %s",
+                          jf_shape_str(&c->in[0]->shape, s));
+}
+
+jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w)
+{
+  JF_TRY(check_step(c));
+  JF_TRY(check_warmup(w));
+  c->dtype[0] = JFL_F64;
+  c->shape[0] = (jfl_shape){ 1, { 1 } };
+  return JFL_OK;
+}
+
+jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate)
+{
+  const int64_t t = jf_schedule_step(k);
+  if (warms_up(w) && t < w->steps) {
+    double m = w->multiplier;
+    if (!strcmp(w->kind, "linear")) m += (1 - m) * (double)t / (double)w->steps;
+    rate = first * m;
+  }
+  *(double *)k->out[0].data = rate;
+  return JFL_OK;
+}
+
+static jfl_status increment_plain(const jf_kargs *k)
+{
+  ++*(int64_t *)k->in[0].data;
+  return JFL_OK;
+}
+static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
+
+JFL_OP(train_step_increment, .doc = "Counts a train step.", .in = {"step"}, .flags = JF_EFFECT,
+  .mutates = 1, .infer = check_step, .cpu = increment_cpu)

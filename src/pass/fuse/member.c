@@ -1,0 +1,95 @@
+/* What a node can be in a fused program, and what it reads there. */
+#include "pass/fuse/member.h"
+
+#include "op/reduce.h"
+
+static int is_sum(const jf_node *n) { return (n->op->flags & (JF_SUMS | JF_MEANS)) != 0; }
+
+const jfl_op *jf_member_op(const jf_node *n)
+{
+  return n->op->line ? n->op->line->op : n->op;
+}
+
+jfl_dtype jf_member_key(const jf_node *n)
+{
+  const jfl_op *op = jf_member_op(n);
+  return op->key < 0 ? n->out[0]->dtype : n->in[op->key]->dtype;
+}
+
+static int has_loop(const jf_node *n)
+{
+  const jfl_op *op = jf_member_op(n);
+  return op->tile && op->tile[jf_member_key(n)];
+}
+
+jf_member jf_member_kind(const jf_node *n)
+{
+  if (n->op->flags & JF_EFFECT || jf_numel(jf_member_shape(n)) < 1) return JF_NO_MEMBER;
+  if (is_sum(n))
+    return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
+  if (n->n_in < 1 || n->n_in > 3 || n->n_out > 2 || !has_loop(n)) return JF_NO_MEMBER;
+  return JF_MEMBER_LOOP;
+}
+
+int jf_is_seen_through(const jf_node *n)
+{
+  return (n->op->flags & (JF_VIEW | JF_REPEATS)) != 0;
+}
+
+const jfl_shape *jf_member_shape(const jf_node *n)
+{
+  return is_sum(n) ? &n->in[0]->shape : &n->out[0]->shape;
+}
+
+/* Steps of a dense tensor of shape s as axes of `to` see it; 0 along those it is broadcast over. */
+static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
+{
+  int64_t size = 1;
+  for (int i = to->n - 1; i >= 0; i--) {
+    const int j = i - (to->n - s->n);
+    step[i] = j < 0 || s->d[j] == 1 ? 0 : size;
+    if (j >= 0) size *= s->d[j];
+  }
+}
+
+/* The steps of v as axes of `to` see it, past a broadcast, then views, which keep the order. */
+static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
+{
+  const jf_node *n = v->node;
+  const jfl_value *from = n && n->op->flags & JF_REPEATS ? n->in[0] : v;
+  dense_steps(&from->shape, to, step);
+  return jf_root(from);
+}
+
+void jf_operand_of(const jf_node *n, int i, jf_operand *out)
+{
+  const jfl_value *v = n->in[i], *from = v;
+  const int line = i == 1 ? jf_line_axis(n) : -1;
+  *out = (jf_operand){ .dtype = v->dtype };
+  while (from->node && jf_is_seen_through(from->node)) from = from->node->in[0];
+  if (jf_number(from, &out->number)) return;
+  if (line >= 0) {
+    out->v = see_through(v, &v->shape, out->step);
+    out->step[line] = out->step[0];
+    for (int a = 0; a < n->out[0]->shape.n; a++)
+      if (a != line) out->step[a] = 0;
+  } else {
+    out->v = see_through(v, jf_member_shape(n), out->step);
+  }
+}
+
+int64_t jf_member_sum_steps(const jf_node *n, int64_t *step)
+{
+  const jfl_shape *s = &n->in[0]->shape;
+  const jf_ints *axis = &((const jf_reduce *)n->attr)->axis;
+  int64_t size = 1, row = 1;
+  for (int i = s->n - 1, j = axis->n - 1; i >= 0; i--) {
+    const int gone = j >= 0 && axis->v[j] == i;
+    step[i] = gone ? 0 : size;
+    j -= gone;
+    if (!gone) size *= s->d[i];
+    else if (size == 1) row *= s->d[i];
+    else if (s->d[i] > 1) row = 0;
+  }
+  return row;
+}

@@ -1,0 +1,94 @@
+/* One call of a kernel on host memory, on any device. */
+#include "run/run.h"
+
+enum { CALL_ALIGN = 64 };
+
+static size_t call_round(size_t size) { return (size + CALL_ALIGN - 1) / CALL_ALIGN * CALL_ALIGN; }
+
+static size_t call_bytes(const jf_tensor *t)
+{
+  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+}
+
+/* A call whose tensors are in one block of the device's memory. */
+typedef struct call_away {
+  jf_site *site;
+  jf_kargs k;
+  const jf_kargs *host;        /* where they are in host memory */
+  unsigned mutates;            /* bit i: the kernel changes input i */
+  char *block;
+} call_away;
+
+/* Queues the copies, the kernel between them, and the record of what it finds wrong. */
+static jfl_status call_queue(call_away *c, jf_kernel run)
+{
+  static const jf_fault none;
+  jf_device *d = c->site->device;
+  void *stream = c->site->stream;
+  JF_TRY(d->kind->put(d, stream, c->site->fault, &none, sizeof none));
+  for (int i = 0; i < c->k.n_in; i++)
+    JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
+  JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
+  for (int i = 0; i < c->k.n_in; i++)
+    if (i < JF_MAXIN && c->mutates >> i & 1)
+      JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
+                          call_bytes(&c->k.in[i])));
+  for (int i = 0; i < c->k.n_out; i++)
+    JF_TRY(d->kind->get(d, stream, c->host->out[i].data, c->k.out[i].data,
+                        call_bytes(&c->k.out[i])));
+  return JFL_OK;
+}
+
+/* Points the tensors and the scratch into the block. */
+static void call_lay_out(call_away *c, size_t scratch)
+{
+  char *at = c->block;
+  for (int i = 0; i < c->k.n_in + c->k.n_out; i++) {
+    jf_tensor *t = i < c->k.n_in ? &c->k.in[i] : &c->k.out[i - c->k.n_in];
+    t->data = at;
+    at += call_round(call_bytes(t));
+  }
+  c->k.scratch = scratch ? at : NULL;
+  c->k.stream = c->site->stream;
+  c->k.fault = c->site->fault;
+}
+
+static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
+                                unsigned mutates)
+{
+  call_away c = { .site = site, .k = *k, .host = k, .mutates = mutates };
+  jf_device *d = site->device;
+  size_t size = scratch, n = (size_t)(k->n_in + k->n_out);
+  jf_tensor *t = jf_new_raw(n * sizeof *t);
+  if (!t) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (size_t i = 0; i < n; i++) {
+    t[i] = i < (size_t)k->n_in ? k->in[i] : k->out[i - (size_t)k->n_in];
+    size += call_round(call_bytes(&t[i]));
+  }
+  c.k.in = t;
+  c.k.out = t + k->n_in;
+  jfl_status s = JFL_OK;
+  c.block = d->kind->alloc(d, size);
+  if (!c.block) s = jf_fail(JFL_ENOMEM, "out of memory: %zu bytes on %s", size, d->name);
+  if (!s) {
+    call_lay_out(&c, scratch);
+    s = call_queue(&c, run);
+    jfl_status done = jf_site_settle(site);
+    if (!s) s = done;
+  }
+  d->kind->free(d, c.block);
+  jf_free(t);
+  return s;
+}
+
+jfl_status jf_site_call(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
+                        unsigned mutates)
+{
+  if (!site->device->kind->host) return call_run_away(site, run, k, scratch, mutates);
+  jf_kargs here = *k;
+  here.scratch = jf_new_raw(scratch);
+  if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_status s = run(&here);
+  jf_free(here.scratch);
+  return s;
+}
