@@ -47,15 +47,16 @@ products: $O/jfl $O/jfl.so $O/libjfl.a
 objects: $(LIB_OBJ) $(CMD_OBJ)
 tests: $(TESTS)
 
-# build/ shows the setting built last.
+# build/ itself has the products of the setting that was built last.
 build/jfl build/jfl.so build/libjfl.a: build/%: $O/% FORCE
 	@cmp -s $< $@ || { cp $< $@.tmp && mv -f $@.tmp $@; }
 
-# C modules that scripts load find the Lua symbols in the command.
+# -Wl,-E: C modules that scripts load find the symbols of Lua in the command.
 $O/jfl: $(CMD_OBJ) $O/libjfl.a
 	$(CC) $(CHECKED) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a -l:libluajit-5.1.a $(LDLIBS)
 
-# The host program brings the virtual machine; worker threads forbid unloading.
+# Lua's symbols come from the host program; -z nodelete, as worker threads may still run when it
+# would be unloaded.
 $O/jfl.so: $(LIB_OBJ)
 	$(CC) $(CHECKED) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
 
@@ -63,11 +64,11 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o $O/kernels/%.o $O/src/dev/cast.o: OPT += $(FAST)
+$O/src/op/%.o $O/src/optim/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials take half as long where a product and a sum are one instruction.
-$O/kernels/cpu/tiles.o: ALL_CFLAGS += -ffp-contract=fast
+$O/kernels/cpu/functions.o: ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
-# Lua's errors leave functions behind ThreadSanitizer's back: it would think each still entered.
+# ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
 ifeq ($(SAN)$(findstring gcc,$(CC)),threadgcc)
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
 endif

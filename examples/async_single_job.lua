@@ -46,8 +46,8 @@ local function cb_print_loss(result)
 end
 
 local function main()
-  -- Said before the training, not after it.
-  assert(not io.open("./mlp_models_1"), "remove the existed folder ./mlp_models_1 first")
+  -- The folder is checked before the training, not after it.
+  assert(not io.open("./mlp_models_1"), "remove the existing folder ./mlp_models_1 first")
   local check_point = flow.train.CheckPoint()
   check_point:init()
 
@@ -60,7 +60,7 @@ local function main()
     end
   end
 
-  check_point:save("./mlp_models_1")  -- need remove the existed folder
+  check_point:save("./mlp_models_1")  -- fails if the folder exists
 end
 
 main()

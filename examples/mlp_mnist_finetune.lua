@@ -9,7 +9,7 @@ local EPOCHS = tonumber((...)) or 20
 local function mlp(data)
   local initializer = flow.truncated_normal(0.1)
   local reshape = flow.reshape(data, { data.shape[1], -1 })
-  -- What was trained before: the same names.
+  -- These layers were trained before: they keep their names.
   local hidden = flow.layers.dense(reshape, 512, {
     activation = flow.nn.relu,
     kernel_initializer = initializer,
@@ -17,7 +17,7 @@ local function mlp(data)
   })
   local output = flow.layers.dense(hidden, 10,
     { kernel_initializer = initializer, name = "output" })
-  -- What is new: a name that the checkpoint does not have.
+  -- This layer is new: the checkpoint has none of its name.
   return flow.layers.dense(output, 10, { kernel_initializer = initializer, name = "dense3" })
 end
 
@@ -38,11 +38,11 @@ local train_job = flow.global_function {
   end,
 }
 
--- Said before the training, not after it.
-assert(not io.open("./mlp_ext_models_1"), "remove the existed folder ./mlp_ext_models_1 first")
+-- The folder is checked before the training, not after it.
+assert(not io.open("./mlp_ext_models_1"), "remove the existing folder ./mlp_ext_models_1 first")
 
--- Says on stderr that dense3, which is not in the checkpoint, keeps its initial values. The list of
--- prefixes leaves the state of the old run (its train step, its seed) where it is.
+-- Loading says on stderr that dense3, which is not in the checkpoint, keeps its initial values.
+-- With a list of prefixes the state of the old run (its train step, its seed) is not loaded.
 local check_point = flow.train.CheckPoint()
 check_point:load("./mlp_models_1", { only = { "hidden", "output", "dense3" } })
 
@@ -54,7 +54,7 @@ for epoch, i, images, labels in flow.data.loop(train, { epochs = EPOCHS }) do
     print(("epoch %d: %.4f"):format(epoch, loss:mean()))
   end
 end
-check_point:save("./mlp_ext_models_1")  -- need remove the existed folder
+check_point:save("./mlp_ext_models_1")  -- fails if the folder exists
 
 local eval_job = flow.global_function {
   name = "eval_job",

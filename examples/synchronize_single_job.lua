@@ -57,8 +57,8 @@ local train_job = flow.global_function {
 }
 
 flow.config.gpu_device_num(1)
--- Said before the training, not after it.
-assert(not io.open("./lenet_models_1"), "remove the existed folder ./lenet_models_1 first")
+-- The folder is checked before the training, not after it.
+assert(not io.open("./lenet_models_1"), "remove the existing folder ./lenet_models_1 first")
 local check_point = flow.train.CheckPoint()
 check_point:init()
 
@@ -75,5 +75,5 @@ for epoch = 1, EPOCHS do
     end
   end
 end
-check_point:save("./lenet_models_1")  -- need remove the existed folder
+check_point:save("./lenet_models_1")  -- fails if the folder exists
 print("model saved")

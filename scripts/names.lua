@@ -1,5 +1,5 @@
--- Fails when functions or types of two C files have one name: a backtrace and a search could not
--- tell them apart. What macros define is not seen.
+-- Fails when two C files define a function or a type of the same name, which a backtrace or a
+-- search could not tell apart. Definitions made by macros are not seen.
 
 local places = { ["function"] = {}, ["type"] = {} }      -- path:line by name
 local bad = 0
@@ -17,7 +17,7 @@ end
 
 local function blank(text) return (text:gsub("[^\n]", " ")) end
 
--- The text of a source without comments and what the preprocessor reads; lines keep their numbers.
+-- The text of a source without comments and preprocessor lines; line numbers stay the same.
 local function code_of(path)
   local file = assert(io.open(path))
   local text = file:read("*a")

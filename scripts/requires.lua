@@ -31,7 +31,7 @@ end
 
 local state, trail = {}, {}
 
--- Goes down from a module; gives the circle that it comes upon, as text, or nil.
+-- Follows what a module needs; returns the first circle found as text, or nil.
 local function circle(name)
   if state[name] == "done" or not needs[name] then return nil end
   trail[#trail + 1] = name

@@ -69,7 +69,8 @@ local function check(ok, text, ...)
   if not ok then error(text:format(...), 2) end
 end
 
--- Callbacks of one call: exactly one of them runs, behind those of the job's earlier calls.
+-- The two callbacks of a call: exactly one of them must run, after those of the job's earlier
+-- calls.
 local function callbacks(job, fails)
   local queue = next_of[job.name] or { started = 0, delivered = 0 }
   next_of[job.name] = queue

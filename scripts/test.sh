@@ -28,7 +28,7 @@ run() {
 
 build() { make --no-print-directory -s -j2 "$@"; }
 
-# The same, and it must say nothing.
+# The same, and it fails if anything is printed, such as a warning.
 quiet_build() {
   build "$@" >"$tmp/build" 2>&1; status=$?
   cat "$tmp/build"
@@ -72,7 +72,7 @@ small_data() {
   done
 }
 
-# In the order in which some need the checkpoints of others.
+# Their order matters: some load the checkpoints of others.
 examples() {
   root=$PWD
   small_data
@@ -102,7 +102,7 @@ LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
 examples
 run "soak" build/jfl scripts/soak.lua 5
 
-# Thread storage of libraries opened late cannot be walked.
+# The leak check cannot read the thread storage of libraries that are opened late.
 sanitized=build/obj-gcc-address,undefined
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS="use_tls=0:print_suppressions=0:suppressions=$PWD/scripts/lsan.supp"

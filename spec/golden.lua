@@ -1,4 +1,5 @@
---- Texts that are compared with files under spec/golden; JFL_GOLDEN=write (make golden) rewrites them.
+--- Texts that are compared with files under spec/golden; JFL_GOLDEN=write (make golden) rewrites
+-- them.
 local luassert = require "luassert"
 
 local M = {}

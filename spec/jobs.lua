@@ -1,5 +1,6 @@
---- Jobs that show whether something else, such as a pass, a device or a kind of kernels, changes results:
---- every op alone, with its gradient and among others, and small networks while they train.
+--- Jobs that show whether something else, such as a pass, a device or a kind of kernels, changes
+-- results: every op alone, with its gradient and among others, and small networks while they
+-- train.
 local core = require "jfl.core"
 local flow = require "jfl"
 local support = require "spec.op.support"
@@ -24,7 +25,8 @@ local function after(y)
   return o.multiply((o.dropout(y, 0.3)), 2)
 end
 
---- y, and the gradients of what a chain makes of it, and of it, for dy, with respect to the floats in x.
+--- y, and the gradients of what a chain makes of it, and of it, for dy, with respect to the floats
+-- in x.
 local function with_gradients(g, op, case, x, changed, y)
   local list, of = { y }, {}
   for i, blob in ipairs(x) do
@@ -60,8 +62,8 @@ forms["among others"] = function(g, op, case, x)
   return y and with_gradients(g, op, case, x, true, y) or {}
 end
 
---- The plan of a job whose inputs are like arrays x, in a new session with some settings, and the text
---- of all that it does. Ops with effects get variables, named v1, v2, ...
+--- The plan of a job whose inputs are like arrays x, in a new session with some settings, and the
+-- text of all that it does. Ops with effects get variables, named v1, v2, ...
 function M.compile(op, case, form, x, settings)
   core.reset()
   core.set("seed", 7)
@@ -144,13 +146,14 @@ end
 
 function networks.transformer(x, width)
   x = flow.layers.dense(flow.reshape(x, { x.shape[1], -1 }), width)
-  local hidden = flow.layers.dense(normalized(x, "first"), 4 * width, { activation = flow.math.gelu })
+  local hidden = flow.layers.dense(normalized(x, "first"), 4 * width,
+    { activation = flow.math.gelu })
   x = x + flow.nn.dropout(flow.layers.dense(hidden, width), 0.1)
   return flow.layers.dense(normalized(x, "second"), 10, { use_bias = false })
 end
 
---- Losses of a few steps, then all variables in the order of their names, from a new session with some
---- settings; and the text of the job's graph and plan.
+--- Losses of a few steps, then all variables in the order of their names, from a new session with
+-- some settings; and the text of the job's graph and plan.
 function M.train(body, dtype, momentum, settings)
   flow.clear_default_session()
   for name, value in pairs(settings) do core.set(name, value) end

@@ -1,5 +1,6 @@
--- A strict reader of JSON (RFC 8259), for specs that look at what is written. read(text) gives tables,
--- strings, numbers, booleans, and json.null; it raises an error where the text is not JSON.
+-- A strict reader of JSON (RFC 8259), for specs that look at what is written. read(text) gives
+-- tables, strings, numbers, booleans, and json.null; it raises an error where the text is not
+-- JSON.
 local json = { null = {} }
 
 local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"', ["\\"] = "\\",

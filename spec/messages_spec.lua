@@ -17,15 +17,16 @@ local function read(path)
 end
 
 -- The text that the string literals from `at` on are, which stand side by side in C and are joined
--- by .. in Lua; nil where there is none before the call's end. Literals in other arguments that come
--- first are names of arguments and are skipped.
+-- by .. in Lua; nil where there is none before the call's end. Literals in other arguments that
+-- come first are names of arguments and are skipped.
 local function literal(text, at)
   local depth, parts = 1, {}
   while depth > 0 and at <= #text do
     local char = text:sub(at, at)
     if char == '"' then
       local stop = at + 1
-      while text:sub(stop, stop) ~= '"' do stop = stop + (text:sub(stop, stop) == "\\" and 2 or 1) end
+      while text:sub(stop, stop) ~= '"' do stop = stop + (text:sub(stop, stop) == "\\" and 2
+        or 1) end
       parts[#parts + 1] = text:sub(at + 1, stop - 1)
       at = stop
     elseif char == "," and parts[1] and (parts[1]:find(" ") or #parts > 1) then

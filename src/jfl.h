@@ -53,7 +53,8 @@ typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
 
 enum { JFL_MAXDIM = 8, JFL_MAXOUT = 4 };
 
-/* Extents of a dense row-major tensor, slowest first. n == 0 never occurs: a scalar is (1). */
+/* Extents of a dense row-major tensor, slowest first. n == 0: a scalar, of one element. An extent
+   may be 0: the tensor is empty then. */
 typedef struct jfl_shape { int n; int64_t d[JFL_MAXDIM]; } jfl_shape;
 
 typedef enum jfl_mode { JFL_PREDICT, JFL_TRAIN } jfl_mode;
@@ -91,6 +92,12 @@ JFL_API const char *jfl_dtype_name(jfl_dtype t);
 JFL_API size_t jfl_dtype_size(jfl_dtype t);
 /* Accepts the names above and "float", "double". */
 JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
+/* Element i of data as a number, and a number as element i: rounded for floats; cut off and
+   saturated for integers, where not-a-number becomes 0. */
+JFL_API double jfl_number_get(jfl_dtype t, const void *data, int64_t i);
+JFL_API void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
+/* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
+JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
 /* A host's allocator; alloc returns 16-byte aligned memory or NULL, free takes the same size. */
 typedef struct jfl_allocator {
@@ -134,7 +141,7 @@ JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 
 /* An attribute given by the caller; lists are flat (nested ones are flattened in order). */
 typedef enum jfl_arg_kind {
-  JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST
+  JFL_ARG_NUMBER, JFL_ARG_BOOL, JFL_ARG_STRING, JFL_ARG_LIST, JFL_ARG_ARRAY
 } jfl_arg_kind;
 typedef struct jfl_arg {
   const char *name;
@@ -143,6 +150,7 @@ typedef struct jfl_arg {
   const char *string;         /* STRING */
   const double *list;         /* LIST */
   int n_list;
+  const jfl_array *array;     /* ARRAY; a graph keeps a copy of what it holds at the call */
 } jfl_arg;
 
 /* One attribute, for help and checks. def is NULL where the attribute must be given. */
@@ -175,6 +183,9 @@ JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
 JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+/* The rate that a schedule gives for a step, counted from 0. */
+JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
+                                     int64_t step, double *out);
 
 /* Runs op at once on arrays; out[i] are new arrays, one per output. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
@@ -266,7 +277,7 @@ JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
    NULL past the last. */
 JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
-/* How many devices of a kind this machine has, "cpu" or "gpu"; 0 for an unknown kind. */
+/* How many devices of a kind, "cpu" or "gpu", can compute here; 0 for an unknown kind. */
 JFL_API int jfl_device_count(const char *kind);
 /* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
    for "device"; NULL past the last. */
@@ -383,7 +394,7 @@ typedef enum jfl_checkpoint_flags {
 } jfl_checkpoint_flags;
 JFL_API int jfl_checkpoint_about(const jfl_checkpoint *c);
 JFL_API int jfl_checkpoint_count(const jfl_checkpoint *c);
-/* The i-th tensor's name, bytes, dtype and shape; the shape is empty where it is not recorded. NULL
+/* The i-th tensor's name, bytes, dtype and shape; the shape is NULL where it is not recorded. NULL
    past the last. */
 JFL_API const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size,
                                           jfl_dtype *dtype, const jfl_shape **shape);

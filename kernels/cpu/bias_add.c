@@ -18,7 +18,7 @@ JF_BODY void across_body(void *ctx, int i)
   for (int64_t r = jf_from(i, p->span); r < to; r++) {
     const float b = p->b[r % p->m], *x = p->x + r * n;
     float *y = p->y + r * n;
-    JF_ALONE for (int64_t l = 0; l < n; l++) y[l] = x[l] + b;
+    JF_EACH_ALONE for (int64_t l = 0; l < n; l++) y[l] = x[l] + b;
   }
 }
 JF_VARIANTS(across)
@@ -32,7 +32,7 @@ JF_BODY void fast_bias_add_along_body(void *ctx, int i)
   for (int64_t r = jf_from(i, p->span); r < to; r++) {
     const float *x = p->x + r * m;
     float *y = p->y + r * m;
-    JF_ALONE for (int64_t l = 0; l < m; l++) y[l] = x[l] + b[l];
+    JF_EACH_ALONE for (int64_t l = 0; l < m; l++) y[l] = x[l] + b[l];
   }
 }
 JF_VARIANTS(fast_bias_add_along)

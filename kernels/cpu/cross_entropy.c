@@ -38,7 +38,7 @@ JF_BODY void fast_cross_entropy_backward_body(void *ctx, int i)
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
     const float *p = s->x + r * n, dy = s->dy ? s->scale * s->dy[r] : s->scale;
     float *dx = s->to + r * n;
-    JF_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * p[j];
+    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * p[j];
     dx[jf_index_at(s->labels, r)] -= dy;
   }
 }

@@ -87,6 +87,7 @@ static jfl_status onednn_check(dnnl_status_t s, const char *what)
 {
   if (s == dnnl_success) return JFL_OK;
   if (s == dnnl_out_of_memory) return jf_fail(JFL_ENOMEM, "onednn: %s: out of memory", what);
+  if (s == dnnl_runtime_error) return jf_fail(JFL_EDEVICE, "onednn: %s failed", what);
   return jf_fail(JFL_ENOSYS, "onednn: %s gave status %d", what, (int)s);
 }
 

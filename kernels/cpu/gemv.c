@@ -91,7 +91,7 @@ JF_BODY void add_outer_body(void *ctx, int part)
   for (int64_t r = jf_from(part, g->span); r < end; r++) {
     const float a = g->scale * g->m[r];
     float *y = g->y + r * k;
-    JF_ALONE for (int64_t i = 0; i < k; i++) y[i] += a * x[i];
+    JF_EACH_ALONE for (int64_t i = 0; i < k; i++) y[i] += a * x[i];
   }
 }
 JF_VARIANTS(add_outer)

@@ -39,7 +39,7 @@ JF_BODY void fast_softmax_grad_body(void *ctx, int i)
       sum += u * v;
     }
     const float dot = jf_lane_sum(&sum);
-    JF_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
+    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
   }
 }
 JF_VARIANTS(fast_softmax_grad)

@@ -1,5 +1,6 @@
 /* Reordering of axes near the speed of memory: runs that stay together are copied, all else goes
    through tiles that are read along one axis and written along another. */
+#include "base/walk.h"
 #include "op/transpose.h"
 
 #include "vector.h"
@@ -25,23 +26,23 @@ static int fast_transpose_join(const jf_kargs *k, fast_transpose_axis *out)
 {
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
-  int64_t from[JFL_MAXDIM], step = 1;
-  int n = 0;
-  for (int i = x->n - 1; i >= 0; step *= x->d[i--]) from[i] = step;
+  int64_t of_x[JFL_MAXDIM], step[1][JFL_MAXDIM], to = 1;
+  jf_nest w = { .n = y->n, .n_op = 1, .step = step };
+  jf_dense_steps(x, 1, of_x);
   for (int i = 0; i < y->n; i++) {
-    fast_transpose_axis a = { y->d[i], from[perm->v[i]], 0 };
-    if (a.n == 1) continue;
-    if (n && out[n - 1].from == a.from * a.n) a.n *= out[--n].n;
-    out[n++] = a;
+    w.d[i] = y->d[i];
+    step[0][i] = of_x[perm->v[i]];
   }
-  step = 1;
-  for (int i = n - 1; i >= 0; step *= out[i--].n) out[i].to = step;
-  return n;
+  jf_nest_join(&w, 0);
+  if (w.d[0] == 1) return 0;
+  for (int i = w.n - 1; i >= 0; to *= w.d[i--])
+    out[i] = (fast_transpose_axis){ w.d[i], step[0][i], to };
+  return w.n;
 }
 
 static fast_transpose_job job_of(const jf_kargs *k)
 {
-  fast_transpose_axis a[JFL_MAXDIM];
+  fast_transpose_axis a[JFL_MAXDIM] = { { 0 } };
   int n = fast_transpose_join(k, a), r = n - 1;
   fast_transpose_job j = {
     .x = k->in[0].data, .y = k->out[0].data, .read = { 1, 1, 1 }, .write = { 1, 1, 1 }

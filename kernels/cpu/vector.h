@@ -120,13 +120,6 @@ JF_BODY void jf_exp(jf_vec *v)
   *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
 }
 
-/* Goes before a loop whose output may be one of its inputs, element for element. */
-#ifdef __clang__
-#define JF_ALONE _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define JF_ALONE _Pragma("GCC ivdep")
-#endif
-
 /* Part i of n elements: its first, and the one after its last. */
 static inline int64_t jf_from(int i, int64_t size) { return (int64_t)i * size; }
 static inline int64_t jf_to(int i, int64_t size, int64_t n)

@@ -1,4 +1,4 @@
--- The module `jfl`: names and what loads them at their first use.
+-- The module `jfl`: its names, and the modules that they load at their first use.
 --[==[ guide 1: First steps
 jfl turns a Lua function that describes a computation, a *job function*, into a static plan and runs
 it. What a script needs is one module:
@@ -54,6 +54,7 @@ local sources = {
   layers = "jfl.net.layers",
   ndarray = "jfl.nd.array",
   optimizer = "jfl.net.optimizers",
+  regularizers = "jfl.net.regularizers",
   random = "jfl.nd.random",
   scope = "jfl.net.scope",
   train = "jfl.checkpoint.manager",
@@ -87,7 +88,7 @@ for _, name in ipairs {
   sources[name] = "jfl.net.initializers:" .. name
 end
 
--- The same of names in them.
+-- The same for names in these modules that come from others.
 local parts = {
   ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
     load = "jfl.nd.npy:load" },
@@ -95,7 +96,7 @@ local parts = {
 
 local installed = false
 
--- Ops come all at once, when the first name is asked that is none of the above.
+-- Installs all ops at once, when a name is asked for the first time that is none of the above.
 local function install()
   if installed then return end
   installed = true
@@ -109,7 +110,7 @@ local function source(where)
   return value
 end
 
--- Makes names of t load what they stand for; others are looked up as before.
+-- Makes the names in `lent` load their values when they are read from t.
 local function lend(t, lent)
   local meta = getmetatable(t)
   local index = meta.__index

@@ -31,7 +31,8 @@ local function ours(name)
   return number_of(("%s %s scripts/bench/steps.lua %s"):format(CLEAN, arg[-1], name))
 end
 
---- Pools of threads of BLAS and of PyTorch that do not fight, layouts of images, kernels of BLAS.
+--- Settings to try: pools of threads of BLAS and of PyTorch that do not disturb each other, layouts
+-- of images, kernels of BLAS.
 local function settings(name)
   local list = {}
   for _, threads in ipairs { { 1, 1 }, { 1, 2 }, { 2, 1 } } do
@@ -65,7 +66,7 @@ local function median(list)
   return list[math.ceil(#list / 2)]
 end
 
---- Medians of rounds in turn: ours, theirs, ours, ...
+--- Medians of rounds that alternate: ours, theirs, ours, ...
 local function in_turn(name, setting)
   local mine, theirs = {}, {}
   for _ = 1, ROUNDS do

@@ -196,7 +196,8 @@ static void vectors(const char *only)
   out[1] = mask;
   bench(only, "update", (jf_tensor[]){ w, g, scalars }, 3, NULL, &(jf_update){ sgd(&none), 2, 1 },
         "SGD 512x3136", 3 * size);
-  bench(only, "update", (jf_tensor[]){ w, g, m, scalars }, 4, NULL, &(jf_update){ sgd(&heavy), 3, 1 },
+  bench(only, "update", (jf_tensor[]){ w, g, m, scalars }, 4, NULL,
+        &(jf_update){ sgd(&heavy), 3, 1 },
         "momentum 512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);

@@ -39,8 +39,8 @@ local function measure(model, threads)
   return rows, flop, bytes
 end
 
---- What bounds a step, arithmetic or memory, and its share of that; cached: operands stay in the
--- caches, from which they come faster than copies in memory go.
+--- Says whether arithmetic or memory bounds a step, and the share of that peak it reaches.
+-- "cached": its operands stay in the caches and arrive faster than copies in memory.
 local function share(row, flop, bytes)
   local by_flop, by_bytes = row.flop / flop, row.bytes / bytes
   if by_flop >= by_bytes then return ("%.0f%% of FMA"):format(100 * by_flop / row.seconds) end

@@ -1,11 +1,11 @@
--- The API as data for stubs and pages: what jfl.doc.index tells of each name, with types.
+-- The API as data for stubs and pages: the entries of jfl.doc.index, with types.
 require "jfl"
 local args = require "jfl.base.args"
 local index = require "jfl.doc.index"
 
 local api = { classes = require "scripts.doc.classes" }
 
--- Types of parameters whose names mean the same everywhere.
+-- Types of parameters whose names mean the same in every function.
 local BY_NAME = {
   axis = "integer|integer[]", data_format = "string", dtype = "Dtype",
   fn = "fun(...): any?, any?, any?, any?",
@@ -91,7 +91,8 @@ local function read(path, e)
   local f = { path = path, owner = owner or "", separator = separator or ".", name = name or path,
     doc = e.doc, type = e.type, written = index.written(path),
     same_as = e.same_as and index.written(e.same_as) }
-  -- The methods of what a function under flow makes are those of a class of that name.
+  -- Methods of the objects that a function under flow makes belong to a class with the function's
+  -- name.
   if f.separator == ":" then f.owner = f.owner:match("[^.]+$") end
   if e.op then read_op(f, e.op) elseif not e.type then read_function(f, e) end
   return f
@@ -108,7 +109,7 @@ function api.names()
   return list
 end
 
---- A type with Tensor, which ops take and give, as one of the classes it stands for.
+--- A type in which Tensor, the type of ops' operands, is replaced by one of its classes.
 function api.with_tensor(text, class) return (text:gsub("Tensor", class)) end
 
 --- Whether a function takes blobs and gives blobs, and does the same with NdArrays.
@@ -119,7 +120,7 @@ function api.is_generic(f)
   return false
 end
 
---- The names of the classes that a list of types speaks of.
+--- The names of the classes that occur in the types of a list of names.
 function api.classes_in(names)
   local found = {}
   local function note(text)

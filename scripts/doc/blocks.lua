@@ -3,13 +3,15 @@ local flow = require "jfl"
 
 local blocks = {}
 
--- What a block finds, on the first line so that the numbers of lines hold.
+-- Code that runs before each block. It stands on the block's first line, so that the numbers of
+-- lines stay right.
 local PRELUDE = [[local flow = require "jfl"; local tp = flow.typing; ]]
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
---- The blocks fenced as ```lua of a text, { line, code }, and the code of comments <!-- lua -->,
--- which every block may rely on. first: the line of the file that the text begins at.
+--- The blocks of a text that are fenced as ```lua, { line, code } each, and the code in comments
+-- <!-- lua -->, which runs before every block. first: the number of the text's first line in its
+-- file.
 function blocks.find(text, first)
   local list, shared, line, open = {}, "", first or 1, nil
   for row in (text .. "\n"):gmatch("(.-)\n") do
@@ -53,7 +55,7 @@ local function directory()
   return path
 end
 
--- What "print(x) --> text" promises must be printed, in this order.
+-- Finds outputs promised by "print(x) --> text" that were not printed, in this order.
 local function missing(code, output)
   local at = 1
   for promise in code:gmatch("%-%->%s*([^\n]+)") do
@@ -76,7 +78,7 @@ local function execute(block, shared, place)
   return output, tonumber(status)
 end
 
---- Runs a block; gives what it wrote, then nil, or what is wrong with it. name: of its file.
+--- Runs a block; returns its output, then nil or what is wrong with it. name: that of its file.
 function blocks.run(block, shared, name)
   local place = directory()
   write_data(place)

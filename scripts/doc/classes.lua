@@ -1,4 +1,4 @@
--- What is said of a class as a whole: its meaning, and how LuaLS writes what is no method.
+-- Descriptions of whole classes, and LuaLS annotations for what is no method.
 return {
   NdArray = { doc = "A dense array in host memory, of up to eight axes.",
     operators = { "add", "sub", "mul", "div", "mod", "pow" }, operand = "NdArray|number",
@@ -10,7 +10,6 @@ return {
     "---@overload fun(...: NdArray|table): any, any, any, any" },
   Registrar = { doc = "What an asynchronous call gives: called with a function, it registers it.",
     "---@overload fun(callback: fun(value: any), on_error?: fun(message: string))" },
-  Future = { doc = "What a call of a job without `returns` gives (old spelling)." },
   CheckPoint = { doc = "Saves and loads the variables of the session." },
   FunctionConfig = { doc = "Options of a job; each is set by a call, with a dot or a colon." },
   Optimizer = { doc = "What flow.optimizer.SGD and its like give." },
@@ -25,6 +24,7 @@ return {
     "---@field Placeholder fun(shape: integer[], dtype?: Dtype|{ dtype?: Dtype }): Placeholder" },
   Placeholder = { doc = "What a job takes, such as flow.typing.Numpy.Placeholder({100, 10})." },
   Initializer = { doc = "How a variable is filled, such as flow.truncated_normal(0.1)." },
+  Regularizer = { doc = "What training adds to the gradient of a variable." },
   Scheduler = { doc = "How the learning rate changes from step to step." },
   Warmup = { doc = "What replaces a schedule in the first steps." },
   Clipping = { doc = "How gradients are kept from being too large." },

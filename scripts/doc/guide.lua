@@ -12,8 +12,8 @@ local function line_at(text, position)
   return 1 + select(2, text:sub(1, position - 1):gsub("\n", ""))
 end
 
---- The pages in their order: { number, title, name, text, source, line }, of which name is the
--- page's file and line where in the source its text begins.
+--- The pages in their order: { number, title, name, text, source, line }. name is the page's file;
+-- line is where its text begins in the source.
 function guide.pages()
   local pages = {}
   local list = assert(io.popen("find lua/jfl -name '*.lua' | LC_ALL=C sort"))

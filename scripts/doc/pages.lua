@@ -2,7 +2,7 @@
 local api = require "scripts.doc.api"
 local guide = require "scripts.doc.guide"
 
--- Tables in Markdown are parted by bars, which types hold too.
+-- The text of a table's cell. A bar, which types hold too, would end it in Markdown.
 local function cell(text) return (text:gsub("|", "\\|"):gsub("%s*\n%s*", " ")) end
 
 local function add(out, text, ...) out[#out + 1] = text:format(...) end
@@ -46,7 +46,7 @@ local function add_name(out, f)
   if notes(f) ~= "" then add(out, "%s\n", notes(f)) end
 end
 
--- The page that a name stands on: its class's or its outermost namespace's.
+-- The page of a name: that of its class or of its outermost namespace.
 local function page_of(f)
   local head = f.owner:match("^[^.]+")
   return head or "flow"

@@ -15,7 +15,7 @@ end
 
 local function emit(out, ...) out[#out + 1] = (...):format(select(2, ...)) end
 
--- Lua's words cannot be names of parameters.
+-- A parameter's name, which must not be a word of Lua.
 local function safe(name) return (name == "end" or name == "repeat") and name .. "_" or name end
 
 local function tensor(text, class) return class and api.with_tensor(text, class) or text end
@@ -60,7 +60,7 @@ local function emit_options(out, f)
   out[#out + 1] = ""
 end
 
--- The same function with blobs and with NdArrays, and with options after some arguments.
+-- The function's other forms: with blobs and with NdArrays, and with options after some arguments.
 local function emit_overloads(out, f, classes)
   local self = f.separator == ":" and ("self: %s, "):format(f.owner) or ""
   for i, class in ipairs(classes) do
@@ -104,7 +104,7 @@ local function emit_function(out, f, at)
   emit(out, "function %s(%s) end\n", at, table.concat(names, ", "))
 end
 
--- Fields stand with their class; a field whose name holds a dot is one of a table in it.
+-- Declares a class with its fields. A name with a dot in it is a field of a table in the class.
 local function emit_class(out, name, names)
   local class = api.classes[name] or {}
   emit(out, "--- %s", class.doc or name .. ".")
@@ -128,7 +128,7 @@ local function emit_aliases(out)
   out[#out + 1] = "---@alias Tensor Blob|NdArray\n"
 end
 
--- Every table that a name stands in, the outer ones first: "optimizer", "optimizer.warmup".
+-- Every table that holds a name, the outer ones first: "optimizer", "optimizer.warmup".
 local function spaces_of(names)
   local spaces = {}
   for _, f in ipairs(names) do

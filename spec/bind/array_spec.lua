@@ -228,7 +228,8 @@ describe("a mistake with an array", function()
   it("is blamed on the line that indexes", function()
     local a = core.array("float32", { 3, 2 })
     array_error("array: index must be from 1 to 3, got 4", "local v = (...)[4]", a)
-    array_error("array: index must be from 1 to 3, got 0; indices count from 1", "local v = (...)[0]", a)
+    array_error("array: index must be from 1 to 3, got 0; indices count from 1",
+      "local v = (...)[0]", a)
     array_error("array: index must be from 1 to 3, got -1", "local a = ... a[-1] = 1", a)
     array_error("array: index must be a whole number, got 1.5", "local v = (...)[1.5]", a)
     array_error("array: cannot set 'size', only elements and rows can be set",
@@ -255,7 +256,8 @@ describe("a mistake with an array", function()
     array_error("values[1][2] must be a number, got string",
       "c.from_table({{1, 'x'}}, 'float32')")
     array_error("values[2] must fit uint8, got 300", "c.from_table({1, 300}, 'uint8')")
-    array_error("values must be an array or a list of numbers, got an empty table", "c.from_table({}, 'float32')")
+    array_error("values must be an array or a list of numbers, got an empty table",
+      "c.from_table({}, 'float32')")
     array_error("values must be of shape (3), got (2)", "c.from_table({1, 2}, 'float32', {3})")
     array_error("values must be nested at most 8 deep",
       "local t = {} t[1] = t c.from_table(t, 'float32')")
@@ -264,10 +266,14 @@ describe("a mistake with an array", function()
   it("names the argument", function()
     array_error("array: shape[2] must be a whole number, got 1.5", "c.array('float32', {1, 1.5})")
     array_error("array: shape must be a table of numbers, got string", "c.array('float32', 'x')")
-    array_error("array: shape must have 1 to 8 dimensions, got 0", "c.array('float32', {})")
+    array_error("array: shape must be a list of numbers, got a table with a key rows",
+      "c.array('float32', { rows = 2 })")
+    array_error("array: shape must have at most 8 dimensions, got 9",
+      "c.array('float32', { 1, 1, 1, 1, 1, 1, 1, 1, 1 })")
     array_error("array: dtype must be a string, got nil", "c.array(nil, {1})")
     array_error("copy: argument 1 must be an array, got table", "c.copy({})")
-    array_error("reshape: shape must have room for 6 elements, got (4, -1)", "c.reshape(..., {4, -1})",
+    array_error("reshape: shape must have room for 6 elements, got (4, -1)",
+      "c.reshape(..., {4, -1})",
       core.array("float32", { 6 }))
     array_error("reshape: shape must have one extent of -1 at most", "c.reshape(..., {-1, -1})",
       core.array("float32", { 6 }))
@@ -276,7 +282,7 @@ describe("a mistake with an array", function()
     array_error("inflate: format must be gzip, zlib or raw, got 'lzma'",
       "c.inflate('', 'lzma')")
     assert.matches("^user.lua:1: array: .*float99", message("c.array('float99', {1})"))
-    assert.matches("^user.lua:1: .*0", message("c.array('float32', {0})"))
+    assert.matches("^user.lua:1: .*%-1", message("c.array('float32', {-1})"))
   end)
 
   it("is told from bad luck: an array too large is an error, not an end", function()

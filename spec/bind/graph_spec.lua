@@ -62,8 +62,10 @@ describe("a graph", function()
     core.trace(graph)
     local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 3 } })
     assert.equal("user.lua:1: minimize: variable 'w' is given twice", message(
-      "local g, w = ... c.minimize(g, {losses = {w}, variables = {w, w}, optimizer = 'SGD', schedule = "
-      .. "'piecewise_constant_schedule', schedule_options = {boundaries = {}, values = {1}}})", graph, w))
+      "local g, w = ... c.minimize(g, {losses = {w}, variables = {w, w}, optimizer = 'SGD', "
+        .. "schedule = "
+      .. "'piecewise_constant_schedule', schedule_options = {boundaries = {}, values = {1}}})",
+        graph, w))
   end)
 
   it("lives as long as its blobs", function()
@@ -98,7 +100,8 @@ describe("a blob", function()
 
   it("of another graph is refused", function()
     local x = core.input(core.graph("one", "predict"), "x", "float32", { 3 })
-    assert.equal("user.lua:1: two: the body's result: blob 'x' belongs to job 'one'; blobs can only be used inside "
+    assert.equal("user.lua:1: two: the body's result: blob 'x' belongs to job 'one'; blobs can "
+      .. "only be used inside "
       .. "the body that made them", message("c.output(...)", core.graph("two", "predict"), x))
   end)
 end)

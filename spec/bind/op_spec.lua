@@ -93,7 +93,8 @@ describe("a mistake in an op's arguments", function()
       core.from_table({ 1 }, "int32"))
     op_error("concat: argument 1 'inputs' must be a list such as {x, y}, got array",
       "c.op('concat')(..., 0)", x)
-    op_error("concat: argument 1 'inputs' must be a list of one or more, got none", "c.op('concat')({}, 0)")
+    op_error("concat: argument 1 'inputs' must be a list of one or more, got none",
+      "c.op('concat')({}, 0)")
   end)
 
   it("tells of a freed array", function()
@@ -130,11 +131,13 @@ describe("an op on blobs", function()
     assert.same({ 2 }, add(x, 2).shape)
   end)
 
-  it("refuses arrays and tables among blobs", function()
+  it("refuses tables among blobs, and takes arrays", function()
     core.trace(graph)
     local x = core.input(graph, "x", "float32", { 2 })
-    assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got array; data "
-      .. "enters a job as one of its inputs", message("c.op('add')(...)", x, floats { 1, 2 }))
+    assert.same({ 2, 2 }, add(x, floats { { 1, 2 }, { 3, 4 } }).shape)
+    local freed = floats { 1, 2 }
+    core.free(freed)
+    assert.matches("add: argument 2 'y': .*freed", message("c.op('add')(...)", x, freed))
     assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got table",
       message("c.op('add')(..., {1, 2})", x))
   end)

@@ -252,7 +252,8 @@ describe("a session", function()
     assert.same({ 7, 8 }, core.to_table(core.variable_get("v")))
     os.remove(path .. "/model.safetensors")
     os.remove(path)
-    assert.matches("^user.lua:1: .*" .. path:gsub("%p", "%%%0"), message("c.checkpoint_open(...)", path))
+    assert.matches("^user.lua:1: .*" .. path:gsub("%p", "%%%0"),
+      message("c.checkpoint_open(...)", path))
     assert.matches("^user.lua:1: load: the checkpoint is not open", message("c.load(...)", path))
   end)
 end)
@@ -290,13 +291,15 @@ describe("an open checkpoint", function()
     for _, name in ipairs { "checkpoint_about", "checkpoint_tensor", "checkpoint_read", "load" } do
       local text = ("c.%s(...)"):format(name)
       for _, bad in ipairs { file, false, 5, core.array("int32", { 1 }), io.stdout } do
-        assert.matches("^user.lua:1: " .. name .. ": the checkpoint is not open", message(text, bad))
+        assert.matches("^user.lua:1: " .. name .. ": the checkpoint is not open",
+          message(text, bad))
       end
     end
     file = core.checkpoint_open(path)
     assert.same({ key = "value" }, core.checkpoint_about(file).notes)
     assert.matches("number must be from 1 to %d, got 9", message("c.checkpoint_read(..., 9)", file))
-    assert.matches("save: values must be as many as the 1 keys, got 0", message("c.save(..., true, {'a'}, {})", path))
+    assert.matches("save: values must be as many as the 1 keys, got 0",
+      message("c.save(..., true, {'a'}, {})", path))
     assert.matches("save: key", message("c.save(..., true, {1}, {'a'})", path))
     assert.matches("a", message("c.write_arrays(..., true, {'a'}, {})", path))
     assert.matches("zero byte", message("c.checkpoint_open(...)", path .. "\0"))

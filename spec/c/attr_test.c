@@ -1,7 +1,10 @@
-/* Attributes: lists of any length, which belong to whoever copied them. */
+/* Attributes: lists of any length, which belong to whoever copied them, and arrays, which belong to
+   the graph. */
 #include <string.h>
 
-#include "ir/ir.h"
+#include "dev/dev.h"
+#include "op/array.h"
+#include "op/op.h"
 #include "test.h"
 
 typedef struct lists { jf_ints ints; jf_nums nums; jf_pad pad; int64_t filled; } lists;
@@ -81,11 +84,74 @@ static void copies_have_lists_of_their_own(void)
   jf_arena_free(&other);
 }
 
+static jfl_array *array_of(jfl_dtype t, int64_t n, float first)
+{
+  jfl_array *a = NULL;
+  CHECK(!jfl_array_new(t, &(jfl_shape){ 1, { n } }, &a));
+  if (t == JFL_F32) *(float *)a->data = first;
+  return a;
+}
+
+/* The value of an array op on a. */
+static jfl_value *stored(jfl_graph *g, jfl_array *a)
+{
+  jfl_value *v = NULL;
+  jfl_arg arg = { .name = "value", .kind = JFL_ARG_ARRAY, .array = a };
+  CHECK(!jfl_graph_op(g, &jf_op_array, NULL, 0, &arg, 1, NULL, &v));
+  return v;
+}
+
+static const jfl_array *held(const jfl_value *v)
+{
+  return ((const jf_array *)v->node->attr)->value;
+}
+
+static void graphs_keep_one_copy_of_an_array(void)
+{
+  jfl_graph *g = NULL;
+  jfl_array *a = array_of(JFL_F32, 3, 5), *same = array_of(JFL_F32, 3, 5);
+  jfl_array *wider = array_of(JFL_F32, 4, 5), *whole = array_of(JFL_I32, 3, 0);
+  CHECK(!jfl_graph_new("g", JFL_PREDICT, &g));
+  jfl_value *v = stored(g, a), *w = stored(g, same);
+  CHECK(held(v) != a && held(v) == held(w));
+  CHECK(held(stored(g, wider)) != held(v) && held(stored(g, whole)) != held(v));
+  *(float *)a->data = 6;
+  CHECK(*(const float *)held(v)->data == 5 && held(stored(g, a)) != held(v) && g->n_kept == 4);
+  jfl_array_unref(a);
+  jfl_array_unref(same);
+  jfl_array_unref(wider);
+  jfl_array_unref(whole);
+  CHECK(*(const float *)held(w)->data == 5);
+  char *text = NULL;
+  CHECK(!jfl_graph_text(g, &text) && strstr(text, "value=float32 (3) {5, 0, 0}"));
+  jfl_text_free(text);
+  jfl_graph_unref(g);
+}
+
+static void arrays_stand_only_for_arrays(void)
+{
+  jf_arena arena = { 0 };
+  jf_array a;
+  lists l = { 0 };
+  jfl_array *some = array_of(JFL_F32, 3, 5);
+  jfl_arg number = { .name = "value", .kind = JFL_ARG_NUMBER, .number = 2 };
+  jfl_arg none = { .name = "value", .kind = JFL_ARG_ARRAY };
+  jfl_arg array = { .name = "ints", .kind = JFL_ARG_ARRAY, .array = some };
+  CHECK(jf_attr_read(&arena, "op", jf_op_array.attr, &number, 1, &a) == JFL_EINVAL);
+  CHECK(says("value must be an array, got 2"));
+  CHECK(jf_attr_read(&arena, "op", jf_op_array.attr, &none, 1, &a) == JFL_EINVAL);
+  CHECK(jf_attr_read(&arena, "op", attrs, &array, 1, &l) == JFL_EINVAL && says("got an array"));
+  jfl_array_unref(some);
+  jf_arena_free(&arena);
+}
+
 int main(void)
 {
   RUN(lists_may_be_long);
   RUN(defaults_are_lists_too);
   RUN(what_is_no_integer_is_refused);
   RUN(copies_have_lists_of_their_own);
+  RUN(graphs_keep_one_copy_of_an_array);
+  RUN(arrays_stand_only_for_arrays);
   return test_done();
 }

@@ -289,9 +289,12 @@ static void shapes_are_checked_and_printed(void)
   for (int i = 0; i < wide.n; i++) wide.d[i] = INT64_MIN;
   CHECK(strlen(jf_shape_str(&wide, buf)) < sizeof buf);
   CHECK(jf_shape_check(&s, "x") == JFL_OK);
-  CHECK(jf_shape_check(&(jfl_shape){ 0, { 0 } }, "x") == JFL_ESHAPE && says("x must have"));
+  CHECK(!jf_shape_check(&(jfl_shape){ 0 }, "x") && jf_numel(&(jfl_shape){ 0 }) == 1);
+  CHECK(jf_shape_check(&(jfl_shape){ -1, { 0 } }, "x") == JFL_ESHAPE && says("x must have"));
   CHECK(jf_shape_check(&(jfl_shape){ JFL_MAXDIM + 1, { 1 } }, "x") == JFL_ESHAPE);
-  CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, 0 } }, "x") == JFL_ESHAPE && says("got 0"));
+  const jfl_shape none = { 2, { 3, 0 } }, vast = { 3, { INT64_MAX, 0, INT64_MAX } };
+  CHECK(!jf_shape_check(&none, "x") && jf_numel(&none) == 0);
+  CHECK(jf_shape_check(&vast, "x") == JFL_ESHAPE && says("at most 2^47 elements"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { 3, -1 } }, "x") == JFL_ESHAPE && says("got -1"));
   CHECK(jf_shape_check(&(jfl_shape){ 2, { INT64_MAX, INT64_MAX } }, "x") == JFL_ESHAPE);
   const jfl_shape huge = { 4, { 1 << 16, 1 << 16, 1 << 16, 1 << 16 } };

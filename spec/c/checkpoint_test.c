@@ -473,7 +473,8 @@ static void refuses_oneflow_that_does_not_fit(void)
                 "must be float32 (3, 5)");
   check_oneflow("shape { dim: 14 } data_type: kFloat", JFL_EDATA, "does not fill the 60 bytes");
   check_oneflow("shape { dim: 15 }", JFL_EDATA, "must have a shape and a data_type");
-  check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA, "must have a shape and a data_type");
+  check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA,
+                "must have a shape and a data_type");
   put_file(in_scratch("bad_of/dense1-weight/out"), "1234", 4);
   unlink(in_scratch("bad_of/dense1-weight/meta"));
   jfl_session *s = new_session();

@@ -1,7 +1,8 @@
-/* The texts of formulas in op records: C source that is made of nothing but them, compiled here and
-   now, gives what the plain kernels give, bit for bit. So a device that compiles source can have
-   its loops from the records alone. The source is compiled as C++ too, as for CUDA. */
-#include "op/op.h"
+/* The texts of formulas in the records of ops and optimizers: C source that is made of nothing but
+   them, compiled here and now, gives what the plain kernels give, bit for bit. So a device that
+   compiles source can have its loops from the records alone. The source is compiled as C++ too, as
+   for CUDA. */
+#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -21,6 +22,12 @@ typedef struct formula_case {
 } formula_case;
 static formula_case cases[MOST_CASES];
 static int n_case;
+
+/* What an optimizer does to a parameter of a dtype. */
+enum { MOST_RULES = 64, MOST_SLOTS = 8, MOST_SCALARS = 16 };
+typedef struct rule_case { const jf_rule *rule; jfl_dtype type; } rule_case;
+static rule_case rules[MOST_RULES];
+static int n_rule;
 
 /* ---- which cases there are ---- */
 
@@ -48,7 +55,7 @@ static int is_accepted(formula_case *c)
   if (jf_op_infer(&f)) return 0;
   c->out = f.dtype[0];
   c->key = c->op->key < 0 ? c->out : c->in[c->op->key];
-  return c->op->tile[c->key] != NULL;
+  return c->op->loop[c->key] != NULL;
 }
 
 static void add_case(const jfl_op *op, jfl_dtype t, int odd, jfl_dtype to)
@@ -72,13 +79,36 @@ static void every_elementwise_op_takes_some_dtypes(void)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++) {
     const int before = n_case;
-    if (!(*o)->tile) continue;
+    if (!(*o)->loop) continue;
     for (int t = 0; t < JFL_N_DTYPE; t++)
       for (int odd = -1; odd < 2; odd++)
         for (int to = 0; to < (takes_dtype(*o) ? JFL_N_DTYPE : 1); to++)
           add_case(*o, (jfl_dtype)t, odd, (jfl_dtype)to);
     CHECK_MSG(n_case > before, "no case of %s", (*o)->name);
   }
+}
+
+static void add_rule(const jf_rule *rule)
+{
+  for (int i = 0; i < n_rule; i++)
+    if (rules[i].rule == rule) return;
+  CHECK(rule->n_slot <= MOST_SLOTS && rule->n_scalar + JF_FIRST_SCALAR <= MOST_SCALARS);
+  for (int t = 0; t < JFL_N_DTYPE && n_rule < MOST_RULES; t++)
+    if (rule->plain[t]) rules[n_rule++] = (rule_case){ rule, (jfl_dtype)t };
+}
+
+/* Optimizers choose rules by their attributes: with all of them 0, and with none. */
+static void every_optimizer_has_rules(void)
+{
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++) {
+    _Alignas(8) char attr[256] = { 0 };
+    CHECK((*o)->attr_size <= sizeof attr);
+    add_rule((*o)->rule(attr));
+    for (const jf_attr *a = (*o)->attr; a && a->name; a++)
+      if (a->type == JF_ATTR_NUM) *(double *)(void *)(attr + a->off) = 0.5;
+    add_rule((*o)->rule(attr));
+  }
+  CHECK(n_rule > 0);
 }
 
 /* ---- the source ---- */
@@ -124,6 +154,33 @@ static void write_case(FILE *to, const formula_case *c, int number)
           c->op->name);
 }
 
+static jfl_dtype slot_type(const rule_case *c, int slot)
+{
+  const jfl_dtype own = c->rule->slot[slot].dtype;
+  return own == JFL_N_DTYPE ? c->type : own;
+}
+
+/* Gradients and slots are put in, w and slots come out. */
+static void write_rule(FILE *to, const rule_case *c, int number)
+{
+  const jf_rule *r = c->rule;
+  fprintf(to, "#define T %s\nvoid rule_%d(void *const *tensor, const double *scalar)\n{\n"
+          "  const T scale = (T)scalar[%d], lr = (T)scalar[%d];\n", types[c->type].name, number,
+          JF_SCALE, JF_RATE);
+  for (int i = 0; i < r->n_scalar; i++)
+    fprintf(to, "  const T %s = (T)scalar[%d];\n", r->scalar[i], JF_FIRST_SCALAR + i);
+  fprintf(to, "  (void)lr;\n  for (int i = 0; i < %d; i++) {\n"
+          "    T w = ((T *)tensor[0])[i]; const T g = ((const T *)tensor[1])[i] * scale;\n", N);
+  for (int i = 0; i < r->n_slot; i++)
+    fprintf(to, "    %s %s = ((const %s *)tensor[%d])[i];\n", types[slot_type(c, i)].name,
+            r->slot[i].name, types[slot_type(c, i)].name, JF_FIRST_SLOT + i);
+  fprintf(to, "    %s;\n    ((T *)tensor[0])[i] = w;\n", r->formula);
+  for (int i = 0; i < r->n_slot; i++)
+    fprintf(to, "    ((%s *)tensor[%d])[i] = %s;\n", types[slot_type(c, i)].name,
+            JF_FIRST_SLOT + i, r->slot[i].name);
+  fputs("  }\n}\n#undef T\n", to);
+}
+
 static void write_source(const char *path)
 {
   FILE *to = fopen(path, "w");
@@ -132,6 +189,7 @@ static void write_source(const char *path)
   fputs("#include <stdint.h>\n#ifdef __cplusplus\n#include <math.h>\nextern \"C\" {\n#else\n"
         "#include <tgmath.h>\n#endif\n", to);
   for (int i = 0; i < n_case; i++) write_case(to, &cases[i], i);
+  for (int i = 0; i < n_rule; i++) write_rule(to, &rules[i], i);
   fputs("#ifdef __cplusplus\n}\n#endif\n", to);
   fclose(to);
 }
@@ -204,6 +262,45 @@ static void run_case(const formula_case *c, formula_loop loop)
     CHECK_MSG(want_second[i] == got_second[i], "%s: element %d of the second", c->op->name, i);
 }
 
+/* A number of its own for each element of each tensor, none of them negative, as roots want. */
+static void fill_tensor(char *to, jfl_dtype t, int which)
+{
+  for (int i = 0; i < N; i++) {
+    const double v = (i * 7 + which * 13) % 1009 / 1009.0;
+    if (t == JFL_F32) ((float *)(void *)to)[i] = (float)v;
+    else ((double *)(void *)to)[i] = v;
+  }
+}
+
+typedef void (*rule_loop)(void *const *tensor, const double *scalar);
+
+static void run_rule(const rule_case *c, rule_loop loop)
+{
+  enum { MOST = JF_FIRST_SLOT + MOST_SLOTS };
+  static _Alignas(64) char mine[MOST][N * 8], theirs[MOST][N * 8];
+  const int n = JF_FIRST_SLOT + c->rule->n_slot;
+  double scalar[MOST_SCALARS];
+  jf_tensor tensor[MOST];
+  void *data[MOST];
+  for (int i = 0; i < MOST_SCALARS; i++) scalar[i] = 0.9 - 0.11 * i;
+  for (int i = 0; i < n; i++) {
+    const jfl_dtype t = i < JF_FIRST_SLOT ? c->type : slot_type(c, i - JF_FIRST_SLOT);
+    fill_tensor(mine[i], t, i);
+    fill_tensor(theirs[i], t, i);
+    tensor[i] = (jf_tensor){ mine[i], t, { 1, { N } } };
+    data[i] = theirs[i];
+  }
+  const jf_update_args u = { .tensor = tensor, .from = 0, .n = N, .scalar = scalar };
+  c->rule->plain[c->type](&u);
+  loop(data, scalar);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < N; j++) {
+      const size_t size = jfl_dtype_size(tensor[i].dtype), at = (size_t)j * size;
+      CHECK_MSG(same(tensor[i].dtype, mine[i] + at, theirs[i] + at), "%s: tensor %d, element %d",
+                c->rule->formula, i, j);
+    }
+}
+
 /* ---- compiling it ---- */
 
 static char folder[] = "/tmp/jfl_formula_XXXXXX";
@@ -227,13 +324,20 @@ static void run_with(const char *compiler, const char *options)
     CHECK_MSG(loop != NULL, "%s", name);
     if (loop) run_case(&cases[i], loop);
   }
+  for (int i = 0; library && i < n_rule; i++) {
+    rule_loop loop;
+    snprintf(name, sizeof name, "rule_%d", i);
+    *(void **)&loop = dlsym(library, name);
+    CHECK_MSG(loop != NULL, "%s", name);
+    if (loop) run_rule(&rules[i], loop);
+  }
   if (library) dlclose(library);
 }
 
 static void each_elementwise_op_has_a_text(void)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++) {
-    if (!(*o)->tile) continue;
+    if (!(*o)->loop) continue;
     CHECK_MSG((*o)->expr != NULL, "%s", (*o)->name);
     CHECK_MSG(jf_op_n_out(*o) < 2 || (*o)->second, "%s", (*o)->name);
     CHECK_MSG(!(*o)->expr || !strstr((*o)->expr, "->"), "%s: %s", (*o)->name, (*o)->expr);
@@ -254,6 +358,7 @@ int main(void)
   snprintf(path, sizeof path, "%s/all.c", folder);
   RUN(every_elementwise_op_takes_some_dtypes);
   RUN(each_elementwise_op_has_a_text);
+  RUN(every_optimizer_has_rules);
   write_source(path);
   RUN(texts_compiled_as_c_give_what_kernels_give);
   RUN(texts_compiled_as_cpp_give_what_kernels_give);

@@ -41,7 +41,7 @@ static void shapes_of_any_rank_are_checked(void)
   jfl_array *a;
   CHECK(!jfl_graph_variable(g, &spec, &v));
   for (int n = -1; n < 200; n++) {
-    if (n >= 1 && n <= JFL_MAXDIM) continue;
+    if (n >= 0 && n <= JFL_MAXDIM) continue;
     spec.shape.n = n;
     CHECK(jfl_graph_variable(g, &spec, &v) == JFL_ESHAPE);
     CHECK(jfl_graph_input(g, "x", JFL_F32, &spec.shape, &v) == JFL_ESHAPE);
@@ -58,7 +58,8 @@ static void rows_outside_an_array_are_refused(void)
   for (int i = 0; i < 7; i++)
     for (int j = 0; j < 7; j++) {
       jfl_status s = jfl_array_rows(a, far[i], far[j], &rows);
-      CHECK((s == JFL_OK) == (far[i] == 0 && far[j] == 1));
+      const int there = far[j] == 0 ? far[i] == 0 || far[i] == 1 : far[j] == 1 && far[i] == 0;
+      CHECK((s == JFL_OK) == there);
       if (!s) jfl_array_unref(rows);
     }
   jfl_array_unref(a);

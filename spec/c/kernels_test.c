@@ -590,7 +590,7 @@ static void names_a_wrong_label(void)
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
     if (!strcmp((*r)->op, "sparse_softmax_cross_entropy_with_logits")) {
       CHECK((*r)->run(&k) == JFL_EDATA);
-      CHECK_MSG(strstr(jfl_errmsg(), "label 10 at position 2"), "%s", jfl_errmsg());
+      CHECK_MSG(strstr(jfl_errmsg(), "label at position 2"), "%s", jfl_errmsg());
     }
   for (int i = 0; i < 2; i++) {
     jf_free(in[i].data);

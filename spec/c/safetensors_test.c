@@ -118,7 +118,8 @@ static void refuses_headers_that_lie(void)
 static void refuses_a_newer_version(void)
 {
   put_model("{\"__metadata__\":{\"format\":\"jfl\",\"version\":\"2\"}," GOOD "}", 12);
-  CHECK_MSG(load_x() == JFL_ENOSYS && says("its version must be at most 1, got 2"), "%s", jfl_errmsg());
+  CHECK_MSG(load_x() == JFL_ENOSYS && says("its version must be at most 1, got 2"), "%s",
+            jfl_errmsg());
 }
 
 static void refuses_lengths_beyond_the_file(void)
@@ -129,7 +130,8 @@ static void refuses_lengths_beyond_the_file(void)
   };
   static const char *const texts[] = {
     "damaged: cut at byte 9: the header ends at byte 10", "no safetensors file, or a damaged one",
-    "the header ends at byte 100000008", "it must begin with 8 bytes that hold a length of at most 100000000",
+    "the header ends at byte 100000008",
+    "it must begin with 8 bytes that hold a length of at most 100000000",
   };
   mkdir(dir_of_file(), 0700);
   for (int i = 0; i < 4; i++) {

@@ -265,7 +265,7 @@ static void a_run_on_the_worker_fails_with_its_message(void)
   for (int i = 0; i < 3; i++) CHECK(!jfl_submit(p, in, &r[i]));
   *(int32_t *)jfl_array_data(in[1]) = 77;
   CHECK(jfl_run(p, in, out) == JFL_EDATA);
-  CHECK_MSG(strstr(jfl_errmsg(), "label 77") != NULL, "%s", jfl_errmsg());
+  CHECK_MSG(strstr(jfl_errmsg(), "got 77") != NULL, "%s", jfl_errmsg());
   for (int i = 0; i < 3; i++) {
     CHECK(jfl_request_done(r[i]) && !jfl_request_status(r[i]));
     jfl_request_unref(r[i]);

@@ -34,8 +34,8 @@ function helper.clean()
   files = {}
 end
 
---- Runs a shell command line with this standard input, for a minute at most; gives its output, errors
--- and exit status.
+--- Runs a shell command line with this standard input, for a minute at most; gives its output,
+-- errors and exit status.
 function helper.shell(line, input)
   local out, err = os.tmpname(), os.tmpname()
   local stdin = input and helper.file(input) or "/dev/null"

@@ -21,7 +21,8 @@ describe("a session", function()
   end)
 
   it("shows what is in tables", function()
-    assert.equal("{ 1, { a = \"x\" }, [2.5] = true }\t{}\n", (session("{1, {a = 'x'}, [2.5] = true}, {}")))
+    assert.equal("{ 1, { a = \"x\" }, [2.5] = true }\t{}\n",
+      (session("{1, {a = 'x'}, [2.5] = true}, {}")))
     assert.equal("{ me = {...} }\n", (session("t = {} t.me = t", "t")))
     assert.equal("told\n",
       (session("setmetatable({}, { __tostring = function() return 'told' end })")))
@@ -64,8 +65,10 @@ describe("a session", function()
 
   it("runs due callbacks between lines, and says nothing else about them", function()
     local tp = "flow.typing"
-    local define = ("job = flow.global_function { name = 'j', inputs = { { 'x', %s.Numpy.Placeholder { 1 } } },"
-      .. " returns = %s.Callback(%s.Numpy), body = function(x) return x + 1 end }"):format(tp, tp, tp)
+    local define = ("job = flow.global_function { name = 'j', inputs = { { 'x', "
+      .. "%s.Numpy.Placeholder { 1 } } },"
+      .. " returns = %s.Callback(%s.Numpy), body = function(x) return x + 1 end }"):format(tp, tp,
+        tp)
     assert.equal("[2.]\n5\n6\n",
       (session(define, "job({ 1 })(print) require 'jfl.core'.wait()", "5", "6")))
   end)
@@ -120,6 +123,18 @@ describe("a session", function()
     assert.same({}, words("x = 'flow.la"))
     assert.same({}, words("-- flow.la"))
     assert.same({ "flow.layers" }, words("--[[ x ]] x = [[']] .. flow.la"))
+  end)
+
+  it("leaves out the names of the original", function()
+    local words = require("jfl.doc.completion").words
+    local flow = require "jfl"
+    _G.flow, _G.config = flow, flow.function_config()
+    finally(function() _G.flow, _G.config = nil, nil end)
+    assert.truthy(flow.env and flow.fixed_placement and _G.config.train)
+    assert.same({}, words("flow.env"))
+    assert.same({}, words("flow.fixed"))
+    assert.same({}, words("config.tra"))
+    assert.same({}, words("flow.config.reserved"))
   end)
 
   it("completes methods, also those of objects that hide them", function()
@@ -183,7 +198,8 @@ job = flow.global_function { name = "j", inputs = { { "x", tp.Placeholder { 300,
 job(flow.ndarray.zeros { 300, 300 })(function() print("la" .. "te") end)
 ]])
     local out, _, status = helper.shell(([[{ cat %s; sleep 1; echo "6 * 7"; sleep 0.3; } |
-      HOME=/nonexistent TERM=xterm timeout 20 script -qec %q /dev/null]]):format(lines, helper.line()))
+      HOME=/nonexistent TERM=xterm timeout 20 script -qec %q /dev/null]]):format(lines,
+      helper.line()))
     assert.equal(0, status)
     assert.truthy(out:find("late\r?\n.*42"), out)
     assert.truthy(#out < 4000, "the prompt is drawn over and over")

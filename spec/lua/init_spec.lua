@@ -22,8 +22,10 @@ describe("the module", function()
   it("has nothing under other names, and says what was meant", function()
     local function fails(fn, text) helper.fails(fn, text) end
     fails(function() return flow.no_such_name end, "there is no flow.no_such_name")
-    fails(function() return flow.nn.rleu end, "there is no flow.nn.rleu; did you mean flow.nn.relu?")
-    fails(function() return flow.layer.dense end, "there is no flow.layer; did you mean flow.layers?")
+    fails(function() return flow.nn.rleu end,
+      "there is no flow.nn.rleu; did you mean flow.nn.relu?")
+    fails(function() return flow.layer.dense end,
+      "there is no flow.layer; did you mean flow.layers?")
     fails(function() return flow.nn.dense end, "did you mean flow.layers.dense?")
     fails(function() return flow.train.Checkpoint end, "did you mean flow.train.CheckPoint?")
     fails(function() return flow.ndarray.zeroes end, "did you mean flow.ndarray.zeros?")

@@ -24,14 +24,17 @@ local function fitting(name)
   local values = { shape = { 2, 2 }, units = 3, filters = 2, kernel_size = 1, dtype = "float32",
     value = 1, name = "part", path = directory .. "/fits", arrays = { array, array }, start = 3,
     inputs = x, x = x, a = x, b = x, y = x, values = { 1, 2 }, boundaries = { 1 },
-    lr_scheduler = 0.1, rate = 0.5, axis = 0, ksize = 1, strides = 1, padding = "VALID", perm = { 1, 0 },
-    device = "cpu", ids = "0:0", body = function(...) return ... end, fn = function() return 1 end, clip_norm = 1, steps = 1 }
+    lr_scheduler = 0.1, rate = 0.5, axis = 0, ksize = 1, strides = 1, padding = "VALID",
+    perm = { 1, 0 },
+    device = "cpu", ids = "0:0", body = function(...) return ... end, fn = function() return 1 end,
+    clip_norm = 1, steps = 1 }
   return values[name]
 end
 
 local function wrong_values()
   return {
-    false, true, directory .. "/text", "", 1e300, -1e300, 0 / 0, 1 / 0, -1, 0, 0.5, 2 ^ 53, {}, { {} }, { 1, 2 },
+    false, true, directory .. "/text", "", 1e300, -1e300, 0 / 0, 1 / 0, -1, 0, 0.5, 2 ^ 53, {},
+    { {} }, { 1, 2 },
     { 1, "a" }, { 0 / 0, -5 }, { nil, 2 }, { { 1, 2 }, { 3 } }, { x = 1 }, { name = {} },
     { [1.5] = 2 }, setmetatable({}, { __index = function() return 1 end }), print,
     function() error("from inside", 0) end, function() end, array, stale, core.op("add"),
@@ -76,7 +79,9 @@ local function try(path, f, ...)
       local value = list[i]
       if type(value) == "table" and getmetatable(value) == nil then
         local parts = {}
-        for key, part in pairs(value) do parts[#parts + 1] = tostring(key) .. "=" .. tostring(part) end
+        for key, part in pairs(value) do
+          parts[#parts + 1] = tostring(key) .. "=" .. tostring(part)
+        end
         texts[i] = "{" .. table.concat(parts, ", ") .. "}"
       else
         texts[i] = tostring(value)

@@ -1,5 +1,5 @@
--- The documents that describe the system train and evaluate two networks: every form of result gives
--- the same values, bit for bit.
+-- The documents that describe the system train and evaluate two networks: every form of result
+-- gives the same values, bit for bit.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 

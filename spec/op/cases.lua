@@ -258,6 +258,9 @@ case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, of { 7 }, of { 7 }, of {
   scalars(0.5, 0.1, 0.5) }, { optimizer = "SGD", options = { 0.5 } })
 case("update", { of { 3, 4 }, of { 3, 4 }, of { 3, 4 }, positive { 3, 4 }, of { 7 }, of { 7 },
   of { 7 }, positive { 7 }, adam }, { optimizer = "Adam" })
+for _, dtype in ipairs { "float32", "int64" } do
+  case("assign", { of({ 3, 4 }, 0, 9, dtype), of({ 3, 4 }, 0, 9, dtype) })
+end
 local step, rate = { data = { 41 }, dtype = "int64" }, scalars(0.1)
 for _, set in ipairs { scalars(0, 0), scalars(1, 0.3) } do
   case("optimizer_scalars", { step, rate, set }, { optimizer = "SGD", options = { 0 } })
@@ -317,7 +320,8 @@ big("update", { of { 3 }, of { 3 }, of { 3 }, of { 41, 819 }, of { 41, 819 }, of
   of { 99 }, of { 99 }, of { 99 }, scalars(0.5, 0.1, 0.9) }, { optimizer = "SGD" })
 big("update", { of { 3 }, of { 3 }, of { 3 }, positive { 3 }, of { 41, 819 }, of { 41, 819 },
   of { 41, 819 }, positive { 41, 819 }, adam }, { optimizer = "Adam" })
-big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half }, { transpose_a = true })
+big("matmul_update", { of { 41, 819 }, of { 67, 41 }, of { 67, 819 }, half },
+  { transpose_a = true })
 big("matmul_update", { of { 41, 819 }, of { 1, 41 }, of { 1, 819 }, one }, { transpose_a = true })
 big("clip_scale", { of { 3 }, of { 41, 819 }, of { 99 } }, { clip = 1 }, 1e-12)
 local lenet = { padding = "SAME" }
@@ -329,5 +333,11 @@ big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5 }, 1e-3)
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5, bias = true }, 1e-3)
+
+local data = require("jfl.core").from_table
+case("array", {}, { value = data({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32") })
+case("array", {}, { value = data({ 7, 7, 7 }, "int32") })
+
+require "spec.op.edges"(case, of)
 
 return cases

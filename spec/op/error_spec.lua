@@ -27,7 +27,8 @@ describe("a mistake is named:", function()
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value must be at most max_value 1, got 2", x23, 2, 1)
 
-  says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23, { axis = 2 })
+  says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23,
+    { axis = 2 })
   says("reduce_sum", "axis 1 is given twice", x23, { axis = { 1, -1 } })
   says("reduce_mean", "input_tensor must be one of float32, float64, got int32", i2)
   says("reduce_any", "input_tensor must be one of int8, got float32", x23)
@@ -50,7 +51,8 @@ describe("a mistake is named:", function()
   says("bias_add", "value must have two or more dimensions, got (3)", zeros { 3 }, zeros { 3 })
   says("bias_add", "bias must be float32 like value, got int32", x23, zeros({ 3 }, "int32"))
 
-  says("conv2d", "input must have 3 channels for filters (8, 3, 3, 3), got 4", image, zeros { 8, 3, 3, 3 })
+  says("conv2d", "input must have 3 channels for filters (8, 3, 3, 3), got 4", image,
+    zeros { 8, 3, 3, 3 })
   says("conv2d", "input must be of four dimensions, got (2, 3)", x23, zeros { 8, 3, 3, 3 })
   says("conv2d", "filters must be of four dimensions, got (2, 3)", image, x23)
   says("conv2d", "data_format NHWC is not supported, only NCHW is", image, zeros { 8, 4, 3, 3 },
@@ -74,10 +76,12 @@ describe("a mistake is named:", function()
     { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
-  says("conv2d", "filters must be float32 like input, got float64", image, zeros({ 8, 4, 3, 3 }, "float64"))
+  says("conv2d", "filters must be float32 like input, got float64", image,
+    zeros({ 8, 4, 3, 3 }, "float64"))
   says("conv2d_data_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
-  says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7", zeros { 8, 4, 3, 3 },
+  says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7",
+    zeros { 8, 4, 3, 3 },
     zeros { 1, 7, 3, 3 }, { size = 5 })
   says("conv2d_filter_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", image, zeros { 1, 8,
     5, 5 },
@@ -87,7 +91,8 @@ describe("a mistake is named:", function()
 
   says("conv2d", "a window of 3 cells that are 9007199254740992 apart is too large", image,
     zeros { 8, 4, 3, 3 }, { dilations = 2 ^ 53 })
-  says("conv2d", "8 filters cannot be cut into 9007199254740992 groups", image, zeros { 8, 4, 3, 3 },
+  says("conv2d", "8 filters cannot be cut into 9007199254740992 groups", image,
+    zeros { 8, 4, 3, 3 },
     { groups = 2 ^ 53 })
 
   says("max_pool2d", "input must be (N, C, H, W), got (2, 3)", x23, 2)
@@ -107,9 +112,9 @@ describe("a mistake is named:", function()
   says(ce, "labels must have the shape of logits (2, 3) without its last axis, got (3)",
     zeros({ 3 }, "int32"), x23)
   says(ce, "labels must be int32 or int64, got float32", zeros { 2 }, x23)
-  says(ce, "label 3 at position 1 is outside 0..2, all counted from 0",
+  says(ce, "label at position 1 must be from 0 to 2, got 3; all count from 0",
     core.from_table({ 0, 3 }, "int32"), x23)
-  says(ce, "label -1 at position 0 is outside 0..2, all counted from 0",
+  says(ce, "label at position 0 must be from 0 to 2, got -1; all count from 0",
     core.from_table({ -1, 2 }, "int64"), x23)
   says("sparse_softmax_cross_entropy_grad", "dy must be float32 (2), got float32 (3)", i2, x23,
     { zeros { 3 } })
@@ -125,7 +130,8 @@ describe("a mistake is named:", function()
   says("reshape", "shape must have one extent of -1 at most", x23, { -1, -1 })
   says("reshape", "extent 0 cannot be one of 6 elements", x23, { 0, 3 })
   says("reshape", "a shape has at most 8 dimensions, got 9", x23, { 1, 1, 1, 1, 1, 1, 1, 6, 1 })
-  says("reshape", "(16, 16) has 256 elements, which do not fit (256, 256, 256, 256, 256, 256, 256, 256)",
+  says("reshape", "(16, 16) has 256 elements, which do not fit (256, 256, 256, 256, 256, 256, "
+    .. "256, 256)",
     zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
   says("flatten", "start_dim must be at most end_dim 0, got 1", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
@@ -137,31 +143,36 @@ describe("a mistake is named:", function()
   says("broadcast_to", "(2, 3) cannot become (3, 3): extents from the right must be equal or 1",
     x23,
     { 3, 3 })
-  says("slice", "begin and size must have 2 numbers, one for each axis of x, got 1 and 2", x23, { 0 }, { 1, 1 })
+  says("slice", "begin and size must have 2 numbers, one for each axis of x, got 1 and 2", x23,
+    { 0 }, { 1, 1 })
   says("slice", "begin 3 is out of range for axis 1 of extent 3", x23, { 0, 3 }, { 1, 1 })
   says("slice", "size 3 from 1 does not fit axis 0 of extent 2", x23, { 1, 0 }, { 3, 1 })
-  says("slice_grad", "begin and shape must have 2 numbers, one for each axis of dy, got 1 and 2", x23, { 0 }, { 1, 1 })
+  says("slice_grad", "begin and shape must have 2 numbers, one for each axis of dy, got 1 and 2",
+    x23, { 0 }, { 1, 1 })
   says("concat", "input 2 must be float32 (2, 3) like input 1, got float32 (2, 4); only the "
     .. "extents along axis may differ", { x23, zeros { 2, 4 } }, 0)
-  says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3)", { x23, zeros({ 2, 3 },
+  says("stack", "input 2 must be float32 (2, 3) like input 1, got int32 (2, 3)",
+    { x23, zeros({ 2, 3 },
     "int32") })
-  says("gather", "index 2 at position 0 is outside 0..1, all counted from 0",
+  says("gather", "index at position 0 must be from 0 to 1, got 2; all count from 0",
     x23, core.from_table({ 2 }, "int32"))
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
   says("gather", "the result would have 9 dimensions, at most 8 are possible",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, zeros({ 1, 1 }, "int32"))
-  says("unsorted_segment_sum", "num_segments must be at least 1, got 0", x23, i2, 0)
+  says("unsorted_segment_sum", "num_segments must be at least 0, got -1", x23, i2, -1)
   says("unsorted_segment_sum", "data must have the extents of segment_ids (3) from axis 0 on, "
     .. "got (2, 3)", x23,
     zeros({ 3 }, "int32"), 4)
   says("one_hot", "depth must be at least 1, got 0", i2, 0)
-  says("one_hot", "index 5 at position 1 is outside 0..3, all counted from 0",
+  says("one_hot", "index at position 1 must be from 0 to 3, got 5; all count from 0",
     core.from_table({ 0, 5 }, "int32"), 4)
-  says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1, "uint8")
+  says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1,
+    "uint8")
   says("one_hot", "dtype float16 is not supported", i2, 4, 1, 0, -1, "float16")
   says("cast", "dtype bfloat16 is not supported", x23, "bfloat16")
   says("constant", "value must fit int32, got 1.5", 1.5, "int32", { 2 })
-  says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 bytes",
+  says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 "
+    .. "bytes",
     2 ^ 47, "float64")
   says("constant", "value must fit uint8, got 300", 300, "uint8", { 2 })
 
@@ -175,9 +186,11 @@ describe("a mistake is named:", function()
     { x23, x23, zeros({ 2, 3 }, "float64"), zeros({ 3 }, "float64") }, { optimizer = "SGD" })
   says("update", "inputs must be 3 tensors of each parameter of SGD, then scalars, got 3 in all",
     { x23, x23, rates }, { optimizer = "SGD" })
-  says("update", "optimizer must be one of the optimizers, got 'SDG'", { x23, x23, rates }, { optimizer = "SDG" })
+  says("update", "optimizer must be one of the optimizers, got 'SDG'", { x23, x23, rates },
+    { optimizer = "SDG" })
   says("update", "options must be the 1 numbers of SGD, got 2", { x23, x23, rates },
     { optimizer = "SGD", options = { 0, 0 } })
+  says("assign", "value must be float32 (2, 3) like variable, got float64 (2)", x23, rates)
   local count, one_rate = zeros({ 1 }, "int64"), zeros({ 1 }, "float64")
   says("optimizer_scalars", "step must be int64 (1), got float64 (1)", one_rate, one_rate, rates,
     { optimizer = "SGD" })
@@ -186,7 +199,8 @@ describe("a mistake is named:", function()
   says("optimizer_scalars", "set must be float64 (2), got float64 (1)", count, one_rate, one_rate,
     { optimizer = "SGD" })
   local schedule, step = "piecewise_constant_schedule", zeros({ 1 }, "int64")
-  says(schedule, "values must be 3 numbers, one more than boundaries, got 1", step, { 1, 2 }, { 0.1 })
+  says(schedule, "values must be 3 numbers, one more than boundaries, got 1", step, { 1, 2 },
+    { 0.1 })
   says(schedule, "boundaries must ascend, got 2 after 2", step, { 2, 2 }, { 1, 2, 3 })
   says(schedule, "step must be (1), got (2)", zeros({ 2 }, "int64"), { 2 }, { 1, 2 })
   says(schedule, "warmup_steps must be at least 1, got 0", step, { 2 }, { 1, 2 },

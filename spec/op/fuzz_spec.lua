@@ -77,7 +77,8 @@ local function try_describing(op, random)
   end)
   core.set("memory_limit", 0)
   if ok then core.plan_free(plan) end
-  return ok or begins(plan, op.name) or bare(plan):find "^op_spec_%d+: " or bare(plan):find "^x%d must ",
+  return ok or begins(plan, op.name) or bare(plan):find "^op_spec_%d+: "
+    or bare(plan):find "^x%d must ",
     plan, call
 end
 

@@ -61,7 +61,8 @@ for _, name in ipairs(names) do
       for _, p in ipairs(op.params) do assert.truthy(#p.doc > 0, p.name) end
     end)
 
-    it("gives the same with fast kernels, wherever inputs begin, and plain ones, in every dtype", function()
+    it("gives the same with fast kernels, wherever inputs begin, and plain ones, in every dtype",
+      function()
       for number, case in ipairs(cases[name] or {}) do
         for _, dtype in ipairs(dtypes_of(op, case)) do
           case.dtype = op.key == -1 and dtype or nil

@@ -10,7 +10,7 @@ local function gcd(a, b) return b == 0 and a or gcd(b, a % b) end
 function support.filled(dtype, shape, lo, hi)
   local flat = core.reshape(core.array(dtype, shape), { -1 })
   local n, step = #flat, 7
-  while gcd(step, n) ~= 1 do step = step + 2 end
+  while n > 0 and gcd(step, n) ~= 1 do step = step + 2 end
   for i = 1, n do
     local v = lo + (hi - lo) * ((i * step) % n + 0.5) / n
     flat[i] = dtype:find "int" and math.floor(v + 0.5) or v
@@ -39,7 +39,8 @@ function support.call(op, case, list)
   end
   local options = { name = case.name }
   for k, v in pairs(case.options or {}) do options[k] = v end
-  if op.key == -1 and case.dtype then options.dtype = case.dtype end
+  local is_typed = #op.params > 0 and op.params[#op.params].name ~= "value"
+  if op.key == -1 and case.dtype and is_typed then options.dtype = case.dtype end
   if next(options) then args[#args + 1] = options end
   return f(unpack(args))
 end

@@ -1,7 +1,7 @@
---- A convolutional network trained for six steps in float64, against PyTorch: losses per sample before each
--- step, and sums of the variables and of their magnitudes after the last; with `clip`, gradients are
--- clipped to that norm. Every number that starts the
--- run comes from `wave`; scripts/oracle_training.py prints what is expected.
+--- A convolutional network trained for six steps in float64, against PyTorch: losses per sample
+-- before each step, and sums of the variables and of their magnitudes after the last; with `clip`,
+-- gradients are clipped to that norm. Every number that starts the run comes from `wave`;
+-- scripts/oracle_training.py prints what is expected.
 return {
   {
     momentum = 0.0,

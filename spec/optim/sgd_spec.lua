@@ -17,10 +17,12 @@ local phases = {
 
 local function network(x)
   local relu = { padding = "SAME", activation = flow.nn.relu }
-  local function named(name) return { padding = relu.padding, activation = relu.activation, name = name } end
+  local function named(name) return { padding = relu.padding, activation = relu.activation,
+    name = name } end
   x = flow.nn.max_pool2d(flow.layers.conv2d(x, 3, 3, named "conv1"), 2, 2, "VALID")
   x = flow.nn.max_pool2d(flow.layers.conv2d(x, 4, 3, named "conv2"), 2, 2, "VALID")
-  x = flow.layers.dense(flow.reshape(x, { 4, -1 }), 5, { activation = flow.nn.relu, name = "dense1" })
+  x = flow.layers.dense(flow.reshape(x, { 4, -1 }), 5,
+    { activation = flow.nn.relu, name = "dense1" })
   return flow.layers.dense(x, 3, { name = "dense2" })
 end
 
@@ -78,7 +80,8 @@ describe("SGD", function()
   for _, case in ipairs(oracle) do
     local what = case.momentum .. (case.clip and ", clipped to norm " .. case.clip or "")
     for _, passes in ipairs { "", "-matmul_update -multi_update" } do
-      it(("trains a network as PyTorch does, momentum %s, passes '%s'"):format(what, passes), function()
+      it(("trains a network as PyTorch does, momentum %s, passes '%s'"):format(what, passes),
+        function()
         core.set("passes", passes)
         finally(function() core.set("passes", "") end)
         trains_as(case)

@@ -1,13 +1,13 @@
---- The examples print the same losses, and leave the same variables, with all passes and with none of
---- those that can be left out.
+--- The examples print the same losses, and leave the same variables, with all passes and with none
+-- of those that can be left out.
 local command = require "spec.cmd.helper"
 local core = require "jfl.core"
 local passes = require "spec.passes"
 
 local RECORDS, EPOCHS = 300, 2
--- The steps of float32 training that follow each other carry differences in the last bits on: where a
--- pool's two largest cells are that near, it takes the other one, and the runs part. So direct
--- convolutions, which stay nearer to each other, are compared.
+-- The steps of float32 training that follow each other carry differences in the last bits on:
+-- where a pool's two largest cells are that near, it takes the other one, and the runs part. So
+-- direct convolutions, which stay nearer to each other, are compared.
 local TOLERANCE = 1e-3
 
 -- Runs an example as if it had asked for a seed, then prints the magnitudes of all variables.
@@ -50,7 +50,8 @@ local function write_data(directory)
   local n = string.char(0, 0, math.floor(RECORDS / 256), RECORDS % 256)
   for _, kind in ipairs { "train", "t10k" } do
     local side = "\0\0\0\28"
-    write(("%s/%s-images-idx3-ubyte"):format(directory, kind), "\0\0\8\3" .. n .. side .. side, image)
+    write(("%s/%s-images-idx3-ubyte"):format(directory, kind), "\0\0\8\3" .. n .. side .. side,
+      image)
     write(("%s/%s-labels-idx1-ubyte"):format(directory, kind), "\0\0\8\1" .. n,
       function(i) return string.char(i % 10) end)
   end
@@ -89,8 +90,10 @@ describe("the examples", function()
   end)
 
   local function run(name, directory, off)
-    local words = { absolute(command.command()), runner, absolute("examples/" .. name .. ".lua"), EPOCHS }
-    local out, err, status = command.shell(("cd %s/%s && JFL_DATA=%s JFL_KERNELS=direct JFL_PASSES='%s' %s"):format(data,
+    local words = { absolute(command.command()), runner, absolute("examples/" .. name .. ".lua"),
+      EPOCHS }
+    local out, err, status = command.shell(("cd %s/%s && JFL_DATA=%s JFL_KERNELS=direct "
+      .. "JFL_PASSES='%s' %s"):format(data,
       directory, data, off, table.concat(words, " ")))
     assert(status == 0, out .. err)
     return out

@@ -9,7 +9,8 @@ local o = setmetatable({}, { __index = function(_, name) return core.op(name) en
 local FLOATS = { "float32", "float64" }
 local INF, NAN = 1 / 0, 0 / 0
 local ODD = {
-  float32 = { 0, -0.0, 1, -1, 3.25, -1e-40, 1e-40, 1e38, -1.1754e-38, 3e38, INF, -INF, NAN, 1.5e-45 },
+  float32 = { 0, -0.0, 1, -1, 3.25, -1e-40, 1e-40, 1e38, -1.1754e-38, 3e38, INF, -INF, NAN,
+    1.5e-45 },
   float64 = { 0, -0.0, 1, -1, 3.25, -1e-310, 1e-40, 1e38, -1e300, 1e308, INF, -INF, NAN, 5e-324 },
 }
 
@@ -65,13 +66,15 @@ describe("folding", function()
   teardown(core.reset)
 
   it("turns a graph into a smaller one", function()
-    golden.check("fold_graph", folded({ { "float32", { 2, 14 } }, { "float32", { 14, 2 } } }, function(x)
+    local shapes = { { "float32", { 2, 14 } }, { "float32", { 14, 2 } } }
+    golden.check("fold_graph", folded(shapes, function(x)
       local two = o.add(o.ones { 14 }, o.ones { 14 })
       local y = o.divide(o.transpose(x[2], { 1, 0 }), o.square(two))
       local half = o.broadcast_to(o.constant(0.5), { 2, 14 })
       local z = o.multiply(o.subtract(x[1], 0), o.exp(o.negative(half)))
       local flat = o.reshape(o.flatten(o.expand_dims(z, 0)), { 14, 2 })
-      return { o.add(y, o.negative(x[1])), o.concat { o.identity(flat) }, o.reshape(flat, { 4, 7 }) }
+      return { o.add(y, o.negative(x[1])), o.concat { o.identity(flat) },
+        o.reshape(flat, { 4, 7 }) }
     end))
   end)
 
@@ -116,7 +119,8 @@ describe("folding", function()
     in_floats("reshape reduce_sum", function(x)
       return o.reduce_sum(o.reshape(x, { 1, 14 }), { axis = 0 })
     end)
-    in_floats("constant multiply", function(x) return o.multiply(o.reshape(x, { 14 }), o.ones({ 3, 1 }, x.dtype)) end)
+    in_floats("constant multiply", function(x) return o.multiply(o.reshape(x, { 14 }),
+      o.ones({ 3, 1 }, x.dtype)) end)
   end)
 
   it("drops what changes no integer", function()
@@ -167,7 +171,8 @@ describe("folding", function()
     is("slice", function(x) return o.slice(x, { 0, 0, 0 }, { 2, 1, 6 }) end)
     is("reshape", function(x) return o.stack({ x }, { axis = 1 }) end)
     is("reshape", function(x) return o.broadcast_to(x, { 1, 2, 1, 7 }) end)
-    is("broadcast_to", function(x) return o.broadcast_to(o.broadcast_to(x, { 2, 3, 7 }), { 4, 2, 3, 7 }) end)
+    is("broadcast_to", function(x) return o.broadcast_to(o.broadcast_to(x, { 2, 3, 7 }),
+      { 4, 2, 3, 7 }) end)
     is("reshape", function(x) return o.reduce_max(x, { axis = 1 }) end)
     is("", function(x) return o.reduce_prod(x, { axis = 1, keepdims = true }) end)
     is("reduce_max", function(x) return o.reduce_max(x, { axis = { 0, 1 } }) end)
@@ -175,7 +180,8 @@ describe("folding", function()
 
   it("reads what is broadcast, not its copies", function()
     local text = folded({ { "float32", { 14 } }, { "float32", { 3, 14 } } }, function(x)
-      return { o.multiply(o.broadcast_to(x[1], { 3, 14 }), x[2]), o.add(x[2], o.constant(2, "float32", { 3, 14 })) }
+      return { o.multiply(o.broadcast_to(x[1], { 3, 14 }), x[2]),
+        o.add(x[2], o.constant(2, "float32", { 3, 14 })) }
     end)
     assert.truthy(text:find("multiply(x1, x2)", 1, true), text)
     assert.truthy(text:find("float32 (1) = constant() {value=2", 1, true), text)
@@ -183,11 +189,13 @@ describe("folding", function()
 
   it("reads transposed operands of a product as flags", function()
     local function is(want, f)
-      local text = passes.graph_after("fold", { { "float64", { 2, 3, 4 } }, { "float64", { 2, 3, 5 } } }, function(x) return { f(x[1], x[2]) } end)
+      local text = passes.graph_after("fold", { { "float64", { 2, 3, 4 } },
+        { "float64", { 2, 3, 5 } } }, function(x) return { f(x[1], x[2]) } end)
       assert.truthy(text:find(want, 1, true), text)
     end
     local last = { 0, 2, 1 }
-    is("matmul(x1, x2) {transpose_a=true transpose_b=false}", function(a, b) return o.matmul(o.transpose(a, last), b) end)
+    is("matmul(x1, x2) {transpose_a=true transpose_b=false}",
+      function(a, b) return o.matmul(o.transpose(a, last), b) end)
     is("matmul(x1, x2) {transpose_a=true transpose_b=false}", function(a, b)
       return o.matmul(o.transpose(a, last), o.transpose(b, last), { transpose_b = true }) end)
     is("matmul(x2, x1) {transpose_a=true transpose_b=false}", function(a, b)
@@ -204,10 +212,12 @@ describe("folding a train job", function()
 
   local function train(body)
     return flow.global_function {
-      name = "train", type = "train", returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder { 1 } } },
+      name = "train", type = "train", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder { 1 } } },
       body = function(x)
         local function variable(name, value)
-          return flow.get_variable(name, { shape = { 1 }, initializer = flow.constant_initializer(value) })
+          return flow.get_variable(name, { shape = { 1 },
+            initializer = flow.constant_initializer(value) })
         end
         local loss, result = body(x, variable("v", 3), variable("w", 5))
         flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)

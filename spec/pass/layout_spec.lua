@@ -474,7 +474,8 @@ describe("random networks", function()
   it("train alike with the pass and without it", function()
     each(0, function(net, shape, random)
       local momentum, clip = random(2) == 1 and 0.9 or 0, random(3) == 1 and 0.5 or nil
-      local want, initial, last = train(net, shape, { passes = OFF, momentum = momentum, clip = clip })
+      local want, initial, last = train(net, shape,
+        { passes = OFF, momentum = momentum, clip = clip })
       local got, same_initial, same_last = train(net, shape, { momentum = momentum, clip = clip })
       for name, v in pairs(initial) do assert_close(v, same_initial[name], 0, name) end
       for i, y in ipairs(want) do assert_close(y, got[i], 2e-3, "result " .. i) end

@@ -12,7 +12,8 @@ describe("the fold of a product into its update", function()
   end
 
   local function matrix(name, rows, columns)
-    return flow.get_variable(name, { shape = { rows, columns }, initializer = flow.ones_initializer() })
+    return flow.get_variable(name, { shape = { rows, columns },
+      initializer = flow.ones_initializer() })
   end
 
   it("leaves a factor alone that is itself trained", function()

@@ -28,7 +28,8 @@ local function graph_of(make)
   for _, name in ipairs((core.passes())) do
     if name ~= "matmul_update" and name ~= "multi_update" then others[#others + 1] = "-" .. name end
   end
-  return passes.with(table.concat(others, " "), function() return train(make, "float32"):graph() end)
+  return passes.with(table.concat(others, " "),
+    function() return train(make, "float32"):graph() end)
 end
 
 local function momentum() return flow.optimizer.SGD(0.1, { momentum = 0.9 }) end
@@ -144,7 +145,8 @@ describe("the updates of a job", function()
     it(("come out the same with and without the passes: %s"):format(name), function()
       for _, kernels in ipairs { "fast", "reference" } do
         for dtype, tolerance in pairs { float32 = 2e-6, float64 = 1e-14 } do
-          local want = outcome(make, dtype, { kernels = kernels, passes = "-matmul_update -multi_update" })
+          local want = outcome(make, dtype, { kernels = kernels,
+            passes = "-matmul_update -multi_update" })
           for _, list in ipairs { "", "-matmul_update", "-multi_update" } do
             agree(outcome(make, dtype, { kernels = kernels, passes = list }), want, tolerance)
           end
@@ -171,6 +173,7 @@ describe("the updates of a job", function()
       before[name] = core.to_table(core.variable_get(name))
     end
     assert.has_error(function() job(x, { 0, 1, 2, 3 }) end)
-    for name, values in pairs(before) do assert.same(values, core.to_table(core.variable_get(name))) end
+    for name, values in pairs(before) do assert.same(values,
+      core.to_table(core.variable_get(name))) end
   end)
 end)

@@ -34,7 +34,8 @@ describe("results of a job", function()
       name = "train", type = "train", inputs = { { "x", tp.Numpy.Placeholder { 1, 1 } } },
       returns = tp.Numpy,
       body = function(x)
-        local w = flow.get_variable("w", { shape = { 1, 1 }, initializer = flow.ones_initializer() })
+        local w = flow.get_variable("w", { shape = { 1, 1 },
+          initializer = flow.ones_initializer() })
         flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(x * w)
         return w
       end,

@@ -28,7 +28,8 @@ describe("the passes", function()
 
   local function train()
     return job("train", function(x, labels)
-      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, flow.nn.dropout(mlp(x), 0.5))
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels,
+        flow.nn.dropout(mlp(x), 0.5))
       flow.optimizer.SGD(0.1, { momentum = 0.9 }):minimize(loss)
       return loss
     end)

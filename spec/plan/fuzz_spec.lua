@@ -30,7 +30,8 @@ local STEPS = {
   function(random) return "reshape", {}, { shape = { pick(random, { 1, 2, 3, 4 }), -1 } } end,
   function() return "squeeze" end,
   function(random) return "expand_dims", {}, { axis = random(3) - 1 } end,
-  function(_, x, y) return "broadcast_to", {}, { shape = #y.shape >= #x.shape and y.shape or { 2, 3 } } end,
+  function(_, x, y) return "broadcast_to", {},
+    { shape = #y.shape >= #x.shape and y.shape or { 2, 3 } } end,
   function(random, x)
     local begin, size = {}, {}
     for i, d in ipairs(x.shape) do begin[i], size[i] = random(d) - 1, -1 end
@@ -63,8 +64,8 @@ local function tame(a)
   return true
 end
 
---- {leaves = arrays, of which the first n_input are inputs and the others variables, steps = ...}; and
---- the values of all of them by the plain kernels at once.
+--- {leaves = arrays, of which the first n_input are inputs and the others variables, steps = ...};
+-- and the values of all of them by the plain kernels at once.
 local function program(random)
   core.set("kernels", "reference")
   local p = { dtype = random(3) == 1 and "float32" or "float64", leaves = {}, steps = {} }
@@ -150,7 +151,8 @@ local function each(start, body)
       for k, s in ipairs(p.steps) do
         text[k] = ("%d = %s(%s)"):format(#p.leaves + k, s.op, table.concat(s.from, ", "))
       end
-      error(("job %d, %s, %d leaves, %s: %s"):format(i, p.dtype, #p.leaves, table.concat(text, "; "),
+      error(("job %d, %s, %d leaves, %s: %s"):format(i, p.dtype, #p.leaves,
+        table.concat(text, "; "),
         tostring(message)), 0)
     end
   end

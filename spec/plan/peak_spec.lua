@@ -45,7 +45,8 @@ local function transformer(x)
   local n, width = x.shape[1], 28
   local h = flow.reshape(x, { n, width, width })
   for _ = 1, 2 do
-    local q, k, v = flow.layers.dense(h, width), flow.layers.dense(h, width), flow.layers.dense(h, width)
+    local q, k, v = flow.layers.dense(h, width), flow.layers.dense(h, width),
+      flow.layers.dense(h, width)
     local scores = flow.nn.softmax(flow.matmul(q, k, { transpose_b = true }) * 0.19)
     h = h + flow.layers.dense(flow.matmul(scores, v), width)
     h = h + flow.layers.dense(flow.math.gelu(flow.layers.dense(h, 4 * width)), width)

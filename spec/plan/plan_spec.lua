@@ -7,7 +7,8 @@ describe("a plan", function()
 
   local function job(body)
     local f = flow.global_function {
-      name = "job", inputs = { { "x", tp.Numpy.Placeholder { 4, 256 } } }, returns = tp.Numpy, body = body,
+      name = "job", inputs = { { "x", tp.Numpy.Placeholder { 4, 256 } } }, returns = tp.Numpy,
+        body = body,
     }
     f:compile()
     return f
@@ -48,7 +49,8 @@ describe("a plan", function()
   it("that needs more than the budget is refused when it is made", function()
     local limit = flow.config.memory_limit
     limit(1000)
-    local ok, message = pcall(job, function(x) return flow.math.exp(flow.transpose(x, { 1, 0 })) end)
+    local ok, message = pcall(job, function(x) return flow.math.exp(flow.transpose(x,
+      { 1, 0 })) end)
     limit(0)
     assert.is_false(ok)
     assert.truthy(message:match "memory_limit is 1000")
@@ -61,7 +63,8 @@ describe("a plan", function()
       flow.random.seed(1)
       flow.config.kernels(kernels)
       local f = flow.global_function {
-        name = "job", inputs = { { "x", tp.Numpy.Placeholder { 16, 16, 9, 9 } } }, returns = tp.Numpy,
+        name = "job", inputs = { { "x", tp.Numpy.Placeholder { 16, 16, 9, 9 } } },
+          returns = tp.Numpy,
         body = function(v)
           return flow.layers.conv2d(v, 32, 3, { padding = "SAME", name = "c",
             kernel_initializer = flow.random_normal_initializer(0, 0.1) })
@@ -75,7 +78,8 @@ describe("a plan", function()
     assert.is_nil(plan:find "winograd")
     local got = run "fast"
     for i = 1, #want do
-      assert.is_true(math.abs(want[i] - got[i]) < 2e-5, ("%d: %g and %g"):format(i, want[i], got[i]))
+      assert.is_true(math.abs(want[i] - got[i]) < 2e-5,
+        ("%d: %g and %g"):format(i, want[i], got[i]))
     end
   end)
 end)

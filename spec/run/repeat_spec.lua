@@ -68,7 +68,8 @@ describe("a run with a seed", function()
 
   it("gives the same losses on the plain kernels for 50 steps", function()
     local shape = { 50, 1, 28, 28 }
-    local difference = largest_difference(train(mlp, shape, 50, "fast"), train(mlp, shape, 50, "reference"))
+    local difference = largest_difference(train(mlp, shape, 50, "fast"),
+      train(mlp, shape, 50, "reference"))
     assert.is_true(difference < 1e-5, ("differs by %g"):format(difference))
   end)
 

@@ -99,21 +99,21 @@ typedef struct task {
   const jf_choice *chosen;
   const jf_kargs *k;
   size_t scratch;
-  unsigned mutates;
+  const jf_node *node;         /* what passes would ask about the call */
 } task;
 
 static jfl_status run_chosen(void *ctx)
 {
   const task *t = ctx;
-  return jf_site_call(t->site, t->chosen->run, t->k, t->scratch, t->mutates);
+  return jf_site_call(t->site, t->chosen->run, t->k, t->scratch, t->node);
 }
 
 static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
 {
   jfl_session *s = c->session;
   jf_choice chosen;
-  task t = { .site = s->site[s->settings.place], .chosen = &chosen, .k = k,
-             .mutates = c->op->mutates };
+  const jf_node node = { .op = c->op, .attr = (void *)k->attr, .n_in = k->n_in };
+  task t = { .site = s->site[s->settings.place], .chosen = &chosen, .k = k, .node = &node };
   JF_TRY(jf_choose(t.site->device, c->op, s->settings.kernels, k, &t.scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;

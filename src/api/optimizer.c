@@ -39,15 +39,46 @@ static jfl_status find_training(const jfl_plan *p, int i, const jf_training **ou
   return JFL_OK;
 }
 
+static jfl_status rate_at(const jfl_op *schedule, const void *attr, int64_t step, double *out)
+{
+  const jfl_shape one = { 1, { 1 } };
+  jf_tensor in = { &step, JFL_I64, one }, lr = { out, JFL_F64, one };
+  return schedule->cpu[JFL_I64](
+    &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = attr });
+}
+
+static jfl_status read_schedule(jfl_graph *g, const jfl_op *schedule, const jfl_arg *arg, int n_arg,
+                                void **attr)
+{
+  jfl_value step = { .graph = g, .dtype = JFL_I64, .shape = { 1, { 1 } } }, *in[] = { &step };
+  JF_ENTER(g);
+  *attr = jf_alloc(g->arena, schedule->attr_size);
+  jf_infer f = { .op = schedule, .arena = g->arena, .in = in, .n_in = 1, .attr = *attr };
+  JF_TRY(jf_attr_read(g->arena, schedule->path, schedule->attr, arg, n_arg, *attr));
+  return jf_fail_in(schedule->infer(&f), JFL_ERROR_OP, schedule->path);
+}
+
+jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg, int64_t step,
+                             double *out)
+{
+  jfl_graph *g = NULL;
+  void *attr = NULL;
+  if (!(schedule->flags & JF_SCHEDULE))
+    return jf_fail(JFL_EINVAL, "%s must be a learning rate schedule", schedule->name);
+  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
+  jfl_status s = read_schedule(g, schedule, arg, n_arg, &attr);
+  if (!s) s = rate_at(schedule, attr, step, out);
+  jfl_graph_unref(g);
+  return s;
+}
+
 /* What the schedule gives for the next step. */
 static jfl_status scheduled(const jfl_plan *p, const jf_training *t, double *out)
 {
   jfl_array *step = NULL;
   JF_TRY(jfl_variable_get(p->job->session, t->step->name, &step));
-  const jfl_shape one = { 1, { 1 } };
-  jf_tensor in = { jfl_array_data(step), JFL_I64, one }, lr = { out, JFL_F64, one };
-  jfl_status s = t->schedule->cpu[JFL_I64](
-    &(jf_kargs){ .in = &in, .out = &lr, .n_in = 1, .n_out = 1, .attr = t->schedule_attr });
+  const int64_t at = *(const int64_t *)jfl_array_data(step);
+  jfl_status s = rate_at(t->schedule, t->schedule_attr, at, out);
   jfl_array_unref(step);
   return s;
 }

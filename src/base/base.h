@@ -57,7 +57,7 @@ void *jf_regrow(void *v, int n, int *cap, size_t elem);
 
 /* ---- maps from strings to pointers (map.c) ---- */
 
-typedef struct jf_map { struct jf_slot *slot; int n, cap; } jf_map;
+typedef struct jf_map { struct jf_map_slot *slot; int n, cap; } jf_map;
 /* The value, or NULL. */
 void *jf_map_get(const jf_map *m, const char *key);
 /* Adds or replaces in a map that lies in an arena; the key is copied. */
@@ -81,12 +81,15 @@ int jf_is_float(jfl_dtype t);
 double jf_clamp(jfl_dtype t, double v);
 /* Whether t has the number v: whole and within range, or any for float dtypes. */
 int jf_holds(jfl_dtype t, double v);
+/* How many elements; 1 for a scalar. */
 int64_t jf_numel(const jfl_shape *s);
 int jf_shape_eq(const jfl_shape *a, const jfl_shape *b);
 /* "(2, 3)"; buf of JF_SHAPE_STR bytes fits any shape. Returns buf. */
 enum { JF_SHAPE_STR = 8 * 22 + 4 };
 const char *jf_shape_str(const jfl_shape *s, char *buf);
-/* Extents positive, count in range, element count below 2^47; what: whose shape it is. */
+/* No extent negative, at most JFL_MAXDIM of them, and the product of those that are not 0 at most
+   2^47, so that neither the element count nor the step of an axis overflows; what: whose shape it
+   is. */
 jfl_status jf_shape_check(const jfl_shape *s, const char *what);
 
 /* ---- text (text.c) ---- */
@@ -113,10 +116,10 @@ uint64_t jf_entropy(void);
 
 /* ---- shared libraries (library.c) ---- */
 
-/* Opens a shared library, or gives NULL. env is NULL or up to eight names each with a value, and a
-   NULL: they are in the environment while the library loads, for what can be set in no other way.
-   Not those the user set, and none once the process has several threads, who might be reading the
-   environment. */
+/* Opens a shared library, or gives NULL. env is NULL or a list of up to eight names, each followed
+   by a value, and a NULL. These variables are in the environment while the library loads, since
+   some settings can be made in no other way. Variables that the user set are left alone, and none
+   is set once the process has several threads, which might be reading the environment. */
 void *jf_library_open(const char *name, const char *const *env);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */
@@ -135,9 +138,10 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
 void jf_omp_threads(int n);
 /* Makes the pool of the calling thread ready for parallel loops that a library opens. */
 void jf_pool_settle(int threads);
-/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps one for
-   each thread that ever did, and where they are more than the cores it lets none of them wait
-   awake. */
+/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool
+   for each thread that ever opened one. Once all their threads together are more than the cores,
+   those that are idle sleep at once instead of spinning, and every loop then waits for them to wake
+   up. */
 void jf_pool_leave(void);
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);

@@ -148,7 +148,8 @@ static jfl_status json_plain(jf_json *j, char **w)
   return JFL_OK;
 }
 
-/* What is decoded is never longer than its source, and the terminator takes the quote's place. */
+/* Decodes in place: the result is never longer than its source, and its terminator takes the place
+   of the closing quote. */
 jfl_status jf_json_string(jf_json *j, const char **out)
 {
   blanks(j);

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-struct jf_slot { const char *key; void *value; };
+struct jf_map_slot { const char *key; void *value; };
 
 /* The slot of key, or the empty one where it belongs. cap is a power of two. */
-static struct jf_slot *map_slot(const jf_map *m, const char *key)
+static struct jf_map_slot *map_slot(const jf_map *m, const char *key)
 {
   size_t mask = (size_t)m->cap - 1, i = (size_t)jf_hash_str(0, key) & mask;
   while (m->slot[i].key && strcmp(m->slot[i].key, key)) i = (i + 1) & mask;
@@ -25,7 +25,7 @@ static int slots_for_more(const jf_map *m)
 }
 
 /* Moves the entries to cap empty slots. */
-static void move_slots(jf_map *m, struct jf_slot *slot, int cap)
+static void move_slots(jf_map *m, struct jf_map_slot *slot, int cap)
 {
   jf_map wider = { .slot = slot, .cap = cap, .n = m->n };
   for (int i = 0; i < m->cap; i++)
@@ -37,7 +37,7 @@ void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value)
 {
   const int cap = slots_for_more(m);
   if (cap > m->cap) move_slots(m, jf_alloc(a, (size_t)cap * sizeof *m->slot), cap);
-  struct jf_slot *s = map_slot(m, key);
+  struct jf_map_slot *s = map_slot(m, key);
   if (!s->key) {
     s->key = jf_strdup(a, key);
     m->n++;
@@ -49,12 +49,12 @@ jfl_status jf_map_add(jf_map *m, const char *key, void *value)
 {
   const int cap = slots_for_more(m);
   if (cap > m->cap) {
-    struct jf_slot *before = m->slot, *wider = jf_new((size_t)cap * sizeof *wider);
+    struct jf_map_slot *before = m->slot, *wider = jf_new((size_t)cap * sizeof *wider);
     if (!wider) return jf_fail(JFL_ENOMEM, "out of memory");
     move_slots(m, wider, cap);
     jf_free(before);
   }
-  *map_slot(m, key) = (struct jf_slot){ key, value };
+  *map_slot(m, key) = (struct jf_map_slot){ key, value };
   m->n++;
   return JFL_OK;
 }

@@ -74,14 +74,15 @@ const char *jf_shape_str(const jfl_shape *s, char *buf)
 jfl_status jf_shape_check(const jfl_shape *s, const char *what)
 {
   const int64_t most = (int64_t)1 << 47;
-  if (s->n < 1 || s->n > JFL_MAXDIM)
-    return jf_fail_argument(JFL_ESHAPE, what, "must have 1 to %d dimensions, got %d", JFL_MAXDIM,
+  if (s->n < 0 || s->n > JFL_MAXDIM)
+    return jf_fail_argument(JFL_ESHAPE, what, "must have 0 to %d dimensions, got %d", JFL_MAXDIM,
                             s->n);
   int64_t n = 1;
   for (int i = 0; i < s->n; i++) {
-    if (s->d[i] < 1)
-      return jf_fail_argument(JFL_ESHAPE, what, "must have positive extents, got %lld on axis %d",
+    if (s->d[i] < 0)
+      return jf_fail_argument(JFL_ESHAPE, what, "must have no negative extent, got %lld on axis %d",
                               (long long)s->d[i], i);
+    if (s->d[i] == 0) continue;
     if (s->d[i] > most / n)
       return jf_fail_argument(JFL_ESHAPE, what, "must have at most 2^47 elements");
     n *= s->d[i];

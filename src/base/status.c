@@ -7,8 +7,7 @@
 
 enum { NAME_MAX_SIZE = 160, TEXT_MAX_SIZE = 1024 };
 
-/* What is in front of the text is a name, or "" where the error has none. Names that are longer are
-   cut. */
+/* The parts in front of the text are names, "" where the error has none. Longer names are cut. */
 struct jf_error {
   jfl_status code;
   char name[JFL_ERROR_TEXT][NAME_MAX_SIZE];
@@ -73,7 +72,7 @@ jfl_status jf_fail_argument(jfl_status s, const char *argument, const char *fmt,
   return s;
 }
 
-/* Adds to a text what of s it has room for. */
+/* Appends s, cut to the room that is left. */
 static void status_append(char text[TEXT_MAX_SIZE], const char *s)
 {
   size_t used = strlen(text), n = strlen(s);

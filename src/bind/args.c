@@ -28,6 +28,17 @@ double jf_need_number(lua_State *L, int i, const char *who, const char *what)
   return lua_tonumber(L, i);
 }
 
+int jf_is_number(lua_State *L, int i)
+{
+  int t = lua_type(L, i);
+  return t == LUA_TNUMBER || t == LUA_TBOOLEAN;
+}
+
+double jf_to_number(lua_State *L, int i)
+{
+  return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
+}
+
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who)
 {
   jfl_dtype t = JFL_F32;
@@ -35,7 +46,7 @@ jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who)
   return t;
 }
 
-/* The extent at stack top, popped; at is its place in the shape. */
+/* Pops an extent off the stack. `at` is its number in the shape, for messages. */
 static int64_t extent(lua_State *L, int at, const char *who)
 {
   double d = lua_tonumber(L, -1);
@@ -44,6 +55,15 @@ static int64_t extent(lua_State *L, int at, const char *who)
              lua_type(L, -1) == LUA_TNUMBER ? lua_tostring(L, -1) : jf_type_name(L, -1));
   lua_pop(L, 1);
   return (int64_t)d;
+}
+
+/* Fails unless the table at i is empty: a scalar's shape. */
+static void check_no_keys(lua_State *L, int i, const char *who)
+{
+  lua_pushnil(L);
+  if (lua_next(L, i < 0 ? i - 1 : i))
+    jf_raise(L, "%s: shape must be a list of numbers, got a table with a key %s", who,
+             lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : jf_type_name(L, -2));
 }
 
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out)
@@ -57,8 +77,9 @@ void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out)
   if (!lua_istable(L, i))
     jf_raise(L, "%s: shape must be a table of numbers, got %s", who, jf_type_name(L, i));
   size_t n = lua_objlen(L, i);
-  if (n == 0 || n > JFL_MAXDIM)
-    jf_raise(L, "%s: shape must have 1 to %d dimensions, got %d", who, (int)JFL_MAXDIM, (int)n);
+  if (n > JFL_MAXDIM)
+    jf_raise(L, "%s: shape must have at most %d dimensions, got %d", who, (int)JFL_MAXDIM, (int)n);
+  if (n == 0) check_no_keys(L, i, who);
   while (out->n < (int)n) {
     lua_rawgeti(L, i, out->n + 1);
     out->d[out->n] = extent(L, out->n + 1, who);
@@ -161,12 +182,17 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
     read_list(L, who, out);
     return;
   default:
+    if (jf_test(L, i, JF_ARRAY)) {
+      out->kind = JFL_ARG_ARRAY;
+      out->array = jf_need_array(L, i, who)->array;
+      return;
+    }
     jf_raise(L, "%s: '%s' must be a number, boolean, string or list, got %s", who, name,
              jf_type_name(L, i));
   }
 }
 
-/* How many fields the table at i has, all under names. */
+/* Counts the fields of the table at i. A key that is not a name is an error. */
 static int count_names(lua_State *L, int i, const char *who)
 {
   int n = 0;

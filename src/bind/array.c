@@ -5,13 +5,14 @@
 
 enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
 
-/* Lua's collector does not see the arrays' memory, so it is run for them. */
+/* Lua's collector does not see the arrays' memory and would run too seldom, so it is run here. */
 static void bind_array_collect(lua_State *L, jf_state *st)
 {
   if (st->collecting) return;
   st->collecting = 1;
   lua_gc(L, LUA_GCCOLLECT, 0);
-  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);      /* a pointer goes first, then its array */
+  /* The first collection frees pointers, this one the arrays that they kept. */
+  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);
   st->collecting = 0;
   st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
 }
@@ -77,6 +78,19 @@ jf_larray *jf_need_array(lua_State *L, int i, const char *who)
   return b;
 }
 
+void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
+{
+  const size_t size = jfl_dtype_size(b->dtype);
+  char *to = (char *)b->data + (size_t)first * size;
+  if (!jfl_number_fits(b->dtype, v))
+    jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
+  if (n > 0) jfl_number_put(b->dtype, to, 0, v);
+  for (int64_t done = 1, more; done < n; done += more) {
+    more = done < n - done ? done : n - done;
+    memcpy(to + (size_t)done * size, to, (size_t)more * size);
+  }
+}
+
 static void bind_array_drop(lua_State *L, jf_larray *b)
 {
   if (!b->array) return;
@@ -92,9 +106,16 @@ static int gc(lua_State *L)
   return 0;
 }
 
+int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who)
+{
+  if (b->shape->n == 0)
+    jf_raise(L, "%s: a scalar has no rows; a:item() and a:get() give its number", who);
+  return b->shape->d[0];
+}
+
 static int len(lua_State *L)
 {
-  lua_pushnumber(L, (lua_Number)jf_need_array(L, 1, "array")->shape->d[0]);
+  lua_pushnumber(L, (lua_Number)jf_row_count(L, jf_need_array(L, 1, "array"), "array"));
   return 1;
 }
 
@@ -120,13 +141,13 @@ static int l_array(lua_State *L)
   return 1;
 }
 
-/* rows(a, first, count): a view, from 0. */
+/* rows(a, first, count): a view of some rows, counted from 0. */
 static int l_rows(lua_State *L)
 {
   jf_larray *b = jf_need_array(L, 1, "rows");
   double first = jf_need_number(L, 2, "rows", "first"), n = jf_need_number(L, 3, "rows", "count");
-  double rows = (double)b->shape->d[0];
-  if (!(first >= 0 && n >= 1 && first + n <= rows))
+  double rows = (double)jf_row_count(L, b, "rows");
+  if (!(first >= 0 && n >= 0 && first + n <= rows))
     jf_raise(L, "rows: rows must be within the array of %f, got %f from %f on", rows, n, first);
   jf_larray *out = jf_push_array(L);
   jfl_array *a;
@@ -136,7 +157,7 @@ static int l_rows(lua_State *L)
   return 1;
 }
 
-/* Replaces an extent of -1 by what the others leave of n elements. */
+/* Replaces an extent of -1 by the one with which the shape has n elements. */
 static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
 {
   int open = -1, fits = 1;
@@ -145,9 +166,10 @@ static void bind_array_complete(lua_State *L, jfl_shape *s, int64_t n)
     if (s->d[i] == -1 && open >= 0)
       jf_raise(L, "reshape: shape must have one extent of -1 at most");
     if (s->d[i] == -1) open = i;
-    else if ((fits = s->d[i] > 0 && s->d[i] <= n / rest)) rest *= s->d[i];
+    else if (s->d[i] == 0) rest = 0;
+    else if (rest && (fits = s->d[i] > 0 && (n == 0 || s->d[i] <= n / rest))) rest *= s->d[i];
   }
-  if (!fits || n % rest != 0 || (open < 0 && rest != n))
+  if (!fits || (open < 0 ? rest != n : rest == 0 || n % rest != 0))
     jf_raise(L, "reshape: shape must have room for %f elements, got %s", (lua_Number)n,
              jf_push_shape_text(L, s));
   if (open >= 0) s->d[open] = n / rest;
@@ -221,6 +243,5 @@ void jf_open_array(lua_State *L, jf_state *st, int module)
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, len, 1);
   lua_setfield(L, -2, "__len");
-  jf_open_index(L, st, module);
   lua_setfield(L, module, "array_mt");
 }

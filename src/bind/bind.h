@@ -1,7 +1,17 @@
 /* What the files of the C module jfl.core share. It belongs to the thread that runs its lua_State.
 
    Every C function of the module has the state as upvalue 1. A function that raises holds nothing
-   that needs freeing: an object of the core is put into a userdata that was made before it. */
+   that needs freeing: an object of the core is put into a userdata that was made before it.
+
+   The files call each other downwards only:
+
+       module
+       index  op  run  checkpoint  profile
+       session
+       convert   graph   compress   system
+       array
+       args
+       kinds   error   interrupt */
 #ifndef JF_BIND_H
 #define JF_BIND_H
 
@@ -41,8 +51,8 @@ typedef struct jf_lblob { const void *tag; jfl_value *value; jf_lgraph *owner; }
 
 typedef struct jf_holder { const void *tag; void *p; void (*drop)(void *p); } jf_holder;
 
-/* How the program around the state asks for an end; stop raises the error and takes the asking
-   back. */
+/* How the program around the state asks for what runs to end: it sets *asked. stop clears that and
+   raises the error. */
 typedef struct jf_interrupt {
   const volatile sig_atomic_t *asked;
   void (*stop)(lua_State *L);
@@ -54,7 +64,7 @@ typedef struct jf_state {
   unsigned generation;             /* sessions dropped so far, with their jobs and plans */
   int closed;                      /* lua_close has finalized this */
   int collecting;
-  int pointed;                     /* there were pointers to arrays, which keep them alive */
+  int pointed;                     /* Lua has got pointers to arrays; each keeps its array alive */
   jf_lgraph *traced;               /* the graph that ops append to; NULL: none */
   int traced_ref;                  /* registry slot of its environment */
   jf_interrupt *interrupt;         /* NULL: nobody asks */
@@ -102,6 +112,7 @@ static inline void *jf_test(lua_State *L, int i, jf_object_kind kind)
 /* "array", "graph", "table", "nothing"; for messages. */
 const char *jf_type_name(lua_State *L, int i);
 jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p));
+void jf_drop_text(void *text);        /* what a holder of a text of the core needs */
 int jf_l_type(lua_State *L);
 int jf_holder_gc(lua_State *L);
 
@@ -111,6 +122,8 @@ int jf_holder_gc(lua_State *L);
 const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
+int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
+double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
 /* A table of whole numbers, or one number. */
 void jf_need_shape(lua_State *L, int i, const char *who, jfl_shape *out);
@@ -127,10 +140,11 @@ void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg
 /* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
 jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
-/* ---- arrays (array.c, index.c, convert.c) ---- */
+/* ---- arrays (array.c, convert.c, index.c) ---- */
 
+/* Makes the metatable of arrays, the module's field array_mt. */
 void jf_open_array(lua_State *L, jf_state *st, int module);
-/* Gives the metatable at stack top its indexing, and the module the table of methods. */
+/* Gives that metatable its indexing, and the module the table of methods. */
 void jf_open_index(lua_State *L, jf_state *st, int module);
 extern const luaL_Reg jf_array_functions[], jf_convert_functions[];
 /* Pushes a userdata without an array yet. */
@@ -143,25 +157,21 @@ jf_larray *jf_push_new(lua_State *L, jfl_dtype t, const jfl_shape *s);
 /* Pushes a copy of b, which a message calls `what`, under another dtype. */
 jf_larray *jf_push_cast(lua_State *L, const jf_larray *b, jfl_dtype t, int lossless,
                         const char *what);
-/* Pushes an array made from the nested table at i. what: how a message calls it, as below. */
+/* Pushes an array made from the nested table at i. what: how a message calls it. */
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what);
 /* The array at i; anything else, or a freed one, is an error. */
 jf_larray *jf_need_array(lua_State *L, int i, const char *who);
 void jf_check_freed(lua_State *L, const jf_larray *b, const char *who);
+/* The extent of b's first axis; a scalar is an error. */
+int64_t jf_row_count(lua_State *L, const jf_larray *b, const char *who);
 /* The array, number or nested table at i as an array of that dtype: itself, or pushed. */
 jf_larray *jf_to_array(lua_State *L, int i, jfl_dtype t, const char *what);
-double jf_load(const jf_larray *b, int64_t i);
-void jf_store(void *data, jfl_dtype t, int64_t i, double v);
-/* Whether dtype t holds v without loss, but for rounding. */
-int jf_fits(jfl_dtype t, double v);
 /* Sets elements first .. first+n-1 to v, which a message calls `what`. */
 void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
              const char *what);
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);
-int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
-double jf_to_number(lua_State *L, int i);
 
 /* ---- graphs and ops (graph.c, op.c) ---- */
 
@@ -195,33 +205,33 @@ typedef struct jf_lplan {
 
 void jf_open_session(lua_State *L, jf_state *st);
 void jf_open_run(lua_State *L, jf_state *st);
-extern const luaL_Reg jf_session_functions[], jf_run_functions[];
+extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_functions[];
+/* Sets item i + 1 of the list on top to what is known of a parameter. */
+void jf_set_param(lua_State *L, int i, const jfl_param *p);
 /* The state's session, made at first need. */
 jfl_session *jf_session(lua_State *L);
 int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
-void jf_drop_text(void *text);
 
-/* ---- giving up (interrupt.c) ---- */
+/* ---- ending waits (interrupt.c) ---- */
 
 /* For the program around a state, before it opens jfl.core. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
 void jf_open_interrupt(lua_State *L, jf_state *st);
-/* Lets the state's session know. */
+/* Has synchronous runs of the state's session end early when it is asked for. */
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
-/* jfl_session_wait, and for all runs that are pending, which end with the error when it is asked
-   for. */
+/* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
 /* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
    compress.c) */
 
-extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_host_functions[],
-  jf_pack_functions[];
+extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
+  jf_compress_functions[];
 
 #endif

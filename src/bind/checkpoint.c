@@ -109,7 +109,7 @@ static int l_tensor(lua_State *L)
   if (!name) return 0;
   lua_pushstring(L, name);
   lua_pushnumber(L, (double)size);
-  if (!shape->n) return 2;
+  if (!shape) return 2;
   jf_push_shape(L, shape);
   return 3;
 }

@@ -1,4 +1,4 @@
-/* Compression, and its undoing, of what the front end writes into files and reads from them. */
+/* Compressing and decompressing the contents of files for the front end. */
 #include "bind/bind.h"
 
 #include <string.h>
@@ -52,6 +52,6 @@ static int l_deflate(lua_State *L)
   return compress_give(L, b, a);
 }
 
-const luaL_Reg jf_pack_functions[] = {
+const luaL_Reg jf_compress_functions[] = {
   { "inflate", l_inflate }, { "deflate", l_deflate }, { NULL, NULL }
 };

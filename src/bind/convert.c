@@ -4,18 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-/* A nested table on its way into memory. path: where it is now, from 1. */
+/* A nested table that is being copied into memory. path: the indices of the current element. */
 typedef struct convert_reader {
   const char *what;            /* how a message calls the table */
-  jfl_dtype dtype;             /* of data */
-  jfl_dtype wanted;            /* what the numbers must fit */
+  jfl_dtype dtype;
   void *data;
   jfl_shape shape;
   int path[JFL_MAXDIM];
 } convert_reader;
-
-/* Such dtypes are written by way of float64. */
-static int is_half(jfl_dtype t) { return t == JFL_F16 || t == JFL_BF16; }
 
 /* Pushes "[2][1]", the first n steps of the path. */
 static const char *push_path(lua_State *L, const convert_reader *r, int n)
@@ -30,7 +26,7 @@ static const char *push_path(lua_State *L, const convert_reader *r, int n)
   return lua_tostring(L, -1);
 }
 
-/* The table at stack top is no list of numbers. */
+/* Raises the error for the table at stack top, which is no list of numbers. */
 static void no_elements(lua_State *L, const char *what)
 {
   lua_pushnil(L);
@@ -59,7 +55,7 @@ static void convert_measure(lua_State *L, int i, convert_reader *r)
   lua_pop(L, 1);
 }
 
-/* Raises for what the table at stack top holds besides its elements 1 to n. */
+/* Raises the error for a table, at stack top, that holds more than its elements 1 to n. */
 static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
 {
   lua_pushnil(L);
@@ -76,8 +72,8 @@ static void fail_key(lua_State *L, const convert_reader *r, int level, size_t n)
            lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : jf_type_name(L, -3));
 }
 
-/* Whether the table at stack top holds more than its elements 1 to n. Where they lie in order, as
-   those of lists do, nothing comes after the last; else they are counted. */
+/* Whether the table at stack top holds more than its elements 1 to n. Of a list, nothing comes
+   after element n in the order of next(), which is quick to see; otherwise all keys are counted. */
 static int has_more(lua_State *L, size_t n)
 {
   lua_pushnumber(L, (lua_Number)n);
@@ -96,10 +92,10 @@ static void read_number(lua_State *L, convert_reader *r, int64_t at)
     jf_raise(L, "%s%s must be a number, got %s", r->what, push_path(L, r, r->shape.n), type);
   }
   double v = jf_to_number(L, -1);
-  if (!jf_fits(r->wanted, v))
+  if (!jfl_number_fits(r->dtype, v))
     jf_raise(L, "%s%s must fit %s, got %f", r->what, push_path(L, r, r->shape.n),
-             jfl_dtype_name(r->wanted), v);
-  jf_store(r->data, r->dtype, at, v);
+             jfl_dtype_name(r->dtype), v);
+  jfl_number_put(r->dtype, r->data, at, v);
   lua_pop(L, 1);
 }
 
@@ -135,8 +131,7 @@ static int64_t read_level(lua_State *L, convert_reader *r, int level, int64_t at
 
 jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what)
 {
-  int two_bytes = is_half(t);
-  convert_reader r = { .what = what, .dtype = two_bytes ? JFL_F64 : t, .wanted = t };
+  convert_reader r = { .what = what, .dtype = t };
   if (!lua_istable(L, i)) jf_raise(L, "%s must be a table, got %s", what, jf_type_name(L, i));
   luaL_checkstack(L, 4 * JFL_MAXDIM, NULL);
   convert_measure(L, i, &r);
@@ -144,9 +139,6 @@ jf_larray *jf_push_from_table(lua_State *L, int i, jfl_dtype t, const char *what
   r.data = b->data;
   lua_pushvalue(L, i);
   read_level(L, &r, 0, 0);
-  if (!two_bytes) return b;
-  b = jf_push_cast(L, b, t, 0, what);
-  lua_remove(L, -2);
   return b;
 }
 
@@ -191,25 +183,24 @@ static int l_ramp(lua_State *L)
   jf_need_shape(L, 2, "ramp", &s);
   double start = jf_need_number(L, 3, "ramp", "start"), step = jf_need_number(L, 4, "ramp", "step");
   const char *who = jf_need_string(L, 5, "ramp", "who");
-  jfl_dtype wide = is_half(t) ? JFL_F64 : t;
-  jf_larray *b = jf_push_new(L, wide, &s);
+  jf_larray *b = jf_push_new(L, t, &s);
   for (int64_t i = 0, n = jf_shape_size(&s); i < n; i++) {
     double v = start + (double)i * step;
-    if (!jf_fits(t, v)) jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
-    jf_store(b->data, wide, i, v);
+    if (!jfl_number_fits(t, v))
+      jf_raise(L, "%s: a value must fit %s, got %f", who, jfl_dtype_name(t), v);
+    jfl_number_put(t, b->data, i, v);
   }
-  if (wide != t) jf_push_cast(L, b, t, 0, who);
   return 1;
 }
 
-/* Pushes a level of b as a table; at: its first element, moved past its last. */
+/* Pushes a level of b as a table that begins with element *at, which is moved past its last. */
 static void push_level(lua_State *L, const jf_larray *b, int level, int64_t *at)
 {
   int n = (int)b->shape->d[level];
   lua_createtable(L, n, 0);
   for (int i = 1; i <= n; i++) {
     if (level + 1 < b->shape->n) push_level(L, b, level + 1, at);
-    else lua_pushnumber(L, jf_load(b, (*at)++));
+    else lua_pushnumber(L, jfl_number_get(b->dtype, b->data, (*at)++));
     lua_rawseti(L, -2, i);
   }
 }
@@ -219,6 +210,7 @@ static int l_to_table(lua_State *L)
   int64_t at = 0;
   luaL_checkstack(L, 2 * JFL_MAXDIM, NULL);
   jf_larray *b = jf_need_array(L, 1, "to_table");
+  if (b->shape->n == 0) return lua_pushnumber(L, jfl_number_get(b->dtype, b->data, 0)), 1;
   push_level(L, b, 0, &at);
   return 1;
 }
@@ -251,7 +243,7 @@ static int l_from_bytes(lua_State *L)
   return 1;
 }
 
-/* The unit of so many bytes at p, in either byte order. */
+/* The unsigned number in `size` bytes at p, in either byte order. */
 static uint64_t read_unit(const unsigned char *p, int size, int big)
 {
   uint64_t v = 0;
@@ -289,7 +281,7 @@ static convert_units read_units(lua_State *L, int code, int data)
   return u;
 }
 
-/* Writes u to the elements of b from `first`; signed ones that b has wider keep their sign. */
+/* Writes u to the elements of b from `first`. Signed numbers keep their sign in wider elements. */
 static void convert_widen(lua_State *L, const convert_units *u, const jf_larray *b, int64_t first,
                           const char *who)
 {

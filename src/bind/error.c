@@ -15,8 +15,8 @@ static int blame(lua_State *L, lua_Debug *ar)
   return is_users(ar);
 }
 
-/* call(handler | nil, f, ...): as xpcall, but f cannot yield: who resumes it, if anyone does, comes
-   too late for what the front end sets up around f. f stays at index 2 for who_called. */
+/* call(handler | nil, f, ...): as xpcall, but f cannot yield. What the front end sets up around f
+   would be gone by the time f is resumed. f stays at index 2, where who_called finds it. */
 int jf_l_call(lua_State *L)
 {
   int handler = lua_isnoneornil(L, 1) ? 0 : 1;
@@ -28,7 +28,8 @@ int jf_l_call(lua_State *L)
   return lua_gettop(L) - 1;
 }
 
-/* The line at which the Lua function at stack top, popped, makes its tail call, or else other. */
+/* Pops a Lua function; gives the line at which it makes its tail call, or `other` if that is not
+   known. */
 static int tail_line(lua_State *L, int other)
 {
   lua_pushliteral(L, "require");
@@ -43,8 +44,9 @@ static int tail_line(lua_State *L, int other)
   return line;
 }
 
-/* Where the user's function that the frame's call() called was left or, failing that, defined: it
-   is blamed when a tail call has taken its own frame. */
+/* For a frame of call(): the line of the user's function that it called. A tail call has taken that
+   function's own frame, so the line is that of the tail call or, if it is not known, the first
+   one. */
 static int who_called(lua_State *L, lua_Debug *ar)
 {
   lua_getinfo(L, "f", ar);

@@ -121,6 +121,16 @@ static int l_trace(lua_State *L)
   return 1;
 }
 
+/* place(device | nil): where what the traced graph gets from here on lives; nil: where jobs run. */
+static int l_place(lua_State *L)
+{
+  const jf_state *st = jf_state_of(L);
+  const char *device = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "place", "device");
+  if (!st->traced) jf_raise(L, "place: no job's body is running");
+  jf_check(L, jfl_graph_place(st->traced->graph, jf_session(L), device));
+  return 0;
+}
+
 static int l_graph_mode(lua_State *L)
 {
   jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
@@ -195,9 +205,11 @@ static void read_spec(lua_State *L, int t, jfl_variable_spec *spec)
   spec->init = init_field(L, t, spec->name);
   spec->a = number_field(L, t, "a", spec->name);
   spec->b = number_field(L, t, "b", spec->name);
+  spec->l1 = number_field(L, t, "l1", spec->name);
+  spec->l2 = number_field(L, t, "l2", spec->name);
 }
 
-/* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=}) */
+/* variable(graph, {name=, dtype=, shape=, init=, a=, b=, trainable=, l1=, l2=}) */
 static int l_variable(lua_State *L)
 {
   jfl_variable_spec spec;
@@ -316,7 +328,7 @@ const luaL_Reg jf_graph_functions[] = {
   { "graph", l_graph }, { "trace", l_trace }, { "tracing", l_tracing },
   { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text }, { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
-  { "gradients", l_gradients }, { "output", l_output },
+  { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
 };
 

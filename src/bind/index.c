@@ -2,118 +2,8 @@
 #include "bind/bind.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define NATIVE(X) \
-  X(F32, float) X(F64, double) X(I8, int8_t) X(U8, uint8_t) X(I32, int32_t) X(I64, int64_t)
-
-/* IEEE 754 binary16: 1 sign, 5 exponent and 10 fraction bits. */
-static double bind_index_half(uint16_t h)
-{
-  int e = h >> 10 & 31, m = h & 1023;
-  double v = e == 0 ? ldexp(m, -24) : e < 31 ? ldexp(1024 + m, e - 25) : m ? NAN : INFINITY;
-  return h >> 15 ? -v : v;
-}
-
-/* bfloat16: the upper half of a float. */
-static double brain(uint16_t h)
-{
-  uint32_t bits = (uint32_t)h << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return (double)f;
-}
-
-double jf_load(const jf_larray *b, int64_t i)
-{
-  switch (b->dtype) {
-#define X(id, T) case JFL_##id: return (double)((const T *)b->data)[i];
-    NATIVE(X)
-#undef X
-  case JFL_F16: return bind_index_half(((const uint16_t *)b->data)[i]);
-  case JFL_BF16: return brain(((const uint16_t *)b->data)[i]);
-  default: return 0;
-  }
-}
-
-void jf_store(void *data, jfl_dtype t, int64_t i, double v)
-{
-  switch (t) {
-#define X(id, T) case JFL_##id: ((T *)data)[i] = (T)v; break;
-    NATIVE(X)
-#undef X
-  default: break;
-  }
-}
-
-/* Smallest and largest whole numbers of an integer dtype, the largest as an exclusive bound. */
-static int within(double v, int bits, int is_signed)
-{
-  double hi = ldexp(1, is_signed ? bits - 1 : bits);
-  return v == floor(v) && v >= (is_signed ? -hi : 0) && v < hi;
-}
-
-/* Whether a float dtype rounds v to a number; from hi on it rounds to infinity. */
-static int below(double v, double hi) { return !isfinite(v) || fabs(v) < hi; }
-
-int jf_fits(jfl_dtype t, double v)
-{
-  switch (t) {
-  case JFL_I8: return within(v, 8, 1);
-  case JFL_U8: return within(v, 8, 0);
-  case JFL_I32: return within(v, 32, 1);
-  case JFL_I64: return within(v, 64, 1);
-  case JFL_F32: return below(v, 0x1.ffffffp127);
-  case JFL_F16: return below(v, 65520);
-  case JFL_BF16: return below(v, 0x1.ffp127);
-  default: return 1;
-  }
-}
-
-int jf_is_number(lua_State *L, int i)
-{
-  int t = lua_type(L, i);
-  return t == LUA_TNUMBER || t == LUA_TBOOLEAN;
-}
-
-double jf_to_number(lua_State *L, int i)
-{
-  return lua_isboolean(L, i) ? lua_toboolean(L, i) : lua_tonumber(L, i);
-}
-
-/* v as dtype t of two bytes, by way of the core's rounding. */
-static uint16_t bind_index_encode(lua_State *L, jfl_dtype t, double v, const char *what)
-{
-  jfl_shape one = { .n = 1, .d = { 1 } };
-  jf_larray *from = jf_push_new(L, JFL_F64, &one);
-  *(double *)from->data = v;
-  uint16_t h = *(uint16_t *)jf_push_cast(L, from, t, 1, what)->data;
-  lua_pop(L, 2);
-  return h;
-}
-
-static void fill_small(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v,
-                       const char *what)
-{
-  uint16_t h = bind_index_encode(L, b->dtype, v, what);
-  jf_check_freed(L, b, what);
-  for (int64_t i = 0; i < n; i++) ((uint16_t *)b->data)[first + i] = h;
-}
-
-void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double v, const char *what)
-{
-  if (!jf_fits(b->dtype, v))
-    jf_raise(L, "%s must fit %s, got %f", what, jfl_dtype_name(b->dtype), v);
-  switch (b->dtype) {
-#define X(id, T) \
-  case JFL_##id: for (int64_t i = 0; i < n; i++) ((T *)b->data)[first + i] = (T)v; break;
-    NATIVE(X)
-#undef X
-  default: fill_small(L, b, first, n, v, what);
-  }
-}
 
 /* Copies src, of b's dtype, over the elements of b from first; they may overlap. */
 static void copy_in(const jf_larray *b, int64_t first, const jf_larray *src)
@@ -134,7 +24,8 @@ void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape 
   const jf_larray *src = jf_to_array(L, i, b->dtype, what);
   jf_check_freed(L, b, what);
   if (jf_shape_same(src->shape, s)) copy_in(b, first, src);
-  else if (jf_shape_size(src->shape) == 1) jf_fill(L, b, first, n, jf_load(src, 0), what);
+  else if (jf_shape_size(src->shape) == 1)
+    jf_fill(L, b, first, n, jfl_number_get(src->dtype, src->data, 0), what);
   else
     jf_raise(L, "%s must be of shape %s, got %s", what, jf_push_shape_text(L, s),
              jf_push_shape_text(L, src->shape));
@@ -156,7 +47,7 @@ static int bad_position(lua_State *L, double d, int64_t rows, const char *who)
                   d == 0 ? "; indices count from 1" : "");
 }
 
-/* The index d of an axis with so many rows, from 0. */
+/* Checks index d, which counts from 1, on an axis with so many rows; gives it counted from 0. */
 static inline int64_t position(lua_State *L, double d, int64_t rows, const char *who)
 {
   int64_t i = d >= 1 && d <= (double)rows ? (int64_t)d : 0;
@@ -178,8 +69,8 @@ static void bind_index_push_row(lua_State *L, const jf_larray *b, int64_t i)
   jf_set_array(row, a);
 }
 
-/* The method or field at index 2. Methods are upvalue 2; a table, so that indexing it can fail with
-   what was meant. */
+/* Pushes the method or field whose name is at index 2. Methods are upvalue 2, a table with a
+   metatable that raises an error for an unknown name and suggests a known one. */
 static int field(lua_State *L, const jf_larray *b)
 {
   if (lua_type(L, 2) != LUA_TSTRING)
@@ -207,8 +98,8 @@ static int read_index(lua_State *L)
   if (!b) jf_raise(L, "array: argument 1 must be an array, got %s", jf_type_name(L, 1));
   if (lua_type(L, 2) != LUA_TNUMBER) return field(L, b);
   if (!b->array) jf_check_freed(L, b, "array");
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
-  if (b->shape->n == 1) lua_pushnumber(L, jf_load(b, i));
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
+  if (b->shape->n == 1) lua_pushnumber(L, jfl_number_get(b->dtype, b->data, i));
   else bind_index_push_row(L, b, i);
   return 1;
 }
@@ -219,7 +110,7 @@ static int write_index(lua_State *L)
   if (lua_type(L, 2) != LUA_TNUMBER)
     jf_raise(L, "array: cannot set '%s', only elements and rows can be set",
              lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : jf_type_name(L, 2));
-  int64_t i = position(L, lua_tonumber(L, 2), b->shape->d[0], "array");
+  int64_t i = position(L, lua_tonumber(L, 2), jf_row_count(L, b, "array"), "array");
   if (b->shape->n == 1 && lua_type(L, 3) == LUA_TNUMBER) {
     jf_fill(L, b, i, 1, lua_tonumber(L, 3), "array: value");
   } else {
@@ -249,7 +140,7 @@ static int l_get(lua_State *L)
 {
   if (lua_type(L, 1) == LUA_TSTRING) return jf_session_l_get(L);
   jf_larray *b = jf_need_array(L, 1, "get");
-  lua_pushnumber(L, jf_load(b, element(L, b, 2, "get")));
+  lua_pushnumber(L, jfl_number_get(b->dtype, b->data, element(L, b, 2, "get")));
   return 1;
 }
 
@@ -271,7 +162,7 @@ static int l_digits(lua_State *L)
   jf_larray *b = jf_need_array(L, 1, "digits");
   int64_t e = element(L, b, 2, "digits");
   if (b->dtype == JFL_I64) snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)b->data)[e]);
-  else snprintf(text, sizeof text, "%.0f", jf_load(b, e));
+  else snprintf(text, sizeof text, "%.0f", jfl_number_get(b->dtype, b->data, e));
   lua_pushstring(L, text);
   return 1;
 }
@@ -303,6 +194,7 @@ void jf_open_index(lua_State *L, jf_state *st, int module)
   luaL_setfuncs(L, methods, 1);
   lua_pop(L, 1);
 
+  lua_getfield(L, module, "array_mt");
   lua_newtable(L);
   lua_pushvalue(L, -1);
   lua_setfield(L, module, "array_methods");
@@ -313,4 +205,5 @@ void jf_open_index(lua_State *L, jf_state *st, int module)
   lua_pushlightuserdata(L, st);
   lua_pushcclosure(L, write_index, 1);
   lua_setfield(L, -2, "__newindex");
+  lua_pop(L, 1);
 }

@@ -1,11 +1,11 @@
-/* What waits in C gives up when the program around the state asks for it, as at Ctrl-C. */
+/* Ends waits in C when the program around the state asks for it, as the command does at Ctrl-C. */
 #include "bind/bind.h"
 
 #include <math.h>
 
 static const char key[] = "jfl.interrupt";
 
-/* How long a wait does not look whether it is still wanted. */
+/* Seconds that a wait sleeps before it looks again whether it was asked to end. */
 static const double slice = 0.05;
 
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L))
@@ -35,7 +35,7 @@ void jf_heed_interrupt(lua_State *L)
   if (i && *i->asked) i->stop(L);
 }
 
-/* Without a request: until one run less is pending. */
+/* Whether request r is done or, if r is NULL, fewer runs are pending than `before`. */
 static int is_over(jfl_session *s, const jfl_request *r, int before)
 {
   int pending = jfl_session_pending(s);

@@ -1,4 +1,5 @@
-/* The module's userdata: made, told apart by their metatables, and named in messages. */
+/* The kinds of userdata that the module has: how they are made, told apart and named in
+   messages. */
 #include "bind/bind.h"
 
 #include <string.h>
@@ -57,6 +58,8 @@ jf_holder *jf_push_holder(lua_State *L, void (*drop)(void *p))
   h->drop = drop;
   return h;
 }
+
+void jf_drop_text(void *text) { jfl_text_free(text); }
 
 int jf_holder_gc(lua_State *L)
 {

@@ -10,8 +10,8 @@ JFL_API int luaopen_jfl_core(lua_State *L);
 JFL_API int luaopen_jfl_preload(lua_State *L);
 JFL_API int luaopen_jfl(lua_State *L);
 
-/* The state goes with its lua_State: what runs is waited for. Userdata finalized later find the
-   memory of the state still there, without a session. */
+/* Ends the session when the lua_State is closed, after the run in progress. The memory of the state
+   stays until later finalizers, which see that there is no session, have run. */
 static int state_gc(lua_State *L)
 {
   jf_state *st = lua_touserdata(L, 1);
@@ -66,7 +66,7 @@ static void fill_module(lua_State *L)
   const luaL_Reg *const lists[] = {
     own, jf_array_functions, jf_convert_functions, jf_op_functions, jf_graph_functions,
     jf_session_functions, jf_run_functions, jf_checkpoint_functions, jf_profile_functions,
-    jf_host_functions, jf_pack_functions
+    jf_system_functions, jf_compress_functions, jf_optimizer_functions
   };
   jf_state *st = push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
@@ -75,12 +75,13 @@ static void fill_module(lua_State *L)
   lua_pushstring(L, jfl_version());
   lua_setfield(L, 1, "version");
   jf_open_array(L, st, 1);
+  jf_open_index(L, st, 1);
   jf_open_graph(L, st, 1);
   jf_open_session(L, st);
   jf_open_run(L, st);
 }
 
-/* The module's table; opened again, the same one. */
+/* Gives the module's table, which is made at the first call. */
 int luaopen_jfl_core(lua_State *L)
 {
   lua_settop(L, 0);
@@ -126,7 +127,8 @@ int luaopen_jfl_preload(lua_State *L)
   return 0;
 }
 
-/* For `require "jfl"`, which is under way: so the loader of jfl is called directly. */
+/* What `require "jfl"` calls. It cannot require jfl itself, so it calls the loader of jfl
+   directly. */
 int luaopen_jfl(lua_State *L)
 {
   const jf_lua_module *m = jf_lua_modules;

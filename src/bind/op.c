@@ -112,7 +112,7 @@ static void take_option(lua_State *L, bind_op_call *c)
   c->slot[k] = lua_gettop(L) - 1;
 }
 
-/* Fails if the first argument is the table that the op is in. */
+/* Fails if the op was called with a colon: its first argument is then the table that holds it. */
 static void check_dot(lua_State *L, const record *r)
 {
   if (!lua_istable(L, 1) || !luaL_getmetafield(L, 1, "namespace")) return;
@@ -191,8 +191,8 @@ static void read_attributes(lua_State *L, bind_op_call *c)
   }
 }
 
-/* Which of kind's userdata the inputs have: the one that chooses the kernel if it is one, else the
-   last; -1: none. Numbers beside it get its dtype. */
+/* The input whose dtype numbers among the inputs get: the one that chooses the kernel if it is of
+   that kind, else the last that is; -1: none is. */
 static int find_kind(lua_State *L, const bind_op_call *c, jf_object_kind kind)
 {
   int key = c->r->info.key, k = c->n_in - 1;
@@ -209,13 +209,21 @@ static void *room(lua_State *L, void *few, int n)
 
 /* ---- running at once ---- */
 
-static void number_to_array(lua_State *L, const bind_op_call *c, int k, jfl_dtype t)
+/* Replaces input k, a number or a table, by an array of like's dtype; a number is of shape (1), or
+   beside a scalar one itself. */
+static void number_to_array(lua_State *L, const bind_op_call *c, int k, const jf_larray *like)
 {
   const char *who = bind_op_push_who(L, c->r, k);
   int at = c->first + k;
   if (!jf_is_number(L, at) && !lua_istable(L, at))
     jf_raise(L, "%s must be an array, a table or a number, got %s", who, jf_type_name(L, at));
-  jf_to_array(L, at, t, who);
+  if (jf_is_number(L, at) && like->array && like->shape->n == 0) {
+    const jfl_shape scalar = { 0 };
+    jf_larray *b = jf_push_new(L, like->dtype, &scalar);
+    jf_fill(L, b, 0, 1, jf_to_number(L, at), who);
+  } else {
+    jf_to_array(L, at, like->dtype, who);
+  }
   lua_replace(L, at);
   lua_pop(L, 1);
 }
@@ -237,7 +245,7 @@ static int run_now(lua_State *L, bind_op_call *c, int like)
   int n = 0;
   for (int k = 0; k < c->n_in; k++)
     if (!jf_test(L, c->first + k, JF_ARRAY))
-      number_to_array(L, c, k, ((jf_larray *)lua_touserdata(L, c->first + like))->dtype);
+      number_to_array(L, c, k, lua_touserdata(L, c->first + like));
   read_attributes(L, c);
   jfl_array **in = room(L, few, c->n_in);
   jfl_session *s = jf_session(L);
@@ -269,28 +277,44 @@ static void check_blob(lua_State *L, const bind_op_call *c, int k)
              "made them", who, jfl_value_name(b->value), b->owner->job);
 }
 
-/* Replaces the number that is input k by a constant of shape (1). */
-static void number_to_blob(lua_State *L, const bind_op_call *c, int k, jfl_dtype t, int env)
+/* Replaces the number that is input k by a constant of like's dtype, of shape (1), or beside a
+   scalar one itself. */
+static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like,
+                           int env)
 {
   static const double one = 1;
+  const jfl_dtype t = jfl_value_dtype(like);
   const jfl_op *constant = jfl_op_find("constant");
   int at = c->first + k;
   const char *who = bind_op_push_who(L, c->r, k);
-  if (jf_test(L, at, JF_ARRAY))
-    jf_raise(L, "%s must be a blob or a number, got array; data enters a job as one of its inputs",
-             who);
   if (!jf_is_number(L, at))
     jf_raise(L, "%s must be a blob or a number, got %s", who, jf_type_name(L, at));
   double v = jf_to_number(L, at);
-  if (!jf_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
+  if (!jfl_number_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
     { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(t) },
-    { .name = "shape", .kind = JFL_ARG_LIST, .list = &one, .n_list = 1 },
+    { .name = "shape", .kind = JFL_ARG_LIST, .list = &one,
+      .n_list = jfl_value_shape(like)->n > 0 },
   };
   assert(constant);
   jf_lblob *b = jf_push_blob(L, env);
   jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, constant, NULL, 0, arg, 3, NULL,
+                           &b->value));
+  lua_replace(L, at);
+  lua_pop(L, 1);
+}
+
+/* Replaces the array that is input k by a constant of the job. */
+static void array_to_blob(lua_State *L, const bind_op_call *c, int k, int env)
+{
+  const jfl_op *array = jfl_op_find("array");
+  int at = c->first + k;
+  const jf_larray *a = jf_need_array(L, at, bind_op_push_who(L, c->r, k));
+  const jfl_arg arg = { .name = "value", .kind = JFL_ARG_ARRAY, .array = a->array };
+  assert(array);
+  jf_lblob *b = jf_push_blob(L, env);
+  jf_check(L, jfl_graph_op(jf_state_of(L)->traced->graph, array, NULL, 0, &arg, 1, NULL,
                            &b->value));
   lua_replace(L, at);
   lua_pop(L, 1);
@@ -304,7 +328,8 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
   for (int k = 0; k < c->n_in; k++) {
     if (jf_test(L, c->first + k, JF_BLOB)) continue;
     const jf_lblob *b = lua_touserdata(L, c->first + like);
-    number_to_blob(L, c, k, jfl_value_dtype(b->value), env);
+    if (jf_test(L, c->first + k, JF_ARRAY)) array_to_blob(L, c, k, env);
+    else number_to_blob(L, c, k, b->value, env);
   }
 }
 
@@ -405,18 +430,23 @@ static void set_dtypes(lua_State *L, unsigned dtypes)
   set_names(L, "dtypes", name, n);
 }
 
+void jf_set_param(lua_State *L, int i, const jfl_param *p)
+{
+  lua_createtable(L, 0, 4);
+  jf_set_string(L, "name", p->name);
+  jf_set_string(L, "type", p->type);
+  jf_set_string(L, "default", p->def);
+  jf_set_string(L, "doc", p->doc);
+  lua_rawseti(L, -2, i + 1);
+}
+
 static void set_params(lua_State *L, const jfl_op *op, int n)
 {
   lua_createtable(L, n, 0);
   for (int i = 0; i < n; i++) {
     jfl_param p;
     jfl_op_param(op, i, &p);
-    lua_createtable(L, 0, 4);
-    jf_set_string(L, "name", p.name);
-    jf_set_string(L, "type", p.type);
-    jf_set_string(L, "default", p.def);
-    jf_set_string(L, "doc", p.doc);
-    lua_rawseti(L, -2, i + 1);
+    jf_set_param(L, i, &p);
   }
   lua_setfield(L, -2, "params");
 }
@@ -427,6 +457,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   jf_set_string(L, "name", i->name);
   jf_set_string(L, "doc", i->doc);
   jf_set_string(L, "path", i->path);
+  jf_set_string(L, "schedule", i->schedule);
   set_names(L, "inputs", i->in, i->n_in);
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);

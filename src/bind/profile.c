@@ -25,8 +25,8 @@ static void bind_profile_push_row(lua_State *L, const jfl_profile_row *r)
   jf_set_number(L, "bytes", r->bytes);
 }
 
-/* profile_stop(path | nil): a list of rows, a step each; path: where a Chrome trace is written. If
-   it is not, why comes second. */
+/* profile_stop(path | nil): a list of rows, one for each step. A Chrome trace is written to path;
+   if that fails, the second result says why. */
 static int l_profile_stop(lua_State *L)
 {
   const char *path = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "profile_stop", "path");

@@ -27,7 +27,7 @@ static const char *run_push_who(lua_State *L, const jf_lplan *p, int i)
   return lua_pushfstring(L, "%s: %s", p->job->name, p->in[i].name);
 }
 
-/* Whether the table at i has no elements, but names. */
+/* Whether the value at i is a table that has names and no elements. */
 static int is_named(lua_State *L, int i)
 {
   if (!lua_istable(L, i) || lua_objlen(L, i) > 0) return 0;
@@ -108,7 +108,8 @@ static jf_lplan *run_prepare(lua_State *L, const char *who, int queued)
   return p;
 }
 
-/* Finalizers that ran meanwhile may have freed anything: so pointers are read last. */
+/* Reads the pointers last: making userdata may have run finalizers, which may have freed
+   anything. */
 static void run_gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 {
   jf_need_plan(L, 1, "run");
@@ -127,7 +128,7 @@ static jfl_array **run_need_room(lua_State *L, jfl_array **few, int n)
   return n > FEW ? lua_newuserdata(L, (size_t)n * sizeof *few) : few;
 }
 
-/* Pushes userdata for n results; they are taken before the run, which must not fail afterwards. */
+/* Pushes userdata for n results before the run, as nothing may fail after it. */
 static void push_results(lua_State *L, int n)
 {
   for (int i = 0; i < n; i++) jf_push_array(L);
@@ -157,8 +158,8 @@ static int l_run(lua_State *L)
   return p->n_out;
 }
 
-/* run_small(plan, arrays...): runs a plan that submit would not queue; true and the results, or
-   false and a message. Nothing where submit would. */
+/* run_small(plan, arrays...): runs a plan that submit would run at once; true and the results, or
+   false and a message. Gives nothing where submit would queue the run. */
 static int l_run_small(lua_State *L)
 {
   int ran;
@@ -229,7 +230,8 @@ static int l_results(lua_State *L)
   return r->n_out + 1;
 }
 
-/* wait(request | nil, seconds | nil): for that one, or any; without seconds as long as it takes. */
+/* wait(request | nil, seconds | nil): until that request, or any, is done, at most so many
+   seconds. */
 static int l_wait(lua_State *L)
 {
   jf_state *st = jf_state_of(L);
@@ -255,7 +257,7 @@ static int l_fd(lua_State *L)
   return 1;
 }
 
-/* core.due(flag): whether core.fd() is readable, until the next run finishes. */
+/* due(flag): makes fd() readable, or not so until the next run finishes. */
 static int l_due(lua_State *L)
 {
   jfl_session *s = jf_state_of(L)->session;

@@ -14,8 +14,6 @@ jfl_session *jf_session(lua_State *L)
   return st->session;
 }
 
-void jf_drop_text(void *text) { jfl_text_free(text); }
-
 /* reset(): waits for the run in progress and frees jobs and variables. */
 static int l_reset(lua_State *L)
 {
@@ -42,8 +40,8 @@ int jf_session_l_get(lua_State *L)
   return 1;
 }
 
-/* passes() -> the names of those that can be left out, in the order they run; the set of those that
-   are. */
+/* passes() -> the names of the passes that can be left out, in the order in which they run; the set
+   of those that are left out. */
 static int l_passes(lua_State *L)
 {
   const jfl_session *s = jf_session(L);
@@ -58,6 +56,23 @@ static int l_passes(lua_State *L)
     lua_setfield(L, -2, name);
   }
   return 2;
+}
+
+/* device_count(kind): how many devices of a kind this machine has. */
+static int l_device_count(lua_State *L)
+{
+  lua_pushinteger(L, jfl_device_count(jf_need_string(L, 1, "device_count", "kind")));
+  return 1;
+}
+
+/* device(): the name of the one that jobs run on. */
+static int l_device(lua_State *L)
+{
+  jfl_session *s = jf_session(L);
+  double number = 0;
+  jf_check(L, jfl_session_get(s, "device", &number));
+  lua_pushstring(L, jfl_session_device(s, (int)number));
+  return 1;
 }
 
 /* ---- jobs and plans ---- */
@@ -143,7 +158,7 @@ static int l_plan_text(lua_State *L)
   return 1;
 }
 
-/* plan_free(plan): after all queued runs, of which some may be the plan's. */
+/* plan_free(plan): waits for all queued runs first, since some may be the plan's. */
 static int l_plan_free(lua_State *L)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
@@ -217,7 +232,8 @@ const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
   { "plan_free", l_plan_free }, { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
-  { "variable_info", l_variable_info }, { "passes", l_passes }, { NULL, NULL }
+  { "variable_info", l_variable_info }, { "passes", l_passes },
+  { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }
 };
 
 void jf_open_session(lua_State *L, jf_state *st)

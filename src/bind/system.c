@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* core.now(): seconds that pass, which os.clock (CPU time of all threads) does not count. */
+/* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
 static int l_now(lua_State *L)
 {
   struct timespec t;
@@ -20,7 +20,8 @@ static int l_now(lua_State *L)
   return 1;
 }
 
-/* core.columns(fd): the width of the terminal that is written to there; nil where it is none. */
+/* columns(fd): the width of the terminal that the descriptor writes to; nil if it is no
+   terminal. */
 static int l_columns(lua_State *L)
 {
   double fd = jf_need_number(L, 1, "columns", "fd");
@@ -31,8 +32,8 @@ static int l_columns(lua_State *L)
   return 1;
 }
 
-/* core.target(path): the file that what is saved there goes to, behind links, and whether it can be
-   replaced by another: devices and pipes are written as they are. */
+/* target(path): the file that path leads to once links are followed, and whether another file may
+   take its place; devices and pipes have to be written to instead. */
 static int l_target(lua_State *L)
 {
   const char *path = jf_need_string(L, 1, "target", "path");
@@ -44,7 +45,7 @@ static int l_target(lua_State *L)
   return 2;
 }
 
-/* core.process(): its number, and the name of the machine. */
+/* process(): the number of this process, and the name of the machine. */
 static int l_process(lua_State *L)
 {
   char name[256] = "";
@@ -54,8 +55,8 @@ static int l_process(lua_State *L)
   return 2;
 }
 
-/* core.make_directory(path): makes it and those above it that are missing; true, or nil and why
-   not. */
+/* make_directory(path): makes a directory, and those above it that are missing; true, or nil and
+   what went wrong. */
 static int l_make_directory(lua_State *L)
 {
   const char *path = jf_need_string(L, 1, "make_directory", "path");
@@ -114,7 +115,7 @@ static int l_clock(lua_State *L)
   return 2;
 }
 
-const luaL_Reg jf_host_functions[] = {
+const luaL_Reg jf_system_functions[] = {
   { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { "process", l_process },
   { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
   { "clock", l_clock }, { NULL, NULL }

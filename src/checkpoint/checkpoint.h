@@ -12,7 +12,7 @@ typedef struct jf_entry {
   const char *name;
   jfl_dtype dtype;             /* JFL_N_DTYPE: one that jfl lacks, or not recorded */
   const char *dtype_name;      /* as the file spells it, NULL where it is not recorded */
-  jfl_shape shape;             /* n 0: not recorded */
+  jfl_shape shape;             /* n -1: not recorded */
   uint64_t begin, size;        /* bytes in the file */
   int state;                   /* optimizer or step state */
   const void *data;            /* when written: the contents, or NULL */
@@ -52,8 +52,8 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 /* Writes a whole file to fd; sorts t. path is for messages. */
 jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
-/* s->path names the directory; finding no variable is no error. One that is a variable's own
-   becomes the directory above, with that variable alone. */
+/* s->path names the directory; it is no error that it holds no variable. If it is a variable's own
+   directory, s->path becomes the one above, and s has that variable alone. */
 jfl_status jf_oneflow_open(jf_source *s);
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 
@@ -72,8 +72,8 @@ jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
 
 /* A checkpoint that is being written beside its target. A missing target is staged as the directory
    <target>.saving, an existing one by the file model.safetensors.saving inside it. The file is
-   locked until the stage is closed, and whoever renames it holds its lock: what a crashed process
-   left behind is reused, what a live one writes is not touched. */
+   locked until the stage is closed, and only the holder of the lock renames it. So what a crashed
+   process left behind is reused, and what a live one writes is not touched. */
 typedef struct jf_stage {
   int fd;
   int fresh;                   /* the target is missing: the whole directory is staged */

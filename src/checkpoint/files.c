@@ -65,9 +65,9 @@ static jfl_status files_write_all(int fd, const char *path, const void *data, si
   return JFL_OK;
 }
 
-/* Beyond the process's limit of file sizes a write raises SIGXFSZ in its thread, which would end
-   the process. Blocked, it leaves EFBIG and itself, which is taken away unless it was there
-   before. */
+/* A write beyond the process's limit of file sizes raises SIGXFSZ in its thread, which would end
+   the process. While the signal is blocked the write fails with EFBIG instead and the signal stays
+   pending; it is then taken away, unless it was pending before. */
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n)
 {
   sigset_t limit, before, waiting;
@@ -83,8 +83,8 @@ jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n)
 
 /* ---- directories ---- */
 
-/* Makes the names in dir durable. Some file systems cannot sync a directory (EINVAL), and one that
-   may be written but not read cannot be opened: both are left to the system. */
+/* Makes the names in dir durable. It is no error that a file system cannot sync directories
+   (EINVAL), or that dir cannot be opened because it may be written but not read. */
 static jfl_status sync_dir(const char *dir)
 {
   int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -174,7 +174,7 @@ static jfl_status files_place(jf_stage *st, int overwrite)
   return jf_file_path(st->dir, "/", JF_MODEL_FILE JF_STAGE_SUFFIX, st->file);
 }
 
-/* After a failed open: without its directory, another save has just removed that. */
+/* After a failed open: if the directory is missing, another save has just removed it. */
 static jfl_status abandon(const jf_stage *st)
 {
   if (errno == ENOENT) return JFL_OK;
@@ -183,8 +183,8 @@ static jfl_status abandon(const jf_stage *st)
   return r;
 }
 
-/* Opens and locks the staged file; *held 0: another save moved it away meanwhile. A file system
-   without locks is used without. */
+/* Opens and locks the staged file. *held is 0 if another save moved it away meanwhile. On a file
+   system without locks the file is used without one. */
 static jfl_status files_lock(jf_stage *st, int *held)
 {
   struct stat mine, now;
@@ -210,8 +210,9 @@ static void files_drop(const jf_stage *st)
   close(st->fd);
 }
 
-/* One attempt; *held 0: others were at work here, so look again. Only who holds the lock renames,
-   so what the target is found to be under the lock stays true. */
+/* Makes one attempt. *held is 0 if another save interfered, and the caller is to try again. Only
+   the holder of the lock renames, so what is found out about the target under the lock stays
+   true. */
 static jfl_status try_open(jf_stage *st, int overwrite, int *held)
 {
   *held = 0;

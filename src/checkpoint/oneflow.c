@@ -52,7 +52,7 @@ static int add_dim(jfl_shape *s, const char *digits)
   return 1;
 }
 
-/* 0: the text makes no sense. */
+/* Gives 0 if the text cannot be read. */
 static int parse_meta(const char *text, jf_entry *t)
 {
   char w[32];
@@ -105,7 +105,7 @@ static jfl_status oneflow_read_meta(const char *dir, jf_entry *t)
 
 /* ---- directories ---- */
 
-/* A directory with a file `out` is a variable's. One that has a meta alone has lost it. */
+/* A directory with a file `out` is a variable's. In one with only a meta, `out` was lost. */
 static jfl_status find_out(const char *dir, uint64_t *size, int *found)
 {
   char path[PATH_MAX];
@@ -127,13 +127,13 @@ static jfl_status oneflow_add(jf_source *s, const char *dir, uint64_t size)
   if (!copy) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
   strcpy(copy, name);
   jf_entry *t = &v[s->n_tensor++];
-  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .size = size };
+  *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 }, .size = size };
   return oneflow_read_meta(dir, t);
 }
 
 static jfl_status oneflow_walk(jf_source *s, const char *dir, int depth);
 
-/* A variable whose name holds a slash lies deeper; links are not followed. */
+/* Variables whose names have slashes lie in directories further down. Links are not followed. */
 static jfl_status oneflow_visit(jf_source *s, const char *parent, const char *name, int depth)
 {
   char dir[PATH_MAX];

@@ -32,13 +32,13 @@ const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size
   const jf_entry *t = &c->source.tensor[i];
   *size = t->size;
   *dtype = t->dtype;
-  *shape = &t->shape;
+  *shape = t->shape.n < 0 ? NULL : &t->shape;
   return t->name;
 }
 
 static jfl_status check_known(const jfl_checkpoint *c, const jf_entry *t)
 {
-  if (!t->shape.n || t->dtype != JFL_N_DTYPE) return JFL_OK;
+  if (t->shape.n < 0 || t->dtype != JFL_N_DTYPE) return JFL_OK;
   return jf_fail(JFL_EDTYPE, "checkpoint %s: %s is of dtype %s, which jfl does not have",
                  c->source.path, t->name, t->dtype_name);
 }
@@ -50,7 +50,7 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
   char buf[JF_SHAPE_STR];
   jfl_array *a;
   JF_TRY(check_known(c, t));
-  if (t->shape.n) dtype = t->dtype, shape = &t->shape;
+  if (t->shape.n >= 0) dtype = t->dtype, shape = &t->shape;
   if ((uint64_t)jf_numel(shape) * jfl_dtype_size(dtype) != t->size)
     return jf_fail(JFL_ESHAPE, "checkpoint %s: %s: %llu bytes do not hold %s %s", c->source.path,
                    t->name, (unsigned long long)t->size, jfl_dtype_name(dtype),

@@ -44,7 +44,6 @@ static jfl_status read_dtype(jf_json *j, jf_entry *t)
   return JFL_OK;
 }
 
-/* A scalar, which has no dimensions in the file, is (1) here. */
 static jfl_status read_shape(jf_json *j, jf_entry *t)
 {
   uint64_t d;
@@ -59,7 +58,6 @@ static jfl_status read_shape(jf_json *j, jf_entry *t)
                      "2^63", at, t->name, JFL_MAXDIM);
     t->shape.d[t->shape.n++] = (int64_t)d;
   }
-  if (!t->shape.n) t->shape = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
 }
 
@@ -104,7 +102,7 @@ static jfl_status read_field(safetensors_loader *l, const char *key, jf_entry *t
   return jf_json_skip(&l->json);
 }
 
-/* Of a dtype that jfl lacks the size is taken as it is. */
+/* The size of a tensor whose dtype jfl lacks cannot be checked. */
 static jfl_status check_size(const jf_entry *t, size_t at)
 {
   char buf[JF_SHAPE_STR];
@@ -200,7 +198,7 @@ static jfl_status check_places(const safetensors_loader *l)
                  (unsigned long long)(l->size - at));
 }
 
-/* Our own files restore the names that `reserved` is about. */
+/* Restores, in files that jfl wrote, the names that `reserved` speaks of. */
 static void restore_names(jf_source *s)
 {
   const char *format = jf_source_meta(s, "format");
@@ -218,8 +216,8 @@ static jfl_status safetensors_parse(safetensors_loader *l)
   return jf_source_sort(l->source);
 }
 
-/* Reads the header's length. Where that makes no sense, or what follows does not begin as a header,
-   it is most likely a file of another kind. */
+/* Reads the header's length. If the length is out of range, or the next byte does not begin a
+   header, the file is most likely of another kind. */
 static jfl_status fetch_length(const jf_source *s, const safetensors_loader *l, uint64_t *out)
 {
   unsigned char b[LENGTH_SIZE + 1];
@@ -299,7 +297,8 @@ static void put_tensor(jf_text *h, const jf_entry *t)
               (unsigned long long)(t->begin + t->size));
 }
 
-/* The header, blanks up to a multiple of eight, and its length in front. */
+/* Makes what stands before the tensors: the length, then the header with blanks up to a multiple of
+   eight bytes. */
 static void put_header(jf_text *h, const jf_entry *t, int n, const jf_text *meta)
 {
   jf_text_put(h, "\0\0\0\0\0\0\0\0", LENGTH_SIZE);

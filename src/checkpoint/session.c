@@ -56,7 +56,7 @@ static jfl_status checkpoint_session_note(jfl_report *r, const char *path, const
 
 /* ---- saving ---- */
 
-/* Under a key made of a kind, which may be "", and a name: "run.train_job". */
+/* Adds a number under a key made of a kind, which may be "", and a name: "run.train_job". */
 static void put_named(jf_text *meta, const char *kind, const char *name, const char *value)
 {
   jf_text key = {0};
@@ -203,12 +203,21 @@ static const jf_entry *source(const checkpoint_session_loader *l, const char *na
 static const char *say(const jf_entry *t, char *buf, size_t size)
 {
   char shape[JF_SHAPE_STR];
-  if (!t->shape.n) snprintf(buf, size, "%llu bytes", (unsigned long long)t->size);
+  if (t->shape.n < 0) snprintf(buf, size, "%llu bytes", (unsigned long long)t->size);
   else
     snprintf(buf, size, "%.32s %s",
              t->dtype == JFL_N_DTYPE ? t->dtype_name : jfl_dtype_name(t->dtype),
              jf_shape_str(&t->shape, shape));
   return buf;
+}
+
+/* Whether a tensor of the file may be a variable's contents: one number may be (1) or a scalar, as
+   other programs write it. */
+static int stands_for(const jfl_shape *file, const jfl_shape *variable)
+{
+  const int short_ones = file->n <= 1 && variable->n <= 1;
+  return jf_shape_eq(file, variable) ||
+         (short_ones && jf_numel(file) == 1 && jf_numel(variable) == 1);
 }
 
 static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, const jf_var *v,
@@ -217,9 +226,9 @@ static jfl_status checkpoint_session_check(const checkpoint_session_loader *l, c
   char has[JF_SHAPE_STR + 40], shape[JF_SHAPE_STR];
   const jfl_variable_spec *w = &v->spec;
   uint64_t size = (uint64_t)jf_numel(&w->shape) * jfl_dtype_size(w->dtype);
-  jfl_status s = !t->shape.n ? (t->size == size ? JFL_OK : JFL_ESHAPE)
+  jfl_status s = t->shape.n < 0 ? (t->size == size ? JFL_OK : JFL_ESHAPE)
                : t->dtype != w->dtype ? JFL_EDTYPE
-               : jf_shape_eq(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
+               : stands_for(&t->shape, &w->shape) ? JFL_OK : JFL_ESHAPE;
   if (s == JFL_OK) return s;
   return jf_fail(s, "checkpoint %s: variable %s must be %s %s, got %s in the file", l->path,
                  w->name, jfl_dtype_name(w->dtype), jf_shape_str(&w->shape, shape),
@@ -246,8 +255,8 @@ static jfl_status match(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* " lacks a, b" or the like for the names of a kind; nothing where there are none. Optimizer state
-   that no job knows is none of it: predict jobs load what train jobs saved. */
+/* Appends " lacks a, b" or the like for the names of a kind, if there are any. Optimizer state that
+   no job knows is left out: predict jobs may load what train jobs saved. */
 static void list(jf_text *t, const jfl_report *r, jfl_loaded what, const char *verb)
 {
   int n = 0;
@@ -273,7 +282,7 @@ static jfl_status be_strict(const checkpoint_session_loader *l)
   return r;
 }
 
-/* Room for what variable v will hold, zeroed. */
+/* Zeroed room for the contents that variable v is to get. */
 static jfl_status checkpoint_session_room(const checkpoint_session_loader *l, const jf_var *v,
                                           void **out)
 {
@@ -301,7 +310,8 @@ static jfl_status checkpoint_session_fetch(checkpoint_session_loader *l)
   return JFL_OK;
 }
 
-/* A count of the metadata; left alone where the file, not being ours, has none. */
+/* Reads a count of the metadata. *out stays as it is if there is none, as in files of other
+   programs. */
 static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, const char *key,
                                            uint64_t *out)
 {
@@ -317,7 +327,7 @@ static jfl_status checkpoint_session_count(const checkpoint_session_loader *l, c
   return JFL_OK;
 }
 
-/* The counters of a run; what the file tells of none keeps them. */
+/* The counters of runs, which stay as they are where the file does not have them. */
 typedef struct counters {
   int told;
   uint64_t seed, eager_calls;
@@ -357,7 +367,8 @@ static jfl_status read_counters(const checkpoint_session_loader *l, counters *c)
   return read_runs(l, c);
 }
 
-/* Takes out of c->run what jobs of the session ran; what is left is for jobs that come later. */
+/* Gives the counts to the session's jobs and takes them out of c->run; the rest is for jobs that
+   are defined later. */
 static void set_runs(const jfl_session *s, counters *c)
 {
   int left = 0;
@@ -373,7 +384,7 @@ static void set_runs(const jfl_session *s, counters *c)
   c->n_run = left;
 }
 
-/* Nothing fails from here on, but for a device. */
+/* From here on nothing fails, unless a device does. */
 static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;

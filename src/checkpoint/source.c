@@ -69,14 +69,14 @@ static jfl_status is_state(const jf_source *s, jf_entry *t)
   jf_text key = {0};
   jf_text_add(&key, "state.%s", t->name);
   if (key.failed) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", s->path);
-  /* What a session has saved, and so has a seed, says itself which names are state. */
+  /* A checkpoint with a seed was saved by a session, whose metadata says which names are state. */
   t->state = jf_source_meta(s, key.s) != NULL || !strncmp(t->name, "System-", 7) ||
              (!jf_source_meta(s, "seed") && is_slot(s, t->name));
   jf_free(key.s);
   return JFL_OK;
 }
 
-/* What a path without a checkpoint is told. */
+/* The error for a path at which there is no checkpoint. */
 static jfl_status absent(const char *path)
 {
   char staged[PATH_MAX];

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Entries that are read; a longer entry is not kept; a file that grew larger is written anew. */
+/* How many entries are read, how long an entry may be, and at what size the file is written
+   anew. */
 enum { MANY = 1000, LONGEST = 1 << 16, LARGEST = 1 << 20 };
 
 static int is_plain(unsigned char c) { return c >= 32 && c != 127 && c != '\\'; }
@@ -31,7 +32,7 @@ static int is_octal(const char *s)
   return s[0] >= '0' && s[0] <= '3' && strspn(s, "01234567") >= 3;
 }
 
-/* In place, without its newline. \000 would end it. */
+/* Undoes the escapes in place and drops the newline. \000 stays, since it would end the text. */
 static void decode(char *line)
 {
   char *end = line;
@@ -43,7 +44,7 @@ static void decode(char *line)
   *end = '\0';
 }
 
-/* The last MANY lines of f, in a ring; *n: of all. */
+/* Reads the last MANY lines of f into a ring; *n is the number of all lines. */
 static char **read_lines(FILE *f, size_t *n)
 {
   char **line = calloc(MANY, sizeof *line), *text = NULL;
@@ -62,7 +63,7 @@ static int open_new(const char *path, int flags)
   return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
 }
 
-/* Puts the lines in the file's place, whole or not at all. */
+/* Replaces the file by one with these lines; a failure leaves the file as it was. */
 static void shorten(const jf_history *h, char *const *line, size_t from, size_t to)
 {
   char path[sizeof h->path + 16];

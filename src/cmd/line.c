@@ -1,8 +1,8 @@
 /* Reading lines for the interactive session: libedit on a terminal if it is there, else plain.
 
-   All signals that matter while a line is read are blocked but for the time that it waits, so that
-   nothing is left in the middle: the editor gets its keys from next_key(), which waits for them,
-   for callbacks that are due and for signals alike. */
+   The signals that matter while a line is read are blocked except while the reader waits, so that
+   none interrupts the editor at work. The editor gets its keys from next_key(), which waits for
+   keys, signals and callbacks that are due. */
 #include "cmd/cmd.h"
 
 #include <dlfcn.h>
@@ -73,7 +73,7 @@ enum { N_SIGNALS = sizeof signals / sizeof *signals };
 /* The reader of the line being edited: the editor's hooks have no argument for it. */
 static line_reader *reading;
 
-/* The signals that came while it waited, bit by bit in the order of the table. */
+/* The signals that came while the reader waited: bit i stands for entry i of the table. */
 static volatile sig_atomic_t arrived;
 
 static void line_note(int number)
@@ -89,7 +89,7 @@ static int has_arrived(int number)
   return 0;
 }
 
-/* Calls a Lua function as programs are run, with the signals let through; its errors are
+/* Calls a Lua function with the signals unblocked, so that Ctrl-C interrupts it. Its errors are
    dropped. */
 static int line_call(line_reader *r, int n_arg, int n_result)
 {
@@ -108,8 +108,8 @@ static int line_columns(void)
 
 /* ---- completion ---- */
 
-/* Puts complete(before) on the stack: what the word may go on with, and a text that lists the ways
-   it may end, "" where there is only one. */
+/* Pushes the results of complete(before): what to insert, and a list of what could follow, which is
+   "" where only one thing could. */
 static int ask(line_reader *r)
 {
   const line_info *line = r->edit.line(r->edit.at);
@@ -154,7 +154,7 @@ static int width(const char *text, size_t n)
   return sum;
 }
 
-/* Takes prompt and line off the screen, where that can be done. */
+/* Clears the prompt and the line from the screen, if the terminal can do that. */
 static void clear_line(line_reader *r)
 {
   const char *term = getenv("TERM");
@@ -180,8 +180,8 @@ static void draw_line(line_reader *r)
   fflush(stdout);
 }
 
-/* Runs the callbacks that are due: what they print takes the place of the line, which comes
-   again. */
+/* Runs the callbacks that are due. What they print takes the place of the line, which is drawn
+   again below. */
 static void deliver(line_reader *r)
 {
   uint64_t count;
@@ -198,7 +198,7 @@ static void deliver(line_reader *r)
   fflush(stdout);
 }
 
-/* Heeds the signals that came; 0 when the line is given up or the session ends. */
+/* Acts on the signals that came; gives 0 when the line is given up or the session ends. */
 static int heed(line_reader *r)
 {
   int size = has_arrived(SIGWINCH), back = has_arrived(SIGCONT);
@@ -207,14 +207,14 @@ static int heed(line_reader *r)
   arrived = 0;
   if (size && r->edit.at) r->edit.resize(r->edit.at);
   if (back && r->edit.at) {
-    r->edit.set(r->edit.at, EL_PREP_TERM, 0);      /* the shell had the terminal meanwhile */
+    r->edit.set(r->edit.at, EL_PREP_TERM, 0);      /* the shell may have changed the terminal */
     r->edit.set(r->edit.at, EL_PREP_TERM, 1);
   }
   if (back) draw_line(r);
   return !r->given_up && !r->ended;
 }
 
-/* Takes the signals that wait: while there is input, ppoll does not let them through. */
+/* Lets blocked signals through: ppoll does not do so while there is input. */
 static void take_signals(const line_reader *r)
 {
   static const struct timespec none;
@@ -224,7 +224,7 @@ static void take_signals(const line_reader *r)
   for (int number; (number = sigtimedwait(&r->handled, NULL, &none)) > 0;) line_note(number);
 }
 
-/* The next byte of standard input, or -1 at its end or when the line is not wanted any more. */
+/* The next byte of standard input; -1 at its end, or when the line was given up. */
 static int next_byte(line_reader *r)
 {
   unsigned char c;
@@ -251,7 +251,7 @@ static int next_byte(line_reader *r)
 
 enum { FAST = 16 };
 
-/* How many bytes were typed already. More than a few did not come from a hand. */
+/* How many bytes wait to be read. More than a few were pasted, not typed. */
 static int waiting(void)
 {
   int n = 0;
@@ -367,7 +367,7 @@ static int plain_line(line_reader *r)
   return c == '\n' || (r->n_line > 0 && !r->given_up && !r->ended);
 }
 
-/* A line with the signals in our hands, and back in those that had them. */
+/* Reads a line with our signal handlers, and restores those that were there before. */
 static int guarded_line(line_reader *r)
 {
   struct sigaction ours = { .sa_handler = line_note }, theirs[N_SIGNALS];
@@ -406,7 +406,7 @@ static int remember(const char *text)
   return reading->edit.history(reading->edit.past, &event, H_ENTER, text);
 }
 
-/* keep(text): only what was typed at a terminal is remembered, blank lines are not. */
+/* keep(text): adds text to the history if it was typed at a terminal and is not blank. */
 static int line_keep(lua_State *L)
 {
   line_reader *r = reading = lua_touserdata(L, lua_upvalueindex(1));
@@ -498,7 +498,7 @@ void jf_push_line_reader(lua_State *L)
   lua_pushcfunction(L, line_collect);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  setvbuf(stdin, NULL, _IONBF, 0);      /* what is typed is for io.read, too */
+  setvbuf(stdin, NULL, _IONBF, 0);      /* io.read is to get what is typed, too */
   if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && find_editor(&r->edit))
     line_set_up(r);
   lua_pushvalue(L, -1);

@@ -55,7 +55,7 @@ typedef struct command {
   int failed, ended;           /* ended: by this signal, in order */
 } command;
 
-/* Message handler: error objects speak through __tostring, others pass as they are. */
+/* Message handler: adds a traceback to texts and to error objects that have __tostring. */
 static int traceback(lua_State *L)
 {
   if (!lua_isstring(L, 1)) {
@@ -146,7 +146,7 @@ static int parse_profile(command *c, const char *option)
   return c->profile = 1;
 }
 
-/* Takes the options apart; those with a value have it in the same word or the next one. */
+/* Reads the options. A value stands in the same word as its option or in the next one. */
 static void main_parse(command *c)
 {
   int i = 1;
@@ -237,7 +237,7 @@ static int run_interactive(lua_State *L, command *c)
   return 0;
 }
 
-/* Delivers what asynchronous calls still owe, if the program made any. */
+/* Runs the callbacks of asynchronous calls that are still out, if the program made any. */
 static int main_finish(lua_State *L)
 {
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -284,7 +284,7 @@ static int main_run(lua_State *L, command *c)
   return (ask && run_interactive(L, c)) || main_finish(L);
 }
 
-/* An error of the program does not keep its profile back. */
+/* The profile is printed also after an error of the program. */
 static int main_run_profiled(lua_State *L, command *c)
 {
   if (start_profile(L, c))
@@ -338,22 +338,6 @@ static int status_of(const command *c, int failed)
   return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int run_all(lua_State *L, void *c)
-{
-  int status = report(L, lua_cpcall(L, start, c));
-  return status || ((const command *)c)->failed;
-}
-
-/* What is left to do for a program that Ctrl-C ended in the middle. */
-static int end_early(lua_State *L, void *c)
-{
-  (void)c;
-  fflush(stdout);
-  fputs("jfl: interrupted\n", stderr);
-  main_finish(L);
-  return 1;
-}
-
 int main(int argc, char **argv)
 {
   command c = { .argc = argc, .argv = argv };
@@ -368,7 +352,7 @@ int main(int argc, char **argv)
     fputs("jfl: cannot start: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
-  int failed = jf_interrupt_guard(run_all, end_early, L, &c);
+  int failed = report(L, lua_cpcall(L, start, &c)) || c.failed;
   lua_close(L);
   return status_of(&c, failed);
 }

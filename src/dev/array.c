@@ -72,11 +72,14 @@ static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s
 jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out)
 {
   jfl_shape s = a->shape;
-  if (first < 0 || count < 1 || count > s.d[0] || first > s.d[0] - count)
+  if (s.n == 0)
+    return jf_fail_argument(JFL_ESHAPE, "rows", "must be of an array with axes, got a scalar");
+  if (first < 0 || count < 0 || count > s.d[0] || first > s.d[0] - count)
     return jf_fail_argument(JFL_ESHAPE, "rows", "must be within the %lld of the array, got %lld "
                             "from row %lld on", (long long)s.d[0], (long long)count,
                             (long long)first);
-  size_t row = (size_t)(jf_numel(&s) / s.d[0]) * jfl_dtype_size(a->dtype);
+  s.d[0] = 1;
+  size_t row = (size_t)jf_numel(&s) * jfl_dtype_size(a->dtype);
   s.d[0] = count;
   return dev_array_view(a, (size_t)first * row, &s, out);
 }

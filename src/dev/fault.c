@@ -6,6 +6,7 @@ jfl_status jf_fault_fail(const jf_fault *f)
   static const char *const nouns[] = {
     [JF_WRONG_LABEL] = "label", [JF_WRONG_INDEX] = "index", [JF_WRONG_SEGMENT] = "segment id",
   };
-  return jf_fail(JFL_EDATA, "%s %lld at position %lld is outside 0..%lld, all counted from 0",
-                 nouns[f->what], (long long)f->value, (long long)f->at, (long long)f->limit - 1);
+  return jf_fail(JFL_EDATA,
+                 "%s at position %lld must be from 0 to %lld, got %lld; all count from 0",
+                 nouns[f->what], (long long)f->at, (long long)f->limit - 1, (long long)f->value);
 }

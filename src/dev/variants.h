@@ -31,4 +31,13 @@ static inline int jf_has_avx2(void)
   static void name PARAMETERS { name##_body ARGUMENTS; }
 #endif
 
+/* Goes before a loop of which no turn reads what another one writes: an output may be an input,
+   element for element. */
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wpass-failed"   /* loops that call libm stay as they are */
+#define JF_EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define JF_EACH_ALONE _Pragma("GCC ivdep")
+#endif
+
 #endif

@@ -1,4 +1,5 @@
 /* Attributes: reading them from arguments and defaults, and printing them. */
+#include "dev/dev.h"
 #include "ir/ir.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 static const char *const type_names[] = {
   [JF_ATTR_INT] = "integer", [JF_ATTR_NUM] = "number", [JF_ATTR_BOOL] = "boolean",
   [JF_ATTR_STR] = "string", [JF_ATTR_DTYPE] = "dtype", [JF_ATTR_INTS] = "integers",
-  [JF_ATTR_NUMS] = "numbers", [JF_ATTR_PAD] = "padding",
+  [JF_ATTR_NUMS] = "numbers", [JF_ATTR_PAD] = "padding", [JF_ATTR_TENSOR] = "array",
 };
 
 const char *jf_attr_type_name(jf_attr_type t) { return type_names[t]; }
@@ -21,6 +22,7 @@ static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
     [JF_ATTR_INT] = "an integer", [JF_ATTR_NUM] = "a number", [JF_ATTR_BOOL] = "true or false",
     [JF_ATTR_STR] = "a string", [JF_ATTR_DTYPE] = "a dtype", [JF_ATTR_INTS] = "a list of integers",
     [JF_ATTR_NUMS] = "a list of numbers", [JF_ATTR_PAD] = "a word or a list of integers",
+    [JF_ATTR_TENSOR] = "an array",
   };
   switch (v->kind) {
   case JFL_ARG_NUMBER:
@@ -31,6 +33,8 @@ static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
   case JFL_ARG_BOOL:
     return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got %s", want[a->type],
                             v->number != 0 ? "true" : "false");
+  case JFL_ARG_ARRAY:
+    return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got an array", want[a->type]);
   case JFL_ARG_LIST: break;
   }
   return jf_fail_argument(JFL_EINVAL, a->name, "must be %s, got a list of %d", want[a->type],
@@ -110,6 +114,10 @@ static jfl_status read_one(jf_arena *arena, const jf_attr *a, const jfl_arg *v, 
     if (v->kind == JFL_ARG_STRING) return read_string(arena, a, v, &((jf_pad *)p)->word);
     ((jf_pad *)p)->word = NULL;
     return read_ints(arena, a, v, &((jf_pad *)p)->list);
+  case JF_ATTR_TENSOR:
+    if (v->kind != JFL_ARG_ARRAY || !v->array) return mismatch(a, v);
+    *(const jfl_array **)p = v->array;
+    return JFL_OK;
   }
   return JFL_EINVAL;
 }
@@ -184,6 +192,18 @@ static void print_ints(jf_text *t, const jf_ints *v)
   jf_text_add(t, "}");
 }
 
+/* Its dtype, its shape, and its first elements. */
+static void print_array(jf_text *t, const jfl_array *a)
+{
+  enum { FIRST = 4 };
+  char shape[JF_SHAPE_STR];
+  const int64_t n = jfl_array_size(a);
+  jf_text_add(t, "%s %s {", jfl_dtype_name(a->dtype), jf_shape_str(&a->shape, shape));
+  for (int64_t i = 0; i < n && i < FIRST; i++)
+    jf_text_add(t, "%s%.9g", i ? ", " : "", jfl_number_get(a->dtype, a->data, i));
+  jf_text_add(t, n > FIRST ? ", ...}" : "}");
+}
+
 static void print_one(jf_text *t, const jf_attr *a, const void *p)
 {
   const jf_nums *nums = p;
@@ -206,6 +226,7 @@ static void print_one(jf_text *t, const jf_attr *a, const void *p)
     if (pad->word) jf_text_add(t, "%s", pad->word);
     else print_ints(t, &pad->list);
     break;
+  case JF_ATTR_TENSOR: print_array(t, *(const jfl_array *const *)p); break;
   }
 }
 
@@ -248,7 +269,7 @@ static const size_t sizes[] = {
   [JF_ATTR_INT] = sizeof(int64_t), [JF_ATTR_NUM] = sizeof(double), [JF_ATTR_BOOL] = sizeof(int),
   [JF_ATTR_STR] = sizeof(char *), [JF_ATTR_DTYPE] = sizeof(jfl_dtype),
   [JF_ATTR_INTS] = sizeof(jf_ints), [JF_ATTR_NUMS] = sizeof(jf_nums),
-  [JF_ATTR_PAD] = sizeof(jf_pad),
+  [JF_ATTR_PAD] = sizeof(jf_pad), [JF_ATTR_TENSOR] = sizeof(jfl_array *),
 };
 
 /* The bytes that a field's value is made of. */
@@ -260,7 +281,8 @@ static attr_span ints_span(const jf_ints *v)
 }
 static attr_span word_span(const char *s) { return (attr_span){ s, s ? strlen(s) + 1 : 0 }; }
 
-/* A padding has two of them, all else one. */
+/* A padding has two of them, all else one. An array's is where it lies: a graph keeps but one of
+   those that hold the same. */
 static void spans_of(const jf_attr *a, const char *p, attr_span out[2])
 {
   const jf_nums *nums = (const void *)(p += a->off);

@@ -1,4 +1,5 @@
 /* Building a graph: values, nodes, names. */
+#include "dev/dev.h"
 #include "ir/ir.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ jfl_graph *jfl_graph_ref(jfl_graph *g)
 void jfl_graph_unref(jfl_graph *g)
 {
   if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
+  for (int i = 0; i < g->n_kept; i++) jfl_array_unref(g->kept[i].array);
   jf_arena_free(g->arena);
   jf_free(g);
 }
@@ -105,6 +107,43 @@ jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec)
   return v;
 }
 
+static size_t graph_bytes_of(const jfl_array *a)
+{
+  return (size_t)jfl_array_size(a) * jfl_dtype_size(a->dtype);
+}
+
+static int holds_same(const jf_kept *k, const jfl_array *a, uint64_t hash)
+{
+  return k->hash == hash && k->array->dtype == a->dtype &&
+         jf_shape_eq(&k->array->shape, &a->shape) &&
+         !memcmp(k->array->data, a->data, graph_bytes_of(a));
+}
+
+const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a)
+{
+  for (int i = 0; i < g->n_kept; i++)
+    if (g->kept[i].array == a) return a;
+  const uint64_t hash = jf_hash((uint64_t)a->dtype, a->data, graph_bytes_of(a));
+  for (int i = 0; i < g->n_kept; i++)
+    if (holds_same(&g->kept[i], a, hash)) return g->kept[i].array;
+  jf_kept k = { .hash = hash };
+  g->kept = jf_grow(g->arena, g->kept, g->n_kept, &g->cap_kept, sizeof *g->kept);
+  if (g->err || (g->err = jfl_array_cast(a, a->dtype, 0, &k.array))) return NULL;
+  g->kept[g->n_kept++] = k;
+  return k.array;
+}
+
+/* Keeps the arrays that a node's attributes hold. */
+static jfl_status keep_arrays(jfl_graph *g, const jf_node *n)
+{
+  for (const jf_attr *a = n->op->attr; a && a->name; a++) {
+    if (a->type != JF_ATTR_TENSOR) continue;
+    const jfl_array **p = (const jfl_array **)(void *)((char *)n->attr + a->off);
+    if (!(*p = jf_graph_keep(g, *p))) return g->err;
+  }
+  return JFL_OK;
+}
+
 /* "relu_1", "relu_2", ...: numbered by op, passing over what the user took. */
 static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
 {
@@ -172,6 +211,7 @@ jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_v
   node->in = jf_alloc(g->arena, n_in * sizeof *in);
   if (n_in) memcpy(node->in, in, n_in * sizeof *in);
   node->attr = jf_attr_copy(g->arena, op->attr, op->attr_size, attr);
+  JF_TRY(keep_arrays(g, node));
   JF_TRY(ir_graph_build(g, node, name));
   *out = node;
   return JFL_OK;

@@ -34,7 +34,7 @@ int jf_updates(const jf_node *n)
 
 int jf_is_pointwise(const jfl_op *op)
 {
-  return op->flags & JF_POINTWISE || (op->tile && !(op->flags & JF_RANDOM));
+  return op->flags & JF_POINTWISE || (op->loop && !(op->flags & JF_RANDOM));
 }
 
 unsigned jf_inplace(const jf_node *n)

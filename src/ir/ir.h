@@ -50,7 +50,7 @@ typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
-  double clip_norm;                    /* the most that all gradients' norm may be; 0: not clipped */
+  double clip_norm;  /* the most that all gradients' norm may be; 0: not clipped */
   jfl_value **variable; int n_variable;   /* what is trained */
   jfl_value **grad;                    /* the grad pass's: of each variable, or NULL; NULL before */
   jfl_value *step, *set;               /* the update pass's: the variables that count the steps, and
@@ -60,6 +60,9 @@ typedef struct jf_training {
 /* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or
    "". */
 typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
+
+/* An array of a graph, and the hash of what it holds. */
+typedef struct jf_kept { jfl_array *array; uint64_t hash; } jf_kept;
 
 struct jfl_graph {
   atomic_int refs;
@@ -72,6 +75,7 @@ struct jfl_graph {
   jfl_value **output; int n_output, cap_output;
   jf_watched *watched; int n_watched, cap_watched;     /* taken by the grad pass */
   jf_training **training; int n_training, cap_training;
+  jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added serve; see jf_serve */
@@ -92,7 +96,8 @@ typedef enum jf_attr_type {
   JF_ATTR_DTYPE,    /* jfl_dtype */
   JF_ATTR_INTS,     /* jf_ints; a single number is a list of one */
   JF_ATTR_NUMS,     /* jf_nums */
-  JF_ATTR_PAD       /* jf_pad */
+  JF_ATTR_PAD,      /* jf_pad */
+  JF_ATTR_TENSOR    /* const jfl_array *, which the graph keeps */
 } jf_attr_type;
 
 typedef struct jf_attr {
@@ -115,7 +120,8 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
 /* Appends "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
-/* A copy of a struct of `size` bytes whose lists are its own; NULL where size is 0. */
+/* A copy of a struct of `size` bytes whose lists are its own, and arrays those of the other; NULL
+   where size is 0. */
 void *jf_attr_copy(jf_arena *a, const jf_attr *attr, size_t size, const void *from);
 /* Whether two structs of `size` bytes say the same: described fields by their values, and all other
    bytes, which infer and passes set, one by one; so a difference in padding counts as one. */
@@ -157,7 +163,7 @@ enum {
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
   JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that
                           shape and from single numbers, so a permutation of all of them changes
-                          nothing; ops with tile are so by themselves, but random ones */
+                          nothing; ops with a loop are so by themselves, but random ones */
   JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
   JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
   JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
@@ -172,6 +178,7 @@ enum {
   JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
   JF_MEANS = 1 << 16,          /* or means */
   JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
+  JF_STORED = 1 << 19,  /* the array of its attributes, a jf_array; the host reads it there */
   JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
                                   the gradient is 0 where f is flat */
 };
@@ -202,15 +209,16 @@ struct jfl_op {
                                              NULL: on plain tensors only, unless it is pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
   size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
-  const jf_tile *tile;                    /* elementwise ops: the loop, indexed likewise */
+  const jf_loop *loop;                    /* elementwise ops: the loop, indexed likewise */
   const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
                                              "a + b"; op/elementwise.h says what stands in them */
   const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
                                              O is a floating type, and where it is an integer */
   const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
   const jfl_op *descent;                  /* with the same attributes: subtracts what this op gives,
-                                             times a rate, from a parameter as it is made. Inputs are
-                                             the parameter, this op's, and scalars. NULL: none does */
+                                             times a rate, from a parameter as it is made. Inputs
+                                             are the parameter, this op's, and scalars; NULL: none
+                                             does */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
 };
@@ -231,6 +239,9 @@ jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_va
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
+/* A copy of an array that lives as long as the graph: of one with the same dtype, shape and
+   contents there is but one. NULL, with g->err set, where memory is out. */
+const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a);
 /* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by
    op. A failed node leaves the graph as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,

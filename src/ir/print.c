@@ -9,7 +9,8 @@ static void print_value(jf_text *t, const jfl_value *v)
   jf_text_add(t, "%s: %s %s", v->name, jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
 }
 
-static void print_node(jf_text *t, const jf_node *n)
+/* Says the place where it is not the base, where most of the job is. */
+static void print_node(jf_text *t, const jf_node *n, int base)
 {
   jf_text_add(t, "  ");
   for (int i = 0; i < n->n_out; i++) {
@@ -24,6 +25,7 @@ static void print_node(jf_text *t, const jf_node *n)
     jf_attr_print(t, n->op->attr, n->attr);
     jf_text_add(t, "}");
   }
+  if (n->place != base) jf_text_add(t, " at place %d", n->place);
   jf_text_add(t, "\n");
 }
 
@@ -38,6 +40,6 @@ void jf_graph_print(const jfl_graph *g, jf_text *t)
     if (v->plain) jf_text_add(t, ", blocks of %s", jf_shape_str(v->plain, (char[JF_SHAPE_STR]){0}));
     jf_text_add(t, "\n");
   }
-  for (int i = 0; i < g->n_node; i++) print_node(t, g->node[i]);
+  for (int i = 0; i < g->n_node; i++) print_node(t, g->node[i], g->place);
   for (int i = 0; i < g->n_output; i++) jf_text_add(t, "  return %s\n", g->output[i]->name);
 }

@@ -12,6 +12,7 @@ static jfl_status argmax_infer(jf_infer *c)
 {
   attr *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
+  char text[JF_SHAPE_STR];
   JF_TRY(jf_axis(&a->axis, s->n));
   if (s->d[a->axis] > INT32_MAX)
     return jf_fail(JFL_ESHAPE, "axis %lld has %lld elements, whose positions int32 cannot count",
@@ -21,7 +22,9 @@ static jfl_status argmax_infer(jf_infer *c)
     if (i != a->axis) y.d[y.n++] = s->d[i];
   c->shape[0] = y.n ? y : (jfl_shape){ 1, { 1 } };
   c->dtype[0] = JFL_I32;
-  return JFL_OK;
+  if (s->d[a->axis] > 0 || !jf_numel(&c->shape[0])) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "axis %lld must have elements, got %s", (long long)a->axis,
+                 jf_shape_str(s, text));
 }
 
 typedef int64_t (*search)(const void *x, int64_t m, int64_t step);

@@ -57,7 +57,8 @@ jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double 
 #define FILL(D, T)                                                                  \
   static jfl_status fill_##D(const jf_kargs *k, double value)                       \
   {                                                                                 \
-    T *y = k->out[0].data, v = (T)value;                                            \
+    T *y = k->out[0].data, v;                                                       \
+    jfl_number_put(JFL_##D, &v, 0, value);                                          \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) y[i] = v;       \
     return JFL_OK;                                                                  \
   }

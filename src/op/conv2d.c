@@ -436,7 +436,7 @@ static int arrange(jf_layout *c, places p)
   jf_conv2d *a = c->attr;
   int64_t channels = shape_at(c, p.x)->d[1], filters = shape_at(c, p.y)->d[1], b;
   if (c->node->in[0]->dtype != JFL_F32 || (b = jf_layout_block(c)) == 0) return 0;
-  if (!groups_fit(a->groups, channels, filters, b)) return 0;
+  if (!channels || !filters || !groups_fit(a->groups, channels, filters, b)) return 0;
   a->block = b;
   a->block_y = filters % b == 0;
   a->block_x = channels % b == 0 && (a->block_y || *form_at(c, p.x) == JF_BLOCKED);

@@ -10,6 +10,7 @@
 static jfl_status ce_infer(jf_infer *c)
 {
   JF_TRY(jf_infer_same(c));
+  JF_TRY(jf_check_classes(c, 1));
   c->shape[1] = c->shape[0];
   c->dtype[1] = c->dtype[0];
   if (c->shape[0].n > 1) c->shape[0].n--;

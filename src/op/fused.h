@@ -26,9 +26,9 @@ typedef struct jf_fused_slot {
   int64_t step[JFL_MAXDIM];    /* elements per index of the space */
 } jf_fused_slot;
 
-/* One instruction on slots. Of an elementwise op, which has a loop and a formula: that is applied to
-   each element; where out[0] has one element a row the inputs have too. Of any other: out[0] is the
-   sum of in[0] over some axes, divided by count. */
+/* One instruction on slots. Of an elementwise op, which has a loop and a formula: that is applied
+   to each element; where out[0] has one element a row the inputs have too. Of any other: out[0] is
+   the sum of in[0] over some axes, divided by count. */
 typedef struct jf_instr {
   const char *name;            /* of the node's op, for texts */
   const struct jfl_op *op;

@@ -1,5 +1,6 @@
 /* The plain kernel of fused programs: whole tensors, instruction by instruction, each as its op's
    plain kernel does it. What runs them faster is checked against it. */
+#include "base/walk.h"
 #include "op/fused.h"
 #include "op/op.h"
 
@@ -61,25 +62,16 @@ size_t jf_fused_plain_scratch(const jf_kargs *k)
 
 void jf_fused_number(const jf_fused_slot *s, void *to)
 {
-#define STORE(D, T) case JFL_##D: *(T *)to = (T)s->number; break;
-  switch (s->dtype) {
-  JF_EACH_TYPE(STORE)
-  default: break;
-  }
+  jfl_number_put(s->dtype, to, 0, s->number);
 }
 
-/* The element of slot s that belongs to element i of the space. */
-static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, int64_t i)
+/* The element of slot s that belongs to element i of the space, of which s alone is an operand. */
+static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, const jf_nest *space,
+                          int64_t i)
 {
-  int64_t at = 0;
   if (s->kind == JF_SLOT_EACH) return i;
   if (s->kind == JF_SLOT_ROW) return i / f->row;
-  if (s->kind == JF_SLOT_NUMBER) return 0;
-  for (int a = f->space.n - 1; a >= 0; a--) {
-    at += i % f->space.d[a] * s->step[a];
-    i /= f->space.d[a];
-  }
-  return at;
+  return s->kind == JF_SLOT_NUMBER ? 0 : jf_nest_offset(space, 0, space->n, i);
 }
 
 /* Copies slot s to `to`, with an element for each of the space. */
@@ -88,8 +80,12 @@ static void expand(const jf_kargs *k, int s, char *to)
   const jf_fused *f = k->attr;
   const size_t size = jfl_dtype_size(f->slot[s].dtype);
   const char *from = place_of(k, s);
-  for (int64_t i = 0; i < space_size(f); i++)
-    memcpy(to + (size_t)i * size, from + (size_t)element_of(f, &f->slot[s], i) * size, size);
+  jf_nest space = { .n = f->space.n, .n_op = 1, .step = &f->slot[s].step };
+  memcpy(space.d, f->space.d, sizeof space.d);
+  for (int64_t i = 0; i < space_size(f); i++) {
+    const int64_t at = element_of(f, &f->slot[s], &space, i);
+    memcpy(to + (size_t)i * size, from + (size_t)at * size, size);
+  }
 }
 
 static void apply(const jf_kargs *k, const jf_instr *p)
@@ -97,7 +93,7 @@ static void apply(const jf_kargs *k, const jf_instr *p)
   const jf_fused *f = k->attr;
   const int by_row = f->slot[p->out[0]].kind == JF_SLOT_ROW;
   char *room = place_of(k, f->n_slot);
-  jf_tile_args t = { .n = slot_size(f, p->out[0]), .attr = p->attr, .random = k->random,
+  jf_loop_args t = { .n = slot_size(f, p->out[0]), .attr = p->attr, .random = k->random,
                      .out = place_of(k, p->out[0]) };
   if (p->n_out > 1) t.second = place_of(k, p->out[1]);
   for (int i = 0; i < p->n_in; i++) {
@@ -107,10 +103,10 @@ static void apply(const jf_kargs *k, const jf_instr *p)
     t.step[i] = !by_row || f->slot[p->in[i]].kind == JF_SLOT_ROW;
     room += bytes;
   }
-  p->op->tile[p->key](&t);
+  p->op->loop[p->key](&t);
 }
 
-static jfl_status add_up(const jf_kargs *k, const jf_instr *p)
+static jfl_status plain_add_up(const jf_kargs *k, const jf_instr *p)
 {
   const jf_fused *f = k->attr;
   const jfl_dtype type = f->slot[p->out[0]].dtype;
@@ -126,8 +122,8 @@ jfl_status jf_fused_plain(const jf_kargs *k)
   for (int s = 0; s < f->n_slot; s++)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
-    if (f->instr[i].op->tile) apply(k, &f->instr[i]);
-    else JF_TRY(add_up(k, &f->instr[i]));
+    if (f->instr[i].op->loop) apply(k, &f->instr[i]);
+    else JF_TRY(plain_add_up(k, &f->instr[i]));
   }
   return JFL_OK;
 }

@@ -52,15 +52,15 @@ static jfl_status sum_infer(jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape, *ids = &c->in[1]->shape;
   char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
   JF_TRY(jf_check_indices(c, 1));
-  JF_TRY(jf_axis(&a->axis, s->n));
+  JF_TRY(jf_axis(&a->axis, ids->n ? s->n : s->n + 1));
   int fit = a->axis + ids->n <= s->n;
   for (int i = 0; fit && i < ids->n; i++) fit = s->d[a->axis + i] == ids->d[i];
   if (!fit)
     return jf_fail_argument(JFL_ESHAPE, "data", "must have the extents of segment_ids %s from "
                             "axis %lld on, got %s", jf_shape_str(ids, y), (long long)a->axis,
                             jf_shape_str(s, x));
-  if (a->num_segments < 1)
-    return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 1, got %lld",
+  if (a->num_segments < 0)
+    return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 0, got %lld",
                             (long long)a->num_segments);
   c->dtype[0] = c->in[0]->dtype;
   return splice(s, (int)a->axis, ids->n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);

@@ -46,7 +46,7 @@ void jf_unpack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, 
 
 int64_t jf_layout_block(const jf_layout *c)
 {
-  return c->kind && c->kind->channel_block ? c->kind->channel_block() : 0;
+  return c->kind->channel_block ? c->kind->channel_block() : 0;
 }
 
 void jf_layout_all(jf_layout *c, jf_form form)

@@ -21,7 +21,7 @@ void jf_unpack_tensor(const jf_packing *p, jfl_dtype t, const jfl_shape *plain, 
    shape, with its elements in the same order. */
 typedef struct jf_layout {
   const jf_node *node;
-  const jf_kind *kind;                  /* of the devices that run it; NULL: of several */
+  const jf_kind *kind;                  /* of the device that runs it */
   const jfl_shape *const *in_shape;     /* of inputs and outputs when plain; the values' own may */
   const jfl_shape *const *out_shape;    /* be those of other forms */
   jf_form *in;                          /* as made; then as taken */

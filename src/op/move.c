@@ -6,9 +6,7 @@ jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)
   if (list->n > JFL_MAXDIM)
     return jf_fail(JFL_ESHAPE, "a shape has at most %d dimensions, got %d", (int)JFL_MAXDIM,
                    list->n);
-  *out = (jfl_shape){ 1, { 1 } };
-  if (!list->n) return JFL_OK;
-  out->n = list->n;
+  *out = (jfl_shape){ .n = list->n };
   for (int i = 0; i < list->n; i++) out->d[i] = list->v[i];
   return JFL_OK;
 }
@@ -27,6 +25,16 @@ int jf_keeps_order(const jf_ints *perm, const jfl_shape *s)
     last = perm->v[i];
   }
   return 1;
+}
+
+jfl_status jf_check_classes(const jf_infer *c, int input)
+{
+  const jfl_shape *s = &c->in[input]->shape;
+  char buf[JF_SHAPE_STR];
+  if (s->n > 0 && s->d[s->n - 1] > 0) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[input],
+                          "must have a class or more along its last axis, got %s",
+                          jf_shape_str(s, buf));
 }
 
 jfl_status jf_check_indices(const jf_infer *c, int input)

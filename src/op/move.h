@@ -14,7 +14,7 @@
   [JFL_F32] = fn##4, [JFL_F64] = fn##8, [JFL_F16] = fn##2, [JFL_BF16] = fn##2, [JFL_I8] = fn##1, \
   [JFL_U8] = fn##1, [JFL_I32] = fn##4, [JFL_I64] = fn##8
 
-/* A list as a shape; an empty one is (1). */
+/* A list as a shape. */
 jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out);
 /* The extents of s, borrowed. */
 jf_ints jf_ints_from(const jfl_shape *s);
@@ -22,6 +22,8 @@ jf_ints jf_ints_from(const jfl_shape *s);
    anywhere. */
 int jf_keeps_order(const jf_ints *perm, const jfl_shape *s);
 
+/* Passes what has classes along its last axis. */
+jfl_status jf_check_classes(const jf_infer *c, int input);
 /* int32 and int64 pass. */
 jfl_status jf_check_indices(const jf_infer *c, int input);
 

@@ -1,5 +1,6 @@
 /* Reductions over any axes. Sums of float32 are accumulated in double. */
 #include "op/reduce.h"
+#include "base/walk.h"
 #include "op/broadcast.h"
 #include "op/cast.h"
 #include "op/elementwise.h"
@@ -58,53 +59,54 @@ static jfl_status reduce_infer(jf_infer *c)
     y.n = 0;
     for (int i = 0; i < s->n; i++)
       if (!reduce_among(&a->axis, i)) y.d[y.n++] = s->d[i];
-    if (!y.n) y = (jfl_shape){ 1, { 1 } };
+    if (!y.n && s->n) y = (jfl_shape){ 1, { 1 } };
   }
   c->shape[0] = y;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;
 }
 
-/* Offsets into x over some of its axes, in row-major order. */
-typedef struct reduce_walk {
-  int n;
-  int64_t d[JFL_MAXDIM], step[JFL_MAXDIM], at[JFL_MAXDIM], off;
-} reduce_walk;
-
-/* Steps on; 0 after the last, and then the walk is at its start again. */
-static int next(reduce_walk *w)
+/* Of max and min, which nothing has none of. */
+static jfl_status extreme_infer(jf_infer *c)
 {
-  for (int i = w->n - 1; i >= 0; i--) {
-    w->off += w->step[i];
-    if (++w->at[i] < w->d[i]) return 1;
-    w->off -= w->step[i] * w->d[i];
-    w->at[i] = 0;
-  }
-  return 0;
+  char s[JF_SHAPE_STR];
+  JF_TRY(reduce_infer(c));
+  if (jf_numel(&c->in[0]->shape) || !jf_numel(&c->shape[0])) return JFL_OK;
+  return jf_fail(JFL_ESHAPE, "the axes must have elements, got %s",
+                 jf_shape_str(&c->in[0]->shape, s));
 }
 
-/* Kept and reduced axes; `run` elements side by side at each offset are of the innermost axis,
+/* Kept and reduced axes of x; `run` elements side by side at each offset are of the innermost axis,
    which is reduced or kept. */
-typedef struct split { reduce_walk kept, gone; int64_t run; int run_is_gone; int64_t count; } split;
+typedef struct split {
+  jf_nest kept_axes, gone_axes;
+  int64_t kept_step[1][JFL_MAXDIM], gone_step[1][JFL_MAXDIM];
+  jf_walk kept, gone;
+  int64_t run, count;          /* count: elements that are reduced to one */
+  int run_is_gone;
+} split;
 
-static split split_axes(const jf_kargs *k)
+static void split_axes(const jf_kargs *k, split *r)
 {
   const jfl_shape *s = &k->in[0].shape;
   const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
-  split r = { .run = 1, .run_is_gone = 1, .count = 1 };
-  int64_t step[JFL_MAXDIM], size = 1;
+  int64_t step[JFL_MAXDIM];
   int inner = s->n - 1;
-  for (int i = s->n - 1; i >= 0; size *= s->d[i--]) step[i] = size;
-  r.run_is_gone = reduce_among(axis, inner);
-  for (; inner >= 0 && (s->d[inner] == 1 || reduce_among(axis, inner) == r.run_is_gone); inner--)
-    r.run *= s->d[inner];
+  r->kept_axes = (jf_nest){ .n_op = 1, .step = r->kept_step };
+  r->gone_axes = (jf_nest){ .n_op = 1, .step = r->gone_step };
+  r->run = r->count = 1;
+  jf_dense_steps(s, 1, step);
+  r->run_is_gone = reduce_among(axis, inner);
+  for (; inner >= 0 && (s->d[inner] == 1 || reduce_among(axis, inner) == r->run_is_gone); inner--)
+    r->run *= s->d[inner];
   for (int i = 0; i <= inner; i++) {
-    reduce_walk *w = reduce_among(axis, i) ? &r.gone : &r.kept;
+    jf_nest *w = reduce_among(axis, i) ? &r->gone_axes : &r->kept_axes;
     w->d[w->n] = s->d[i];
-    w->step[w->n++] = step[i];
+    w->step[0][w->n++] = step[i];
   }
-  for (int i = 0; i < axis->n; i++) r.count *= s->d[axis->v[i]];
-  return r;
+  for (int i = 0; i < axis->n; i++) r->count *= s->d[axis->v[i]];
+  r->kept = jf_walk_at(&r->kept_axes, r->kept_axes.n, 0);
+  r->gone = jf_walk_at(&r->gone_axes, r->gone_axes.n, 0);
 }
 
 enum { LANES = 32 };
@@ -127,23 +129,33 @@ enum { LANES = 32 };
   {                                                                                   \
     A_ lane[LANES], n = (A_)s->count; (void)n;                                        \
     for (int j = 0; j < LANES; j++) lane[j] = (INIT);                                 \
-    do id##_row_##D(lane, x + s->kept.off + s->gone.off, width); while (next(&s->gone)); \
+    do id##_row_##D(lane, x + s->kept.off[0] + s->gone.off[0], width);                \
+    while (jf_walk_next(&s->gone));                                                   \
     for (int j = 1; j < LANES && s->run_is_gone; j++) ADD_TO(lane[0], lane[j], A_, STEP) \
     for (int j = 0; j < width && !(j && s->run_is_gone); j++) {                       \
       A_ acc = lane[j]; y[j] = (T_)(FINISH);                                          \
     }                                                                                 \
   }                                                                                   \
+  static jfl_status id##_none_##D(const jf_kargs *k)                                  \
+  {                                                                                   \
+    const A_ acc = (INIT), n = 0; (void)n;                                            \
+    T_ *y = k->out[0].data;                                                           \
+    for (int64_t i = 0; i < jf_numel(&k->out[0].shape); i++) y[i] = (T_)(FINISH);     \
+    return JFL_OK;                                                                    \
+  }                                                                                   \
   REDUCE_KERNEL(id, D, T_)
 #define REDUCE_KERNEL(id, D, T_)                                                  \
   static jfl_status id##_##D(const jf_kargs *k)                                   \
   {                                                                               \
-    split s = split_axes(k);                                                      \
+    split s;                                                                      \
     T_ *y = k->out[0].data;                                                       \
+    split_axes(k, &s);                                                            \
+    if (!s.count) return id##_none_##D(k);                                        \
     int64_t step = s.run_is_gone ? s.run : LANES, width;                          \
     do for (int64_t i = 0; i < s.run; i += step, y += s.run_is_gone ? 1 : width) { \
       width = s.run - i < step ? s.run - i : step;                                \
       id##_some_##D(&s, (const T_ *)k->in[0].data + i, y, width);                 \
-    } while (next(&s.kept));                                                      \
+    } while (jf_walk_next(&s.kept));                                              \
     return JFL_OK;                                                                \
   }
 
@@ -260,27 +272,27 @@ static int reduce_layout(jf_layout *c)
   return 1;
 }
 
-#define REDUCTION(id)                                                            \
+#define REDUCTION(id, rule)                                                      \
   .in = {"input_tensor"}, .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_reduce), \
-  .infer = reduce_infer, .layout = reduce_layout, .cpu = id##_cpu
+  .infer = rule, .layout = reduce_layout, .cpu = id##_cpu
 
-JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum", REDUCTION(sum),
-  .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
+JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
+  REDUCTION(sum, reduce_infer), .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
 
-JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean", REDUCTION(mean),
-  .flags = JF_MEANS, .grad = mean_grad)
+JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
+  REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad)
 
 JFL_OP(reduce_max, .doc = "The largest element over axes.", .path = "math.reduce_max",
-  REDUCTION(max), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(max, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduce_min",
-  REDUCTION(min), .flags = JF_KEEPS, .grad = extreme_grad)
+  REDUCTION(min, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
-JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod", REDUCTION(prod),
-  .flags = JF_KEEPS, .grad = prod_grad)
+JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
+  REDUCTION(prod, reduce_infer), .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
-  REDUCTION(any))
+  REDUCTION(any, reduce_infer))
 
 JFL_OP(reduce_all, .doc = "1 where no element over axes is 0.", .path = "math.reduce_all",
-  REDUCTION(all))
+  REDUCTION(all, reduce_infer))

@@ -29,8 +29,8 @@ static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
   return JFL_OK;
 }
 
-/* Replaces the one -1 of a list by what makes `size` elements, where there is such a number; *fits:
-   whether the list then has as many. */
+/* Replaces the one -1 of a list by what makes `size` elements, where there is one such number;
+   *fits: whether the list then has as many. */
 static jfl_status fill_rest(jf_ints *list, int64_t size, int *fits)
 {
   int64_t known = 1;
@@ -39,12 +39,13 @@ static jfl_status fill_rest(jf_ints *list, int64_t size, int *fits)
     if (list->v[i] == -1 && rest >= 0)
       return jf_fail_argument(JFL_ESHAPE, "shape", "must have one extent of -1 at most");
     if (list->v[i] == -1) rest = i;
-    else if (list->v[i] < 1 || list->v[i] > size)
+    else if (list->v[i] < 0 || (size && (list->v[i] < 1 || list->v[i] > size)))
       return jf_fail(JFL_ESHAPE, "extent %lld cannot be one of %lld elements",
                      (long long)list->v[i], (long long)size);
-    else known = list->v[i] > size / known ? size + 1 : known * list->v[i];
+    else if (list->v[i] == 0) known = 0;
+    else if (known > 0) known = list->v[i] > size / known ? size + 1 : known * list->v[i];
   }
-  *fits = rest < 0 ? known == size : size % known == 0;
+  *fits = rest < 0 ? known == size : known > 0 && size % known == 0;
   if (rest >= 0 && *fits) list->v[rest] = size / known;
   return JFL_OK;
 }
@@ -71,6 +72,7 @@ static jfl_status flatten_infer(jf_infer *c)
   jf_flatten *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape y = { 0 };
+  if (!s->n) return reshape_view(c, &(jfl_shape){ 1, { 1 } });
   JF_TRY(jf_axis(&a->start_dim, s->n));
   JF_TRY(jf_axis(&a->end_dim, s->n));
   if (a->start_dim > a->end_dim)
@@ -99,7 +101,7 @@ static jfl_status squeeze_infer(jf_infer *c)
   }
   for (int i = 0; i < s->n; i++)
     if (!(a->axis.n ? drop[i] : s->d[i] == 1)) y.d[y.n++] = s->d[i];
-  return reshape_view(c, y.n ? &y : &(jfl_shape){ 1, { 1 } });
+  return reshape_view(c, y.n || !s->n ? &y : &(jfl_shape){ 1, { 1 } });
 }
 
 static jfl_status expand_infer(jf_infer *c)

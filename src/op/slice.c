@@ -1,5 +1,6 @@
 /* Cutting a box out of a tensor. */
 #include "op/slice.h"
+#include "base/walk.h"
 #include "op/layout.h"
 #include "op/move.h"
 
@@ -19,12 +20,13 @@ static const jf_attr grad_attrs[] = {
 /* Makes axis i of the box absolute, for an extent of n. */
 static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
 {
-  if (*begin < -n || *begin >= n)
+  const int at_end = *begin == n && (n == 0 || *size == 0);
+  if (*begin < -n || (*begin >= n && !at_end))
     return jf_fail(JFL_ESHAPE, "begin %lld is out of range for axis %d of extent %lld",
                    (long long)*begin, i, (long long)n);
   if (*begin < 0) *begin += n;
   if (*size == -1) *size = n - *begin;
-  if (*size < 1 || *size > n - *begin)
+  if (*size < 0 || *size > n - *begin)
     return jf_fail(JFL_ESHAPE, "size %lld from %lld does not fit axis %d of extent %lld",
                    (long long)*size, (long long)*begin, i, (long long)n);
   return JFL_OK;
@@ -100,41 +102,56 @@ static int grad_layout(jf_layout *c)
   return in_blocks(c, &a->begin, &a->shape);
 }
 
-/* The offset, in elements of a tensor of shape whole, of row `row` of the box at begin. */
-static int64_t slice_row_offset(const jfl_shape *whole, const jfl_shape *box, const int64_t *begin,
-                          int64_t row)
+/* A box of a tensor, the two operands of a nest, in bytes: `bytes` lie side by side in both at each
+   index of its first n axes. */
+typedef struct slice_box {
+  jf_nest nest;
+  int64_t step[2][JFL_MAXDIM];
+  int n;
+  size_t begin, bytes;         /* begin: where the box is in the tensor */
+} slice_box;
+
+static void slice_find(const jf_tensor *whole, const jf_tensor *box, const jf_ints *begin,
+                       slice_box *b)
 {
-  int last = whole->n - 1;
-  int64_t at = begin[last], step = whole->d[last];
-  for (int i = last - 1; i >= 0; i--) {
-    at += (begin[i] + row % box->d[i]) * step;
-    row /= box->d[i];
-    step *= whole->d[i];
+  const int64_t size = (int64_t)jfl_dtype_size(whole->dtype);
+  *b = (slice_box){ .nest = { .n = box->shape.n, .n_op = 2, .step = b->step } };
+  jf_dense_steps(&whole->shape, size, b->step[0]);
+  jf_dense_steps(&box->shape, size, b->step[1]);
+  for (int i = 0; i < box->shape.n; i++) {
+    b->nest.d[i] = box->shape.d[i];
+    b->begin += (size_t)(begin->v[i] * b->step[0][i]);
   }
-  return at;
+  jf_nest_join(&b->nest, 0);
+  const int last = b->nest.n - 1, runs = b->step[0][last] == size && b->step[1][last] == size;
+  b->n = b->nest.n - runs;
+  b->bytes = (size_t)(runs ? b->nest.d[last] * size : size);
 }
 
 static jfl_status slice_cut(const jf_kargs *k)
 {
-  const jfl_shape *box = &k->out[0].shape;
-  const int64_t *begin = ((const jf_slice *)k->attr)->begin.v;
-  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)box->d[box->n - 1] * size;
+  slice_box b;
+  slice_find(&k->in[0], &k->out[0], &((const jf_slice *)k->attr)->begin, &b);
+  const char *x = (const char *)k->in[0].data + b.begin;
   char *y = k->out[0].data;
-  for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, y += run)
-    memcpy(y, (const char *)k->in[0].data
-              + (size_t)slice_row_offset(&k->in[0].shape, box, begin, i) * size, run);
+  jf_walk w = jf_walk_at(&b.nest, b.n, 0);
+  do memcpy(y + w.off[1], x + w.off[0], b.bytes);
+  while (jf_walk_next(&w));
   return JFL_OK;
 }
 
 static jfl_status paste(const jf_kargs *k)
 {
-  const jfl_shape *box = &k->in[0].shape, *whole = &k->out[0].shape;
-  const int64_t *begin = ((const jf_slice_grad *)k->attr)->begin.v;
-  size_t size = jfl_dtype_size(k->out[0].dtype), run = (size_t)box->d[box->n - 1] * size;
-  const char *x = k->in[0].data;
-  memset(k->out[0].data, 0, (size_t)jf_numel(whole) * size);
-  for (int64_t i = 0, n = jf_numel(box) / box->d[box->n - 1]; i < n; i++, x += run)
-    memcpy((char *)k->out[0].data + (size_t)slice_row_offset(whole, box, begin, i) * size, x, run);
+  slice_box b;
+  const jf_tensor *dy = &k->in[0], *dx = &k->out[0];
+  memset(dx->data, 0, (size_t)jf_numel(&dx->shape) * jfl_dtype_size(dx->dtype));
+  if (jf_numel(&dy->shape) == 0) return JFL_OK;
+  slice_find(dx, dy, &((const jf_slice_grad *)k->attr)->begin, &b);
+  const char *x = dy->data;
+  char *y = (char *)dx->data + b.begin;
+  jf_walk w = jf_walk_at(&b.nest, b.n, 0);
+  do memcpy(y + w.off[0], x + w.off[1], b.bytes);
+  while (jf_walk_next(&w));
   return JFL_OK;
 }
 

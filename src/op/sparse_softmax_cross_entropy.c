@@ -16,6 +16,7 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
 {
   const jfl_shape *l = &c->in[labels]->shape, *s = &c->in[x]->shape;
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  JF_TRY(jf_check_classes(c, x));
   int fit = l->n == s->n - 1 || (l->n == s->n && l->d[l->n - 1] == 1);
   for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
   JF_TRY(jf_check_indices(c, labels));

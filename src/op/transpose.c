@@ -1,5 +1,6 @@
 /* Reordering of axes. */
 #include "op/transpose.h"
+#include "base/walk.h"
 #include "op/matmul.h"
 #include "op/move.h"
 #include "op/reshape.h"
@@ -72,41 +73,36 @@ static jfl_value *transpose_fold(jf_foldctx *c)
   return JF_EMIT(c->g, transpose, &both, before->in[0]);
 }
 
-/* y is `rows` rows of m; step is how far x moves, in elements, per index of y. */
-typedef struct transpose_moves {
-  const jfl_shape *y;
-  int64_t step[JFL_MAXDIM], rows, m;
-} transpose_moves;
+/* y as a nest whose operand is x, in elements. */
+typedef struct transpose_moves { jf_nest nest; int64_t step[1][JFL_MAXDIM]; } transpose_moves;
 
-static transpose_moves moves_of(const jf_kargs *k)
+static void transpose_find(const jf_kargs *k, transpose_moves *m)
 {
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
-  transpose_moves r = { .y = y, .m = y->d[y->n - 1] };
-  int64_t of_x[JFL_MAXDIM], size = 1;
-  for (int i = x->n - 1; i >= 0; size *= x->d[i--]) of_x[i] = size;
-  for (int i = 0; i < x->n; i++) r.step[i] = of_x[perm->v[i]];
-  r.rows = size / r.m;
-  return r;
-}
-
-/* The offset in x of row `row` of y. */
-static int64_t transpose_row_offset(const transpose_moves *s, int64_t row)
-{
-  int64_t at = 0;
-  for (int i = s->y->n - 2; i >= 0; row /= s->y->d[i--]) at += row % s->y->d[i] * s->step[i];
-  return at;
+  int64_t step[JFL_MAXDIM];
+  m->nest = (jf_nest){ .n = y->n, .n_op = 1, .step = m->step };
+  jf_dense_steps(x, 1, step);
+  for (int i = 0; i < y->n; i++) {
+    m->nest.d[i] = y->d[i];
+    m->step[0][i] = step[perm->v[i]];
+  }
+  jf_nest_join(&m->nest, 0);
 }
 
 #define TRANSPOSE(D, T)                                                       \
   static jfl_status transpose_##D(const jf_kargs *k)                          \
   {                                                                           \
-    transpose_moves s = moves_of(k);                                          \
+    transpose_moves m;                                                        \
     T *y = k->out[0].data;                                                    \
-    for (int64_t i = 0; i < s.rows; i++) {                                    \
-      const T *x = (const T *)k->in[0].data + transpose_row_offset(&s, i);    \
-      for (int64_t j = 0; j < s.m; j++) *y++ = x[j * s.step[s.y->n - 1]];     \
-    }                                                                         \
+    transpose_find(k, &m);                                                    \
+    const int last = m.nest.n - 1;                                            \
+    const int64_t n = m.nest.d[last], step = m.step[0][last];                 \
+    jf_walk w = jf_walk_at(&m.nest, last, 0);                                 \
+    do {                                                                      \
+      const T *x = (const T *)k->in[0].data + w.off[0];                       \
+      for (int64_t j = 0; j < n; j++) *y++ = x[j * step];                     \
+    } while (jf_walk_next(&w));                                               \
     return JFL_OK;                                                            \
   }
 TRANSPOSE(1, uint8_t)

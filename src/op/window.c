@@ -93,6 +93,10 @@ jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
 {
   JF_TRY(pads(padding, w));
   for (int i = 0; i < 2; i++) {
+    if (w->in[i] < 1 || w->extent[i] < 1)
+      return jf_fail(JFL_ESHAPE, "input and window must have cells, got an input %lld %s and a "
+                     "window of %lld", (long long)w->in[i], i ? "wide" : "high",
+                     (long long)(w->extent[i] < 1 ? 0 : w->extent[i]));
     int64_t *pad = &w->pad[2 * i], room = w->in[i] + pad[0] + pad[1] - w->extent[i];
     if (room < 0)
       return jf_fail(JFL_ESHAPE, "a window %lld %s does not fit an input %lld %s with padding "

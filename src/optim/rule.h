@@ -73,10 +73,11 @@
     [JFL_F32] = id##_best_F32, [JFL_F64] = id##_best_F64 };                              \
   static const jf_slot id##_slot_rows[] = { id##_slots(JF_SLOT_ROW) { 0 } };             \
   static const char *const id##_scalar_names[] = { id##_scalars(JF_SCALAR_NAME) NULL };  \
+  enum { id##_n_slot = sizeof id##_slot_rows / sizeof *id##_slot_rows - 1,               \
+         id##_n_scalar = sizeof id##_scalar_names / sizeof *id##_scalar_names - 1 };     \
   static const jf_rule id##_rule = {                                                     \
     .formula = #__VA_ARGS__, .plain = id##_plain, .best = id##_best,                     \
-    .slot = id##_slot_rows, .n_slot = (int)(sizeof id##_slot_rows / sizeof *id##_slot_rows) - 1,                 \
-    .scalar = id##_scalar_names, .n_scalar = (int)(sizeof id##_scalar_names / sizeof *id##_scalar_names) - 1,       \
-    .descends = DESCENDS };
+    .slot = id##_slot_rows, .n_slot = id##_n_slot,                                       \
+    .scalar = id##_scalar_names, .n_scalar = id##_n_scalar, .descends = DESCENDS };
 
 #endif

@@ -26,6 +26,9 @@ jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w);
 /* Writes the rate of the step that k has: `rate`, but where it warms up, from the first rate. */
 jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate);
 /* The step that k has, from 0. */
-static inline int64_t jf_schedule_step(const jf_kargs *k) { return *(const int64_t *)k->in[0].data; }
+static inline int64_t jf_schedule_step(const jf_kargs *k)
+{
+  return *(const int64_t *)k->in[0].data;
+}
 
 #endif

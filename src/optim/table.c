@@ -46,7 +46,7 @@ jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void
 
 jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
 {
-  const jfl_optimizer *o = a->optim = jf_optim_find(a->optimizer);
+  const jfl_optimizer *o = a->optim ? a->optim : jf_optim_find(a->optimizer);
   if (!o)
     return jf_fail_argument(JFL_ENAME, "optimizer", "must be one of the optimizers, got '%.60s'",
                             a->optimizer);
@@ -59,6 +59,7 @@ jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
                         .kind = o->attr[i].type == JF_ATTR_BOOL ? JFL_ARG_BOOL : JFL_ARG_NUMBER };
   void *attr = jf_alloc(arena, o->attr_size);
   JF_TRY(jf_attr_read(arena, o->name, o->attr, arg, a->options.n, attr));
+  a->optim = o;
   a->attr = attr;
   a->rule = o->rule(attr);
   return JFL_OK;

@@ -89,23 +89,25 @@ const jf_update *jf_update_of(const jf_node *n)
   return n->op == &jf_op_update ? n->attr : NULL;
 }
 
+jfl_value *jf_emit_slot(jfl_graph *g, const jfl_value *param, const jf_slot *slot,
+                        const jfl_shape *shape)
+{
+  return jf_state_variable(g, &(jfl_variable_spec){
+    .name = jf_sprintf(g->arena, "%s-%s", param->name, slot->name), .shape = *shape, .state = 1,
+    .dtype = slot->dtype == JFL_N_DTYPE ? param->dtype : slot->dtype,
+    .init = JFL_INIT_CONSTANT, .a = slot->init });
+}
+
 void jf_emit_update(jfl_graph *g, const jf_step_of *s)
 {
-  const jfl_value *p = s->param;
   const jf_rule *r = s->choice->rule;
   const jf_update a = { .choice = *s->choice };
   const size_t n = (size_t)(JF_FIRST_SLOT + r->n_slot);
   jfl_value **in = jf_alloc(g->arena, (n + 1) * sizeof *in);
   in[JF_PARAM] = s->param;
   in[JF_GRAD] = s->grad;
-  for (int i = 0; i < r->n_slot; i++) {
-    jfl_variable_spec spec = {
-      .name = jf_sprintf(g->arena, "%s-%s", p->name, r->slot[i].name), .state = 1,
-      .dtype = update_dtype(r, JF_FIRST_SLOT + i, p->dtype), .shape = p->shape,
-      .init = JFL_INIT_CONSTANT, .a = r->slot[i].init
-    };
-    in[JF_FIRST_SLOT + i] = jf_state_variable(g, &spec);
-  }
+  for (int i = 0; i < r->n_slot; i++)
+    in[JF_FIRST_SLOT + i] = jf_emit_slot(g, s->param, &r->slot[i], &s->param->shape);
   in[n] = s->scalars;
   jf_emit(g, &jf_op_update, &a, in, n + 1);
 }

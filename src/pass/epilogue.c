@@ -10,22 +10,22 @@
 
 /* A node that stands for several: a product and what follows it, or one that has sums on the side
    and such a sum. It is emitted where node number `place` was. */
-typedef struct group {
+typedef struct ending_group {
   const jf_node *first;
   jfl_value *bias, *residual;    /* of a product */
   const char *act;
   const jf_node *sum;            /* NULL: a product */
   int place;
-} group;
+} ending_group;
 
 typedef struct ending_state {
   jf_rewrite r;
-  int (*activates)(const char *act);
+  const jf_target *target;
   int *made, *reader;            /* by value: numbers of its node and of its last reader, or -1 */
   int *beside, *next;            /* by value: the first node that can sum it on the side, or -1; by
                                     node number: the next one */
   int *changes;                  /* by node number: how many nodes before it update variables */
-  group **of;                    /* by node number: the group it is in, or NULL */
+  ending_group **of;                    /* by node number: the group it is in, or NULL */
 } ending_state;
 
 static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
@@ -34,7 +34,7 @@ static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
   return s->r.uses[v->id] == 1 && i >= 0 && !s->of[i] ? s->r.old[i] : NULL;
 }
 
-static int axis_of(const group *p)
+static int axis_of(const ending_group *p)
 {
   const int axis = p->first->op->ending->axis;
   return axis < 0 ? p->first->out[0]->shape.n - 1 : axis;
@@ -61,8 +61,15 @@ static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
   return n->in[0] == v ? n->in[1] : NULL;
 }
 
+/* Whether a product on the device of n gains by ending in it. */
+static int ending_activates(const ending_state *s, const jf_node *n)
+{
+  const jf_kind *k = s->target->device[n->place]->kind;
+  return k->activates && k->activates(n->op->name);
+}
+
 /* Whether n can be the next part of p; v is the result of p so far. */
-static int follows(const ending_state *s, group *p, const jf_node *n, const jfl_value *v)
+static int follows(const ending_state *s, ending_group *p, const jf_node *n, const jfl_value *v)
 {
   const int axis = axis_of(p);
   const int is_first = !p->bias && !p->residual;
@@ -71,7 +78,7 @@ static int follows(const ending_state *s, group *p, const jf_node *n, const jfl_
   if (line && is_first) p->bias = line;
   else if (other && is_first && runs_along(other, &v->shape, axis)) p->bias = other;
   else if (other && !p->residual && jf_shape_eq(&other->shape, &v->shape)) p->residual = other;
-  else if (!other && jf_is_activation(n->op) && s->activates(n->op->name))
+  else if (!other && jf_is_activation(n->op) && ending_activates(s, n))
     p->act = n->op->name;
   else return 0;
   return 1;
@@ -91,7 +98,7 @@ static int has_ending(const jf_node *n)
 /* Groups product number i with what follows it, if anything does. */
 static void follow(ending_state *s, int i)
 {
-  group p = { .first = s->r.old[i], .place = i }, *kept = NULL;
+  ending_group p = { .first = s->r.old[i], .place = i }, *kept = NULL;
   if (!has_ending(p.first)) return;
   const jfl_value *v = p.first->out[0];
   for (const jf_node *n; (n = sole_reader(s, v));) {
@@ -131,8 +138,8 @@ static void join_sum(ending_state *s, int i)
     const jf_node *n = s->r.old[j];
     const int place = i < j ? i : j;
     if (s->of[j] || !sums_all_but(sum, n->op->side_sum->axis) || !is_ready(s, n, place)) continue;
-    group *p = s->of[i] = s->of[j] = jf_alloc(s->r.g->arena, sizeof *p);
-    *p = (group){ .first = n, .sum = sum, .place = place };
+    ending_group *p = s->of[i] = s->of[j] = jf_alloc(s->r.g->arena, sizeof *p);
+    *p = (ending_group){ .first = n, .sum = sum, .place = place };
     return;
   }
 }
@@ -146,7 +153,7 @@ static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
     n->out[i]->name = jf_sprintf(a, "%s/%s", n->name, n->op->out[i]);
 }
 
-static void emit_product(ending_state *s, const group *p)
+static void emit_product(ending_state *s, const ending_group *p)
 {
   jf_rewrite *r = &s->r;
   const jf_ending *ending = p->first->op->ending;
@@ -164,7 +171,7 @@ static void emit_product(ending_state *s, const group *p)
   jf_replace(r, r->old[p->place]->out[0], y);
 }
 
-static void emit_with_sum(ending_state *s, const group *p)
+static void emit_with_sum(ending_state *s, const ending_group *p)
 {
   jf_rewrite *r = &s->r;
   const jf_node *n = p->first;
@@ -182,7 +189,7 @@ static void emit_with_sum(ending_state *s, const group *p)
 }
 
 /* The later of two products whose sum is taken gets it as its own: the other is there by then. */
-static void find_groups(ending_state *s)
+static void epilogue_find_groups(ending_state *s)
 {
   for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
   for (int i = 0; i < s->r.n_old; i++)
@@ -217,21 +224,14 @@ static void index_values(ending_state *s, jf_arena *a)
     s->changes[i + 1] = s->changes[i] + jf_updates(s->r.old[i]);
 }
 
-static int none(const char *act)
-{
-  (void)act;
-  return 0;
-}
-
 jfl_status jf_pass_epilogue(jfl_graph *g, const jf_target *t)
 {
-  const jf_kind *k = jf_sole_kind(g, t);
-  ending_state s = { .activates = k && k->activates ? k->activates : none };
+  ending_state s = { .target = t };
   jf_rewrite_begin(g, &s.r);
   index_values(&s, g->arena);
-  find_groups(&s);
+  epilogue_find_groups(&s);
   for (int i = 0; i < s.r.n_old; i++) {
-    const group *p = s.of[i];
+    const ending_group *p = s.of[i];
     if (!p) jf_rewrite_keep(&s.r, s.r.old[i]);
     else if (p->place != i) continue;
     else if (p->sum) emit_with_sum(&s, p);

@@ -19,7 +19,6 @@ typedef struct pass_layout_seen {
 typedef struct pass_layout_walk {
   jfl_graph *g;
   const jf_target *target;
-  const jf_kind *kind;         /* of the devices, or NULL */
   jf_rewrite r;
   pass_layout_seen *seen;                  /* by value id */
   int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
@@ -35,15 +34,16 @@ static pass_layout_seen *of(const pass_layout_walk *w, const jfl_value *v)
   return &w->seen[v->id];
 }
 
-static int64_t pass_layout_block(const pass_layout_walk *w)
+static const jf_kind *pass_layout_kind(const pass_layout_walk *w, int place)
 {
-  return jf_layout_block(&(jf_layout){ .kind = w->kind });
+  return w->target->device[place]->kind;
 }
 
-/* A form in the blocks that this device wants. */
-static jf_packing pass_layout_packing(const pass_layout_walk *w, jf_form form)
+/* A form in the blocks that the device of v wants. */
+static jf_packing pass_layout_packing(const pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
-  return (jf_packing){ form, form == JF_PLAIN ? 0 : pass_layout_block(w) };
+  const jf_layout c = { .kind = pass_layout_kind(w, v->place) };
+  return (jf_packing){ form, form == JF_PLAIN ? 0 : jf_layout_block(&c) };
 }
 
 /* What passes see of the value from here on is packed so, and of that shape. */
@@ -60,7 +60,7 @@ static void pass_layout_made(pass_layout_walk *w, const jfl_value *v, const jf_p
                              jfl_value *made)
 {
   pass_layout_seen *e = of(w, v);
-  const jf_packing here = pass_layout_packing(w, p->form);
+  const jf_packing here = pass_layout_packing(w, v, p->form);
   e->made = *p;
   e->source = made;
   e->as[JF_PLAIN] = NULL;
@@ -71,7 +71,7 @@ static void pass_layout_made(pass_layout_walk *w, const jfl_value *v, const jf_p
 static jfl_value *get(pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
   pass_layout_seen *s = of(w, v);
-  const jf_packing here = pass_layout_packing(w, form);
+  const jf_packing here = pass_layout_packing(w, v, form);
   jf_relayout r;
   if (s->as[form]) return s->as[form];
   if (form == JF_PLAIN) {
@@ -90,7 +90,7 @@ static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
   const jfl_shape **in = jf_alloc(arena, (size_t)n->n_in * sizeof *in);
   const jfl_shape **out = jf_alloc(arena, (size_t)n->n_out * sizeof *out);
   jf_layout c = {
-    .node = n, .kind = w->kind, .in_shape = in, .out_shape = out, .op = n->op,
+    .node = n, .kind = pass_layout_kind(w, n->place), .in_shape = in, .out_shape = out, .op = n->op,
     .in = jf_alloc(arena, (size_t)n->n_in * sizeof *c.in),
     .out = jf_alloc(arena, (size_t)n->n_out * sizeof *c.out),
     .attr = jf_attr_copy(arena, n->op->attr, n->op->attr_size, n->attr), .arena = arena
@@ -116,13 +116,13 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
   return form;
 }
 
-/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are, others
-   are spread. An update reads nothing that would have to be spread. */
+/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are,
+   others are spread. An update reads nothing that would have to be spread. */
 static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {
   jf_relayout r;
-  const jf_packing spread = pass_layout_packing(w, JF_BROADCAST);
+  const jf_packing spread = pass_layout_packing(w, c->node->in[i], JF_BROADCAST);
   const jfl_shape *s = c->in_shape[i];
   if (jf_shape_eq(s, shape)) c->in[i] = form;
   else if (!c->node->n_out || (jf_numel(s) == 1 && s->n <= shape->n)) c->in[i] = JF_PLAIN;
@@ -199,7 +199,7 @@ static void choose_forms(pass_layout_walk *w)
     jf_layout c = pass_layout_look(w, n);
     if (!n->op->layout(&c)) continue;
     for (int k = 0; k < n->n_in; k++) {
-      const jf_packing p = pass_layout_packing(w, c.in[k]);
+      const jf_packing p = pass_layout_packing(w, n->in[k], c.in[k]);
       if (jf_form_keeps(p.form)) pass_layout_pack(w, n->in[k], &p);
     }
   }
@@ -209,7 +209,7 @@ static jfl_status check_update(const pass_layout_walk *w, const jf_layout *c)
 {
   const jf_node *n = c->node;
   for (int i = 0; i < n->n_in; i++) {
-    const jf_packing p = pass_layout_packing(w, c->in[i]);
+    const jf_packing p = pass_layout_packing(w, n->in[i], c->in[i]);
     if (jf_mutates(n, i) && !jf_packing_eq(&of(w, n->in[i])->made, &p))
       return jf_fail(JFL_ESTATE, "variable '%s' and what is updated with it are kept in different "
                      "layouts by jobs compiled before", n->in[i]->name);
@@ -231,7 +231,7 @@ static jfl_status rearrange(pass_layout_walk *w, jf_node *n, const jf_layout *c)
   jf_infer f = { .op = n->op, .arena = g->arena, .in = n->in, .n_in = n->n_in, .attr = n->attr };
   JF_TRY(jf_op_infer(&f));
   for (int i = 0; i < n->n_out; i++) {
-    const jf_packing p = pass_layout_packing(w, c->out[i]);
+    const jf_packing p = pass_layout_packing(w, n->out[i], c->out[i]);
     reshape(w, n->out[i], &p, &f.shape[i]);
   }
   return JFL_OK;
@@ -243,7 +243,7 @@ static void note_outputs(pass_layout_walk *w, const jf_node *n, const jf_layout 
     jfl_value *v = n->out[i];
     pass_layout_seen *e = of(w, v);
     jf_relayout r = { .split = e->shape, .to = e->shape };
-    const jf_packing p = pass_layout_packing(w, c->out[i]);
+    const jf_packing p = pass_layout_packing(w, n->out[i], c->out[i]);
     pass_layout_made(w, v, &p, p.form == JF_PLAIN ? jf_emit_relayout(w->g, &r, v) : v);
     if (e->is_result) get(w, v, JF_PLAIN);
   }
@@ -265,9 +265,7 @@ static jfl_status pass_layout_visit(pass_layout_walk *w, jf_node *n)
 
 static jfl_status pass_layout_run(jfl_graph *g, const jf_target *target, int rules)
 {
-  pass_layout_walk w = {
-    .g = g, .target = target, .rules = rules, .kind = jf_sole_kind(g, target)
-  };
+  pass_layout_walk w = { .g = g, .target = target, .rules = rules };
   w.seen = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.seen);
   for (int i = 0; i < g->n_value; i++)
     w.seen[i] = (pass_layout_seen){ .shape = g->value[i]->shape, .as[JF_PLAIN] = g->value[i] };

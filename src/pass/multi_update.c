@@ -3,15 +3,15 @@
 #include "pass/pass.h"
 
 /* Updates that become one node. */
-typedef struct group {
+typedef struct update_group {
   const jf_node *first;
   int last;                    /* its position in the old graph */
   int n_in;                    /* of the node to be, without scalars */
-} group;
+} update_group;
 
 typedef struct merge {
   jf_rewrite r;
-  group *group; int n_group, cap_group;
+  update_group *group; int n_group, cap_group;
   int *of;                     /* by position in the old graph: the node's group, or -1 */
 } merge;
 
@@ -37,18 +37,18 @@ static int find_group(merge *m, const jf_node *n)
   for (int i = 0; i < m->n_group; i++)
     if (alike(m->group[i].first, n)) return i;
   m->group = jf_grow(m->r.g->arena, m->group, m->n_group, &m->cap_group, sizeof *m->group);
-  m->group[m->n_group] = (group){ .first = n };
+  m->group[m->n_group] = (update_group){ .first = n };
   return m->n_group++;
 }
 
-static void find_groups(merge *m)
+static void multi_update_groups(merge *m)
 {
   m->of = jf_alloc(m->r.g->arena, (size_t)m->r.n_old * sizeof *m->of);
   for (int i = 0; i < m->r.n_old; i++) {
     const jf_node *n = m->r.old[i];
     m->of[i] = mergeable(n) ? find_group(m, n) : -1;
     if (m->of[i] < 0) continue;
-    group *to = &m->group[m->of[i]];
+    update_group *to = &m->group[m->of[i]];
     to->last = i;
     to->n_in += n->n_in - 1;
   }
@@ -56,7 +56,7 @@ static void find_groups(merge *m)
 
 static void multi_update_emit(merge *m, int which)
 {
-  const group *from = &m->group[which];
+  const update_group *from = &m->group[which];
   const jf_update a = { .choice = ((const jf_update *)from->first->attr)->choice };
   jfl_value **in = jf_alloc(m->r.g->arena, ((size_t)from->n_in + 1) * sizeof *in);
   size_t n = 0;
@@ -72,7 +72,7 @@ jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)
   merge m = {0};
   (void)target;
   jf_rewrite_begin(g, &m.r);
-  find_groups(&m);
+  multi_update_groups(&m);
   for (int i = 0; i < m.r.n_old && !g->err; i++) {
     if (m.of[i] < 0) jf_rewrite_keep(&m.r, m.r.old[i]);
     else if (m.group[m.of[i]].last == i) multi_update_emit(&m, m.of[i]);

@@ -1,6 +1,5 @@
-/* Tensors that are one number throughout: recognizing them, and computing them while compiling, by
-   the kernels that would compute them in every run. */
-#include "op/cast.h"
+/* Computing tensors that are one number throughout while compiling, by the kernels that would
+   compute them in every run. */
 #include "op/move.h"
 #include "pass/pass.h"
 
@@ -18,20 +17,13 @@ static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_i
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
 
-static int number_store(double value, jf_tensor *to)
-{
-  jf_constant a = { .value = value, .dtype = to->dtype, .shape = JF_INTS(1) };
-  return number_run(&jf_op_constant, &a, NULL, 0, to);
-}
-
 /* The element as a double, unless that loses some of its bits. */
-static int number_load(jf_tensor *from, double *value)
+static int number_load(const jf_tensor *from, double *value)
 {
-  cell wide, back = { 0 };
-  jf_tensor as_double = { &wide, JFL_F64, one }, again = { &back, from->dtype, one };
-  jf_cast a = { JFL_F64 };
-  return number_run(&jf_op_cast, &a, from, 1, &as_double) && number_store(wide.f64, &again)
-      && !memcmp(&back, from->data, jfl_dtype_size(from->dtype)) && (*value = wide.f64, 1);
+  cell back = { 0 };
+  *value = jfl_number_get(from->dtype, from->data, 0);
+  jfl_number_put(from->dtype, &back, 0, *value);
+  return !memcmp(&back, from->data, jfl_dtype_size(from->dtype));
 }
 
 /* Runs the op's plain kernel on inputs that are each one number. */
@@ -43,7 +35,8 @@ static int number_compute(const jf_node *n, int n_in, double *value)
   for (int k = 0; k < n_in; k++) {
     double v;
     in[k] = (jf_tensor){ &x[k], n->in[k]->dtype, one };
-    if (!jf_number(n->in[k], &v) || !number_store(v, &in[k])) return 0;
+    if (!jf_number(n->in[k], &v)) return 0;
+    jfl_number_put(in[k].dtype, &x[k], 0, v);
   }
   return number_run(n->op, n->attr, in, n_in, &out) && number_load(&out, value);
 }

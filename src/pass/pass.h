@@ -31,9 +31,6 @@ extern const jf_pass jf_passes[];    /* ended by a NULL name */
 /* Settles the place of each value and node before the passes: variables are where the session keeps
    them, inputs with the host, all that has no place yet at the one given. */
 void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
-/* The kind of the devices that compute g, or NULL where they are of several. Passes that arrange
-   things as a kind wants them leave a graph of several as it is. */
-const jf_kind *jf_sole_kind(const jfl_graph *g, const jf_target *t);
 
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after
    that pass. */

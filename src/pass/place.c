@@ -126,15 +126,3 @@ void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
   g->place = place;
   g->placing = JF_RESOLVED;
 }
-
-const jf_kind *jf_sole_kind(const jfl_graph *g, const jf_target *t)
-{
-  const jf_kind *kind = NULL;
-  for (int i = 0; i < g->n_node; i++) {
-    const jf_kind *k = t->device[g->node[i]->place]->kind;
-    if (g->node[i]->op->flags & JF_TRANSFER || k == kind) continue;
-    if (kind) return NULL;
-    kind = k;
-  }
-  return kind ? kind : t->device[g->place]->kind;
-}

@@ -54,8 +54,10 @@ static void update_emit(jfl_graph *g, const jf_training *t)
   jfl_value *scalars = update_scalars(g, t, &c);
   for (int i = 0; i < t->n_variable && !g->err; i++) {
     jf_at(g, t->variable[i]->place);
-    if (t->grad[i])
-      jf_emit_update(g, &(jf_step_of){ &c, t->variable[i], t->grad[i], scalars });
+    const jf_step_of s = { &c, t->variable[i], t->grad[i], scalars };
+    if (!s.grad) continue;
+    if (t->optim->emit) t->optim->emit(g, &s);
+    else jf_emit_update(g, &s);
   }
 }
 

@@ -9,7 +9,7 @@ static jfl_status run_nothing(const jf_kargs *k)
   return JFL_OK;
 }
 
-static jfl_dtype choose_key(const jfl_op *op, const jf_kargs *k)
+jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k)
 {
   return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
 }
@@ -38,25 +38,51 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch,
   return s == JFL_ENOSYS ? JFL_OK : s;
 }
 
+static int choose_is_empty(const jf_tensor *t) { return jf_numel(&t->shape) == 0; }
+
+/* Whether the call has nothing to write. */
+static int has_no_result(const jfl_op *op, const jf_kargs *k)
+{
+  for (int i = 0; i < k->n_out; i++)
+    if (!choose_is_empty(&k->out[i])) return 0;
+  return k->n_out > 0 && !(op->flags & JF_EFFECT);
+}
+
+static int has_empty_operand(const jf_kargs *k)
+{
+  for (int i = 0; i < k->n_in + k->n_out; i++)
+    if (choose_is_empty(i < k->n_in ? &k->in[i] : &k->out[i - k->n_in])) return 1;
+  return 0;
+}
+
+/* Whether the device's own rows may serve: those that compute by libraries need not know what to do
+   with empty tensors, where a plain kernel does. */
+static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const jf_kargs *k)
+{
+  if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;
+  const int plain = dev->kind->plain && op->cpu && op->cpu[jf_choose_key(op, k)];
+  return !plain || !has_empty_operand(k);
+}
+
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out)
 {
   *scratch = 0;
   *out = (jf_choice){ NULL, NULL };
   k->threads = jf_worth_threads(op, k, k->threads);
-  if (!dev->kind->rows && !dev->kind->plain) {
+  if ((!dev->kind->rows && !dev->kind->plain) || has_no_result(op, k)) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;
   }
   const jf_kernel_row *r = NULL;
   int below = INT32_MAX;
-  while (dev->kind->rows && !(flags & JF_REFERENCE) &&
-         (r = choose_next_row(dev, op, flags, k, below))) {
+  const int rows = may_use_rows(dev, op, flags, k);
+  while (rows && (r = choose_next_row(dev, op, flags, k, below))) {
     JF_TRY(take_row(r, k, scratch, out));
     if (out->run) return JFL_OK;
     below = r->priority;
   }
-  jfl_dtype key = choose_key(op, k);
+  jfl_dtype key = jf_choose_key(op, k);
   if (!dev->kind->plain || !op->cpu || !op->cpu[key])
     return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                    jfl_dtype_name(key));

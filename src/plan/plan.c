@@ -1,4 +1,5 @@
 /* Making a plan: steps, lifetimes, offsets, kernels, and the pointers that change with each run. */
+#include "op/array.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -21,12 +22,38 @@ static size_t plan_bytes_of(const jfl_value *v)
   return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
 }
 
+static jf_where plan_at(jf_memory memory, const jfl_value *v, int index)
+{
+  return (jf_where){ .memory = memory, .place = v->place, .index = index,
+                     .size = plan_bytes_of(v) };
+}
+
 static void find_roots(builder *b)
 {
   for (int i = 0; i < b->g->n_value; i++) b->root[i] = b->g->value[i];
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
     if (n->op->flags & JF_VIEW) b->root[n->out[0]->id] = b->root[n->in[0]->id];
+  }
+}
+
+static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
+
+/* Arrays that are read where the graph keeps them. A result of the job has memory of its own. */
+static void place_constants(builder *b)
+{
+  for (int i = 0; i < b->g->n_node; i++) {
+    const jf_node *n = b->g->node[i];
+    if (!(n->op->flags & JF_STORED) || !plan_is_host(b->p, n->place)) continue;
+    jf_where *w = &b->where[n->out[0]->id];
+    const void *data = ((const jf_array *)n->attr)->value->data;
+    if (w->memory != JF_AT_NONE) continue;
+    *w = plan_at(JF_AT_CONSTANT, n->out[0], 0);
+    w->data = data;
+  }
+  for (int i = 0; i < b->g->n_kept; i++) {
+    const jfl_array *a = b->g->kept[i].array;
+    b->p->constant_size += (size_t)jfl_array_size(a) * jfl_dtype_size(a->dtype);
   }
 }
 
@@ -38,24 +65,28 @@ static void place_outside(builder *b)
   for (int i = 0; i < b->g->n_value; i++) {
     const jfl_value *v = b->g->value[i];
     if (v->origin == JF_INPUT)
-      b->where[v->id] = (jf_where){ JF_AT_INPUT, v->place, v->index, 0, plan_bytes_of(v) };
+      b->where[v->id] = plan_at(JF_AT_INPUT, v, v->index);
     if (v->origin != JF_VARIABLE) continue;
-    b->where[v->id] = (jf_where){ JF_AT_VARIABLE, v->place, p->n_variable, 0, plan_bytes_of(v) };
+    b->where[v->id] = plan_at(JF_AT_VARIABLE, v, p->n_variable);
     p->variable[p->n_variable++] = v;
   }
   for (int i = 0; i < b->g->n_output; i++) {
     const jfl_value *r = b->root[b->g->output[i]->id];
-    b->where[r->id] = (jf_where){ JF_AT_OUTPUT, r->place, i, 0, plan_bytes_of(r) };
+    b->where[r->id] = plan_at(JF_AT_OUTPUT, r, i);
   }
 }
-
-static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
 
 /* On whose stream a node is done. A transfer to the host is its source's matter. */
 static int plan_stream_of(const jfl_plan *p, const jf_node *n)
 {
   int back = n->op->flags & JF_TRANSFER && plan_is_host(p, n->place);
   return back ? n->in[0]->place : n->place;
+}
+
+/* Whether what n makes needs no making. */
+static int lies_ready(const builder *b, const jf_node *n)
+{
+  return n->op->flags & JF_STORED && b->where[n->out[0]->id].memory == JF_AT_CONSTANT;
 }
 
 static void make_steps(builder *b)
@@ -65,7 +96,7 @@ static void make_steps(builder *b)
   for (int i = 0; i < b->g->n_value; i++) b->made_by[i] = -1;
   for (int i = 0; i < b->g->n_node; i++) {
     const jf_node *n = b->g->node[i];
-    if (n->op->flags & JF_VIEW) continue;
+    if (n->op->flags & JF_VIEW || lies_ready(b, n)) continue;
     for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
     for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
     jf_step *st = &p->step[p->n_step++];
@@ -122,7 +153,7 @@ static void place_temporaries(builder *b)
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
       else life = add_life(b, plan_bytes_of(v), v->place, s, last);
-      b->where[v->id] = (jf_where){ JF_AT_ARENA, v->place, life, 0, plan_bytes_of(v) };
+      b->where[v->id] = plan_at(JF_AT_ARENA, v, life);
     }
   }
 }
@@ -161,6 +192,29 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   return JFL_OK;
 }
 
+/* Adds the kernel that a step lacks to the list of those, unless it is there already. */
+static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
+{
+  jf_arena *a = b->arena;
+  const jfl_op *op = st->node->op;
+  const char *dtype = jfl_dtype_name(jf_choose_key(op, &st->k));
+  const char *own = jf_sprintf(a, "%s (%s) on %s", op->name, dtype,
+                               b->p->part[st->place].device->name);
+  return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);
+}
+
+/* A device that lacks kernels is told of all of them at once. */
+static jfl_status fill_steps(builder *b, int threads)
+{
+  const char *lacks = NULL;
+  for (int s = 0; s < b->p->n_step; s++) {
+    jfl_status st = fill_step(b, &b->p->step[s], s, threads);
+    if (st && st != JFL_ENOSYS) return st;
+    if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
+  }
+  return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
+}
+
 static void add_patch(builder *b, const jf_where *w, void **data)
 {
   jfl_plan *p = b->p;
@@ -182,6 +236,7 @@ static void settle(builder *b)
       jf_where *w = i < st->k.n_in ? &st->in[i] : &st->out[i - st->k.n_in];
       jf_tensor *t = i < st->k.n_in ? &st->k.in[i] : &st->k.out[i - st->k.n_in];
       if (w->memory == JF_AT_ARENA) w->offset = b->life[w->index].offset;
+      if (w->memory == JF_AT_CONSTANT) t->data = (void *)w->data;
       add_patch(b, w, &t->data);
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
@@ -297,10 +352,11 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   builder b = plan_begin(g, o, p);
   find_roots(&b);
   place_outside(&b);
+  place_constants(&b);
   make_steps(&b);
   keep_what_others_read(&b);
   place_temporaries(&b);
-  for (int s = 0; s < p->n_step; s++) JF_TRY(fill_step(&b, &p->step[s], s, o->threads));
+  JF_TRY(fill_steps(&b, o->threads));
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);

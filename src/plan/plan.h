@@ -35,15 +35,20 @@ int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
 /* The best row of dev for a call of op, prepared: k->state and *scratch are set, and k->threads is
    lowered to what the call is worth. row is NULL where the op's plain kernel serves. */
 typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
-/* Flags: plain kernels only; no result in the memory of an input; no row that is indirect. */
+/* Flags: plain kernels only, where a device has them; no result in the memory of an input; no row
+   that is indirect. */
 enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
 
+/* The dtype that chooses the kernel. */
+jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);
+
 /* ---- plans (plan.c) ---- */
 
 typedef enum jf_memory {
-  JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE
+  JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
+  JF_AT_CONSTANT               /* an array that the graph keeps, on the host */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs are the host's arrays. */
@@ -51,6 +56,7 @@ typedef struct jf_where {
   jf_memory memory;
   int place;                   /* on which device, by place */
   int index;                   /* input, output or variable number; lifetime number in the arena */
+  const void *data;            /* of a constant */
   size_t offset, size;
 } jf_where;
 
@@ -86,6 +92,7 @@ struct jfl_plan {
   void **data;                 /* of the variables; the run layer's */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;              /* of all devices */
+  size_t constant_size;                        /* of the arrays that the graph keeps */
   double work;                 /* of all steps */
   int threads;                 /* the most that a step takes */
   int flags;

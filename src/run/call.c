@@ -15,7 +15,7 @@ typedef struct call_away {
   jf_site *site;
   jf_kargs k;
   const jf_kargs *host;        /* where they are in host memory */
-  unsigned mutates;            /* bit i: the kernel changes input i */
+  const jf_node *node;
   char *block;
 } call_away;
 
@@ -30,7 +30,7 @@ static jfl_status call_queue(call_away *c, jf_kernel run)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
   JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
   for (int i = 0; i < c->k.n_in; i++)
-    if (i < JF_MAXIN && c->mutates >> i & 1)
+    if (jf_mutates(c->node, i))
       JF_TRY(d->kind->get(d, stream, c->host->in[i].data, c->k.in[i].data,
                           call_bytes(&c->k.in[i])));
   for (int i = 0; i < c->k.n_out; i++)
@@ -54,9 +54,9 @@ static void call_lay_out(call_away *c, size_t scratch)
 }
 
 static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
-                                unsigned mutates)
+                                const jf_node *node)
 {
-  call_away c = { .site = site, .k = *k, .host = k, .mutates = mutates };
+  call_away c = { .site = site, .k = *k, .host = k, .node = node };
   jf_device *d = site->device;
   size_t size = scratch, n = (size_t)(k->n_in + k->n_out);
   jf_tensor *t = jf_new_raw(n * sizeof *t);
@@ -82,9 +82,9 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
 }
 
 jfl_status jf_site_call(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
-                        unsigned mutates)
+                        const jf_node *node)
 {
-  if (!site->device->kind->host) return call_run_away(site, run, k, scratch, mutates);
+  if (!site->device->kind->host) return call_run_away(site, run, k, scratch, node);
   jf_kargs here = *k;
   here.scratch = jf_new_raw(scratch);
   if (!here.scratch) return jf_fail(JFL_ENOMEM, "out of memory");

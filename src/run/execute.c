@@ -39,7 +39,7 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
   return p->is_late ? jf_late_begin(p) : JFL_OK;
 }
 
-/* Counts a run that came to its end well. */
+/* Counts a run that ended without an error. */
 static jfl_status execute_end(jfl_plan *p, jfl_status s)
 {
   if (p->is_late) s = jf_late_end(p, s);
@@ -60,7 +60,7 @@ jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
   return execute_end(p, f ? jf_profile_run(f, p) : run_steps(p, 0));
 }
 
-/* The same, asking before each step, as long as it may end. */
+/* The same, but asks before each step whether to stop, until one changes a variable. */
 static jfl_status run_steps_asking(jfl_plan *p)
 {
   const jfl_session *s = p->job->session;

@@ -95,13 +95,13 @@ static jfl_status grow_arenas(jfl_session *s, const jfl_plan *p)
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
-  double need = (double)p->arena_size;
+  double need = (double)p->arena_size + (double)p->constant_size;
   for (int i = 0; i < p->n_variable; i++)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
   if (s->settings.memory_limit <= 0 || need <= s->settings.memory_limit) return JFL_OK;
-  return jf_fail(JFL_ENOMEM, "variables and temporaries take %.0f bytes, memory_limit is %.0f",
-                 need, s->settings.memory_limit);
+  return jf_fail(JFL_ENOMEM, "variables%s and temporaries take %.0f bytes, memory_limit is %.0f",
+                 p->constant_size ? ", constants" : "", need, s->settings.memory_limit);
 }
 
 static jfl_status need_variables(jfl_session *s, jfl_plan *p)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The steps of one plan. Its graph is kept, in whose arena plan and steps lie. */
+/* The steps of one plan. The reference to its graph keeps the arena that plan and steps lie in. */
 typedef struct account {
   const jfl_plan *plan;
   jfl_graph *graph;            /* counted */
@@ -14,7 +14,7 @@ typedef struct account {
   int64_t runs;
 } account;
 
-/* worker: it ran there, not on the caller. */
+/* worker: whether the step ran on the worker, not on the caller. */
 typedef struct event {
   const jfl_graph *graph;
   const jf_step *step;
@@ -189,5 +189,5 @@ jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
 void jfl_machine_peak(int threads, double *flop, double *n_bytes)
 {
   jf_host()->kind->peak(threads, flop, n_bytes);
-  jf_pool_leave();           /* a session's worker may have one */
+  jf_pool_leave();           /* a session's worker may have a pool of its own */
 }

@@ -1,9 +1,10 @@
 /* The queue of asynchronous runs, the worker that takes them in order, and the run token.
 
-   libgomp keeps a pool of threads for each thread that opens parallel loops, and where these are
-   more than the cores, none of them waits awake, so that every step takes longer. So the pool is
-   with the caller until a run is queued that wants it, and then with the worker, who also gets the
-   synchronous runs that want it, until the caller has made many of them in a row.
+   libgomp keeps a pool of threads for each thread that opens parallel loops. Once all of these are
+   more than the cores, idle ones sleep instead of spinning, and every step takes longer. So only
+   one thread has a pool at a time. It is the caller's until a run that uses it is queued, and then
+   the worker's. From then on synchronous runs that use the pool are made by the worker too, until
+   the caller has made many of them in a row.
 
    Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
    runs or variables are touched; it is taken and given back under mu, never held across a wait for
@@ -78,7 +79,7 @@ void jf_session_acquire(jfl_session *s)
   unlock(s);
 }
 
-/* Only a worker waits for the token to be given back by its owner thread. */
+/* The session's own thread gives the token back; only a worker can be waiting for that. */
 void jf_session_release(jfl_session *s)
 {
   queue_lock(s);
@@ -177,7 +178,7 @@ void jf_queue_stop(jfl_session *s)
   pthread_mutex_destroy(&s->mu);
 }
 
-/* The caller's pool goes before the worker opens its own. Under mu. */
+/* Gives the pool to the worker, ending the caller's first. Under mu. */
 static void send_pool(jfl_session *s)
 {
   if (!s->worker_has_pool) jf_pool_leave();
@@ -199,8 +200,8 @@ static jfl_status enqueue(jfl_session *s, jfl_request *r)
   return JFL_OK;
 }
 
-/* Whether the worker gets a synchronous run that wants the pool: handing it over costs some 50 us
-   each time, as moving the pool does once. Under mu. */
+/* Whether the worker is to make a synchronous run that uses the pool. Handing a run over costs some
+   50 us each time; moving the pool costs as much, but only once. Under mu. */
 static int goes_to_worker(jfl_session *s)
 {
   if (!s->worker_has_pool) return 0;
@@ -211,7 +212,7 @@ static int goes_to_worker(jfl_session *s)
   return 0;
 }
 
-/* The request lives in this frame: the worker has done with it before it lets go of mu. */
+/* The request lies in this frame: the worker is done with it before it unlocks mu. */
 static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
 {
   jfl_request r = { .refs = 1, .task = task, .ctx = ctx };
@@ -258,8 +259,8 @@ int jfl_plan_is_small(const jfl_plan *p)
   return p->work < p->job->session->settings.inline_limit;
 }
 
-/* Takes the token for a plan that is done sooner than a worker could be woken, if nobody is before
-   it. */
+/* Takes the token for a plan that runs in less time than waking the worker takes, unless other runs
+   are queued or running. */
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
   if (!jfl_plan_is_small(p)) return 0;

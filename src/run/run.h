@@ -39,7 +39,7 @@ struct jfl_request {
   jfl_request *next;           /* queue */
 };
 
-/* How often a job ran that a loaded checkpoint tells of. */
+/* How often a job ran before, as a loaded checkpoint says. */
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
 /* A device that the session uses, and what all plans share there. */
@@ -78,7 +78,7 @@ struct jfl_session {
   jf_var **var; int n_var, cap_var;
   jfl_job *jobs;
   jf_map var_names, job_names; /* of these */
-  jf_runs *ahead; int n_ahead; /* of jobs that were not there yet when it was loaded, by name */
+  jf_runs *ahead; int n_ahead; /* of jobs that are not defined yet, by name */
   jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
   uint64_t arenas;             /* how often an arena was replaced */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
@@ -91,11 +91,11 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
-/* Calls task(ctx), which takes up to so many threads, with the run token held: on the caller, or
-   where the worker has the pool on that. */
+/* Calls task(ctx), which uses up to so many threads, with the run token held: on the caller, or on
+   the worker while that has the pool. */
 jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
-/* Ends the caller's pool where the worker has one: for loops that ran on the caller
-   nevertheless. */
+/* Ends the caller's pool if the worker has one: to be called after the caller ran parallel
+   loops. */
 void jf_session_leave_pool(jfl_session *s);
 
 /* The site of a device, "gpu:1", which is opened when it is first asked for. */
@@ -104,14 +104,14 @@ void jf_sites_free(jfl_session *s);
 /* Copies between host memory and a site's device; done when they return. */
 jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size);
 jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
-/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. Bit i of
-   mutates: it changes input i. */
+/* Calls a kernel whose operands are in host memory, with so many bytes of scratch. The node says
+   which inputs it changes. */
 jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
-                        unsigned mutates);
+                        const jf_node *n);
 /* Waits for all that was queued, and gives what went wrong; not for the host. */
 jfl_status jf_site_settle(jf_site *t);
 
-/* Finds by name, or NULL. */
+/* Finds a variable by name; NULL if there is none. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
 /* Finds or creates and initializes; a different shape or dtype under the name is an error. A
    variable that is there already must be packed, and on the site, as asked. */

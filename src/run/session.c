@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Waking a worker takes 8 to 56 us; this much work is done in fewer. */
+/* Waking a worker takes 8 to 56 us; this much work takes less. */
 enum { MAX_THREADS = 1024, INLINE_LIMIT = 1 << 16 };
 
 /* The values of the setting kernels: what they are as numbers, and as flags of a plan. */

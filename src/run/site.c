@@ -68,9 +68,11 @@ jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
   for (int i = 0; i < s->n_site; i++)
     if (s->site[i]->device->kind == kind && s->site[i]->device->index == index)
       return *out = s->site[i], JFL_OK;
-  JF_TRY(site_add(s, kind, index));
-  *out = s->site[s->n_site - 1];
-  return JFL_OK;
+  jf_session_acquire(s);                   /* runs look sites up */
+  jfl_status st = site_add(s, kind, index);
+  jf_session_release(s);
+  if (!st) *out = s->site[s->n_site - 1];
+  return st;
 }
 
 /* The error of a copy, or of the wait for it. */
@@ -99,7 +101,7 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
 int jfl_device_count(const char *kind)
 {
   const jf_kind *k = jf_kind_find(kind);
-  return k ? jf_kind_count(k) : 0;
+  return k && (k->rows || k->plain) ? jf_kind_count(k) : 0;
 }
 
 const char *jfl_session_device(const jfl_session *s, int i)

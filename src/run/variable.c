@@ -1,4 +1,5 @@
 /* Variables of a session: finding, creating, initializing. */
+#include "dev/number.h"
 #include "op/layout.h"
 #include "run/run.h"
 
@@ -55,22 +56,20 @@ typedef struct variable_fill {
   int64_t n;
   uint64_t key;
 } variable_fill;
-enum { CHUNK = 4096 };
+enum { CHUNK = 4096, FEW = 64 };
 
 static void fill_chunk(void *ctx, int chunk)
 {
   const variable_fill *f = ctx;
   int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK;
   if (end > f->n) end = f->n;
-  for (; i < end; i++) {
-    double v = variable_draw(f->spec, f->key, i);
-    if (!jf_is_float(f->spec->dtype)) v = floor(v);
-    switch (f->spec->dtype) {
-#define SET(D, T) case JFL_##D: ((T *)f->data)[i] = (T)v; break;
-    JF_EACH_TYPE(SET)
-#undef SET
-    default: break;
+  for (int n = 0; i < end; i += n) {
+    double v[FEW];
+    for (n = 0; n < FEW && i + n < end; n++) {
+      v[n] = variable_draw(f->spec, f->key, i + n);
+      if (!jf_is_float(f->spec->dtype)) v[n] = floor(v[n]);
     }
+    jf_numbers_put(f->spec->dtype, f->data, i, n, v);
   }
 }
 

@@ -5,46 +5,15 @@
 
 /* ---- the space as a nest of axes ---- */
 
-static int cut_moves(const jf_fused_slot *s)
-{
-  return s->kind == JF_SLOT_BROADCAST || s->kind == JF_SLOT_SUM;
-}
-
-/* Whether axis i runs on where axis i + 1 ends, for every slot, and no row ends between them. */
-static int cut_joins(const jf_sweep *w, int i, int64_t inner)
-{
-  if (w->f->row && inner == w->f->row) return 0;
-  for (int s = 0; s < w->f->n_slot; s++)
-    if (cut_moves(&w->f->slot[s]) && w->step[s][i] != w->step[s][i + 1] * w->d[i + 1]) return 0;
-  return 1;
-}
-
-/* Merges axis i + 1 into axis i. */
-static void cut_merge(jf_sweep *w, int i)
-{
-  w->d[i] *= w->d[i + 1];
-  for (int s = 0; s < w->f->n_slot; s++) w->step[s][i] = w->step[s][i + 1];
-  w->n--;
-  for (int a = i + 1; a < w->n; a++) {
-    w->d[a] = w->d[a + 1];
-    for (int s = 0; s < w->f->n_slot; s++) w->step[s][a] = w->step[s][a + 1];
-  }
-}
-
 void jf_sweep_nest(jf_sweep *w)
 {
   const jf_fused *f = w->f;
-  w->n = f->space.n;
-  memcpy(w->d, f->space.d, sizeof w->d);
+  w->nest = (jf_nest){ .n = f->space.n, .n_op = f->n_slot, .step = w->step };
+  memcpy(w->nest.d, f->space.d, sizeof w->nest.d);
   for (int s = 0; s < f->n_slot; s++) memcpy(w->step[s], f->slot[s].step, sizeof w->step[s]);
-  int64_t inner = w->d[w->n - 1];
-  for (int i = w->n - 2; i >= 0; i--) {
-    int64_t all = inner * w->d[i];
-    if (cut_joins(w, i, inner)) cut_merge(w, i);
-    inner = all;
-  }
-  w->run = w->d[w->n - 1];
-  w->runs = inner / w->run;
+  jf_nest_join(&w->nest, f->row);
+  w->run = w->nest.d[w->nest.n - 1];
+  w->runs = jf_numel(&f->space) / w->run;
   w->per_row = f->row ? f->row / w->run : 1;
 }
 

@@ -18,14 +18,9 @@ typedef struct at_hand {
 } at_hand;
 
 /* Where the element at the start of a run is, for slot s. */
-static int64_t offset(const jf_sweep *w, int s, int64_t run)
+static int64_t run_offset(const jf_sweep *w, int s, int64_t run)
 {
-  int64_t at = 0;
-  for (int i = w->n - 2; i >= 0; i--) {
-    at += run % w->d[i] * w->step[s][i];
-    run /= w->d[i];
-  }
-  return at;
+  return jf_nest_offset(&w->nest, s, w->nest.n - 1, run);
 }
 
 /* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many,
@@ -34,9 +29,9 @@ typedef struct run_block { int64_t runs, row_step, off; } run_block;
 static run_block next_block(const at_hand *h, int s, int64_t done)
 {
   const jf_sweep *w = h->w;
-  if (w->n == 1) return (run_block){ h->runs, 0, 0 };
-  const int64_t line = w->d[w->n - 2], run = h->first + done;
-  run_block b = { line - run % line, w->step[s][w->n - 2], offset(w, s, run) };
+  if (w->nest.n == 1) return (run_block){ h->runs, 0, 0 };
+  const int64_t line = w->nest.d[w->nest.n - 2], run = h->first + done;
+  run_block b = { line - run % line, w->step[s][w->nest.n - 2], run_offset(w, s, run) };
   if (b.runs > h->runs - done) b.runs = h->runs - done;
   return b;
 }
@@ -55,7 +50,7 @@ static void spread_input(const at_hand *h, int s)
     jf_spread r = {
       .x = run_data_of(h, slot), .y = h->cell[JF_SWEEP_SLOTS + s], .off = b.off,
       .at = done * w->run, .rows = b.runs, .row_step = b.row_step, .n = w->run,
-      .step = w->step[s][w->n - 1] != 0
+      .step = w->step[s][w->nest.n - 1] != 0
     };
     jf_spread_run(&r, jfl_dtype_size(slot->dtype));
     done += b.runs;
@@ -76,7 +71,7 @@ static void spread_row(const at_hand *h, int s)
 static void add_up(const at_hand *h, int s, const char *x, jfl_dtype t)
 {
   const jf_sweep *w = h->w;
-  const int64_t run = w->chunks > 1 ? h->n : w->run, step = w->step[s][w->n - 1];
+  const int64_t run = w->chunks > 1 ? h->n : w->run, step = w->step[s][w->nest.n - 1];
   const size_t size = jfl_dtype_size(t) * (size_t)run;
   for (int64_t done = 0; done < h->runs;) {
     run_block b = next_block(h, s, done);
@@ -102,7 +97,7 @@ static void sum_rows(const at_hand *h, const jf_sweep_step *u, jfl_dtype t)
 static void run_loop(const at_hand *h, const jf_sweep_step *u)
 {
   const jf_sweep *w = h->w;
-  jf_tile_args t = {
+  jf_loop_args t = {
     .n = h->n, .at = h->first * w->run + h->from, .attr = u->instr->attr, .random = h->k->random,
     .out = h->cell[u->out[0]], .second = u->out[1] >= 0 ? h->cell[u->out[1]] : NULL
   };
@@ -141,7 +136,7 @@ static void point_cells(at_hand *h)
     switch (w->cell[s].home) {
     case JF_HOME_EACH: at = h->first * w->run + h->from; break;
     case JF_HOME_PER_ROW: at = h->first / w->per_row; break;
-    case JF_HOME_RUN: at = offset(w, s, h->first) + h->from * w->step[s][w->n - 1]; break;
+    case JF_HOME_RUN: at = run_offset(w, s, h->first) + h->from * w->step[s][w->nest.n - 1]; break;
     default: continue;
     }
     h->cell[s] = (char *)run_data_of(h, slot) + (size_t)at * jfl_dtype_size(slot->dtype);

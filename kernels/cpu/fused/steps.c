@@ -2,7 +2,7 @@
 #include "sweep.h"
 
 #include "op/op.h"
-#include "cpu/tiles.h"
+#include "cpu/functions.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ static int spreads(const jf_sweep *w) { return w->tile_runs > 1; }
 
 static int is_still(const jf_sweep *w, int s)
 {
-  for (int i = 0; i < w->n; i++)
+  for (int i = 0; i < w->nest.n; i++)
     if (w->step[s][i]) return 0;
   return 1;
 }
@@ -30,7 +30,7 @@ static void use_each(jf_sweep *w, int s, int *cell, int *step)
 {
   const jf_slot_kind kind = w->f->slot[s].kind;
   *cell = s;
-  *step = kind == JF_SLOT_EACH || (kind == JF_SLOT_BROADCAST && w->step[s][w->n - 1]);
+  *step = kind == JF_SLOT_EACH || (kind == JF_SLOT_BROADCAST && w->step[s][w->nest.n - 1]);
   if (kind == JF_SLOT_EACH || kind == JF_SLOT_NUMBER || !spreads(w)) return;
   if (kind == JF_SLOT_ROW ? jf_tile_rows(w) == 1 : is_still(w, s)) return;
   *cell = JF_SWEEP_SLOTS + s;
@@ -41,15 +41,15 @@ static void use_each(jf_sweep *w, int s, int *cell, int *step)
 }
 
 /* The processor's own loop for an instruction, or else that of the op's record. */
-static jf_tile steps_loop_of(const jf_fused *f, const jf_instr *p)
+static jf_loop steps_loop_of(const jf_fused *f, const jf_instr *p)
 {
-  jf_tile t = p->n_in ? jf_vec_tile(p->op->name, f->slot[p->in[0]].dtype) : NULL;
-  return t ? t : p->op->tile[p->key];
+  jf_loop t = p->n_in ? jf_vec_loop(p->op->name, f->slot[p->in[0]].dtype) : NULL;
+  return t ? t : p->op->loop[p->key];
 }
 
 static void steps_add_loop(jf_sweep *w, const jf_instr *p)
 {
-  int cell[3], step[3], by_row = w->f->slot[p->out[0]].kind == JF_SLOT_ROW;
+  int cell[3] = { 0 }, step[3] = { 0 }, by_row = w->f->slot[p->out[0]].kind == JF_SLOT_ROW;
   for (int i = 0; i < p->n_in; i++) {
     if (!by_row) use_each(w, p->in[i], &cell[i], &step[i]);
     else step[i] = w->f->slot[cell[i] = p->in[i]].kind == JF_SLOT_ROW;
@@ -142,7 +142,7 @@ void jf_sweep_list_steps(jf_sweep *w)
   for (int s = 0; s < w->f->n_slot; s++) w->cell[s].home = home_of(&w->f->slot[s]);
   for (int i = 0; i < w->f->n_instr; i++) {
     const jf_instr *p = &w->f->instr[i];
-    if (p->op->tile) steps_add_loop(w, p);
+    if (p->op->loop) steps_add_loop(w, p);
     else steps_add_sum(w, p);
   }
   place_cells(w);

@@ -19,7 +19,7 @@ static void find_once(jf_sweep *w)
 {
   for (int s = 0; s < w->f->n_slot; s++) {
     int outer = 0;
-    for (int i = 0; i < w->n - 1; i++) outer |= w->step[s][i] != 0;
+    for (int i = 0; i < w->nest.n - 1; i++) outer |= w->step[s][i] != 0;
     w->once[s] = w->f->slot[s].kind == JF_SLOT_BROADCAST && !outer;
   }
 }

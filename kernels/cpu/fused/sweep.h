@@ -3,6 +3,7 @@
 #ifndef JF_SWEEP_H
 #define JF_SWEEP_H
 
+#include "base/walk.h"
 #include "op/fused.h"
 
 /* The most that a sweep can hold; what the pass fuse asks of the device (fused.c) says the same. */
@@ -25,7 +26,7 @@ typedef struct jf_sweep_step {
   jf_sweep_step_kind kind;
   int slot;                    /* that is spread, summed, or gathers */
   const jf_instr *instr;
-  jf_tile loop;
+  jf_loop loop;
   int in[3], step[3], out[2];  /* cells; -1: an output that nobody reads */
   int by_row;                  /* a loop over what there is one of in a row */
 } jf_sweep_step;
@@ -44,10 +45,10 @@ typedef struct jf_cell { jf_home home; int buffer; } jf_cell;
 /* Immutable once made. */
 typedef struct jf_sweep {
   const jf_fused *f;
-  /* The space as a nest of n axes, the last of which is a run: elements side by side for every
-     slot. step[s] is that of slot s along these axes. */
-  int n;
-  int64_t d[JFL_MAXDIM], step[JF_SWEEP_SLOTS][JFL_MAXDIM];
+  /* The space as a nest of axes, the last of which is a run: elements side by side for every slot.
+     Slots are its operands, and step[s] is that of slot s. */
+  jf_nest nest;
+  int64_t step[JF_SWEEP_SLOTS][JFL_MAXDIM];
   int64_t run, runs, per_row;  /* elements of a run, runs of the space, runs of a row */
   int64_t tile_runs;           /* runs of a tile, or 1 of which a tile is a chunk */
   int64_t chunk, chunks;       /* elements of a chunk, chunks of a run */

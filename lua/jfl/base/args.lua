@@ -7,14 +7,14 @@ local args = {}
 
 local FEW = 8                    -- numbers of a list in a message
 
---- The default of a parameter that may be left out.
+--- Stands for the default of a parameter that may be left out and has none.
 args.none = setmetatable({}, { __tostring = function() return "none" end })
 
 --- What define() made, by path, for flow.help and the manual: { path, doc, params, fn,
 -- positional }. The last is how many parameters can be given in their order; the others go by name.
 args.defined = {}
 
--- A table of a message: "{100, 10}" where it holds a few numbers and nothing else.
+-- A table as messages show it: "{100, 10}" where it holds a few numbers and nothing else.
 local function describe_table(t)
   if next(t) == nil then return "an empty table" end
   if #t > FEW then return "a table" end
@@ -44,7 +44,7 @@ function args.describe(value)
   return kind == "table" and describe_table(value) or "a " .. kind
 end
 
---- (2, 3) of { 2, 3 }.
+--- A shape as text: "(2, 3)" for { 2, 3 }.
 function args.shape_text(shape)
   return "(" .. table.concat(shape, ", ") .. ")"
 end
@@ -65,18 +65,19 @@ function args.integer(who, name, value, least)
     args.describe(value))
 end
 
---- Fails unless shape is a list of extents of at least 1; `first` may be allowed to be -1.
+--- Fails unless shape is a list of extents of at least 0, of which the first may be allowed to be
+-- -1. A scalar's list is empty.
 function args.shape(who, name, shape, any_first)
   local n = type(shape) == "table" and table.maxn(shape) or 0
-  if n == 0 then
+  if n == 0 and (type(shape) ~= "table" or next(shape) ~= nil) then
     core.fail("%s: %s must be a list of extents such as {100, 10}, got %s", who, name,
       args.describe(shape))
   end
   for i = 1, n do
     local extent = shape[i]
     local free = any_first and i == 1 and extent == -1
-    if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 1) then
-      core.fail("%s: %s: dimension %d must be a whole number of at least 1%s, got %s", who, name,
+    if not free and (type(extent) ~= "number" or extent % 1 ~= 0 or extent < 0) then
+      core.fail("%s: %s: dimension %d must be a whole number of at least 0%s, got %s", who, name,
         i, any_first and i == 1 and " or -1" or "", args.describe(extent))
     end
   end
@@ -97,7 +98,7 @@ function args.is_options(t)
   return type(t) == "table" and getmetatable(t) == nil and type(next(t)) == "string"
 end
 
---- The keys of a table in their order, for messages: "a, b".
+--- The keys of a table in alphabetical order, for messages: "a, b".
 function args.names_of(t)
   local list = {}
   for name in pairs(t) do list[#list + 1] = tostring(name) end
@@ -136,15 +137,16 @@ local function take_defaults(f, values, count)
   end
 end
 
--- Numbers that follow each other where a shape is due are meant as its extents.
+-- Hints at the list that is missing where a shape is given as several numbers, as in zeros(2, 3).
 local function list_hint(f, given)
   local i = f.index.shape
   if not i or type(given[i]) ~= "number" or type(given[i + 1]) ~= "number" then return "" end
   return "; a shape is one list: {" .. given[i] .. ", " .. given[i + 1] .. ", ...}"
 end
 
--- Whether options, which stand where parameter i does, are its value: a table by names of its own.
--- They are not where they name the parameter, or, if it may be left out, any option.
+-- Whether the table that stands in place of parameter i is its value, a table with names of its
+-- own, and not the options. It is the options where it names the parameter, or any option if the
+-- parameter may be left out.
 local function is_keyed(f, i, options)
   local param = f.taken[i]
   if not param or not param.keyed or options[param[1]] ~= nil then return false end
@@ -154,7 +156,8 @@ local function is_keyed(f, i, options)
   return true
 end
 
--- Arguments of the original must not ask for what is not there.
+-- Removes the arguments that only scripts of the original give; fails for those that ask for what
+-- jfl lacks.
 local function drop_older(f, values)
   for _, e in ipairs(older[f.path] or {}) do
     local name, refused = e[2], e[3] == "refused"
@@ -183,8 +186,8 @@ local function read(f, n, ...)
   return values
 end
 
--- Everything that a function takes, in positional order: its parameters, and among them those that
--- only scripts of the original give.
+-- All that a function takes, in positional order: its parameters, and between them those that only
+-- scripts of the original give.
 local function all_taken(path, params)
   local taken = { unpack(params) }
   for _, e in ipairs(older[path] or {}) do table.insert(taken, e[1], { e[2], "", args.none }) end
@@ -206,11 +209,11 @@ local function reader(f, body)
   return function(...) return body(read(f, select("#", ...), ...)) end
 end
 
---- Makes a function of the API. params: { name, doc, default } each, in positional order; without a
--- default it must be given, with args.none it may be nil. A parameter with the field `keyed` takes
--- tables by names of their own, such as variables. body gets one table of values by name.
--- For the manual a parameter may have a field `type`, and params one `returns`, or a list of them,
--- in the language of LuaLS's annotations.
+--- Makes a function of the API. Each of params is { name, doc, default }, in positional order:
+-- without a default it must be given, with args.none it may be nil. A parameter with the field
+-- `keyed` takes tables with names of their own, such as variables. body gets one table with the
+-- values by name. For the reference a parameter may have a field `type`, and params a field
+-- `returns` (a type or a list of them), in the language of LuaLS's annotations.
 function args.define(path, doc, params, body)
   local f = read_params(path, doc, params)
   args.defined[path], f.fn = f, reader(f, body)

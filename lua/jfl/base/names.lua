@@ -1,4 +1,4 @@
--- Wrong names: errors that suggest what was meant.
+-- Errors for misspelled names, which suggest what was meant.
 --[==[ guide 13: Errors
 Whatever goes wrong raises a Lua error with a message that names the thing and says what was
 expected and found, at the line of the script that did it. Nothing ends the process, and the session
@@ -29,12 +29,14 @@ Calls that fail leave variables as they were.
 local core = require "jfl.core"
 
 local names = {
-  --- What jfl sets as it is loaded: its table, and a function that gives a set of all paths in it,
-  -- such as "nn.relu".
+  -- The module jfl sets these three when it is loaded, since it knows all others.
+
+  --- Its own table.
   root = {},
+  --- A function that returns the set of all paths in it, such as "nn.relu".
   paths = function() return {} end,
-  --- And a function that gives what a name of the original, which help does not list, stands for in
-  -- the namespace at a path, or nil.
+  --- A function(path, name) that returns what a name of the original stands for in the namespace at
+  -- that path, or nil. Help does not list such names.
   older = function() end,
 }
 
@@ -42,7 +44,7 @@ local MANY = 3                   -- suggestions in one message
 local FEW = 3                    -- letters that say too little
 local LISTED = 12                -- names of a namespace in one message
 
--- What other libraries call options, and what they are here.
+-- Names of options in other libraries, and what they are called here.
 local ALIASES = {
   lr = "lr_scheduler", learning_rate = "lr_scheduler", dim = "axis", keepdim = "keepdims",
   p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
@@ -50,7 +52,7 @@ local ALIASES = {
   dims = "perm", size = "shape", params = "variables", axes = "axis",
 }
 
--- What other libraries call it, in lower case, and what it is here.
+-- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
   linear = "flow.layers.dense", fc = "flow.layers.dense",
   maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
@@ -86,7 +88,7 @@ local function distance(a, b)
   return row[#b]
 end
 
--- How far a path's last name is from a wrong one, or nil where it is another word altogether.
+-- How much the last name of a path differs from a wrong name, or nil where it is another word.
 local function far(name, path)
   local last = path:match("[^.:]+$"):lower()
   local limit = math.max(1, math.floor(#name / 3))
@@ -99,8 +101,8 @@ local function far(name, path)
   return long:find(short, 1, true) and limit + 1 or nil
 end
 
---- The paths nearest to a wrong name, as the end of a message; "" when there are none. Those that
--- start with `home` are thought nearer.
+--- The end of a message that suggests the paths most similar to a wrong name; "" when there are
+-- none. Paths that start with `home` count as more similar.
 function names.suggest(name, paths, home)
   local known = home and FOREIGN[name:lower()]
   if not known and paths[ALIASES[name]] then known = ALIASES[name] end
@@ -117,7 +119,7 @@ function names.suggest(name, paths, home)
   return "; did you mean " .. table.concat(near, " or ", 1, math.min(#near, MANY)) .. "?"
 end
 
--- What is at this path, as the end of a message.
+-- The end of a message that lists what the namespace at this path has.
 local function contents(path)
   local list, seen = {}, {}
   for other in pairs(names.paths()) do
@@ -132,7 +134,7 @@ local function contents(path)
   return ("; flow.help(%s) lists what there is"):format(group and ("'%s'"):format(group) or "")
 end
 
---- Fails for the name that namespace t at this path does not have. more: further names of it.
+--- Fails because the namespace t at this path lacks a name. more: further names that it has.
 function names.fail(path, t, name, more)
   local paths = {}
   for other in pairs(names.paths()) do paths["flow." .. other] = true end
@@ -146,9 +148,9 @@ function names.fail(path, t, name, more)
     suggestion ~= "" and suggestion or contents(path))
 end
 
---- Makes reading an absent name of a namespace an error: nearly always it is misspelled, and nil
--- would only fail later and elsewhere. Other keys, and names that start with _, are nil as ever;
--- rawget tests whether a name is there. Plain tables in t are guarded too. Gives t.
+--- Makes reading a missing name of a namespace an error, as it is nearly always misspelled, and nil
+-- would only fail later and elsewhere. Names that start with _ and keys that are no names stay nil;
+-- rawget tests whether a name is there. Plain tables in t are guarded too. Returns t.
 function names.guard(path, t)
   for name, value in pairs(t) do
     if type(value) == "table" and getmetatable(value) == nil then

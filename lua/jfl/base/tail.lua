@@ -1,14 +1,16 @@
--- Where a function calls another in its place: errors of that one find no frame to blame.
+-- The line at which a function makes its tail call. A body usually ends with one, `return op(...)`,
+-- and the frame is gone when op fails; without this its errors would name the line where the body
+-- begins. Only the bytecode tells the line, which is the price of it.
 local bit = require "bit"
 local util = require "jit.util"
 
 local function opcode(f, pc) return bit.band(util.funcbc(f, pc), 0xff) end
 
--- The register that an instruction is about, which in a call is the one of the function called.
+-- The first operand of an instruction, a register; of a call it holds the function called.
 local function register(f, pc) return bit.band(bit.rshift(util.funcbc(f, pc), 8), 0xff) end
 
--- Versions of LuaJIT differ in the numbers of instructions, so these are read off samples, in which
--- they come last.
+-- The numbers of instructions differ between versions of LuaJIT, so those of the tail calls are
+-- read off samples, where they come last.
 local function last(f) return opcode(f, util.funcinfo(f).bytecodes - 1) end
 
 local CALLS = {

@@ -51,7 +51,7 @@ local LOOP = "loop."
 
 -- ---- saving ----
 
--- Where loops are, as two lists.
+-- The positions of all loops, as a list of names and a list of texts.
 local function notes()
   local keys, values = {}, {}
   for name, text in pairs(loop.save()) do
@@ -104,7 +104,7 @@ local function with_open(path, fn)
   return result
 end
 
--- What names may begin with, as a list; nil: anything.
+-- The option `only` as a list of prefixes; nil: all names match.
 local function prefixes(who, only)
   if only == nil then return nil end
   local list = type(only) == "string" and { only } or args.expect(who, "only", only,
@@ -121,8 +121,8 @@ local function begins(name, list)
   return false
 end
 
--- A tensor whose dtype and shape are not recorded: those of the variable of its name are taken, or
--- what OneFlow's variables mostly are.
+-- Reads a tensor of a file that records neither dtype nor shape. They are taken from the variable
+-- of that name or, where there is none, from what most of OneFlow's variables have.
 local function read_bare(file, i, name, size, dtypes)
   if dtypes[name] then return core.checkpoint_read(file, i, core.variable_info(name)) end
   local dtype, width = "float32", 4
@@ -169,7 +169,7 @@ end)
 
 -- ---- loading ----
 
--- Says on stderr what matched nothing; optimizer and step state is not worth a word.
+-- Names on stderr what matched nothing, but for state of optimizers and of the step.
 local function complain(path, names, state, text)
   local shown = {}
   for _, name in ipairs(names) do
@@ -183,7 +183,7 @@ local function complain(path, names, state, text)
   io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
 end
 
--- What puts loops where the notes tell; notes that are wrong fail here.
+-- Returns a function that moves loops to the noted positions; fails here if a note is wrong.
 local function restorer(path, texts)
   local loops = {}
   for key, text in pairs(texts) do
@@ -260,17 +260,18 @@ function CheckPoint:init()
   variables.settle()
 end
 
---- Writes every variable, with optimizer and run state, to a directory; a checkpoint that is there
--- is replaced with { overwrite = true }. Where loops are is kept too: an item that was handed out
--- counts as done.
+--- Writes every variable, the state of optimizers and of the run, to a directory. With { overwrite
+-- = true } it replaces a checkpoint that is there. The positions of loops are written too: an item
+-- that was handed out counts as done.
 function CheckPoint:save(...)
   check(self, "save")
   return save(...)
 end
 
---- Reads what matches by name and gives a report: loaded, missing and unexpected names. Names that
--- match nothing are told on stderr, and are errors with { strict = true }. With { only = "dense1" }
--- just the names that begin so are loaded, without the state of the run: for fine-tuning.
+--- Reads what matches by name and returns a report: the loaded, missing and unexpected names. Names
+-- that match nothing are named on stderr, and are errors with { strict = true }. With { only =
+-- "dense1" } only names with that prefix are loaded and the state of the run is not, which suits
+-- fine-tuning.
 function CheckPoint:load(...)
   check(self, "load")
   return load(...)

@@ -76,7 +76,7 @@ local function following(date)
   return named(seconds + math.floor(micro / 1000000), micro % 1000000)
 end
 
--- A name behind all that are listed, also when clocks were set back or stand still.
+-- A name later than all that are listed, even when the clock was set back or stands still.
 local function next_name(self)
   local names = self:list_checkpoints()
   local date, newest = named(core.clock()), (names[#names] or ""):sub(#self.prefix + 1)
@@ -85,7 +85,7 @@ local function next_name(self)
   core.fail("save: %s: no date comes after this name's", path_of(self, names[#names]))
 end
 
--- What a save that was cut short has left; that of another process is not touched while it runs.
+-- Removes what interrupted saves have left. What another process is writing at the moment stays.
 local function sweep(self)
   for _, name in ipairs(core.directory(self.root_path) or {}) do
     local own = name:sub(1, #self.prefix) == self.prefix and name:sub(-#STAGED) == STAGED
@@ -95,8 +95,8 @@ local function sweep(self)
   end
 end
 
--- Removes all but the newest of the checkpoints that are jfl's. One that cannot be removed, as it
--- holds something else, is no reason to fail: the new one is there.
+-- Removes all but the newest of jfl's own checkpoints. One that holds other files too cannot be
+-- removed; that is no reason to fail, as the new checkpoint is there.
 local function prune(self)
   local own = {}
   for _, name in ipairs(names_of(self)) do
@@ -105,8 +105,8 @@ local function prune(self)
   for i = 1, #own - self.keep do pcall(core.checkpoint_remove, path_of(self, own[i])) end
 end
 
---- Saves a checkpoint under a name of its own, which is given back, and then removes the oldest
--- ones beyond the number to keep.
+--- Saves a checkpoint under a new name, which it returns, and then removes the oldest ones beyond
+-- the number to keep.
 function Manager:save()
   check(self, "save")
   local name = next_name(self)

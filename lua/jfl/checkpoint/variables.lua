@@ -1,16 +1,16 @@
--- Variables of the session by name: read, set, and made ready for both.
+-- Reads and sets variables of the session by their names.
 local args = require "jfl.base.args"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
 local wrong = require "jfl.base.names"
 
 local variables = {}
 
---- Sees to it that every variable exists and no run is in flight.
+--- Creates every variable that is missing and waits until no run is in flight.
 function variables.settle()
   job.compile_all()
-  async.sync()
+  queue.sync()
 end
 
 --- The keys of a table in their order, which must be strings.
@@ -26,7 +26,7 @@ function variables.names(who, t)
   return names
 end
 
---- A value of the user's as an array; one that has no dtype gets this, or float32.
+--- A user's value as an array. A table of numbers gets the dtype given, or float32.
 function variables.to_array(who, name, value, dtype)
   if core.type(value) == "array" then return value end
   if type(value) == "number" then value = { value } end
@@ -52,10 +52,16 @@ function variables.get_all_variables()
   return all
 end
 
+-- Shapes of one number, either of which may be given for the other, as other programs write them.
+local is_number = { ["()"] = true, ["(1)"] = true }
+
 local function check_fits(name, array)
   local dtype, shape = core.variable_info(name)
   local want, got = args.shape_text(shape), args.shape_text(array.shape)
   if array.dtype == dtype and got == want then return array end
+  if array.dtype == dtype and is_number[got] and is_number[want] then
+    return core.reshape(array, shape)
+  end
   core.fail("load_variables: variable '%s' must be %s %s, got %s %s; nothing was set", name, dtype,
     want, array.dtype, got)
 end
@@ -76,8 +82,8 @@ local function set_all(values, ignore_mismatch)
   for name, array in pairs(arrays) do core.variable_set(name, array) end
 end
 
---- Sets variables by name from NdArrays or tables, all or none. Names of no variable are skipped,
--- and are errors with { ignore_mismatch = false }.
+--- Sets variables by name from NdArrays or tables, all or none. Names that no variable has are
+-- skipped; with { ignore_mismatch = false } they are errors.
 variables.load_variables = args.define("load_variables", "Sets variables by name.", {
   { "values", "arrays by name", keyed = true, type = "table<string, NdArray|table>" },
   { "ignore_mismatch", "whether names of no variable are skipped", true },

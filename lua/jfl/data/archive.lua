@@ -22,11 +22,12 @@ function archive.read(path)
   return text, why and path .. ": " .. why
 end
 
--- Exact up to 2^53.
+-- A 64-bit number; exact up to 2^53.
 local function u64(s, at) return u32(s, at) + u32(s, at + 4) * 2 ^ 32 end
 
--- The place of the directory, from 1, and its number of members. The end record stands before a
--- comment of at most 64 KiB; where a number does not fit it, a record of 64-bit numbers holds it.
+-- The position of the directory, from 1, and the number of its members. The end record stands
+-- before a comment of at most 64 KiB. Where a number is too large for it, a record of 64-bit
+-- numbers holds the number.
 local function directory(path, zip)
   for at = #zip - 21, math.max(1, #zip - 65557), -1 do
     if zip:sub(at, at + 3) == "PK\5\6" and at + 21 + u16(zip, at + 20) == #zip then
@@ -42,7 +43,7 @@ local function directory(path, zip)
   core.fail("%s: not a zip file, or cut short", path)
 end
 
--- Replaces those of a member's numbers that do not fit 32 bits by what its extra field says.
+-- Replaces the numbers of a member that do not fit 32 bits by those in its extra field.
 local function widen(zip, member, at, size)
   local stop = at + size
   while at + 4 <= stop do
@@ -80,7 +81,7 @@ function archive.members(path, zip)
   return members
 end
 
--- What a member's packed bytes hold.
+-- Unpacks the bytes of a member.
 local function unpack_member(path, name, member, data)
   if member.method == 0 then return core.from_bytes(data, "uint8", { #data }) end
   if member.method == 8 then return core.inflate(data, "raw", member.size, path .. ": " .. name) end
@@ -124,8 +125,9 @@ local function bytes(n, count)
   return table.concat(out)
 end
 
---- Writes a zip file by write(text). list: { name, data } for each member, stored as it is; data is
--- a function that gives the bytes, so that one member at a time is in memory.
+--- Writes a zip file by calls of write(text). list: { name, data } for each member, which is stored
+-- unpacked; data is a function that returns the bytes, so that only one member at a time is in
+-- memory.
 function archive.zip(write, list)
   local central, offset = {}, 0
   for i, member in ipairs(list) do
@@ -157,14 +159,15 @@ local function fill_file(who, path, file, produce)
   if not closed then core.fail("%s: cannot write %s: %s", who, path, why) end
 end
 
---- Writes a file by produce(write): beside its place, so that the old one is there until the new
--- one is whole, then over it. Devices and pipes are written as they are.
+--- Writes a file by calling produce(write). It is written under another name in the same folder and
+-- renamed when whole, so that the old file is there until then. Devices and pipes are written
+-- directly.
 function archive.replace(who, path, produce)
   local target, replaceable = core.target(path)
   local beside = target
   if replaceable then beside = ("%s.%.0f.part"):format(target, core.now() * 1e9) end
   local file, err = io.open(beside, "wb")
-  if not file then core.fail("%s: cannot write %s", who, (err:gsub("^.*: ", path .. ": "))) end
+  if not file then core.fail("%s: cannot write %s", who, path .. err:sub(#beside + 1)) end
   local ok, why = pcall(fill_file, who, path, file, produce)
   if ok and replaceable then ok, why = os.rename(beside, target) end
   if ok then return end

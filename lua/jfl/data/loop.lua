@@ -6,13 +6,13 @@ local job = require "jfl.job.job"
 
 local loop = {}
 
--- Loops that are not at their end, by name, and the one that handed out an item last. A loop that
--- is made within an item of another is part of that item: it is neither counted nor kept, since a
--- resumed run is behind the item, and its name is free when the other goes on or ends.
+-- live: unfinished loops by name; current: the loop that handed out an item last. A loop that is
+-- made within an item of another belongs to that item: it is neither counted nor saved, since a
+-- resumed run continues after the item, and its name is free once the outer loop goes on or ends.
 local live, current = {}, false
 
--- By name: how many loops were made, the last of them, and what a checkpoint says of one that is
--- not made yet.
+-- By name: how many loops were made, the last of them, and the saved position of a loop that is not
+-- made yet.
 local made, last, pending = {}, {}, {}
 
 job.at_clear[#job.at_clear + 1] = function()
@@ -33,7 +33,7 @@ function Loop:__tostring()
     self.index, self.items)
 end
 
--- A 32-bit word, not 0, in which every bit of the seed matters.
+-- A 32-bit word other than 0 that depends on every bit of the seed.
 local function mixed(seed)
   local x = (seed % 2 ^ 32 + math.floor(seed / 2 ^ 32)) % 2 ^ 32
   for _ = 1, 4 do
@@ -57,7 +57,8 @@ local function shuffled(n, seed)
   return order
 end
 
--- The order of this epoch. Its seed is kept with the position, for the session's may change.
+-- Draws the order of this epoch. Its seed is saved with the position, as that of the session may
+-- change.
 local function new_order(self)
   self.seed = self.seed or core.get("seed") % 2 ^ 47
   local x = self.seed
@@ -71,7 +72,7 @@ local function row(self, i)
   return unpack(values, 1, #self.columns)
 end
 
--- Frees the names of loops that were made within an item of this one, and within theirs.
+-- Frees the names of loops that were made within an item of this one, and of those within theirs.
 local function free_within(self)
   for name, other in pairs(live) do
     if other.within == self then
@@ -91,7 +92,7 @@ local function next_item(self)
   self.index = self.index + 1
 end
 
---- Gives epoch, number and what the data set has there; nil at the end.
+--- Returns the epoch, the item's number and its columns; nil at the end.
 function Loop:__call()
   if not self.columns then return nil end
   if self.n == 0 then return self:close() end
@@ -99,7 +100,7 @@ function Loop:__call()
   return self.epoch, self.index, row(self, self.order and self.order[self.index] or self.index)
 end
 
---- Ends the loop, which frees its name: for one that was left by a break.
+--- Ends a loop that was left by a break, and so frees its name.
 function methods:close()
   if getmetatable(self) ~= Loop then core.fail("close: call it with a colon: loop:close()") end
   if live[self.name] == self then live[self.name] = nil end
@@ -115,7 +116,7 @@ local function record_of(self)
     self.seed and ("%.0f"):format(self.seed) or "-")
 end
 
---- Where every loop is, as text by name.
+--- The position of every loop, as text by name.
 function loop.save()
   local texts = {}
   for name, record in pairs(pending) do texts[name] = record_of(record) end
@@ -133,7 +134,7 @@ local function parse(text)
   end
 end
 
--- Within an epoch the data set must be what it was. Gives what is wrong.
+-- Returns what differs between the data set and the saved one; within an epoch nothing may.
 local function mismatch(self, record)
   if record.index == 0 or record.index == record.items then return nil end
   local where = ("the checkpoint was saved behind item %d of %d"):format(record.index, record.items)
@@ -153,8 +154,8 @@ local function move(self, record)
   self.seed = self.shuffle and record.seed
 end
 
---- What moves loops to where loop.save gave the texts, those that are not made yet too; or nil, and
--- which name's text is wrong, and how.
+--- Returns a function that moves loops to the positions that loop.save returned as texts, including
+-- loops that are not made yet; or nil, the name whose text is wrong, and the reason.
 function loop.restorer(texts)
   local records = {}
   for name, text in pairs(texts) do
@@ -216,7 +217,7 @@ local function count_items(who, columns, names)
   return items
 end
 
--- The loop of whose item a new one is part, or nil.
+-- The loop within whose item a new loop is made, or nil.
 local function enclosing()
   local self = current
   while self and live[self.name] ~= self do self = self.within end
@@ -226,7 +227,7 @@ local function enclosing()
   end
 end
 
--- Puts a loop that is no part of another's item where a checkpoint says.
+-- Moves a loop to its saved position, unless it is made within another's item.
 local function resume(who, self)
   local name = self.name
   local record, count = pending[name], (made[name] or 0) + 1
@@ -246,14 +247,13 @@ local function resume(who, self)
     .. "nothing; more epochs continue it, another name starts anew\n"):format(name))
 end
 
---- Goes through a data set:
--- for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 }) do.
--- Items are rows of NdArrays or lists of one length; a table with names gives them in the order of
--- these. With shuffle, the order follows from flow.random.seed, the loop's name and the epoch.
--- Every checkpoint keeps where the loop is, under its name. Once it is loaded, before the loop is
--- made or after, the loop continues behind the item that was handed out last: save behind what is
--- done with an item. A loop that is made inside an item of another is part of that item.
--- loop:close() ends one that a break left.
+--- Goes through a data set: for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 })
+-- do. Items are rows of NdArrays or of lists of one length; a table with names gives them in the
+-- order of the option `names`. With shuffle, the order follows from flow.random.seed, the loop's
+-- name and the epoch. Every checkpoint saves the position of the loop under its name. Once that is
+-- loaded, before the loop is made or after, the loop continues after the item that was handed out
+-- last: so save when an item is done. A loop that is made inside an item of another belongs to that
+-- item. loop:close() ends one that a break left.
 loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
   { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "epochs", "how often", 1 },
@@ -280,7 +280,7 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
   return self
 end)
 
---- Ends the loop of a name, as loop:close() does, and gives whether there was one.
+--- Ends the loop of that name, as loop:close() does, and returns whether there was one.
 loop.close_loop = args.define("data.close_loop", "Ends a loop that a break left.", {
   { "name", "the loop's name", "train" },
   returns = "boolean",

@@ -37,7 +37,7 @@ local IDX = {
   x_test = "t10k-images-idx3-ubyte", y_test = "t10k-labels-idx1-ubyte",
 }
 
--- Also where it cannot be opened, so that reading says why.
+-- Whether the file is there. One that cannot be opened counts, so that reading it says why.
 local function exists(path)
   local file, _, code = io.open(path, "rb")
   if file then file:close() end
@@ -116,7 +116,8 @@ local function find(given)
     table.concat(places, ", "))
 end
 
--- Pixels / 255 as float32, a block of rows at a time to need little memory besides the result.
+-- Pixels / 255 as float32. One block of rows at a time is converted, to need little memory besides
+-- the result.
 local function scaled(pixels)
   local divide = core.op("divide")
   local n = #pixels

@@ -22,8 +22,8 @@ end
 
 function Zip:__tostring() return ("zip of %d lists, %d rows"):format(#self.lists, self.n) end
 
---- Iterates over arrays or lists together, as far as the shortest goes:
--- for i, x, y in zip(a, b) do. The result's field n is the number of rows.
+--- Iterates over arrays or lists together, up to the end of the shortest: for i, x, y in zip(a, b)
+-- do. The field n of the result is the number of rows.
 function zip.zip(...)
   local lists, n = { ... }, math.huge
   if select("#", ...) == 0 then core.fail("zip: takes at least one array or table, got none") end

@@ -1,11 +1,11 @@
 -- Completion in the interactive session: of names, fields, methods and the options of a call.
 local scan = require "jfl.doc.scan"
 
-local complete = {}
+local completion = {}
 
 local function index(t, key) return t[key] end
 
--- The value of a path such as "flow.nn" or "a:sum"; the empty one is that of all globals.
+-- The value at a path such as "flow.nn" or "a:sum"; the empty path gives the table of globals.
 local function value_of(path)
   local at = _G
   for part in path:gmatch("[^.:]+") do
@@ -32,7 +32,7 @@ local function add_core_names(names, value)
   add(names, { shape = "", dtype = "", size = kind == "array" and "" or nil })
 end
 
--- Adds the names in t with their values, and those its metatable lends it or tells of.
+-- Adds the names in t with their values, and those that its metatable provides or lists.
 local function add_names(names, t)
   add(names, t)
   local meta = debug.getmetatable(t)
@@ -89,7 +89,7 @@ local function names_after(word)
   return sorted(words)
 end
 
--- The options of what is called, that are not given yet.
+-- The options of the function being called that are not given yet.
 local function options(call, given, prefix)
   local value, words = value_of(call), {}
   for _, name in ipairs(value and require("jfl.doc.help").options(value) or {}) do
@@ -98,9 +98,9 @@ local function options(call, given, prefix)
   return sorted(words)
 end
 
---- The words that may take the place of the last one in `before`, which is all that was typed of a
--- statement up to the cursor, in order. At the start of a line there is room for more of it.
-function complete.words(before)
+--- The words that may replace the last one in `before`, sorted. `before` is what was typed of a
+-- statement up to the cursor. At the start of a line the only word is an indentation.
+function completion.words(before)
   if before:match("[^\n]*$"):match("^%s*$") then return { "  " } end
   local word = before:match("[%w_.:]*$")
   local place = scan(before:sub(1, -1 - #word))
@@ -112,14 +112,14 @@ function complete.words(before)
   return names_after(word)
 end
 
--- What all words have in common at their beginning.
+-- The longest common beginning of all words.
 local function common(words)
   local first, last, n = words[1], words[#words], 0
   while n < #first and first:byte(n + 1) == last:byte(n + 1) do n = n + 1 end
   return first:sub(1, n)
 end
 
--- The last names of the words in columns; too many are counted.
+-- The last names of the words in columns; those beyond a limit are only counted.
 local function listed(words, columns)
   local names, widest = {}, 0
   for i = 1, math.min(#words, MANY) do
@@ -136,14 +136,14 @@ local function listed(words, columns)
   return table.concat(parts)
 end
 
---- What all the words go on with after `before`, and where that is nothing a list of them for a
--- screen of so many columns.
-function complete.rest(before, columns)
-  local words = complete.words(before)
+--- What can be added to `before` since all the words continue so; where that is nothing, a list of
+-- the words for a screen of that many columns.
+function completion.rest(before, columns)
+  local words = completion.words(before)
   if #words == 0 then return "", "" end
   local word = before:match("[%w_.:]*$")
   local rest = common(words):sub(#word + 1)
   return rest, (rest ~= "" or #words == 1) and "" or listed(words, columns)
 end
 
-return complete
+return completion

@@ -8,7 +8,8 @@ local help = {}
 
 local WIDTH = 78
 
--- Words behind a head, in lines that are not too long for a terminal; indented as far as the head.
+-- Puts words after a head, in lines short enough for a terminal; further lines are indented by the
+-- head's length.
 local function filled(head, text)
   local lines, line = {}, head
   for word in text:gmatch("%S+") do
@@ -50,7 +51,7 @@ local function op_text(info)
   return table.concat(lines, "\n")
 end
 
--- "(x, rate, {training, name})": what can be given by name alone stands in braces.
+-- "(x, rate, {training, name})": parameters that go by name alone stand in braces.
 local function signature(parts, positional)
   local named = { unpack(parts, positional + 1) }
   if #named == 0 then return "(" .. table.concat(parts, ", ") .. ")" end
@@ -90,7 +91,7 @@ local function find(name)
   return #texts > 0 and table.concat(texts, "\n\n") or nil
 end
 
--- Names by the path before them: nn -> { "relu", ... }.
+-- All names, grouped by the path before them: nn -> { "relu", ... }.
 local function groups()
   local all = {}
   for path in pairs(index.entries()) do
@@ -122,7 +123,7 @@ local function overview()
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
 end
 
--- What is in a group such as "nn" or "grad_clipping", or nil.
+-- The text about a group such as "nn" or "grad_clipping", or nil.
 local function group_text(name)
   for group, list in pairs(groups()) do
     if group ~= "flow" and matches(group, name) then
@@ -131,7 +132,8 @@ local function group_text(name)
   end
 end
 
--- The path of a function of flow, or of a group such as flow.nn; of equals the first.
+-- The path of a function of flow, or of a group such as flow.nn. Where several paths lead to it,
+-- the alphabetically first.
 local function path_of(value)
   local found
   for _, known in ipairs { index.values() } do
@@ -142,11 +144,11 @@ local function path_of(value)
   return found
 end
 
--- What tells of a value that is none of flow's functions and groups; the metatables of others say
--- it in their field `help`.
+-- The path whose text describes an array or a blob. Other objects name theirs in the field `help`
+-- of their metatable.
 local KINDS = { array = "ndarray", blob = "math" }
 
--- The path of what tells of a value, or nil.
+-- The path whose text describes a value, or nil.
 local function told_by(value)
   if type(value) == "userdata" then return KINDS[core.type(value)] end
   local meta = getmetatable(value)

@@ -1,4 +1,4 @@
--- Every name under flow, and of its objects, with what the manual says of it.
+-- Lists every name under flow and of its objects, with the text that the manual has on it.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local manual = require "jfl.doc.manual"
@@ -6,9 +6,10 @@ local names = require "jfl.base.names"
 
 local index = {}
 
--- What modules of the front end ask of each other.
+-- Functions in the tables of flow that only other modules call.
 local internal = {
-  ["optimizer.close"] = true, ["optimizer.losses"] = true, ["typing.any"] = true,
+  ["optimizer.close"] = true, ["optimizer.need_losses"] = true,
+  ["regularizers.factors"] = true, ["typing.any"] = true,
   ["typing.is_placeholder"] = true, ["typing.is_type"] = true, ["typing.match"] = true,
   ["typing.structure"] = true,
 }
@@ -19,7 +20,8 @@ function index.of_object(path) return path:find("^%u%w*[.:]") ~= nil end
 --- A path as a script writes it.
 function index.written(path) return index.of_object(path) and path or "flow." .. path end
 
--- Of an object under flow, such as typing.Numpy, only functions are names.
+-- Collects the names in t and in the tables within it. Of an object, such as typing.Numpy, only
+-- functions count as names.
 local function walk(found, t, prefix)
   local meta = getmetatable(t) or {}
   local is_object = meta.__tostring ~= nil
@@ -47,7 +49,7 @@ local function value_at(path)
   return at
 end
 
--- Functions are known once the module that defines them is loaded.
+-- Loads every module, as functions are known only then.
 local function load_all()
   for name in pairs(package.preload) do
     if name:find("^jfl%.") then require(name) end
@@ -77,8 +79,9 @@ end
 
 local collecting = false
 
---- The values of all names under flow, by path such as "nn.relu", and its tables of names, by path
--- such as "nn". Asking for a name that is not there ends up here again, for suggestions: then none.
+--- The values of all names under flow by path, such as "nn.relu", and its tables of names by path,
+-- such as "nn". While it collects them, a missing name may ask for this list again to suggest
+-- others; that call gets nothing.
 function index.values()
   if collecting then return {}, {} end
   collecting = true
@@ -98,13 +101,13 @@ local function ops_by_path()
   return ops
 end
 
--- Another name of a function that is told of elsewhere.
+-- An entry for another name of a function that is described under `of`.
 local function alias(path, of)
   local e = { same_as = of.path, path = path }
   return setmetatable(e, { __index = of })
 end
 
--- What is defined as a function of an array is a method too.
+-- Adds the methods of NdArrays: functions under flow.ndarray whose first argument is the array.
 local function add_array_methods(entries)
   for name in next, core.array_methods do
     local of = args.defined["ndarray." .. name] or manual["ndarray." .. name]
@@ -116,8 +119,9 @@ local function add_array_methods(entries)
   end
 end
 
---- What is said of each name, by path: { path, doc, params } of functions, { path, doc, type } of
--- values, { path, doc, op } of ops, with same_as where it is another name; false where nothing is.
+--- The description of each name, by path: { path, doc, params } of functions, { path, doc, type }
+-- of values, { path, doc, op } of ops, with same_as where it is another name; false where there is
+-- none.
 function index.entries()
   local values, ops = index.values(), ops_by_path()
   local entries, by_value = {}, {}
@@ -141,7 +145,7 @@ function index.entries()
   return entries
 end
 
---- A set of the paths under flow of which something is said: "nn.relu".
+--- A set of the paths under flow that are described: "nn.relu".
 function index.paths()
   local paths = {}
   for path, e in pairs(index.entries()) do

@@ -1,13 +1,13 @@
--- What flow.help and the manual say beside what args.define and the op table tell: functions that
--- read their arguments themselves, methods, fields, settings. Those of objects have paths of their
--- own, such as "Job:compile".
+-- Descriptions for flow.help and the reference of what neither args.define nor the op table
+-- describes: functions that read their arguments themselves, methods, fields, settings. Objects
+-- have paths of their own, such as "Job:compile".
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
 local NONE = args.none
 
--- What follows doc are parameters { name, doc, default, type = }, and { returns = } at the end;
--- with table_only they are fields of the one table that is taken.
+-- After doc come the parameters { name, doc, default, type = }, and at the end { returns = }. With
+-- table_only the parameters are fields of the one table that the function takes.
 local function entry(path, doc, ...)
   local params = { ... }
   local last = params[#params]
@@ -19,9 +19,6 @@ end
 
 local function field(path, kind, doc) return { path = path, doc = doc, type = kind } end
 
-local CALLBACK = { "callback", "gets the value", type = "fun(value: any)" }
-local ON_ERROR = { "on_error", "gets the message of a run that failed", NONE,
-  type = "fun(message: string)" }
 local RESULT = { returns = "NdArray" }
 local TYPE = { returns = "ResultType" }
 local PART = { "type", "of each", type = "ResultType" }
@@ -33,7 +30,7 @@ local entries = {
     { "type", "'train' or 'predict'", "predict", type = "\"train\"|\"predict\"" },
     { "function_config", "options, from flow.function_config()", NONE, type = "FunctionConfig" },
     { "inputs", "a list of { name, placeholder }", NONE, type = "[string, Placeholder][]" },
-    { "returns", "a type such as flow.typing.Numpy; without one a call gives a future", NONE,
+    { "returns", "a type such as flow.typing.Numpy; without one, a call gives a future", NONE,
       type = "ResultType" },
     { "body", "a function from blobs to blobs, which describes the graph",
       type = "fun(...: Blob): any?, any?, any?, any?" },
@@ -88,7 +85,6 @@ local entries = {
   field("NdArray.shape", "integer[]", "The extents, in a table of its own."),
   field("NdArray.dtype", "Dtype", "The dtype of the elements."),
   field("NdArray.size", "integer", "The number of elements."),
-  entry("NdArray:numpy", "The array itself (old spelling).", RESULT),
   field("Blob.shape", "integer[]", "The extents."),
   field("Blob.dtype", "Dtype", "The dtype of what will be in it."),
   field("Blob.name", "string", "The name, by which plans and variables know it."),
@@ -98,11 +94,12 @@ local entries = {
     { "batch_size", "where any is allowed", NONE, type = "integer" }, { returns = "Job" }),
   entry("Job:graph", "The traced graph as text, one node a line.", { returns = "string" }),
   entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
-  entry("Future:get", "Waits for the call and gives its value.", { returns = "any" }),
-  entry("Future:async_get", "Has a function called with the value (old spelling).", CALLBACK,
-    ON_ERROR),
   entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
     { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
+  entry("Optimizer:set_lr", "Sets the learning rate of the calls to come, whatever the schedule "
+    .. "says; nothing is compiled anew, and checkpoints keep it.",
+    { "rate", "nil: the schedule rules again", NONE, type = "number" }),
+  field("Optimizer.lr", "number", "The learning rate of the next call."),
 }
 
 local function add(list)
@@ -120,7 +117,7 @@ end
 
 -- ---- settings ----
 
--- name, what it is, its type
+-- Name, description, type.
 for _, e in ipairs {
   { "threads", "How many threads compute.", "integer" },
   { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },
@@ -129,6 +126,7 @@ for _, e in ipairs {
     "integer" },
   { "gpu_device_num", "How many GPUs a session would use; kept, and none is used.", "integer" },
   { "cpu_device_num", "How many CPUs a session would use; kept, and there is one.", "integer" },
+  { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
     .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },

@@ -1,7 +1,8 @@
--- Reads the beginning of a Lua statement to tell where its end is: in a string, in whose options.
+-- Reads the beginning of a Lua statement and says what its end is within: a string, or the options
+-- of a call.
 
--- The first place at or after `at` behind what cannot hold brackets, or nil if it does not end. A
--- place is one character long unless a string, a comment or a name is there.
+-- The position after the token at `at`; nil if it is a string or comment that does not end. A token
+-- is one character long unless it is a string, a comment or a name.
 local function after(text, at)
   local level = text:match("^%-?%-?%[(=*)%[", at)
   local comment = text:sub(at, at + 1) == "--"
@@ -23,13 +24,13 @@ end
 local CLOSES = { [")"] = true, ["}"] = true, ["]"] = true }
 local OPENS = { ["("] = true, ["{"] = true, ["["] = true }
 
--- Notes that a bracket opens behind `name`, which is called if it is one.
+-- Notes an open bracket after `name`; a name directly before it is called.
 local function open(stack, bracket, name)
   stack[#stack + 1] = { bracket = bracket, call = name:match("^[%a_][%w_.:]*$"), given = {},
     at_key = true }
 end
 
--- One word or sign of the text; `before` is the one before it.
+-- Reads one token of the text; `before` is the token before it.
 local function read(stack, token, before)
   local top = stack[#stack]
   if OPENS[token] then return open(stack, token, before) end
@@ -41,8 +42,8 @@ local function read(stack, token, before)
   end
 end
 
---- Tells where the end of text is: { quoted = in a string or comment, call = the path of what it
--- begins an option of, or nil, given = the set of the keys before }.
+--- Describes the end of text: { quoted = whether it is in a string or comment, call = the path of
+-- the function whose options it is in, or nil, given = the set of the options before it }.
 return function(text)
   local stack, at, before = {}, 1, ""
   while at <= #text do

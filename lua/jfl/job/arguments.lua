@@ -1,4 +1,4 @@
--- The arguments of a call of a job whose shapes vary: which plan they want.
+-- Reads the arguments of a call where their shapes may vary, and finds the plan that they need.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
@@ -19,7 +19,9 @@ local function rows_of(self, input, value)
     core.fail("%s: %s must be an NdArray or a table, got %s", self.name, input.name,
       args.describe(value))
   end
-  if #value == 0 then core.fail("%s: %s must not be empty", self.name, input.name) end
+  if type(value) == "table" and #value == 0 then
+    core.fail("%s: %s must not be empty", self.name, input.name)
+  end
   return #value
 end
 
@@ -32,7 +34,7 @@ local function check_bound(self, input, shape)
     args.shape_text(bound), args.shape_text(shape))
 end
 
--- The array of a list per device, of which there is one.
+-- The one array in a list with an array for each device, as there is one device.
 local function unwrap(self, input, value)
   local text = input.type.kind == "ListNumpy" and "a list of one NdArray, as there is one device"
     or "a list of one list of one NdArray"
@@ -57,8 +59,8 @@ local function key_of(extents)
   return #extents == 1 and extents[1] or table.concat(extents, ",")
 end
 
--- The shapes of all inputs and the key of their plan. shape_of gives an input's, and what of it may
--- differ between calls.
+-- The shapes of all inputs and the key of their plan. shape_of returns an input's shape, and which
+-- extents of it may differ between calls.
 local function collect(self, shape_of, given)
   local shapes, extents = {}, {}
   for i, input in ipairs(self._inputs) do
@@ -90,7 +92,7 @@ end
 -- replaced in `values` by their arrays.
 function arguments.shapes(self, values) return collect(self, shape_in_call, values) end
 
---- The same for a batch of so many rows.
+--- The same for a batch of the given number of rows.
 function arguments.shapes_for(self, rows) return collect(self, shape_for_rows, rows) end
 
 --- Fails unless a call has n arguments.

@@ -1,9 +1,10 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
 --[==[ guide 10: Placement, settings, sessions
-`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops on a device and gives
-what it returns. Without a usable GPU, `"gpu"` runs on the CPU after one warning, and is an error
-after `flow.config.strict_placement(true)`. `flow.scope.namespace(name, fn)` puts `name-` before the
-names of what is made in it.
+`flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops and variables on a
+device and gives what it returns; values are copied to where they are read. What is put on no device
+is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the
+CPU after one warning, and is an error after `flow.config.strict_placement(true)`.
+`flow.scope.namespace(name, fn)` puts `name-` before the names of what is made in it.
 
 ```lua
 local job = flow.global_function {
@@ -104,8 +105,8 @@ local settings = {
 
 local KERNELS = { "fast", "direct", "reference" }
 
--- "direct": without convolutions by transforms, which are farther from exact sums; "reference": the
--- plain ones alone.
+-- "direct" leaves out convolutions by transforms, whose sums are less exact; "reference" uses only
+-- the plain kernels.
 function settings.kernels(which)
   if which == nil then return KERNELS[core.get("kernels") + 1] end
   for _, name in ipairs(KERNELS) do
@@ -113,6 +114,12 @@ function settings.kernels(which)
   end
   core.fail("config.kernels: value must be \"fast\", \"direct\" or \"reference\", got %s",
     args.describe(which))
+end
+
+-- The device of whatever has no placement, in jobs that are compiled from now on: "cpu:0".
+function settings.device(name)
+  if name ~= nil then core.set("device", args.expect("config.device", "value", name, "string")) end
+  return core.device()
 end
 
 local function check_pass(name, passes)
@@ -129,7 +136,7 @@ local function check_pass(name, passes)
     table.concat(passes, ", "), names.suggest(name:sub(2), set))
 end
 
--- The passes that jobs compiled later do without: "-fold -cse"; "" leaves out none.
+-- Sets the passes that are left out of jobs compiled later, as in "-fold -cse"; "" leaves out none.
 function settings.passes(list)
   if list ~= nil then
     args.expect("config.passes", "value", list, "string")
@@ -144,7 +151,7 @@ function settings.passes(list)
   return table.concat(left_out, " ")
 end
 
---- Each setting is a function: with a value it sets, without one it gives the present value.
+--- Each setting is a function: with a value it sets, without one it returns the present value.
 config.session = setmetatable({}, {
   __names = settings,            -- for completion
   __index = function(_, name)
@@ -158,7 +165,7 @@ config.session = setmetatable({}, {
   end,
 })
 
---- All settings of a new session.
+--- Gives all settings the values of a new session.
 function config.reset()
   for name in pairs(config.values) do config.values[name] = nil end
   for name, value in pairs(defaults) do config.values[name] = value end
@@ -176,7 +183,7 @@ local function setter(object, values, name, check)
 end
 
 -- An object with a setter for each of the checks, called with a dot or a colon. What the original
--- takes under a name comes first: it is another option, a group of such, or more forms of a value.
+-- has under a name comes first: another option, a group of options, or more forms of a value.
 local function setters(who, checks, values)
   local made = {}
   local function make(object, name)
@@ -202,7 +209,7 @@ local function setters(who, checks, values)
   })
 end
 
---- New options of a job.
+--- Creates options of a job.
 function config.function_config()
   local values = {}
   local object = setters("function_config", options, values)
@@ -218,7 +225,7 @@ local function copy_of(value)
   return copy
 end
 
---- A copy of the options that function_config() holds now; nil where `value` is none.
+--- A copy of the options set so far in an object of function_config(); nil for another value.
 function config.snapshot(value)
   return copy_of(kept[value])
 end

@@ -54,6 +54,7 @@ is.
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
+local future = require "jfl.legacy.future"
 local names = require "jfl.base.names"
 local older = require "jfl.legacy.definition"
 local typing = require "jfl.job.typing"
@@ -127,15 +128,17 @@ local function read_config(name, value)
     args.describe(value))
 end
 
+-- The type of the results, whether calls are asynchronous and, if they give something other than a
+-- registrar, its class.
 local function read_returns(t)
-  if t.returns == nil then return typing.any, false, true end
+  if t.returns == nil then return typing.any, true, future end
   if not typing.is_type(t.returns) then
     core.fail("%s: returns must be a type such as flow.typing.Numpy or, for several results, "
       .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got %s", t.name,
       args.describe(t.returns))
   end
-  if t.returns.kind == "Callback" then return t.returns.part, true, false end
-  return t.returns, false, false
+  if t.returns.kind == "Callback" then return t.returns.part, true end
+  return t.returns, false
 end
 
 --- The fields of a job from the arguments of global_function.
@@ -143,14 +146,14 @@ return function(...)
   local t = older(...)
   check_definition(t)
   local options = read_config(t.name, t.function_config)
-  local returns, is_async, old_style = read_returns(t)
+  local returns, is_async, class = read_returns(t)
   local inputs, dynamic = read_inputs(t.name, t.inputs), false
   for _, input in ipairs(inputs) do
     dynamic = dynamic or input.type.any or input.type.kind ~= "Numpy"
   end
   return {
-    name = t.name, type = read_mode(t), config = options, old_style = old_style,
-    _async = is_async or old_style, _body = t.body, _dynamic = dynamic, _inputs = inputs,
-    _returns = returns,
+    name = t.name, type = read_mode(t), config = options, _async = is_async, _body = t.body,
+    _dynamic = dynamic, _gives = class or false, _inputs = inputs, _returns = returns,
+    _untyped = t.returns == nil,
   }
 end

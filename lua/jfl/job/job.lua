@@ -1,10 +1,11 @@
--- Job functions: their definition, the tracing of their bodies, their plans and calls.
+-- Job functions: defines them, traces their bodies, keeps their plans and calls them.
 local args = require "jfl.base.args"
 local arguments = require "jfl.job.arguments"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local definition = require "jfl.job.definition"
+local older_losses = require "jfl.legacy.losses"
 local optimizer = require "jfl.net.optimizers"
 local profile = require "jfl.tools.profile"
 local trace = require "jfl.job.trace"
@@ -22,7 +23,7 @@ local job = {
 local Job = { help = "global_function" }     -- what flow.help tells of a job
 local methods = {}
 
--- Fields are in the job itself; any other name is a mistake.
+-- Methods only, as fields are in the job itself; any other name is a mistake.
 function Job:__index(key)
   if methods[key] then return methods[key] end
   core.fail("job '%s' has no '%s'; it is called, as in %s(...), and has name, type, compile(), "
@@ -33,8 +34,8 @@ local order, by_name = {}, {}
 
 local CLEARED = "the session that this job belonged to was cleared; define it again"
 
--- Takes the place of a job of the same name that never ran, as its body or graph was wrong: a
--- mistake must not cost the session.
+-- Replaces a job of the same name that never ran because its body or graph was wrong, so that a
+-- mistake can be corrected in the same session.
 local function replace(self, old)
   if not old._failed or (old._core and old.type ~= self.type) then
     core.fail("global_function: a job named '%s' is defined already; give this one another name, "
@@ -46,9 +47,8 @@ local function replace(self, old)
   self._core, old._closed = old._core, "its body failed, and a job defined later has its name"
 end
 
---- Defines a job: { name, type, function_config, inputs, returns, body }; in the old spelling the
--- configuration comes first. Gives the job, to be called with its inputs. One whose body failed
--- is replaced by the next of its name.
+--- Defines a job from a table { name, type, function_config, inputs, returns, body } and returns
+-- it, to be called with its inputs. A job whose body failed is replaced by the next of its name.
 function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   self._plans, self._n_plans, self._tick = {}, 0, 0
@@ -62,9 +62,9 @@ end
 
 -- ---- tracing ----
 
--- A reader of the body's results as the type that is declared; nil where they are not of it. What
--- is returned for a Tuple is its list or, also if there is one, its values. A job that trains and
--- declares nothing may return nothing.
+-- Returns a reader of the body's results as the declared type, or nil where they are not of it. For
+-- a Tuple the body returns a list or the values themselves, even if there is only one. A job that
+-- trains and declares nothing may return nothing.
 local function reader_for(returns, may_be_none, blobs, n, ...)
   local tuple = returns.kind == "Tuple"
   if n == 0 and may_be_none then return function() end end
@@ -82,12 +82,12 @@ end
 
 local function match_results(self, n, ...)
   local blobs, returns = {}, self._returns
-  local may_be_none = self.old_style and self.type == "train"
+  local may_be_none = self._untyped and self.type == "train"
   local reader = reader_for(returns, may_be_none, blobs, n, ...)
   if not reader then
-    local hint = n > 1 and returns.kind ~= "Tuple" and not self.old_style
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self._untyped
     core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
-      self.old_style and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      self._untyped and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
       returned_text(n, ...),
       hint and "; the type of several values is flow.typing.Tuple(...)" or "")
   end
@@ -102,6 +102,7 @@ end
 
 local function add_outputs(self, context, ...)
   local blobs, reader = match_results(self, select("#", ...), ...)
+  older_losses.minimize(context)
   optimizer.close(context)
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
   return reader, watch.close(context, #blobs), context
@@ -115,7 +116,7 @@ local function make_inputs(self, graph, shapes)
   return blobs
 end
 
--- How results are read: nil where a call gives the plan's results as they are.
+-- Whether a reader must turn the plan's results into the value of a call.
 local function needs_reader(self)
   local kind = self._returns.kind
   if kind == "Numpy" then return false end
@@ -126,8 +127,8 @@ local function needs_reader(self)
   return false
 end
 
--- Frees the plan whose last use is longest ago, of those that no call is about to run; false where
--- there is none.
+-- Frees the plan that was used least recently, among those that no call is about to run; returns
+-- false where there is none.
 local function drop_oldest(self)
   local oldest_key, oldest
   for key, entry in pairs(self._plans) do
@@ -135,7 +136,7 @@ local function drop_oldest(self)
     if older and entry.calls == 0 then oldest_key, oldest = key, entry end
   end
   if not oldest then return false end
-  async.leave(oldest.plan)
+  queue.leave(oldest.plan)
   core.plan_free(oldest.plan)
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
@@ -168,7 +169,8 @@ end
 
 -- ---- calls ----
 
--- The plan for the shapes of these arguments, with list arguments replaced by their arrays.
+-- The plan for the shapes of these arguments. Replaces lists with an array for each device by the
+-- array.
 local function plan_for(self, values)
   local shapes, key = arguments.shapes(self, values)
   local entry = self._plans[key] or compile(self, key, shapes)
@@ -177,16 +179,16 @@ local function plan_for(self, values)
   return entry
 end
 
--- The value of a run; what is watched is shown first.
+-- The value of a run. Handlers of watched values are called first.
 local function read_results(self, entry, ...)
   local list = { ... }
-  if entry.watches then async.show(self, entry, list) end
+  if entry.watches then queue.show(self, entry, list) end
   return entry.read(list)
 end
 
 local function run(self, entry, ...)
-  if self._async then return async.submit(self, entry, ...) end
-  if async.head then (entry.watches and async.catch_up or async.poll)() end
+  if self._async then return queue.submit(self, entry, ...) end
+  if queue.head then (entry.watches and queue.catch_up or queue.poll)() end
   if not entry.read then return core.run(entry.plan, ...) end
   local value = read_results(self, entry, core.run(entry.plan, ...))
   if self._returns.kind == "Tuple" then return unpack(value) end
@@ -199,7 +201,8 @@ local function let_go(entry, ok, ...)
   return ...
 end
 
--- The call may run callbacks first, which may call the job with shapes that want other plans.
+-- Runs a plan and keeps it until the call returns: callbacks that run within the call may call the
+-- job with other shapes, which would otherwise free the plan.
 local function run_kept(self, entry, ...)
   entry.calls = entry.calls + 1
   return let_go(entry, pcall(run, self, entry, ...))
@@ -211,14 +214,14 @@ local function fixed_plan(self)
   return compile(self, "fixed", shapes)
 end
 
---- Runs the job. Gives what `returns` says: values, a registrar, or a future.
+--- Runs the job. Returns what `returns` says: values, a registrar or a future.
 function Job:__call(...)
   check_outside(self)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
   local entry = plan_for(self, values)
-  if not async.head then return run(self, entry, unpack(values, 1, n)) end
+  if not queue.head then return run(self, entry, unpack(values, 1, n)) end
   return run_kept(self, entry, unpack(values, 1, n))
 end
 
@@ -227,8 +230,8 @@ local function check_self(self, method)
   core.fail("%s: call it with a colon: job:%s()", method, method)
 end
 
---- Traces and compiles the job without running it, for a batch of batch_size (1) where any is
--- allowed. Does nothing for a job that was compiled already.
+--- Traces and compiles the job without running it, for batch_size rows (1) where any number is
+-- allowed. Does nothing for a job that is compiled already.
 function methods:compile(batch_size)
   check_self(self, "compile")
   if not self._dynamic then return self._latest and self or (fixed_plan(self) and self) end
@@ -263,16 +266,16 @@ function job.compile_all()
   for _, each in ipairs(order) do each:compile() end
 end
 
---- Waits for outstanding calls, then drops all jobs and variables and all settings. Callbacks that
--- could not run, as one before them failed or called this, stay due.
+--- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
+-- that could not run because one before them failed or called this function.
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
-  local ok, err = pcall(async.sync)
+  local ok, err = pcall(queue.sync)
   for _, each in ipairs(order) do
     each._closed, each._latest, each._plans = CLEARED, false, {}
   end
   order, by_name, variable.shared = {}, {}, {}
-  async.leave()
+  queue.leave()
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(job.at_clear) do forget() end

@@ -1,4 +1,5 @@
--- Asynchronous calls: one queue in call order; who drains it runs the callbacks.
+-- Asynchronous calls: a queue of them in call order, and the callbacks, which run in whoever
+-- empties it.
 --[==[ guide 4: Calls
 A job whose `returns` is a plain type is called synchronously: the call gives the value. With
 `tp.Callback(T)` the call queues the run and gives at once a *registrar*, which takes the function
@@ -37,27 +38,14 @@ due, and then calls `flow.poll()`; it stays readable until nothing is due.
 An error inside a callback is raised by whatever ran the callback, with the job's name; those behind
 it stay due. A run that fails and has no second function raises its message at the next such point.
 A failed train call changes no variable.
-
-In the old spelling, a job without `returns` gives a future:
-
-```lua
-local job = flow.global_function(flow.function_config(), {
-  name = "old",
-  inputs = { { "x", flow.FixedTensorDef({ 2 }) } },
-  body = function(x) return x + 1 end,
-})
-print(job({ 1, 2 }):get())                       --> [2. 3.]
-job({ 3, 4 }):async_get(function(value) print(value) end)
-flow.sync()                                      --> [4. 5.]
-```
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local ffi = require "ffi"
 local trace = require "jfl.job.trace"
 
-local async = {
-  --- The oldest and the newest call whose callbacks have not run, or nil.
+local queue = {
+  --- head and tail: the oldest and the newest call whose callbacks have not run, or nil.
   head = nil,
   tail = nil,
   --- What os.exit calls after the callbacks, or nil.
@@ -66,24 +54,24 @@ local async = {
 
 local delivering = false
 
--- Inside a callback, and inside a body, where its ops would join the job, no callback is run.
+-- No callback runs inside a callback, nor inside a body, where its ops would join the job.
 local function is_busy() return delivering or trace.current ~= nil end
 
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 
 local watched = false
 
--- Has the descriptor, if a host asked for it, say whether anything is due: finished runs make it
--- readable, what takes their results makes it so no longer. It is cleared first, as a run may
--- finish meanwhile.
+-- Updates the descriptor, if a host asked for it, to say whether anything is due. A
+-- finished run makes it readable; once its results are taken, it must no longer be. It is cleared
+-- first, as another run may finish meanwhile.
 local function tell_due()
   if not watched then return end
   core.due(false)
-  if async.head and is_due(async.head) then core.due(true) end
+  if queue.head and is_due(queue.head) then core.due(true) end
 end
 
 --- A file descriptor that is readable as long as a callback is due.
-function async.fd()
+function queue.fd()
   local fd = core.fd()
   watched = true
   tell_due()
@@ -92,18 +80,18 @@ end
 
 local calls = 0
 
--- Puts an entry where its call belongs, which is last unless its callback came late.
+-- Inserts an entry in call order: at the end, unless its callback was registered late.
 local function insert(entry)
-  local before, after = nil, async.head
-  if after and async.tail.number < entry.number then before, after = async.tail, nil end
+  local before, after = nil, queue.head
+  if after and queue.tail.number < entry.number then before, after = queue.tail, nil end
   while after and after.number < entry.number do before, after = after, after.next or nil end
-  if before then before.next = entry else async.head = entry end
+  if before then before.next = entry else queue.head = entry end
   entry.next = after or false
-  if not after then async.tail = entry end
+  if not after then queue.tail = entry end
   tell_due()
 end
 
--- What is to be shown of a run: { watch, value } each.
+-- The watched values of a run: { watch, value } each.
 local function views(watches, list)
   local due = {}
   for i, watch in ipairs(watches) do due[i] = { watch, watch.read { list[watch.at] } } end
@@ -130,7 +118,8 @@ local function settle(entry)
   keep(entry, core.results(entry.request))
 end
 
--- The traceback ends where the callback begins: who ran it is blamed for the error.
+-- Adds a traceback that ends where the callback begins, so that the error names the line of whoever
+-- ran it.
 local function with_trace(err)
   local text = tostring(err)
   if text:find("attempt to yield across C-call boundary", 1, true) then
@@ -155,15 +144,15 @@ local function show_next(entry)
   return run_user(entry, watch.label, watch.handler, value)
 end
 
--- Runs what is due next of the oldest call, a watch handler or its callback, with which it leaves
--- the queue; gives the number of functions run. What is run is taken off first, so that an error in
--- it does not run it again.
+-- Runs the next function of the oldest call, a watch handler or the callback; with the callback the
+-- call leaves the queue. Returns the number of functions run. Each is taken off the queue first, so
+-- that an error in it does not run it again.
 local function deliver()
-  local entry = async.head
+  local entry = queue.head
   settle(entry)
   if entry.watches then return show_next(entry) end
-  async.head = entry.next or nil
-  if not async.head then async.tail = nil end
+  queue.head = entry.next or nil
+  if not queue.head then queue.tail = nil end
   entry.next, entry.parked = false, true
   tell_due()
   if entry.ok then
@@ -179,15 +168,15 @@ local function deliver()
   return 0
 end
 
---- Runs the callbacks that are due, oldest first, and gives their number; with `seconds` no further
--- one is begun once that time is used up. Calls that callbacks make meanwhile are left for later:
--- one that calls its job again would be run for ever. Inside a callback or a body it does nothing.
-function async.poll(seconds)
+--- Runs the callbacks that are due, oldest first, and returns their number; after `seconds` it
+-- starts no further one. Calls that callbacks make meanwhile are left for later, as a callback that
+-- calls its job again would never end. Inside a callback or a body it does nothing.
+function queue.poll(seconds)
   if is_busy() then return 0 end
   local stop = seconds and core.now() + args.expect("poll", "seconds", seconds, "number")
   local count, last = 0, calls
   tell_due()
-  while async.head and async.head.number <= last and is_due(async.head) do
+  while queue.head and queue.head.number <= last and is_due(queue.head) do
     count = count + deliver()
     if stop and core.now() >= stop then break end
   end
@@ -196,22 +185,22 @@ end
 
 --- Waits for every outstanding call and runs its callback. Inside a callback or a body it only
 -- waits.
-function async.sync()
+function queue.sync()
   if is_busy() then
     while core.pending() > 0 do core.wait() end
     return
   end
-  while async.head do deliver() end
+  while queue.head do deliver() end
 end
 
 local function say(err) io.stderr:write("jfl: ", tostring(err), "\n") end
 
---- What the end of the script does: runs every callback, also those behind one that fails. Errors
--- are told on stderr as they come, their number is raised at the end.
-function async.finish()
+--- Ends a script: runs every callback, even after one has failed. Errors are printed on stderr as
+-- they come, their number is raised at the end.
+function queue.finish()
   local failed = 0
-  while async.head do
-    local ok, err = pcall(async.sync)
+  while queue.head do
+    local ok, err = pcall(queue.sync)
     if ok then break end
     if err == "interrupted" then error(err, 0) end
     failed = failed + 1
@@ -220,17 +209,16 @@ function async.finish()
   if failed > 0 then error(("%d outstanding call(s) failed"):format(failed), 0) end
 end
 
--- Waits for room in the queue of a job; callbacks that become due meanwhile are run.
+-- Waits until a job's queue has room; callbacks that become due meanwhile are run.
 local function wait_for_room()
   core.wait()
-  async.poll()
+  queue.poll()
 end
 
-local Registrar = {}
-local Future = {}
-
--- Neither is the value: what is asked of it or computed with it is an error that says where it is.
-local function stand_in(class, instead)
+--- A new class of objects that a call gives in place of its value, which is not there yet. Reading
+-- a name from one or computing with it is an error at the user's line, which ends with `instead`.
+function queue.class(instead)
+  local class = {}
   function class:__index(key)
     if class[key] ~= nil then return class[key] end
     if key == "value" then return nil end       -- of a job that returns nothing
@@ -244,12 +232,11 @@ local function stand_in(class, instead)
   for event in ("add sub mul div mod pow unm concat lt le"):gmatch("%a+") do
     class["__" .. event] = refuse
   end
+  return class
 end
 
-stand_in(Registrar, "a callback gets the value: job(...)(function(value) ... end)")
-stand_in(Future, "job(...):get() waits for the value")
-
-local function register(entry, callback, on_error)
+--- Registers the callback of a call, and the function that gets the message if its run fails.
+function queue.register(entry, callback, on_error)
   local name = entry.job.name
   args.expect(name, "callback", callback, "function")
   if on_error ~= nil then args.expect(name, "on_error", on_error, "function") end
@@ -261,41 +248,23 @@ local function register(entry, callback, on_error)
   end
 end
 
---- Registers the callback of a call, and what is told of the failure of its run.
-function Registrar:__call(callback, on_error) register(self, callback, on_error) end
+--- Waits for a call and returns its value; callbacks of earlier calls run first.
+function queue.value(entry)
+  entry.told = true
+  if is_busy() then settle(entry) end
+  while not entry.parked and not is_busy() do deliver() end
+  if not entry.ok then core.fail("%s", entry.value) end
+  return entry.value
+end
+
+local Registrar = queue.class("a callback gets the value: job(...)(function(value) ... end)")
+
+function Registrar:__call(callback, on_error) queue.register(self, callback, on_error) end
 
 function Registrar:__tostring() return ("registrar of a call of %s"):format(self.job.name) end
 
-local function check_future(self, method)
-  if getmetatable(self) == Future then return end
-  core.fail("%s: call it with a colon: future:%s(...)", method, method)
-end
-
---- Registers a callback (old spelling).
-function Future:async_get(callback, on_error)
-  check_future(self, "async_get")
-  register(self, callback, on_error)
-end
-
---- Waits for the call and gives its value; callbacks of earlier calls run first.
-function Future:get()
-  check_future(self, "get")
-  self.told = true
-  if is_busy() then settle(self) end
-  while not self.parked and not is_busy() do deliver() end
-  if not self.ok then core.fail("%s", self.value) end
-  return self.value
-end
-
-function Future:__call()
-  core.fail("%s: a job without `returns` gives a future: job(...):async_get(callback), or "
-    .. "job(...):get(), which waits for the value", self.job.name)
-end
-
-function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
-
--- What is kept of a call until its callback has run, and handed out as its registrar or future. It
--- has every field from the start: others are asked for by who takes a call for its result.
+-- The entry of a call, kept until its callback has run. It is also the registrar or future that the
+-- user gets, so it has every field from the start: reading any other is taken for a mistake.
 --   request   of a run that is not known to be done
 --   ok, value of one that is: whether it succeeded, and its value or message
 --   watches   what is watched, and once it is done what is still to be shown; false: nothing
@@ -306,10 +275,10 @@ local function new_entry(job, made, request)
     number = calls, job = job, plan = made.plan, read = made.read or false, request = request,
     ok = false, value = false, callback = false, on_error = false, next = false, parked = false,
     told = false, watches = made.watches or false,
-  }, job.old_style and Future or Registrar)
+  }, job._gives or Registrar)
 end
 
--- The entry of a run that was done at once, nil where there was none.
+-- The entry of a run that is done already; nil where there was none.
 local function done_entry(job, made, ok, ...)
   if ok ~= nil then return keep(new_entry(job, made, false), ok, ...) end
 end
@@ -317,7 +286,7 @@ end
 -- Whether as many calls of the job are in flight as its concurrency_width allows.
 local function is_full(job)
   local width, count = job.config.concurrency_width, 0
-  local entry = width and async.head
+  local entry = width and queue.head
   while entry do
     if entry.job == job and not is_due(entry) then count = count + 1 end
     entry = entry.next or nil
@@ -335,26 +304,26 @@ local function queued_entry(job, made, ...)
 end
 
 --- Queues a run of made.plan, or runs it at once where that is quicker. made.read turns the list of
--- results into the value; nil: there is one result and it is the value. Before its callback runs,
--- made.watches are shown, if there are any. Gives a registrar, or a future where the job is of the
--- old spelling.
-function async.submit(job, made, ...)
-  if async.head then async.poll() end
+-- results into the value; without it there is one result, which is the value. Handlers of
+-- made.watches, if there are any, run before the callback. Returns a registrar, or a future if the
+-- job gives those.
+function queue.submit(job, made, ...)
+  if queue.head then queue.poll() end
   local entry = done_entry(job, made, core.run_small(made.plan, ...))
     or queued_entry(job, made, ...)
   insert(entry)
   return entry
 end
 
---- Runs the callbacks of all calls made so far, waiting for them; inside a callback, none.
-function async.catch_up()
+--- Runs the callbacks of all calls made so far, waiting for them; does nothing inside a callback.
+function queue.catch_up()
   local last = calls
-  while not is_busy() and async.head and async.head.number <= last do deliver() end
+  while not is_busy() and queue.head and queue.head.number <= last do deliver() end
 end
 
---- Shows what a synchronous run made, given the list of its results. What is behind a handler that
--- fails stays due.
-function async.show(job, made, list)
+--- Calls the handlers of what is watched in a synchronous run, given the list of its results. If
+-- one fails, those after it stay due.
+function queue.show(job, made, list)
   local entry = new_entry(job, made, false)
   entry.ok, entry.watches = true, views(made.watches, list)
   while entry.watches do
@@ -366,43 +335,46 @@ function async.show(job, made, list)
   end
 end
 
---- Waits until no run of plan is in flight, or of any plan; results stay queued.
-function async.leave(plan)
-  local entry = async.head
+--- Waits until no run of plan is in flight, or of any plan; their results stay in the queue.
+function queue.leave(plan)
+  local entry = queue.head
   while entry do
     if not plan or entry.plan == plan then settle(entry) end
     entry = entry.next or nil
   end
 end
 
--- The end of a script in a host that is not ours: os.exit, or the state being closed.
+-- The end of a script in a host program other than jfl: os.exit, or the state being closed.
 
 local function finish_or_say()
-  local ok, err = pcall(async.finish)
+  local ok, err = pcall(queue.finish)
   if not ok then say(err) end
   return ok
 end
 
---- A state that is closed finalizes cdata first, so callbacks find every array still there.
-async.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
+--- Finishes when the state is closed. LuaJIT finalizes cdata before userdata, so callbacks still
+-- find every array.
+queue.at_close = ffi.gc(ffi.new("char[1]"), finish_or_say)
 
--- A callback or a body that ends the process does not return: what is left runs here, as it would
--- elsewhere.
+-- Leaves the callback or body that called os.exit, which does not return to it, so that outstanding
+-- callbacks can run.
 local function leave_all()
   delivering, trace.current = false, nil
   core.trace(nil)
 end
 
+-- os.exit closes no state and runs no finalizer, and a script may call it anywhere: so it is
+-- replaced by one that first does what the end of the script does.
 if os and os.exit then
   local exit, exiting, first = os.exit, false, nil
   rawset(os, "exit", function(code, ...)
-    -- The first status counts, where callbacks end the process too.
+    -- Callbacks may call os.exit again; the first status counts.
     if exiting then code = first end
     exiting, first = true, code
     leave_all()
-    local ok = not async.head or finish_or_say()
-    if async.last then
-      local done, err = pcall(async.last)
+    local ok = not queue.head or finish_or_say()
+    if queue.last then
+      local done, err = pcall(queue.last)
       if not done then say(err) end
       ok = ok and done
     end
@@ -411,4 +383,4 @@ if os and os.exit then
   end)
 end
 
-return async
+return queue

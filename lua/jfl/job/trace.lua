@@ -1,4 +1,4 @@
--- What is known while a job's body runs: its graph, names given so far, losses.
+-- The context of the body that is running: its job, graph, variables, and the names given so far.
 local core = require "jfl.core"
 
 local trace = {
@@ -6,7 +6,8 @@ local trace = {
   current = nil,
 }
 
--- What Lua's own errors mean where blobs are about: the first that fits.
+-- Explanations of Lua's own errors where blobs are involved: the first pattern that matches. Such
+-- an error is a text and nothing else, and no metamethod is called for what causes it.
 local HINTS = {
   { "attempt to compare .*userdata", "a blob has no data while its job's body runs: "
     .. "flow.math.less, greater, equal compare blobs, and give a blob" },
@@ -23,7 +24,8 @@ function trace.where(body)
   return ("%s:%d"):format(info.short_src, info.linedefined)
 end
 
--- Adds to an error of Lua's own what it means; one in a return statement lacks its line.
+-- Adds an explanation to one of Lua's own errors, and the body's line where the error has none, as
+-- in a return statement.
 local function explained(job, body, err)
   if type(err) ~= "string" then return err end
   if err == "stack overflow" then
@@ -38,15 +40,18 @@ local function explained(job, body, err)
   return err
 end
 
---- Runs body with ops appending to graph; gives the context, then what body returned. The body
--- cannot yield, which would leave its graph open to the ops of whoever runs meanwhile.
+--- Runs body, whose ops append to graph; returns the context, then what body returned. The body
+-- cannot yield: its graph would then collect the ops of other code.
 function trace.run(job, graph, body, ...)
   local context = {
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
-    counters = {}, prefix = "", losses = {}, variables = {}, minimized = false,
+    counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
   }
   local outer, outer_graph = trace.current, core.trace(graph)
   trace.current = context
+  local placement = job.config.default_placement_scope
+  context.device = placement and placement.on
+  core.place(context.device)
   local function close(ok, ...)
     trace.current = outer
     core.trace(outer_graph)
@@ -56,10 +61,27 @@ function trace.run(job, graph, body, ...)
   return close(core.call(nil, body, ...))
 end
 
---- The context; fails outside a body, where `who` has no meaning.
+--- The context of the running body; fails outside of one, where `who` has no meaning.
 function trace.need(who)
   if trace.current then return trace.current end
   core.fail("%s: describes a part of a job and must be called inside a job function's body", who)
+end
+
+--- The same, which must be that of a train job.
+function trace.need_train(who)
+  local context = trace.need(who)
+  if context.mode == "train" then return context end
+  core.fail("%s: job '%s' is a predict job; only a job with type = \"train\" can be trained", who,
+    context.job.name)
+end
+
+--- Runs fn as a part of a body that has ended already.
+function trace.within(context, fn)
+  local outer = trace.current
+  trace.current = context
+  local ok, err = pcall(fn)
+  trace.current = outer
+  if not ok then error(err, 0) end
 end
 
 --- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.

@@ -1,4 +1,5 @@
--- Types of job arguments and results: how a body's blobs are listed and a call's arrays shaped.
+-- Types of job arguments and results: how the blobs of a body's result are listed, and how a call's
+-- arrays are put into the same form.
 --[==[ guide 3: Types of results
 `returns` says what a call gives, and so in what shape the body hands back its blobs.
 
@@ -11,7 +12,7 @@
 | `tp.Bundle(T)` | whatever nesting the body gives |
 | `tp.ListNumpy` | a list of one NdArray for each device |
 | `tp.Callback(T)` | a registrar, see [Calls](guide-calls.md) |
-| nothing | a future (old spelling) |
+| nothing | a future, see [Scripts of the original](guide-scripts-of-the-original.md) |
 
 ```lua
 local stats = flow.global_function {
@@ -128,7 +129,7 @@ for _, kind in ipairs { "List", "Dict", "Bundle" } do
   end
 end
 
---- The result comes later, to a callback, in the shape of `part`.
+--- The result, of type `part`, is given to a callback later.
 function typing.Callback(part)
   need_type("Callback", 1, part)
   return new("Callback", ("Callback(%s)"):format(part.text), { part = part })
@@ -154,7 +155,7 @@ end
 
 local DEEPEST = 6
 
---- The structure of a body's result as text, down to some depth: "(blob, {loss = blob})".
+--- The structure of a body's result as text, down to a limited depth: "(blob, {loss = blob})".
 function typing.structure(value, depth)
   depth = depth or 1
   if core.type(value) == "blob" then return "blob" end
@@ -168,9 +169,9 @@ function typing.structure(value, depth)
   return "{" .. table.concat(parts, ", ") .. "}"
 end
 
--- Each shape below turns a body's value into blobs, appended to `blobs`, and gives a reader that
--- takes as many arrays from a list, or nil where the value does not have that shape. A reader gets
--- the list and the position before its first array, and gives its value and its last position.
+-- Each function below appends the blobs of a body's value to `blobs` and returns a reader, or nil
+-- where the value does not have the type's structure. A reader gets a list of arrays and the
+-- position before the first of its own; it returns the value made of them and the last position.
 local shapes = {}
 
 local function read_one(list, at) return list[at + 1], at + 1 end
@@ -193,7 +194,7 @@ end
 
 local function plain(value) return type(value) == "table" and getmetatable(value) == nil end
 
--- Appends nothing to `blobs` where the value does not match.
+-- The reader of a value as type t, or nil, with `blobs` left as it was.
 local function shape_of(t, value, blobs)
   local count = #blobs
   local reader = shapes[t.kind](t, value, blobs)
@@ -224,7 +225,7 @@ end
 
 local entered = {}
 
--- A table that contains itself has no shape.
+-- Reads the parts of a table; nil for a table that contains itself.
 local function read_keys(value, part_of, blobs)
   if entered[value] then return nil end
   entered[value] = true
@@ -257,8 +258,8 @@ function shapes.Bundle(t, value, blobs)
   return read_keys(value, function(key) return is_key(key) and t end, blobs)
 end
 
---- Lists the blobs of a body's result and gives a function from a list of arrays to a value of
--- type t; nil where the result is not of that type.
+--- Appends the blobs of a body's result to `blobs` and returns a function from a list of arrays to
+-- a value of type t; nil where the result is not of that type.
 function typing.match(t, value, blobs)
   local reader = shape_of(t, value, blobs)
   if not reader then return nil end

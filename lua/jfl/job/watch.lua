@@ -1,4 +1,4 @@
--- flow.watch and flow.watch_diff: handlers that are shown what a job computes, call by call.
+-- flow.watch and flow.watch_diff: handlers that get values and gradients of a job at every call.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -6,7 +6,7 @@ local typing = require "jfl.job.typing"
 
 local watch = {}
 
--- Without a handler the value is printed, after the prompt if there is one.
+-- The user's handler; without one the value is printed after the prompt, if there is one.
 local function handler_of(who, given)
   if type(given) == "function" then return given end
   if given ~= nil then args.expect(who, "handler_or_prompt", given, "function or string") end
@@ -18,7 +18,7 @@ end
 
 local ONE_ARRAY = { Numpy = true, ListNumpy = true, ListListNumpy = true }
 
--- A reader of a list of one array as that type.
+-- Returns a reader of a list of one array as the given type.
 local function reader_of(who, t, blob)
   if typing.is_type(t) and ONE_ARRAY[t.kind] then return typing.match(t, blob, {}) end
   core.fail("%s: type must be flow.typing.Numpy, ListNumpy or ListListNumpy, got %s", who,
@@ -52,24 +52,26 @@ local function params(what)
   }
 end
 
---- Shows a blob's value at every call of the job. Handlers run as callbacks do, in the order in
--- which the body names them: before a synchronous call returns, and before the callback of an
--- asynchronous one. A train job's values are those before its update. A run that fails shows
--- nothing. An error in a handler is raised from what ran it; what is behind it stays due.
+--- Calls a handler with a blob's value at every call of the job. Handlers run as callbacks do, in
+-- the order in which the body names them: before a synchronous call returns, and before the
+-- callback of an asynchronous one. A train job's values are those before its update. A run that
+-- fails calls none. An error in a handler is raised by whatever ran it; handlers and callbacks
+-- after it stay due.
 watch.watch = args.define("watch", "Shows the value of a blob at every call of the job.",
   params("the value"), function(o) add("watch", o, false) end)
 
---- Shows, likewise, the gradient of the sum of all elements of the loss, or of all losses, with
--- respect to a blob. So it is as backpropagation started from ones makes it: not divided by the
--- loss's element count, not clipped and not scaled, as what the optimizer uses is. Training goes on
--- bit for bit as without a watch, but for plain SGD on a matrix whose gradient is watched: its
--- update, otherwise one with the product that the gradient is, is rounded apart from it.
+--- Calls a handler likewise with the gradient, with respect to a blob, of the sum of all elements
+-- of the loss or losses. This is what backpropagation gives when it starts from ones: not divided
+-- by the loss's element count, not clipped and not scaled, unlike what the optimizer uses. Training
+-- gives the same bits as without the watch, with one exception: plain SGD on a matrix whose
+-- gradient is watched. Its update, which is otherwise computed within the product that gives the
+-- gradient, is then rounded separately.
 watch.watch_diff = args.define("watch_diff",
   "Shows the gradient of the sum of the loss's elements with respect to a blob, at every call.",
   params("the gradient"), function(o) add("watch_diff", o, true) end)
 
---- Ends a body whose job has n results: makes what is watched results behind those, gradients
--- last, as the core has them. Gives what is watched, each with the place of its result; or nil.
+--- Ends a body whose job has n results: makes the watched blobs further results, gradients last, as
+-- the core requires. Returns the watches, each with the number of its result; or nil.
 function watch.close(context, n)
   local watches = context.watches
   for _, gradients in ipairs { false, true } do

@@ -22,6 +22,10 @@ none.
 | `flow.inter_job_reuse_mem_strategy` | does nothing: jobs share their memory |
 | `flow.current_global_function_desc` | gives the job whose body runs |
 | `flow.find_or_create_module` | gives what its function made at the first call in a body |
+| `a:numpy()` | the array `a` itself |
+
+A job that declares no `returns` gives a future at each call: `future:get()` waits for the value,
+`future:async_get(callback)` registers a callback.
 
 Settings of `flow.config`, options of `flow.function_config()` and arguments of functions that the
 original has are taken where they change no result, and checked; those that ask for what is not
@@ -45,6 +49,8 @@ local train = flow.global_function(config, {
   end,
 })
 print(train({ 1, 1 }):get())                     --> [1. 1.]
+train({ 1, 1 }):async_get(function(value) print(value) end)
+flow.sync()                                      --> [0.75 0.75]
 ```
 ]==]
 return {
@@ -57,13 +63,14 @@ return {
   ["flow.variable_scope"] = "jfl.net.scope:namespace",
   ["flow.scope.name_scope"] = "jfl.net.scope:namespace",
   ["flow.sync_default_session"] = "jfl.job.queue:sync",
-  ["flow.losses"] = "jfl.net.optimizers:losses",
+  ["flow.losses"] = "jfl.legacy.losses:api",
   ["flow.env"] = "jfl.legacy.env",
   ["flow.enable_eager_execution"] = "jfl.legacy.session:enable_eager_execution",
   ["flow.eager_execution_enabled"] = "jfl.legacy.session:eager_execution_enabled",
   ["flow.inter_job_reuse_mem_strategy"] = "jfl.legacy.session:inter_job_reuse_mem_strategy",
   ["flow.current_global_function_desc"] = "jfl.legacy.session:current_global_function_desc",
   ["flow.find_or_create_module"] = "jfl.legacy.session:find_or_create_module",
+  ["NdArray.*"] = "jfl.legacy.array",
   ["flow.config.*"] = "jfl.legacy.settings",
   ["function_config.*"] = "jfl.legacy.options",
 }

@@ -1,4 +1,4 @@
--- train.model_update_conf (old spelling): reads it into options of SGD and its rates.
+-- train.model_update_conf (old spelling): reads it into an optimizer, its options and its rates.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local schedule = require "jfl.net.schedules"
@@ -7,8 +7,8 @@ local CONF = "train.model_update_conf"
 
 -- Forms of the original that need what the core lacks.
 local MISSING = {
-  adam_conf = "the optimizer Adam", lamb_conf = "the optimizer LAMB",
-  lars_conf = "the optimizer LARS", lazy_adam_conf = "the optimizer LazyAdam",
+  lamb_conf = "the optimizer LAMB", lars_conf = "the optimizer LARS",
+  lazy_adam_conf = "the optimizer LazyAdam",
   rmsprop_conf = "the optimizer RMSProp", weight_decay_conf = "weight decay",
   cosine_conf = "the cosine schedule", exponential_conf = "the exponential schedule",
   inverse_time_conf = "the inverse time schedule",
@@ -17,7 +17,7 @@ local MISSING = {
   polynomial_conf = "the polynomial schedule",
 }
 
--- Reads an entry: a table with these fields, all of them, or a default where there is one.
+-- Reads an entry: a table with these fields, each with the type that it must have, or a default.
 local function entry(path, fields, read)
   return function(conf)
     local values = {}
@@ -30,17 +30,23 @@ local function entry(path, fields, read)
       values[field] = value
     end
     for field, kind in pairs(fields) do
-      if values[field] == nil and type(kind) == "number" then values[field] = kind end
-      local expected = type(kind) == "number" and "number" or kind
+      local is_default = type(kind) ~= "string"
+      if values[field] == nil and is_default then values[field] = kind end
+      local expected = is_default and type(kind) or kind
       args.expect(CONF, path .. "." .. field, values[field], expected)
     end
     return read(values)
   end
 end
 
+-- Each gives an optimizer's name and its options.
 local UPDATES = {
-  naive_conf = entry("naive_conf", {}, function() return 0 end),
-  momentum_conf = entry("momentum_conf", { beta = 0.9 }, function(conf) return conf.beta end),
+  naive_conf = entry("naive_conf", {}, function() return "SGD", { momentum = 0 } end),
+  momentum_conf = entry("momentum_conf", { beta = 0.9 },
+    function(conf) return "SGD", { momentum = conf.beta } end),
+  adam_conf = entry("adam_conf",
+    { beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, do_bias_correction = true },
+    function(conf) return "Adam", conf end),
 }
 
 local WARMUPS = {
@@ -102,10 +108,10 @@ function update_conf.schedule(parsed, rate)
       values[i] = parsed.decay.relative and value * rate or value
     end
   end
-  return schedule.PiecewiseConstantScheduler(boundaries, values, parsed.warmup)
+  return schedule.kinds.PiecewiseConstantScheduler(boundaries, values, parsed.warmup)
 end
 
---- Reads the table: gives { momentum, decay, warmup, clip_norm }.
+--- Reads the table: gives { optimizer, options, decay, warmup, clip_norm }.
 function update_conf.read(conf)
   local parsed = {}
   for name, value in pairs(args.expect(CONF, "value", conf, "table")) do
@@ -115,17 +121,17 @@ function update_conf.read(conf)
     elseif MISSING[name] then
       fail_missing(name, name, args.names_of(UPDATES))
     elseif not UPDATES[name] then
-      core.fail("%s: unknown entry '%s'; entries are naive_conf or momentum_conf, and %s", CONF,
-        tostring(name), args.names_of(PARTS))
-    elseif parsed.momentum then
-      core.fail("%s: value must have one of naive_conf and momentum_conf, got both", CONF)
+      core.fail("%s: unknown entry '%s'; entries are one of %s, and %s", CONF, tostring(name),
+        args.names_of(UPDATES), args.names_of(PARTS))
+    elseif parsed.optimizer then
+      core.fail("%s: value must have one of %s, got two", CONF, args.names_of(UPDATES))
     else
-      parsed.momentum = UPDATES[name](value)
+      parsed.optimizer, parsed.options = UPDATES[name](value)
     end
   end
-  if not parsed.momentum then
-    core.fail("%s: value must have naive_conf or momentum_conf, as in {naive_conf = {}}, "
-      .. "got neither", CONF)
+  if not parsed.optimizer then
+    core.fail("%s: value must have one of %s, as in {naive_conf = {}}, got none", CONF,
+      args.names_of(UPDATES))
   end
   update_conf.schedule(parsed, 1)
   return parsed

@@ -1,4 +1,4 @@
--- flow.ndarray: dense arrays in host memory; what is computed runs the ops of the table at once.
+-- flow.ndarray: dense arrays in host memory. Arithmetic runs the ops of the table at once.
 --[==[ guide 6: Arrays
 `flow.ndarray` holds what numpy is to Python: dense arrays in host memory, results and arguments of
 calls.
@@ -26,6 +26,16 @@ print(a:sum(0), a:mean(1))                       --> [3. 5. 7.]	[1. 4.]
 print((a * 10 + nd.array({ 1, 2, 3 })):slice(2, 2))      --> [[31. 42. 53.]]
 print(a:eq(4):sum(), a:transpose().shape[1])     --> 1	3
 print(nd.stack({ a, a }).shape[1], nd.matmul(a, a:transpose())[2][2])     --> 2	50
+```
+
+An array of shape `{}` is a scalar, and one with an extent of 0 is empty. The sum of no elements is
+0, their product 1; their maximum is an error.
+
+```lua
+local nd = flow.ndarray
+local s = nd.full({}, 2.5)
+print(s, #s.shape, s:item(), (s * 2 + 1).shape[1])       --> 2.5	0	2.5	nil
+print(nd.zeros({ 0, 3 }):sum(), nd.zeros({ 0, 3 }):sum(0))      --> 0	[0. 0. 0.]
 ```
 
 Arrays are written to and read from numpy's files, one array (`.npy`) or several by name (`.npz`):
@@ -67,7 +77,7 @@ end
 
 local function is_list_of_arrays(t) return core.type(t[1]) == "array" end
 
---- An array of nested tables of numbers, or a copy of an array.
+--- An array made from nested tables of numbers, or a copy of an array.
 nd.array = args.define("ndarray.array", "An array of nested tables of numbers.", {
   { "values", "nested tables of numbers or booleans, an NdArray, or a list of NdArrays",
     type = "table|NdArray" },
@@ -148,7 +158,7 @@ end
 
 local concat, stack = core.op("concat"), core.op("stack")
 
---- The arrays of a list one after another along an axis (from 0).
+--- Joins the arrays of a list along one of their axes (from 0).
 nd.concat = args.define("ndarray.concat", "Joins arrays along an axis; where dtypes differ, under "
   .. "one that holds all.", {
   { "arrays", "a list of NdArrays that agree in the other axes", type = "NdArray[]" },
@@ -158,7 +168,7 @@ nd.concat = args.define("ndarray.concat", "Joins arrays along an axis; where dty
   return (concat(need_list("ndarray.concat", o.arrays), { axis = o.axis }))
 end)
 
---- The arrays of a list along a new axis (from 0).
+--- Joins the arrays of a list along a new axis (from 0).
 nd.stack = args.define("ndarray.stack", "Joins arrays along a new axis.", {
   { "arrays", "a list of NdArrays of one shape", type = "NdArray[]" },
   { "axis", "of the result, from 0; negative from the end", 0 },
@@ -179,7 +189,7 @@ function mt.__call(a)
     args.shape_text(a.shape))
 end
 
--- What may have been meant by a name: a field, a method or a function.
+-- The names that a misspelled one may have meant: fields, methods and functions.
 local function known()
   local known_names = { shape = true, dtype = true, size = true }
   for name in pairs(methods) do known_names[name] = true end
@@ -189,12 +199,15 @@ local function known()
   return known_names
 end
 
--- A misspelled method would only fail later, as a nil that is called.
+-- A misspelled method is an error here; as nil it would only fail later, when called.
 setmetatable(methods, { __index = function(_, name)
-  if type(name) == "string" and name:match("^%a") then
+  if type(name) ~= "string" or not name:match("^%a") then return nil end
+  local value = names.older("NdArray", name)
+  if value == nil then
     core.fail("an NdArray has no '%s'%s", name, names.suggest(name, known(), "a"))
   end
+  return value
 end })
 
--- What is a method is a function too: nd.sum(a).
+-- Every method is a function too: nd.sum(a).
 return setmetatable(nd, { __index = function(_, name) return rawget(methods, name) end })

@@ -5,15 +5,16 @@ local ndformat = {}
 
 local WIDTH, LIMIT, EDGE, PLACES = 75, 1000, 3, 8
 
--- Significant bits, the decimal digits that always tell two values apart, the exponent of the least
--- value above 0, and the digits that a value always keeps: a number of no more of them, read as a
--- value and printed with as many, is itself again, unless it is subnormal.
+-- For each dtype: its significant bits; the number of decimal digits that always tell two of its
+-- values apart; the exponent of its least value above 0; and the number of decimal digits that a
+-- value always keeps. A decimal number of at most that many digits, stored in the dtype and printed
+-- with as many digits, comes back unchanged, unless it is subnormal.
 local PRECISION = {
   float64 = { 53, 17, -1074, 15 }, float32 = { 24, 9, -149, 6 }, float16 = { 11, 5, -24, 3 },
   bfloat16 = { 8, 4, -133, 2 },
 }
 
--- The value of a dtype narrower than float64 that is nearest to x.
+-- The value nearest to x in a dtype narrower than float64.
 local function rounded(x, precision)
   local mantissa, exponent = math.frexp(x)
   local bits = math.min(precision[1], exponent - precision[3])
@@ -21,8 +22,8 @@ local function rounded(x, precision)
   return math.ldexp((mantissa * 2 ^ bits + half) - half, exponent - bits)
 end
 
--- x with so many decimals ("f") or digits behind the first ("e"). Of two equally near ones it is
--- the even one, where string.format takes the larger.
+-- x with the given number of decimals ("f") or of digits after the first ("e"). Halfway cases are
+-- rounded to even, where string.format rounds them up.
 local function decimal(x, places, kind)
   local text = ("%." .. places .. kind):format(x)
   local number, exponent = text:match("^([^e]*)(.*)$")
@@ -35,7 +36,7 @@ local function decimal(x, places, kind)
   return text
 end
 
--- The least number of significant digits that gives x back, and x's decimal exponent.
+-- The least number of significant digits from which x can be read back, and its decimal exponent.
 local function shortest(x, precision)
   local subnormal = math.abs(x) < 2 ^ (precision[3] + precision[1])
   for digits = subnormal and 1 or precision[4], precision[2] do
@@ -121,7 +122,7 @@ local function texts_of(values, dtype)
   return texts
 end
 
--- The positions shown of an axis; 0 stands for what is left out.
+-- The positions of an axis that are shown; 0 stands for those left out.
 local function shown(extent, cut)
   local list = {}
   if not cut or extent <= 2 * EDGE then
@@ -134,7 +135,7 @@ local function shown(extent, cut)
   return list
 end
 
--- What get(a, i, j, ...) gives for the elements that are shown, in order.
+-- The elements that are shown, in order, as get(a, i, j, ...) returns them.
 local function collect(a, get, cut, index, values)
   local shape = a.shape
   local axis = #index + 1
@@ -152,8 +153,8 @@ local function collect(a, get, cut, index, values)
   return values
 end
 
--- One line, or several where it is too long: items after `indent` columns, with room for as many
--- brackets behind them.
+-- Puts items on one line, or several where it is too long, after `indent` columns and with room for
+-- as many closing brackets.
 local function wrap(items, indent)
   local lines, line = {}, ""
   for _, item in ipairs(items) do
@@ -184,10 +185,27 @@ local function layout(shape, axis, cut, texts, at)
   return "[" .. table.concat(items, gap) .. "]", at
 end
 
+-- From this decimal exponent on numpy writes a scalar with one; keyed by significant bits.
+local LARGE = { [53] = 16, [24] = 6, [11] = 3, [8] = 6 }
+
+-- A number as numpy writes a scalar.
+local function scalar(x, precision)
+  if special(x) then return special(x) end
+  if x == 0 then return 1 / x < 0 and "-0.0" or "0.0" end
+  local digits, exponent = shortest(x, precision)
+  if exponent < -4 or exponent >= LARGE[precision[1]] then return decimal(x, digits - 1, "e") end
+  return decimal(x, math.max(digits - 1 - exponent, 1), "f")
+end
+
 --- The text of an array.
 function ndformat.text(a)
   if core.is_freed(a) then return "a freed NdArray" end
   local shape, cut = a.shape, a.size > LIMIT
+  if a.size == 0 then return "[]" end
+  if #shape == 0 then
+    local precision = PRECISION[a.dtype]
+    return precision and scalar(core.get(a), precision) or core.digits(a)
+  end
   local get = PRECISION[a.dtype] and core.get or core.digits
   local texts = texts_of(collect(a, get, cut, {}, {}), a.dtype)
   return (layout(shape, 1, cut, texts, 0))

@@ -22,7 +22,8 @@ local need = ndmath.need
 
 -- ---- dtypes ----
 
--- A dtype that the ops compute in and that holds what x may be; numbers and tables follow `other`.
+-- The rank of the least dtype that ops compute in and that can hold the values of x. Numbers and
+-- tables follow `other`.
 local function needed_rank(x, other, divides)
   if core.type(x) == "array" then
     return divides and not is_float[x.dtype] and 4 or rank[x.dtype]
@@ -47,7 +48,8 @@ local not_equal = core.op("not_equal")
 
 local function to_flags(a) return a.dtype == "int8" and a or (not_equal(to_work(a), 0)) end
 
---- The arrays of a list under one dtype: theirs, or where they differ one that holds them all.
+--- Converts the arrays of a list to one dtype: their own if they share it, else one that can hold
+-- them all.
 function ndmath.alike(list)
   local dtype, most = list[1].dtype, 0
   for _, a in ipairs(list) do
@@ -66,6 +68,7 @@ local function binary(name, divides)
   return function(a, b)
     local array = core.type(a) == "array" and a or b
     if core.type(array) ~= "array" then need(name, "argument 1", a) end
+    if core.type(a) == "blob" or core.type(b) == "blob" then return (f(a, b)) end
     local needed = math.max(needed_rank(a, array, divides), needed_rank(b, array, divides))
     local dtype = by_rank[needed]
     return (f(work(a, dtype), work(b, dtype)))
@@ -83,7 +86,7 @@ for method, name in pairs { eq = "equal", ne = "not_equal", lt = "less", le = "l
   methods[method] = binary(name)
 end
 
--- Lua makes one boolean of what these give.
+-- Refuses <, <=, > and >=, whose results Lua would turn into one boolean.
 for event, instead in pairs { __lt = "lt(b) or a:gt(b)", __le = "le(b) or a:ge(b)" } do
   mt[event] = function()
     core.fail("NdArrays are compared element by element, by a:%s; add :all() or :any() for one "
@@ -96,7 +99,8 @@ function mt.__unm(a) return (negative(to_work(a))) end
 
 -- ---- reductions ----
 
--- Over everything gives a number, made by `answer`, over axes (from 0) an array.
+-- Defines a reduction. Over everything it returns a number, made by `answer`; over axes (from 0),
+-- an array.
 local function reduction(method, doc, prepare, reduce, answer, returns)
   local path = "ndarray." .. method
   local over_axes = args.define(path, doc .. ": over everything, or an array of them along axes.", {
@@ -123,7 +127,7 @@ local function by_op(name)
   return function(a, axis, keepdims) return (f(a, { axis = axis, keepdims = keepdims })) end
 end
 
--- The result has the dtype of the array, whatever it was computed in.
+-- Converts the result to the dtype of the array, whatever it was computed in.
 local function of_its_dtype(name)
   local reduce = by_op(name)
   return function(a, axis, keepdims, given)
@@ -150,7 +154,8 @@ reduction("std", "The standard deviation", to_float, function(a, axis, keepdims)
   return (sqrt(mean(square(off), axis, keepdims)))
 end, same, "number")
 
--- The ops take one axis; without one the array is taken as a row of elements.
+-- Defines argmax or argmin. The ops take one axis; without one, the array is seen as one row of
+-- elements.
 local function position(name)
   local f = core.op(name)
   return function(a, axis, keepdims)
@@ -175,7 +180,7 @@ reduction("argmin", "The position, from 0, of the first least element", to_work,
 
 local matmul = core.op("matmul")
 
--- The product of each matrix in a and the one that is b.
+-- The product of each matrix in a with the single matrix b.
 local function stacked(a, b, transpose_b)
   local shape = a.shape
   local rows = core.reshape(a, { -1, shape[#shape] })
@@ -184,7 +189,8 @@ local function stacked(a, b, transpose_b)
   return core.reshape(y, shape)
 end
 
--- y without the axes that a vector got to be a matrix: a number where none is left.
+-- Removes the axes that were added to make matrices of vectors; returns a number where no axis is
+-- left.
 local function without(y, row, column)
   local shape = y.shape
   if column then table.remove(shape) end

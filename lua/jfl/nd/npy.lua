@@ -8,7 +8,8 @@ local npy = {}
 local MAX_RANK = 8
 local CHUNK = 2 ^ 20         -- bytes read or written at once; a multiple of every element's size
 
--- The dtypes that hold numpy's elements, by kind and size; integers that jfl lacks become wider.
+-- The dtypes for numpy's elements, by kind and size; integers of a size that jfl lacks become
+-- wider.
 local CODES = { f4 = "float32", f8 = "float64", f2 = "float16", i1 = "int8", u1 = "uint8",
   i4 = "int32", i8 = "int64", b1 = "uint8", i2 = "int32", u2 = "int32", u4 = "int64",
   u8 = "int64" }
@@ -71,8 +72,8 @@ local function refuse_type(path, descr)
     .. "x.astype('float32')", path, printable(descr), what and (" (%s)"):format(what) or "")
 end
 
--- What a header says: numpy's code of the elements, the shape, and whether the first axis is the
--- one whose neighbours are next to each other.
+-- Reads a header: numpy's code of the elements, the shape, and whether the elements lie in
+-- Fortran's order, with neighbours along the first axis side by side.
 local function parse(path, header)
   local descr = header:match("'descr':%s*'([^']*)'") or header:match("'descr':%s*(%[.*%])")
   local order = header:match("'fortran_order':%s*(%a+)")
@@ -84,7 +85,6 @@ local function parse(path, header)
   if not CODES[descr:match("^[<>|=](%w+)$")] then refuse_type(path, descr) end
   local shape = {}
   for extent in extents:gmatch("%d+") do shape[#shape + 1] = tonumber(extent) end
-  if #shape == 0 then shape[1] = 1 end
   return descr, shape, order == "True"
 end
 
@@ -97,9 +97,9 @@ end
 local function check_size(source, descr, shape, first)
   local count = 1
   for _, extent in ipairs(shape) do count = count * extent end
-  if count == 0 or #shape > MAX_RANK then
-    core.fail("%s: the shape must have 1 to %d dimensions, none of them 0, got %s", source.path,
-      MAX_RANK, args.shape_text(shape))
+  if #shape > MAX_RANK then
+    core.fail("%s: the shape must have at most %d dimensions, got %s", source.path, MAX_RANK,
+      args.shape_text(shape))
   end
   local size = count * descr:sub(3)
   if first + size > source.size then
@@ -123,7 +123,7 @@ local function decode(source)
   local size = check_size(source, descr, shape, first)
   local a = core.array(CODES[descr:sub(2)], fortran and reversed(shape) or shape)
   fill(source, a, descr, first, size)
-  if not fortran or #shape == 1 then return a end
+  if not fortran or #shape < 2 then return a end
   local perm = {}
   for i = 1, #shape do perm[i] = #shape - i end
   local turned = transpose(a, { perm = perm })
@@ -131,10 +131,10 @@ local function decode(source)
   return turned
 end
 
---- The array of a .npy file's bytes, a uint8 array; path is for messages.
+--- Decodes the bytes of a .npy file, which a uint8 array holds; path is for messages.
 function npy.decode(path, data) return decode(from_array(path, data)) end
 
---- The arrays of an .npz file by name; those in `only`, a set, if it is given.
+--- The arrays of an .npz file by name; with `only`, a set of names, just those.
 function npy.members(path, zip, only)
   local arrays = {}
   for name, member in pairs(archive.members(path, zip)) do
@@ -146,7 +146,7 @@ function npy.members(path, zip, only)
   return arrays
 end
 
--- What was saved as a list is one again.
+-- Turns names that are numbers back into numbers, so that a list which was saved is a list again.
 local function with_numbers(arrays)
   local out = {}
   for name, a in pairs(arrays) do
@@ -169,7 +169,7 @@ end
 
 npy.load = args.define("ndarray.load", "The array of numpy's .npy file, or a table of those of its "
   .. ".npz file by name. Fortran order and either byte order are converted; bool becomes uint8, "
-  .. "integers that jfl lacks become the next wider, and 0 dimensions become shape (1).", {
+  .. "integers that jfl lacks become the next wider.", {
   { "path", "of the file", type = "string" },
   returns = "NdArray|table<string|integer, NdArray>",
 }, function(o)

@@ -6,7 +6,7 @@ local trace = require "jfl.job.trace"
 
 local random = {}
 
--- An array also inside a body, where the op would join the job.
+-- Runs an op at once, also inside a body, where it would otherwise join the job.
 local function at_once(f, ...)
   if not trace.current then return (f(...)) end
   local graph = core.trace(nil)
@@ -33,7 +33,7 @@ random.rand = maker("rand", "Uniform values in [0, 1).", "random_uniform")
 random.randn = maker("randn", "Normal values, mean 0, standard deviation 1.", "random_normal")
 random.uniform, random.normal = ops.of("random_uniform"), ops.of("random_normal")
 
---- Makes what is drawn from here on, by jobs and by NdArrays, the same in every run.
+--- Makes all random numbers drawn from here on, by jobs and for NdArrays, the same in every run.
 function random.seed(n)
   args.integer("random.seed", "seed", n, 0)
   core.set("seed", n)

@@ -8,7 +8,7 @@ local need = ndmath.need
 
 local gather, cut, transpose = core.op("gather"), core.op("slice"), core.op("transpose")
 
--- Axis number `axis` from 1.
+-- The number of an axis, from 1.
 local function axis_of(who, a, axis)
   local n = #a.shape
   args.integer(who, "axis", axis, -n)
@@ -25,7 +25,7 @@ local function place(who, name, position, extent)
   return position < 0 and extent + position + 1 or position
 end
 
--- Elements from `from`, each `step` after the one before, up to `to`.
+-- Copies the elements from `from` up to `to` along an axis, in steps of `step`.
 local function pick(a, axis, from, to, step)
   local places = {}
   for i = from, to, step do places[#places + 1] = i - 1 end
@@ -109,13 +109,13 @@ end)
 
 -- ---- shapes ----
 
---- The same elements under another shape, sharing memory: a:reshape({2, -1}) or a:reshape(2, -1).
+--- The same elements in another shape, sharing memory: a:reshape({2, -1}) or a:reshape(2, -1).
 function methods.reshape(a, shape, ...)
   if type(shape) ~= "table" then shape = { shape, ... } end
   return core.reshape(a, shape)
 end
 
---- A copy with its axes (from 0) in the order of perm; reversed where there is none.
+--- A copy with its axes (from 0) in the order of perm; reversed without it.
 function methods.transpose(a, perm, ...)
   if perm == nil then
     perm = {}
@@ -127,7 +127,7 @@ function methods.transpose(a, perm, ...)
   return (transpose(a, { perm = perm.perm or perm }))
 end
 
---- A converted copy; what does not fit is cut as C does, saturating.
+--- A copy in another dtype. Numbers beyond its range become its nearest limit.
 function methods.astype(a, dtype) return core.cast(a, args.dtype("astype", "dtype", dtype)) end
 
 --- The only element of an array of one.
@@ -140,20 +140,17 @@ end
 methods.copy, methods.fill, methods.free = core.copy, core.fill, core.free
 methods.get, methods.set, methods.totable = core.get, core.set, core.to_table
 
---- Itself: results of the old spelling are asked for their arrays by this name.
-function methods.numpy(a) return a end
-
 -- ---- pointers ----
 
 local POINTERS = { float32 = "float *", float64 = "double *", float16 = "uint16_t *",
   bfloat16 = "uint16_t *", int8 = "int8_t *", uint8 = "uint8_t *", int32 = "int32_t *",
   int64 = "int64_t *" }
 
--- The array of each pointer that is in use.
+-- Keeps the array of each pointer alive as long as the pointer is in use.
 local pointed = setmetatable({}, { __mode = "k" })
 
---- An FFI pointer to the first element, which p[0] is. The array lives as long as the pointer does,
--- but not as long as what is computed from it (p + 1), and not beyond free().
+--- An FFI pointer p to the first element, p[0]. The array lives as long as p, but not as long as a
+-- pointer computed from it (p + 1), and not beyond free().
 function methods.pointer(a)
   local ok, ffi = pcall(require, "ffi")
   if not ok then core.fail("pointer: this program has no module 'ffi'") end

@@ -1,4 +1,5 @@
--- Initializers of variables: each gives the core's distribution and its two numbers for a shape.
+-- Initializers of variables: each returns, for a shape, a distribution of the core and its two
+-- parameters.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
@@ -7,7 +8,7 @@ local initializer = {}
 local Initializer = { __tostring = function(self) return self.text end }
 Initializer.__index = Initializer
 
--- resolve(shape, data_format) gives the distribution's name and its parameters a and b.
+-- resolve(shape, data_format) returns the name of the distribution and its parameters a and b.
 local function new(text, resolve)
   return setmetatable({ text = text, resolve = resolve }, Initializer)
 end
@@ -91,10 +92,11 @@ local function product(shape, first, last)
   return n
 end
 
--- Inputs and outputs of one unit: weights are (out, in), (out, in, kh, kw) or (out, kh, kw, in).
+-- The number of inputs and of outputs of one unit. Weights are (out, in), (out, in, kh, kw) or
+-- (out, kh, kw, in).
 local function fans(shape, data_format)
   local n = #shape
-  if n < 2 then return shape[1], shape[1] end
+  if n < 2 then return shape[1] or 1, shape[1] or 1 end
   local channels_last = n > 2 and data_format:sub(-1) == "C"
   local field = channels_last and product(shape, 2, n - 1) or product(shape, 3, n)
   return product(shape, 2, n), shape[1] * field
@@ -106,7 +108,7 @@ local MODES = {
   fan_avg = function(fan_in, fan_out) return (fan_in + fan_out) / 2 end,
 }
 
--- The standard deviation of a standard normal variable that is cut at 2.
+-- The standard deviation of a standard normal distribution that is cut off at -2 and 2.
 local CUT_STDDEV = 0.87962566103423978
 
 local DISTRIBUTIONS = {

@@ -1,4 +1,4 @@
--- flow.layers: ops with their variables.
+-- flow.layers: ops together with their variables.
 --[==[ guide 7: Layers and optimizers
 Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
 (units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
@@ -45,7 +45,36 @@ print(#train(images, labels:astype(flow.int32)), classify(images).dtype)   --> 8
 ```
 
 A loss is given unreduced, one number a sample; gradients are divided by how many there are.
-`minimize` takes a list of losses too, and `variables = { "conv-weight", ... }` trains only some.
+`minimize` takes a list of losses too, and `variables = { "conv-weight", ... }`, or a function that
+says of a name whether it is trained, trains only some. A body may call `minimize` for several
+optimizers, each for variables of its own, with its own schedule, clipping and losses: a variable of
+two is an error. Each gets the gradients of its own losses, and all of these are taken before any
+variable changes.
+
+```lua
+local head                                       -- an optimizer that the script keeps
+local both = flow.global_function {
+  name = "both",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 4, 3 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local features = flow.layers.dense(x, 5, { activation = flow.nn.relu, name = "body" })
+    local y = flow.layers.dense(features, 1, { name = "head",
+      kernel_regularizer = flow.regularizers.l2(0.001) })
+    local function of_body(name) return name:find("^body") ~= nil end
+    flow.optimizer.Adam(0.001, { variables = of_body }):minimize(y)
+    head = flow.optimizer.SGD(0.1, { variables = { "head-weight", "head-bias" } })
+    head:minimize(y)
+    return y
+  end,
+}
+both(flow.ndarray.ones({ 4, 3 }))
+head:set_lr(head.lr / 2)                         -- between calls; nothing is compiled anew
+print(head.lr)                                   --> 0.05
+```
+
+A rate that `set_lr` has set rules over the schedule until `set_lr(nil)`; checkpoints keep it.
 Dropout drops in train jobs only; `training = true` or `false` overrides that. A rate is a number or
 a scheduler. Gradients can be taken of whatever has one; `flow.help` says so of those that have
 none.
@@ -85,11 +114,13 @@ end
 local function add_bias(who, context, o, x, v)
   if not o.use_bias then return x end
   local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
-    dtype = x.dtype, initializer = o.bias_initializer or zeros, trainable = o.trainable })
+    dtype = x.dtype, initializer = o.bias_initializer or zeros, trainable = o.trainable,
+    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer" })
   return bias_add(x, bias, { name = v.op })
 end
 
--- (a, b, c) -> (a * b, c), and what gives (a * b, units) its leading extents back.
+-- Reshapes (a, b, c) to (a * b, c); returns that, the last extent, and a function that reshapes (a
+-- * b, units) to (a, b, units).
 local function flatten(x, name)
   local shape = x.shape
   local n = #shape
@@ -108,15 +139,11 @@ local COMMON = {
   kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none,
     type = "Initializer" },
   bias_initializer = { "bias_initializer", "of the bias; zeros", args.none, type = "Initializer" },
-  kernel_regularizer = { "kernel_regularizer", "not supported", args.none },
-  bias_regularizer = { "bias_regularizer", "not supported", args.none },
+  kernel_regularizer = { "kernel_regularizer", "of the weight, such as flow.regularizers.l2(0.01)",
+    args.none, type = "Regularizer" },
+  bias_regularizer = { "bias_regularizer", "of the bias", args.none, type = "Regularizer" },
   trainable = { "trainable", "whether optimizers change the variables", true },
 }
-
-local function refuse_regularizers(who, o)
-  variable.refuse(who, "kernel_regularizer", o.kernel_regularizer)
-  variable.refuse(who, "bias_regularizer", o.bias_regularizer)
-end
 
 --- y = activation(x W^T + b) over the last axis of x.
 layers.dense = args.define("layers.dense", "A fully connected layer over the last axis.", {
@@ -131,7 +158,6 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   local context = trace.need(who)
   local x = need_blob(who, "inputs", o.inputs)
   local units = args.integer(who, "units", o.units, 1)
-  refuse_regularizers(who, o)
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end
@@ -139,6 +165,7 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   local flat, extent, restore = flatten(x, name)
   local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = x.dtype,
     shape = { units, extent }, initializer = o.kernel_initializer or glorot,
+    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
     trainable = o.trainable })
   local y = matmul(flat, weight, { transpose_b = true, name = name .. "-matmul" })
   y = add_bias(who, context, o, y, { name = name .. "-bias", units = units,
@@ -146,7 +173,7 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   return restore(activate(who, o.activation, y, name))
 end)
 
--- Extents of a kernel given as one number or two.
+-- The two extents of a kernel, which is given as one number or two.
 local function kernel_extents(who, size)
   local list = type(size) == "table" and size or { size, size }
   if #list == 1 then list = { list[1], list[1] } end
@@ -197,12 +224,12 @@ layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with
   local who = "layers.conv2d"
   local context = trace.need(who)
   local x = need_blob(who, "inputs", o.inputs)
-  refuse_regularizers(who, o)
   local name = trace.name(context, o.name, "conv2d")
   local weight = variable.of_layer(who, context, { name = o.weight_name or name .. "-weight",
     dtype = x.dtype, shape = weight_shape(who, o, x), data_format = o.data_format,
-    initializer = o.kernel_initializer or glorot, trainable = o.trainable })
-  -- Unnamed, the op is numbered by the core, which passes over the names of ops outside of layers.
+    initializer = o.kernel_initializer or glorot, trainable = o.trainable,
+    regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer" })
+  -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
   local y = conv2d(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
     data_format = o.data_format, dilations = o.dilation_rate,
     name = (o.name or context.prefix ~= "") and name or nil })

@@ -1,4 +1,5 @@
--- The ops of the core's table under their paths (flow.nn.relu), sugar, and the operators of blobs.
+-- Puts the ops of the core's table under their paths (flow.nn.relu), and defines the operators of
+-- blobs.
 --[==[ guide 5: Blobs and ops
 Inside a body values are blobs: `x.shape` (a table), `x.dtype`, `x.name`. They can be added,
 subtracted, multiplied, divided, taken modulo and raised to powers with each other and with numbers.
@@ -17,6 +18,20 @@ local norm = flow.global_function {
   end,
 }
 print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
+```
+
+An NdArray among blobs becomes a constant of the job, with the data that it has when the body runs;
+`flow.constant(a)` is one by itself. It counts as memory and is saved nowhere.
+
+```lua
+local table_of_codes = flow.ndarray.array({ { 1, 0 }, { 0, 1 }, { 1, 1 } })
+local encode = flow.global_function {
+  name = "encode",
+  inputs = { { "ids", tp.Numpy.Placeholder({ 2 }, { dtype = flow.int32 }) } },
+  returns = tp.Numpy,
+  body = function(ids) return flow.gather(flow.constant(table_of_codes), ids) end,
+}
+print(encode({ 2, 0 }))                          --> [[1. 1.]
 ```
 
 **Every op also runs at once on NdArrays**, outside of jobs, through the same kernels:
@@ -54,7 +69,7 @@ require "jfl.nd.array"
 
 local ops = {}
 
--- Gives the name among an op's options the prefix of the namespaces around it.
+-- Puts the prefix of the namespaces around an op before the name in its options.
 local function prefixed(prefix, n, ...)
   local last = select(n, ...)
   if not args.is_options(last) or type(last.name) ~= "string" then return ... end
@@ -75,7 +90,7 @@ local function wrap(f)
   end
 end
 
--- modules: names of flow that load modules of their own.
+-- Puts f under a path of flow. modules: names of flow that load modules.
 local function place(flow, modules, path, f)
   local at, where = flow, "flow"
   for part in path:gmatch("([^.]+)%.") do
@@ -90,8 +105,8 @@ end
 
 local dropout = core.op("dropout")
 
---- x with elements set to 0 at random in train jobs, unchanged elsewhere; training = true or false
--- overrides that.
+--- Sets random elements of x to 0 in train jobs and changes nothing elsewhere; training = true or
+-- false overrides that.
 local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate in train jobs and "
   .. "multiplies the others by 1 / (1 - rate).", {
     { "x", "a blob or NdArray", type = "Tensor" },
@@ -112,11 +127,34 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     return (dropout(o.x, { rate = o.rate, name = name }))
   end)
 
---- An op as flow has it: inside a namespace, with its prefix.
+local constant, array = core.op("constant"), core.op("array")
+
+--- A tensor filled with a number, or one with the data of an NdArray.
+local constant_of = args.define("constant", "A tensor filled with value; of an NdArray, its data "
+  .. "as they are now, which become part of the job.", {
+    { "value", "the number, or an NdArray", type = "number|NdArray" },
+    { "dtype", "its dtype; float32, or that of the NdArray", args.none, type = "string" },
+    { "shape", "the extents of the result; { 1 }, or that of the NdArray", args.none,
+      type = "integer|integer[]" },
+    { "name", "of the op", args.none },
+    returns = "Tensor",
+  }, function(o)
+    local context = trace.current
+    local name = o.name and (context and context.prefix or "") .. o.name
+    if core.type(o.value) ~= "array" then
+      return (constant(o.value, { dtype = o.dtype, shape = o.shape, name = name }))
+    end
+    local value = o.value
+    if o.dtype ~= nil then value = core.cast(value, args.dtype("constant", "dtype", o.dtype)) end
+    if o.shape ~= nil then value = core.reshape(value, o.shape) end
+    return (array({ value = value, name = name }))
+  end)
+
+--- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
 function ops.of(name) return wrap(core.op(name)) end
 
---- Puts every op of the table into flow, and what is written by hand over it. modules: the names of
--- flow that load modules.
+--- Puts every op of the table into flow, and then the functions written by hand in place of some.
+-- modules: names of flow that load modules.
 function ops.install(flow, modules)
   for name, info in pairs(core.ops()) do
     if info.path then
@@ -125,9 +163,10 @@ function ops.install(flow, modules)
     end
   end
   flow.nn.dropout = drop
+  flow.constant = constant_of
 end
 
--- Operators of blobs, with blobs and numbers.
+-- Operators between blobs, and between blobs and numbers.
 local mt = core.blob_mt
 for event, name in pairs {
   __add = "add", __sub = "subtract", __mul = "multiply", __div = "divide", __mod = "mod",
@@ -144,7 +183,8 @@ function mt.__tostring(blob)
   return ("blob '%s' %s %s"):format(blob.name, args.shape_text(blob.shape), blob.dtype)
 end
 
--- What a result offers and a blob, which has no data, does not: told with what does it in a body.
+-- Methods that an array has and a blob lacks, as it has no data, and the op to use instead in a
+-- body.
 local INSTEAD = {
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", min = "flow.math.reduce_min",
   max = "flow.math.reduce_max", any = "flow.math.reduce_any", all = "flow.math.reduce_all",
@@ -161,7 +201,7 @@ for method in pairs(core.array_methods) do
   end
 end
 
--- Other names are mistakes as well.
+-- Any other name is a mistake too.
 setmetatable(core.blob_methods, { __index = function(_, key)
   if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
   core.fail("a blob has no '%s'; it has shape, dtype and name, and ops are functions such as "
@@ -177,7 +217,8 @@ function mt.__len(blob)
   core.fail("blob '%s' has no length; its extents are x.shape[1], x.shape[2], ...", blob.name)
 end
 
--- Python's comparisons of blobs give blobs, which those of Lua cannot.
+-- Refuses comparisons. They would give blobs, as in Python, but Lua turns their results into
+-- booleans.
 for event, instead in pairs { __lt = "less or flow.math.greater",
   __le = "less_equal or flow.math.greater_equal", __eq = "equal" } do
   mt[event] = function()

@@ -1,16 +1,14 @@
--- flow.optimizer and flow.losses: what makes a job train.
+-- flow.optimizer: what makes a job train.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local older = require "jfl.legacy.arguments"
+local records = require "jfl.net.records"
 local schedule = require "jfl.net.schedules"
 local trace = require "jfl.job.trace"
-local update_conf = require "jfl.legacy.update_conf"
-local variable = require "jfl.net.variable"
 
-local optimizer = {
-  warmup = schedule.warmup,
-  PiecewiseConstantScheduler = schedule.PiecewiseConstantScheduler,
-}
+local optimizer = { warmup = schedule.warmup }
+for name, make in pairs(schedule.kinds) do optimizer[name] = make end
 
 local Clipping = { __tostring = function(self)
   return ("optimizer.grad_clipping.by_global_norm(%g)"):format(self.norm)
@@ -39,17 +37,11 @@ local function clip_norm(who, clipping)
     who, args.describe(clipping))
 end
 
-local Optimizer = { __tostring = function(self) return self.name end }
-Optimizer.__index = Optimizer
+local methods = {}
+local Optimizer = { names = methods, __tostring = function(self) return self.name end }
 
--- What PyTorch's optimizers have.
-setmetatable(Optimizer, { __index = function(_, key)
-  if key ~= "step" and key ~= "zero_grad" then return nil end
-  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
-    .. "of the job a step", key)
-end })
-
-local function need_losses(who, loss)
+--- The losses as a list: from one blob or a list of blobs.
+function optimizer.need_losses(who, loss)
   local list = core.type(loss) == "blob" and { loss } or loss
   if type(list) ~= "table" or #list == 0 then
     core.fail("%s: loss must be a blob or a list of blobs, got %s", who, args.describe(loss))
@@ -62,11 +54,25 @@ local function need_losses(who, loss)
   return list
 end
 
+-- The variables whose names a predicate takes; what it gives may also be the list itself.
+local function take_variables(who, context, predicate)
+  local list = {}
+  for _, v in ipairs(context.trainable) do
+    local taken = predicate(v.name)
+    if type(taken) == "table" then return taken end
+    if taken then list[#list + 1] = v.blob end
+  end
+  if #list == 0 then
+    core.fail("%s: variables must take one or more of job '%s', got none", who, context.job.name)
+  end
+  return list
+end
+
 local function find_variables(who, context, list)
-  if list == nil then return nil end
-  if type(list) == "function" then list = list() end
+  if not list then return nil end
+  if type(list) == "function" then list = take_variables(who, context, list) end
   local blobs = {}
-  for i, name in ipairs(args.expect(who, "variables", list, "table")) do
+  for i, name in ipairs(args.expect(who, "variables", list, "table or function")) do
     blobs[i] = core.type(name) == "blob" and name or core.find_variable(context.graph, name)
     if not blobs[i] then
       core.fail("%s: variables: there is no variable '%s' in job '%s'%s", who, tostring(name),
@@ -77,102 +83,104 @@ local function find_variables(who, context, list)
   return blobs
 end
 
-local function need_train_job(who, context)
-  if context.mode == "train" then return end
-  core.fail("%s: job '%s' is a predict job; only a job with type = \"train\" can be trained", who,
-    context.job.name)
+local function check_self(self, method)
+  if getmetatable(self) == Optimizer then return end
+  core.fail("%s: call it with a colon: optimizer:%s(...)", method, method)
 end
 
---- Makes the job change its variables so that the loss gets smaller: a blob, or a list of blobs
--- whose gradients add up. Gradients are divided by the number of elements of the loss.
-function Optimizer:minimize(loss)
+--- Makes the job change variables so that the loss gets smaller: a blob, or a list of blobs whose
+-- gradients add up. Gradients are divided by the number of elements of the loss. A body may call it
+-- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
+-- and all are taken before any variable changes.
+function methods:minimize(loss)
   if getmetatable(self) ~= Optimizer then
     core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
   end
   local who = self.name .. ".minimize"
-  local context = trace.need(who)
-  need_train_job(who, context)
-  if context.minimized then
-    core.fail("%s: job '%s' has an optimizer already; give it all losses as a list", who,
-      context.job.name)
-  end
+  local context = trace.need_train(who)
   core.minimize(context.graph, {
-    losses = need_losses(who, loss), optimizer = self.name, options = self.options,
+    losses = optimizer.need_losses(who, loss), optimizer = self.name, options = self.options,
     schedule = self.schedule.op, schedule_options = self.schedule.options,
-    variables = find_variables(who, context, self.variables), clip_norm = self.clip_norm,
+    variables = find_variables(who, context, self.variables), clip_norm = self.clip_norm or nil,
   })
-  context.minimized = true
+  context.n_optimizers = context.n_optimizers + 1
+  self.trained[context.job] = context.n_optimizers
+  self.latest = context.job
 end
 
-optimizer.SGD = args.define("optimizer.SGD", "Stochastic gradient descent, with momentum.", {
-  { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" },
-  { "loss_scale_factor", "not supported", args.none },
-  { "momentum", "decay of the velocity; 0 keeps none", 0.9 },
+-- The plan of a job that the optimizer trains. Any does: those of a job share its variables.
+local function plan_of(who, job)
+  if trace.current then
+    core.fail("%s: the body of '%s' only describes its job; rates are read and set between calls",
+      who, trace.current.job.name)
+  end
+  return job:compile()._latest.plan
+end
+
+--- Sets the learning rate of the calls to come, in every job that the optimizer trains, whatever
+-- its schedule says; nil: the schedule rules again. Nothing is compiled anew, and checkpoints keep
+-- the rate.
+function methods:set_lr(rate)
+  check_self(self, "set_lr")
+  local who = self.name .. ".set_lr"
+  if rate ~= nil then args.expect(who, "rate", rate, "number") end
+  if not self.latest then
+    if rate then self.schedule = schedule.of(who, rate) end
+    return
+  end
+  for job, i in pairs(self.trained) do core.plan_set_rate(plan_of(who, job), i, rate) end
+end
+
+-- The learning rate of the next call, of the job traced last.
+local function present_rate(self)
+  local job = self.latest
+  if not job then return schedule.rate(self.schedule, 0) end
+  return core.plan_rate(plan_of(self.name .. ".lr", job), self.trained[job])
+end
+
+function Optimizer:__index(key)
+  if methods[key] then return methods[key] end
+  if key == "lr" then return present_rate(self) end
+  if key ~= "step" and key ~= "zero_grad" then return nil end       -- what PyTorch's have
+  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
+    .. "of the job a step", key)
+end
+
+function Optimizer:__newindex(key)
+  core.fail("%s: '%s' cannot be set%s", self.name, tostring(key),
+    key == "lr" and "; optimizer:set_lr(rate) sets the rate" or "")
+end
+
+-- What all optimizers take: before their own parameters, and behind them.
+local RATE = { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" }
+local COMMON = {
   { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none, type = "Clipping" },
-  { "train_step_lbn", "not supported", args.none },
-  { "loss_scale_policy", "not supported", args.none },
-  { "variables", "names of what is trained; all trainable variables", args.none,
-    type = "(string|Blob)[]|fun(): (string|Blob)[]" },
-  returns = "Optimizer",
-}, function(o)
-  local who = "optimizer.SGD"
-  for _, name in ipairs { "loss_scale_factor", "train_step_lbn", "loss_scale_policy" } do
-    variable.refuse(who, name, o[name])
-  end
-  args.expect(who, "momentum", o.momentum, "number")
-  return setmetatable({ name = "SGD", options = { momentum = o.momentum },
-    schedule = schedule.of(who, o.lr_scheduler), variables = o.variables,
-    clip_norm = clip_norm(who, o.grad_clipping) }, Optimizer)
-end)
-
--- The old spelling: losses are added, and the job's configuration says how they are minimized.
-
-local function old_style(name, config)
-  local rate, parsed = config.primary_lr, config.model_update_conf or { momentum = 0 }
-  if config.secondary_lr and config.secondary_lr ~= rate then
-    core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
-      config.secondary_lr, rate)
-  end
-  local clipping = parsed.clip_norm and optimizer.grad_clipping.by_global_norm(parsed.clip_norm)
-  return optimizer.SGD(update_conf.schedule(parsed, rate),
-    { momentum = parsed.momentum, grad_clipping = clipping })
-end
-
---- Ends a body: minimizes added losses, and makes sure that a train job trains.
-function optimizer.close(context)
-  if context.mode ~= "train" then return end
-  local name, config = context.job.name, context.config.train or {}
-  if context.minimized then
-    if #context.losses == 0 then return end
-    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
-      .. "configuration minimizes; use one of them", name)
-  end
-  if #context.losses == 0 and config.primary_lr then
-    core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
-  end
-  if #context.losses == 0 then
-    core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
-      .. "its body", name)
-  end
-  if not config.primary_lr then
-    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
-      .. "by config.train.primary_lr(0.1)", name)
-  end
-  local outer = trace.current
-  trace.current = context
-  local ok, err = pcall(function() old_style(name, config):minimize(context.losses) end)
-  trace.current = outer
-  if not ok then error(err, 0) end
-end
-
---- flow.losses.
-optimizer.losses = {
-  --- Adds a loss that the job's configuration minimizes (old spelling).
-  add_loss = function(loss)
-    local context = trace.need("losses.add_loss")
-    need_train_job("losses.add_loss", context)
-    context.losses[#context.losses + 1] = need_losses("losses.add_loss", loss)[1]
-  end,
+  { "variables", "what is trained: names or blobs, or a function that says of a name whether it "
+    .. "is; all trainable variables", args.none,
+    type = "(string|Blob)[]|fun(name: string): boolean|(string|Blob)[]" },
 }
+
+-- The function that makes an optimizer which the core has a record of.
+local function define(info)
+  local path, params = "optimizer." .. info.name, { RATE, returns = "Optimizer" }
+  for _, param in ipairs(info.params) do params[#params + 1] = records.param(param) end
+  for _, common in ipairs(COMMON) do params[#params + 1] = common end
+  older[path] = older.of_optimizer(info.name, #info.params)
+  return args.define(path, info.doc, params, function(o)
+    return setmetatable({ name = info.name, options = records.read(path, info.params, o),
+      schedule = schedule.of(path, o.lr_scheduler), variables = o.variables or false,
+      clip_norm = clip_norm(path, o.grad_clipping) or false, trained = {}, latest = false },
+      Optimizer)
+  end)
+end
+
+for _, info in ipairs(core.optimizers()) do optimizer[info.name] = define(info) end
+
+--- Ends a body: a train job must have an optimizer.
+function optimizer.close(context)
+  if context.mode ~= "train" or context.n_optimizers > 0 then return end
+  core.fail("%s: a train job needs an optimizer: call flow.optimizer.SGD(0.1):minimize(loss) in "
+    .. "its body", context.job.name)
+end
 
 return optimizer

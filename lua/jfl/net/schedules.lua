@@ -1,6 +1,7 @@
 -- Learning rate schedules and their warm-ups.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local records = require "jfl.net.records"
 
 local schedule = {}
 
@@ -27,53 +28,50 @@ schedule.warmup = {
     "From the first rate times start_multiplier to the first rate.", "start_multiplier"),
 }
 
-local function numbers(who, name, list)
-  args.expect(who, name, list, "table")
-  local copy = {}
-  for i, value in ipairs(list) do copy[i] = args.expect(who, name, value, "number") end
-  return copy
-end
+-- What all schedules take, in place of the attributes that their ops have for it.
+local WARMUP = { "warmup", "flow.optimizer.warmup.constant or linear", args.none, type = "Warmup" }
 
-local function new(op, options, warm)
-  if warm then
-    options.warmup, options.warmup_steps = warm.kind, warm.steps
-    options.warmup_multiplier = warm.multiplier
+local function add_warmup(who, options, warm)
+  if warm == nil then return end
+  if getmetatable(warm) ~= Warmup then
+    core.fail("%s: warmup must be what flow.optimizer.warmup.linear(...) gives, got %s", who,
+      args.describe(warm))
   end
-  return setmetatable({ op = op, options = options }, Schedule)
+  options.warmup, options.warmup_steps = warm.kind, warm.steps
+  options.warmup_multiplier = warm.multiplier
 end
 
---- values[1] up to step boundaries[1], then values[2] up to boundaries[2], and so on.
-schedule.PiecewiseConstantScheduler = args.define("optimizer.PiecewiseConstantScheduler",
-  "A rate that changes at given steps.", {
-    { "boundaries", "the last step of each value but the last", type = "integer[]" },
-    { "values", "the rates, one more than boundaries", type = "number[]" },
-    { "warmup", "flow.optimizer.warmup.constant or linear", args.none, type = "Warmup" },
-    returns = "Scheduler",
-  }, function(o)
-    local who = "PiecewiseConstantScheduler"
-    local boundaries = numbers(who, "boundaries", o.boundaries)
-    local values = numbers(who, "values", o.values)
-    if #values ~= #boundaries + 1 then
-      core.fail("%s: values must be %d numbers, one more than boundaries, got %d", who,
-        #boundaries + 1, #values)
+-- The function that makes a schedule which the core has an op for.
+local function define(info)
+  local params, own = { returns = "Scheduler" }, {}
+  for _, param in ipairs(info.params) do
+    if not param.name:find("^warmup") then
+      own[#own + 1], params[#params + 1] = param, records.param(param)
     end
-    for i = 2, #boundaries do
-      if boundaries[i] <= boundaries[i - 1] then
-        core.fail("%s: boundaries must ascend, got %g after %g", who, boundaries[i],
-          boundaries[i - 1])
-      end
-    end
-    if o.warmup ~= nil and getmetatable(o.warmup) ~= Warmup then
-      core.fail("%s: warmup must be what flow.optimizer.warmup.linear(...) gives, got %s", who,
-        args.describe(o.warmup))
-    end
-    local options = { boundaries = boundaries, values = values }
-    return new("piecewise_constant_schedule", options, o.warmup)
+  end
+  params[#params + 1] = WARMUP
+  return args.define("optimizer." .. info.schedule, info.doc, params, function(o)
+    local options = records.read(info.schedule, own, o)
+    add_warmup(info.schedule, options, o.warmup)
+    core.schedule_rate(info.name, options, 0)          -- fails where they make no sense
+    return setmetatable({ op = info.name, options = options }, Schedule)
   end)
+end
 
---- The schedule that a user's lr_scheduler stands for: an object, or a number for a constant rate.
+--- Schedules by name: PiecewiseConstantScheduler and its like.
+schedule.kinds = {}
+for _, info in pairs(core.ops()) do
+  if info.schedule then schedule.kinds[info.schedule] = define(info) end
+end
+
+--- The rate that a schedule gives for a step, counted from 0.
+function schedule.rate(value, step) return core.schedule_rate(value.op, value.options, step) end
+
+--- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
-  if type(value) == "number" then return schedule.PiecewiseConstantScheduler({}, { value }) end
+  if type(value) == "number" then
+    return schedule.kinds.PiecewiseConstantScheduler({}, { value })
+  end
   if getmetatable(value) == Schedule then return value end
   core.fail("%s: lr_scheduler must be a number or a scheduler such as "
     .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got %s", who, args.describe(value))

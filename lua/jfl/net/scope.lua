@@ -24,8 +24,8 @@ local views = {
   mirrored_view = setmetatable({}, view_meta("mirrored_view()")),
 }
 
--- Device numbers of "m:d" or "m:a-b".
-local function check_id(id)
+-- The numbers of the first and the last device of "m:d" or "m:a-b".
+local function range_of(id)
   local machine, first, last
   if type(id) == "string" then
     machine, first = id:match("^(%d+):(%d+)$")
@@ -40,15 +40,11 @@ local function check_id(id)
     core.fail("placement: ids: \"%s\" names machine %s; this session has machine 0 only", id,
       machine)
   end
-  return tonumber(last) - tonumber(first) + 1
+  return tonumber(first), tonumber(last)
 end
 
--- Without a GPU the work is done by the CPU; a user who counts on one has to hear of it.
-local function check_device(device)
-  if device == "cpu" then return end
-  if device ~= "gpu" then
-    core.fail("placement: device must be \"cpu\" or \"gpu\", got %s", args.describe(device))
-  end
+-- Without a GPU the work is done where all else is; a user who counts on one has to hear of it.
+local function lack_of_gpu()
   if config.values.strict_placement then
     core.fail("placement: no GPU is usable here and flow.config.strict_placement is on")
   end
@@ -59,14 +55,46 @@ local function check_device(device)
   end
 end
 
-local function enter(fn, ...)
-  if fn == nil then return ... end
-  return fn()
+-- The name of the one device that the first and the last number say; nil for that of the session.
+-- The CPU is one device, whatever its number.
+local function device_of(kind, first, last)
+  local count = type(kind) == "string" and core.device_count(kind) or 0
+  if kind == "cpu" then return "cpu:0" end
+  if kind == "gpu" and count == 0 then return lack_of_gpu() end
+  if count == 0 then
+    core.fail("placement: device must be \"cpu\" or \"gpu\", got %s", args.describe(kind))
+  end
+  if last >= count then
+    core.fail("placement: ids must be from 0 to %d for \"%s\", got %d", count - 1, kind, last)
+  end
+  if first ~= last then
+    core.fail("placement: ids must name one device, got %d to %d; a job's work is not split",
+      first, last)
+  end
+  return ("%s:%d"):format(kind, first)
 end
 
---- Runs fn with its ops on a device and returns its results; without fn, gives an object for
--- config.default_placement_scope.
-scope.placement = args.define("scope.placement", "Places the ops made by fn on devices.", {
+-- Runs fn with what it makes on a device; outside of a body it makes nothing that has a place.
+local function at(device, fn)
+  local context = trace.current
+  if not context then return fn() end
+  local outer = context.device
+  local function move(to)
+    context.device = to
+    core.place(to)
+  end
+  local function leave(ok, ...)
+    move(outer)
+    if not ok then error((...), 0) end
+    return ...
+  end
+  move(device)
+  return leave(pcall(fn))
+end
+
+--- Runs fn with its ops and variables on a device and returns its results; without fn, gives an
+-- object for config.default_placement_scope.
+scope.placement = args.define("scope.placement", "Places the ops made by fn on a device.", {
   { "device", "\"cpu\" or \"gpu\"", type = "\"cpu\"|\"gpu\"" },
   { "ids", "\"machine:device\", \"machine:first-last\", or a list of those",
     type = "string|string[]" },
@@ -75,10 +103,15 @@ scope.placement = args.define("scope.placement", "Places the ops made by fn on d
 }, function(o)
   local ids = type(o.ids) == "table" and o.ids or { o.ids }
   if #ids == 0 then core.fail("placement: ids: the list is empty") end
-  for _, id in ipairs(ids) do check_id(id) end
+  local first, last = math.huge, 0
+  for _, id in ipairs(ids) do
+    local low, high = range_of(id)
+    first, last = math.min(first, low), math.max(last, high)
+  end
   if o.fn ~= nil then args.expect("placement", "fn", o.fn, "function") end
-  check_device(o.device)
-  return enter(o.fn, setmetatable({ device = o.device, ids = ids }, Placement))
+  local device = device_of(o.device, first, last)
+  if o.fn ~= nil then return at(device, o.fn) end
+  return setmetatable({ device = o.device, ids = ids, on = device }, Placement)
 end)
 
 -- One device: both views describe the same work, so only what a call takes and gives differs,
@@ -86,7 +119,8 @@ end)
 for name, object in pairs(views) do
   scope[name] = function(fn)
     if fn ~= nil then args.expect(name, "fn", fn, "function") end
-    return enter(fn, object)
+    if fn == nil then return object end
+    return fn()
   end
 end
 

@@ -2,18 +2,13 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
+local regularizers = require "jfl.net.regularizers"
 local trace = require "jfl.job.trace"
 
 local variable = {
-  --- What the jobs compiled so far share: { dtype, shape (text), job (its name) } by name.
+  --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
   shared = {},
 }
-
---- Fails where an option of the original that is not supported is given.
-function variable.refuse(who, name, value)
-  if value == nil then return end
-  core.fail("%s: %s is not supported", who, name)
-end
 
 local function known_dtype(context, dtype)
   return dtype or context.config.default_data_type or "float32"
@@ -26,7 +21,7 @@ local function check_shared(who, context, v)
     .. "names", who, v.name, there.dtype, there.shape, there.job, v.dtype, shape, context.job.name)
 end
 
---- Keeps what a job's variables are, for the jobs traced later.
+--- Notes a job's variables, to check jobs that are traced later against them.
 function variable.share(context)
   for name, blob in pairs(context.variables) do
     variable.shared[name] = variable.shared[name]
@@ -34,7 +29,8 @@ function variable.share(context)
   end
 end
 
--- v: full name, shape, dtype, initializer, trainable, data_format.
+-- Creates a variable. v: its full name, shape, dtype, initializer, regularizer, trainable,
+-- data_format.
 local function create(who, context, v)
   if v.initializer == nil then
     core.fail("%s: '%s': initializer is missing: give one such as flow.truncated_normal(0.1), or "
@@ -47,9 +43,14 @@ local function create(who, context, v)
   end
   check_shared(who, context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
+  local l1, l2 = regularizers.factors(who, v.regularizer_name or "regularizer", v.regularizer)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,
-    init = init, a = a, b = b, trainable = v.trainable })
+    init = init, a = a, b = b, trainable = v.trainable, l1 = l1, l2 = l2 })
   context.variables[v.name] = blob
+  local is_float = v.dtype == "float32" or v.dtype == "float64"
+  if v.trainable and is_float then
+    context.trainable[#context.trainable + 1] = { name = v.name, blob = blob }
+  end
   return blob
 end
 
@@ -69,7 +70,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "dtype", "of its elements; the job's default_data_type", args.none },
   { "initializer", "such as flow.truncated_normal(0.1); the job's default_initializer_conf",
     args.none, type = "Initializer" },
-  { "regularizer", "not supported", args.none },
+  { "regularizer", "such as flow.regularizers.l2(0.01)", args.none, type = "Regularizer" },
   { "trainable", "whether optimizers change it", true },
   { "reuse", "whether the name may exist in this job", true },
   returns = "Blob",
@@ -82,7 +83,6 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local name = context.prefix .. o.name
   args.expect(who, "trainable", o.trainable, "boolean")
   args.expect(who, "reuse", o.reuse, "boolean")
-  variable.refuse(who, "regularizer", o.regularizer)
   local existing = context.variables[name]
   if existing and not o.reuse then
     core.fail("%s: '%s' exists in this job already and reuse is false", who, name)
@@ -96,8 +96,9 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
       initializer = o.initializer or context.config.default_initializer_conf,
-      trainable = o.trainable })
+      regularizer = o.regularizer, trainable = o.trainable })
   end
+  regularizers.factors(who, "regularizer", o.regularizer)
   if args.shape_text(existing.shape) ~= args.shape_text(o.shape) or existing.dtype ~= dtype then
     core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, name, existing.dtype,
       args.shape_text(existing.shape), dtype, args.shape_text(o.shape))

@@ -18,21 +18,22 @@ while it waits for a line.
 
 From another program with LuaJIT inside, `require "jfl"` loads the same from `jfl.so`.
 ]==]
-local complete = require "jfl.doc.completion"
+local completion = require "jfl.doc.completion"
 local text_of = require "jfl.repl.show"
 
 local function results(...) return ... end
 
--- Compiled loops cannot be interrupted, so what is typed is not compiled; what it calls is.
+-- Loads typed text. It is not compiled to machine code, as compiled loops cannot be interrupted;
+-- what it calls is compiled.
 local function load(text)
   local chunk, message = loadstring(text, "=stdin")
   if chunk then jit.off(chunk, true) end
   return chunk, message
 end
 
--- The chunk of a text, as an expression if it is one; nil and true when more lines are needed, or
--- nil, false and a message. An expression is an argument of `results`, since a tail call would lose
--- the line for tracebacks.
+-- The chunk of a text, which may be an expression. Returns nil and true when more lines are needed,
+-- or nil, false and a message. An expression is made an argument of `results`, since a tail call
+-- would lose the line for tracebacks.
 local function compile(text)
   local expression, asked = text:gsub("^%s*=", "")
   local valid, wrong = loadstring("return " .. expression, "=stdin")
@@ -71,33 +72,34 @@ local function show(ok, ...)
   end
 end
 
--- Runs a line; also what shows its results may fail or be interrupted.
+-- Runs a line. Showing its results may fail or be interrupted too.
 local function run(chunk)
   local ok, message = xpcall(function() show(xpcall(chunk, handler, results)) end, handler)
   if not ok then say(message) end
 end
 
---- Delivers the callbacks that are due, if the session made asynchronous calls; one that fails does
--- not keep those behind it waiting.
+--- Runs the callbacks that are due, if the session made asynchronous calls; after one that fails
+-- the others still run.
 local function deliver()
-  local async = package.loaded["jfl.job.queue"]
-  if not async then return end
+  local queue = package.loaded["jfl.job.queue"]
+  if not queue then return end
   repeat
-    local ok, message = xpcall(async.poll, handler)
+    local ok, message = xpcall(queue.poll, handler)
     if not ok then say(message) end
   until ok
 end
 
--- Reads lines until they are whole; gives their chunk, or nil and a message, and their text.
--- Nothing for lines that were given up; false and what read says at the end of input.
+-- Reads lines until they are a whole statement; returns its chunk, or nil and a message, and the
+-- text. Returns nothing for lines that were given up; false and the second result of read at the
+-- end of input.
 local function read_chunk(read)
-  local async, core = package.loaded["jfl.job.queue"], package.loaded["jfl.core"]
-  local fd = async and core.fd() or nil
+  local queue, core = package.loaded["jfl.job.queue"], package.loaded["jfl.core"]
+  local fd = queue and core.fd() or nil
   deliver()
   local text, prompt = "", "> "
   while true do
     local before = text
-    local function rest(part, columns) return complete.rest(before .. part, columns) end
+    local function rest(part, columns) return completion.rest(before .. part, columns) end
     local line, signal = read(prompt, rest, fd, deliver)
     if line == false then return end
     if not line and (text == "" or signal > 0) then return false, signal end

@@ -1,4 +1,4 @@
--- Values as the interactive session shows them: tables by what is in them, and nothing at length.
+-- Shows values in the interactive session: tables by their contents, and nothing at length.
 local WIDTH, DEPTH, MANY, LONG = 78, 4, 50, 4000
 local SORTED = 1000              -- more keys than that are shown as they come
 
@@ -67,7 +67,8 @@ local function tells_itself(value)
   return type(meta) == "table" and rawget(meta, "__tostring") ~= nil
 end
 
--- A table on one line if it fits, else an entry a line. around: the tables it is in.
+-- A table on one line if it fits, else with a line for each entry. around: the set of tables it is
+-- in.
 function show(value, depth, around)
   if tells_itself(value) then return plain(value) end
   if around[value] or depth >= DEPTH then return "{...}" end

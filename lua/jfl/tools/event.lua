@@ -1,4 +1,4 @@
--- TensorBoard's event files: records with checksums, and the protocol buffers in them.
+-- Writes TensorBoard's event files: records with checksums, which hold protocol buffers.
 local bit = require "bit"
 local ffi = require "ffi"
 
@@ -17,7 +17,7 @@ for i = 0, 255 do
   steps[i] = crc
 end
 
---- The CRC-32C of a string, signed as the operations on bits have it.
+--- The CRC-32C of a string as a signed number, as LuaJIT's bit operations give it.
 function event.crc32c(data)
   local crc = -1
   for i = 1, #data do crc = bxor(rshift(crc, 8), steps[band(bxor(crc, byte(data, i)), 255)]) end
@@ -28,7 +28,8 @@ local function u32(n)
   return char(band(n, 255), band(rshift(n, 8), 255), band(rshift(n, 16), 255), rshift(n, 24))
 end
 
--- Checksums of data that hold checksums are masked, lest they fit each other.
+-- A record's checksum, masked as the format asks: the plain CRC of data that contain their own CRC
+-- is of little use.
 local function checksum(data)
   return u32(bit.tobit(bit.ror(event.crc32c(data), 15) + 0xa282ead8))
 end

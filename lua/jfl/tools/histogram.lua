@@ -1,4 +1,4 @@
--- Histograms whose buckets are those of TensorFlow: each a tenth wider than the one nearer to 0.
+-- Histograms with TensorFlow's buckets: each is a tenth wider than the next one nearer to 0.
 local core = require "jfl.core"
 local ffi = require "ffi"
 
@@ -8,7 +8,7 @@ local LEAST, MOST, RATIO = 1e-12, 1e20, 1.1
 local PER_STEP = 1 / math.log(RATIO)
 local HUGE = 1.7976931348623157e308
 
--- The upper limits of all buckets, made at the first need, and how many they are.
+-- The upper limits of all buckets, computed when first needed, and their number.
 local limits, n_limits
 
 local function make_limits()
@@ -26,7 +26,7 @@ local function make_limits()
   end
 end
 
--- The first bucket whose limit is above v. The logarithm tells it but for rounding.
+-- The first bucket whose limit is above v. The logarithm gives it up to rounding.
 local function find(v)
   local zero, away = (n_limits - 1) / 2, math.abs(v)
   local step = away > LEAST and math.floor(math.log(away / LEAST) * PER_STEP) + 1 or 0
@@ -53,7 +53,7 @@ local function count(data, n, h)
   return counts
 end
 
--- Empty buckets side by side are one.
+-- Merges neighbouring buckets that are empty.
 local function pack(counts, h)
   local i = 0
   while i < n_limits do

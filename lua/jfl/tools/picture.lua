@@ -1,10 +1,10 @@
--- Pictures: arrays of them as PNG files.
+-- Encodes arrays of pictures as PNG files.
 local core = require "jfl.core"
 local ffi = require "ffi"
 
 local picture = {}
 
--- PNG's number for so many channels: grey, grey and alpha, RGB, RGBA.
+-- PNG's colour types for 1 to 4 channels: grey, grey and alpha, RGB, RGBA.
 local COLOUR = { 0, 4, 2, 6 }
 
 local function u32(n)
@@ -16,8 +16,9 @@ local function chunk(kind, data)
   return u32(#data) .. kind .. data .. u32(core.crc32(kind .. data))
 end
 
--- Pixels row by row, each row behind a byte 0: no filter. view: a pointer to the picture, its
--- extents and strides, and what to multiply by. What is not in 0..255 then is cut; NaN is black.
+-- The pixels row by row, each row after a byte 0, which says that no filter was used. view: a
+-- pointer to the picture, its extents and strides, and a factor for its values. Products beyond
+-- 0..255 are cut; NaN is black.
 local function rows(view)
   local height, width, channels = view.height, view.width, view.channels
   local data, scale = view.data, view.scale
@@ -45,8 +46,8 @@ end
 
 local function is_float(dtype) return dtype:match("float") ~= nil end
 
---- Reads the shape of pictures: count, height, width, channels. NHWC: (N, H, W, C), (H, W, C) or
--- (H, W); NCHW: (N, C, H, W), (C, H, W) or (H, W).
+--- Reads count, height, width and channels from a shape. NHWC: (N, H, W, C), (H, W, C) or (H, W);
+-- NCHW: (N, C, H, W), (C, H, W) or (H, W).
 function picture.extents(who, shape, format)
   local n = #shape
   if n < 2 or n > 4 then

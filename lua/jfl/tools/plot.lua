@@ -17,7 +17,7 @@ local WIDTH, HEIGHT = 800, 450   -- pixels
 
 local function is_array(v) return core.type(v) == "array" end
 
--- A number of a list: also an array of one, such as the results of a job that were collected.
+-- A number in a list; an array of one element counts as one, such as a job's loss.
 local function number_of(v)
   if type(v) == "number" then return v end
   return is_array(v) and v.size == 1 and v:item() or nil
@@ -50,7 +50,7 @@ local function curve(what, name, v)
   return { name = name, y = y, n = n, keeper = keeper }
 end
 
--- { loss = {...}, accuracy = {...} }, in the order of their names.
+-- Named curves { loss = {...}, accuracy = {...} }, in alphabetical order.
 local function named(values)
   local names, list = {}, { named = true }
   for name in pairs(values) do
@@ -110,7 +110,8 @@ local function join(low, high, a, b)
   return math.min(low, a), math.max(high, b)
 end
 
--- What both forms draw: the curves with their names, the axes x and y, the texts around them.
+-- The chart that both forms draw: the curves with their names, the axes x and y, the texts around
+-- them.
 local function chart_of(o)
   local chart = curves(o.values, o.labels)
   local left, right, low, high = 1, 1, math.huge, -math.huge
@@ -160,7 +161,7 @@ local function check(o)
   if o.height ~= nil then args.integer("plot", "height", o.height, o.svg and 80 or 2) end
 end
 
---- The text that plot prints. how says what the terminal can do: columns, utf8, colour.
+--- The text that plot prints. how describes the terminal: columns, utf8, colour.
 function plot.text(o, how)
   check(o)
   return require("jfl.tools.plot_text").text(chart_of(o), {

@@ -14,16 +14,16 @@ function axis.new(low, high)
   return { low = low, high = high }
 end
 
---- The same with so much of its length more at both ends.
+--- The axis with the given share of its length added at both ends.
 function axis.widened(a, share)
   local room = (a.high - a.low) * share
   return { low = a.low - room, high = a.high + room }
 end
 
---- Where v is, from 0 to 1.
+--- The position of v on the axis, from 0 to 1.
 function axis.at(a, v) return (v - a.low) / (a.high - a.low) end
 
--- The round step (1, 2 or 5 times a power of ten) that makes at most so many ticks.
+-- The round step (1, 2 or 5 times a power of ten) that makes at most `most` ticks.
 local function step_of(a, most, whole)
   local least = (a.high - a.low) / most
   local power = 10 ^ math.floor(math.log10(least))
@@ -34,7 +34,7 @@ local function step_of(a, most, whole)
   return whole and math.max(step, 1) or step
 end
 
--- How the ticks of a step are written: with as many digits as tell them apart.
+-- The format of a step's ticks: with as many digits as tell them apart.
 local function form_of(a, step)
   local most = math.max(math.abs(a.low), math.abs(a.high))
   local digits = -math.floor(math.log10(step) + 1e-9)
@@ -42,7 +42,7 @@ local function form_of(a, step)
   return ("%%.%dg"):format(math.max(1, math.floor(math.log10(most)) + digits + 1))
 end
 
---- At most so many ticks: a list of { value, label }. whole: at whole numbers only.
+--- At most `most` ticks: a list of { value, label }. whole: at whole numbers only.
 function axis.ticks(a, most, whole)
   local step = step_of(a, math.max(most, 1), whole)
   local form, list = form_of(a, step), {}
@@ -53,8 +53,9 @@ function axis.ticks(a, most, whole)
   return list
 end
 
--- What is seen of points first to last of a curve, all in one column: the positions of the first,
--- the lowest, the highest and the last that are finite, in order; nil where none is.
+-- The points of a curve, from first to last, that can be seen when all fall into one column: the
+-- positions of the first, the lowest, the highest and the last finite one, in order; nil where none
+-- is finite.
 local function extremes(y, x, first, last)
   local low, high, from, to
   for i = first, last do
@@ -69,7 +70,7 @@ local function extremes(y, x, first, last)
   return from, math.min(low, high), math.max(low, high), to
 end
 
--- The points of a run, which grows until a gap ends it.
+-- Adds points to the open run, which a gap ends.
 local function add(runs, open, c, ...)
   local run = open or {}
   if not open then runs[#runs + 1] = run end
@@ -83,8 +84,8 @@ local function add(runs, open, c, ...)
   return run
 end
 
---- The runs of finite points of a curve { y, x or nil, n } whose elements are counted from 0: lists
--- of { x, y }. Where there are many more points than columns, those that are not seen are left out.
+--- The runs of finite points of a curve { y, x or nil, n }, whose elements count from 0: lists of {
+-- x, y }. Where there are many more points than columns, points that cannot be seen are left out.
 function axis.runs(c, columns)
   local runs, open = {}, nil
   local per = c.n > SEEN * columns and c.n / columns or 1

@@ -6,7 +6,7 @@ local plotsvg = {}
 
 -- Okabe and Ito's colours, which the colour-blind tell apart; the darkest on white first.
 local COLOURS = { "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000" }
--- Past the last colour they come again, in strokes.
+-- After the last colour they are used again, with dashed lines.
 local DASHES = { "", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"' }
 
 local LETTER = 6.6             -- pixels of a letter of 12, about
@@ -29,7 +29,8 @@ local function label(out, x, y, anchor, s, more)
     escaped(s))
 end
 
--- Where the names of the curves go: rows of { x, y, name, number } from `top`; and the next row.
+-- The places of the curves' names: rows of { x, y, name, number } from `top` down; and where the
+-- next row would be.
 local function legend_of(chart, left, right, top)
   local list, x, y = {}, left, top
   if not chart.named then return list, top end
@@ -44,7 +45,7 @@ local function legend_of(chart, left, right, top)
   return list, y + 18
 end
 
--- The edges of the drawing inside its labels.
+-- The edges of the area for curves, inside the labels.
 local function box_of(chart, width, height, y_ticks)
   local widest = 0
   for _, tick in ipairs(y_ticks) do widest = math.max(widest, #tick[2]) end
@@ -106,7 +107,7 @@ local function draw_curve(out, curve, i, box)
     table.concat(parts), look)
 end
 
---- The text of an SVG file of so many pixels.
+--- The text of an SVG file of the given size in pixels.
 function plotsvg.text(chart, width, height)
   local y_axis = axis.widened(chart.y, 0.04)
   local y_ticks = axis.ticks(y_axis, math.max(height / 50, 2))

@@ -1,17 +1,18 @@
--- Plots as text: dots of braille letters, or plain letters where the terminal knows no others.
+-- Plots as text: of the dots of braille letters, or of plain letters where the terminal has no
+-- others.
 local axis = require "jfl.tools.plot_axis"
 local bit = require "bit"
 local text = require "jfl.base.text"
 
 local plottext = {}
 
--- Bits of the dots of a braille letter, row by row; and one dot a letter, or two.
+-- The bits of a braille letter's dots, row by row. A plain letter has two dots (HALVES) or one.
 local BRAILLE = { { 0x01, 0x08 }, { 0x02, 0x10 }, { 0x04, 0x20 }, { 0x40, 0x80 } }
 local HALVES, WHOLE = { { 1 }, { 2 } }, { { 1 } }
 local HALF = { "'", ".", ":" }
 local MARKS = { "*", "+", "o", "x", "#", "@", "%", "=" }
 
--- Cyan, yellow, magenta, green, red, blue: told apart on dark and on light.
+-- Cyan, yellow, magenta, green, red, blue: they differ well on dark and on light.
 local COLOURS = { 36, 33, 35, 32, 31, 34 }
 
 local LINES = { [true] = { tick = "┤", side = "│", corner = "└", line = "─", mark = "┬" },
@@ -24,7 +25,7 @@ local function letter(bits)
   return string.char(0xe2, 0x80 + math.floor(code / 64) % 64, 0x80 + code % 64)
 end
 
--- One of the list for each number, over and over.
+-- The element of a list for a number; after the last the first comes again.
 local function pick(list, i) return list[(i - 1) % #list + 1] end
 
 -- ---- dots ----
@@ -99,7 +100,7 @@ local function row_text(canvas, row, style)
   return table.concat(parts)
 end
 
--- Labels by the row, or column, of `cells` that they stand at.
+-- Labels by the row or column, out of `cells`, at which they stand.
 local function labels_at(a, ticks, cells, down)
   local at = {}
   for _, tick in ipairs(ticks) do
@@ -110,7 +111,7 @@ local function labels_at(a, ticks, cells, down)
   return at
 end
 
--- The line of the x axis and the one of its labels, which do not touch each other.
+-- The line of the x axis, and the line of its labels, which are kept apart.
 local function bottom(chart, width, lines)
   local marks, labels, used = {}, "", 0
   local ticks = axis.ticks(chart.x, math.max(math.floor(width / 10), 2), chart.counted)
@@ -151,8 +152,8 @@ local function legend(chart, width, style)
   return out
 end
 
---- A chart in at most so many columns, its curves as many rows high. how: columns, rows, utf8, and
--- whether colours may be used.
+--- Draws a chart. how: the most columns it may take, the rows of its curves, utf8, and whether
+-- colours may be used.
 function plottext.text(chart, how)
   local style, ticks = style_of(chart, how), axis.ticks(chart.y, math.max(how.rows / 2, 3))
   local at, margin = labels_at(chart.y, ticks, how.rows, true), 0

@@ -1,6 +1,7 @@
--- flow.profile: where the time of runs goes, and how near each step is to what the machine can do.
+-- flow.profile: tells which steps take the time of runs, and how near each is to what the machine
+-- can do.
 local args = require "jfl.base.args"
-local async = require "jfl.job.queue"
+local queue = require "jfl.job.queue"
 local core = require "jfl.core"
 
 local profile = {}
@@ -12,15 +13,17 @@ local HEAD = { "share", "ms/run", "runs", "GFLOP/s", "of peak", "GB/s", "of peak
   "step" }
 local LEFT = { op = true, kernel = true, step = true }
 
---- What a kernel is written with, without the op that the row names already: "dnnl", "vec".
+--- The library or technique of a kernel, without the op, which the row names already: "dnnl",
+-- "vec".
 function profile.family(kernel) return kernel:match("^[^_]+") end
 
---- The node of a step, and the user's node that it serves: "matmul_3 for dense1".
+--- A step's node and the user's node that it serves: "matmul_3 for dense1".
 function profile.title(row)
   return row.serves and row.name .. " for " .. row.serves or row.name
 end
 
--- Winograd's convolutions multiply less than what is counted, which is what plain ones do.
+-- A note on Winograd's convolutions, which multiply less often than the direct ones whose
+-- operations are counted.
 local WINOGRAD = "winograd: what is counted is a direct convolution's work; it needs less, "
   .. "so it may pass 100%\n"
 
@@ -34,7 +37,7 @@ local function cells(row, total, flop_peak, byte_peak)
   local seconds = row.seconds / math.max(row.runs, 1)
   local flop, of_flop = rate(row.flop, seconds, 1e9, flop_peak)
   local bytes, of_bytes, share = rate(row.bytes, seconds, 1e9, byte_peak)
-  -- The peak is of copies in main memory; operands that stay in the caches come faster.
+  -- The peak is that of copies in main memory; operands in the caches arrive faster.
   if share and share > 1 then of_bytes = "cached" end
   return { ("%.1f%%"):format(100 * row.seconds / total), ("%.4f"):format(seconds * 1e3),
     tostring(row.runs), flop, of_flop, bytes, of_bytes, row.op, profile.family(row.kernel),
@@ -79,24 +82,24 @@ function profile.text(rows, most)
     sum:format(total * 1e3, threads, flop_peak / 1e9, byte_peak / 1e9)
 end
 
--- Rows of sessions that were cleared since the profile began; nil where none is being made.
+-- Rows of sessions that were cleared since the profile began; nil while no profile is made.
 local earlier
 
---- Begins a profile; finish() ends it. trace: the file that finish will write; one that cannot be
--- written fails here, before the work, not after it.
+--- Begins a profile, which finish() ends. trace: the file that finish will write; if it cannot be
+-- written, this fails now, before the work.
 function profile.start(trace)
   if trace then
     local file, message = io.open(trace, "w")
     if not file then core.fail("profile: %s", message) end
     file:close()
   end
-  async.sync()
+  queue.sync()
   core.profile_start(MOST_EVENTS)
   earlier = {}
 end
 
--- The rows of what ran, also before the session was cleared, and what kept the trace from being
--- written. A trace is of the last session.
+-- The rows of all runs, including those before the session was cleared, and the error that kept the
+-- trace from being written. A trace covers the last session only.
 local function stop(trace)
   local rows = earlier
   earlier = nil
@@ -105,17 +108,18 @@ local function stop(trace)
   return rows, err
 end
 
---- Ends a profile and gives its rows, the longest first; trace: a file for a Chrome trace, or nil.
--- Calls that failed and a trace that was not written keep no rows back: then false and a message.
+--- Ends a profile and returns its rows, the longest first; trace: a file for a Chrome trace, or
+-- nil. If calls fail or the trace cannot be written, the rows are returned all the same, with false
+-- and a message.
 function profile.finish(trace)
-  local ok, err = pcall(async.sync)
+  local ok, err = pcall(queue.sync)
   local rows, unwritten = stop(trace)
   table.sort(rows, function(a, b) return a.seconds > b.seconds end)
   if ok and unwritten then ok, err = pcall(core.fail, "%s", unwritten) end
   return rows, ok, err
 end
 
---- Calls reset, which ends the session, so that a profile being made goes on in the next one.
+--- Calls reset, which ends the session, and lets a profile go on in the next session.
 function profile.across(reset)
   local rows = earlier and stop()
   reset()
@@ -124,25 +128,25 @@ function profile.across(reset)
   earlier = rows
 end
 
---- Begins a profile of the whole program, which is printed when that ends by os.exit. Gives a
--- function that prints it, once, for other ends.
+--- Begins a profile of the whole program, printed when that ends by os.exit. Returns a function
+-- that prints it for other ends; it is printed once.
 function profile.whole(trace)
   profile.start(trace)
   local function report()
-    async.last = nil
+    queue.last = nil
     local rows, ok, err = profile.finish(trace)
     print(profile.text(rows, MOST_ROWS))
     if not ok then error(err, 0) end
   end
-  async.last = report
+  queue.last = report
   return function()
-    if async.last == report then report() end
+    if queue.last == report then report() end
   end
 end
 
---- Runs fn and prints what the steps of its jobs took. Gives the rows, of which each has job,
--- op, name, serves (the node whose gradient it is part of, or nil), kernel, seconds (of all runs),
--- runs, flop and bytes (of one).
+--- Runs fn and prints how long the steps of its jobs took. Returns the rows. Each has job, op,
+-- name, serves (the node whose gradient it computes, or nil), kernel, seconds (of all runs), runs,
+-- flop and bytes (of one run).
 profile.profile = args.define("profile", "Runs a function and prints where time went.", {
   { "fn", "a function that runs jobs" },
   { "trace", "a file to write, which Perfetto opens", args.none, type = "string" },

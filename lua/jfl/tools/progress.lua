@@ -1,4 +1,5 @@
--- flow.progress: how far a loop is: a bar on a terminal, else a line a minute, on stderr.
+-- flow.progress: shows how far a loop is, as a bar on a terminal, else as a line a minute on
+-- stderr.
 --[==[ guide 11: Tools
 `flow.progress` goes through a number, an iterator such as `flow.zip(...)`, an array or a list, and
 shows on stderr how far it is: a bar on a terminal, a line a minute elsewhere.
@@ -105,8 +106,8 @@ Bar.__index = Bar
 
 local GENERATOR = "(for generator)"   -- what the virtual machine calls a loop's iterator
 
--- The innermost bar but `self` whose loop is on the stack. A loop that was left early says nothing,
--- but its variables are gone.
+-- The innermost other bar whose loop is still running. A loop that was left early does not say so,
+-- but its variables are no longer on the stack.
 local function around(self)
   local level = 2
   while debug and debug.getinfo(level, "l") do
@@ -125,8 +126,8 @@ end
 
 -- ---- what is written ----
 
--- A loss as text: a number, the mean of an array, each of a list, what a future or registrar has
--- got; nil where there is nothing yet, or an array that was freed since.
+-- A loss as text: a number, the mean of an array, each element of a list, or the value of a future
+-- or registrar; nil where there is none yet, or for an array that was freed since.
 local function loss_text(loss)
   if core.type(loss) == "array" then
     local ok, mean = pcall(loss.mean, loss)
@@ -156,7 +157,7 @@ local function position(self)
   return self.total and ("%d/%d"):format(self.count, self.total) or tostring(self.count)
 end
 
--- The descriptions of a bar, behind those of the loops around it.
+-- The description of a bar, after those of the loops around it.
 local function head(self)
   local outer = self.outer
   local before = outer and ("%s%s  "):format(head(outer), position(outer)) or ""
@@ -172,8 +173,8 @@ local function tail(self, now)
     last_loss(self))
 end
 
---- What is drawn in so many columns: the bar is as long as there is room, and left out before any
--- of the text is.
+--- The line to draw in the given columns. The bar takes the room that is left, and is dropped
+-- before any of the text is cut.
 function progress.line(before, after, done, columns)
   local used = text.width(before) + text.width(after)
   local room = math.min(BAR, columns - 1 - used - #"[] ")
@@ -185,12 +186,12 @@ function progress.line(before, after, done, columns)
   return (text.cut(before .. bar .. after, columns - 1))
 end
 
--- The outermost bar that stands on the terminal's line, unless something was printed since.
+-- The outermost bar whose line is on the terminal, unless something was printed since.
 local shown
 
--- A bar takes the whole line. The terminal then starts a new line before the next letter, whoever
--- writes it, and goes back to the beginning of this one for the next bar. So what is printed in the
--- loop, by a loop that was left early, an error, or the shell behind the program, has its own line.
+-- Draws a bar. It fills the whole line: the terminal then starts a new line before the next letter,
+-- whoever writes it, while the next bar returns to the start of this line. So whatever the loop, an
+-- error or the shell prints gets a line of its own.
 local function draw(self, now, last)
   self.root.drawn = now
   local before, after = head(self), tail(self, now)
@@ -199,7 +200,7 @@ local function draw(self, now, last)
     io.stderr:write(before, after, "\n")
     return
   end
-  -- Ends the line that the bar of a loop left early stands on, and none where it is ended.
+  -- Ends the line of a bar whose loop was left early; one that has ended has done so itself.
   if shown and shown ~= self.root then io.stderr:write((" "):rep(columns)) end
   local done = self.total and (self.total > 0 and self.count / self.total or 1)
   local line = progress.line(before, after, done, columns)
@@ -217,8 +218,8 @@ local function count(self)
   if is_due(self, now) then draw(self, now) end
 end
 
---- Shows the final state; the end of the loop does so too, but not one that is left early. Inside
--- another bar's loop that one goes on instead.
+--- Shows the final state. The end of the loop does the same, but not leaving it early. Inside the
+-- loop of another bar, that bar goes on instead.
 function Bar:close()
   if self.closed then return end
   self.closed = true
@@ -226,7 +227,7 @@ function Bar:close()
   if not self.outer or is_due(self, now) then draw(self, now, not self.outer) end
 end
 
--- An inner loop shows where it is behind its outer ones, on their line.
+-- Begins to show a loop. An inner loop is shown on the line of its outer ones, after them.
 local function begin(self)
   self.begun = true
   local outer = around(self)
@@ -258,7 +259,7 @@ local function rows(list)
   end
 end
 
--- How to go through the first argument: an iterator, its first control value, and the number of
+-- How to iterate over the first argument: an iterator, its first control value, and the number of
 -- steps if it is known.
 local function steps(source)
   if type(source) == "number" then
@@ -275,10 +276,10 @@ local function steps(source)
     args.describe(source))
 end
 
---- Goes through a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how
--- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then
--- `for i, x, y in bar do bar.loss = job(x, y) end`. bar.loss is shown too: a number, an NdArray's
--- mean, or what a call of an asynchronous job has got. bar:close() ends a loop that is left early.
+--- Iterates over a number, an iterator such as flow.zip(a, b), an NdArray or a list, and shows how
+-- far that is: `local bar = flow.progress(flow.zip(a, b), { desc = "epoch 1" })`, then `for i, x, y
+-- in bar do bar.loss = job(x, y) end`. bar.loss is shown too: a number, an NdArray's mean, or the
+-- value of an asynchronous call once it is there. bar:close() ends a loop that is left early.
 progress.progress = args.define("progress", "Goes through something and shows how far it is.", {
   { "source", "a number, an iterator, an NdArray or a list",
     type = "number|function|Steps|NdArray|table" },

@@ -1,4 +1,5 @@
--- flow.summary: numbers, histograms, pictures and text of a run in files that TensorBoard reads.
+-- flow.summary: writes numbers, histograms, pictures and text of a run to files that TensorBoard
+-- reads.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local event = require "jfl.tools.event"
@@ -23,12 +24,13 @@ end
 -- The writer made last, or nil.
 local current
 
--- Wall-clock time, as exact from one event to the next as the clock that does not jump.
+-- Seconds to add to core.now(), which does not jump, to get the time of day.
 local clock = os.time() - core.now()
 local function time() return clock + core.now() end
 
--- Appends a record. It goes to the system at once, so a crash of the program loses none; one that
--- did not fit whole is written over by the next, since readers stop at a damaged record.
+-- Appends a record. It is handed to the system at once, so a crash of the program loses none. A
+-- record that was not written whole is overwritten by the next, since readers stop at a damaged
+-- one.
 local function append(writer, who, data)
   local record = event.record(data)
   local ok, why = writer.file:write(record)
@@ -54,8 +56,8 @@ local function open(who, logdir)
   return setmetatable({ logdir = logdir, path = path, file = file, size = 0, steps = {} }, Writer)
 end
 
---- Makes the writer that what follows is written by: a new event file in logdir, which is made if
--- it is missing. Named again while it is open, the directory's writer is kept.
+--- Makes the writer that later calls use: a new event file in logdir, which is created if it is
+-- missing. If the directory has an open writer, that one is used.
 summary.create_summary_writer = args.define("summary.create_summary_writer",
   "Opens an event file for TensorBoard, which later summaries are written to.", {
     { "logdir", "the directory that tensorboard --logdir is given, or one below it" },
@@ -94,8 +96,8 @@ end
 
 local WRITER = { "writer", "that writes it; the one made last", args.none, type = "SummaryWriter" }
 
---- Brings what was written to the disk's keeper. Nothing is held back otherwise either, but a host
--- that shares files over a network may be slower to.
+--- Flushes the file to the disk. Nothing is held back in the program, but a machine that shares
+-- files over a network may keep them longer.
 summary.flush_summary_writer = args.define("summary.flush_summary_writer",
   "Sees to it that all summaries so far are in their file.", { WRITER }, function(o)
     local who = "summary.flush_summary_writer"
@@ -104,7 +106,7 @@ summary.flush_summary_writer = args.define("summary.flush_summary_writer",
     if not ok then core.fail("%s: cannot write %s: %s", who, writer.path, why) end
   end)
 
---- Ends an event file; closed again, nothing happens.
+--- Closes an event file; closing it again does nothing.
 summary.close = args.define("summary.close", "Closes a summary writer.", { WRITER }, function(o)
   local writer = check_writer("summary.close", o.writer) or current
   if not writer or not writer.file then return end
@@ -148,7 +150,7 @@ local function check_step(who, step)
   return step
 end
 
--- Writes values under a step; without one it is the tag's next.
+-- Writes values with a step; without one, the step after the tag's last.
 local function put(who, o, step, values)
   local writer = writer_of(who, o.writer)
   step = step or (writer.steps[o.tag] or -1) + 1
@@ -156,8 +158,8 @@ local function put(who, o, step, values)
   writer.steps[o.tag] = step
 end
 
--- In a job's body the values are written at every call, by handlers that run where callbacks do.
--- A step that is a blob comes first, since it is watched first.
+-- Writes values of a job's body at every call, by watch handlers. A step that is a blob is watched
+-- first, so that its value is there when the others are written.
 local function observe(who, o, make)
   local watch, step = require("jfl.job.watch").watch, nil
   if core.type(o.step) == "blob" then
@@ -169,8 +171,8 @@ local function observe(who, o, make)
   watch(o.value, function(value) put(who, o, step, make(who, value, o)) end)
 end
 
--- Defines a kind of summary. check(who, shape, o) says early whether a shape will do; make(who,
--- value, o) gives the values to write.
+-- Defines a kind of summary. check(who, shape, o) fails early for a shape that will not do;
+-- make(who, value, o) returns the values to write.
 local function define(name, doc, value_doc, check, make, more)
   local who = "summary." .. name
   local params = { { "value", value_doc, type = "number|NdArray|table|Blob" },
@@ -212,7 +214,7 @@ define("scalar", "Writes a number for TensorBoard's curves.", "a number, or an a
     return { event.scalar(o.tag, array:item()) }
   end)
 
---- Writes how the elements of an array are spread; those that are not finite are left out.
+--- Writes how the elements of an array are distributed; those that are not finite are left out.
 define("histogram", "Writes how many of an array's elements are how large.",
   "an array of any shape; NaN and infinities are left out", function() end,
   function(who, value, o)

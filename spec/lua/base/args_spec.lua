@@ -33,7 +33,8 @@ describe("args", function()
   it("takes a table of the names that a parameter expects for its value", function()
     local params = { { "values", "", keyed = true }, { "extra", "", args.none, keyed = true },
       { "on", "", true } }
-    local keyed = args.define("spec.keyed", "", params, function(o) return o.values, o.extra, o.on end)
+    local keyed = args.define("spec.keyed", "", params,
+      function(o) return o.values, o.extra, o.on end)
     args.defined["spec.keyed"] = nil
     local table_of = { a = 1, on = 2 }
     assert.same({ table_of, nil, true }, { keyed(table_of) })

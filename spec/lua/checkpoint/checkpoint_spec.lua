@@ -80,8 +80,10 @@ describe("CheckPoint", function()
       "save: overwrite must be a boolean, got string 'no'")
     helper.fails(function() check_point:load("a", { strict = 1 }) end,
       "load: strict must be a boolean, got number 1")
-    helper.fails(function() check_point:save(directory .. "/a\0b") end, "path must not hold a zero byte")
-    helper.fails(function() check_point:load(directory .. "/a\0b") end, "path must not hold a zero byte")
+    helper.fails(function() check_point:save(directory .. "/a\0b") end,
+      "path must not hold a zero byte")
+    helper.fails(function() check_point:load(directory .. "/a\0b") end,
+      "path must not hold a zero byte")
     helper.fails(function() check_point:load() end, "argument 1 'path' is missing")
   end)
 end)
@@ -135,7 +137,8 @@ describe("checkpoint", function()
     assert.same(saved.w, all.w:totable())
     assert.equal("int64", all["System-Train-TrainStep-t"].dtype)
     assert.equal("w", names(flow.checkpoint.get(path, { only = "w" })))
-    assert.equal("w", names(flow.checkpoint.get(path .. "/model.safetensors", { only = { "w", "x" } })))
+    assert.equal("w", names(flow.checkpoint.get(path .. "/model.safetensors",
+      { only = { "w", "x" } })))
     helper.fails(function() flow.checkpoint.get(path, { only = { "x", "y" } }) end,
       "checkpoint.get: " .. path .. ": only: no name in it begins with 'x' or 'y'")
     assert.same({}, flow.get_all_variables())
@@ -145,7 +148,8 @@ describe("checkpoint", function()
     local nd = flow.ndarray
     dense("a", { "one" }):compile()
     local own = values()
-    flow.checkpoint.save(path, { var_dict = { ["one-bias"] = { 5, 6 }, x = nd.ones({ 2 }, "int32") } })
+    flow.checkpoint.save(path, { var_dict = { ["one-bias"] = { 5, 6 },
+      x = nd.ones({ 2 }, "int32") } })
     local all = flow.checkpoint.get(path)
     assert.equal("one-bias x", names(all))
     assert.equal("float32 int32", all["one-bias"].dtype .. " " .. all.x.dtype)
@@ -238,10 +242,12 @@ describe("checkpoint", function()
     local bad = function(...) flow.checkpoint.save(path, ...) end
     helper.fails(function() bad { var_dict = 5 } end, "var_dict must be a table, got number 5")
     helper.fails(function() bad { var_dict = {} } end, "var_dict must hold arrays by name")
-    helper.fails(function() bad { var_dict = { 1, 2 } } end, "keys must be names of arrays, got number 1")
+    helper.fails(function() bad { var_dict = { 1, 2 } } end,
+      "keys must be names of arrays, got number 1")
     helper.fails(function() bad { x = "one" } end, "'x' must be an NdArray or a table of numbers")
     helper.fails(function() bad { x = { 1, "b" } } end, "'x'")
-    helper.fails(function() bad({ x = { 1 } }, { overwite = true }) end, "unknown option 'overwite'")
+    helper.fails(function() bad({ x = { 1 } }, { overwite = true }) end,
+      "unknown option 'overwite'")
     assert.equal(0, os.execute(("test ! -e '%s'"):format(path)))
   end)
 

@@ -56,7 +56,8 @@ describe("a runner of blocks", function()
   end)
 
   it("gives blocks what their page shares", function()
-    local list, shared = blocks.find("<!-- lua\nfunction f() return 3 end\n-->\n```lua\nassert(f() == 3)\n```")
+    local list, shared = blocks.find("<!-- lua\nfunction f() return 3 "
+      .. "end\n-->\n```lua\nassert(f() == 3)\n```")
     assert.equal(1, #list)
     assert.is_nil((select(2, blocks.run(list[1], shared, "page.md"))))
   end)

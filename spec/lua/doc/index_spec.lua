@@ -48,7 +48,6 @@ describe("index", function()
     local placeholder = flow.typing.Numpy.Placeholder({ 2 })
     made.Job = flow.global_function { name = "old", inputs = { { "x", placeholder } },
       body = function(x) return x end }
-    made.Future = made.Job({ 1, 2 })
     local train = helper.train("train", { body = function(x)
       local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
       made.Blob, made.Optimizer = w, flow.optimizer.SGD(0.1)

@@ -32,12 +32,33 @@ describe("config", function()
     helper.fails(function() flow.config.max_plans(0) end,
       "config.max_plans: value must be a whole number of at least 1, got number 0")
     helper.fails(function() flow.config.threads("two") end, "got string 'two'")
-    helper.fails(function() flow.config.kernels("slow") end, "must be \"fast\", \"direct\" or \"reference\"")
+    helper.fails(function() flow.config.kernels("slow") end,
+      "must be \"fast\", \"direct\" or \"reference\"")
     local before = flow.config.kernels()
     flow.config.kernels("reference")
     assert.equal("reference", flow.config.kernels())
     flow.config.kernels(before)
     assert.equal(before, flow.config.kernels())
+  end)
+
+  it("names the device of jobs and of ops on arrays", function()
+    local before = flow.config.device()
+    flow.config.device("sim:1")
+    assert.equal("sim:1", flow.config.device())
+    local job = flow.global_function {
+      name = "job", inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
+      body = function(x) return flow.math.exp(x) end,
+    }
+    local x = job({ 0, 0 }):get()
+    assert.truthy(job:plan():find("on sim:1: ", 1, true), job:plan())
+    assert.equal(2, flow.math.add(x, x)[1])
+    flow.config.device(before)
+    assert.equal(before, flow.config.device())
+    helper.fails(function() flow.config.device("tpu:0") end,
+      "device must be a kind and a number, as in cpu:0, got 'tpu:0'")
+    helper.fails(function() flow.config.device("sim:99") end, "got 'sim:99'")
+    helper.fails(function() flow.config.device("null:0") end, "null:0 computes nothing")
+    helper.fails(function() flow.config.device(1) end, "got number 1")
   end)
 
   it("leaves passes out of the jobs compiled later", function()
@@ -115,7 +136,7 @@ describe("function_config", function()
     config.train.model_update_conf(conf)
     local job = flow.global_function(config, { name = "copied", body = function() end })
     conf.momentum_conf.beta = 0
-    assert.equal(0.5, job.config.train.model_update_conf.momentum)
+    assert.equal(0.5, job.config.train.model_update_conf.options.momentum)
   end)
 
   it("sets the dtype of variables", function()

@@ -45,7 +45,8 @@ describe("a job's definition", function()
   it("checks its inputs", function()
     local P = tp.Numpy.Placeholder({ 1 })
     helper.fails(define { inputs = { images = P } }, "j: inputs must be a list such as "
-      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name 'images'")
+      .. "{ { \"images\", placeholder } }, as inputs have an order, got a table with the name "
+      .. "'images'")
     helper.fails(define { inputs = { P } },
       "j: inputs: entry 1 must be { \"name\", placeholder }")
     helper.fails(define { inputs = { { "x", P }, { "x", P } } }, "j: inputs: 'x' is there twice")
@@ -77,7 +78,8 @@ describe("a job's definition", function()
       return x + flow.get_variable("w", { 2 }, { initializer = flow.zeros_initializer() })
     end)
     assert.same({ 0.75, 0.75 }, mended({ 0, 0 }):totable())
-    helper.fails(function() return (wrong({ 1, 2 })) end, "j: its body failed, and a job defined later has its name")
+    helper.fails(function() return (wrong({ 1, 2 })) end,
+      "j: its body failed, and a job defined later has its name")
     helper.fails(function() return (helper.predict("j", { 2 }, print)) end, "is defined already")
     flow.train.CheckPoint():init()
   end)
@@ -193,9 +195,11 @@ describe("a job's body", function()
     holds(function(x) return 1 < x and x end, "compare number with userdata; a blob has no data")
     holds(function(x) return math.exp(x) end, "ops such as flow.math.exp take blobs")
     holds(function(x) local y = math.max(x, 0) return y end, "such as flow.math.exp")
-    holds(function(x) for _, v in ipairs(x) do x = v end return x end, "its extents are in blob.shape")
+    holds(function(x) for _, v in ipairs(x) do x = v end return x end,
+      "its extents are in blob.shape")
     holds(function(x) return (unpack(x)) end, "its extents are in blob.shape")
-    holds(function(x) return #x end, "blob 'x' has no length; its extents are x.shape[1], x.shape[2]")
+    holds(function(x) return #x end,
+      "blob 'x' has no length; its extents are x.shape[1], x.shape[2]")
     holds(function(x) return x[1] end, "blob 'x' has no elements")
     holds(function(x) x[1] = 2 return x end, "blob 'x' cannot be changed")
     holds(function(x) x.name = "y" return x end, "blob 'x' cannot be changed")
@@ -205,7 +209,8 @@ describe("a job's body", function()
     holds(function(x) return x:std() end, "std: blob 'x' has no data while its job's body runs")
     holds(function(x) return x:le(1) end, "use flow.math.less_equal")
     holds(function(x) return x + "1" end, "add: argument 2 'y' must be a blob or a number")
-    holds(function(x) return flow.ndarray.ones({ 2, 3 }) + x end, "data enters a job as one of its inputs")
+    holds(function(x) return flow.ndarray.ones({ 2, 3 }) + x end,
+      "data enters a job as one of its inputs")
   end)
 
   it("leaves other errors as they are", function()
@@ -357,7 +362,8 @@ describe("a call", function()
     helper.fails(function() job(nd.array { { 1, 2 }, { 1.5, 2.5 } }) end, text)
     helper.fails(function() job(nd.array({ { 1, 2 }, { 2 ^ 40, 1 } }, "int64")) end,
       "[2][1] must fit int32, got 1099511627776")
-    helper.fails(function() job({ { 1, 2 }, { 3 } }) end, "x[2] must have 2 elements like those before it, got 1")
+    helper.fails(function() job({ { 1, 2 }, { 3 } }) end,
+      "x[2] must have 2 elements like those before it, got 1")
     helper.fails(function() job({ 1, 2 }) end, "x must be of shape (2, 2), got (2)")
     helper.fails(function() job({ { 1, { 2 } }, { 3, 4 } }) end, "[1][2] must be a number")
   end)
@@ -475,7 +481,8 @@ describe("a placeholder with -1", function()
   it("serves several arguments, of sizes of their own", function()
     local traced = 0
     local job = flow.global_function { name = "two", returns = tp.Callback(tp.Numpy),
-      inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) }, { "y", tp.Numpy.Placeholder({ -1, 2 }) } },
+      inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) },
+        { "y", tp.Numpy.Placeholder({ -1, 2 }) } },
       body = function(x, y)
         traced = traced + 1
         return flow.math.reduce_sum(x) + flow.math.reduce_sum(y)
@@ -730,9 +737,11 @@ describe("the old spelling", function()
       helper.fails(function() c.train.model_update_conf(conf) end,
         "train.model_update_conf: " .. text)
     end
-    refuses({}, "value must have naive_conf or momentum_conf, as in {naive_conf = {}}")
+    refuses({}, "value must have one of adam_conf, momentum_conf, naive_conf, as in {naive_conf "
+      .. "= {}}")
     refuses(3, "value must be a table, got number 3")
-    refuses({ naive_conf = {}, momentum_conf = {} }, "value must have one of naive_conf and momentum_conf")
+    refuses({ naive_conf = {}, momentum_conf = {} },
+      "value must have one of adam_conf, momentum_conf, naive_conf, got two")
     refuses({ naive_conf = 1 }, "naive_conf must be a table, got number 1")
     refuses({ momentum_conf = { beta = "x" } }, "momentum_conf.beta must be a number, got string")
     refuses({ naive_conf = {}, weight_decay_conf = {} }, "weight_decay_conf: weight decay is not "
@@ -745,7 +754,7 @@ describe("the old spelling", function()
       "linear_conf.start_multiplier must be a number, got nil")
     refuses({ naive_conf = {}, clip_conf = { clip_by_global_norm = { clip_norm = 0 } } },
       "clip_norm must be a positive number, got 0")
-    refuses({ naive = {} }, "unknown entry 'naive'; entries are naive_conf or momentum_conf")
+    refuses({ naive = {} }, "unknown entry 'naive'; entries are one of adam_conf, momentum_conf, ")
   end)
 
   it("takes callbacks", function()
@@ -762,14 +771,24 @@ describe("the old spelling", function()
     -- m = -0.25, then 0.5 m - 0.25.
     assert.equal(1 - 0.25 - 0.375, job({ 1, 2 }):get()[1])
     flow.clear_default_session()
-    helper.fails(function() old(config { adam_conf = {} })({ 1, 2 }) end,
-      "train.model_update_conf: adam_conf: the optimizer Adam is not built into jfl")
+    helper.fails(function() old(config { lamb_conf = {} })({ 1, 2 }) end,
+      "train.model_update_conf: lamb_conf: the optimizer LAMB is not built into jfl")
     flow.clear_default_session()
     helper.fails(function() old(config { momentum_conf = { bata = 0.5 } })({ 1, 2 }) end,
       "momentum_conf: unknown field 'bata'; fields are beta")
     flow.clear_default_session()
     helper.fails(function() old(config { learning_rate_decay = 3 })({ 1, 2 }) end,
       "learning_rate_decay must be a table, got number 3")
+  end)
+
+  it("knows Adam", function()
+    local job = old(config { adam_conf = { beta1 = 0, beta2 = 0, epsilon = 0 } })
+    job({ 1, 2 }):get()
+    -- The step is the sign of the gradient, times the rate.
+    assert.is_true(math.abs(job({ 1, 2 }):get()[1] - 0.5) < 1e-6)
+    flow.clear_default_session()
+    helper.fails(function() old(config { adam_conf = { beta3 = 0.5 } })({ 1, 2 }) end,
+      "adam_conf: unknown field 'beta3'; fields are beta1, beta2, do_bias_correction, epsilon")
   end)
 
   it("is a predict job without a training configuration", function()

@@ -34,8 +34,8 @@ describe("asynchronous calls", function()
     return ffi.C.poll(watched, 1, 0) == 1
   end
 
-  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could run
-  -- the first one's otherwise.
+  -- Calls the job with {1} and with {2}, and only then registers callbacks: the second call could
+  -- run the first one's otherwise.
   local function call_twice(first, second)
     local a, b = job({ 1 }), job({ 2 })
     a(first)
@@ -224,7 +224,7 @@ describe("asynchronous calls", function()
     helper.fails(function() calls({ 6 }) end, "labels: error in a callback:")
     calls({ 6 })(print, function(message) told = message end)
     flow.sync()
-    assert.truthy(told:find("label 6", 1, true))
+    assert.truthy(told:find("got 6", 1, true))
   end)
 
   it("drop what nobody asked for, and the registrar with it", function()
@@ -327,7 +327,7 @@ describe("asynchronous calls", function()
 
   it("give futures in the old spelling", function()
     local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
-    old._async, old.old_style = true, true
+    old._async, old._gives = true, require "jfl.legacy.future"
     job({ 1 })(note)
     local future = old({ 1 })
     assert.equal(2, future:get()[1])
@@ -338,7 +338,7 @@ describe("asynchronous calls", function()
 
   it("give futures inside a callback without running others", function()
     local old = helper.predict("old", { 1 }, function(x) return x + 1 end)
-    old._async, old.old_style = true, true
+    old._async, old._gives = true, require "jfl.legacy.future"
     local got
     call_twice(function() got = old({ 5 }):get()[1] end, note)
     flow.poll(0)

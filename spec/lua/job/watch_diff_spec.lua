@@ -312,7 +312,8 @@ describe("watch_diff", function()
         helper.fails(function() flow.watch_diff(flow.math.argmax(x)) end,
           "must be a float blob, which alone has a gradient, got int32")
         helper.fails(function() flow.watch_diff(kept) end, "blob 'x' belongs to job 'first'")
-        helper.fails(function() flow.watch_diff(nd.ones { 2 }) end, "watch_diff: blob must be a blob")
+        helper.fails(function() flow.watch_diff(nd.ones { 2 }) end,
+          "watch_diff: blob must be a blob")
         local loss = x * variable({ 2 }, 1)
         sgd(loss)
         return loss

@@ -101,7 +101,8 @@ end)
 flow.sync() --@
 ]] },
   { "a callback that yields", {
-    "add_job: error in a callback: train.lua:4: attempt to yield across C-call boundary; a callback "
+    "add_job: error in a callback: train.lua:4: attempt to yield across C-call boundary; a "
+      .. "callback "
       .. "cannot yield",
   }, [[
 local add = callback_job()

@@ -73,19 +73,6 @@ local second = flow.global_function { name = "second", returns = tp.Numpy, input
 first({ 1, 2 })
 second({ 1, 2 })
 ]] },
-  { "an array among blobs", {
-    "multiply: argument 2 'y' must be a blob or a number, got array; data enters a job as one "
-      .. "of its inputs",
-  }, "net", [[
-local mask = nd.ones({ 4, 1, 8, 8 })
-return flow.math.multiply(images, mask) --@
-]] },
-  { "an array times a blob", {
-    "multiply: argument 2 'y' must be a blob or a number, got array; data enters a job as one "
-      .. "of its inputs",
-  }, "net", [[
-return images * nd.ones({ 4, 1, 8, 8 }) --@
-]] },
   { "an array returned by a body", {
     "job: the body (train.lua:3) must return blobs shaped as Numpy, got an NdArray (2)",
   }, [[

@@ -33,8 +33,8 @@ print(train({ 1, 2 })) --@
 flow.optimizer.SGD(0.1):minimize(images) --@
 return images
 ]] },
-  { "two optimizers in one job", {
-    "SGD.minimize: job 'train_job' has an optimizer already; give it all losses as a list",
+  { "two optimizers of one variable", {
+    "minimize: variable 'output-weight' must have one optimizer, got two",
   }, "train", [[
 flow.optimizer.SGD(0.1):minimize(loss)
 flow.optimizer.SGD(0.1):minimize(loss) --@
@@ -189,8 +189,8 @@ local job = flow.global_function { name = "train_job", type = "train",
 job({ 1, 2 }) --@
 ]] },
   { "a way to update that does not exist", {
-    "train.model_update_conf: unknown entry 'adagrad_conf'; entries are naive_conf or "
-      .. "momentum_conf, and clip_conf, learning_rate_decay, warmup_conf",
+    "train.model_update_conf: unknown entry 'adagrad_conf'; entries are one of "
+      .. "adam_conf, momentum_conf, naive_conf, and clip_conf, learning_rate_decay, warmup_conf",
   }, [[
 local config = flow.function_config()
 config.train.primary_lr(0.1)
@@ -244,16 +244,16 @@ return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, wrong) --@
 return flow.nn.cross_entropy(logits, labels) --@
 ]] },
   { "labels that are counted from 1", {
-    "train_job: sparse_softmax_cross_entropy_with_logits_1: label 10 at position 3 is "
-      .. "outside 0..9, all counted from 0",
+    "train_job: sparse_softmax_cross_entropy_with_logits_1: label at position 3 must be "
+      .. "from 0 to 9, got 10; all count from 0",
   }, [[
 local train = mlp()
 train(nd.ones({ 4, 8 }), { 1, 2, 3, 4 })
 train(nd.ones({ 4, 8 }), { 7, 8, 9, 10 }) --@
 ]] },
   { "a negative label", {
-    "train_job: sparse_softmax_cross_entropy_with_logits_1: label -1 at position 3 is "
-      .. "outside 0..9, all counted from 0",
+    "train_job: sparse_softmax_cross_entropy_with_logits_1: label at position 3 must be "
+      .. "from 0 to 9, got -1; all count from 0",
   }, [[
 local train = mlp()
 train(nd.ones({ 4, 8 }), { 1, 2, 3, -1 }) --@
@@ -449,7 +449,8 @@ print(train)
 ]] },
   { "a file that is no checkpoint", {
     "checkpoint ",
-    "/model.safetensors: no safetensors file, or a damaged one: it must begin with 8 bytes that hold a length of "
+    "/model.safetensors: no safetensors file, or a damaged one: it must begin with 8 bytes that "
+      .. "hold a length of "
       .. "at most 100000000, and then '{'",
   }, [[
 local train = mlp()

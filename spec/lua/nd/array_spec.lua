@@ -65,7 +65,7 @@ describe("making NdArrays", function()
     helper.fails(function() nd.array(5) end,
       "ndarray.array: values must be a table, got number 5")
     helper.fails(function() nd.array({ 1 }, "int31") end, "ndarray.array: dtype must be one of")
-    helper.fails(function() nd.zeros({ 0 }) end, "ndarray.zeros: shape: dimension 1")
+    helper.fails(function() nd.zeros({ -1 }) end, "ndarray.zeros: shape: dimension 1")
     helper.fails(function() nd.arange(0) end, "there is no value from 0 to before 0")
     helper.fails(function() nd.arange(1e13) end, "out of memory")
     helper.fails(function() nd.stack({ nd.ones(2) }, "x") end, "stack: axis must be an integer")

@@ -7,7 +7,8 @@ describe("reductions", function()
   local a = nd.array { { 1, 2, 3 }, { 4, 5, 9 } }
 
   it("take axis and keepdims by name as by place", function()
-    for _, name in ipairs { "sum", "mean", "min", "max", "std", "argmax", "argmin", "any", "all" } do
+    for _, name in ipairs { "sum", "mean", "min", "max", "std", "argmax", "argmin", "any",
+      "all" } do
       local by_place = a[name](a, 1, true)
       local by_name = a[name](a, { axis = 1, keepdims = true })
       assert.same({ 2, 1 }, by_place.shape, name)
@@ -24,7 +25,8 @@ describe("reductions", function()
     assert.equal(24, nd.sum(a))
     assert.same({ 5, 7, 12 }, nd.sum(a, { axis = 0 }):totable())
     helper.fails(function() nd.sum({ 1, 2 }) end, "ndarray.sum: a must be an NdArray")
-    helper.fails(function() a.sum() end, "sum: argument 1 must be an NdArray, got nil; methods are called with a colon: a:sum()")
+    helper.fails(function() a.sum() end,
+      "sum: argument 1 must be an NdArray, got nil; methods are called with a colon: a:sum()")
   end)
 
   it("give booleans, which a condition can take, for any and all", function()
@@ -35,7 +37,8 @@ describe("reductions", function()
   end)
 
   it("give extremes in the array's dtype", function()
-    for _, dtype in ipairs { "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float64" } do
+    for _, dtype in ipairs { "uint8", "int8", "int32", "int64", "float16", "bfloat16",
+      "float64" } do
       assert.equal(dtype, a:astype(dtype):max(0).dtype)
       assert.same({ 1, 4 }, a:astype(dtype):min(1):totable())
     end
@@ -62,8 +65,10 @@ describe("operators", function()
 
   it("have % with the sign of the divisor, as in Lua", function()
     assert.same({ 1, 2 }, (nd.array({ -5, 5 }, "int32") % 3):totable())
-    assert.same({ -2, -1 }, (nd.array({ 5, -5 }, "int32") % nd.array({ -7, -4 }, "int32")):totable())
-    assert.same({ 0, 0 }, (nd.array({ -2 ^ 31, 5 }, "int32") % nd.array({ -1, 0 }, "int32")):totable())
+    local a, b = nd.array({ 5, -5 }, "int32"), nd.array({ -7, -4 }, "int32")
+    assert.same({ -2, -1 }, (a % b):totable())
+    a, b = nd.array({ -2 ^ 31, 5 }, "int32"), nd.array({ -1, 0 }, "int32")
+    assert.same({ 0, 0 }, (a % b):totable())
   end)
 
   it("point to what compares element by element", function()

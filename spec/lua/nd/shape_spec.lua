@@ -8,7 +8,8 @@ describe("slices", function()
 
   it("go along other axes and by steps, which copy", function()
     assert.same({ { 1, 2 }, { 5, 6 }, { 9, 10 } }, a:slice(2, 3, { axis = 1 }):totable())
-    assert.same({ { 0, 2 }, { 4, 6 }, { 8, 10 } }, a:slice(1, -1, { axis = -1, step = 2 }):totable())
+    assert.same({ { 0, 2 }, { 4, 6 }, { 8, 10 } },
+      a:slice(1, -1, { axis = -1, step = 2 }):totable())
     assert.same({ { 8, 9, 10, 11 }, { 0, 1, 2, 3 } }, a:slice(-1, 1, { step = -2 }):totable())
     assert.same({ { 3, 2, 1, 0 }, { 7, 6, 5, 4 }, { 11, 10, 9, 8 } },
       a:slice({ axis = 1, step = -1 }):totable())
@@ -30,7 +31,8 @@ describe("slices", function()
   it("name what is not there", function()
     helper.fails(function() a:slice(1, 5, { axis = 1 }) end,
       "slice: elements 1 to 5 are not in an array of 4 along axis 1")
-    helper.fails(function() a:slice(1, 2, { axis = 2 }) end, "axis 2 is out of range for 2 dimensions")
+    helper.fails(function() a:slice(1, 2, { axis = 2 }) end,
+      "axis 2 is out of range for 2 dimensions")
     helper.fails(function() a:slice(1, 2, { step = 0 }) end, "step must not be 0")
     helper.fails(function() a:slice(1, 2, { step = -1 }) end, "rows 1 to 2 are not in an array")
     helper.fails(function() a:slice(1, 2, { steps = 1 }) end,
@@ -49,9 +51,12 @@ describe("take", function()
   end)
 
   it("names what is not there", function()
-    helper.fails(function() a:take({ 0 }) end, "take: places[1] must be from 1 to 3, or negative from the end, got 0")
-    helper.fails(function() a:take({ 1, 4 }) end, "take: places[2] must be from 1 to 3, or negative from the end, got 4")
-    helper.fails(function() a:take({ 1, -4 }) end, "places[2] must be a whole number of at least -3")
+    helper.fails(function() a:take({ 0 }) end,
+      "take: places[1] must be from 1 to 3, or negative from the end, got 0")
+    helper.fails(function() a:take({ 1, 4 }) end,
+      "take: places[2] must be from 1 to 3, or negative from the end, got 4")
+    helper.fails(function() a:take({ 1, -4 }) end,
+      "places[2] must be a whole number of at least -3")
     helper.fails(function() a:take({}) end, "the list is empty")
     helper.fails(function() a:take(2) end, "places must be a table, got number 2")
     helper.fails(function() a:take(nd.array { 1 }) end, "flow.gather takes an NdArray of places")
@@ -85,7 +90,8 @@ describe("an NdArray", function()
     helper.fails(function() return (a:abs()) end, "did you mean flow.math.abs?")
     helper.fails(function() return a[nil] end, "index must be a number or a name, got nil")
     helper.fails(function() return a[{ 1, 2 }] end, "got table; a:get(i, j) gives an element")
-    helper.fails(function() return a[0] end, "index must be from 1 to 2, got 0; indices count from 1")
+    helper.fails(function() return a[0] end,
+      "index must be from 1 to 2, got 0; indices count from 1")
     assert.is_nil(a._private)
   end)
 

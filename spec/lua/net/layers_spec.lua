@@ -76,7 +76,8 @@ describe("layers.dense", function()
     fails(function(x) local y = flow.layers.dense(x, 2, { kernel_initializer = 5 }) return y end,
       "layers.dense: 'dense_1-weight': initializer must be one such as")
     fails(function(x) local y = flow.layers.dense(x, 2, { kernel_regularizer = {} }) return y end,
-      "kernel_regularizer is not supported")
+      "layers.dense: kernel_regularizer must be what flow.regularizers.l2(0.01) gives, got an "
+        .. "empty table")
     fails(function(x)
       local y = flow.layers.dense(x, 2, { name = "l" })
       y = flow.layers.dense(y, 2, { name = "l" })

@@ -105,7 +105,7 @@ describe("optimizer.SGD", function()
     fails(function(y)
       flow.optimizer.SGD(0.1):minimize(y)
       flow.optimizer.SGD(0.1):minimize(y)
-    end, "job 'bad' has an optimizer already; give it all losses as a list")
+    end, "minimize: variable 'w' must have one optimizer, got two")
     fails(function(y) flow.optimizer.SGD(0.1, { variables = { "v" } }):minimize(y) end,
       "variables: there is no variable 'v' in job 'bad'")
     fails(function(y) flow.losses.add_loss(y) end,
@@ -126,5 +126,355 @@ describe("optimizer.SGD", function()
       return x
     end })
     helper.fails(function() job({ 1, 2 }) end, "fixed")
+  end)
+end)
+
+describe("several optimizers of a job", function()
+  before_each(flow.clear_default_session)
+
+  local function sgd(rate, variables, more)
+    local options = { momentum = 0, variables = variables }
+    for key, value in pairs(more or {}) do options[key] = value end
+    return flow.optimizer.SGD(rate, options)
+  end
+
+  -- A job with variables a and b of one number, both 1, that minimizes what body says.
+  local function train(body)
+    local job = flow.global_function { name = "several", type = "train", body = function()
+      local one = { initializer = flow.ones_initializer() }
+      local a, b = flow.get_variable("a", { 1 }, one), flow.get_variable("b", { 1 }, one)
+      body(a, b)
+      return { a = a, b = b }
+    end }
+    return function()
+      local seen = job():get()
+      return seen.a[1], seen.b[1]
+    end
+  end
+
+  it("train each their own variables, at rates of their own", function()
+    local step = train(function(a, b)
+      sgd(0.5, { "a" }):minimize(a * 3 + b * 2)
+      sgd(flow.optimizer.PiecewiseConstantScheduler({ 0 }, { 0.25, 0.5 }), { b }):minimize(a + b)
+    end)
+    step()
+    assert.same({ -0.5, 0.75 }, { step() })
+    assert.same({ -2, 0.25 }, { step() })
+  end)
+
+  it("take gradients of one call, before any variable changes", function()
+    -- A player that wants a * b large and one that wants it small.
+    local step = train(function(a, b)
+      sgd(0.5, { "a" }):minimize(a * b)
+      sgd(0.5, { "b" }):minimize(-(a * b))
+    end)
+    step()
+    assert.same({ 0.5, 1.5 }, { step() })
+    assert.same({ -0.25, 1.75 }, { step() })
+  end)
+
+  it("clip the gradients of their own variables", function()
+    local clipping = flow.optimizer.grad_clipping.by_global_norm(1)
+    local step = train(function(a, b)
+      sgd(0.5, { "a" }, { grad_clipping = clipping }):minimize(a * 4 + b * 8)
+      sgd(0.5, { "b" }):minimize(a * 4 + b * 8)
+    end)
+    step()
+    assert.same({ 0.5, -3 }, { step() })
+  end)
+
+  it("may be of different kinds", function()
+    local step = train(function(a, b)
+      flow.optimizer.Adam(0.5, { beta1 = 0, beta2 = 0, epsilon = 0, variables = { "a" } })
+        :minimize(a * 8 + b)
+      sgd(0.5, { "b" }):minimize(a * 8 + b)
+    end)
+    step()
+    assert.same({ 0.5, 0.5 }, { step() })
+  end)
+
+  it("share one walk back where their losses are the same", function()
+    local job = flow.global_function { name = "shared", type = "train", body = function()
+      local one = { initializer = flow.ones_initializer() }
+      local a, b = flow.get_variable("a", { 2, 2 }, one), flow.get_variable("b", { 2, 2 }, one)
+      local loss = flow.math.tanh(flow.matmul(flow.math.tanh(flow.matmul(a, b)), a))
+      sgd(0.5, { "a" }):minimize(loss)
+      sgd(0.5, { "b" }):minimize(loss)
+      return loss
+    end }
+    local core = require "jfl.core"
+    core.set("passes", "-cse -fold -fuse -epilogue -matmul_update")
+    finally(function() core.set("passes", "") end)
+    local _, count = job:graph():gsub("= tanh_grad%(", "")
+    assert.equal(2, count)
+  end)
+
+  it("are shown the gradient of the sum of their losses by watch_diff", function()
+    local seen
+    local step = train(function(a, b)
+      flow.watch_diff(a, function(d) seen = d[1] end)
+      sgd(0.5, { "a" }):minimize(a * 3)
+      sgd(0.5, { "b" }):minimize(a * 4 + b)
+    end)
+    step()
+    assert.equal(7, seen)
+  end)
+
+  it("do not train a variable twice", function()
+    local step = train(function(a, b)
+      sgd(0.5, { "a" }):minimize(a)
+      sgd(0.5):minimize(a * b)
+    end)
+    helper.fails(step, "minimize: variable 'a' must have one optimizer, got two")
+  end)
+
+  it("can be given their variables by a function of the name", function()
+    local asked = {}
+    local step = train(function(a, b)
+      sgd(0.5, function(name)
+        asked[#asked + 1] = name
+        return name == "b"
+      end):minimize(a + b)
+    end)
+    step()
+    assert.same({ 1, 0.5 }, { step() })
+    assert.same({ "a", "b" }, asked)
+    flow.clear_default_session()
+    step = train(function(a) sgd(0.5, function() return false end):minimize(a) end)
+    helper.fails(step, "SGD.minimize: variables must take one or more of job 'several', got none")
+  end)
+
+  it("ask such a function of what can be trained alone", function()
+    local asked = {}
+    flow.global_function { name = "asking", type = "train", body = function()
+      local one = flow.ones_initializer()
+      local w = flow.get_variable("w", { 1 }, { initializer = one })
+      flow.get_variable("fixed", { 1 }, { initializer = one, trainable = false })
+      flow.get_variable("whole", { 1 }, { initializer = one, dtype = flow.int32 })
+      sgd(0.5, function(name)
+        asked[#asked + 1] = name
+        return true
+      end):minimize(w)
+    end }:compile()
+    assert.same({ "w" }, asked)
+  end)
+end)
+
+describe("an optimizer's rate", function()
+  local directory
+
+  before_each(function()
+    flow.clear_default_session()
+    directory = helper.directory()
+  end)
+  after_each(function() helper.remove(directory) end)
+
+  local optimizer
+
+  -- Trains w (1), from 1, on loss w by the optimizer that make() gives.
+  local function train(make, name)
+    return flow.global_function { name = name or "rated", type = "train",
+      returns = flow.typing.Numpy, body = function()
+        local w = flow.get_variable("w", { 1 }, { initializer = flow.ones_initializer() })
+        optimizer = make()
+        optimizer:minimize(w)
+        return w
+      end }
+  end
+
+  local function plain() return flow.optimizer.SGD(0.25, { momentum = 0 }) end
+  local function scheduled()
+    return flow.optimizer.SGD(flow.optimizer.PiecewiseConstantScheduler({ 0, 1 },
+      { 0.5, 0.25, 0.125 }),
+      { momentum = 0 })
+  end
+
+  it("can be read and set between calls, without compiling again", function()
+    local job = train(plain)
+    job()
+    local plan = job:plan()
+    assert.equal(0.25, optimizer.lr)
+    optimizer:set_lr(0.5)
+    assert.equal(0.5, optimizer.lr)
+    assert.equal(0.75, job()[1])
+    assert.equal(0.25, job()[1])
+    assert.equal(plan, job:plan())
+  end)
+
+  it("follows its schedule until it is set, and again when that is taken back", function()
+    local job = train(scheduled):compile()
+    assert.equal(0.5, optimizer.lr)
+    job()
+    assert.equal(0.25, optimizer.lr)
+    optimizer:set_lr(2)
+    job()
+    assert.equal(2, optimizer.lr)
+    optimizer:set_lr()
+    assert.equal(0.125, optimizer.lr)
+    assert.equal(1 - 0.5 - 2, job()[1])
+    assert.equal(1 - 0.5 - 2 - 0.125, job()[1])
+  end)
+
+  it("of 0 stops the training", function()
+    local job = train(plain)
+    job()
+    optimizer:set_lr(0)
+    assert.equal(0, optimizer.lr)
+    job()
+    assert.equal(0.75, job()[1])
+  end)
+
+  it("takes effect behind the calls that are queued", function()
+    local seen = {}
+    local job = flow.global_function { name = "queued", type = "train",
+      returns = flow.typing.Callback(flow.typing.Numpy), body = function()
+        local w = flow.get_variable("w", { 1 }, { initializer = flow.ones_initializer() })
+        optimizer = plain()
+        optimizer:minimize(w)
+        return w
+      end }
+    local function note(value) seen[#seen + 1] = value[1] end
+    job()(note)
+    job()(note)
+    optimizer:set_lr(0.125)
+    job()(note)
+    job()(note)
+    flow.sync()
+    assert.same({ 1, 0.75, 0.5, 0.375 }, seen)
+  end)
+
+  it("is in Adam's steps, whose correction of the bias it does not hide", function()
+    local job = train(function() return flow.optimizer.Adam(0.5, { epsilon = 0 }) end)
+    job()
+    assert.equal(0.5, optimizer.lr)
+    optimizer:set_lr(0.25)
+    local before = job()[1]
+    assert.is_true(math.abs(before - job()[1] - 0.25) < 1e-5)
+  end)
+
+  it("is each optimizer's own", function()
+    local first, second
+    local job = flow.global_function { name = "two", type = "train",
+      returns = flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), body = function()
+        local one = { initializer = flow.ones_initializer() }
+        local a, b = flow.get_variable("a", { 1 }, one), flow.get_variable("b", { 1 }, one)
+        first = flow.optimizer.SGD(0.25, { momentum = 0, variables = { a } })
+        second = flow.optimizer.SGD(0.25, { momentum = 0, variables = { b } })
+        first:minimize(a)
+        second:minimize(b)
+        return a, b
+      end }
+    job()
+    second:set_lr(0.5)
+    assert.same({ 0.25, 0.5 }, { first.lr, second.lr })
+    job()
+    local a, b = job()
+    assert.same({ 0.5, 0.25 }, { a[1], b[1] })
+  end)
+
+  it("is kept by checkpoints, once it was set", function()
+    local path = directory .. "/model"
+    local job = train(scheduled)
+    job()
+    flow.checkpoint.save(path)
+    assert.is_nil(flow.checkpoint.get(path)["System-Train-LearningRate-rated"])
+    optimizer:set_lr(0.5)
+    flow.checkpoint.save(path .. "2")
+    optimizer:set_lr(4)
+    assert.same({}, flow.train.CheckPoint():load(path, { strict = true }).missing)
+    assert.equal(0.25, optimizer.lr)
+    flow.clear_default_session()
+    local again = train(scheduled)
+    flow.train.CheckPoint():load(path .. "2")
+    assert.equal(0.5, optimizer.lr)
+    assert.equal(0.5, again()[1])
+    assert.equal(0, again()[1])
+  end)
+
+  it("is set before there is a job, too", function()
+    local made = flow.optimizer.SGD(0.5, { momentum = 0 })
+    assert.equal(0.5, made.lr)
+    made:set_lr(0.25)
+    assert.equal(0.25, made.lr)
+    local job = train(function() return made end)
+    job()
+    assert.equal(0.75, job()[1])
+  end)
+
+  it("is set in every job that the optimizer trains, and for all sizes of a batch", function()
+    local made = flow.optimizer.SGD(0.5, { momentum = 0 })
+    local function any(name)
+      return flow.global_function { name = name, type = "train", returns = flow.typing.Numpy,
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ -1 }) } }, body = function(x)
+          local w = flow.get_variable(name .. "-w", { 1 },
+            { initializer = flow.ones_initializer() })
+          made:minimize(x * w)
+          return w
+        end }
+    end
+    local one, two = any "one", any "two"
+    one({ 1 })
+    two({ 1 })
+    made:set_lr(0.25)
+    assert.equal(0.5, one({ 1 })[1])
+    assert.equal(0.5, two({ 1, 1 })[1])
+    assert.equal(0.25, one({ 1, 1 })[1])
+    assert.equal(0.25, two({ 1 })[1])
+  end)
+
+  it("is a finite number, and is not set by assignment or in a body", function()
+    local job = train(plain)
+    job()
+    helper.fails(function() optimizer:set_lr "fast" end,
+      "SGD.set_lr: rate must be a number, got string 'fast'")
+    helper.fails(function() optimizer:set_lr(0 / 0) end,
+      "rated: learning rate must be a finite number, got")
+    helper.fails(function() optimizer.lr = 1 end,
+      "SGD: 'lr' cannot be set; optimizer:set_lr(rate) sets the rate")
+    helper.fails(function() optimizer.set_lr(1) end, "set_lr: call it with a colon")
+    local inside = helper.predict("inside", { 1 }, function(x)
+      optimizer:set_lr(1)
+      return x
+    end)
+    helper.fails(function() inside({ 1 }) end, "the body of 'inside' only describes its job")
+    assert.equal(0.25, optimizer.lr)
+  end)
+end)
+
+describe("optimizers and schedules", function()
+  it("are those of the core, with its parameters and defaults", function()
+    local args, core = require "jfl.base.args", require "jfl.core"
+    local function default(path, name)
+      for _, param in ipairs(args.defined[path].params) do
+        if param[1] == name then return param[3] end
+      end
+    end
+    for _, info in ipairs(core.optimizers()) do
+      assert.equal("function", type(flow.optimizer[info.name]))
+      for _, param in ipairs(info.params) do
+        assert.equal(param.default, tostring(default("optimizer." .. info.name, param.name)))
+      end
+    end
+    local schedules = 0
+    for _, info in pairs(core.ops()) do
+      if info.schedule then
+        schedules = schedules + 1
+        assert.equal("function", type(flow.optimizer[info.schedule]))
+      end
+    end
+    assert.is_true(schedules > 0)
+  end)
+
+  it("keep the original's order of arguments", function()
+    local params = require("jfl.base.args").defined
+    local function order(name)
+      local list = {}
+      for i, param in ipairs(params["optimizer." .. name].taken) do list[i] = param[1] end
+      return table.concat(list, " ")
+    end
+    assert.equal("lr_scheduler loss_scale_factor momentum grad_clipping train_step_lbn "
+      .. "loss_scale_policy variables", order "SGD")
+    assert.equal("lr_scheduler beta1 beta2 epsilon do_bias_correction loss_scale_factor "
+      .. "grad_clipping train_step_lbn loss_scale_policy variables", order "Adam")
   end)
 end)

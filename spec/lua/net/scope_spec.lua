@@ -25,6 +25,44 @@ describe("scope.placement", function()
       .. " (flow.config.strict_placement(true) makes this an error)\n", out)
   end)
 
+  it("keeps ops and variables on the device that it names", function()
+    local placement = flow.scope.placement
+    local job = flow.global_function {
+      name = "job", inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
+      body = function(x)
+        return placement("sim", "0:1", function()
+          local w = flow.get_variable("w", {
+            shape = { 2 }, initializer = flow.zeros_initializer(),
+          })
+          pcall(placement, "sim", "0:0", function() error("left") end)
+          return flow.math.add(x, w)
+        end)
+      end,
+    }
+    job({ 1, 2 }):get()
+    assert.truthy(job:plan():find("on sim:1: ", 1, true), job:plan())
+  end)
+
+  it("is a job's own where its config says so", function()
+    local config = flow.function_config()
+    config.default_placement_scope(flow.scope.placement("sim", "0:0"))
+    local job = flow.global_function {
+      name = "job", inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
+      function_config = config, body = function(x) return flow.math.exp(x) end,
+    }
+    job({ 1, 2 }):get()
+    assert.truthy(job:plan():find("on sim:0: ", 1, true), job:plan())
+  end)
+
+  it("names one device that is there", function()
+    helper.fails(function() flow.scope.placement("sim", "0:99") end, "got 99")
+    helper.fails(function() flow.scope.placement("sim", "0:0-1") end, "must name one device")
+    helper.fails(function() flow.scope.placement("sim", { "0:0", "0:1" }) end,
+      "must name one device")
+    helper.fails(function() flow.scope.placement("null", "0:0") end,
+      "device must be \"cpu\" or \"gpu\", got string 'null'")
+  end)
+
   it("fails there if asked to", function()
     flow.config.strict_placement(true)
     helper.fails(function() flow.scope.placement("gpu", "0:0", function() end) end,

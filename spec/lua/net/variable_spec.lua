@@ -58,7 +58,9 @@ describe("a variable", function()
     assert.same({ 1, 1, 1 }, reader("one", { 3 }, {})():totable())
   end)
 
-  local function in_body(f) return function() return (helper.predict("j", { 2 }, f)({ 1, 2 })) end end
+  local function in_body(f)
+    return function() return (helper.predict("j", { 2 }, f)({ 1, 2 })) end
+  end
 
   it("is the same in a job wherever its name is asked for", function()
     assert.same({ 2, 4 }, in_body(function(x)
@@ -92,7 +94,8 @@ describe("a variable", function()
       config.default_initializer_conf(conf)
       local job = flow.global_function { name = "j", returns = tp.Tuple(tp.Numpy, tp.Numpy),
         function_config = config, body = function()
-          return flow.get_variable("v", { 2 }), flow.get_variable("w", { 1 }, { initializer = ones })
+          return flow.get_variable("v", { 2 }),
+            flow.get_variable("w", { 1 }, { initializer = ones })
         end }
       local v, w = job()
       assert.same({ 3, 3 }, v:totable())

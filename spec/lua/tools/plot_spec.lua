@@ -90,7 +90,8 @@ y
     assert.equal("0 +.            .           .",
       text({ 0, 0 / 0, 0, 1 / 0, 0 }, { height = 3 }):match(" (0 [^\n]*)"))
     assert.truthy(text({ 5 }):find("5.0 +", 1, true))
-    assert.equal("1.0 +.                       .", text({ 1, 2, 1 }, { x = { 0, 0 / 0, 2 }, height = 3 }):match("1.0 [^\n]*"))
+    assert.equal("1.0 +.                       .",
+      text({ 1, 2, 1 }, { x = { 0, 0 / 0, 2 }, height = 3 }):match("1.0 [^\n]*"))
   end)
 
   it("keeps to its width, whatever the texts are", function()
@@ -151,7 +152,8 @@ y
     fails("plot: values must be a list or a table of named lists, got both", { 1, 2, loss = { 1 } })
     fails("plot: labels must be a string, got number 1", { 1, 2 }, { labels = { 1 } })
     fails("plot: unknown option 'tittle'", { 1 }, { tittle = "x" })
-    fails("plot: cannot write /proc/nowhere/x.svg: No such file", { 1 }, { svg = "/proc/nowhere/x.svg" })
+    fails("plot: cannot write /proc/nowhere/x.svg: No such file", { 1 },
+      { svg = "/proc/nowhere/x.svg" })
     fails("plot: cannot write /dev/full: No space left", { 1 }, { svg = "/dev/full" })
   end)
 end)

@@ -135,7 +135,8 @@ describe("flow.profile", function()
   it("says what winograd's work is counted as", function()
     local row = { job = "j", op = "conv2d", name = "c", kernel = "winograd_conv2d", seconds = 1,
       runs = 1, flop = 1, bytes = 1 }
-    assert.truthy(profile.text({ row }, 1):find("winograd  j: c\nwinograd: what is counted", 1, true))
+    assert.truthy(profile.text({ row }, 1):find("winograd  j: c\nwinograd: what is counted", 1,
+      true))
     row.kernel = "dnnl_conv2d"
     assert.is_nil(profile.text({ row }, 1):find("winograd", 1, true))
   end)
@@ -164,7 +165,8 @@ describe("flow.profile", function()
 
   it("refuses a file it cannot write before the work, and is over then", function()
     local ran
-    helper.fails(function() flow.profile(function() ran = true end, { trace = "/nowhere/trace.json" })
+    helper.fails(function() flow.profile(function() ran = true end,
+      { trace = "/nowhere/trace.json" })
     end, "profile: /nowhere/trace.json: ")
     assert.is_nil(ran)
     quietly(function() return flow.profile(function() job(flow.ndarray.ones { 8, 16 }) end) end)

@@ -68,7 +68,8 @@ describe("progress", function()
   it("fits its terminal", function()
     local line = require("jfl.tools.progress").line
     local tail = "300/600  111.1/s"
-    assert.equal("e: [" .. ("="):rep(12) .. (" "):rep(12) .. "] " .. tail, line("e: ", tail, 0.5, 80))
+    assert.equal("e: [" .. ("="):rep(12) .. (" "):rep(12) .. "] " .. tail,
+      line("e: ", tail, 0.5, 80))
     assert.equal("e: [====    ] " .. tail, line("e: ", tail, 0.5, 31))
     assert.equal("e: " .. tail, line("e: ", tail, 0.5, 27))
     assert.equal("e: 300/600", line("e: ", tail, 0.5, 11))
@@ -206,7 +207,8 @@ describe("progress", function()
   end)
 
   it("refuses what it cannot go through", function()
-    helper.fails(function() flow.progress("x") end, "progress: source must be a number, an iterator")
+    helper.fails(function() flow.progress("x") end,
+      "progress: source must be a number, an iterator")
     helper.fails(function() flow.progress(3, { dsc = 1 }) end, "progress: unknown option 'dsc'")
     helper.fails(function() flow.progress(0 / 0) end, "progress: source must be a whole number")
     helper.fails(function() flow.progress(3, { total = "x" }) end, "progress: total must be")

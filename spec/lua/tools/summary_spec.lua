@@ -9,12 +9,15 @@ local nd = flow.ndarray
 local GOLDEN = {
   version = "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c",
   scalar = "1b000000000000001a0d9e1309000000000000f83f10ac022a0d0a0b0a046c6f7373150000803e9908deed",
-  image = "1f00000000000000514b441809000000000000f83f10012a120a100a0178220b0802100318012203706e678a6c"
+  image = "1f00000000000000514b441809000000000000f83f10012a120a100a0178220b0802100318012203706e6"
+    .. "78a6c"
     .. "a4f8",
-  histogram = "6a00000000000000af81ed6709000000000000f83f108080808080202a580a560a01772a5109000000000000f0"
+  histogram = "6a00000000000000af81ed6709000000000000f83f108080808080202a580a560a01772a510900000"
+    .. "0000000f0"
     .. "bf11000000000000004019000000000000084021000000000000f83f2900000000000014403210000000000000"
     .. "000000000000000004403a10000000000000f03f00000000000000408a721d9e",
-  text = "2e00000000000000c5cb57fa09000000000000f83f10072a210a1f0a046e6f7465420d08071204120208014203"
+  text = "2e00000000000000c5cb57fa09000000000000f83f10072a210a1f0a046e6f7465420d0807120412020801"
+    .. "4203"
     .. "68c3a94a080a060a04746578746ad03a12",
 }
 
@@ -170,17 +173,20 @@ describe("summary", function()
     flow.summary.image(nd.zeros { 5, 2, 2, 1 }, { tag = "many" })
     flow.summary.image(nd.zeros { 5, 2, 2, 1 }, { tag = "one", max_outputs = 1 })
     local got = values()
-    assert.equal(value(1, event.image("x/0", 2, 2, 3, list[1]), event.image("x/1", 2, 2, 3, list[2])),
+    assert.equal(value(1, event.image("x/0", 2, 2, 3, list[1]),
+      event.image("x/1", 2, 2, 3, list[2])),
       got[1])
     assert.truthy(got[2]:find("many/2", 1, true) and not got[2]:find("many/3", 1, true))
     assert.truthy(got[3]:find("one", 1, true) and not got[3]:find("one/0", 1, true))
   end)
 
   it("scales floats, and cuts what is beyond black and white", function()
-    local list = require("jfl.tools.picture").encode("x", nd.array { { 0, 0.5, 2 }, { -1, 0 / 0, 1 } },
+    local list = require("jfl.tools.picture").encode("x",
+      nd.array { { 0, 0.5, 2 }, { -1, 0 / 0, 1 } },
       "NHWC", 1)
     assert.same({ 0, 0, 128, 255, 0, 0, 0, 255 }, pixels(list[1]))
-    list = require("jfl.tools.picture").encode("x", nd.array({ { -5, 7, 300 } }, "int32"), "NCHW", 1)
+    list = require("jfl.tools.picture").encode("x", nd.array({ { -5, 7, 300 } }, "int32"), "NCHW",
+      1)
     assert.same({ 0, 0, 7, 255 }, pixels(list[1]))
   end)
 
@@ -243,12 +249,13 @@ describe("summary", function()
     fails("summary.scalar: step must be a whole number of at least 0, got number 0.5", s.scalar, 1,
       0.5, "a")
     fails("summary.scalar: step: 1e+300 is more than 2^53", s.scalar, 1, 1e300, "a")
-    fails("summary.scalar: value must be one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1, "a")
+    fails("summary.scalar: value must be one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1,
+      "a")
     fails("summary.scalar: value must be a number, an NdArray, a table or a job's blob, got string",
       s.scalar, "x", 1, "a")
     fails("summary.histogram: value[2] must be a number", s.histogram, { 1, "x" }, 1, "a")
-    fails("summary.image: value must have 1 to 4 channels, got 28 of (8, 1, 28, 28) in NHWC; is its "
-      .. 'data_format "NCHW"?', s.image, nd.zeros { 8, 1, 28, 28 }, 1, "a")
+    fails("summary.image: value must have 1 to 4 channels, got 28 of (8, 1, 28, 28) in NHWC; is "
+      .. 'its data_format "NCHW"?', s.image, nd.zeros { 8, 1, 28, 28 }, 1, "a")
     fails("summary.image: value must be of a shape such as (N, H, W, C), got (3)", s.image,
       nd.zeros { 3 }, 1, "a")
     fails("summary.image: data_format must be NHWC or NCHW", s.image, nd.zeros { 2, 2 }, 1, "a",
@@ -276,8 +283,8 @@ describe("summary", function()
     local out = helper.script [[
       print(select(2, pcall(require("jfl").summary.scalar, 1, 1, "a")))
     ]]
-    assert.truthy(out:find("there is no writer yet; flow.summary.create_summary_writer(logdir) makes",
-      1, true))
+    assert.truthy(out:find("there is no writer yet; flow.summary.create_summary_writer(logdir) "
+      .. "makes", 1, true))
   end)
 end)
 
@@ -355,7 +362,8 @@ describe("summary in a job", function()
       return x
     end)
     job { { { { 0, 1 }, { 0.5, 0.25 } } } }
-    local png = require("jfl.tools.picture").encode("x", nd.array { { 0, 1 }, { 0.5, 0.25 } }, "NHWC", 1)[1]
+    local png = require("jfl.tools.picture").encode("x", nd.array { { 0, 1 }, { 0.5, 0.25 } },
+      "NHWC", 1)[1]
     assert.same({ value(0, event.image("x", 2, 2, 1, png)) }, written())
   end)
 
@@ -388,7 +396,8 @@ describe("summary in a job", function()
       return x
     end)
     flow.summary.close()
-    assert.truthy(select(2, pcall(job, { 1 })):find("the writer of " .. dir .. " is closed", 1, true))
+    assert.truthy(select(2, pcall(job, { 1 })):find("the writer of " .. dir .. " is closed", 1,
+      true))
     writer = flow.summary.create_summary_writer(dir)
     assert.equal(2, job { 2 }[1])
     assert.same({ value(0, event.scalar("x", 2)) }, written())

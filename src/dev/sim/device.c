@@ -218,9 +218,10 @@ static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, c
   return jf_sim_put(stream, &p->item);
 }
 
-/* Smaller than the CPU's, so that results show that they do not depend on them. */
+/* As the CPU's, so that its programs are the CPU's too: how ops are put together decides in which
+   order numbers are added up. */
 static const jf_fused_limits sim_fused = {
-  .slots = 24, .instrs = 12, .outputs = JFL_MAXOUT, .row = 1024, .sums = 1 << 15,
+  .slots = 64, .instrs = 32, .outputs = JFL_MAXOUT, .row = 4096, .sums = 1 << 15,
 };
 
 JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .open = sim_device_open,

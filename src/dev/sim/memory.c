@@ -115,6 +115,8 @@ void jf_sim_drop(jf_sim_memory *m, void *p)
 
 jfl_status jf_sim_find(jf_sim_memory *m, const void *p, size_t size, void **out)
 {
+  static _Alignas(64) char nothing[64];
+  if (size == 0) return *out = nothing, JFL_OK;        /* an empty tensor may be anywhere */
   pthread_mutex_lock(&m->mu);
   int i = sim_memory_before(m, p);
   const jf_sim_block *b = i < 0 ? NULL : &m->block[i];

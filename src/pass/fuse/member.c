@@ -1,6 +1,7 @@
 /* What a node can be in a fused program, and what it reads there. */
 #include "pass/fuse/member.h"
 
+#include "base/walk.h"
 #include "op/reduce.h"
 
 static int is_sum(const jf_node *n) { return (n->op->flags & (JF_SUMS | JF_MEANS)) != 0; }
@@ -19,12 +20,19 @@ jfl_dtype jf_member_key(const jf_node *n)
 static int has_loop(const jf_node *n)
 {
   const jfl_op *op = jf_member_op(n);
-  return op->tile && op->tile[jf_member_key(n)];
+  return op->loop && op->loop[jf_member_key(n)];
+}
+
+/* Whether there is an axis to cut into tiles, and something on it. */
+static int has_space(const jf_node *n)
+{
+  const jfl_shape *s = jf_member_shape(n);
+  return s->n > 0 && jf_numel(s) > 0;
 }
 
 jf_member jf_member_kind(const jf_node *n)
 {
-  if (n->op->flags & JF_EFFECT || jf_numel(jf_member_shape(n)) < 1) return JF_NO_MEMBER;
+  if (n->op->flags & JF_EFFECT || !has_space(n)) return JF_NO_MEMBER;
   if (is_sum(n))
     return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
   if (n->n_in < 1 || n->n_in > 3 || n->n_out > 2 || !has_loop(n)) return JF_NO_MEMBER;
@@ -41,23 +49,12 @@ const jfl_shape *jf_member_shape(const jf_node *n)
   return is_sum(n) ? &n->in[0]->shape : &n->out[0]->shape;
 }
 
-/* Steps of a dense tensor of shape s as axes of `to` see it; 0 along those it is broadcast over. */
-static void dense_steps(const jfl_shape *s, const jfl_shape *to, int64_t *step)
-{
-  int64_t size = 1;
-  for (int i = to->n - 1; i >= 0; i--) {
-    const int j = i - (to->n - s->n);
-    step[i] = j < 0 || s->d[j] == 1 ? 0 : size;
-    if (j >= 0) size *= s->d[j];
-  }
-}
-
 /* The steps of v as axes of `to` see it, past a broadcast, then views, which keep the order. */
 static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
 {
   const jf_node *n = v->node;
   const jfl_value *from = n && n->op->flags & JF_REPEATS ? n->in[0] : v;
-  dense_steps(&from->shape, to, step);
+  jf_broadcast_steps(&from->shape, to, 1, step);
   return jf_root(from);
 }
 

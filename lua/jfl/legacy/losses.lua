@@ -1,0 +1,58 @@
+-- flow.losses: the original's way to train. A body adds losses, and the job's configuration says
+-- how they are minimized.
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+local optimizers = require "jfl.net.optimizers"
+local trace = require "jfl.job.trace"
+local update_conf = require "jfl.legacy.update_conf"
+
+local losses = {}
+
+local added = setmetatable({}, { __mode = "k" })     -- a list of losses for each context
+
+--- Adds a loss that the job's configuration minimizes.
+function losses.add_loss(loss)
+  local who = "losses.add_loss"
+  local context = trace.need_train(who)
+  added[context] = added[context] or {}
+  table.insert(added[context], optimizers.need_losses(who, loss)[1])
+end
+
+-- The optimizer that the options of function_config().train say: SGD unless they name another.
+local function optimizer_of(name, config)
+  local rate = config.primary_lr
+  local parsed = config.model_update_conf or { optimizer = "SGD", options = { momentum = 0 } }
+  if not rate then
+    core.fail("%s: losses were added, but there is no learning rate: set it in the function_config "
+      .. "by config.train.primary_lr(0.1)", name)
+  end
+  if config.secondary_lr and config.secondary_lr ~= rate then
+    core.fail("%s: train.secondary_lr is %g and primary_lr %g: one rate serves all variables", name,
+      config.secondary_lr, rate)
+  end
+  local options = {}
+  for option, value in pairs(parsed.options) do options[option] = value end
+  options.grad_clipping = parsed.clip_norm
+    and optimizers.grad_clipping.by_global_norm(parsed.clip_norm)
+  return optimizers[parsed.optimizer](update_conf.schedule(parsed, rate), options)
+end
+
+--- Minimizes the losses that a body has added, if it has.
+function losses.minimize(context)
+  local list, name, config = added[context], context.job.name, context.config.train or {}
+  if context.mode ~= "train" then return end
+  if not list then
+    if context.n_optimizers > 0 or not config.primary_lr then return end
+    core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)
+  end
+  if context.n_optimizers > 0 then
+    core.fail("%s: an optimizer minimizes a loss, and losses.add_loss adds others, which the job's "
+      .. "configuration minimizes; use one of them", name)
+  end
+  trace.within(context, function() optimizer_of(name, config):minimize(list) end)
+end
+
+--- What scripts see of it.
+losses.api = names.guard("flow.losses", { add_loss = losses.add_loss })
+
+return losses

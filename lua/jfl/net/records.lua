@@ -1,0 +1,42 @@
+-- Functions of the API from the records of the core: their parameters, and reading what is given.
+local args = require "jfl.base.args"
+
+local records = {}
+
+-- How the language of annotations says the types of the core, where it says them otherwise.
+local ANNOTATED = { numbers = "number[]", integers = "integer[]" }
+
+local function default_of(param)
+  if param.default == nil then return nil end
+  if param.default == "none" then return args.none end
+  if param.type == "boolean" then return param.default == "true" end
+  return tonumber(param.default) or param.default
+end
+
+--- A parameter as args.define takes it.
+function records.param(param)
+  return { param.name, param.doc, default_of(param), type = ANNOTATED[param.type] or param.type }
+end
+
+local function read_list(who, name, list)
+  local copy = {}
+  for i, value in ipairs(args.expect(who, name, list, "table")) do
+    copy[i] = args.expect(who, name, value, "number")
+  end
+  return copy
+end
+
+--- The options that a record's parameters get from the values that a call gave.
+function records.read(who, params, values)
+  local options = {}
+  for _, param in ipairs(params) do
+    local name, value = param.name, values[param.name]
+    if value ~= nil then
+      options[name] = param.type == "numbers" and read_list(who, name, value)
+        or args.expect(who, name, value, param.type)
+    end
+  end
+  return options
+end
+
+return records

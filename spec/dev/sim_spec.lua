@@ -1,0 +1,349 @@
+--- The simulated device gives, bit for bit, what the CPU's plain kernels give: every op at once and
+-- in jobs, networks that train, also split over two devices, checkpoints and errors.
+local cases = require "spec.op.cases"
+local core = require "jfl.core"
+local ffi = require "ffi"
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+local jobs = require "spec.jobs"
+local support = require "spec.op.support"
+
+local tp = flow.typing
+
+ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
+
+local CPU = { device = "cpu", kernels = "reference" }
+local SIM = { device = "sim" }
+
+local function apply(settings)
+  flow.clear_default_session()
+  for name, value in pairs(settings) do core.set(name, value) end
+end
+
+--- Fails where two lists of arrays are not the same bits.
+local function check_same(got, want)
+  assert(#got == #want, "another number of results")
+  for i, a in ipairs(want) do
+    if core.bytes(got[i]) ~= core.bytes(a) then
+      local ok, message = support.close(support.flat(got[i]), support.flat(a), 0)
+      error(("result %d: %s"):format(i, ok and "the sign of a zero or a nan differs" or message), 0)
+    end
+  end
+end
+
+--- Every dtype but halves, of which ops have no kernels.
+local function dtypes_of(op, case)
+  if case.only then return { case.only } end
+  local list = {}
+  for _, dtype in ipairs(op.dtypes) do
+    if not (dtype == "float16" or dtype == "bfloat16") then list[#list + 1] = dtype end
+  end
+  return list
+end
+
+--- The inputs of a case; some ops take what another one gives.
+local function inputs_of(case, dtype)
+  apply(CPU)
+  local x = support.inputs(case, dtype)
+  if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
+  return x
+end
+
+--- Results of a call at once, then its inputs, which it may update.
+local function at_once(op, case, x, settings)
+  apply(settings)
+  core.set("seed", 7)
+  local inputs = {}
+  for i, a in ipairs(x) do inputs[i] = core.copy(a) end
+  local results = { support.call(op, case, inputs) }
+  for _, a in ipairs(inputs) do results[#results + 1] = a end
+  return results
+end
+
+local function in_job(op, case, form, x, settings)
+  return jobs.outcome(op, (jobs.compile(op, case, form, x, settings)), x)
+end
+
+--- Calls fn(case, dtype, x) for every case of an op; an error says which.
+local function each_case(op, fn)
+  for number, case in ipairs(cases[op.name] or {}) do
+    for _, dtype in ipairs(dtypes_of(op, case)) do
+      case.dtype = op.key == -1 and dtype or nil
+      local ok, message = pcall(fn, case, dtype, inputs_of(case, dtype))
+      if not ok then error(("case %d, %s: %s"):format(number, dtype, tostring(message)), 0) end
+    end
+  end
+end
+
+describe("the simulated device", function()
+  teardown(flow.clear_default_session)
+
+  local ops, names = core.ops(), {}
+  for name in pairs(ops) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local op = ops[name]
+
+    it("runs " .. name .. " at once as plain kernels do", function()
+      each_case(op, function(case, _, x)
+        check_same(at_once(op, case, x, SIM), at_once(op, case, x, CPU))
+      end)
+    end)
+
+    it("runs jobs with " .. name .. " as plain kernels do", function()
+      each_case(op, function(case, dtype, x)
+        for form in pairs(jobs.forms) do
+          if form == "alone" or dtype:find "float" or case.only then
+            local ok, message = pcall(function()
+              check_same(in_job(op, case, form, x, SIM), in_job(op, case, form, x, CPU))
+            end)
+            if not ok then error(form .. ": " .. tostring(message), 0) end
+          end
+        end
+      end)
+    end)
+  end
+
+  for name, body in pairs(jobs.networks) do
+    for _, momentum in ipairs { 0, 0.9 } do
+      it(("trains %s with momentum %g as plain kernels do"):format(name, momentum), function()
+        for _, dtype in ipairs { "float32", "float64" } do
+          local want = jobs.train(body, dtype, momentum, CPU)
+          check_same(jobs.train(body, dtype, momentum, SIM), want)
+        end
+      end)
+    end
+  end
+end)
+
+--- ---- one job on several devices ----
+
+--- Runs each function that it is given on the next one of the devices.
+local function by_turns(devices)
+  local n = 0
+  return function(fn)
+    n = n % #devices + 1
+    local kind, index = devices[n]:match "^(%a+):?(%d*)$"
+    return flow.scope.placement(kind, "0:" .. (index == "" and 0 or index), fn)
+  end
+end
+
+--- Each takes what runs a function somewhere, images and their number of classes.
+local split = {}
+
+function split.mlp(on, x)
+  x = flow.reshape(x, { x.shape[1], -1 })
+  for i = 1, 4 do
+    x = on(function()
+      return flow.layers.dense(x, 16, { activation = flow.nn.relu, name = "layer" .. i })
+    end)
+  end
+  return on(function() return flow.layers.dense(x, 10) end)
+end
+
+function split.residual(on, x)
+  local function conv(y, name)
+    return on(function()
+      return flow.layers.conv2d(y, 4, 3, { padding = "SAME", activation = flow.nn.relu,
+        name = name })
+    end)
+  end
+  x = conv(x, "first")
+  local y = conv(conv(x, "second"), "third")
+  local sum = on(function() return x + y end)
+  local pooled = on(function() return flow.nn.max_pool2d(sum, 2, 2, "SAME") end)
+  local some = on(function() return flow.nn.dropout(pooled, 0.4) end)
+  return on(function() return flow.layers.dense(flow.flatten(some, 1), 10) end)
+end
+
+-- One variable, which every device reads.
+function split.shared(on, x)
+  x = flow.reshape(x, { x.shape[1], -1 })
+  local w = on(function()
+    return flow.get_variable("w", { shape = { 144, 144 }, dtype = x.dtype,
+      initializer = flow.random_normal_initializer(0, 0.05) })
+  end)
+  for _ = 1, 3 do x = on(function() return flow.math.tanh(flow.matmul(x, w)) end) end
+  return on(function() return flow.layers.dense(x, 10) end)
+end
+
+--- Losses of a few steps and all variables then.
+local function train_split(body, settings, devices, options)
+  apply(settings)
+  flow.random.seed(5)
+  local job = flow.global_function {
+    name = "train", type = "train", returns = tp.Numpy,
+    inputs = {
+      { "x", tp.Numpy.Placeholder({ 4, 1, 12, 12 }) },
+      { "labels", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) },
+    },
+    body = function(x, labels)
+      local logits = body(by_turns(devices), x)
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+      flow.optimizer.SGD(0.05, options):minimize(loss)
+      return loss
+    end,
+  }
+  local results, x = {}, support.filled("float32", { 4, 1, 12, 12 }, -1, 1)
+  for i = 1, 5 do results[i] = job(x, { 3, 0, 9, 3 }) end
+  local names = core.variables()
+  table.sort(names)
+  for _, name in ipairs(names) do results[#results + 1] = core.variable_get(name) end
+  return results, job
+end
+
+describe("a job on several devices", function()
+  teardown(flow.clear_default_session)
+
+  local OPTIONS = {
+    ["momentum"] = { momentum = 0.9 },
+    ["clipped gradients"] = { momentum = 0,
+      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.1) },
+  }
+  for name, body in pairs(split) do
+    for what, options in pairs(OPTIONS) do
+      it(("trains %s with %s as the CPU does"):format(name, what), function()
+        local passes = { device = "cpu", kernels = "reference", passes = "-fuse" }
+        local want = train_split(body, passes, { "cpu" }, options)
+        passes.device = "sim"
+        local got, job = train_split(body, passes, { "sim:0", "sim:1" }, options)
+        assert.matches("on sim:0, sim:1: ", job:plan())
+        check_same(got, want)
+        check_same(train_split(body, passes, { "cpu", "sim:2", "sim:3" }, options), want)
+      end)
+    end
+  end
+
+  it("gives the same again and again, with the passes that put ops together", function()
+    local devices = { "sim:0", "sim:1" }
+    local want = train_split(split.residual, SIM, devices, { momentum = 0.9 })
+    for _ = 1, 5 do
+      check_same(train_split(split.residual, SIM, devices, { momentum = 0.9 }), want)
+    end
+  end)
+end)
+
+--- ---- what leaves and enters, and errors ----
+
+--- A job that trains w (2) on the loss of a label, from 0 to 2; it gives the loss.
+local function classifier(name, returns, on)
+  return flow.global_function {
+    name = name, type = "train", returns = returns,
+    inputs = { { "x", tp.Numpy.Placeholder({ 1, 3 }) },
+      { "label", tp.Numpy.Placeholder({ 1 }, { dtype = flow.int32 }) } },
+    body = function(x, label)
+      local w = on(function()
+        return flow.get_variable("w", { shape = { 3 }, initializer = flow.ones_initializer() })
+      end)
+      local loss = on(function()
+        return flow.nn.sparse_softmax_cross_entropy_with_logits(label, x * w)
+      end)
+      local other = on(function()
+        return flow.get_variable("v", { shape = { 1 }, initializer = flow.ones_initializer() }) * 2
+      end)
+      flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss + other)
+      return loss
+    end,
+  }
+end
+
+--- What a call with a label that is not there says, at once and later; variables stay as they are.
+--- Then the loss of a good call.
+local function failures(settings, devices)
+  apply(settings)
+  local job = classifier("now", tp.Numpy, by_turns(devices))
+  local later = classifier("later", tp.Callback(tp.Numpy), by_turns(devices))
+  local x = { { 1, 2, 3 } }
+  job(x, { 1 })
+  local before = { flow.get_all_variables().w, flow.get_all_variables().v }
+  local _, sync = pcall(job, x, { 3 })
+  check_same({ flow.get_all_variables().w, flow.get_all_variables().v }, before)
+  core.set("inline_limit", 0)
+  later(x, { 7 })(function() end)
+  local _, async = pcall(flow.sync)
+  check_same({ flow.get_all_variables().w, flow.get_all_variables().v }, before)
+  return (sync:gsub("^[^\n]-:%d+: ", "")), (async:gsub("^[^\n]-:%d+: ", "")), job(x, { 2 })
+end
+
+describe("an error in the data of a run on a simulated device", function()
+  teardown(flow.clear_default_session)
+
+  for _, devices in ipairs { { "sim:0" }, { "sim:0", "sim:1" }, { "sim:0", "sim:1", "sim:2" } } do
+    it("says what the CPU says and changes no variable, on " .. table.concat(devices, " and "),
+      function()
+        local sync, async, loss = failures(CPU, { "cpu" })
+        local sim_sync, sim_async, sim_loss = failures(SIM, devices)
+        assert.matches("label at position 0 must be from 0 to 2, got 3", sync)
+        assert.matches("label at position 0 must be from 0 to 2, got 7", async)
+        assert.equal(sync, sim_sync)
+        assert.equal(async, sim_async)
+        check_same({ sim_loss }, { loss })
+      end)
+  end
+end)
+
+--- What a new session on a broken device says of calls until one is well, and that one's loss.
+local function calls_on_broken(step, devices)
+  ffi.C.setenv("JFL_SIM_FAULT", tostring(step), 1)
+  apply(SIM)
+  local said = {}
+  local ok, result
+  local job = classifier("job", tp.Numpy, by_turns(devices))
+  repeat
+    ok, result = pcall(job, { { 1, 2, 3 } }, { 1 })
+    if not ok then said[#said + 1] = result:gsub("^[^\n]-:%d+: ", "") end
+  until ok
+  ffi.C.unsetenv("JFL_SIM_FAULT")
+  return said, result
+end
+
+describe("a simulated device that breaks", function()
+  teardown(flow.clear_default_session)
+
+  it("fails the call, which changes no variable, and the next call is as the first", function()
+    for _, devices in ipairs { { "sim:0" }, { "sim:0", "sim:1" } } do
+      apply(CPU)
+      local want = classifier("job", tp.Numpy, by_turns { "cpu" })({ { 1, 2, 3 } }, { 1 })
+      for step = 1, 4 do
+        local said, loss = calls_on_broken(step, devices)
+        assert.truthy(#said >= 1 and #said <= #devices)
+        for _, message in ipairs(said) do assert.matches("job: sim:%d is broken", message) end
+        check_same({ loss }, { want })
+      end
+    end
+  end)
+end)
+
+--- Trains a network for some steps, after it loaded a checkpoint and before it saves one, if those
+-- are given; gives all variables.
+local function resume(settings, load, save, devices)
+  apply(settings)
+  flow.random.seed(3)
+  local job = classifier("job", tp.Numpy, by_turns(devices))
+  if load then flow.train.CheckPoint():load(load) end
+  for i = 0, 2 do job({ { 1, 2, 3 } }, { i }) end
+  if save then flow.train.CheckPoint():save(save) end
+  return { flow.get_all_variables().w, flow.get_all_variables().v }
+end
+
+local function bytes_of(path)
+  local f = assert(io.open(path, "rb"))
+  local text = f:read("*a")
+  f:close()
+  return text
+end
+
+describe("a checkpoint of a simulated device", function()
+  local directory
+  before_each(function() directory = helper.directory() end)
+  after_each(function() helper.remove(directory) end)
+  teardown(flow.clear_default_session)
+
+  it("is the CPU's, byte for byte, and goes on anywhere", function()
+    local there, here = directory .. "/sim", directory .. "/cpu"
+    local devices = { "sim:0", "sim:1" }
+    check_same(resume(SIM, nil, there, devices), resume(CPU, nil, here, { "cpu" }))
+    assert.equal(bytes_of(here .. "/model.safetensors"), bytes_of(there .. "/model.safetensors"))
+    check_same(resume(SIM, here, nil, devices), resume(CPU, there, nil, { "cpu" }))
+  end)
+end)

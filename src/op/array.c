@@ -1,0 +1,50 @@
+/* Data that is part of a job. Where the host's kernels run nothing is computed: they read it where
+   it lies. */
+#include "op/array.h"
+#include "dev/dev.h"
+#include "ir/facts.h"
+#include "op/constant.h"
+#include "op/move.h"
+
+#include <string.h>
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_array, value, TENSOR, NULL, "the array; what it holds later does not matter"),
+  {0},
+};
+
+static const jfl_array *array_of(const void *attr) { return ((const jf_array *)attr)->value; }
+
+static jfl_status array_infer(jf_infer *c)
+{
+  const jfl_array *a = array_of(c->attr);
+  c->dtype[0] = a->dtype;
+  c->shape[0] = a->shape;
+  return JFL_OK;
+}
+
+/* One number throughout is better known as that, where a double holds it. */
+static jfl_value *array_fold(jf_foldctx *c)
+{
+  const jfl_array *a = array_of(c->node->attr);
+  const size_t size = jfl_dtype_size(a->dtype), n = (size_t)jf_numel(&a->shape);
+  const char *data = a->data;
+  char back[8] = { 0 };
+  if (!n || a->dtype == JFL_F16 || a->dtype == JFL_BF16) return NULL;
+  if (memcmp(data, data + size, (n - 1) * size)) return NULL;
+  const double v = jfl_number_get(a->dtype, data, 0);
+  jfl_number_put(a->dtype, back, 0, v);
+  return memcmp(back, data, size) ? NULL : jf_emit_number(c->g, a->dtype, &a->shape, v);
+}
+
+static jfl_status array_copy(const jf_kargs *k)
+{
+  const jfl_array *a = array_of(k->attr);
+  memcpy(k->out[0].data, a->data, (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype));
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(array_copy) };
+
+JFL_OP(array, .doc = "The data of an array, as it is when the op is called.", .out = {"y"},
+  .key = -1, .attr = attrs, .attr_size = sizeof(jf_array), .flags = JF_STORED,
+  .infer = array_infer, .fold = array_fold, .cpu = cpu)
