@@ -105,11 +105,11 @@ describe("the simulated device", function()
   end
 
   for name, body in pairs(jobs.networks) do
-    for _, momentum in ipairs { 0, 0.9 } do
-      it(("trains %s with momentum %g as plain kernels do"):format(name, momentum), function()
+    for way, minimize in pairs(jobs.optimizers) do
+      it(("trains %s as plain kernels do: %s"):format(name, way), function()
         for _, dtype in ipairs { "float32", "float64" } do
-          local want = jobs.train(body, dtype, momentum, CPU)
-          check_same(jobs.train(body, dtype, momentum, SIM), want)
+          local want = jobs.train(body, dtype, minimize, CPU)
+          check_same(jobs.train(body, dtype, minimize, SIM), want)
         end
       end)
     end
