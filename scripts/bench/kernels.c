@@ -104,7 +104,7 @@ static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int
 /* From plain to blocks of channels and back; bytes read and written. */
 static void relayout(const char *only, int64_t n, int64_t c, int64_t hw)
 {
-  static const jf_transpose to = { { 5, { 0, 1, 3, 4, 2 } } }, back = { { 5, { 0, 1, 4, 2, 3 } } };
+  const jf_transpose to = { JF_INTS(0, 1, 3, 4, 2) }, back = { JF_INTS(0, 1, 4, 2, 3) };
   jf_tensor x = T(n, c / 16, 16, hw, hw), y = T(n, c / 16, hw, hw, 16);
   double bytes = 8.0 * (double)(n * c * hw * hw);
   char what[64];
