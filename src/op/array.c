@@ -1,5 +1,5 @@
-/* Data that is part of a job. Where the host's kernels run nothing is computed: they read it where it
-   lies. */
+/* Data that is part of a job. Where the host's kernels run nothing is computed: they read it where
+   it lies. */
 #include "op/array.h"
 #include "dev/dev.h"
 #include "ir/facts.h"
