@@ -1,4 +1,5 @@
--- Fails when a file includes something above its layer, or a header with code it should not see.
+-- Fails when a file includes something above its layer, or a header with code it should not see, or
+-- a pass names an op.
 
 -- The layers from the lowest; each may include itself and those before it.
 local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "checkpoint", "api" }
@@ -49,6 +50,22 @@ for path in files("kernels") do
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
       or folder == kind and io.open("kernels/" .. header) ~= nil
   end)
+end
+
+-- Passes and what comes after them name an op to create it and for nothing else: all that they want
+-- to know of one is in its record.
+for _, layer in ipairs { "pass", "plan", "run", "checkpoint" } do
+  for path in files("src/" .. layer) do
+    local number = 0
+    for line in io.lines(path) do
+      number = number + 1
+      local named = line:find "&jf_op_[%w_]+" or line:find "jf_op_[%w_]+%."
+      if named and not line:find "jf_emit%(" and not line:find "jf_graph_node%(" then
+        io.stderr:write(("%s:%d: names an op that it does not create\n"):format(path, number))
+        bad = bad + 1
+      end
+    end
+  end
 end
 
 os.exit(bad == 0 and 0 or 1)

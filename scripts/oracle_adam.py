@@ -43,8 +43,8 @@ def write(name, list_, digits, last=","):
         text += "\n      " + ", ".join("%.*g" % (digits, v) for v in list_[i:i + 3]) + ","
     print(text + "\n    }" + last)
 
-print("--- Ten steps of PyTorch's Adam: the last losses and the variables; "
-      "by scripts/oracle_adam.py.")
+print("--- Ten steps of PyTorch's Adam: the last losses and the variables; made by")
+print("--- scripts/oracle_adam.py.")
 print("return {")
 for dtype, digits in ((torch.float64, 17), (torch.float32, 9)):
     for case in CASES:

@@ -4,6 +4,7 @@
 cd "$(dirname "$0")/.." || exit 1
 unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
 unset JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
+unset JFL_DEVICE JFL_SIM_DELAY JFL_SIM_SEED JFL_SIM_FAULT
 ci=$1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -62,26 +63,65 @@ cut_idx() {
   } >"$2"
 }
 
-# A few images of each kind, so that an example's epoch takes a second.
+# So many images of each kind in a folder; with 1000 an example's epoch takes a second.
 small_data() {
   from=/usr/share/datasets/fashion-mnist
-  mkdir -p "$tmp/data"
+  mkdir -p "$2"
   for kind in train t10k; do
-    cut_idx $from/$kind-images-idx3-ubyte.gz "$tmp/data/$kind-images-idx3-ubyte" 1000 16 784
-    cut_idx $from/$kind-labels-idx1-ubyte.gz "$tmp/data/$kind-labels-idx1-ubyte" 1000 8 1
+    cut_idx $from/$kind-images-idx3-ubyte.gz "$2/$kind-images-idx3-ubyte" "$1" 16 784
+    cut_idx $from/$kind-labels-idx1-ubyte.gz "$2/$kind-labels-idx1-ubyte" "$1" 8 1
   done
 }
 
 # Their order matters: some load the checkpoints of others.
+example_names='job_function_define_call synchronize_single_job synchronize_batch_job
+  async_single_job async_batch_job mlp_mnist_finetune demo'
+
 examples() {
   root=$PWD
-  small_data
+  small_data 1000 "$tmp/data"
   cd "$tmp" || return
-  for name in job_function_define_call synchronize_single_job synchronize_batch_job \
-    async_single_job async_batch_job mlp_mnist_finetune demo; do
+  for name in $example_names; do
     JFL_DATA=$tmp/data run "example $name" "$root/build/jfl" "$root/examples/$name.lua" 1
   done
   cd "$root" || return
+}
+
+# Runs the examples from a seed in the folder, and keeps there what they print and their variables.
+seeded_examples() {
+  root=$PWD
+  mkdir -p "$tmp/$1" && cd "$tmp/$1" || return
+  for name in $example_names; do
+    JFL_DATA=$tmp/few "$root/build/jfl" "$root/scripts/seeded.lua" "$root/examples/$name.lua" 1 \
+      >"$name.out" 2>"$tmp/err" </dev/null || { echo "$name failed"; cat "$tmp/err"; } >>failed.out
+  done
+  cd "$root" || return
+}
+
+# Prints how two folders differ, or what failed in either; succeeds if there is nothing to print.
+same_examples() {
+  cat "$tmp/$1/failed.out" "$tmp/$2/failed.out" 2>/dev/null && return 1
+  diff -r "$tmp/$1" "$tmp/$2"
+}
+
+# The simulated device gives what the CPU's plain kernels give. Left out are C tests that look at
+# threads and allocations of the CPU or run nothing, specs of passes and plans, which look at what
+# the CPU gets (spec/dev runs all ops in jobs), and what says #cpu.
+simulated() {
+  export JFL_DEVICE=sim
+  for test in bind checkpoint crash queue states; do
+    run "C on sim ${test}_test" "build/obj-gcc/spec/${test}_test"
+  done
+  specs "specs on sim" build/jfl --exclude-tags=cpu spec/bind spec/checkpoint spec/cmd spec/lua \
+    spec/op spec/optim spec/plan/fuzz_spec.lua spec/run
+  run "soak on sim" build/jfl scripts/soak.lua 5
+  small_data 200 "$tmp/few"
+  export JFL_KERNELS=reference       # for jobs that examples place on the CPU
+  seeded_examples sim
+  unset JFL_DEVICE
+  seeded_examples plain
+  unset JFL_KERNELS
+  run "examples on sim" same_examples plain sim
 }
 
 finish() {
@@ -101,6 +141,7 @@ specs "specs" build/jfl spec
 LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
 examples
 run "soak" build/jfl scripts/soak.lua 5
+simulated
 
 # The leak check cannot read the thread storage of libraries that are opened late.
 sanitized=build/obj-gcc-address,undefined
@@ -113,4 +154,5 @@ specs "sanitized specs" $sanitized/jfl spec
 run "sanitized soak" $sanitized/jfl scripts/soak.lua 5
 run "build for ThreadSanitizer" build SAN=thread products
 run "soak under ThreadSanitizer" build/obj-gcc-thread/jfl scripts/soak.lua 10
+JFL_DEVICE=sim run "the same on sim" build/obj-gcc-thread/jfl scripts/soak.lua 10
 finish

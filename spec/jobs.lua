@@ -152,9 +152,30 @@ function networks.transformer(x, width)
   return flow.layers.dense(normalized(x, "second"), 10, { use_bias = false })
 end
 
+--- Each has a loss minimized in its way.
+local optimizers = {}
+M.optimizers = optimizers
+
+optimizers["plain steps"] = function(loss)
+  flow.optimizer.SGD(0.05, { momentum = 0 }):minimize(loss)
+end
+
+optimizers["momentum"] = function(loss)
+  flow.optimizer.SGD(0.05, { momentum = 0.9 }):minimize(loss)
+end
+
+--- The large epsilon keeps steps continuous where gradients are all but 0.
+optimizers["Adam for weights, clipped steps for the others"] = function(loss)
+  local function of_weights(name) return name:find("weight$") ~= nil end
+  flow.optimizer.Adam(0.05, { epsilon = 0.1, variables = of_weights }):minimize(loss)
+  flow.optimizer.SGD(0.05, { momentum = 0.9,
+    variables = function(name) return not of_weights(name) end,
+    grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.1) }):minimize(loss)
+end
+
 --- Losses of a few steps, then all variables in the order of their names, from a new session with
 -- some settings; and the text of the job's graph and plan.
-function M.train(body, dtype, momentum, settings)
+function M.train(body, dtype, minimize, settings)
   flow.clear_default_session()
   for name, value in pairs(settings) do core.set(name, value) end
   flow.random.seed(5)
@@ -169,7 +190,7 @@ function M.train(body, dtype, momentum, settings)
     },
     body = function(x, labels)
       local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, body(x, width))
-      flow.optimizer.SGD(0.05, { momentum = momentum }):minimize(loss)
+      minimize(loss)
       return loss
     end,
   }

@@ -1,7 +1,7 @@
 /* Dropout in parallel: the plain kernel's mask, drawn several counters at a time. */
 #include "op/dropout.h"
 
-#include "tiles.h"
+#include "functions.h"
 #include "vector.h"
 
 #if defined(__x86_64__)
@@ -39,7 +39,7 @@ JF_BODY void fast_dropout_draw(const jf_random_source *r, uint64_t first, words 
 
 /* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's
    four masks are the bytes of one half word, lowest first. */
-JF_BODY void masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
+JF_BODY void masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];
   fast_dropout_draw(&t->random, (uint64_t)j / 4, w);
@@ -58,13 +58,13 @@ JF_BODY void fast_dropout_apply(const int8_t *m, const float *x, float *y, float
   JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
 }
 
-static float keep_of(const jf_tile_args *t)
+static float keep_of(const jf_loop_args *t)
 {
   return (float)(1 / (1 - ((const jf_dropout *)t->attr)->rate));
 }
 
 /* The first group may begin within the words of one counter. */
-JF_BODY void draw_and_apply(const jf_tile_args *t, void (*draw_masks)(const jf_tile_args *t,
+JF_BODY void draw_and_apply(const jf_loop_args *t, void (*draw_masks)(const jf_loop_args *t,
                             uint32_t threshold, int64_t j, int8_t *out))
 {
   const uint32_t threshold = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
@@ -83,14 +83,14 @@ JF_BODY void draw_and_apply(const jf_tile_args *t, void (*draw_masks)(const jf_t
   }
 }
 
-JF_BODY void any_forward_body(const jf_tile_args *t) { draw_and_apply(t, masks); }
-JF_DISPATCH(any_forward, (const jf_tile_args *t), (t))
+JF_BODY void any_forward_body(const jf_loop_args *t) { draw_and_apply(t, masks); }
+JF_DISPATCH(any_forward, (const jf_loop_args *t), (t))
 
 #if defined(__x86_64__)
 /* The same by hand. Compilers take the product of 64-bit lanes for one of 64 by 64 bits, which is
    several times as slow as that of their lower halves, which is all that is wanted and looked at
    here. */
-JF_AVX512 static void wide_masks(const jf_tile_args *t, uint32_t threshold, int64_t j, int8_t *out)
+JF_AVX512 static void wide_masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t *out)
 {
   const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);
   const __m512i low = _mm512_set1_epi64(UINT32_MAX);
@@ -125,34 +125,34 @@ JF_AVX512 static void wide_masks(const jf_tile_args *t, uint32_t threshold, int6
   }
 }
 
-JF_AVX512 static void wide_forward(const jf_tile_args *t) { draw_and_apply(t, wide_masks); }
+JF_AVX512 static void wide_forward(const jf_loop_args *t) { draw_and_apply(t, wide_masks); }
 
-void jf_dropout_tile(const jf_tile_args *t)
+void jf_dropout_loop(const jf_loop_args *t)
 {
   if (jf_has_avx512()) wide_forward(t);
   else any_forward(t);
 }
 #else
-void jf_dropout_tile(const jf_tile_args *t) { any_forward(t); }
+void jf_dropout_loop(const jf_loop_args *t) { any_forward(t); }
 #endif
 
-JF_BODY void fast_dropout_backward_body(const jf_tile_args *t)
+JF_BODY void fast_dropout_backward_body(const jf_loop_args *t)
 {
   const float *x = t->in[0];
   float *y = t->out;
   for (int64_t i = 0; i < t->n && !t->step[0]; i++) y[i] = *x;
   fast_dropout_apply(t->in[1], t->step[0] ? x : y, y, keep_of(t), t->n);
 }
-JF_DISPATCH(fast_dropout_backward, (const jf_tile_args *t), (t))
+JF_DISPATCH(fast_dropout_backward, (const jf_loop_args *t), (t))
 
-void jf_dropout_grad_tile(const jf_tile_args *t) { fast_dropout_backward(t); }
+void jf_dropout_grad_loop(const jf_loop_args *t) { fast_dropout_backward(t); }
 
 static int fast_dropout_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
-static jf_tile_args part_of(const jf_kargs *k, int i)
+static jf_loop_args part_of(const jf_kargs *k, int i)
 {
   const int64_t at = jf_from(i, JF_PART);
-  return (jf_tile_args){
+  return (jf_loop_args){
     .n = jf_to(i, JF_PART, jf_numel(&k->out[0].shape)) - at, .step = { 1, 1 }, .attr = k->attr,
     .in = { (const float *)k->in[0].data + at }, .out = (float *)k->out[0].data + at,
     .at = at, .random = k->random
@@ -162,15 +162,15 @@ static jf_tile_args part_of(const jf_kargs *k, int i)
 static void forward_part(void *ctx, int i)
 {
   const jf_kargs *k = ctx;
-  jf_tile_args t = part_of(k, i);
+  jf_loop_args t = part_of(k, i);
   t.second = (int8_t *)k->out[1].data + t.at;
-  jf_dropout_tile(&t);
+  jf_dropout_loop(&t);
 }
 
 static void backward_part(void *ctx, int i)
 {
   const jf_kargs *k = ctx;
-  jf_tile_args t = part_of(k, i);
+  jf_loop_args t = part_of(k, i);
   t.in[1] = (const int8_t *)k->in[1].data + t.at;
   fast_dropout_backward(&t);
 }

@@ -63,6 +63,13 @@ return {
         return minimize(flow.math.reduce_mean(y))
       end):compile()
     end },
+  { "views", "views of views", { 1000, 4000, 16000 },
+    function(n)
+      define("job", "predict", function(x)
+        for i = 1, n do x = flow.reshape(x, i % 2 == 0 and { 8, 16 } or { 16, 8 }) end
+        return x + 1
+      end):compile()
+    end },
   { "results", "results of one job", { 500, 1000, 2000, 4000 },
     function(n)
       flow.global_function { name = "job", type = "predict",

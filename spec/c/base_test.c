@@ -247,7 +247,7 @@ static void maps_keep_every_key(void)
 
 static void maps_on_the_heap_keep_their_keys_when_memory_is_out(void)
 {
-  static char keys[1000][8];
+  static char keys[1000][16];
   size_t before = host.live;
   jf_map m = {0};
   int n = 0;

@@ -56,7 +56,7 @@ static int is_accepted(formula_case *c)
   if (jf_op_infer(&f)) return 0;
   c->out = f.dtype[0];
   c->key = c->op->key < 0 ? c->out : c->in[c->op->key];
-  return c->op->tile[c->key] != NULL;
+  return c->op->loop[c->key] != NULL;
 }
 
 static void add_case(const jfl_op *op, jfl_dtype t, int odd, jfl_dtype to)
@@ -80,7 +80,7 @@ static void every_elementwise_op_takes_some_dtypes(void)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++) {
     const int before = n_case;
-    if (!(*o)->tile) continue;
+    if (!(*o)->loop) continue;
     for (int t = 0; t < JFL_N_DTYPE; t++)
       for (int odd = -1; odd < 2; odd++)
         for (int to = 0; to < (takes_dtype(*o) ? JFL_N_DTYPE : 1); to++)
@@ -338,7 +338,7 @@ static void run_with(const char *compiler, const char *options)
 static void each_elementwise_op_has_a_text(void)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++) {
-    if (!(*o)->tile) continue;
+    if (!(*o)->loop) continue;
     CHECK_MSG((*o)->expr != NULL, "%s", (*o)->name);
     CHECK_MSG(jf_op_n_out(*o) < 2 || (*o)->second, "%s", (*o)->name);
     CHECK_MSG(!(*o)->expr || !strstr((*o)->expr, "->"), "%s: %s", (*o)->name, (*o)->expr);

@@ -125,6 +125,18 @@ describe("a session", function()
     assert.same({ "flow.layers" }, words("--[[ x ]] x = [[']] .. flow.la"))
   end)
 
+  it("leaves out the names of the original", function()
+    local words = require("jfl.doc.completion").words
+    local flow = require "jfl"
+    _G.flow, _G.config = flow, flow.function_config()
+    finally(function() _G.flow, _G.config = nil, nil end)
+    assert.truthy(flow.env and flow.fixed_placement and _G.config.train)
+    assert.same({}, words("flow.env"))
+    assert.same({}, words("flow.fixed"))
+    assert.same({}, words("config.tra"))
+    assert.same({}, words("flow.config.reserved"))
+  end)
+
   it("completes methods, also those of objects that hide them", function()
     local words = require("jfl.doc.completion").words
     _G.config = require("jfl").function_config()

@@ -1,5 +1,6 @@
--- What newcomers do wrong: each mistake is told at its line, in words that help, and costs nothing.
--- The catalogue is in spec/lua/mistakes; `build/jfl spec/lua/mistakes/list.lua` prints it.
+-- Mistakes of newcomers: each is reported at its line, in words that help, and leaves the session
+-- as it was. The catalogue is in spec/lua/mistakes; `build/jfl spec/lua/mistakes/list.lua` prints
+-- it.
 local command = require "spec.cmd.helper"
 local flow = require "jfl"
 local helper = require "spec.lua.helper"

@@ -9,7 +9,8 @@ local manual = require "jfl.doc.manual"
 
 local nd, tp = flow.ndarray, flow.typing
 
--- Those that do what they say at once, or later: print, read the data sets of the system, call.
+-- Functions that are left out as they print, read the system's data sets, or call what they are
+-- given.
 local LEFT_OUT = { watch = true, watch_diff = true, ["data.load_mnist"] = true, help = true }
 
 -- Words of the errors that Lua itself raises, in our code or by our functions.
@@ -267,7 +268,7 @@ describe("wrong values", function()
     local all = functions()
     local job = helper.predict("body", { 2, 2 }, function(x)
       blob = x
-      -- A handler that watch takes is run by the job's calls, where its errors belong.
+      -- Handlers of watch run in the job's calls, and their errors belong there.
       for _, each in ipairs(all) do
         if not each.path:match("^watch") then misuse(each.path, each.f, each.params) end
       end

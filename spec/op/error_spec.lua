@@ -27,13 +27,13 @@ describe("a mistake is named:", function()
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value must be at most max_value 1, got 2", x23, 2, 1)
 
-  says("reduce_sum", "axis 2 is out of range for 2 dimensions; axes count from 0", x23,
+  says("reduce_sum", "axis must be from -2 to 1, got 2; axes count from 0", x23,
     { axis = 2 })
   says("reduce_sum", "axis 1 is given twice", x23, { axis = { 1, -1 } })
   says("reduce_mean", "input_tensor must be one of float32, float64, got int32", i2)
   says("reduce_any", "input_tensor must be one of int8, got float32", x23)
-  says("argmax", "axis -3 is out of range for 2 dimensions; axes count from 0", x23, -3)
-  says("softmax", "axis 7 is out of range for 2 dimensions; axes count from 0", x23,
+  says("argmax", "axis must be from -2 to 1, got -3; axes count from 0", x23, -3)
+  says("softmax", "axis must be from -2 to 1, got 7; axes count from 0", x23,
     { axis = 7 })
 
   says("matmul", "a (2, 3) has 3 columns, but b (2, 3) has 2 rows", x23, x23)
@@ -72,7 +72,7 @@ describe("a mistake is named:", function()
   says("conv2d", "dilations must be at least 1, got -1", image, zeros { 8, 4, 3, 3 },
     { dilations = -1 })
   says("conv2d", "groups must be at least 1, got 0", image, zeros { 8, 4, 3, 3 }, { groups = 0 })
-  says("conv2d", "3 filters cannot be cut into 2 groups", image, zeros { 3, 2, 3, 3 },
+  says("conv2d", "groups must divide the 3 filters, got 2", image, zeros { 3, 2, 3, 3 },
     { groups = 2 })
   says("conv2d", "a window 7 high does not fit an input 5 high with padding 0 and 0", image,
     zeros { 8, 4, 7, 3 })
@@ -91,7 +91,7 @@ describe("a mistake is named:", function()
 
   says("conv2d", "a window of 3 cells that are 9007199254740992 apart is too large", image,
     zeros { 8, 4, 3, 3 }, { dilations = 2 ^ 53 })
-  says("conv2d", "8 filters cannot be cut into 9007199254740992 groups", image,
+  says("conv2d", "groups must divide the 8 filters, got 9007199254740992", image,
     zeros { 8, 4, 3, 3 },
     { groups = 2 ^ 53 })
 
@@ -135,7 +135,7 @@ describe("a mistake is named:", function()
     zeros { 16, 16 }, { 256, 256, 256, 256, 256, 256, 256, 256 })
   says("flatten", "start_dim must be at most end_dim 0, got 1", x23, 1, 0)
   says("squeeze", "axis 1 of (2, 3) is not of extent 1", x23, { 1 })
-  says("expand_dims", "axis 3 is out of range for 3 dimensions; axes count from 0", x23, 3)
+  says("expand_dims", "axis must be from -3 to 2, got 3; axes count from 0", x23, 3)
   says("expand_dims", "input must have fewer than 8 dimensions, the most there can be",
     zeros { 1, 1, 1, 1, 1, 1, 1, 1 }, 0)
   says("transpose", "perm must name the 2 axes of a, got 3", x23, { 0, 1, 2 })

@@ -43,7 +43,7 @@ describe("split", function()
       ["split: sizes must add up to the axis's extent 3, got 2 where 1 are left"]
         = { x, { 2, 2 }, 1 },
       ["split: sizes must be at least 1, got 0"] = { x, 0 },
-      ["split: axis 2 is out of range"] = { x, 2, 2 },
+      ["split: axis must be from -2 to 1, got 2"] = { x, 2, 2 },
     } do
       local ok, message = pcall(core.op("split"), unpack(call))
       assert.is_false(ok)

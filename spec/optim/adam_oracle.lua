@@ -1,4 +1,5 @@
---- Ten steps of PyTorch's Adam: the last losses and the variables; by scripts/oracle_adam.py.
+--- Ten steps of PyTorch's Adam: the last losses and the variables; made by
+--- scripts/oracle_adam.py.
 return {
   {
     dtype = "float64",

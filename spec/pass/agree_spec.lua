@@ -79,12 +79,12 @@ describe("without some passes", function()
   after_each(flow.clear_default_session)
 
   for name, body in pairs(jobs.networks) do
-    for _, momentum in ipairs { 0, 0.9 } do
-      it(("%s learns the same with momentum %g"):format(name, momentum), function()
+    for way, minimize in pairs(jobs.optimizers) do
+      it(("%s learns the same: %s"):format(name, way), function()
         for dtype in pairs(TOL) do
-          local want, text = jobs.train(body, dtype, momentum, { passes = "" })
+          local want, text = jobs.train(body, dtype, minimize, { passes = "" })
           for _, off in ipairs(LISTS) do
-            local got, other_text = jobs.train(body, dtype, momentum, { passes = off })
+            local got, other_text = jobs.train(body, dtype, minimize, { passes = off })
             local ok, message = pcall(check_close, got, want)
             if not ok then
               error(("%s with %s: %s\n%s\n%s"):format(dtype, off, message, text, other_text), 0)

@@ -148,6 +148,20 @@ describe("fusing", function()
     flow.clear_default_session()
   end)
 
+  it("takes scalars, and leaves empty tensors alone", function()
+    local text = agree({ filled("float64"), filled("float64", 5, 3) }, function(g, s, x)
+      local y = op.multiply(op.tanh(op.add(s, 1)), s)
+      local z = op.multiply(op.add(x, y), s)
+      return { y, op.exp(op.add(op.reduce_sum(z), y)), core.gradients(g, z, nil, { s })[1] }
+    end, 1e-12)
+    assert.truthy(text:find("fused(add, tanh", 1, true), text)
+    text = agree({ core.array("float32", { 0, 3 }) }, function(_, x)
+      local y = op.tanh(op.add(x, 1))
+      return { y, op.multiply(y, op.reduce_sum(y, { axis = 0 })) }
+    end, 0)
+    assert.falsy(text:find("fused", 1, true))
+  end)
+
   it("leaves alone what is no chain", function()
     local text = passes.graph_after("fuse", { f32(4, 6), f32(6, 4) }, function(x)
       return { op.relu(x[1]), op.softmax(op.tanh(x[2])), op.reduce_sum(op.softmax(x[1])) }

@@ -51,9 +51,15 @@ local function state()
   return out
 end
 
+--- A new session whose jobs run on the CPU where they say nothing else.
+local function begin()
+  flow.clear_default_session()
+  flow.config.device("cpu:0")
+end
+
 --- The losses of some steps, and the variables afterwards.
 local function train(devices)
-  flow.clear_default_session()
+  begin()
   flow.config.kernels("reference")
   flow.random.seed(5)
   local step, losses = train_job("train", devices), {}
@@ -62,7 +68,7 @@ local function train(devices)
 end
 
 describe("values", function()
-  before_each(flow.clear_default_session)
+  before_each(begin)
   teardown(flow.clear_default_session)
 
   it("are copied once to each device that reads them", function()
@@ -73,7 +79,7 @@ describe("values", function()
     end)
     predict(X, LABELS):get()
     local text = predict:plan()
-    assert.truthy(text:find("on sim:0, sim:1: ", 1, true), text)
+    assert.truthy(text:find("on sim:[01], sim:[01]: "), text)
     assert.equal(4, count(text, " copy "), text)         -- the input, a, b, the result
     assert.equal(1, count(text, "sim:1  transfer"), text)
   end)
@@ -122,7 +128,7 @@ describe("a job over several devices", function()
 
   --- Three convolutions, the one in the middle on the device of that number, or where jobs run.
   local function convolve(number)
-    flow.clear_default_session()
+    begin()
     flow.random.seed(5)
     local images = {}
     for i = 1, 2 * 8 * 8 do images[i] = math.sin(i * i) end
@@ -180,7 +186,7 @@ describe("a job over several devices", function()
     local path = os.tmpname()
     os.remove(path)
     flow.train.CheckPoint():save(path)
-    flow.clear_default_session()
+    begin()
     train_job("train")(X, LABELS)
     flow.train.CheckPoint():load(path)
     assert.same(before, state())

@@ -33,7 +33,7 @@ static void move_axis(jf_nest *w, int from, int to)
 
 void jf_nest_join(jf_nest *w, int64_t border)
 {
-  int to = w->n;               /* axes from here on are settled, but that the first may grow */
+  int to = w->n;               /* axes from here on are done, but the first of them may grow */
   int64_t inner = 1;           /* their elements */
   for (int i = w->n - 1; i >= 0; i--) {
     const int64_t extent = w->d[i];

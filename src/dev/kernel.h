@@ -52,7 +52,7 @@ typedef jfl_status (*jf_kernel)(const jf_kargs *k);
 
 /* One elementwise loop over n elements; step[i] is 1, or 0 for an input that is one scalar. Outputs
    may be inputs, element for element. */
-typedef struct jf_tile_args {
+typedef struct jf_loop_args {
   int64_t n;
   const void *in[3];
   int step[3];
@@ -61,8 +61,8 @@ typedef struct jf_tile_args {
   void *second;            /* the second output of ops that have one */
   int64_t at;              /* the tensor's element that is the first here, */
   jf_random_source random; /* and its random bits; for ops with JF_RANDOM */
-} jf_tile_args;
-typedef void (*jf_tile)(const jf_tile_args *t);
+} jf_loop_args;
+typedef void (*jf_loop)(const jf_loop_args *t);
 
 /* A kernel of a device. The plan takes the accepting row of the highest priority.
    accepts and prepare see shapes, dtypes and attr; data is NULL. */

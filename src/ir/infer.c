@@ -34,7 +34,7 @@ int jf_updates(const jf_node *n)
 
 int jf_is_pointwise(const jfl_op *op)
 {
-  return op->flags & JF_POINTWISE || (op->tile && !(op->flags & JF_RANDOM));
+  return op->flags & JF_POINTWISE || (op->loop && !(op->flags & JF_RANDOM));
 }
 
 unsigned jf_inplace(const jf_node *n)
@@ -187,9 +187,13 @@ jfl_status jf_infer_broadcast(jf_infer *c)
 
 jfl_status jf_axis(int64_t *axis, int rank)
 {
+  if (!rank)
+    return jf_fail_argument(JFL_ESHAPE, "axis", "must not be given for a scalar, got %lld",
+                            (long long)*axis);
   if (*axis < -rank || *axis >= rank)
-    return jf_fail(JFL_ESHAPE, "axis %lld is out of range for %d dimension%s; axes count from 0",
-                   (long long)*axis, rank, rank == 1 ? "" : "s");
+    return jf_fail_argument(JFL_ESHAPE, "axis",
+                            "must be from %d to %d, got %lld; axes count from 0", -rank, rank - 1,
+                            (long long)*axis);
   if (*axis < 0) *axis += rank;
   return JFL_OK;
 }

@@ -3,8 +3,13 @@
 
 #include <string.h>
 
-/* Which values exist, and which variables were mutated, before the node at hand. */
-typedef struct verify_state { const jfl_graph *g; char *made, *mutated; } verify_state;
+/* What is known before the node at hand, by value id: which values exist, which variables were
+   mutated, and the id of the value whose memory it shows. */
+typedef struct verify_state {
+  const jfl_graph *g;
+  char *made, *mutated;
+  int *root;
+} verify_state;
 
 static jfl_status verify_broken(const jf_node *n, const char *what, const char *name)
 {
@@ -20,7 +25,7 @@ static jfl_status verify_check_inputs(const verify_state *s, const jf_node *n)
       return verify_broken(n, "uses before it is made", v->name);
     if (v->place != n->place && s->g->placing == JF_PLACED && !(n->op->flags & JF_TRANSFER))
       return verify_broken(n, "reads from another device", v->name);
-    if (s->mutated[jf_root(v)->id]) return verify_broken(n, "reads after it was updated", v->name);
+    if (s->mutated[s->root[v->id]]) return verify_broken(n, "reads after it was updated", v->name);
     if (jf_mutates(n, i) && v->origin != JF_VARIABLE)
       return verify_broken(n, "updates what is no variable", v->name);
   }
@@ -44,6 +49,7 @@ static jfl_status check_outputs(const jf_node *n, jf_arena *scratch)
 static void verify_mark(const verify_state *s, const jf_node *n)
 {
   for (int i = 0; i < n->n_out; i++) s->made[n->out[i]->id] = 1;
+  if (n->op->flags & JF_VIEW) s->root[n->out[0]->id] = s->root[n->in[0]->id];
   for (int i = 0; i < n->n_in; i++)
     if (jf_mutates(n, i)) s->mutated[n->in[i]->id] = 1;
 }
@@ -51,7 +57,9 @@ static void verify_mark(const verify_state *s, const jf_node *n)
 jfl_status jf_graph_verify(const jfl_graph *g)
 {
   size_t n = (size_t)g->n_value;
-  verify_state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n) };
+  verify_state s = { g, jf_alloc(g->arena, n), jf_alloc(g->arena, n), NULL };
+  s.root = jf_alloc(g->arena, n * sizeof *s.root);
+  for (int i = 0; i < g->n_value; i++) s.root[i] = i;
   for (int i = 0; i < g->n_node; i++) {
     JF_TRY(verify_check_inputs(&s, g->node[i]));
     JF_TRY(check_outputs(g->node[i], g->arena));

@@ -65,11 +65,11 @@ static jfl_status bias_add_plain(const jf_kargs *k)
   const size_t size = jfl_dtype_size(type);
   for (int64_t i = 0; i < rows; i++) {
     const size_t at = (size_t)(i * row) * size, b = by_row ? 0 : (size_t)(i % s.m) * size;
-    jf_tile_args t = {
+    jf_loop_args t = {
       .n = row, .in = { (const char *)k->in[0].data + at, (const char *)k->in[1].data + b },
       .step = { 1, by_row }, .out = (char *)k->out[0].data + at
     };
-    jf_op_add.tile[type](&t);
+    jf_op_add.loop[type](&t);
   }
   return JFL_OK;
 }

@@ -22,8 +22,8 @@ JF_FUNCTION(floordiv, return floor(a / b);,
   return a / b - (a % b != 0 && (a ^ b) < 0);)
 #define jf_floordiv(a, b) JF_CALL(floordiv, a, b)
 
-/* Squares, and the first power that is their slope, are common; pow would give the same, slowly.
-   Of integers by squaring; a negative power of anything but 1 and -1 is 0. */
+/* Powers of 2, and of 1 in their gradient, are common: pow would give the same more slowly. Of
+   integers it squares and multiplies; a negative power of anything but 1 and -1 is 0. */
 JF_FUNCTION(pow,
   return b == 2 ? a * a : b == 1 ? a : pow(a, b);,
   U y = 1; U x = (U)a;

@@ -33,10 +33,10 @@ static jfl_value *broadcast_fold(jf_foldctx *c)
   return before ? JF_EMIT(c->g, broadcast_to, c->node->attr, before->in[0]) : NULL;
 }
 
-JF_UNARY_TILE(copy, 1, uint8_t, uint8_t, uint8_t, JF_NO_ATTRS, a)
-JF_UNARY_TILE(copy, 2, uint16_t, uint16_t, uint16_t, JF_NO_ATTRS, a)
-JF_UNARY_TILE(copy, 4, uint32_t, uint32_t, uint32_t, JF_NO_ATTRS, a)
-JF_UNARY_TILE(copy, 8, uint64_t, uint64_t, uint64_t, JF_NO_ATTRS, a)
+JF_UNARY_LOOP(copy, 1, uint8_t, uint8_t, uint8_t, JF_NO_ATTRS, a)
+JF_UNARY_LOOP(copy, 2, uint16_t, uint16_t, uint16_t, JF_NO_ATTRS, a)
+JF_UNARY_LOOP(copy, 4, uint32_t, uint32_t, uint32_t, JF_NO_ATTRS, a)
+JF_UNARY_LOOP(copy, 8, uint64_t, uint64_t, uint64_t, JF_NO_ATTRS, a)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_BY_SIZE(copy_plain_) };
 
 JFL_OP(broadcast_to, .doc = "x repeated to a shape that it broadcasts to.", .path = "broadcast_to",

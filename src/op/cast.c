@@ -84,7 +84,7 @@ typedef void (*cast_loop)(const void *in, void *out, int64_t n);
     [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,           \
   };
 #define KERNEL(D)                                                                   \
-  static void tile_##D(const jf_tile_args *t)                                       \
+  static void loop_##D(const jf_loop_args *t)                                       \
   {                                                                                 \
     jfl_dtype to = ((const jf_cast *)t->attr)->dtype;                               \
     size_t size = jfl_dtype_size(to);                                               \
@@ -114,12 +114,12 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
   [JFL_F32] = cast_F32, [JFL_F64] = cast_F64, [JFL_I8] = cast_I8,
   [JFL_U8] = cast_U8, [JFL_I32] = cast_I32, [JFL_I64] = cast_I64,
 };
-static const jf_tile tile[JFL_N_DTYPE] = {
-  [JFL_F32] = tile_F32, [JFL_F64] = tile_F64, [JFL_I8] = tile_I8,
-  [JFL_U8] = tile_U8, [JFL_I32] = tile_I32, [JFL_I64] = tile_I64,
+static const jf_loop loop[JFL_N_DTYPE] = {
+  [JFL_F32] = loop_F32, [JFL_F64] = loop_F64, [JFL_I8] = loop_I8,
+  [JFL_U8] = loop_U8, [JFL_I32] = loop_I32, [JFL_I64] = loop_I64,
 };
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = cast_infer, .grad = cast_grad,
-  .fold = cast_fold, .cpu = cpu, .tile = tile, .expr = "jf_cast(a)",
+  .fold = cast_fold, .cpu = cpu, .loop = loop, .expr = "jf_cast(a)",
   .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

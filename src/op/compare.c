@@ -3,12 +3,12 @@
 
 #define COMPARE(id, EXPR)                                                      \
   JF_TEXT(id, #EXPR)                                                           \
-  JF_BINARY_TILE(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)             \
-  JF_BINARY_TILE(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)           \
-  JF_BINARY_TILE(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)        \
-  JF_BINARY_TILE(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)        \
-  JF_BINARY_TILE(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
-  JF_BINARY_TILE(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)          \
+  JF_BINARY_LOOP(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)             \
+  JF_BINARY_LOOP(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)           \
+  JF_BINARY_LOOP(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  JF_BINARY_LOOP(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)        \
+  JF_BINARY_LOOP(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
+  JF_BINARY_LOOP(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)          \
   JF_LOOP_TABLES(id, JF_TYPES)
 
 COMPARE(equal, a == b)
@@ -26,12 +26,12 @@ static jfl_status compare_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The condition is int8. What is not chosen is not read either. */
+/* The condition is int8. */
 #define CHOSEN(a, b, c) a ? b : c
 #define CHOOSE(A, B, C) \
   JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = CHOSEN(A, B, C);
 #define WHERE(D, T)                                                              \
-  JF_BODY void where_##D##_body(const jf_tile_args *t)                           \
+  JF_BODY void where_##D##_body(const jf_loop_args *t)                           \
   {                                                                              \
     const int8_t *q = t->in[0];                                                  \
     const T *u = t->in[1], *v = t->in[2], u0 = u[0], v0 = v[0];                  \
@@ -42,7 +42,7 @@ static jfl_status compare_infer(jf_infer *c)
     else if (i0 & i2) CHOOSE(q[i], u0, v[i])                                     \
     else CHOOSE(q[i * i0], u[i * i1], v[i * i2])                                 \
   }                                                                              \
-  JF_TILE_KERNEL(where, D)
+  JF_LOOP_KERNEL(where, D)
 JF_EACH_TYPE(WHERE)
 JF_TEXT(where, JF_STRING(CHOSEN(a, b, c)))
 JF_LOOP_TABLES(where, JF_TYPES)

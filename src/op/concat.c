@@ -80,7 +80,7 @@ static void concat_grad(jf_gradctx *c)
   }
 }
 
-/* The axes that were there stay where they are. */
+/* Blocks of channels are joined as they are. */
 static int concat_layout(jf_layout *c)
 {
   if (!jf_layout_blocks(c)) return 0;

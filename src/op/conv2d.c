@@ -102,8 +102,8 @@ static jfl_status conv2d_infer(jf_infer *c)
   JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
   JF_TRY(conv2d_complete(c, x.d + 2, f.d + 2, &w));
   if (f.d[0] % a->groups)
-    return jf_fail(JFL_ESHAPE, "%lld filters cannot be cut into %lld groups", (long long)f.d[0],
-                   (long long)a->groups);
+    return jf_fail_argument(JFL_ESHAPE, "groups", "must divide the %lld filters, got %lld",
+                            (long long)f.d[0], (long long)a->groups);
   if (f.d[1] * a->groups != x.d[1])
     return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have %lld channels for filters %s, got "
                             "%lld", (long long)(f.d[1] * a->groups), jf_shape_str(&f, s),

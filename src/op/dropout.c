@@ -42,7 +42,7 @@ static void dropout_grad(jf_gradctx *c)
 }
 
 /* The mask of elements from t->at on. */
-static void dropout_draw(const jf_tile_args *t, int8_t *mask)
+static void dropout_draw(const jf_loop_args *t, int8_t *mask)
 {
   uint32_t least = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
   for (int64_t i = 0; i < t->n;) {
@@ -59,7 +59,7 @@ static void dropout_draw(const jf_tile_args *t, int8_t *mask)
     y[i] = KEPT_IF(mask[i]);                                                 \
   }
 #define KEEP(D, T_)                                                          \
-  JF_BODY void keep_##D##_body(const jf_tile_args *t, const int8_t *mask)    \
+  JF_BODY void keep_##D##_body(const jf_loop_args *t, const int8_t *mask)    \
   {                                                                          \
     typedef T_ T;                                                            \
     const T *x = t->in[0];                                                   \
@@ -68,34 +68,34 @@ static void dropout_draw(const jf_tile_args *t, int8_t *mask)
     if (t->step[0]) KEEP_LOOP(x[i])                                          \
     else KEEP_LOOP(x[0])                                                     \
   }                                                                          \
-  JF_DISPATCH(keep_##D, (const jf_tile_args *t, const int8_t *mask), (t, mask))
+  JF_DISPATCH(keep_##D, (const jf_loop_args *t, const int8_t *mask), (t, mask))
 #define TILES(D, T)                                                           \
-  static void dropout_forward_tile_##D(const jf_tile_args *t)                 \
+  static void dropout_forward_loop_##D(const jf_loop_args *t)                 \
   {                                                                           \
     dropout_draw(t, t->second);                                               \
     keep_##D(t, t->second);                                                   \
   }                                                                           \
-  static void dropout_backward_tile_##D(const jf_tile_args *t) { keep_##D(t, t->in[1]); }
+  static void dropout_backward_loop_##D(const jf_loop_args *t) { keep_##D(t, t->in[1]); }
 #define KERNELS(D, T)                                                         \
   static jfl_status dropout_forward_##D(const jf_kargs *k)                    \
   {                                                                           \
-    return dropout_whole(k, dropout_forward_tile_##D);                        \
+    return dropout_whole(k, dropout_forward_loop_##D);                        \
   }                                                                           \
   static jfl_status dropout_backward_##D(const jf_kargs *k)                   \
   {                                                                           \
-    return dropout_whole(k, dropout_backward_tile_##D);                       \
+    return dropout_whole(k, dropout_backward_loop_##D);                       \
   }
 
-static jfl_status dropout_whole(const jf_kargs *k, jf_tile tile)
+static jfl_status dropout_whole(const jf_kargs *k, jf_loop loop)
 {
-  jf_tile_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
+  jf_loop_args t = { .n = jf_numel(&k->out[0].shape), .out = k->out[0].data, .attr = k->attr,
                      .random = k->random };
   for (int i = 0; i < k->n_in; i++) {
     t.in[i] = k->in[i].data;
     t.step[i] = 1;
   }
   if (k->n_out > 1) t.second = k->out[1].data;
-  tile(&t);
+  loop(&t);
   return JFL_OK;
 }
 
@@ -103,8 +103,8 @@ JF_EACH_FLOAT(KEEP)
 JF_EACH_FLOAT(TILES)
 JF_EACH_FLOAT(KERNELS)
 #define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
-static const jf_tile tile[JFL_N_DTYPE] = FLOATS(dropout_forward_tile);
-static const jf_tile grad_tile[JFL_N_DTYPE] = FLOATS(dropout_backward_tile);
+static const jf_loop loop[JFL_N_DTYPE] = FLOATS(dropout_forward_loop);
+static const jf_loop grad_loop[JFL_N_DTYPE] = FLOATS(dropout_backward_loop);
 static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 
@@ -112,10 +112,10 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,
-       .grad = dropout_grad, .cpu = cpu, .tile = tile, .expr = JF_STRING(KEPT_IF(uniform >= rate)),
+       .grad = dropout_grad, .cpu = cpu, .loop = loop, .expr = JF_STRING(KEPT_IF(uniform >= rate)),
   .second = "uniform >= rate")
 
 JFL_OP(dropout_grad, .doc = "Gradient of dropout that used mask.", .in = { "dy", "mask" },
        .out = { "dx" }, .attr = attrs, .attr_size = sizeof(jf_dropout), .inplace = 1,
-       .infer = dropout_grad_infer, .cpu = grad_cpu, .tile = grad_tile,
+       .infer = dropout_grad_infer, .cpu = grad_cpu, .loop = grad_loop,
   .expr = JF_STRING(KEPT_IF(b)))

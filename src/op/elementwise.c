@@ -10,7 +10,7 @@ enum { PART = 1 << 14 };
 /* The inputs, broadcast to the output's shape; steps are in bytes. */
 typedef struct elementwise_job {
   const jf_kargs *k;
-  jf_tile tile;
+  jf_loop loop;
   jf_nest nest;
   int64_t step[JF_WALK_OPERANDS][JFL_MAXDIM];
   int64_t size;                /* elements of the output */
@@ -22,7 +22,7 @@ static void elementwise_run_part(void *ctx, int part)
   const int inner = l->nest.n - 1, n_in = l->k->n_in;
   const int64_t row = l->nest.d[inner], size = (int64_t)jfl_dtype_size(l->k->out[0].dtype);
   int64_t from = (int64_t)part * PART, to = from + PART < l->size ? from + PART : l->size;
-  jf_tile_args t = { .attr = l->k->attr };
+  jf_loop_args t = { .attr = l->k->attr };
   jf_walk w = jf_walk_at(&l->nest, inner, from / row);
   for (int j = 0; j < n_in; j++) t.step[j] = l->step[j][inner] != 0;
   for (; from < to; from += t.n, jf_walk_next(&w)) {
@@ -31,14 +31,14 @@ static void elementwise_run_part(void *ctx, int part)
     for (int j = 0; j < n_in; j++)
       t.in[j] = (const char *)l->k->in[j].data + w.off[j] + skip * l->step[j][inner];
     t.out = (char *)l->k->out[0].data + from * size;
-    l->tile(&t);
+    l->loop(&t);
   }
 }
 
-jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile)
+jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop)
 {
   const jfl_shape *s = &k->out[0].shape;
-  elementwise_job l = { .k = k, .tile = tile, .size = jf_numel(s) };
+  elementwise_job l = { .k = k, .loop = loop, .size = jf_numel(s) };
   l.nest = (jf_nest){ .n = s->n, .n_op = k->n_in, .step = l.step };
   for (int i = 0; i < s->n; i++) l.nest.d[i] = s->d[i];
   for (int j = 0; j < k->n_in; j++)

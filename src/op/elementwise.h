@@ -8,8 +8,8 @@
 #include "dev/variants.h"
 #include "op/op.h"
 
-/* Applies tile row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
-jfl_status jf_elementwise(const jf_kargs *k, jf_tile tile);
+/* Applies loop row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
+jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop);
 
 /* One number as a (1) of dtype t, for gradient rules. */
 jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value);
@@ -36,17 +36,17 @@ void jf_grad_flat(jf_gradctx *c);
 /* A formula for float32 and float64, or for these and int32 and int64. ATTRS are JF_ATTR(...)s.
    The text is made here, before macros in EXPR expand. */
 #define JF_UNARY_FLOAT(id, EXPR) \
-  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_TILE, JF_NO_ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_UNARY_NUM(id, EXPR) \
-  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_TILE, JF_NO_ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_UNARY_FLOAT_ATTRS(id, ATTRS, EXPR) \
-  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_TILE, ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_UNARY_LOOP, ATTRS, EXPR)
 #define JF_UNARY_NUM_ATTRS(id, ATTRS, EXPR) \
-  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_TILE, ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_UNARY_LOOP, ATTRS, EXPR)
 #define JF_BINARY_FLOAT(id, EXPR) \
-  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_TILE, JF_NO_ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_BINARY_NUM(id, EXPR) \
-  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_TILE, JF_NO_ATTRS, EXPR)
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_TEXT(id, expr) static const char id##_expr[] = expr;
 /* The text of what a macro stands for. */
 #define JF_STRING(x) JF_STRING_OF(x)
@@ -77,7 +77,7 @@ void jf_grad_flat(jf_gradctx *c);
            int32_t: id##_function_I32, int64_t: id##_function_I64)(a, b)
 
 /* The record's fields. */
-#define JF_ELEMENTWISE(id) .cpu = id##_cpu, .tile = id##_tile, .expr = id##_expr
+#define JF_ELEMENTWISE(id) .cpu = id##_cpu, .loop = id##_loop, .expr = id##_expr
 #define JF_DEFINES(id) .define = { id##_float, id##_int }
 
 /* ---- the loops of a formula ---- */
@@ -93,14 +93,14 @@ void jf_grad_flat(jf_gradctx *c);
   TILE(id, I64, int64_t, uint64_t, int64_t, ATTRS, EXPR)  \
   JF_LOOP_TABLES(id, JF_NUMS)
 #define JF_LOOP_TABLES(id, TYPES)                                    \
-  static const jf_tile id##_tile[JFL_N_DTYPE] = { TYPES(id##_) };    \
+  static const jf_loop id##_loop[JFL_N_DTYPE] = { TYPES(id##_) };    \
   static const jf_kernel id##_cpu[JFL_N_DTYPE] = { TYPES(id##_plain_) };
 #define JF_FLOATS(p) [JFL_F32] = p##F32, [JFL_F64] = p##F64
 #define JF_NUMS(p) JF_FLOATS(p), [JFL_I32] = p##I32, [JFL_I64] = p##I64
 #define JF_TYPES(p) JF_NUMS(p), [JFL_I8] = p##I8, [JFL_U8] = p##U8
 
-#define JF_UNARY_TILE(id, D, T_, U_, O_, ATTRS, EXPR)                                      \
-  JF_BODY void id##_##D##_body(const jf_tile_args *t)                                      \
+#define JF_UNARY_LOOP(id, D, T_, U_, O_, ATTRS, EXPR)                                      \
+  JF_BODY void id##_##D##_body(const jf_loop_args *t)                                      \
   {                                                                                        \
     typedef T_ T; typedef U_ U; typedef O_ O;                                              \
     const T *x = t->in[0]; O *y = t->out;                                                  \
@@ -110,31 +110,31 @@ void jf_grad_flat(jf_gradctx *c);
     JF_EACH_ALONE for (int64_t i = 0; i < n; i++) { const T a = x[i]; y[i] = (O)(EXPR); }  \
     for (int64_t i = n; i < t->n; i++) y[i] = y[0];                                        \
   }                                                                                        \
-  JF_TILE_KERNEL(id, D)
+  JF_LOOP_KERNEL(id, D)
 
-#define JF_BINARY_LOOP(n, A, B, EXPR)                  \
+#define JF_BINARY_EACH(n, A, B, EXPR)                  \
   JF_EACH_ALONE for (int64_t i = 0; i < (n); i++) {    \
     const T a = (A), b = (B);                          \
     y[i] = (O)(EXPR);                                  \
   }
-#define JF_BINARY_TILE(id, D, T_, U_, O_, ATTRS, EXPR)                \
-  JF_BODY void id##_##D##_body(const jf_tile_args *t)                 \
+#define JF_BINARY_LOOP(id, D, T_, U_, O_, ATTRS, EXPR)                \
+  JF_BODY void id##_##D##_body(const jf_loop_args *t)                 \
   {                                                                   \
     typedef T_ T; typedef U_ U; typedef O_ O;                         \
     const T *u = t->in[0], *v = t->in[1]; O *y = t->out;              \
     const T u0 = u[0], v0 = v[0];                                     \
     (void)sizeof(U);                                                  \
     ATTRS                                                             \
-    if (t->step[0] & t->step[1]) JF_BINARY_LOOP(t->n, u[i], v[i], EXPR) \
-    else if (t->step[0]) JF_BINARY_LOOP(t->n, u[i], v0, EXPR)         \
-    else if (t->step[1]) JF_BINARY_LOOP(t->n, u0, v[i], EXPR)         \
-    else JF_BINARY_LOOP(t->n, u0, v0, EXPR)                           \
+    if (t->step[0] & t->step[1]) JF_BINARY_EACH(t->n, u[i], v[i], EXPR) \
+    else if (t->step[0]) JF_BINARY_EACH(t->n, u[i], v0, EXPR)         \
+    else if (t->step[1]) JF_BINARY_EACH(t->n, u0, v[i], EXPR)         \
+    else JF_BINARY_EACH(t->n, u0, v0, EXPR)                           \
   }                                                                   \
-  JF_TILE_KERNEL(id, D)
+  JF_LOOP_KERNEL(id, D)
 
 /* From id_D_body: the loop id_D and the kernel id_plain_D. */
-#define JF_TILE_KERNEL(id, D)                         \
-  JF_DISPATCH(id##_##D, (const jf_tile_args *t), (t)) \
+#define JF_LOOP_KERNEL(id, D)                         \
+  JF_DISPATCH(id##_##D, (const jf_loop_args *t), (t)) \
   static jfl_status id##_plain_##D(const jf_kargs *k) \
   {                                                   \
     return jf_elementwise(k, id##_##D);               \

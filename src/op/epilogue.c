@@ -6,15 +6,15 @@
 
 int jf_is_activation(const jfl_op *op)
 {
-  return op->tile && jf_op_n_in(op) == 1 && !op->attr_size && !(op->flags & JF_RANDOM);
+  return op->loop && jf_op_n_in(op) == 1 && !op->attr_size && !(op->flags & JF_RANDOM);
 }
 
 static jfl_status find_activation(const jf_infer *c, jf_epilogue *e)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++)
     if (!strcmp((*o)->name, e->act) && jf_is_activation(*o)) {
-      e->tile = (*o)->tile;
-      if (e->tile[c->dtype[0]]) return JFL_OK;
+      e->loop = (*o)->loop;
+      if (e->loop[c->dtype[0]]) return JFL_OK;
     }
   return jf_fail(JFL_EINVAL, "'%s' is no elementwise op of one %s input", e->act,
                  jfl_dtype_name(c->dtype[0]));
@@ -65,8 +65,8 @@ jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked)
 static void epilogue_add(const jf_tensor *y, int64_t at, int64_t n, const void *v, int step)
 {
   char *to = (char *)y->data + at * (int64_t)jfl_dtype_size(y->dtype);
-  jf_tile_args t = { .n = n, .in = { to, v }, .step = { 1, step }, .out = to };
-  jf_op_add.tile[y->dtype](&t);
+  jf_loop_args t = { .n = n, .in = { to, v }, .step = { 1, step }, .out = to };
+  jf_op_add.loop[y->dtype](&t);
 }
 
 void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels *c, int64_t from,
@@ -84,6 +84,6 @@ void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels
   if (residual) epilogue_add(y, at, n, residual + at * size, 1);
   if (!e->act) return;
   char *p = (char *)y->data + at * size;
-  jf_tile_args t = { .n = n, .in = { p }, .step = { 1 }, .out = p };
-  e->tile[y->dtype](&t);
+  jf_loop_args t = { .n = n, .in = { p }, .step = { 1 }, .out = p };
+  e->loop[y->dtype](&t);
 }

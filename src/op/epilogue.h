@@ -9,7 +9,7 @@
 typedef struct jf_epilogue {
   int bias, residual;
   const char *act;               /* an elementwise op of one input without attributes, or NULL */
-  const jf_tile *tile;           /* its loops, by dtype; filled by infer */
+  const jf_loop *loop;           /* its loops, by dtype; filled by infer */
 } jf_epilogue;
 
 /* The fields of an op whose attributes T have an epilogue. */

@@ -2,7 +2,7 @@
 #include "op/fused.h"
 #include "op/move.h"
 
-/* What the program was made for must be what it gets. */
+/* The inputs must be those that the program was made for. */
 static jfl_status fused_infer(jf_infer *c)
 {
   const jf_fused *f = c->attr;
@@ -39,7 +39,8 @@ static int writer(const jf_fused *f, int s)
   return f->n_instr;
 }
 
-/* Output 0 may be written over an input that is there element for element, and is read no more. */
+/* Output 0 may take the memory of an input that has an element for each of its own, where no
+   instruction reads the input once the output is written. */
 static unsigned inplace(const jf_node *n)
 {
   const jf_fused *f = n->attr;

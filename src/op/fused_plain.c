@@ -93,7 +93,7 @@ static void apply(const jf_kargs *k, const jf_instr *p)
   const jf_fused *f = k->attr;
   const int by_row = f->slot[p->out[0]].kind == JF_SLOT_ROW;
   char *room = place_of(k, f->n_slot);
-  jf_tile_args t = { .n = slot_size(f, p->out[0]), .attr = p->attr, .random = k->random,
+  jf_loop_args t = { .n = slot_size(f, p->out[0]), .attr = p->attr, .random = k->random,
                      .out = place_of(k, p->out[0]) };
   if (p->n_out > 1) t.second = place_of(k, p->out[1]);
   for (int i = 0; i < p->n_in; i++) {
@@ -103,7 +103,7 @@ static void apply(const jf_kargs *k, const jf_instr *p)
     t.step[i] = !by_row || f->slot[p->in[i]].kind == JF_SLOT_ROW;
     room += bytes;
   }
-  p->op->tile[p->key](&t);
+  p->op->loop[p->key](&t);
 }
 
 static jfl_status plain_add_up(const jf_kargs *k, const jf_instr *p)
@@ -122,7 +122,7 @@ jfl_status jf_fused_plain(const jf_kargs *k)
   for (int s = 0; s < f->n_slot; s++)
     if (f->slot[s].kind == JF_SLOT_NUMBER) jf_fused_number(&f->slot[s], place_of(k, s));
   for (int i = 0; i < f->n_instr; i++) {
-    if (f->instr[i].op->tile) apply(k, &f->instr[i]);
+    if (f->instr[i].op->loop) apply(k, &f->instr[i]);
     else JF_TRY(plain_add_up(k, &f->instr[i]));
   }
   return JFL_OK;

@@ -66,7 +66,7 @@ static jfl_status reduce_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* Of max and min, which nothing has none of. */
+/* Of max and min: no elements have none. */
 static jfl_status extreme_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR];

@@ -122,7 +122,7 @@ static void reshape_grad(jf_gradctx *c)
   c->dx[0] = jf_emit_view(c->g, c->dy[0], &c->in[0]->shape);
 }
 
-/* Serves where memory cannot be shared. */
+/* Runs where the result cannot lie in its input's memory. */
 static jfl_status reshape_copy(const jf_kargs *k)
 {
   size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);

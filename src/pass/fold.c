@@ -66,7 +66,7 @@ static int fold_fits(jfl_graph *g, const jf_node *n, int k, jfl_value *small)
 /* An elementwise op that broadcasts by itself reads what is broadcast, not all its copies. */
 static jfl_value *narrow(jfl_graph *g, const jf_node *n)
 {
-  if (!n->op->tile || n->n_in < 2 || n->n_in > 3) return NULL;
+  if (!n->op->loop || n->n_in < 2 || n->n_in > 3) return NULL;
   for (int k = 0; k < n->n_in; k++) {
     jfl_value *x = n->in[k], *in[3], number = *x;
     const int repeats = x->origin == JF_RESULT && x->node->op->flags & JF_REPEATS;

@@ -24,14 +24,14 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
   return (jfl_value *)v;
 }
 
-/* What v stands for or shows the memory of, NULL where it has memory of its own. */
+/* The value that stands for v now, or that v is a view of; NULL where v has memory of its own. */
 static const jfl_value *rewrite_below(const jf_rewrite *r, const jfl_value *v)
 {
   if (v->id < r->n_value && r->now[v->id]) return r->now[v->id];
   return v->origin == JF_RESULT && v->node->op->flags & JF_VIEW ? v->node->in[0] : NULL;
 }
 
-/* The value whose memory v will show. */
+/* The value in whose memory v will lie. */
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
   for (const jfl_value *next; (next = rewrite_below(r, v));) v = next;

@@ -37,7 +37,8 @@ static void dump(const jfl_graph *g, const char *pass)
   jfl_text_free(t.s);
 }
 
-/* A name that no pass has would show nothing, without a word why. */
+/* JFL_DUMP with a name that no pass has is an error: else nothing would be printed, and nobody
+   told why. */
 static jfl_status check_dump(void)
 {
   const char *want = getenv("JFL_DUMP");

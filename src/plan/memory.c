@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* WORK: comparisons that are worth a better layout; MOST_WORK: those that are, where sweeps gave no
-   good one. */
+/* WORK: how many comparisons a better layout is worth; MOST_WORK: how many where sweeps have given
+   a poor one. */
 enum { ALIGN = 64, TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
 size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }

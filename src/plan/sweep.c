@@ -1,10 +1,11 @@
-/* Packing many buffers in time n log n: each takes, as it is born, the lowest gap in which it fits,
-   and gives its bytes back when it dies. */
+/* Packing many buffers in time n log n. Buffers are taken in the order of their birth: each gets
+   the lowest gap in memory in which it fits, and its bytes become a gap again when it dies. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
-/* A buffer on the way through time, which for a sweep backward counts down. */
+/* When a buffer is born and dies. A sweep backward negates the times, so that the last step comes
+   first. */
 typedef struct passage { int born, dies; jf_life *life; } passage;
 
 static int sweep_by_birth(const void *a, const void *b)
@@ -22,7 +23,8 @@ static int sweep_by_death(const void *a, const void *b)
   return x->life < y->life ? -1 : x->life > y->life;
 }
 
-/* Gaps in a search tree by address, which is a heap by rank; some are of no bytes. 0 is no gap. */
+/* A gap in memory, which may have no bytes left. Gaps form a binary search tree by address; ranks,
+   which are hashes, keep it balanced: a gap's is below those in its subtrees. Index 0 is no gap. */
 typedef struct gap {
   size_t at, size;
   size_t most;                 /* the largest size in this subtree */
@@ -39,7 +41,7 @@ static void find_largest(gaps *g, int i)
   if (p->size > p->most) p->most = p->size;
 }
 
-/* Cuts tree i into gaps below the address and the others. */
+/* Splits tree i into the gaps below the address and the rest. */
 static void split_gaps(gaps *g, int i, size_t at, int *low, int *high)
 {
   if (!i) {
@@ -74,8 +76,8 @@ static int add_gap(gaps *g, size_t at, size_t size)
   return i;
 }
 
-/* Takes bytes off the lowest gap of tree i that has them: there is one. Returns where they
-   begin. */
+/* Takes size bytes from the lowest gap of tree i that is large enough, and returns their address.
+   There is always one, as the last gap is endless. */
 static size_t take_lowest(gaps *g, int i, size_t size)
 {
   gap *p = &g->v[i];

@@ -8,7 +8,8 @@
 
 enum { LANES = 32, LONG = 1024 };
 
-/* Adds n numbers to *to. Up to LONG are added in lanes of type L, these in A. */
+/* Adds n numbers to *to, which is of type A. Up to LONG of them are first added up in lanes of type
+   L. */
 #define SUM(D, T, L, A)                                                         \
   JF_BODY void sum_##D##_body(const void *from, int64_t n, void *to)            \
   {                                                                             \
@@ -29,7 +30,8 @@ enum { LANES = 32, LONG = 1024 };
 
 enum { WIDE = 16, TALL = 32 };
 
-/* Adds each of n columns of `rows` rows to its number at to; up to TALL rows are added in L. */
+/* Adds each of n columns of `rows` rows to its number at `to`, of type A. Up to TALL rows are first
+   added up in type L. */
 #define COLUMNS(D, T, L, A)                                                     \
   JF_BODY void tall_##D(const T *x, int64_t rows, int64_t n, int wide, A *y)    \
   {                                                                             \
@@ -56,7 +58,8 @@ enum { WIDE = 16, TALL = 32 };
   JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
               (from, rows, n, to))
 
-/* y[r] = the sum of row r, divided by count; of the sums of parts, which lie `step` apart. */
+/* y[r] = the sum of row r, divided by count; and y[i] = the sum of total i of each part, divided by
+   count, where the totals of parts lie `step` apart. */
 #define QUOTIENTS(D, T, A, QUOTIENT)                                            \
   JF_BODY void rows_##D##_body(const void *from, int64_t rows, int64_t n, double count, void *to) \
   {                                                                             \

@@ -97,7 +97,7 @@ static void sum_rows(const at_hand *h, const jf_sweep_step *u, jfl_dtype t)
 static void run_loop(const at_hand *h, const jf_sweep_step *u)
 {
   const jf_sweep *w = h->w;
-  jf_tile_args t = {
+  jf_loop_args t = {
     .n = h->n, .at = h->first * w->run + h->from, .attr = u->instr->attr, .random = h->k->random,
     .out = h->cell[u->out[0]], .second = u->out[1] >= 0 ? h->cell[u->out[1]] : NULL
   };

@@ -2,7 +2,7 @@
 #include "sweep.h"
 
 #include "op/op.h"
-#include "cpu/tiles.h"
+#include "cpu/functions.h"
 
 #include <string.h>
 
@@ -41,10 +41,10 @@ static void use_each(jf_sweep *w, int s, int *cell, int *step)
 }
 
 /* The processor's own loop for an instruction, or else that of the op's record. */
-static jf_tile steps_loop_of(const jf_fused *f, const jf_instr *p)
+static jf_loop steps_loop_of(const jf_fused *f, const jf_instr *p)
 {
-  jf_tile t = p->n_in ? jf_vec_tile(p->op->name, f->slot[p->in[0]].dtype) : NULL;
-  return t ? t : p->op->tile[p->key];
+  jf_loop t = p->n_in ? jf_vec_loop(p->op->name, f->slot[p->in[0]].dtype) : NULL;
+  return t ? t : p->op->loop[p->key];
 }
 
 static void steps_add_loop(jf_sweep *w, const jf_instr *p)
@@ -142,7 +142,7 @@ void jf_sweep_list_steps(jf_sweep *w)
   for (int s = 0; s < w->f->n_slot; s++) w->cell[s].home = home_of(&w->f->slot[s]);
   for (int i = 0; i < w->f->n_instr; i++) {
     const jf_instr *p = &w->f->instr[i];
-    if (p->op->tile) steps_add_loop(w, p);
+    if (p->op->loop) steps_add_loop(w, p);
     else steps_add_sum(w, p);
   }
   place_cells(w);

@@ -26,7 +26,7 @@ typedef struct jf_sweep_step {
   jf_sweep_step_kind kind;
   int slot;                    /* that is spread, summed, or gathers */
   const jf_instr *instr;
-  jf_tile loop;
+  jf_loop loop;
   int in[3], step[3], out[2];  /* cells; -1: an output that nobody reads */
   int by_row;                  /* a loop over what there is one of in a row */
 } jf_sweep_step;

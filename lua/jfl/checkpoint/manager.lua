@@ -131,7 +131,7 @@ train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
     end
     if o.keep ~= nil then args.integer(who, "keep", o.keep, 1) end
     local root = o.root_path ~= "/" and o.root_path:gsub("(.)/+$", "%1") or o.root_path
-    if root == "" then core.fail("%s: root_path is empty", who) end
+    if root == "" then core.fail("%s: root_path must not be empty", who) end
     return setmetatable({ root_path = root, prefix = o.prefix, keep = o.keep or false,
       check_point = checkpoint.CheckPoint() }, Manager)
   end)

@@ -210,7 +210,8 @@ local function count_items(who, columns, names)
     end
     if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
     if items and #column ~= items then
-      core.fail("%s: '%s' has %d items, '%s' has %d", who, tostring(names[1]), items, name, #column)
+      core.fail("%s: '%s' must be as long as '%s', %d, got %d", who, name,
+        tostring(names[1]), items, #column)
     end
     items = #column
   end

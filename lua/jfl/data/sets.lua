@@ -144,7 +144,7 @@ end
 local function batches(what, pixels, labels, size, data_format)
   local n = #pixels
   if n % size ~= 0 then
-    core.fail("load_mnist: %s_batch_size %d does not divide %d images", what, size, n)
+    core.fail("load_mnist: %s_batch_size must divide %d images, got %d", what, n, size)
   end
   local shape = data_format == "NCHW" and { n / size, size, 1, SIDE, SIDE }
     or { n / size, size, SIDE, SIDE, 1 }

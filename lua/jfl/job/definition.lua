@@ -29,9 +29,9 @@ for _ = 1, 500 do train(x, y) end
 print(("%.3f"):format(train(x, y):mean()))       --> 0.000
 ```
 
-A train job has exactly one `minimize`; its calls give values from **before** the update. Jobs share
-variables by name: an evaluation job with a layer named `line` uses what `train` has learnt, and
-sees its updates in the order of calls.
+A train job calls `minimize`, once or for several optimizers; its calls give values from **before**
+the update. Jobs share variables by name: an evaluation job with a layer named `line` uses what
+`train` has learnt, and sees its updates in the order of calls.
 
 A first extent of -1 stands for any batch size. The job is traced once for each size it meets and
 keeps the plans, as many as `flow.config.max_plans()`:

@@ -18,7 +18,9 @@ local function setting(name, kind, default)
     end
     if kind == "port" then
       args.integer(path, "value", o.value, 1)
-      if o.value > 65535 then core.fail("%s: %d is no port; they end at 65535", path, o.value) end
+      if o.value > 65535 then
+        core.fail("%s: value must be at most 65535, got %d", path, o.value)
+      end
     else
       args.expect(path, "value", o.value, kind)
     end

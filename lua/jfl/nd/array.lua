@@ -151,7 +151,7 @@ local function need_list(who, list)
     core.fail("%s: arrays must be a list of NdArrays such as {a, b}, got one NdArray", who)
   end
   args.expect(who, "arrays", list, "table")
-  if #list == 0 then core.fail("%s: arrays: the list is empty", who) end
+  if #list == 0 then core.fail("%s: arrays must not be empty", who) end
   for i = 1, #list do ndmath.need(who, ("arrays: item %d"):format(i), list[i]) end
   return ndmath.alike(list)
 end

@@ -13,7 +13,7 @@ local function axis_of(who, a, axis)
   local n = #a.shape
   args.integer(who, "axis", axis, -n)
   if axis >= n then
-    core.fail("%s: axis %d is out of range for %d dimensions", who, axis, n)
+    core.fail("%s: axis must be from %d to %d, got %d; axes count from 0", who, -n, n - 1, axis)
   end
   return axis % n + 1
 end
@@ -93,7 +93,7 @@ methods.take = args.define("ndarray.take", "A copy of the rows in a list, in its
       .. "places, which count from 0")
   end
   args.expect(who, "places", o.places, "table")
-  if #o.places == 0 then core.fail("take: places: the list is empty") end
+  if #o.places == 0 then core.fail("take: places must not be empty") end
   local axis, out = axis_of(who, o.a, o.axis), {}
   local extent = o.a.shape[axis]
   for i, at in ipairs(o.places) do

@@ -55,7 +55,7 @@ initializer.random_uniform_initializer = args.define("random_uniform_initializer
   }, function(o)
     local who = "random_uniform_initializer"
     local low, high = number(who, "minval", o.minval), number(who, "maxval", o.maxval)
-    if low > high then core.fail("%s: minval %g is above maxval %g", who, low, high) end
+    if low > high then core.fail("%s: minval must be at most maxval %g, got %g", who, high, low) end
     return fixed(("%s(%g, %g)"):format(who, low, high), "uniform", low, high)
   end)
 

@@ -194,8 +194,8 @@ local function weight_shape(who, o, x)
   end
   local channels = channels_last and shape[4] or shape[2]
   if filters % groups ~= 0 or channels % groups ~= 0 then
-    core.fail("%s: groups %d does not divide %d filters and %d input channels", who, groups,
-      filters, channels)
+    core.fail("%s: groups must divide %d filters and %d input channels, got %d", who, filters,
+      channels, groups)
   end
   local kernel = kernel_extents(who, o.kernel_size)
   if channels_last then return { filters, kernel[1], kernel[2], channels / groups } end

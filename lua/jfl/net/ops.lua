@@ -103,6 +103,13 @@ local function place(flow, modules, path, f)
   if rawget(at, name) == nil then at[name] = f end
 end
 
+-- The name given to an op, after the prefix of the namespaces around it; nil without one.
+local function full_name(who, name)
+  if name == nil then return nil end
+  args.expect(who, "name", name, "string")
+  return (trace.current and trace.current.prefix or "") .. name
+end
+
 local dropout = core.op("dropout")
 
 --- Sets random elements of x to 0 in train jobs and changes nothing elsewhere; training = true or
@@ -123,7 +130,7 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     local active = o.training
     if active == nil then active = context ~= nil and context.mode == "train" end
     if not active or o.rate == 0 then return o.x end
-    local name = o.name and (context and context.prefix or "") .. o.name
+    local name = full_name("nn.dropout", o.name)
     return (dropout(o.x, { rate = o.rate, name = name }))
   end)
 
@@ -139,8 +146,7 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o)
-    local context = trace.current
-    local name = o.name and (context and context.prefix or "") .. o.name
+    local name = full_name("constant", o.name)
     if core.type(o.value) ~= "array" then
       return (constant(o.value, { dtype = o.dtype, shape = o.shape, name = name }))
     end

@@ -79,7 +79,7 @@ local function find_variables(who, context, list)
         context.job.name, names.suggest(tostring(name), context.variables))
     end
   end
-  if #blobs == 0 then core.fail("%s: variables: the list is empty", who) end
+  if #blobs == 0 then core.fail("%s: variables must not be empty", who) end
   return blobs
 end
 
@@ -128,7 +128,10 @@ function methods:set_lr(rate)
     if rate then self.schedule = schedule.of(who, rate) end
     return
   end
-  for job, i in pairs(self.trained) do core.plan_set_rate(plan_of(who, job), i, rate) end
+  for job, i in pairs(self.trained) do
+    if job._closed then self.trained[job] = nil
+    else core.plan_set_rate(plan_of(who, job), i, rate) end
+  end
 end
 
 -- The learning rate of the next call, of the job traced last.

@@ -102,7 +102,7 @@ scope.placement = args.define("scope.placement", "Places the ops made by fn on a
   returns = "any",
 }, function(o)
   local ids = type(o.ids) == "table" and o.ids or { o.ids }
-  if #ids == 0 then core.fail("placement: ids: the list is empty") end
+  if #ids == 0 then core.fail("placement: ids must not be empty") end
   local first, last = math.huge, 0
   for _, id in ipairs(ids) do
     local low, high = range_of(id)

@@ -95,7 +95,7 @@ local function curves(values, labels)
     if getmetatable(values) then
       core.fail("plot: values must be numbers, got %s", args.describe(values))
     end
-    if next(values) == nil then core.fail("plot: values: the table is empty") end
+    if next(values) == nil then core.fail("plot: values must not be empty") end
     if has_names(values) then return named(values) end
   end
   if is_nested(values) then return rows(values, labels) end

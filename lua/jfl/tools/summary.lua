@@ -65,7 +65,7 @@ summary.create_summary_writer = args.define("summary.create_summary_writer",
   }, function(o)
     local who = "summary.create_summary_writer"
     if args.expect(who, "logdir", o.logdir, "string") == "" then
-      core.fail("%s: logdir is empty", who)
+      core.fail("%s: logdir must not be empty", who)
     end
     if current and current.file and current.logdir == o.logdir then return current end
     local writer = open(who, o.logdir)
@@ -138,14 +138,16 @@ local function check_tag(who, o)
     core.fail("%s: the tag is missing; arguments are value, step, tag, and without a step "
       .. "%s(value, {tag = \"loss\"})", who, who)
   end
-  if args.expect(who, "tag", o.tag, "string") == "" then core.fail("%s: tag is empty", who) end
+  if args.expect(who, "tag", o.tag, "string") == "" then
+    core.fail("%s: tag must not be empty", who)
+  end
   return check_text(who, "tag", o.tag)
 end
 
 local function check_step(who, step)
   if core.type(step) == "array" and step.size == 1 then step = step:item() end
   if args.integer(who, "step", step, 0) > MOST_STEP then
-    core.fail("%s: step: %g is more than 2^53", who, step)
+    core.fail("%s: step must be at most 2^53, got %g", who, step)
   end
   return step
 end

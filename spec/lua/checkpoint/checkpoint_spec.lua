@@ -207,7 +207,7 @@ describe("checkpoint", function()
     assert.same(want, flow.ndarray.rand({ 4 }):totable())
   end)
 
-  -- The checkpoint with this as the metadata behind the format.
+  -- A checkpoint whose metadata hold this text after the format.
   local function with_notes(text)
     flow.checkpoint.save(path, { overwrite = true })
     local f = assert(io.open(path .. "/model.safetensors", "rb"))

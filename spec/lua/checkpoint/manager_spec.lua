@@ -26,7 +26,7 @@ describe("SimpleCheckPointManager", function()
 
   local function weights() return flow.get_all_variables().w:totable() end
 
-  -- Runs fn at a time that stands still.
+  -- Runs fn while the clock stands still at this time.
   local function at(seconds, microseconds, fn)
     local clock = core.clock
     core.clock = function() return seconds, microseconds end
@@ -130,7 +130,7 @@ describe("SimpleCheckPointManager", function()
     helper.fails(function() manager:initialize_or_restore() end, name)
     helper.fails(function() manager.save() end, "save: call it with a colon: manager:save()")
     helper.fails(function() manager_of() end, "argument 1 'root_path' is missing")
-    helper.fails(function() manager_of("") end, "root_path is empty")
+    helper.fails(function() manager_of("") end, "root_path must not be empty")
     helper.fails(function() manager_of(5) end, "root_path must be a string, got number 5")
     helper.fails(function() manager_of(root, "a/b") end, "prefix must be a part of a name")
     helper.fails(function() manager_of(root, { keep = 0 }) end, "keep must be a whole number")

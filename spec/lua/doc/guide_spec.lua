@@ -8,7 +8,8 @@ local function read(path)
   return text
 end
 
-describe("the guide", function()
+-- #cpu: its pages show profiles and plans.
+describe("the guide #cpu", function()
   local function runs(text, name, first)
     local list, shared = blocks.find(text, first)
     for _, block in ipairs(list) do

@@ -1,4 +1,4 @@
--- What the manual tells is there, and what is there it tells of.
+-- Everything that the manual describes exists, and everything that exists is described.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 

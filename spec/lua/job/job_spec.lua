@@ -177,7 +177,7 @@ describe("a job's body", function()
     helper.fails(function() return (job({ 1 })) end, "use flow.math.less or flow.math.greater")
   end)
 
-  -- What is said of a body that does something to a blob x of extents (2, 3).
+  -- The message for a body that does something to a blob x of extents (2, 3).
   local function said(body)
     flow.clear_default_session()
     local _, err = pcall(helper.predict("j", { 2, 3 }, body), flow.ndarray.ones({ 2, 3 }))
@@ -551,7 +551,7 @@ describe("a batch that is a part of a bigger array", function()
       inputs = { { "x", tp[kind].Placeholder { 300, 9 } } }, body = function(x) return x + x end }
   end
 
-  -- The bytes of the arrays that fn makes and leaves, and what it gives.
+  -- The bytes of the arrays that fn makes and does not free, and its result.
   local function growth(fn)
     collectgarbage()
     collectgarbage("stop")

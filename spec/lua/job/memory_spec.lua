@@ -1,4 +1,4 @@
--- What arrays take is given back, each script in a process of its own whose peak is looked at.
+-- The memory of arrays is given back. Each script runs in a process of its own, whose peak is read.
 local helper = require "spec.lua.helper"
 
 local LIMIT = 256            -- MiB

@@ -306,7 +306,7 @@ local a = nd.zeros({ 3, 2 })
 print(a:reshape({ 4 })) --@
 ]] },
   { "an axis of an array out of range", {
-    "reduce_mean: axis 2 is out of range for 2 dimensions",
+    "reduce_mean: axis must be from -2 to 1, got 2; axes count from 0",
   }, [[
 local a = nd.zeros({ 3, 2 })
 print(a:mean(2)) --@
@@ -374,7 +374,7 @@ local train = flow.data.load_mnist(100, 100, { data_format = "NCWH" }) --@
 print(train)
 ]] },
   { "a batch size that does not divide the data", {
-    "load_mnist: train_batch_size 7 does not divide 20 images",
+    "load_mnist: train_batch_size must divide 20 images, got 7",
   }, [[
 local train = flow.data.load_mnist(7, 100, { out_dir = small_mnist() }) --@
 print(train)

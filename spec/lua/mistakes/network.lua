@@ -256,7 +256,7 @@ return flow.layers.conv2d(images, 8, 3, { data_format = "CHW" }) --@
 return flow.layers.conv2d(images, 8, 3, { strides = 0 }) --@
 ]] },
   { "groups that do not divide the channels", {
-    "layers.conv2d: groups 3 does not divide 8 filters and 1 input channels",
+    "layers.conv2d: groups must divide 8 filters and 1 input channels, got 3",
   }, "net", [[
 return flow.layers.conv2d(images, 8, 3, { groups = 3 }) --@
 ]] },
@@ -361,12 +361,12 @@ local y = math.exp(images) --@
 return y
 ]] },
   { "an axis out of range", {
-    "reduce_mean: axis 4 is out of range for 4 dimensions; axes count from 0",
+    "reduce_mean: axis must be from -4 to 3, got 4; axes count from 0",
   }, "net", [[
 return flow.math.reduce_mean(images, { axis = 4 }) --@
 ]] },
   { "a negative axis out of range", {
-    "softmax: axis -5 is out of range for 4 dimensions",
+    "softmax: axis must be from -4 to 3, got -5; axes count from 0",
   }, "net", [[
 return flow.nn.softmax(images, -5) --@
 ]] },
@@ -391,7 +391,7 @@ return flow.math.reduce_sum(images, { axis = { 1, 1 } }) --@
 return flow.transpose(images, { 0, 2 }) --@
 ]] },
   { "a permutation that counts from 1", {
-    "transpose: axis 4 is out of range for 4 dimensions",
+    "transpose: axis must be from -4 to 3, got 4; axes count from 0",
   }, "net", [[
 return flow.transpose(images, { 1, 3, 4, 2 }) --@
 ]] },

@@ -5,7 +5,7 @@ local run = {}
 
 local PRELUDE = "local flow = require \"jfl\"; local tp, nd = flow.typing, flow.ndarray\n"
 
--- What a body of an entry is put into.
+-- The scripts around the lines of an entry.
 local FRAMES = {
   net = [[
 local net = flow.global_function {

@@ -398,7 +398,8 @@ end
 net("train_net", 10)(nd.ones({ 4, 8 }))
 net("eval_net", 5)(nd.ones({ 4, 8 }))
 ]] },
-  { "a limit of memory that the job passes", {
+  -- #cpu: kernels of other devices want other temporaries.
+  { "a limit of memory that the job passes #cpu", {
     "train_job: variables and temporaries take 5800 bytes, memory_limit is 1000",
   }, [[
 flow.config.memory_limit(1000)

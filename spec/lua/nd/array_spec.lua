@@ -247,7 +247,7 @@ describe("several NdArrays", function()
     assert.equal("uint8", nd.stack({ a:astype("uint8"), a:astype("uint8") }).dtype)
     assert.same({ { 1, 2, 300 } }, nd.concat({ a:astype("uint8"),
       nd.array({ { 300 } }, "int32") }, 1):totable())
-    helper.fails(function() nd.concat({}) end, "ndarray.concat: arrays: the list is empty")
+    helper.fails(function() nd.concat({}) end, "ndarray.concat: arrays must not be empty")
     helper.fails(function() nd.stack({ a, 5 }) end,
       "arrays: item 2 must be an NdArray, got number 5")
   end)

@@ -85,7 +85,7 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
       "value must be an NdArray, or a table of NdArrays by name, got number 5")
   end)
 
-  -- A .npy file with that header and 64 bytes of data.
+  -- Writes a .npy file with that header and 64 bytes of data.
   local function with_header(text)
     return "\147NUMPY\1\0" .. string.char(#text, 0) .. text .. ("\0"):rep(64)
   end

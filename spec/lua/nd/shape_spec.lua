@@ -32,7 +32,7 @@ describe("slices", function()
     helper.fails(function() a:slice(1, 5, { axis = 1 }) end,
       "slice: elements 1 to 5 are not in an array of 4 along axis 1")
     helper.fails(function() a:slice(1, 2, { axis = 2 }) end,
-      "axis 2 is out of range for 2 dimensions")
+      "axis must be from -2 to 1, got 2")
     helper.fails(function() a:slice(1, 2, { step = 0 }) end, "step must not be 0")
     helper.fails(function() a:slice(1, 2, { step = -1 }) end, "rows 1 to 2 are not in an array")
     helper.fails(function() a:slice(1, 2, { steps = 1 }) end,
@@ -57,7 +57,7 @@ describe("take", function()
       "take: places[2] must be from 1 to 3, or negative from the end, got 4")
     helper.fails(function() a:take({ 1, -4 }) end,
       "places[2] must be a whole number of at least -3")
-    helper.fails(function() a:take({}) end, "the list is empty")
+    helper.fails(function() a:take({}) end, "must not be empty")
     helper.fails(function() a:take(2) end, "places must be a table, got number 2")
     helper.fails(function() a:take(nd.array { 1 }) end, "flow.gather takes an NdArray of places")
   end)

@@ -16,7 +16,7 @@ end
 
 local jobs = 0
 
--- What f gives for the arrays x as the inputs of a job.
+-- The result of f for the arrays x as inputs of a job.
 local function in_job(f, x)
   jobs = jobs + 1
   local inputs = {}

@@ -65,7 +65,8 @@ describe("initializers", function()
   it("check their arguments", function()
     helper.fails(function() flow.truncated_normal(0) end,
       "truncated_normal: stddev must be a number above 0, got 0")
-    helper.fails(function() flow.random_uniform_initializer(2, 1) end, "minval 2 is above maxval 1")
+    helper.fails(function() flow.random_uniform_initializer(2, 1) end,
+      "minval must be at most maxval 1, got 2")
     helper.fails(function() flow.variance_scaling_initializer(1, "fan") end,
       "variance_scaling_initializer: mode must be fan_in, fan_out or fan_avg, got string 'fan'")
   end)

@@ -141,7 +141,7 @@ describe("layers.conv2d", function()
       helper.fails(function() helper.predict("bad", { 1, 3, 8, 8 }, f):compile() end, text)
     end
     fails(function(x) local y = flow.layers.conv2d(x, 4, 3, { groups = 2 }) return y end,
-      "groups 2 does not divide 4 filters and 3 input channels")
+      "groups must divide 4 filters and 3 input channels, got 2")
     fails(function(x) local y = flow.layers.conv2d(x, 4, { 1, 2, 3 }) return y end, "a list of 3")
     fails(function(x) local y = flow.layers.conv2d(x, 4, 3, { padding = "HALF" }) return y end,
       "HALF")

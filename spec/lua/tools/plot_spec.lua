@@ -140,7 +140,7 @@ y
     end
     fails("plot: values must be a table, got number 3", 3)
     fails("plot: values: item 2 must be a number, got string 'x'", { 1, "x" })
-    fails("plot: values: the table is empty", {}, "title")
+    fails("plot: values must not be empty", {}, "title")
     fails("plot: values: there is no finite number to draw", { 0 / 0, 1 / 0 })
     fails("plot: loss must be a table, got number 1", { loss = 1 })
     fails("plot: loss: there is no number", { loss = {} })

@@ -2,8 +2,8 @@ local flow = require "jfl"
 local core = require "jfl.core"
 local helper = require "spec.lua.helper"
 
--- Runs fn on a clock that goes on by `step` seconds whenever it is read, with stderr a terminal of
--- so many columns, or none; gives what was written there.
+-- Runs fn on a clock that advances by `step` seconds at each reading, with stderr a terminal of the
+-- given columns, or no terminal; returns what was written there.
 local function on_clock(step, columns, fn)
   local now, width, time = core.now, core.columns, 0
   core.now = function()
@@ -17,8 +17,8 @@ local function on_clock(step, columns, fn)
   return text
 end
 
--- What a terminal of so many columns shows of a text: its lines. One that is full is left when the
--- next letter comes.
+-- The lines of a text on a terminal of the given columns. A full line is left when the next letter
+-- comes.
 local function screen(text, columns)
   local lines, row, column = { "" }, 1, 0
   local function put(letter)

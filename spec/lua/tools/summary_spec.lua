@@ -44,7 +44,7 @@ local function records(path)
   return list
 end
 
--- What a PNG file of one uint8 picture holds behind its filter bytes.
+-- The bytes of a PNG file of one uint8 picture, without those that name a filter.
 local function pixels(png)
   assert.equal("\137PNG\r\n\26\n", png:sub(1, 8))
   local at = png:find("IDAT", 1, true)
@@ -242,13 +242,13 @@ describe("summary", function()
     end
     fails("summary.scalar: the tag is missing; arguments are value, step, tag", s.scalar, 1, "loss")
     fails("summary.scalar: tag must be a string, got number 3", s.scalar, 1, 2, 3)
-    fails("summary.scalar: tag is empty", s.scalar, 1, 2, "")
+    fails("summary.scalar: tag must not be empty", s.scalar, 1, 2, "")
     fails("summary.scalar: tag must be UTF-8 text", s.scalar, 1, 2, "\255")
     fails("summary.scalar: step must be a whole number of at least 0, got number -1", s.scalar, 1,
       -1, "a")
     fails("summary.scalar: step must be a whole number of at least 0, got number 0.5", s.scalar, 1,
       0.5, "a")
-    fails("summary.scalar: step: 1e+300 is more than 2^53", s.scalar, 1, 1e300, "a")
+    fails("summary.scalar: step must be at most 2^53, got 1e+300", s.scalar, 1, 1e300, "a")
     fails("summary.scalar: value must be one number, got 2 of them, (2)", s.scalar, { 1, 2 }, 1,
       "a")
     fails("summary.scalar: value must be a number, an NdArray, a table or a job's blob, got string",
@@ -270,7 +270,7 @@ describe("summary", function()
     helper.fails(function() s.create_summary_writer("/proc/nowhere/a") end,
       "summary.create_summary_writer: cannot make the directory /proc/nowhere/a: No such file")
     helper.fails(function() s.create_summary_writer(writer.path) end, "Not a directory")
-    helper.fails(function() s.create_summary_writer("") end, "logdir is empty")
+    helper.fails(function() s.create_summary_writer("") end, "logdir must not be empty")
     s.close()
     assert.equal("closed summary writer of " .. dir .. "/runs/a", tostring(writer))
     helper.fails(function() s.scalar(1, 1, "a") end,

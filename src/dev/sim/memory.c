@@ -67,15 +67,9 @@ static void sim_memory_insert(jf_sim_memory *m, const jf_sim_block *b)
 
 static int sim_memory_has_room(jf_sim_memory *m)
 {
-  if (m->n < m->cap) return 1;
-  int cap = m->cap ? 2 * m->cap : 64;
-  jf_sim_block *wider = jf_new((size_t)cap * sizeof *wider);
-  if (!wider) return 0;
-  if (m->n) memcpy(wider, m->block, (size_t)m->n * sizeof *wider);
-  jf_free(m->block);
-  m->block = wider;
-  m->cap = cap;
-  return 1;
+  jf_sim_block *room = jf_regrow(m->block, m->n, &m->cap, sizeof *room);
+  if (room) m->block = room;
+  return room != NULL;
 }
 
 void *jf_sim_take(jf_sim_memory *m, size_t size)

@@ -74,7 +74,7 @@ typedef struct jf_sim_stream {
   int busy;                    /* an item is being done */
   int halted;                  /* a step found something wrong since the host last waited */
   jfl_status failed;           /* the first failure since then, */
-  char message[1024];          /* and what it says */
+  jf_error *error;             /* and what it says; owned */
   const char *name;            /* of the device */
   jf_sim_pace pace;
   uint64_t number, n_done;     /* of the stream, for its delays; items done, the thread's */

@@ -19,7 +19,7 @@ static void sim_stream_fail(jf_sim_stream *s, jfl_status status)
 {
   if (s->failed) return;
   s->failed = status;
-  snprintf(s->message, sizeof s->message, "%s", jfl_errmsg());
+  s->error = jf_error_copy();
 }
 
 /* Under mu. */
@@ -91,6 +91,7 @@ void jf_sim_stream_end(jf_sim_stream *s)
   int join = s->has_thread;
   pthread_mutex_unlock(&s->mu);
   if (join) pthread_join(s->thread, NULL);
+  jf_free(s->error);
   pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
 }
@@ -135,7 +136,9 @@ jfl_status jf_sim_wait(jf_sim_stream *s)
   pthread_mutex_lock(&s->mu);
   while (s->head || s->busy) pthread_cond_wait(&s->changed, &s->mu);
   jfl_status st = s->failed;
-  if (st) jf_fail(st, "%s", s->message);
+  if (st) jf_error_restore(st, s->error);
+  jf_free(s->error);
+  s->error = NULL;
   s->failed = JFL_OK;
   s->halted = 0;
   pthread_mutex_unlock(&s->mu);

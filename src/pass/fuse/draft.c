@@ -5,7 +5,8 @@
 
 /* ---- the space ---- */
 
-/* Whether tensors of shape s with these steps have one element per row of n, in order. */
+/* Whether elements that lie these steps apart along the axes of s are one for each `row` elements
+   of s, in their order. */
 static int is_dense(const jfl_shape *s, const int64_t *step, int64_t row)
 {
   int64_t inner = 1, size = 1;
@@ -18,8 +19,8 @@ static int is_dense(const jfl_shape *s, const int64_t *step, int64_t row)
   return inner == row;
 }
 
-/* Cuts axes of the space so that every axis of s, of the same size, is one or several of them; 0
-   where that does not work out. */
+/* Cuts axes of the space so that every axis of s, a shape of as many elements, is one or several of
+   them; 0 where that does not work out. */
 static int refine(jfl_shape *space, const jfl_shape *s)
 {
   int64_t cut[2 * JFL_MAXDIM], a = 1, b = 1;
@@ -176,7 +177,8 @@ static int draft_add_loop(jf_draft *d, const jf_node *n)
   return 1;
 }
 
-/* A sum of which each part of the space gathers its own must be small beside what it adds up. */
+/* Whether gathered sums are few beside the elements: a device may gather them several times, each
+   time for a part of the space. */
 static int gathers_little(const jf_draft *d, int64_t sums)
 {
   return sums <= d->limits->sums && (d->size / sums >= 16 || d->size <= d->limits->sums);
@@ -267,7 +269,7 @@ static int add_member(jf_draft *d, const jf_node *n)
   return jf_member_kind(n) == JF_MEMBER_SUM ? draft_add_sum(d, n) : draft_add_loop(d, n);
 }
 
-/* Does what depends on all members. */
+/* Settles what depends on all members. */
 static int finish_draft(jf_draft *d)
 {
   for (int s = 0; s < d->f.n_slot; s++) {
@@ -305,7 +307,7 @@ int jf_draft_make(jf_draft *d)
   return finish_draft(d);
 }
 
-/* A sum may change the rows, and another size the space. */
+/* A sum may change what the rows are, and a member of another size the space. */
 int jf_draft_can_extend(const jf_draft *d, const jf_node *last)
 {
   return !d->f.row && jf_member_kind(last) == JF_MEMBER_LOOP

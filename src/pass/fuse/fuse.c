@@ -1,10 +1,11 @@
-/* Joins elementwise nodes, and sums at their ends, into programs that sweep over memory once.
+/* Joins elementwise nodes and sums into programs that go through memory once.
    README.md shows by an example how a graph becomes programs. */
 #include "pass/fuse/fuse.h"
 
 /* ---- values that a set of nodes must write to memory ---- */
 
-/* Whether node i, of the set at hand, reads v itself rather than what it stands for. */
+/* Whether node i of the set at hand needs v in memory: no node of the set makes v, and i reads v as
+   it is, not past it. */
 static int reads_itself(const jf_fuser *f, int i, const jfl_value *v)
 {
   const jf_node *n = f->r.old[i];

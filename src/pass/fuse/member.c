@@ -20,19 +20,12 @@ jfl_dtype jf_member_key(const jf_node *n)
 static int has_loop(const jf_node *n)
 {
   const jfl_op *op = jf_member_op(n);
-  return op->tile && op->tile[jf_member_key(n)];
-}
-
-/* Whether there is an axis to cut into tiles, and something on it. */
-static int has_space(const jf_node *n)
-{
-  const jfl_shape *s = jf_member_shape(n);
-  return s->n > 0 && jf_numel(s) > 0;
+  return op->loop && op->loop[jf_member_key(n)];
 }
 
 jf_member jf_member_kind(const jf_node *n)
 {
-  if (n->op->flags & JF_EFFECT || !has_space(n)) return JF_NO_MEMBER;
+  if (n->op->flags & JF_EFFECT || jf_numel(jf_member_shape(n)) < 1) return JF_NO_MEMBER;
   if (is_sum(n))
     return jf_numel(&n->in[0]->shape) > jf_numel(&n->out[0]->shape) ? JF_MEMBER_SUM : JF_NO_MEMBER;
   if (n->n_in < 1 || n->n_in > 3 || n->n_out > 2 || !has_loop(n)) return JF_NO_MEMBER;

@@ -1,5 +1,5 @@
-/* kernels/cpu/tiles.c: vectors of exponentials and their like against the library's doubles, over
-   all magnitudes, at infinities and not-a-number. */
+/* kernels/cpu/functions.c: vectors of exponentials and their like against the library's doubles,
+   over all magnitudes, at infinities and not-a-number. */
 #include "dev/cpu/cpu.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* Loops over float32 for formulas that call the mathematical library: each is within some units in
    the last place of the library's. */
-#include "tiles.h"
+#include "functions.h"
 
 #include "vector.h"
 
@@ -136,7 +136,7 @@ JF_BODY void softplus_vec(jf_vec *v)
 JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
 
 #define LOOP(id)                                                              \
-  JF_BODY void id##_loop_body(const jf_tile_args *t)                          \
+  JF_BODY void id##_loop_body(const jf_loop_args *t)                          \
   {                                                                           \
     const float *x = t->in[0];                                                \
     float *y = t->out;                                                        \
@@ -150,48 +150,54 @@ JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
     }                                                                         \
     for (int64_t i = n; i < t->n; i++) y[i] = y[0];                           \
   }                                                                           \
-  JF_DISPATCH(id##_loop, (const jf_tile_args *t), (t))
+  JF_DISPATCH(id##_loop, (const jf_loop_args *t), (t))
 
 #define EACH(X) \
   X(exp) X(expm1) X(log) X(log1p) X(sigmoid) X(tanh) X(erf) X(gelu) X(gelu_slope) X(softplus)
 EACH(LOOP)
 
-jf_tile jf_vec_tile(const char *op, jfl_dtype t)
+jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 {
 #define ENTRY(id) { #id, id##_loop },
-  static const struct { const char *op; jf_tile tile; } list[] = {
+  static const struct { const char *op; jf_loop loop; } list[] = {
     EACH(ENTRY)
-    { "dropout", jf_dropout_tile }, { "dropout_grad", jf_dropout_grad_tile },
+    { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
   };
   for (size_t i = 0; i < sizeof list / sizeof *list && t == JFL_F32; i++)
-    if (!strcmp(list[i].op, op)) return list[i].tile;
+    if (!strcmp(list[i].op, op)) return list[i].loop;
   return NULL;
 }
 
 /* ---- rows for such an op alone ---- */
 
-typedef struct tiles_whole { const float *x; float *y; int64_t n; jf_tile tile; } tiles_whole;
+typedef struct functions_whole {
+  const float *x;
+  float *y;
+  int64_t n;
+  jf_loop loop;
+} functions_whole;
 
-static void tiles_run_part(void *ctx, int i)
+static void functions_run_part(void *ctx, int i)
 {
-  const tiles_whole *w = ctx;
+  const functions_whole *w = ctx;
   const int64_t at = jf_from(i, JF_PART);
-  w->tile(&(jf_tile_args){ .n = jf_to(i, JF_PART, w->n) - at, .in = { w->x + at }, .step = { 1 },
+  w->loop(&(jf_loop_args){ .n = jf_to(i, JF_PART, w->n) - at, .in = { w->x + at }, .step = { 1 },
                            .out = w->y + at });
 }
 
-static jfl_status tiles_run(const jf_kargs *k, jf_tile tile)
+static jfl_status functions_run(const jf_kargs *k, jf_loop loop)
 {
-  tiles_whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), tile };
-  jf_run_parts(k, jf_parts(w.n, JF_PART), tiles_run_part, &w);
+  functions_whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), loop };
+  jf_run_parts(k, jf_parts(w.n, JF_PART), functions_run_part, &w);
   return JFL_OK;
 }
 
-static int tiles_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int functions_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
 
-#define RUN(id) static jfl_status id##_run(const jf_kargs *k) { return tiles_run(k, id##_loop); }
+#define RUN(id) \
+  static jfl_status id##_run(const jf_kargs *k) { return functions_run(k, id##_loop); }
 EACH(RUN)
-#define ROW(id) .op = #id, .accepts = tiles_accepts, .run = id##_run, .priority = 10
+#define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run, .priority = 10
 JFL_CPU(vec_exp, ROW(exp))
 JFL_CPU(vec_expm1, ROW(expm1))
 JFL_CPU(vec_log, ROW(log))
