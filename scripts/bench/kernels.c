@@ -104,7 +104,7 @@ static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int
 /* From plain to blocks of channels and back; bytes read and written. */
 static void relayout(const char *only, int64_t n, int64_t c, int64_t hw)
 {
-  static const jf_transpose to = { { 5, { 0, 1, 3, 4, 2 } } }, back = { { 5, { 0, 1, 4, 2, 3 } } };
+  const jf_transpose to = { JF_INTS(0, 1, 3, 4, 2) }, back = { JF_INTS(0, 1, 4, 2, 3) };
   jf_tensor x = T(n, c / 16, 16, hw, hw), y = T(n, c / 16, hw, hw, 16);
   double bytes = 8.0 * (double)(n * c * hw * hw);
   char what[64];
@@ -131,7 +131,7 @@ static void passes(const char *only)
   enum { MB = 100 * 32 * 28 * 28 * 4 };
   jf_tensor x = T(100, 32, 28, 28), b = T(32), y = T(100, 32, 28, 28);
   jf_bias_add channels = { .axis = 1 };
-  jf_reduce sums = { .axis = { 3, { 0, 2, 3 } } };
+  jf_reduce sums = { .axis = JF_INTS(0, 2, 3) };
   const char *what = "100x32x28x28";
   bench(only, "relu", &x, 1, &y, NULL, what, 2.0 * MB);
   bench(only, "relu_grad", (jf_tensor[]){ x, y }, 2, &y, NULL, what, 3.0 * MB);
@@ -201,9 +201,9 @@ static void vectors(const char *only)
         "momentum 512x3136", 5 * size);
   bench(only, "dropout", &x, 1, out, &(jf_dropout){ 0.5 }, "100x512", 9.0 * 51200);
   bench(only, "softmax", &x, 1, out, &(jf_softmax){ 1 }, "100x512", 8.0 * 51200);
-  bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "100x512",
+  bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = JF_INTS(0) }, "100x512",
         4.0 * 51200);
-  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 1, { 0 } } }, "512x3136", size);
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = JF_INTS(0) }, "512x3136", size);
   bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all",
         size);
 }

@@ -87,7 +87,7 @@ describe("a mistake in an op's arguments", function()
     op_error("add: argument 1 'x' must be a blob or an array, got table", "c.op('add')({1}, {2})")
     op_error("add: argument 2 'y' must be an array, a table or a number, got string",
       "c.op('add')(..., 'z')", x)
-    op_error("softmax: 'axis' must be a number, boolean, string or list, got function",
+    op_error("softmax: 'axis' must be a number, boolean, string, list or array, got function",
       "c.op('softmax')(..., print)", x)
     op_error("add: argument 2 'y' must fit int32, got 0.5", "c.op('add')(..., 0.5)",
       core.from_table({ 1 }, "int32"))

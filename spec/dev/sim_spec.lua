@@ -64,6 +64,20 @@ local function in_job(op, case, form, x, settings)
   return jobs.outcome(op, (jobs.compile(op, case, form, x, settings)), x)
 end
 
+--- What fn(...) gives where the op of a case is on a device of its own.
+local function elsewhere(device, fn, ...)
+  local call = support.call
+  support.call = function(...)
+    core.place(device)
+    local results = { call(...) }
+    core.place(nil)
+    return unpack(results)
+  end
+  local ok, result = pcall(fn, ...)
+  support.call = call
+  return ok and result or error(result, 0)
+end
+
 --- Calls fn(case, dtype, x) for every case of an op; an error says which.
 local function each_case(op, fn)
   for number, case in ipairs(cases[op.name] or {}) do
@@ -100,6 +114,17 @@ describe("the simulated device", function()
             if not ok then error(form .. ": " .. tostring(message), 0) end
           end
         end
+      end)
+    end)
+
+    -- How ops are put together, which decides the order of sums, depends on where they are.
+    it("runs " .. name .. " between ops on another device as plain kernels do", function()
+      local want = { device = "cpu", kernels = "reference", passes = "-fuse" }
+      local got = { device = "sim", passes = "-fuse" }
+      each_case(op, function(case, dtype, x)
+        if not (dtype:find "float" or case.only) then return end
+        local results = in_job(op, case, "among others", x, want)
+        check_same(elsewhere("sim:1", in_job, op, case, "among others", x, got), results)
       end)
     end)
   end

@@ -8,10 +8,11 @@
        module
        index  op  run  checkpoint  profile
        session
-       convert   graph   compress   system
+       convert  graph
+       options  compress  system
        array
-       args
-       kinds   error   interrupt */
+       args     state
+       kinds    error  interrupt */
 #ifndef JF_BIND_H
 #define JF_BIND_H
 
@@ -97,6 +98,13 @@ int jf_l_where(lua_State *L);
 /* call(): how the front end runs the user's functions. */
 int jf_l_call(lua_State *L);
 
+/* ---- the state (state.c) ---- */
+
+/* Makes the state and pushes it; the registry keeps it. */
+jf_state *jf_push_state(lua_State *L);
+/* The state's session, made at first need. */
+jfl_session *jf_session(lua_State *L);
+
 /* ---- userdata (kinds.c) ---- */
 
 /* Makes the metatable of a kind and leaves it on the stack. */
@@ -135,11 +143,6 @@ void jf_set_number(lua_State *L, const char *key, double value);
 const char *jf_push_shape_text(lua_State *L, const jfl_shape *s);
 int jf_shape_same(const jfl_shape *a, const jfl_shape *b);
 int64_t jf_shape_size(const jfl_shape *s);
-/* Reads an attribute; a list leaves its numbers on the stack, which anchors them. */
-void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg *out);
-/* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
-jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
-
 /* ---- arrays (array.c, convert.c, index.c) ---- */
 
 /* Makes the metatable of arrays, the module's field array_mt. */
@@ -172,6 +175,13 @@ void jf_fill(lua_State *L, const jf_larray *b, int64_t first, int64_t n, double 
 /* Sets the elements from first, whose shape is s, to the number, array or nested table at i. */
 void jf_assign(lua_State *L, const jf_larray *b, int64_t first, const jfl_shape *s, int i,
                const char *what);
+
+/* ---- options (options.c) ---- */
+
+/* Reads an attribute; a list leaves its numbers on the stack, which anchors them. */
+void jf_read_arg(lua_State *L, int i, const char *who, const char *name, jfl_arg *out);
+/* Reads a table of named attributes, nil being none; leaves an anchor or more on the stack. */
+jfl_arg *jf_read_args(lua_State *L, int i, const char *who, int *n);
 
 /* ---- graphs and ops (graph.c, op.c) ---- */
 
@@ -208,8 +218,6 @@ void jf_open_run(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_functions[];
 /* Sets item i + 1 of the list on top to what is known of a parameter. */
 void jf_set_param(lua_State *L, int i, const jfl_param *p);
-/* The state's session, made at first need. */
-jfl_session *jf_session(lua_State *L);
 int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */

@@ -10,35 +10,6 @@ JFL_API int luaopen_jfl_core(lua_State *L);
 JFL_API int luaopen_jfl_preload(lua_State *L);
 JFL_API int luaopen_jfl(lua_State *L);
 
-/* Ends the session when the lua_State is closed, after the run in progress. The memory of the state
-   stays until later finalizers, which see that there is no session, have run. */
-static int state_gc(lua_State *L)
-{
-  jf_state *st = lua_touserdata(L, 1);
-  jfl_session *s = st->session;
-  st->session = NULL;
-  st->generation++;
-  st->closed = 1;
-  jfl_session_free(s);
-  return 0;
-}
-
-/* Pushes the state; the registry keeps it. */
-static jf_state *push_state(lua_State *L)
-{
-  jf_state *st = lua_newuserdata(L, sizeof *st);
-  memset(st, 0, sizeof *st);
-  lua_newtable(L);
-  lua_pushcfunction(L, state_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_setmetatable(L, -2);
-  lua_pushvalue(L, -1);
-  luaL_ref(L, LUA_REGISTRYINDEX);
-  lua_newtable(L);
-  st->ops_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  return st;
-}
-
 /* Adds functions to the module at index 1. */
 static void module_add(lua_State *L, jf_state *st, const luaL_Reg *functions)
 {
@@ -68,7 +39,7 @@ static void fill_module(lua_State *L)
     jf_session_functions, jf_run_functions, jf_checkpoint_functions, jf_profile_functions,
     jf_system_functions, jf_compress_functions, jf_optimizer_functions
   };
-  jf_state *st = push_state(L);
+  jf_state *st = jf_push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
   add_fail(L, st);
   jf_open_interrupt(L, st);

@@ -3,17 +3,6 @@
 
 #include <string.h>
 
-jfl_session *jf_session(lua_State *L)
-{
-  jf_state *st = jf_state_of(L);
-  if (st->closed) jf_raise(L, "the lua state is closing");
-  if (!st->session) {
-    jf_check(L, jfl_session_new(&st->session));
-    jf_share_interrupt(st);
-  }
-  return st->session;
-}
-
 /* reset(): waits for the run in progress and frees jobs and variables. */
 static int l_reset(lua_State *L)
 {

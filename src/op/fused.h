@@ -50,7 +50,7 @@ typedef struct jf_fused {
   int n_slot, n_instr, n_in, n_out;
   jf_fused_slot *slot;
   jf_instr *instr;
-  jf_fused_arg *in, out[JFL_MAXOUT];
+  jf_fused_arg *in, out[JF_FUSED_OUTS];
 } jf_fused;
 
 /* Writes the constant of slot s to `to`, in the slot's dtype. */
