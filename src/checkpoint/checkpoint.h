@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-/* ---- sources: checkpoints that are read (source.c, safetensors.c, oneflow.c) ---- */
+/* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
 
 typedef struct jf_entry {
   const char *name;
