@@ -1,5 +1,6 @@
 /* Adding a vector along one axis, in parallel. */
 #include "op/bias_add.h"
+#include "op/index.h"
 
 #include "vector.h"
 
@@ -41,14 +42,11 @@ static int fast_bias_add_accepts(const jf_kargs *k) { return k->in[0].dtype == J
 
 static jfl_status fast_bias_add_run(const jf_kargs *k)
 {
-  const jfl_shape *s = &k->in[0].shape;
-  const int axis = ((const jf_bias_add *)k->attr)->axis;
+  const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);
   fast_bias_add_plane p = {
     .x = k->in[0].data, .b = k->in[1].data, .y = k->out[0].data,
-    .rows = 1, .m = s->d[axis], .inner = 1
+    .rows = s.before, .m = s.m, .inner = s.after
   };
-  for (int i = 0; i < axis; i++) p.rows *= s->d[i];
-  for (int i = axis + 1; i < s->n; i++) p.inner *= s->d[i];
   const int64_t lines = p.inner == 1 ? p.rows : p.rows * p.m;
   const int64_t line = p.inner == 1 ? p.m : p.inner;
   p.span = line < JF_PART ? JF_PART / line : 1;

@@ -1,6 +1,7 @@
 /* oneDNN behind dlopen. Built against 2.x or 3.x headers, it opens the library of the same major
    version; built without them, the rows that need it accept nothing. */
 #include "dnnl.h"
+#include "base/walk.h"
 
 #ifdef __has_include
 #if __has_include(<oneapi/dnnl/dnnl.h>)
@@ -458,16 +459,6 @@ static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *sc
 
 /* ---- convolutions ---- */
 
-/* Dense strides of n extents. */
-static void dense(int n, const int64_t *dim, int64_t *stride)
-{
-  int64_t step = 1;
-  for (int i = n - 1; i >= 0; i--) {
-    stride[i] = step;
-    step *= dim[i];
-  }
-}
-
 /* Which tensors x, w and y are, and their argument numbers. */
 typedef struct roles { onednn_slot x, w, y; int arg_x, arg_w, arg_y; } roles;
 static const roles role_of[] = {
@@ -483,7 +474,7 @@ static jfl_status conv_operand(onednn_operand *o, int n, const dnnl_dims_t dim,
 {
   dnnl_dims_t stride;
   int plain = tag == dnnl_format_tag_any;
-  dense(n, dim, stride);
+  jf_dense_steps(n, dim, 1, stride);
   JF_TRY(layout_new(&o->given, n, dim, plain ? stride : NULL, tag));
   return layout_new(&o->asked, n, dim, NULL, free ? dnnl_format_tag_any : tag);
 }

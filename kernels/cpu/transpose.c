@@ -28,7 +28,7 @@ static int fast_transpose_join(const jf_kargs *k, fast_transpose_axis *out)
   const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
   int64_t of_x[JFL_MAXDIM], step[1][JFL_MAXDIM], to = 1;
   jf_nest w = { .n = y->n, .n_op = 1, .step = step };
-  jf_dense_steps(x, 1, of_x);
+  jf_dense_steps(x->n, x->d, 1, of_x);
   for (int i = 0; i < y->n; i++) {
     w.d[i] = y->d[i];
     step[0][i] = of_x[perm->v[i]];

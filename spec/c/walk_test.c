@@ -44,7 +44,7 @@ static void joining_changes_no_offset(void)
     random_shapes(&to, &from);
     jf_nest w = { .n = to.n, .n_op = 2, .step = step };
     for (int i = 0; i < to.n; i++) w.d[i] = to.d[i];
-    jf_dense_steps(&to, 1, step[0]);
+    jf_dense_steps(to.n, to.d, 1, step[0]);
     jf_broadcast_steps(&from, &to, 4, step[1]);
     const int64_t size = count(&w);
     for (int j = 0; j < 2; j++) list_offsets(&w, j, before[j]);

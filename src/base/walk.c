@@ -3,9 +3,9 @@
 
 #include <assert.h>
 
-void jf_dense_steps(const jfl_shape *s, int64_t size, int64_t *step)
+void jf_dense_steps(int n, const int64_t *d, int64_t size, int64_t *step)
 {
-  for (int i = s->n - 1; i >= 0; size *= s->d[i--]) step[i] = size;
+  for (int i = n - 1; i >= 0; size *= d[i--]) step[i] = size;
 }
 
 void jf_broadcast_steps(const jfl_shape *s, const jfl_shape *to, int64_t size, int64_t *step)

@@ -11,9 +11,9 @@ typedef struct jf_nest {
   int64_t (*step)[JFL_MAXDIM];        /* of each operand */
 } jf_nest;
 
-/* Steps of a dense tensor of shape s, whose elements are `size` apart, along its own axes; and
-   along those of `to`, to which it is broadcast: 0 where it is repeated. */
-void jf_dense_steps(const jfl_shape *s, int64_t size, int64_t *step);
+/* Steps of a dense tensor of n extents, whose elements are `size` apart, along its own axes; and of
+   one of shape s along those of `to`, to which it is broadcast: 0 where it is repeated. */
+void jf_dense_steps(int n, const int64_t *d, int64_t size, int64_t *step);
 void jf_broadcast_steps(const jfl_shape *s, const jfl_shape *to, int64_t size, int64_t *step);
 
 /* Drops extents of 1 and joins neighbours wherever one runs on where the next inner one ends, for

@@ -64,6 +64,15 @@ typedef struct jf_kind {
      and makes the stream ready for another run. */
   jfl_status (*wait)(jf_device *d, void *stream);
 
+  /* ---- repeating a run's work; all of these or none ---- */
+
+  /* From capture to captured, launches on the stream are kept instead of done. They are done, with
+     the arguments that they had, each time that replay queues them. */
+  jfl_status (*capture)(jf_device *d, void *stream);
+  jfl_status (*captured)(jf_device *d, void *stream, void **out);
+  jfl_status (*replay)(jf_device *d, void *stream, void *work);
+  void (*work_free)(jf_device *d, void *work);
+
   /* ---- events; NULL for a kind with `host` ---- */
 
   jfl_status (*event_new)(jf_device *d, void **out);

@@ -221,6 +221,8 @@ struct jfl_op {
                                              does */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
                                              NULL: none to speak of */
+  int (*draws)(const void *attr);         /* ops with JF_RANDOM: whether a call draws random bits;
+                                             NULL: each does */
 };
 
 /* Defines an op. The build collects these lines, so they start in column 0. */

@@ -73,8 +73,16 @@ static const jf_attr attrs[] = {
 };
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(jf_fused_plain) };
 
+static int fused_draws(const void *attr)
+{
+  const jf_fused *f = attr;
+  for (int i = 0; i < f->n_instr; i++)
+    if (f->instr[i].op && f->instr[i].op->flags & JF_RANDOM) return 1;
+  return 0;
+}
+
 JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
   .in = {"x"}, .out = {"a", "b", "c", "d"}, .key = -1, .attr = attrs, .attr_size = sizeof(jf_fused),
   .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL, .inplace_of = inplace,
   .infer = fused_infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title,
-  .flop = fused_flop)
+  .flop = fused_flop, .draws = fused_draws)

@@ -95,7 +95,7 @@ static void split_axes(const jf_kargs *k, split *r)
   r->kept_axes = (jf_nest){ .n_op = 1, .step = r->kept_step };
   r->gone_axes = (jf_nest){ .n_op = 1, .step = r->gone_step };
   r->run = r->count = 1;
-  jf_dense_steps(s, 1, step);
+  jf_dense_steps(s->n, s->d, 1, step);
   r->run_is_gone = reduce_among(axis, inner);
   for (; inner >= 0 && (s->d[inner] == 1 || reduce_among(axis, inner) == r->run_is_gone); inner--)
     r->run *= s->d[inner];

@@ -116,8 +116,8 @@ static void slice_find(const jf_tensor *whole, const jf_tensor *box, const jf_in
 {
   const int64_t size = (int64_t)jfl_dtype_size(whole->dtype);
   *b = (slice_box){ .nest = { .n = box->shape.n, .n_op = 2, .step = b->step } };
-  jf_dense_steps(&whole->shape, size, b->step[0]);
-  jf_dense_steps(&box->shape, size, b->step[1]);
+  jf_dense_steps(whole->shape.n, whole->shape.d, size, b->step[0]);
+  jf_dense_steps(box->shape.n, box->shape.d, size, b->step[1]);
   for (int i = 0; i < box->shape.n; i++) {
     b->nest.d[i] = box->shape.d[i];
     b->begin += (size_t)(begin->v[i] * b->step[0][i]);

@@ -82,7 +82,7 @@ static void transpose_find(const jf_kargs *k, transpose_moves *m)
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
   int64_t step[JFL_MAXDIM];
   m->nest = (jf_nest){ .n = y->n, .n_op = 1, .step = m->step };
-  jf_dense_steps(x, 1, step);
+  jf_dense_steps(x->n, x->d, 1, step);
   for (int i = 0; i < y->n; i++) {
     m->nest.d[i] = y->d[i];
     m->step[0][i] = step[perm->v[i]];

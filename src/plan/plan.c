@@ -89,21 +89,44 @@ static int lies_ready(const builder *b, const jf_node *n)
   return n->op->flags & JF_STORED && b->where[n->out[0]->id].memory == JF_AT_CONSTANT;
 }
 
-static void make_steps(builder *b)
+/* A run is in three parts, so that a device can repeat the second as a whole: what devices get of
+   the inputs; the work; what the host gets of the results. */
+typedef enum plan_stage { PLAN_IN, PLAN_WORK, PLAN_OUT, PLAN_N_STAGE } plan_stage;
+
+/* A result that is a variable is taken when it is its turn, before that is updated. */
+static plan_stage plan_stage_of(const builder *b, const jf_node *n, const char *is_read)
+{
+  if (!(n->op->flags & JF_TRANSFER)) return PLAN_WORK;
+  const jfl_value *from = b->root[n->in[0]->id], *to = n->out[0];
+  if (from->origin == JF_INPUT) return PLAN_IN;
+  int is_result = b->where[to->id].memory == JF_AT_OUTPUT && !is_read[to->id];
+  return is_result && from->origin == JF_RESULT ? PLAN_OUT : PLAN_WORK;
+}
+
+static void add_step(builder *b, const jf_node *n)
 {
   jfl_plan *p = b->p;
-  p->step = jf_alloc(b->arena, (size_t)b->g->n_node * sizeof *p->step);
-  for (int i = 0; i < b->g->n_value; i++) b->made_by[i] = -1;
-  for (int i = 0; i < b->g->n_node; i++) {
-    const jf_node *n = b->g->node[i];
-    if (n->op->flags & JF_VIEW || lies_ready(b, n)) continue;
-    for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
-    for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
-    jf_step *st = &p->step[p->n_step++];
-    *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
-    p->part[st->place].n_step++;
-    p->is_late |= !plan_is_host(p, st->place);
-  }
+  for (int k = 0; k < n->n_in; k++) b->last_use[b->root[n->in[k]->id]->id] = p->n_step;
+  for (int k = 0; k < n->n_out; k++) b->made_by[n->out[k]->id] = p->n_step;
+  jf_step *st = &p->step[p->n_step++];
+  *st = (jf_step){ .node = n, .place = plan_stream_of(p, n), .event = -1 };
+  p->part[st->place].n_step++;
+  p->is_late |= !plan_is_host(p, st->place);
+}
+
+static void make_steps(builder *b)
+{
+  const jfl_graph *g = b->g;
+  char *is_read = jf_alloc(b->arena, (size_t)g->n_value);
+  b->p->step = jf_alloc(b->arena, (size_t)g->n_node * sizeof *b->p->step);
+  for (int i = 0; i < g->n_value; i++) b->made_by[i] = -1;
+  for (int i = 0; i < g->n_node; i++)
+    for (int k = 0; k < g->node[i]->n_in; k++) is_read[b->root[g->node[i]->in[k]->id]->id] = 1;
+  for (int stage = 0; stage < PLAN_N_STAGE; stage++)
+    for (int i = 0; i < g->n_node; i++)
+      if (!(g->node[i]->op->flags & JF_VIEW) && !lies_ready(b, g->node[i]) &&
+          (int)plan_stage_of(b, g->node[i], is_read) == stage)
+        add_step(b, g->node[i]);
 }
 
 /* What a step of another stream reads keeps its memory to the end of the run: its own device does
@@ -240,7 +263,8 @@ static void settle(builder *b)
       add_patch(b, w, &t->data);
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
-    if (st->node->op->flags & JF_RANDOM) {
+    const jfl_op *op = st->node->op;
+    if (op->flags & JF_RANDOM && (!op->draws || op->draws(st->node->attr))) {
       st->stream = jf_hash_str(jf_hash_str(0, b->g->name), st->node->name);
       st->random = 1;
     }
@@ -313,6 +337,26 @@ static void order_streams(builder *b)
   }
 }
 
+/* ---- work that is the same in every run ---- */
+
+static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
+
+/* Everything between the transfers in and those out, where one device does it. */
+static void find_work(jfl_plan *p)
+{
+  int first = 0, end = p->n_step;
+  p->work_first = p->work_end = -1;
+  while (first < end && plan_is_transfer(&p->step[first])) first++;
+  while (end > first && plan_is_transfer(&p->step[end - 1])) end--;
+  for (int i = first; i < end; i++) {
+    const jf_step *st = &p->step[i];
+    if (st->place != p->step[first].place || st->random || plan_is_transfer(st)) return;
+  }
+  if (first == end || !p->part[p->step[first].place].device->kind->replay) return;
+  p->work_first = first;
+  p->work_end = end;
+}
+
 /* ---- all of it ---- */
 
 /* Lays out the arena of one place. */
@@ -360,6 +404,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);
+  find_work(p);
   return JFL_OK;
 }
 

@@ -97,6 +97,10 @@ struct jfl_plan {
   int threads;                 /* the most that a step takes */
   int flags;
   int is_late;                 /* some device works behind the caller's back */
+  /* The steps from work_first to before work_end are the work of one device, the same in every run:
+     launches that draw no random bits. -1: there is no such part that is worth it. */
+  int work_first, work_end;
+  void *captured; int is_warm; /* the run layer's: that work, kept by the device, or NULL; it ran */
   int n_event; void **event;   /* the run layer's, one for each step that records one */
   /* The first step that changes a variable, where several devices work: what they found wrong until
      then is to be known before it; else -1. */

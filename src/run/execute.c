@@ -47,38 +47,48 @@ static jfl_status execute_end(jfl_plan *p, jfl_status s)
   return s;
 }
 
-static jfl_status run_steps(jfl_plan *p, int first)
+/* Asks whether to stop, until a step changes a variable. */
+static jfl_status execute_ask(const jfl_plan *p, const jf_step *st, int *asks)
 {
-  for (int i = first; i < p->n_step; i++) JF_TRY(jf_execute_step(p, &p->step[i]));
+  const jfl_session *s = p->job->session;
+  *asks = *asks && !(st->node->op->flags & JF_EFFECT);
+  if (!*asks || !s->stop_asked(s->stop_ctx)) return JFL_OK;
+  return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
+}
+
+/* Work that a device can repeat is given to it as a whole, from the second run on. */
+static jfl_status run_steps(jfl_plan *p, int asks)
+{
+  const int work = p->is_warm ? p->work_first : -1;
+  for (int i = 0; i < p->n_step;) {
+    if (asks) JF_TRY(execute_ask(p, &p->step[i], &asks));
+    if (i == work) {
+      JF_TRY(jf_late_work(p));
+      i = p->work_end;
+    } else {
+      JF_TRY(jf_execute_step(p, &p->step[i]));
+      i++;
+    }
+  }
+  p->is_warm = 1;
   return JFL_OK;
+}
+
+static jfl_status execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
+{
+  jfl_profile *f = p->job->session->profile;
+  JF_TRY(execute_prepare(p, in, out));
+  return execute_end(p, f ? jf_profile_run(f, p) : run_steps(p, asks));
 }
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  jfl_profile *f = p->job->session->profile;
-  JF_TRY(execute_prepare(p, in, out));
-  return execute_end(p, f ? jf_profile_run(f, p) : run_steps(p, 0));
-}
-
-/* The same, but asks before each step whether to stop, until one changes a variable. */
-static jfl_status run_steps_asking(jfl_plan *p)
-{
-  const jfl_session *s = p->job->session;
-  int i = 0;
-  for (; i < p->n_step && !(p->step[i].node->op->flags & JF_EFFECT); i++) {
-    if (s->stop_asked(s->stop_ctx))
-      return jf_fail_in(jf_fail(JFL_ESTATE, "the run was stopped"), JFL_ERROR_JOB, p->job->name);
-    JF_TRY(jf_execute_step(p, &p->step[i]));
-  }
-  return run_steps(p, i);
+  return execute(p, in, out, 0);
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  const jfl_session *s = p->job->session;
-  if (!s->stop_asked || s->profile) return jf_execute(p, in, out);
-  JF_TRY(execute_prepare(p, in, out));
-  return execute_end(p, run_steps_asking(p));
+  return execute(p, in, out, p->job->session->stop_asked != NULL);
 }
 
 typedef struct execute_call { jfl_plan *plan; jfl_array *const *in, *const *out; } execute_call;

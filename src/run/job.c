@@ -133,6 +133,7 @@ void jf_job_bind(jfl_plan *p)
   const jfl_session *s = p->job->session;
   for (int i = 0; i < p->n_part; i++) p->part[i].arena = s->site[i]->arena;
   jf_plan_bind(p, p->data);
+  jf_late_forget_work(p);
   p->bound = s->arenas;
 }
 

@@ -115,6 +115,32 @@ jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
   return s ? late_blame(p, s, step) : JFL_OK;
 }
 
+/* Keeps the work instead of doing it. What was begun is ended on failure, too. */
+static jfl_status late_capture(jfl_plan *p)
+{
+  const jf_site *t = late_site(p, p->step[p->work_first].place);
+  const jf_kind *k = t->device->kind;
+  jfl_status s = k->capture(t->device, t->stream);
+  if (s) return s;
+  for (int i = p->work_first; i < p->work_end && !s; i++) s = jf_late_step(p, &p->step[i]);
+  jfl_status ended = k->captured(t->device, t->stream, &p->captured);
+  return s ? s : ended;
+}
+
+jfl_status jf_late_work(jfl_plan *p)
+{
+  const jf_site *t = late_site(p, p->step[p->work_first].place);
+  if (!p->captured) JF_TRY(late_capture(p));
+  return t->device->kind->replay(t->device, t->stream, p->captured);
+}
+
+void jf_late_forget_work(jfl_plan *p)
+{
+  jf_device *d = p->captured ? p->part[p->step[p->work_first].place].device : NULL;
+  if (d) d->kind->work_free(d, p->captured);
+  p->captured = NULL;
+}
+
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)
 {
   return late_works(p, st->place) ? late_settle(p, st->place) : JFL_OK;
@@ -122,6 +148,7 @@ jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)
 
 void jf_late_release(jfl_plan *p)
 {
+  jf_late_forget_work(p);
   for (int i = 0; i < p->n_step && p->event; i++) {
     const jf_step *st = &p->step[i];
     jf_device *d = p->part[st->place].device;

@@ -158,6 +158,10 @@ void jf_late_release(jfl_plan *p);
 jfl_status jf_late_begin(jfl_plan *p);
 jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
 jfl_status jf_late_end(jfl_plan *p, jfl_status s);
+/* Queues the steps from p->work_first on at once. */
+jfl_status jf_late_work(jfl_plan *p);
+/* For a plan whose pointers change. */
+void jf_late_forget_work(jfl_plan *p);
 /* Waits for a step that was queued last. */
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st);
 

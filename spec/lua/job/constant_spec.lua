@@ -74,7 +74,8 @@ describe("an NdArray in a body", function()
     end
   end)
 
-  it("is shown by its shape and first elements, and is there but once", function()
+  -- #cpu: other devices copy it, into a temporary.
+  it("is shown by its shape and first elements, and is there but once #cpu", function()
     local job = helper.predict("j", { 2, 3 }, function(x)
       return (x + ramp(2, 3)) * ramp(2, 3) + nd.ones { 2, 3 }
     end)
@@ -85,7 +86,7 @@ describe("an NdArray in a body", function()
     assert.truthy(job:graph():find("add(t3, 1)", 1, true))      -- one number throughout
   end)
 
-  it("counts as memory", function()
+  it("counts as memory #cpu", function()
     local job = helper.predict("j", { 100 }, function(x) return x + nd.arange(100) end)
     flow.config.memory_limit(300)
     helper.fails(function() job:compile() end,

@@ -161,12 +161,14 @@ static jfl_status sim_device_move(jf_device *d, void *stream, void *to, jf_devic
 
 /* ---- steps: plain kernels, which answer at once, run by the stream's thread ---- */
 
+/* It may be done more than once, so that the addresses it was given are kept beside what they stand
+   for. */
 typedef struct sim_step {
   jf_sim_item item;
   jf_device *device;
   jf_kernel run;
-  jf_kargs k;
-  jf_tensor tensor[];
+  jf_kargs given, k;
+  jf_tensor tensor[];          /* of k, inputs and outputs; behind them those that were given */
 } sim_step;
 
 static jfl_status sim_device_find_tensors(jf_sim_memory *m, jf_tensor *t, int n)
@@ -182,8 +184,11 @@ static jfl_status sim_device_find_tensors(jf_sim_memory *m, jf_tensor *t, int n)
 static jfl_status sim_device_find_arguments(sim_step *p)
 {
   jf_sim_memory *m = &((sim_state *)p->device->state)->memory;
-  void *fault = p->k.fault;
-  JF_TRY(sim_device_find_tensors(m, p->tensor, p->k.n_in + p->k.n_out));
+  const int n = p->given.n_in + p->given.n_out;
+  void *fault = p->given.fault;
+  p->k.scratch = p->given.scratch;
+  memcpy(p->tensor, p->tensor + n, (size_t)n * sizeof *p->tensor);
+  JF_TRY(sim_device_find_tensors(m, p->tensor, n));
   if (p->k.scratch) JF_TRY(jf_sim_find(m, p->k.scratch, 1, &p->k.scratch));
   if (fault) JF_TRY(jf_sim_find(m, fault, sizeof *p->k.fault, &fault));
   p->k.fault = fault;
@@ -207,15 +212,41 @@ static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
 static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
 {
   size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
-  sim_step *p = jf_new_raw(sizeof *p + (n_in + n_out) * sizeof *p->tensor);
+  sim_step *p = jf_new_raw(sizeof *p + 2 * (n_in + n_out) * sizeof *p->tensor);
   if (!p) return jf_fail(JFL_ENOMEM, "out of memory");
-  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_STEP }, d, run, *k };
+  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_STEP }, d, run, *k, *k };
   p->k.in = p->tensor;
   p->k.out = p->tensor + n_in;
   p->k.threads = 1;
-  if (n_in) memcpy(p->k.in, k->in, n_in * sizeof *k->in);
-  if (n_out) memcpy(p->k.out, k->out, n_out * sizeof *k->out);
+  jf_tensor *given = p->tensor + n_in + n_out;
+  if (n_in) memcpy(given, k->in, n_in * sizeof *k->in);
+  if (n_out) memcpy(given + n_in, k->out, n_out * sizeof *k->out);
   return jf_sim_put(stream, &p->item);
+}
+
+static jfl_status sim_device_capture(jf_device *d, void *stream)
+{
+  (void)d;
+  return jf_sim_keep(stream);
+}
+
+static jfl_status sim_device_captured(jf_device *d, void *stream, void **out)
+{
+  (void)d;
+  *out = jf_sim_kept(stream);
+  return JFL_OK;
+}
+
+static jfl_status sim_device_replay(jf_device *d, void *stream, void *work)
+{
+  (void)d;
+  return jf_sim_replay(stream, work);
+}
+
+static void sim_device_work_free(jf_device *d, void *work)
+{
+  (void)d;
+  jf_sim_work_free(work);
 }
 
 /* As the CPU's, so that its programs are the CPU's too: how ops are put together decides in which
@@ -229,4 +260,6 @@ JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .ope
   .stream_new = sim_device_stream_new, .stream_free = sim_device_stream_free,
   .put = sim_device_put, .get = sim_device_get, .move = sim_device_move,
   .launch = sim_device_launch, .wait = sim_device_wait, .event_new = sim_device_event_new,
-  .event_free = sim_device_event_free, .record = sim_device_record, .await = sim_device_await)
+  .event_free = sim_device_event_free, .capture = sim_device_capture,
+  .captured = sim_device_captured, .replay = sim_device_replay, .work_free = sim_device_work_free,
+  .record = sim_device_record, .await = sim_device_await)

@@ -71,6 +71,7 @@ typedef struct jf_sim_stream {
   pthread_cond_t changed;
   pthread_t thread; int has_thread, stop;      /* guarded by mu, as the next ones are */
   jf_sim_item *head, *tail;
+  struct jf_sim_work *kept;    /* what takes the items that are given now; NULL: they are done */
   int busy;                    /* an item is being done */
   int halted;                  /* a step found something wrong since the host last waited */
   jfl_status failed;           /* the first failure since then, */
@@ -86,6 +87,13 @@ void jf_sim_stream_init(jf_sim_stream *s, const char *name, jf_sim_pace pace, ui
 void jf_sim_stream_end(jf_sim_stream *s);
 /* Gives the stream an item, a block of jf_new that it takes, on failure too. */
 jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i);
+/* Items that are kept, to be done each time that they are replayed. */
+typedef struct jf_sim_work { jf_sim_item *head, *tail; } jf_sim_work;
+/* From here on s keeps what it is given, until the end, which gives it. */
+jfl_status jf_sim_keep(jf_sim_stream *s);
+jf_sim_work *jf_sim_kept(jf_sim_stream *s);
+jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w);
+void jf_sim_work_free(jf_sim_work *w);
 /* Called by an item of s: no step behind it is done until the host has waited. */
 void jf_sim_halt(jf_sim_stream *s);
 /* Waits until nothing is left to do; tells the first failure since the last wait and forgets it. */

@@ -102,6 +102,14 @@ static jfl_status sim_stream_lost(const jf_sim_stream *s)
                  "here", s->name);
 }
 
+static void sim_stream_append(jf_sim_item **head, jf_sim_item **tail, jf_sim_item *i)
+{
+  i->next = NULL;
+  if (*tail) (*tail)->next = i;
+  else *head = i;
+  *tail = i;
+}
+
 jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i)
 {
   if (sim_stream_is_lost(s)) {
@@ -111,10 +119,8 @@ jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i)
   pthread_mutex_lock(&s->mu);
   jfl_status st = s->has_thread ? JFL_OK : sim_stream_start(s);
   if (!st) {
-    i->next = NULL;
-    if (s->tail) s->tail->next = i;
-    else s->head = i;
-    s->tail = i;
+    if (s->kept) sim_stream_append(&s->kept->head, &s->kept->tail, i);
+    else sim_stream_append(&s->head, &s->tail, i);
     pthread_cond_broadcast(&s->changed);
   } else {
     jf_free(i);
@@ -143,6 +149,59 @@ jfl_status jf_sim_wait(jf_sim_stream *s)
   s->halted = 0;
   pthread_mutex_unlock(&s->mu);
   return st;
+}
+
+/* ---- work that is repeated ---- */
+
+typedef struct sim_replay { jf_sim_item item; jf_sim_work *work; } sim_replay;
+
+jfl_status jf_sim_keep(jf_sim_stream *s)
+{
+  jf_sim_work *w = jf_new(sizeof *w);
+  if (!w) return jf_fail(JFL_ENOMEM, "out of memory");
+  pthread_mutex_lock(&s->mu);
+  s->kept = w;
+  pthread_mutex_unlock(&s->mu);
+  return JFL_OK;
+}
+
+jf_sim_work *jf_sim_kept(jf_sim_stream *s)
+{
+  pthread_mutex_lock(&s->mu);
+  jf_sim_work *w = s->kept;
+  s->kept = NULL;
+  pthread_mutex_unlock(&s->mu);
+  return w;
+}
+
+void jf_sim_work_free(jf_sim_work *w)
+{
+  for (jf_sim_item *i = w->head, *next; i; i = next) {
+    next = i->next;
+    jf_free(i);
+  }
+  jf_free(w);
+}
+
+static jfl_status sim_stream_do_work(jf_sim_stream *s, jf_sim_item *item)
+{
+  jfl_status st = JFL_OK;
+  for (jf_sim_item *i = ((sim_replay *)item)->work->head; i && !st; i = i->next) {
+    pthread_mutex_lock(&s->mu);
+    int skip = sim_stream_leaves_out(s, i);
+    pthread_mutex_unlock(&s->mu);
+    if (!skip) sim_stream_dawdle(s);
+    if (!skip) st = i->run(s, i);
+  }
+  return st;
+}
+
+jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w)
+{
+  sim_replay *r = jf_new_raw(sizeof *r);
+  if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
+  *r = (sim_replay){ { NULL, sim_stream_do_work, JF_SIM_MARK }, w };
+  return jf_sim_put(s, &r->item);
 }
 
 /* ---- events ---- */
