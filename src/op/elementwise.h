@@ -6,13 +6,11 @@
 #include <tgmath.h>   /* exp and its like follow the type of a */
 
 #include "dev/variants.h"
+#include "op/constant.h"
 #include "op/op.h"
 
 /* Applies loop row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
 jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop);
-
-/* One number as a (1) of dtype t, for gradient rules. */
-jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value);
 
 /* For ops that are flat wherever they have a derivative: nothing flows. */
 void jf_grad_flat(jf_gradctx *c);

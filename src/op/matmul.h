@@ -14,8 +14,9 @@ typedef struct jf_matmul_fused {
 } jf_matmul_fused;
 
 struct jf_foldctx;
-/* v transposed, where a product makes v that nothing but the node of c reads; else NULL. */
-jfl_value *jf_fold_transposed(struct jf_foldctx *c, const jfl_value *v);
+/* What stands for the transpose that is the node of c, where it swaps the last two axes of a
+   product that nothing else reads; else NULL. */
+jfl_value *jf_fold_transposed(struct jf_foldctx *c);
 
 /* The fields of a jf_matmul at `at` in T. */
 #define JF_MATMUL_ATTRS(T, at)                                                          \

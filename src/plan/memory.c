@@ -5,9 +5,7 @@
 
 /* WORK: how many comparisons a better layout is worth; MOST_WORK: how many where sweeps have given
    a poor one. */
-enum { ALIGN = 64, TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
-
-size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+enum { TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
 /* The orders to try: bigger first, longer and bigger first, and as they are born. The address
    settles what ties are left, so that each order is total. */
