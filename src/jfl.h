@@ -51,7 +51,7 @@ typedef enum jfl_status { JFL_OK, JFL_STATUSES(X) JFL_N_STATUS } jfl_status;
 typedef enum jfl_dtype { JFL_DTYPES(X) JFL_N_DTYPE } jfl_dtype;
 #undef X
 
-enum { JFL_MAXDIM = 8, JFL_MAXOUT = 4 };
+enum { JFL_MAXDIM = 8 };
 
 /* Extents of a dense row-major tensor, slowest first. n == 0: a scalar, of one element. An extent
    may be 0: the tensor is empty then. */
@@ -164,6 +164,7 @@ typedef struct jfl_op_info {
   int n_public;                /* the first outputs, which users see; the others serve gradients */
   int variadic;                /* the last input stands for one or more */
   int optional;                /* ... or for none */
+  int many;                    /* the last output stands for one or more, which all are public */
   int differentiable, random, effect;
   const char *schedule;        /* a learning rate schedule's front-end name; NULL: it is none */
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
@@ -187,6 +188,9 @@ JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
 JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
                                      int64_t step, double *out);
 
+/* How many outputs a call of op on such arrays gives: info.n_out, unless that may be many. */
+JFL_API jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in,
+                                  const jfl_arg *arg, int n_arg, int *out);
 /* Runs op at once on arrays; out[i] are new arrays, one per output. */
 JFL_API jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
                              const jfl_arg *arg, int n_arg, jfl_array **out);
@@ -226,7 +230,8 @@ JFL_API jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spe
 /* The variable value of that name, or NULL. */
 JFL_API jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name);
 
-/* Appends an op; name NULL: numbered by op. out takes n_out values. */
+/* Appends an op; name NULL: numbered by op. out takes info.n_out values; where there are more,
+   jfl_value_output gives them. */
 JFL_API jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                                 const jfl_arg *arg, int n_arg, const char *name, jfl_value **out);
 /* Registers losses to minimize with an optimizer ("SGD"), whose learning rate is `schedule`, a
@@ -257,6 +262,8 @@ JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const ch
 JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
 
 JFL_API jfl_graph *jfl_value_graph(const jfl_value *v);
+/* Output i of the op that made v; NULL past the last, or where no op did. */
+JFL_API jfl_value *jfl_value_output(const jfl_value *v, int i);
 JFL_API jfl_dtype jfl_value_dtype(const jfl_value *v);
 JFL_API const jfl_shape *jfl_value_shape(const jfl_value *v);
 JFL_API const char *jfl_value_name(const jfl_value *v);

@@ -10,7 +10,7 @@
 static inline jfl_status counter_op(jfl_graph *g, const char *op, jfl_value *a, jfl_value *b,
                                     jfl_value **out)
 {
-  jfl_value *in[] = { a, b }, *all[JFL_MAXOUT];
+  jfl_value *in[] = { a, b }, *all[8];
   COUNTER_TRY(jfl_graph_op(g, jfl_op_find(op), in, 2, NULL, 0, NULL, all));
   *out = all[0];
   return JFL_OK;

@@ -68,7 +68,7 @@ static jfl_status read_variable(jfl_session *s)
 
 static jfl_status eager(jfl_session *s, jfl_array *const *in)
 {
-  jfl_array *pair[] = { in[0], in[0] }, *out[JFL_MAXOUT];
+  jfl_array *pair[] = { in[0], in[0] }, *out[8];
   COUNTER_TRY(jfl_eager(s, jfl_op_find("add"), pair, 2, NULL, 0, out));
   jfl_array_unref(out[0]);
   return JFL_OK;

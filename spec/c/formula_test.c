@@ -46,7 +46,8 @@ static void set_attributes(formula_case *c, jfl_dtype to)
 static int is_accepted(formula_case *c)
 {
   jfl_value in[3] = { { 0 } }, *list[3];
-  jf_infer f = { .op = c->op, .in = list, .n_in = c->n_in, .attr = c->attr };
+  static jf_arena arena;       /* freed with the process */
+  jf_infer f = { .op = c->op, .arena = &arena, .in = list, .n_in = c->n_in, .attr = c->attr };
   for (int i = 0; i < c->n_in; i++) {
     in[i].dtype = c->in[i];
     in[i].shape = (jfl_shape){ 1, { N } };

@@ -120,6 +120,39 @@ static void gradients_that_do_not_flow_are_named(void)
   jfl_session_free(s);
 }
 
+static void an_op_may_have_many_outputs(void)
+{
+  enum { PARTS = 40 };
+  jfl_graph *g = graph("g", JFL_PREDICT);
+  const jfl_op *split = jfl_op_find("split");
+  const double one = 1;
+  jfl_arg arg = { .name = "sizes", .kind = JFL_ARG_LIST, .list = &one, .n_list = 1 };
+  jfl_value *x = NULL, *part = NULL, *v = NULL;
+  jfl_op_info info;
+  int n = 0;
+  jfl_array *a = NULL, *parts[PARTS] = { NULL };
+  jfl_session *s = NULL;
+  jfl_op_describe(split, &info);
+  CHECK(info.many && info.n_out == 1);
+  CHECK(!jfl_graph_input(g, "x", JFL_F32, &(jfl_shape){ 1, { PARTS } }, &x));
+  CHECK(!jfl_graph_op(g, split, &x, 1, &arg, 1, NULL, &part));
+  while ((v = jfl_value_output(part, n))) CHECK(jfl_value_shape(v)->d[0] == 1 && n++ < PARTS);
+  CHECK(n == PARTS && !jfl_value_output(part, -1) && !jfl_value_output(x, 0));
+  CHECK(!strcmp(jfl_value_name(jfl_value_output(part, 39)), "split_1/39"));
+  CHECK(!jfl_array_new(JFL_F32, jfl_value_shape(x), &a) && !jfl_session_new(&s));
+  for (int i = 0; i < PARTS; i++) ((float *)jfl_array_data(a))[i] = (float)i;
+  CHECK(!jfl_op_outputs(split, &a, 1, &arg, 1, &n) && n == PARTS);
+  CHECK(!jfl_eager(s, split, &a, 1, &arg, 1, parts));
+  for (int i = 0; i < PARTS; i++) {
+    CHECK(*(float *)jfl_array_data(parts[i]) == (float)i);
+    jfl_array_unref(parts[i]);
+  }
+  CHECK(jfl_op_outputs(split, &a, 1, NULL, 0, &n) == JFL_EINVAL && n == PARTS);
+  jfl_array_unref(a);
+  jfl_session_free(s);
+  jfl_graph_unref(g);
+}
+
 int main(void)
 {
   RUN(gradients_stay_within_a_graph);
@@ -128,5 +161,6 @@ int main(void)
   RUN(watched_gradients_are_the_last_results);
   RUN(gradients_that_do_not_flow_are_named);
   RUN(rows_outside_an_array_are_refused);
+  RUN(an_op_may_have_many_outputs);
   return test_done();
 }

@@ -124,8 +124,8 @@ static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, int n_i
   jf_infer f = { .op = op, .arena = &arena, .in = list, .n_in = n_in, .attr = a };
   jfl_status s = jf_op_infer(&f);
   CHECK_MSG(s == JFL_OK, "%s", jfl_errmsg());
-  jf_arena_free(&arena);
   for (int i = 0; !s && i < f.n_out; i++) out[i] = tensor(f.dtype[i], &f.shape[i]);
+  jf_arena_free(&arena);
   return s ? 0 : f.n_out;
 }
 

@@ -13,7 +13,7 @@ typedef struct model { jfl_graph *g; jfl_status err; } model;
 static inline jfl_value *model_op(model *m, const char *op, jfl_value *a, jfl_value *b,
                                   const jfl_arg *arg, int n_arg)
 {
-  jfl_value *in[] = { a, b }, *all[JFL_MAXOUT] = { NULL };
+  jfl_value *in[] = { a, b }, *all[8] = { NULL };
   if (!m->err)
     m->err = jfl_graph_op(m->g, jfl_op_find(op), in, b ? 2 : 1, arg, n_arg, NULL, all);
   return all[0];

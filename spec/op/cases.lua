@@ -334,6 +334,10 @@ big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
 big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
   { padding = "SAME", size = 5, bias = true }, 1e-3)
 
+case("split", { of { 5, 3 } }, { sizes = 2 })
+case("split", { of { 2, 6 } }, { sizes = { 1, 3, 2 }, axis = -1 })
+case("split", { of { 3, 2, 2 } }, { sizes = { 0, 2 }, axis = 1 })
+case("split", { of { 0, 2 } }, { sizes = 4 })
 local data = require("jfl.core").from_table
 case("array", {}, { value = data({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32") })
 case("array", {}, { value = data({ 7, 7, 7 }, "int32") })

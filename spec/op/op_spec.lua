@@ -18,9 +18,10 @@ local function outcome(op, case, dtype, kernels, place)
   if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
   local results = { support.call(op, case, x) }
   core.set("kernels", "fast")
-  for i, a in ipairs(x) do results[#op.outputs + i] = a end
+  local n = op.many and #results or #op.outputs
+  for i, a in ipairs(x) do results[n + i] = a end
   local lists = {}
-  for i = 1, #op.outputs + #x do lists[i] = results[i] and support.flat(results[i]) or {} end
+  for i = 1, n + #x do lists[i] = results[i] and support.flat(results[i]) or {} end
   return lists
 end
 

@@ -76,7 +76,8 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
   void *attr = jf_alloc(g->arena, op->attr_size);
   JF_TRY(jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr));
   JF_TRY(jf_graph_node(g, op, attr, in, (size_t)n_in, name, &node));
-  memcpy(out, node->out, (size_t)node->n_out * sizeof *out);
+  const int declared = jf_op_n_out(op);
+  memcpy(out, node->out, (size_t)(node->n_out < declared ? node->n_out : declared) * sizeof *out);
   return JFL_OK;
 }
 
@@ -260,6 +261,10 @@ jfl_status jfl_graph_text(const jfl_graph *g, char **out)
 }
 
 jfl_graph *jfl_value_graph(const jfl_value *v) { return v->graph; }
+jfl_value *jfl_value_output(const jfl_value *v, int i)
+{
+  return v->node && i >= 0 && i < v->node->n_out ? v->node->out[i] : NULL;
+}
 jfl_dtype jfl_value_dtype(const jfl_value *v) { return v->dtype; }
 const jfl_shape *jfl_value_shape(const jfl_value *v) { return v->plain ? v->plain : &v->shape; }
 const char *jfl_value_name(const jfl_value *v) { return v->name; }

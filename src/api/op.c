@@ -45,6 +45,7 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .n_out = jf_op_n_out(op),
     .variadic = (op->flags & (JF_VARIADIC | JF_OPTIONAL)) != 0,
     .optional = (op->flags & JF_OPTIONAL) != 0,
+    .many = (op->flags & JF_MANY) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL,
     .random = (op->flags & JF_RANDOM) != 0,
@@ -124,18 +125,24 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
   return jf_fail_in(st, JFL_ERROR_OP, c->op->name);
 }
 
-static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
+static jfl_status api_op_infer(const api_op_call *c, jfl_graph *g, jf_infer *inf)
 {
   JF_ENTER(g);
   *inf = (jf_infer){ .op = c->op, .arena = g->arena, .n_in = c->n_in,
                      .attr = jf_alloc(g->arena, c->op->attr_size) };
   infer_inputs(c, g, inf);
   JF_TRY(jf_attr_read(g->arena, c->op->name, c->op->attr, c->arg, c->n_arg, inf->attr));
-  JF_TRY(jf_op_infer(inf));
+  return jf_op_infer(inf);
+}
+
+static jfl_status api_op_prepare(const api_op_call *c, jfl_graph *g, jf_infer *inf, jf_kargs *k)
+{
+  JF_TRY(api_op_infer(c, g, inf));
+  JF_ENTER(g);
   *k = (jf_kargs){ .n_in = c->n_in, .n_out = inf->n_out, .attr = inf->attr,
                    .threads = c->session->settings.threads,
                    .in = jf_alloc(g->arena, (size_t)c->n_in * sizeof *k->in),
-                   .out = jf_alloc(g->arena, JFL_MAXOUT * sizeof *k->out) };
+                   .out = jf_alloc(g->arena, (size_t)inf->n_out * sizeof *k->out) };
   for (int i = 0; i < c->n_in; i++)
     k->in[i] = (jf_tensor){ NULL, c->in[i]->dtype, c->in[i]->shape };
   for (int i = 0; i < inf->n_out; i++)
@@ -151,6 +158,19 @@ static jfl_status run_call(const api_op_call *c, jfl_graph *g)
   JF_TRY(new_outputs(c, &inf));
   jfl_status s = c->op->flags & JF_VIEW ? JFL_OK : run_kernel(c, &k);
   for (int i = 0; s && i < inf.n_out; i++) jfl_array_unref(c->out[i]);
+  return s;
+}
+
+jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, const jfl_arg *arg,
+                          int n_arg, int *out)
+{
+  api_op_call c = { .op = op, .in = in, .n_in = n_in, .arg = arg, .n_arg = n_arg };
+  jfl_graph *g;
+  jf_infer inf;
+  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
+  jfl_status s = api_op_infer(&c, g, &inf);
+  if (!s) *out = inf.n_out;
+  jfl_graph_unref(g);
   return s;
 }
 

@@ -55,6 +55,7 @@ static jfl_status read_schedule(jfl_graph *g, const jfl_op *schedule, const jfl_
   *attr = jf_alloc(g->arena, schedule->attr_size);
   jf_infer f = { .op = schedule, .arena = g->arena, .in = in, .n_in = 1, .attr = *attr };
   JF_TRY(jf_attr_read(g->arena, schedule->path, schedule->attr, arg, n_arg, *attr));
+  jf_infer_many(&f, jf_op_n_out(schedule));
   return jf_fail_in(schedule->infer(&f), JFL_ERROR_OP, schedule->path);
 }
 

@@ -5,7 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_SLOT = 48, FEW = 16 };    /* inputs and attributes of an op; inputs on the C stack */
+/* Inputs and attributes of an op; inputs or outputs on the C stack. */
+enum { MAX_SLOT = 48, FEW = 16 };
 
 /* Upvalue 2 of the closure. */
 typedef struct record {
@@ -240,23 +241,29 @@ static void gather_arrays(lua_State *L, const bind_op_call *c, jfl_array **in)
 static int run_now(lua_State *L, bind_op_call *c, int like)
 {
   const record *r = c->r;
-  jfl_array *few[FEW], *out[JFL_MAXOUT] = {0};
-  jf_larray *box[JFL_MAXOUT];
-  int n = 0;
+  void *few_in[FEW], *few_out[FEW], *few_box[FEW];
+  int n = 0, n_out = r->info.n_out, n_public = r->info.n_public;
   for (int k = 0; k < c->n_in; k++)
     if (!jf_test(L, c->first + k, JF_ARRAY))
       number_to_array(L, c, k, lua_touserdata(L, c->first + like));
   read_attributes(L, c);
-  jfl_array **in = room(L, few, c->n_in);
+  jfl_array **in = room(L, few_in, c->n_in);
   jfl_session *s = jf_session(L);
-  luaL_checkstack(L, JFL_MAXOUT + 8, NULL);
-  for (int i = 0; i < r->info.n_public; i++) box[i] = jf_push_array(L);
+  gather_arrays(L, c, in);
+  if (r->info.many) {
+    jf_check(L, jfl_op_outputs(r->op, in, c->n_in, c->arg, c->n_arg, &n_out));
+    n_public = n_out;
+  }
+  luaL_checkstack(L, n_out + 8, "too many results");
+  jfl_array **out = memset(room(L, few_out, n_out), 0, (size_t)n_out * sizeof *out);
+  jf_larray **box = room(L, few_box, n_out);
+  for (int i = 0; i < n_public; i++) box[i] = jf_push_array(L);
   gather_arrays(L, c, in);
   jf_check(L, jfl_eager(s, r->op, in, c->n_in, c->arg, c->n_arg, out));
-  for (int i = r->info.n_public; i < JFL_MAXOUT; i++) jfl_array_unref(out[i]);
-  for (; n < r->info.n_public && out[n]; n++) jf_set_array(box[n], out[n]);
+  for (int i = n_public; i < n_out; i++) jfl_array_unref(out[i]);
+  for (; n < n_public && out[n]; n++) jf_set_array(box[n], out[n]);
   for (int i = 0; i < n; i++) jf_account(L, box[i]);
-  lua_pop(L, r->info.n_public - n);
+  lua_pop(L, n_public - n);
   return n;
 }
 
@@ -336,14 +343,14 @@ static void prepare_blobs(lua_State *L, bind_op_call *c, int like, int env)
 static int bind_op_append(lua_State *L, bind_op_call *c, int like)
 {
   const record *r = c->r;
-  jfl_value *few[FEW], *out[JFL_MAXOUT] = {0};
+  jfl_value *few[FEW], *out[FEW] = {0};
   int n = 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, jf_state_of(L)->traced_ref);
   int env = lua_gettop(L);
   prepare_blobs(L, c, like, env);
   read_attributes(L, c);
   jfl_value **in = room(L, few, c->n_in);
-  luaL_checkstack(L, JFL_MAXOUT + 8, NULL);
+  luaL_checkstack(L, FEW + 8, NULL);
   int top = lua_gettop(L);
   for (int i = 0; i < r->info.n_public; i++) jf_push_blob(L, env);
   for (int k = 0; k < c->n_in; k++) in[k] = ((jf_lblob *)lua_touserdata(L, c->first + k))->value;
@@ -352,6 +359,10 @@ static int bind_op_append(lua_State *L, bind_op_call *c, int like)
   for (; n < r->info.n_public && out[n]; n++)
     ((jf_lblob *)lua_touserdata(L, top + 1 + n))->value = out[n];
   lua_settop(L, top + n);
+  for (jfl_value *v; r->info.many && (v = jfl_value_output(out[0], n)); n++) {
+    luaL_checkstack(L, 8, "too many results");
+    jf_push_blob(L, env)->value = v;
+  }
   return n;
 }
 
@@ -385,7 +396,7 @@ static void make_op(lua_State *L, const char *name)
   record *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
   r->op = op;
   jfl_op_describe(op, &r->info);
-  assert(n_slots(r) <= MAX_SLOT);
+  assert(n_slots(r) <= MAX_SLOT && r->info.n_out <= FEW);
   for (int i = 0; i < r->info.n_param; i++) jfl_op_param(op, i, &r->param[i]);
   lua_pushcclosure(L, call_op, 2);
 }
@@ -462,6 +473,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   set_names(L, "outputs", i->out, i->n_public);
   set_flag(L, "variadic", i->variadic);
   set_flag(L, "optional", i->optional);
+  set_flag(L, "many", i->many);
   set_flag(L, "differentiable", i->differentiable);
   set_flag(L, "random", i->random);
   set_flag(L, "effect", i->effect);

@@ -81,6 +81,7 @@ typedef struct jf_kernel_row {
 
 /* What the pass fuse may put into one program for a kind of device. */
 struct jf_fused;
+enum { JF_FUSED_OUTS = 4 };              /* the most results that a program has */
 typedef struct jf_fused_limits {
   int slots, instrs, outputs;  /* the most of each */
   int64_t row;                 /* the longest row whose sum later instructions may read */

@@ -155,11 +155,20 @@ static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
   return name;
 }
 
+/* The first has the node's name, others that and their own, or their number past the declared. */
+static const char *output_name(jfl_graph *g, const jf_node *node, int i)
+{
+  if (i == 0) return node->name;
+  if (i >= jf_op_n_out(node->op)) return jf_sprintf(g->arena, "%s/%d", node->name, i);
+  return jf_sprintf(g->arena, "%s/%s", node->name, node->op->out[i]);
+}
+
 static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
 {
   node->n_out = c->n_out;
+  node->out = jf_alloc(g->arena, (size_t)c->n_out * sizeof *node->out);
   for (int i = 0; i < c->n_out; i++) {
-    const char *name = i ? jf_sprintf(g->arena, "%s/%s", node->name, c->op->out[i]) : node->name;
+    const char *name = output_name(g, node, i);
     jfl_value *v = add_value(g, JF_RESULT, c->dtype[i], &c->shape[i], name);
     v->node = node;
     v->index = i;

@@ -57,7 +57,7 @@ int jf_op_n_in(const jfl_op *op)
 int jf_op_n_out(const jfl_op *op)
 {
   int n = 0;
-  while (n < JFL_MAXOUT && op->out[n]) n++;
+  while (n < JF_MAXOUT && op->out[n]) n++;
   return n;
 }
 
@@ -102,12 +102,21 @@ static jfl_status check_dtype(const jf_infer *c)
   return s;
 }
 
+void jf_infer_many(jf_infer *c, int n)
+{
+  c->n_out = n;
+  c->dtype = jf_alloc(c->arena, (size_t)n * sizeof *c->dtype);
+  c->shape = jf_alloc(c->arena, (size_t)n * sizeof *c->shape);
+}
+
 static jfl_status infer_checked(jf_infer *c)
 {
   JF_TRY(check_count(c));
-  c->n_out = jf_op_n_out(c->op);
+  const int declared = jf_op_n_out(c->op);
+  jf_infer_many(c, declared);
   JF_TRY(c->op->infer(c));
-  for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], c->op->out[i]));
+  for (int i = 0; i < c->n_out; i++)
+    JF_TRY(jf_shape_check(&c->shape[i], c->op->out[i < declared ? i : declared - 1]));
   return check_dtype(c);
 }
 

@@ -10,7 +10,8 @@
 #include "dev/kernel.h"
 #include "ir/facts.h"
 
-enum { JF_MAXIN = 8 };      /* declared inputs; a variadic op may be given more */
+/* Declared inputs and outputs; a variadic op may be given more, one with JF_MANY may give more. */
+enum { JF_MAXIN = 8, JF_MAXOUT = 8 };
 
 typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 
@@ -35,7 +36,7 @@ struct jf_node {
   const char *serves;  /* the node that a pass made it for, such as that of a gradient; or NULL */
   int place;                   /* of what it gives */
   int n_in, n_out;
-  jfl_value **in, *out[JFL_MAXOUT];
+  jfl_value **in, **out;
 };
 
 /* The place of what a body puts on no device, until it is known which one the session runs jobs on;
@@ -139,9 +140,9 @@ typedef struct jf_infer {
   jfl_value *const *in;
   int n_in;
   void *attr;
-  int n_out;                   /* outputs of the record; infer may lower it */
-  jfl_dtype dtype[JFL_MAXOUT];
-  jfl_shape shape[JFL_MAXOUT];
+  int n_out;                   /* outputs of the record; infer may lower it, or see jf_infer_many */
+  jfl_dtype *dtype;            /* of each output; in the arena */
+  jfl_shape *shape;
 } jf_infer;
 
 /* What a gradient rule sees; dy[i] is NULL when output i does not reach the loss. It sets dx[i]
@@ -169,6 +170,7 @@ enum {
   JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
   JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device, which devices
                                   make; kernels do not run it */
+  JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
   /* What output 0 holds: */
   JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
   JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
@@ -178,7 +180,8 @@ enum {
   JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
   JF_MEANS = 1 << 16,          /* or means */
   JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
-  JF_STORED = 1 << 19,  /* the array of its attributes, a jf_array; the host reads it there */
+  JF_STORED = 1 << 19,         /* the array of its attributes, a jf_array; the host's kernels read
+                                  it there */
   JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
                                   the gradient is 0 where f is flat */
 };
@@ -188,7 +191,7 @@ struct jf_layout;        /* op/layout.h */
 struct jfl_op {
   const char *name, *doc;
   const char *path;                       /* front-end names, separated by spaces; NULL: internal */
-  const char *in[JF_MAXIN], *out[JFL_MAXOUT];
+  const char *in[JF_MAXIN], *out[JF_MAXOUT];
   const jf_attr *attr;                    /* ended by a NULL name */
   size_t attr_size;
   unsigned flags;
@@ -282,7 +285,9 @@ unsigned jf_inplace(const jf_node *n);
 /* The op's name, or what stands for it in texts. */
 const char *jf_node_title(const jf_node *n);
 int jf_op_n_in(const jfl_op *op);
-int jf_op_n_out(const jfl_op *op);
+int jf_op_n_out(const jfl_op *op);       /* declared */
+/* For infer of an op with JF_MANY: it has n outputs. */
+void jf_infer_many(jf_infer *c, int n);
 unsigned jf_op_dtypes(const jfl_op *op);
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
 

@@ -71,7 +71,7 @@ static const jf_node *swapped_last(const jfl_value *v)
   return n && swaps_last(n) ? n : NULL;
 }
 
-/* Transposed operands become flags of the product. */
+/* If an operand is a transpose, reads the transpose's input and sets the flag for it instead. */
 static jfl_value *matmul_fold(jf_foldctx *c)
 {
   jf_matmul p = *(const jf_matmul *)c->node->attr;
@@ -96,8 +96,8 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
-/* Extents of one product m x k times k x n, how far a's rows and columns are apart, and whether b
-   is stored n x k. */
+/* One product of m x k by k x n: its extents, how far apart a's rows and columns lie, and whether b
+   is stored as n x k. */
 typedef struct dims { int64_t m, k, n, row, column; int tb; } dims;
 
 static dims dims_of(const jf_kargs *k)
@@ -111,7 +111,7 @@ static dims dims_of(const jf_kargs *k)
   return s;
 }
 
-/* <a, b> over n elements, lane by lane. */
+/* The product <a, b> of n elements, summed in lanes. */
 #define DOT(D, T, A)                                                   \
   static A dot_##D(const A *a, const T *b, int n)                      \
   {                                                                    \
@@ -123,7 +123,8 @@ static dims dims_of(const jf_kargs *k)
     for (int j = 0; j < LANES; j++) sum += lane[j];                    \
     return sum;                                                        \
   }
-/* Adds to acc[0..width) row a (depth long, from column k0) times b from column j0. */
+/* Adds to acc[0..width) a row of a (`depth` elements from column k0 on) times columns j0 .. of
+   b. */
 #define BLOCK(D, T, A)                                                              \
   static void block_##D(A *acc, const A *a, const T *b, const dims *s, int64_t k0,  \
                         int depth, int64_t j0, int width)                           \
@@ -136,7 +137,7 @@ static dims dims_of(const jf_kargs *k)
         for (int j = 0; j < width; j++) acc[j] += a[i] * (A)row[j];                 \
       }                                                                             \
   }
-/* Columns j0 .. j0 + width of a row of y. */
+/* Computes columns j0 .. j0 + width of a row of y. */
 #define STRETCH(D, T, A)                                                          \
   static void stretch_##D(const T *a, const T *b, T *y, const dims *s, int64_t j0, int width) \
   {                                                                               \

@@ -4,10 +4,11 @@
 
 #include "op/epilogue.h"
 
-/* The last two axes of a (or b) are read the other way round. */
+/* Each flag says that the last two axes of that operand are swapped. */
 typedef struct jf_matmul { int transpose_a, transpose_b; } jf_matmul;
 
-/* matmul_fused(a, b, extra...) -> y, after the epilogue. Rows for matmul may be given one. */
+/* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
+   call of matmul_fused, as its attributes begin with those of matmul. */
 typedef struct jf_matmul_fused {
   jf_matmul product;
   jf_epilogue epilogue;
@@ -18,7 +19,7 @@ struct jf_foldctx;
    product that nothing else reads; else NULL. */
 jfl_value *jf_fold_transposed(struct jf_foldctx *c);
 
-/* The fields of a jf_matmul at `at` in T. */
+/* The attributes of a jf_matmul that is member `at` of struct T. */
 #define JF_MATMUL_ATTRS(T, at)                                                          \
   { "transpose_a", JF_ATTR_BOOL, offsetof(T, at transpose_a), "false",                  \
     "read the last two axes of a in reverse", NULL },                                   \

@@ -45,7 +45,8 @@ static void transpose_grad(jf_gradctx *c)
 
 static const jf_ints *perm_of(const jf_node *n) { return &((const jf_transpose *)n->attr)->perm; }
 
-/* Two in a row are one, and those that leave elements in their order are views. */
+/* Two transposes in a row become one; a transpose that leaves elements in their order becomes a
+   view. */
 static jfl_value *transpose_fold(jf_foldctx *c)
 {
   const jf_node *n = c->node, *before = jf_made_by(n->in[0], &jf_op_transpose);
@@ -59,7 +60,7 @@ static jfl_value *transpose_fold(jf_foldctx *c)
   return JF_EMIT(c->g, transpose, &both, before->in[0]);
 }
 
-/* y as a nest whose operand is x, in elements. */
+/* The result y as a nest whose only operand is x; offsets are in elements. */
 typedef struct transpose_moves { jf_nest nest; int64_t step[1][JFL_MAXDIM]; } transpose_moves;
 
 static void transpose_find(const jf_kargs *k, transpose_moves *m)

@@ -14,7 +14,9 @@ static jfl_status matmul_update_infer(jf_infer *c)
   const jfl_value *param = c->in[JF_STEP_PARAM];
   const jfl_value *scalars = c->in[JF_STEP_SCALARS];
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr };
+  jf_infer product = { .op = &jf_op_matmul, .in = c->in + JF_STEP_A, .n_in = 2, .attr = c->attr,
+                       .arena = c->arena };
+  jf_infer_many(&product, 1);
   JF_TRY(product.op->infer(&product));
   if (param->shape.n != 2 || param->dtype != product.dtype[0] ||
       !jf_shape_eq(&param->shape, &product.shape[0]))

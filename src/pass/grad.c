@@ -47,7 +47,8 @@ static int any_wanted(const jf_node *n, const char *wanted)
 /* Gradients of one node's inputs, given those of its outputs. */
 static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *wanted, jfl_value **adj)
 {
-  jfl_value *dy[JFL_MAXOUT] = {0}, **dx = jf_alloc(g->arena, (size_t)n->n_in * sizeof *dx);
+  jfl_value **dy = jf_alloc(g->arena, (size_t)n->n_out * sizeof *dy);
+  jfl_value **dx = jf_alloc(g->arena, (size_t)n->n_in * sizeof *dx);
   int live = 0;
   for (int k = 0; k < n->n_out; k++)
     live |= wanted[n->out[k]->id] && (dy[k] = adj[n->out[k]->id]) != NULL;

@@ -74,7 +74,7 @@ static jfl_status run_steps(jfl_plan *p, int asks)
   return JFL_OK;
 }
 
-static jfl_status execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
+static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
 {
   jfl_profile *f = p->job->session->profile;
   JF_TRY(execute_prepare(p, in, out));
@@ -83,12 +83,12 @@ static jfl_status execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *o
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  return execute(p, in, out, 0);
+  return execute_plan(p, in, out, 0);
 }
 
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  return execute(p, in, out, p->job->session->stop_asked != NULL);
+  return execute_plan(p, in, out, p->job->session->stop_asked != NULL);
 }
 
 typedef struct execute_call { jfl_plan *plan; jfl_array *const *in, *const *out; } execute_call;

@@ -115,6 +115,13 @@ jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
   return s ? late_blame(p, s, step) : JFL_OK;
 }
 
+void jf_late_forget_work(jfl_plan *p)
+{
+  jf_device *d = p->captured ? p->part[p->step[p->work_first].place].device : NULL;
+  if (d) d->kind->work_free(d, p->captured);
+  p->captured = NULL;
+}
+
 /* Keeps the work instead of doing it. What was begun is ended on failure, too. */
 static jfl_status late_capture(jfl_plan *p)
 {
@@ -124,6 +131,7 @@ static jfl_status late_capture(jfl_plan *p)
   if (s) return s;
   for (int i = p->work_first; i < p->work_end && !s; i++) s = jf_late_step(p, &p->step[i]);
   jfl_status ended = k->captured(t->device, t->stream, &p->captured);
+  if (s) jf_late_forget_work(p);
   return s ? s : ended;
 }
 
@@ -132,13 +140,6 @@ jfl_status jf_late_work(jfl_plan *p)
   const jf_site *t = late_site(p, p->step[p->work_first].place);
   if (!p->captured) JF_TRY(late_capture(p));
   return t->device->kind->replay(t->device, t->stream, p->captured);
-}
-
-void jf_late_forget_work(jfl_plan *p)
-{
-  jf_device *d = p->captured ? p->part[p->step[p->work_first].place].device : NULL;
-  if (d) d->kind->work_free(d, p->captured);
-  p->captured = NULL;
 }
 
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)

@@ -25,7 +25,7 @@ typedef struct jf_draft {
   jf_fused_arg *arg;
   const jfl_value **value;                      /* of slots; NULL: a number */
   struct jf_spread_over *over;                  /* of slots: how they lie to a member's shape */
-  const jfl_value **input, *output[JFL_MAXOUT];
+  const jfl_value **input, *output[JF_FUSED_OUTS];
   int64_t size;                                 /* elements of the space */
   int n_random;                                 /* members that draw random numbers */
   jf_draft_extent before;                       /* as it was before it was last extended */

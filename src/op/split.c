@@ -1,0 +1,98 @@
+/* Cutting a tensor into parts along an axis. */
+#include "op/constant.h"
+#include "op/move.h"
+#include "op/slice.h"
+
+#include <string.h>
+
+typedef struct jf_split { jf_ints sizes; int64_t axis; } jf_split;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_split, sizes, INTS, NULL,
+           "the extents of the parts; one number: that of each, but the last may have less"),
+  JF_FIELD(jf_split, axis, INT, "0", "the axis along which the parts follow each other"),
+  {0},
+};
+
+/* Writes out the sizes of equal parts of an axis of extent n; a single part's stays as it is. */
+static jfl_status split_equal(const jf_infer *c, jf_ints *sizes, int64_t n)
+{
+  enum { MOST = 1 << 16 };
+  const int64_t size = sizes->v[0];
+  if (size < 1) return jf_fail_argument(JFL_EINVAL, "sizes", "must be at least 1, got %lld",
+                                        (long long)size);
+  const int64_t parts = n > size ? (n - 1) / size + 1 : 1;
+  if (parts == 1) return JFL_OK;
+  if (parts > MOST)
+    return jf_fail_argument(JFL_EINVAL, "sizes", "must cut axis into at most %d parts, got %lld",
+                            MOST, (long long)parts);
+  *sizes = (jf_ints){ (int)parts, jf_alloc(c->arena, (size_t)parts * sizeof *sizes->v) };
+  for (int64_t i = 0; i < parts; i++) sizes->v[i] = n - i * size < size ? n - i * size : size;
+  return JFL_OK;
+}
+
+static jfl_status split_check(const jf_ints *sizes, int64_t n)
+{
+  int64_t left = n;
+  for (int i = 0; i < sizes->n; i++) {
+    if (sizes->v[i] < 0 || sizes->v[i] > left)
+      return jf_fail_argument(JFL_ESHAPE, "sizes", "must add up to the axis's extent %lld, got "
+                              "%lld where %lld are left", (long long)n, (long long)sizes->v[i],
+                              (long long)left);
+    left -= sizes->v[i];
+  }
+  if (left == 0 && sizes->n) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "sizes", "must add up to the axis's extent %lld, got %lld",
+                          (long long)n, (long long)(n - left));
+}
+
+static jfl_status split_infer(jf_infer *c)
+{
+  jf_split *a = c->attr;
+  const jfl_value *x = c->in[0];
+  JF_TRY(jf_axis(&a->axis, x->shape.n));
+  const int64_t n = x->shape.d[a->axis];
+  if (a->sizes.n == 1) JF_TRY(split_equal(c, &a->sizes, n));
+  const int whole = a->sizes.n == 1;
+  if (!whole) JF_TRY(split_check(&a->sizes, n));
+  jf_infer_many(c, a->sizes.n);
+  for (int i = 0; i < c->n_out; i++) {
+    c->dtype[i] = x->dtype;
+    c->shape[i] = x->shape;
+    if (!whole) c->shape[i].d[a->axis] = a->sizes.v[i];
+  }
+  return JFL_OK;
+}
+
+/* Parts that nothing came from count as zeros. */
+static void split_grad(jf_gradctx *c)
+{
+  const jf_split *a = c->node->attr;
+  jf_concat along = { .axis = a->axis };
+  jfl_value **dy = jf_alloc(c->g->arena, (size_t)a->sizes.n * sizeof *dy);
+  for (int i = 0; i < a->sizes.n; i++) {
+    const jfl_value *y = c->out[i];
+    dy[i] = c->dy[i] ? c->dy[i] : jf_emit_number(c->g, y->dtype, &y->shape, 0);
+  }
+  c->dx[0] = jf_emit(c->g, &jf_op_concat, &along, dy, (size_t)a->sizes.n);
+}
+
+static jfl_status split_parts(const jf_kargs *k)
+{
+  const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_split *)k->attr)->axis);
+  const size_t size = jfl_dtype_size(k->in[0].dtype), row = (size_t)(s.m * s.after) * size;
+  size_t at = 0;
+  for (int i = 0; i < k->n_out; i++) {
+    const size_t run = s.before ? (size_t)(jf_numel(&k->out[i].shape) / s.before) * size : 0;
+    for (int64_t j = 0; j < s.before; j++)
+      memcpy((char *)k->out[i].data + (size_t)j * run,
+             (const char *)k->in[0].data + (size_t)j * row + at, run);
+    at += run;
+  }
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(split_parts) };
+
+JFL_OP(split, .doc = "The parts of x along axis, one result each.", .path = "split", .in = {"x"},
+  .out = {"part"}, .attr = attrs, .attr_size = sizeof(jf_split), .flags = JF_MANY,
+  .infer = split_infer, .grad = split_grad, .cpu = cpu)
