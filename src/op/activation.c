@@ -68,7 +68,7 @@ static void gelu_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, multiply, NULL, c->dy[0], JF_EMIT(c->g, gelu_slope, NULL, c->in[0]));
 }
 
-/* Flows where x was not clipped, which is where the result still equals it. */
+/* The gradient passes where x was not clipped: there the result equals x. */
 static void clip_grad(jf_gradctx *c)
 {
   c->dx[0] = JF_EMIT(c->g, where, NULL, JF_EMIT(c->g, equal, NULL, c->in[0], c->out[0]), c->dy[0],

@@ -29,7 +29,7 @@ static jfl_status argmax_infer(jf_infer *c)
 
 typedef int64_t (*search)(const void *x, int64_t m, int64_t step);
 
-/* Searches every line along the axis; size: bytes of an element. */
+/* Searches each line of x along the axis; `size` is the bytes of an element. */
 static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
 {
   jf_axes s = jf_axes_at(&k->in[0].shape, ((const attr *)k->attr)->axis);
@@ -41,7 +41,7 @@ static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
   return JFL_OK;
 }
 
-/* The least j for which no other x[j] is better; a NaN is better than any number. */
+/* Finds the first position whose element no other one beats; a NaN beats any number. */
 #define SEARCH(id, D, T, better)                                          \
   static int64_t id##_line_##D(const void *in, int64_t m, int64_t step)   \
   {                                                                       \

@@ -1,5 +1,5 @@
-/* Data that is part of a job. Where the host's kernels run nothing is computed: they read it where
-   it lies. */
+/* The op array: data that is part of a job. On a device whose memory is the host's nothing is
+   copied: readers find the data where the graph keeps it. */
 #include "op/array.h"
 #include "dev/dev.h"
 #include "ir/facts.h"
@@ -23,7 +23,7 @@ static jfl_status array_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* One number throughout is better known as that, where a double holds it. */
+/* An array whose elements are all one number becomes a constant, if a double holds the number. */
 static jfl_value *array_fold(jf_foldctx *c)
 {
   const jfl_array *a = array_of(c->node->attr);

@@ -50,7 +50,7 @@ static double avg_pool2d_count(jf_cells at)
       for (int64_t j = w->cells.left; j < w->cells.right; j++) sum += x[jf_pool_at(w, i, j)]; \
     ((T *)k->out[0].data)[w->number] = (T)(sum / avg_pool2d_count(w->cells));                 \
   }
-/* Each cell gets dy / count. */
+/* Each cell of a window gets dy / count, where count is the number of the window's valid cells. */
 #define SHARE(D, T)                                                                          \
   static void share_##D(const jf_kargs *k, const jf_pooling *w)                              \
   {                                                                                          \

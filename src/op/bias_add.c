@@ -45,7 +45,7 @@ static void bias_add_grad(jf_gradctx *c)
   c->dx[1] = JF_EMIT(c->g, reduce_sum, &r, c->dy[0]);
 }
 
-/* On blocks it is an ordinary sum, which broadcasts. */
+/* On blocks of channels this is an ordinary addition that broadcasts. */
 static int bias_add_layout(jf_layout *c)
 {
   if (c->in[0] != JF_BLOCKED || ((const jf_bias_add *)c->attr)->axis != 1) return 0;
@@ -55,12 +55,12 @@ static int bias_add_layout(jf_layout *c)
   return 1;
 }
 
-/* y[i, j, l] = x[i, j, l] + b[j], by the loop of add. */
+/* y[i, j, l] = x[i, j, l] + b[j], computed by the loop of the op add. */
 static jfl_status bias_add_plain(const jf_kargs *k)
 {
   const jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_bias_add *)k->attr)->axis);
   const jfl_dtype type = k->in[0].dtype;
-  const int by_row = s.after == 1;           /* then b lies along the rows of x */
+  const int by_row = s.after == 1;           /* b has one element for each of a row of x */
   const int64_t row = by_row ? s.m : s.after, rows = by_row ? s.before : s.before * s.m;
   const size_t size = jfl_dtype_size(type);
   for (int64_t i = 0; i < rows; i++) {

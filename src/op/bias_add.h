@@ -6,7 +6,7 @@
 
 typedef struct jf_bias_add {
   const char *data_format;
-  int axis;                  /* filled by infer: the axis of value that bias runs along */
+  int axis;                  /* set by infer: the axis of value that bias runs along */
 } jf_bias_add;
 
 #endif

@@ -5,7 +5,7 @@
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
-/* Integers never trap: division by zero gives 0, and the least number / -1 wraps. */
+/* Integer division never traps: division by zero gives 0, and the least number / -1 wraps. */
 JF_FUNCTION(divide, return a / b;,
   return b == 0 ? 0 : b == -1 ? (T)(0 - (U)a) : a / b;)
 #define jf_divide(a, b) JF_CALL(divide, a, b)
@@ -22,8 +22,8 @@ JF_FUNCTION(floordiv, return floor(a / b);,
   return a / b - (a % b != 0 && (a ^ b) < 0);)
 #define jf_floordiv(a, b) JF_CALL(floordiv, a, b)
 
-/* Powers of 2, and of 1 in their gradient, are common: pow would give the same more slowly. Of
-   integers it squares and multiplies; a negative power of anything but 1 and -1 is 0. */
+/* Powers of 2, and of 1 in their gradient, are common, and pow would compute the same more slowly.
+   For integers this squares and multiplies; a negative power of anything but 1 and -1 is 0. */
 JF_FUNCTION(pow,
   return b == 2 ? a * a : b == 1 ? a : pow(a, b);,
   U y = 1; U x = (U)a;
@@ -45,7 +45,7 @@ JF_BINARY_NUM(squared_difference, ((U)a - (U)b) * ((U)a - (U)b))
 
 static void add_grad(jf_gradctx *c) { c->dx[0] = c->dx[1] = c->dy[0]; }
 
-/* What v is the negative of, or NULL. */
+/* If v is made by `negative`, returns what it negates; else NULL. */
 static jfl_value *negated(const jfl_value *v)
 {
   const jf_node *n = jf_made_by(v, &jf_op_negative);
@@ -84,7 +84,7 @@ static void divide_grad(jf_gradctx *c)
   c->dx[1] = EMIT(negative, EMIT(multiply, c->dx[0], c->out[0]));
 }
 
-/* Dividing by a power of two is multiplying by its reciprocal, which has as few digits. */
+/* Division by a power of two becomes multiplication by the reciprocal, which is exact. */
 static jfl_value *divide_fold(jf_foldctx *c)
 {
   const jf_node *n = c->node;
@@ -103,7 +103,7 @@ static void mod_grad(jf_gradctx *c)
   c->dx[1] = EMIT(negative, EMIT(multiply, c->dy[0], times));
 }
 
-/* d/db a^b = a^b log a, taken as 0 where the logarithm does not exist. */
+/* d/db a^b = a^b log a; where a has no logarithm it counts as 0. */
 static void pow_grad(jf_gradctx *c)
 {
   jfl_value *a = c->in[0], *b = c->in[1], *zero = SCALAR(0);
@@ -113,7 +113,7 @@ static void pow_grad(jf_gradctx *c)
   c->dx[1] = EMIT(multiply, c->dy[0], EMIT(multiply, c->out[0], log_a));
 }
 
-/* Ties go to the first input. */
+/* Where both inputs are equal, the first one gets the gradient. */
 static void choose(jf_gradctx *c, jfl_value *first)
 {
   jfl_value *zero = SCALAR(0);

@@ -9,7 +9,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* Kernels by the dtype of the result; f16 and bf16 have none yet. */
+/* Which result dtypes have kernels: all but f16 and bf16. */
 static int served(jfl_dtype t) { return t != JFL_F16 && t != JFL_BF16; }
 
 static jfl_status cast_infer(jf_infer *c)
@@ -29,7 +29,7 @@ static void cast_grad(jf_gradctx *c)
     c->dx[0] = JF_EMIT(c->g, cast, &back, c->dy[0]);
 }
 
-/* Whether dtype `to` has every number of `from`. */
+/* Whether dtype `to` can represent every number of `from`. */
 static int holds_all(jfl_dtype to, jfl_dtype from)
 {
   static const int digits[] = { [JFL_F32] = 24, [JFL_F64] = 53, [JFL_F16] = 11, [JFL_BF16] = 8,
@@ -39,7 +39,7 @@ static int holds_all(jfl_dtype to, jfl_dtype from)
   return jf_is_float(to) || to == JFL_I32 || to == JFL_I64 ? digits[to] > digits[from] : 0;
 }
 
-/* Through a dtype that keeps every number is not through it. */
+/* A cast to a dtype that keeps every number, followed by another cast, is that other cast alone. */
 static jfl_value *cast_fold(jf_foldctx *c)
 {
   jfl_value *x = c->node->in[0];
@@ -49,8 +49,9 @@ static jfl_value *cast_fold(jf_foldctx *c)
   return JF_EMIT(c->g, cast, c->node->attr, before->in[0]);
 }
 
-/* What jf_cast(a) does where O is a floating type, and where it is an integer. Compared with floats
-   LEAST and MOST become such: INT64_MAX becomes 0x1p63, the first number that int64 cannot hold. */
+/* What jf_cast(a) computes: first where O is a floating type, then where it is an integer. In the
+   comparison with a float, LEAST and MOST are converted to float: INT64_MAX becomes 0x1p63, the
+   first number that int64 cannot hold. */
 #pragma GCC diagnostic ignored "-Wconversion"
 #define TO_FLOAT return (O)a;
 #define TO_INT return a != a ? 0 : a <= LEAST ? LEAST : a >= MOST ? MOST : (O)a;

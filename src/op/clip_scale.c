@@ -40,7 +40,7 @@ double jf_clip_factor(double clip, double squares)
   }
 JF_EACH_FLOAT(SQUARES)
 
-/* A norm does not ask for the order of elements: each tensor stays as it was made. */
+/* A norm does not depend on the order of elements, so each tensor may stay in the form it has. */
 static int clip_scale_layout(jf_layout *c)
 {
   int any = 0;

@@ -1,4 +1,4 @@
-/* Comparisons and logic, giving int8 0 or 1, and choosing between two tensors by them. */
+/* Comparisons and logic, which give int8 0 or 1, and `where`, which chooses between two tensors. */
 #include "op/elementwise.h"
 
 #define COMPARE(id, EXPR)                                                      \
@@ -26,7 +26,7 @@ static jfl_status compare_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The condition is int8. */
+/* The condition `a` is an int8. */
 #define CHOSEN(a, b, c) a ? b : c
 #define CHOOSE(A, B, C) \
   JF_EACH_ALONE for (int64_t i = 0; i < t->n; i++) y[i] = CHOSEN(A, B, C);
@@ -56,7 +56,7 @@ static jfl_status where_infer(jf_infer *c)
   if (c->in[1]->dtype != c->in[2]->dtype)
     return jf_fail_argument(JFL_EDTYPE, "y", "must be %s like x, got %s",
                             jfl_dtype_name(c->in[1]->dtype), jfl_dtype_name(c->in[2]->dtype));
-  /* The shapes broadcast like those of three inputs of one dtype. */
+  /* Shapes broadcast as if the condition had the dtype of the other two inputs. */
   jfl_value as_x = *c->in[0], *in[3] = { &as_x, c->in[1], c->in[2] };
   jf_infer same = *c;
   as_x.dtype = c->in[1]->dtype;

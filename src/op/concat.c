@@ -58,7 +58,7 @@ static jfl_status stack_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The part of dy from `begin` on along the axis, `size` long. */
+/* Cuts out of dy `size` indices of the axis from `begin` on. */
 static jfl_value *concat_part(jf_gradctx *c, int64_t begin, int64_t size)
 {
   int64_t axis = ((const jf_concat *)c->node->attr)->axis;
@@ -80,7 +80,7 @@ static void concat_grad(jf_gradctx *c)
   }
 }
 
-/* Blocks of channels are joined as they are. */
+/* Inputs in blocks of channels can be joined in that form. */
 static int concat_layout(jf_layout *c)
 {
   if (!jf_layout_blocks(c)) return 0;
@@ -94,7 +94,8 @@ static void stack_grad(jf_gradctx *c)
     c->dx[i] = jf_emit_view(c->g, concat_part(c, i, 1), &c->in[0]->shape);
 }
 
-/* Both are the same in memory: for each index before the axis, a run of every input in turn. */
+/* concat and stack do the same in memory: for each index before the axis they write one run of each
+   input in turn. */
 static jfl_status concat_join(const jf_kargs *k)
 {
   jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_concat *)k->attr)->axis);

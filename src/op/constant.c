@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Of zeros and ones. */
+/* The attributes of zeros and ones. */
 typedef struct constant_fill { jf_ints shape; jfl_dtype dtype; } constant_fill;
 
 static const jf_attr attrs[] = {
@@ -47,7 +47,7 @@ int jf_number(const jfl_value *v, double *out)
 jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value)
 {
   jf_constant a;
-  memset(&a, 0, sizeof a);      /* padding too, in which equal constants must not differ */
+  memset(&a, 0, sizeof a);      /* clears padding too: constants are compared byte by byte */
   a.value = value;
   a.dtype = t;
   a.shape = jf_ints_from(s);

@@ -6,9 +6,9 @@
 
 typedef struct jf_constant { double value; jfl_dtype dtype; jf_ints shape; } jf_constant;
 
-/* Whether v is a constant, and then its number. */
+/* Whether v is a constant; if so, *out is its number. */
 int jf_number(const jfl_value *v, double *out);
-/* A tensor that is the number throughout. */
+/* Emits a tensor of dtype t and shape s whose elements are all that number. */
 jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double value);
 
 #endif

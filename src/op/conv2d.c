@@ -15,7 +15,8 @@ static const jf_attr filter_attrs[] = {
   {0},
 };
 
-/* Fills strides, dilations and pads, for an input and filters of these heights and widths. */
+/* Sets stride, dilation and pad of the attributes, given the height and width of input and
+   filter. */
 static jfl_status conv2d_complete(const jf_infer *c, const int64_t in[2], const int64_t filter[2],
                            jf_window *w)
 {
@@ -36,7 +37,7 @@ static jfl_status conv2d_complete(const jf_infer *c, const int64_t in[2], const 
   return JFL_OK;
 }
 
-/* The plain shape of input i, of four dimensions, which is in that form. */
+/* Gives the plain shape of input i, a tensor of four dimensions that is stored in `form`. */
 static jfl_status conv2d_plain(const jf_infer *c, int i, jf_form form, jfl_shape *out)
 {
   const jfl_shape *s = &c->in[i]->shape;
@@ -65,7 +66,7 @@ static jf_form form_f(const jf_infer *c)
   return ((const jf_conv2d *)c->attr)->packed ? JF_PACKED : JF_PLAIN;
 }
 
-/* Plain shapes of the two operands. */
+/* Checks the two operands and gives their plain shapes. */
 static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, jfl_shape *a,
                              jfl_shape *b)
 {
@@ -77,7 +78,7 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
                           jfl_dtype_name(c->in[1]->dtype));
 }
 
-/* The result, which has this plain shape. */
+/* Sets the result: its plain shape is s, and it is stored in `form`. */
 static jfl_status conv2d_give(jf_infer *c, jf_form form, const jfl_shape *s)
 {
   int64_t block = ((const jf_conv2d *)c->attr)->block;
@@ -166,11 +167,11 @@ static void conv2d_grad(jf_gradctx *c)
   c->dx[1] = JF_EMIT(c->g, conv2d_filter_grad, &filter, c->in[0], c->dy[0]);
 }
 
-enum { WIDTH = 64 };      /* the stretch of a row that is summed at once */
+enum { WIDTH = 64 };      /* how many numbers of a row are summed at once */
 
-/* The loops that know the dtype. Steps are in elements. */
+/* The loops that depend on the dtype. Steps are in elements. */
 typedef struct loops {
-  int64_t size;           /* of an element, in bytes */
+  int64_t size;           /* bytes of an element */
   /* acc[i] += f[0] x[i] */
   void (*axpy)(double *acc, int64_t acc_step, const void *x, int64_t x_step, const void *f,
                int64_t n);
@@ -216,7 +217,7 @@ JF_EACH_FLOAT(STORE)
 static const loops all_loops[JFL_N_DTYPE] = { JF_EACH_FLOAT(LOOPS_ROW) };
 
 /* A tensor of four dimensions in any form: its plain extents, and where its elements are. Index c
-   of axis 0 or 1 is at c / block * outer + c % block * inner; all in elements. */
+   of axis 0 or 1 is at c / block * outer + c % block * inner. Offsets are in elements. */
 typedef struct conv2d_axis { int64_t block, outer, inner; } conv2d_axis;
 typedef struct grid { char *data; int64_t d[4]; conv2d_axis axis[2]; int64_t row, column; } grid;
 
@@ -227,7 +228,7 @@ static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
   if (form != JF_PLAIN) jf_plain_shape(&(jf_packing){ form, block }, &t->shape, &s);
   int64_t first = form == JF_PACKED ? block : 1, second = form != JF_PLAIN ? block : 1;
   if (form == JF_PACKED && s.d[1] % block) second = 1;
-  int small = form == JF_PACKED && second == 1;       /* then channels lie within columns */
+  int small = form == JF_PACKED && second == 1;       /* few channels: a column holds all of them */
   for (int i = 0; i < 4; i++) r.d[i] = s.d[i];
   r.column = small ? s.d[1] * block : first * second;
   r.row = s.d[3] * r.column;
@@ -236,12 +237,12 @@ static grid grid_of(const jf_tensor *t, jf_form form, int64_t block)
   return r;
 }
 
-/* One convolution: input, filters and output, or their gradients. */
+/* The three tensors of a convolution or of one of its gradients. */
 typedef struct conv2d_conv {
   grid x, f, y;
   const jf_conv2d *a;
   const loops *loop;
-  int64_t group;           /* filters in a group */
+  int64_t group;           /* filters per group */
 } conv2d_conv;
 
 static conv2d_conv conv_of(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f,
@@ -261,7 +262,7 @@ static int64_t conv2d_along(const conv2d_axis *a, int64_t c)
   return a->block == 1 ? c * a->outer : c / a->block * a->outer + c % a->block * a->inner;
 }
 
-/* Element j of row i of plane (n, c). */
+/* Address of element (i, j) of the plane at index (n, c) of axes 0 and 1. */
 static char *at(const conv2d_conv *s, const grid *t, int64_t n, int64_t c, int64_t i, int64_t j)
 {
   return t->data + (conv2d_along(&t->axis[0], n) + conv2d_along(&t->axis[1], c) + i * t->row +
@@ -269,22 +270,23 @@ static char *at(const conv2d_conv *s, const grid *t, int64_t n, int64_t c, int64
                        s->loop->size;
 }
 
-/* Column j of y meets column j stride + this of x, for the filter's column v. */
+/* For column v of the filter, column j of y reads column j * stride + shift of x. */
 static int64_t shift(const conv2d_conv *s, int64_t v)
 {
   return v * s->a->dilation[1] - s->a->pad[2];
 }
 
-/* The row of x that row i of y meets for the filter's row u; it may lie outside. */
+/* The row of x that row i of y reads for row u of the filter; it may lie outside of x. */
 static int64_t row_of_x(const conv2d_conv *s, int64_t i, int64_t u)
 {
   return i * s->a->stride[0] - s->a->pad[0] + u * s->a->dilation[0];
 }
 
-/* Rows of one plane of x (n, c) and of the filter o that were found to meet: u, and i of y. */
+/* A row of x and a row of y that belong together: row `row` of plane (n, c) of x meets row i of
+   plane o of y through row u of the filter. */
 typedef struct meeting { int64_t n, c, o, row, u, i; } meeting;
 
-/* acc += what this row of x adds to columns j0 .. j1 of the row of y. */
+/* Adds to acc what this row of x contributes to columns j0..j1-1 of the row of y. */
 static void add_row(const conv2d_conv *s, const meeting *m, int64_t j0, int64_t j1, double *acc)
 {
   int64_t step = s->a->stride[1];
@@ -298,7 +300,7 @@ static void add_row(const conv2d_conv *s, const meeting *m, int64_t j0, int64_t 
   }
 }
 
-/* acc = y[n, o, i, j0 .. j1) */
+/* acc = y[n, o, i, j0..j1-1] */
 static void conv2d_forward(const conv2d_conv *s, const int64_t *to, int64_t j1, double *acc)
 {
   const int64_t *f = s->f.d, first = to[1] / s->group * f[1];
@@ -309,7 +311,7 @@ static void conv2d_forward(const conv2d_conv *s, const int64_t *to, int64_t j1, 
     }
 }
 
-/* acc += what this row of y gives back to columns w0 .. w1 of the row of x. */
+/* Adds to acc what this row of dy contributes to columns w0..w1-1 of the row of dx. */
 static void give_row(const conv2d_conv *s, const meeting *m, int64_t w0, int64_t w1, double *acc)
 {
   int64_t step = s->a->stride[1];
@@ -322,7 +324,7 @@ static void give_row(const conv2d_conv *s, const meeting *m, int64_t w0, int64_t
   }
 }
 
-/* acc = dx[n, c, row, w0 .. w1) */
+/* acc = dx[n, c, row, w0..w1-1] */
 static void conv2d_backward(const conv2d_conv *s, const int64_t *to, int64_t w1, double *acc)
 {
   const int64_t *f = s->f.d, first = to[1] / f[1] * s->group, step = s->a->stride[0];
@@ -334,7 +336,7 @@ static void conv2d_backward(const conv2d_conv *s, const int64_t *to, int64_t w1,
     }
 }
 
-/* Computes t row by row, in stretches; `to` is where a stretch starts. */
+/* Computes tensor t row by row, WIDTH numbers at a time; `to` is the index of the first of them. */
 static jfl_status stretches(const conv2d_conv *s, const grid *t,
                             void (*sum)(const conv2d_conv *, const int64_t *to, int64_t end,
                                         double *acc))
@@ -370,7 +372,7 @@ static double filter_sum(const conv2d_conv *s, int64_t o, int64_t c, int64_t u, 
   return sum;
 }
 
-/* dbias = the sum of dy over all but channels */
+/* dbias[c] = the sum of dy over all axes but that of channels */
 static jfl_status bias_grad(const jf_kargs *k)
 {
   const jf_reduce a = { .axis = JF_INTS(0, 2, 3) };
@@ -411,7 +413,8 @@ static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = conv2d_filter_grad, [JFL_F64] = conv2d_filter_grad,
 };
 
-/* Which input is x, the filters, y; -1: the output. */
+/* The roles of a node's tensors: the number of the input that is x, the filters or y; -1 stands for
+   the output. */
 typedef struct places { int x, f, y; } places;
 
 static const jfl_shape *shape_at(const jf_layout *c, int i)
@@ -421,15 +424,15 @@ static const jfl_shape *shape_at(const jf_layout *c, int i)
 
 static jf_form *form_at(const jf_layout *c, int i) { return i < 0 ? &c->out[0] : &c->in[i]; }
 
-/* Whether groups, if any, are of whole blocks or of one channel each: fast loops take no others. */
+/* The fast loops take groups only if each consists of whole blocks or of a single channel. */
 static int groups_fit(int64_t groups, int64_t channels, int64_t filters, int64_t block)
 {
   return groups == 1 || (groups == channels && groups == filters)
       || (channels / groups % block == 0 && filters / groups % block == 0);
 }
 
-/* y comes in blocks wherever it can, x with it. An x of few channels, as of a first layer, is read
-   as it is, but with packed filters. */
+/* Chooses forms for the fast rows: y is in blocks wherever its channels allow it, and x with it. An
+   x of at most FEW channels, as in a first layer, stays plain, but the filters are packed. */
 enum { FEW = 3 };
 static int arrange(jf_layout *c, places p)
 {
@@ -459,8 +462,8 @@ int jf_conv2d_layout(jf_layout *c)
 static int data_layout(jf_layout *c) { return arrange(c, (places){ -1, 0, 1 }); }
 static int filter_layout(jf_layout *c) { return arrange(c, (places){ 0, -1, 1 }); }
 
-/* Of a forward call or a gradient's: each element of y meets one filter. Cells of the padding
-   count. */
+/* Operations of a forward call or of a gradient: each element of y needs the products of one
+   filter. Cells of the padding are counted as if they were computed. */
 static double conv2d_work(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv2d *a = k->attr;

@@ -22,17 +22,17 @@ typedef struct jf_conv2d {
   const char *data_format;       /* "NCHW" */
   jf_ints dilations;
   int64_t groups;
-  jf_ints size;                  /* of the gradient ops */
-  /* Filled by infer. */
+  jf_ints size;                  /* height and width of the result of a gradient op */
+  /* Set by infer: */
   int64_t stride[2], dilation[2];
   int64_t pad[4];                /* top, bottom, left, right */
-  /* Set by passes. */
+  /* Set by passes: */
   jf_epilogue epilogue;
   int64_t block;
   int block_x, block_y, packed;
 } jf_conv2d;
 
-/* The fields that conv2d and its kin share. */
+/* The attributes that conv2d and its gradients share. */
 #define JF_CONV2D_ATTRS                                                                           \
   JF_FIELD(jf_conv2d, strides, INTS, "1", "step of the window: one number, or height and width"), \
   JF_FIELD(jf_conv2d, padding, PAD, "VALID", "SAME (odd cell first), SAME_UPPER, VALID or list"), \
@@ -40,7 +40,7 @@ typedef struct jf_conv2d {
   JF_FIELD(jf_conv2d, dilations, INTS, "1", "distance between the window's cells"),               \
   JF_FIELD(jf_conv2d, groups, INT, "1", "channels are cut into this many independent groups")
 
-/* The layout rule of the forward ops, whose inputs are x, filters, extra... */
+/* The layout rule of conv2d and conv2d_fused, whose inputs are x, filters, extra... */
 struct jf_layout;
 int jf_conv2d_layout(struct jf_layout *c);
 

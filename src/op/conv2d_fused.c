@@ -1,4 +1,4 @@
-/* A convolution, then a bias, a residual and an activation, as one op. */
+/* The op conv2d_fused: a convolution, then a bias, a residual and an activation. */
 #include "op/conv2d.h"
 #include "op/op.h"
 

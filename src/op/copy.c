@@ -1,4 +1,4 @@
-/* A copy. */
+/* The op copy: its input's elements in memory of their own. */
 #include "op/move.h"
 
 #include <string.h>

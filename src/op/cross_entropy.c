@@ -1,4 +1,4 @@
-/* Cross entropies against given distributions. */
+/* Softmax cross entropy where labels are probability distributions. */
 #include "op/elementwise.h"
 #include "op/move.h"
 #include "op/reduce.h"
@@ -34,7 +34,7 @@ static void ce_grad(jf_gradctx *c)
   c->dx[1] = EMIT(multiply, dy, error);
 }
 
-/* Returns sum of z (log sum exp(x - max) - (x - max)); p = softmax(x). */
+/* Returns the sum of z (log sum exp(x - max) - (x - max)) and sets p = softmax(x). */
 #define LINE(D, T)                                                            \
   static T ce_line_##D(const T *z, const T *x, T *p, int64_t m)               \
   {                                                                           \

@@ -1,4 +1,4 @@
-/* Dropout: zeroes elements at random, so that the others stay right on average. */
+/* Dropout: makes elements 0 at random and scales the others so that the mean stays the same. */
 #include "op/dropout.h"
 #include "op/elementwise.h"
 
@@ -41,7 +41,7 @@ static void dropout_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, dropout_grad, c->node->attr, c->dy[0], c->out[1]);
 }
 
-/* The mask of elements from t->at on. */
+/* Draws the mask for n elements of the tensor from element t->at on. */
 static void dropout_draw(const jf_loop_args *t, int8_t *mask)
 {
   uint32_t least = jf_dropout_threshold(((const jf_dropout *)t->attr)->rate);
@@ -108,7 +108,8 @@ static const jf_loop grad_loop[JFL_N_DTYPE] = FLOATS(dropout_backward_loop);
 static const jf_kernel cpu[JFL_N_DTYPE] = FLOATS(dropout_forward);
 static const jf_kernel grad_cpu[JFL_N_DTYPE] = FLOATS(dropout_backward);
 
-/* uniform >= rate is what draw finds: 24 bits are no less than the threshold. */
+/* The formula's `uniform >= rate` agrees with dropout_draw: uniform has 24 random bits, and both
+   compare them with the same threshold. */
 JFL_OP(dropout, .doc = "x with a share of its elements, chosen anew on every run, made 0.",
        .path = "nn.dropout", .in = { "x" }, .out = { "y", "mask" }, .n_public = 1, .attr = attrs,
        .attr_size = sizeof(jf_dropout), .flags = JF_RANDOM, .inplace = 1, .infer = dropout_infer,

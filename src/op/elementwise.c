@@ -1,19 +1,19 @@
-/* Broadcasting for elementwise loops, and what their gradient rules share. */
+/* Runs elementwise loops on broadcast inputs, and holds what their gradient rules share. */
 #include "op/elementwise.h"
 
 #include "base/walk.h"
 #include "op/constant.h"
 
-/* Elements that a thread takes at a time. */
+/* How many elements a thread takes at a time. */
 enum { PART = 1 << 14 };
 
-/* The inputs, broadcast to the output's shape; steps are in bytes. */
+/* A call: its inputs, broadcast to the output's shape. Steps are in bytes. */
 typedef struct elementwise_job {
   const jf_kargs *k;
   jf_loop loop;
   jf_nest nest;
   int64_t step[JF_WALK_OPERANDS][JFL_MAXDIM];
-  int64_t size;                /* elements of the output */
+  int64_t size;                /* number of elements of the output */
 } elementwise_job;
 
 static void elementwise_run_part(void *ctx, int part)

@@ -1,9 +1,10 @@
-/* Elementwise ops: one formula for each, from which its loops, plain kernel and text come. */
+/* Elementwise ops: each has one formula, from which its loops, its plain kernel and its text
+   come. */
 #ifndef JF_OP_ELEMENTWISE_H
 #define JF_OP_ELEMENTWISE_H
 
 #include <math.h>
-#include <tgmath.h>   /* exp and its like follow the type of a */
+#include <tgmath.h>   /* exp and the like choose their type by that of a */
 
 #include "dev/variants.h"
 #include "op/op.h"
@@ -11,10 +12,10 @@
 /* Applies loop row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
 jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop);
 
-/* One number as a (1) of dtype t, for gradient rules. */
+/* Emits a constant of shape (1) and dtype t. Gradient rules use it. */
 jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value);
 
-/* For ops that are flat wherever they have a derivative: nothing flows. */
+/* The gradient rule of ops whose derivative is 0 wherever it exists: inputs get no gradient. */
 void jf_grad_flat(jf_gradctx *c);
 
 /* ---- formulas ----
@@ -48,7 +49,7 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_BINARY_NUM(id, EXPR) \
   JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_TEXT(id, expr) static const char id##_expr[] = expr;
-/* The text of what a macro stands for. */
+/* The text of a macro's expansion. */
 #define JF_STRING(x) JF_STRING_OF(x)
 #define JF_STRING_OF(...) #__VA_ARGS__
 
@@ -56,8 +57,8 @@ void jf_grad_flat(jf_gradctx *c);
 #define JF_ATTR(STRUCT, name) const double name = ((const STRUCT *)t->attr)->name;
 #define JF_NO_ATTRS
 
-/* A function that a formula calls, for FLOATing types and for INTegers: its bodies, which get
-   numbers of type T and give one. */
+/* Defines a function that a formula calls. FLOAT is its body for floating types, INT that for
+   integers; each takes numbers of type T and returns one. */
 #define JF_FUNCTION(id, FLOAT, INT)                            \
   static const char id##_float[] = #FLOAT, id##_int[] = #INT;  \
   JF_FUNCTION_OF(id, F32, float, float, FLOAT)                 \
@@ -71,12 +72,12 @@ void jf_grad_flat(jf_gradctx *c);
     (void)sizeof(T); (void)sizeof(U);               \
     BODY                                            \
   }
-/* jf_NAME(a, b) in a formula. */
+/* Calls jf_NAME(a, b) within a formula. */
 #define JF_CALL(id, a, b)                                                              \
   _Generic((a), float: id##_function_F32, double: id##_function_F64,                   \
            int32_t: id##_function_I32, int64_t: id##_function_I64)(a, b)
 
-/* The record's fields. */
+/* The fields of an op's record that the formula macros define. */
 #define JF_ELEMENTWISE(id) .cpu = id##_cpu, .loop = id##_loop, .expr = id##_expr
 #define JF_DEFINES(id) .define = { id##_float, id##_int }
 
@@ -132,7 +133,7 @@ void jf_grad_flat(jf_gradctx *c);
   }                                                                   \
   JF_LOOP_KERNEL(id, D)
 
-/* From id_D_body: the loop id_D and the kernel id_plain_D. */
+/* Makes of id_D_body the loop id_D and the kernel id_plain_D. */
 #define JF_LOOP_KERNEL(id, D)                         \
   JF_DISPATCH(id##_##D, (const jf_loop_args *t), (t)) \
   static jfl_status id##_plain_##D(const jf_kargs *k) \

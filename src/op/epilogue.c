@@ -1,4 +1,4 @@
-/* What follows a product: checks, and loops that do to it what the ops on their own do. */
+/* Epilogues: their shape rule, and plain loops that do what the separate ops would do. */
 #include "op/epilogue.h"
 #include "op/op.h"
 
@@ -61,7 +61,7 @@ jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked)
   return c;
 }
 
-/* y[i] += v[i], or v[0]. */
+/* y[i] += v[i] (step 1) or y[i] += v[0] (step 0), for n elements of y from `at` on. */
 static void epilogue_add(const jf_tensor *y, int64_t at, int64_t n, const void *v, int step)
 {
   char *to = (char *)y->data + at * (int64_t)jfl_dtype_size(y->dtype);

@@ -1,18 +1,18 @@
-/* What is done to a product or convolution before it is written. */
+/* Epilogues: what an op does to its product or convolution before it writes the result. */
 #ifndef JF_OP_EPILOGUE_H
 #define JF_OP_EPILOGUE_H
 
 #include "dev/kernel.h"
 
-/* y = act(product + bias + residual). The inputs after the operands are the bias (one number a
-   channel, or a column of a matrix), then the residual (like y), where there are any. */
+/* y = act(product + bias + residual). The inputs after the two operands are the bias, if there is
+   one (a number for each channel or column), then the residual, if there is one (of y's shape). */
 typedef struct jf_epilogue {
   int bias, residual;
   const char *act;               /* an elementwise op of one input without attributes, or NULL */
-  const jf_loop *loop;           /* its loops, by dtype; filled by infer */
+  const jf_loop *loop;           /* the loops of that op by dtype; set by infer */
 } jf_epilogue;
 
-/* The fields of an op whose attributes T have an epilogue. */
+/* The attributes of an op whose attribute struct T has a field `epilogue`. */
 #define JF_EPILOGUE_ATTRS(T)                                                                    \
   { "bias", JF_ATTR_BOOL, offsetof(T, epilogue.bias), "false",                                  \
     "the first of extra is added, a number a channel", NULL },                                  \
@@ -32,17 +32,20 @@ static inline const void *jf_epilogue_residual(const jf_kargs *k, const jf_epilo
 
 struct jf_infer;
 struct jfl_op;
-/* Whether an epilogue can end in op. */
+/* Whether an epilogue may use op as its activation. */
 int jf_is_activation(const struct jfl_op *op);
-/* Checks the inputs after the operands of c, whose output is known, and finds the activation. */
+/* Checks the inputs after the operands and finds the activation's loops. The shape of c's output
+   must be set already. */
 jfl_status jf_epilogue_infer(struct jf_infer *c, jf_epilogue *e, int64_t channels);
 
-/* Where the channels of a result lie: it is (any, groups, inner, width), and channel g width + w is
-   at [.., g, .., w]. A row has one bias (width 1; then it is `inner` long) or one an element. */
+/* Where the channels of a result lie. Seen as (any, groups, inner, width), channel g * width + w
+   has the elements [.., g, .., w]. The epilogue works on rows: with width 1 a row is `inner`
+   elements of one channel, else it is `width` elements of one channel each. */
 typedef struct jf_channels { int64_t groups, inner, width, row, n_row; } jf_channels;
-/* For channels along axis of s, with blocks of them along the last one too if it is blocked. */
+/* Finds the channels of a tensor of shape s along the axis; if `blocked`, the last axis holds
+   channels too. */
 jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked);
-/* Finishes rows from..to-1 of k->out[0], which holds the product, in place. */
+/* Applies the epilogue in place to rows from..to-1 of k->out[0], which holds the product. */
 void jf_epilogue_rows(const jf_kargs *k, const jf_epilogue *e, const jf_channels *c, int64_t from,
                       int64_t to);
 

@@ -1,8 +1,8 @@
-/* Chains of elementwise ops, broadcasts and sums as one op, which passes make. */
+/* The op fused: a program of elementwise ops and sums that the pass fuse makes. */
 #include "op/fused.h"
 #include "op/move.h"
 
-/* The inputs must be those that the program was made for. */
+/* Checks that the inputs are those for which the program was made. */
 static jfl_status fused_infer(jf_infer *c)
 {
   const jf_fused *f = c->attr;
@@ -22,7 +22,7 @@ static jfl_status fused_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The last instruction that reads slot s, and the one that writes it. */
+/* fused_reader gives the last instruction that reads slot s, writer the one that writes it. */
 static int fused_reader(const jf_fused *f, int s)
 {
   int last = -1;
@@ -39,8 +39,8 @@ static int writer(const jf_fused *f, int s)
   return f->n_instr;
 }
 
-/* Output 0 may take the memory of an input that has an element for each of its own, where no
-   instruction reads the input once the output is written. */
+/* Output 0 may be written into the memory of an input of as many elements, provided that no later
+   instruction than the one that writes it reads the input. */
 static unsigned inplace(const jf_node *n)
 {
   const jf_fused *f = n->attr;

@@ -1,5 +1,5 @@
-/* The plain kernel of fused programs: whole tensors, instruction by instruction, each as its op's
-   plain kernel does it. What runs them faster is checked against it. */
+/* The plain kernel of fused programs. It computes whole tensors, one instruction after another, by
+   the plain kernels of their ops. Faster kernels are checked against it. */
 #include "base/walk.h"
 #include "op/fused.h"
 #include "op/op.h"
@@ -8,7 +8,7 @@
 
 static int64_t space_size(const jf_fused *f) { return jf_numel(&f->space); }
 
-/* How many elements slot s has. */
+/* The number of elements of slot s. */
 static int64_t slot_size(const jf_fused *f, int s)
 {
   const jf_fused_slot *slot = &f->slot[s];
@@ -20,15 +20,15 @@ static int64_t slot_size(const jf_fused *f, int s)
 
 static size_t plain_padded(int64_t n, size_t size) { return ((size_t)n * size + 63) / 64 * 64; }
 
-/* Scratch has the tensors of slots that are no arguments, one after another, then room for one
-   instruction. */
+/* Scratch holds the slots that are neither inputs nor outputs, one after another, then room for the
+   operands of one instruction. This gives the bytes of slot s there. */
 static size_t inside_bytes(const jf_fused *f, int s)
 {
   if (f->slot[s].in >= 0 || f->slot[s].out >= 0) return 0;
   return plain_padded(slot_size(f, s), jfl_dtype_size(f->slot[s].dtype));
 }
 
-/* Where slot s is, or for the number of slots where the room begins. */
+/* The memory of slot s; for s = n_slot, the start of the room for operands. */
 static char *place_of(const jf_kargs *k, int s)
 {
   const jf_fused *f = k->attr;
@@ -39,7 +39,8 @@ static char *place_of(const jf_kargs *k, int s)
   return at;
 }
 
-/* Room for input i of an instruction with an element for each of the space; 0 where it has that. */
+/* Bytes of room to expand input i of an instruction to an element for each of the space; 0 if the
+   instruction can read the slot as it is. */
 static size_t input_room(const jf_fused *f, const jf_instr *p, int i)
 {
   const jf_fused_slot *in = &f->slot[p->in[i]], *out = &f->slot[p->out[0]];
@@ -65,7 +66,8 @@ void jf_fused_number(const jf_fused_slot *s, void *to)
   jfl_number_put(s->dtype, to, 0, s->number);
 }
 
-/* The element of slot s that belongs to element i of the space, of which s alone is an operand. */
+/* The element of slot s that belongs to element i of the space. The nest's only operand is slot
+   s. */
 static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, const jf_nest *space,
                           int64_t i)
 {
@@ -74,7 +76,7 @@ static int64_t element_of(const jf_fused *f, const jf_fused_slot *s, const jf_ne
   return s->kind == JF_SLOT_NUMBER ? 0 : jf_nest_offset(space, 0, space->n, i);
 }
 
-/* Copies slot s to `to`, with an element for each of the space. */
+/* Copies slot s to `to`, repeating elements so that there is one for each of the space. */
 static void expand(const jf_kargs *k, int s, char *to)
 {
   const jf_fused *f = k->attr;

@@ -1,4 +1,5 @@
-/* Picking slices by number, adding them up by number, and numbers as one-hot vectors. */
+/* gather picks slices by number, unsorted_segment_sum adds slices by number, one_hot writes numbers
+   as vectors. */
 #include "op/gather.h"
 #include "op/move.h"
 
@@ -22,7 +23,7 @@ static const jf_attr one_hot_attrs[] = {
   {0},
 };
 
-/* Replaces axes [axis, axis + drop) of *s by those of t. */
+/* Replaces axes axis .. axis + drop - 1 of *s by those of t. */
 static jfl_status splice(const jfl_shape *s, int axis, int drop,
                          const jfl_shape *t, jfl_shape *out)
 {
@@ -111,7 +112,8 @@ static jfl_status gather(const jf_kargs *k)
 }
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
-/* y[i, id[j], l] = sum of x[i, j, l], in the dtype and in order; add adds n elements. */
+/* y[i, id[j], l] = sum of x[i, j, l], added in the tensor's dtype and in the order of j. `add` adds
+   n elements of x to n elements of y. */
 static jfl_status gather_sum(const jf_kargs *k,
                       void (*add)(const jf_kargs *k, int64_t to, int64_t from, int64_t n))
 {
@@ -126,7 +128,7 @@ static jfl_status gather_sum(const jf_kargs *k,
   return JFL_OK;
 }
 
-/* Integers wrap. */
+/* Sums of integers wrap. */
 #define SUM(D, T, U)                                                                 \
   static void gather_add_##D(const jf_kargs *k, int64_t to, int64_t from, int64_t n) \
   {                                                                                  \
@@ -157,7 +159,7 @@ static const jf_kernel sum_cpu[JFL_N_DTYPE] = {
 JF_EACH_TYPE(ONE_HOT)
 #define MARK_ROW(D, T) [JFL_##D] = mark_##D,
 
-/* Chosen by the dtype of the result. */
+/* The kernel is chosen by the dtype of indices, so it looks at the dtype of the result itself. */
 static jfl_status one_hot(const jf_kargs *k)
 {
   static void (*const mark[JFL_N_DTYPE])(const jf_kargs *) = { JF_EACH_TYPE(MARK_ROW) };

@@ -1,4 +1,4 @@
-/* Axes and indices. */
+/* Functions on axes and on tensors of indices. */
 #include "op/index.h"
 
 jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)

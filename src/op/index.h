@@ -1,18 +1,18 @@
-/* Axes and indices, for plain kernels and those of devices. */
+/* Functions on axes and on tensors of indices, for the kernels of all devices. */
 #ifndef JF_OP_INDEX_H
 #define JF_OP_INDEX_H
 
 #include "dev/kernel.h"
 
-/* A shape seen along one axis: before x s->d[axis] x after. */
+/* A shape of three axes: all before axis a joined, axis a (m long), and all after it joined. */
 typedef struct jf_axes { int64_t before, m, after; } jf_axes;
 jf_axes jf_axes_at(const jfl_shape *s, int64_t axis);
 
-/* Element i of an integer tensor. */
+/* Element i of a tensor of int32 or int64. */
 int64_t jf_index_at(const jf_tensor *t, int64_t i);
 
-/* JFL_EDATA for the first element of t outside 0..n-1, which is put into k->fault, too. Kernels'
-   messages name no op: whoever runs them does. */
+/* Returns JFL_EDATA if an element of t is not within 0..n-1, and stores the first such element in
+   k->fault as well. The message names no op: the caller adds that. */
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n);
 
 #endif

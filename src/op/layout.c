@@ -1,4 +1,4 @@
-/* Conversions between forms, and what layout rules share. */
+/* Conversions between forms, and helpers of layout rules. */
 #include "op/layout.h"
 #include "op/move.h"
 #include "op/reshape.h"

@@ -54,7 +54,7 @@ static void matmul_grad(jf_gradctx *c)
   c->dx[1] = tb ? matmul_product(c, dy, a, 1, ta) : matmul_product(c, a, dy, !ta, 0);
 }
 
-/* Transposed operands become flags of the product. */
+/* If an operand is a transpose, reads the transpose's input and sets the flag for it instead. */
 static jfl_value *matmul_fold(jf_foldctx *c)
 {
   jf_matmul p = *(const jf_matmul *)c->node->attr;
@@ -66,7 +66,7 @@ static jfl_value *matmul_fold(jf_foldctx *c)
   return JF_EMIT(c->g, matmul, &p, left ? left->in[0] : in[0], right ? right->in[0] : in[1]);
 }
 
-/* (A B)^T = B^T A^T. */
+/* Transposing a product: (A B)^T = B^T A^T. */
 jfl_value *jf_fold_transposed(jf_foldctx *c, const jfl_value *v)
 {
   const jf_node *n = jf_made_by(v, &jf_op_matmul);
@@ -78,8 +78,8 @@ jfl_value *jf_fold_transposed(jf_foldctx *c, const jfl_value *v)
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
-/* Extents of one product m x k times k x n, how far a's rows and columns are apart, and whether b
-   is stored n x k. */
+/* One product of m x k by k x n: its extents, how far apart a's rows and columns lie, and whether b
+   is stored as n x k. */
 typedef struct dims { int64_t m, k, n, row, column; int tb; } dims;
 
 static dims dims_of(const jf_kargs *k)
@@ -93,7 +93,7 @@ static dims dims_of(const jf_kargs *k)
   return s;
 }
 
-/* <a, b> over n elements, lane by lane. */
+/* The product <a, b> of n elements, summed in lanes. */
 #define DOT(D, T, A)                                                   \
   static A dot_##D(const A *a, const T *b, int n)                      \
   {                                                                    \
@@ -105,7 +105,8 @@ static dims dims_of(const jf_kargs *k)
     for (int j = 0; j < LANES; j++) sum += lane[j];                    \
     return sum;                                                        \
   }
-/* Adds to acc[0..width) row a (depth long, from column k0) times b from column j0. */
+/* Adds to acc[0..width) a row of a (`depth` elements from column k0 on) times columns j0 .. of
+   b. */
 #define BLOCK(D, T, A)                                                              \
   static void block_##D(A *acc, const A *a, const T *b, const dims *s, int64_t k0,  \
                         int depth, int64_t j0, int width)                           \
@@ -118,7 +119,7 @@ static dims dims_of(const jf_kargs *k)
         for (int j = 0; j < width; j++) acc[j] += a[i] * (A)row[j];                 \
       }                                                                             \
   }
-/* Columns j0 .. j0 + width of a row of y. */
+/* Computes columns j0 .. j0 + width of a row of y. */
 #define STRETCH(D, T, A)                                                          \
   static void stretch_##D(const T *a, const T *b, T *y, const dims *s, int64_t j0, int width) \
   {                                                                               \

@@ -4,20 +4,22 @@
 
 #include "op/epilogue.h"
 
-/* The last two axes of a (or b) are read the other way round. */
+/* Each flag says that the last two axes of that operand are swapped. */
 typedef struct jf_matmul { int transpose_a, transpose_b; } jf_matmul;
 
-/* matmul_fused(a, b, extra...) -> y, after the epilogue. Rows for matmul may be given one. */
+/* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
+   call of matmul_fused, as its attributes begin with those of matmul. */
 typedef struct jf_matmul_fused {
   jf_matmul product;
   jf_epilogue epilogue;
 } jf_matmul_fused;
 
 struct jf_foldctx;
-/* v transposed, where a product makes v that nothing but the node of c reads; else NULL. */
+/* If a product makes v and only c's node reads it, emits the product that gives v transposed; else
+   NULL. */
 jfl_value *jf_fold_transposed(struct jf_foldctx *c, const jfl_value *v);
 
-/* The fields of a jf_matmul at `at` in T. */
+/* The attributes of a jf_matmul that is member `at` of struct T. */
 #define JF_MATMUL_ATTRS(T, at)                                                          \
   { "transpose_a", JF_ATTR_BOOL, offsetof(T, at transpose_a), "false",                  \
     "read the last two axes of a in reverse", NULL },                                   \

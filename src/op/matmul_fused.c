@@ -1,4 +1,4 @@
-/* A matrix product, then a bias, a residual and an activation, as one op. */
+/* The op matmul_fused: a matrix product, then a bias, a residual and an activation. */
 #include "op/matmul.h"
 #include "op/op.h"
 

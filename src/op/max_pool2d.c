@@ -1,5 +1,5 @@
-/* The largest cell of each window. Its gradient goes to the first such cell, row by row, as in
-   oneDNN and PyTorch. */
+/* The largest cell of each window. The gradient goes to the first cell, row by row, that has the
+   largest value, as in oneDNN and PyTorch. */
 #include "op/op.h"
 #include "op/pool.h"
 
@@ -25,7 +25,7 @@ static void max_pool2d_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, max_pool2d_grad, c->node->attr, c->in[0], c->out[0], c->dy[0]);
 }
 
-/* Where the first largest cell of a window is in x. */
+/* Finds where in x a window has its largest cell, the first one if there are several. */
 #define FIND(D, T)                                                              \
   static int64_t find_##D(const T *x, const jf_pooling *w)                      \
   {                                                                             \

@@ -1,4 +1,4 @@
-/* What ops share that move elements without looking at them. */
+/* Helpers of ops that move elements without looking at them. */
 #include "op/move.h"
 
 jfl_status jf_shape_from(const jf_ints *list, jfl_shape *out)

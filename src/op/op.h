@@ -1,4 +1,5 @@
-/* All ops by symbol (jf_op_NAME) and as a table. Generated from the JFL_OP lines. */
+/* All ops, as symbols (jf_op_NAME) and as a table. The build generates both from the JFL_OP
+   lines. */
 #ifndef JF_OP_H
 #define JF_OP_H
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* The axes of in[0], as its rank and data_format have it; a block lies innermost. */
+/* Checks the rank of in[0] and finds the axes of height and width by data_format. In blocks of
+   channels in[0] has one axis more, the last. */
 static jfl_status check_axes(const jf_infer *c)
 {
   jf_pool2d *a = c->attr;
@@ -19,8 +20,8 @@ static jfl_status check_axes(const jf_infer *c)
                           jf_shape_str(s, buf));
 }
 
-/* The padding as window.h reads it, where a list that names all axes is in the order NCHW, for
-   which `list` has room. */
+/* The padding as window.h reads it. A list that names all axes is brought into the order NCHW, in
+   the memory `list`. */
 static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
 {
   static const int from[8] = { 0, 1, 6, 7, 2, 3, 4, 5 };
@@ -29,7 +30,7 @@ static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
   return (jf_pad){ a->padding.word, { 8, list } };
 }
 
-/* Every window must have a valid cell. */
+/* Checks that every window has at least one valid cell. */
 static jfl_status check_covered(const jf_window *w)
 {
   for (int i = 0; i < 4; i++)
@@ -95,7 +96,7 @@ int jf_pool_layout(jf_layout *c)
   return 1;
 }
 
-/* The valid cells of window (i, j) in an input of this height and width. */
+/* The valid cells of window (i, j) in an input of that height and width. */
 static jf_cells cells(const jf_pool2d *a, const int64_t *size, int64_t i, int64_t j)
 {
   jf_cells r = { i * a->stride[0] - a->pad[0], 0, j * a->stride[1] - a->pad[2], 0 };

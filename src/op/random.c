@@ -49,14 +49,15 @@ static jfl_status normal_infer(jf_infer *c)
   return random_infer(c, &a->shape, a->dtype);
 }
 
-/* In [0, 1), 53 bits: the first or the second number of a block. */
+/* A number in [0, 1) of 53 bits, made of half a block of random words: half 0 or 1. */
 static double random_unit(const jf_philox *r, int i)
 {
   uint64_t w = (uint64_t)r->w[2 * i] << 32 | r->w[2 * i + 1];
   return (double)(w >> 11) * 0x1p-53;
 }
 
-/* A block of random words gives an element two numbers each. What rounds up to maxval is minval. */
+/* Each element has a block of random words of its own, enough for two numbers. A result that rounds
+   up to maxval becomes minval. */
 #define UNIFORM(D, T)                                                                  \
   static jfl_status uniform_##D(const jf_kargs *k)                                     \
   {                                                                                    \
@@ -72,7 +73,7 @@ static double random_unit(const jf_philox *r, int i)
     return JFL_OK;                                                                     \
   }
 
-/* Box and Muller's transform, which makes two numbers of two; 1 - u keeps the logarithm finite. */
+/* Box and Muller's transform, which needs two uniform numbers; 1 - u keeps the logarithm finite. */
 #define NORMAL(D, T)                                                                   \
   static jfl_status normal_##D(const jf_kargs *k)                                      \
   {                                                                                    \

@@ -16,7 +16,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* Makes the axes ascending and from 0. */
+/* Makes all axes count from 0 and sorts them. */
 static jfl_status sort_axes(const jf_infer *c, jf_ints *axis)
 {
   int rank = c->in[0]->shape.n;
@@ -66,7 +66,7 @@ static jfl_status reduce_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* Of max and min: no elements have none. */
+/* The infer rule of max and min, which refuse to reduce no elements. */
 static jfl_status extreme_infer(jf_infer *c)
 {
   char s[JF_SHAPE_STR];
@@ -76,13 +76,13 @@ static jfl_status extreme_infer(jf_infer *c)
                  jf_shape_str(&c->in[0]->shape, s));
 }
 
-/* Kept and reduced axes of x; `run` elements side by side at each offset are of the innermost axis,
-   which is reduced or kept. */
+/* The axes of x, split into kept and reduced ones. At each offset of the two nests lie `run`
+   elements side by side, which belong to the innermost axes: either all kept or all reduced. */
 typedef struct split {
   jf_nest kept_axes, gone_axes;
   int64_t kept_step[1][JFL_MAXDIM], gone_step[1][JFL_MAXDIM];
   jf_walk kept, gone;
-  int64_t run, count;          /* count: elements that are reduced to one */
+  int64_t run, count;          /* count: how many elements are reduced to one */
   int run_is_gone;
 } split;
 
@@ -113,8 +113,9 @@ enum { LANES = 32 };
 
 #define ADD_TO(to, value, A_, STEP) { A_ acc = (to), v = (value); (to) = (A_)(STEP); }
 
-/* Reduces lane by lane; where the innermost axis is reduced, lanes are folded at the end. v is an
-   element or a lane, acc a lane, n the number of elements reduced. */
+/* Reduces in LANES lanes; if the innermost axis is reduced, the lanes are folded at the end. In
+   STEP and FINISH v is an element or a lane, acc the lane so far, and n the number of elements that
+   are reduced to one. */
 #define REDUCE(id, D, T_, A_, INIT, STEP, FINISH)                                     \
   static void id##_row_##D(A_ *lane, const T_ *x, int64_t n)                          \
   {                                                                                   \
@@ -159,7 +160,7 @@ enum { LANES = 32 };
     return JFL_OK;                                                                \
   }
 
-/* A NaN wins, wherever it stands. */
+/* If one of them is a NaN, the result is NaN, wherever the NaN stands. */
 #define LARGER acc > v || acc != acc ? acc : v
 #define SMALLER acc < v || acc != acc ? acc : v
 REDUCE(sum, F32, float, double, 0, acc + v, acc)
@@ -201,7 +202,7 @@ static const jf_kernel all_cpu[JFL_N_DTYPE] = { [JFL_I8] = all_I8 };
 #define EMIT(id, ...) JF_EMIT(c->g, id, NULL, __VA_ARGS__)
 #define SCALAR(v) jf_scalar(c->g, c->in[0]->dtype, v)
 
-/* v, of the output's shape, as one that broadcasts against the input. */
+/* Emits v, which has the output's shape, in a shape that broadcasts against the input. */
 static jfl_value *kept(jf_gradctx *c, jfl_value *v)
 {
   const jf_reduce *a = c->node->attr;
@@ -217,7 +218,8 @@ static jfl_value *reduce_spread(jf_gradctx *c, jfl_value *v)
 
 static void reduce_sum_grad(jf_gradctx *c) { c->dx[0] = reduce_spread(c, kept(c, c->dy[0])); }
 
-/* Sums of floats start from 0, which turns -0 into 0. */
+/* A sum over axes of extent 1 folds for integers only: sums of floats start from 0, which turns -0
+   into 0. */
 static jfl_value *sum_fold(jf_foldctx *c)
 {
   jfl_value *x = c->node->in[0], *y = c->node->out[0];
@@ -231,15 +233,17 @@ static void mean_grad(jf_gradctx *c)
   c->dx[0] = reduce_spread(c, kept(c, EMIT(multiply, c->dy[0], SCALAR(1 / n))));
 }
 
-/* Of max and min: every element that equals the result gets all of dy, as in OneFlow. */
+/* The gradient of max and min: every element that equals the result gets all of dy, as in
+   OneFlow. */
 static void extreme_grad(jf_gradctx *c)
 {
   jfl_value *hit = EMIT(equal, c->in[0], kept(c, c->out[0]));
   c->dx[0] = EMIT(where, hit, kept(c, c->dy[0]), SCALAR(0));
 }
 
-/* The product of the others, also where some are 0: with no zero that is p / x; with one, the
-   zero's own is p, the product of the rest; all else is 0. */
+/* The gradient for an element is dy times the product of the others. If no element is 0, that is p
+   / x. If exactly one is 0, it gets the product of the rest and all others get 0. If more are 0,
+   all get 0. */
 static void prod_grad(jf_gradctx *c)
 {
   jf_reduce a = *(const jf_reduce *)c->node->attr;
@@ -255,15 +259,15 @@ static void prod_grad(jf_gradctx *c)
   c->dx[0] = EMIT(multiply, kept(c, c->dy[0]), EMIT(where, is_zero, at_zero, elsewhere));
 }
 
-/* A sum over everything does not ask for the order of axes. Over some, what is left of channels in
-   blocks must be in order: either they are summed, or all cells are. */
+/* A sum over all axes does not depend on their order. A sum over some axes can run on blocks only
+   if the result is in plain order: either channels are summed, or all cells are. */
 static int reduce_layout(jf_layout *c)
 {
   jf_ints *axis = &((jf_reduce *)c->attr)->axis;
   int channels = reduce_among(axis, 1), cells = reduce_among(axis, 2) && reduce_among(axis, 3);
   if (c->in[0] != JF_PLAIN && axis->n == c->in_shape[0]->n) return axis->n = 0, 1;
   if (c->in[0] != JF_BLOCKED || !(channels || cells)) return 0;
-  if (channels) {                        /* then so is the axis within blocks */
+  if (channels) {                        /* the axis within blocks is summed as well */
     int64_t *longer = jf_alloc(c->arena, (size_t)(axis->n + 1) * sizeof *longer);
     memcpy(longer, axis->v, (size_t)axis->n * sizeof *longer);
     longer[axis->n] = 4;

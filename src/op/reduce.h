@@ -5,7 +5,7 @@
 #include "dev/kernel.h"
 
 typedef struct jf_reduce {
-  jf_ints axis;      /* infer makes it ascending and from 0; all axes where none was given */
+  jf_ints axis;      /* infer sorts them and counts them from 0; none given: all axes */
   int keepdims;
 } jf_reduce;
 

@@ -1,4 +1,4 @@
-/* Views: the same elements under another shape. */
+/* Views: ops that give the same elements under another shape. */
 #include "op/reshape.h"
 #include "op/move.h"
 
@@ -29,8 +29,8 @@ static jfl_status reshape_view(jf_infer *c, const jfl_shape *s)
   return JFL_OK;
 }
 
-/* Replaces the one -1 of a list by what makes `size` elements, where there is one such number;
-   *fits: whether the list then has as many. */
+/* Replaces the one -1 of a list by the extent that makes the product of all equal to `size`, if
+   there is such an extent. *fits says whether the list then has `size` elements. */
 static jfl_status fill_rest(jf_ints *list, int64_t size, int *fits)
 {
   int64_t known = 1;
@@ -122,7 +122,7 @@ static void reshape_grad(jf_gradctx *c)
   c->dx[0] = jf_emit_view(c->g, c->dy[0], &c->in[0]->shape);
 }
 
-/* Runs where the result cannot lie in its input's memory. */
+/* Copies the elements; used where the result cannot share its input's memory. */
 static jfl_status reshape_copy(const jf_kargs *k)
 {
   size_t n = (size_t)jf_numel(&k->in[0].shape) * jfl_dtype_size(k->in[0].dtype);

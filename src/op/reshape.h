@@ -1,4 +1,4 @@
-/* Attributes of reshape and its relatives, which are all views. */
+/* Attributes of reshape and of the other ops whose result is a view. */
 #ifndef JF_OP_RESHAPE_H
 #define JF_OP_RESHAPE_H
 
@@ -6,10 +6,11 @@
 
 typedef struct jf_reshape { jf_ints shape; } jf_reshape;      /* infer replaces the -1 */
 typedef struct jf_flatten { int64_t start_dim, end_dim; } jf_flatten;
-typedef struct jf_squeeze { jf_ints axis; } jf_squeeze;       /* none: every axis of extent 1 */
+typedef struct jf_squeeze { jf_ints axis; } jf_squeeze;       /* empty: all of extent 1 */
 typedef struct jf_expand_dims { int64_t axis; } jf_expand_dims;
 
-/* v under a shape of as many elements: v itself where it has that; NULL for NULL. */
+/* Emits v under a shape of as many elements. Gives v itself if it has that shape, and NULL for
+   NULL. */
 jfl_value *jf_emit_view(jfl_graph *g, jfl_value *v, const jfl_shape *s);
 
 #endif

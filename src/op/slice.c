@@ -1,4 +1,4 @@
-/* Cutting a box out of a tensor. */
+/* slice cuts a box out of a tensor; its gradient puts the box back among zeros. */
 #include "op/slice.h"
 #include "base/walk.h"
 #include "op/layout.h"
@@ -17,7 +17,7 @@ static const jf_attr grad_attrs[] = {
   {0},
 };
 
-/* Makes axis i of the box absolute, for an extent of n. */
+/* Makes begin and size of axis i absolute, for an extent of n. */
 static jfl_status slice_fit(int i, int64_t n, int64_t *begin, int64_t *size)
 {
   const int at_end = *begin == n && (n == 0 || *size == 0);
@@ -69,7 +69,8 @@ static void grad_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, slice, &a, c->dy[0]);
 }
 
-/* A list of four as one of five, its channels counted in blocks; `last` is for the axis within. */
+/* Turns a list for (N, C, H, W) into one for (N, C / block, H, W, block); `last` is the entry of
+   the last axis. */
 static jf_ints blocked_list(jf_arena *arena, const jf_ints *list, int64_t block, int64_t last)
 {
   int64_t *v = jf_alloc(arena, 5 * sizeof *v);
@@ -79,7 +80,7 @@ static jf_ints blocked_list(jf_arena *arena, const jf_ints *list, int64_t block,
   return (jf_ints){ 5, v };
 }
 
-/* Whole blocks of channels can be cut out, and put in. */
+/* If the box consists of whole blocks of channels, the op can run on blocks. */
 static int in_blocks(jf_layout *c, jf_ints *begin, jf_ints *size)
 {
   int64_t b = c->in[0] == JF_BLOCKED ? jf_layout_block(c) : 0;
@@ -102,13 +103,13 @@ static int grad_layout(jf_layout *c)
   return in_blocks(c, &a->begin, &a->shape);
 }
 
-/* A box of a tensor, the two operands of a nest, in bytes: `bytes` lie side by side in both at each
-   index of its first n axes. */
+/* How a box lies in a tensor: a nest with two operands, the box and the tensor, with offsets in
+   bytes. At each index of its first n axes `bytes` bytes lie side by side in both. */
 typedef struct slice_box {
   jf_nest nest;
   int64_t step[2][JFL_MAXDIM];
   int n;
-  size_t begin, bytes;         /* begin: where the box is in the tensor */
+  size_t begin, bytes;         /* begin: offset of the box in the tensor */
 } slice_box;
 
 static void slice_find(const jf_tensor *whole, const jf_tensor *box, const jf_ints *begin,

@@ -4,9 +4,10 @@
 
 #include "dev/kernel.h"
 
-/* begin and size are of every axis; infer makes begin count from 0 and replaces a size of -1. */
+/* Both lists have an entry for each axis; infer makes begin count from 0 and replaces sizes of
+   -1. */
 typedef struct jf_slice { jf_ints begin, size; } jf_slice;
-/* dx has this shape, is dy from begin on, and 0 elsewhere. */
+/* dx has this shape; it is dy from begin on, and 0 elsewhere. */
 typedef struct jf_slice_grad { jf_ints begin, shape; } jf_slice_grad;
 typedef struct jf_concat { int64_t axis; } jf_concat;
 

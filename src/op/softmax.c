@@ -3,7 +3,7 @@
 #include "op/move.h"
 
 #include <math.h>
-#include <tgmath.h>   /* exp follows T */
+#include <tgmath.h>   /* exp chooses its type by T */
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_softmax, axis, INT, "-1", "the axis along which results add up to one"),
@@ -57,7 +57,7 @@ JF_EACH_FLOAT(LOGSOFTMAX)
 JF_EACH_FLOAT(SOFTMAX_GRAD)
 JF_EACH_FLOAT(LOGSOFTMAX_GRAD)
 
-/* Calls line for every line along the axis, whose first element is at offset `at`. */
+/* Calls `line` for each line along the axis; `at` is the offset of the line's first element. */
 #define LINES(name, T, line, ...)                                               \
   static jfl_status name(const jf_kargs *k)                                     \
   {                                                                             \

@@ -4,14 +4,15 @@
 #include "op/move.h"
 
 #include <math.h>
-#include <tgmath.h>   /* exp follows T */
+#include <tgmath.h>   /* exp chooses its type by T */
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"),
   {0},
 };
 
-/* Both have the same leading axes; the last axis of x, the classes, is absent or 1 in labels. */
+/* Checks that labels and x have the same leading axes. The last axis of x, that of classes, is
+   absent in labels or has extent 1 there. */
 static jfl_status check_labels(const jf_infer *c, int labels, int x)
 {
   const jfl_shape *l = &c->in[labels]->shape, *s = &c->in[x]->shape;
@@ -51,7 +52,8 @@ static jfl_status sparse_ce_grad_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* The gradient of a mean is one number, for which no tensor is made. */
+/* If dy is one number throughout, as for the gradient of a mean, the number becomes the attribute
+   `scale` and no tensor dy is made. */
 static void sparse_ce_grad(jf_gradctx *c)
 {
   const jfl_value *dy = c->dy[0];
@@ -64,7 +66,7 @@ static void sparse_ce_grad(jf_gradctx *c)
                        c->out[1], c->dy[0]);
 }
 
-/* p = softmax(x); returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
+/* Sets p = softmax(x) and returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
 #define LINE(D, T)                                                            \
   static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label)     \
   {                                                                           \

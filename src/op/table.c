@@ -1,4 +1,4 @@
-/* The op table. */
+/* The table of all ops. */
 #include "op/op.h"
 
 const jfl_op *const jf_ops[] = {

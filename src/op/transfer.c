@@ -1,4 +1,4 @@
-/* A copy on another device. */
+/* The op transfer: a copy of a value on another device. */
 #include "ir/ir.h"
 
 JFL_OP(transfer, .doc = "A copy of x on another device.", .in = {"x"}, .out = {"y"},

@@ -59,7 +59,8 @@ const jf_node *jf_swapped_last(const jfl_value *v)
   return n && swaps_last(perm_of(n)) ? n : NULL;
 }
 
-/* Two in a row are one, and those that leave elements in their order are views. */
+/* Two transposes in a row become one; a transpose that leaves elements in their order becomes a
+   view. */
 static jfl_value *transpose_fold(jf_foldctx *c)
 {
   const jf_node *n = c->node, *before = jf_made_by(n->in[0], &jf_op_transpose);
@@ -73,7 +74,7 @@ static jfl_value *transpose_fold(jf_foldctx *c)
   return JF_EMIT(c->g, transpose, &both, before->in[0]);
 }
 
-/* y as a nest whose operand is x, in elements. */
+/* The result y as a nest whose only operand is x; offsets are in elements. */
 typedef struct transpose_moves { jf_nest nest; int64_t step[1][JFL_MAXDIM]; } transpose_moves;
 
 static void transpose_find(const jf_kargs *k, transpose_moves *m)

@@ -27,7 +27,7 @@ JF_UNARY_FLOAT(round, rint(a))
 JF_BINARY_FLOAT(sigmoid_grad, b * a * (1 - a))
 JF_BINARY_FLOAT(tanh_grad, b * (1 - a * a))
 
-/* dx = dy * slope. */
+/* Sets dx = dy * slope. */
 static void times(jf_gradctx *c, jfl_value *slope)
 {
   c->dx[0] = EMIT(multiply, c->dy[0], slope);
@@ -66,7 +66,7 @@ static void sigmoid_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(sigmoid_grad, c->ou
 static void tanh_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(tanh_grad, c->out[0], c->dy[0]); }
 static void softplus_grad(jf_gradctx *c) { times(c, EMIT(sigmoid, c->in[0])); }
 
-/* 2 / sqrt(pi) exp(-x^2) */
+/* The slope is 2 / sqrt(pi) exp(-x^2). */
 static void erf_grad(jf_gradctx *c)
 {
   jfl_value *bell = EMIT(exp, EMIT(negative, EMIT(square, c->in[0])));

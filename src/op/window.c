@@ -42,8 +42,8 @@ jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out)
   return JFL_OK;
 }
 
-/* The explicit forms: n on every side; height, width; top, bottom, left, right; or before and after
-   for each of N, C, H, W. */
+/* Pads given as a list: n for every side; height, width; top, bottom, left, right; or before and
+   after for each of N, C, H, W. */
 static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
 {
   static const int from[9][4] = { [1] = { 0, 0, 0, 0 }, [2] = { 0, 0, 1, 1 },
@@ -65,7 +65,8 @@ static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
   return JFL_OK;
 }
 
-/* SAME: one output per stride; the odd cell goes before in OneFlow's SAME and SAME_LOWER. */
+/* SAME pads so that there is one output per stride. If the padding is odd, the extra cell goes in
+   front for OneFlow's SAME and SAME_LOWER, else behind. */
 static void pads_same(jf_window *w, int lower)
 {
   for (int i = 0; i < 2; i++) {
@@ -104,7 +105,7 @@ jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
                      (long long)w->in[i], i ? "wide" : "high", (long long)pad[0],
                      (long long)pad[1]);
     w->out[i] = room / w->stride[i] + 1;
-    int64_t start = w->out[i] * w->stride[i];              /* of one more window */
+    int64_t start = w->out[i] * w->stride[i];              /* where one more window would start */
     if (!(flags & JF_CEIL) || room % w->stride[i] == 0 || start >= w->in[i] + pad[0]) continue;
     w->out[i]++;
     pad[1] = start + w->extent[i] - w->in[i] - pad[0];
@@ -112,7 +113,7 @@ jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
   return JFL_OK;
 }
 
-/* A stride of 1 is the common case, and divisions are slow. */
+/* Rounds a / b up. A stride of 1 is common, and divisions are slow. */
 static int64_t window_divide_up(int64_t a, int64_t b)
 {
   return b == 1 ? a : a > 0 ? (a + b - 1) / b : -(-a / b);

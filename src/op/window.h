@@ -1,26 +1,27 @@
-/* Windows that slide over height and width: what convolution and pooling share. */
+/* Windows that slide over height and width, as convolution and pooling use them. */
 #ifndef JF_OP_WINDOW_H
 #define JF_OP_WINDOW_H
 
 #include "ir/ir.h"
 
-/* Height and width at index 0 and 1. extent: of a window, dilation included. */
+/* Index 0 is height, 1 is width. extent: cells that a window reaches over, dilation included. */
 typedef struct jf_window {
   int64_t in[2], extent[2], stride[2];
   int64_t pad[4];                        /* top, bottom, left, right */
   int64_t out[2];
 } jf_window;
 
-/* JFL_ENOSYS unless "NCHW". */
+/* Returns JFL_ENOSYS unless data_format is "NCHW". */
 jfl_status jf_check_nchw(const char *data_format);
-/* Input i must be (N, C, H, W); what: how a message calls that shape. */
+/* Checks that input i has four axes; `what` names their order in the message, as "(N, C, H, W)". */
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what);
-/* One number for both axes or one for each, positive; an empty list is `def` twice. */
+/* Reads a list of one number for both axes or of one for each, all positive; an empty list gives
+   `def` twice. */
 jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
                    int64_t out[2]);
-/* The reach of `cells` cells that are `step` apart. */
+/* Gives the extent of a window of `cells` cells that are `step` apart. */
 jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out);
-/* Sets pad and out from in, extent and stride. */
+/* jf_window_place sets pad and out from in, extent and stride. */
 enum { JF_CEIL = 1 };    /* a last, partial window counts too */
 jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w);
 
