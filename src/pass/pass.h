@@ -29,7 +29,7 @@ typedef struct jf_pass {
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
 
 /* Settles the place of each value and node before the passes: variables are where the session keeps
-   them, inputs with the host, all that has no place yet at the one given. */
+   them, inputs and arrays with the host, all that has no place yet at the one given. */
 void jf_resolve_places(jfl_graph *g, int place, const jf_target *t);
 
 /* Runs every pass in order, verifying the graph after each; JFL_DUMP=name prints it to stderr after

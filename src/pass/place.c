@@ -45,7 +45,7 @@ static int place_has_way(const place_walk *w, int from, int to)
 static jfl_value *place_make(place_walk *w, jfl_value *v, int to)
 {
   const jf_node *n = v->node;
-  if (n && !n->n_in && !(n->op->flags & (JF_RANDOM | JF_EFFECT)))
+  if (n && !n->n_in && !(n->op->flags & (JF_RANDOM | JF_EFFECT | JF_STORED)))
     return place_again(w, n, v->index, to);
   if (!place_has_way(w, v->place, to)) v = place_bring(w, v, JF_HOST_PLACE);
   return v ? place_transfer(w, v, to) : NULL;
@@ -121,8 +121,13 @@ void jf_resolve_places(jfl_graph *g, int place, const jf_target *t)
     if (v->place == JF_DEFAULT_PLACE) v->place = place;
     if (v->origin == JF_INPUT) v->place = JF_HOST_PLACE;
   }
-  for (int i = 0; i < g->n_node; i++)
-    if (g->node[i]->place == JF_DEFAULT_PLACE) g->node[i]->place = place;
+  for (int i = 0; i < g->n_node; i++) {
+    jf_node *n = g->node[i];
+    if (n->place == JF_DEFAULT_PLACE) n->place = place;
+    if (!(n->op->flags & JF_STORED)) continue;
+    n->place = JF_HOST_PLACE;
+    for (int k = 0; k < n->n_out; k++) n->out[k]->place = JF_HOST_PLACE;
+  }
   g->place = place;
   g->placing = JF_RESOLVED;
 }
