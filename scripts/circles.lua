@@ -2,7 +2,8 @@
 -- names a function that only the other one defines.
 
 -- Folders that are without circles now and shall stay so.
-local FOLDERS = { "src/base", "src/bind", "src/checkpoint", "src/cmd" }
+local FOLDERS = { "src/base", "src/dev", "src/ir", "src/op", "src/optim", "src/pass", "src/plan",
+  "src/run", "src/checkpoint", "src/api", "src/bind", "src/cmd", "kernels/cpu" }
 
 local function code_of(path)
   local file = assert(io.open(path))

@@ -204,7 +204,7 @@ static void vectors(const char *only)
   bench(only, "reduce_sum", &x, 1, out, &(jf_reduce){ .axis = JF_INTS(0) }, "100x512",
         4.0 * 51200);
   bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = JF_INTS(0) }, "512x3136", size);
-  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = { 2, { 0, 1 } } }, "512x3136 all",
+  bench(only, "reduce_sum", &w, 1, out, &(jf_reduce){ .axis = JF_INTS(0, 1) }, "512x3136 all",
         size);
 }
 

@@ -192,58 +192,39 @@ function split.shared(on, x)
   return on(function() return flow.layers.dense(x, 10) end)
 end
 
---- Losses of a few steps and all variables then.
-local function train_split(body, settings, devices, options)
-  apply(settings)
-  flow.random.seed(5)
-  local job = flow.global_function {
-    name = "train", type = "train", returns = tp.Numpy,
-    inputs = {
-      { "x", tp.Numpy.Placeholder({ 4, 1, 12, 12 }) },
-      { "labels", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) },
-    },
-    body = function(x, labels)
-      local logits = body(by_turns(devices), x)
-      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-      flow.optimizer.SGD(0.05, options):minimize(loss)
-      return loss
-    end,
-  }
-  local results, x = {}, support.filled("float32", { 4, 1, 12, 12 }, -1, 1)
-  for i = 1, 5 do results[i] = job(x, { 3, 0, 9, 3 }) end
-  local names = core.variables()
-  table.sort(names)
-  for _, name in ipairs(names) do results[#results + 1] = core.variable_get(name) end
-  return results, job
+--- What jobs.train gives for a network whose layers are on the devices by turns.
+local function train_split(body, dtype, minimize, settings, devices)
+  local function turned(x) return body(by_turns(devices), x) end
+  return jobs.train(turned, dtype, minimize, settings)
 end
 
 describe("a job on several devices", function()
   teardown(flow.clear_default_session)
 
-  local OPTIONS = {
-    ["momentum"] = { momentum = 0.9 },
-    ["clipped gradients"] = { momentum = 0,
-      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(0.1) },
-  }
   for name, body in pairs(split) do
-    for what, options in pairs(OPTIONS) do
-      it(("trains %s with %s as the CPU does"):format(name, what), function()
-        local passes = { device = "cpu", kernels = "reference", passes = "-fuse" }
-        local want = train_split(body, passes, { "cpu" }, options)
-        passes.device = "sim"
-        local got, job = train_split(body, passes, { "sim:0", "sim:1" }, options)
-        assert.matches("on sim:0, sim:1: ", job:plan())
-        check_same(got, want)
-        check_same(train_split(body, passes, { "cpu", "sim:2", "sim:3" }, options), want)
+    for way, minimize in pairs(jobs.optimizers) do
+      it(("trains %s as the CPU does: %s"):format(name, way), function()
+        local there = { device = "sim", kernels = "reference", passes = "-fuse" }
+        local here = { device = "cpu", kernels = "reference", passes = "-fuse" }
+        for _, dtype in ipairs { "float32", "float64" } do
+          local function train(settings, devices)
+            return train_split(body, dtype, minimize, settings, devices)
+          end
+          local want = train(here, { "cpu" })
+          local got, text = train(there, { "sim:0", "sim:1" })
+          assert.matches("on sim:0, sim:1: ", text)
+          check_same(got, want)
+          check_same((train(there, { "cpu", "sim:2", "sim:3" })), want)
+        end
       end)
     end
   end
 
   it("gives the same again and again, with the passes that put ops together", function()
-    local devices = { "sim:0", "sim:1" }
-    local want = train_split(split.residual, SIM, devices, { momentum = 0.9 })
+    local momentum, devices = jobs.optimizers.momentum, { "sim:0", "sim:1" }
+    local want = train_split(split.residual, "float32", momentum, SIM, devices)
     for _ = 1, 5 do
-      check_same(train_split(split.residual, SIM, devices, { momentum = 0.9 }), want)
+      check_same((train_split(split.residual, "float32", momentum, SIM, devices)), want)
     end
   end)
 end)

@@ -54,6 +54,11 @@ jfl_value *jf_emit_number(jfl_graph *g, jfl_dtype t, const jfl_shape *s, double 
   return jf_emit(g, &jf_op_constant, &a, NULL, 0);
 }
 
+jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
+{
+  return jf_emit_number(g, t, &(jfl_shape){ 1, { 1 } }, value);
+}
+
 #define FILL(D, T)                                                                  \
   static jfl_status fill_##D(const jf_kargs *k, double value)                       \
   {                                                                                 \

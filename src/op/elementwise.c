@@ -2,7 +2,6 @@
 #include "op/elementwise.h"
 
 #include "base/walk.h"
-#include "op/constant.h"
 
 /* How many elements a thread takes at a time. */
 enum { PART = 1 << 14 };
@@ -46,11 +45,6 @@ jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop)
   jf_nest_join(&l.nest, 0);
   jf_parallel(k->threads, (int)((l.size + PART - 1) / PART), elementwise_run_part, &l);
   return JFL_OK;
-}
-
-jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
-{
-  return jf_emit_number(g, t, &(jfl_shape){ 1, { 1 } }, value);
 }
 
 void jf_grad_flat(jf_gradctx *c) { (void)c; }

@@ -7,13 +7,11 @@
 #include <tgmath.h>   /* exp and the like choose their type by that of a */
 
 #include "dev/variants.h"
+#include "op/constant.h"
 #include "op/op.h"
 
 /* Applies loop row by row to k's inputs, broadcast to the shape of k->out[0], on k's threads. */
 jfl_status jf_elementwise(const jf_kargs *k, jf_loop loop);
-
-/* Emits a constant of shape (1) and dtype t. Gradient rules use it. */
-jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value);
 
 /* The gradient rule of ops whose derivative is 0 wherever it exists: inputs get no gradient. */
 void jf_grad_flat(jf_gradctx *c);

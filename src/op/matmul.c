@@ -54,23 +54,41 @@ static void matmul_grad(jf_gradctx *c)
   c->dx[1] = tb ? matmul_product(c, dy, a, 1, ta) : matmul_product(c, a, dy, !ta, 0);
 }
 
+/* Whether n, a transpose, swaps the last two axes and no others. */
+static int swaps_last(const jf_node *n)
+{
+  const jf_ints *perm = &((const jf_transpose *)n->attr)->perm;
+  int last = perm->n - 1;
+  for (int i = 0; i < last - 1; i++)
+    if (perm->v[i] != i) return 0;
+  return last > 0 && perm->v[last] == last - 1;
+}
+
+/* The node that makes v, if it swaps the last two axes; else NULL. */
+static const jf_node *swapped_last(const jfl_value *v)
+{
+  const jf_node *n = jf_made_by(v, &jf_op_transpose);
+  return n && swaps_last(n) ? n : NULL;
+}
+
 /* If an operand is a transpose, reads the transpose's input and sets the flag for it instead. */
 static jfl_value *matmul_fold(jf_foldctx *c)
 {
   jf_matmul p = *(const jf_matmul *)c->node->attr;
   jfl_value *const *in = c->node->in;
-  const jf_node *left = jf_swapped_last(in[0]), *right = jf_swapped_last(in[1]);
+  const jf_node *left = swapped_last(in[0]), *right = swapped_last(in[1]);
   if (!left && !right) return NULL;
   if (left) p.transpose_a = !p.transpose_a;
   if (right) p.transpose_b = !p.transpose_b;
   return JF_EMIT(c->g, matmul, &p, left ? left->in[0] : in[0], right ? right->in[0] : in[1]);
 }
 
-/* Transposing a product: (A B)^T = B^T A^T. */
-jfl_value *jf_fold_transposed(jf_foldctx *c, const jfl_value *v)
+/* (A B)^T = B^T A^T. */
+jfl_value *jf_fold_transposed(jf_foldctx *c)
 {
+  const jfl_value *v = c->node->in[0];
   const jf_node *n = jf_made_by(v, &jf_op_matmul);
-  if (!n || !c->is_alone(c, v)) return NULL;
+  if (!n || !swaps_last(c->node) || !c->is_alone(c, v)) return NULL;
   const jf_matmul *p = n->attr;
   jf_matmul a = { !p->transpose_b, !p->transpose_a };
   return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);

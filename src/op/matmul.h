@@ -15,9 +15,9 @@ typedef struct jf_matmul_fused {
 } jf_matmul_fused;
 
 struct jf_foldctx;
-/* If a product makes v and only c's node reads it, emits the product that gives v transposed; else
-   NULL. */
-jfl_value *jf_fold_transposed(struct jf_foldctx *c, const jfl_value *v);
+/* What stands for the transpose that is the node of c, where it swaps the last two axes of a
+   product that nothing else reads; else NULL. */
+jfl_value *jf_fold_transposed(struct jf_foldctx *c);
 
 /* The attributes of a jf_matmul that is member `at` of struct T. */
 #define JF_MATMUL_ATTRS(T, at)                                                          \

@@ -45,20 +45,6 @@ static void transpose_grad(jf_gradctx *c)
 
 static const jf_ints *perm_of(const jf_node *n) { return &((const jf_transpose *)n->attr)->perm; }
 
-static int swaps_last(const jf_ints *perm)
-{
-  int last = perm->n - 1;
-  for (int i = 0; i < last - 1; i++)
-    if (perm->v[i] != i) return 0;
-  return last > 0 && perm->v[last] == last - 1;
-}
-
-const jf_node *jf_swapped_last(const jfl_value *v)
-{
-  const jf_node *n = jf_made_by(v, &jf_op_transpose);
-  return n && swaps_last(perm_of(n)) ? n : NULL;
-}
-
 /* Two transposes in a row become one; a transpose that leaves elements in their order becomes a
    view. */
 static jfl_value *transpose_fold(jf_foldctx *c)
@@ -67,7 +53,7 @@ static jfl_value *transpose_fold(jf_foldctx *c)
   const jf_ints *perm = perm_of(n);
   if (jf_keeps_order(perm, &n->in[0]->shape))
     return jf_emit_view(c->g, n->in[0], &n->out[0]->shape);
-  if (!before) return swaps_last(perm) ? jf_fold_transposed(c, n->in[0]) : NULL;
+  if (!before) return jf_fold_transposed(c);
   int64_t axes[JFL_MAXDIM];
   jf_transpose both = { { perm->n, axes } };
   for (int i = 0; i < perm->n; i++) axes[i] = perm_of(before)->v[perm->v[i]];

@@ -3,11 +3,9 @@
 
 #include <stdlib.h>
 
-/* ALIGN: of offsets, in bytes. TRIES: how often an order is improved. WORK: how many comparisons
-   are worth spending on a better layout; MOST_WORK: how many if the fast sweeps gave a poor one. */
-enum { ALIGN = 64, TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
-
-size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+/* TRIES: how often an order is improved. WORK: how many comparisons are worth spending on a better
+   layout; MOST_WORK: how many if the fast sweeps gave a poor one. */
+enum { TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
 /* The orders to try: larger buffers first, larger and longer-lived first, and by birth. Addresses
    settle ties, so that each order is total. */

@@ -100,7 +100,7 @@ static plan_stage plan_stage_of(const builder *b, const jf_node *n, const char *
 {
   if (!(n->op->flags & JF_TRANSFER)) return PLAN_WORK;
   const jfl_value *from = b->root[n->in[0]->id], *to = n->out[0];
-  if (from->origin == JF_INPUT) return PLAN_IN;
+  if (from->origin == JF_INPUT || b->where[from->id].memory == JF_AT_CONSTANT) return PLAN_IN;
   int is_result = b->where[to->id].memory == JF_AT_OUTPUT && !is_read[to->id];
   return is_result && from->origin == JF_RESULT ? PLAN_OUT : PLAN_WORK;
 }

@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+enum { ALIGN = 64 };
+
+size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
+
 /* When a buffer is born and dies. A backward sweep negates the times, so that the last step comes
    first. */
 typedef struct passage { int born, dies; jf_life *life; } passage;

@@ -7,22 +7,13 @@ static void set_pointers(jfl_plan *p, jfl_array *const *in, jfl_array *const *ou
   for (int i = 0; i < p->n_output_patch; i++) *p->output[i].data = out[p->output[i].index]->data;
 }
 
-static jfl_status execute_answer(const jfl_plan *p, const jf_step *st)
+void jf_job_bind(jfl_plan *p)
 {
-  jfl_status e = st->kernel.run(&st->k);
-  if (e == JFL_OK) return e;
-  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
-  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
-  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
-}
-
-jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
-{
-  if (st->random)
-    st->k.random =
-        (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
-                            p->job->run };
-  return p->is_late ? jf_late_step(p, st) : execute_answer(p, st);
+  const jfl_session *s = p->job->session;
+  for (int i = 0; i < p->n_part; i++) p->part[i].arena = s->site[i]->arena;
+  jf_plan_bind(p, p->data);
+  jf_late_forget_work(p);
+  p->bound = s->arenas;
 }
 
 /* Makes the plan ready for a run with these arrays. */
@@ -89,22 +80,4 @@ jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   return execute_plan(p, in, out, p->job->session->stop_asked != NULL);
-}
-
-typedef struct execute_call { jfl_plan *plan; jfl_array *const *in, *const *out; } execute_call;
-
-static jfl_status execute_run(void *ctx)
-{
-  const execute_call *c = ctx;
-  return jf_execute_unless_stopped(c->plan, c->in, c->out);
-}
-
-jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
-{
-  JF_TRY(jf_plan_check_inputs(p, in));
-  JF_TRY(jf_plan_outputs_new(p, out));
-  jfl_status s =
-      jf_session_call(p->job->session, p->threads, execute_run, &(execute_call){ p, in, out });
-  for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
-  return s;
 }

@@ -128,15 +128,6 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   return need_variables(j->session, p);
 }
 
-void jf_job_bind(jfl_plan *p)
-{
-  const jfl_session *s = p->job->session;
-  for (int i = 0; i < p->n_part; i++) p->part[i].arena = s->site[i]->arena;
-  jf_plan_bind(p, p->data);
-  jf_late_forget_work(p);
-  p->bound = s->arenas;
-}
-
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
 {
   jf_session_acquire(j->session);

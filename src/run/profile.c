@@ -28,32 +28,18 @@ struct jfl_profile {
   double start;
 };
 
-jfl_status jfl_profile_start(jfl_session *s, size_t max_events)
+jfl_profile *jf_profile_new(size_t max_events)
 {
-  if (s->profile) return jf_fail(JFL_ESTATE, "a profile is being made already");
   jfl_profile *f = jf_new(sizeof *f);
   if (f) f->event = max_events < SIZE_MAX / sizeof *f->event
                       ? jf_new_raw(max_events * sizeof *f->event) : NULL;
   if (!f || !f->event) {
     jf_free(f);
-    return jf_fail(JFL_ENOMEM, "out of memory: a profile of %zu steps", max_events);
+    return NULL;
   }
   f->max_event = max_events;
   f->start = jf_now();
-  jf_session_acquire(s);
-  s->profile = f;
-  jf_session_release(s);
-  return JFL_OK;
-}
-
-jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out)
-{
-  if (!s->profile) return jf_fail(JFL_ESTATE, "no profile was started");
-  jf_session_acquire(s);
-  *out = s->profile;
-  s->profile = NULL;
-  jf_session_release(s);
-  return JFL_OK;
+  return f;
 }
 
 void jfl_profile_free(jfl_profile *f)

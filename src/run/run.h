@@ -144,6 +144,8 @@ void jf_job_bind(jfl_plan *p);
 char *jf_name_copy(const char *name);
 
 jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
+/* Empty; its clock starts now. NULL when memory is out. */
+jfl_profile *jf_profile_new(size_t max_events);
 /* Runs p's steps with the pointers set, timing each. */
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
 /* Runs one step, or queues it. */

@@ -191,3 +191,24 @@ jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
   *out = t->get(s);
   return JFL_OK;
 }
+
+jfl_status jfl_profile_start(jfl_session *s, size_t max_events)
+{
+  if (s->profile) return jf_fail(JFL_ESTATE, "a profile is being made already");
+  jfl_profile *f = jf_profile_new(max_events);
+  if (!f) return jf_fail(JFL_ENOMEM, "out of memory: a profile of %zu steps", max_events);
+  jf_session_acquire(s);
+  s->profile = f;
+  jf_session_release(s);
+  return JFL_OK;
+}
+
+jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out)
+{
+  if (!s->profile) return jf_fail(JFL_ESTATE, "no profile was started");
+  jf_session_acquire(s);
+  *out = s->profile;
+  s->profile = NULL;
+  jf_session_release(s);
+  return JFL_OK;
+}

@@ -1,0 +1,38 @@
+/* The arrays that a run of a plan reads and writes. */
+#include "run/run.h"
+
+jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
+{
+  int n = p->graph->n_output;
+  for (int i = 0; i < n; i++) {
+    const jfl_value *v = p->graph->output[i];
+    jfl_status s = jf_array_new_raw(v->dtype, &v->shape, &out[i]);
+    if (!s) continue;
+    while (i-- > 0) {
+      jfl_array_unref(out[i]);
+      out[i] = NULL;
+    }
+    return jf_fail_in(s, JFL_ERROR_JOB, p->graph->name);
+  }
+  return JFL_OK;
+}
+
+static jfl_status arrays_check_input(const jfl_value *v, const jfl_array *in)
+{
+  char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  if (!jf_shape_eq(&in->shape, &v->shape))
+    return jf_fail_argument(JFL_ESHAPE, v->name, "must be of shape %s, got %s",
+                            jf_shape_str(&v->shape, a), jf_shape_str(&in->shape, b));
+  if (in->dtype != v->dtype)
+    return jf_fail_argument(JFL_EDTYPE, v->name, "must be %s, got %s", jfl_dtype_name(v->dtype),
+                            jfl_dtype_name(in->dtype));
+  return JFL_OK;
+}
+
+jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in)
+{
+  for (int i = 0; i < p->graph->n_input; i++)
+    JF_TRY(jf_fail_in(arrays_check_input(p->graph->input[i], in[i]), JFL_ERROR_JOB,
+                      p->graph->name));
+  return JFL_OK;
+}

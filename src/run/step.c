@@ -1,0 +1,20 @@
+/* Running one step of a plan. */
+#include "run/run.h"
+
+static jfl_status step_answer(const jfl_plan *p, const jf_step *st)
+{
+  jfl_status e = st->kernel.run(&st->k);
+  if (e == JFL_OK) return e;
+  jf_fail_in(e, JFL_ERROR_OP, st->node->op->name);
+  jf_fail_in(e, JFL_ERROR_NODE, st->node->name);
+  return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
+}
+
+jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
+{
+  if (st->random)
+    st->k.random =
+        (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
+                            p->job->run };
+  return p->is_late ? jf_late_step(p, st) : step_answer(p, st);
+}
