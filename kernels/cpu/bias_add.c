@@ -4,14 +4,14 @@
 
 #include "vector.h"
 
-/* x and y are (rows, m, inner). A part is a span of rows. */
+/* x and y seen as (rows, m, inner). A part is `span` rows. */
 typedef struct fast_bias_add_plane {
   const float *x, *b;
   float *y;
   int64_t rows, m, inner, span;
 } fast_bias_add_plane;
 
-/* y[r, j, l] = x[r, j, l] + b[j]; x may be y. */
+/* y[r, j, l] = x[r, j, l] + b[j]; x and y may be the same memory. */
 JF_BODY void across_body(void *ctx, int i)
 {
   const fast_bias_add_plane *p = ctx;
@@ -24,7 +24,7 @@ JF_BODY void across_body(void *ctx, int i)
 }
 JF_VARIANTS(across)
 
-/* The same where inner is 1. */
+/* The same for inner = 1. */
 JF_BODY void fast_bias_add_along_body(void *ctx, int i)
 {
   const fast_bias_add_plane *p = ctx;

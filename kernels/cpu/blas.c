@@ -11,7 +11,7 @@
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
 
-/* Set once by open_library, immutable afterwards. */
+/* Set once by blas_open_library, immutable afterwards. */
 static struct {
   void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                 const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -25,9 +25,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #define LIBRARY "libopenblas.so.0"
 
-/* OpenBLAS takes processors newer than itself for one of 2004, and is then ten times too slow (as
-   0.3.21 on Emerald Rapids). Returns what to call such a processor instead, or NULL where the
-   choice is good or the user's own. */
+/* OpenBLAS takes a processor newer than itself for one of 2004, and is then ten times too slow
+   (seen with 0.3.21 on Emerald Rapids). Gives the name of the processor that it should assume
+   instead, or NULL if its choice is good or the user made it. */
 static const char *better_core(void *so)
 {
 #if defined(__x86_64__)
@@ -43,8 +43,8 @@ static const char *better_core(void *so)
   return NULL;
 }
 
-/* The choice is made once, at load, and only the environment can change it. A pool of its own would
-   fight with ours. */
+/* OpenBLAS chooses the processor when it is loaded, and only environment variables can change that.
+   It must not start threads of its own, which would compete with ours. */
 static void *blas_load(void)
 {
   const char *env[] = { "OPENBLAS_NUM_THREADS", "1", NULL, NULL, NULL };

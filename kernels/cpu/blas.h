@@ -2,8 +2,8 @@
 #ifndef JF_BLAS_H
 #define JF_BLAS_H
 
-/* c (m, n) = alpha a b + beta c of row-major matrices with leading dimensions; a is stored (k, m)
-   when trans_a. */
+/* c (m, n) = alpha a b + beta c. The matrices are row-major and have leading dimensions; with
+   trans_a, a is stored as (k, m). */
 typedef struct jf_gemm {
   int trans_a, trans_b, m, n, k, lda, ldb, ldc;
   const void *a, *b;
@@ -11,10 +11,10 @@ typedef struct jf_gemm {
   double alpha, beta;
 } jf_gemm;
 
-/* Products on the calling thread; several threads may call at once. */
+/* Matrix products on the calling thread. Several threads may call at once. */
 typedef struct jf_blas { void (*f32)(const jf_gemm *g), (*f64)(const jf_gemm *g); } jf_blas;
 
-/* NULL where the library is not there; opens it the first time. */
+/* Opens the library the first time; returns NULL if it is not installed. */
 const jf_blas *jf_blas_open(void);
 
 #endif

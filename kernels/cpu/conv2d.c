@@ -11,7 +11,8 @@ int64_t jf_cpu_channel_block(void)
   return d ? d->block() : 0;
 }
 
-/* Numbers of the geometry are bounded so that the library's sums of a few of them are ints, too. */
+/* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
+   int. */
 static int fast_conv2d_accepts(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;
@@ -29,8 +30,8 @@ static jfl_shape fast_conv2d_plain(const jf_tensor *t, jf_form form, int64_t blo
   return s;
 }
 
-/* The geometry of x, w and y. The padding behind is what makes y's extent come out, for pads that
-   no window reaches take no part. */
+/* The library's description of a convolution of x, w and y. The padding behind is chosen so that
+   the extent of y comes out: padding that no window reaches does not matter. */
 static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
                              const jf_tensor *out)
 {
@@ -84,7 +85,8 @@ static jfl_status fused(const jf_kargs *k)
   return jf_dnnl_open()->execute(k, r);
 }
 
-/* Where the library refuses what follows the convolution, or would be slow at it. */
+/* Where the library refuses an epilogue or runs it slowly, the convolution runs without it and
+   jf_finish does the rest. */
 static jfl_status forward_then(const jf_kargs *k)
 {
   const jf_conv2d *a = k->attr;

@@ -4,12 +4,12 @@
 
 #include "softmax.h"
 
-/* `count` samples of n classes; a part is a span of samples. */
+/* `count` samples of n classes. A part is `span` samples. */
 typedef struct samples {
   const jf_tensor *labels;
-  const float *x, *dy;             /* logits, or probabilities in the gradient; dy NULL: ones */
+  const float *x, *dy;             /* logits, or in the gradient probabilities; dy NULL: all 1 */
   float scale;
-  float *to, *loss;                /* probabilities, or the gradient of logits */
+  float *to, *loss;                /* probabilities, or the gradient of the logits */
   int64_t count, n, span;
 } samples;
 
@@ -30,7 +30,7 @@ JF_BODY void fast_cross_entropy_forward_body(void *ctx, int i)
 }
 JF_VARIANTS(fast_cross_entropy_forward)
 
-/* dx = scale dy (p - onehot); p may be dx. */
+/* dx = scale dy (p - onehot); p and dx may be the same memory. */
 JF_BODY void fast_cross_entropy_backward_body(void *ctx, int i)
 {
   const samples *s = ctx;

@@ -1,5 +1,5 @@
-/* oneDNN behind dlopen. Built against 2.x or 3.x headers, it opens the library of the same major
-   version; built without them, the rows that need it accept nothing. */
+/* oneDNN, opened with dlopen. Built with headers of version 2.x or 3.x, this opens the library of
+   the same major version; built without headers, the rows that need the library accept nothing. */
 #include "dnnl.h"
 #include "base/walk.h"
 
@@ -51,14 +51,14 @@ typedef const dnnl_memory_desc_t *layout_ref;
   X(memory_destroy) X(memory_set_data_handle) X(memory_desc_equal)                  \
   X(memory_desc_get_size) VERSION_FUNCTIONS(X)
 
-/* Set once by open_library, immutable afterwards. */
+/* Set once by onednn_open_library, immutable afterwards. */
 static struct {
 #define X(f) __typeof__(&dnnl_##f) f;
   FUNCTIONS(X)
 #undef X
   dnnl_engine_t engine;
   dnnl_stream_t stream;
-  int64_t block;                    /* channels that convolutions want side by side, or 0 */
+  int64_t block;                    /* channels that convolutions want in a block, or 0 */
   int ready;
 } lib;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -94,7 +94,8 @@ static jfl_status onednn_check(dnnl_status_t s, const char *what)
 
 /* ---- layouts ---- */
 
-/* A float32 tensor's extents; stride NULL: in the order of a tag, or as the library chooses. */
+/* Describes a float32 tensor of these extents. If stride is NULL, the order of axes is that of the
+   tag, or the library's choice. */
 static jfl_status layout_new(onednn_layout *l, int n, const dnnl_dims_t dim, const int64_t *stride,
                              dnnl_format_tag_t tag)
 {
@@ -125,8 +126,8 @@ static void layout_free(onednn_layout *l)
 #endif
 }
 
-/* One tensor of a problem: its argument number in the library, its place in jf_dnnl_run, how the
-   caller has it, and what is asked of the library. */
+/* The tensors of a problem. Each has an argument number in the library, a place in jf_dnnl_run, the
+   layout that the caller has it in, and the layout that the library is asked for. */
 typedef enum onednn_slot { A, B, C, BIAS, RESIDUAL, DBIAS, N_SLOT } onednn_slot;
 typedef struct onednn_operand {
   int arg;
@@ -135,7 +136,7 @@ typedef struct onednn_operand {
 } onednn_operand;
 typedef struct problem {
   onednn_operand v[N_SLOT]; int n;
-  int fixed;                        /* the library did not choose the layouts */
+  int fixed;                        /* all layouts are the caller's, none the library's choice */
 } problem;
 
 static int is_written(onednn_slot s) { return s == C || s == DBIAS; }
@@ -163,8 +164,8 @@ static void problem_free(problem *p)
 
 /* ---- attributes ---- */
 
-/* Relu is not among them: the library's makes 0 of a NaN, which would hide that training went
-   astray. */
+/* The library's number for an activation. Relu has none here: the library's relu makes 0 of a NaN,
+   which would hide that training has failed. */
 static int activation(const char *act, dnnl_alg_kind_t *out)
 {
   static const struct { const char *op; dnnl_alg_kind_t kind; } table[] = {
@@ -193,7 +194,7 @@ static jfl_status append_activation(dnnl_post_ops_t ops, const char *act)
 #endif
 }
 
-/* The result is added to what was there. */
+/* Makes the primitive add its result to what is in memory. */
 static jfl_status append_sum(dnnl_post_ops_t ops)
 {
 #if DNNL_VERSION_MAJOR >= 3
@@ -213,7 +214,8 @@ static jfl_status onednn_append(dnnl_post_ops_t ops, const jf_epilogue *e,
   return e->act ? append_activation(ops, e->act) : JFL_OK;
 }
 
-/* What follows the product but its bias. Scratchpads come from the plan's arena. */
+/* Makes the attributes of a primitive: the parts of the epilogue except the bias, and scratchpads
+   that the caller provides. */
 static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, int add,
                            dnnl_primitive_attr_t *out)
 {
@@ -235,14 +237,14 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
 
 /* ---- states ---- */
 
-/* One tensor of a primitive: the caller's memory and, where the primitive wants another layout,
-   memory in scratch with the conversion between them. */
+/* One tensor of a primitive: the caller's memory and, if the primitive wants another layout, memory
+   in scratch and the conversion between the two. */
 typedef struct tensor {
   onednn_slot slot;
   dnnl_memory_t given, inner;
   dnnl_primitive_t convert;
   size_t offset;
-  const void *data;                 /* what given points at now */
+  const void *data;                 /* address that `given` is set to now */
 } tensor;
 
 typedef struct onednn_state {
@@ -251,8 +253,8 @@ typedef struct onednn_state {
   int n;
   dnnl_memory_t pad;
   size_t pad_offset;
-  char *scratch;                    /* what inner memories and pad are based on now */
-  dnnl_exec_arg_t arg[N_SLOT + 1];  /* of the tensors, then of pad */
+  char *scratch;                    /* scratch that the memories `inner` and pad are set to now */
+  dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
 } onednn_state;
 
 static void onednn_release(void *p)
@@ -269,7 +271,7 @@ static void onednn_release(void *p)
   jf_free(s);
 }
 
-/* Takes bytes of scratch; returns where they start. */
+/* Adds `size` bytes to the scratch that is needed; returns where they start. */
 static size_t onednn_reserve(size_t *scratch, size_t size)
 {
   size_t at = *scratch;
@@ -321,7 +323,7 @@ static jfl_status onednn_fill(onednn_state *s, dnnl_primitive_desc_t pd, const p
   return JFL_OK;
 }
 
-/* Makes k->state of a primitive for the problem. */
+/* Makes k->state from a primitive of the problem. */
 static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs *k,
                             size_t *scratch)
 {
@@ -338,7 +340,8 @@ static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs
   return JFL_OK;
 }
 
-/* Plans bind their memory anew only when it moves, so handles seldom change. */
+/* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
+   nothing. */
 static jfl_status point(onednn_state *s, const void *const *data, char *scratch)
 {
   int moved = s->scratch != scratch;
@@ -359,7 +362,7 @@ static jfl_status point(onednn_state *s, const void *const *data, char *scratch)
   return JFL_OK;
 }
 
-/* Converts what is read, or what was written. */
+/* Converts the tensors that the primitive reads, or with `written` the one that it wrote. */
 static jfl_status onednn_convert(const onednn_state *s, int written)
 {
   for (int i = 0; i < s->n; i++) {
@@ -388,8 +391,8 @@ static jfl_status execute(const jf_kargs *k, jf_dnnl_run r)
 
 /* ---- products ---- */
 
-/* Rows x columns matrices, one after another in memory; transposed swaps their roles in memory. A
-   single one is described without the batch axis, which the library serves better. */
+/* Describes `batch` matrices, one after another in memory; with `transposed`, each is stored by
+   columns. A single matrix is described without a batch axis, as the library is faster then. */
 static jfl_status matrix(onednn_layout *l, int64_t batch, int64_t rows, int64_t columns,
                          int transposed)
 {
@@ -459,7 +462,7 @@ static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *sc
 
 /* ---- convolutions ---- */
 
-/* Which tensors x, w and y are, and their argument numbers. */
+/* Which tensors x, w and y are, and their argument numbers in the library. */
 typedef struct roles { onednn_slot x, w, y; int arg_x, arg_w, arg_y; } roles;
 static const roles role_of[] = {
   [JF_DNNL_FORWARD] = { A, B, C, DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST },
@@ -467,8 +470,8 @@ static const roles role_of[] = {
   [JF_DNNL_FILTER_GRAD] = { A, C, B, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST }
 };
 
-/* An operand in the caller's layout: that of a tag, or plain. The library may choose another for a
-   plain one, and with free for any. */
+/* Describes an operand in the caller's layout, which is that of a tag or plain. For a plain one, or
+   with `free` for any, the library may choose another layout. */
 static jfl_status conv_operand(onednn_operand *o, int n, const dnnl_dims_t dim,
                                dnnl_format_tag_t tag, int free)
 {
@@ -484,7 +487,7 @@ static dnnl_format_tag_t onednn_blocked(int64_t block)
   return block == 16 ? dnnl_aBcd16b : block == 8 ? dnnl_aBcd8b : dnnl_format_tag_undef;
 }
 
-/* Of packed filters: both channels in blocks, or those of the output alone. */
+/* The tag of packed filters: both kinds of channels in blocks, or output channels alone. */
 static dnnl_format_tag_t onednn_packed(int64_t block, int both)
 {
   if (block == 16) return both ? dnnl_ABcd16b16a : dnnl_Acdb16a;
@@ -508,7 +511,7 @@ static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int fre
   return g == 1 ? conv_operand(o, 4, w, tag, free) : conv_operand(o, 5, grouped, tag, free);
 }
 
-/* x, w and y, then what the epilogue adds. */
+/* Describes x, w and y, then the tensors that the epilogue adds. */
 static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, problem *p)
 {
   roles r = role_of[kind];
@@ -529,9 +532,9 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
                       4, y, tag_y, free);
 }
 
-/* Whether the name of the library's implementation begins so: "jit" and "brg" are generated code,
-   within which post-operations run, while elsewhere a residual is added by a slow loop; "ref" are
-   plain loops, which take any layout. */
+/* Whether the name of the library's implementation begins with these letters. "jit" and "brg" are
+   generated code, which runs post-operations on the fly; other implementations add a residual in a
+   slow loop. "ref" are plain loops, which accept any layout. */
 static int begins(dnnl_primitive_desc_t pd, const char *with)
 {
   const char *name = "";
@@ -607,7 +610,8 @@ static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, j
   return err;
 }
 
-/* In the caller's layouts, else in those that the library likes, with conversions. */
+/* Makes a convolution in the caller's layouts; if that fails or is slow, in layouts that the
+   library chooses, with conversions. */
 static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k,
                               size_t *scratch)
 {
@@ -616,7 +620,7 @@ static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs
   return s == JFL_OK || s == JFL_ENOMEM ? s : conv_try(c, kind, 1, k, scratch);
 }
 
-/* Whether a primitive's input is in blocks of that size. */
+/* Whether the primitive wants its input in blocks of that many channels. */
 static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
 {
   dnnl_dims_t x = { 1, 32, 14, 14 };
@@ -629,7 +633,7 @@ static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
   return same;
 }
 
-/* Asks the library for an ordinary convolution, and looks. */
+/* Finds the block that the library prefers by asking it for an ordinary convolution. */
 static void find_block(void)
 {
   const jf_dnnl_conv c = {

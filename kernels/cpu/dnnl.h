@@ -1,5 +1,5 @@
-/* oneDNN, opened at run time. This pair hides its versions and types: rows describe a product or a
-   convolution of float32 tensors, and get a state to run. */
+/* oneDNN, opened at run time. dnnl.c hides the library's versions and types: a row describes a
+   product or a convolution of float32 tensors and gets a state that runs it. */
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
@@ -10,29 +10,29 @@
 typedef struct jf_dnnl_matmul {
   int64_t batch, m, k, n;
   int transpose_a, transpose_b;
-  int add;                     /* c += a b instead */
+  int add;                     /* c += a b instead of c = a b */
   jf_epilogue epilogue;        /* bias (n), residual like c */
 } jf_dnnl_matmul;
 
-/* A 2-D convolution: x (batch, in_channels, in...), w (out_channels, in_channels / groups,
-   kernel...), y (batch, out_channels, out...). Pairs are height, width. Blocks of channels and
-   packed filters are as op/conv2d.h says. */
+/* A 2-D convolution of x (batch, in_channels, in...), w (out_channels, in_channels / groups,
+   kernel...) and y (batch, out_channels, out...). Pairs of numbers are for height and width. Blocks
+   of channels and packed filters are those of op/conv2d.h. */
 typedef struct jf_dnnl_conv {
   int64_t batch, groups, in_channels, out_channels;
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
   int64_t block;
   int block_x, block_y, packed;
-  jf_epilogue epilogue;        /* forward; with bias JF_DNNL_FILTER_GRAD gives dbias */
+  jf_epilogue epilogue;        /* of a forward call; with `bias`, JF_DNNL_FILTER_GRAD gives dbias */
 } jf_dnnl_conv;
 
-/* What is computed, from which two operands. */
+/* What is computed, and the two operands from which. */
 typedef enum jf_dnnl_kind {
   JF_DNNL_FORWARD,        /* x, w -> y */
   JF_DNNL_DATA_GRAD,      /* dy, w -> dx */
   JF_DNNL_FILTER_GRAD     /* x, dy -> dw */
 } jf_dnnl_kind;
 
-/* Operands and results of one run; what the problem does not have is NULL. */
+/* The operands and results of a run; NULL for those that the problem does not have. */
 typedef struct jf_dnnl_run {
   const void *a, *b;
   void *c;
@@ -40,25 +40,25 @@ typedef struct jf_dnnl_run {
   void *dbias;
 } jf_dnnl_run;
 
-/* What the library does for rows. The first two set k->state and *scratch (bytes); they read
-   k->threads. */
+/* What the library can do. The first two functions read k->threads and set k->state and *scratch
+   (in bytes). */
 typedef struct jf_dnnl {
   jfl_status (*matmul)(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch);
   jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch);
   jfl_status (*execute)(const jf_kargs *k, jf_dnnl_run r);
   void (*release)(void *state);
-  /* Whether an epilogue may have this activation. */
+  /* Whether epilogues may have this activation. */
   int (*activates)(const char *act);
-  /* How many channels the fast convolutions want side by side; 0: they have no such wish. */
+  /* How many channels the fast convolutions want in a block; 0: they want no blocks. */
   int64_t (*block)(void);
 } jf_dnnl;
 
-/* NULL where the library is not there; opens it the first time. */
+/* Opens the library the first time; returns NULL if it is not installed. */
 const jf_dnnl *jf_dnnl_open(void);
-/* For rows: whether the library is there, and a call's tensors are float32 and of sizes that are
-   ints, as they are within the library; it divides by what overflowed. */
+/* For rows: whether the library is there, and the call's tensors are float32 and small enough for
+   it. It counts in ints, and would divide by a number that overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
-/* For rows: returns a state of the above. */
+/* For rows: releases a state made by one of these functions. */
 void jf_dnnl_release(void *state);
 
 #endif

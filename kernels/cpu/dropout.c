@@ -1,4 +1,4 @@
-/* Dropout in parallel: the plain kernel's mask, drawn several counters at a time. */
+/* Dropout in parallel. It draws the plain kernel's mask, several counters at a time. */
 #include "op/dropout.h"
 
 #include "functions.h"
@@ -8,14 +8,15 @@
 #include <immintrin.h>
 #endif
 
-/* Eight counters' words, each in a lane of 64 bits, so that products need no unpacking. */
+/* The random words of eight counters. Each word has a lane of 64 bits, so that products need no
+   unpacking. */
 typedef uint64_t words __attribute__((vector_size(64)));
 typedef uint32_t halves __attribute__((vector_size(32)));
-/* Several such vectors are drawn together, since each round waits for the products of the last. */
+/* Several vectors are drawn together, since each round waits for the products of the one before. */
 enum { LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { CHAINS = 4, GROUP = CHAINS * 32 };     /* elements drawn together */
 
-/* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: word i of each in w[i]. */
+/* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: w[i] gets word i of each. */
 JF_BODY void fast_dropout_draw(const jf_random_source *r, uint64_t first, words w[4][CHAINS])
 {
   const words none = { 0 };
@@ -37,8 +38,8 @@ JF_BODY void fast_dropout_draw(const jf_random_source *r, uint64_t first, words 
     }
 }
 
-/* The masks of elements j to j + GROUP; the last ones of a tensor may not be wanted. A counter's
-   four masks are the bytes of one half word, lowest first. */
+/* The masks of elements j to j + GROUP - 1, of which a tensor's last ones may not be needed. The
+   four masks of a counter are the bytes of one 32-bit word, the lowest first. */
 JF_BODY void masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];
@@ -52,7 +53,7 @@ JF_BODY void masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t 
   }
 }
 
-/* y = keep x where m is 1, else 0, for n elements. x may be y. */
+/* y = keep x where m is 1, else 0, for n elements. x and y may be the same memory. */
 JF_BODY void fast_dropout_apply(const int8_t *m, const float *x, float *y, float keep, int64_t n)
 {
   JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = m[j] ? keep * x[j] : 0;
@@ -63,7 +64,7 @@ static float keep_of(const jf_loop_args *t)
   return (float)(1 / (1 - ((const jf_dropout *)t->attr)->rate));
 }
 
-/* The first group may begin within the words of one counter. */
+/* Draws masks and applies them. The first group may begin between the elements of one counter. */
 JF_BODY void draw_and_apply(const jf_loop_args *t, void (*draw_masks)(const jf_loop_args *t,
                             uint32_t threshold, int64_t j, int8_t *out))
 {
@@ -87,9 +88,8 @@ JF_BODY void any_forward_body(const jf_loop_args *t) { draw_and_apply(t, masks);
 JF_DISPATCH(any_forward, (const jf_loop_args *t), (t))
 
 #if defined(__x86_64__)
-/* The same by hand. Compilers take the product of 64-bit lanes for one of 64 by 64 bits, which is
-   several times as slow as that of their lower halves, which is all that is wanted and looked at
-   here. */
+/* The same with intrinsics. Compilers compute the whole product of two 64-bit lanes, which is
+   several times slower than the product of their lower halves, which is all that is needed here. */
 JF_AVX512 static void wide_masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t *out)
 {
   const __m512i m0 = _mm512_set1_epi64(0xD2511F53), m1 = _mm512_set1_epi64(0xCD9E8D57);

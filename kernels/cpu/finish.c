@@ -1,4 +1,4 @@
-/* Bias, residual and activation in one sweep over a finished product. */
+/* Applies bias, residual and activation to a finished product in one sweep. */
 #include "finish.h"
 
 #include "dnnl.h"

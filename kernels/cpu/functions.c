@@ -1,5 +1,5 @@
-/* Loops over float32 for formulas that call the mathematical library: each is within some units in
-   the last place of the library's. */
+/* Vectorized float32 loops for ops whose formulas call the mathematical library. Results are within
+   a few units in the last place of the library's. */
 #include "functions.h"
 
 #include "vector.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* log of each lane: x = 2^e f, f around 1, and Cephes' logf (Moshier) for f. */
+/* log of each lane: x = 2^e f with f near 1; for log f the polynomial of Cephes' logf (Moshier). */
 JF_BODY void log_vec(jf_vec *v)
 {
   const jf_vec none = { 0 }, x = *v;
@@ -16,7 +16,7 @@ JF_BODY void log_vec(jf_vec *v)
   jf_ivec e = (((jf_ivec)y >> 23) & 0xff) - 126 - (small & 23);
   jf_vec f = (jf_vec)(((jf_ivec)y & 0x7fffff) | 0x3f000000);     /* in [0.5, 1) */
   const jf_ivec low = f < 0.707106781186547524f;
-  e += low;                                                      /* which is -1 where it holds */
+  e += low;                                                      /* subtracts 1 where low is -1 */
   f = JF_SELECT(low, f + f, f) - 1;
   const jf_vec n = __builtin_convertvector(e, jf_vec), z = f * f;
   jf_vec p = none + 7.0376836292e-2f;
@@ -34,7 +34,7 @@ JF_BODY void log_vec(jf_vec *v)
   *v = JF_SELECT(x >= 0, p, none + NAN);
 }
 
-/* exp(x) - 1: its series up to x^8 for |x| < 0.5. */
+/* exp(x) - 1; for |x| < 0.5 its series up to x^8. */
 JF_BODY void expm1_vec(jf_vec *v)
 {
   const jf_vec x = *v, none = { 0 };
@@ -50,7 +50,7 @@ JF_BODY void expm1_vec(jf_vec *v)
   *v = JF_SELECT((jf_vec)((jf_ivec)x & INT32_MAX) < 0.5f, p, *v - 1);
 }
 
-/* log(1 + x) = log(u) x / (u - 1) where u = 1 + x was rounded. */
+/* log(1 + x) = log(u) x / (u - 1), where u is 1 + x after rounding. */
 JF_BODY void log1p_vec(jf_vec *v)
 {
   const jf_vec x = *v, u = x + 1, d = u - 1;
@@ -67,7 +67,7 @@ JF_BODY void sigmoid_vec(jf_vec *v)
   *v = 1 / (1 + *v);
 }
 
-/* 1 - 2 / (exp(2 |x|) + 1), or near 0 Cephes' tanhf (Moshier). */
+/* tanh |x| = 1 - 2 / (exp(2 |x|) + 1); near 0 the polynomial of Cephes' tanhf (Moshier). */
 JF_BODY void tanh_vec(jf_vec *v)
 {
   const jf_vec none = { 0 }, x = *v, z = x * x;
@@ -84,7 +84,8 @@ JF_BODY void tanh_vec(jf_vec *v)
   *v = JF_SELECT(size < 0.625f, p, t);
 }
 
-/* x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)): minimax polynomials with errors of 4e-8, 1e-9. */
+/* erf: x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)), with the sign of x. P and Q are minimax
+   polynomials with errors of 4e-8 and 1e-9. */
 JF_BODY void erf_vec(jf_vec *v)
 {
   const jf_vec none = { 0 }, x = *v, z = x * x;
@@ -168,7 +169,7 @@ jf_loop jf_vec_loop(const char *op, jfl_dtype t)
   return NULL;
 }
 
-/* ---- rows for such an op alone ---- */
+/* ---- rows that run one such op ---- */
 
 typedef struct functions_whole {
   const float *x;

@@ -1,10 +1,10 @@
-/* Matrix products with a vector on one side, bound by memory: batch size 1 runs on these. */
+/* Products of a matrix and a vector, as with batch size 1. Their speed is that of memory. */
 #include "optim/matmul_update.h"
 
 #include "finish.h"
 #include "vector.h"
 
-/* y (n) = x (k) times a matrix of n rows of k, or of k rows of n. */
+/* y (n) = x (k) times a matrix, which is stored as n rows of k, or as k rows of n. */
 typedef struct gemv {
   const float *x, *m;
   float *y;
@@ -14,7 +14,7 @@ typedef struct gemv {
 
 enum { ROWS = 4, COLUMNS = 16 * JF_LANES };
 
-/* y[r] = <x, m[r]> for r to r + ROWS - 1: x is loaded once for all. */
+/* y[r] = <x, m[r]> for rows r to r + ROWS - 1; x is loaded once for all of them. */
 JF_BODY void dots(const gemv *g, int64_t r)
 {
   jf_vec sum[ROWS] = { { 0 } };
@@ -48,7 +48,7 @@ JF_BODY void rows_body(void *ctx, int part)
 }
 JF_VARIANTS(rows)
 
-/* y[j] = sum over i of x[i] m[i, j], for a block of columns that stays in registers. */
+/* y[j] = sum over i of x[i] m[i, j], for a block of columns that is kept in registers. */
 JF_BODY void gemv_columns_body(void *ctx, int part)
 {
   const gemv *g = ctx;
@@ -68,7 +68,7 @@ JF_BODY void gemv_columns_body(void *ctx, int part)
 }
 JF_VARIANTS(gemv_columns)
 
-/* y (n, k) = m[r] x[i]: each of n rows is a multiple of x. */
+/* y (n, k): row r is x times the number m[r]. */
 JF_BODY void outer_body(void *ctx, int part)
 {
   const gemv *g = ctx;
@@ -82,7 +82,7 @@ JF_BODY void outer_body(void *ctx, int part)
 }
 JF_VARIANTS(outer)
 
-/* y (n, k) += scale m[r] x[i]. */
+/* y (n, k): adds scale m[r] x to row r. */
 JF_BODY void add_outer_body(void *ctx, int part)
 {
   const gemv *g = ctx;
@@ -96,7 +96,7 @@ JF_BODY void add_outer_body(void *ctx, int part)
 }
 JF_VARIANTS(add_outer)
 
-/* Rows, columns and inner extent of a product of two plain matrices. */
+/* Rows, columns and inner extent of the product of two plain matrices. */
 typedef struct gemv_extents { int64_t m, n, k; } gemv_extents;
 
 static gemv_extents gemv_measure(const jf_kargs *k)
@@ -113,7 +113,7 @@ static int gemv_accepts(const jf_kargs *k)
   return e.m == 1 || e.n == 1 || e.k == 1;
 }
 
-/* by_rows: the matrix lies in memory as n rows of k. */
+/* by_rows: the matrix is stored as n rows of k. */
 static jfl_status gemv_multiply(const jf_kargs *k, gemv *g, int by_rows)
 {
   g->span = g->k < JF_PART ? (JF_PART / g->k + ROWS - 1) / ROWS * ROWS : ROWS;
@@ -122,7 +122,7 @@ static jfl_status gemv_multiply(const jf_kargs *k, gemv *g, int by_rows)
   return JFL_OK;
 }
 
-/* Rows of y from one column and one row. */
+/* Computes the product of a column and a row. */
 static jfl_status multiples(const jf_kargs *k, float scale, jf_part part)
 {
   const gemv_extents e = gemv_measure(k);

@@ -70,9 +70,9 @@ JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
   .run = dnnl_then_run, .release = jf_dnnl_release, .priority = 15)
 
-/* ---- with a step of SGD ---- */
+/* ---- with a step along the product ---- */
 
-/* The factor that the rate is multiplied into; the copy stands at the start of scratch. */
+/* The smaller factor, 0 or 1. The rate is multiplied into a copy of it at the start of scratch. */
 static int lesser(const jf_kargs *p)
 {
   return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape);
@@ -115,8 +115,8 @@ JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
 
 /* ---- OpenBLAS ---- */
 
-/* Tiles of c of a fixed size are computed by one thread each, so that sums do not depend on how
-   many threads there are, and OpenBLAS needs no pool of its own. */
+/* Each tile of c is computed by one thread. Tiles have a fixed size, so sums do not depend on the
+   number of threads, and OpenBLAS needs no threads of its own. */
 enum { TILE_M = 192, TILE_N = 192 };
 
 typedef struct blas_job {
@@ -126,7 +126,7 @@ typedef struct blas_job {
   const char *a, *b;
   char *c;
   double alpha, beta;          /* c = alpha a b + beta c */
-  int64_t rows, columns;       /* tiles down and across one matrix */
+  int64_t rows, columns;       /* how many tiles one matrix has, down and across */
 } blas_job;
 
 static void tile(void *ctx, int i)

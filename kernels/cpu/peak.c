@@ -1,11 +1,11 @@
-/* What the processor does at best, to compare kernels with. */
+/* Measures the best that the processor can do, for comparison with kernels. */
 #include "vector.h"
 
 enum { TURNS = 1 << 20, TRIES = 5 };
-enum { COPY = 1 << 22 };      /* floats of one thread's array: past the caches of most machines */
+enum { COPY = 1 << 22 };      /* floats of a thread's array, more than most caches hold */
 
-/* Independent chains of multiply and add, more than the processor's latency takes. What they come
-   to is kept, so that nothing is optimized away. */
+/* Independent chains of multiplications and additions, enough of them to hide the latency. The
+   results are stored, so that the compiler cannot remove them. */
 #define CHAINS(id, N, VEC, SET, FMA, STORE)                                 \
   static void id(void *ctx, int i)                                          \
   {                                                                         \
@@ -16,7 +16,7 @@ enum { COPY = 1 << 22 };      /* floats of one thread's array: past the caches o
     for (int c = 0; c < N; c++) STORE((float *)ctx + (64 * i + 4 * c), v[c]); \
   }
 
-/* A build of the chains, and the operations of one call. */
+/* One build of the chains, and how many operations one call does. */
 typedef struct peak_loop { jf_part part; double flop; } peak_loop;
 
 #if defined(__x86_64__)
@@ -54,7 +54,7 @@ static void copy_part(void *ctx, int i)
   for (int j = 0; j < COPY; j++) to[j] = from[j] * 0.5f;
 }
 
-/* The rate of the fastest try. */
+/* The rate of the fastest of several tries. */
 static double rate(int threads, jf_part part, void *ctx, double work)
 {
   double best = 0;

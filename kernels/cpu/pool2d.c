@@ -3,7 +3,7 @@
 
 #include "pool2d_lines.h"
 
-/* ---- wide cells, of at least a vector: their windows are pooled where they are ---- */
+/* ---- wide cells, of at least a vector: windows are pooled in place ---- */
 
 JF_BODY void forward_wide(const pool *p, const tile *t, const int64_t *col, int kind)
 {
@@ -51,10 +51,10 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
     }
 }
 
-/* ---- single floats, two by two of them in a window of their own ---- */
+/* ---- single floats in windows of 2 x 2 that do not overlap ---- */
 
-/* The squares of LANES windows, of which n are wanted, side by side: cell (u, v) of each is at 2 u
-   + v times LANES. Rows of x are w floats; x may be read up to end. */
+/* Loads n of LANES neighbouring windows: cell (u, v) of every window goes to LANES lanes from (2 u
+   + v) LANES on. Rows of x are w floats long; x may be read up to `end`. */
 enum { SQUARE = 4 * LANES };
 static const int64_t square_col[2] = { 0, LANES };
 
@@ -70,7 +70,8 @@ JF_BODY void load_squares(const float *x, int64_t w, const float *end, int64_t n
     }
 }
 
-/* The inverse; x may be written up to end, by a row before the next one is. */
+/* The reverse: stores the cells to x, which may be written up to `end`, provided that the row after
+   is written later. */
 JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, const float *s)
 {
   float some[2 * LANES];
@@ -83,8 +84,8 @@ JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, con
     }
 }
 
-/* Where the vector of windows j starts in a row of n: the last one is full if any is, as windows
-   done twice do no harm. */
+/* Where the vector for the windows from j on starts, in a row of n windows. If n fills a vector,
+   the last one is moved back to be full: computing a window twice does no harm. */
 JF_BODY int64_t vector_at(int64_t j, int64_t n) { return n < LANES ? j : least(j, n - LANES); }
 
 JF_BODY void forward_squares(const pool *p, const tile *t, const float *end, int kind)
@@ -126,7 +127,7 @@ JF_BODY void backward_squares(const pool *p, const tile *t, const float *end, in
     }
 }
 
-/* ---- single floats, all of a plane in its only window ---- */
+/* ---- single floats; the only window covers the whole plane ---- */
 
 JF_BODY void forward_plane(const pool *p, int64_t plane)
 {
@@ -142,9 +143,9 @@ JF_BODY void backward_plane(const pool *p, int64_t plane)
   for (int64_t i = 0; i < n; i++) dx[i] = share;
 }
 
-/* ---- windows that fill no vector, or too large for one: one float at a time ---- */
+/* ---- one float at a time: windows that fill no vector or are too large for one ---- */
 
-/* A window's cells in rows of `pitch` floats, `step` apart. */
+/* The cells of a window: rows are `pitch` floats apart, cells in a row `step` floats. */
 typedef struct pool2d_area { int64_t rows, cols, pitch, step; } pool2d_area;
 
 JF_BODY int64_t first_largest(const float *x, const pool2d_area *a)
@@ -171,7 +172,7 @@ JF_BODY void give_all(float *dx, const pool2d_area *a, float dy)
     for (int64_t v = 0; v < a->cols; v++) dx[u * a->pitch + v * a->step] += share;
 }
 
-/* The windows (i, j) of a plane, one for each float of a cell. */
+/* Pools window (i, j) of a plane, once for each float of a cell. */
 JF_BODY void single_windows(const pool *p, int64_t plane, int64_t i, int64_t j, int kind,
                             int backward)
 {
@@ -219,7 +220,7 @@ JF_BODY void squares_part(const pool *p, int64_t from, int64_t to, int kind, int
   }
 }
 
-/* Tiles are whole planes. */
+/* For ways whose tiles are whole planes. */
 JF_BODY void planes_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
   for (int64_t i = from; i < to; i++) {
@@ -238,20 +239,20 @@ JF_BODY void pool_part(const pool *p, int part, int kind, int backward)
   else planes_part(p, from, to, kind, backward);
 }
 
-/* ---- rows ---- */
+/* ---- cutting into tiles, and the kernel rows ---- */
 
 static int64_t pool2d_divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Cells that a tile of `step` may touch along an axis; at least one window, or backward one
-   cell. */
+/* The most cells that a tile of `step` windows (backward, of `step` cells) touches along an
+   axis. */
 static int64_t touched(const pool *p, int axis, int64_t step)
 {
   const int64_t k = p->kernel[axis], s = p->stride[axis];
   return p->backward ? step + 2 * k + s : (step - 1) * s + k;
 }
 
-/* Tiles that touch at most `room` cells along an axis, of which all of it touches `whole`. Returns
-   what one touches, or 0 where not even the least tile fits. */
+/* Cuts an axis into tiles that touch at most `room` cells; a tile of the whole axis touches
+   `whole`. Returns how many cells one tile may touch, or 0 if not even the smallest tile fits. */
 static int64_t pool2d_cut(pool *p, int axis, int64_t room, int64_t whole)
 {
   const int64_t n = p->backward ? p->in[axis] : p->out[axis], s = p->stride[axis];
@@ -267,7 +268,7 @@ static int64_t pool2d_cut(pool *p, int axis, int64_t room, int64_t whole)
   return step < n ? room : whole;
 }
 
-/* Tiles of some rows: few windows are then seen from two tiles. */
+/* Cuts planes into tiles of several rows, so that few windows belong to two tiles. */
 static int cut_rows(pool *p)
 {
   const int64_t row = p->in[1] * p->inner;
@@ -275,7 +276,7 @@ static int cut_rows(pool *p)
   return pool2d_cut(p, 0, most(JF_PART / row, 8 * p->kernel[0] + p->stride[0]), p->in[0]) > 0;
 }
 
-/* Windows that have a cell among so many rows, and one before them. */
+/* The most windows that have a cell among that many rows, and one more in front. */
 static int64_t windows_of(const pool *p, int64_t rows)
 {
   return pool2d_divide_up(rows + p->kernel[0], p->stride[0]) + 1;
@@ -299,7 +300,7 @@ static int cut_lines(pool *p)
              p->in[0]) > 0;
 }
 
-/* Shapes of a call. */
+/* Reads the shapes of a call. */
 static pool shapes(const jf_kargs *k, int backward)
 {
   const jf_pool2d *a = k->attr;
@@ -322,7 +323,7 @@ static pool shapes(const jf_kargs *k, int backward)
   return p;
 }
 
-/* Whether the only window has all of the plane. */
+/* Whether there is one window that covers the whole plane. */
 static int is_global(const pool *p)
 {
   for (int i = 0; i < 2; i++) {
@@ -332,10 +333,10 @@ static int is_global(const pool *p)
   return 1;
 }
 
-/* Floats in a row of y for which a vector, mostly idle, still pays. */
+/* the least floats in a row of y for which a mostly idle vector is still faster */
 enum { FEWEST = 3 };
 
-/* Chooses a way and cuts tiles for it. */
+/* Chooses the way of pooling and cuts tiles for it. */
 static void plan(pool *p, int kind)
 {
   p->way = p->inner >= LANES ? WIDE : LINES;

@@ -1,23 +1,24 @@
-/* Pooling, for pool2d.c: tiles of planes, and the windows of one vector of outputs. */
+/* Pooling, for pool2d.c: tiles of planes, and how a vector of outputs reads its windows. */
 #ifndef JF_VEC_POOL2D_H
 #define JF_VEC_POOL2D_H
 
 #include "vector.h"
 
-/* Planes of in[0] by in[1] cells, each of `inner` floats, and what they are pooled to. A tile is
-   some windows of a plane, or backward some of its cells: step[0] by step[1] of them, fewer at the
-   end. A part is a span of tiles. */
+/* A call: `outer` planes of in[0] by in[1] cells, each of `inner` floats, are pooled to planes of
+   out[0] by out[1]. A tile is step[0] by step[1] windows of a plane, or backward as many cells;
+   tiles at the end may be smaller. A part is `span` tiles. */
 typedef struct pool {
-  const float *x, *dy;             /* what is pooled; the gradient of the pooled */
+  const float *x, *dy;             /* the input; the gradient of the output */
   float *to;                       /* y, or dx */
   int64_t outer, inner, in[2], out[2], kernel[2], stride[2], before[2];
   int64_t step[2], tiles[2], span;
-  int64_t pitch, phase, used, margin, dy_pitch;    /* of lines, in floats; see below */
-  int backward, own;               /* own: every cell is in one window */
-  enum way { WIDE, SQUARES, PLANES, LINES, SINGLE } way;     /* how windows become vectors */
+  int64_t pitch, phase, used, margin, dy_pitch;    /* of lines, in floats; see pool2d_lines.h */
+  int backward, own;               /* own: windows do not overlap */
+  enum way { WIDE, SQUARES, PLANES, LINES, SINGLE } way;     /* how windows fill vectors */
 } pool;
 
-/* Half of a jf_vec: rows of a plane are often short, and channels in blocks of as few. */
+/* A vector of half the length of a jf_vec, since rows of a plane and blocks of channels are often
+   that short. */
 typedef float vec __attribute__((vector_size(32)));
 typedef int32_t ivec __attribute__((vector_size(32)));
 typedef float vec_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
@@ -25,15 +26,15 @@ enum { LANES = 8 };
 typedef int32_t ivec_in_memory __attribute__((vector_size(32), aligned(4), may_alias));
 #define LOAD(p) ((vec)*(const vec_in_memory *)(p))
 #define STORE(p, v) (*(vec_in_memory *)(p) = (v))
-/* Lanes of a and b, which are numbered on from those of a. */
+/* Chooses lanes of a and b; those of b are numbered on from those of a. */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (ivec){ __VA_ARGS__ })
 #endif
 
-enum { MAX, AVG };                 /* kinds */
-enum { WIDEST = 256 };             /* columns of a window */
+enum { MAX, AVG };                 /* kinds of pooling */
+enum { WIDEST = 256 };             /* most columns of a window */
 
 JF_BODY int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 JF_BODY int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -47,9 +48,9 @@ JF_BODY range window(const pool *p, int axis, int64_t i)
   return (range){ most(at, 0), least(at + p->kernel[axis], p->in[axis]) };
 }
 
-/* A tile along an axis: its windows, the cells it writes, and all cells it touches. Backward those
-   are the windows that have a cell it writes. The first may end before them: one at or before the
-   first cell is wanted where windows leave gaps. */
+/* A tile along an axis: the windows it needs, the cells it writes, and all cells it touches.
+   Backward, the windows are those with a cell that it writes; the first one may end before those
+   cells, since gaps between windows must be written too. */
 typedef struct reach { range windows, cells, all; } reach;
 
 JF_BODY reach reach_of(const pool *p, int axis, int64_t tile)
@@ -84,21 +85,22 @@ JF_BODY tile pool_tile(const pool *p, int64_t i)
                  reach_of(p, 1, i % p->tiles[1]) };
 }
 
-/* Makes t, tile i - 1, tile i. Divisions take as long as small planes. */
+/* Turns t from tile i - 1 into tile i, without the divisions that would take as long as a small
+   plane. */
 JF_BODY void next_tile(const pool *p, int64_t i, tile *t)
 {
   if (p->tiles[0] * p->tiles[1] == 1) t->plane++;
   else *t = pool_tile(p, i);
 }
 
-/* Cell (i, j) of a plane of t, whose planes are size[0] by size[1] cells. */
+/* The address of cell (i, j) of a plane of t, whose planes have size[0] by size[1] cells. */
 JF_BODY float *cell_of(float *t, const int64_t size[2], int64_t plane, int64_t i, int64_t j,
                        int64_t inner)
 {
   return t + ((plane * size[0] + i) * size[1] + j) * inner;
 }
 
-/* Where the tiles of a part end in y or dx. */
+/* The end in y or dx of the last of these tiles. */
 JF_BODY const float *pool_end(const pool *p, int64_t tiles)
 {
   const tile after = pool_tile(p, tiles);
@@ -108,10 +110,11 @@ JF_BODY const float *pool_end(const pool *p, int64_t tiles)
 
 /* ---- the windows of one vector of outputs ---- */
 
-/* A window's cell (u, v) is `u pitch + col[v]` after its first one. */
+/* Where a window's cells are: cell (u, v) is `u pitch + col[v]` floats after the first one. */
 typedef struct taps { int64_t pitch; const int64_t *col; } taps;
 
-/* The first largest cell, and its number counted row by row. A NaN in front stays. */
+/* Finds the largest cell, the first if there are several, and its number counted row by row. If the
+   first cell is a NaN, it counts as the largest. */
 JF_BODY void best_of(const float *x, const taps *t, int rows, int cols, vec *m, ivec *at)
 {
   vec best = LOAD(x + t->col[0]);
@@ -143,7 +146,7 @@ JF_BODY void sum_of(const float *x, const taps *t, int rows, int cols, vec *sum)
   *sum = s;
 }
 
-/* *y is the largest cell, or the sum of all times *y. */
+/* Sets *y to the largest cell, or to *y times the sum of all cells. */
 JF_BODY void pool_one(const float *x, const taps *t, int rows, int cols, int kind, vec *y)
 {
   vec v;
@@ -152,8 +155,8 @@ JF_BODY void pool_one(const float *x, const taps *t, int rows, int cols, int kin
   else sum_of(x, t, rows, cols, &v), *y *= v;
 }
 
-/* Gives dy to the cells of dx in rows from..to-1: to the one that is the largest of x, or to all.
-   The last column comes first: so every cell is given to in the order of its windows. */
+/* Adds dy to cells of dx in rows from..to-1: to the largest cell of x, or to all cells. Columns are
+   done from the last to the first, so that every cell gets its numbers in the order of windows. */
 typedef struct gift { const float *x; float *dx; int from, to, own; } gift;
 
 JF_BODY void give_one(const gift *p, const taps *t, int rows, int cols, int kind, const vec *dy)
@@ -185,7 +188,7 @@ JF_BODY void give_window(const gift *p, const taps *t, int rows, int cols, int k
   else give_one(p, t, rows, cols, kind, dy);
 }
 
-/* The first n <= LANES of p; the other lanes are 0. */
+/* Loads the first n <= LANES floats of p; the other lanes are 0. */
 JF_BODY void load_part(const float *p, int64_t n, vec *out)
 {
   float l[LANES] = { 0 };
@@ -203,7 +206,7 @@ JF_BODY void store_part(float *p, int64_t n, const vec *v)
   else memcpy(p, v, (size_t)n * sizeof *p);
 }
 
-/* a, b = 0, 2, 4... and 1, 3, 5... of x. */
+/* Splits x into elements 0, 2, 4... (a) and 1, 3, 5... (b). */
 JF_BODY void part_pairs(const float *x, float *a, float *b)
 {
   const vec v = LOAD(x), w = LOAD(x + LANES);
@@ -217,7 +220,7 @@ JF_BODY void join_pairs(float *x, const float *a, const float *b)
   STORE(x + LANES, SHUFFLE(v, w, 4, 12, 5, 13, 6, 14, 7, 15));
 }
 
-/* Lanes of v from `lo` to before `hi`, 0 in the others. */
+/* Keeps lanes lo..hi-1 of v and makes the others 0. */
 JF_BODY void keep_lanes(vec *v, int64_t lo, int64_t hi)
 {
   const ivec lane = { 0, 1, 2, 3, 4, 5, 6, 7 };

@@ -1,29 +1,29 @@
-/* Pooling of cells narrower than a vector, for pool2d.c: columns come side by side, a step of the
-   windows apart. */
+/* Pooling of cells narrower than a vector, for pool2d.c: rows are rearranged so that neighbouring
+   windows find their cells side by side. */
 #ifndef JF_VEC_POOL2D_LINES_H
 #define JF_VEC_POOL2D_LINES_H
 
 #include "pool2d.h"
 
-/* A row of a tile is copied so that its cell c, counted from where the first window starts, is cell
-   c / stride of phase c % stride. So cell v of neighbouring windows is side by side. Phases end in
-   floats that vectors may run over. What is beyond a row's ends is, for a maximum, a copy of the
-   cell there: never larger than one seen before, or given to the cell copied; for an average it is
-   0. */
+/* Rows of a tile are copied so that cell c, counted from the start of the first window, becomes
+   cell c / stride of phase c % stride. Then column v of neighbouring windows lies side by side.
+   Each phase ends in floats that vectors may run over. Cells outside the plane are, for an average,
+   0; for a maximum they are copies of the nearest cell inside, which never beat that cell, and
+   whose gradient is added to it. */
 enum { ROOM = 6144 + 64, LINE = 2048 };
 
 typedef struct pool_lines {
   _Alignas(64) float x[ROOM];      /* the tile's rows of x */
-  float dy[ROOM];                  /* rows of dy: 0 beyond their windows, and before the first */
-  int32_t at[ROOM];                /* which cell of its window that goes to */
-  float row[LINE];                 /* of dx */
-  float share[LINE];               /* 1 / the columns of each window */
+  float dy[ROOM];                  /* rows of dy; 0 beyond their windows and in front */
+  int32_t at[ROOM];                /* which cell of its window each of them goes to */
+  float row[LINE];                 /* a row of dx */
+  float share[LINE];               /* 1 / the number of columns of each window */
   int64_t col[WIDEST];
   int in_phase[WIDEST];            /* how many columns of a window are in each phase */
 } pool_lines;
 
-/* Cells of a row before the plane's first one, those in the plane, and all; where the plane's first
-   two go. */
+/* Cells of a row in front of the plane, cells in the plane, and all cells; where the plane's first
+   two cells go. */
 typedef struct pool_line { int64_t lead, cells, all, first, second; } pool_line;
 
 JF_BODY int64_t in_phase(const pool *p, int64_t c)
@@ -42,7 +42,7 @@ JF_BODY pool_line line_of(const pool *p, const reach *r)
   return l;
 }
 
-/* y = x; y has room for whole vectors, x ends at end. */
+/* y = x for n floats; y has room for whole vectors, x may be read up to `end`. */
 JF_BODY void pool_copy(float *y, const float *x, const float *end, int64_t n)
 {
   for (int64_t i = 0; i < n; i += LANES) {
@@ -52,7 +52,7 @@ JF_BODY void pool_copy(float *y, const float *x, const float *end, int64_t n)
   }
 }
 
-/* The inverse. */
+/* The reverse: x may be read in whole vectors, y written up to `end`. */
 JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
 {
   for (int64_t i = 0; i < n; i += LANES) {
@@ -61,7 +61,7 @@ JF_BODY void copy_out(float *y, const float *end, const float *x, int64_t n)
   }
 }
 
-/* Puts the plane's cells of a row into phases; x may be read up to end. */
+/* Distributes the plane's cells of a row over the phases; x may be read up to `end`. */
 JF_BODY void split(const pool *p, const pool_line *l, float *row, const float *x, const float *end)
 {
   const int64_t s = p->stride[1], g = p->inner, n = l->cells;
@@ -83,7 +83,7 @@ JF_BODY void split(const pool *p, const pool_line *l, float *row, const float *x
   }
 }
 
-/* The inverse for the `cells` cells from the plane's first one on; x may be written up to end. */
+/* The reverse, for `cells` cells from the plane's first one on; x may be written up to `end`. */
 JF_BODY void merge(const pool *p, const pool_line *l, const float *row, float *x, const float *end)
 {
   const int64_t s = p->stride[1], g = p->inner, n = l->cells;
@@ -109,7 +109,7 @@ JF_BODY void merge(const pool *p, const pool_line *l, const float *row, float *x
   }
 }
 
-/* Fills what a row has beyond the plane. */
+/* Fills the cells of a row that are outside the plane. */
 JF_BODY void pad(const pool *p, float *row, const pool_line *l, int kind)
 {
   const int64_t end = l->lead + l->cells;
@@ -120,7 +120,7 @@ JF_BODY void pad(const pool *p, float *row, const pool_line *l, int kind)
   }
 }
 
-/* The tile's rows of x. */
+/* Copies the tile's rows of x to phases. */
 JF_BODY void pool_gather(const pool *p, const tile *t, float *to, int kind)
 {
   const pool_line l = line_of(p, &t->column);
@@ -133,7 +133,7 @@ JF_BODY void pool_gather(const pool *p, const tile *t, float *to, int kind)
   }
 }
 
-/* Vectors may be stored up to `end`, or if it is NULL, up to the row's end. */
+/* Pools the tile. Vectors may be stored up to `end`, or if it is NULL, up to the row's end. */
 JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
   const range j = t->column.windows;
@@ -154,8 +154,8 @@ JF_BODY void forward_lines(const pool *p, const tile *t, pool_lines *b, const fl
   }
 }
 
-/* Copies dy of a row of windows, each divided by their cells for an average, and finds the cells
-   that are given it. */
+/* Copies dy of a row of windows, for an average divided by the number of cells, and for a maximum
+   finds the cell that gets it. */
 JF_BODY void find_row(const pool *p, const tile *t, pool_lines *b, int64_t i, int kind)
 {
   const range u = window(p, 0, i), j = t->column.windows;
@@ -178,9 +178,9 @@ JF_BODY void find_row(const pool *p, const tile *t, pool_lines *b, int64_t i, in
   }
 }
 
-/* What one row of windows gives to a phase of a row of dx. Of a window's row `cols` cells are in
-   that phase, the last numbered `number`, the others `stride` below; of what is given to the last
-   one the first is at `place`. */
+/* What a row of windows adds to one phase of a row of dx. `cols` columns of a window are in that
+   phase. The last of them has number `number`, the others are `stride` apart below it. `place` is
+   where the first dy for the last column is. */
 typedef struct giving { int64_t place; int cols, number, stride; } giving;
 
 JF_BODY void collect(const pool *p, const pool_lines *b, const giving *g, int cols, float *to,
@@ -215,7 +215,7 @@ JF_BODY void collect_from(const pool *p, const tile *t, pool_lines *b, int64_t r
   }
 }
 
-/* What went to copies of a row's first cell is given to that. */
+/* Adds what went to copies of a row's first cell to that cell. */
 JF_BODY void return_lead(const pool *p, const pool_line *l, float *row)
 {
   for (int64_t c = 0; c < l->lead; c++)
@@ -250,7 +250,7 @@ JF_BODY void backward_lines(const pool *p, const tile *t, pool_lines *b, const f
   }
 }
 
-/* The same where every cell is in one window. */
+/* The same for windows that do not overlap. */
 JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const float *end, int kind)
 {
   const pool_line l = line_of(p, &t->column), own = written(p, t, &l);
@@ -276,7 +276,8 @@ JF_BODY void backward_own(const pool *p, const tile *t, pool_lines *b, const flo
   }
 }
 
-/* share = 1 / the window's columns, for all columns of outputs of a tile, and 0 beyond. */
+/* share[q] = 1 / the number of columns of the window to which output q belongs, 0 beyond the
+   tile. */
 JF_BODY void shares(const pool *p, const range *j, float *share)
 {
   memset(share, 0, (size_t)p->phase * sizeof *share);

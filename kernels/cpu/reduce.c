@@ -1,24 +1,25 @@
-/* Sums and means of float32 over any axes that leave at most two runs of summed ones, in parallel.
-   A piece is contiguous; pieces are summed first, and then their sums. Few numbers are added in
+/* Sums and means of float32 in parallel, over axes of which at most two runs are summed. The tensor
+   is summed in contiguous pieces first, then the sums of pieces are added. Few numbers are added in
    float32 lanes, and those sums in double. */
 #include "op/reduce.h"
 
 #include "vector.h"
 
-/* x as (outer, sum, keep, inner, last): sum and inner are summed, the others kept; any may be 1. A
-   piece is `rows` of inner, or what is left. Few rows are one piece, done in blocks of columns. */
+/* x seen as (outer, sum, keep, inner, last), where sum and inner are summed and the others kept;
+   any extent may be 1. A piece is `rows` indices of inner, or the rest. If there are few rows,
+   there is one piece, which is summed in blocks of columns. */
 typedef struct fast_reduce_plane {
   const float *x;
   float *y;
   double *piece;                       /* (outer, sum, keep, pieces, last) */
   int64_t outer, sum, keep, inner, last;
-  int64_t rows, pieces, blocks, span;  /* span: pieces, or blocks of theirs, in a part */
+  int64_t rows, pieces, blocks, span;  /* span: pieces, or their blocks, in a part */
   double scale;
 } fast_reduce_plane;
 
 enum { COLUMNS = 256, GROUP = 16, LEAST_ROWS = 32, FEW = 8 * JF_PART };
 
-/* s[j] += the sum of GROUP or fewer rows, pitch apart, of n columns. */
+/* s[j] += the sum of column j over `rows` <= GROUP rows, which are `pitch` apart, for n columns. */
 JF_BODY void add_group(const float *x, int64_t rows, int64_t pitch, int64_t n, double *s)
 {
   int64_t j = 0;
@@ -37,7 +38,7 @@ JF_BODY void add_group(const float *x, int64_t rows, int64_t pitch, int64_t n, d
     for (int64_t r = 0; r < rows; r++) s[j] += (double)x[r * pitch + j];
 }
 
-/* y = the sums of COLUMNS or fewer columns. */
+/* y[j] = the sum of column j, for n <= COLUMNS columns. */
 JF_BODY void sum_columns(const float *x, int64_t rows, int64_t pitch, int64_t n, double *y)
 {
   double s[COLUMNS] = { 0 };
@@ -46,7 +47,8 @@ JF_BODY void sum_columns(const float *x, int64_t rows, int64_t pitch, int64_t n,
   memcpy(y, s, (size_t)n * sizeof *y);
 }
 
-/* The same for rows of n < JF_LANES, side by side: as many as there are lanes are taken as one. */
+/* The same for short rows of n < JF_LANES that lie side by side: as many rows as fill the lanes are
+   summed as one row. */
 JF_BODY void sum_narrow(const float *x, int64_t rows, int64_t n, double *y)
 {
   double s[JF_LANES * JF_LANES];
@@ -114,7 +116,8 @@ static void fast_reduce_cut(fast_reduce_plane *p)
   p->span = p->pieces == 1 && !few ? 1 + JF_PART / (p->inner * p->last) : 1;
 }
 
-/* Fits the axes to a plane; 0 where there are too many runs. Axes of extent 1 fit anywhere. */
+/* Fits the axes into that form; returns 0 if there are too many runs of axes. Axes of extent 1 fit
+   anywhere. */
 static int fast_reduce_fit(const jf_kargs *k, fast_reduce_plane *p)
 {
   const jfl_shape *s = &k->in[0].shape;
@@ -128,7 +131,7 @@ static int fast_reduce_fit(const jf_kargs *k, fast_reduce_plane *p)
     if (at > 4) return 0;
     *run[at] *= s->d[i];
   }
-  /* One run of summed axes is the inner one, and what follows it the last. */
+  /* A single run of summed axes becomes `inner`, and the axes after it `last`. */
   if (p->inner == 1) {
     p->inner = p->sum;
     p->last = p->keep;
@@ -167,7 +170,7 @@ static jfl_status fast_reduce_run(const jf_kargs *k, double scale)
   p.scale = scale;
   const int64_t n = all_pieces(&p);
   jf_run_parts(k, jf_parts(n * p.blocks, p.span), pieces(), &p);
-  /* The pieces are much less than x: few are not worth a second thread. */
+  /* There are far fewer pieces than elements: a small number is not worth a second thread. */
   jf_parallel(n * p.last < JF_PART ? 1 : k->threads, (int)(p.outer * p.keep), results(), &p);
   return JFL_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "softmax.h"
 
-/* `count` lines of n elements; a part is a span of lines. */
+/* `count` lines of n elements. A part is `span` lines. */
 typedef struct lines {
   const float *a, *b;
   float *y;
@@ -24,7 +24,7 @@ JF_BODY void softmax_body(void *ctx, int i)
 }
 JF_VARIANTS(softmax)
 
-/* y = a (b - <a, b>), where a is softmax's output and b its gradient. */
+/* y = a (b - <a, b>), where a is the output of softmax and b is the gradient of that output. */
 JF_BODY void fast_softmax_grad_body(void *ctx, int i)
 {
   const lines *p = ctx;

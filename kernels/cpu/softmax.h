@@ -1,4 +1,4 @@
-/* Softmax of one line of floats, for the rows that need it. */
+/* Softmax of one line of floats. */
 #ifndef JF_VEC_SOFTMAX_H
 #define JF_VEC_SOFTMAX_H
 
@@ -22,7 +22,7 @@ JF_BODY float jf_line_max(const float *x, int64_t n)
 
 enum { JF_LINE_BLOCK = 64 * JF_LANES };
 
-/* y = exp(x - max) for n <= JF_LINE_BLOCK; returns the sum of y. x may be y. */
+/* y = exp(x - max) for n <= JF_LINE_BLOCK; returns the sum of y. x and y may be the same memory. */
 JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
 {
   jf_vec sum = { 0 }, v;
@@ -37,7 +37,7 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
   return jf_lane_sum(&sum);
 }
 
-/* The same for any n; blocks are added up in double. */
+/* The same for any n; the sums of blocks are added in double. */
 JF_BODY double jf_line_exp(const float *x, float *y, int64_t n, float max)
 {
   double sum = 0;

@@ -1,4 +1,4 @@
-/* Reordering of axes near the speed of memory: runs that stay together are copied, all else goes
+/* Reorders axes near the speed of memory: runs that stay together are copied, everything else goes
    through tiles that are read along one axis and written along another. */
 #include "base/walk.h"
 #include "op/transpose.h"
@@ -7,12 +7,12 @@
 
 enum { TILE = 16, STRIP = 64 };
 
-/* One axis: its extent, and how far its steps move in x and in y, in elements. */
+/* An axis: its extent, and how far apart neighbouring elements are in x and in y. */
 typedef struct fast_transpose_axis { int64_t n, from, to; } fast_transpose_axis;
 
-/* x is read along `read` (from 1), y written along `write` (to 1); outer axes go around these.
-   Where one axis is both, read.n is 1. A unit is a strip of `read` at one place of the outer
-   axes. */
+/* `read` is the axis along which elements of x lie side by side, `write` the one along which
+   elements of y do; loops over the outer axes enclose both. If they are the same axis, it is
+   `write` and read.n is 1. A unit is a strip of `read` at one index of the outer axes. */
 typedef struct fast_transpose_job {
   const char *x;
   char *y;
@@ -21,7 +21,7 @@ typedef struct fast_transpose_job {
   int64_t size, strips, units, span;      /* size: bytes of an element; span: units in a part */
 } fast_transpose_job;
 
-/* The axes of y without those of extent 1, and with neighbours joined that are so in x, too. */
+/* The axes of y without those of extent 1; axes that are neighbours in x too are joined. */
 static int fast_transpose_join(const jf_kargs *k, fast_transpose_axis *out)
 {
   const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
@@ -82,7 +82,7 @@ static fast_transpose_job job_of(const jf_kargs *k)
     to[2 * i + 1] = HIGH(from[i], from[i + 8]);    \
   }
 
-/* A square tile: rows i and i + 8 are interleaved, four times over. */
+/* Transposes a square tile: rows i and i + 8 are interleaved, four times in a row. */
 #define SQUARE(T)                                                                            \
   typedef T row_##T __attribute__((vector_size(TILE * sizeof(T))));                          \
   typedef T line_##T __attribute__((vector_size(TILE * sizeof(T)), aligned(sizeof(T))));     \
@@ -94,7 +94,7 @@ static fast_transpose_job job_of(const jf_kargs *k)
     for (int i = 0; i < TILE; i++) *(line_##T *)(y + i * to) = (line_##T)a[i];               \
   }
 
-/* The same as the loop by squares; those at an edge reach back over what was done. */
+/* The same by squares; squares at an edge are moved back and repeat some elements. */
 #define SQUARES(T)                                                                           \
   JF_BODY void squares_##T(const fast_transpose_job *j, const char *from, char *to, int64_t m, \
                            int64_t n)                                                        \

@@ -1,17 +1,17 @@
 /* Optimizer updates of many tensors, and the norm of their gradients, each in one parallel loop.
-   The tensors are laid end to end and cut into parts of one size, so that neither many small ones
-   nor one large one leave a thread without work. */
+   The tensors are laid end to end and cut into parts of one size, so that every thread has work
+   whether there are many small tensors or a single large one. */
 #include "op/clip_scale.h"
 #include "optim/update.h"
 
 #include "vector.h"
 
-/* Where each of n tensors starts when they lie end to end, and the end. Starts are multiples of
-   ALIGN, so that parts of a tensor start on a line of memory. */
+/* Where each of n tensors starts when they are laid end to end, and where the last one ends. Starts
+   are multiples of ALIGN, so that parts of a tensor start at a cache line. */
 enum { ALIGN = 64 };
 typedef struct fast_update_layout { int n; int64_t start[]; } fast_update_layout;
 
-/* The tensor that element `at` belongs to. */
+/* The tensor to which element `at` belongs. */
 static int tensor_at(const fast_update_layout *l, int64_t at)
 {
   int lo = 0, hi = l->n;
@@ -23,7 +23,7 @@ static int tensor_at(const fast_update_layout *l, int64_t at)
   return lo;
 }
 
-/* Part p visits n elements of tensor i from `from` on; what it does with them gets u. */
+/* Handles n elements of tensor i from element `from` on; u is the visitor's own data. */
 typedef void (*fast_update_visit)(void *u, int i, int64_t from, int64_t n);
 
 static void each_stretch(const fast_update_layout *l, int p, fast_update_visit fn, void *u)
@@ -37,7 +37,8 @@ static void each_stretch(const fast_update_layout *l, int p, fast_update_visit f
   }
 }
 
-/* A layout of n tensors takes so many bytes. It lies in scratch, so there is nothing to release. */
+/* How many bytes a layout of n tensors takes. It lies in scratch, so there is nothing to
+   release. */
 static size_t layout_size(int n)
 {
   return sizeof(fast_update_layout) + ((size_t)n + 1) * sizeof(int64_t);
@@ -48,7 +49,7 @@ static int64_t aligned(const jf_tensor *t)
   return (jf_numel(&t->shape) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Lays out every stride-th of k's tensors. */
+/* Lays out n of k's inputs: every stride-th one. */
 static const fast_update_layout *fast_update_lay_out(const jf_kargs *k, int n, int stride)
 {
   fast_update_layout *l = k->scratch;
@@ -100,14 +101,14 @@ JFL_CPU(vec_update, .op = "update", .prepare = update_prepare, .run = fast_updat
 
 /* ---- norms ---- */
 
-/* Sums of squares, one a part, which are added in their order. */
+/* Sums of squares, one for each part, which are added in the order of parts. */
 typedef struct squares {
   const jf_kargs *k;
   const fast_update_layout *at;
-  double *sum;                 /* of the parts */
+  double *sum;                 /* of each part */
 } squares;
 
-/* The sum of one stretch, added to *sum. */
+/* Adds the sum of squares of one stretch to *sum. */
 typedef struct stretch_sum { const float *x; int64_t n; double *sum; } stretch_sum;
 
 JF_BODY void add_squares_body(void *ctx, int i)

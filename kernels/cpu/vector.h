@@ -1,4 +1,4 @@
-/* Loops compiled for several instruction sets, and how they are split over threads. */
+/* Loops that are compiled for several instruction sets, and how they are split over threads. */
 #ifndef JF_VECTOR_H
 #define JF_VECTOR_H
 
@@ -7,12 +7,12 @@
 
 #include <string.h>
 
-/* Part i of a loop; parts have a fixed size, so that sums do not depend on how many threads there
-   are. */
+/* Runs part i of a loop. Parts have a fixed size, so that sums do not depend on the number of
+   threads. */
 typedef void (*jf_part)(void *ctx, int i);
 
-/* JF_VARIANTS(name) makes `jf_part name(void)`, which gives the best build for this processor of
-   the function name_body, a JF_BODY. */
+/* JF_VARIANTS(name) defines `jf_part name(void)`, which returns the best build for this processor
+   of the function name_body, a JF_BODY. */
 #if defined(__x86_64__)
 #define JF_VARIANTS(name)                                                     \
   JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \
@@ -29,19 +29,19 @@ typedef void (*jf_part)(void *ctx, int i);
   static jf_part name(void) { return name##_base; }
 #endif
 
-/* Elements of a part where no shape says better. */
+/* Elements of a part, where no shape suggests another size. */
 enum { JF_PART = 1 << 14 };
 
-/* How many parts of `size` n makes. */
+/* How many parts of `size` elements n elements make. */
 static inline int jf_parts(int64_t n, int64_t size) { return (int)((n + size - 1) / size); }
 
-/* Runs n parts on the threads that the plan found them worth. */
+/* Runs n parts on as many threads as the plan found worthwhile. */
 static inline void jf_run_parts(const jf_kargs *k, int n, jf_part part, void *ctx)
 {
   jf_parallel(k->threads, n, part, ctx);
 }
 
-/* 16 lanes, whatever the processor has. Loads and stores need no alignment. */
+/* A vector of 16 lanes on every processor. Loads and stores need no alignment. */
 typedef float jf_vec __attribute__((vector_size(64)));
 typedef int32_t jf_ivec __attribute__((vector_size(64)));
 typedef float jf_vec_in_memory __attribute__((vector_size(64), aligned(4), may_alias));
@@ -59,7 +59,7 @@ JF_BODY float jf_lane_sum(const jf_vec *v)
   return l[0];
 }
 
-/* The sum of n floats: of blocks in float lanes, and of those in double. */
+/* The sum of n floats: blocks are summed in float lanes, and their sums in double. */
 JF_BODY double jf_sum(const float *x, int64_t n)
 {
   enum { BLOCK = 1024 };
@@ -78,10 +78,10 @@ JF_BODY double jf_sum(const float *x, int64_t n)
   return s;
 }
 
-/* Lanes of a where mask m (all ones or zeros) says so, else of b. */
+/* Takes lanes of a where mask m is all ones, and of b where it is zero. */
 #define JF_SELECT(m, a, b) ((jf_vec)(((jf_ivec)(a) & (m)) | ((jf_ivec)(b) & ~(m))))
 
-/* The first n <= JF_LANES of p; the other lanes are `fill`. */
+/* Loads the first n <= JF_LANES floats of p; the other lanes are `fill`. */
 JF_BODY void jf_load_part(const float *p, int64_t n, float fill, jf_vec *out)
 {
   float l[JF_LANES];
@@ -99,8 +99,9 @@ JF_BODY void jf_store_part(float *p, int64_t n, const jf_vec *v)
   else memcpy(p, v, (size_t)n * sizeof *p);
 }
 
-/* exp of each lane, within 2 units in the last place; denormal results and infinities included.
-   Cephes' expf (Moshier): x = n log 2 + r, exp x = 2^n exp r, a polynomial on |r| <= log(2) / 2. */
+/* exp of each lane, within 2 units in the last place, for denormal results and infinities too.
+   After Cephes' expf (Moshier): x = n log 2 + r, exp x = 2^n exp r, with a polynomial for |r| <=
+   log(2) / 2. */
 JF_BODY void jf_exp(jf_vec *v)
 {
   const jf_vec none = { 0 }, high = none + 89, low = none - 105, magic = none + 0x1.8p23f;
@@ -115,12 +116,12 @@ JF_BODY void jf_exp(jf_vec *v)
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1;
-  /* 2^n in two factors, since n may be below the least exponent. */
+  /* 2^n is applied as two factors, since n may be below the least exponent. */
   const jf_ivec e = (jf_ivec)t - 0x4B400000, half = e >> 1;
   *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
 }
 
-/* Part i of n elements: its first, and the one after its last. */
+/* The first element of part i of n elements, and the one after its last. */
 static inline int64_t jf_from(int i, int64_t size) { return (int64_t)i * size; }
 static inline int64_t jf_to(int i, int64_t size, int64_t n)
 {

@@ -1,9 +1,8 @@
 /* Convolutions with 3x3 and 5x5 filters by Winograd's minimal filtering (Lavin and Gray, 2015):
-   tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back, which
-   takes 36 products for what direct convolution takes 144 or 100. The points are 0, 1, -1, 1/2, -2
-   and infinity (Barabasz et al., 2020, on why): results are about three times as far from exact
-   ones as direct float32 sums. Tensors are in blocks of 16 channels, filters packed, as op/conv2d.h
-   says. */
+   tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back. A tile
+   takes 36 products instead of 144 or 100. The points of interpolation are 0, 1, -1, 1/2, -2 and
+   infinity, chosen after Barabasz et al. (2020): errors are about three times those of direct
+   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv2d.h. */
 #include "op/conv2d.h"
 
 #include "vector.h"
@@ -11,8 +10,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* SIDE: of a tile. BATCH: tiles that are transformed together, so that they stay in the second
-   level cache. WIDE: columns of a product that are kept in registers. */
+/* SIDE: cells along a side of a tile. BATCH: tiles that are transformed together, so that they stay
+   in the second-level cache. WIDE: columns of a product that are kept in registers. */
 enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 256,
        MOST_PARTS = 16, PART_BYTES = 1 << 25 };
 
@@ -22,28 +21,28 @@ enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHAN
 
 typedef __m512 vec;
 
-/* A convolution from `from` channels to `to`, or the gradient of one for its input, which is the
-   same with the filters turned round; or its gradient for the filters. Channels are counted in
-   blocks of 16. */
+/* A convolution from `from` channels to `to` channels. It may be the gradient for the input, which
+   is a convolution with the filters turned round, or the gradient for the filters. Channels are
+   counted in blocks of 16. */
 typedef struct winograd {
-  int taps, out;               /* of a filter's side; results of a tile's side */
+  int taps, out;               /* cells of a filter's side; results of a tile's side */
   int turned;
-  int64_t batch, height, width;            /* of from */
-  int64_t rows, columns;                   /* of to */
+  int64_t batch, height, width;            /* extents of `from` */
+  int64_t rows, columns;                   /* extents of `to` */
   int64_t top, left;                       /* padding */
-  int64_t n_from, n_to;                    /* blocks */
-  int64_t down, across, tiles;             /* tiles of an image, of all images */
+  int64_t n_from, n_to;                    /* blocks of channels */
+  int64_t down, across, tiles;             /* tiles down and across an image; tiles of all images */
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
   int lanes, parts;
   int64_t span;                /* tiles of a batch, at most BATCH */
-  float *u;                    /* transformed filters, or parts of their gradient's */
+  float *u;                    /* transformed filters, or parts of their gradient */
   float *room; size_t room_size;           /* floats for each lane */
 } winograd;
 
 /* ---- the transforms of one line ---- */
 
-/* Input: values of the polynomial's cofactors. */
+/* Transforms an input line: the values of the cofactors of the polynomial of the points. */
 INNER void transform(const vec x[SIDE], vec y[SIDE])
 {
   const vec two = _mm512_set1_ps(2), half = _mm512_set1_ps(0.5f), one_half = _mm512_set1_ps(1.5f);
@@ -60,7 +59,7 @@ INNER void transform(const vec x[SIDE], vec y[SIDE])
 static const float half_power[] = { 1, 0.5f, 0.25f, 0.125f, 0.0625f };
 static const float two_power[] = { 1, -2, 4, -8, 16 };
 
-/* Result k of m: the sum of products times the k-th powers of their points. */
+/* Result k of m: the sum of each product times the k-th power of its point. */
 INNER vec evaluate(const vec s[SIDE], int k, int m)
 {
   vec y = s[1] + s[2];
@@ -72,7 +71,7 @@ INNER vec evaluate(const vec s[SIDE], int k, int m)
   return y;
 }
 
-/* The same read backwards: a polynomial with n coefficients at the six points. */
+/* The transpose of that: the values at the six points of a polynomial of n coefficients. */
 INNER void interpolate(const vec *x, int n, vec y[SIDE])
 {
   vec even = x[0], odd = x[1], at_half = x[0], at_two = x[0];
@@ -97,12 +96,11 @@ static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 
 
 /* ---- tiles ---- */
 
-/* Floats from one cell's numbers to the next one's, for a batch with that many channels: a line of
-   the cache more than they take, so that the cells of a tile do not all fall into the same few
-   sets. */
+/* How many floats a cell's numbers take, for a batch with that many channels: one cache line more
+   than needed, so that the cells of a tile do not all fall into the same few sets of the cache. */
 static inline int64_t pitch(int64_t channels) { return BATCH * channels + JF_LANES; }
 
-/* Where tile t lies: its image, and its first cell among from's; it may begin outside. */
+/* Where tile t is: its image and its first cell in `from`, which may be outside of the plane. */
 typedef struct spot { int64_t image, y, x; } spot;
 INNER spot spot_of(const winograd *w, int64_t t)
 {
@@ -110,7 +108,8 @@ INNER spot spot_of(const winograd *w, int64_t t)
   return (spot){ t / each, i / w->across * w->out, i % w->across * w->out };
 }
 
-/* The cells of a tile of `size` rows and columns from (y, x) on, 0 outside of the plane. */
+/* Loads the cells of a tile of `size` rows and columns from cell (y, x) on; cells outside of the
+   plane are 0. */
 INNER void winograd_load(const float *plane, int64_t height, int64_t width, int64_t y, int64_t x,
                          int size, vec *cell)
 {
@@ -129,7 +128,7 @@ INNER void winograd_load(const float *plane, int64_t height, int64_t width, int6
       cell[(i - y) * size + j - x] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
 }
 
-/* v[cell][tile][channel] of tiles first to first + n, of which the ones past the last are 0. */
+/* v[cell][tile][channel] of n tiles from `first` on; tiles past the last one are 0. */
 INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
 {
   const int64_t stride = w->n_from * JF_LANES;
@@ -152,7 +151,7 @@ INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
   }
 }
 
-/* d[cell][tile][channel] of the results' gradient. */
+/* d[cell][tile][channel]: the transformed gradient of the results. */
 INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, float *d)
 {
   const int64_t stride = w->n_to * JF_LANES;
@@ -175,7 +174,7 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
   }
 }
 
-/* Writes a result where it lies within the plane. */
+/* Stores a result if it is within the plane. */
 INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
 {
   if (s.y + i >= w->rows || s.x + j >= w->columns) return;
@@ -185,7 +184,7 @@ INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
   _mm512_storeu_ps(w->to + at * JF_LANES, y);
 }
 
-/* From m[cell][tile][column] of `width` channels from block `channel` on. */
+/* Transforms m[cell][tile][column] back; m has `width` channels, from block `channel` on. */
 INNER void transform_output(const winograd *w, int64_t first, int n, int64_t channel, int width,
                             int out, const float *m)
 {
@@ -208,7 +207,8 @@ INNER void transform_output(const winograd *w, int64_t first, int n, int64_t cha
 
 /* ---- products ---- */
 
-/* A product of `rows` by `width` vectors, summed over n: a (row, i) is a[row * a_row + i * a_n]. */
+/* A product of `rows` by `width` vectors, summed over n. Element (row, i) of a is a[row * a_row + i
+   * a_n]. */
 typedef struct winograd_product {
   const float *a, *b;
   float *c;
@@ -237,7 +237,7 @@ INNER void winograd_multiply(const winograd_product *p, int rows, int width, int
       _mm512_storeu_ps(p->c + r * p->c_row + j * JF_LANES, sum[r * width + j]);
 }
 
-/* Constant extents keep the sums in registers. */
+/* The extents are constants, so that the compiler keeps the sums in registers. */
 #define PRODUCT(id, rows, add)                                                \
   OUTER void id(const winograd_product *p, int width)                         \
   {                                                                           \
@@ -253,14 +253,14 @@ PRODUCT(add_product, 4, 1)
 
 /* ---- memory ---- */
 
-/* Floats of u: the transformed filters, or each part of their gradient. */
+/* How many floats u has: the transformed filters, or the parts of their gradient. */
 static size_t u_size(const winograd *w)
 {
   const size_t copies = w->parts ? (size_t)w->parts : 1;
   return copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
 }
 
-/* Floats of a lane: a batch before the product, and after it or beside it. */
+/* How many floats a lane needs for a batch before the product, and after it or beside it. */
 static size_t room_size(const winograd *w)
 {
   const int64_t wide = w->parts ? w->n_to * JF_LANES : WIDE;
@@ -306,7 +306,7 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
   }
 }
 
-/* Lane i takes every lanes-th batch of tiles. */
+/* Lane i takes batches i, i + lanes, ... of the tiles. */
 static void convolve_lane(void *ctx, int i)
 {
   const winograd *w = ctx;
@@ -316,14 +316,14 @@ static void convolve_lane(void *ctx, int i)
     convolve_tiles(w, t, v, m);
 }
 
-/* A filter's 16 x 16 channels turned over: out[i][j] = in[j][i]. */
+/* Transposes a block of a filter's channels, 16 x 16: out[i][j] = in[j][i]. */
 INNER void turn(const float *in, float *out)
 {
   for (int i = 0; i < JF_LANES; i++)
     for (int j = 0; j < JF_LANES; j++) out[i * JF_LANES + j] = in[j * JF_LANES + i];
 }
 
-/* u[block of 64 to][cell][from][to] of one block of from and one of to. */
+/* u[block of 64 `to`][cell][from][to] of one block of `from` and one of `to`. */
 INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int taps)
 {
   const int64_t group = to / 4 * 4, place = to % 4;
@@ -365,7 +365,8 @@ OUTER void filter_part(void *ctx, int i)
   else transform_filter(w, i % w->n_from, i / w->n_from, 3);
 }
 
-/* Batches are about equally many for each lane; what one tile gives does not depend on them. */
+/* Cuts the tiles into batches so that each lane gets about as many. Results of a tile do not depend
+   on its batch. */
 static jfl_status convolve(const jf_kargs *k, winograd *w)
 {
   const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
@@ -379,7 +380,7 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
 
 /* ---- the gradient for the filters ---- */
 
-/* Adds what a batch of tiles gives to u[cell][from][to]. */
+/* Adds the contribution of a batch of tiles to u[cell][from][to]. */
 OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v, float *d, float *u)
 {
   const int64_t from = w->n_from * JF_LANES, to = w->n_to * JF_LANES;
@@ -396,7 +397,7 @@ OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v,
       }
 }
 
-/* The tiles of part i, summed on their own. */
+/* Sums the tiles of part i. */
 static void gather_part(const winograd *w, int i, float *v)
 {
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
@@ -415,7 +416,7 @@ static void gather_lane(void *ctx, int i)
     gather_part(w, p, w->room + (size_t)i * w->room_size);
 }
 
-/* The sum over parts of u[cell] for one channel and 16 of to. */
+/* The sum over all parts of u[cell], for one channel of `from` and 16 of `to`. */
 INNER vec part_sum(const winograd *w, int64_t at)
 {
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
@@ -424,8 +425,8 @@ INNER vec part_sum(const winograd *w, int64_t at)
   return sum;
 }
 
-/* The filters' gradient of one block of from and one of to. `evaluate` is also what `interpolate`
-   is transposed. */
+/* Gives the filters' gradient of one block of `from` and one of `to`. `evaluate` serves, as it is
+   the transpose of `interpolate`. */
 INNER void transform_back(const winograd *w, int64_t from, int64_t to, int taps)
 {
   const int64_t n_from = w->n_from * JF_LANES, n_to = w->n_to * JF_LANES;
@@ -453,7 +454,7 @@ OUTER void back_part(void *ctx, int i)
   else transform_back(w, i % w->n_from, i / w->n_from, 3);
 }
 
-/* dbias of one block: sums down the images, then over lines of vectors. */
+/* Gives dbias of one block: sums down the images, then over lines of vectors. */
 OUTER void bias_part(void *ctx, int i)
 {
   const winograd *w = ctx;
@@ -479,11 +480,12 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 
 /* ---- rows ---- */
 
-/* Direct products for each pair of channels from which on the transforms of filters are worth their
-   time, and those of their gradient; measured. */
+/* How many direct products each pair of channels must have so that transforming the filters pays
+   off: for convolutions, and for the filters' gradient. Measured. */
 enum { LEAST = 7000, LEAST_GATHERED = 28000 };
 
-/* Input, filters and results of a convolution; the library serves other ones. */
+/* Whether this file serves a convolution of that input, filters and results; if not, the library
+   does. */
 static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y,
                   int64_t least)
 {
@@ -514,8 +516,8 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
   return w;
 }
 
-/* Parts of a fixed number of tiles are summed on their own, so that sums do not depend on
-   threads. */
+/* Cuts the tiles into parts of a fixed number. Each part is summed on its own, so that sums do not
+   depend on the number of threads. */
 static void set_parts(winograd *w)
 {
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS * (int64_t)sizeof(float);
@@ -565,7 +567,7 @@ static int data_accepts(const jf_kargs *k)
          a->pad[2] < k->in[0].shape.d[2];
 }
 
-/* dx is a convolution of dy, padded by what the filters reach beyond the padding of x. */
+/* dx is a convolution of dy, whose padding is the reach of the filters minus the padding of x. */
 static winograd winograd_data_of(const jf_kargs *k)
 {
   winograd w = winograd_describe(k, &k->in[1], &k->in[0], &k->out[0]);

@@ -1,4 +1,4 @@
-/* Cutting the space of a fused program into tiles and parts. */
+/* Cuts the space of a fused program into tiles and parts. */
 #include "sweep.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void jf_sweep_nest(jf_sweep *w)
 
 enum { CACHE = 1 << 15, LEAST = 256, MOST = 2048, PART = 1 << 14 };
 
-/* How many elements a tile should have, so that all it touches stays in the first-level cache. */
+/* How many elements a tile should have so that all data of a tile fit the first-level cache. */
 static int64_t cut_wanted(const jf_sweep *w)
 {
   int streams = w->n_buffer;
@@ -51,8 +51,9 @@ void jf_sweep_cut_tiles(jf_sweep *w)
   w->tiles = (w->runs + w->tile_runs - 1) / w->tile_runs * w->chunks;
 }
 
-/* Parts depend on the program alone, so that sums do not depend on who adds them up. Where sums are
-   gathered each part has its own, which should be few beside the elements. */
+/* Cuts the tiles into parts. Parts depend on the program alone, not on the number of threads, so
+   that sums are always added in the same order. Each part gathers sums of its own, so sums should
+   be few compared with elements. */
 void jf_sweep_cut_parts(jf_sweep *w)
 {
   enum { MOST_PARTS = 1 << 16, FEW = 64, SHARE = 16 };

@@ -1,4 +1,4 @@
-/* Fused programs in parallel, and what the pass fuse must keep to for them. */
+/* Runs fused programs in parallel, and says what limits the pass fuse must keep for that. */
 #include "dev/cpu/cpu.h"
 #include "sweep.h"
 
@@ -27,8 +27,8 @@ static size_t buffer_bytes(const jf_sweep *w)
        + ((size_t)jf_tile_rows(w) * w->width + 63) / 64 * 64 * (size_t)w->n_rows;
 }
 
-/* Whether the buffers of a tile fit the stack. Only rows make tiles larger than the first-level
-   cache, or a great many buffers. */
+/* Whether the buffers of a tile fit on the stack. They do, unless rows force tiles to be larger
+   than the first-level cache or there are a great many buffers. */
 static int fused_fits(const struct jf_fused *f)
 {
   enum { MANY = 40 };

@@ -1,4 +1,4 @@
-/* Sums, and copies to every element, for each instruction set. */
+/* Loops that sum and that copy numbers to many elements, compiled for each instruction set. */
 #include "loops.h"
 
 #include "dev/variants.h"
@@ -8,8 +8,8 @@
 
 enum { LANES = 32, LONG = 1024 };
 
-/* Adds n numbers to *to, which is of type A. Up to LONG of them are first added up in lanes of type
-   L. */
+/* Adds n numbers to *to, which has type A. Blocks of up to LONG numbers are first added up in lanes
+   of type L. */
 #define SUM(D, T, L, A)                                                         \
   JF_BODY void sum_##D##_body(const void *from, int64_t n, void *to)            \
   {                                                                             \
@@ -30,8 +30,8 @@ enum { LANES = 32, LONG = 1024 };
 
 enum { WIDE = 16, TALL = 32 };
 
-/* Adds each of n columns of `rows` rows to its number at `to`, of type A. Up to TALL rows are first
-   added up in type L. */
+/* Adds each of n columns of `rows` rows to its number at `to`, of type A. Blocks of up to TALL rows
+   are first added up in type L. */
 #define COLUMNS(D, T, L, A)                                                     \
   JF_BODY void tall_##D(const T *x, int64_t rows, int64_t n, int wide, A *y)    \
   {                                                                             \
@@ -58,8 +58,8 @@ enum { WIDE = 16, TALL = 32 };
   JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
               (from, rows, n, to))
 
-/* y[r] = the sum of row r, divided by count; and y[i] = the sum of total i of each part, divided by
-   count, where the totals of parts lie `step` apart. */
+/* Two loops. The first: y[r] = the sum of row r, divided by count. The second: y[i] = the sum over
+   all parts of their total i, divided by count; totals of neighbouring parts are `step` apart. */
 #define QUOTIENTS(D, T, A, QUOTIENT)                                            \
   JF_BODY void rows_##D##_body(const void *from, int64_t rows, int64_t n, double count, void *to) \
   {                                                                             \
@@ -100,7 +100,8 @@ const jf_adder jf_adders[JFL_N_DTYPE] = {
 
 /* ---- spreading ---- */
 
-/* `rows` rows of n elements, row r from x + r * row_step on: n numbers, or the same one n times. */
+/* Writes `rows` rows of n elements. Row r is read from x + r * row_step: n numbers, or the same
+   number n times. */
 #define SPREAD(B, T)                                                                         \
   JF_BODY void spread_##B##_body(const T *x, T *y, int64_t rows, int64_t row_step, int64_t n,  \
                                  int step)                                                   \

@@ -1,4 +1,4 @@
-/* Sweeping over memory tile by tile. */
+/* Runs a fused program over memory, tile by tile. */
 #include "sweep.h"
 
 #include "loops.h"
@@ -8,23 +8,23 @@
 
 /* ---- tiles ---- */
 
-/* What a part works on: which elements the tile at hand has, and where each cell is. */
+/* The state of a part: which elements the current tile has, and where each cell is. */
 typedef struct at_hand {
   const jf_sweep *w;
   const jf_kargs *k;
-  int64_t first, runs, from, n;  /* its first run, its runs, the first element there, how many */
-  jf_total *sums;                /* of the part */
+  int64_t first, runs, from, n;  /* its first run, runs; first element, elements of a run */
+  jf_total *sums;                /* sums that the part gathers */
   char *cell[JF_SWEEP_CELLS];
 } at_hand;
 
-/* Where the element at the start of a run is, for slot s. */
+/* The offset for slot s of the element at the start of a run. */
 static int64_t run_offset(const jf_sweep *w, int s, int64_t run)
 {
   return jf_nest_offset(&w->nest, s, w->nest.n - 1, run);
 }
 
-/* Runs of the tile from `done` on that lie on one line of the nest's last axis but one: how many,
-   how far apart they are for slot s, and where the first is. */
+/* Runs of the tile, from run `done` on, that are evenly spaced for slot s, as they lie on one line
+   of the nest's last axis but one: how many, how far apart, and the offset of the first. */
 typedef struct run_block { int64_t runs, row_step, off; } run_block;
 static run_block next_block(const at_hand *h, int s, int64_t done)
 {
@@ -67,7 +67,7 @@ static void spread_row(const at_hand *h, int s)
   jf_spread_run(&r, jfl_dtype_size(w->f->slot[s].dtype));
 }
 
-/* Adds the elements at x to the sums of slot s. */
+/* Adds the elements at x to the sums that slot s gathers. */
 static void add_up(const at_hand *h, int s, const char *x, jfl_dtype t)
 {
   const jf_sweep *w = h->w;
@@ -126,7 +126,7 @@ static void run_step(const at_hand *h, const jf_sweep_step *u)
   }
 }
 
-/* Points the cells of arguments at what the tile has of them. */
+/* Points the cells of inputs and outputs to their elements of the current tile. */
 static void point_cells(at_hand *h)
 {
   const jf_sweep *w = h->w;
@@ -143,7 +143,7 @@ static void point_cells(at_hand *h)
   }
 }
 
-/* Sets the tile at hand to tile t. */
+/* Makes tile t the current one. */
 static void go_to(at_hand *h, int64_t t)
 {
   const jf_sweep *w = h->w;
@@ -170,7 +170,7 @@ static void place_in(at_hand *h, int c, char *const *buffer, char *const *rows)
   if (w->cell[c].home == JF_HOME_NUMBER) h->cell[c] = (char *)&w->number[c];
 }
 
-/* Gives each buffer its memory. */
+/* Gives each buffer its part of the memory. */
 static void lay_out_buffers(at_hand *h, char *memory)
 {
   const jf_sweep *w = h->w;
@@ -208,7 +208,7 @@ static void run_sweep_part(void *ctx, int part)
   }
 }
 
-/* Adds up the parts' sums of slot s, in their order. */
+/* Adds up the sums that the parts gathered for slot s, in the order of parts. */
 static void finish_sums(const jf_sweep *w, const jf_kargs *k, int s, double count)
 {
   const jf_fused_slot *slot = &w->f->slot[s];

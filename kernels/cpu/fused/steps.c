@@ -1,4 +1,4 @@
-/* What is done to each tile of a fused program, and where its slots are meanwhile. */
+/* Lists what is done to each tile of a fused program, and chooses where its slots are meanwhile. */
 #include "sweep.h"
 
 #include "op/op.h"
@@ -8,7 +8,8 @@
 
 /* ---- what is done to a tile ---- */
 
-/* Whether operands are spread over tiles of several runs before they are used. */
+/* Whether operands must be copied to all elements of a tile before use: they must if a tile has
+   several runs. */
 static int spreads(const jf_sweep *w) { return w->tile_runs > 1; }
 
 static int is_still(const jf_sweep *w, int s)
@@ -25,7 +26,8 @@ static jf_sweep_step *steps_append(jf_sweep *w, jf_sweep_step_kind kind, int slo
   return u;
 }
 
-/* The cell of slot s, spread over the elements of a tile if need be, and its step. */
+/* Finds the cell and step to read slot s with an element for each of the tile, copying it if need
+   be. */
 static void use_each(jf_sweep *w, int s, int *cell, int *step)
 {
   const jf_slot_kind kind = w->f->slot[s].kind;
@@ -40,7 +42,7 @@ static void use_each(jf_sweep *w, int s, int *cell, int *step)
   steps_append(w, kind == JF_SLOT_ROW ? JF_STEP_SPREAD_ROW : JF_STEP_SPREAD_INPUT, s);
 }
 
-/* The processor's own loop for an instruction, or else that of the op's record. */
+/* The loop of an instruction: the CPU's own fast one, or that of the op's record. */
 static jf_loop steps_loop_of(const jf_fused *f, const jf_instr *p)
 {
   jf_loop t = p->n_in ? jf_vec_loop(p->op->name, f->slot[p->in[0]].dtype) : NULL;
@@ -97,7 +99,7 @@ static int last_use(const jf_sweep *w, int cell)
   return -1;
 }
 
-/* Takes the first buffer that is free at step `at`, until step `last`. */
+/* Takes the first buffer that is free from step `at` on, and keeps it until step `last`. */
 static int steps_take(jf_sweep *w, int *until, int at, int last)
 {
   int b = 0;
@@ -107,7 +109,8 @@ static int steps_take(jf_sweep *w, int *until, int at, int last)
   return b;
 }
 
-/* A buffer is free again for what is made after its last use. */
+/* Chooses a place for a cell that is written at step `at`; its buffer is free again after the
+   cell's last use. */
 static void place_cell(jf_sweep *w, int *until, int cell, int at)
 {
   jf_cell *c = &w->cell[cell];

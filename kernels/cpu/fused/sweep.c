@@ -1,4 +1,4 @@
-/* Making a fused program ready to sweep. */
+/* Prepares a fused program for sweeping over memory. */
 #include "sweep.h"
 
 static void sweep_find_slots(jf_sweep *w)
@@ -14,7 +14,8 @@ static void sweep_find_slots(jf_sweep *w)
   }
 }
 
-/* A spread input is the same in every tile where only its place in the run matters. */
+/* Finds broadcast inputs whose copy is the same in every tile, because only the position within a
+   run matters. */
 static void find_once(jf_sweep *w)
 {
   for (int s = 0; s < w->f->n_slot; s++) {
@@ -30,7 +31,7 @@ void jf_sweep_make(jf_sweep *w, const jf_fused *f)
   jf_sweep_nest(w);
   find_once(w);
   sweep_find_slots(w);
-  w->tile_runs = w->per_row;     /* the tiles' size depends on how many buffers there are */
+  w->tile_runs = w->per_row;     /* a start: tiles' size depends on the number of buffers */
   jf_sweep_list_steps(w);
   jf_sweep_cut_tiles(w);
   jf_sweep_list_steps(w);
