@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* An array object over storage, of which it takes the reference. */
+/* Makes an array object for data in st; it takes over the caller's reference to st. */
 static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape *s, jfl_array **out)
 {
   jfl_array *a = jf_new(sizeof *a);

@@ -8,13 +8,13 @@
 
 enum { CHUNK = 256 };
 
-/* Whether element `at` came through the double v exactly: integers beyond 2^53 may not. */
+/* Whether the double v is exactly element `at` of a; integers beyond 2^53 may not be. */
 static int is_exact(const jfl_array *a, int64_t at, double v)
 {
   return a->dtype != JFL_I64 || (v < 0x1p63 && (int64_t)v == ((const int64_t *)a->data)[at]);
 }
 
-/* Fails for element `at`, told as an element of nested lists that count from 1: "[2][1]". */
+/* Fails for element `at`, which the message shows by its indices from 1 on: "[2][1]". */
 static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
 {
   char path[JFL_MAXDIM * 24] = "", value[32];
@@ -31,7 +31,7 @@ static jfl_status misfit(const jfl_array *a, int64_t at, double v, jfl_dtype to)
   return jf_fail_argument(JFL_EDTYPE, path, "must fit %s, got %s", jfl_dtype_name(to), value);
 }
 
-/* Between floats rounding is no loss, overflow is; an integer must come through exactly. */
+/* Between floats, rounding is allowed and overflow is not; an integer must be kept exactly. */
 static jfl_status dev_cast_check(const jfl_array *a, const double *v, jfl_dtype to, int64_t at,
                                  int n)
 {

@@ -1,4 +1,4 @@
-/* Devices: what a kind of them can do, their memory, and arrays. */
+/* Devices: what a kind of device can do, its memory, and arrays. */
 #ifndef JF_DEV_H
 #define JF_DEV_H
 
@@ -8,60 +8,62 @@
 
 typedef struct jf_device jf_device;
 
-/* One kind of device: all that the rest of the library knows about it. Members that are not said to
-   be optional are there. Sizes are in bytes. A pointer into a device's memory is handed to nothing
-   but the functions of its kind and its kernels, unless the kind says `host`.
-
-   A kind without `host` works late: put, get, move, launch, record and await only queue work on a
-   stream and may return before it is done. Work on one stream is done in the order in which it was
-   queued. Host memory that was handed to put or get stays as it is until `wait`. What a launch was
-   given in k, k->in and k->out may change once launch returns; k->attr, k->state and k->scratch
-   stay until `wait`. After a failure the caller still waits for each stream that it used; then the
-   device is ready for other work. */
+/* One kind of device: all that the rest of the library knows about it. Members are required unless
+   their comment says otherwise. Sizes are in bytes. Pointers into a device's memory are used by
+   nothing but the kind's functions and kernels, unless the kind sets `host`. A kind without `host`
+   works asynchronously: put, get, move, launch, record and await only queue work on a stream and
+   may return before it is done. The work of one stream is done in the order in which it was queued.
+   Host memory given to put or get must not change until `wait`. After launch returns, the caller
+   may change k, k->in and k->out, but k->attr, k->state and k->scratch must stay until `wait`.
+   After a failure the caller still waits for each stream that it used; then the device can be used
+   again. */
 typedef struct jf_kind {
   const char *name;                    /* "cpu" */
-  int host;                            /* its memory is the host's, its kernels answer at once */
-  int plain;                           /* the plain kernels of op records may serve */
-  int (*count)(void);                  /* how many devices there are now; NULL: one */
-  /* What a device needs before it is used, kept in d->state, and its end; NULL: nothing. */
+  int host;                            /* its memory is the host's, kernels end when they return */
+  int plain;                           /* the plain kernels of op records can run on it */
+  int (*count)(void);                  /* how many such devices there are now; NULL: one */
+  /* open prepares a device for use and may set d->state; close ends that. NULL: nothing to do. */
   jfl_status (*open)(jf_device *d);
   void (*close)(jf_device *d);
 
   /* ---- what plans and passes ask ---- */
 
   const jf_kernel_row *const *(*rows)(void);   /* ended by NULL; NULL: it has none of its own */
-  /* How many channels its convolutions want side by side, 0 or a NULL function: any number. */
+  /* How many channels its convolutions want in a block; 0 or a NULL function: they want no
+     blocks. */
   int64_t (*channel_block)(void);
-  /* Whether products and convolutions gain by ending in that op; NULL: none does. */
+  /* Whether products and convolutions become faster if they end in that op; NULL: with none. */
   int (*activates)(const char *act);
   const jf_fused_limits *fused;        /* NULL: it runs no fused programs */
-  /* What it does at best with that many threads: float32 additions and multiplications per second
-     in registers, bytes per second read and written by a loop over large arrays. Optional. */
+  /* Measures what the device can do with that many threads: float32 additions and multiplications
+     per second in registers, and bytes per second read and written by a loop over large arrays.
+     Optional. */
   void (*peak)(int threads, double *flop, double *bytes);
 
   /* ---- memory ---- */
 
-  /* Zeroed and 64-byte aligned, or NULL; size may be 0. */
+  /* Gives zeroed memory, aligned to 64 bytes, or NULL; size may be 0. */
   void *(*alloc)(jf_device *d, size_t size);
-  /* Nothing uses it any more; p may be NULL. */
+  /* Called when nothing uses the memory any more; p may be NULL. */
   void (*free)(jf_device *d, void *p);
 
   /* ---- streams, copies, launches; NULL for a kind with `host` ---- */
 
   jfl_status (*stream_new)(jf_device *d, void **out);
   void (*stream_free)(jf_device *d, void *stream);
-  /* From host memory, and to it. */
+  /* Copies from host memory to the device, and from the device to host memory. */
   jfl_status (*put)(jf_device *d, void *stream, void *to, const void *from, size_t size);
   jfl_status (*get)(jf_device *d, void *stream, void *to, const void *from, size_t size);
-  /* From another device of the kind, on a stream of d; NULL: such copies go through the host. */
+  /* Copies from another device of the kind, on a stream of d. NULL: such copies go through the
+     host. */
   jfl_status (*move)(jf_device *d, void *stream, void *to, jf_device *source, const void *from,
                      size_t size);
-  /* Runs a kernel that sees k->stream and k->fault; NULL: calling it is enough, as it queues its
-     work itself. Once a launch failed or filled in k->fault, none after it on the stream changes a
-     variable until `wait`. */
+  /* Runs a kernel, which sees k->stream and k->fault. NULL: the caller calls the kernel, which
+     queues its work itself. After a launch failed or a kernel filled in k->fault, no later launch
+     on the stream may change a variable until `wait`. */
   jfl_status (*launch)(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k);
-  /* Returns when all work of the stream is done. Gives what went wrong on it since the last time,
-     and makes the stream ready for another run. */
+  /* Returns when all work of the stream is done. Returns the first failure since the last wait, and
+     makes the stream ready for another run. */
   jfl_status (*wait)(jf_device *d, void *stream);
 
   /* ---- repeating a run's work; all of these or none ---- */
@@ -77,19 +79,19 @@ typedef struct jf_kind {
 
   jfl_status (*event_new)(jf_device *d, void **out);
   void (*event_free)(jf_device *d, void *event);
-  /* The event happens once all that was queued before is done or has failed. */
+  /* The event happens once all work queued before it is done or has failed. */
   jfl_status (*record)(jf_device *d, void *stream, void *event);
-  /* Work that is queued later on d's stream begins once an event has happened, which any device of
-     the kind recorded before. */
+  /* Work queued later on d's stream begins only after the event has happened. A device of the kind,
+     not necessarily d, must have recorded it before. */
   jfl_status (*await)(jf_device *d, void *stream, void *event);
 } jf_kind;
 
-/* An instance of a kind. Immutable once open, but for what the kind keeps in state. */
+/* An instance of a kind. It is immutable once open, except for what the kind keeps in state. */
 struct jf_device {
   const jf_kind *kind;
   int index;
   char name[24];                         /* "gpu:1" */
-  void *state;                           /* the kind's own */
+  void *state;                           /* belongs to the kind */
 };
 
 /* Defines a kind. The build collects these lines, so they start in column 0. */
@@ -100,26 +102,26 @@ struct jf_device {
 extern const jf_kind *const jf_kinds[];  /* ended by NULL */
 const jf_kind *jf_kind_find(const char *name);          /* NULL: there is none */
 int jf_kind_count(const jf_kind *k);
-/* The device that text names: "gpu:1", or "gpu" for "gpu:0". One that is not there is an error. */
+/* Finds the device that text names: "gpu:1", or "gpu" for "gpu:0". Fails if it does not exist. */
 jfl_status jf_device_parse(const char *text, const jf_kind **kind, int *index);
-/* Opens a device; freed by jf_device_free once nothing uses its memory. */
+/* Opens a device. Call jf_device_free once nothing uses its memory. */
 jfl_status jf_device_new(const jf_kind *kind, int index, jf_device **out);
 void jf_device_free(jf_device *d);
 /* The device whose memory is the host's own; never freed. */
 jf_device *jf_host(void);
 
-/* Memory of a device, which arrays may share. */
+/* A block of a device's memory, which several arrays may share. */
 typedef struct jf_storage {
   atomic_int refs;
   size_t size;
   void *data;
-  jf_device *device;           /* outlives it */
+  jf_device *device;           /* lives longer than the storage */
 } jf_storage;
-/* Zeroed. */
+/* The memory is zeroed. */
 jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out);
 void jf_storage_unref(jf_storage *st);
 
-/* An array is in host memory. */
+/* An array: a tensor in host memory. */
 struct jfl_array {
   atomic_int refs;
   jf_storage *storage;
@@ -128,7 +130,7 @@ struct jfl_array {
   jfl_shape shape;
 };
 
-/* Like jfl_array_new, with contents left as they are. */
+/* Does what jfl_array_new does, but does not set the elements. */
 jfl_status jf_array_new_raw(jfl_dtype t, const jfl_shape *s, jfl_array **out);
 
 #endif

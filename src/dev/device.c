@@ -24,7 +24,8 @@ const jf_kind *jf_kind_find(const char *name)
 
 int jf_kind_count(const jf_kind *k) { return k->count ? k->count() : 1; }
 
-/* "gpu", and the number after a colon, or 0; -1 where what follows the colon is no number. */
+/* Splits "gpu:1" into the kind and the number, which is 0 if there is none; -1 if what follows the
+   colon is no number. */
 static int device_split(const char *text, char *kind, size_t size)
 {
   const char *colon = strchr(text, ':');

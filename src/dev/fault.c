@@ -1,4 +1,4 @@
-/* The messages of what runs find wrong in their data. */
+/* Messages for what a run finds wrong in its data. */
 #include "dev/kernel.h"
 
 jfl_status jf_fault_fail(const jf_fault *f)

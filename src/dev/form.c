@@ -1,18 +1,19 @@
-/* The rules of forms: what a tensor's shape becomes, and how to get there. */
+/* Rules of forms: the shape of a tensor in a form, and how to convert it. */
 #include "dev/form.h"
 
-/* What a form says of itself. */
+/* What a form defines. */
 typedef struct form_rule {
-  /* The way from plain to this form; 0 where the shape has no such form. */
+  /* Gives the conversion from plain to this form; returns 0 if the shape cannot have the form. */
   int (*to)(int64_t block, const jfl_shape *plain, jf_relayout *out);
-  /* The plain shape of one in this form; 0 where it is not. NULL: nobody asks. */
+  /* Gives the plain shape of a tensor in this form; returns 0 if s is no such shape. NULL: no
+     caller needs it. */
   int (*plain)(int64_t block, const jfl_shape *s, jfl_shape *out);
   int keeps;                   /* variables may be kept in it */
 } form_rule;
 
 static int form_divides(int64_t block, int64_t n) { return block > 0 && n > 0 && n % block == 0; }
 
-/* Sets the order of n axes. */
+/* Sets the order of the n axes. */
 static void form_order(jf_relayout *r, int n, const int *perm)
 {
   for (int i = 0; i < n; i++) r->perm[i] = perm[i];
@@ -74,7 +75,8 @@ static int form_to_channels(int64_t b, const jfl_shape *plain, jf_relayout *r)
   return 1;
 }
 
-/* With extents of 1 in front; where that has one channel or one cell, a view is all it takes. */
+/* Adds axes of extent 1 in front. If the shape has only one channel or only one cell, a view is
+   enough. */
 static int form_to_broadcast(int64_t b, const jfl_shape *s, jf_relayout *r)
 {
   static const int perm[] = { 0, 1, 2, 3, 4 };
@@ -88,7 +90,7 @@ static int form_to_broadcast(int64_t b, const jfl_shape *s, jf_relayout *r)
   return 1;
 }
 
-/* Asked of no tensor in these forms. */
+/* Nothing asks for the plain shape of tensors in these two forms. */
 #define form_plain_channels NULL
 #define form_plain_broadcast NULL
 

@@ -1,5 +1,5 @@
-/* Forms: how the elements of a tensor can lie in memory. A tensor that is cut into blocks of
-   channels has a shape of more axes than its plain one. */
+/* Forms: the ways in which the elements of a tensor can lie in memory. A tensor that is cut into
+   blocks of channels has a shape of more axes than its plain shape. */
 #ifndef JF_FORM_H
 #define JF_FORM_H
 
@@ -22,22 +22,25 @@
 typedef enum jf_form { JF_PLAIN, JF_FORMS(X) JF_N_FORM } jf_form;
 #undef X
 
-/* What a tensor is stored in: a form, with blocks of so many channels. Zeroed: plain. */
+/* How a tensor is stored: its form and the number of channels in a block. Zeroed: plain. */
 typedef struct jf_packing { jf_form form; int64_t block; } jf_packing;
 int jf_packing_eq(const jf_packing *a, const jf_packing *b);
-/* Whether variables may be kept in that form. */
+/* Whether a session may keep variables in that form. */
 int jf_form_keeps(jf_form form);
 
-/* A conversion: the tensor seen as `split`, its axes in the order perm, the result seen as `to`. */
+/* A conversion: see the tensor as shape `split`, permute its axes by perm, see the result as shape
+   `to`. */
 typedef struct jf_relayout { jfl_shape split, to; int64_t perm[JFL_MAXDIM]; } jf_relayout;
-/* From plain to a form; 0 where a tensor of this shape has no such form. */
-int jf_relayout_to(const jf_packing *p, const jfl_shape *plain, jf_relayout *out);
-/* Back again. */
-jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain);
-/* The shape that a tensor of plain shape has when packed so; 0 where it cannot be. */
-int jf_packed_shape(const jf_packing *p, const jfl_shape *plain, jfl_shape *out);
-/* The plain shape of a tensor of shape s in JF_BLOCKED or JF_PACKED; 0 where it is not in that
+/* Gives the conversion from plain to a form; returns 0 if a tensor of this shape cannot have the
    form. */
+int jf_relayout_to(const jf_packing *p, const jfl_shape *plain, jf_relayout *out);
+/* Gives the reverse of conversion r of a tensor of that plain shape. */
+jf_relayout jf_relayout_back(const jf_relayout *r, const jfl_shape *plain);
+/* Gives the shape of a tensor, whose plain shape is given, in that packing; returns 0 if it cannot
+   be packed so. */
+int jf_packed_shape(const jf_packing *p, const jfl_shape *plain, jfl_shape *out);
+/* Gives the plain shape of a tensor whose shape is s in JF_BLOCKED or JF_PACKED; returns 0 if s is
+   no such shape. */
 int jf_plain_shape(const jf_packing *p, const jfl_shape *s, jfl_shape *out);
 
 #endif

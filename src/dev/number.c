@@ -1,4 +1,4 @@
-/* Numbers as elements of the dtypes, one by one and in vector code. */
+/* Numbers as elements of each dtype, one by one and in loops that become vector code. */
 #include "dev/number.h"
 #include "dev/variants.h"
 
@@ -26,13 +26,14 @@ static uint64_t double_to_bits(double v)
   return u;
 }
 
-/* Halves are taken apart without branches and calls, so that the loops below become vector code. */
+/* Conversions of half floats have no branches or calls, so that the loops below become vector
+   code. */
 static inline double from_bf16(uint16_t h) { return bits_to_float((uint32_t)h << 16); }
 
 static inline uint16_t to_bf16(double v)
 {
   uint32_t u = float_to_bits((float)v);
-  uint32_t even = (u + 0x7fff + (u >> 16 & 1)) >> 16;         /* round half to even */
+  uint32_t even = (u + 0x7fff + (u >> 16 & 1)) >> 16;         /* round halfway cases to even */
   return (uint16_t)(v != v ? u >> 16 | 0x40 : even);
 }
 
@@ -49,12 +50,13 @@ static inline uint16_t to_f16(double v)
   uint64_t u = double_to_bits(v), sign = u >> 48 & 0x8000, magnitude = u & INT64_MAX;
   double size = fabs(v);
   uint64_t normal = ((magnitude + 0x1ffffffffff + (u >> 42 & 1)) >> 42) - (1008 << 10);
-  uint64_t small = double_to_bits(size + 0x1p28) & 0x7ff;     /* its last place counts 2^-24 */
+  uint64_t small = double_to_bits(size + 0x1p28) & 0x7ff;     /* its last place is 2^-24 */
   uint64_t h = size < 0x1p-14 ? small : size < 65520 ? normal : v != v ? 0x7e00 : 0x7c00;
   return (uint16_t)(v != v ? h : sign | h);
 }
 
-/* The first double that int64 cannot hold is 2^63, as which its largest number is compared. */
+/* The bounds lo and hi are doubles: the first double that int64 cannot hold is 2^63, so v is
+   compared with that. */
 #define FROM_DOUBLE(D, T, lo, hi)                                                   \
   static inline T to_##D(double v)                                                  \
   {                                                                                 \
@@ -94,7 +96,7 @@ void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v)
 
 int jfl_number_fits(jfl_dtype t, double v)
 {
-  /* The least numbers that floats round to infinity. */
+  /* The least numbers that round to infinity. */
   static const double infinite[JFL_N_DTYPE] = {
     [JFL_F32] = 0x1.ffffffp127, [JFL_F64] = INFINITY, [JFL_F16] = 65520, [JFL_BF16] = 0x1.ffp127,
   };

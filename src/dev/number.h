@@ -1,11 +1,11 @@
-/* Numbers as elements of the dtypes. Floats are rounded to the nearest, halfway to the even one;
-   integers drop the fraction and saturate, and not-a-number becomes 0. */
+/* Numbers as elements of the dtypes. Floats round to the nearest number, halfway cases to even;
+   integers drop the fraction and saturate; not-a-number becomes integer 0. */
 #ifndef JF_NUMBER_H
 #define JF_NUMBER_H
 
 #include "base/base.h"
 
-/* Elements at .. at + n - 1 of data as numbers, and numbers as these elements. */
+/* Reads elements at .. at + n - 1 of data as numbers, or writes numbers to them. */
 void jf_numbers_get(jfl_dtype t, const void *data, int64_t at, int n, double *v);
 void jf_numbers_put(jfl_dtype t, void *data, int64_t at, int n, const double *v);
 

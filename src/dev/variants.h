@@ -1,9 +1,11 @@
-/* Functions compiled for several instruction sets: the best build for this processor is called. */
+/* Compiles functions for several instruction sets; a call uses the best build for this
+   processor. */
 #ifndef JF_VARIANTS_H
 #define JF_VARIANTS_H
 
-/* JF_DISPATCH(name, (parameters), (arguments)) defines the static function name, which calls a
-   build of name_body, a JF_BODY. Choosing takes some nanoseconds: a call should do more. */
+/* JF_DISPATCH(name, (parameters), (arguments)) defines the static function `name`, which calls the
+   best build of name_body, a JF_BODY. The choice takes some nanoseconds, so a call should do more
+   than that. */
 #define JF_BODY static inline __attribute__((always_inline))
 #if defined(__x86_64__)
 #define JF_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
@@ -31,10 +33,10 @@ static inline int jf_has_avx2(void)
   static void name PARAMETERS { name##_body ARGUMENTS; }
 #endif
 
-/* Goes before a loop of which no turn reads what another one writes: an output may be an input,
-   element for element. */
+/* Goes before a loop in which no iteration reads what another one writes. An output may be an
+   input, element for element. */
 #ifdef __clang__
-#pragma clang diagnostic ignored "-Wpass-failed"   /* loops that call libm stay as they are */
+#pragma clang diagnostic ignored "-Wpass-failed"   /* loops that call libm are not vectorized */
 #define JF_EACH_ALONE _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define JF_EACH_ALONE _Pragma("GCC ivdep")

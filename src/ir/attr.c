@@ -41,7 +41,7 @@ static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
                           v->n_list);
 }
 
-/* Whether word stands in a list of words separated by spaces. */
+/* Whether `word` is one of the words in a list separated by spaces. */
 static int attr_among(const char *words, const char *word)
 {
   size_t n = strlen(word);
@@ -122,7 +122,7 @@ static jfl_status read_one(jf_arena *arena, const jf_attr *a, const jfl_arg *v, 
   return JFL_EINVAL;
 }
 
-/* Defaults are written as text in the record, by us; "none" leaves the zeroed field. */
+/* Reads a default, which the record states as text; "none" leaves the field zeroed. */
 static jfl_status read_default(jf_arena *arena, const jf_attr *a, char *out)
 {
   double list[2 * JFL_MAXDIM];
@@ -192,7 +192,7 @@ static void print_ints(jf_text *t, const jf_ints *v)
   jf_text_add(t, "}");
 }
 
-/* Its dtype, its shape, and its first elements. */
+/* Prints the array's dtype, shape and first elements. */
 static void print_array(jf_text *t, const jfl_array *a)
 {
   enum { FIRST = 4 };
@@ -272,7 +272,7 @@ static const size_t sizes[] = {
   [JF_ATTR_PAD] = sizeof(jf_pad), [JF_ATTR_TENSOR] = sizeof(jfl_array *),
 };
 
-/* The bytes that a field's value is made of. */
+/* A piece of memory whose bytes tell whether two fields are equal. */
 typedef struct attr_span { const void *p; size_t n; } attr_span;
 
 static attr_span ints_span(const jf_ints *v)
@@ -281,8 +281,8 @@ static attr_span ints_span(const jf_ints *v)
 }
 static attr_span word_span(const char *s) { return (attr_span){ s, s ? strlen(s) + 1 : 0 }; }
 
-/* A padding has two of them, all else one. An array's is where it lies: a graph keeps but one of
-   those that hold the same. */
+/* Gives the bytes to compare for a field: two pieces for a padding, one for any other. Arrays are
+   compared by address, since a graph keeps only one array of the same contents. */
 static void spans_of(const jf_attr *a, const char *p, attr_span out[2])
 {
   const jf_nums *nums = (const void *)(p += a->off);
@@ -310,7 +310,8 @@ static int same_field(const jf_attr *attr, const void *a, const void *b)
   return 1;
 }
 
-/* From byte `at` on: how many are of one described field, or else, with *described 0, of none. */
+/* From byte `at` on, how many bytes belong to one described field (*described is set to 1), or to
+   no described field (*described is set to 0). */
 static size_t stretch(const jf_attr *attr, size_t size, size_t at, int *described)
 {
   size_t end = size;

@@ -1,4 +1,5 @@
-/* What an op's record states about it for passes to act on, which name no op themselves. */
+/* Facts about an op that its record states. Passes act on these facts, so no pass needs to know an
+   op by name. */
 #ifndef JF_FACTS_H
 #define JF_FACTS_H
 
@@ -6,30 +7,32 @@
 
 typedef struct jf_node jf_node;
 
-/* Bit i of inputs: where input i is that number throughout, the result is the other input, bit for
-   bit, if shapes allow. -0.0 changes nothing that it is added to; integers have 0 alone. */
+/* Bit i of `inputs` is set if input i may be neutral: where all its elements are `number`, the
+   result is the other input bit for bit, if the shapes allow it. Adding -0.0 changes no number; for
+   integers 0 and -0.0 are the same. */
 typedef struct jf_neutral { unsigned inputs; double number; } jf_neutral;
 
-/* What a folding rule sees. It gives a value that equals output 0 bit for bit, or NULL; nodes that
-   it emits on the way may stay unused. */
+/* What a folding rule sees. The rule returns a value that equals output 0 bit for bit, or NULL.
+   Nodes that it emits on the way may stay unused: dce removes them. */
 typedef struct jf_foldctx {
   jfl_graph *g;
   const jf_node *node;
-  /* Whether nothing but the node reads v, which it does once. */
+  /* Whether the rule's node alone reads v, and reads it once. */
   int (*is_alone)(const struct jf_foldctx *c, const jfl_value *v);
 } jf_foldctx;
 
-/* The op is `op`, an elementwise one, but that input 1 is a line: it has a number for each index of
-   an axis of output 0, whose number is the int at `axis` of the attributes. */
+/* Says that the op computes the elementwise `op`, except that input 1 is a line: it has one number
+   for each index of one axis of output 0. The int at offset `axis` of the attributes is that
+   axis. */
 typedef struct jf_line { const jfl_op *op; size_t axis; } jf_line;
 
-/* What follows a product may become part of it: of the op `fused`, whose first attributes are this
-   op's and which has a jf_epilogue at `epilogue` of them. A bias runs along that axis of the
-   product; -1: the last. */
+/* Says that what follows this product may become part of it, by turning it into the op `fused`. The
+   attributes of `fused` begin with this op's and have a jf_epilogue at offset `epilogue`. A bias
+   runs along `axis` of the product; -1 is the last axis. */
 typedef struct jf_ending { const jfl_op *fused; size_t epilogue; int axis; } jf_ending;
 
-/* The op can also give, as that output, the sums of an input over all axes but one: where the int
-   at `asked` of its attributes is set. */
+/* Says that if the int at offset `asked` of its attributes is set, the op also gives, as output
+   number `output`, the sums of input number `input` over all axes except `axis`. */
 typedef struct jf_side_sum { int input, axis, output; size_t asked; } jf_side_sum;
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* A graph and the arena that holds all it owns. */
+/* A graph and the arena that holds everything it owns, in one block. */
 typedef struct owner { jfl_graph graph; jf_arena arena; } owner;
 
 jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
@@ -133,7 +133,7 @@ const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a)
   return k.array;
 }
 
-/* Keeps the arrays that a node's attributes hold. */
+/* Makes the graph keep the arrays in a node's attributes. */
 static jfl_status keep_arrays(jfl_graph *g, const jf_node *n)
 {
   for (const jf_attr *a = n->op->attr; a && a->name; a++) {
@@ -144,7 +144,8 @@ static jfl_status keep_arrays(jfl_graph *g, const jf_node *n)
   return JFL_OK;
 }
 
-/* "relu_1", "relu_2", ...: numbered by op, passing over what the user took. */
+/* Names an unnamed node "relu_1", "relu_2", ...: counted by op, skipping names that the user
+   took. */
 static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
 {
   int *last = jf_map_get(&g->counters, op->name);
@@ -155,7 +156,8 @@ static const char *ir_graph_number(jfl_graph *g, const jfl_op *op)
   return name;
 }
 
-/* The first has the node's name, others that and their own, or their number past the declared. */
+/* Output 0 has the node's name. The others add their declared name to it, or their number if they
+   have none. */
 static const char *output_name(jfl_graph *g, const jf_node *node, int i)
 {
   if (i == 0) return node->name;

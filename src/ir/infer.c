@@ -84,7 +84,7 @@ static jfl_status check_count(const jf_infer *c)
                  want == 1 ? "" : "s", c->n_in);
 }
 
-/* Refuses a dtype that no kernel serves, naming those that are served. */
+/* Fails for a dtype that no kernel of the op serves, and lists those that are served. */
 static jfl_status check_dtype(const jf_infer *c)
 {
   jfl_dtype in[JF_MAXIN];
@@ -125,7 +125,7 @@ jfl_status jf_op_infer(jf_infer *c)
   return jf_fail_in(infer_checked(c), JFL_ERROR_OP, c->op->name);
 }
 
-/* The name of input i; those past the declared ones share the last name. */
+/* The name of input i; inputs past the declared ones share the last name. */
 static const char *in_name(const jf_infer *c, int i)
 {
   int last = jf_op_n_in(c->op) - 1;
@@ -157,7 +157,7 @@ jfl_status jf_infer_same(jf_infer *c)
   return JFL_OK;
 }
 
-/* Widens *s to the numpy broadcast of *s and *t; 0 where they do not fit. */
+/* Broadcasts *s against *t as numpy does; returns 0 if they do not fit. */
 static int infer_broadcast(jfl_shape *s, const jfl_shape *t)
 {
   jfl_shape r = { .n = s->n > t->n ? s->n : t->n };

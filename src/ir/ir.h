@@ -1,5 +1,6 @@
-/* The graph: values, nodes, and the record that defines an op. Owner thread only until compiled,
-   immutable afterwards; any thread may count references. */
+/* The graph: values, nodes, and the record that defines an op. Only the thread that builds a graph
+   may touch it until it is compiled; afterwards it is immutable, and any thread may count
+   references. */
 #ifndef JF_IR_H
 #define JF_IR_H
 
@@ -17,14 +18,14 @@ typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 
 struct jfl_value {
   jfl_graph *graph;
-  jf_node *node;               /* producer, of a JF_RESULT */
-  int id, index;               /* in graph->value; among the producer's outputs, or the inputs */
+  jf_node *node;               /* the node that makes a JF_RESULT */
+  int id, index;               /* index in graph->value; number among outputs or inputs */
   jf_origin origin;
   jfl_dtype dtype;
   jfl_shape shape;
-  jf_packing packing;          /* the form its elements lie in, which passes may change */
-  const jfl_shape *plain;  /* what the user sees as its shape, where a pass changed that; or NULL */
-  int place;                   /* the device that it lives on, by its number in the session */
+  jf_packing packing;          /* the form in which its elements are stored; passes may change it */
+  const jfl_shape *plain;  /* the shape that the user sees, if a pass changed `shape`; or NULL */
+  int place;                   /* the device it is stored on: its number in the session */
   const char *name;
   const jfl_variable_spec *variable;   /* of a JF_VARIABLE */
 };
@@ -33,36 +34,38 @@ struct jf_node {
   const jfl_op *op;
   void *attr;
   const char *name;
-  const char *serves;  /* the node that a pass made it for, such as that of a gradient; or NULL */
-  int place;                   /* of what it gives */
+  const char *serves;  /* name of the node that a pass made it for, as for a gradient; or NULL */
+  int place;                   /* the place of its outputs */
   int n_in, n_out;
   jfl_value **in, **out;
 };
 
-/* The place of what a body puts on no device, until it is known which one the session runs jobs on;
-   and that of the host, where inputs and results are. */
+/* Two places with a meaning of their own. JF_DEFAULT_PLACE is that of nodes and variables which the
+   body puts on no device, until it is known on which one the session runs jobs. JF_HOST_PLACE is
+   the host's, where inputs and results are. */
 enum { JF_DEFAULT_PLACE = -1, JF_HOST_PLACE = 0 };
-/* What is known of places: those that the body asked for; those of all values, though not of nodes
-   to come; and that the inputs of each node but a transfer are where it is. */
+/* How far places are settled. JF_TRACED: only those that the body asked for. JF_RESOLVED: every
+   value and node has one. JF_PLACED: in addition each node reads only values of its own place,
+   except for transfers. */
 typedef enum jf_placing { JF_TRACED, JF_RESOLVED, JF_PLACED } jf_placing;
 
-/* What one call of minimize recorded, for the gradient and update passes. */
+/* What one call of minimize recorded, for the passes grad and update. */
 typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const jfl_op *schedule; const void *schedule_attr;
-  double clip_norm;  /* the most that all gradients' norm may be; 0: not clipped */
-  jfl_value **variable; int n_variable;   /* what is trained */
-  jfl_value **grad;                    /* the grad pass's: of each variable, or NULL; NULL before */
-  jfl_value *step, *set;               /* the update pass's: the variables that count the steps, and
-                                          that hold the rate which the host has set */
+  double clip_norm;  /* the largest norm that all gradients together may have; 0: not clipped */
+  jfl_value **variable; int n_variable;   /* the variables that it trains */
+  jfl_value **grad;                    /* by the pass grad, NULL before: each variable's, or NULL */
+  jfl_value *step, *set;               /* set by the pass update: the variables that count the steps
+                                          and that hold the rate set by the host */
 } jf_training;
 
-/* A value whose gradient is a result of the job, and where that was asked for: "train.lua:12" or
-   "". */
+/* A value whose gradient becomes a result of the job, and where the user asked for it:
+   "train.lua:12", or "" if that is unknown. */
 typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
 
-/* An array of a graph, and the hash of what it holds. */
+/* An array that a graph keeps, and the hash of its contents. */
 typedef struct jf_kept { jfl_array *array; uint64_t hash; } jf_kept;
 
 struct jfl_graph {
@@ -74,17 +77,17 @@ struct jfl_graph {
   jf_node **node;    int n_node, cap_node;  /* in an order that respects data flow and effects */
   jfl_value **input; int n_input, cap_input;
   jfl_value **output; int n_output, cap_output;
-  jf_watched *watched; int n_watched, cap_watched;     /* taken by the grad pass */
+  jf_watched *watched; int n_watched, cap_watched;     /* until the pass grad takes them */
   jf_training **training; int n_training, cap_training;
   jf_kept *kept; int n_kept, cap_kept;          /* arrays that attributes hold */
   jf_map names, variables;             /* node names; variable values */
   jf_map counters;                     /* op name -> last number given to an unnamed node */
-  const char *serving;                 /* what nodes that are added serve; see jf_serve */
-  const jf_node *served;               /* the node they are added for; NULL: none */
-  int place;                           /* where the body puts what is added; see jf_at */
+  const char *serving;                 /* what nodes that are added now serve; see jf_serve */
+  const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
+  int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
-  int closed;                          /* compiled: takes no more nodes */
+  int closed;                          /* set once it is compiled: it takes no more nodes */
 };
 
 /* ---- attributes: a plain struct per op, described field by field (attr.c) ---- */
@@ -114,26 +117,27 @@ typedef struct jf_attr {
 #define JF_WORD(T, field, def, words, doc) \
   { #field, JF_ATTR_STR, offsetof(T, field), def, doc, words }
 
-/* Fills the struct at out from defaults and args; names an unknown, missing or ill-typed one. `who`
-   is the op's name for messages. Lists are copied to the arena. */
+/* Fills the struct at `out` from defaults and args. Fails for an argument that is unknown, missing
+   or of the wrong type, and names it; `who` is the op's name in messages. Lists are copied to the
+   arena. */
 jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const jfl_arg *arg,
                         int n_arg, void *out);
-/* Appends "axis=-1 keepdims=true". */
+/* Appends the attributes as text, such as "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
-/* A copy of a struct of `size` bytes whose lists are its own, and arrays those of the other; NULL
-   where size is 0. */
+/* Copies a struct of `size` bytes with its lists; arrays are shared with the original. Returns NULL
+   if size is 0. */
 void *jf_attr_copy(jf_arena *a, const jf_attr *attr, size_t size, const void *from);
-/* Whether two structs of `size` bytes say the same: described fields by their values, and all other
-   bytes, which infer and passes set, one by one; so a difference in padding counts as one. */
+/* Whether two structs of `size` bytes are equal. Described fields are compared by value; all other
+   bytes, which infer and passes fill in, one by one, so even different padding bytes count. */
 int jf_attr_same(const jf_attr *attr, size_t size, const void *a, const void *b);
-/* A hash of the described fields. */
+/* Hashes the described fields. */
 uint64_t jf_attr_hash(const jf_attr *attr, const void *p);
 
 /* ---- op records ---- */
 
-/* What infer reads and what it fills in. attr may be completed (axes made positive, pads computed);
-   fields that no jf_attr describes are infer's to fill. */
+/* What an infer rule reads and fills in. It may complete attr, such as making an axis count from 0,
+   and it alone fills in fields that no jf_attr describes. */
 typedef struct jf_infer {
   const jfl_op *op;
   jf_arena *arena;
@@ -145,9 +149,9 @@ typedef struct jf_infer {
   jfl_shape *shape;
 } jf_infer;
 
-/* What a gradient rule sees; dy[i] is NULL when output i does not reach the loss. It sets dx[i]
-   where input i has a gradient. A dx of a broadcast shape is summed to the input's by the grad
-   pass. */
+/* What a gradient rule sees. dy[i] is NULL if the loss does not depend on output i. The rule sets
+   dx[i] if input i has a gradient; if dx[i] has a broadcast shape, the grad pass sums it to the
+   input's. */
 typedef struct jf_gradctx {
   jfl_graph *g;
   const jf_node *node;
@@ -157,33 +161,34 @@ typedef struct jf_gradctx {
 
 enum {
   JF_RANDOM = 1,  /* draws from k->random: never merged, repeatable by seed, node name and run */
-  JF_EFFECT = 2,       /* changes a variable: never removed, after all readers of what it mutates */
+  JF_EFFECT = 2,       /* changes a variable: never removed, runs after all its readers */
   JF_VIEW = 4,         /* output 0 is input 0's memory under another shape; never runs */
   JF_VARIADIC = 8,     /* the last declared input stands for one or more */
-  JF_OPTIONAL = 16,    /* ... or for none */
+  JF_OPTIONAL = 16,    /* ... or for no input */
   JF_SCHEDULE = 32,    /* a learning rate: train step (int64) -> rate (float64) */
-  JF_POINTWISE = 64,   /* element i of what it writes comes from element i of the inputs of that
-                          shape and from single numbers, so a permutation of all of them changes
-                          nothing; ops with a loop are so by themselves, but random ones */
-  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it does */
-  JF_COMMUTES = 256,   /* the two inputs may change places; no bit of a result but of nan changes */
-  JF_INTERNAL = 512,   /* only passes can make it: hosts do not see it */
-  JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device, which devices
-                                  make; kernels do not run it */
+  JF_POINTWISE = 64,   /* element i of the output depends only on element i of the inputs of its
+                          shape and on single numbers, so permuting all of them alike changes
+                          nothing; ops with a loop are pointwise without the flag, unless they are
+                          random */
+  JF_COSTLY = 128,     /* an element takes exponentials, much longer than moving it takes */
+  JF_COMMUTES = 256,   /* the inputs may change places; no bit of the result but of nan changes */
+  JF_INTERNAL = 512,   /* only passes make it; hosts do not see it */
+  JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device; devices make it,
+                                  not kernels */
   JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
-  /* What output 0 holds: */
-  JF_FILLS = 1 << 10,  /* one number throughout, whatever the inputs hold */
-  JF_MOVES = 1 << 11,  /* elements of input 0, as they are; so does every view */
-  JF_KEEPS = 1 << 12,  /* all elements of input 0 in order, where it has as many; as views do */
-  JF_REPEATS = 1 << 13,        /* input 0, broadcast to a shape */
-  JF_ADDS = 1 << 14,           /* the sum of the two inputs */
-  JF_SUMS = 1 << 15,           /* sums of input 0 over axes; the attributes are a jf_reduce, */
-  JF_MEANS = 1 << 16,          /* or means */
-  JF_PICKS = 1 << 17,          /* of some elements of input 0 each time the largest */
+  /* Facts about output 0: */
+  JF_FILLS = 1 << 10,  /* it is one number throughout, whatever the inputs hold */
+  JF_MOVES = 1 << 11,  /* its elements are elements of input 0, unchanged; so for views */
+  JF_KEEPS = 1 << 12,  /* if it has as many elements as input 0, it equals that; so for views */
+  JF_REPEATS = 1 << 13,        /* it is input 0, broadcast to a shape */
+  JF_ADDS = 1 << 14,           /* it is the sum of the two inputs */
+  JF_SUMS = 1 << 15,           /* it is sums of input 0 over axes; the attributes are a jf_reduce */
+  JF_MEANS = 1 << 16,          /* it is means of input 0 over axes, likewise */
+  JF_PICKS = 1 << 17,          /* each element is the largest of some elements of input 0 */
   JF_STORED = 1 << 19,         /* the array of its attributes, a jf_array; the host's kernels read
                                   it there */
-  JF_RISES = 1 << 18  /* f(x) for each x of the one input, where no larger x gives less; and
-                                  the gradient is 0 where f is flat */
+  JF_RISES = 1 << 18  /* it is f(x) for each x of the one input, where f never falls; and where f is
+                         flat, the gradient is 0 */
 };
 
 struct jf_layout;        /* op/layout.h */
@@ -196,34 +201,35 @@ struct jfl_op {
   size_t attr_size;
   unsigned flags;
   unsigned mutates;                       /* bit i: input i, a variable, is updated in place */
-  int (*mutates_of)(const jf_node *n, int i);   /* the same, where that depends on the node */
+  int (*mutates_of)(const jf_node *n, int i);   /* the same, if it depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   unsigned (*inplace_of)(const jf_node *n);     /* the same, where that depends on the node */
-  int key;  /* the input whose dtype chooses the kernel; -1: output 0 */
+  int key;  /* number of the input whose dtype chooses the kernel; -1: output 0 does */
   int n_public;                           /* outputs that a front end shows; 0: all */
-  jfl_status (*infer)(jf_infer *c);       /* dtypes and shapes of the outputs, errors with names */
+  jfl_status (*infer)(jf_infer *c);       /* sets dtypes and shapes of the outputs, or fails */
   void (*grad)(jf_gradctx *c);            /* emits nodes; NULL: not differentiable */
-  jf_neutral neutral;                     /* no inputs: none of its is */
-  jfl_value *(*fold)(jf_foldctx *c);      /* NULL: nothing but the facts above folds it */
-  const jf_line *line;                    /* these three NULL: it is none of that */
+  jf_neutral neutral;                     /* no input if the bits are 0 */
+  jfl_value *(*fold)(jf_foldctx *c);      /* NULL: only the facts fold it */
+  const jf_line *line;                    /* this and the next two: NULL if it is none */
   const jf_ending *ending;
   const jf_side_sum *side_sum;
-  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels, or 0: not here.
-                                             NULL: on plain tensors only, unless it is pointwise */
+  int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels; returns 0 if it
+                                             cannot. NULL: it takes plain tensors only, unless it is
+                                             pointwise */
   const jf_kernel *cpu;                   /* plain kernels, indexed by dtype of the key */
-  size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch that these want; NULL: none */
-  const jf_loop *loop;                    /* elementwise ops: the loop, indexed likewise */
+  size_t (*scratch)(const jf_kargs *k);   /* bytes of k->scratch for these; NULL: none */
+  const jf_loop *loop;                    /* elementwise ops: the loops, by the same dtype */
   const char *expr, *second;              /* elementwise ops: the formulas of the outputs, such as
                                              "a + b"; op/elementwise.h says what stands in them */
   const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
                                              O is a floating type, and where it is an integer */
-  const char *(*title)(const void *attr); /* the op with what it is made of; NULL: its name */
-  const jfl_op *descent;                  /* with the same attributes: subtracts what this op gives,
-                                             times a rate, from a parameter as it is made. Inputs
-                                             are the parameter, this op's, and scalars; NULL: none
-                                             does */
+  const char *(*title)(const void *attr); /* how texts call the op; NULL: by its name */
+  const jfl_op *descent;                  /* an op of the same attributes that subtracts this op's
+                                             result, times a rate, from a parameter without storing
+                                             the result. Its inputs are the parameter, this op's
+                                             inputs, and scalars. NULL: there is none */
   double (*flop)(const jf_kargs *k);      /* additions and multiplications of a call, for profiles;
-                                             NULL: none to speak of */
+                                             NULL: too few to count */
   int (*draws)(const void *attr);         /* ops with JF_RANDOM: whether a call draws random bits;
                                              NULL: each does */
 };
@@ -238,27 +244,28 @@ struct jfl_op {
 jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out);
 jfl_status jf_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                           jfl_value **out);
-/* A name already there gives the same value, if shape and dtype agree. */
+/* If there is a variable of that name, gives it, provided that shape and dtype agree. */
 jfl_status jf_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out);
-/* A variable for passes; NULL once the graph has an error. */
+/* Adds a variable that a pass needs; returns NULL once the graph has an error. */
 jfl_value *jf_state_variable(jfl_graph *g, const jfl_variable_spec *spec);
 void jf_graph_output(jfl_graph *g, jfl_value *v);
 
-/* A copy of an array that lives as long as the graph: of one with the same dtype, shape and
-   contents there is but one. NULL, with g->err set, where memory is out. */
+/* Copies an array into the graph, where it lives as long as the graph does. If the graph has one of
+   the same dtype, shape and contents, that is returned. On failure returns NULL and sets g->err. */
 const jfl_array *jf_graph_keep(jfl_graph *g, const jfl_array *a);
-/* Appends a node; attr and its lists are copied, then completed by infer; name NULL: numbered by
-   op. A failed node leaves the graph as it was. */
+/* Appends a node. Copies attr and its lists, then infer completes them. If name is NULL, the node
+   is numbered by op. On failure the graph stays as it was. */
 jfl_status jf_graph_node(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                          size_t n_in, const char *name, jf_node **out);
-/* The same, for passes and gradient rules: the first output, or NULL once g->err is set. */
+/* Does the same for passes and gradient rules: returns the first output, or NULL once g->err is
+   set. */
 jfl_value *jf_emit(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
                    size_t n_in);
-/* From here on nodes are added for the sake of n, or of what that serves; NULL: for none. */
+/* Says that nodes which are added from now on serve n, or what n itself serves; NULL: nothing. */
 void jf_serve(jfl_graph *g, const jf_node *n);
-/* From here on variables are added at that place, and nodes that have no other reason to be at one.
-   A node that a pass adds is where the node is that it serves, or else where its first input is;
-   once values are placed, it is always with its inputs. */
+/* Says that from now on variables are added at that place, and so are nodes for which nothing else
+   decides the place. A node that a pass adds is placed where the node is that it serves, or else
+   where its first input is. Once values are placed, a node is always placed with its inputs. */
 void jf_at(jfl_graph *g, int place);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
@@ -266,23 +273,24 @@ void jf_at(jfl_graph *g, int place);
   sizeof((jfl_value *[]){ __VA_ARGS__ }) / sizeof(jfl_value *)
 #define JF_EMIT(g, id, attr, ...) jf_emit((g), &jf_op_##id, (attr), JF_IN(__VA_ARGS__))
 
-/* Checks and completes a call of op without a graph: attributes, input count, dtypes, shapes. */
+/* Checks and completes a call of an op that is in no graph: attributes, input count, dtypes,
+   shapes. */
 jfl_status jf_op_infer(jf_infer *c);
-/* The axis of n's output along which its input 1, a line, runs; -1 where it is none. */
+/* If input 1 of n is a line, gives the axis of n's output along which it runs; else -1. */
 int jf_line_axis(const jf_node *n);
-/* The node that makes v, if it is of that op; else NULL. */
+/* If a node of that op makes v, gives the node; else NULL. */
 const jf_node *jf_made_by(const jfl_value *v, const jfl_op *op);
-/* The value whose memory v shows: v itself unless it is a view. */
+/* The value whose memory v uses: v itself unless it is a view. */
 const jfl_value *jf_root(const jfl_value *v);
-/* Whether an op is pointwise, as the flag says or because of its loop. */
+/* Whether an op is pointwise, by its flag or because it has a loop. */
 int jf_is_pointwise(const jfl_op *op);
 /* Whether n updates its input i in place. */
 int jf_mutates(const jf_node *n, int i);
-/* Whether it updates any. */
+/* Whether n updates any of its inputs in place. */
 int jf_updates(const jf_node *n);
-/* Bit i: output 0 of n may use the memory of its input i. */
+/* Bit i is set if output 0 of n may use the memory of its input i. */
 unsigned jf_inplace(const jf_node *n);
-/* The op's name, or what stands for it in texts. */
+/* The node's op as texts show it: its title, or else its name. */
 const char *jf_node_title(const jf_node *n);
 int jf_op_n_in(const jfl_op *op);
 int jf_op_n_out(const jfl_op *op);       /* declared */
@@ -299,8 +307,8 @@ jfl_status jf_axis(int64_t *axis, int rank);   /* negative counts from the end *
 /* ---- looking (print.c, verify.c) ---- */
 
 void jf_graph_print(const jfl_graph *g, jf_text *t);
-/* Every value is made before it is used, belongs to the graph and agrees with its record's infer;
-   every reader of a variable comes before the node that mutates it. */
+/* Checks that every value belongs to the graph, is made before it is used and agrees with its
+   record's infer, and that every reader of a variable comes before the node that updates it. */
 jfl_status jf_graph_verify(const jfl_graph *g);
 
 #endif

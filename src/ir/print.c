@@ -9,7 +9,7 @@ static void print_value(jf_text *t, const jfl_value *v)
   jf_text_add(t, "%s: %s %s", v->name, jfl_dtype_name(v->dtype), jf_shape_str(&v->shape, s));
 }
 
-/* Says the place where it is not the base, where most of the job is. */
+/* Prints a node, with its place only if that is not `base`, where most of the job is. */
 static void print_node(jf_text *t, const jf_node *n, int base)
 {
   jf_text_add(t, "  ");

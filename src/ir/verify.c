@@ -1,10 +1,10 @@
-/* What holds of every graph, checked after each pass. */
+/* Checks what must hold of every graph; run after each pass. */
 #include "ir/ir.h"
 
 #include <string.h>
 
-/* What is known before the node at hand, by value id: which values exist, which variables were
-   mutated, and the id of the value whose memory it shows. */
+/* What is known before the current node, by value id: which values exist, which variables were
+   updated, and the id of the value whose memory each value uses. */
 typedef struct verify_state {
   const jfl_graph *g;
   char *made, *mutated;
@@ -32,7 +32,8 @@ static jfl_status verify_check_inputs(const verify_state *s, const jf_node *n)
   return JFL_OK;
 }
 
-/* The record's infer, run again on a copy of the attributes, gives the outputs the node has. */
+/* Runs the record's infer again on a copy of the attributes and checks that it gives the outputs
+   that the node has. */
 static jfl_status check_outputs(const jf_node *n, jf_arena *scratch)
 {
   void *attr = jf_attr_copy(scratch, n->op->attr, n->op->attr_size, n->attr);

@@ -1,5 +1,5 @@
-/* Adam (Kingma and Ba, ICLR 2015), in the form that ends its section 2: the correction of the bias
-   is a factor of the rate, and epsilon is not rescaled by it. */
+/* Adam (Kingma and Ba, ICLR 2015), in the form given at the end of its section 2: the bias
+   correction is a factor of the rate, and epsilon is not rescaled by it. */
 #include "optim/rule.h"
 
 typedef struct adam {
@@ -29,7 +29,8 @@ static jfl_status adam_check(const void *attr)
   return JFL_OK;
 }
 
-/* The complements of the decays are taken in double: 1 - 0.999f is off by 1e-5. */
+/* rest1 and rest2 are 1 - beta1 and 1 - beta2, computed in double: in float32, 1 - 0.999f is off by
+   1e-5 of its value. */
 #define adam_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
 #define adam_scalars(S) S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon)
 JF_RULE(adam, 0,

@@ -1,4 +1,5 @@
-/* Writes a variable, for optimizers whose slots no formula steps. */
+/* The op assign writes a variable. Optimizers use it for slots that their formula does not
+   change. */
 #include "op/move.h"
 #include "op/op.h"
 

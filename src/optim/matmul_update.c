@@ -1,4 +1,5 @@
-/* A parameter's step along a matrix product. Sums of float32 are accumulated in double. */
+/* The op matmul_update: a parameter's step along a matrix product. Sums of float32 are accumulated
+   in double. */
 #include "optim/matmul_update.h"
 #include "optim/optim.h"
 
@@ -8,7 +9,7 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* a b is a matrix like the parameter. */
+/* Checks that the product of a and b has the parameter's shape. */
 static jfl_status matmul_update_infer(jf_infer *c)
 {
   const jfl_value *param = c->in[JF_STEP_PARAM];
@@ -30,7 +31,7 @@ static jfl_status matmul_update_infer(jf_infer *c)
                           jf_shape_str(&scalars->shape, s));
 }
 
-/* Elements from one row of a factor to the next, and from one column to the next. */
+/* How many elements lie between neighbouring rows of a factor, and between neighbouring columns. */
 typedef struct strides { int64_t row, column; } strides;
 
 static strides strides_of(const jf_tensor *t, int transposed)
@@ -40,7 +41,7 @@ static strides strides_of(const jf_tensor *t, int transposed)
 
 enum { WIDTH = 256 };
 
-/* w[i, j] -= rate sum over l of a[i, l] b[l, j], for the columns j0 to j0 + width of row i. */
+/* w[i, j] -= rate * (sum over l of a[i, l] b[l, j]), for columns j0 to j0 + width - 1 of row i. */
 #define STRETCH(D, T)                                                                        \
   static void matmul_update_stretch_##D(const jf_kargs *k, int64_t i, int64_t j0, int width, \
                                          T rate)                                             \

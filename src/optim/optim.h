@@ -11,16 +11,16 @@ struct jfl_optimizer {
   const char *name, *doc;             /* "SGD" */
   const jf_attr *attr;                /* numbers and booleans */
   size_t attr_size;
-  /* Fails where the attributes make no sense together; NULL: all do. */
+  /* Fails if the attributes make no sense together; NULL: all do. */
   jfl_status (*check)(const void *attr);
-  /* The formula that a step with these attributes follows. */
+  /* Gives the rule that a step with these attributes follows. */
   const jf_rule *(*rule)(const void *attr);
-  /* Sets the rule's scalars from JF_FIRST_SCALAR on, and may change the rate, for step t, the first
-     being 1; NULL: there is nothing to set. */
+  /* Sets the rule's scalars, from JF_FIRST_SCALAR on, for step t, counted from 1; it may change the
+     rate too. NULL: there is nothing to set. */
   void (*scalars)(const void *attr, int64_t t, double *scalar);
-  /* Emits the step of a parameter that is more than one formula: it may keep slots of any shape
-     (jf_emit_slot), write them by the op assign, and give jf_emit_update another gradient. NULL:
-     the step is the formula. */
+  /* Emits the step of one parameter, for optimizers whose step is more than the rule's formula: it
+     may keep slots of any shape (jf_emit_slot), write them with the op assign, and give
+     jf_emit_update another gradient. NULL: the step is the formula alone. */
   void (*emit)(jfl_graph *g, const struct jf_step_of *s);
 };
 
@@ -32,22 +32,22 @@ struct jfl_optimizer {
 extern const jfl_optimizer *const jf_optims[];   /* ended by NULL */
 const jfl_optimizer *jf_optim_find(const char *name);
 
-/* The choice of o with that attribute struct. */
+/* Chooses optimizer o with the attributes in that struct. */
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr);
-/* Finds the record, where a has none yet, and reads the options that a says. */
+/* Finds the optimizer's record by name unless a has it already, and reads the options in a. */
 jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a);
 
-/* What the step of one parameter reads. */
+/* What the step of one parameter starts from. */
 typedef struct jf_step_of {
   const jf_optim_choice *choice;
   jfl_value *param, *grad, *scalars;
 } jf_step_of;
-/* The state variable of a slot, of a shape that may be other than the parameter's. */
+/* Emits the state variable of a slot; its shape may differ from the parameter's. */
 jfl_value *jf_emit_slot(jfl_graph *g, const jfl_value *param, const jf_slot *slot,
                         const jfl_shape *shape);
-/* Emits the update of one parameter by the formula, with the slots of that. */
+/* Emits the update of one parameter and of the rule's slots by the rule's formula. */
 void jf_emit_update(jfl_graph *g, const jf_step_of *s);
-/* The attributes of an update, or NULL where n is none. */
+/* The attributes of an update; NULL if n is no update. */
 const jf_update *jf_update_of(const jf_node *n);
 
 #endif

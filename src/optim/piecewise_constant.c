@@ -1,5 +1,5 @@
-/* A rate that changes at given steps: values[i] for the first i with step <= boundaries[i], else
-   the last of them. */
+/* The schedule piecewise_constant: values[i] for the first i with step <= boundaries[i], else the
+   last value. */
 #include "optim/schedule.h"
 
 typedef struct piecewise {

@@ -15,7 +15,7 @@
 #define JF_OPTIM_RULE_H
 
 #include <math.h>
-#include <tgmath.h>   /* sqrt and its like follow the type of their argument */
+#include <tgmath.h>   /* sqrt and the like choose their type by their argument */
 
 #include "dev/variants.h"
 #include "op/elementwise.h"
@@ -56,7 +56,8 @@
       id##_slots(JF_SLOT_PUT)                                                 \
       w_at[i] = w; } }
 
-/* The loop in the build that runs on all processors, and in the best one for this. */
+/* Defines the loop twice: compiled for every processor, and dispatched to the best build for this
+   one. */
 #define JF_RULE_LOOPS(id, D)                                                         \
   static void id##_plain_##D(const jf_update_args *u) { id##_best_##D##_body(u); }   \
   JF_DISPATCH(id##_best_##D, (const jf_update_args *u), (u))

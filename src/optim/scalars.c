@@ -1,4 +1,5 @@
-/* The numbers of a step, as one small tensor that all updates of an optimizer read. */
+/* The op optimizer_scalars: the numbers of a step as one small tensor, which all updates of an
+   optimizer read. */
 #include "optim/scalars.h"
 #include "optim/optim.h"
 

@@ -1,4 +1,5 @@
-/* Learning rates as functions of the train step, computed in double, and the step itself. */
+/* Learning rates as functions of the train step, computed in double, and the op that gives the
+   step. */
 #include "optim/schedule.h"
 
 #include <string.h>

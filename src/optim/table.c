@@ -1,4 +1,4 @@
-/* The optimizer table, and reading what ops say of an optimizer. */
+/* The table of optimizers, and reading the attributes by which ops name an optimizer. */
 #include "optim/optim.h"
 
 #include <assert.h>

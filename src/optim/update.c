@@ -1,4 +1,4 @@
-/* The op that steps parameters, one or many, by the rule of an optimizer. */
+/* The op that updates one or many parameters by the rule of an optimizer. */
 #include "optim/optim.h"
 
 static const jf_attr attrs[] = {
@@ -8,14 +8,14 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* The dtype of tensor j of a parameter. */
+/* The dtype of tensor j of a parameter: the parameter, its gradient or a slot. */
 static jfl_dtype update_dtype(const jf_rule *r, int j, jfl_dtype param)
 {
   const jfl_dtype own = j < JF_FIRST_SLOT ? JFL_N_DTYPE : r->slot[j - JF_FIRST_SLOT].dtype;
   return own == JFL_N_DTYPE ? param : own;
 }
 
-/* Gradient and slots of parameter i have its shape. */
+/* Checks that the gradient and the slots of parameter i have its shape. */
 static jfl_status update_infer_tensors(const jf_infer *c, int i)
 {
   const jf_update *a = c->attr;
@@ -60,7 +60,7 @@ static jfl_status update_infer(jf_infer *c)
   return update_infer_scalars(c);
 }
 
-/* Parameters and slots. */
+/* Whether input i is changed in place: parameters and slots are. */
 static int update_mutates(const jf_node *n, int i)
 {
   const jf_update *a = n->attr;

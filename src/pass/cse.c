@@ -1,7 +1,9 @@
-/* Common subexpressions: of nodes that compute the same from the same values the first stays. */
+/* Removes common subexpressions: of nodes that compute the same from the same values, the first one
+   stays. */
 #include "pass/pass.h"
 
-/* The nodes kept so far, by hash, with open addressing; a power of two, never full. */
+/* The nodes kept so far, in a hash table with open addressing. Its size is a power of two, and it
+   is never full. */
 typedef struct table { const jf_node **slot; uint64_t mask; } table;
 
 static uint64_t hash_of(const jf_node *n)
@@ -29,7 +31,7 @@ static int same(const jf_node *a, const jf_node *b)
       && jf_attr_same(a->op->attr, a->op->attr_size, a->attr, b->attr);
 }
 
-/* The slot of the node that computes what n does, or the empty one where n belongs. */
+/* The slot of the node that computes the same as n, or the empty slot where n belongs. */
 static const jf_node **cse_find(const table *t, const jf_node *n)
 {
   uint64_t i = hash_of(n) & t->mask;

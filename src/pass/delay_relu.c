@@ -1,7 +1,7 @@
-/* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to do: the maximum
-   of what relu keeps is what relu keeps of the maximum. Gradients are the same too, since a window
-   whose maximum is not above 0 passes nothing on either way. The same holds of any op that rises
-   and any that picks, as records say. */
+/* Moves relu behind the max_pool2d that alone reads it, where it has fewer cells to compute.
+   Results are the same, since relu of the maximum is the maximum of relu. Gradients are the same,
+   since a window whose maximum is not above 0 passes nothing on in either order. The same holds for
+   every op that the records mark JF_RISES and every one that they mark JF_PICKS. */
 #include "pass/pass.h"
 
 static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)
@@ -12,7 +12,7 @@ static const jf_node *relu_alone(const jf_rewrite *r, const jf_node *pool)
   return x->node->op->flags & JF_RISES ? x->node : NULL;
 }
 
-/* Emits pool and relu in their new order, each under the name it had. */
+/* Emits pool and relu in their new order; each keeps its name. */
 static void swap(jf_rewrite *r, const jf_node *relu, const jf_node *pool)
 {
   jfl_value *x = jf_emit(r->g, pool->op, pool->attr, JF_IN(jf_current(r, relu->in[0])));

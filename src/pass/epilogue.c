@@ -1,6 +1,6 @@
-/* Bias, residual and activation become part of the product or convolution that they follow, and the
-   gradient of a bias part of the filter gradient beside it. Which ops have such endings, and which
-   can be them, is in their records. */
+/* Makes bias, residual and activation part of the product or convolution that they follow, and the
+   gradient of a bias part of the filter gradient of the same value. The records say which ops can
+   have such endings and which ops can be part of one. */
 #include "op/epilogue.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
@@ -8,24 +8,25 @@
 
 #include <string.h>
 
-/* A node that stands for several: a product and what follows it, or one that has sums on the side
-   and such a sum. It is emitted where node number `place` was. */
+/* Nodes that become one: a product with what follows it, or a node that can compute sums on the
+   side with such a sum. The new node is emitted where node number `place` was. */
 typedef struct ending_group {
   const jf_node *first;
-  jfl_value *bias, *residual;    /* of a product */
+  jfl_value *bias, *residual;    /* of a product; or NULL */
   const char *act;
-  const jf_node *sum;            /* NULL: a product */
+  const jf_node *sum;            /* the sum; NULL for a product */
   int place;
 } ending_group;
 
 typedef struct ending_state {
   jf_rewrite r;
   const jf_target *target;
-  int *made, *reader;            /* by value: numbers of its node and of its last reader, or -1 */
-  int *beside, *next;            /* by value: the first node that can sum it on the side, or -1; by
-                                    node number: the next one */
+  int *made, *reader;            /* by value: number of its maker, of its last reader, or -1 */
+  int *beside, *next;            /* `beside` by value: the first node that can sum it on the side,
+                                    or -1; `next` by node number: the next such node for the same
+                                    value */
   int *changes;                  /* by node number: how many nodes before it update variables */
-  ending_group **of;                    /* by node number: the group it is in, or NULL */
+  ending_group **of;                    /* by node number: the group that the node is in, or NULL */
 } ending_state;
 
 static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
@@ -40,35 +41,35 @@ static int axis_of(const ending_group *p)
   return axis < 0 ? p->first->out[0]->shape.n - 1 : axis;
 }
 
-/* Whether v is broadcast to a value of shape s along that axis and no other. */
+/* Whether v broadcasts to shape s along that axis and no other. */
 static int runs_along(const jfl_value *v, const jfl_shape *s, int axis)
 {
   int at = axis - (s->n - v->shape.n);
   return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
 }
 
-/* What n adds to v; NULL where it is no sum of that shape. */
+/* If n adds two tensors of its own shape and v is one, gives the other; else NULL. */
 static jfl_value *added(const jf_node *n, const jfl_value *v)
 {
   if (!(n->op->flags & JF_ADDS) || !jf_shape_eq(&n->out[0]->shape, &v->shape)) return NULL;
   return n->in[n->in[0] == v];
 }
 
-/* The line that n adds to v along the axis, or NULL. */
+/* If n adds a line to v along that axis, gives the line; else NULL. */
 static jfl_value *added_line(const jf_node *n, const jfl_value *v, int axis)
 {
   if (jf_line_axis(n) != axis || !(n->op->line->op->flags & JF_ADDS)) return NULL;
   return n->in[0] == v ? n->in[1] : NULL;
 }
 
-/* Whether a product on the device of n gains by ending in it. */
+/* Whether products on n's device gain by having n's op as their activation. */
 static int ending_activates(const ending_state *s, const jf_node *n)
 {
   const jf_kind *k = s->target->device[n->place]->kind;
   return k->activates && k->activates(n->op->name);
 }
 
-/* Whether n can be the next part of p; v is the result of p so far. */
+/* Whether n can be the next part of group p, whose result so far is v. */
 static int follows(const ending_state *s, ending_group *p, const jf_node *n, const jfl_value *v)
 {
   const int axis = axis_of(p);
@@ -84,7 +85,8 @@ static int follows(const ending_state *s, ending_group *p, const jf_node *n, con
   return 1;
 }
 
-/* Whether what comes before node `to` can be done there as well: no variable changes in between. */
+/* Whether node `from` can be moved to the place of node `to`: no node in between updates a
+   variable. */
 static int may_wait(const ending_state *s, int from, int to)
 {
   return s->changes[from + 1] == s->changes[to];
@@ -95,7 +97,8 @@ static int has_ending(const jf_node *n)
   return n->op->ending && jf_op_dtypes(n->op->ending->fused) >> n->out[0]->dtype & 1;
 }
 
-/* Groups product number i with what follows it, if anything does. */
+/* Starts a group with product number i and adds the nodes that follow it, if they can be part of
+   it. */
 static void follow(ending_state *s, int i)
 {
   ending_group p = { .first = s->r.old[i], .place = i }, *kept = NULL;
@@ -112,7 +115,7 @@ static void follow(ending_state *s, int i)
   if (kept) *kept = p;
 }
 
-/* Whether n is a sum over all axes but one. */
+/* Whether n sums over all axes except this one. */
 static int sums_all_but(const jf_node *n, int axis)
 {
   if (!(n->op->flags & JF_SUMS)) return 0;
@@ -122,7 +125,7 @@ static int sums_all_but(const jf_node *n, int axis)
   return same;
 }
 
-/* Whether all that n reads is there before node number i. */
+/* Whether everything that n reads is made before node number i. */
 static int is_ready(const ending_state *s, const jf_node *n, int i)
 {
   for (int k = 0; k < n->n_in; k++)
@@ -130,7 +133,7 @@ static int is_ready(const ending_state *s, const jf_node *n, int i)
   return 1;
 }
 
-/* Groups a node that can sum the same value on the side with sum number i. */
+/* Looks for a node that can compute sum number i on the side, and groups the two. */
 static void join_sum(ending_state *s, int i)
 {
   const jf_node *sum = s->r.old[i];
@@ -144,7 +147,7 @@ static void join_sum(ending_state *s, int i)
   }
 }
 
-/* The node takes its name from the first of the group, which is that of the user's layer. */
+/* Names n after the first node of its group, which has the name of the user's layer. */
 static void name_after(jf_node *n, const jf_node *first, jf_arena *a)
 {
   n->name = n->out[0]->name = first->name;
@@ -188,7 +191,8 @@ static void emit_with_sum(ending_state *s, const ending_group *p)
   jf_replace(r, p->sum->out[0], sum);
 }
 
-/* The later of two products whose sum is taken gets it as its own: the other is there by then. */
+/* Goes backwards, so that when a sum reads two products, the later one takes the sum as its ending:
+   by then the earlier one is computed. */
 static void epilogue_find_groups(ending_state *s)
 {
   for (int i = s->r.n_old - 1; i >= 0; i--) follow(s, i);
@@ -208,7 +212,7 @@ static void index_node(ending_state *s, int i)
   s->beside[id] = i;
 }
 
-/* From the last node on, so that lists begin with the first. */
+/* Lists nodes by what they read. Goes backwards, so that each list begins with its first node. */
 static void index_values(ending_state *s, jf_arena *a)
 {
   const size_t n_value = (size_t)s->r.n_value, n_old = (size_t)s->r.n_old;

@@ -1,10 +1,10 @@
-/* Folding: what is one number throughout is computed now, and what changes nothing goes. The rules
-   are facts and functions in the ops' records. Every rule keeps each bit of finite and infinite
-   numbers and the signs of zeros, and nan stays nan; but a product whose operand was transposed may
-   be summed in another order. What cannot keep them stays: x + 0, which turns -0 into 0, and so do
-   float sums and means over axes of extent 1, which start from 0; 0 - x likewise; x * 0, x - x and
-   x / x, which are nan for infinities; pow(x, 2), reciprocals of what is no power of two, and
-   numbers moved together, which all round anew. */
+/* Folding: computes at compile time what is one number throughout, and removes ops that change
+   nothing. The rules are facts and functions in the ops' records. Every rule keeps each bit of
+   finite and infinite numbers and the signs of zeros, and nan stays nan; only a product of a
+   transposed operand may be summed in another order. What could not keep them is left alone: x + 0
+   turns -0 into 0, and so do 0 - x and float sums and means over axes of extent 1, which start from
+   0; x * 0, x - x and x / x are nan for infinities; pow(x, 2), reciprocals of numbers that are no
+   powers of two, and moving two numbers together would round differently. */
 #include "op/reshape.h"
 #include "pass/pass.h"
 
@@ -18,7 +18,7 @@ static int fold_is_alone(const jf_foldctx *c, const jfl_value *v)
   return v->id < r->n_value && r->uses[v->id] <= 1;
 }
 
-/* Whether v is the number throughout; of floats 0 and -0 are two. */
+/* Whether all elements of v are that number; for floats, 0 and -0 differ. */
 static int is_number(const jfl_value *v, double number)
 {
   double value;
@@ -26,7 +26,7 @@ static int is_number(const jfl_value *v, double number)
   return jf_is_float(v->dtype) ? !memcmp(&value, &number, sizeof value) : value == number;
 }
 
-/* The input beside a number that changes nothing in it. */
+/* If one input of n is neutral, gives the other one; else NULL. */
 static jfl_value *beside_neutral(const jf_node *n)
 {
   const jf_neutral *e = &n->op->neutral;
@@ -37,8 +37,8 @@ static jfl_value *beside_neutral(const jf_node *n)
   return NULL;
 }
 
-/* Input 0 under the output's shape, where that has all its elements in their order. A view of a
-   view is one of what lies below. */
+/* For an op that keeps all elements in order: emits input 0 as a view of the output's shape. If the
+   input is itself a view, the new one is made of what lies below it. */
 static jfl_value *fold_kept(jfl_graph *g, const jf_node *n)
 {
   const jfl_shape *to = &n->out[0]->shape;
@@ -52,7 +52,7 @@ static jfl_value *fold_kept(jfl_graph *g, const jf_node *n)
 
 /* ---- operands that are repeated ---- */
 
-/* Whether the op gives the same with the value `small` for input k. */
+/* Whether n would have the same output if `small` replaced input k. */
 static int fold_fits(jfl_graph *g, const jf_node *n, int k, jfl_value *small)
 {
   jfl_value *in[3];
@@ -63,7 +63,8 @@ static int fold_fits(jfl_graph *g, const jf_node *n, int k, jfl_value *small)
   return !jf_op_infer(&c) && jf_shape_eq(&c.shape[0], &n->out[0]->shape);
 }
 
-/* An elementwise op that broadcasts by itself reads what is broadcast, not all its copies. */
+/* An elementwise op broadcasts by itself, so it reads the input of a broadcast instead of its
+   result. */
 static jfl_value *narrow(jfl_graph *g, const jf_node *n)
 {
   if (!n->op->loop || n->n_in < 2 || n->n_in > 3) return NULL;
@@ -84,7 +85,7 @@ static jfl_value *narrow(jfl_graph *g, const jf_node *n)
 
 /* ---- the pass ---- */
 
-/* What stands for the only output of n, or NULL. */
+/* Gives the value that replaces the only output of n, or NULL. */
 static jfl_value *fold_once(const jf_rewrite *r, const jf_node *n)
 {
   double value;
@@ -100,7 +101,7 @@ static jfl_value *fold_once(const jf_rewrite *r, const jf_node *n)
   return v || g->err ? v : narrow(g, n);
 }
 
-/* Applies rules as long as one fits; a value that was there before is folded already. */
+/* Applies rules as long as one fits. A value of the old graph has been folded already. */
 static jfl_value *folded(const jf_rewrite *r, const jf_node *n)
 {
   jfl_value *v = NULL, *next;
@@ -112,8 +113,8 @@ static jfl_value *folded(const jf_rewrite *r, const jf_node *n)
   return v;
 }
 
-/* Nodes from the first update on stay as they are: what they would read instead of a copy may be a
-   variable that has changed by then. */
+/* Nodes from the first update on stay as they are: what would replace a copy that they read may be
+   a variable that has changed by then. */
 jfl_status jf_pass_fold(jfl_graph *g, const jf_target *target)
 {
   (void)target;

@@ -1,12 +1,12 @@
-/* Reverse-mode differentiation. Gradients of broadcast inputs are summed, and those of values with
-   several uses added up, here and nowhere else. */
+/* Reverse-mode differentiation. Only this file sums the gradients of broadcast inputs and adds up
+   those of values with several uses. */
 #include "op/cast.h"
 #include "op/move.h"
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "pass/pass.h"
 
-/* Sums d over the axes along which a value of shape `to` was broadcast. */
+/* Sums d over the axes along which a value of shape `to` was broadcast to d's shape. */
 static jfl_value *sum_to(jfl_graph *g, jfl_value *d, const jfl_shape *to)
 {
   int64_t axes[JFL_MAXDIM];
@@ -24,7 +24,7 @@ static void accumulate(jfl_graph *g, jfl_value *v, jfl_value *d, jfl_value **slo
   if (d) *slot = *slot ? JF_EMIT(g, add, NULL, *slot, d) : d;
 }
 
-/* Marks the float values that depend on a target. */
+/* Marks the float values that depend on one of x. */
 static void grad_mark(const jfl_graph *g, jfl_value *const *x, int n_x, char *wanted)
 {
   for (int i = 0; i < n_x; i++) wanted[x[i]->id] = 1;
@@ -44,7 +44,7 @@ static int any_wanted(const jf_node *n, const char *wanted)
   return 0;
 }
 
-/* Gradients of one node's inputs, given those of its outputs. */
+/* Emits the gradients of one node's inputs, given those of its outputs. */
 static jfl_status node_gradient(jfl_graph *g, const jf_node *n, const char *wanted, jfl_value **adj)
 {
   jfl_value **dy = jf_alloc(g->arena, (size_t)n->n_out * sizeof *dy);
@@ -83,8 +83,8 @@ jfl_value *jf_full_like(jfl_graph *g, const jfl_value *v, double value)
 
 /* ---- losses ---- */
 
-/* Losses that some optimizers minimize together, all of one shape, and what their gradients are
-   wanted of. */
+/* Losses of one shape that some optimizers minimize together, and the values whose gradients are
+   needed. */
 typedef struct objective {
   const jf_training *first;    /* the first of the optimizers */
   jfl_value **target; int n_target;
@@ -98,7 +98,7 @@ static int same_losses(const jf_training *a, const jf_training *b)
   return 1;
 }
 
-/* One backward walk serves all optimizers of the same losses. */
+/* Collects the optimizers of the same losses, so that one backward walk serves them all. */
 static objective objective_of(jfl_graph *g, const jf_training *first)
 {
   objective o = { .first = first };
@@ -116,8 +116,8 @@ static objective objective_of(jfl_graph *g, const jf_training *first)
 
 static int64_t seeded(const objective *o) { return jf_numel(&o->first->loss[0]->shape); }
 
-/* d as if the losses had been seeded with 1: it is divided by their seed as that was rounded, so a
-   gradient that is a multiple of the seed comes out exactly. */
+/* Divides d by the seed of the losses, as it was rounded. Gradients that are a multiple of the seed
+   become exactly what a seed of 1 would give. */
 static jfl_value *without_seed(jfl_graph *g, const objective *o, jfl_value *d)
 {
   jfl_shape one = { 1, { 1 } };
@@ -138,8 +138,8 @@ static jfl_status keep_gradients(jfl_graph *g, jf_training *t, jfl_value *const 
   return jf_fail(JFL_EINVAL, "the loss '%s' depends on no trainable variable", t->loss[0]->name);
 }
 
-/* Seeds each loss with 1 / its element count, so that training on a loss per sample and on its mean
-   are the same. watched[i] gathers the gradients of watched value i. */
+/* Seeds each loss with 1 / its element count, so that training on one loss per sample is the same
+   as training on their mean. Adds the gradient of watched value i to watched[i]. */
 static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **watched)
 {
   const jf_training *t = o->first;
@@ -161,7 +161,7 @@ static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **wa
   return g->err;
 }
 
-/* Takes the watched values off the graph: their gradients become results. */
+/* Removes the watched values from the graph and makes their gradients results. */
 static jfl_status add_watched(jfl_graph *g, jfl_value *const *d)
 {
   for (int i = 0; i < g->n_watched; i++) {

@@ -1,18 +1,18 @@
-/* Keeps what convolutions read and write in blocks of channels, as vector units want it, from one
-   to the next, and filters packed, in the session too. Conversions are made where a value is first
-   wanted in another form, once. */
+/* Keeps what convolutions read and write in blocks of channels from one to the next, since vector
+   units work on blocks; keeps filters packed, in the session too. A conversion is made where a
+   value is first needed in another form, and only once. */
 #include "op/layout.h"
 #include "pass/pass.h"
 
 #include <string.h>
 
-/* A value of the graph as it was. */
+/* What the pass knows of a value of the old graph. */
 typedef struct pass_layout_seen {
-  jfl_shape shape;             /* when plain */
-  jf_packing made;             /* what its producer gives it in */
-  jfl_value *as[JF_N_FORM];    /* in each form that was asked for, in this device's blocks */
-  jfl_value *source;           /* as it was made */
-  int free;                    /* a variable that the session lacks: its form may be chosen */
+  jfl_shape shape;             /* its plain shape */
+  jf_packing made;             /* the form its producer gives it */
+  jfl_value *as[JF_N_FORM];    /* the value in each form that was needed, or NULL */
+  jfl_value *source;           /* the value as its producer gives it */
+  int free;                    /* whether it is a variable whose form may be chosen */
   int is_result;
 } pass_layout_seen;
 
@@ -21,7 +21,7 @@ typedef struct pass_layout_walk {
   const jf_target *target;
   jf_rewrite r;
   pass_layout_seen *seen;                  /* by value id */
-  int rules;                   /* ops may run on blocks; 0: only variables are in other forms */
+  int rules;                   /* whether ops may run on blocks, not variables alone */
 } pass_layout_walk;
 
 static const jf_packing *pass_layout_packing_in(const jf_target *t, const jfl_value *v)
@@ -39,14 +39,14 @@ static const jf_kind *pass_layout_kind(const pass_layout_walk *w, int place)
   return w->target->device[place]->kind;
 }
 
-/* A form in the blocks that the device of v wants. */
+/* A form, with blocks of the size that v's device wants. */
 static jf_packing pass_layout_packing(const pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
   const jf_layout c = { .kind = pass_layout_kind(w, v->place) };
   return (jf_packing){ form, form == JF_PLAIN ? 0 : jf_layout_block(&c) };
 }
 
-/* What passes see of the value from here on is packed so, and of that shape. */
+/* Gives v that packing and that shape, for this pass and all later ones. */
 static void reshape(const pass_layout_walk *w, jfl_value *v, const jf_packing *p,
                     const jfl_shape *s)
 {
@@ -55,7 +55,7 @@ static void reshape(const pass_layout_walk *w, jfl_value *v, const jf_packing *p
   v->shape = *s;
 }
 
-/* From here on v is made in that packing, by `made`, and nothing else stands for it. */
+/* Says that v is made in that packing by `made`; forms that were known before are forgotten. */
 static void pass_layout_made(pass_layout_walk *w, const jfl_value *v, const jf_packing *p,
                              jfl_value *made)
 {
@@ -67,7 +67,7 @@ static void pass_layout_made(pass_layout_walk *w, const jfl_value *v, const jf_p
   if (jf_packing_eq(p, &here)) e->as[p->form] = made;
 }
 
-/* The value in a form that its shape has. */
+/* The value in a form that its shape allows, converted if need be. */
 static jfl_value *get(pass_layout_walk *w, const jfl_value *v, jf_form form)
 {
   pass_layout_seen *s = of(w, v);
@@ -83,7 +83,7 @@ static jfl_value *get(pass_layout_walk *w, const jfl_value *v, jf_form form)
   return s->as[form] = jf_emit_relayout(w->g, &r, get(w, v, JF_PLAIN));
 }
 
-/* The node with the forms of its inputs, before anyone said how it runs. */
+/* What a layout rule is shown: the node with the forms of its inputs. */
 static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
 {
   jf_arena *arena = w->g->arena;
@@ -103,9 +103,10 @@ static jf_layout pass_layout_look(const pass_layout_walk *w, const jf_node *n)
   return c;
 }
 
-/* ---- ops whose elements stay apart ---- */
+/* ---- pointwise ops ---- */
 
-/* The form of what has that shape: of a variable that is updated, else of any input not plain. */
+/* The form for the values of that shape: that of the variable if one is updated, else that of the
+   first input which is not plain. */
 static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
 {
   jf_form form = JF_PLAIN;
@@ -116,8 +117,9 @@ static jf_form common_form(const jf_layout *c, const jfl_shape *shape)
   return form;
 }
 
-/* Input i in a form, or what stands for it: numbers that serve all elements stay as they are,
-   others are spread. An update reads nothing that would have to be spread. */
+/* Chooses the form of input i of a pointwise op whose result is in `form`. Single numbers stay
+   plain; other inputs that broadcast are converted to JF_BROADCAST. Returns 0 if that is
+   impossible, as it is for updates. */
 static int pass_layout_follow(const pass_layout_walk *w, jf_layout *c, int i,
                               const jfl_shape *shape, jf_form form)
 {
@@ -157,7 +159,7 @@ static void pack_variable(pass_layout_walk *w, jfl_value *v, const jf_packing *p
   pass_layout_made(w, v, p, v);
 }
 
-/* Variables that the session has are packed as it has them. */
+/* Packs variables that the session has in the form that it keeps them in. */
 static void find_variables(pass_layout_walk *w)
 {
   for (int i = 0; i < w->g->n_value; i++) {
@@ -171,14 +173,14 @@ static void find_variables(pass_layout_walk *w)
   }
 }
 
-/* Packs a variable whose form is still open. */
+/* Packs a variable, if its form may still be chosen. */
 static void pass_layout_pack(pass_layout_walk *w, jfl_value *v, const jf_packing *p)
 {
   const pass_layout_seen *e = of(w, v);
   if (v->origin == JF_VARIABLE && e->free && e->made.form == JF_PLAIN) pack_variable(w, v, p);
 }
 
-/* Variables that are updated together are of one form. */
+/* Packs the tensors of an update alike. */
 static void pack_together(pass_layout_walk *w, const jf_node *n)
 {
   const jfl_value *packed = NULL;
@@ -189,7 +191,7 @@ static void pack_together(pass_layout_walk *w, const jf_node *n)
       pass_layout_pack(w, n->in[i], &of(w, packed)->made);
 }
 
-/* New variables are packed where a convolution wants them so; the updates come after it. */
+/* Packs new variables where a convolution asks for it, then their updates. */
 static void choose_forms(pass_layout_walk *w)
 {
   for (int i = 0; i < w->r.n_old; i++) {
@@ -219,7 +221,7 @@ static jfl_status check_update(const pass_layout_walk *w, const jf_layout *c)
 
 /* ---- the walk ---- */
 
-/* Changes the node and its values to how the rule says it runs. */
+/* Changes a node and its values to what the rule said. */
 static jfl_status rearrange(pass_layout_walk *w, jf_node *n, const jf_layout *c)
 {
   jfl_graph *g = w->g;
@@ -284,7 +286,8 @@ jfl_status jf_pass_layout(jfl_graph *g, const jf_target *target)
   return target->reference ? JFL_OK : pass_layout_run(g, target, 1);
 }
 
-/* Graphs that were left as they are, and that use a variable which is packed in the session. */
+/* Brings variables that are packed in the session into jobs that the pass layout left as they
+   were. */
 jfl_status jf_pass_forms(jfl_graph *g, const jf_target *target)
 {
   int differ = 0;

@@ -1,8 +1,10 @@
-/* Plain steps along gradients fold into the ops that make these: where a gradient is a matrix
-   product that serves its parameter's update alone, one node does both, in the update's place. */
+/* Makes the step along a gradient part of the op that computes the gradient: where a gradient is a
+   matrix product that only its parameter's update reads, one node does both, at the update's
+   place. */
 #include "pass/pass.h"
 
-/* A factor that is a variable may have been updated when the update's turn comes. */
+/* Whether no factor of n is a variable: a variable could have been updated by the time the update
+   runs. */
 static int all_stay(const jf_node *n)
 {
   for (int i = 0; i < n->n_in; i++)
@@ -10,7 +12,7 @@ static int all_stay(const jf_node *n)
   return 1;
 }
 
-/* The node whose result the update subtracts, if they can be one node. */
+/* The node whose result the update subtracts, if the two can be one node; else NULL. */
 static const jf_node *matmul_update_maker(const jf_rewrite *r, const jf_node *update)
 {
   const jf_update *a = jf_update_of(update);
@@ -33,7 +35,7 @@ static void matmul_update_fold(jf_rewrite *r, const jf_node *update, const jf_no
   jf_serve(r->g, NULL);
 }
 
-/* The makers stay behind without a use, for dce. */
+/* The product's nodes stay in the graph without a reader; dce removes them. */
 jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;

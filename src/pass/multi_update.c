@@ -1,12 +1,12 @@
-/* Merges updates by the same optimizer, options and scalars into one node for each dtype, which
-   stands where the last of them stood. */
+/* Merges updates by the same optimizer, options and scalars into one node for each dtype, at the
+   place of the last of them. */
 #include "pass/pass.h"
 
 /* Updates that become one node. */
 typedef struct update_group {
   const jf_node *first;
   int last;                    /* its position in the old graph */
-  int n_in;                    /* of the node to be, without scalars */
+  int n_in;                    /* inputs of the new node, without scalars */
 } update_group;
 
 typedef struct merge {
@@ -15,8 +15,8 @@ typedef struct merge {
   int *of;                     /* by position in the old graph: the node's group, or -1 */
 } merge;
 
-/* A gradient that is itself a variable might be another's parameter: such an update stays where it
-   is. */
+/* An update whose gradient is itself a variable stays alone, since another update may change that
+   variable. */
 static int mergeable(const jf_node *n)
 {
   const jf_update *a = jf_update_of(n);

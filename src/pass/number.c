@@ -1,5 +1,5 @@
-/* Computing tensors that are one number throughout while compiling, by the kernels that would
-   compute them in every run. */
+/* Computes tensors that are one number throughout at compile time, with the kernels that a run
+   would use. */
 #include "op/move.h"
 #include "pass/pass.h"
 
@@ -17,7 +17,7 @@ static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_i
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
 
-/* The element as a double, unless that loses some of its bits. */
+/* Gives the element as a double; returns 0 if a double cannot hold it exactly. */
 static int number_load(const jf_tensor *from, double *value)
 {
   cell back = { 0 };
@@ -26,7 +26,7 @@ static int number_load(const jf_tensor *from, double *value)
   return !memcmp(&back, from->data, jfl_dtype_size(from->dtype));
 }
 
-/* Runs the op's plain kernel on inputs that are each one number. */
+/* Runs the op's plain kernel on inputs that are one number each. */
 static int number_compute(const jf_node *n, int n_in, double *value)
 {
   cell x[3], y = { 0 };

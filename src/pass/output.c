@@ -1,6 +1,6 @@
-/* Gives every result memory of its own: one that is an input, a variable, or memory that another
-   result has already, becomes a copy. The copies are made before the updates, so a train job
-   returns what held before its step. */
+/* Gives every result memory of its own: a result that is an input, a variable, or in the memory of
+   another result becomes a copy. Copies are made before the updates, so a train job returns values
+   from before its step. */
 #include "pass/pass.h"
 
 jfl_status jf_pass_output(jfl_graph *g, const jf_target *target)

@@ -1,5 +1,5 @@
-/* Brings every value to the place where it is read: each node but a transfer reads what lives where
-   the node runs. What the host hands in and takes out lives at the host's place. */
+/* Brings every value to the place where it is read: each node, except for transfers, reads values
+   of its own place. Inputs and results of the job are at the host's place. */
 #include "op/op.h"
 #include "pass/pass.h"
 
@@ -9,12 +9,12 @@ typedef struct place_walk {
   jfl_graph *g;
   const jf_target *target;
   jf_rewrite r;
-  jfl_value **copy;            /* copy[id * n_device + place]: the value there, or NULL */
+  jfl_value **copy;            /* copy[id * n_device + place]: the value at that place, or NULL */
 } place_walk;
 
 static jfl_value *place_bring(place_walk *w, jfl_value *v, int to);
 
-/* A copy at a place that the device of v can copy to. */
+/* Emits a copy at a place to which the device of v can copy. */
 static jfl_value *place_transfer(place_walk *w, jfl_value *v, int to)
 {
   jf_node *n;
@@ -24,7 +24,8 @@ static jfl_value *place_transfer(place_walk *w, jfl_value *v, int to)
   return n->out[0];
 }
 
-/* Made anew rather than copied: what has no inputs and is the same in every place. */
+/* A node without inputs that gives the same everywhere is repeated at the other place instead of
+   copying its result. */
 static jfl_value *place_again(place_walk *w, const jf_node *n, int output, int to)
 {
   jf_node *twin;
@@ -35,7 +36,7 @@ static jfl_value *place_again(place_walk *w, const jf_node *n, int output, int t
   return twin->out[output];
 }
 
-/* Whether one of the devices can copy to the other by itself. */
+/* Whether one of the two devices can copy to the other without the host. */
 static int place_has_way(const place_walk *w, int from, int to)
 {
   const jf_kind *a = w->target->device[from]->kind, *b = w->target->device[to]->kind;
@@ -51,7 +52,7 @@ static jfl_value *place_make(place_walk *w, jfl_value *v, int to)
   return v ? place_transfer(w, v, to) : NULL;
 }
 
-/* v at a place, made there where it was first wanted. */
+/* The value v at that place; it is brought there the first time. */
 static jfl_value *place_bring(place_walk *w, jfl_value *v, int to)
 {
   if (v->place == to || v->id >= w->r.n_value) return v;
@@ -60,7 +61,7 @@ static jfl_value *place_bring(place_walk *w, jfl_value *v, int to)
   return *there;
 }
 
-/* An update is where its variable is. */
+/* Places an update where its variable is. */
 static jfl_status place_update(const place_walk *w, jf_node *n)
 {
   const jfl_value *first = NULL;
@@ -86,7 +87,7 @@ static jfl_status place_visit(place_walk *w, jf_node *n)
   return w->g->err;
 }
 
-/* Whether everything is in one place already. */
+/* Whether all values and nodes are in one place. */
 static int place_is_single(const jfl_graph *g)
 {
   for (int i = 0; i < g->n_value; i++)

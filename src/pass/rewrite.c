@@ -1,4 +1,4 @@
-/* Rewriting a graph's list of nodes: what passes share. */
+/* Rewriting a graph's list of nodes; passes share this. */
 #include "pass/pass.h"
 
 #include <string.h>
@@ -24,14 +24,14 @@ jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v)
   return (jfl_value *)v;
 }
 
-/* The value that stands for v now, or that v is a view of; NULL where v has memory of its own. */
+/* The value that replaces v or of which v is a view; NULL if v has memory of its own. */
 static const jfl_value *rewrite_below(const jf_rewrite *r, const jfl_value *v)
 {
   if (v->id < r->n_value && r->now[v->id]) return r->now[v->id];
   return v->origin == JF_RESULT && v->node->op->flags & JF_VIEW ? v->node->in[0] : NULL;
 }
 
-/* The value in whose memory v will lie. */
+/* The value whose memory v will use. */
 static const jfl_value *root(const jf_rewrite *r, const jfl_value *v)
 {
   for (const jfl_value *next; (next = rewrite_below(r, v));) v = next;
@@ -44,13 +44,13 @@ static void add_use(jf_use *to, jf_use more)
   if (more.last > to->last) to->last = more.last;
 }
 
-/* A value's use; values that passes add have none before they stand for another. */
+/* The use of a value. A value that a pass added has none before it replaces another. */
 static jf_use use_of(const jf_rewrite *r, const jfl_value *v)
 {
   return v->id < r->n_use ? r->use[v->id] : (jf_use){ .last = -1 };
 }
 
-/* Adds to the use of v and of all that lies below it. */
+/* Adds to the use of v and of all values below it. */
 static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
 {
   for (; v; v = rewrite_below(r, v)) {
@@ -62,7 +62,8 @@ static void add_below(jf_rewrite *r, const jfl_value *v, jf_use more)
   }
 }
 
-/* Readers come after what they read: a view's use is known before it is added to its input's. */
+/* Finds the use of all values. It goes from the last node back, so that the use of a view is
+   complete before it is added to that of its input. */
 static void find_uses(jf_rewrite *r)
 {
   r->n_use = r->cap_use = r->n_value;

@@ -37,8 +37,8 @@ static void dump(const jfl_graph *g, const char *pass)
   jfl_text_free(t.s);
 }
 
-/* JFL_DUMP with a name that no pass has is an error: else nothing would be printed, and nobody
-   told why. */
+/* Fails if JFL_DUMP names no pass: otherwise nothing would be printed and the user would not know
+   why. */
 static jfl_status check_dump(void)
 {
   const char *want = getenv("JFL_DUMP");
@@ -70,7 +70,7 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t)
   return JFL_OK;
 }
 
-/* The bits of the passes of that name: one pass may stand in the list more than once. */
+/* The bits of the passes of that name; the list may have one name more than once. */
 static unsigned bits_of(const char *name, size_t n)
 {
   unsigned bits = 0;

@@ -1,10 +1,10 @@
-/* Appends each optimizer's updates, the numbers of its step that they read, and the step
+/* Appends each optimizer's updates, the numbers of the step that they read, and the step
    counter. */
 #include "op/clip_scale.h"
 #include "optim/scalars.h"
 #include "pass/pass.h"
 
-/* d with what the variable's regularizer adds: l2 w + l1 sign(w). */
+/* Adds to gradient d what the variable's regularizer adds: l2 w + l1 sign(w). */
 static jfl_value *update_regularized(jfl_graph *g, jfl_value *w, jfl_value *d)
 {
   const jfl_shape one = { 1, { 1 } };
@@ -20,7 +20,7 @@ static jfl_value *update_regularized(jfl_graph *g, jfl_value *w, jfl_value *d)
   return d;
 }
 
-/* What clips the gradients of all variables of an optimizer together. */
+/* The factor that clips the gradients of all variables of an optimizer together. */
 static jfl_value *update_clip(jfl_graph *g, const jf_training *t)
 {
   jf_clip_scale a = { t->clip_norm };
@@ -31,7 +31,7 @@ static jfl_value *update_clip(jfl_graph *g, const jf_training *t)
   return jf_emit(g, &jf_op_clip_scale, &a, grad, n);
 }
 
-/* The variable by which the host sets the rate of optimizer i of the job, counted from 0. */
+/* The state variable with which the host sets the rate of optimizer number i of the job, from 0. */
 static jfl_value *update_set(jfl_graph *g, int i)
 {
   const char *number = i ? jf_sprintf(g->arena, "%d", i + 1) : "";
@@ -61,7 +61,7 @@ static void update_emit(jfl_graph *g, const jf_training *t)
   }
 }
 
-/* No variable is updated before all that read it have; regularizers read them, too. */
+/* Updates come last, after everything that reads the variables, regularizers included. */
 jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
 {
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);

@@ -14,7 +14,7 @@ jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k)
   return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
 }
 
-/* The accepting row of the highest priority below `below`, or NULL. */
+/* The row of the highest priority below `below` that accepts the call, or NULL. */
 static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *op, int flags,
                                      const jf_kargs *k, int below)
 {
@@ -28,7 +28,7 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
   return best;
 }
 
-/* Leaves *out alone where the row cannot serve the call after all. */
+/* Prepares row r for the call. If it turns out that the row cannot serve, *out stays as it was. */
 static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch, jf_choice *out)
 {
   k->state = NULL;
@@ -40,7 +40,7 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch,
 
 static int choose_is_empty(const jf_tensor *t) { return jf_numel(&t->shape) == 0; }
 
-/* Whether the call has nothing to write. */
+/* Whether all outputs of the call are empty. */
 static int has_no_result(const jfl_op *op, const jf_kargs *k)
 {
   for (int i = 0; i < k->n_out; i++)
@@ -55,8 +55,8 @@ static int has_empty_operand(const jf_kargs *k)
   return 0;
 }
 
-/* Whether the device's own rows may serve: those that compute by libraries need not know what to do
-   with empty tensors, where a plain kernel does. */
+/* Whether rows of the device may serve the call. Rows that use libraries need not handle empty
+   tensors; the plain kernel does, if there is one. */
 static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const jf_kargs *k)
 {
   if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;

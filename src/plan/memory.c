@@ -1,14 +1,14 @@
-/* Packing buffers with known lifetimes into one block of memory. */
+/* Packing buffers of known lifetimes into one block of memory. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
 
-/* WORK: how many comparisons a better layout is worth; MOST_WORK: how many where sweeps have given
-   a poor one. */
+/* TRIES: how often an order is improved. WORK: how many comparisons are worth spending on a better
+   layout; MOST_WORK: how many if the fast sweeps gave a poor one. */
 enum { TRIES = 32, WORK = 1 << 23, MOST_WORK = 8 * WORK };
 
-/* The orders to try: bigger first, longer and bigger first, and as they are born. The address
-   settles what ties are left, so that each order is total. */
+/* The orders to try: larger buffers first, larger and longer-lived first, and by birth. Addresses
+   settle ties, so that each order is total. */
 static int by_address(const jf_life *x, const jf_life *y) { return x < y ? -1 : x > y; }
 
 static int by_size(const void *a, const void *b)
@@ -43,8 +43,8 @@ static int overlaps(const jf_life *a, const jf_life *b)
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* Lowest offset at which l fits beside those of placed (sorted by offset) that are alive with
-   it. */
+/* The lowest offset at which l fits beside those buffers of `placed` (sorted by offset) that live
+   at the same time. */
 static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
 {
   size_t at = 0;
@@ -59,7 +59,7 @@ static size_t lowest_fit(const jf_life *l, jf_life *const *placed, int n)
 
 static size_t end_of(const jf_life *l) { return l->offset + jf_life_bytes(l); }
 
-/* Places buffers in this order; returns the bytes needed. */
+/* Places the buffers in this order; returns the bytes needed. */
 static size_t lay(jf_life *const *order, jf_life **placed, int n)
 {
   size_t total = 0;
@@ -74,7 +74,8 @@ static size_t lay(jf_life *const *order, jf_life **placed, int n)
   return total;
 }
 
-/* The buffer that reaches highest goes first: it found no room below others. */
+/* Moves the buffer that reaches highest to the front of the order: it found no room below
+   others. */
 static void promote_highest(jf_life **order, int n)
 {
   int top = 0;
@@ -85,7 +86,7 @@ static void promote_highest(jf_life **order, int n)
   order[0] = l;
 }
 
-/* Keeps a layout if it is the best so far. */
+/* The best layout so far; plan_memory_keep replaces it by a better one. */
 typedef struct best { size_t total, *offset; } best;
 
 static void plan_memory_keep(best *b, const jf_life *life, int n, size_t total)
@@ -95,7 +96,7 @@ static void plan_memory_keep(best *b, const jf_life *life, int n, size_t total)
   for (int i = 0; i < n; i++) b->offset[i] = life[i].offset;
 }
 
-/* Tries several orders, each some times over. */
+/* Tries several orders, and improves each of them several times. */
 static void pack_carefully(jf_arena *a, jf_life *life, int n, size_t enough, best *b)
 {
   static int (*const orders[])(const void *, const void *) = { by_size, by_area, by_birth };

@@ -1,20 +1,20 @@
-/* Making a plan: steps, lifetimes, offsets, kernels, and the pointers that change with each run. */
+/* Makes a plan: steps, lifetimes, offsets, kernels, and the pointers that change with each run. */
 #include "op/array.h"
 #include "plan/plan.h"
 
 #include <string.h>
 
-/* What is known of each value while the plan is made; index by value id. */
+/* What is known of each value while the plan is made, by value id. */
 typedef struct builder {
   jfl_plan *p;
   jfl_graph *g;
   jf_arena *arena;
-  const jfl_value **root;      /* the value whose memory it is */
-  jf_where *where;             /* of roots */
+  const jfl_value **root;      /* the value whose memory it uses */
+  jf_where *where;             /* of roots: where their memory is */
   int *last_use;               /* of roots: last step that reads it */
   int *made_by;                /* of roots: the step that makes it, or -1 */
   jf_life *life; int n_life;
-  int *life_place;             /* of lifetimes: the place of their arena */
+  int *life_place;             /* of lifetimes: the place in whose arena they are */
 } builder;
 
 static size_t plan_bytes_of(const jfl_value *v)
@@ -39,7 +39,8 @@ static void find_roots(builder *b)
 
 static int plan_is_host(const jfl_plan *p, int place) { return p->part[place].device->kind->host; }
 
-/* Arrays that are read where the graph keeps them. A result of the job has memory of its own. */
+/* Arrays that the graph keeps are read where they lie, unless one is a result of the job: results
+   have memory of their own. */
 static void place_constants(builder *b)
 {
   for (int i = 0; i < b->g->n_node; i++) {
@@ -57,7 +58,7 @@ static void place_constants(builder *b)
   }
 }
 
-/* Inputs, variables and results are not in the arena. */
+/* Finds the places of inputs, variables and results, which are not in the arena. */
 static void place_outside(builder *b)
 {
   jfl_plan *p = b->p;
@@ -76,24 +77,25 @@ static void place_outside(builder *b)
   }
 }
 
-/* On whose stream a node is done. A transfer to the host is its source's matter. */
+/* The place on whose stream a node runs. A transfer to the host runs on the stream of its
+   source. */
 static int plan_stream_of(const jfl_plan *p, const jf_node *n)
 {
   int back = n->op->flags & JF_TRANSFER && plan_is_host(p, n->place);
   return back ? n->in[0]->place : n->place;
 }
 
-/* Whether what n makes needs no making. */
+/* Whether n needs no step, since the graph keeps the array that is its output. */
 static int lies_ready(const builder *b, const jf_node *n)
 {
   return n->op->flags & JF_STORED && b->where[n->out[0]->id].memory == JF_AT_CONSTANT;
 }
 
-/* A run is in three parts, so that a device can repeat the second as a whole: what devices get of
-   the inputs; the work; what the host gets of the results. */
+/* A run has three stages, so that a device can repeat the second as a whole: devices receive
+   inputs, they work, the host receives results. */
 typedef enum plan_stage { PLAN_IN, PLAN_WORK, PLAN_OUT, PLAN_N_STAGE } plan_stage;
 
-/* A result that is a variable is taken when it is its turn, before that is updated. */
+/* A result that is a variable is read among the work, before the variable is updated. */
 static plan_stage plan_stage_of(const builder *b, const jf_node *n, const char *is_read)
 {
   if (!(n->op->flags & JF_TRANSFER)) return PLAN_WORK;
@@ -129,8 +131,8 @@ static void make_steps(builder *b)
         add_step(b, g->node[i]);
 }
 
-/* What a step of another stream reads keeps its memory to the end of the run: its own device does
-   not know when the other has read it. */
+/* Values that another stream reads keep their memory until the end of the run: the device that owns
+   the memory does not know when the other one has read it. */
 static void keep_what_others_read(builder *b)
 {
   for (int s = 0; s < b->p->n_step; s++) {
@@ -149,7 +151,8 @@ static int add_life(builder *b, size_t size, int place, int first, int last)
   return b->n_life++;
 }
 
-/* The lifetime of an input that dies in this step and whose memory output 0 may take, or -1. */
+/* Looks for an input that nothing reads after this step and whose memory output 0 may take; gives
+   its lifetime, or -1. */
 static int reusable(const builder *b, const jf_node *n, int step)
 {
   const unsigned inplace = jf_inplace(n);
@@ -215,7 +218,7 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   return JFL_OK;
 }
 
-/* Adds the kernel that a step lacks to the list of those, unless it is there already. */
+/* Adds the kernel that a step lacks to the list of missing ones, unless it is there already. */
 static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
 {
   jf_arena *a = b->arena;
@@ -226,7 +229,7 @@ static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
   return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);
 }
 
-/* A device that lacks kernels is told of all of them at once. */
+/* If a device lacks kernels, the message names all of them at once. */
 static jfl_status fill_steps(builder *b, int threads)
 {
   const char *lacks = NULL;
@@ -273,12 +276,12 @@ static void settle(builder *b)
 
 /* ---- streams that wait for each other ---- */
 
-/* Of each place, the last step on its stream that a step has to wait for; -1: none. */
+/* For each place, the last step on its stream that some step has to wait for; -1: none. */
 typedef struct waits {
   builder *b;
-  int *want;                   /* by place: of the step at hand */
-  int *known;                  /* by stream and place: of the steps so far */
-  int *reader;                 /* by value and place: the last step that reads a variable */
+  int *want;                   /* by place: for the current step */
+  int *known;                  /* by stream and place: 1 + the last step already waited for */
+  int *reader;                 /* by value and place: 1 + the last step that reads a variable */
 } waits;
 
 static void waits_for(waits *w, int step)
@@ -288,7 +291,8 @@ static void waits_for(waits *w, int step)
   if (*last < step) *last = step;
 }
 
-/* An input was made by another stream; a variable that changes is read by others before. */
+/* A step waits for the steps that made its inputs, and if it updates a variable, for the steps of
+   other streams that read the variable before. */
 static void waits_of(waits *w, int step)
 {
   builder *b = w->b;
@@ -304,7 +308,7 @@ static void waits_of(waits *w, int step)
   }
 }
 
-/* Notes the steps that this one waits for; what its stream waited for before is done. */
+/* Stores which steps this one waits for, without those that its stream has waited for before. */
 static void waits_note(waits *w, int step)
 {
   jfl_plan *p = w->b->p;
@@ -341,7 +345,8 @@ static void order_streams(builder *b)
 
 static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
 
-/* Everything between the transfers in and those out, where one device does it. */
+/* The work is the steps between the transfers in and the transfers out. A device can repeat it as a
+   whole if it runs all of them and none draws random bits. */
 static void find_work(jfl_plan *p)
 {
   int first = 0, end = p->n_step;
@@ -357,9 +362,9 @@ static void find_work(jfl_plan *p)
   p->work_end = end;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole plan ---- */
 
-/* Lays out the arena of one place. */
+/* Packs the arena of one place. */
 static void pack_part(builder *b, int place)
 {
   jf_plan_part *part = &b->p->part[place];

@@ -1,4 +1,4 @@
-/* Plans as text: one step a line with its kernel and where its memory is. */
+/* Plans as text: one line for each step, with its kernel and where its memory is. */
 #include "plan/plan.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ const char *jf_step_kernel(const jf_step *st)
   return st->kernel.row ? st->kernel.row->name : "plain";
 }
 
-/* Column widths: of op names, of kernel names, and of devices, 0 where there is only one. */
+/* Widths of the columns for op names, kernel names and devices; `device` is 0 if there is only
+   one. */
 typedef struct widths { int op, kernel, device; } widths;
 
 static int plan_print_devices(const jfl_plan *p)
@@ -70,7 +71,7 @@ static void print_step(jf_text *t, const jfl_plan *p, int index, widths w)
   jf_text_add(t, "\n");
 }
 
-/* Those with work to do; where there is none at all, the one that would have it. */
+/* Lists the devices that have steps; if none has, the one that would have them. */
 static void print_devices(jf_text *t, const jfl_plan *p)
 {
   if (!plan_print_devices(p)) jf_text_add(t, "%s", p->part[p->graph->place].device->name);

@@ -1,5 +1,5 @@
-/* Packing many buffers in time n log n. Buffers are taken in the order of their birth: each gets
-   the lowest gap in memory in which it fits, and its bytes become a gap again when it dies. */
+/* Packs n buffers in time n log n. Buffers are taken in the order of their birth: each gets the
+   lowest gap in which it fits, and its bytes become a gap again when it dies. */
 #include "plan/plan.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ enum { ALIGN = 64 };
 
 size_t jf_life_bytes(const jf_life *l) { return (l->size + ALIGN - 1) & ~(size_t)(ALIGN - 1); }
 
-/* When a buffer is born and dies. A sweep backward negates the times, so that the last step comes
+/* When a buffer is born and dies. A backward sweep negates the times, so that the last step comes
    first. */
 typedef struct passage { int born, dies; jf_life *life; } passage;
 
@@ -27,8 +27,9 @@ static int sweep_by_death(const void *a, const void *b)
   return x->life < y->life ? -1 : x->life > y->life;
 }
 
-/* A gap in memory, which may have no bytes left. Gaps form a binary search tree by address; ranks,
-   which are hashes, keep it balanced: a gap's is below those in its subtrees. Index 0 is no gap. */
+/* A gap in memory; it may be empty. Gaps form a binary search tree by address. To keep the tree
+   balanced, each gap has a hash as its rank, which is below the ranks in its subtrees. Index 0
+   stands for no gap. */
 typedef struct gap {
   size_t at, size;
   size_t most;                 /* the largest size in this subtree */
@@ -45,7 +46,7 @@ static void find_largest(gaps *g, int i)
   if (p->size > p->most) p->most = p->size;
 }
 
-/* Splits tree i into the gaps below the address and the rest. */
+/* Splits tree i into the gaps below address `at` and the rest. */
 static void split_gaps(gaps *g, int i, size_t at, int *low, int *high)
 {
   if (!i) {
@@ -59,7 +60,7 @@ static void split_gaps(gaps *g, int i, size_t at, int *low, int *high)
   }
 }
 
-/* Joins two trees, all gaps of the first below those of the second. */
+/* Joins two trees; all gaps of `low` must lie below those of `high`. */
 static int join_gaps(gaps *g, int low, int high)
 {
   if (!low || !high) return low + high;
@@ -80,8 +81,8 @@ static int add_gap(gaps *g, size_t at, size_t size)
   return i;
 }
 
-/* Takes size bytes from the lowest gap of tree i that is large enough, and returns their address.
-   There is always one, as the last gap is endless. */
+/* Takes `size` bytes from the lowest gap of tree i that has as many, and returns their address.
+   There always is one, as the last gap is endless. */
 static size_t take_lowest(gaps *g, int i, size_t size)
 {
   gap *p = &g->v[i];
@@ -98,7 +99,7 @@ static size_t take_lowest(gaps *g, int i, size_t size)
   return at;
 }
 
-/* Gives size bytes to the last gap of tree i where that ends at the address. */
+/* If the last gap of tree i ends at address `at`, adds `size` bytes to it and returns 1. */
 static int extend_last(gaps *g, int i, size_t at, size_t size)
 {
   int given = 0;
@@ -110,7 +111,8 @@ static int extend_last(gaps *g, int i, size_t at, size_t size)
   return given;
 }
 
-/* Takes the first gap of tree i away where it begins at the address; returns its bytes. */
+/* If the first gap of tree i begins at address `at`, empties it and returns its bytes; else returns
+   0. */
 static size_t take_first(gaps *g, int i, size_t at)
 {
   size_t size = 0;

@@ -1,11 +1,11 @@
-/* How much work a step is, and how many threads that is worth. */
+/* Estimates how much work a step is, and how many threads that is worth. */
 #include "plan/plan.h"
 
-/* One unit of work is a byte of an operand or an addition: a thread does some 1e11 of either in a
-   second while operands are in its cache. Each thread of a step should have this many, some 10 us
-   of them: for less, handing out the parts and moving lines between caches costs more than the
-   other threads save (scripts/bench/threads.c). COSTLY is what an exponential or random bits take
-   beside moving their operands. */
+/* One unit of work is a byte of an operand or an addition. A thread does some 1e11 of either in a
+   second while operands are in its cache. Each thread of a step should have at least GRAIN units,
+   some 10 us of work: with less, handing out parts and moving cache lines costs more than the other
+   threads save (scripts/bench/threads.c). COSTLY is how many units an exponential or random bits
+   take. */
 enum { GRAIN = 1 << 20, COSTLY = 8 };
 
 double jf_call_bytes(const jf_kargs *k)

@@ -1,4 +1,4 @@
-/* The CPU: its memory is the host's, and its kernels answer when they return. */
+/* The CPU as a device: its memory is the host's, and its kernels are done when they return. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 

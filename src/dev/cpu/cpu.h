@@ -11,13 +11,13 @@
 
 /* The rows of kernels/cpu, ended by NULL. */
 const jf_kernel_row *const *jf_cpu_rows(void);
-/* How many channels its convolutions want side by side; 0: they have no such wish. */
+/* How many channels the CPU's convolutions want in a block; 0: they want no blocks. */
 int64_t jf_cpu_channel_block(void);
-/* Whether products and convolutions can end in that op. */
+/* Whether products and convolutions can end in the op of that name. */
 int jf_cpu_activates(const char *act);
 extern const jf_fused_limits jf_cpu_fused_limits;
-/* What the processor does at best with that many threads: float32 additions and multiplications per
-   second in registers, bytes per second read and written by a loop over large arrays. */
+/* Measures what the processor can do with that many threads: float32 additions and multiplications
+   per second in registers, and bytes per second read and written by a loop over large arrays. */
 void jf_cpu_peak(int threads, double *flop, double *bytes);
 
 #endif

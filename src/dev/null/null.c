@@ -1,4 +1,4 @@
-/* Devices that compute nothing: plans for them show that shapes and memory work out. */
+/* The null device computes nothing. Plans for it show that shapes and memory work out. */
 #include "dev/dev.h"
 
 enum { N_NULL = 8 };
@@ -19,7 +19,7 @@ static void null_free(jf_device *d, void *p)
   (void)p;
 }
 
-/* Numbers that the plain kernel would serve with; nothing runs them. */
+/* Limits that the plain kernel of fused programs could serve; nothing runs them here. */
 static const jf_fused_limits null_fused = {
   .slots = 64, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 4096, .sums = 1 << 15,
 };

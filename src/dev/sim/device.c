@@ -1,4 +1,4 @@
-/* The simulated device's table: what plans and sessions call. */
+/* The simulated device's table of functions, which plans and sessions call. */
 #include "dev/sim/sim.h"
 
 #include <stdlib.h>
@@ -6,12 +6,12 @@
 
 enum { N_SIM = 4, USUAL_DELAY = 40 };
 
-/* What a device keeps. */
+/* The state of a device. */
 typedef struct sim_state {
   jf_sim_memory memory;
   jf_sim_pace pace;
-  atomic_int n_stream, n_step;     /* so far; steps that began */
-  int break_at;                    /* JFL_SIM_FAULT: the step that fails, from 1 on; 0: none */
+  atomic_int n_stream, n_step;     /* streams so far; steps begun so far */
+  int break_at;                    /* JFL_SIM_FAULT: number of the step that fails; 0: none */
 } sim_state;
 
 static int sim_device_count(void) { return N_SIM; }
@@ -106,7 +106,7 @@ static jfl_status sim_device_await(jf_device *d, void *stream, void *event)
 
 /* ---- copies ---- */
 
-/* NULL for a side that is the host's. */
+/* A copy. A side that is in host memory has a NULL memory. */
 typedef struct sim_copy {
   jf_sim_item item;
   jf_sim_memory *to_memory, *from_memory;
@@ -159,7 +159,7 @@ static jfl_status sim_device_move(jf_device *d, void *stream, void *to, jf_devic
                                              .to = to, .from = from, .size = size });
 }
 
-/* ---- steps: plain kernels, which answer at once, run by the stream's thread ---- */
+/* ---- steps: the stream's thread runs plain kernels, which are done when they return ---- */
 
 /* It may be done more than once, so that the addresses it was given are kept beside what they stand
    for. */
@@ -180,7 +180,7 @@ static jfl_status sim_device_find_tensors(jf_sim_memory *m, jf_tensor *t, int n)
   return JFL_OK;
 }
 
-/* Puts the places where contents are for the addresses of the step's arguments. */
+/* Replaces the device addresses in the step's arguments by the addresses of their contents. */
 static jfl_status sim_device_find_arguments(sim_step *p)
 {
   jf_sim_memory *m = &((sim_state *)p->device->state)->memory;
@@ -195,7 +195,8 @@ static jfl_status sim_device_find_arguments(sim_step *p)
   return JFL_OK;
 }
 
-/* What a kernel finds wrong in its data is in the record of the run, for who reads that. */
+/* Runs the step. If the kernel finds something wrong in its data, that is no failure of the step:
+   it stands in the run's record, which the host reads. */
 static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
 {
   sim_step *p = (sim_step *)i;
@@ -249,8 +250,8 @@ static void sim_device_work_free(jf_device *d, void *work)
   jf_sim_work_free(work);
 }
 
-/* As the CPU's, so that its programs are the CPU's too: how ops are put together decides in which
-   order numbers are added up. */
+/* The limits are those of the CPU, so that the programs are the same ones: how nodes are joined
+   decides in which order numbers are added up. */
 static const jf_fused_limits sim_fused = {
   .slots = 64, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 4096, .sums = 1 << 15,
 };

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What memory holds after it is freed: no number as a float, a negative one as an integer. */
+/* What freed memory is filled with: as a float not-a-number, as an integer a negative number. */
 enum { POISON = 0xff };
 
-/* Freed blocks are kept until they are so many, or have so many bytes; then the oldest goes. */
+/* How many freed blocks are kept, and how many bytes; beyond that the oldest is really freed. */
 enum { MOST_FREED = 256, MOST_FREED_BYTES = 32 << 20 };
 
 void jf_sim_memory_init(jf_sim_memory *m, const char *name)
@@ -29,7 +29,7 @@ void jf_sim_memory_end(jf_sim_memory *m)
   pthread_mutex_destroy(&m->mu);
 }
 
-/* The last block that begins at p or before it, or -1. */
+/* The last block that begins at p or before it; -1: there is none. */
 static int sim_memory_before(const jf_sim_memory *m, const void *p)
 {
   int lo = 0, hi = m->n;
@@ -56,7 +56,7 @@ static int sim_memory_oldest(const jf_sim_memory *m)
   return oldest;
 }
 
-/* Puts a block in its place; room is there. */
+/* Inserts a block in order of address; there must be room. */
 static void sim_memory_insert(jf_sim_memory *m, const jf_sim_block *b)
 {
   int i = sim_memory_before(m, b->address) + 1;
@@ -110,7 +110,7 @@ void jf_sim_drop(jf_sim_memory *m, void *p)
 jfl_status jf_sim_find(jf_sim_memory *m, const void *p, size_t size, void **out)
 {
   static _Alignas(64) char nothing[64];
-  if (size == 0) return *out = nothing, JFL_OK;        /* an empty tensor may be anywhere */
+  if (size == 0) return *out = nothing, JFL_OK;        /* an empty tensor has no contents */
   pthread_mutex_lock(&m->mu);
   int i = sim_memory_before(m, p);
   const jf_sim_block *b = i < 0 ? NULL : &m->block[i];

@@ -1,6 +1,6 @@
-/* The simulated device: what its memory, its streams and its table share. A host that touches its
-   memory faults, and what it is told to do it does later, on threads of its own: so tests find what
-   works on a processor only because memory is shared and calls are done when they return. */
+/* The simulated device: what its memory, streams and table share. The host faults if it touches the
+   device's memory, and the device does its work late, on threads of its own. So tests find code
+   that only works on a CPU because memory is shared or calls are done when they return. */
 #ifndef JF_SIM_H
 #define JF_SIM_H
 
@@ -10,31 +10,32 @@
 
 /* ---- memory (memory.c) ---- */
 
-/* A block of a device's memory. Its address lies in pages that nobody may touch; its contents are
-   in host memory, which only the device's threads look up. */
+/* A block of a device's memory. Its address is in pages that nobody may touch; its contents are in
+   host memory, which only the device's threads look up. */
 typedef struct jf_sim_block {
   char *address, *contents;
   size_t size;
-  uint64_t freed;              /* when it was freed, counted from 1; 0: it is in use */
+  uint64_t freed;              /* number of the freeing, from 1 on; 0: still in use */
 } jf_sim_block;
 
-/* One device's blocks, sorted by address; guarded by mu. */
+/* The blocks of one device, sorted by address. Guarded by mu. */
 typedef struct jf_sim_memory {
   pthread_mutex_t mu;
-  const char *name;            /* of the device: "sim:0" */
+  const char *name;            /* the device's name, "sim:0" */
   jf_sim_block *block; int n, cap;
-  int n_freed; size_t freed_size;      /* blocks that are freed but kept, and their bytes */
-  uint64_t clock;              /* blocks freed so far */
+  int n_freed; size_t freed_size;      /* freed blocks that are kept, and their bytes */
+  uint64_t clock;              /* how many blocks were freed so far */
 } jf_sim_memory;
 
 void jf_sim_memory_init(jf_sim_memory *m, const char *name);
 void jf_sim_memory_end(jf_sim_memory *m);
-/* Zeroed; NULL when memory is out. */
+/* Gives zeroed memory; NULL if there is none left. */
 void *jf_sim_take(jf_sim_memory *m, size_t size);
-/* Poisons the block, and keeps it for a while, so that whoever uses it still is found out. */
+/* Frees a block: fills it with POISON and keeps it for a while, so that later uses of it are
+   detected. */
 void jf_sim_drop(jf_sim_memory *m, void *p);
-/* Where the `size` bytes at device address p are, for the device's threads; fails for an address
-   that is not within one block in use. */
+/* Gives the host address of the `size` bytes at device address p, for the device's threads. Fails
+   if they are not within one block that is in use. */
 jfl_status jf_sim_find(jf_sim_memory *m, const void *p, size_t size, void **out);
 
 /* ---- streams and events (stream.c) ---- */
@@ -45,47 +46,47 @@ typedef struct jf_sim_pace {
   uint64_t seed;               /* JFL_SIM_SEED: chooses the delays */
 } jf_sim_pace;
 
-/* A point of a stream that others wait for; guarded by mu. */
+/* A point in a stream that others wait for. Guarded by mu. */
 typedef struct jf_sim_event {
   pthread_mutex_t mu;
   pthread_cond_t there;
-  uint64_t asked, reached;     /* how often it was recorded, and how often the stream came to it */
+  uint64_t asked, reached;     /* how often it was recorded, and its stream came to it */
 } jf_sim_event;
 
 struct jf_sim_stream;
 
-/* What a stream leaves out: steps once one found something wrong in its data, steps and copies once
-   something failed, marks never. */
+/* What a stream skips: steps after one that found something wrong in its data, steps and copies
+   after a failure, marks never. */
 typedef enum jf_sim_sort { JF_SIM_MARK, JF_SIM_COPY, JF_SIM_STEP } jf_sim_sort;
 
-/* Something for a stream to do. */
+/* A piece of work for a stream. */
 typedef struct jf_sim_item {
   struct jf_sim_item *next;
   jfl_status (*run)(struct jf_sim_stream *s, struct jf_sim_item *i);
   jf_sim_sort sort;
 } jf_sim_item;
 
-/* A thread that does what it is given, in order, now and then after a short delay. */
+/* A stream: a thread that does its items in order, sometimes after a short delay. */
 typedef struct jf_sim_stream {
   pthread_mutex_t mu;
   pthread_cond_t changed;
   pthread_t thread; int has_thread, stop;      /* guarded by mu, as the next ones are */
   jf_sim_item *head, *tail;
   struct jf_sim_work *kept;    /* what takes the items that are given now; NULL: they are done */
-  int busy;                    /* an item is being done */
-  int halted;                  /* a step found something wrong since the host last waited */
-  jfl_status failed;           /* the first failure since then, */
-  jf_error *error;             /* and what it says; owned */
-  const char *name;            /* of the device */
+  int busy;                    /* whether an item is being done */
+  int halted;                  /* whether a step found something wrong since the host last waited */
+  jfl_status failed;           /* the first failure since the host last waited, */
+  jf_error *error;             /* and its message, which the stream owns */
+  const char *name;            /* the device's name */
   jf_sim_pace pace;
-  uint64_t number, n_done;     /* of the stream, for its delays; items done, the thread's */
-  unsigned forks;              /* the fork generation it belongs to */
+  uint64_t number, n_done;     /* its number, for its delays; items that the thread has done */
+  unsigned forks;              /* the fork generation in which it was made */
 } jf_sim_stream;
 
 void jf_sim_stream_init(jf_sim_stream *s, const char *name, jf_sim_pace pace, uint64_t number);
-/* Does what was given and ends the thread. */
+/* Waits until all items are done and ends the thread. */
 void jf_sim_stream_end(jf_sim_stream *s);
-/* Gives the stream an item, a block of jf_new that it takes, on failure too. */
+/* Gives the stream an item, a block from jf_new, and takes it over, even on failure. */
 jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i);
 /* Items that are kept, to be done each time that they are replayed. */
 typedef struct jf_sim_work { jf_sim_item *head, *tail; } jf_sim_work;
@@ -94,15 +95,16 @@ jfl_status jf_sim_keep(jf_sim_stream *s);
 jf_sim_work *jf_sim_kept(jf_sim_stream *s);
 jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w);
 void jf_sim_work_free(jf_sim_work *w);
-/* Called by an item of s: no step behind it is done until the host has waited. */
+/* An item of s calls this so that no later step runs until the host has waited. */
 void jf_sim_halt(jf_sim_stream *s);
-/* Waits until nothing is left to do; tells the first failure since the last wait and forgets it. */
+/* Waits until all items are done; returns the first failure since the last wait and forgets it. */
 jfl_status jf_sim_wait(jf_sim_stream *s);
 
 void jf_sim_event_init(jf_sim_event *e);
 void jf_sim_event_end(jf_sim_event *e);
 jfl_status jf_sim_record(jf_sim_stream *s, jf_sim_event *e);
-/* What s is given from here on comes after the last jf_sim_record of e; without one it is free. */
+/* Items that s gets from now on wait for the last jf_sim_record of e; if there was none, they wait
+   for nothing. */
 jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Sleeps now and then, so that what does not wait for the stream comes too early. */
+/* Sometimes sleeps, so that whoever does not wait for the stream comes too early. */
 static void sim_stream_dawdle(jf_sim_stream *s)
 {
   enum { ONE_IN = 4 };
@@ -14,7 +14,7 @@ static void sim_stream_dawdle(jf_sim_stream *s)
   if (s->pace.delay && bits.w[0] % ONE_IN == 0) usleep(bits.w[1] % s->pace.delay + 1);
 }
 
-/* Under mu. */
+/* Keeps the first failure and its message. The caller holds mu. */
 static void sim_stream_fail(jf_sim_stream *s, jfl_status status)
 {
   if (s->failed) return;
@@ -22,13 +22,13 @@ static void sim_stream_fail(jf_sim_stream *s, jfl_status status)
   s->error = jf_error_copy();
 }
 
-/* Under mu. */
+/* Whether the stream skips the item. The caller holds mu. */
 static int sim_stream_leaves_out(const jf_sim_stream *s, const jf_sim_item *i)
 {
   return (s->halted && i->sort == JF_SIM_STEP) || (s->failed && i->sort != JF_SIM_MARK);
 }
 
-/* The next item, or NULL when the stream ends. Under mu. */
+/* The next item; NULL when the stream ends. The caller holds mu. */
 static jf_sim_item *sim_stream_next(jf_sim_stream *s)
 {
   while (!s->head && !s->stop) pthread_cond_wait(&s->changed, &s->mu);
@@ -59,7 +59,8 @@ static void *sim_stream_work(void *arg)
   return NULL;
 }
 
-/* With every signal blocked, so that handlers run on the host's threads. Under mu. */
+/* Starts the thread with every signal blocked, so that handlers run on the host's threads. The
+   caller holds mu. */
 static jfl_status sim_stream_start(jf_sim_stream *s)
 {
   sigset_t all, old;
@@ -79,7 +80,8 @@ void jf_sim_stream_init(jf_sim_stream *s, const char *name, jf_sim_pace pace, ui
   pthread_cond_init(&s->changed, NULL);
 }
 
-/* In a forked child the thread is not there, and mu is in an unknown state. */
+/* Whether the process has forked since the stream began: then the child has no such thread, and mu
+   is in an unknown state. */
 static int sim_stream_is_lost(const jf_sim_stream *s) { return s->forks != jf_forks(); }
 
 void jf_sim_stream_end(jf_sim_stream *s)
@@ -219,7 +221,7 @@ void jf_sim_event_end(jf_sim_event *e)
   pthread_mutex_destroy(&e->mu);
 }
 
-/* turn: which recording of the event is meant. */
+/* turn: for which recording of the event the stream waits. */
 typedef struct sim_turn { jf_sim_item item; jf_sim_event *event; uint64_t turn; } sim_turn;
 
 static jfl_status sim_stream_reach(jf_sim_stream *s, jf_sim_item *i)

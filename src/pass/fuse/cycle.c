@@ -1,26 +1,25 @@
-/* Whether two groups can be one node: not if a value that leaves them comes back through a node
-   outside, since that would have to run both after and before them.
-
-   Most questions are answered by a forest: each node hangs below the last of those that it follows,
-   so that all that hangs below a node depends on it. The others take a search, which goes no
-   further than a fixed number of steps. */
+/* Whether two groups can become one node. They cannot if a value of theirs reaches a node outside
+   whose result they read in turn: that node would have to run both after and before them. A forest
+   answers most questions: each node hangs below the last of the nodes that it must follow, so
+   everything below a node depends on it. The others take a search, which looks at a limited number
+   of nodes. */
 #include "pass/fuse/fuse.h"
 
 #include <stdlib.h>
 
-/* Nodes that one search looks at, at most. */
+/* The most nodes that one search looks at. */
 enum { STEPS = 2048 };
 
 typedef struct jf_search {
-  int *place, *below;          /* of nodes: its place in the forest's preorder; how many nodes are
-                                  below it there, itself included */
-  int *target, n_target;       /* places of the nodes outside that the set reads, ascending */
-  int *is_target;              /* of nodes: the stamp of the set that reads it */
-  int *seen, *stack, n_stack;  /* of groups: the stamp of the set from which it was reached */
-  int end, steps;              /* no way back leads past `end` */
+  int *place, *below;          /* by node: its place in the forest's preorder; how many nodes hang
+                                  below it, itself included */
+  int *target, n_target;       /* places of the nodes that the set reads, ascending */
+  int *is_target;              /* by node: the stamp of the last set that reads it */
+  int *seen, *stack, n_stack;  /* by group: the stamp of the last set that reached it */
+  int end, steps;              /* end: searches need not look at nodes after it */
 } jf_search;
 
-/* The last node that each follows, or -1. */
+/* For each node, the last node that it must follow, or -1. */
 static int *find_parents(const jf_fuser *f)
 {
   int *parent = jf_fuse_ints(f, f->n);
@@ -35,7 +34,7 @@ void jf_search_begin(jf_fuser *f)
 {
   jf_search *s = f->search = jf_alloc(f->g->arena, sizeof *s);
   const int *parent = find_parents(f);
-  int *free = jf_fuse_ints(f, f->n), top = 0;      /* the next place below each node */
+  int *free = jf_fuse_ints(f, f->n), top = 0;      /* free: the next place below each node */
   s->place = jf_fuse_ints(f, f->n);
   s->below = jf_fuse_ints(f, f->n);
   s->target = jf_fuse_ints(f, 3 * f->d.limits->instrs);
@@ -59,7 +58,7 @@ static int compare_places(const void *a, const void *b)
   return *(const int *)a - *(const int *)b;
 }
 
-/* Finds the nodes outside the set that group a reads. */
+/* Finds the nodes outside the set that nodes of group a read. */
 static void add_targets(jf_fuser *f, int a)
 {
   jf_search *s = f->search;
@@ -73,7 +72,7 @@ static void add_targets(jf_fuser *f, int a)
     }
 }
 
-/* Whether a target hangs below node i in the forest. */
+/* Whether one of the targets hangs below node i in the forest. */
 static int is_above_target(const jf_search *s, int i)
 {
   int lo = 0, hi = s->n_target;
@@ -85,8 +84,8 @@ static int is_above_target(const jf_search *s, int i)
   return lo < s->n_target && s->target[lo] < s->place[i] + s->below[i];
 }
 
-/* Goes from node i to the groups outside the set that follow it. Returns 1 where one of them is
-   sure to come back, or the search takes too long. */
+/* Adds to the search the groups outside the set that follow node i. Returns 1 if one of them is
+   known to lead back into the set, or if the search takes too long. */
 static int go_on_from(jf_fuser *f, int i)
 {
   jf_search *s = f->search;

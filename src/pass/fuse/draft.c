@@ -1,12 +1,12 @@
-/* Making a fused program of some nodes. */
+/* Makes a fused program of some nodes. */
 #include "pass/fuse/draft.h"
 
 #include <string.h>
 
 /* ---- the space ---- */
 
-/* Whether elements that lie these steps apart along the axes of s are one for each `row` elements
-   of s, in their order. */
+/* Whether these steps along the axes of s give one element for each `row` elements of s, in
+   order. */
 static int is_dense(const jfl_shape *s, const int64_t *step, int64_t row)
 {
   int64_t inner = 1, size = 1;
@@ -19,8 +19,8 @@ static int is_dense(const jfl_shape *s, const int64_t *step, int64_t row)
   return inner == row;
 }
 
-/* Cuts axes of the space so that every axis of s, a shape of as many elements, is one or several of
-   them; 0 where that does not work out. */
+/* Splits axes of the space so that every axis of s, which has as many elements, is one or several
+   axes of the space. Returns 0 if that is impossible. */
 static int refine(jfl_shape *space, const jfl_shape *s)
 {
   int64_t cut[2 * JFL_MAXDIM], a = 1, b = 1;
@@ -40,7 +40,8 @@ static int refine(jfl_shape *space, const jfl_shape *s)
   return 1;
 }
 
-/* Steps along axes of s as steps along those of the space, which refines it. */
+/* Converts steps along axes of s to steps along axes of the space, whose axes are splits of
+   those. */
 static void map_steps(const jfl_shape *space, const jfl_shape *s, const int64_t *step, int64_t *to)
 {
   int64_t done = 1;
@@ -57,7 +58,7 @@ static void map_steps(const jfl_shape *space, const jfl_shape *s, const int64_t 
 
 /* ---- slots ---- */
 
-/* Steps of a slot along the axes of a shape, as a member gave them. */
+/* The steps of a slot along the axes of a member's shape. */
 typedef struct jf_spread_over { jfl_shape shape; int64_t step[JFL_MAXDIM]; } jf_spread_over;
 
 static void spread_over(jf_draft *d, int s, const jfl_shape *shape, const int64_t *step)
@@ -83,7 +84,7 @@ static int add_slot(jf_draft *d, const jfl_value *v, jf_slot_kind kind, jfl_dtyp
 
 static int has_room(const jf_draft *d) { return d->f.n_slot + 4 <= d->limits->slots; }
 
-/* The slot that a member made of v, or -1. */
+/* The slot in which a member has put v, or -1. */
 static int made(const jf_draft *d, const jfl_value *v)
 {
   for (int s = 0; s < d->f.n_slot; s++)
@@ -102,7 +103,7 @@ static int argument(jf_draft *d, const jfl_value *v)
   return i;
 }
 
-/* The slot of an input that a member of shape s reads. */
+/* The slot of an input from outside that a member of shape s reads. */
 static int outside(jf_draft *d, const jf_operand *o, jf_slot_kind kind, const jfl_shape *s)
 {
   const int spread = kind == JF_SLOT_BROADCAST;
@@ -125,8 +126,8 @@ static int constant(jf_draft *d, const jf_operand *o)
   return i;
 }
 
-/* The slot that a member over shape s reads, which has one element for each of the space's or one
-   for each row; -1 where a program cannot read so. */
+/* The slot that a member of shape s reads as operand o. It has an element for each of the space, or
+   with by_row one for each row. Returns -1 if a program cannot read the operand in that way. */
 static int draft_operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, int by_row)
 {
   if (!o->v) return constant(d, o);
@@ -143,7 +144,7 @@ static int draft_operand(jf_draft *d, const jf_operand *o, const jfl_shape *s, i
 
 /* ---- instructions ---- */
 
-/* An exponential or random number takes about as long as this many products. */
+/* How many multiplications take as long as an exponential or a random number. */
 enum { COSTLY = 32 };
 
 static jf_instr *add_instr(jf_draft *d, const jf_node *n)
@@ -177,8 +178,8 @@ static int draft_add_loop(jf_draft *d, const jf_node *n)
   return 1;
 }
 
-/* Whether gathered sums are few beside the elements: a device may gather them several times, each
-   time for a part of the space. */
+/* Whether the gathered sums are few compared with the elements. They must be, since a device may
+   gather them several times, each time for a part of the space, and add these up. */
 static int gathers_little(const jf_draft *d, int64_t sums)
 {
   return sums <= d->limits->sums && (d->size / sums >= 16 || d->size <= d->limits->sums);
@@ -220,7 +221,8 @@ static int reads(const jf_draft *d, const jfl_value *v)
   return 0;
 }
 
-/* The size of the space, and its rows: those of a sum that another member reads, else of any. */
+/* Finds the size of the space and the length of its rows: the rows of a sum that another member
+   reads, else those of any sum. */
 static void find_size(jf_draft *d)
 {
   int read = 0;
@@ -240,7 +242,8 @@ static void find_size(jf_draft *d)
   }
 }
 
-/* Numbers the values that leave: those of each element first. Sums that are gathered must leave. */
+/* Numbers the values that become outputs, first those with an element for each of the space. Sums
+   that are gathered must be outputs. */
 static int find_outputs(jf_draft *d)
 {
   for (int s = 0; s < d->f.n_slot; s++) d->slot[s].out = -1;
@@ -269,7 +272,7 @@ static int add_member(jf_draft *d, const jf_node *n)
   return jf_member_kind(n) == JF_MEMBER_SUM ? draft_add_sum(d, n) : draft_add_loop(d, n);
 }
 
-/* Settles what depends on all members. */
+/* Completes what depends on all members. */
 static int finish_draft(jf_draft *d)
 {
   for (int s = 0; s < d->f.n_slot; s++) {
@@ -307,7 +310,8 @@ int jf_draft_make(jf_draft *d)
   return finish_draft(d);
 }
 
-/* A sum may change what the rows are, and a member of another size the space. */
+/* A sum may change what a row is, and a member of another size changes the space: then the draft
+   must be made again. */
 int jf_draft_can_extend(const jf_draft *d, const jf_node *last)
 {
   return !d->f.row && jf_member_kind(last) == JF_MEMBER_LOOP

@@ -1,4 +1,4 @@
-/* What must come after what. */
+/* Finds which nodes must come after which. */
 #include "pass/fuse/fuse.h"
 
 typedef struct follow_edges { int *from, *to, n, cap; } follow_edges;
@@ -12,7 +12,7 @@ static void add_edge(jf_fuser *f, follow_edges *e, int from, int to)
   e->to[e->n++] = to;
 }
 
-/* Sorts edges by where they begin, n places, and leaves their order there as it was. */
+/* Sorts edges by their first node; edges of one node keep their order. */
 static jf_lists lists_of(jf_fuser *f, const follow_edges *e, int n)
 {
   jf_lists l = { jf_fuse_ints(f, n + 2), jf_fuse_ints(f, e->n) };
@@ -42,7 +42,7 @@ void jf_fuse_find_sources(jf_fuser *f)
   f->sources = lists_of(f, &e, f->n);
 }
 
-/* Node i, which changes variable v, follows the nodes before it that read v under any shape. */
+/* Node i changes variable v, so it must follow the earlier nodes that read v or a view of v. */
 static void follow_readers(jf_fuser *f, follow_edges *e, const jfl_value *v, int i)
 {
   for (int j = f->readers.first[v->id]; j < f->readers.first[v->id + 1]; j++) {
@@ -63,7 +63,7 @@ static void follow_makers(jf_fuser *f, follow_edges *e, int i)
   }
 }
 
-/* Whether node i reads what node `from` makes, as itself. */
+/* Whether node i reads a result of node `from` directly, not through views or broadcasts. */
 static int reads_itself_from(const jf_fuser *f, int i, int from)
 {
   const jf_node *n = f->r.old[i];

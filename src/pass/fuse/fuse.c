@@ -1,11 +1,11 @@
-/* Joins elementwise nodes and sums into programs that go through memory once.
-   README.md shows by an example how a graph becomes programs. */
+/* Joins elementwise nodes and sums into fused programs, which go through memory once. README.md
+   shows by an example how a graph becomes programs. */
 #include "pass/fuse/fuse.h"
 
 /* ---- values that a set of nodes must write to memory ---- */
 
-/* Whether node i of the set at hand needs v in memory: no node of the set makes v, and i reads v as
-   it is, not past it. */
+/* Whether node i of the current set needs v in memory: no node of the set makes v, and i reads v
+   itself, not a value that v is a view or broadcast of. */
 static int reads_itself(const jf_fuser *f, int i, const jfl_value *v)
 {
   const jf_node *n = f->r.old[i];
@@ -17,7 +17,7 @@ static int reads_itself(const jf_fuser *f, int i, const jfl_value *v)
   return 0;
 }
 
-/* Whether nodes outside the set at hand, or the job's caller, read v, as it is or through views and
+/* Whether nodes outside the current set, or the job's caller, read v directly or through views and
    broadcasts. */
 static int leaves(const jf_fuser *f, const jfl_value *v)
 {
@@ -38,14 +38,14 @@ static int fuse_leaves(void *ctx, const jfl_value *v) { return leaves(ctx, v); }
 
 /* ---- joining ---- */
 
-/* What programs may be at a place; NULL: there are none. */
+/* The limits of programs on the device at a place; NULL: it runs no programs. */
 static const jf_fused_limits *limits_at(const jf_fuser *f, int place)
 {
   return f->target->device[place]->kind->fused;
 }
 
-/* Whether groups a and b make a program. Where b is one node behind the group of the last draft,
-   that is extended. */
+/* Tries to make a program of groups a and b. If b is a single node after the group of the last
+   draft, that draft is extended. */
 static int make_draft(jf_fuser *f, int a, int b)
 {
   jf_groups *s = &f->groups;
@@ -57,7 +57,7 @@ static int make_draft(jf_fuser *f, int a, int b)
   return jf_draft_make(&f->d);
 }
 
-/* Makes one group of those of nodes a and b, where that gives a program. */
+/* Joins the groups of nodes a and b if they make a program. */
 static void try_join(jf_fuser *f, int a, int b)
 {
   jf_groups *s = &f->groups;
@@ -75,7 +75,7 @@ static void try_join(jf_fuser *f, int a, int b)
   }
 }
 
-/* Joins nodes with those that make what they read. */
+/* Joins nodes with the nodes that make what they read. */
 static void join_makers(jf_fuser *f)
 {
   for (int i = 0; i < f->n; i++)
@@ -83,11 +83,11 @@ static void join_makers(jf_fuser *f)
       if (f->kind[f->sources.item[j]]) try_join(f, f->sources.item[j], i);
 }
 
-/* Joins nodes that read the same large value in the same order, so that it is read once. */
+/* Joins nodes that read the same large value in the same order, so that it is read only once. */
 static void join_readers(jf_fuser *f)
 {
   enum { LARGE = 1 << 12 };
-  int *last = jf_fuse_ints(f, f->r.n_value);       /* 1 + the last node that read a value */
+  int *last = jf_fuse_ints(f, f->r.n_value);       /* by value: 1 + the last node that read it */
   for (int i = 0; i < f->n; i++)
     for (int k = 0; f->kind[i] && k < f->r.old[i]->n_in; k++) {
       jf_operand o;
@@ -101,7 +101,8 @@ static void join_readers(jf_fuser *f)
 
 /* ---- the new graph ---- */
 
-/* The node that gives a program its name: one that draws random numbers by it, else the last. */
+/* The node whose name the program gets: one that draws random numbers, as its name seeds them, else
+   the last. */
 static const jf_node *name_giver(const jf_draft *d)
 {
   for (int i = 0; i < d->n_member; i++)
@@ -159,7 +160,7 @@ static void look_at_nodes(jf_fuser *f)
   for (int i = 0; i < f->g->n_output; i++) f->result[f->g->output[i]->id] = 1;
 }
 
-/* The most that any of the devices allows. */
+/* The largest limits over all devices. */
 static jf_fused_limits widest_limits(const jf_target *t)
 {
   jf_fused_limits most = { 0 };

@@ -1,4 +1,4 @@
-/* Groups of nodes, and the set of two of them that is looked at. */
+/* Groups of nodes, and the current set, which is one or two of them. */
 #include "pass/fuse/fuse.h"
 
 void jf_groups_begin(jf_fuser *f)
@@ -18,7 +18,7 @@ void jf_groups_begin(jf_fuser *f)
   }
 }
 
-/* Takes the first of two lists of ascending nodes off; -1 at the end. */
+/* Removes the least node of two ascending lists and returns it; -1 if both are empty. */
 static int take_least(const jf_groups *s, int *a, int *b)
 {
   int *least = *b < 0 || (*a >= 0 && *a < *b) ? a : b, i = *least;
@@ -37,7 +37,7 @@ void jf_groups_gather(jf_fuser *f, int a, int b)
   }
 }
 
-/* The group that begins at `first` ends at `last` now. */
+/* Sets the last node of the group that begins at `first`. */
 static void set_last(jf_groups *s, int n, int first, int last)
 {
   s->last[first] = last;

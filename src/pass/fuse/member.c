@@ -1,4 +1,4 @@
-/* What a node can be in a fused program, and what it reads there. */
+/* What a node can be in a fused program, and what it reads as its member. */
 #include "pass/fuse/member.h"
 
 #include "base/walk.h"
@@ -42,7 +42,8 @@ const jfl_shape *jf_member_shape(const jf_node *n)
   return is_sum(n) ? &n->in[0]->shape : &n->out[0]->shape;
 }
 
-/* The steps of v as axes of `to` see it, past a broadcast, then views, which keep the order. */
+/* Follows v back past a broadcast, then past views, which keep the order of elements. Gives the
+   value below and its steps along the axes of `to`. */
 static const jfl_value *see_through(const jfl_value *v, const jfl_shape *to, int64_t *step)
 {
   const jf_node *n = v->node;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Groups that nothing holds back, as a heap: the next is on top. */
+/* Groups that need not wait for others any more, as a heap: the next one is on top. */
 typedef struct order_heap { int *key, n; } order_heap;
 
 static void swap_keys(int *a, int *b)
@@ -33,13 +33,13 @@ static int pop_key(order_heap *h)
   return top;
 }
 
-/* Nodes with effects come after all others. */
+/* The order of groups: those with effects come after all others. */
 static int key_of_group(const jf_fuser *f, int i)
 {
   return f->r.old[i]->op->flags & JF_EFFECT ? f->n + i : i;
 }
 
-/* Counts, for each group, what it follows in other groups. */
+/* Counts for each group how many edges lead to it from other groups. */
 static int *count_waits(const jf_fuser *f)
 {
   int *waits = jf_fuse_ints(f, f->n);
@@ -70,7 +70,7 @@ static int *sort_groups(const jf_fuser *f, int *n)
   return order;
 }
 
-/* Whether anyone needs group i; then what it reads is needed too. */
+/* Whether group i is needed; if so, marks what it reads as needed too. */
 static int is_needed(jf_fuser *f, int group, char *needed)
 {
   int any = 0;

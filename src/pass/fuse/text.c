@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text; what is longer is cut off. */
+/* A text of limited length; the rest is cut off. */
 typedef struct line { char s[2048]; size_t n; } line;
 
 __attribute__((format(printf, 2, 3))) static void text_add(line *t, const char *fmt, ...)
@@ -18,7 +18,7 @@ __attribute__((format(printf, 2, 3))) static void text_add(line *t, const char *
   if (t->n >= sizeof t->s) t->n = sizeof t->s - 1;
 }
 
-/* Inputs have the first numbers, then results. */
+/* Names a slot: inputs have the first numbers, then outputs. */
 static void add_slot_name(line *t, const jf_fused *f, int s)
 {
   int number = f->n_in;
@@ -35,7 +35,7 @@ static void add_list(line *t, const jf_fused *f, const int *slot, int n)
   }
 }
 
-/* "t2 = relu_grad(t0, t1); t3 = reduce_sum(t2)" */
+/* Writes the program as text, such as "t2 = relu_grad(t0, t1); t3 = reduce_sum(t2)". */
 static void write_program(line *t, const jf_fused *f)
 {
   for (int i = 0; i < f->n_instr; i++) {
@@ -48,7 +48,8 @@ static void write_program(line *t, const jf_fused *f)
   }
 }
 
-/* "fused(relu_grad, reduce_sum)"; of many instructions some. */
+/* Writes the title, such as "fused(relu_grad, reduce_sum)"; it names only some of many
+   instructions. */
 static void write_title(line *t, const jf_fused *f)
 {
   enum { SOME = 4 };
