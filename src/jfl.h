@@ -214,6 +214,11 @@ typedef enum jfl_init_kind {
   JFL_INIT_NORMAL,             /* mean a, standard deviation b */
   JFL_INIT_TRUNCATED_NORMAL    /* the same, redrawn until within 2 b of a */
 } jfl_init_kind;
+typedef enum jfl_variable_role {
+  JFL_WEIGHT,
+  JFL_STATE,                   /* of an optimizer or a job's steps: saved, but not a weight */
+  JFL_STATE_UNLESS_ZERO        /* the same; a checkpoint that lacks it stands for zeros */
+} jfl_variable_role;
 typedef struct jfl_variable_spec {
   const char *name;
   jfl_dtype dtype;
@@ -221,8 +226,7 @@ typedef struct jfl_variable_spec {
   jfl_init_kind init;
   double a, b;
   int trainable;
-  int state;                   /* 1: optimizer or step state, which is saved but is not a weight;
-                                  2: the same, but a checkpoint that lacks it stands for zeros */
+  int state;                   /* a jfl_variable_role */
   double l1, l2;               /* regularizer: training adds l1 sign(v) + l2 v to v's gradient */
 } jfl_variable_spec;
 /* A name already in the graph gives the same value; shape and dtype must agree then. */

@@ -88,7 +88,7 @@ static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note
 }
 
 /* Whether a checkpoint without the variable means that it is zero. */
-static int stands_for_zeros(const jf_var *v) { return v->spec.state == 2; }
+static int stands_for_zeros(const jf_var *v) { return v->spec.state == JFL_STATE_UNLESS_ZERO; }
 
 static int is_saved(const jf_var *v) { return v->written || !stands_for_zeros(v); }
 

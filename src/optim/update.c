@@ -93,7 +93,8 @@ jfl_value *jf_emit_slot(jfl_graph *g, const jfl_value *param, const jf_slot *slo
                         const jfl_shape *shape)
 {
   return jf_state_variable(g, &(jfl_variable_spec){
-    .name = jf_sprintf(g->arena, "%s-%s", param->name, slot->name), .shape = *shape, .state = 1,
+    .name = jf_sprintf(g->arena, "%s-%s", param->name, slot->name), .shape = *shape,
+    .state = JFL_STATE,
     .dtype = slot->dtype == JFL_N_DTYPE ? param->dtype : slot->dtype,
     .init = JFL_INIT_CONSTANT, .a = slot->init });
 }

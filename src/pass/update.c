@@ -37,7 +37,7 @@ static jfl_value *update_set(jfl_graph *g, int i)
   const char *number = i ? jf_sprintf(g->arena, "%d", i + 1) : "";
   return jf_state_variable(g, &(jfl_variable_spec){
     .name = jf_sprintf(g->arena, JF_RATE_PREFIX "%s-%s", number, g->name), .dtype = JFL_F64,
-    .shape = { 1, { JF_N_SET } }, .state = 2 });
+    .shape = { 1, { JF_N_SET } }, .state = JFL_STATE_UNLESS_ZERO });
 }
 
 static jfl_value *update_scalars(jfl_graph *g, const jf_training *t, const jf_optim_choice *c)
@@ -69,7 +69,7 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
   (void)target;
   if (!g->n_training) return JFL_OK;
   jfl_value *step = jf_state_variable(g, &(jfl_variable_spec){
-    .name = name, .dtype = JFL_I64, .shape = { 1, { 1 } }, .state = 1 });
+    .name = name, .dtype = JFL_I64, .shape = { 1, { 1 } }, .state = JFL_STATE });
   for (int i = 0; i < g->n_training && !g->err; i++) {
     jf_training *t = g->training[i];
     t->step = step;
