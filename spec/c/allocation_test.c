@@ -1,7 +1,6 @@
-/* Running a plan allocates nothing: neither from the library's allocator nor, other libraries
-   included, in the whole process. One exception is not ours to remove: oneDNN keeps the arguments
-   of each primitive that is executed in a map of its own, and one object per thread; see
-   `grant`. */
+/* Running a plan allocates nothing, neither from the library's allocator nor anywhere else in the
+   process. There is one exception that we cannot remove: oneDNN keeps the arguments of each
+   primitive it runs in a map of its own, and one object for each thread; see `grant`. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,19 +13,19 @@
 #include "run/run.h"
 #include "test.h"
 
-/* Sanitizers bring their own allocator; then only the library's calls are counted. */
+/* Sanitizers bring their own allocator; with them only the library's calls are counted. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { WHOLE_PROCESS = 0 };
 #else
 enum { WHOLE_PROCESS = 1 };
 #endif
 
-/* Calls of the library's allocator; calls in the whole process, their bytes, and what was given
-   back. */
+/* Calls of the library's allocator, calls in the whole process, the bytes they asked for, and calls
+   that gave memory back. */
 static atomic_long own, all, all_bytes, freed;
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* These stand before libc's, also for libraries that are opened later. */
+/* These functions replace libc's, for libraries that are opened later too. */
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
@@ -112,9 +111,9 @@ static jfl_session *open_session(int threads)
   return s;
 }
 
-/* What a step may allocate, and must give back: what oneDNN does for a primitive (a map of four
-   arguments: four nodes and two tables), for the conversions before and after it, and for each
-   thread. A product is one primitive without conversions. */
+/* How much a step may allocate, and must give back: what oneDNN needs for a primitive (a map of
+   four arguments, which is four nodes and two tables), for the conversions before and after it, and
+   for each thread. A matrix product is one primitive without conversions. */
 static void grant(const jf_step *st, long *calls, long *bytes)
 {
   const char *kernel = jf_step_kernel(st);
@@ -139,7 +138,7 @@ static void execute_step(jfl_plan *p, jf_step *st)
             calls, freed - back);
 }
 
-/* Whole runs, then step by step. */
+/* Runs the plan as a whole, then step by step. */
 static void execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   for (int i = 0; i < WARM_UP; i++) CHECK(!jf_execute(p, in, out));
@@ -179,7 +178,7 @@ static void check_models(int threads)
 static void a_run_on_one_thread_allocates_nothing(void) { check_models(1); }
 static void a_run_on_two_threads_allocates_nothing(void) { check_models(2); }
 
-/* An array is made of three pieces: itself, the storage that views share, and its elements. */
+/* An array takes three allocations: itself, the storage that views share, and its elements. */
 static void a_call_allocates_its_results_alone(void)
 {
   jfl_session *s = open_session(1);
@@ -197,7 +196,7 @@ static void a_call_allocates_its_results_alone(void)
   jfl_session_free(s);
 }
 
-/* The test would count nothing if libraries did not come here. */
+/* Without this the test could count nothing: libraries must use the replaced functions. */
 static void allocations_of_libraries_are_counted(void)
 {
   if (!WHOLE_PROCESS) return;

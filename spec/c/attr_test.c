@@ -22,7 +22,7 @@ static int says(const char *text) { return strstr(jfl_errmsg(), text) != NULL; }
 
 static int same(const lists *a, const lists *b) { return jf_attr_same(attrs, sizeof *a, a, b); }
 
-/* Lists of `n` numbers for all fields. */
+/* Reads lists of `n` numbers into all fields. */
 static jfl_status read_all(jf_arena *arena, int n, lists *out)
 {
   static double v[LONG];
@@ -92,7 +92,7 @@ static jfl_array *array_of(jfl_dtype t, int64_t n, float first)
   return a;
 }
 
-/* The value of an array op on a. */
+/* The value of an op array that holds a. */
 static jfl_value *stored(jfl_graph *g, jfl_array *a)
 {
   jfl_value *v = NULL;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A host's memory: bytes in use, and how many more blocks it gives (-1: all). */
+/* The host's memory: bytes in use, and how many more blocks it gives (-1: no limit). */
 static struct { size_t live; int left; } host = { 0, -1 };
 
 static void *host_alloc(void *ud, size_t size)
@@ -39,7 +39,8 @@ static void messages_are_kept_and_prefixed(void)
   CHECK(!strcmp(jfl_errmsg(), "again: job 'a': x: got 3"));
 }
 
-/* Whether a part of this thread's error is that text, or is not there for NULL. */
+/* Whether that part of this thread's error is the text; with NULL, whether there is no such
+   part. */
 static int part_is(jfl_part part, const char *text)
 {
   const char *got = jfl_error_part(part);

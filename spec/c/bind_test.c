@@ -1,4 +1,4 @@
-/* src/bind: a Lua state that runs out of memory at any moment loses and breaks nothing. */
+/* src/bind: whenever a Lua state runs out of memory, nothing leaks and nothing breaks. */
 #include "jfl.h"
 #include "test.h"
 
@@ -12,7 +12,7 @@
 
 int luaopen_jfl_core(lua_State *L);
 
-/* A tour of the module; collections are left out so that runs allocate alike. */
+/* A tour of the module. It collects no garbage, so that all runs allocate alike. */
 static const char tour[] =
   "collectgarbage('stop')\n"
   "local c = require 'jfl.core'\n"
@@ -43,7 +43,7 @@ static const char tour[] =
   "c.submit(plan, {1, 2})\n"
   "c.plan_free(plan)\n";
 
-/* What the library holds; the worker allocates too. */
+/* Bytes that the library holds; the worker thread allocates too. */
 static atomic_long held;
 
 static void *take(void *ud, size_t size)
@@ -61,7 +61,7 @@ static void give(void *ud, void *p, size_t size)
   free(p);
 }
 
-static long left = -1;      /* allocations of Lua until they fail; -1: they never do */
+static long left = -1;      /* how many allocations Lua may make before they fail; -1: any number */
 
 static void *lua_memory(void *ud, void *p, size_t old, size_t size)
 {
@@ -72,7 +72,8 @@ static void *lua_memory(void *ud, void *p, size_t old, size_t size)
   return realloc(p, size);
 }
 
-/* Takes the tour with so many allocations; returns what lua_pcall does, -1: another error. */
+/* Takes the tour with that many allocations; returns the result of lua_pcall, or -1 for an error
+   before that. */
 static int tour_with(long allocations)
 {
   left = -1;
@@ -96,7 +97,7 @@ static int tour_with(long allocations)
 
 static void loses_nothing_at_the_end(void)
 {
-  CHECK(tour_with(-1) == 0);      /* what is kept for the process is there now */
+  CHECK(tour_with(-1) == 0);      /* from here on, what is kept for the process exists */
   long before = atomic_load(&held);
   CHECK(tour_with(-1) == 0);
   CHECK(atomic_load(&held) == before);

@@ -124,7 +124,7 @@ static void reads_without_a_session(void)
   CHECK(!jfl_checkpoint_tensor(c, N_VARS, &size, &dtype, &shape));
   CHECK(!strcmp(jfl_checkpoint_tensor(c, 1, &size, &dtype, &shape), "dense1-weight"));
   CHECK(size == 60 && dtype == JFL_F32 && shape->n == 2 && shape->d[0] == 3 && shape->d[1] == 5);
-  CHECK(save_value(8, in_scratch("alone"), 1) == JFL_OK);      /* what is open stays as it was */
+  CHECK(save_value(8, in_scratch("alone"), 1) == JFL_OK);      /* what is open does not change */
   CHECK(jfl_checkpoint_read(c, 1, JFL_F32, shape, &a) == JFL_OK);
   CHECK(((float *)jfl_array_data(a))[14] == 7);
   jfl_array_unref(a);

@@ -1,5 +1,5 @@
-/* A train job made through the public API: each run returns w and the loss, and then adds 1 to w;
-   `labels` must be 0, or the run fails. For tests of the run time. */
+/* A train job made through the public API, for tests of the run time: each run returns w and the
+   loss, then adds 1 to w. `labels` must be 0, or the run fails. */
 #ifndef COUNTER_H
 #define COUNTER_H
 
@@ -16,7 +16,7 @@ static inline jfl_status counter_op(jfl_graph *g, const char *op, jfl_value *a, 
   return JFL_OK;
 }
 
-/* loss = w x + cross entropy of one class, which is 0 for label 0 and an error for any other. */
+/* loss = w x + a cross entropy of one class. That is 0 for label 0 and an error for any other. */
 static inline jfl_status counter_body(jfl_graph *g)
 {
   const jfl_shape one = { 1, { 1 } }, row = { 2, { 1, 1 } };
@@ -53,7 +53,7 @@ static inline jfl_status counter_plan(jfl_session *s, const char *name, jfl_plan
   return st;
 }
 
-/* Arrays to call it with: {1}, and the label. */
+/* Makes the arrays for a call: {1} and the label. */
 static inline jfl_status counter_inputs(int label, jfl_array *in[2])
 {
   const jfl_shape one = { 1, { 1 } }, row = { 2, { 1, 1 } };
@@ -68,7 +68,7 @@ static inline jfl_status counter_inputs(int label, jfl_array *in[2])
   return JFL_OK;
 }
 
-/* Gives back two arrays: inputs, or results. */
+/* Releases two arrays: inputs or results. */
 static inline void counter_drop(jfl_array *a[2])
 {
   jfl_array_unref(a[0]);

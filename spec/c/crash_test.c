@@ -1,6 +1,6 @@
-/* Saving a checkpoint while the disk fails, memory runs out or the process is killed: the old
-   checkpoint or the new one is there, whole. The system calls that write are replaced by ones that
-   count, so that each can be the last or the one that fails. */
+/* Saves a checkpoint while the disk fails, memory runs out or the process is killed: afterwards
+   either the old checkpoint or the new one is complete. The test replaces the system calls that
+   write by functions that count, so that each call can be the last one or one that fails. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,13 +13,13 @@
 
 enum { PIECE = 97, MAX_STEPS = 1000 };
 
-/* Steps count from 1; 0 is never reached. */
+/* Steps are counted from 1; a limit of 0 is never reached. */
 static struct {
   int on, at, kill_at, fail_at, error;
-  char log[MAX_STEPS];         /* a letter a step, a run of writes being one */
+  char log[MAX_STEPS];         /* one letter for each step; a series of writes is one step */
 } disk;
 
-/* One call that is about to write. Returns whether it fails. */
+/* Called before a call that writes; returns whether that call must fail. */
 static int step(char letter)
 {
   if (!disk.on) return 0;
@@ -48,7 +48,7 @@ static int reached(void)
   return disk.at >= disk.fail_at;
 }
 
-/* Writes in small pieces, as a full or slow disk may. */
+/* Writes in small pieces, as a full or slow disk may do. */
 ssize_t write(int fd, const void *data, size_t n)
 {
   if (step('w')) return -1;
@@ -90,7 +90,7 @@ int open(const char *path, int flags, ...)
   return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-/* Whether a model file under `path` or beside it is still being written. */
+/* Whether there is an unfinished model file under `path` or beside it. */
 static int leftovers(const char *path)
 {
   char p[PATH_MAX];
@@ -102,7 +102,7 @@ static int leftovers(const char *path)
 
 /* ---- the order of calls ---- */
 
-/* The file is synced before it gets its name, and the name after. */
+/* The file must be synced before it gets its name, and its folder after. */
 static void syncs_before_and_after_the_rename(void)
 {
   watch(0, 0, 0);
@@ -116,8 +116,8 @@ static void syncs_before_and_after_the_rename(void)
 
 /* ---- failures of the disk ---- */
 
-/* Saves 2 with the n-th call failing, for every n. A checkpoint that was in place before only the
-   last sync failed is the new one. */
+/* Saves 2 with the n-th call failing, for every n. If only the last sync failed, the checkpoint in
+   place is the new one, else the old one. */
 static void fail_every_call(const char *path, int error, double old)
 {
   for (int n = 1; n < MAX_STEPS; n++) {
@@ -149,7 +149,7 @@ static void a_full_disk_leaves_no_half_checkpoint(void)
   fail_every_call(in_scratch("full_new"), EDQUOT, -1);
 }
 
-/* Beyond the limit the system raises SIGXFSZ, which ends a process that does not mind it. */
+/* Past the limit the system sends SIGXFSZ, which would end a process that does not handle it. */
 static void a_limit_of_file_sizes_is_an_error(void)
 {
   struct rlimit before, low;
@@ -179,8 +179,8 @@ static void an_interrupted_write_goes_on(void)
 
 /* ---- kills ---- */
 
-/* Saves value in a child that is killed at its n-th call, or saves it over and over until it is
-   killed after `usec`. Returns whether it was killed. */
+/* Saves the value in a child process that is killed at its n-th call, or that saves over and over
+   until it is killed after `usec`. Returns whether it was killed. */
 static int saver_is_killed(int value, const char *path, int n, unsigned usec)
 {
   int status;
@@ -255,7 +255,8 @@ static void save_often(int value, const char *path)
   _exit(0);
 }
 
-/* Saves of others are refused or come later, and who loads meanwhile finds a whole checkpoint. */
+/* If another process is saving, a save is refused or waits, and a load finds a complete
+   checkpoint. */
 static void saves_at_once_do_not_mix(void)
 {
   enum { SAVERS = 3 };

@@ -1,5 +1,5 @@
-/* Every allocation of a job's life fails once: each failure is a status, and nothing stays
-   behind. */
+/* Every allocation in a job's life fails once: each failure must become a status, and nothing may
+   leak. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "test.h"
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
-static long left, held;      /* allocations until one fails; bytes out */
+static long left, held;      /* allocations until one fails; bytes in use */
 
 static void *take(void *ud, size_t size)
 {
@@ -103,11 +103,11 @@ static jfl_status life(void)
   return st;
 }
 
-/* ---- a network that every pass has work in, with variables in packed layouts ---- */
+/* ---- a network in which every pass has work, with variables in packed forms ---- */
 
 enum { BATCH = 2, CHANNELS = 16 };
 
-/* The second convolution is by 3x3, between blocks of channels, with a residual. */
+/* The second convolution is 3x3, between blocks of channels, with a residual. */
 static jfl_value *conv_net(model *m, jfl_value *x, int64_t batch)
 {
   const jfl_arg same = { .name = "padding", .kind = JFL_ARG_STRING, .string = "SAME" };
@@ -154,7 +154,7 @@ static jfl_status save_and_load(jfl_session *s)
   return JFL_OK;
 }
 
-/* The checksum of a variable, made where no allocation can fail. */
+/* The hash of a variable's contents, computed while no allocation fails. */
 static uint64_t contents(jfl_session *s)
 {
   uint64_t sum = 0;
@@ -163,7 +163,7 @@ static uint64_t contents(jfl_session *s)
   return sum;
 }
 
-/* A run that fails changes no variable. */
+/* Trains; checks that a run that fails changes no variable. */
 static jfl_status train(jfl_session *s, jfl_plan *p, jfl_array *const *in)
 {
   jfl_array *out[1];

@@ -1,4 +1,4 @@
-/* What records say of their ops holds of the plain kernels. */
+/* What the records state about their ops holds for the plain kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "op/op.h"
 #include "test.h"
 
-/* Numbers in rising order, among them those that rules must not change. */
+/* Numbers in rising order, among them those that folding rules must not change. */
 static const double odd[] = { -INFINITY, -1e30, -3.25, -1, -1e-40, -0.0, 0, 1e-40, 0.5, 1, 7, 1e30,
                               INFINITY };
 enum { N = sizeof odd / sizeof *odd };
@@ -15,7 +15,7 @@ typedef struct numbers { double element[N]; } numbers;
 
 static jf_tensor tensor_of(numbers *v, jfl_dtype t) { return (jf_tensor){ v, t, { 1, { N } } }; }
 
-/* Runs the op on one or two tensors of dtype t; 0 where it has no kernel for that. */
+/* Runs the op on one or two tensors of dtype t; returns 0 if it has no kernel for that dtype. */
 static int run(const jfl_op *op, jfl_dtype t, numbers *a, numbers *b, numbers *out)
 {
   jf_tensor in[] = { tensor_of(a, t), tensor_of(b ? b : a, t) }, y = tensor_of(out, t);
@@ -23,7 +23,7 @@ static int run(const jfl_op *op, jfl_dtype t, numbers *a, numbers *b, numbers *o
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
 
-/* Bit for bit, but any nan is like any other. */
+/* Compares bit for bit, except that any nan equals any other. */
 static void check_same(const jfl_op *op, jfl_dtype t, const numbers *a, const numbers *b)
 {
   const size_t size = jfl_dtype_size(t);
@@ -102,7 +102,8 @@ static void what_rises_never_falls(void)
   CHECK(checked >= 1);
 }
 
-/* A line's axis and the flags in attributes are ints; endings and lines are of ops that exist. */
+/* The axis of a line and the flags in attributes are ints; endings and lines name ops that
+   exist. */
 static void rules_name_ops_with_the_parts_they_need(void)
 {
   for (const jfl_op *const *o = jf_ops; *o; o++) {

@@ -1,7 +1,7 @@
-/* The texts of formulas in the records of ops and optimizers: C source that is made of nothing but
-   them, compiled here and now, gives what the plain kernels give, bit for bit. So a device that
-   compiles source can have its loops from the records alone. The source is compiled as C++ too, as
-   for CUDA. */
+/* Formulas in the records of ops and optimizers: C source made of nothing but their texts is
+   compiled here and gives what the plain kernels give, bit for bit. So a device that compiles
+   source can make its loops from the records alone. The source is compiled as C++ too, as CUDA
+   would. */
 #include "optim/optim.h"
 #include "test.h"
 
@@ -13,7 +13,8 @@
 
 enum { MOST_CASES = 1024, POOL = 45, N = POOL * POOL };
 
-/* An op with dtypes that it takes; odd: the input that is int8 whatever the others are, or -1. */
+/* An op with dtypes that it takes; `odd` is the input that is int8 whatever the others are, or
+   -1. */
 typedef struct formula_case {
   const jfl_op *op;
   int n_in, odd;
@@ -23,7 +24,7 @@ typedef struct formula_case {
 static formula_case cases[MOST_CASES];
 static int n_case;
 
-/* What an optimizer does to a parameter of a dtype. */
+/* A rule of an optimizer, for parameters of one dtype. */
 enum { MOST_RULES = 64, MOST_SLOTS = 8, MOST_SCALARS = 16 };
 typedef struct rule_case { const jf_rule *rule; jfl_dtype type; } rule_case;
 static rule_case rules[MOST_RULES];
@@ -31,7 +32,7 @@ static int n_rule;
 
 /* ---- which cases there are ---- */
 
-/* Numbers get values of their own, and dtypes the given one. */
+/* Gives each number attribute a value of its own, and dtype attributes the dtype `to`. */
 static void set_attributes(formula_case *c, jfl_dtype to)
 {
   double next = 0.3;
@@ -98,7 +99,8 @@ static void add_rule(const jf_rule *rule)
     if (rule->plain[t]) rules[n_rule++] = (rule_case){ rule, (jfl_dtype)t };
 }
 
-/* Optimizers choose rules by their attributes: with all of them 0, and with none. */
+/* Optimizers choose rules by their attributes, so each is tried with attributes of 0 and of
+   others. */
 static void every_optimizer_has_rules(void)
 {
   for (const jfl_optimizer *const *o = jf_optims; *o; o++) {
@@ -161,7 +163,7 @@ static jfl_dtype slot_type(const rule_case *c, int slot)
   return own == JFL_N_DTYPE ? c->type : own;
 }
 
-/* Gradients and slots are put in, w and slots come out. */
+/* Writes a function that takes gradients and slots and changes w and slots. */
 static void write_rule(FILE *to, const rule_case *c, int number)
 {
   const jf_rule *r = c->rule;
@@ -195,7 +197,7 @@ static void write_source(const char *path)
   fclose(to);
 }
 
-/* ---- numbers, infinities and ends of types, each with each ---- */
+/* ---- inputs: numbers, infinities and the ends of types, in all combinations ---- */
 
 static const double floats[POOL] = {
   0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 0.25, 0.3, 0.29999999, 1.5, 2.5, -2.5, 3.5, 7, -7, 10.1,
@@ -263,7 +265,8 @@ static void run_case(const formula_case *c, formula_loop loop)
     CHECK_MSG(want_second[i] == got_second[i], "%s: element %d of the second", c->op->name, i);
 }
 
-/* A number of its own for each element of each tensor, none of them negative, as roots want. */
+/* Gives each element of each tensor a number of its own. None is negative, for the sake of
+   roots. */
 static void fill_tensor(char *to, jfl_dtype t, int which)
 {
   for (int i = 0; i < N; i++) {

@@ -1,5 +1,5 @@
-/* kernels/cpu/functions.c: vectors of exponentials and their like against the library's doubles,
-   over all magnitudes, at infinities and not-a-number. */
+/* kernels/cpu/functions.c: compares vectors of exponentials and the like with the library's
+   functions in double, over all magnitudes, infinities and not-a-number. */
 #include "dev/cpu/cpu.h"
 #include "test.h"
 
@@ -9,8 +9,8 @@
 typedef struct function {
   const char *row;
   double (*exact)(double);
-  double ulp;                  /* the most it may be off, in units of 2^-24 of the result */
-  double off;                  /* or in all, where results cancel */
+  double ulp;                  /* largest error, in units of 2^-24 of the result */
+  double off;                  /* or largest absolute error, where results cancel */
 } function;
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -59,7 +59,7 @@ static void each_is_near(void)
   enum { N = 60000 };
   static float x[N], y[N];
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
-    for (int i = 0; i < N; i++)       /* evenly, then of any magnitude */
+    for (int i = 0; i < N; i++)       /* first evenly spaced, then of any magnitude */
       x[i] = i < N / 2 ? (float)(i - N / 4) * 0.0071f
                        : (i % 2 ? -1 : 1) * exp2f((float)(i - N / 2) * (276.0f / (N / 2)) - 149);
     run(functions[f].row, x, y, N);
@@ -77,7 +77,7 @@ static void ends_are_right(void)
   enum { N = sizeof ends / sizeof *ends };
   float x[N], y[N];
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
-    for (int n = 1; n <= N; n++) {    /* whatever the rest of a vector holds */
+    for (int n = 1; n <= N; n++) {    /* with any rest of a vector */
       memcpy(x, ends + N - n, (size_t)n * sizeof *x);
       run(functions[f].row, x, y, n);
       for (int i = 0; i < n; i++)

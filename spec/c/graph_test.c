@@ -1,4 +1,5 @@
-/* What a C host may get wrong when it describes a job is a status, never a crash. */
+/* Whatever a C host gets wrong when it describes a job is reported as a status; it never
+   crashes. */
 #include <string.h>
 
 #include "counter.h"

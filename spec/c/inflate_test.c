@@ -1,4 +1,5 @@
-/* jfl_inflate: every container, any hint, data that are cut or damaged; jfl_compress. */
+/* jfl_inflate with every container and any size hint, on data that are cut or damaged; and
+   jfl_compress. */
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -9,13 +10,13 @@
 enum { N = 200000, GUESS = 0 };
 static unsigned char plain[N];
 
-/* Half noise, half zeros: a part that does not shrink and one that shrinks most. */
+/* Half noise, half zeros: one part that does not shrink and one that shrinks most. */
 static void fill(void)
 {
   for (uint64_t i = 0; i < N / 2; i++) plain[i] = (unsigned char)jf_philox_at(1, 0, i).w[0];
 }
 
-/* Packs n bytes behind what `out` holds; returns the bytes written. */
+/* Packs n bytes and appends them to what `out` holds; returns the bytes written. */
 static size_t pack(const unsigned char *data, size_t n, jfl_deflate kind, unsigned char *out)
 {
   z_stream z = {0};

@@ -1,11 +1,11 @@
-/* src/run/json.c: what the reader takes, what it refuses, and that no bytes harm it. */
+/* src/base/json.c: what the reader accepts, what it refuses, and that no input crashes it. */
 #include "base/json.h"
 #include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy without a terminator, so that the sanitizers see a read behind the end. */
+/* A copy without a terminator, so that sanitizers notice a read past the end. */
 static char *copy_of(const char *text, size_t n)
 {
   char *p = malloc(n ? n : 1);

@@ -1,5 +1,5 @@
-/* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that do not divide by
-   vector and part sizes, with any number of threads, wherever its memory is. */
+/* kernels/cpu: every fast row agrees with its op's plain kernel, on shapes that are no multiples of
+   vector and part sizes, with any number of threads, at any memory address. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
@@ -24,14 +24,14 @@
 
 enum { MAX = 16 };
 
-/* A call of op: inputs and completed attributes, and what the plain kernel makes of them. */
+/* A call of op: inputs, completed attributes, and the results of the plain kernel. */
 typedef struct call {
   const jfl_op *op;
   union { char bytes[1024]; double align; } attr;
   jf_tensor in[MAX], before[MAX], out[MAX];
   int n_in, n_out;
-  jf_arena arena;              /* what infer completes the attributes with */
-  double tolerance;            /* per unit of the largest magnitude */
+  jf_arena arena;              /* holds what infer adds to the attributes */
+  double tolerance;            /* relative to the largest magnitude */
 } call;
 
 static size_t bytes_of(const jf_tensor *t)
@@ -39,7 +39,7 @@ static size_t bytes_of(const jf_tensor *t)
   return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
 }
 
-/* Numbers in -1..1, or 0..9 for integers, from a seed. */
+/* Makes a tensor of random numbers from a seed: in -1..1, or 0..9 for integers. */
 static jf_tensor fill(jfl_dtype t, const jfl_shape *s, uint64_t seed)
 {
   jf_tensor r = { .dtype = t, .shape = *s };
@@ -76,7 +76,7 @@ static double at(const jf_tensor *t, int64_t i)
   }
 }
 
-/* Numbers that are not finite must be the same. */
+/* Compares within the tolerance; numbers that are not finite must be the same. */
 static int close_to(const jf_tensor *a, const jf_tensor *b, double tolerance)
 {
   double scale = 1e-30;
@@ -89,7 +89,7 @@ static int close_to(const jf_tensor *a, const jf_tensor *b, double tolerance)
   return 1;
 }
 
-/* Completes the call by the op's shape rule. */
+/* Completes the attributes with the op's shape rule and makes the outputs. */
 static int complete(call *c)
 {
   jfl_value value[MAX], *in[MAX];
@@ -107,7 +107,7 @@ static int complete(call *c)
   return f.n_out > 0 || c->op->flags & JF_EFFECT;
 }
 
-/* Arguments on their own memory; in place where share is set. */
+/* Copies the arguments to memory of their own; with `share`, output 0 is in place of an input. */
 static jf_kargs arguments(const call *c, jf_tensor *in, jf_tensor *out, int threads)
 {
   for (int i = 0; i < c->n_in; i++) in[i] = copy(&c->before[i]);
@@ -125,7 +125,7 @@ static void release(const call *c, jf_tensor *in, jf_tensor *out)
   for (int i = 0; i < c->n_out; i++) jf_free(out[i].data);
 }
 
-/* Runs the plain kernel: in and out become what it leaves. */
+/* Runs the plain kernel: c->in and c->out become the tensors after its run. */
 static void reference(call *c)
 {
   jfl_dtype in[MAX], out[MAX];
@@ -136,7 +136,7 @@ static void reference(call *c)
   CHECK(c->op->cpu[jf_op_key(c->op, in, out)](&k) == JFL_OK);
 }
 
-/* Whether this run of a row left what the plain kernel left. */
+/* Whether this run of a row left the same tensors as the plain kernel. */
 static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
 {
   const jf_node node = { .op = c->op, .attr = (void *)c->attr.bytes, .n_in = c->n_in };
@@ -147,8 +147,8 @@ static int agrees(const call *c, const jf_tensor *in, const jf_tensor *out)
   return 1;
 }
 
-/* Two runs on different memory, then one in place where the op allows it; 0 where the row leaves
-   the call to the next. */
+/* Runs the row twice on different memory, then once in place if the op allows it. Returns 0 if the
+   row leaves the call to the next one. */
 static int run_row(const call *c, const jf_kernel_row *row, int threads)
 {
   char shape[JF_SHAPE_STR];
@@ -183,7 +183,7 @@ static int run_row(const call *c, const jf_kernel_row *row, int threads)
   return 1;
 }
 
-/* Checks every row of the op that takes the call; there must be `rows` at least. */
+/* Checks every row of the op that takes the call; at least `rows` must do so. */
 static void check(call *c, int rows)
 {
   int n = 0;
@@ -229,7 +229,7 @@ static void try_op(const jfl_op *op, const void *attr, const input *in, int n, d
 #define I32(...) { JFL_I32, SHAPE(__VA_ARGS__) }
 #define I64(...) { JFL_I64, SHAPE(__VA_ARGS__) }
 
-/* Rows that come with a library are missed only where it is there. */
+/* Rows that need a library are expected only if it is installed. */
 static struct { int dnnl, blas; } libraries;
 
 static void find_libraries(void)
@@ -313,7 +313,7 @@ static void convolves(void)
   for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve(&q[i]);
 }
 
-/* Blocks of 16 channels and packed filters, which some processors' rows want. */
+/* Blocks of 16 channels and packed filters, which the rows of some processors need. */
 static void convolve_blocks(const geometry *q, int rows)
 {
   jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1),
@@ -340,7 +340,7 @@ static void convolve_blocks(const geometry *q, int rows)
 
 static void convolves_blocks(void)
 {
-  /* Enough samples for the rows that want much work. */
+  /* enough samples for rows that take only large calls */
   static const geometry q[] = {
     { 6, 32, 14, 14, 64, 5, 5, 1, 1, 1, 2 },  { 31, 16, 9, 12, 80, 3, 3, 1, 1, 1, 1 },
     { 160, 48, 6, 5, 16, 3, 3, 1, 1, 1, 0 },  { 54, 16, 1, 3, 16, 5, 5, 1, 1, 1, 4 },
@@ -353,7 +353,7 @@ static void convolves_blocks(void)
   for (size_t i = 0; i < sizeof q / sizeof *q; i++) convolve_blocks(&q[i], rows + libraries.dnnl);
 }
 
-/* How channels lie: NCHW unless there is a block, or NHWC where that is -1. */
+/* The layout of channels: NCHW if block is 0, NHWC if it is -1, else blocks of that many. */
 typedef struct planes { int64_t n, c, h, w, block; } planes;
 
 static jfl_shape planes_shape(const planes *q)
@@ -363,8 +363,8 @@ static jfl_shape planes_shape(const planes *q)
   return (jfl_shape)SHAPE(q->n, q->c, q->h, q->w);
 }
 
-/* Few different numbers, so that windows have several largest cells, and some that are not
-   finite. */
+/* Leaves few different numbers, so that windows have several largest cells, and unless `finite`
+   some that are not finite. */
 static void roughen(jf_tensor *x, int finite)
 {
   static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f };
@@ -375,7 +375,7 @@ static void roughen(jf_tensor *x, int finite)
   }
 }
 
-/* The op on inputs of these shapes, x being as rough as it says. */
+/* Calls the op on inputs of these shapes; the constant says how rough x is. */
 enum { SMOOTH, TIES, ODD };
 static void try_pool(const jfl_op *op, const jf_pool2d *a, const jfl_shape *s, int n, int rough)
 {
@@ -405,8 +405,8 @@ static void pool(jf_pool2d a, const planes *q)
   }
 }
 
-/* Windows of k cells, s apart, with p cells of padding above and left, and as SAME has it where p
-   is -1, or counting a partial last window where it is -2. */
+/* Windows of kh x kw cells, sh and sw apart. p is the number of cells of padding above and left; -1
+   stands for the padding SAME, -2 for a partial last window that counts. */
 typedef struct windows { int64_t kh, kw, sh, sw, p; } windows;
 
 static void pool_windows(const windows *w, const planes *q)
@@ -437,7 +437,7 @@ static void pools(void)
     for (size_t j = 0; j < sizeof q / sizeof *q; j++) pool_windows(&w[i], &q[j]);
 }
 
-/* Planes that are cut into tiles, along rows, columns and both. */
+/* Planes that are cut into tiles: along rows, along columns and along both. */
 static void pools_large_planes(void)
 {
   static const windows w[] = {
@@ -457,7 +457,7 @@ static void pools_large_planes(void)
 
 static void casts_images(void) { TRY(cast, &(jf_cast){ JFL_F32 }, 0, 1, U8(50007)); }
 
-/* The element of t, of a shape that is broadcast, for element i of an output of shape s. */
+/* The element of t that belongs to element i of an output of shape s, to which t is broadcast. */
 static float broadcast_at(const jf_tensor *t, const jfl_shape *s, int64_t i)
 {
   int64_t at = 0, size = 1;
@@ -469,7 +469,7 @@ static float broadcast_at(const jf_tensor *t, const jfl_shape *s, int64_t i)
   return ((const float *)t->data)[at];
 }
 
-/* Elementwise loops are cut into parts that begin and end within rows. */
+/* Elementwise loops are cut into parts, which may begin and end within rows. */
 static void works_element_by_element(void)
 {
   static const jfl_shape q[][3] = {           /* inputs and output */
@@ -542,7 +542,7 @@ static void normalises_lines(void)
   }
 }
 
-/* Logits far apart, equal, infinite and tiny. */
+/* Logits that are far apart, equal, infinite and tiny. */
 static void survives_extreme_logits(void)
 {
   const float x[] = { 1e30f, -1e30f, 88, -88, 0, -104, 3e38f, -3e38f, -INFINITY, 1e-40f };
@@ -555,7 +555,8 @@ static void survives_extreme_logits(void)
   check(&c, 1);
 }
 
-/* Probabilities down to denormal ones are right in themselves, not only beside the largest. */
+/* Small probabilities, down to denormal ones, are accurate in themselves, not only relative to the
+   largest one. */
 static void keeps_small_probabilities(void)
 {
   jfl_shape s = SHAPE(1030, 2);
@@ -607,7 +608,7 @@ static void draws_the_plain_mask(void)
   }
 }
 
-/* Of several tensors, whose sizes divide by no part. */
+/* Updates several tensors whose sizes are no multiples of a part. */
 static void updates(void)
 {
   const double none[] = { 0 }, beta[] = { 0.9 };
@@ -656,7 +657,7 @@ static void reorders_axes(void)
 #undef EACH
 }
 
-/* Sums come out the same however many threads share the work. */
+/* Sums are the same for any number of threads. */
 static void ignores_the_thread_count(void)
 {
   jfl_shape s = SHAPE(200000);

@@ -1,5 +1,5 @@
-/* Convolutions on blocked channels and packed filters: the plain kernels and the fast rows give
-   what the plain kernels give on plain tensors; and the conversions between forms. */
+/* Convolutions on blocked channels and packed filters: plain kernels and fast rows give what the
+   plain kernels give on plain tensors. Also tests the conversions between forms. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/conv2d.h"
@@ -43,7 +43,7 @@ static jf_tensor fill(jfl_dtype t, const jfl_shape *s, uint64_t seed)
   return r;
 }
 
-/* t in the form; plain tensors in JF_PLAIN are copied. */
+/* A copy of t in that form. */
 static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
 {
   jf_relayout r;
@@ -60,7 +60,7 @@ static jf_tensor formed(const jf_tensor *t, jf_form form, int64_t block)
   return y;
 }
 
-/* The largest difference between a tensor in a form and a plain one, per unit of the largest
+/* The largest difference between a tensor in a form and a plain one, relative to the largest
    magnitude. */
 static double difference(const jf_tensor *t, jf_form form, int64_t block, const jf_tensor *plain)
 {
@@ -76,7 +76,7 @@ static double difference(const jf_tensor *t, jf_form form, int64_t block, const 
   return worst / scale;
 }
 
-/* One problem: extents of x and filters, and how they meet. */
+/* A convolution: the extents of x and filters, and how they are combined. */
 typedef struct problem {
   jfl_dtype dtype;
   int64_t n, c, h, w, o, u, v, groups, stride, dilation, pad, block;
@@ -89,14 +89,14 @@ static const jfl_op *const op_of[] = {
   [FILTER] = &jf_op_conv2d_filter_grad
 };
 
-/* A call: plain operands and results, and the form that each is to be in. */
+/* A call: plain operands and results, and the form that each one is tested in. */
 typedef struct call {
   int kind, n_in, n_out;
   jf_tensor in[MAX], out[2];
   jf_form in_form[MAX], out_form[2];
 } call;
 
-/* The attributes, whose lists lie in p and at size. */
+/* Makes the attributes; their lists lie in p and at `size`. */
 static jf_conv2d attr_of(problem *p, int kind, int64_t size[2])
 {
   jf_conv2d a = {
@@ -112,7 +112,7 @@ static jf_conv2d attr_of(problem *p, int kind, int64_t size[2])
   return a;
 }
 
-/* Completes the attributes and makes the outputs; gives how many they are. */
+/* Completes the attributes and makes the outputs; returns how many there are. */
 static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, int n_in, jf_tensor *out)
 {
   jfl_value value[MAX], *list[MAX];
@@ -129,7 +129,7 @@ static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, int n_i
   return s ? 0 : f.n_out;
 }
 
-/* Runs the row, if it takes the call; gives whether it did. */
+/* Runs the row if it takes the call; returns whether it did. */
 static int run_row(const jf_kernel_row *row, jf_kargs *k)
 {
   size_t size = 0;
@@ -161,7 +161,7 @@ static void check_outputs(const problem *p, const call *c, const jf_tensor *out,
   }
 }
 
-/* Runs the call in its forms, by the plain kernel and by every row that takes it. */
+/* Runs the call in its forms, with the plain kernel and with every row that takes it. */
 static void check_call(const problem *p, const call *c, int fast)
 {
   const jfl_op *op = op_of[c->kind];
@@ -184,7 +184,7 @@ static void check_call(const problem *p, const call *c, int fast)
   for (int i = 0; i < c->n_in; i++) jf_free(in[i].data);
 }
 
-/* Fills in what the plain kernel makes of plain operands. */
+/* Computes the results with the plain kernel on plain operands. */
 static void compute(const problem *p, call *c)
 {
   problem plain = *p;
@@ -222,7 +222,7 @@ static void check(const problem *p, int fast)
   for (int i = 0; i < 4; i++) jf_free(all[i]->data);
 }
 
-/* Every combination of forms that the extents allow. */
+/* Checks every combination of forms that the extents allow. */
 static void check_forms(problem p, int fast)
 {
   for (int i = 0; i < 8; i++) {
@@ -247,7 +247,7 @@ static void any_form_convolves_alike(void)
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) check_forms(list[i], 0);
 }
 
-/* Channels that one block, several or none make; as a first layer has them. */
+/* Channels that make one block, several blocks or none, and few channels as in a first layer. */
 static void fast_rows_agree(void)
 {
   int64_t block = jf_cpu_channel_block();

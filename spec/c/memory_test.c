@@ -1,4 +1,5 @@
-/* Packing lifetimes into memory: no two buffers that live together overlap. Plans for a device. */
+/* Packs lifetimes into memory, where no two buffers that live at the same time may overlap, and
+   makes plans for a device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ static void random_lifetimes_do_not_overlap(void)
   }
 }
 
-/* Few enough that every pair can be looked at, and so many that they are packed in sweeps. */
+/* First few enough to compare every pair, then so many that they are packed in sweeps. */
 static void many_lifetimes_do_not_overlap(void)
 {
   enum { MANY = 3000, STEPS = 1500 };
@@ -70,7 +71,7 @@ static void many_lifetimes_do_not_overlap(void)
   }
 }
 
-/* As in training: what a layer made lives until its gradient was computed. */
+/* As in training: what a layer gives lives until its gradient is computed. */
 static void nested_lifetimes_take_no_more_than_they_must(void)
 {
   enum { LAYERS = 40000 };
@@ -95,7 +96,7 @@ static void buffers_without_bytes_fit_anywhere(void)
   CHECK(total == 2 * 64);
 }
 
-/* Each buffer dies as the next but one is born, as along a chain of layers. */
+/* Each buffer dies when the next but one is born, as along a chain of layers. */
 static void a_chain_needs_two_buffers(void)
 {
   jf_life l[10];
@@ -129,8 +130,8 @@ static void nothing_needs_nothing(void)
   CHECK(jf_pack_bound(&arena, NULL, 0) == 0);
 }
 
-/* The plan of a train job for a device is made with that device's kernels: the null device's, which
-   need no memory, or the plain ones of the CPU. Both lay it out alike. */
+/* A train job's plan uses the kernels of the device for which it is made: those of the null device,
+   which need no memory, or the plain ones of the CPU. Both have the same memory layout. */
 static jfl_plan *plan_for(jf_device *d, jfl_graph **g)
 {
   jmp_buf out;

@@ -1,5 +1,5 @@
-/* The train steps of LeNet, of a perceptron of one hidden layer and of one without, through the
-   public API, and arrays to run them on. For tests of the run time. */
+/* Train steps made through the public API, for tests of the run time: LeNet, a perceptron with one
+   hidden layer, and one without. Also makes arrays to run them on. */
 #ifndef MODELS_H
 #define MODELS_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* A graph being described; after the first failure nothing more is added. */
+/* A graph that is being described; after the first failure nothing is added. */
 typedef struct model { jfl_graph *g; jfl_status err; } model;
 
 static inline jfl_value *model_op(model *m, const char *op, jfl_value *a, jfl_value *b,
@@ -40,7 +40,7 @@ static inline jfl_value *model_dense(model *m, const char *layer, jfl_value *x, 
   return model_op(m, "bias_add", model_op(m, "matmul", x, w, &transpose, 1), b, NULL, 0);
 }
 
-/* A convolution by 5x5, relu, and the maxima of 2x2. */
+/* A 5x5 convolution, relu, and 2x2 max pooling. */
 static inline jfl_value *model_conv(model *m, const char *layer, jfl_value *x, int64_t in,
                                     int64_t out)
 {
@@ -63,7 +63,7 @@ static inline jfl_value *model_flat(model *m, jfl_value *x, int64_t batch)
                   1);
 }
 
-/* Class scores of images. */
+/* Gives the class scores of images. */
 typedef jfl_value *(*model_net)(model *m, jfl_value *images, int64_t batch);
 
 static inline jfl_value *model_linear(model *m, jfl_value *x, int64_t batch)
@@ -108,7 +108,7 @@ static inline jfl_status model_body(model *m, model_net net, int64_t batch, doub
     .schedule = "piecewise_constant_schedule", .schedule_arg = schedule, .n_schedule_arg = 2 });
 }
 
-/* The plan of a train step of that name; its inputs are images and labels, its result the loss. */
+/* Makes the plan of a train step; its inputs are images and labels, its result is the loss. */
 static inline jfl_status model_plan(jfl_session *s, const char *name, model_net net, int64_t batch,
                                     double momentum, jfl_plan **out)
 {
@@ -123,7 +123,7 @@ static inline jfl_status model_plan(jfl_session *s, const char *name, model_net 
   return st;
 }
 
-/* Images and labels of a batch. */
+/* Makes images and labels for a batch. */
 static inline jfl_status model_inputs(int64_t batch, jfl_array *in[2])
 {
   jfl_status s = jfl_array_new(JFL_F32, &(jfl_shape){ 4, { batch, 1, 28, 28 } }, &in[0]);

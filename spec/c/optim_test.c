@@ -1,5 +1,6 @@
-/* What an optimizer's record can say, shown by two that no user has: slots of any number, dtype,
-   first value and shape, and numbers of the step. And the public entries about optimizers. */
+/* What an optimizer's record can express, shown by two optimizers made up for this test: slots of
+   any number, dtype, first value and shape, and numbers of the step. Also tests the public
+   functions for optimizers. */
 #include "jfl.h"
 #include "optim/rule.h"
 #include "pass/pass.h"
@@ -48,7 +49,7 @@ static const jfl_optimizer odd_optimizer = {
   .name = "odd", .doc = "A trial.", .attr = odd_attrs, .attr_size = sizeof(odd),
   .rule = odd_choose, .scalars = odd_set };
 
-/* The same, element by element, in double; slots are low, high, sum, last. */
+/* Computes the same step for one element, in double; the slots are low, high, sum, last. */
 static double odd_step(double w, double g, double *slot, int t)
 {
   slot[2] += g * 0.25;
@@ -70,7 +71,7 @@ static const jf_rule *rows_choose(const void *attr)
   return &rows_rule;
 }
 
-/* row = row + sum over columns of g; w -= lr g row. */
+/* row = row + the sum over columns of g; w -= lr g row. */
 static void rows_emit(jfl_graph *g, const jf_step_of *s)
 {
   static const jf_slot slot = { "row", JFL_N_DTYPE, 3 };
@@ -112,7 +113,8 @@ static jfl_status minimize(jfl_graph *g, jfl_value *loss, jfl_value *v, const ch
     .n_schedule_arg = 2 });
 }
 
-/* Minimizes sum(x w) by o in place of what was asked for, so that the gradient of w is x. */
+/* Minimizes sum(x w), so that the gradient of w is x. Replaces the optimizer that was asked for by
+   o. */
 static void trial_open(trial *t, const jfl_optimizer *o, const void *attr, jfl_dtype dtype)
 {
   const jfl_shape shape = { 2, { ROWS, COLUMNS } };

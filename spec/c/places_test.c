@@ -1,5 +1,5 @@
-/* Jobs whose nodes are on several devices: each step waits for what it needs of other streams, and
-   results are those of one device. Kernels' rows that cannot serve a call. */
+/* Jobs whose nodes are on several devices: each step waits for the steps of other streams that it
+   depends on, and results are those of one device. Also tests rows that cannot serve a call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static int roll(int n)
   return (int)((dice >> 33) % (uint64_t)n);
 }
 
-/* A session with the host, at place 0, and simulated devices. */
+/* Opens a session with the host, at place 0, and simulated devices. */
 static jfl_session *open_session(void)
 {
   static const char *const names[PLACES] = { "cpu:0", "sim:0", "sim:1", "sim:2" };
@@ -34,7 +34,7 @@ static jfl_session *open_session(void)
   return s;
 }
 
-/* Puts each node and variable of a body on any device. */
+/* Puts each node and variable of a body on some device. */
 static void scatter(jfl_graph *g)
 {
   for (int i = 0; i < g->n_node; i++) {
@@ -59,9 +59,9 @@ static jfl_plan *compile(jfl_session *s, model_net net, int scattered)
   return p;
 }
 
-/* ---- what a step may rely on ---- */
+/* ---- the order that steps depend on ---- */
 
-/* Bytes that a step touches: of an arena, or of a variable. */
+/* The bytes that a step reads or writes: of an arena, or of a variable. */
 typedef struct touched { const jf_where *where; size_t offset, size; int is_written; } touched;
 
 static int touches(const jf_step *st, touched *out)
@@ -94,7 +94,7 @@ static int steps_clash(const jf_step *a, const jf_step *b)
   return 0;
 }
 
-/* known[s][i]: the last step of stream i that is done before step s begins. */
+/* Computes known[s][i]: the last step of stream i that is done before step s begins. */
 static void follow(const jfl_plan *p, int (*known)[PLACES])
 {
   int stream[PLACES][PLACES], last[PLACES];
@@ -104,7 +104,7 @@ static void follow(const jfl_plan *p, int (*known)[PLACES])
     const jf_step *st = &p->step[s];
     int *own = stream[st->place];
     for (int i = 0; i < PLACES; i++) {
-      if (own[i] < stream[0][i]) own[i] = stream[0][i];     /* queued by the host, which knows it */
+      if (own[i] < stream[0][i]) own[i] = stream[0][i];     /* the host has waited for these */
       if (s == p->barrier && last[i] > own[i]) own[i] = stream[0][i] = last[i];
     }
     for (int a = 0; a < st->n_await; a++) {
@@ -118,7 +118,8 @@ static void follow(const jfl_plan *p, int (*known)[PLACES])
   }
 }
 
-/* Two steps that touch the same bytes, one to write, are in order: on one stream, or by waiting. */
+/* Two steps that touch the same bytes, one of them writing, must be ordered: both on one stream, or
+   the later one waits. */
 static void check_waits(const jfl_plan *p)
 {
   int (*known)[PLACES] = calloc((size_t)p->n_step + 1u, sizeof *known);
@@ -152,9 +153,9 @@ static void steps_wait_for_what_they_need(void)
   CHECK_MSG(waits > TRIALS && streams > 3 * TRIALS, "%d waits, %d streams", waits, streams);
 }
 
-/* ---- what they compute ---- */
+/* ---- results ---- */
 
-/* Hashes of the losses of some steps and of the variables after them. */
+/* Trains for some steps; returns a hash of the losses, and one of the variables after them. */
 static uint64_t train(int scattered, uint64_t *variables)
 {
   jfl_session *s = open_session();
@@ -263,7 +264,7 @@ static const jf_kernel_row *const *rows(void)
 static const jf_kind kind = { .name = "toy", .host = 1, .rows = rows };
 static jf_device toy = { .kind = &kind, .name = "toy:0" };
 
-/* The name of the row that serves an addition, or NULL where none was chosen. */
+/* The name of the row that is chosen for an addition, or NULL if none is. */
 static const char *chosen(jfl_status *s)
 {
   const jf_tensor four = { NULL, JFL_F32, { 1, { 4 } } };
@@ -289,7 +290,7 @@ static void a_row_that_cannot_serve_a_call_leaves_it_to_the_next(void)
   CHECK(!chosen(&s) && s == JFL_EDATA && !strcmp(jfl_errmsg(), "no"));
 }
 
-/* A model that wants kernels which the toy lacks. */
+/* A model that needs kernels which the toy device lacks. */
 static void all_kernels_that_a_device_lacks_are_told(void)
 {
   model m = { NULL, JFL_OK };

@@ -78,10 +78,10 @@ static void inputs_are_copied_when_submitted(void)
   close_session();
 }
 
-/* Asks for an end at the last of so many questions. */
+/* Asks for an end on the call that counts *left down to 0. */
 static int is_last(void *left) { return --*(int *)left == 0; }
 
-/* The counter is what tells: one that was counted was counted whole. */
+/* The counter tells whether a run happened: w grows by 1 in each whole run. */
 static void a_stopped_run_happens_whole_or_not_at_all(void)
 {
   int stopped = 0, done = 0;
@@ -129,7 +129,7 @@ static void a_full_queue_says_so(void)
   close_session();
 }
 
-/* Whether this thread's error says where it happened, in the parts too. */
+/* Whether this thread's error says where it happened, in its text and in its parts. */
 static int says_where(void)
 {
   const char *job = jfl_error_part(JFL_ERROR_JOB), *node = jfl_error_part(JFL_ERROR_NODE);
@@ -186,8 +186,7 @@ static void closing_with_runs_queued_fails_them(void)
   }
 }
 
-/* A plan's own runs and those of others are done before it goes, and memory for temporaries
-   grows. */
+/* A plan that is freed first waits for runs in flight, and the memory for temporaries grows. */
 static void plans_come_and_go_while_others_run(void)
 {
   enum { N = 20 };
@@ -269,7 +268,7 @@ static int child_ends_well(int (*f)(void))
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* What a device does on threads of its own it cannot do in a forked child. */
+/* A forked child cannot use a device that works with threads of its own. */
 static int device_is_gone(void)
 {
   return getenv("JFL_DEVICE") && run() < 0 && strstr(jfl_errmsg(), "forked");

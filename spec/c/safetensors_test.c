@@ -1,4 +1,5 @@
-/* src/run/safetensors.c: files that are whole, cut, and wrong in every way a header can be. */
+/* src/checkpoint/safetensors.c: reads files that are complete, cut, and wrong in every way in which
+   a header can be. */
 #include "scratch.h"
 #include "test.h"
 
@@ -7,7 +8,7 @@ static int says(const char *what) { return strstr(jfl_errmsg(), what) != NULL; }
 static const char *dir_of_file(void) { return in_scratch("format"); }
 static const char *file(void) { return in_scratch("format/model.safetensors"); }
 
-/* Writes a file of that header and n bytes of data, whose byte i is i. */
+/* Writes a file with that header and n bytes of data, where byte i is i. */
 static void put_model(const char *header, size_t n)
 {
   char buf[4096];
@@ -27,7 +28,7 @@ static jfl_status load_into(jfl_session *s)
   return st;
 }
 
-/* Loads into a session with the int32 (3) variable x. */
+/* Loads into a session that has the int32 (3) variable x. */
 static jfl_status load_x(void)
 {
   jfl_session *s = new_session();
@@ -190,7 +191,7 @@ static void refuses_a_file_cut_at_any_byte(void)
   free(text);
 }
 
-/* Either all is refused and nothing changed, or the file still makes sense. */
+/* Either the whole file is refused and nothing changes, or the file still makes sense. */
 static void survives_random_bytes(void)
 {
   enum { ROUNDS = 5000 };

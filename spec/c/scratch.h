@@ -1,4 +1,5 @@
-/* For checkpoint tests: a scratch directory, whole files, and a small session. */
+/* For checkpoint tests: a scratch directory, reading and writing whole files, and a small
+   session. */
 #ifndef SCRATCH_H
 #define SCRATCH_H
 
@@ -23,7 +24,7 @@ static inline int scratch_remove(const char *path, const struct stat *st, int fl
   return remove(path);
 }
 
-/* Removes a whole tree; a missing one is fine. */
+/* Removes a whole directory; a missing one is fine. */
 static inline void scratch_clear(const char *path)
 {
   nftw(path, scratch_remove, 16, FTW_DEPTH | FTW_PHYS);
@@ -31,7 +32,7 @@ static inline void scratch_clear(const char *path)
 
 static inline void scratch_drop(void) { scratch_clear(scratch); }
 
-/* Makes the directory, which goes when the program ends. */
+/* Makes the directory, which is removed when the program ends. */
 static inline void scratch_make(void)
 {
   const char *tmp = getenv("TMPDIR");
@@ -40,7 +41,7 @@ static inline void scratch_make(void)
   atexit(scratch_drop);
 }
 
-/* A path below the scratch directory, good until the eighth call after. */
+/* A path in the scratch directory, valid until the eighth call after this one. */
 static inline const char *in_scratch(const char *name)
 {
   static char ring[8][PATH_MAX];
@@ -62,7 +63,7 @@ static inline void put_file(const char *path, const void *data, size_t n)
   if (!f || fwrite(data, 1, n, f) != n || fclose(f)) abort();
 }
 
-/* The whole file, for free(). */
+/* Reads the whole file; the caller frees it. */
 static inline char *get_file(const char *path, size_t *n)
 {
   struct stat st;
@@ -110,7 +111,7 @@ static inline jfl_session *full_session(int value)
   return s;
 }
 
-/* A variable's elements as numbers. */
+/* A variable's elements as an array of numbers. */
 static inline jfl_array *numbers_of(jfl_session *s, const char *name)
 {
   jfl_array *a, *d;
@@ -119,7 +120,7 @@ static inline jfl_array *numbers_of(jfl_session *s, const char *name)
   return d;
 }
 
-/* The first of them. */
+/* The variable's first element. */
 static inline double first_of(jfl_session *s, const char *name)
 {
   jfl_array *d = numbers_of(s, name);
@@ -128,7 +129,7 @@ static inline double first_of(jfl_session *s, const char *name)
   return v;
 }
 
-/* The value that all of a session's variables are filled with; -1: they are not. */
+/* The value that all of a session's variables are filled with; -1 if they differ. */
 static inline double filled_with(jfl_session *s)
 {
   double all = -1;
@@ -151,7 +152,7 @@ static inline jfl_status save_value(int value, const char *path, int overwrite)
   return r;
 }
 
-/* What a checkpoint of save_value holds; -1: it cannot be loaded, or is not whole. */
+/* The value saved by save_value; -1 if the checkpoint cannot be loaded or is not complete. */
 static inline double load_value(const char *path)
 {
   jfl_report *report;

@@ -1,4 +1,5 @@
-/* The simulated device by itself: memory that a host cannot touch, streams that are late. */
+/* The simulated device by itself: its memory, which a host cannot touch, and its streams, which
+   work late. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -28,7 +29,7 @@ static void close_device(void)
   jf_sim_memory_end(&memory);
 }
 
-/* The signal that ends a child which reads at p, or 0. */
+/* The signal that ends a child process which reads at p; 0 if it survives. */
 static int signal_of_reading(const volatile char *p)
 {
   pid_t child = fork();
@@ -94,7 +95,7 @@ static void freed_blocks_go_in_the_end(void)
   close_device();
 }
 
-/* An item that waits so long, then says what *at was and sets it. */
+/* An item that waits for some time, then stores *at in *was and changes it. */
 typedef struct note { jf_sim_item item; int wait, *at, value, *was; jfl_status status; } note;
 
 static jfl_status run_note(jf_sim_stream *s, jf_sim_item *i)
@@ -128,7 +129,7 @@ static void a_stream_is_late_and_in_order(void)
   close_device();
 }
 
-/* What the second stream reads while the first is busy for a moment before it writes 5. */
+/* The first stream writes 5 after a moment; returns what the second stream reads meanwhile. */
 static int read_across(int with_event)
 {
   int at = 0, was = -1;
@@ -275,7 +276,7 @@ static void *with_numbers(jf_device *d, float a, float b)
   return p;
 }
 
-/* y = a x, element by element; fails for a negative x, or tells the record of the run. */
+/* y = a x, element by element. For a negative x it fails, or fills in the record of the run. */
 static jfl_status scale(const jf_kargs *k)
 {
   const float *x = k->in[0].data, a = *(const float *)k->attr;

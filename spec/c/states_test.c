@@ -1,5 +1,5 @@
-/* Several threads of a host, each with a Lua state and a session of its own, run jobs side by
-   side. */
+/* Several threads of a host run jobs side by side, each with a Lua state and a session of its
+   own. */
 #include "jfl.h"
 #include "test.h"
 
@@ -14,7 +14,7 @@ int luaopen_jfl_preload(lua_State *L);
 
 enum { STATES = 4, ROUNDS = 3 };
 
-/* Trains from a seed, with callbacks; returns the sum of the weights. */
+/* Trains from a seed, with callbacks, and returns the sum of the weights. */
 static const char script[] =
   "local flow = require 'jfl'\n"
   "local tp = flow.typing\n"

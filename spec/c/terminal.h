@@ -1,5 +1,4 @@
-/* A program on a terminal of its own, driven by what is sent to it and what it is expected to
-   show. */
+/* Runs a program on a terminal of its own, types into it, and waits for what it should show. */
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
@@ -18,9 +17,9 @@
 
 #include "test.h"
 
-enum { TERMINAL_PATIENCE = 120 };      /* seconds; only what fails takes so long */
+enum { TERMINAL_PATIENCE = 120 };      /* seconds; only a failing test waits as long */
 
-/* seen: all that was shown; what was expected is found from `at` on. */
+/* seen: everything that was shown; what is expected next is searched from `at` on. */
 typedef struct terminal {
   pid_t pid;
   int fd;
@@ -47,7 +46,7 @@ static inline void terminal_become(int fd, char *const *words)
   _exit(127);
 }
 
-/* Starts words[0] with the words, ended by NULL. */
+/* Starts the program words[0] with these words, which end with NULL. */
 static inline terminal terminal_start(char *const *words)
 {
   terminal t = { .fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), .cap = 1 << 16 };
@@ -63,7 +62,7 @@ static inline terminal terminal_start(char *const *words)
   return t;
 }
 
-/* Reads what there is within so long; 0 when the program has closed its side. */
+/* Reads what is shown within that time; returns 0 when the program has closed its side. */
 static inline int terminal_read(terminal *t, int milliseconds)
 {
   struct pollfd p = { .fd = t->fd, .events = POLLIN };
@@ -78,7 +77,7 @@ static inline int terminal_read(terminal *t, int milliseconds)
   return 1;
 }
 
-/* Types n bytes as fast as they are taken. */
+/* Types n bytes as fast as the terminal takes them. */
 static inline void terminal_type(terminal *t, const char *text, size_t n)
 {
   double until = terminal_now() + TERMINAL_PATIENCE;
@@ -96,13 +95,13 @@ static inline void send_text(terminal *t, const char *text)
   terminal_type(t, text, strlen(text));
 }
 
-/* The end of what was shown and not expected, for messages. */
+/* The last part of what was shown after the text found so far, for messages. */
 static inline const char *terminal_tail(const terminal *t)
 {
   return t->seen + (t->n - t->at > 1000 ? t->n - 1000 : t->at);
 }
 
-/* Waits until the text is shown, after what was expected before. */
+/* Waits until the text is shown, after the text that was expected before. */
 static inline int expect(terminal *t, const char *text)
 {
   double until = terminal_now() + TERMINAL_PATIENCE;
@@ -115,14 +114,14 @@ static inline int expect(terminal *t, const char *text)
   return found != NULL;
 }
 
-/* Sends a text and waits for another. */
+/* Types a text and waits for another. */
 static inline void step(terminal *t, const char *text, const char *shown)
 {
   send_text(t, text);
   expect(t, shown);
 }
 
-/* Waits for the program's end; its exit status, or 128 and the signal that killed it. */
+/* Waits for the program to end; returns its exit status, or 128 plus the signal that killed it. */
 static inline int terminal_end(terminal *t)
 {
   double until = terminal_now() + TERMINAL_PATIENCE;

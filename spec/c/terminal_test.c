@@ -11,7 +11,7 @@
 
 static char command[PATH_MAX];
 
-/* A session that has shown its first prompt. */
+/* Starts a session and waits for its first prompt. */
 static terminal start(void)
 {
   terminal t = terminal_start((char *[]){ command, NULL });
@@ -19,7 +19,7 @@ static terminal start(void)
   return t;
 }
 
-/* Ends it with Ctrl-D. */
+/* Ends the session with Ctrl-D. */
 static void leave(terminal *t)
 {
   send_text(t, CTRL_D);
@@ -28,8 +28,9 @@ static void leave(terminal *t)
   terminal_free(t);
 }
 
-/* Types a line and waits until its result and then a prompt are shown. The echo of the line must
-   not hold the result; the editor may draw its prompt again, the next one begins a line. */
+/* Types a line and waits until its result and then a prompt are shown. The line itself must not
+   contain the result, as its echo would match. The editor may draw its prompt again; a new prompt
+   begins a line. */
 static void line(terminal *t, const char *text, const char *shown)
 {
   send_text(t, text);
@@ -38,7 +39,7 @@ static void line(terminal *t, const char *text, const char *shown)
   expect(t, "\n> ");
 }
 
-/* The terminal drops what is typed just before Ctrl-C takes effect. */
+/* Types Ctrl-C. The terminal drops what is typed just before Ctrl-C takes effect. */
 static void give_up(terminal *t)
 {
   step(t, CTRL_C, "^C");
@@ -130,7 +131,7 @@ static void ctrl_c_stops_a_loop(void)
   leave(&t);
 }
 
-/* What takes a second or so: a job that multiplies zeros. */
+/* Defines a job that takes a second or so: it multiplies zeros. */
 static void define_long_job(terminal *t)
 {
   line(t, "tp = flow.typing.Numpy a = flow.ndarray.zeros { 700, 700 }", "");
@@ -184,8 +185,8 @@ static void callbacks_run_while_nothing_is_typed(void)
   leave(&t);
 }
 
-/* Writes a Lua program that runs until it is killed, in compiled code, and says that it has begun
-   when it has. */
+/* Writes a Lua program that loops in compiled code until it is killed; it says when the loop
+   begins. */
 static void put_endless(const char *path)
 {
   static const char text[] =
@@ -295,7 +296,7 @@ static void anything_may_be_pasted(void)
   free(text);
 }
 
-/* Behind a pipe there is nothing to edit with, but all else is the same. */
+/* If input is a pipe, there is no editor, but everything else is the same. */
 static void lines_are_read_without_the_editor(void)
 {
   char shell[PATH_MAX + 32];
@@ -321,8 +322,8 @@ int main(int argc, char **argv)
   scratch_make();
   setenv("HOME", scratch, 1);
   setenv("TERM", "xterm", 1);
-  /* Of a sanitized command: its stacks end in compiled code, where only the fast unwinder is
-     safe. */
+  /* for a sanitized command: its stacks end in compiled code, which only the fast unwinder can
+     handle safely */
   setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
   RUN(results_are_shown);
   RUN(history_is_kept_over_sessions);

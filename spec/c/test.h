@@ -1,6 +1,5 @@
-/* C tests: main() names its tests with RUN and returns test_done(), which prints the summary. A
-   test is a function without arguments that could find CHECK false; it goes on after a failed
-   one. */
+/* C tests. main() runs its tests with RUN and returns test_done(), which prints the summary. A test
+   is a function without arguments that calls CHECK; it goes on after a failed check. */
 #ifndef TEST_H
 #define TEST_H
 
@@ -11,7 +10,7 @@ static struct { int passed, failed, bad_checks; const char *name; } test_state;
 
 #define RUN(f) test_run(#f, f)
 #define CHECK(ok) test_check((ok) != 0, __FILE__, __LINE__, #ok, "%s", "")
-/* With a formatted note on what was found. */
+/* The same with a formatted note on what was found. */
 #define CHECK_MSG(ok, ...) test_check((ok) != 0, __FILE__, __LINE__, #ok, __VA_ARGS__)
 
 static inline void test_run(const char *name, void (*f)(void))
@@ -25,7 +24,7 @@ static inline void test_run(const char *name, void (*f)(void))
     test_state.passed++;
 }
 
-/* A loop whose every check fails says so five times and counts the rest. */
+/* If every check in a loop fails, the first five are printed and the rest are counted. */
 __attribute__((format(printf, 5, 6))) static inline void test_check(
   int ok, const char *file, int line, const char *text, const char *fmt, ...)
 {
@@ -40,7 +39,7 @@ __attribute__((format(printf, 5, 6))) static inline void test_check(
   va_end(ap);
 }
 
-/* The summary that scripts/test.sh adds up, and the exit status. */
+/* Prints the summary, which scripts/test.sh adds up, and gives the exit status. */
 static inline int test_done(void)
 {
   printf("%d passed, %d failed\n", test_state.passed, test_state.failed);

@@ -1,4 +1,4 @@
-/* How many threads steps take, and what threads do between calls. */
+/* How many threads steps take, and what the threads do between calls. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "run/run.h"
 #include "test.h"
 
-/* MANY synchronous runs in a row bring the pool back from the worker. */
+/* After MANY synchronous runs in a row the thread pool has moved back from the worker. */
 enum { BATCH = 100, MANY = 20 };
 
 static jfl_session *session;
@@ -35,7 +35,7 @@ static jfl_plan *plan_of(const char *name, model_net net, int64_t batch)
   return p;
 }
 
-/* Runs p n times on a batch, n_async of them by the worker. */
+/* Runs p n times on a batch; n_async of these runs are done by the worker. */
 static void run(jfl_plan *p, int64_t batch, int n, int n_async)
 {
   jfl_array *in[2], *out[1];
@@ -63,7 +63,7 @@ static int threads_of_process(void)
   return n;
 }
 
-/* The most threads a step takes, and the fewest. */
+/* Gives the fewest and the most threads that a step takes. */
 static void range(const jfl_plan *p, int *fewest, int *most)
 {
   *fewest = INT32_MAX;
@@ -94,7 +94,7 @@ static void *wait_forever(void *p)
 static const char *const programs[] = { "s", "a", "sa", "sat" };
 enum { N_PROGRAMS = 4 };
 
-/* Exits with the milliseconds of processor time that an idle second takes. */
+/* Exits with the milliseconds of processor time that one idle second takes. */
 static _Noreturn void work_and_idle(const char *what)
 {
   pthread_t other;
@@ -108,7 +108,7 @@ static _Noreturn void work_and_idle(const char *what)
   _exit(test_state.bad_checks ? 255 : ms < 254 ? (int)ms : 254);
 }
 
-/* In children, as the pool is opened once for a process. */
+/* Runs in child processes, as the pool is opened once for each process. */
 static void idle_threads_take_no_time(void)
 {
   pid_t pid[N_PROGRAMS];
@@ -125,7 +125,7 @@ static void idle_threads_take_no_time(void)
 
 /* ---- how many ---- */
 
-/* Comes before all that open the pool. */
+/* Must run before the tests that open the pool. */
 static void a_small_plan_starts_no_thread(void)
 {
   int fewest, most, before = threads_of_process();
@@ -138,7 +138,7 @@ static void a_small_plan_starts_no_thread(void)
   jfl_session_free(session);
 }
 
-/* Comes before all that use the pool. */
+/* Must run before the tests that use the pool. */
 static void a_forked_child_goes_on_with_one_thread(void)
 {
   int status = 1;
@@ -180,7 +180,7 @@ static void the_setting_is_for_plans_made_later(void)
   jfl_session_free(session);
 }
 
-/* Work between one thread's worth and that of all gets as many as are worth it. */
+/* A step with work for more than one thread but not for all gets as many as the work is worth. */
 static void threads_are_as_many_as_the_work_is_worth(void)
 {
   const jfl_op *relu = jfl_op_find("relu");
@@ -197,10 +197,10 @@ static void threads_are_as_many_as_the_work_is_worth(void)
   CHECK(before == 64);
 }
 
-/* ---- whose the pool is ---- */
+/* ---- who has the pool ---- */
 
-/* Losses of the steps of a fresh model, which are synchronous or, where `async` has the bit,
-   not. */
+/* Gives the losses of the steps of a new model. Step i is asynchronous if `async` has bit i, else
+   synchronous. */
 static void losses(unsigned async, int n, float *loss)
 {
   jfl_array *in[2], *out[1];
@@ -253,7 +253,7 @@ static void the_pool_is_where_the_work_is(void)
   jfl_session_free(session);
 }
 
-/* Also in the midst of runs, one after the other. */
+/* A run may also fail between others that succeed. */
 static void a_run_on_the_worker_fails_with_its_message(void)
 {
   jfl_array *in[2], *out[1];
@@ -276,7 +276,7 @@ static void a_run_on_the_worker_fails_with_its_message(void)
   jfl_session_free(session);
 }
 
-/* An op that runs at once goes where the pool is, too. */
+/* Ops that run at once use the pool from whichever thread has it. */
 static void ops_at_once_go_with_the_pool(void)
 {
   jfl_array *in[2], *sum[1];

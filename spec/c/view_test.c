@@ -1,4 +1,4 @@
-/* Inputs that are part of a bigger array are read where they are, wherever that is. */
+/* Inputs that are views of a larger array are read where they are, at any address. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void give(void *ud, void *p, size_t n)
 
 static jfl_session *session;
 
-/* A train step made anew, with the same weights each time. */
+/* Makes a train step anew, with the same weights each time. */
 static jfl_plan *fresh_plan(model_net net, int64_t batch, int threads)
 {
   jfl_plan *p = NULL;
@@ -35,7 +35,7 @@ static jfl_plan *fresh_plan(model_net net, int64_t batch, int threads)
   return p;
 }
 
-/* A copy of a within a bigger array, from its element `at` on. */
+/* A view of a copy of a, from element `at` of a larger array on. */
 static jfl_array *view_of(const jfl_array *a, int64_t at)
 {
   int64_t n = jfl_array_size(a);
@@ -94,7 +94,7 @@ static void compare(model_net net, const char *weight, int64_t batch, int thread
   model_drop(view);
 }
 
-/* Bit for bit what a batch of its own gives, on no more memory. */
+/* The results must be those of a batch of its own, bit for bit, with no more memory. */
 static void a_batch_anywhere_is_read_in_place(void)
 {
   static const int64_t at[] = { 1, 3, 8, 15 };

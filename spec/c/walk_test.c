@@ -1,4 +1,5 @@
-/* Nests of axes: joined or not, a walk meets the same offsets in the same order. */
+/* Nests of axes: a walk meets the same offsets in the same order, whether axes are joined or
+   not. */
 #include "base/walk.h"
 #include "test.h"
 
@@ -13,7 +14,7 @@ static int64_t count(const jf_nest *w)
   return n;
 }
 
-/* The offsets of operand j, all of them. */
+/* Lists all offsets of operand j. */
 static void list_offsets(const jf_nest *w, int j, int64_t *out)
 {
   jf_walk k = jf_walk_at(w, w->n, 0);
@@ -24,7 +25,7 @@ static void list_offsets(const jf_nest *w, int j, int64_t *out)
   CHECK(k.off[0] == 0 && k.off[1] == 0);
 }
 
-/* A random shape, and one that broadcasts to it. */
+/* Makes a random shape and one that broadcasts to it. */
 static void random_shapes(jfl_shape *to, jfl_shape *from)
 {
   to->n = rand() % 5;
