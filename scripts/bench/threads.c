@@ -84,7 +84,7 @@ static void vectors(int64_t rows)
 {
   static const jf_dropout half = { 0.5 };
   static const jf_softmax lines = { 1 };
-  static const jf_reduce down = { .axis = { 1, { 0 } } };
+  const jf_reduce down = { .axis = JF_INTS(0) };
   const double momentum = 0;
   const jfl_optimizer *sgd = jf_optim_find("SGD");
   const jf_update plain = { { .optim = sgd, .rule = sgd->rule(&momentum) }, 2, 1 };

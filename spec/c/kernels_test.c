@@ -285,10 +285,12 @@ static void convolve(const geometry *q)
   jfl_shape x = SHAPE(q->n, q->c, q->h, q->w), w = SHAPE(q->o, q->c / q->g, q->kh, q->kw);
   c.in[0] = fill(JFL_F32, &x, 1);
   c.in[1] = fill(JFL_F32, &w, 2);
-  if (!complete(&c)) return;
+  const int made = complete(&c);
   jfl_shape y = c.out[0].shape;
+  jf_arena_free(&c.arena);
   jf_free(c.in[0].data);
   jf_free(c.in[1].data);
+  if (!made) return;
   a.size = JF_INTS(q->h, q->w);
   TRY(conv2d, &a, 2e-6, libraries.dnnl, { JFL_F32, x }, { JFL_F32, w });
   a.epilogue = (jf_epilogue){ .bias = 1, .residual = 1, .act = q->s == 1 ? "sigmoid" : "relu" };
@@ -394,8 +396,10 @@ static void pool(jf_pool2d a, const planes *q)
   a.block = q->block < 0 ? 0 : q->block;
   memcpy(c.attr.bytes, &a, sizeof a);
   c.in[0] = (jf_tensor){ NULL, JFL_F32, x };
-  if (!complete(&c)) return;
+  const int made = complete(&c);
   jfl_shape y = c.out[0].shape;
+  jf_arena_free(&c.arena);
+  if (!made) return;
   a.size = JF_INTS(q->h, q->w);
   try_pool(&jf_op_avg_pool2d, &a, &x, 1, SMOOTH);
   try_pool(&jf_op_avg_pool2d_grad, &a, &y, 1, SMOOTH);
