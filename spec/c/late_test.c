@@ -1,4 +1,4 @@
-/* Plans on devices that work late: their waits are what makes results right. */
+/* Plans on devices that work asynchronously: results are right only because steps wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static jfl_status negate(jfl_graph *g, jfl_value *x, jfl_value **y)
   return jfl_graph_op(g, jfl_op_find("negative"), &x, 1, NULL, 0, NULL, y);
 }
 
-/* z = -x on one device after x was negated many times on another. */
+/* z = -x on one device, where x is negated many times on another device before. */
 static jfl_status describe(jfl_graph *g)
 {
   const jfl_shape one = { 1, { 1 } };
@@ -40,7 +40,7 @@ static void open_plan(void)
   jfl_graph_unref(g);
 }
 
-/* How many of so many runs give what they should. */
+/* Runs the plan n times; returns how many runs gave the right result. */
 static int right_runs(int n)
 {
   const jfl_shape one = { 1, { 1 } };

@@ -68,8 +68,8 @@ typedef struct jf_kind {
 
   /* ---- repeating a run's work; all of these or none ---- */
 
-  /* From capture to captured, launches on the stream are kept instead of done. They are done, with
-     the arguments that they had, each time that replay queues them. */
+  /* Between capture and captured, launches on the stream are kept in *out instead of done. replay
+     queues them again, with the arguments that they had; work_free forgets them. */
   jfl_status (*capture)(jf_device *d, void *stream);
   jfl_status (*captured)(jf_device *d, void *stream, void **out);
   jfl_status (*replay)(jf_device *d, void *stream, void *work);

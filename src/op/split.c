@@ -14,7 +14,8 @@ static const jf_attr attrs[] = {
   {0},
 };
 
-/* Writes out the sizes of equal parts of an axis of extent n; a single part's stays as it is. */
+/* Replaces the one size by a list with the size of each part of an axis of extent n; the last part
+   may be smaller. If that makes a single part, the list stays as it is. */
 static jfl_status split_equal(const jf_infer *c, jf_ints *sizes, int64_t n)
 {
   enum { MOST = 1 << 16 };
@@ -64,7 +65,7 @@ static jfl_status split_infer(jf_infer *c)
   return JFL_OK;
 }
 
-/* Parts that nothing came from count as zeros. */
+/* The gradient of a part that the loss does not depend on is 0. */
 static void split_grad(jf_gradctx *c)
 {
   const jf_split *a = c->node->attr;

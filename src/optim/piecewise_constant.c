@@ -1,5 +1,5 @@
-/* The schedule piecewise_constant: values[i] for the first i with step <= boundaries[i], else the
-   last value. */
+/* The schedule piecewise_constant_schedule: values[i] for the first i with step <= boundaries[i],
+   else the last value. */
 #include "optim/schedule.h"
 
 typedef struct piecewise {

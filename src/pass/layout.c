@@ -191,7 +191,8 @@ static void pack_together(pass_layout_walk *w, const jf_node *n)
       pass_layout_pack(w, n->in[i], &of(w, packed)->made);
 }
 
-/* Packs new variables where a convolution asks for it, then their updates. */
+/* Packs new variables where a convolution asks for it. Updates come after the convolutions, and
+   pack alike what they change. */
 static void choose_forms(pass_layout_walk *w)
 {
   for (int i = 0; i < w->r.n_old; i++) {

@@ -72,7 +72,7 @@ typedef struct jf_sim_stream {
   pthread_cond_t changed;
   pthread_t thread; int has_thread, stop;      /* guarded by mu, as the next ones are */
   jf_sim_item *head, *tail;
-  struct jf_sim_work *kept;    /* what takes the items that are given now; NULL: they are done */
+  struct jf_sim_work *kept;    /* keeps the items given now; NULL: they are done */
   int busy;                    /* whether an item is being done */
   int halted;                  /* whether a step found something wrong since the host last waited */
   jfl_status failed;           /* the first failure since the host last waited, */

@@ -62,7 +62,8 @@ static inline int jf_is_grouped(const jf_groups *s, int i)
 void jf_groups_gather(jf_fuser *f, int a, int b);
 static inline int jf_in_set(const jf_groups *s, int i) { return i >= 0 && s->mark[i] == s->stamp; }
 void jf_groups_merge(jf_groups *s, int n, int a, int b);
-/* The first place from i on that no group reaches across which begins at node i or before. */
+/* A place from i on that no group reaches across which begins at or before it: the first one, or a
+   later one if the first would take long to find. */
 int jf_groups_end(const jf_groups *s, int n, int i);
 
 /* ---- cycle.c ---- */
