@@ -175,5 +175,4 @@ jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
 void jfl_machine_peak(int threads, double *flop, double *n_bytes)
 {
   jf_host()->kind->peak(threads, flop, n_bytes);
-  jf_pool_leave();           /* a session's worker may have a pool of its own */
 }

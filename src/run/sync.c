@@ -1,20 +1,14 @@
 /* Synchronous calls: the caller waits until its run is done. */
 #include "run/run.h"
 
-typedef struct sync_call { jfl_plan *plan; jfl_array *const *in, *const *out; } sync_call;
-
-static jfl_status sync_run(void *ctx)
-{
-  const sync_call *c = ctx;
-  return jf_execute_unless_stopped(c->plan, c->in, c->out);
-}
-
 jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
 {
+  jfl_session *s = p->job->session;
   JF_TRY(jf_plan_check_inputs(p, in));
   JF_TRY(jf_plan_outputs_new(p, out));
-  jfl_status s =
-      jf_session_call(p->job->session, p->threads, sync_run, &(sync_call){ p, in, out });
-  for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
-  return s;
+  jf_session_acquire(s);
+  jfl_status st = jf_execute_unless_stopped(p, in, out);
+  jf_session_release(s);
+  for (int i = 0; st && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  return st;
 }
