@@ -1,5 +1,5 @@
 /* The host's allocator, arenas, and arrays that grow. */
-#include "base/base.h"
+#include "base/need.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,13 +8,26 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Set before anything else runs, constant afterwards. */
+/* Set before anything else runs. */
 static jfl_allocator host;
 
-void jfl_set_allocator(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
+jfl_status jfl_set_allocator(const jfl_allocator *a)
+{
+  if (a && (!a->alloc || !a->free))
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "a", "must have both functions, "
+                                                   "alloc and free, got NULL for one"));
+  host = a ? *a : (jfl_allocator){0};
+  return JFL_OK;
+}
 
-/* Stands right before each block that jf_new hands out. */
-typedef struct header { void *base; size_t size; } header;
+/* Stands right before each block that jf_new hands out. It goes back to where it came from, though
+   the host may have changed its allocator. */
+typedef struct header {
+  void *base;
+  size_t size;
+  void (*free)(void *ud, void *p, size_t size);
+  void *ud;
+} header;
 enum { ALIGN = 64 };
 
 /* A large block is faster to touch for the first time in large pages, where the system has them. */
@@ -35,7 +48,7 @@ static void *base_memory_take(size_t n, int zero)
   if (size >= LARGE && !host.alloc) use_large_pages(base, size);
   uintptr_t at = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
   void *p = base + (at - (uintptr_t)base);
-  ((header *)p)[-1] = (header){ base, size };
+  ((header *)p)[-1] = (header){ base, size, host.free, host.ud };
   return host.alloc && zero ? memset(p, 0, n) : p;
 }
 
@@ -46,7 +59,7 @@ void jf_free(void *p)
 {
   if (!p) return;
   header h = ((header *)p)[-1];
-  if (host.free) host.free(host.ud, h.base, h.size);
+  if (h.free) h.free(h.ud, h.base, h.size);
   else free(h.base);
 }
 

@@ -297,6 +297,7 @@ jfl_status jfl_checkpoint_remove(const char *path)
 {
   char dir[PATH_MAX], staged[PATH_MAX];
   struct stat st;
+  JF_NEED_POINTER(path);
   JF_TRY(jf_file_trim(path, dir));
   JF_TRY(jf_file_path(dir, JF_STAGE_SUFFIX, "", staged));
   if (!lstat(staged, &st) && S_ISDIR(st.st_mode)) JF_TRY(remove_checkpoint(staged));
