@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local bit = require "bit"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local warn = require "jfl.base.warn"
 
 local loop = {}
 
@@ -244,8 +245,8 @@ local function resume(who, self)
   move(self, record)
   if self.n > 0 then return end
   self:close()
-  io.stderr:write(("jfl: loop '%s': was at its end in the checkpoint that was loaded, so it gives "
-    .. "nothing; more epochs continue it, another name starts anew\n"):format(name))
+  warn.say("loop '%s': was at its end in the checkpoint that was loaded, so it gives nothing; more "
+    .. "epochs continue it, another name starts anew", name)
 end
 
 --- Goes through a data set: for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 })
