@@ -36,15 +36,15 @@ function entry(text,   result, name, list_of, n, i, p, type, arg, kind, call, st
     call = call (i > 1 ? ", " : "") arg
     printf "      %s%s = 0;\n      if (at == %d) left = WRONG_%s(\"%s.%s\", &%s, k);\n", type, \
       arg, i - 1, kind, name, arg, arg
-    printf "#ifdef GOOD_%s_%s\n      else %s = GOOD_%s_%s;\n#else\n      else %s = good_%s();\n#endif\n", \
-      name, arg, arg, name, arg, arg, kind
+    printf "#ifdef GOOD_%s_%s\n      else %s = GOOD_%s_%s;\n", name, arg, arg, name, arg
+    printf "#else\n      else %s = good_%s();\n#endif\n", arg, kind
   }
   printf "      if (at >= 0 && !left) break;\n      begin();\n"
   if (status) printf "      jfl_status got = %s(%s);\n", name, call
   else printf "      (void)%s(%s);\n", name, call
   printf "      static const char *const arguments[] = { %s\"\" };\n", quoted(call)
-  printf "      end(\"%s\", at < 0 ? NULL : arguments[at], k, at < 0 ? PASSES : left, %s);\n", name, \
-    status ? "got" : "NO_STATUS"
+  printf "      end(\"%s\", at < 0 ? NULL : arguments[at], k, at < 0 ? PASSES : left, ", name
+  printf "%s);\n", status ? "got" : "NO_STATUS"
   printf "    }\n}\n\n"
   list = list " ENTRY(" name ")"
 }

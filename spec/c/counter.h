@@ -16,12 +16,12 @@ static inline jfl_status counter_op(jfl_graph *g, const char *op, jfl_value *a, 
   return JFL_OK;
 }
 
-/* loss = w x + a cross entropy of one class. That is 0 for label 0 and an error for any other. */
+/* loss = a cross entropy of one class - w x. The former is 0 for label 0, an error for any other. */
 static inline jfl_status counter_body(jfl_graph *g)
 {
   const jfl_shape one = { 1, { 1 } }, row = { 2, { 1, 1 } };
   const jfl_variable_spec spec = { .name = "w", .dtype = JFL_F64, .shape = row, .trainable = 1 };
-  const double rate = -1;
+  const double rate = 1;
   const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER };
   const jfl_arg schedule[] = {
     { .name = "boundaries", .kind = JFL_ARG_LIST },
@@ -33,7 +33,7 @@ static inline jfl_status counter_body(jfl_graph *g)
   COUNTER_TRY(jfl_graph_variable(g, &spec, &w));
   COUNTER_TRY(counter_op(g, "multiply", w, x, &product));
   COUNTER_TRY(counter_op(g, "sparse_softmax_cross_entropy_with_logits", labels, x, &entropy));
-  COUNTER_TRY(counter_op(g, "add", product, entropy, &loss));
+  COUNTER_TRY(counter_op(g, "subtract", entropy, product, &loss));
   COUNTER_TRY(jfl_graph_output(g, w));
   COUNTER_TRY(jfl_graph_output(g, loss));
   return jfl_graph_minimize(g, &(jfl_minimize){

@@ -524,7 +524,7 @@ static verdict WRONG_jfl_minimize_p(const char *who, const jfl_minimize **p, int
   case 15: m.variable = foreign, m.n_variable = 1; return FAILS;
   case 16: m.clip_norm = NAN; return FAILS;
   case 17: m.clip_norm = -1; return FAILS;
-  case 18: m.arg = &odd, m.n_arg = 1; return PASSES;
+  case 18: m.arg = &odd, m.n_arg = 1; return FAILS;
   default: return GONE;
   }
 }

@@ -73,6 +73,7 @@ static unsigned char room[64];
 static const char *const names_of_two[] = { "one", "two" };
 static const jfl_arg seed = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 };
 static const jfl_arg axis = { .name = "axis", .kind = JFL_ARG_NUMBER, .number = -1 };
+static const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = 0.5 };
 static const double half = 0.5;
 static jfl_minimize minimize;
 static jfl_note note;
@@ -95,6 +96,9 @@ static void *slot(void)
 #define GOOD_jfl_inflate_src jfl_array_data(f.packed)
 #define GOOD_jfl_inflate_n (size_t)jfl_array_size(f.packed)
 #define GOOD_jfl_op_param_op jfl_op_find("dropout")
+#define GOOD_jfl_optimizer_check_o jfl_optimizer_find("SGD")
+#define GOOD_jfl_optimizer_check_arg &momentum
+#define GOOD_jfl_optimizer_check_n_arg 1
 #define GOOD_jfl_schedule_rate_schedule jfl_op_find("piecewise_constant_schedule")
 #define GOOD_jfl_schedule_rate_arg good_minimize().schedule_arg
 #define GOOD_jfl_schedule_rate_n_arg 2

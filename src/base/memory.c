@@ -1,5 +1,5 @@
 /* The host's allocator, arenas, and arrays that grow. */
-#include "base/need.h"
+#include "base/base.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,14 +11,7 @@
 /* Set before anything else runs. */
 static jfl_allocator host;
 
-jfl_status jfl_set_allocator(const jfl_allocator *a)
-{
-  if (a && (!a->alloc || !a->free))
-    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "a", "must have both functions, "
-                                                   "alloc and free, got NULL for one"));
-  host = a ? *a : (jfl_allocator){0};
-  return JFL_OK;
-}
+void jf_memory_from(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
 
 /* Stands right before each block that jf_new hands out. It goes back to where it came from, though
    the host may have changed its allocator. */
