@@ -128,6 +128,8 @@ for _, e in ipairs {
   { "cpu_device_num", "How many CPUs a session would use; kept, and there is one.", "integer" },
   { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
+  { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
+    "fun(text: string)|false" },
   { "kernels", "\"fast\"; \"direct\": no convolutions by transforms, whose sums are less exact; or "
     .. "\"reference\": plain kernels only.", "\"fast\"|\"direct\"|\"reference\"" },
 } do

@@ -11,6 +11,7 @@ local profile = require "jfl.tools.profile"
 local trace = require "jfl.job.trace"
 local typing = require "jfl.job.typing"
 local variable = require "jfl.net.variable"
+local warn = require "jfl.base.warn"
 local watch = require "jfl.job.watch"
 require "jfl.nd.array"
 require "jfl.net.ops"
@@ -53,6 +54,7 @@ function job.global_function(...)
   local self = setmetatable(definition(...), Job)
   self._plans, self._n_plans, self._tick = {}, 0, 0
   self._core, self._latest, self._closed, self._failed = false, false, false, false
+  self._told = false
   local old = by_name[self.name]
   if old then replace(self, old)
   else order[#order + 1] = self end
@@ -260,10 +262,27 @@ local function check_no_body(what)
     trace.current.job.name)
 end
 
---- Compiles every job defined so far that was not compiled yet.
+-- Errors that no body is to blame for, and that stop whoever compiles all jobs.
+local PASSING = { interrupted = true, ["not enough memory"] = true }
+
+-- Tells once for each definition that its job is left out.
+local function leave_out(self, err)
+  if self._told then return end
+  self._told = true
+  warn.say("job '%s' (%s) is left out, with the variables that only it uses, until %s: %s",
+    self.name, trace.where(self._body), self._dynamic
+      and "its first call, as its body does not take a batch of 1" or "it is corrected",
+    tostring(err))
+end
+
+--- Compiles every job defined so far that was not compiled yet. One that fails is left out.
 function job.compile_all()
   check_no_body("variables cannot be initialized, saved, loaded or read")
-  for _, each in ipairs(order) do each:compile() end
+  for _, each in ipairs(order) do
+    local ok, err = pcall(each.compile, each)
+    if PASSING[err] then error(err, 0) end
+    if not ok then leave_out(each, err) end
+  end
 end
 
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due

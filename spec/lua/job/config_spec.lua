@@ -41,6 +41,21 @@ describe("config", function()
     assert.equal(before, flow.config.kernels())
   end)
 
+  it("gives warnings to a function, and to stderr again", function()
+    assert.is_false(flow.config.on_warning())
+    local told = {}
+    local function note(text) told[#told + 1] = text end
+    assert.equal(note, flow.config.on_warning(note))
+    require("jfl.base.warn").say("%d of %s", 1, "them")
+    assert.same({ "1 of them" }, told)
+    assert.is_false(flow.config.on_warning(false))
+    helper.fails(function() flow.config.on_warning(true) end,
+      "config.on_warning: value must be a function, or false for stderr, got boolean true")
+    flow.config.on_warning(note)
+    flow.clear_default_session()
+    assert.is_false(flow.config.on_warning())
+  end)
+
   it("names the device of jobs and of ops on arrays", function()
     local before = flow.config.device()
     flow.config.device("sim:1")
