@@ -184,6 +184,8 @@ JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
 JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+/* Whether jfl_minimize takes these options. */
+JFL_API jfl_status jfl_optimizer_check(const jfl_optimizer *o, const jfl_arg *arg, int n_arg);
 /* The rate that a schedule gives for a step, counted from 0. */
 JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
                                      int64_t step, double *out);
