@@ -21,12 +21,12 @@ local function rows_of(values)
     return values:totable()
   end
   args.expect(WHO, "values", values, "table")
-  for i, row in ipairs(values) do
-    local what = ("values: row %d"):format(i)
+  for i = 1, #values do
+    local what, row = ("values: row %d"):format(i), values[i]
     if #args.expect(WHO, what, row, "table") ~= #values[1] then
       core.fail("%s: %s must have %d numbers as the first has, got %d", WHO, what, #values[1], #row)
     end
-    for _, v in ipairs(row) do args.expect(WHO, what, v, "number") end
+    for k = 1, #row do args.expect(WHO, what, row[k], "number") end
   end
   return values
 end
