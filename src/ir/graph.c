@@ -42,7 +42,8 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
 {
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
   *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = g, .id = g->n_value, .origin = origin,
-                    .dtype = t, .shape = *s, .place = g->served ? g->served->place : g->place, .name = name };
+                    .dtype = t, .shape = *s, .name = name,
+                    .place = g->served ? g->served->place : g->place };
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
   return g->value[g->n_value++] = v;
 }
