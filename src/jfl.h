@@ -322,7 +322,7 @@ JFL_API const char *jfl_session_device(const jfl_session *s, int i);
 JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out);
 /* Makes the plans to come train or predict, for another definition of the job under its name. Its
    variables, its count of runs and the plans that it has stay as they are. */
-JFL_API void jfl_job_set_mode(jfl_job *j, jfl_mode mode);
+JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 /* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
    The job keeps a reference to g, which takes no more ops. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);

@@ -18,6 +18,7 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
+  AN_OUTPUT,
   N_KINDS
 };
 
@@ -33,6 +34,7 @@ static struct {
   jfl_report *report;
   jfl_checkpoint *c;
   jfl_profile *profile;
+  jfl_output *output;
   jfl_shape shape;
   const void *object[N_KINDS];       /* one of each kind */
   /* What calls write to; released after each. */
@@ -45,6 +47,7 @@ static struct {
   jfl_report *made_report;
   jfl_checkpoint *made_checkpoint;
   jfl_profile *made_profile;
+  jfl_output *made_output;
   jfl_job *made_job;
   char *text;
 } f;
@@ -145,6 +148,13 @@ static jfl_report *fresh_report(void)
   return r;
 }
 
+static jfl_output *fresh_output(void)
+{
+  jfl_output *o;
+  MUST(jfl_output_open("written", &o));
+  return o;
+}
+
 static char *fresh_text(void)
 {
   char *t;
@@ -187,8 +197,9 @@ static void make_fixture(void)
   f.c = fresh_checkpoint();
   f.report = fresh_report();
   f.profile = fresh_profile();
+  f.output = fresh_output();
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
-                        f.r, f.report, f.c, f.profile };
+                        f.r, f.report, f.c, f.profile, f.output };
   memcpy(f.object, all, sizeof all);
 }
 
@@ -203,6 +214,7 @@ static void drop_fixture(void)
   jfl_report_free(f.report);
   jfl_checkpoint_close(f.c);
   jfl_profile_free(f.profile);
+  jfl_output_drop(f.output);
   jfl_session_free(f.s);
   jfl_session_free(f.other);
 }
@@ -222,12 +234,14 @@ static void release_made(void)
   jfl_report_free(f.made_report);
   jfl_checkpoint_close(f.made_checkpoint);
   jfl_profile_free(f.made_profile);
+  jfl_output_drop(f.made_output);
   jfl_text_free(f.text);
   f.made_session = NULL;
   f.made_request = NULL;
   f.made_report = NULL;
   f.made_checkpoint = NULL;
   f.made_profile = NULL;
+  f.made_output = NULL;
   f.text = NULL;
 }
 
@@ -278,6 +292,7 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_request_p(who, p, k) WRONG_OBJECT(who, p, A_REQUEST, k)
 #define WRONG_jfl_report_p(who, p, k) WRONG_OBJECT(who, p, A_REPORT, k)
 #define WRONG_jfl_checkpoint_p(who, p, k) WRONG_OBJECT(who, p, A_CHECKPOINT, k)
+#define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
 #define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
 
 /* NULL for where a result goes, and for bytes. */
@@ -296,6 +311,7 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_request_pp WRONG_POINTER
 #define WRONG_jfl_report_pp WRONG_POINTER
 #define WRONG_jfl_checkpoint_pp WRONG_POINTER
+#define WRONG_jfl_output_pp WRONG_POINTER
 #define WRONG_jfl_profile_pp WRONG_POINTER
 #define WRONG_jfl_shape_pp WRONG_POINTER
 #define WRONG_jfl_dtype_p WRONG_POINTER

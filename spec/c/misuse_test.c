@@ -19,6 +19,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_report_p() f.report
 #define good_jfl_checkpoint_p() f.c
 #define good_jfl_profile_p() f.profile
+#define good_jfl_output_p() f.output
 
 #define good_jfl_array_pp() f.out
 #define good_jfl_value_pp() f.made_value
@@ -30,6 +31,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_report_pp() &f.made_report
 #define good_jfl_checkpoint_pp() &f.made_checkpoint
 #define good_jfl_profile_pp() &f.made_profile
+#define good_jfl_output_pp() &f.made_output
 #define good_char_pp() &f.text
 #define good_jfl_shape_pp() SLOT(const jfl_shape *)
 #define good_jfl_dtype_p() SLOT(jfl_dtype)
@@ -152,6 +154,8 @@ static void *slot(void)
 #define GOOD_jfl_checkpoint_apply_n_only 2
 #define GOOD_jfl_checkpoint_close_c fresh_checkpoint()
 #define GOOD_jfl_checkpoint_load_path "saved"
+#define GOOD_jfl_output_keep_o fresh_output()
+#define GOOD_jfl_output_drop_o fresh_output()
 #define GOOD_jfl_report_free_r fresh_report()
 
 /* ---- judging a call ---- */

@@ -51,7 +51,13 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   return JFL_OK;
 }
 
-void jfl_job_set_mode(jfl_job *j, jfl_mode mode) { j->mode = mode; }
+jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode)
+{
+  JF_NEED(JOB, j);
+  JF_NEED_BELOW(mode, JFL_TRAIN + 1);
+  j->mode = mode;
+  return JFL_OK;
+}
 
 static void drop_plan(jfl_plan *p)
 {
