@@ -3,7 +3,8 @@
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
 # make golden    rewrite spec/golden from what the code prints now
-# make doc       type stubs for editors, reference pages and the guide, in build/doc
+# make doc       the guide and the reference as Markdown and as a site of HTML, and type stubs for
+#                editors, in build/doc
 # make lint      what includes and requires what, names, columns, exported symbols, luacheck
 # make config    print the switches; make clean removes build/
 #

@@ -1,4 +1,5 @@
--- Runs the Lua blocks of Markdown, each in a process and directory of its own, with a little data.
+-- Runs the Lua blocks of Markdown, each in a process and directory of its own, with a little data;
+-- or those of a page as one script.
 local flow = require "jfl"
 
 local blocks = {}
@@ -48,12 +49,16 @@ local function write_data(directory)
     x_test = pictures(200), y_test = labels(200) })
 end
 
-local function directory()
+--- Makes an empty directory and gives its path.
+function blocks.directory()
   local path = os.tmpname()
   os.remove(path)
   assert(os.execute("mkdir " .. quoted(path)) == 0)
   return path
 end
+
+--- Removes a directory with what is in it.
+function blocks.remove(path) os.execute("rm -rf " .. quoted(path)) end
 
 -- Finds outputs promised by "print(x) --> text" that were not printed, in this order.
 local function missing(code, output)
@@ -65,13 +70,14 @@ local function missing(code, output)
   end
 end
 
-local function execute(block, shared, place)
-  local script = place .. "/block.lua"
-  local file = assert(io.open(script, "w"))
-  assert(file:write(PRELUDE, shared, ("\n"):rep(block.line - 1), block.code))
+-- Runs code as NAME in a directory; returns what it printed and its exit status. data: where
+-- load_mnist looks first.
+local function execute(code, name, place, data)
+  local file = assert(io.open(place .. "/" .. name, "w"))
+  assert(file:write(code))
   file:close()
-  local command = ("cd %s && JFL_DATA=%s %s block.lua 2>&1 </dev/null; echo \"=$?\""):format(
-    quoted(place), quoted(place), quoted(interpreter()))
+  local command = ("cd %s && %s %s %s 2>&1 </dev/null; echo \"=$?\""):format(quoted(place),
+    data and "JFL_DATA=" .. quoted(data) or "", quoted(interpreter()), quoted(name))
   local pipe = assert(io.popen(command))
   local output, status = pipe:read("*a"):match("^(.*)=(%d+)\n$")
   pipe:close()
@@ -80,14 +86,70 @@ end
 
 --- Runs a block; returns its output, then nil or what is wrong with it. name: that of its file.
 function blocks.run(block, shared, name)
-  local place = directory()
+  local place = blocks.directory()
   write_data(place)
-  local output, status = execute(block, shared or "", place)
-  os.execute("rm -rf " .. quoted(place))
+  local code = PRELUDE .. (shared or "") .. ("\n"):rep(block.line - 1) .. block.code
+  local output, status = execute(code, "block.lua", place, place)
+  blocks.remove(place)
   output = output:gsub("block%.lua:(%d+)", name .. ":%1")
   if status ~= 0 then return output, ("exit status %d\n%s"):format(status, output) end
   local promise = missing(block.code, output)
   return output, promise and ("did not print: %s\n%s"):format(promise, output)
+end
+
+--- The blocks of a page as one script, each on the lines that it has in the page. between: code
+-- that stands on a line before each.
+function blocks.script(list, between)
+  local parts, line = {}, 1
+  for _, block in ipairs(list) do
+    parts[#parts + 1] = ("\n"):rep(block.line - 1 - line) .. (between or "") .. "\n" .. block.code
+    line = block.line + select(2, block.code:gsub("\n", ""))
+  end
+  return table.concat(parts)
+end
+
+-- What is printed before each block's output. Both streams go where they are read without delay.
+local MARK = "\1block\1"
+local BETWEEN = "io.stdout:setvbuf 'no' io.write '" .. MARK .. "'"
+
+--- Runs the blocks of a page as one script in a directory; returns a list of what each printed,
+-- then nil or what is wrong. data: where load_mnist looks first.
+function blocks.run_all(list, name, place, data)
+  local output, status = execute(blocks.script(list, BETWEEN), "page.lua", place, data)
+  output = output:gsub("page%.lua:(%d+)", name .. ":%1")
+  local outputs = {}
+  for text in (output .. MARK):gmatch("(.-)" .. MARK) do outputs[#outputs + 1] = text end
+  table.remove(outputs, 1)
+  if status ~= 0 then return outputs, ("exit status %d\n%s"):format(status, output) end
+  for i, block in ipairs(list) do
+    local promise = missing(block.code, outputs[i] or "")
+    if promise then
+      return outputs, ("%s:%d: did not print: %s\n%s"):format(name, block.line, promise, output)
+    end
+  end
+  return outputs
+end
+
+--- The text in which <!-- output --> after a block is what that block printed, or nothing if that
+-- is not known. outputs: what each block printed.
+function blocks.with_outputs(text, outputs)
+  local parts, at = {}, 1
+  for i, block in ipairs((blocks.find(text))) do
+    local _, stop = text:find(block.code .. "```", at, true)
+    local first, last = text:find("^%s*<!%-%- output %-%->", stop + 1)
+    if first then
+      local printed = outputs and outputs[i]
+      parts[#parts + 1] = text:sub(at, stop)
+      if printed then
+        parts[#parts + 1] = "\n\nIt prints:\n\n```text\n" .. printed:gsub("%s+$", "") .. "\n```"
+      end
+      stop = last
+    else
+      parts[#parts + 1] = text:sub(at, stop)
+    end
+    at = stop + 1
+  end
+  return table.concat(parts) .. text:sub(at)
 end
 
 return blocks

@@ -47,6 +47,8 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   return JFL_OK;
 }
 
+void jfl_job_set_mode(jfl_job *j, jfl_mode mode) { j->mode = mode; }
+
 static void drop_plan(jfl_plan *p)
 {
   jf_plan_release(p);

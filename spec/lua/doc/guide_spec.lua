@@ -1,13 +1,6 @@
 local blocks = require "scripts.doc.blocks"
 local guide = require "scripts.doc.guide"
 
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
-
 -- #cpu: its pages show profiles and plans.
 describe("the guide #cpu", function()
   local function runs(text, name, first)
@@ -22,12 +15,18 @@ describe("the guide #cpu", function()
   end
 
   local pages, count = guide.pages(), 0
-  for _, page in ipairs(pages) do count = count + runs(page.text, page.source, page.line) end
-  runs(read("README.md"), "README.md")
+  for _, page in ipairs(pages) do
+    if page.section ~= "tutorial" then count = count + runs(page.text, page.source, page.line) end
+  end
+  runs(guide.read("README.md"), "README.md")
 
   it("has pages in an order without gaps, and code on them", function()
-    for i, page in ipairs(pages) do assert.equal(i, page.number, page.source) end
-    assert.truthy(count > #pages)
+    local last = {}
+    for _, page in ipairs(pages) do
+      last[page.section] = (last[page.section] or 0) + 1
+      assert.equal(last[page.section], page.number, page.source)
+    end
+    assert.truthy(count > last.guide)
   end)
 
   it("links to pages that are there", function()
@@ -61,5 +60,29 @@ describe("a runner of blocks", function()
       .. "end\n-->\n```lua\nassert(f() == 3)\n```")
     assert.equal(1, #list)
     assert.is_nil((select(2, blocks.run(list[1], shared, "page.md"))))
+  end)
+
+  local PAGE = "a\n```lua\nlocal x = 1\nprint(x) --> 1\n```\n<!-- output -->\n\nb\n"
+    .. "```lua\nx = x + 1\nprint(x)\n```\nc\n"
+
+  local function run_all(text)
+    local place = blocks.directory()
+    local outputs, why = blocks.run_all(blocks.find(text), "page.md", place)
+    blocks.remove(place)
+    return outputs, why
+  end
+
+  it("runs a page as one script, and tells its blocks' outputs apart", function()
+    local outputs, why = run_all(PAGE)
+    assert.is_nil(why)
+    assert.same({ "1\n", "2\n" }, outputs)
+    assert.equal("a\n```lua\nlocal x = 1\nprint(x) --> 1\n```\n\nIt prints:\n\n```text\n1\n```"
+      .. "\n\nb\n```lua\nx = x + 1\nprint(x)\n```\nc\n", blocks.with_outputs(PAGE, outputs))
+    assert.is_nil(blocks.with_outputs(PAGE):find("output", 1, true))
+  end)
+
+  it("tells the line of an error in such a page, and a promise that is not kept", function()
+    assert.truthy(select(2, run_all(PAGE .. "```lua\nerror('no')\n```")):find("page.md:15: no"))
+    assert.truthy(select(2, run_all((PAGE:gsub("%-%-> 1", "--> 7")))):find("did not print: 7"))
   end)
 end)
