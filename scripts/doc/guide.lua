@@ -1,32 +1,70 @@
--- The guide: Markdown in comments of the front end's files, --[==[ guide N: Title ... ]==].
+-- The pages written by hand: short ones in comments of the front end's files,
+-- --[==[ guide N: Title ... ]==], long ones in scripts/doc/pages/*.md, whose first line is
+-- <!-- SECTION N: Title -->.
 local guide = {}
 
-local function read(path)
-  local file = assert(io.open(path))
+--- The sections in their order: what the pages' heads call them, and their titles.
+guide.sections = {
+  { "tutorial", "Tutorial" },
+  { "guide", "Guide" },
+  { "hosts", "Inside other programs" },
+  { "more", "More" },
+}
+
+--- The text of a file.
+function guide.read(path)
+  local file = assert(io.open(path, "rb"))
   local text = file:read("*a")
   file:close()
   return text
+end
+
+local function files(folder, ending)
+  local pipe = assert(io.popen(("find %s -name '*%s' | LC_ALL=C sort"):format(folder, ending)))
+  local list = {}
+  for path in pipe:lines() do list[#list + 1] = path end
+  pipe:close()
+  return list
 end
 
 local function line_at(text, position)
   return 1 + select(2, text:sub(1, position - 1):gsub("\n", ""))
 end
 
---- The pages in their order: { number, title, name, text, source, line }. name is the page's file;
--- line is where its text begins in the source.
-function guide.pages()
-  local pages = {}
-  local list = assert(io.popen("find lua/jfl -name '*.lua' | LC_ALL=C sort"))
-  for source in list:lines() do
-    local text = read(source)
-    for number, title, at, body in text:gmatch("%-%-%[==%[ guide (%d+): ([^\n]+)\n()(.-)%]==%]") do
-      local name = "guide-" .. title:lower():gsub("%A+", "-") .. ".md"
-      pages[#pages + 1] = { number = tonumber(number), title = title, name = name, text = body,
-        source = source, line = line_at(text, at) }
-    end
+local function page(source, section, number, title, text, line)
+  local name = section .. "-" .. title:lower():gsub("%W+", "-"):gsub("^%-*(.-)%-*$", "%1")
+  return { section = section, number = tonumber(number), title = title, name = name .. ".md",
+    text = text, source = source, line = line }
+end
+
+local function add_chapters(list, source)
+  local text = guide.read(source)
+  for number, title, at, body in text:gmatch("%-%-%[==%[ guide (%d+): ([^\n]+)\n()(.-)%]==%]") do
+    list[#list + 1] = page(source, "guide", number, title, body, line_at(text, at))
   end
-  list:close()
-  table.sort(pages, function(a, b) return a.number < b.number end)
+end
+
+local function long_page(source)
+  local section, number, title, body = guide.read(source):match(
+    "^<!%-%- (%l+) (%d+): ([^\n]-) %-%->\n(.*)$")
+  assert(section, source .. ": the first line must be <!-- SECTION NUMBER: Title -->")
+  return page(source, section, number, title, body, 2)
+end
+
+--- The pages in their order: { section, number, title, name, text, source, line }. name is the
+-- page's file; line is where its text begins in the source.
+function guide.pages()
+  local pages, rank = {}, {}
+  for i, section in ipairs(guide.sections) do rank[section[1]] = i end
+  for _, source in ipairs(files("lua/jfl", ".lua")) do add_chapters(pages, source) end
+  for _, source in ipairs(files("scripts/doc/pages", ".md")) do
+    pages[#pages + 1] = long_page(source)
+    assert(rank[pages[#pages].section], source .. ": there is no such section")
+  end
+  table.sort(pages, function(a, b)
+    if a.section ~= b.section then return rank[a.section] < rank[b.section] end
+    return a.number < b.number
+  end)
   return pages
 end
 

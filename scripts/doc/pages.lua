@@ -1,5 +1,6 @@
 -- Reference pages and the guide in Markdown: one page for each namespace and class.
 local api = require "scripts.doc.api"
+local blocks = require "scripts.doc.blocks"
 local guide = require "scripts.doc.guide"
 
 -- The text of a table's cell. A bar, which types hold too, would end it in Markdown.
@@ -38,7 +39,7 @@ local function notes(f)
 end
 
 local function add_name(out, f)
-  add(out, "### `%s`\n\n%s\n", signature(f), f.doc)
+  add(out, "## <a id=\"%s\"></a>`%s`\n\n%s\n", f.written, signature(f), f.doc)
   if f.same_as then add(out, "The same as `%s`.\n", f.same_as) end
   if f.type then return add(out, "Type: `%s`.\n", f.type) end
   add_params(out, f)
@@ -67,10 +68,13 @@ local function by_page(names)
   return pages, order
 end
 
+local function title_of(page)
+  return (page:find("^%u") or page == "flow") and page or "flow." .. page
+end
+
 local function reference(page, names)
   local class = api.classes[page]
-  local title = (page:find("^%u") or page == "flow") and page or "flow." .. page
-  local out = { ("# %s\n"):format(title) }
+  local out = { ("# %s\n"):format(title_of(page)) }
   if class then add(out, "%s\n", class.doc) end
   for _, f in ipairs(names) do add_name(out, f) end
   return table.concat(out, "\n")
@@ -82,27 +86,61 @@ local function short(f)
   return inner and inner .. "." .. f.name or f.name
 end
 
-local function index(guides, pages, order)
-  local out = { "# jfl\n\n## Guide\n" }
-  for _, page in ipairs(guides) do add(out, "%d. [%s](%s)", page.number, page.title, page.name) end
-  out[#out + 1] = "\n## Reference\n"
-  for _, page in ipairs(order) do
-    local words = {}
-    for i, f in ipairs(pages[page]) do words[i] = "`" .. short(f) .. "`" end
-    local title = (page:find("^%u") or page == "flow") and page or "flow." .. page
-    add(out, "- [%s](%s): %s", title, file_of(page), table.concat(words, ", "))
+-- The hand-written pages of a section as it stands in the table of contents.
+local function section_of(name, title, guides)
+  local section = { title = title }
+  for _, page in ipairs(guides) do
+    if page.section == name then
+      section[#section + 1] = { name = page.name, title = page.title, section = name }
+    end
   end
-  return table.concat(out, "\n") .. "\n"
+  return section
 end
 
---- The text of each page by the name of its file.
-return function()
+local function contents_of(guides, pages, order)
+  local contents = {}
+  for _, section in ipairs(guide.sections) do
+    local made = section_of(section[1], section[2], guides)
+    if #made > 0 then contents[#contents + 1] = made end
+  end
+  local list = { title = "Reference" }
+  for i, page in ipairs(order) do
+    list[i] = { name = file_of(page), title = title_of(page), entries = {} }
+    for k, f in ipairs(pages[page]) do list[i].entries[k] = { short(f), f.written, f.doc } end
+  end
+  contents[#contents + 1] = list
+  return contents
+end
+
+local function index(contents)
+  local out = { "# jfl\n" }
+  for _, section in ipairs(contents) do
+    add(out, "## %s\n", section.title)
+    for i, page in ipairs(section) do
+      local words = {}
+      for k, e in ipairs(page.entries or {}) do
+        words[k] = ("[`%s`](%s#%s)"):format(e[1], page.name, e[2])
+      end
+      add(out, "%s [%s](%s)%s", page.entries and "-" or i .. ".", page.title, page.name,
+        page.entries and ": " .. table.concat(words, ", ") or "")
+    end
+    out[#out + 1] = ""
+  end
+  return table.concat(out, "\n")
+end
+
+--- The text of each page by the name of its file, and the table of contents: a list of sections
+-- { title, pages { name, title, section, entries } }. outputs: what the blocks of pages printed, by
+-- the name of the page.
+return function(outputs)
   local pages, order = by_page(api.names())
   local texts, guides = {}, guide.pages()
   for _, page in ipairs(guides) do
-    texts[page.name] = ("# %s\n\n%s"):format(page.title, page.text)
+    local text = blocks.with_outputs(page.text, outputs and outputs[page.name])
+    texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end
-  texts["index.md"] = index(guides, pages, order)
-  return texts
+  local contents = contents_of(guides, pages, order)
+  texts["index.md"] = index(contents)
+  return texts, contents
 end

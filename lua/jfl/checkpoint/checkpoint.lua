@@ -28,9 +28,13 @@ included. It is written beside its target and renamed when it is whole, so a cra
 one or the new one. `save` refuses a directory that is there unless told to overwrite it.
 
 `load` matches by name and gives a report: `loaded`, `missing` (jobs have it, the checkpoint does
-not: it keeps its value), `unexpected` (no job has it). Both are told on stderr, and are errors with
-`{ strict = true }`; a wrong shape or dtype is always an error, and changes nothing. This is how a
-network is fine-tuned: give the layers that are kept their old names, and the new ones others.
+not: it keeps its value), `unexpected` (no job has it). Both are told as warnings, and are errors
+with `{ strict = true }`; a wrong shape or dtype is always an error, and changes nothing. This is
+how a network is fine-tuned: give the layers that are kept their old names, and the new ones others.
+
+A job whose body fails is no obstacle: whatever concerns all variables leaves it out, after one
+warning that names it and its error. So is a job for any batch size whose body does not take a batch
+of 1, until its first call or `job:compile(batch_size)`.
 
 A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine,
 build and number of threads. Directories that OneFlow wrote (one for each variable) can be loaded
@@ -43,6 +47,7 @@ local core = require "jfl.core"
 local job = require "jfl.job.job"
 local loop = require "jfl.data.loop"
 local variables = require "jfl.checkpoint.variables"
+local warn = require "jfl.base.warn"
 
 local checkpoint = {}
 
@@ -169,7 +174,7 @@ end)
 
 -- ---- loading ----
 
--- Names on stderr what matched nothing, but for state of optimizers and of the step.
+-- Tells what matched nothing, but for state of optimizers and of the step.
 local function complain(path, names, state, text)
   local shown = {}
   for _, name in ipairs(names) do
@@ -180,7 +185,7 @@ local function complain(path, names, state, text)
   if #shown == 0 then return end
   if more > 0 then shown = { unpack(shown, 1, SHOWN) } end
   if more > 0 then shown[SHOWN + 1] = ("and %d more"):format(more) end
-  io.stderr:write(("jfl: %s: %s: %s\n"):format(path, text, table.concat(shown, ", ")))
+  warn.say("%s: %s: %s", path, text, table.concat(shown, ", "))
 end
 
 -- Returns a function that moves loops to the noted positions; fails here if a note is wrong.
@@ -235,8 +240,7 @@ local load = args.define("train.CheckPoint:load", "Reads variables from a direct
     return load_from(file, about, o.path, o.strict, only)
   end)
   if report.unfinished then
-    io.stderr:write(("jfl: %s: has no snapshot_done: saving it may have been cut short\n")
-      :format(o.path))
+    warn.say("%s: has no snapshot_done: saving it may have been cut short", o.path)
   end
   local state = report.state
   complain(o.path, report.missing, state, "variables that it does not have keep their values")
@@ -269,7 +273,7 @@ function CheckPoint:save(...)
 end
 
 --- Reads what matches by name and returns a report: the loaded, missing and unexpected names. Names
--- that match nothing are named on stderr, and are errors with { strict = true }. With { only =
+-- that match nothing are told as warnings, and are errors with { strict = true }. With { only =
 -- "dense1" } only names with that prefix are loaded and the state of the run is not, which suits
 -- fine-tuning.
 function CheckPoint:load(...)

@@ -54,6 +54,9 @@ local job = flow.global_function {
 print(job({ 1, 2 }).dtype)                       --> float64
 ```
 
+Warnings, of a checkpoint that lacks variables or of a job that is left out of one, go to stderr; a
+program that hosts scripts takes them with `flow.config.on_warning(function(text) ... end)`.
+
 `flow.random.seed(n)` makes all that is drawn the same in every run. `flow.clear_default_session()`
 drops jobs, variables and settings. `flow.profile(function() ... end)` prints where the time of the
 jobs run in it goes.
@@ -62,6 +65,7 @@ local args = require "jfl.base.args"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local options = require "jfl.job.options"
+local warn = require "jfl.base.warn"
 
 local config = {
   --- Settings that the front end itself reads.
@@ -84,6 +88,14 @@ local function in_core(name, least)
   end
 end
 
+-- Whether runs are checked for values that are not finite.
+local function check_finite(on)
+  if on ~= nil then
+    core.set("check_finite", args.expect("config.check_finite", "value", on, "boolean") and 1 or 0)
+  end
+  return core.get("check_finite") == 1
+end
+
 local function flag(name)
   return function(on)
     if on ~= nil then
@@ -95,6 +107,7 @@ end
 
 local settings = {
   threads = in_core("threads", 1),
+  check_finite = check_finite,
   max_inflight = in_core("max_inflight", 1),
   memory_limit = in_core("memory_limit", 0),
   max_plans = count("max_plans", 1),
@@ -102,6 +115,16 @@ local settings = {
   cpu_device_num = count("cpu_device_num", 1),
   strict_placement = flag("strict_placement"),
 }
+
+-- A function that gets the text of each warning; false: they go to stderr.
+function settings.on_warning(handler)
+  if handler ~= nil and handler ~= false and type(handler) ~= "function" then
+    core.fail("config.on_warning: value must be a function, or false for stderr, got %s",
+      args.describe(handler))
+  end
+  if handler ~= nil then warn.handler = handler end
+  return warn.handler
+end
 
 local KERNELS = { "fast", "direct", "reference" }
 
@@ -169,6 +192,7 @@ config.session = setmetatable({}, {
 function config.reset()
   for name in pairs(config.values) do config.values[name] = nil end
   for name, value in pairs(defaults) do config.values[name] = value end
+  warn.handler = false
 end
 config.reset()
 

@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local config = require "jfl.job.config"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
+local warn = require "jfl.base.warn"
 
 local scope = {}
 
@@ -50,8 +51,8 @@ local function lack_of_gpu()
   end
   if not warned then
     warned = true
-    io.stderr:write("jfl: no GPU is usable here: what is placed on \"gpu\" runs on the CPU",
-      " (flow.config.strict_placement(true) makes this an error)\n")
+    warn.say("no GPU is usable here: what is placed on \"gpu\" runs on the CPU "
+      .. "(flow.config.strict_placement(true) makes this an error)")
   end
 end
 

@@ -1,12 +1,7 @@
 local blocks = require "scripts.doc.blocks"
+local flow = require "jfl"
 local guide = require "scripts.doc.guide"
-
-local function read(path)
-  local file = assert(io.open(path))
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local tutorial = require "scripts.doc.tutorial"
 
 -- #cpu: its pages show profiles and plans.
 describe("the guide #cpu", function()
@@ -22,12 +17,18 @@ describe("the guide #cpu", function()
   end
 
   local pages, count = guide.pages(), 0
-  for _, page in ipairs(pages) do count = count + runs(page.text, page.source, page.line) end
-  runs(read("README.md"), "README.md")
+  for _, page in ipairs(pages) do
+    if page.section ~= "tutorial" then count = count + runs(page.text, page.source, page.line) end
+  end
+  runs(guide.read("README.md"), "README.md")
 
   it("has pages in an order without gaps, and code on them", function()
-    for i, page in ipairs(pages) do assert.equal(i, page.number, page.source) end
-    assert.truthy(count > #pages)
+    local last = {}
+    for _, page in ipairs(pages) do
+      last[page.section] = (last[page.section] or 0) + 1
+      assert.equal(last[page.section], page.number, page.source)
+    end
+    assert.truthy(count > last.guide)
   end)
 
   it("links to pages that are there", function()
@@ -35,6 +36,50 @@ describe("the guide #cpu", function()
     for name, text in pairs(texts) do
       for target in text:gmatch("%]%(([%w%-]+%.md)%)") do
         assert.truthy(texts[target], name .. " links to " .. target)
+      end
+    end
+  end)
+end)
+
+describe("the tutorial #cpu", function()
+  local nd = flow.ndarray
+  local place
+
+  -- The first pictures of each set, in bytes.
+  local function write_part(set, n)
+    local images = set.images:slice(1, n):reshape(n * 100, 28, 28)
+    return (images * 255 + 0.5):astype("uint8"), set.labels:slice(1, n):reshape(-1)
+  end
+
+  setup(function()
+    place = blocks.directory()
+    local real_print = print
+    _G.print = function() end
+    local train, test = flow.data.load_mnist(100, 100)
+    _G.print = real_print
+    local arrays = {}
+    arrays.x_train, arrays.y_train = write_part(train, 20)
+    arrays.x_test, arrays.y_test = write_part(test, 10)
+    nd.save(place .. "/mnist.npz", arrays)
+  end)
+
+  teardown(function() blocks.remove(place) end)
+
+  -- Each page finds what those before it saved.
+  for _, page in ipairs(tutorial.pages()) do
+    it("runs as it stands: " .. page.source, function()
+      assert.is_nil(select(2, tutorial.run(page, place, place)))
+      for picture in page.text:gmatch("%]%(([%w-]+%.svg)%)") do
+        assert(io.open(place .. "/" .. picture), picture):close()
+      end
+    end)
+  end
+
+  it("gives readers the scripts that its pages link to", function()
+    for _, page in ipairs(tutorial.pages()) do
+      local files = tutorial.files(page)
+      for script in page.text:gmatch("%]%(([%w-]+%.lua)%)") do
+        assert.truthy(files[script] and loadstring(files[script]), script)
       end
     end
   end)
@@ -61,5 +106,29 @@ describe("a runner of blocks", function()
       .. "end\n-->\n```lua\nassert(f() == 3)\n```")
     assert.equal(1, #list)
     assert.is_nil((select(2, blocks.run(list[1], shared, "page.md"))))
+  end)
+
+  local PAGE = "a\n```lua\nlocal x = 1\nprint(x) --> 1\n```\n<!-- output -->\n\nb\n"
+    .. "```lua\nx = x + 1\nprint(x)\n```\nc\n"
+
+  local function run_all(text)
+    local place = blocks.directory()
+    local outputs, why = blocks.run_all(blocks.find(text), "page.md", place)
+    blocks.remove(place)
+    return outputs, why
+  end
+
+  it("runs a page as one script, and tells its blocks' outputs apart", function()
+    local outputs, why = run_all(PAGE)
+    assert.is_nil(why)
+    assert.same({ "1\n", "2\n" }, outputs)
+    assert.equal("a\n```lua\nlocal x = 1\nprint(x) --> 1\n```\n\nIt prints:\n\n```text\n1\n```"
+      .. "\n\nb\n```lua\nx = x + 1\nprint(x)\n```\nc\n", blocks.with_outputs(PAGE, outputs))
+    assert.is_nil(blocks.with_outputs(PAGE):find("output", 1, true))
+  end)
+
+  it("tells the line of an error in such a page, and a promise that is not kept", function()
+    assert.truthy(select(2, run_all(PAGE .. "```lua\nerror('no')\n```")):find("page.md:15: no"))
+    assert.truthy(select(2, run_all((PAGE:gsub("%-%-> 1", "--> 7")))):find("did not print: 7"))
   end)
 end)

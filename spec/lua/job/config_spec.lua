@@ -24,7 +24,7 @@ describe("config", function()
 
   it("names the valid options beside an unknown one", function()
     helper.fails(function() flow.config.gpu_num(1) end,
-      "config: unknown option 'gpu_num'; options are cpu_device_num, ")
+      "config: unknown option 'gpu_num'; options are check_finite, cpu_device_num, ")
     helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
   end)
 
@@ -39,6 +39,21 @@ describe("config", function()
     assert.equal("reference", flow.config.kernels())
     flow.config.kernels(before)
     assert.equal(before, flow.config.kernels())
+  end)
+
+  it("gives warnings to a function, and to stderr again", function()
+    assert.is_false(flow.config.on_warning())
+    local told = {}
+    local function note(text) told[#told + 1] = text end
+    assert.equal(note, flow.config.on_warning(note))
+    require("jfl.base.warn").say("%d of %s", 1, "them")
+    assert.same({ "1 of them" }, told)
+    assert.is_false(flow.config.on_warning(false))
+    helper.fails(function() flow.config.on_warning(true) end,
+      "config.on_warning: value must be a function, or false for stderr, got boolean true")
+    flow.config.on_warning(note)
+    flow.clear_default_session()
+    assert.is_false(flow.config.on_warning())
   end)
 
   it("names the device of jobs and of ops on arrays", function()

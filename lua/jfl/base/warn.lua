@@ -1,0 +1,15 @@
+-- Warnings: what a user should know though nothing has failed. They go to stderr, or to the
+-- function that flow.config.on_warning was given.
+local warn = {
+  --- Gets each warning in place of stderr; false: none does.
+  handler = false,
+}
+
+--- Tells a warning, formatted as by string.format.
+function warn.say(fmt, ...)
+  local text = fmt:format(...)
+  if warn.handler then return warn.handler(text) end
+  io.stderr:write("jfl: ", text, "\n")
+end
+
+return warn
