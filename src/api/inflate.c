@@ -1,5 +1,5 @@
 /* Decompression of data sets' files, compression of pictures, checksums. */
-#include "base/base.h"
+#include "base/need.h"
 
 #include <limits.h>
 #include <string.h>
@@ -139,7 +139,8 @@ static jfl_status inflate_all(decoder *d, const void *src, size_t n, jfl_deflate
 
 static jfl_status inflate_check(const void *src, size_t n, jfl_deflate kind, const void *out)
 {
-  if (!src || !out) return jf_fail(JFL_EINVAL, "inflate: data and out must not be NULL");
+  if (n) JF_NEED_POINTER(src);
+  JF_NEED_POINTER(out);
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "inflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n <= SIZE_MAX / MAX_RATIO - SLACK) return JFL_OK;
@@ -176,6 +177,8 @@ jfl_status jfl_inflate_head(const void *src, size_t n, jfl_deflate kind, size_t 
                             jfl_array **out)
 {
   decoder d = { .limit = count, .end = HEAD };
+  JF_TRY(inflate_check(src, n, kind, out));
+  if (!count) return jf_fail(JFL_EINVAL, "inflate: count must be at least 1, got 0");
   return inflate_unpack(d, src, n, kind, count, out);
 }
 
@@ -200,6 +203,8 @@ static jfl_status inflate_pack(z_stream *z, jfl_array **out)
 
 jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out)
 {
+  if (n) JF_NEED_POINTER(src);
+  JF_NEED_POINTER(out);
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "deflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n > UINT_MAX)
@@ -215,4 +220,8 @@ jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array *
   return r;
 }
 
-uint32_t jfl_crc32(const void *data, size_t n) { return (uint32_t)crc32_z(0, data, n); }
+uint32_t jfl_crc32(const void *data, size_t n)
+{
+  if (n && !data) return jf_need_pointer(__func__, "data", data), 0;
+  return (uint32_t)crc32_z(0, data, n);
+}

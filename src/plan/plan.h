@@ -87,6 +87,7 @@ typedef struct jf_plan_part {
 } jf_plan_part;
 
 struct jfl_plan {
+  jf_tag tag;
   jfl_graph *graph;            /* the graph, whose arena holds the plan */
   jfl_job *job;                /* set by the run layer; NULL in planner tests */
   jf_plan_part *part; int n_part;   /* by place */
@@ -104,6 +105,7 @@ struct jfl_plan {
      that draw no random bits. -1: there is no such work, or the device cannot repeat it. */
   int work_first, work_end;
   void *captured; int is_warm; /* by the run layer: the captured work, or NULL; whether it ran */
+  void **saved;                /* by the run layer, in a checked run: copies of the variables */
   int n_event; void **event;   /* set by the run layer: one for each step that records one */
   /* If several devices work: the first step that changes a variable, else -1. Before it is queued,
      it must be known whether the devices found something wrong so far. */

@@ -18,6 +18,7 @@ typedef struct jf_var {
 } jf_var;
 
 struct jfl_job {
+  jf_tag tag;
   jfl_session *session;
   char *name;
   jfl_mode mode;
@@ -30,6 +31,7 @@ struct jfl_job {
 typedef jfl_status (*jf_task)(void *ctx);
 
 struct jfl_request {
+  jf_tag tag;
   atomic_int refs, done;
   jf_task task; void *ctx;     /* what to do instead of running a plan; NULL */
   jfl_plan *plan;
@@ -52,9 +54,13 @@ typedef struct jf_site {
   jf_fault found;              /* what was there when the device was last waited for */
 } jf_site;
 
+/* The most that may be asked for. */
+enum { JF_MAX_THREADS = 1024 };
+
 typedef struct jf_settings {
   int threads, max_inflight;
   int place;                   /* of what jobs put on no device */
+  int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
@@ -62,6 +68,7 @@ typedef struct jf_settings {
 } jf_settings;
 
 struct jfl_session {
+  jf_tag tag;
   pthread_mutex_t mu;
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
@@ -150,6 +157,14 @@ jfl_profile *jf_profile_new(size_t max_events);
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
 /* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
+/* ---- checked runs (finite.c) ---- */
+
+/* Looks at what a run begins with and keeps what it will change; looks at what a step did; and
+   ends a run that has come to s. Variables become what they were, unless s is JFL_OK. */
+jfl_status jf_finite_begin(jfl_plan *p, jfl_array *const *in);
+jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st);
+void jf_finite_end(jfl_plan *p, jfl_status s);
 
 /* ---- plans on devices that work late (late.c) ---- */
 

@@ -1,7 +1,6 @@
 /* The devices that a session uses, each opened when it is first wanted. */
 #include "run/run.h"
 
-#include <string.h>
 
 /* What a device that works late needs besides. */
 static jfl_status site_set_up(jf_site *t)
@@ -75,36 +74,14 @@ jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
   return st;
 }
 
-/* The error of a copy, or of the wait for it. */
-static jfl_status site_finish(jf_site *t, jfl_status copied)
-{
-  jfl_status waited = t->device->kind->wait(t->device, t->stream);
-  return copied ? copied : waited;
-}
-
-jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size)
-{
-  const jf_kind *k = t->device->kind;
-  if (!k->host) return site_finish(t, k->put(t->device, t->stream, to, from, size));
-  memcpy(to, from, size);
-  return JFL_OK;
-}
-
-jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
-{
-  const jf_kind *k = t->device->kind;
-  if (!k->host) return site_finish(t, k->get(t->device, t->stream, to, from, size));
-  memcpy(to, from, size);
-  return JFL_OK;
-}
-
 int jfl_device_count(const char *kind)
 {
+  if (!kind) return jf_need_pointer(__func__, "kind", kind), 0;
   const jf_kind *k = jf_kind_find(kind);
   return k && (k->rows || k->plain) ? jf_kind_count(k) : 0;
 }
 
 const char *jfl_session_device(const jfl_session *s, int i)
 {
-  return i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
+  return JF_IS(SESSION, s) && i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
 }

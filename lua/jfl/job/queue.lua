@@ -54,8 +54,9 @@ local queue = {
 
 local delivering = false
 
--- No callback runs inside a callback, nor inside a body, where its ops would join the job.
-local function is_busy() return delivering or trace.current ~= nil end
+--- No callback runs inside a callback, nor inside a body, where its ops would join the job.
+function queue.is_busy() return delivering or trace.current ~= nil end
+local is_busy = queue.is_busy
 
 local function is_due(entry) return not entry.request or core.done(entry.request) end
 

@@ -3,13 +3,6 @@ local helper = require "spec.lua.helper"
 
 local LIMIT = 256            -- MiB
 
--- The address sanitizer keeps what is freed for a while.
-local function sanitized()
-  for line in io.lines("/proc/self/maps") do
-    if line:find("libasan", 1, true) then return true end
-  end
-end
-
 -- Runs a script whose `mib(i)` is an array of 1 MiB; gives the peak of its resident memory in MiB.
 local function peak_of(script)
   local out, status = helper.script([[
@@ -30,7 +23,7 @@ end
 describe("the memory of NdArrays", function()
   local function stays_low(what, script)
     it("is given back: " .. what, function()
-      if sanitized() then return pending("the sanitizer holds memory back") end
+      if helper.sanitized() then return pending("the sanitizer holds memory back") end
       local peak = peak_of(script)
       assert.is_true(peak < LIMIT, ("peak of %.0f MiB"):format(peak))
     end)
