@@ -34,8 +34,8 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 `argmax`. Lua containers count from 1: `x.shape[1]` is the batch, `a[1]` the first row.
 
 `flow.help("softmax")` tells what a name does, `flow.help("nn")` what a namespace holds,
-`flow.help()` all there is. A misspelled name is an error with the nearest one; `flow.has("nn.gelu")`
-asks whether a name is there, and never fails.
+`flow.help()` all there is. A misspelled name is an error with the nearest one;
+`flow.has("nn.gelu")` asks whether a name is there, and never fails.
 ]==]
 local core = require "jfl.core"
 local names = require "jfl.base.names"

@@ -49,12 +49,13 @@ describe("the module", function()
       print(flow.has "nn.gelu", flow.has "nope", flow.has "nope.at.all", flow.has "float.upper")
     ]]
     assert.equal(("true\t"):rep(3) .. "true\n" .. ("false\t"):rep(3) .. "false\n", out)
-    for _, path in ipairs { "train.CheckPoint", "optimizer.warmup.linear", "typing.Numpy.Placeholder",
-      "config.threads", "ndarray.rand", "has", "version" } do
+    for _, path in ipairs { "train.CheckPoint", "optimizer.warmup.linear", "config.threads",
+      "typing.Numpy.Placeholder", "ndarray.rand", "has", "version" } do
       assert.is_true(flow.has(path), path)
     end
-    for _, path in ipairs { "", ".", "nn.", ".nn", "nn..relu", "nn relu", "nn.relu.x", "typing.Numpy.x",
-      "config.no", "train.Checkpoint", 1, true, {}, print, setmetatable({}, { __index = error }) } do
+    for _, path in ipairs { "", ".", "nn.", ".nn", "nn..relu", "nn relu", "nn.relu.x", "config.no",
+      "typing.Numpy.x", "train.Checkpoint", 1, true, {}, print,
+      setmetatable({}, { __index = error }) } do
       assert.is_false(flow.has(path), tostring(path))
     end
     assert.is_false(flow.has())
@@ -70,7 +71,8 @@ describe("the module", function()
     end
     assert.truthy(n > 20 and text:find("^jfl %d"), text)
     for line in text:gmatch("[^\n]+") do assert.truthy(#line <= 80, line) end
-    helper.fails(function() flow:matmul(1, 2) end, "flow itself: its functions are called with a dot")
+    helper.fails(function() flow.matmul(flow, 2) end, "called with a dot, not a colon")
+    helper.fails(function() flow.nn.dropout(1, flow) end, "flow itself")
   end)
 
   it("loads its parts when they are used", function()

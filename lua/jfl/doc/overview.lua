@@ -4,8 +4,8 @@ local core = require "jfl.core"
 local PARTS = {
   { "global_function", "defines a job, which is compiled and then called" },
   { "typing", "the types of a job's inputs and results" },
-  { "layers, nn, math", "layers, and the functions that a job's body is made of" },
-  { "optimizer, regularizers", "what trains: SGD, Adam, schedules, clipping; penalties" },
+  { "layers, nn, math", "layers and other functions, which make a job's body" },
+  { "optimizer, regularizers", "what trains: SGD, Adam, schedules; penalties" },
   { "get_variable, scope", "variables of a job; prefixes of names, devices" },
   { "ndarray, random", "arrays of numbers, outside of jobs" },
   { "data, zip, progress", "data sets, loops over them, and how far they are" },
@@ -18,6 +18,6 @@ local PARTS = {
 return function()
   local lines = { ("jfl %s, a deep-learning runtime"):format(core.version) }
   for i, part in ipairs(PARTS) do lines[i + 1] = ("  %-25s%s"):format(unpack(part)) end
-  lines[#lines + 1] = "flow.help() lists all names, flow.help(\"nn\") and flow.help(\"dense\") tell more."
+  lines[#lines + 1] = 'flow.help() lists all names; flow.help("nn"), flow.help("dense") tell more.'
   return table.concat(lines, "\n")
 end
