@@ -135,11 +135,9 @@ local function drop_oldest(self)
   local oldest_key, oldest
   for key, entry in pairs(self._plans) do
     local older = not oldest or entry.used < oldest.used
-    if older and entry.calls == 0 then oldest_key, oldest = key, entry end
+    if older and not core.plan_pinned(entry.plan) then oldest_key, oldest = key, entry end
   end
-  if not oldest then return false end
-  queue.leave(oldest.plan)
-  core.plan_free(oldest.plan)
+  if not oldest or not core.plan_free(oldest.plan) then return false end
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
   return true
@@ -161,7 +159,8 @@ local function compile(self, key, shapes)
     add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   self._core = self._core or core.job(self.name, self.type)
   local entry = { plan = core.compile(self._core, graph), graph = graph, used = self._tick,
-    calls = 0, read = (watches or needs_reader(self)) and reader or nil, watches = watches }
+    read = (watches or needs_reader(self)) and reader or nil, watches = watches }
+  queue.own(entry, self._gives, self.config.concurrency_width)
   variable.share(context)
   while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
   self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
@@ -181,33 +180,13 @@ local function plan_for(self, values)
   return entry
 end
 
--- The value of a run. Handlers of watched values are called first.
-local function read_results(self, entry, ...)
-  local list = { ... }
-  if entry.watches then queue.show(self, entry, list) end
-  return entry.read(list)
-end
-
 local function run(self, entry, ...)
-  if self._async then return queue.submit(self, entry, ...) end
-  if queue.head then (entry.watches and queue.catch_up or queue.poll)() end
+  if self._async then return core.call(entry.plan, ...) end
   if not entry.read then return core.run(entry.plan, ...) end
-  local value = read_results(self, entry, core.run(entry.plan, ...))
+  local value = entry.read(entry.watches and core.run_watched(entry.plan, ...)
+    or { core.run(entry.plan, ...) })
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
-end
-
-local function let_go(entry, ok, ...)
-  entry.calls = entry.calls - 1
-  if not ok then error((...), 0) end
-  return ...
-end
-
--- Runs a plan and keeps it until the call returns: callbacks that run within the call may call the
--- job with other shapes, which would otherwise free the plan.
-local function run_kept(self, entry, ...)
-  entry.calls = entry.calls + 1
-  return let_go(entry, pcall(run, self, entry, ...))
 end
 
 local function fixed_plan(self)
@@ -222,9 +201,7 @@ function Job:__call(...)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
-  local entry = plan_for(self, values)
-  if not queue.head then return run(self, entry, unpack(values, 1, n)) end
-  return run_kept(self, entry, unpack(values, 1, n))
+  return run(self, plan_for(self, values), unpack(values, 1, n))
 end
 
 local function check_self(self, method)
@@ -286,19 +263,17 @@ function job.compile_all()
 end
 
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
--- that could not run because one before them failed or called this function.
+-- that could not run because one before them called this function.
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
-  local ok, err = pcall(queue.sync)
+  queue.drain()
   for _, each in ipairs(order) do
     each._closed, each._latest, each._plans = CLEARED, false, {}
   end
   order, by_name, variable.shared = {}, {}, {}
-  queue.leave()
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(job.at_clear) do forget() end
-  if not ok then error(err, 0) end
 end
 
 return job
