@@ -137,6 +137,20 @@ JFL_API jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl
 /* The CRC-32 of n bytes, as gzip and zip files keep it. */
 JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 
+/* ---- files ---- */
+
+/* A file that is written beside the one whose place it takes: until jfl_output_keep the old one is
+   there, then the new one, whole, with the old one's rights and on the disk. Links are followed,
+   but not those of others in a directory where everybody may make them. Devices and pipes are
+   written to directly. */
+typedef struct jfl_output jfl_output;
+JFL_API jfl_status jfl_output_open(const char *path, jfl_output **out);
+JFL_API jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n);
+/* Both free o; after a failed jfl_output_keep the old file is there, unless only syncing its
+   directory failed. */
+JFL_API jfl_status jfl_output_keep(jfl_output *o);
+JFL_API void jfl_output_drop(jfl_output *o);
+
 /* ---- operators ---- */
 
 /* An attribute given by the caller; lists are flat (nested ones are flattened in order). */
@@ -184,6 +198,8 @@ JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
 JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
 JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+/* Whether jfl_minimize takes these options. */
+JFL_API jfl_status jfl_optimizer_check(const jfl_optimizer *o, const jfl_arg *arg, int n_arg);
 /* The rate that a schedule gives for a step, counted from 0. */
 JFL_API jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_arg,
                                      int64_t step, double *out);

@@ -45,7 +45,7 @@ describe("an array", function()
   it("fills and copies rows, casting without loss", function()
     local a = core.array("int32", { 3, 2 })
     a[1] = 7
-    a[2] = { 1, true }
+    a[2] = { true, true }
     a[3] = core.from_table({ 5, 6 }, "float64")
     assert.same({ { 7, 7 }, { 1, 1 }, { 5, 6 } }, core.to_table(a))
     a[3] = core.from_table({ 9 }, "float32")
@@ -253,7 +253,7 @@ describe("a mistake with an array", function()
       "c.from_table({{1, 2}, {3}}, 'float32')")
     array_error("values[2] must be a table of 2 elements, got number",
       "c.from_table({{1, 2}, 3}, 'float32')")
-    array_error("values[1][2] must be a number, got string",
+    array_error("values[1][2] must be a number, got string; tonumber(text) gives its number",
       "c.from_table({{1, 'x'}}, 'float32')")
     array_error("values[2] must fit uint8, got 300", "c.from_table({1, 300}, 'uint8')")
     array_error("values must be an array or a list of numbers, got an empty table",

@@ -31,7 +31,7 @@ describe("a plan", function()
     run_error("job: takes 1 argument (x), got 2", floats { 1, 2 }, 1)
     run_error("job: x must be an array or a table, got number", 1)
     run_error("job: x must be an array or a table, got nil", nil)
-    run_error("job: x[2] must be a number, got string", { 1, "y" })
+    run_error("job: x[2] must be a number, got string; tonumber(text) gives its number", { 1, "y" })
     local freed = floats { 1, 2 }
     core.free(freed)
     run_error("job: x: the array was freed", freed)

@@ -1,5 +1,5 @@
-/* A train job made through the public API, for tests of the run time: each run returns w and the
-   loss, then adds 1 to w. `labels` must be 0, or the run fails. */
+/* A train job made through the public API, for tests of the run time: each run returns w and
+   w x, then adds 1 to w, as it minimizes -w x. `labels` must be 0, or the run fails. */
 #ifndef COUNTER_H
 #define COUNTER_H
 
@@ -16,26 +16,27 @@ static inline jfl_status counter_op(jfl_graph *g, const char *op, jfl_value *a, 
   return JFL_OK;
 }
 
-/* loss = w x + a cross entropy of one class. That is 0 for label 0 and an error for any other. */
+/* w x, and a cross entropy of one class, which is 0 for label 0 and an error for any other. */
 static inline jfl_status counter_body(jfl_graph *g)
 {
   const jfl_shape one = { 1, { 1 } }, row = { 2, { 1, 1 } };
   const jfl_variable_spec spec = { .name = "w", .dtype = JFL_F64, .shape = row, .trainable = 1 };
-  const double rate = -1;
+  const double rate = 1;
   const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER };
   const jfl_arg schedule[] = {
     { .name = "boundaries", .kind = JFL_ARG_LIST },
     { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
   };
-  jfl_value *x, *labels, *w, *product, *entropy, *loss;
+  jfl_value *x, *labels, *w, *product, *entropy, *sum, *loss;
   COUNTER_TRY(jfl_graph_input(g, "x", JFL_F64, &row, &x));
   COUNTER_TRY(jfl_graph_input(g, "labels", JFL_I32, &one, &labels));
   COUNTER_TRY(jfl_graph_variable(g, &spec, &w));
   COUNTER_TRY(counter_op(g, "multiply", w, x, &product));
   COUNTER_TRY(counter_op(g, "sparse_softmax_cross_entropy_with_logits", labels, x, &entropy));
-  COUNTER_TRY(counter_op(g, "add", product, entropy, &loss));
+  COUNTER_TRY(counter_op(g, "add", product, entropy, &sum));
+  COUNTER_TRY(counter_op(g, "subtract", entropy, product, &loss));
   COUNTER_TRY(jfl_graph_output(g, w));
-  COUNTER_TRY(jfl_graph_output(g, loss));
+  COUNTER_TRY(jfl_graph_output(g, sum));
   return jfl_graph_minimize(g, &(jfl_minimize){
     .loss = &loss, .n_loss = 1, .optimizer = "SGD", .arg = &momentum, .n_arg = 1,
     .schedule = "piecewise_constant_schedule", .schedule_arg = schedule, .n_schedule_arg = 2 });

@@ -244,6 +244,11 @@ static void describes_optimizers(void)
     CHECK(info.doc && *info.doc);
   }
   CHECK(!jfl_optimizer_find("odd"));
+  const jfl_optimizer *sgd = jfl_optimizer_find("SGD");
+  const jfl_arg wrong = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = -1 };
+  CHECK(jfl_optimizer_check(sgd, NULL, 0) == JFL_OK);
+  CHECK(jfl_optimizer_check(sgd, &wrong, 1) == JFL_EINVAL);
+  CHECK(jfl_optimizer_check(NULL, &wrong, 1) == JFL_EINVAL);
   jfl_optimizer_describe(jfl_optimizer_find("Adam"), &info);
   CHECK(info.n_param == 4);
   jfl_optimizer_param(jfl_optimizer_find("Adam"), 1, &p);

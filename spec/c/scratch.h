@@ -41,12 +41,12 @@ static inline void scratch_make(void)
   atexit(scratch_drop);
 }
 
-/* A path in the scratch directory, valid until the eighth call after this one. */
+/* A path in the scratch directory, valid until the 128th call after this one. */
 static inline const char *in_scratch(const char *name)
 {
-  static char ring[8][PATH_MAX];
+  static char ring[128][PATH_MAX];
   static unsigned at;
-  char *p = ring[at++ % 8];
+  char *p = ring[at++ % 128];
   snprintf(p, PATH_MAX, "%s/%s", scratch, name);
   return p;
 }

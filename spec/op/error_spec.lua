@@ -168,8 +168,12 @@ describe("a mistake is named:", function()
     core.from_table({ 0, 5 }, "int32"), 4)
   says("one_hot", "on_value and off_value must fit uint8, got 300 and 0", i2, 4, 300, 0, -1,
     "uint8")
-  says("one_hot", "dtype float16 is not supported", i2, 4, 1, 0, -1, "float16")
-  says("cast", "dtype bfloat16 is not supported", x23, "bfloat16")
+  local function no_half(dtype)
+    return ("dtype must be one of float32, float64, int8, uint8, int32, int64, got %s; floats of "
+      .. "16 bits are for keeping arrays, nothing computes in them"):format(dtype)
+  end
+  says("one_hot", no_half "float16", i2, 4, 1, 0, -1, "float16")
+  says("cast", no_half "bfloat16", x23, "bfloat16")
   says("constant", "value must fit int32, got 1.5", 1.5, "int32", { 2 })
   says("zeros", "out of memory: float64 array of shape (140737488355328) takes 1125899906842624 "
     .. "bytes",

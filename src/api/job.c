@@ -36,7 +36,7 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
   jf_target t = { .device = device,
                   .n_device = j->session->n_site,
                   .reference = set->kernels == JF_REFERENCE,
-                  .off = set->passes_off,
+                  .off = set->passes_off | (set->check_finite ? jf_passes_merging() : 0),
                   .variable = api_job_packing_in,
                   .variable_place = api_job_place_in,
                   .session = j->session };

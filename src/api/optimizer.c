@@ -27,6 +27,24 @@ void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out)
   *out = (jfl_param){ a->name, jf_attr_type_name(a->type), a->def, a->doc };
 }
 
+static jfl_status check_options(jfl_graph *g, const jfl_optimizer *o, const jfl_arg *arg, int n_arg)
+{
+  JF_ENTER(g);
+  void *attr = jf_alloc(g->arena, o->attr_size);
+  JF_TRY(jf_attr_read(g->arena, o->name, o->attr, arg, n_arg, attr));
+  return o->check ? jf_fail_in(o->check(attr), JFL_ERROR_OP, o->name) : JFL_OK;
+}
+
+jfl_status jfl_optimizer_check(const jfl_optimizer *o, const jfl_arg *arg, int n_arg)
+{
+  jfl_graph *g = NULL;
+  if (!o) return jf_fail(JFL_EINVAL, "optimizer must be one of the table, got NULL");
+  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
+  jfl_status s = check_options(g, o, arg, n_arg);
+  jfl_graph_unref(g);
+  return s;
+}
+
 /* ---- rates ---- */
 
 static jfl_status find_training(const jfl_plan *p, int i, const jf_training **out)
@@ -103,9 +121,9 @@ jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate)
   const jf_training *t = NULL;
   jfl_array *a = NULL;
   JF_TRY(find_training(p, i, &t));
-  if (rate && !isfinite(*rate))
-    return jf_fail_in(jf_fail(JFL_EINVAL, "learning rate must be a finite number, got %.14g",
-                              *rate), JFL_ERROR_JOB, p->graph->name);
+  if (rate && !(isfinite(*rate) && *rate >= 0))
+    return jf_fail_in(jf_fail(JFL_EINVAL, "learning rate must be a finite number of at least 0, "
+                              "got %.14g", *rate), JFL_ERROR_JOB, p->graph->name);
   JF_TRY(jfl_array_new(JFL_F64, &t->set->variable->shape, &a));
   double *set = jfl_array_data(a);
   set[JF_IS_SET] = rate != NULL;

@@ -9,7 +9,7 @@
        index  op  run  checkpoint  profile
        session  queue
        convert  graph  request
-       options  compress  system
+       options  compress  output  system
        array    body
        args     state
        kinds    error  interrupt */
@@ -342,10 +342,10 @@ int jf_is_interruption(lua_State *L, int i);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
-/* ---- checkpoints, profiles, the system, compression (checkpoint.c, profile.c, system.c,
-   compress.c) */
+/* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
+   output.c, compress.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_compress_functions[];
+  jf_output_functions[], jf_compress_functions[];
 
 #endif

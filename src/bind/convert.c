@@ -10,6 +10,7 @@ typedef struct convert_reader {
   jfl_dtype dtype;
   void *data;
   jfl_shape shape;
+  int type;                    /* Lua's, of the first element: the others have it too */
   int path[JFL_MAXDIM];
 } convert_reader;
 
@@ -52,6 +53,7 @@ static void convert_measure(lua_State *L, int i, convert_reader *r)
     lua_rawgeti(L, -1, 1);
     lua_remove(L, -2);
   }
+  r->type = lua_type(L, -1);
   lua_pop(L, 1);
 }
 
@@ -89,7 +91,14 @@ static void read_number(lua_State *L, convert_reader *r, int64_t at)
 {
   if (!jf_is_number(L, -1)) {
     const char *type = jf_type_name(L, -1);
-    jf_raise(L, "%s%s must be a number, got %s", r->what, push_path(L, r, r->shape.n), type);
+    const char *hint = lua_type(L, -1) == LUA_TSTRING ? "; tonumber(text) gives its number" : "";
+    jf_raise(L, "%s%s must be a number, got %s%s", r->what, push_path(L, r, r->shape.n), type,
+             hint);
+  }
+  if (lua_type(L, -1) != r->type) {
+    const char *type = jf_type_name(L, -1);
+    jf_raise(L, "%s%s must be a %s like those before it, got %s", r->what,
+             push_path(L, r, r->shape.n), lua_typename(L, r->type), type);
   }
   double v = jf_to_number(L, -1);
   if (!jfl_number_fits(r->dtype, v))

@@ -28,6 +28,16 @@ static int l_optimizers(lua_State *L)
   return 1;
 }
 
+/* optimizer_check(name, options): fails where the optimizer does not take the options. */
+static int l_optimizer_check(lua_State *L)
+{
+  const char *name = jf_need_string(L, 1, "optimizer_check", "name");
+  int n = 0;
+  const jfl_arg *arg = jf_read_args(L, 2, name, &n);
+  jf_check(L, jfl_optimizer_check(jfl_optimizer_find(name), arg, n));
+  return 0;
+}
+
 /* schedule_rate(op, options, step) */
 static int l_schedule_rate(lua_State *L)
 {
@@ -69,6 +79,7 @@ static int l_plan_set_rate(lua_State *L)
 }
 
 const luaL_Reg jf_optimizer_functions[] = {
-  { "optimizers", l_optimizers }, { "schedule_rate", l_schedule_rate },
+  { "optimizers", l_optimizers }, { "optimizer_check", l_optimizer_check },
+  { "schedule_rate", l_schedule_rate },
   { "plan_rate", l_plan_rate }, { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
 };

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -30,19 +29,6 @@ static int l_columns(lua_State *L)
   if (ioctl((int)fd, TIOCGWINSZ, &size) || !size.ws_col) size.ws_col = 80;
   lua_pushinteger(L, size.ws_col);
   return 1;
-}
-
-/* target(path): the file that path leads to once links are followed, and whether another file may
-   take its place; devices and pipes have to be written to instead. */
-static int l_target(lua_State *L)
-{
-  const char *path = jf_need_string(L, 1, "target", "path");
-  char real[PATH_MAX];
-  struct stat st;
-  int there = realpath(path, real) != NULL;
-  lua_pushstring(L, there ? real : path);
-  lua_pushboolean(L, !there || stat(real, &st) || S_ISREG(st.st_mode));
-  return 2;
 }
 
 /* process(): the number of this process, and the name of the machine. */
@@ -116,7 +102,7 @@ static int l_clock(lua_State *L)
 }
 
 const luaL_Reg jf_system_functions[] = {
-  { "now", l_now }, { "columns", l_columns }, { "target", l_target }, { "process", l_process },
+  { "now", l_now }, { "columns", l_columns }, { "process", l_process },
   { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
   { "clock", l_clock }, { NULL, NULL }
 };

@@ -1,4 +1,5 @@
-/* Checkpoints: the sources that are read, and the stages in which one is written. */
+/* Checkpoints: the sources that are read, and the stages in which one is written; files that take
+   the place of others. */
 #ifndef JF_CHECKPOINT_H
 #define JF_CHECKPOINT_H
 
@@ -69,19 +70,56 @@ void jf_file_parent(const char *path, char *out);
 jfl_status jf_file_trim(const char *path, char *out);
 jfl_status jf_file_read(int fd, const char *path, void *out, size_t n, uint64_t at);
 jfl_status jf_file_write(int fd, const char *path, const void *data, size_t n);
+/* The same without a message: 0, or -1 with errno. */
+int jf_file_put(int fd, const void *data, size_t n);
+/* Whether the path, which starts at the directory `at`, leads to what fd is; flags as those of
+   fstatat. */
+int jf_file_same(int fd, int at, const char *path, int flags);
+/* Opens a directory, which path names from the directory `at`; one that may be used but not listed
+   too. -1 with errno. */
+int jf_dir_open(int at, const char *path);
+/* Makes the names in the directory durable, where it can be read and its file system can do it: 0,
+   or -1 with errno. */
+int jf_dir_sync(int dir);
+/* Whether the directory holds nothing besides the two files. path is for messages. */
+jfl_status jf_dir_empty(int dir, const char *path, const char *a, const char *b, int *out);
+
+/* ---- successors (successor.c): a file that takes another's place in one step ---- */
+
+/* It is made anew, as `from` in the directory dir, and becomes `to` there when it is whole; the two
+   may be one. All is done relative to the open directory, so it does not matter what becomes of its
+   path. */
+typedef struct jf_successor {
+  int dir, fd;                 /* -1: not open; both are closed by jf_successor_close */
+  char from[NAME_MAX + 1], to[NAME_MAX + 1];
+  const char *step;            /* what could not be done */
+} jf_successor;
+/* Each gives 0, or -1 with errno and step. What exists as `from` is EEXIST, links too. A file that
+   replaces one which is not for everybody is not for everybody either while it is written. */
+int jf_successor_make(jf_successor *d);
+/* Gives the file the rights of the one it replaces, syncs it, renames it and syncs the
+   directory. ESTALE: `from` is another file by now. */
+int jf_successor_keep(jf_successor *d);
+/* Removes `from` if it is still this file. */
+void jf_successor_drop(const jf_successor *d);
+void jf_successor_close(jf_successor *d);
+
+/* ---- stages (stage.c) ---- */
 
 /* A checkpoint that is being written beside its target. A missing target is staged as the directory
    <target>.saving, an existing one by the file model.safetensors.saving inside it. The file is
-   locked until the stage is closed, and only the holder of the lock renames it. So what a crashed
-   process left behind is reused, and what a live one writes is not touched. */
+   locked until the stage is closed. What a crashed process left behind is not locked, and is
+   removed; what a live one writes is not touched. */
 typedef struct jf_stage {
-  int fd;
-  int fresh;                   /* the target is missing: the whole directory is staged */
-  char target[PATH_MAX], dir[PATH_MAX], file[PATH_MAX];   /* dir holds file, which fd writes */
+  jf_successor model;              /* the file */
+  int parent;                  /* the directory that is to hold the target; -1: the target exists */
+  int moved;                   /* a staged directory has got its name */
+  char name[NAME_MAX + 1], staged[NAME_MAX + 1];     /* of the target and its stage, in parent */
+  char target[PATH_MAX], file[PATH_MAX];             /* for messages */
 } jf_stage;
 jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out);
-/* Syncs and moves the checkpoint in place if s is JFL_OK, otherwise or on failure removes what was
-   staged. Returns s or what went wrong. */
+/* Moves the checkpoint in place if s is JFL_OK, otherwise or on failure removes what was staged.
+   Returns s or what went wrong; JFL_OK means that the checkpoint is on the disk, under its path. */
 jfl_status jf_stage_close(jf_stage *st, jfl_status s);
 
 #define JF_MODEL_FILE "model.safetensors"

@@ -128,7 +128,7 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
   for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
-  if (r == JFL_OK) r = jf_safetensors_write(st->fd, st->file, t, n, &meta);
+  if (r == JFL_OK) r = jf_safetensors_write(st->model.fd, st->file, t, n, &meta);
   jf_free(meta.s);
   jf_free(t);
   return r;
@@ -164,7 +164,7 @@ jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *con
   jfl_status r = jf_source_sort(&(jf_source){ .tensor = t, .n_tensor = n });
   if (r != JFL_OK) r = jf_blame(r, "checkpoint %s: ", path);
   else r = jf_stage_open(path, overwrite, &st);
-  if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.fd, st.file, t, n, &meta));
+  if (r == JFL_OK) r = jf_stage_close(&st, jf_safetensors_write(st.model.fd, st.file, t, n, &meta));
   jf_free(meta.s);
   jf_free(t);
   return r;

@@ -84,6 +84,21 @@ static jfl_status check_count(const jf_infer *c)
                  want == 1 ? "" : "s", c->n_in);
 }
 
+jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got)
+{
+  jf_text names = {0};
+  for (int t = 0; t < JFL_N_DTYPE; t++)
+    if (served >> t & 1)
+      jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
+  const int half = got == JFL_F16 || got == JFL_BF16;
+  jfl_status s = jf_fail_argument(JFL_EDTYPE, whose, "must be one of %s, got %s%s",
+                                  names.failed ? "other dtypes" : names.s, jfl_dtype_name(got),
+                                  half ? "; floats of 16 bits are for keeping arrays, nothing "
+                                         "computes in them" : "");
+  jfl_text_free(names.s);
+  return s;
+}
+
 /* Fails for a dtype that no kernel of the op serves, and lists those that are served. */
 static jfl_status check_dtype(const jf_infer *c)
 {
@@ -92,14 +107,8 @@ static jfl_status check_dtype(const jf_infer *c)
   jfl_dtype key = jf_op_key(c->op, in, c->dtype);
   unsigned ok = jf_op_dtypes(c->op);
   if (ok >> key & 1) return JFL_OK;
-  jf_text names = {0};
-  for (int t = 0; t < JFL_N_DTYPE; t++)
-    if (ok >> t & 1) jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
-  const char *whose = c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key];
-  jfl_status s = jf_fail_argument(JFL_EDTYPE, whose, "must be one of %s, got %s",
-                                  names.failed ? "other dtypes" : names.s, jfl_dtype_name(key));
-  jfl_text_free(names.s);
-  return s;
+  return jf_fail_dtype(c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key], ok,
+                       key);
 }
 
 void jf_infer_many(jf_infer *c, int n)

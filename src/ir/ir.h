@@ -297,6 +297,10 @@ int jf_op_n_out(const jfl_op *op);       /* declared */
 /* For infer of an op with JF_MANY: it has n outputs. */
 void jf_infer_many(jf_infer *c, int n);
 unsigned jf_op_dtypes(const jfl_op *op);
+/* Fails because something has this dtype, which is none of those served: bit t stands for t. */
+jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got);
+/* Those that jobs compute in: all but the floats of 16 bits. */
+enum { JF_COMPUTED = ((1 << JFL_N_DTYPE) - 1) & ~(1 << JFL_F16) & ~(1 << JFL_BF16) };
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
 
 /* Shape rules that several ops share (infer.c). */

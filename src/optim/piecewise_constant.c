@@ -2,6 +2,8 @@
    else the last value. */
 #include "optim/schedule.h"
 
+#include <math.h>
+
 typedef struct piecewise {
   jf_nums boundaries, values;
   jf_warmup warmup;
@@ -25,6 +27,10 @@ static jfl_status piecewise_infer(jf_infer *c)
     if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
       return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g",
                               a->boundaries.v[i], a->boundaries.v[i - 1]);
+  for (int i = 0; i < a->values.n; i++)
+    if (!(isfinite(a->values.v[i]) && a->values.v[i] >= 0))
+      return jf_fail_argument(JFL_EINVAL, "values", "must be finite numbers of at least 0, got %g",
+                              a->values.v[i]);
   return JFL_OK;
 }
 

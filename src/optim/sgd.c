@@ -9,6 +9,14 @@ static const jf_attr attrs[] = {
   {0},
 };
 
+static jfl_status sgd_check(const void *attr)
+{
+  const double momentum = ((const sgd *)attr)->momentum;
+  if (momentum >= 0 && isfinite(momentum)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "momentum", "must be a finite number of at least 0, "
+                          "got %.14g", momentum);
+}
+
 #define plain_slots(S)
 #define plain_scalars(S)
 JF_RULE(plain, 1, w -= lr * g)
@@ -30,4 +38,4 @@ static void sgd_scalars(const void *attr, int64_t t, double *scalar)
 }
 
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = attrs,
-  .attr_size = sizeof(sgd), .rule = sgd_rule, .scalars = sgd_scalars)
+  .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule, .scalars = sgd_scalars)

@@ -19,11 +19,15 @@ typedef struct jf_target {
   const jfl_session *session;
 } jf_target;
 
+/* Passes that may be switched off, as they change nothing but speed. JF_MERGES: it makes several
+   ops one step, so that values between them are seen no more. */
+enum { JF_OPTIONAL_PASS = 1, JF_MERGES };
+
 typedef struct jf_pass {
   const char *name;
   jfl_status (*run)(jfl_graph *g, const jf_target *t);     /* NULL: the plan does it */
   const char *needs;                 /* what it relies on from earlier passes */
-  int optional;                      /* may be switched off: it changes nothing but speed */
+  int optional;                      /* JF_OPTIONAL_PASS, JF_MERGES, or 0 */
 } jf_pass;
 
 extern const jf_pass jf_passes[];    /* ended by a NULL name */
@@ -40,6 +44,8 @@ jfl_status jf_run_passes(jfl_graph *g, const jf_target *t);
 const char *jf_pass_optional(int i, unsigned *bits);
 /* Reads a list of optional passes to leave out, such as "-fuse -cse"; "" leaves out none. */
 jfl_status jf_passes_off(const char *list, unsigned *off);
+/* The passes that make several ops one step, after which values between them are seen no more. */
+unsigned jf_passes_merging(void);
 /* Whether the pass of that name is left out. */
 int jf_pass_is_off(const char *name, unsigned off);
 

@@ -15,13 +15,14 @@ const jf_pass jf_passes[] = {
   { "fold", jf_pass_fold, "gradients and updates are in the graph", 1 },
   { "cse", jf_pass_cse, "what is equal in value is written alike", 1 },
   { "matmul_update", jf_pass_matmul_update,
-    "products have their final flags; dce takes away those it folds", 1 },
+    "products have their final flags; dce takes away those it folds", JF_MERGES },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
-  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", 1 },
+  { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
     1 },
   { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },
-  { "fuse", jf_pass_fuse, "nothing dead: a value that leaves a program is written to memory", 1 },
+  { "fuse", jf_pass_fuse, "nothing dead: a value that leaves a program is written to memory",
+    JF_MERGES },
   { "multi_update", jf_pass_multi_update, "updates that no other pass took", 1 },
   { "inplace", NULL, "is the plan's: results take the memory of inputs that die", 1 },
   { NULL, NULL, NULL, 0 },
@@ -98,6 +99,14 @@ static jfl_status leave_out(const char *name, size_t n, unsigned *off)
     return jf_fail(JFL_ENAME, "unknown pass '%.*s', or one that cannot be left out", (int)n, name);
   *off |= bits;
   return JFL_OK;
+}
+
+unsigned jf_passes_merging(void)
+{
+  unsigned bits = 0;
+  for (const jf_pass *p = jf_passes; p->name; p++)
+    if (p->optional == JF_MERGES) bits |= 1u << (p - jf_passes);
+  return bits;
 }
 
 int jf_pass_is_off(const char *name, unsigned off)

@@ -104,6 +104,7 @@ struct jfl_plan {
      that draw no random bits. -1: there is no such work, or the device cannot repeat it. */
   int work_first, work_end;
   void *captured; int is_warm; /* by the run layer: the captured work, or NULL; whether it ran */
+  void **saved;                /* by the run layer, in a checked run: copies of the variables */
   int n_event; void **event;   /* set by the run layer: one for each step that records one */
   /* If several devices work: the first step that changes a variable, else -1. Before it is queued,
      it must be known whether the devices found something wrong so far. */

@@ -27,13 +27,15 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
                       JFL_ERROR_JOB, p->job->name);
   if (p->bound != s->arenas) jf_job_bind(p);
   set_pointers(p, in, out);
-  return p->is_late ? jf_late_begin(p) : JFL_OK;
+  if (p->is_late) JF_TRY(jf_late_begin(p));
+  return s->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;
 }
 
 /* Counts a run that ended without an error. */
 static jfl_status execute_end(jfl_plan *p, jfl_status s)
 {
   if (p->is_late) s = jf_late_end(p, s);
+  if (p->saved) jf_finite_end(p, s);
   if (!s) p->job->run++;
   return s;
 }
@@ -50,7 +52,7 @@ static jfl_status execute_ask(const jfl_plan *p, const jf_step *st, int *asks)
 /* Work that a device can repeat is given to it as a whole, from the second run on. */
 static jfl_status run_steps(jfl_plan *p, int asks)
 {
-  const int work = p->is_warm ? p->work_first : -1;
+  const int work = p->is_warm && !p->saved ? p->work_first : -1;
   for (int i = 0; i < p->n_step;) {
     if (asks) JF_TRY(execute_ask(p, &p->step[i], &asks));
     if (i == work) {

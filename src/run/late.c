@@ -41,6 +41,29 @@ jfl_status jf_site_settle(jf_site *t)
   return done ? done : read;
 }
 
+/* The error of a copy, or of the wait for it. */
+static jfl_status site_finish(jf_site *t, jfl_status copied)
+{
+  jfl_status waited = t->device->kind->wait(t->device, t->stream);
+  return copied ? copied : waited;
+}
+
+jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size)
+{
+  const jf_kind *k = t->device->kind;
+  if (!k->host) return site_finish(t, k->put(t->device, t->stream, to, from, size));
+  memcpy(to, from, size);
+  return JFL_OK;
+}
+
+jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
+{
+  const jf_kind *k = t->device->kind;
+  if (!k->host) return site_finish(t, k->get(t->device, t->stream, to, from, size));
+  memcpy(to, from, size);
+  return JFL_OK;
+}
+
 /* Waits for all that was queued on a device. */
 static jfl_status late_settle(const jfl_plan *p, int place)
 {

@@ -55,6 +55,7 @@ typedef struct jf_site {
 typedef struct jf_settings {
   int threads, max_inflight;
   int place;                   /* of what jobs put on no device */
+  int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
@@ -150,6 +151,14 @@ jfl_profile *jf_profile_new(size_t max_events);
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
 /* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
+
+/* ---- checked runs (finite.c) ---- */
+
+/* Looks at what a run begins with and keeps what it will change; looks at what a step did; and
+   ends a run that has come to s. Variables become what they were, unless s is JFL_OK. */
+jfl_status jf_finite_begin(jfl_plan *p, jfl_array *const *in);
+jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st);
+void jf_finite_end(jfl_plan *p, jfl_status s);
 
 /* ---- plans on devices that work late (late.c) ---- */
 

@@ -99,6 +99,8 @@ static void set_memory_limit(jfl_session *s, double v) { s->settings.memory_limi
 static double get_memory_limit(const jfl_session *s) { return s->settings.memory_limit; }
 static void set_inline_limit(jfl_session *s, double v) { s->settings.inline_limit = v; }
 static double get_inline_limit(const jfl_session *s) { return s->settings.inline_limit; }
+static void set_check_finite(jfl_session *s, double v) { s->settings.check_finite = v != 0; }
+static double get_check_finite(const jfl_session *s) { return s->settings.check_finite; }
 static void set_kernels(jfl_session *s, double v) { s->settings.kernels = kernels[(int)v].flags; }
 static double get_kernels(const jfl_session *s)
 {
@@ -123,6 +125,7 @@ static const setting settings[] = {
   { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
+  { "check_finite", 0, 1, set_check_finite, get_check_finite },
   { "kernels", 0, N_KERNELS - 1, set_kernels, get_kernels },
   { "passes", 0, UINT32_MAX, set_passes, get_passes },
   { "device", 0, INT32_MAX, set_device, get_device },
@@ -134,7 +137,7 @@ static jfl_status run_session_find(const char *name, const setting **out)
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
   return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, max_inflight, "
-                 "memory_limit, inline_limit, kernels, passes, device, seed", name);
+                 "memory_limit, inline_limit, check_finite, kernels, passes, device, seed", name);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */

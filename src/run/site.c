@@ -1,7 +1,6 @@
 /* The devices that a session uses, each opened when it is first wanted. */
 #include "run/run.h"
 
-#include <string.h>
 
 /* What a device that works late needs besides. */
 static jfl_status site_set_up(jf_site *t)
@@ -73,29 +72,6 @@ jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
   jf_session_release(s);
   if (!st) *out = s->site[s->n_site - 1];
   return st;
-}
-
-/* The error of a copy, or of the wait for it. */
-static jfl_status site_finish(jf_site *t, jfl_status copied)
-{
-  jfl_status waited = t->device->kind->wait(t->device, t->stream);
-  return copied ? copied : waited;
-}
-
-jfl_status jf_site_put(jf_site *t, void *to, const void *from, size_t size)
-{
-  const jf_kind *k = t->device->kind;
-  if (!k->host) return site_finish(t, k->put(t->device, t->stream, to, from, size));
-  memcpy(to, from, size);
-  return JFL_OK;
-}
-
-jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
-{
-  const jf_kind *k = t->device->kind;
-  if (!k->host) return site_finish(t, k->get(t->device, t->stream, to, from, size));
-  memcpy(to, from, size);
-  return JFL_OK;
 }
 
 int jfl_device_count(const char *kind)

@@ -16,5 +16,6 @@ jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
     st->k.random =
         (jf_random_source){ jf_hash(p->job->session->seed, &st->stream, sizeof st->stream),
                             p->job->run };
-  return p->is_late ? jf_late_step(p, st) : step_answer(p, st);
+  jfl_status s = p->is_late ? jf_late_step(p, st) : step_answer(p, st);
+  return s || !p->saved ? s : jf_finite_step(p, st);
 }

@@ -22,6 +22,37 @@ print(ok, message)                               --> false
 print(job({ 1, 2 }))                             --> [1. 2.]
 ```
 
+A loss that becomes `nan` or `inf` is no error by itself: nothing is looked at that costs time.
+After `flow.config.check_finite(true)` each run looks at every value as soon as it is computed. The
+first one that is not finite fails the call, with its name and the number of the step; variables,
+the optimizer's too, are as they were before it.
+
+```lua
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local w = flow.get_variable("w", { 2 }, { initializer = flow.ones_initializer() })
+    local loss = flow.math.log(x * w, { name = "logarithm" })
+    flow.optimizer.SGD(0.1):minimize(loss)
+    return loss
+  end,
+}
+flow.config.check_finite(true)
+local ok, message = pcall(train, { 1, 0 })
+print(ok, message:match("'.-;"))     --> 'logarithm' must be finite in step 1, got -inf in 1 of 2
+print(train({ 1, 2 })[1])                        --> 0
+```
+
+Then look at what that value is made of: a logarithm or a division of 0 wants a small number added,
+an exponential that overflows wants `flow.nn.softmax`'s kin, which keep their sums in range, and a
+gradient that grows from step to step wants a lower rate, a `flow.optimizer.warmup` or
+`flow.optimizer.grad_clipping.by_global_norm(1)`. Set before the first call, it also keeps each op a
+step of its own; a job that is compiled already may have fused several, and then the value named is
+the last of them.
+
 Errors that are found while a body runs name its job; what fails while a plan runs (a label out of
 range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
 Calls that fail leave variables as they were.

@@ -150,29 +150,14 @@ function archive.zip(write, list)
     .. bytes(0, 2))
 end
 
-local function fill_file(who, path, file, produce)
-  produce(function(text)
-    local ok, why = file:write(text)
-    if not ok then core.fail("%s: cannot write %s: %s", who, path, why) end
-  end)
-  local closed, why = file:close()
-  if not closed then core.fail("%s: cannot write %s: %s", who, path, why) end
-end
-
---- Writes a file by calling produce(write). It is written under another name in the same folder and
--- renamed when whole, so that the old file is there until then. Devices and pipes are written
--- directly.
+--- Writes a file by calling produce(write). It is written under another name in the same folder,
+-- synced and renamed when whole, so that the old file is there until then. Devices and pipes are
+-- written directly.
 function archive.replace(who, path, produce)
-  local target, replaceable = core.target(path)
-  local beside = target
-  if replaceable then beside = ("%s.%.0f.part"):format(target, core.now() * 1e9) end
-  local file, err = io.open(beside, "wb")
-  if not file then core.fail("%s: cannot write %s", who, path .. err:sub(#beside + 1)) end
-  local ok, why = pcall(fill_file, who, path, file, produce)
-  if ok and replaceable then ok, why = os.rename(beside, target) end
-  if ok then return end
-  if replaceable then os.remove(beside) end
-  if io.type(file) == "file" then file:close() end
+  local file = core.output_open(path, who)
+  local ok, why = pcall(produce, function(text) core.output_write(file, text, who) end)
+  if ok then return core.output_keep(file, who) end
+  core.output_drop(file)
   error(why, 0)
 end
 

@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local bit = require "bit"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
+local names = require "jfl.base.names"
 local warn = require "jfl.base.warn"
 
 local loop = {}
@@ -185,34 +186,52 @@ end
 
 -- ---- making one ----
 
--- The columns of a data set: { images =, labels = } in the order of the names, or a list.
-local function columns_of(who, source)
+-- The columns with these names, in this order.
+local function chosen(who, source, wanted)
+  local columns = {}
+  for i, name in ipairs(args.expect(who, "columns", wanted, "table")) do
+    columns[i] = source[name]
+    if columns[i] == nil then
+      core.fail("%s: columns: source has no column %s%s", who, args.describe(name),
+        names.suggest(tostring(name), source))
+    end
+  end
+  if #columns == 0 then
+    core.fail("%s: columns must be a list of names such as {\"state\", \"action\"}, got %s", who,
+      args.describe(wanted))
+  end
+  return columns, wanted
+end
+
+-- The columns of a data set, { images =, labels = } or a list, and their names: those wanted, or
+-- all in the order of their names.
+local function columns_of(who, source, wanted)
   if core.type(source) == "array" then return { source } end
   if type(source) ~= "table" or getmetatable(source) or next(source) == nil then
     core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
       .. "got %s", who, args.describe(source))
   end
-  local names, columns = {}, {}
-  for name in pairs(source) do names[#names + 1] = name end
-  table.sort(names, function(a, b)
+  if wanted ~= nil then return chosen(who, source, wanted) end
+  local list = {}
+  for name in pairs(source) do list[#list + 1] = name end
+  table.sort(list, function(a, b)
     if type(a) == type(b) then return a < b end
     return type(a) == "number"
   end)
-  for i, name in ipairs(names) do columns[i] = source[name] end
-  return columns, names
+  return chosen(who, source, list)
 end
 
-local function count_items(who, columns, names)
+local function count_items(who, columns, titles)
   local items
   for i, column in ipairs(columns) do
-    local name = names and tostring(names[i]) or "source"
+    local name = titles and tostring(titles[i]) or "source"
     if core.type(column) ~= "array" and type(column) ~= "table" then
       core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
     end
     if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
     if items and #column ~= items then
       core.fail("%s: '%s' must be as long as '%s', %d, got %d", who, name,
-        tostring(names[1]), items, #column)
+        tostring(titles[1]), items, #column)
     end
     items = #column
   end
@@ -250,17 +269,20 @@ local function resume(who, self)
 end
 
 --- Goes through a data set: for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 })
--- do. Items are rows of NdArrays or of lists of one length; a table with names gives them in the
--- order of the option `names`. With shuffle, the order follows from flow.random.seed, the loop's
--- name and the epoch. Every checkpoint saves the position of the loop under its name. Once that is
--- loaded, before the loop is made or after, the loop continues after the item that was handed out
--- last: so save when an item is done. A loop that is made inside an item of another belongs to that
--- item. loop:close() ends one that a break left.
+-- do. Items are rows of NdArrays or of lists of one length. A Lua table keeps no order of its
+-- names, so `columns` says in which order they come; else it is the alphabet's. With shuffle, the
+-- order follows from flow.random.seed, the loop's name and the epoch. Every checkpoint saves the
+-- position of the loop under its name. Once that is loaded, before the loop is made or after, the
+-- loop continues after the item that was handed out last: so save when an item is done. A loop
+-- that is made inside an item of another belongs to that item. loop:close() ends one that a break
+-- left.
 loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
   { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
   { "epochs", "how often", 1 },
   { "name", "what checkpoints keep the position under", "train" },
   { "shuffle", "whether every epoch has an order of its own", false },
+  { "columns", "which columns come, in this order: {\"state\", \"action\"}; all, in the alphabet's "
+    .. "order, as a Lua table keeps none", args.none, type = "string[]" },
   returns = "fun(): integer, integer, ...",
 }, function(o)
   local who = "data.loop"
@@ -273,9 +295,9 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
     core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
       .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)
   end
-  local columns, names = columns_of(who, o.source)
+  local columns, titles = columns_of(who, o.source, o.columns)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
-    index = 0, items = count_items(who, columns, names), columns = columns, count = false,
+    index = 0, items = count_items(who, columns, titles), columns = columns, count = false,
     order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
   if not self.within then resume(who, self) end
   if self.columns then live[o.name] = self end

@@ -120,6 +120,10 @@ end
 -- Name, description, type.
 for _, e in ipairs {
   { "threads", "How many threads compute.", "integer" },
+  { "check_finite", "Whether each run looks for the first value, gradient or variable that is not "
+    .. "finite, and fails with its name and the step; variables stay as they were before the "
+    .. "step. It costs time, and nothing when it is off. Jobs compiled while it is on keep their "
+    .. "ops apart.", "boolean" },
   { "max_inflight", "How many calls of a job may be queued; a further one waits.", "integer" },
   { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",

@@ -77,11 +77,18 @@ end
 
 local function is_list_of_arrays(t) return core.type(t[1]) == "array" end
 
+-- What nested tables become where no dtype is said: booleans what comparisons give.
+local function natural_dtype(values)
+  while type(values) == "table" do values = values[1] end
+  return type(values) == "boolean" and "int8" or "float32"
+end
+
 --- An array made from nested tables of numbers, or a copy of an array.
 nd.array = args.define("ndarray.array", "An array of nested tables of numbers.", {
   { "values", "nested tables of numbers or booleans, an NdArray, or a list of NdArrays",
     type = "table|NdArray" },
-  { "dtype", "of its elements; float32, or that of the arrays", args.none, type = "string" },
+  { "dtype", "of its elements; float32 for numbers, int8 for booleans, or that of the arrays",
+    args.none, type = "string" },
   returns = "NdArray",
 }, function(o)
   local who = "ndarray.array"
@@ -90,7 +97,7 @@ nd.array = args.define("ndarray.array", "An array of nested tables of numbers.",
   if core.type(values) ~= "array" then
     args.expect(who, "values", values, "table")
     if not is_list_of_arrays(values) then
-      return core.from_table(values, dtype or "float32", nil, who .. ": values")
+      return core.from_table(values, dtype or natural_dtype(values), nil, who .. ": values")
     end
     values = nd.stack(values)
   end

@@ -123,7 +123,7 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     returns = "Tensor",
   }, function(o)
     args.expect("nn.dropout", "rate", o.rate, "number")
-    if o.rate < 0 or o.rate >= 1 then
+    if not (o.rate >= 0 and o.rate < 1) then
       core.fail("nn.dropout: rate must be a number from 0 to below 1, got %g", o.rate)
     end
     local context = trace.current

@@ -38,7 +38,7 @@ local function clip_norm(who, clipping)
 end
 
 local methods = {}
-local Optimizer = { names = methods, __tostring = function(self) return self.name end }
+local Optimizer = { names = methods, __tostring = function(self) return self.text end }
 
 --- The losses as a list: from one blob or a list of blobs.
 function optimizer.need_losses(who, loss)
@@ -141,17 +141,35 @@ local function present_rate(self)
   return core.plan_rate(plan_of(self.name .. ".lr", job), self.trained[job])
 end
 
+-- The names of what an optimizer has, for messages.
+local function contents(self)
+  local list = { lr = true }
+  for _, of in ipairs { methods, self.options } do
+    for name in pairs(of) do list[name] = true end
+  end
+  return args.names_of(list)
+end
+
 function Optimizer:__index(key)
   if methods[key] then return methods[key] end
   if key == "lr" then return present_rate(self) end
-  if key ~= "step" and key ~= "zero_grad" then return nil end       -- what PyTorch's have
-  core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every call "
-    .. "of the job a step", key)
+  if self.options[key] ~= nil then return self.options[key] end
+  if type(key) ~= "string" or key:sub(1, 1) == "_" then return nil end
+  if key == "step" or key == "zero_grad" then                       -- what PyTorch's have
+    core.fail("an optimizer has no '%s': optimizer:minimize(loss) in the job's body makes every "
+      .. "call of the job a step", key)
+  end
+  core.fail("%s has no '%s'; it has %s", self.name, key, contents(self))
 end
 
-function Optimizer:__newindex(key)
-  core.fail("%s: '%s' cannot be set%s", self.name, tostring(key),
-    key == "lr" and "; optimizer:set_lr(rate) sets the rate" or "")
+function Optimizer:__newindex(key, value)
+  if key == "lr" then return methods.set_lr(self, value) end
+  if self.options[key] == nil then
+    core.fail("%s has no '%s'; it has %s, and lr alone can be set", self.name, tostring(key),
+      contents(self))
+  end
+  core.fail("%s: '%s' cannot be set later; give it where the optimizer is made: "
+    .. "flow.optimizer.%s(rate, {%s = %s})", self.name, key, self.name, key, tostring(value))
 end
 
 -- What all optimizers take: before their own parameters, and behind them.
@@ -170,10 +188,12 @@ local function define(info)
   for _, common in ipairs(COMMON) do params[#params + 1] = common end
   older[path] = older.of_optimizer(info.name, #info.params)
   return args.define(path, info.doc, params, function(o)
-    return setmetatable({ name = info.name, options = records.read(path, info.params, o),
-      schedule = schedule.of(path, o.lr_scheduler), variables = o.variables or false,
-      clip_norm = clip_norm(path, o.grad_clipping) or false, trained = {}, latest = false },
-      Optimizer)
+    local options, rate = records.read(path, info.params, o), schedule.of(path, o.lr_scheduler)
+    core.optimizer_check(info.name, options)
+    return setmetatable({ name = info.name, options = options, schedule = rate,
+      text = ("%s(%s, %s)"):format(info.name, tostring(rate), records.text(info.params, options)),
+      variables = o.variables or false, trained = {}, latest = false,
+      clip_norm = clip_norm(path, o.grad_clipping) or false }, Optimizer)
   end)
 end
 

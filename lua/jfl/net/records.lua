@@ -39,4 +39,18 @@ function records.read(who, params, values)
   return options
 end
 
+local function text_of(value)
+  if type(value) ~= "table" then return tostring(value) end
+  return "{" .. table.concat(value, ", ") .. "}"
+end
+
+--- Options as a call gives them: "momentum=0.9".
+function records.text(params, options)
+  local parts = {}
+  for i, param in ipairs(params) do
+    parts[i] = param.name .. "=" .. text_of(options[param.name])
+  end
+  return table.concat(parts, ", ")
+end
+
 return records

@@ -5,7 +5,7 @@ local records = require "jfl.net.records"
 
 local schedule = {}
 
-local Schedule = { __tostring = function(self) return self.op end }
+local Schedule = { __tostring = function(self) return self.text end }
 local Warmup = { __tostring = function(self) return "warmup." .. self.kind end }
 
 local function warmup(kind, path, doc, option)
@@ -54,7 +54,8 @@ local function define(info)
     local options = records.read(info.schedule, own, o)
     add_warmup(info.schedule, options, o.warmup)
     core.schedule_rate(info.name, options, 0)          -- fails where they make no sense
-    return setmetatable({ op = info.name, options = options }, Schedule)
+    return setmetatable({ op = info.name, options = options,
+      text = ("%s(%s)"):format(info.schedule, records.text(own, options)) }, Schedule)
   end)
 end
 
@@ -70,7 +71,12 @@ function schedule.rate(value, step) return core.schedule_rate(value.op, value.op
 --- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
   if type(value) == "number" then
-    return schedule.kinds.PiecewiseConstantScheduler({}, { value })
+    if not (value >= 0 and value < math.huge) then
+      core.fail("%s: learning rate must be a finite number of at least 0, got %g", who, value)
+    end
+    local constant = schedule.kinds.PiecewiseConstantScheduler({}, { value })
+    constant.text = ("%g"):format(value)
+    return constant
   end
   if getmetatable(value) == Schedule then return value end
   core.fail("%s: lr_scheduler must be a number or a scheduler such as "

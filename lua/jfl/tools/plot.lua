@@ -1,16 +1,15 @@
 -- flow.plot: curves of numbers, in the terminal or as an SVG file.
-local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local axis = require "jfl.tools.plot_axis"
 local core = require "jfl.core"
 local ffi = require "ffi"
-local text = require "jfl.base.text"
+local svg = require "jfl.tools.svg"
+local terminal = require "jfl.tools.terminal"
 require "jfl.nd.array"            -- gives arrays their methods
 
 local plot = {}
 
-local STDOUT = 1
-local COLUMNS, MOST_COLUMNS, ROWS = 80, 120, 16
+local ROWS = 16
 local WIDTH, HEIGHT = 800, 450   -- pixels
 
 -- ---- the curves ----
@@ -140,22 +139,8 @@ end
 
 -- ---- where it goes ----
 
-local function locale_is_utf8()
-  local function set(name)
-    local value = os.getenv(name)
-    return value and value ~= "" and value or nil
-  end
-  local locale = set("LC_ALL") or set("LC_CTYPE") or set("LANG") or ""
-  return locale:lower():find("utf%-?8") ~= nil
-end
-
 local function check(o)
-  for _, name in ipairs { "title", "xlabel", "ylabel", "svg" } do
-    local s = o[name]
-    if s ~= nil and not text.is_utf8(args.expect("plot", name, s, "string")) then
-      core.fail("plot: %s must be UTF-8 text", name)
-    end
-  end
+  svg.check_texts("plot", o, { "title", "xlabel", "ylabel", "svg" })
   if o.labels ~= nil then args.expect("plot", "labels", o.labels, "table") end
   if o.width ~= nil then args.integer("plot", "width", o.width, o.svg and 120 or 16) end
   if o.height ~= nil then args.integer("plot", "height", o.height, o.svg and 80 or 2) end
@@ -168,13 +153,6 @@ function plot.text(o, how)
     columns = o.width or how.columns, rows = o.height or ROWS, utf8 = how.utf8,
     colour = how.colour,
   })
-end
-
-local function terminal()
-  local columns = core.columns(STDOUT)
-  local plain = os.getenv("NO_COLOR") or os.getenv("TERM") == "dumb"
-  return { columns = math.min((columns or COLUMNS + 1) - 1, MOST_COLUMNS), utf8 = locale_is_utf8(),
-    colour = columns ~= nil and not plain }
 end
 
 --- Draws curves: flow.plot(losses), flow.plot({ loss = a, accuracy = b }, { title = "epoch 1" }),
@@ -193,13 +171,12 @@ plot.plot = args.define("plot", "Draws curves in the terminal, or saves them as 
   { "svg", "a file to save the picture as, instead of printing it", args.none, type = "string" },
 }, function(o)
   if not o.svg then
-    io.write(plot.text(o, terminal()))
+    io.write(plot.text(o, terminal.look()))
     return
   end
   check(o)
-  local svg = require "jfl.tools.plot_svg"
-  local picture = svg.text(chart_of(o), o.width or WIDTH, o.height or HEIGHT)
-  archive.replace("plot", o.svg, function(write) write(picture) end)
+  local plotsvg = require "jfl.tools.plot_svg"
+  plotsvg.drawing(chart_of(o), o.width or WIDTH, o.height or HEIGHT):save("plot", o.svg)
 end)
 
 return plot

@@ -22,6 +22,15 @@ flow.plot({ 2.3, 1.1, 0.7, 0.5 }, { svg = "loss.svg" })
 print(io.open("loss.svg"):read(4))               --> <svg
 ```
 
+`flow.plot_images` shows pictures, `flow.plot_matrix` a table of numbers, `flow.plot_graph` what a
+job computes from what; each prints to the terminal, or saves an SVG file:
+
+```lua
+flow.plot_matrix({ { 9, 1 }, { 2, 8 } }, { labels = { "cat", "dog" }, title = "seen as" })
+flow.plot_images(flow.ndarray.rand({ 3, 8, 8 }), { labels = { "a", "b", "c" }, svg = "noise.svg" })
+print(io.open("noise.svg"):read(4))              --> <svg
+```
+
 `flow.summary` writes what TensorBoard shows, and `flow.watch` and `flow.watch_diff` show a value
 and a gradient inside a job at every call, where callbacks run:
 

@@ -52,6 +52,22 @@ describe("data.loop", function()
     assert.same({ { 1, 1, 7 }, { 1, 2, 8 }, { 2, 1, 7 }, { 2, 2, 8 } }, seen)
   end)
 
+  it("gives the columns that it is told to, in their order", function()
+    local data = { state = { 1, 2 }, action = { 3, 4 }, reward = { 5, 6 } }
+    local _, _, state, action, more = loop(data, { columns = { "state", "action" } })()
+    assert.same({ 1, 3 }, { state, action, more })
+    flow.data.close_loop()
+    local _, _, second, first = loop({ { 1 }, { 2 } }, { columns = { 2, 1 } })()
+    assert.same({ 2, 1 }, { second, first })
+    flow.data.close_loop()
+    helper.fails(function() loop(data, { columns = { "state", "actoin" } }) end,
+      "data.loop: columns: source has no column string 'actoin'; did you mean action?")
+    helper.fails(function() loop(data, { columns = {} }) end,
+      "data.loop: columns must be a list of names such as {\"state\", \"action\"}")
+    helper.fails(function() loop(data, { columns = "state" }) end,
+      "data.loop: columns must be a table, got string 'state'")
+  end)
+
   it("gives the columns of a data set in the order of their names", function()
     local nd = flow.ndarray
     local data = { labels = nd.array({ 1, 2 }), images = nd.array({ { 5, 6 }, { 7, 8 } }) }

@@ -167,6 +167,21 @@ describe("reductions", function()
     assert.equal(300, nd.array({ 100, 200 }, "uint8"):sum())
   end)
 
+  it("are made of booleans, as int8 unless another dtype is said", function()
+    assert.equal("int8", nd.array({ true, false }).dtype)
+    assert.same({ { 1, 0 }, { 0, 1 } }, nd.array({ { true, false }, { false, true } }):totable())
+    assert.equal("float32", nd.array({ true }, "float32").dtype)
+  end)
+
+  it("are made of elements of one kind", function()
+    helper.fails(function() nd.array({ { 1, true } }) end,
+      "ndarray.array: values[1][2] must be a number like those before it, got boolean")
+    helper.fails(function() nd.array({ true, 1 }) end,
+      "ndarray.array: values[2] must be a boolean like those before it, got number")
+    helper.fails(function() nd.array({ "1", "2" }) end,
+      "ndarray.array: values[1] must be a number, got string; tonumber(text) gives its number")
+  end)
+
   it("tell whether any or all are true", function()
     assert.is_true(nd.array({ 0, 2 }):any())
     assert.is_false(nd.array({ 0, 2 }):all())

@@ -247,17 +247,12 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     nd.save(path, nd.arange(3))
     local _, status = helper.script([[
       local nd = require("jfl").ndarray
-      local open = io.open
-      io.open = function(...)
-        local file, count = open(...), 0
-        return { write = function(_, text)
-          count = count + 1
-          if count == 2 then
-            file:flush()
-            os.execute("kill -9 $PPID")
-          end
-          return file:write(text)
-        end }
+      local core, count = require "jfl.core", 0
+      local write = core.output_write
+      core.output_write = function(...)
+        count = count + 1
+        if count == 2 then os.execute("kill -9 $PPID") end
+        return write(...)
       end
       nd.save("]] .. path .. [[", nd.zeros { 1000, 1000 })
     ]])
@@ -276,6 +271,46 @@ np.savez_compressed("theirs.npz", b=a.T.copy() * 2, c=np.arange(3))' 2>&1]]):for
     assert.equal(0, os.execute(("mkfifo %s/pipe"):format(directory)))
     os.execute(("cat %s/target.npy > %s/pipe &"):format(directory, directory))
     assert.same({ 0, 1, 2 }, nd.load(directory .. "/pipe"):totable())
+  end)
+
+  local function shell(text) return os.execute(("cd '%s' && %s"):format(directory, text)) == 0 end
+
+  it("keep their rights, and what links to them", function()
+    local path = directory .. "/private.npy"
+    nd.save(path, nd.ones(1))
+    assert.is_true(shell "chmod 0600 private.npy && ln private.npy other.npy")
+    nd.save(path, nd.arange(3))
+    assert.is_true(shell "test $(stat -c %a private.npy) = 600")
+    assert.same({ 1 }, nd.load(directory .. "/other.npy"):totable())
+    assert.is_true(shell "umask 027; touch new; test $(stat -c %a new) = 640")
+    assert.is_true(shell "mkdir sub && ln -s sub/made.npy to_new.npy")
+    nd.save(directory .. "/to_new.npy", nd.arange(3))
+    assert.same({ 0, 1, 2 }, nd.load(directory .. "/sub/made.npy"):totable())
+    assert.is_true(shell "ln -s round.npy round.npy")
+    helper.fails(function() nd.save(directory .. "/round.npy", nd.ones(1)) end,
+      "round.npy: Too many levels of symbolic links")
+  end)
+
+  it("may have names as long as a file's can be", function()
+    local name = ("n"):rep(251) .. ".npy"
+    nd.save(directory .. "/" .. name, nd.ones(1))
+    assert.same({ 1 }, nd.load(directory .. "/" .. name):totable())
+    helper.fails(function() nd.save(directory .. "/n" .. name, nd.ones(1)) end,
+      "File name too long")
+    helper.fails(function() nd.save(directory, nd.ones(1)) end, "Is a directory")
+    helper.fails(function() nd.save("", nd.ones(1)) end, "ndarray.save: cannot write ")
+    helper.fails(function() nd.save("a\0b", nd.ones(1)) end, "path must not hold a zero byte")
+  end)
+
+  it("go into pipes", function()
+    assert.is_true(shell "mkfifo out && (cat out > piped.npy &)")
+    nd.save(directory .. "/out", nd.arange(3))
+    assert.is_true(shell "test -p out")
+    assert.is_true(shell [[for i in 1 2 3 4 5 6 7 8 9; do
+      test $(stat -c %s piped.npy) = 140 && break
+      sleep 0.1
+    done]])
+    assert.same({ 0, 1, 2 }, nd.load(directory .. "/piped.npy"):totable())
   end)
 
   it("are larger than what is read at once", function()

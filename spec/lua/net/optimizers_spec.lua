@@ -435,15 +435,18 @@ describe("an optimizer's rate", function()
     assert.equal(0.25, job()[1])
   end)
 
-  it("is a finite number, and is not set by assignment or in a body", function()
+  it("is a finite number of at least 0, and is not set in a body", function()
     local job = train(plain)
     job()
     helper.fails(function() optimizer:set_lr "fast" end,
       "SGD.set_lr: rate must be a number, got string 'fast'")
     helper.fails(function() optimizer:set_lr(0 / 0) end,
-      "rated: learning rate must be a finite number, got")
-    helper.fails(function() optimizer.lr = 1 end,
-      "SGD: 'lr' cannot be set; optimizer:set_lr(rate) sets the rate")
+      "rated: learning rate must be a finite number of at least 0, got")
+    helper.fails(function() optimizer:set_lr(-1) end,
+      "rated: learning rate must be a finite number of at least 0, got -1")
+    optimizer.lr = 0.5
+    assert.equal(0.5, optimizer.lr)
+    optimizer.lr = nil
     helper.fails(function() optimizer.set_lr(1) end, "set_lr: call it with a colon")
     local inside = helper.predict("inside", { 1 }, function(x)
       optimizer:set_lr(1)
@@ -476,6 +479,51 @@ describe("optimizers and schedules", function()
       end
     end
     assert.is_true(schedules > 0)
+  end)
+
+  it("show what they were given, and say how to change it", function()
+    local sgd = flow.optimizer.SGD(0.1)
+    assert.same({ 0.1, 0.9 }, { sgd.lr, sgd.momentum })
+    assert.equal("SGD(0.1, momentum=0.9)", tostring(sgd))
+    local rate = flow.optimizer.PiecewiseConstantScheduler({ 10 }, { 0.1, 0.01 })
+    local adam = flow.optimizer.Adam(rate, { beta1 = 0.5 })
+    assert.same({ 0.1, 0.5, 0.999, true },
+      { adam.lr, adam.beta1, adam.beta2, adam.do_bias_correction })
+    assert.equal("PiecewiseConstantScheduler(boundaries={10}, values={0.1, 0.01})", tostring(rate))
+    sgd.lr = 0.2
+    assert.equal(0.2, sgd.lr)
+    helper.fails(function() sgd.momentum = 0.5 end, "SGD: 'momentum' cannot be set later; give it "
+      .. "where the optimizer is made: flow.optimizer.SGD(rate, {momentum = 0.5})")
+    helper.fails(function() return sgd.mometum end,
+      "SGD has no 'mometum'; it has lr, minimize, momentum, set_lr")
+    helper.fails(function() sgd.beta1 = 1 end, "SGD has no 'beta1'; it has")
+  end)
+
+  it("refuse rates and decays that make no sense where they are made", function()
+    local o = flow.optimizer
+    local rate = "learning rate must be a finite number of at least 0, got "
+    for text, f in pairs {
+      ["optimizer.SGD: " .. rate .. "-0.1"] = function() o.SGD(-0.1) end,
+      ["optimizer.Adam: " .. rate .. "inf"] = function() o.Adam(1 / 0) end,
+      ["SGD.set_lr: " .. rate] = function() o.SGD(1):set_lr(0 / 0) end,
+      ["values must be finite numbers of at least 0, got -2"] = function()
+        o.PiecewiseConstantScheduler({ 1 }, { 1, -2 })
+      end,
+      ["SGD: momentum must be a finite number of at least 0, got -1"] = function()
+        o.SGD(0.1, { momentum = -1 })
+      end,
+      ["Adam: beta1 must be in [0, 1), got 2"] = function() o.Adam(0.1, { beta1 = 2 }) end,
+      ["Adam: epsilon must be a finite number"] = function() o.Adam(1, { epsilon = 0 / 0 }) end,
+      ["warmup_multiplier must be in [0, 1), got -1"] = function()
+        o.PiecewiseConstantScheduler({}, { 1 }, { warmup = o.warmup.linear(5, -1) })
+      end,
+      ["regularizers.l2: l must be a number of at least 0"] = function()
+        flow.regularizers.l2(-1)
+      end,
+      ["nn.dropout: rate must be a number from 0 to below 1, got nan"] = function()
+        flow.nn.dropout(flow.ndarray.ones({ 2 }), 0 / 0)
+      end,
+    } do helper.fails(f, text) end
   end)
 
   it("keep the original's order of arguments", function()

@@ -1,0 +1,179 @@
+-- flow.plot_graph: the graph of a job, in the terminal or as an SVG file.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local layers = require "jfl.tools.plot_layers"
+local svg = require "jfl.tools.svg"
+local text = require "jfl.base.text"
+
+local plotgraph = {}
+
+local WHO = "plot_graph"
+local HEIGHT, APART, BETWEEN = 40, 34, 22    -- pixels: of a box, between rows, between boxes
+local EDGE = 16                              -- pixels around all boxes
+local MOST_NAME = 28                         -- letters of a name
+local SMALL, INNER = 5.9, 16                 -- pixels of a small letter; beside a box's text
+
+-- Fill and line of boxes.
+local LOOKS = { input = { "#e3f2e6", "#3c8a4e" }, variable = { "#fdf0dc", "#b9770e" },
+  op = { "#e4eef8", "#2f6da8" }, result = { "#e4eef8", "#12395f" } }
+
+-- ---- the graph, read from its text ----
+
+-- The values named in "a: float32 (2), b: float32 (3)".
+local function values_of(list)
+  local found = {}
+  for name, dtype, shape in list:gmatch("([^:]+): (%S+) (%b())") do
+    found[#found + 1] = { name = name:gsub("^,? ", ""), about = dtype .. " " .. shape,
+      shape = shape }
+  end
+  return found
+end
+
+local function add_node(graph, line)
+  local left, right = line:match("^  (.-%)) = (.*)$")
+  local op, inputs = (right or line):match("^%s*([%w_]+)(%b())")
+  local outputs = values_of(left or "")
+  local node = { kind = "op", op = op, from = {}, reads = inputs:sub(2, -2),
+    name = outputs[1] and outputs[1].name or op, about = outputs[1] and outputs[1].about or "",
+    shape = outputs[1] and outputs[1].shape }
+  for name in node.reads:gmatch("[^,%s][^,]*") do
+    local from = graph.makers[name]
+    if from then node.from[#node.from + 1] = from end
+  end
+  for _, value in ipairs(outputs) do graph.makers[value.name] = node end
+  graph[#graph + 1] = node
+end
+
+-- The nodes of a job's graph in their order: { kind, name, op, shape, from }.
+local function graph_of(job)
+  local graph = { makers = {} }
+  for line in job:graph():gmatch("[^\n]+") do
+    local kind, rest = line:match("^  (%l+) (.*)$")
+    local returned = kind == "return" and graph.makers[rest]
+    if kind == "input" or kind == "variable" then
+      local value = values_of(rest)[1]
+      local node = { kind = kind, name = value.name, about = value.about, shape = value.shape,
+        from = {} }
+      graph.makers[value.name] = node
+      graph[#graph + 1] = node
+    elseif returned then
+      returned.kind = returned.kind == "op" and "result" or returned.kind
+    elseif kind ~= "return" and line:find("^  ") then
+      add_node(graph, line)
+    end
+  end
+  return graph
+end
+
+-- The nodes without variables that none of the others reads.
+local function read_ones(graph)
+  local read, list = {}, {}
+  for _, node in ipairs(graph) do
+    for _, from in ipairs(node.from) do read[from] = true end
+  end
+  for _, node in ipairs(graph) do
+    if node.kind ~= "variable" or read[node] then list[#list + 1] = node end
+  end
+  return list
+end
+
+-- ---- the terminal ----
+
+--- The text that plot_graph prints: a line for each node, with what it reads.
+function plotgraph.text(job)
+  local rows, sizes = {}, { 0, 0, 0 }
+  for i, node in ipairs(read_ones(graph_of(job))) do
+    local row = { node.name, node.op or node.kind, node.about,
+      node.reads and "<- " .. node.reads or "" }
+    for k = 1, 3 do sizes[k] = math.max(sizes[k], text.width(row[k])) end
+    rows[i] = row
+  end
+  for i, row in ipairs(rows) do
+    for k = 1, 3 do row[k] = row[k] .. (" "):rep(sizes[k] - text.width(row[k])) end
+    rows[i] = text.line(table.concat(row, "  ")):gsub("%s+$", "")
+  end
+  return table.concat(rows, "\n") .. "\n"
+end
+
+-- ---- the file ----
+
+local function short(s)
+  local cut, used = text.cut(s, MOST_NAME)
+  return used < text.width(s) and cut .. "…" or cut
+end
+
+-- The two lines in a box: what it is, then which and of what shape.
+local function lines_of(node)
+  local head = node.op or node.kind
+  local named = node.name:gsub("_%d+$", "") ~= node.op and short(node.name) or ""
+  return head, (named .. " " .. (node.shape or "")):gsub("^ ", "")
+end
+
+local function draw_box(out, node)
+  local look = LOOKS[node.kind]
+  local x, y = node.x - node.width / 2, node.y
+  out:add('<rect x="%.1f" y="%.1f" width="%.1f" height="%d" rx="6" fill="%s" stroke="%s"%s/>', x, y,
+    node.width, HEIGHT, look[1], look[2], node.kind == "result" and ' stroke-width="2.5"' or "")
+  local head, about = lines_of(node)
+  out:label(node.x, y + (about == "" and 24 or 17), "middle", head, ' font-weight="bold"')
+  out:label(node.x, y + 32, "middle", about, ' font-size="10.5"')
+end
+
+-- A line from box to box through the points between them.
+local function draw_edge(out, points)
+  local parts = { ("M%.1f %.1f"):format(points[1].x, points[1].y + HEIGHT) }
+  for i = 2, #points do
+    local a, b = points[i - 1], points[i]
+    local y0 = a.y + (a.width and HEIGHT or HEIGHT / 2)
+    local y1 = b.y + (b.width and 0 or HEIGHT / 2) - (b.width and 6 or 0)
+    local middle = (y0 + y1) / 2
+    parts[i] = ("C%.1f %.1f %.1f %.1f %.1f %.1f"):format(a.x, middle, b.x, middle, b.x, y1)
+  end
+  local last = points[#points]
+  out:add('<path d="%s" fill="none" stroke="#7a8590" stroke-width="1.3"/>', table.concat(parts))
+  out:add('<path d="M%.1f %.1fl-4 -7h8z" fill="#7a8590"/>', last.x, last.y)
+end
+
+local function drawing(job)
+  local nodes = read_ones(graph_of(job))
+  for _, node in ipairs(nodes) do
+    local head, about = lines_of(node)
+    node.width = INNER + math.max(text.width(head) * (svg.letter + 0.6), text.width(about) * SMALL)
+  end
+  local rows, edges = layers.place(nodes, BETWEEN)
+  local left, right = math.huge, -math.huge
+  for i, row in ipairs(rows) do
+    for _, node in ipairs(row) do
+      node.y = EDGE + (i - 1) * (HEIGHT + APART)
+      local half = (node.width or 0) / 2
+      left, right = math.min(left, node.x - half), math.max(right, node.x + half)
+    end
+  end
+  for _, row in ipairs(rows) do
+    for _, node in ipairs(row) do node.x = node.x - left + EDGE end
+  end
+  local out = svg.new(right - left + 2 * EDGE, #rows * (HEIGHT + APART) - APART + 2 * EDGE,
+    "the graph of " .. job.name)
+  for _, points in ipairs(edges) do draw_edge(out, points) end
+  for _, node in ipairs(nodes) do draw_box(out, node) end
+  return out
+end
+
+--- Shows the graph of a job: flow.plot_graph(train_job, { svg = "train.svg" }).
+plotgraph.plot_graph = args.define(WHO,
+  "Shows the graph that a job's body describes: a list in the terminal, or a drawing in a file.",
+  {
+    { "job", "what flow.global_function gave", type = "Job" },
+    { "svg", "a file to save the drawing as, instead of printing the list", args.none,
+      type = "string" },
+  }, function(o)
+    local job = o.job
+    if type(job) ~= "table" or type(job.graph) ~= "function" then
+      core.fail("%s: job must be a job, got %s", WHO, args.describe(job))
+    end
+    svg.check_texts(WHO, o, { "svg" })
+    if o.svg then return drawing(job):save(WHO, o.svg) end
+    io.write(plotgraph.text(job))
+  end)
+
+return plotgraph

@@ -1,0 +1,132 @@
+/* Files of the host's own that are written beside the one whose place they take. */
+#include "checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_LINKS = 40, MAX_NAMES = 16, SUFFIX_SIZE = 17 };
+
+struct jfl_output {
+  jf_successor file;
+  int direct;                  /* a device or a pipe, which is written to as it is */
+  char path[];                 /* for messages */
+};
+
+static jfl_status output_fail(const char *path)
+{
+  return jf_fail(JFL_EIO, "cannot write %s: %s", path, strerror(errno));
+}
+
+/* Whether a link may be followed: in a directory where everybody may make links, such as /tmp, only
+   one's own and those of the directory's owner lead where one wants. */
+static int output_trusts(int dir, const char *name)
+{
+  struct stat d, l;
+  if (fstat(dir, &d) || fstatat(dir, name, &l, AT_SYMLINK_NOFOLLOW)) return 0;
+  errno = EACCES;
+  return (d.st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) || l.st_uid == geteuid() ||
+         l.st_uid == d.st_uid;
+}
+
+/* Puts the last part of `path` into name and opens what is before it, seen from the directory *dir,
+   which is closed. */
+static int output_enter(char *path, int *dir, char *name)
+{
+  char *slash = strrchr(path, '/');
+  const char *last = slash ? slash + 1 : path;
+  if (!*last || strlen(last) > NAME_MAX) return errno = *last ? ENAMETOOLONG : EISDIR, -1;
+  strcpy(name, last);
+  if (slash) slash[slash == path] = '\0';
+  int next = jf_dir_open(*dir, slash ? path : "."), e = errno;
+  if (*dir >= 0) close(*dir);
+  *dir = next;
+  errno = e;
+  return next < 0 ? -1 : 0;
+}
+
+/* Opens the directory of the file that path leads to once links are followed; the file's name goes
+   to name. Gives -1 with errno. */
+static int output_find(const char *path, int *dir, char *name)
+{
+  char at[PATH_MAX];
+  if (strlen(path) >= sizeof at) return errno = ENAMETOOLONG, -1;
+  strcpy(at, path);
+  *dir = AT_FDCWD;
+  for (int i = 0; i < MAX_LINKS; i++) {
+    if (output_enter(at, dir, name)) return -1;
+    ssize_t n = readlinkat(*dir, name, at, sizeof at - 1);
+    if (n < 0) return errno == EINVAL || errno == ENOENT ? 0 : -1;
+    at[n] = '\0';
+    if (!output_trusts(*dir, name)) return -1;
+  }
+  return errno = ELOOP, -1;
+}
+
+/* Makes the file under a name that nobody has yet: the target's, cut where it would become too
+   long, with a number. */
+static int output_make(jf_successor *f)
+{
+  for (int i = 0; i < MAX_NAMES; i++) {
+    snprintf(f->from, sizeof f->from, "%.*s.%u.part", NAME_MAX - SUFFIX_SIZE, f->to,
+             (unsigned)jf_entropy());
+    if (!jf_successor_make(f)) return 0;
+    if (errno != EEXIST) return -1;
+  }
+  return -1;
+}
+
+static int output_open(jfl_output *o)
+{
+  struct stat st;
+  o->direct = !stat(o->path, &st) && !S_ISREG(st.st_mode);
+  if (o->direct) {
+    o->file.fd = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    return o->file.fd < 0 ? -1 : 0;
+  }
+  return output_find(o->path, &o->file.dir, o->file.to) ? -1 : output_make(&o->file);
+}
+
+static void output_free(jfl_output *o)
+{
+  jf_successor_close(&o->file);
+  jf_free(o);
+}
+
+jfl_status jfl_output_open(const char *path, jfl_output **out)
+{
+  if (!path || !out) return jf_fail(JFL_EINVAL, "a file to write must have a path, got NULL");
+  jfl_output *o = jf_new(sizeof *o + strlen(path) + 1);
+  if (!o) return jf_fail(JFL_ENOMEM, "cannot write %s: out of memory", path);
+  strcpy(o->path, path);
+  o->file.dir = o->file.fd = -1;
+  if (!output_open(o)) return *out = o, JFL_OK;
+  jfl_status r = output_fail(path);
+  output_free(o);
+  return r;
+}
+
+jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n)
+{
+  if (!o || (!data && n)) return jf_fail(JFL_EINVAL, "a file to write must have data, got NULL");
+  return jf_file_put(o->file.fd, data, n) ? output_fail(o->path) : JFL_OK;
+}
+
+jfl_status jfl_output_keep(jfl_output *o)
+{
+  if (!o) return jf_fail(JFL_EINVAL, "a file to keep must be open, got NULL");
+  jfl_status r = o->direct || !jf_successor_keep(&o->file) ? JFL_OK : output_fail(o->path);
+  if (r != JFL_OK) jf_successor_drop(&o->file);
+  output_free(o);
+  return r;
+}
+
+void jfl_output_drop(jfl_output *o)
+{
+  if (!o) return;
+  if (!o->direct) jf_successor_drop(&o->file);
+  output_free(o);
+}

@@ -1,0 +1,313 @@
+/* Checkpoints that are being written beside their target, and checkpoints that are removed. */
+#include "checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_TRIES = 16 };
+
+#define STAGED_FILE JF_MODEL_FILE JF_STAGE_SUFFIX
+
+/* ---- parents ---- */
+
+static jfl_status stage_sync_parent(const char *path)
+{
+  char parent[PATH_MAX];
+  jf_file_parent(path, parent);
+  int fd = jf_dir_open(AT_FDCWD, parent);
+  if (fd < 0) return jf_file_fail(parent, "open");
+  jfl_status r = jf_dir_sync(fd) ? jf_file_fail(parent, "sync") : JFL_OK;
+  close(fd);
+  return r;
+}
+
+static jfl_status stage_make_parents(const char *target)
+{
+  char part[PATH_MAX];
+  struct stat st;
+  for (const char *p = strchr(target + 1, '/'); p; p = strchr(p + 1, '/')) {
+    size_t n = (size_t)(p - target);
+    memcpy(part, target, n);
+    part[n] = '\0';
+    if (!stat(part, &st) || errno != ENOENT) continue;
+    if (mkdirat(AT_FDCWD, part, 0777) && errno != EEXIST)
+      return jf_file_fail(part, "make the directory");
+    JF_TRY(stage_sync_parent(part));
+  }
+  return JFL_OK;
+}
+
+/* Opens the directory that holds path, whose last part goes to name; -1 with errno. */
+static int stage_open_parent(const char *path, char *name)
+{
+  char dir[PATH_MAX];
+  const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+  if (strlen(last) > NAME_MAX) return errno = ENAMETOOLONG, -1;
+  strcpy(name, last);
+  jf_file_parent(path, dir);
+  return jf_dir_open(AT_FDCWD, dir);
+}
+
+/* ---- what is in the way ---- */
+
+static jfl_status stage_refuse(const char *target)
+{
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory exists and is not empty; choose "
+                 "another, or save with overwrite to replace the checkpoint", target);
+}
+
+static jfl_status stage_in_the_way(const jf_stage *st, const char *what)
+{
+  return jf_fail(JFL_ESTATE, "checkpoint %s: %s must be %s that an earlier save of yours left, got "
+                 "something else; remove it, or save elsewhere", st->target,
+                 st->parent < 0 ? STAGED_FILE : st->staged, what);
+}
+
+static jfl_status stage_busy(const char *target)
+{
+  return jf_fail(JFL_ESTATE, "checkpoint %s: another save to it is in progress", target);
+}
+
+/* Removes the staged file that a crashed save left, which is not locked. Nothing else is touched:
+   what is planted there leads elsewhere or belongs to somebody else. */
+static jfl_status stage_clear_file(const jf_stage *st, int fd)
+{
+  struct stat info;
+  if (fstat(fd, &info)) return jf_file_fail(st->file, "look up");
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1 || info.st_uid != geteuid())
+    return stage_in_the_way(st, "a file");
+  if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return stage_busy(st->target);
+  if (!jf_file_same(fd, st->model.dir, st->model.from, AT_SYMLINK_NOFOLLOW)) return JFL_OK;
+  return unlinkat(st->model.dir, st->model.from, 0) ? jf_file_fail(st->file, "remove") : JFL_OK;
+}
+
+static jfl_status stage_clear(const jf_stage *st)
+{
+  int fd = openat(st->model.dir, st->model.from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return JFL_OK;
+  if (fd < 0 && errno == ELOOP) return stage_in_the_way(st, "a file");
+  if (fd < 0) return jf_file_fail(st->file, "open");
+  jfl_status r = stage_clear_file(st, fd);
+  close(fd);
+  return r;
+}
+
+/* ---- where it is staged ---- */
+
+/* Opens the directory that is staged, which mkdir found to exist if `old`. */
+static jfl_status stage_enter(jf_stage *st, int old)
+{
+  struct stat info;
+  int empty = 1;
+  st->model.dir = openat(st->parent, st->staged, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (st->model.dir < 0)
+    return errno == ENOTDIR || errno == ELOOP ? stage_in_the_way(st, "a directory")
+                                              : jf_file_fail(st->file, "open");
+  if (!old) return JFL_OK;
+  if (fstat(st->model.dir, &info)) return jf_file_fail(st->file, "look up");
+  if (info.st_uid == geteuid())
+    JF_TRY(jf_dir_empty(st->model.dir, st->file, JF_MODEL_FILE, STAGED_FILE, &empty));
+  return info.st_uid == geteuid() && empty ? JFL_OK : stage_in_the_way(st, "a directory");
+}
+
+/* For a target that is missing; *held is 0 if another save interfered. */
+static jfl_status stage_beside(jf_stage *st, int *held)
+{
+  struct stat info;
+  st->parent = stage_open_parent(st->target, st->name);
+  if (st->parent < 0) return jf_file_fail(st->target, "open the directory of");
+  if (snprintf(st->staged, sizeof st->staged, "%s" JF_STAGE_SUFFIX, st->name) > NAME_MAX)
+    return errno = ENAMETOOLONG, jf_file_fail(st->target, "make the directory");
+  JF_TRY(jf_file_path(st->target, JF_STAGE_SUFFIX, "/" JF_MODEL_FILE, st->file));
+  *held = fstatat(st->parent, st->name, &info, AT_SYMLINK_NOFOLLOW) != 0;
+  if (!*held && S_ISLNK(info.st_mode))
+    return jf_fail(JFL_ESTATE, "checkpoint %s: the path is a link to something that is missing; "
+                   "make the directory that it leads to, or remove the link", st->target);
+  if (!*held) return JFL_OK;
+  int old = mkdirat(st->parent, st->staged, 0777) != 0;
+  if (old && errno != EEXIST) return jf_file_fail(st->target, "make the directory");
+  strcpy(st->model.from, JF_MODEL_FILE);
+  jfl_status r = stage_enter(st, old);
+  if (r != JFL_OK && !old) unlinkat(st->parent, st->staged, AT_REMOVEDIR);
+  return r;
+}
+
+static jfl_status stage_place(jf_stage *st, int *held)
+{
+  st->model = (jf_successor){ .dir = jf_dir_open(AT_FDCWD, st->target), .fd = -1 };
+  st->parent = -1;
+  st->moved = 0;
+  strcpy(st->model.to, JF_MODEL_FILE);
+  *held = 1;
+  if (st->model.dir < 0 && errno == ENOENT) return stage_beside(st, held);
+  strcpy(st->model.from, STAGED_FILE);
+  JF_TRY(jf_file_path(st->target, "/", STAGED_FILE, st->file));
+  if (st->model.dir >= 0) return JFL_OK;
+  if (errno != ENOTDIR) return jf_file_fail(st->target, "look up");
+  struct stat info;
+  if (stat(st->target, &info)) return jf_file_fail(st->target, "look up");
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the path must be a directory, got a file", st->target);
+}
+
+/* Whether the target is still what it was found to be; fails if it must not be filled. */
+static jfl_status stage_still(const jf_stage *st, int overwrite, int *held)
+{
+  struct stat info;
+  int empty = 1;
+  if (st->parent >= 0) {
+    *held = fstatat(st->parent, st->name, &info, AT_SYMLINK_NOFOLLOW) && errno == ENOENT &&
+            jf_file_same(st->model.dir, st->parent, st->staged, AT_SYMLINK_NOFOLLOW);
+    return JFL_OK;
+  }
+  *held = jf_file_same(st->model.dir, AT_FDCWD, st->target, 0);
+  if (*held && !overwrite)
+    JF_TRY(jf_dir_empty(st->model.dir, st->target, STAGED_FILE, "", &empty));
+  return empty ? JFL_OK : stage_refuse(st->target);
+}
+
+/* Makes and locks the staged file. On a file system without locks it is used without one. */
+static jfl_status stage_make(jf_stage *st, int *held)
+{
+  *held = 0;
+  if (jf_successor_make(&st->model)) {
+    if (errno == EEXIST) return stage_clear(st);
+    return errno == ENOENT ? JFL_OK : jf_file_fail(st->file, st->model.step);
+  }
+  *held = (!flock(st->model.fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) &&
+          jf_file_same(st->model.fd, st->model.dir, st->model.from, AT_SYMLINK_NOFOLLOW);
+  return JFL_OK;
+}
+
+static void stage_close_all(jf_stage *st)
+{
+  jf_successor_close(&st->model);
+  if (st->parent >= 0) close(st->parent);
+  st->parent = -1;
+}
+
+/* Removes what is staged, while it is still locked. */
+static void stage_drop(jf_stage *st)
+{
+  if (st->model.fd >= 0) jf_successor_drop(&st->model);
+  if (st->parent >= 0 && st->model.dir >= 0) unlinkat(st->parent, st->staged, AT_REMOVEDIR);
+  stage_close_all(st);
+}
+
+/* Makes one attempt. *held is 0 if another save interfered, and the caller is to try again. Only
+   the holder of the lock renames, so what is found out about the target under the lock stays
+   true. */
+static jfl_status stage_try(jf_stage *st, int overwrite, int *held)
+{
+  jfl_status r = stage_place(st, held);
+  if (r == JFL_OK && *held) r = stage_still(st, overwrite, held);
+  if (r == JFL_OK && *held) r = stage_make(st, held);
+  if (r == JFL_OK && *held) r = stage_still(st, overwrite, held);
+  if (r != JFL_OK || !*held) stage_drop(st);
+  return r;
+}
+
+jfl_status jf_stage_open(const char *path, int overwrite, jf_stage *out)
+{
+  JF_TRY(jf_file_trim(path, out->target));
+  JF_TRY(stage_make_parents(out->target));
+  int held = 0;
+  for (int i = 0; !held && i < MAX_TRIES; i++) JF_TRY(stage_try(out, overwrite, &held));
+  if (held) return JFL_OK;
+  return jf_fail(JFL_ESTATE, "checkpoint %s: other saves to it are in progress", out->target);
+}
+
+/* Gives a directory that was staged its name. */
+static jfl_status stage_rename(jf_stage *st)
+{
+  errno = ESTALE;
+  if (!jf_file_same(st->model.dir, st->parent, st->staged, AT_SYMLINK_NOFOLLOW))
+    return jf_file_fail(st->target, "find what was written, as something else took its place");
+  if (renameat(st->parent, st->staged, st->parent, st->name))
+    return errno == ENOTEMPTY || errno == EEXIST ? stage_refuse(st->target)
+                                                 : jf_file_fail(st->target, "rename to it");
+  st->moved = 1;
+  return jf_dir_sync(st->parent) ? jf_file_fail(st->target, "sync the directory of") : JFL_OK;
+}
+
+static jfl_status stage_commit(jf_stage *st)
+{
+  if (jf_successor_keep(&st->model)) return jf_file_fail(st->file, st->model.step);
+  if (st->parent >= 0) JF_TRY(stage_rename(st));
+  if (jf_file_same(st->model.dir, AT_FDCWD, st->target, 0)) return JFL_OK;
+  return jf_fail(JFL_ESTATE, "checkpoint %s: the directory was moved away or replaced during the "
+                 "save; what was saved is where that directory is now", st->target);
+}
+
+jfl_status jf_stage_close(jf_stage *st, jfl_status s)
+{
+  if (s == JFL_OK) s = stage_commit(st);
+  if (s == JFL_OK || st->moved) stage_close_all(st);
+  else stage_drop(st);
+  return s;
+}
+
+/* ---- removing ---- */
+
+/* Removes a file of the directory, which a live save keeps locked; a missing one is fine. */
+static jfl_status stage_remove_file(int dir, const char *path, const char *name)
+{
+  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(path, "open what is in it");
+  int busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+  jfl_status r = busy ? jf_fail(JFL_ESTATE, "checkpoint %s: a save to it is in progress", path)
+               : unlinkat(dir, name, 0) ? jf_file_fail(path, "remove what is in it") : JFL_OK;
+  close(fd);
+  return r;
+}
+
+static jfl_status stage_remove_files(int dir, const char *path)
+{
+  int ours = 0;
+  JF_TRY(jf_dir_empty(dir, path, JF_MODEL_FILE, STAGED_FILE, &ours));
+  if (!ours)
+    return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it holds more than a checkpoint",
+                   path);
+  JF_TRY(stage_remove_file(dir, path, STAGED_FILE));
+  return stage_remove_file(dir, path, JF_MODEL_FILE);
+}
+
+/* Removes the checkpoint `name` of the directory parent; a missing one is fine. */
+static jfl_status stage_remove(int parent, const char *path, const char *name)
+{
+  int dir = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir < 0 && errno == ENOENT) return JFL_OK;
+  if (dir < 0 && (errno == ENOTDIR || errno == ELOOP))
+    return jf_fail(JFL_ESTATE, "checkpoint %s: not removed, as it is not a directory", path);
+  if (dir < 0) return jf_file_fail(path, "open");
+  jfl_status r = stage_remove_files(dir, path);
+  if (r == JFL_OK && unlinkat(parent, name, AT_REMOVEDIR))
+    r = jf_file_fail(path, "remove the directory");
+  close(dir);
+  return r;
+}
+
+static jfl_status stage_remove_both(int parent, const char *path, const char *name)
+{
+  char staged[NAME_MAX + sizeof JF_STAGE_SUFFIX];
+  struct stat st;
+  snprintf(staged, sizeof staged, "%s" JF_STAGE_SUFFIX, name);
+  if (!fstatat(parent, staged, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
+    JF_TRY(stage_remove(parent, path, staged));
+  return stage_remove(parent, path, name);
+}
+
+jfl_status jfl_checkpoint_remove(const char *path)
+{
+  char dir[PATH_MAX], name[NAME_MAX + 1];
+  JF_TRY(jf_file_trim(path, dir));
+  int parent = stage_open_parent(dir, name);
+  if (parent < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(dir, "look up");
+  jfl_status r = stage_remove_both(parent, dir, name);
+  close(parent);
+  return r;
+}

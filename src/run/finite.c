@@ -1,0 +1,157 @@
+/* Checked runs: each value is looked at as soon as it is there, and the first that is not finite
+   ends the run, after which all variables are as they were before it. */
+#include "optim/optim.h"
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* How many elements are not finite, and the first of them. */
+typedef struct finite_count { int64_t n, bad; double first; } finite_count;
+
+#define COUNT(T)                                                        \
+  static void count_##T(finite_count *c, const T *x)                    \
+  {                                                                     \
+    for (int64_t i = 0; i < c->n; i++) c->bad += !isfinite(x[i]);       \
+    for (int64_t i = 0; c->bad && isfinite(c->first); i++) c->first = (double)x[i]; \
+  }
+COUNT(float)
+COUNT(double)
+#undef COUNT
+
+/* The parameter whose gradient v is, or NULL. */
+static const jfl_value *finite_trained(const jfl_plan *p, const jfl_value *v)
+{
+  for (int s = 0; s < p->n_step; s++) {
+    const jf_node *n = p->step[s].node;
+    const jf_update *a = jf_update_of(n);
+    for (int i = 0; a && i < a->n; i++)
+      if (jf_root(n->in[i * a->stride + JF_GRAD]) == jf_root(v))
+        return n->in[i * a->stride + JF_PARAM];
+  }
+  return NULL;
+}
+
+enum { FINITE_NAME = 400 };
+
+static void finite_name(const jfl_plan *p, const jfl_value *v, char out[FINITE_NAME])
+{
+  const jfl_value *of = finite_trained(p, v);
+  const char *serves = v->origin == JF_RESULT ? v->node->serves : NULL;
+  if (of) snprintf(out, FINITE_NAME, "the gradient of '%s'", of->name);
+  else if (serves) snprintf(out, FINITE_NAME, "'%s', computed for '%s',", v->name, serves);
+  else snprintf(out, FINITE_NAME, "%s'%s'", v->origin == JF_INPUT ? "input "
+                : v->origin == JF_VARIABLE ? "variable " : "", v->name);
+}
+
+static jfl_status finite_fail(const jfl_plan *p, const jfl_value *v, const finite_count *c)
+{
+  char name[FINITE_NAME];
+  finite_name(p, v, name);
+  return jf_fail(JFL_EDATA, "%s must be finite in step %llu, got %s in %lld of %lld elements; "
+                 "variables are as they were before it", name,
+                 (unsigned long long)p->job->run + 1,
+                 isnan(c->first) ? "nan" : c->first < 0 ? "-inf" : "inf", (long long)c->bad,
+                 (long long)c->n);
+}
+
+static size_t finite_bytes(const jfl_value *v)
+{
+  return (size_t)jf_numel(&v->shape) * jfl_dtype_size(v->dtype);
+}
+
+/* Looks at a value whose data are on the device at a place. */
+static jfl_status finite_look(const jfl_plan *p, const jfl_value *v, int place, const void *data)
+{
+  jf_site *site = p->job->session->site[place];
+  finite_count c = { .n = jf_numel(&v->shape) };
+  const size_t size = finite_bytes(v);
+  void *copy = NULL;
+  if (!c.n || (v->dtype != JFL_F32 && v->dtype != JFL_F64)) return JFL_OK;
+  if (!site->device->kind->host) {
+    copy = jf_new_raw(size);
+    if (!copy) return jf_fail(JFL_ENOMEM, "out of memory: checking '%s' takes %zu bytes", v->name,
+                              size);
+    jfl_status s = jf_site_get(site, copy, data, size);
+    if (s) return jf_free(copy), s;
+    data = copy;
+  }
+  if (v->dtype == JFL_F32) count_float(&c, data);
+  else count_double(&c, data);
+  jf_free(copy);
+  return c.bad ? finite_fail(p, v, &c) : JFL_OK;
+}
+
+/* Of a step: what it gives, and what it changes. */
+static jfl_status finite_look_at_step(const jfl_plan *p, const jf_step *st)
+{
+  if (p->is_late) JF_TRY(jf_late_finish_step(p, st));
+  for (int i = 0; i < st->node->n_out; i++)
+    JF_TRY(finite_look(p, st->node->out[i], st->out[i].place, st->k.out[i].data));
+  for (int i = 0; i < st->node->n_in; i++)
+    if (jf_mutates(st->node, i))
+      JF_TRY(finite_look(p, st->node->in[i], st->in[i].place, st->k.in[i].data));
+  return JFL_OK;
+}
+
+jfl_status jf_finite_step(const jfl_plan *p, const jf_step *st)
+{
+  jfl_status s = finite_look_at_step(p, st);
+  jf_fail_in(s, JFL_ERROR_OP, st->node->op->name);
+  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
+
+/* ---- what a run begins with, and comes back to ---- */
+
+static jfl_status finite_save(jfl_plan *p, int i)
+{
+  const jfl_value *v = p->variable[i];
+  const size_t size = finite_bytes(v);
+  if (p->saved[i]) return JFL_OK;
+  p->saved[i] = jf_new_raw(size);
+  if (!p->saved[i])
+    return jf_fail(JFL_ENOMEM, "out of memory: a copy of '%s', to check the run, takes %zu bytes",
+                   v->name, size);
+  return jf_site_get(p->job->session->site[v->place], p->saved[i], p->data[i], size);
+}
+
+static jfl_status finite_save_changed(jfl_plan *p)
+{
+  for (int s = 0; s < p->n_step; s++) {
+    const jf_step *st = &p->step[s];
+    for (int i = 0; i < st->node->n_in; i++)
+      if (jf_mutates(st->node, i) && st->in[i].memory == JF_AT_VARIABLE)
+        JF_TRY(finite_save(p, st->in[i].index));
+  }
+  return JFL_OK;
+}
+
+static jfl_status finite_look_before(const jfl_plan *p, jfl_array *const *in)
+{
+  for (int i = 0; i < p->graph->n_input; i++)
+    JF_TRY(finite_look(p, p->graph->input[i], JF_HOST_PLACE, in[i]->data));
+  for (int i = 0; i < p->n_variable; i++)
+    JF_TRY(finite_look(p, p->variable[i], p->variable[i]->place, p->data[i]));
+  return JFL_OK;
+}
+
+jfl_status jf_finite_begin(jfl_plan *p, jfl_array *const *in)
+{
+  p->saved = jf_new(((size_t)p->n_variable + 1) * sizeof *p->saved);
+  jfl_status s = p->saved ? finite_look_before(p, in) : jf_fail(JFL_ENOMEM, "out of memory");
+  if (!s) s = finite_save_changed(p);
+  if (s) jf_finite_end(p, JFL_OK);
+  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
+
+void jf_finite_end(jfl_plan *p, jfl_status s)
+{
+  for (int i = 0; i < p->n_variable && p->saved; i++) {
+    const jfl_value *v = p->variable[i];
+    jf_site *site = p->job->session->site[v->place];
+    if (s && p->saved[i]) jf_site_put(site, p->data[i], p->saved[i], finite_bytes(v));
+    jf_free(p->saved[i]);
+  }
+  jf_free(p->saved);
+  p->saved = NULL;
+}
