@@ -77,6 +77,9 @@ typedef struct jf_queue {
   int ref[5];                      /* registry slots of what has to live */
 } jf_queue;
 
+/* A C function that runs functions of the user, each at this index of its stack. */
+typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
+
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
@@ -89,6 +92,7 @@ typedef struct jf_state {
   jf_interrupt *interrupt;         /* NULL: nobody asks */
   int ops_ref;                     /* registry slot of the op closures made so far, by name */
   jf_queue queue;
+  jf_runner body, callback;        /* what runs these */
   size_t live, limit;              /* bytes of arrays; how many make a full collection due */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
   int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
@@ -114,10 +118,6 @@ void jf_check_for(lua_State *L, jfl_status s, const char *who);
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
-/* The functions that run the user's, and where on their stacks these are. */
-int jf_l_within(lua_State *L);
-int jf_l_deliver(lua_State *L);
-enum { WITHIN_FUNCTION = 5, DELIVER_FUNCTION = 3 };
 
 /* ---- the state (state.c) ---- */
 
@@ -314,8 +314,8 @@ void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
 /* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
 void jf_enqueue(lua_State *L, int i);
-/* Runs the callbacks that are due or, if it is to wait, those of all calls made so far; their errors
-   are kept. The plan stays meanwhile. */
+/* Runs the callbacks that are due or, if it is to wait, those of all calls made so far; their
+   errors are kept. The plan stays meanwhile. */
 void jf_run_due(lua_State *L, jf_lplan *p, int wait);
 /* Whether the job of p has as many calls under way as it may. */
 int jf_is_full(lua_State *L, const jf_lplan *p);
@@ -325,6 +325,7 @@ void jf_show(lua_State *L, int i);
 
 /* ---- bodies (body.c) ---- */
 
+void jf_open_body(jf_state *st);
 extern const luaL_Reg jf_body_functions[];
 
 /* ---- ending waits (interrupt.c) ---- */

@@ -1,6 +1,8 @@
 /* Bodies of jobs: the function that runs them, and what is set while one runs. */
 #include "bind/bind.h"
 
+enum { WITHIN_FUNCTION = 5 };
+
 /* Pops a context and makes it the one that the table at 1 tells of under the key at 2. */
 static void set_context(lua_State *L)
 {
@@ -12,7 +14,7 @@ static void set_context(lua_State *L)
 /* within(t, key, context, graph | nil, f, ...): calls f while t[key] is the context and ops append
    to the graph. Returns as pcall does. f cannot yield: what is set here would be gone by the time
    it is resumed. t must have the key, so that no memory is needed to set it back. */
-int jf_l_within(lua_State *L)
+static int l_within(lua_State *L)
 {
   jf_state *st = jf_state_of(L);
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -62,5 +64,7 @@ static int l_leave(lua_State *L)
   return 0;
 }
 
-const luaL_Reg jf_body_functions[] = { { "within", jf_l_within }, { "leave", l_leave },
+const luaL_Reg jf_body_functions[] = { { "within", l_within }, { "leave", l_leave },
                                        { NULL, NULL } };
+
+void jf_open_body(jf_state *st) { st->body = (jf_runner){ l_within, WITHIN_FUNCTION }; }

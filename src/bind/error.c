@@ -37,7 +37,9 @@ static int function_index(lua_State *L, lua_Debug *ar)
   lua_getinfo(L, "f", ar);
   lua_CFunction f = lua_tocfunction(L, -1);
   lua_pop(L, 1);
-  return f == jf_l_within ? WITHIN_FUNCTION : f == jf_l_deliver ? DELIVER_FUNCTION : 0;
+  const jf_state *st = jf_state_of(L);
+  if (f && f == st->body.run) return st->body.index;
+  return f && f == st->callback.run ? st->callback.index : 0;
 }
 
 /* For a frame of such a function: the line of the user's function that it called. A tail call has

@@ -51,6 +51,7 @@ static void fill_module(lua_State *L)
   jf_open_session(L, st);
   jf_open_request(L, st);
   jf_open_queue(L, st);
+  jf_open_body(st);
 }
 
 /* Gives the module's table, which is made at the first call. */

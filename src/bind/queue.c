@@ -248,7 +248,9 @@ static void failed_check(lua_State *L, jf_queue *q)
 
 /* ---- running functions ---- */
 
-/* Pushes the next watch handler of the request at 1, and the value it is shown. */
+enum { DELIVER_FUNCTION = 3 };      /* where on the stack of deliver() the user's is */
+
+/* Puts there the next watch handler of the request at 1, and the value it is shown behind it. */
 static void push_watch(lua_State *L, const jf_lrequest *r)
 {
   jf_get_slot(L, 1, REQUEST_PLAN);
@@ -270,7 +272,7 @@ static void push_watch(lua_State *L, const jf_lrequest *r)
   lua_settop(L, 4);
 }
 
-/* Pushes what is called at the end of the request at 1, or nil, and its argument. */
+/* The same for what is called at the end of the request at 1, which may be nil. */
 static void push_callback(lua_State *L, const jf_lrequest *r)
 {
   jf_get_slot(L, 1, r->ok ? REQUEST_CALLBACK : REQUEST_ON_ERROR);
@@ -280,7 +282,7 @@ static void push_callback(lua_State *L, const jf_lrequest *r)
 
 /* deliver(request, delivery): runs the next function of a request. The delivery tells how far it
    came. */
-int jf_l_deliver(lua_State *L)
+static int l_deliver(lua_State *L)
 {
   jf_lrequest *r = lua_touserdata(L, 1);
   jf_delivery *d = lua_touserdata(L, 2);
@@ -328,7 +330,7 @@ static int queue_traceback(lua_State *L)
     text = lua_pushfstring(L, "%s; a callback cannot yield", text);
   luaL_traceback(L, L, text, 1);
   const char *whole = lua_tostring(L, -1);
-  const char *frame = lua_pushfstring(L, "\n\t[C]: at %p", (void *)(uintptr_t)jf_l_deliver);
+  const char *frame = lua_pushfstring(L, "\n\t[C]: at %p", (void *)(uintptr_t)l_deliver);
   const char *end = strstr(whole, frame);
   if (end) lua_pushlstring(L, whole, (size_t)(end - whole));
   else lua_pushstring(L, whole);
@@ -508,6 +510,17 @@ static int l_value(lua_State *L)
   return 1;
 }
 
+/* peek(request): the value of a call whose run is over and succeeded, or nil. */
+static int l_peek(lua_State *L)
+{
+  const jf_lrequest *r = jf_need_request(L, 1, "peek");
+  if (!jf_is_over(r)) return 0;
+  jf_settle(L, 1);
+  if (!r->ok) return 0;
+  jf_push_value(L, 1);
+  return 1;
+}
+
 /* fd(): a descriptor that is readable as long as a function is due. */
 static int l_fd(lua_State *L)
 {
@@ -584,12 +597,12 @@ static int l_finish(lua_State *L)
 
 const luaL_Reg jf_queue_functions[] = {
   { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
-  { "value", l_value }, { "fd", l_fd }, { "finish", l_finish }, { NULL, NULL }
+  { "value", l_value }, { "peek", l_peek }, { "fd", l_fd }, { "finish", l_finish }, { NULL, NULL }
 };
 
 void jf_open_queue(lua_State *L, jf_state *st)
 {
-  static const lua_CFunction functions[] = { jf_l_deliver, queue_traceback };
+  static const lua_CFunction functions[] = { l_deliver, queue_traceback };
   for (int i = 0; i < N_ANCHOR; i++) {
     if (i < FAILED) {
       lua_pushboolean(L, 0);
@@ -601,4 +614,5 @@ void jf_open_queue(lua_State *L, jf_state *st)
     }
     st->queue.ref[i] = luaL_ref(L, LUA_REGISTRYINDEX);
   }
+  st->callback = (jf_runner){ l_deliver, DELIVER_FUNCTION };
 }

@@ -115,7 +115,7 @@ static void set_results(lua_State *L, jfl_array **out, int n)
 }
 
 /* Runs the plan at 1 on the arrays behind it, after all queued runs. */
-static void run_now(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_array **out)
+static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_array **out)
 {
   jf_wait_for_all(L);
   run_gather(L, p, in);
@@ -133,13 +133,13 @@ static int l_run(lua_State *L)
   run_prepare(L, "run", 0);
   jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
-  run_now(L, p, in, out);
+  run_after_all(L, p, in, out);
   set_results(L, out, p->n_out);
   return p->n_out;
 }
 
-/* run_watched(plan, arrays...): a list of the results, once handlers of earlier calls, and then this
-   one's, were shown theirs. */
+/* run_watched(plan, arrays...): a list of the results, once handlers of earlier calls, and then
+   this one's, were shown theirs. */
 static int l_run_watched(lua_State *L)
 {
   jfl_array *few[JF_FEW];
@@ -149,7 +149,7 @@ static int l_run_watched(lua_State *L)
   jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
   jf_lrequest *r = jf_push_request(L, 1);
   int at = lua_gettop(L), results = jf_push_results(L, r);
-  run_now(L, p, in, out);
+  run_after_all(L, p, in, out);
   jf_keep_results(L, at, results, out);
   r->number = ++jf_state_of(L)->queue.calls;
   jf_account_results(L, r, results);

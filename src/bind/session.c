@@ -231,7 +231,8 @@ static int l_variable_set(lua_State *L)
 
 const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
-  { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned }, { "reset", l_reset }, { "variables", l_variables },
+  { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
+  { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "passes", l_passes },
   { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }

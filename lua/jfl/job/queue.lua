@@ -55,8 +55,8 @@ function queue.fd() return core.fd() end
 
 --- Runs the callbacks that are due, oldest first, and returns their number; after `seconds` it
 -- starts no further one. Calls that callbacks make meanwhile are left for later, as a callback that
--- calls its job again would never end. Inside a callback or a body it does nothing. The oldest error
--- of a callback that was not raised yet is raised.
+-- calls its job again would never end. Inside a callback or a body it does nothing. The oldest
+-- error of a callback that was not raised yet is raised.
 function queue.poll(seconds)
   if seconds ~= nil then args.expect("poll", "seconds", seconds, "number") end
   return core.poll(seconds)
@@ -126,9 +126,9 @@ local SHOWN = 20         -- errors of callbacks that are printed at the end
 
 local function plural(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
---- Ends a script: runs the callbacks of all calls made so far, even after one has failed. Errors are
--- printed on stderr as they come, their number is raised at the end. Calls that callbacks make are
--- refused and counted. silent: their number is not printed.
+--- Ends a script: runs the callbacks of all calls made so far, even after one has failed. Errors
+-- are printed on stderr as they come, their number is raised at the end. Calls that callbacks make
+-- are refused and counted. silent: their number is not printed.
 function queue.finish(silent)
   local n = 0
   local failed, refused = core.finish(function(err)
