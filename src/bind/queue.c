@@ -533,6 +533,14 @@ static int l_fd(lua_State *L)
   return 1;
 }
 
+/* is_interruption(error): whether the error is how a program is stopped from outside. */
+static int l_is_interruption(lua_State *L)
+{
+  luaL_checkany(L, 1);
+  lua_pushboolean(L, jf_is_interruption(L, 1));
+  return 1;
+}
+
 /* ---- the end of a program ---- */
 
 /* Pops a message and gives it to say, the function at 1, whatever that does. */
@@ -597,7 +605,8 @@ static int l_finish(lua_State *L)
 
 const luaL_Reg jf_queue_functions[] = {
   { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
-  { "value", l_value }, { "peek", l_peek }, { "fd", l_fd }, { "finish", l_finish }, { NULL, NULL }
+  { "value", l_value }, { "peek", l_peek }, { "fd", l_fd }, { "finish", l_finish },
+  { "is_interruption", l_is_interruption }, { NULL, NULL }
 };
 
 void jf_open_queue(lua_State *L, jf_state *st)

@@ -239,8 +239,8 @@ local function check_no_body(what)
     trace.current.job.name)
 end
 
--- Errors that no body is to blame for, and that stop whoever compiles all jobs.
-local PASSING = { interrupted = true, ["not enough memory"] = true }
+-- Whether no body is to blame for an error, which stops whoever compiles all jobs.
+local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
 
 -- Tells once for each definition that its job is left out.
 local function leave_out(self, err)
@@ -257,7 +257,7 @@ function job.compile_all()
   check_no_body("variables cannot be initialized, saved, loaded or read")
   for _, each in ipairs(order) do
     local ok, err = pcall(each.compile, each)
-    if PASSING[err] then error(err, 0) end
+    if not ok and is_passing(err) then error(err, 0) end
     if not ok then leave_out(each, err) end
   end
 end
