@@ -74,6 +74,14 @@ function helper.script(text)
   return out, tonumber(status)
 end
 
+--- Whether the address sanitizer is there, which keeps what is freed for a while.
+function helper.sanitized()
+  for line in io.lines("/proc/self/maps") do
+    if line:find("libasan", 1, true) then return true end
+  end
+  return false
+end
+
 --- A new directory; removed by helper.remove.
 function helper.directory()
   local path = os.tmpname()

@@ -363,7 +363,8 @@ describe("packed filters", function()
     define { name = "one", shape = { 1, 16, 5, 5 }, body = body(16) }
     local ok, message = pcall(define, { name = "two", shape = { 1, 16, 5, 5 }, body = body(32) })
     assert.is_false(ok)
-    assert.truthy(message:find("'w' is float32 (16, 16, 3, 3) in job 'one'", 1, true))
+    assert.truthy(message:find("'w' must be float32 (16, 16, 3, 3) as job 'one' made it", 1,
+      true))
   end)
 end)
 

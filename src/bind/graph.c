@@ -11,6 +11,14 @@ static int graph_gc(lua_State *L)
   return 0;
 }
 
+/* graph_free(graph): its blobs cannot be used from here on. */
+static int l_graph_free(lua_State *L)
+{
+  jf_state *st = jf_state_of(L);
+  if (st->traced && jf_test(L, 1, JF_GRAPH) == st->traced) st->traced = NULL;
+  return graph_gc(L);
+}
+
 jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
 {
   jf_lgraph *g = jf_test(L, i, JF_GRAPH);
@@ -24,8 +32,10 @@ jf_lgraph *jf_need_graph(lua_State *L, int i, const char *who)
 static jf_lblob *need_blob(lua_State *L, int i, const jf_lgraph *g, const char *what)
 {
   jf_lblob *b = jf_test(L, i, JF_BLOB);
-  if (!b || !b->owner->graph)
-    jf_raise(L, "%s must be a blob, got %s", what, jf_type_name(L, i));
+  if (!b) jf_raise(L, "%s must be a blob, got %s", what, jf_type_name(L, i));
+  if (!b->owner->graph)
+    jf_raise(L, "%s: the blob belongs to job '%s', whose graph is gone; blobs can only be used "
+             "inside the body that made them", what, b->owner->job);
   if (g && b->owner != g)
     jf_raise(L, "%s: blob '%s' belongs to job '%s'; blobs can only be used inside the body that "
              "made them", what, jfl_value_name(b->value), b->owner->job);
@@ -327,8 +337,9 @@ static int l_need_blob(lua_State *L)
 }
 
 const luaL_Reg jf_graph_functions[] = {
-  { "graph", l_graph }, { "trace", l_trace }, { "tracing", l_tracing },
-  { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text }, { "input", l_input },
+  { "graph", l_graph }, { "graph_free", l_graph_free }, { "trace", l_trace },
+  { "tracing", l_tracing }, { "graph_mode", l_graph_mode }, { "graph_text", l_graph_text },
+  { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }

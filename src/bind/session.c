@@ -108,6 +108,14 @@ static int l_job(lua_State *L)
   return 1;
 }
 
+/* job_mode(job, mode): what the plans to come are. */
+static int l_job_mode(lua_State *L)
+{
+  jf_ljob *j = need_job(L, 1, "job_mode");
+  jf_check(L, jfl_job_set_mode(j->job, jf_need_mode(L, 2, j->name)));
+  return 0;
+}
+
 static void read_inputs(lua_State *L, jf_lplan *p)
 {
   p->n_in = jfl_plan_inputs(p->plan);
@@ -230,8 +238,8 @@ static int l_variable_set(lua_State *L)
 }
 
 const luaL_Reg jf_session_functions[] = {
-  { "job", l_job }, { "compile", l_compile }, { "plan_text", l_plan_text },
-  { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
+  { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
+  { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "passes", l_passes },

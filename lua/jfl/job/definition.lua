@@ -46,6 +46,28 @@ local any = flow.global_function {
 print(any({ { 1, 2 } }), any({ { 1, 2 }, { 3, 4 } }))    --> [3.]	[3. 7.]
 ```
 
+A job that is defined again under its name, by a script that is run once more or a body that was
+corrected, takes the new definition: whoever holds the job calls the new one from then on. Calls
+made before end as they began, with their callbacks. Variables, the state of optimizers, rates that
+were set and the count of runs stay, so training goes on as if nothing had happened; another
+optimizer begins with a state of its own. A variable that the new body wants in another shape or
+dtype is an error which lists all such, and variables that no job uses any longer are kept and
+saved.
+
+```lua
+local function define(factor)
+  return flow.global_function {
+    name = "scale",
+    inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+    returns = tp.Numpy,
+    body = function(x) return x * factor end,
+  }
+end
+local scale = define(2)
+define(3)
+print(scale({ 1, 2 }))                           --> [3. 6.]
+```
+
 An argument is an NdArray or a (nested) table of numbers, copied when the call is made. A cast that
 loses nothing is made, any other is an error. `job:graph()` and `job:plan()` show what was traced
 and what will run, with the bytes it takes; `tostring(job)`, `job.name` and `job.type` tell which it

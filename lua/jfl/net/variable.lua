@@ -14,11 +14,24 @@ local function known_dtype(context, dtype)
   return dtype or context.config.default_data_type or "float32"
 end
 
-local function check_shared(who, context, v)
+-- Notes a variable that is not as the session has it.
+local function compare(context, v)
   local there, shape = variable.shared[v.name], args.shape_text(v.shape)
   if not there or (there.dtype == v.dtype and there.shape == shape) then return end
-  core.fail("%s: '%s' is %s %s in job '%s', but %s %s in job '%s'; jobs share variables by their "
-    .. "names", who, v.name, there.dtype, there.shape, there.job, v.dtype, shape, context.job.name)
+  local misfits = context.misfits or {}
+  context.misfits = misfits
+  misfits.where = misfits.where or core.where()
+  misfits[#misfits + 1] = ("variable '%s' must be %s %s as job '%s' made it, got %s %s"):format(
+    v.name, there.dtype, there.shape, there.job, v.dtype, shape)
+end
+
+--- Fails if variables of a body that has ended are not as the session has them, and names all.
+function variable.check(context)
+  local misfits = context.misfits
+  if not misfits then return end
+  error(("%s%s: %s; jobs share variables by their names: give what differs another name, "
+    .. "or drop all jobs and variables with flow.clear_default_session()"):format(misfits.where,
+      context.job.name, table.concat(misfits, "; ")), 0)
 end
 
 --- Notes a job's variables, to check jobs that are traced later against them.
@@ -41,7 +54,7 @@ local function create(who, context, v)
       who, v.name, args.describe(v.initializer),
       type(v.initializer) == "function" and "; call it: its result is the initializer" or "")
   end
-  check_shared(who, context, v)
+  compare(context, v)
   local init, a, b = v.initializer.resolve(v.shape, v.data_format)
   local l1, l2 = regularizers.factors(who, v.regularizer_name or "regularizer", v.regularizer)
   local blob = core.variable(context.graph, { name = v.name, dtype = v.dtype, shape = v.shape,

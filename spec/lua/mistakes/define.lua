@@ -75,16 +75,6 @@ local job = flow.global_function { name = "eval_job", type = "eval", --@
 }
 print(job)
 ]] },
-  { "two jobs of one name", {
-    "global_function: a job named 'job' is defined already; give this one another name, or "
-      .. "drop all jobs and variables with flow.clear_default_session()",
-  }, [[
-local function body(x) return x end
-local inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } }
-local first = flow.global_function { name = "job", inputs = inputs, body = body }
-local second = flow.global_function { name = "job", inputs = inputs, body = body } --@
-print(first, second)
-]] },
   { "the inputs as a table by name", {
     "job: inputs must be a list such as { { \"x\", placeholder } }, as inputs have an "
       .. "order, got a table with the name 'x'",

@@ -384,8 +384,10 @@ flow.clear_default_session()
 train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
 ]], clears = true },
   { "two jobs that want one variable in two shapes", {
-    "layers.dense: 'output-weight' is float32 (10, 8) in job 'train_net', but float32 (5, 8) "
-      .. "in job 'eval_net'; jobs share variables by their names",
+    "eval_net: variable 'output-weight' must be float32 (10, 8) as job 'train_net' made it, got "
+      .. "float32 (5, 8); variable 'output-bias' must be float32 (10) as job 'train_net' made it, "
+      .. "got float32 (5); jobs share variables by their names: give what differs another "
+      .. "name, or drop all jobs and variables with flow.clear_default_session()",
   }, [[
 local function net(name, units)
   return flow.global_function { name = name, returns = tp.Numpy,

@@ -33,10 +33,10 @@ describe("a variable", function()
 
   it("has one shape and one dtype, and both jobs are told of", function()
     reader("one", { 2 }, {})()
-    helper.fails(reader("shape", { 3 }, {}), "get_variable: 'w' is float32 (2) in job 'one', but "
-      .. "float32 (3) in job 'shape'; jobs share variables by their names")
+    helper.fails(reader("shape", { 3 }, {}), "shape: variable 'w' must be float32 (2) as job 'one' "
+      .. "made it, got float32 (3); jobs share variables by their names")
     helper.fails(reader("dtype", { 2 }, { dtype = flow.double }),
-      "'w' is float32 (2) in job 'one', but float64 (2) in job 'dtype'")
+      "dtype: variable 'w' must be float32 (2) as job 'one' made it, got float64 (2)")
     assert.same({ 1, 1 }, reader("same", { 2 }, {})():totable())
   end)
 
@@ -49,7 +49,8 @@ describe("a variable", function()
     layer("four", 4):compile()
     local five = layer("five", 5)
     helper.fails(function() return (five:compile()) end,
-      "layers.dense: 'd-weight' is float32 (4, 3) in job 'four', but float32 (5, 3) in job 'five'")
+      "five: variable 'd-weight' must be float32 (4, 3) as job 'four' made it, got float32 (5, 3); "
+        .. "variable 'd-bias' must be float32 (4) as job 'four' made it, got float32 (5); jobs")
   end)
 
   it("may have another shape in a new session", function()

@@ -1,0 +1,165 @@
+-- The plans of a job: traces its body into a graph for given shapes, compiles that, keeps the plan
+-- and frees it.
+local config = require "jfl.job.config"
+local core = require "jfl.core"
+local older_losses = require "jfl.legacy.losses"
+local optimizer = require "jfl.net.optimizers"
+local queue = require "jfl.job.queue"
+local trace = require "jfl.job.trace"
+local typing = require "jfl.job.typing"
+local variable = require "jfl.net.variable"
+local watch = require "jfl.job.watch"
+
+local plan = {}
+
+-- ---- the body's results ----
+
+-- Returns a reader of the body's results as the declared type, or nil where they are not of it. For
+-- a Tuple the body returns a list or the values themselves, even if there is only one. A job that
+-- trains and declares nothing may return nothing.
+local function reader_for(returns, may_be_none, blobs, n, ...)
+  local tuple = returns.kind == "Tuple"
+  if n == 0 and may_be_none then return function() end end
+  local reader = n == 1 and typing.match(returns, (...), blobs)
+  if reader or not (tuple or (n > 1 and returns == typing.any)) then return reader end
+  return typing.match(returns, { ... }, blobs)
+end
+
+local function returned_text(n, ...)
+  if n == 0 then return "nothing" end
+  local texts = {}
+  for i = 1, n do texts[i] = typing.structure((select(i, ...))) end
+  return table.concat(texts, ", ")
+end
+
+local function match_results(self, n, ...)
+  local blobs, returns = {}, self._returns
+  local may_be_none = self._untyped and self.type == "train"
+  local reader = reader_for(returns, may_be_none, blobs, n, ...)
+  if not reader then
+    local hint = n > 1 and returns.kind ~= "Tuple" and not self._untyped
+    core.fail("%s: the body (%s) must return %s, got %s%s", self.name, trace.where(self._body),
+      self._untyped and "a blob, or a table of blobs" or ("blobs shaped as " .. returns.text),
+      returned_text(n, ...),
+      hint and "; the type of several values is flow.typing.Tuple(...)" or "")
+  end
+  for i = 1, n do
+    if select(i, ...) == nil then
+      core.fail("%s: the body (%s) returned %s: value %d is nil", self.name,
+        trace.where(self._body), returned_text(n, ...), i)
+    end
+  end
+  return blobs, reader
+end
+
+-- Whether a reader must turn the plan's results into the value of a call.
+local function needs_reader(self)
+  local kind = self._returns.kind
+  if kind == "Numpy" then return false end
+  if kind ~= "Tuple" or self._async then return true end
+  for _, part in ipairs(self._returns.parts) do
+    if part.kind ~= "Numpy" then return true end
+  end
+  return false
+end
+
+-- ---- freeing ----
+
+-- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight. Gives
+-- whether it did: a plan that a call is about to run stays.
+local function free(entry)
+  if not core.plan_free(entry.plan) then return false end
+  core.graph_free(entry.graph)
+  return true
+end
+
+-- Frees the plan that was used least recently, among those that no call is about to run; returns
+-- false where there is none.
+local function drop_oldest(self)
+  local oldest_key, oldest
+  for key, entry in pairs(self._plans) do
+    local older = not oldest or entry.used < oldest.used
+    if older and not core.plan_pinned(entry.plan) then oldest_key, oldest = key, entry end
+  end
+  if not oldest or not free(oldest) then return false end
+  self._plans[oldest_key] = nil
+  self._n_plans = self._n_plans - 1
+  return true
+end
+
+--- Frees the plans of former definitions. It does so later if a callback asks for it and the call
+-- that runs the callback is about to run one of them.
+function plan.free_retired(self)
+  while self._retired and free(self._retired) do
+    self._retired = self._retired.retired
+  end
+end
+
+--- Makes the plans those of a former definition.
+function plan.retire(self)
+  for _, entry in pairs(self._plans) do entry.retired, self._retired = self._retired, entry end
+  self._plans, self._n_plans, self._latest = {}, 0, false
+end
+
+-- ---- compiling ----
+
+local function make_inputs(self, graph, shapes)
+  local blobs = {}
+  for i, input in ipairs(self._inputs) do
+    blobs[i] = core.input(graph, input.name, input.type.dtype, shapes[i])
+  end
+  return blobs
+end
+
+local function add_outputs(self, context, ...)
+  variable.check(context)
+  local blobs, reader = match_results(self, select("#", ...), ...)
+  older_losses.minimize(context)
+  optimizer.close(context)
+  for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
+  return reader, watch.close(context, #blobs), context
+end
+
+-- The job in the core, which lives as long as the session.
+local function core_job(self)
+  if not self._core then self._core = core.job(self.name, self.type)
+  else core.job_mode(self._core, self.type) end
+  return self._core
+end
+
+local function build(self, graph, shapes)
+  local blobs = make_inputs(self, graph, shapes)
+  local reader, watches, context =
+    add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
+  local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
+    read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false }
+  queue.own(entry, self._gives, self.config.concurrency_width)
+  variable.share(context)
+  return entry
+end
+
+--- Fails inside a body, where no job can be used.
+function plan.check_outside(self)
+  if not trace.current then return end
+  core.fail("%s: a job cannot be used inside the body of '%s'; share a Lua function instead",
+    self.name, trace.current.job.name)
+end
+
+--- Traces the body for these shapes of the inputs and compiles the graph; returns the entry of the
+-- plan, which the job keeps under the key.
+function plan.compile(self, key, shapes)
+  plan.check_outside(self)
+  if self._closed then core.fail("%s: %s", self.name, self._closed) end
+  plan.free_retired(self)
+  local graph = core.graph(self.name, self.type)
+  local ok, entry = pcall(build, self, graph, shapes)
+  if not ok then
+    core.graph_free(graph)
+    error(entry, 0)
+  end
+  while self._n_plans >= config.values.max_plans and drop_oldest(self) do end
+  self._plans[key], self._n_plans, self._latest = entry, self._n_plans + 1, entry
+  return entry
+end
+
+return plan
