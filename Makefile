@@ -40,7 +40,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h \
-  build/gen/passlist.h build/gen/embed.c
+  build/gen/passlist.h build/gen/entries.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -82,6 +82,7 @@ $O/gen/embed.o: build/gen/embed.c $(LUA)
 
 $O/spec/bind_test $O/spec/states_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/spec/bind_test $O/spec/states_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
+$O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
@@ -97,6 +98,8 @@ build/gen/cpulist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c kernels/cpu/*/*.c)
 build/gen/passlist.h: FORCE
 	@$(call remake,scripts/passes.sh src/pass/*.c src/pass/*/*.c)
+build/gen/entries.h: FORCE
+	@$(call remake,scripts/entries.sh src/jfl.h)
 build/gen/embed.c: FORCE
 	@$(call remake,scripts/embed.sh $(LUA))
 define remake

@@ -35,7 +35,7 @@ end
 
 local function write_scripts(folder)
   for _, page in ipairs(tutorial.pages()) do
-    write(folder .. "/" .. tutorial.script_name(page), tutorial.script(page))
+    for name, code in pairs(tutorial.files(page)) do write(folder .. "/" .. name, code) end
   end
 end
 

@@ -3,8 +3,14 @@
    Ownership: a function named _new or that fills an `out` of a counted type gives its caller one
    reference, returned with the matching _free or _unref; everything else is borrowed and lives as
    long as the object it was asked of. Every function that returns jfl_status leaves its outputs
-   untouched unless it returns JFL_OK, and then jfl_errmsg() says what was wrong, on this thread.
-   Graphs, jobs and sessions belong to the thread that made them; arrays and requests may cross. */
+   untouched, or NULL where it was to make several arrays, unless it returns JFL_OK; otherwise
+   jfl_errmsg() says what was wrong, on this thread. Graphs, jobs and sessions belong to the thread
+   that made them; arrays and requests may cross.
+
+   Any argument may be wrong: NULL, an object of another kind, a number out of range. A function
+   without a status then gives 0, NULL or JFL_N_DTYPE, or does nothing, and leaves the error too.
+   Only a pointer to something else or to less than n elements cannot be told, nor, once its memory
+   has another use, an object that was freed. */
 #ifndef JFL_H
 #define JFL_H
 
@@ -81,7 +87,7 @@ JFL_API const char *jfl_errmsg(void);
 typedef enum jfl_part {
   JFL_ERROR_JOB,               /* the job's name */
   JFL_ERROR_NODE,              /* the node of the job's graph that failed */
-  JFL_ERROR_OP,                /* the op, optimizer or schedule */
+  JFL_ERROR_OP,                /* the op, optimizer or schedule, or the misused function of jfl.h */
   JFL_ERROR_ARGUMENT,  /* the argument, option or result that is wrong: the text's subject */
   JFL_ERROR_TEXT               /* what is wrong */
 } jfl_part;
@@ -95,7 +101,7 @@ JFL_API jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out);
 /* Element i of data as a number, and a number as element i: rounded for floats; cut off and
    saturated for integers, where not-a-number becomes 0. */
 JFL_API double jfl_number_get(jfl_dtype t, const void *data, int64_t i);
-JFL_API void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
+JFL_API jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
 /* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
 JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
@@ -105,8 +111,10 @@ typedef struct jfl_allocator {
   void (*free)(void *ud, void *p, size_t size);
   void *ud;
 } jfl_allocator;
-/* Process-wide; call it before anything else of the library. NULL: malloc and free. */
-JFL_API void jfl_set_allocator(const jfl_allocator *a);
+/* Process-wide; call it before anything else of the library. NULL: malloc and free. Other libraries
+   that are opened when they are first needed (oneDNN, OpenBLAS, libgomp, the C++ library) take what
+   they need from malloc nonetheless. */
+JFL_API jfl_status jfl_set_allocator(const jfl_allocator *a);
 /* Frees a text that a function of this header returned. */
 JFL_API void jfl_text_free(char *text);
 
@@ -188,16 +196,16 @@ typedef struct jfl_op_info {
 JFL_API int jfl_op_count(void);
 JFL_API const jfl_op *jfl_op_at(int i);
 JFL_API const jfl_op *jfl_op_find(const char *name);     /* NULL: there is none */
-JFL_API void jfl_op_describe(const jfl_op *op, jfl_op_info *info);
-JFL_API void jfl_op_param(const jfl_op *op, int i, jfl_param *out);
+JFL_API jfl_status jfl_op_describe(const jfl_op *op, jfl_op_info *info);
+JFL_API jfl_status jfl_op_param(const jfl_op *op, int i, jfl_param *out);
 
 /* Optimizers; schedules of their rates are ops. */
 typedef struct jfl_optimizer_info { const char *name, *doc; int n_param; } jfl_optimizer_info;
 JFL_API int jfl_optimizer_count(void);
 JFL_API const jfl_optimizer *jfl_optimizer_at(int i);
 JFL_API const jfl_optimizer *jfl_optimizer_find(const char *name);     /* NULL: there is none */
-JFL_API void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
-JFL_API void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
+JFL_API jfl_status jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info);
+JFL_API jfl_status jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out);
 /* Whether jfl_minimize takes these options. */
 JFL_API jfl_status jfl_optimizer_check(const jfl_optimizer *o, const jfl_arg *arg, int n_arg);
 /* The rate that a schedule gives for a step, counted from 0. */
@@ -314,7 +322,7 @@ JFL_API const char *jfl_session_device(const jfl_session *s, int i);
 JFL_API jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out);
 /* Makes the plans to come train or predict, for another definition of the job under its name. Its
    variables, its count of runs and the plans that it has stay as they are. */
-JFL_API void jfl_job_set_mode(jfl_job *j, jfl_mode mode);
+JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 /* Runs the passes on g, makes its plan, and creates the variables that the session lacks.
    The job keeps a reference to g, which takes no more ops. */
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
@@ -351,16 +359,16 @@ JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
 /* Waits until r is done, or any one run finishes if r is NULL; at most `seconds` if that is >= 0.
    Returns at once when nothing is in flight. */
-JFL_API void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);
+JFL_API jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);
 JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running */
 /* asked(ctx), or nothing if that is NULL, is called, on any thread, between the steps of runs that
    jfl_run makes, until one changes a variable: where it gives other than 0 the run fails there with
-   JFL_ESTATE. */
-JFL_API void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx);
+   JFL_ESTATE. It must not call the library. */
+JFL_API jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx);
 /* An eventfd that is readable when runs finished since it was last read. */
 JFL_API jfl_status jfl_session_fd(jfl_session *s, int *out);
 /* Makes that descriptor, if it was asked for, readable, or not so until the next run finishes. */
-JFL_API void jfl_session_due(jfl_session *s, int due);
+JFL_API jfl_status jfl_session_due(jfl_session *s, int due);
 
 /* ---- profiles ---- */
 
@@ -378,13 +386,13 @@ JFL_API jfl_status jfl_profile_start(jfl_session *s, size_t max_events);
 /* Ends it and hands out what was seen; JFL_ESTATE where none was started. */
 JFL_API jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out);
 JFL_API int jfl_profile_count(const jfl_profile *p);
-JFL_API void jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
+JFL_API jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out);
 /* Writes the steps as a Chrome trace (JSON), which Perfetto and chrome://tracing open. */
 JFL_API jfl_status jfl_profile_trace(const jfl_profile *p, const char *path);
 JFL_API void jfl_profile_free(jfl_profile *p);
 /* What this machine does at best with that many threads, measured: float32 additions and
    multiplications per second in registers, and bytes per second read and written by a copy loop. */
-JFL_API void jfl_machine_peak(int threads, double *flop, double *bytes);
+JFL_API jfl_status jfl_machine_peak(int threads, double *flop, double *bytes);
 
 /* ---- variables and checkpoints; all wait for queued runs first ---- */
 

@@ -10,9 +10,9 @@ local PRELUDE = [[local flow = require "jfl"; local tp = flow.typing; ]]
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
---- The blocks of a text that are fenced as ```lua, { line, code } each, and the code in comments
--- <!-- lua -->, which runs before every block. first: the number of the text's first line in its
--- file.
+--- The blocks of a text that are fenced as ```lua, { line, code, file } each, and the code in
+-- comments <!-- lua -->, which runs before every block. A block ```lua NAME.lua is what the reader
+-- saves as that file. first: the number of the text's first line in its file.
 function blocks.find(text, first)
   local list, shared, line, open = {}, "", first or 1, nil
   for row in (text .. "\n"):gmatch("(.-)\n") do
@@ -21,8 +21,8 @@ function blocks.find(text, first)
       open = nil
     elseif open then
       open.code = open.code .. row .. (open.shared and " " or "\n")
-    elseif row:find("^```lua%s*$") then
-      open = { line = line + 1, code = "", stop = "^```%s*$" }
+    elseif row:find("^```lua%f[%s%z]") then
+      open = { line = line + 1, code = "", stop = "^```%s*$", file = row:match("^```lua (%S+)") }
     elseif row:find("^<!%-%- lua%s*$") then
       open = { shared = true, code = "", stop = "^%-%->" }
     end
@@ -70,12 +70,16 @@ function blocks.missing(code, output)
   end
 end
 
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  assert(file:write(text))
+  file:close()
+end
+
 -- Runs code as NAME in a directory; returns what it printed and its exit status. data: where
 -- load_mnist looks first.
 local function execute(code, name, place, data)
-  local file = assert(io.open(place .. "/" .. name, "w"))
-  assert(file:write(code))
-  file:close()
+  write(place .. "/" .. name, code)
   local command = ("cd %s && %s %s %s 2>&1 </dev/null; echo \"=$?\""):format(quoted(place),
     data and "JFL_DATA=" .. quoted(data) or "", quoted(interpreter()), quoted(name))
   local pipe = assert(io.popen(command))
@@ -97,13 +101,14 @@ function blocks.run(block, shared, name)
   return output, promise and ("did not print: %s\n%s"):format(promise, output)
 end
 
---- The blocks of a page as one script, each on the lines that it has in the page. between: code
--- that stands on a line before each.
+--- The blocks of a page as one script, without those of other files, each on the lines that it has
+-- in the page. between: code that stands on a line before each.
 function blocks.script(list, between)
   local parts, line = {}, 1
   for _, block in ipairs(list) do
-    parts[#parts + 1] = ("\n"):rep(block.line - 1 - line) .. (between or "") .. "\n" .. block.code
-    line = block.line + select(2, block.code:gsub("\n", ""))
+    local code = block.file and "" or block.code
+    parts[#parts + 1] = ("\n"):rep(block.line - 1 - line) .. (between or "") .. "\n" .. code
+    line = block.line + select(2, code:gsub("\n", ""))
   end
   return table.concat(parts)
 end
@@ -115,6 +120,9 @@ local BETWEEN = "io.stdout:setvbuf 'no' io.write '" .. MARK .. "'"
 --- Runs the blocks of a page as one script in a directory; returns a list of what each printed,
 -- then nil or what is wrong. data: where load_mnist looks first.
 function blocks.run_all(list, name, place, data)
+  for _, block in ipairs(list) do
+    if block.file then write(place .. "/" .. block.file, block.code) end
+  end
   local output, status = execute(blocks.script(list, BETWEEN), "page.lua", place, data)
   output = output:gsub("page%.lua:(%d+)", name .. ":%1")
   local outputs = {}

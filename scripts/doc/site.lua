@@ -15,7 +15,7 @@ local function convert(text)
   local file = assert(io.open(path, "w"))
   assert(file:write(text))
   file:close()
-  local pipe = assert(io.popen("cmark-gfm --unsafe -e table " .. path))
+  local pipe = assert(io.popen("cmark-gfm --unsafe --full-info-string -e table " .. path))
   local html = pipe:read("*a")
   pipe:close()
   os.remove(path)
@@ -91,10 +91,13 @@ local function with_links(html, found, own)
 end
 
 local function with_code(html, found)
-  return (html:gsub('<pre><code class="language%-([%w-]+)">(.-)</code></pre>', function(name, code)
-    local function link(text) return found[text] end
+  local function link(text) return found[text] end
+  return (html:gsub('<pre><code class="language%-(%w+)"([^>]*)>(.-)</code></pre>', function(name,
+    about, code)
     local inner = highlight.html(name, unescaped(code), link)
-    return ('<pre class="%s"><code>%s</code></pre>'):format(name, inner)
+    local file = about:match('data%-meta="(.-)"')
+    local caption = file and ('<div class="file">%s</div>'):format(file) or ""
+    return ('%s<pre class="%s"><code>%s</code></pre>'):format(caption, name, inner)
   end):gsub("<pre><code>", '<pre class="text"><code>'))
 end
 

@@ -17,14 +17,14 @@ function tutorial.pages()
   return pages
 end
 
---- The name of the file that holds a page's code.
-function tutorial.script_name(page) return (page.name:gsub("%.md$", ".lua")) end
-
---- The code of a page as the reader would have it in one file.
-function tutorial.script(page)
-  local parts = {}
-  for i, block in ipairs(page.blocks) do parts[i] = block.code end
-  return table.concat(parts, "\n")
+--- The files that a reader of a page has in the end, by their names: its code and what it saves.
+function tutorial.files(page)
+  local parts, files = {}, {}
+  for _, block in ipairs(page.blocks) do
+    if block.file then files[block.file] = block.code else parts[#parts + 1] = block.code end
+  end
+  files[page.name:gsub("%.md$", ".lua")] = table.concat(parts, "\n")
+  return files
 end
 
 --- Runs a page in a directory; returns a list of what its blocks printed, then nil or what is

@@ -8,8 +8,11 @@
 #define CTRL_C "\3"
 #define CTRL_D "\4"
 #define UP "\33[A"
+#define PASTE(text) "\33[200~" text "\33[201~"
+#define BRACKETS "\33[?2004h"      /* asks the terminal to bracket what is pasted */
 
 static char command[PATH_MAX];
+static const char *prompt = BRACKETS "> ";      /* as it is where a line begins */
 
 /* Starts a session and waits for its first prompt. */
 static terminal start(void)
@@ -36,7 +39,7 @@ static void line(terminal *t, const char *text, const char *shown)
   send_text(t, text);
   send_text(t, "\r");
   expect(t, shown);
-  expect(t, "\n> ");
+  expect(t, prompt);
 }
 
 /* Types Ctrl-C. The terminal drops what is typed just before Ctrl-C takes effect. */
@@ -296,6 +299,32 @@ static void anything_may_be_pasted(void)
   free(text);
 }
 
+static void a_paste_is_one_input(void)
+{
+  static const char typed[] =
+    PASTE("local flow = require 'jfl'\rlocal function twice(x)\r\treturn 2 * x\rend\r");
+  terminal t = start();
+  send_text(&t, typed);
+  expect(&t, prompt);
+  line(&t, "twice(21)", "42");
+  step(&t, PASTE("1 + "), "1 +");
+  line(&t, "42", "43");
+  send_text(&t, PASTE("error('t' .. 'op')\r\nprint('un' .. 'reached')\r\n"));
+  expect(&t, "stdin:1: top");
+  expect(&t, prompt);
+  CHECK(!strstr(t.seen, "unreached"));
+  step(&t, PASTE("for i = 1, 2 do\r"), ">> ");
+  send_text(&t, PASTE("print(i + 40)\rend\r"));
+  expect(&t, "42");
+  expect(&t, prompt);
+  send_text(&t, PASTE("> x = 40\r> x + 7\r42\r"));
+  expect(&t, "47");
+  expect(&t, prompt);
+  line(&t, PASTE("\33[1m'\377' .."), "");
+  line(&t, "'af' .. 'ter'", "after");
+  leave(&t);
+}
+
 /* If input is a pipe, there is no editor, but everything else is the same. */
 static void lines_are_read_without_the_editor(void)
 {
@@ -303,6 +332,7 @@ static void lines_are_read_without_the_editor(void)
   snprintf(shell, sizeof shell, "%s -i | cat", command);
   terminal t = terminal_start((char *[]){ "/bin/sh", "-c", shell, NULL });
   expect(&t, "> ");
+  prompt = "\n> ";
   line(&t, "6 * 7", "42");
   step(&t, "if true then\r", ">> ");
   step(&t, CTRL_D, "'end' expected");
@@ -322,6 +352,7 @@ int main(int argc, char **argv)
   scratch_make();
   setenv("HOME", scratch, 1);
   setenv("TERM", "xterm", 1);
+  setenv("NO_COLOR", "1", 1);
   /* for a sanitized command: its stacks end in compiled code, which only the fast unwinder can
      handle safely */
   setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
@@ -340,6 +371,7 @@ int main(int argc, char **argv)
   RUN(a_closed_terminal_ends_a_session);
   RUN(a_line_outlives_a_stop_and_a_resize);
   RUN(anything_may_be_pasted);
+  RUN(a_paste_is_one_input);
   RUN(lines_are_read_without_the_editor);
   return test_done();
 }

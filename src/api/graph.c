@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "pass/pass.h"
 
+#include <math.h>
 #include <string.h>
 
 jfl_status jf_out_of_memory(jfl_graph *g)
@@ -20,6 +21,9 @@ static jfl_status set_name(jfl_graph *g, const char *name)
 jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out)
 {
   jfl_graph *g;
+  JF_NEED_NAME("job", job_name);
+  JF_NEED_BELOW(mode, JFL_TRAIN + 1);
+  JF_NEED_POINTER(out);
   JF_TRY(jf_graph_new(mode, &g));
   jfl_status s = set_name(g, job_name);
   if (s) jfl_graph_unref(g);
@@ -27,7 +31,7 @@ jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out)
   return s;
 }
 
-jfl_mode jfl_graph_mode(const jfl_graph *g) { return g->mode; }
+jfl_mode jfl_graph_mode(const jfl_graph *g) { return JF_IS(GRAPH, g) ? g->mode : JFL_PREDICT; }
 
 /* A graph that was compiled, or met an error in a pass, takes no more. */
 static jfl_status check_open(const jfl_graph *g)
@@ -41,8 +45,14 @@ static jfl_status check_open(const jfl_graph *g)
 jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
 {
   jf_site *site = NULL;
+  JF_NEED(GRAPH, g);
+  JF_NEED(SESSION, s);
   JF_TRY(check_open(g));
+  if (g->session && g->session != s)
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "s", "must be the session that "
+                                                   "places were asked of before"));
   if (device) JF_TRY(jf_session_site(s, device, &site));
+  g->session = s;
   jf_at(g, site ? site->place : JF_DEFAULT_PLACE);
   return JFL_OK;
 }
@@ -50,13 +60,34 @@ jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
 jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                            jfl_value **out)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED_NAME("input", name);
+  JF_NEED_DTYPE(t);
+  JF_NEED_POINTER(s);
+  JF_NEED_POINTER(out);
   JF_TRY(check_open(g));
   JF_ENTER(g);
   return jf_graph_input(g, name, t, s, out);
 }
 
+static jfl_status check_variable(const jfl_variable_spec *v)
+{
+  JF_TRY(jf_need_pointer("jfl_graph_variable", "spec->name", v->name));
+  JF_TRY(jf_name_check("variable", v->name));
+  JF_TRY(jf_need_below("jfl_graph_variable", "spec->dtype", v->dtype, JFL_N_DTYPE));
+  JF_TRY(jf_need_below("jfl_graph_variable", "spec->init", v->init, JFL_INIT_TRUNCATED_NORMAL + 1));
+  JF_TRY(jf_need_below("jfl_graph_variable", "spec->state", v->state, JFL_STATE_UNLESS_ZERO + 1));
+  if (isfinite(v->l1) && isfinite(v->l2)) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "variable '%s': the regularizer's factors must be finite, got %g and "
+                 "%g", v->name, v->l1, v->l2);
+}
+
 jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_value **out)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(spec);
+  JF_NEED_POINTER(out);
+  JF_TRY(check_variable(spec));
   JF_TRY(check_open(g));
   JF_ENTER(g);
   return jf_graph_variable(g, spec, out);
@@ -64,13 +95,20 @@ jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_v
 
 jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name)
 {
-  return jf_map_get(&g->variables, name);
+  if (!JF_IS(GRAPH, g)) return NULL;
+  return name ? jf_map_get(&g->variables, name) : (jf_need_pointer(__func__, "name", name), NULL);
 }
 
 jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                         const jfl_arg *arg, int n_arg, const char *name, jfl_value **out)
 {
   jf_node *node;
+  JF_NEED(GRAPH, g);
+  JF_NEED(OP, op);
+  JF_NEED_EACH(VALUE, in, n_in);
+  JF_NEED_ARGS(arg, n_arg);
+  if (name) JF_TRY(jf_name_check("node", name));
+  JF_NEED_POINTER(out);
   JF_TRY(check_open(g));
   JF_ENTER(g);
   void *attr = jf_alloc(g->arena, op->attr_size);
@@ -83,6 +121,8 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
 
 jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED(VALUE, v);
   JF_TRY(check_open(g));
   if (v->graph != g)
     return jf_fail_in(jf_fail(JFL_ESTATE, "the result '%s' must be of this job, got one of job "
@@ -103,6 +143,8 @@ static jfl_status check_own(const jfl_graph *g, const char *who, jfl_value *cons
 
 jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED(VALUE, v);
   JF_TRY(check_open(g));
   JF_TRY(check_own(g, "watch_diff", &v, 1));
   if (g->mode != JFL_TRAIN)
@@ -209,8 +251,22 @@ static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t
                       m->n_schedule_arg, schedule_attr);
 }
 
+static jfl_status check_minimize(const jfl_minimize *m)
+{
+  const char *who = "jfl_graph_minimize";
+  JF_TRY(jf_need_each(who, "m->loss", m->loss, m->n_loss, JF_TAG_VALUE));
+  JF_TRY(jf_need_pointer(who, "m->optimizer", m->optimizer));
+  JF_TRY(jf_need_args(who, "m->arg", m->arg, m->n_arg));
+  JF_TRY(jf_need_pointer(who, "m->schedule", m->schedule));
+  JF_TRY(jf_need_args(who, "m->schedule_arg", m->schedule_arg, m->n_schedule_arg));
+  return jf_need_each(who, "m->variable", m->variable, m->n_variable, JF_TAG_VALUE);
+}
+
 jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(m);
+  JF_TRY(check_minimize(m));
   JF_TRY(check_open(g));
   if (g->mode != JFL_TRAIN)
     return jf_fail(JFL_ESTATE,
@@ -234,6 +290,11 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
 jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_value *const *x,
                                int n_x, jfl_value **grad)
 {
+  JF_NEED(GRAPH, g);
+  JF_NEED(VALUE, y);
+  if (dy) JF_NEED(VALUE, dy);
+  JF_NEED_EACH(VALUE, x, n_x);
+  if (n_x) JF_NEED_POINTER(grad);
   JF_TRY(check_open(g));
   JF_TRY(check_own(g, "gradients", &y, 1));
   JF_TRY(check_own(g, "gradients", x, n_x));
@@ -256,15 +317,21 @@ jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_va
 jfl_status jfl_graph_text(const jfl_graph *g, char **out)
 {
   jf_text t = {0};
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(out);
   jf_graph_print(g, &t);
   return jf_text_take(&t, out);
 }
 
-jfl_graph *jfl_value_graph(const jfl_value *v) { return v->graph; }
+jfl_graph *jfl_value_graph(const jfl_value *v) { return JF_IS(VALUE, v) ? v->graph : NULL; }
 jfl_value *jfl_value_output(const jfl_value *v, int i)
 {
+  if (!JF_IS(VALUE, v)) return NULL;
   return v->node && i >= 0 && i < v->node->n_out ? v->node->out[i] : NULL;
 }
-jfl_dtype jfl_value_dtype(const jfl_value *v) { return v->dtype; }
-const jfl_shape *jfl_value_shape(const jfl_value *v) { return v->plain ? v->plain : &v->shape; }
-const char *jfl_value_name(const jfl_value *v) { return v->name; }
+jfl_dtype jfl_value_dtype(const jfl_value *v) { return JF_IS(VALUE, v) ? v->dtype : JFL_N_DTYPE; }
+const jfl_shape *jfl_value_shape(const jfl_value *v)
+{
+  return !JF_IS(VALUE, v) ? NULL : v->plain ? v->plain : &v->shape;
+}
+const char *jfl_value_name(const jfl_value *v) { return JF_IS(VALUE, v) ? v->name : NULL; }

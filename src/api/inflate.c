@@ -1,5 +1,5 @@
 /* Decompression of data sets' files, compression of pictures, checksums. */
-#include "base/base.h"
+#include "base/need.h"
 
 #include <limits.h>
 #include <string.h>
@@ -112,6 +112,8 @@ static jfl_status inflate_run(decoder *d, jfl_deflate kind)
 jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                        jfl_array **out)
 {
+  if (n) JF_NEED_POINTER(src);
+  JF_NEED_POINTER(out);
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "inflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n > SIZE_MAX / MAX_RATIO - SLACK)
@@ -151,6 +153,8 @@ static jfl_status inflate_pack(z_stream *z, jfl_array **out)
 
 jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out)
 {
+  if (n) JF_NEED_POINTER(src);
+  JF_NEED_POINTER(out);
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "deflate: kind must be gzip, zlib or raw, got %d", (int)kind);
   if (n > UINT_MAX)
@@ -166,4 +170,8 @@ jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array *
   return r;
 }
 
-uint32_t jfl_crc32(const void *data, size_t n) { return (uint32_t)crc32_z(0, data, n); }
+uint32_t jfl_crc32(const void *data, size_t n)
+{
+  if (n && !data) return jf_need_pointer(__func__, "data", data), 0;
+  return (uint32_t)crc32_z(0, data, n);
+}

@@ -6,6 +6,9 @@ static jfl_status api_job_check(const jfl_job *j, const jfl_graph *g)
 {
   if (g->err) return jf_fail(g->err, "describing this job failed before");
   if (g->closed) return jf_fail(JFL_ESTATE, "this graph is compiled already");
+  if (g->session && g->session != j->session)
+    return jf_fail(JFL_EINVAL, "the graph and the job must be of one session; jfl_graph_place "
+                   "named another");
   if (g->mode != j->mode)
     return jf_fail(JFL_EINVAL, "the graph and the job must be of one type, train or predict");
   if (g->mode == JFL_TRAIN && !g->n_training)
@@ -51,6 +54,9 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
 {
   jfl_plan *p = NULL;
+  JF_NEED(JOB, j);
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(out);
   JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
   jfl_status s = api_job_build(j, g, &p);
@@ -64,15 +70,18 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   return s;
 }
 
-int jfl_plan_inputs(const jfl_plan *p) { return p->graph->n_input; }
-int jfl_plan_outputs(const jfl_plan *p) { return p->graph->n_output; }
+int jfl_plan_inputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_input : 0; }
+int jfl_plan_outputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_output : 0; }
 
 jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
                           const jfl_shape **s)
 {
-  if (i < 0 || i >= p->graph->n_input)
-    return jf_fail_in(jf_fail(JFL_EINVAL, "an input's number must be below %d, got %d",
-                              p->graph->n_input, i), JFL_ERROR_JOB, p->graph->name);
+  JF_NEED(PLAN, p);
+  JF_NEED_POINTER(name);
+  JF_NEED_POINTER(t);
+  JF_NEED_POINTER(s);
+  JF_TRY(jf_fail_in(jf_need_below(__func__, "i", i, p->graph->n_input), JFL_ERROR_JOB,
+                    p->graph->name));
   const jfl_value *v = p->graph->input[i];
   *name = v->name;
   *t = v->dtype;
@@ -83,6 +92,8 @@ jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype
 jfl_status jfl_plan_text(const jfl_plan *p, char **out)
 {
   jf_text t = {0};
+  JF_NEED(PLAN, p);
+  JF_NEED_POINTER(out);
   jf_plan_print(p, &t);
   return jf_text_take(&t, out);
 }

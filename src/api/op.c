@@ -21,19 +21,23 @@ int jfl_op_count(void)
 const jfl_op *jfl_op_at(int i)
 {
   const jfl_op *const *o = api_op_seen(jf_ops);
-  while (i--) o = api_op_seen(o + 1);
+  if (i < 0) return NULL;
+  while (*o && i--) o = api_op_seen(o + 1);
   return *o;
 }
 
 const jfl_op *jfl_op_find(const char *name)
 {
+  if (!name) return jf_need_pointer(__func__, "name", name), NULL;
   for (const jfl_op *const *o = api_op_seen(jf_ops); *o; o = api_op_seen(o + 1))
     if (!strcmp((*o)->name, name)) return *o;
   return NULL;
 }
 
-void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
+jfl_status jfl_op_describe(const jfl_op *op, jfl_op_info *info)
 {
+  JF_NEED(OP, op);
+  JF_NEED_POINTER(info);
   *info = (jfl_op_info){
     .name = op->name,
     .doc = op->doc,
@@ -53,13 +57,18 @@ void jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .key = op->in[0] ? op->key : -1,
     .dtypes = jf_op_dtypes(op),
   };
-  for (const jf_attr *a = op->attr; a && a->name; a++) info->n_param++;
+  info->n_param = jf_attr_count(op->attr);
+  return JFL_OK;
 }
 
-void jfl_op_param(const jfl_op *op, int i, jfl_param *out)
+jfl_status jfl_op_param(const jfl_op *op, int i, jfl_param *out)
 {
+  JF_NEED(OP, op);
+  JF_NEED_BELOW(i, jf_attr_count(op->attr));
+  JF_NEED_POINTER(out);
   const jf_attr *a = &op->attr[i];
   *out = (jfl_param){ a->name, jf_attr_type_name(a->type), a->def, a->doc };
+  return JFL_OK;
 }
 
 /* One call of an op without a graph; all of it but the results lies in a passing graph's arena. */
@@ -89,7 +98,7 @@ static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
       ? jfl_array_reshape(c->in[0], &inf->shape[0], &c->out[0])
       : jf_array_new_raw(inf->dtype[i], &inf->shape[i], &c->out[i]);
     if (!s) continue;
-    while (i-- > 0) jfl_array_unref(c->out[i]);
+    jf_arrays_drop(c->out, i);
     return jf_fail_in(s, JFL_ERROR_OP, c->op->name);
   }
   return JFL_OK;
@@ -157,7 +166,7 @@ static jfl_status run_call(const api_op_call *c, jfl_graph *g)
   JF_TRY(api_op_prepare(c, g, &inf, &k));
   JF_TRY(new_outputs(c, &inf));
   jfl_status s = c->op->flags & JF_VIEW ? JFL_OK : run_kernel(c, &k);
-  for (int i = 0; s && i < inf.n_out; i++) jfl_array_unref(c->out[i]);
+  if (s) jf_arrays_drop(c->out, inf.n_out);
   return s;
 }
 
@@ -167,6 +176,10 @@ jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, cons
   api_op_call c = { .op = op, .in = in, .n_in = n_in, .arg = arg, .n_arg = n_arg };
   jfl_graph *g;
   jf_infer inf;
+  JF_NEED(OP, op);
+  JF_NEED_EACH(ARRAY, in, n_in);
+  JF_NEED_ARGS(arg, n_arg);
+  JF_NEED_POINTER(out);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status s = api_op_infer(&c, g, &inf);
   if (!s) *out = inf.n_out;
@@ -179,6 +192,11 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
 {
   api_op_call c = { s, op, in, n_in, arg, n_arg, out };
   jfl_graph *g;
+  JF_NEED(SESSION, s);
+  JF_NEED(OP, op);
+  JF_NEED_EACH(ARRAY, in, n_in);
+  JF_NEED_ARGS(arg, n_arg);
+  JF_NEED_POINTER(out);
   if (jf_pool_lost())
     return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run ops"),
                       JFL_ERROR_OP, op->name);

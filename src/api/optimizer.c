@@ -12,19 +12,32 @@ int jfl_optimizer_count(void)
   return n;
 }
 
-const jfl_optimizer *jfl_optimizer_at(int i) { return jf_optims[i]; }
-const jfl_optimizer *jfl_optimizer_find(const char *name) { return jf_optim_find(name); }
-
-void jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info)
+const jfl_optimizer *jfl_optimizer_at(int i)
 {
-  *info = (jfl_optimizer_info){ .name = o->name, .doc = o->doc };
-  while (o->attr[info->n_param].name) info->n_param++;
+  return i >= 0 && i < jfl_optimizer_count() ? jf_optims[i] : NULL;
 }
 
-void jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out)
+const jfl_optimizer *jfl_optimizer_find(const char *name)
 {
+  return name ? jf_optim_find(name) : (jf_need_pointer(__func__, "name", name), NULL);
+}
+
+jfl_status jfl_optimizer_describe(const jfl_optimizer *o, jfl_optimizer_info *info)
+{
+  JF_NEED(OPTIMIZER, o);
+  JF_NEED_POINTER(info);
+  *info = (jfl_optimizer_info){ .name = o->name, .doc = o->doc, .n_param = jf_attr_count(o->attr) };
+  return JFL_OK;
+}
+
+jfl_status jfl_optimizer_param(const jfl_optimizer *o, int i, jfl_param *out)
+{
+  JF_NEED(OPTIMIZER, o);
+  JF_NEED_BELOW(i, jf_attr_count(o->attr));
+  JF_NEED_POINTER(out);
   const jf_attr *a = &o->attr[i];
   *out = (jfl_param){ a->name, jf_attr_type_name(a->type), a->def, a->doc };
+  return JFL_OK;
 }
 
 static jfl_status check_options(jfl_graph *g, const jfl_optimizer *o, const jfl_arg *arg, int n_arg)
@@ -38,7 +51,8 @@ static jfl_status check_options(jfl_graph *g, const jfl_optimizer *o, const jfl_
 jfl_status jfl_optimizer_check(const jfl_optimizer *o, const jfl_arg *arg, int n_arg)
 {
   jfl_graph *g = NULL;
-  if (!o) return jf_fail(JFL_EINVAL, "optimizer must be one of the table, got NULL");
+  JF_NEED(OPTIMIZER, o);
+  JF_NEED_ARGS(arg, n_arg);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status s = check_options(g, o, arg, n_arg);
   jfl_graph_unref(g);
@@ -82,8 +96,15 @@ jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_a
 {
   jfl_graph *g = NULL;
   void *attr = NULL;
+  JF_NEED(OP, schedule);
+  JF_NEED_ARGS(arg, n_arg);
+  JF_NEED_POINTER(out);
   if (!(schedule->flags & JF_SCHEDULE))
-    return jf_fail(JFL_EINVAL, "%s must be a learning rate schedule", schedule->name);
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "schedule", "must be a learning "
+                                                   "rate schedule, got %s", schedule->name));
+  if (step < 0)
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "step", "must be 0 or more, got "
+                                                   "%lld", (long long)step));
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status s = read_schedule(g, schedule, arg, n_arg, &attr);
   if (!s) s = rate_at(schedule, attr, step, out);
@@ -106,6 +127,8 @@ jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out)
 {
   const jf_training *t = NULL;
   jfl_array *a = NULL;
+  JF_NEED(PLAN, p);
+  JF_NEED_POINTER(out);
   JF_TRY(find_training(p, i, &t));
   JF_TRY(jfl_variable_get(p->job->session, t->set->name, &a));
   const double *set = jfl_array_data(a);
@@ -120,6 +143,7 @@ jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate)
 {
   const jf_training *t = NULL;
   jfl_array *a = NULL;
+  JF_NEED(PLAN, p);
   JF_TRY(find_training(p, i, &t));
   if (rate && !(isfinite(*rate) && *rate >= 0))
     return jf_fail_in(jf_fail(JFL_EINVAL, "learning rate must be a finite number of at least 0, "

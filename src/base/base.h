@@ -33,6 +33,8 @@ jfl_status jf_error_restore(jfl_status s, const jf_error *e);
 
 /* ---- memory (memory.c) ---- */
 
+/* Sets the host's allocator; NULL: malloc and free. */
+void jf_memory_from(const jfl_allocator *a);
 /* Zeroed, 64-byte aligned, from the host's allocator; NULL when there is none. n may be 0. */
 void *jf_new(size_t n);
 /* The same, not zeroed. */

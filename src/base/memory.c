@@ -8,13 +8,19 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Set before anything else runs, constant afterwards. */
+/* Set before anything else runs. */
 static jfl_allocator host;
 
-void jfl_set_allocator(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
+void jf_memory_from(const jfl_allocator *a) { host = a ? *a : (jfl_allocator){0}; }
 
-/* Stands right before each block that jf_new hands out. */
-typedef struct header { void *base; size_t size; } header;
+/* Stands right before each block that jf_new hands out. It goes back to where it came from, though
+   the host may have changed its allocator. */
+typedef struct header {
+  void *base;
+  size_t size;
+  void (*free)(void *ud, void *p, size_t size);
+  void *ud;
+} header;
 enum { ALIGN = 64 };
 
 /* A large block is faster to touch for the first time in large pages, where the system has them. */
@@ -35,7 +41,7 @@ static void *base_memory_take(size_t n, int zero)
   if (size >= LARGE && !host.alloc) use_large_pages(base, size);
   uintptr_t at = ((uintptr_t)base + sizeof(header) + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
   void *p = base + (at - (uintptr_t)base);
-  ((header *)p)[-1] = (header){ base, size };
+  ((header *)p)[-1] = (header){ base, size, host.free, host.ud };
   return host.alloc && zero ? memset(p, 0, n) : p;
 }
 
@@ -46,7 +52,7 @@ void jf_free(void *p)
 {
   if (!p) return;
   header h = ((header *)p)[-1];
-  if (host.free) host.free(host.ud, h.base, h.size);
+  if (h.free) h.free(h.ud, h.base, h.size);
   else free(h.base);
 }
 

@@ -1,5 +1,5 @@
 /* Dtypes and shapes. */
-#include "base/base.h"
+#include "base/need.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,6 +23,8 @@ size_t jfl_dtype_size(jfl_dtype t)
 
 jfl_status jfl_dtype_parse(const char *name, jfl_dtype *out)
 {
+  JF_NEED_POINTER(name);
+  JF_NEED_POINTER(out);
   if (!strcmp(name, "float")) return *out = JFL_F32, JFL_OK;
   if (!strcmp(name, "double")) return *out = JFL_F64, JFL_OK;
   for (int t = 0; t < JFL_N_DTYPE; t++)

@@ -34,7 +34,9 @@ static int l_optimizer_check(lua_State *L)
   const char *name = jf_need_string(L, 1, "optimizer_check", "name");
   int n = 0;
   const jfl_arg *arg = jf_read_args(L, 2, name, &n);
-  jf_check(L, jfl_optimizer_check(jfl_optimizer_find(name), arg, n));
+  const jfl_optimizer *o = jfl_optimizer_find(name);
+  if (!o) jf_raise(L, "unknown optimizer '%s'", name);
+  jf_check(L, jfl_optimizer_check(o, arg, n));
   return 0;
 }
 

@@ -112,7 +112,7 @@ static int l_job(lua_State *L)
 static int l_job_mode(lua_State *L)
 {
   jf_ljob *j = need_job(L, 1, "job_mode");
-  jfl_job_set_mode(j->job, jf_need_mode(L, 2, j->name));
+  jf_check(L, jfl_job_set_mode(j->job, jf_need_mode(L, 2, j->name)));
   return 0;
 }
 

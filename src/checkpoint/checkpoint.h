@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "base/json.h"
+#include "base/need.h"
 
 /* ---- sources: checkpoints that are read (source, entries, safetensors, oneflow.c) ---- */
 
@@ -31,7 +32,7 @@ typedef struct jf_source {
   int about;                   /* JFL_SINGLE, JFL_UNFINISHED */
 } jf_source;
 
-struct jfl_checkpoint { jf_source source; };
+struct jfl_checkpoint { jf_tag tag; jf_source source; };
 
 /* What notes' keys begin with in the metadata. */
 #define JF_NOTE_PREFIX "note."

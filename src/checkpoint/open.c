@@ -6,8 +6,11 @@
 
 jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 {
+  JF_NEED_POINTER(path);
+  JF_NEED_POINTER(out);
   jfl_checkpoint *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "checkpoint %s: out of memory", path);
+  c->tag = JF_TAG_CHECKPOINT;
   jfl_status r = jf_source_open(path, &c->source);
   if (r == JFL_OK) *out = c;
   else jf_free(c);
@@ -16,23 +19,30 @@ jfl_status jfl_checkpoint_open(const char *path, jfl_checkpoint **out)
 
 void jfl_checkpoint_close(jfl_checkpoint *c)
 {
-  if (!c) return;
+  if (!c || !JF_IS(CHECKPOINT, c)) return;
+  c->tag = JF_TAG_FREED;
   jf_source_close(&c->source);
   jf_free(c);
 }
 
-int jfl_checkpoint_about(const jfl_checkpoint *c) { return c->source.about; }
+int jfl_checkpoint_about(const jfl_checkpoint *c)
+{
+  return JF_IS(CHECKPOINT, c) ? c->source.about : 0;
+}
 
-int jfl_checkpoint_count(const jfl_checkpoint *c) { return c->source.n_tensor; }
+int jfl_checkpoint_count(const jfl_checkpoint *c)
+{
+  return JF_IS(CHECKPOINT, c) ? c->source.n_tensor : 0;
+}
 
 const char *jfl_checkpoint_tensor(const jfl_checkpoint *c, int i, uint64_t *size, jfl_dtype *dtype,
                                   const jfl_shape **shape)
 {
-  if (i < 0 || i >= c->source.n_tensor) return NULL;
+  if (!JF_IS(CHECKPOINT, c) || i < 0 || i >= c->source.n_tensor) return NULL;
   const jf_entry *t = &c->source.tensor[i];
-  *size = t->size;
-  *dtype = t->dtype;
-  *shape = t->shape.n < 0 ? NULL : &t->shape;
+  if (size) *size = t->size;
+  if (dtype) *dtype = t->dtype;
+  if (shape) *shape = t->shape.n < 0 ? NULL : &t->shape;
   return t->name;
 }
 
@@ -46,11 +56,17 @@ static jfl_status check_known(const jfl_checkpoint *c, const jf_entry *t)
 jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
                                const jfl_shape *shape, jfl_array **out)
 {
-  const jf_entry *t = &c->source.tensor[i];
   char buf[JF_SHAPE_STR];
   jfl_array *a;
+  JF_NEED(CHECKPOINT, c);
+  JF_NEED_BELOW(i, c->source.n_tensor);
+  JF_NEED_POINTER(out);
+  const jf_entry *t = &c->source.tensor[i];
   JF_TRY(check_known(c, t));
   if (t->shape.n >= 0) dtype = t->dtype, shape = &t->shape;
+  JF_NEED_DTYPE(dtype);
+  JF_NEED_POINTER(shape);
+  JF_TRY(jf_shape_check(shape, "shape"));
   if ((uint64_t)jf_numel(shape) * jfl_dtype_size(dtype) != t->size)
     return jf_fail(JFL_ESHAPE, "checkpoint %s: %s: %llu bytes do not hold %s %s", c->source.path,
                    t->name, (unsigned long long)t->size, jfl_dtype_name(dtype),
@@ -65,6 +81,8 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
 int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out)
 {
   size_t n = strlen(JF_NOTE_PREFIX);
+  if (!JF_IS(CHECKPOINT, c)) return 0;
+  if (!out) return jf_need_pointer(__func__, "out", out), 0;
   for (int k = 0; k < c->source.n_meta; k++) {
     const jf_meta *m = &c->source.meta[k];
     if (strncmp(m->key, JF_NOTE_PREFIX, n) || i--) continue;

@@ -11,6 +11,7 @@
 enum { MAX_LINKS = 40, MAX_NAMES = 16, SUFFIX_SIZE = 17 };
 
 struct jfl_output {
+  jf_tag tag;
   jf_successor file;
   int direct;                  /* a device or a pipe, which is written to as it is */
   char path[];                 /* for messages */
@@ -92,15 +93,18 @@ static int output_open(jfl_output *o)
 
 static void output_free(jfl_output *o)
 {
+  o->tag = JF_TAG_FREED;
   jf_successor_close(&o->file);
   jf_free(o);
 }
 
 jfl_status jfl_output_open(const char *path, jfl_output **out)
 {
-  if (!path || !out) return jf_fail(JFL_EINVAL, "a file to write must have a path, got NULL");
+  JF_NEED_POINTER(path);
+  JF_NEED_POINTER(out);
   jfl_output *o = jf_new(sizeof *o + strlen(path) + 1);
   if (!o) return jf_fail(JFL_ENOMEM, "cannot write %s: out of memory", path);
+  o->tag = JF_TAG_OUTPUT;
   strcpy(o->path, path);
   o->file.dir = o->file.fd = -1;
   if (!output_open(o)) return *out = o, JFL_OK;
@@ -111,13 +115,14 @@ jfl_status jfl_output_open(const char *path, jfl_output **out)
 
 jfl_status jfl_output_write(jfl_output *o, const void *data, size_t n)
 {
-  if (!o || (!data && n)) return jf_fail(JFL_EINVAL, "a file to write must have data, got NULL");
+  JF_NEED(OUTPUT, o);
+  if (n) JF_NEED_POINTER(data);
   return jf_file_put(o->file.fd, data, n) ? output_fail(o->path) : JFL_OK;
 }
 
 jfl_status jfl_output_keep(jfl_output *o)
 {
-  if (!o) return jf_fail(JFL_EINVAL, "a file to keep must be open, got NULL");
+  JF_NEED(OUTPUT, o);
   jfl_status r = o->direct || !jf_successor_keep(&o->file) ? JFL_OK : output_fail(o->path);
   if (r != JFL_OK) jf_successor_drop(&o->file);
   output_free(o);
@@ -126,7 +131,7 @@ jfl_status jfl_output_keep(jfl_output *o)
 
 void jfl_output_drop(jfl_output *o)
 {
-  if (!o) return;
+  if (!o || !JF_IS(OUTPUT, o)) return;
   if (!o->direct) jf_successor_drop(&o->file);
   output_free(o);
 }

@@ -17,21 +17,22 @@ enum { FORMAT_VERSION = 1, MAX_LISTED = 5 };
 
 typedef struct item { char *name; jfl_loaded what; int state; } item;
 
-struct jfl_report { item *v; int n, cap; };
+struct jfl_report { jf_tag tag; item *v; int n, cap; };
 
-int jfl_report_count(const jfl_report *r) { return r->n; }
+int jfl_report_count(const jfl_report *r) { return JF_IS(REPORT, r) ? r->n : 0; }
 
 const char *jfl_report_name(const jfl_report *r, int i, jfl_loaded *what, int *state)
 {
-  if (i < 0 || i >= r->n) return NULL;
-  *what = r->v[i].what;
-  *state = r->v[i].state;
+  if (!JF_IS(REPORT, r) || i < 0 || i >= r->n) return NULL;
+  if (what) *what = r->v[i].what;
+  if (state) *state = r->v[i].state;
   return r->v[i].name;
 }
 
 void jfl_report_free(jfl_report *r)
 {
-  if (!r) return;
+  if (!r || !JF_IS(REPORT, r)) return;
+  r->tag = JF_TAG_FREED;
   for (int i = 0; i < r->n; i++) jf_free(r->v[i].name);
   jf_free(r->v);
   jf_free(r);
@@ -112,9 +113,9 @@ static jfl_status checkpoint_session_describe(const jfl_session *s, const char *
   return JFL_OK;
 }
 
-typedef struct notes { const jfl_note *v; int n; } notes;
+typedef struct extras { const jfl_note *v; int n; } extras;
 
-static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes extra)
+static jfl_status write_session(const jfl_session *s, const jf_stage *st, extras extra)
 {
   jf_text meta = {0};
   int n = 0;
@@ -135,12 +136,19 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, notes 
 }
 
 jfl_status jfl_checkpoint_save_notes(jfl_session *s, const char *path, int overwrite,
-                                     const jfl_note *v, int n)
+                                     const jfl_note *notes, int n_note)
 {
   jf_stage st;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(path);
+  JF_NEED_LIST(notes, n_note);
+  for (int i = 0; i < n_note; i++) {
+    JF_TRY(jf_need_pointer(__func__, "notes[].key", notes[i].key));
+    JF_TRY(jf_need_pointer(__func__, "notes[].value", notes[i].value));
+  }
   JF_TRY(jf_stage_open(path, overwrite, &st));
   jf_session_acquire(s);
-  jfl_status r = write_session(s, &st, (notes){ v, n });
+  jfl_status r = write_session(s, &st, (extras){ notes, n_note });
   jf_session_release(s);
   return jf_stage_close(&st, r);
 }
@@ -155,6 +163,10 @@ jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *con
 {
   jf_stage st;
   jf_text meta = {0};
+  JF_NEED_POINTER(path);
+  JF_NEED_LIST(names, n);
+  JF_NEED_EACH(ARRAY, values, n);
+  for (int i = 0; i < n; i++) JF_TRY(jf_need_pointer(__func__, "names[]", names[i]));
   jf_entry *t = jf_new((size_t)n * sizeof *t);
   if (!t) return no_memory(path);
   for (int i = 0; i < n; i++)
@@ -422,11 +434,17 @@ static jfl_status checkpoint_session_load(checkpoint_session_loader *l, int stri
 jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int strict,
                                 const char *const *only, int n_only, jfl_report **out)
 {
+  JF_NEED(SESSION, s);
+  JF_NEED(CHECKPOINT, c);
+  JF_NEED_LIST(only, n_only);
+  for (int i = 0; i < n_only; i++) JF_TRY(jf_need_pointer(__func__, "only[]", only[i]));
+  JF_NEED_POINTER(out);
   checkpoint_session_loader l = {
     .session = s, .source = &c->source, .path = c->source.path, .only = { only, n_only }
   };
   l.report = jf_new(sizeof *l.report);
   if (!l.report) return no_memory(l.path);
+  l.report->tag = JF_TAG_REPORT;
   jf_session_acquire(s);
   jfl_status r = checkpoint_session_load(&l, strict);
   jf_session_release(s);
@@ -438,6 +456,9 @@ jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int str
 jfl_status jfl_checkpoint_load(jfl_session *s, const char *path, int strict, jfl_report **out)
 {
   jfl_checkpoint *c = NULL;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(path);
+  JF_NEED_POINTER(out);
   JF_TRY(jfl_checkpoint_open(path, &c));
   jfl_status r = jfl_checkpoint_apply(s, c, strict, NULL, 0, out);
   jfl_checkpoint_close(c);

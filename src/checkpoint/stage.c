@@ -304,6 +304,7 @@ static jfl_status stage_remove_both(int parent, const char *path, const char *na
 jfl_status jfl_checkpoint_remove(const char *path)
 {
   char dir[PATH_MAX], name[NAME_MAX + 1];
+  JF_NEED_POINTER(path);
   JF_TRY(jf_file_trim(path, dir));
   int parent = stage_open_parent(dir, name);
   if (parent < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(dir, "look up");

@@ -30,7 +30,7 @@ enum {
   EL_GETCFN = 13, EL_PREP_TERM = 16, EL_REFRESH = 20
 };
 enum { H_SETSIZE = 1, H_ENTER = 10 };
-enum { CC_REFRESH = 4, CC_ERROR = 6, CC_REDISPLAY = 8 };
+enum { CC_EOF = 2, CC_REFRESH = 4, CC_ERROR = 6, CC_REDISPLAY = 8 };
 
 typedef struct editor {
   EditLine *at;
@@ -59,6 +59,8 @@ typedef struct line_reader {
   int fd;                      /* of callbacks, or -1 */
   int given_up, ended;         /* ended: by this signal */
   int escape;                  /* how far in a sequence such as that of an arrow key */
+  int kept;                    /* a byte that was read too early, or 0 */
+  int brackets;                /* the terminal was asked to bracket what is pasted */
   char piece[PASTED + LONGEST_KEY + 1];
   wchar_t held;                /* the key after the piece, or 0 */
   sigset_t handled, before;    /* blocked while reading; the mask before that */
@@ -154,11 +156,16 @@ static int width(const char *text, size_t n)
   return sum;
 }
 
+static int is_dumb(void)
+{
+  const char *term = getenv("TERM");
+  return !term || !strcmp(term, "dumb");
+}
+
 /* Clears the prompt and the line from the screen, if the terminal can do that. */
 static void clear_line(line_reader *r)
 {
-  const char *term = getenv("TERM");
-  if (!r->edit.at || !term || !strcmp(term, "dumb")) {
+  if (!r->edit.at || is_dumb()) {
     putchar('\n');
     return;
   }
@@ -258,12 +265,17 @@ static int waiting(void)
   return ioctl(STDIN_FILENO, FIONREAD, &n) ? 0 : n;
 }
 
-/* Reads a character of UTF-8 into text and ends it there; 0 at the end. */
+/* Reads a character of UTF-8 into text and ends it there; 0 at the end. A byte that begins another
+   one stays to be read. */
 static int next_character(line_reader *r, char text[LONGEST_KEY + 1])
 {
-  int n = 0, c = next_byte(r);
+  int n = 0, c = r->kept ? r->kept : next_byte(r);
   int more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
-  for (; c >= 0 && n <= more; c = n <= more ? next_byte(r) : 0) text[n++] = (char)c;
+  r->kept = 0;
+  if (c < 0) return 0;
+  text[n++] = (char)c;
+  while (n <= more && (c = next_byte(r)) >= 0 && (c & 0xc0) == 0x80) text[n++] = (char)c;
+  if (n <= more && c > 0) r->kept = c;
   text[n] = '\0';
   return c >= 0;
 }
@@ -290,6 +302,78 @@ static int in_sequence(line_reader *r, char c)
 }
 
 static int is_text(const char *key) { return (unsigned char)key[0] >= ' ' && key[0] != 127; }
+
+/* Terminals that are asked to send these around a text that is pasted. */
+#define PASTE_BEGINS "\33[200~"
+#define PASTE_ENDS "\33[201~"
+#define PASTE_ON "\33[?2004h"
+#define PASTE_OFF "\33[?2004l"
+
+static int add_byte(line_reader *r, int c)
+{
+  if (r->n_line == r->cap_line) {
+    size_t cap = r->cap_line ? 2 * r->cap_line : 256;
+    char *line = realloc(r->line, cap);
+    if (!line)
+      return 0;
+    r->line = line;
+    r->cap_line = cap;
+  }
+  r->line[r->n_line++] = (char)c;
+  return 1;
+}
+
+/* Adds a character of a pasted text to the line in r. Ends of lines come as carriage returns; other
+   control characters would move the terminal's cursor. */
+static int add_pasted(line_reader *r, const char *text)
+{
+  static const char unknown[] = "\357\277\275";
+  if (*text == '\r') text = "\n";
+  if ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') return 1;
+  if (*text == 127) return 1;
+  for (const char *s = code_of(text) == 0xfffd ? unknown : text; *s; s++)
+    if (!add_byte(r, (unsigned char)*s)) return 0;
+  return 1;
+}
+
+/* Reads a pasted text up to its end into the line in r; 0 where it does not come. Its last
+   character, an escape, stays if memory runs out. */
+static int read_paste(line_reader *r)
+{
+  static const char end[] = PASTE_ENDS;
+  char key[LONGEST_KEY + 1];
+  size_t seen = 0;                 /* characters of `end` */
+  int after_return = 0;
+  r->n_line = 0;
+  while (end[seen]) {
+    if (!next_character(r, key)) return 0;
+    if (key[0] == end[seen] && !key[1]) {
+      seen++;
+      continue;
+    }
+    for (size_t i = 1; i < seen; i++)
+      if (!add_byte(r, end[i])) return 0;
+    seen = key[0] == end[0];
+    if (!seen && !(after_return && key[0] == '\n') && !add_pasted(r, key)) return 0;
+    after_return = key[0] == '\r';
+  }
+  return add_byte(r, '\0');
+}
+
+/* Inserts a pasted text. Where it ends a line, that is entered, so that all of it is one input. */
+static unsigned char insert_paste(EditLine *at, int key)
+{
+  line_reader *r = reading;
+  (void)key;
+  if (!read_paste(r)) return r->given_up || r->ended ? CC_EOF : CC_ERROR;
+  size_t n = r->n_line - 1;
+  int enter = n > 0 && r->line[n - 1] == '\n';
+  while (n > 0 && r->line[n - 1] == '\n') n--;
+  r->line[n] = '\0';
+  if (n && r->edit.insert(at, r->line)) return CC_ERROR;
+  r->held = enter ? '\r' : 0;
+  return CC_REFRESH;
+}
 
 /* The key that stands for a pasted piece: a control character that no keyboard sends. */
 enum { PIECE_KEY = 0x80 };
@@ -328,25 +412,13 @@ static int next_key(EditLine *at, wchar_t *out)
 
 /* ---- lines ---- */
 
-static int add_byte(line_reader *r, int c)
-{
-  if (r->n_line == r->cap_line) {
-    size_t cap = r->cap_line ? 2 * r->cap_line : 256;
-    char *line = realloc(r->line, cap);
-    if (!line)
-      return 0;
-    r->line = line;
-    r->cap_line = cap;
-  }
-  r->line[r->n_line++] = (char)c;
-  return 1;
-}
-
 static int edit_line(line_reader *r)
 {
   int n = 0;
   r->edit.set(r->edit.at, EL_PREP_TERM, 1);    /* before the prompt asks for keys */
+  if (r->brackets) fputs(PASTE_ON, stdout);
   const char *line = r->edit.gets(r->edit.at, &n);
+  if (r->brackets) fputs(PASTE_OFF, stdout);
   r->n_line = 0;
   if (!line || n <= 0 || r->given_up || r->ended)
     return 0;
@@ -374,7 +446,7 @@ static int guarded_line(line_reader *r)
   sigprocmask(SIG_BLOCK, &r->handled, &r->before);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &ours, &theirs[i]);
   arrived = r->given_up = r->ended = 0;
-  r->held = 0;
+  r->held = r->kept = 0;
   int more = r->edit.at ? edit_line(r) : plain_line(r);
   for (int i = 0; i < N_SIGNALS; i++) sigaction(signals[i], &theirs[i], NULL);
   sigprocmask(SIG_SETMASK, &r->before, NULL);
@@ -459,9 +531,11 @@ static void bind_keys(editor *e)
   e->set(e->at, EL_EDITOR, "emacs");
   e->set(e->at, EL_ADDFN, "jfl-complete", "Complete a name", line_complete);
   e->set(e->at, EL_ADDFN, "jfl-insert", "Insert a pasted piece", insert_piece);
+  e->set(e->at, EL_ADDFN, "jfl-paste", "Insert a pasted text", insert_paste);
   e->source(e->at, NULL);
   e->set(e->at, EL_BIND, "^I", "jfl-complete", NULL);
   e->set(e->at, EL_BIND, "\\200", "jfl-insert", NULL);
+  e->set(e->at, EL_BIND, PASTE_BEGINS, "jfl-paste", NULL);
   e->set(e->at, EL_BIND, "^R", "em-inc-search-prev", NULL);
   e->set(e->at, EL_BIND, "\33[3~", "ed-delete-next-char", NULL);
   e->set(e->at, EL_BIND, "\33[1;5C", "em-next-word", NULL);
@@ -484,6 +558,7 @@ static void line_set_up(line_reader *r)
   e->set(e->at, EL_HIST, e->history, e->past);
   e->set(e->at, EL_GETCFN, next_key);
   bind_keys(e);
+  r->brackets = !is_dumb();
   reading = r;
   jf_history_open(&r->history, remember);
 }

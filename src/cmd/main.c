@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -24,6 +25,8 @@ static const char usage[] =
   "  --profile[=file]\n"
   "            print at the end which steps of jobs took how long; file: also write a trace\n"
   "            that Perfetto and chrome://tracing open\n"
+  "  --no-startup\n"
+  "            begin a session without its start-up file, ~/.config/jfl/init.lua or ~/.jflrc.lua\n"
   "  -h        show this help\n"
   "  --        end of options\n"
   "  -         run standard input\n"
@@ -48,7 +51,7 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
-  int chunk, interactive, version, help, no_env, profile;
+  int chunk, interactive, version, help, no_env, no_startup, profile;
   const char *bad;             /* what is wrong with the options, and the one, or NULL */
   const char *wrong;
   const char *trace;           /* file of --profile=file, or NULL */
@@ -161,8 +164,11 @@ static void main_parse(command *c)
     c->interactive |= !strcmp(option, "i");
     c->version |= !strcmp(option, "v") || !strcmp(option, "i");
     c->no_env |= !strcmp(option, "E");
+    int no_startup = !strcmp(option, "-no-startup");
+    c->no_startup |= no_startup;
     c->chunk |= *option == 'e';
-    int known = c->help || *option == 'O' || value || (strchr("ivE", *option) && !option[1]) ||
+    int known = c->help || no_startup || *option == 'O' || value ||
+                (strchr("ivE", *option) && !option[1]) ||
                 parse_profile(c, option);
     if (value && !option[1] && ++i == c->argc) {
       c->bad = "an argument is missing after";
@@ -221,6 +227,51 @@ static int run_script(lua_State *L, const command *c, const char *path)
   return main_call(L, n);
 }
 
+/* Whether what is written there may have colours. */
+static int has_colours(int fd)
+{
+  const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+  return isatty(fd) && !(none && *none) && term && *term && strcmp(term, "dumb");
+}
+
+/* Pushes the path of folder/name if there is such a file, else nil. */
+static int push_file(lua_State *L, const char *folder, const char *name)
+{
+  struct stat st;
+  if (!folder || !*folder) return lua_pushnil(L), 0;
+  const char *path = lua_pushfstring(L, "%s/%s", folder, name);
+  if (!stat(path, &st) && S_ISREG(st.st_mode)) return 1;
+  lua_pop(L, 1);
+  lua_pushnil(L);
+  return 0;
+}
+
+/* Pushes the path of the start-up file, or nil. */
+static void push_startup(lua_State *L)
+{
+  const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
+  int base = lua_gettop(L);
+  int found = config && *config ? push_file(L, config, "jfl/init.lua")
+                                : push_file(L, home, ".config/jfl/init.lua");
+  if (!found) push_file(L, home, ".jflrc.lua");
+  lua_replace(L, base + 1);
+  lua_settop(L, base + 1);
+}
+
+/* Pushes what the session is told: { startup =, colour =, colour_errors = }. */
+static void push_options(lua_State *L, const command *c)
+{
+  lua_createtable(L, 0, 3);
+  if (!c->no_startup) {
+    push_startup(L);
+    lua_setfield(L, -2, "startup");
+  }
+  lua_pushboolean(L, has_colours(STDOUT_FILENO));
+  lua_setfield(L, -2, "colour");
+  lua_pushboolean(L, has_colours(STDERR_FILENO));
+  lua_setfield(L, -2, "colour_errors");
+}
+
 static int run_interactive(lua_State *L, command *c)
 {
   lua_getglobal(L, "require");
@@ -229,7 +280,8 @@ static int run_interactive(lua_State *L, command *c)
   if (status)
     return report(L, status);
   jf_push_line_reader(L);
-  status = jf_interrupt_call(L, 2, 1, 0);
+  push_options(L, c);
+  status = jf_interrupt_call(L, 3, 1, 0);
   if (status)
     return report(L, status);
   c->ended = (int)lua_tointeger(L, -1);

@@ -8,6 +8,7 @@ static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape 
 {
   jfl_array *a = jf_new(sizeof *a);
   if (!a) return jf_fail(JFL_ENOMEM, "out of memory");
+  a->tag = JF_TAG_ARRAY;
   a->refs = 1;
   a->storage = st;
   a->data = data;
@@ -20,6 +21,9 @@ static jfl_status wrap(jf_storage *st, void *data, jfl_dtype t, const jfl_shape 
 static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_t), jfl_array **out)
 {
   char str[JF_SHAPE_STR];
+  if ((unsigned)t >= JFL_N_DTYPE)
+    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be from 0 to %d, got %d", JFL_N_DTYPE - 1,
+                            (int)t);
   JF_TRY(jf_shape_check(s, "array"));
   size_t size = (size_t)jf_numel(s) * jfl_dtype_size(t);
   jf_storage *st = jf_new(sizeof *st);
@@ -36,6 +40,8 @@ static jfl_status array_new(jfl_dtype t, const jfl_shape *s, void *(*take)(size_
 
 jfl_status jfl_array_new(jfl_dtype t, const jfl_shape *s, jfl_array **out)
 {
+  JF_NEED_POINTER(s);
+  JF_NEED_POINTER(out);
   return array_new(t, s, jf_new, out);
 }
 
@@ -46,21 +52,31 @@ jfl_status jf_array_new_raw(jfl_dtype t, const jfl_shape *s, jfl_array **out)
 
 jfl_array *jfl_array_ref(jfl_array *a)
 {
+  if (!JF_IS(ARRAY, a)) return NULL;
   atomic_fetch_add(&a->refs, 1);
   return a;
 }
 
 void jfl_array_unref(jfl_array *a)
 {
-  if (!a || atomic_fetch_sub(&a->refs, 1) != 1) return;
+  if (!a || !JF_IS(ARRAY, a) || atomic_fetch_sub(&a->refs, 1) != 1) return;
+  a->tag = JF_TAG_FREED;
   jf_storage_unref(a->storage);
   jf_free(a);
 }
 
-void *jfl_array_data(const jfl_array *a) { return a->data; }
-jfl_dtype jfl_array_dtype(const jfl_array *a) { return a->dtype; }
-const jfl_shape *jfl_array_shape(const jfl_array *a) { return &a->shape; }
-int64_t jfl_array_size(const jfl_array *a) { return jf_numel(&a->shape); }
+void jf_arrays_drop(jfl_array **a, int n)
+{
+  for (int i = 0; i < n; i++) {
+    jfl_array_unref(a[i]);
+    a[i] = NULL;
+  }
+}
+
+void *jfl_array_data(const jfl_array *a) { return JF_IS(ARRAY, a) ? a->data : NULL; }
+jfl_dtype jfl_array_dtype(const jfl_array *a) { return JF_IS(ARRAY, a) ? a->dtype : JFL_N_DTYPE; }
+const jfl_shape *jfl_array_shape(const jfl_array *a) { return JF_IS(ARRAY, a) ? &a->shape : NULL; }
+int64_t jfl_array_size(const jfl_array *a) { return JF_IS(ARRAY, a) ? jf_numel(&a->shape) : 0; }
 
 static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s, jfl_array **out)
 {
@@ -71,6 +87,8 @@ static jfl_status dev_array_view(jfl_array *a, size_t offset, const jfl_shape *s
 
 jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array **out)
 {
+  JF_NEED(ARRAY, a);
+  JF_NEED_POINTER(out);
   jfl_shape s = a->shape;
   if (s.n == 0)
     return jf_fail_argument(JFL_ESHAPE, "rows", "must be of an array with axes, got a scalar");
@@ -87,6 +105,9 @@ jfl_status jfl_array_rows(jfl_array *a, int64_t first, int64_t count, jfl_array 
 jfl_status jfl_array_reshape(jfl_array *a, const jfl_shape *s, jfl_array **out)
 {
   char from[JF_SHAPE_STR], to[JF_SHAPE_STR];
+  JF_NEED(ARRAY, a);
+  JF_NEED_POINTER(s);
+  JF_NEED_POINTER(out);
   JF_TRY(jf_shape_check(s, "shape"));
   if (jf_numel(s) != jf_numel(&a->shape))
     return jf_fail_argument(JFL_ESHAPE, "shape", "must have %lld elements like %s, got %s",

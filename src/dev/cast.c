@@ -63,6 +63,9 @@ static jfl_status dev_cast_convert(const jfl_array *a, int lossless, jfl_array *
 jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless, jfl_array **out)
 {
   jfl_array *to;
+  JF_NEED(ARRAY, a);
+  JF_NEED_DTYPE(t);
+  JF_NEED_POINTER(out);
   JF_TRY(jf_array_new_raw(t, &a->shape, &to));
   jfl_status s = JFL_OK;
   if (t == a->dtype) memcpy(to->data, a->data, (size_t)jfl_array_size(a) * jfl_dtype_size(t));

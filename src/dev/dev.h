@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/need.h"
 #include "dev/kernel.h"
 
 typedef struct jf_device jf_device;
@@ -123,6 +124,7 @@ void jf_storage_unref(jf_storage *st);
 
 /* An array: a tensor in host memory. */
 struct jfl_array {
+  jf_tag tag;
   atomic_int refs;
   jf_storage *storage;
   void *data;              /* inside storage */
@@ -130,6 +132,8 @@ struct jfl_array {
   jfl_shape shape;
 };
 
+/* Returns n references, whose places become NULL. */
+void jf_arrays_drop(jfl_array **a, int n);
 /* Does what jfl_array_new does, but does not set the elements. */
 jfl_status jf_array_new_raw(jfl_dtype t, const jfl_shape *s, jfl_array **out);
 

@@ -1,5 +1,6 @@
 /* Numbers as elements of each dtype, one by one and in loops that become vector code. */
 #include "dev/number.h"
+#include "base/need.h"
 #include "dev/variants.h"
 
 #include <math.h>
@@ -76,22 +77,25 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
 
 double jfl_number_get(jfl_dtype t, const void *data, int64_t i)
 {
+  if (!data) return jf_need_pointer(__func__, "data", data), 0;
   switch (t) {
 #define GET(D, T, number, element) \
   case JFL_##D: { const T x = ((const T *)data)[i]; return (double)(number); }
   EACH_DTYPE(GET)
   case JFL_N_DTYPE: break;
   }
-  return 0;
+  return jf_need_below(__func__, "t", t, JFL_N_DTYPE), 0;
 }
 
-void jfl_number_put(jfl_dtype t, void *data, int64_t i, double v)
+jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v)
 {
+  JF_NEED_POINTER(data);
   switch (t) {
-#define PUT(D, T, number, element) case JFL_##D: ((T *)data)[i] = (T)(element); break;
+#define PUT(D, T, number, element) case JFL_##D: ((T *)data)[i] = (T)(element); return JFL_OK;
   EACH_DTYPE(PUT)
   case JFL_N_DTYPE: break;
   }
+  return jf_need_below(__func__, "t", t, JFL_N_DTYPE);
 }
 
 int jfl_number_fits(jfl_dtype t, double v)
@@ -100,6 +104,7 @@ int jfl_number_fits(jfl_dtype t, double v)
   static const double infinite[JFL_N_DTYPE] = {
     [JFL_F32] = 0x1.ffffffp127, [JFL_F64] = INFINITY, [JFL_F16] = 65520, [JFL_BF16] = 0x1.ffp127,
   };
+  if ((unsigned)t >= JFL_N_DTYPE) return jf_need_below(__func__, "t", t, JFL_N_DTYPE), 0;
   return infinite[t] > 0 ? fabs(v) < infinite[t] || !isfinite(v) : jf_holds(t, v);
 }
 

@@ -15,6 +15,13 @@ static const char *const type_names[] = {
 
 const char *jf_attr_type_name(jf_attr_type t) { return type_names[t]; }
 
+int jf_attr_count(const jf_attr *attr)
+{
+  int n = 0;
+  while (attr && attr[n].name) n++;
+  return n;
+}
+
 /* Says what the attribute must be, and what was given. */
 static jfl_status mismatch(const jf_attr *a, const jfl_arg *v)
 {

@@ -11,6 +11,7 @@ jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
 {
   owner *o = jf_new(sizeof *o);
   if (!o) return jf_fail(JFL_ENOMEM, "out of memory");
+  o->graph.tag = JF_TAG_GRAPH;
   o->graph.refs = 1;
   o->graph.arena = &o->arena;
   o->graph.mode = mode;
@@ -22,13 +23,15 @@ jfl_status jf_graph_new(jfl_mode mode, jfl_graph **out)
 
 jfl_graph *jfl_graph_ref(jfl_graph *g)
 {
+  if (!JF_IS(GRAPH, g)) return NULL;
   atomic_fetch_add(&g->refs, 1);
   return g;
 }
 
 void jfl_graph_unref(jfl_graph *g)
 {
-  if (!g || atomic_fetch_sub(&g->refs, 1) != 1) return;
+  if (!g || !JF_IS(GRAPH, g) || atomic_fetch_sub(&g->refs, 1) != 1) return;
+  g->tag = JF_TAG_FREED;
   for (int i = 0; i < g->n_kept; i++) jfl_array_unref(g->kept[i].array);
   jf_arena_free(g->arena);
   jf_free(g);
@@ -38,8 +41,9 @@ static jfl_value *add_value(jfl_graph *g, jf_origin origin, jfl_dtype t, const j
                             const char *name)
 {
   jfl_value *v = jf_alloc(g->arena, sizeof *v);
-  *v = (jfl_value){ .graph = g, .id = g->n_value, .origin = origin, .dtype = t, .shape = *s,
-                    .place = g->served ? g->served->place : g->place, .name = name };
+  *v = (jfl_value){ .tag = JF_TAG_VALUE, .graph = g, .id = g->n_value, .origin = origin,
+                    .dtype = t, .shape = *s, .name = name,
+                    .place = g->served ? g->served->place : g->place };
   g->value = jf_grow(g->arena, g->value, g->n_value, &g->cap_value, sizeof *g->value);
   return g->value[g->n_value++] = v;
 }

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/base.h"
+#include "base/need.h"
 #include "dev/form.h"
 #include "dev/kernel.h"
 #include "ir/facts.h"
@@ -17,6 +18,7 @@ enum { JF_MAXIN = 8, JF_MAXOUT = 8 };
 typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 
 struct jfl_value {
+  jf_tag tag;
   jfl_graph *graph;
   jf_node *node;               /* the node that makes a JF_RESULT */
   int id, index;               /* index in graph->value; number among outputs or inputs */
@@ -69,6 +71,7 @@ typedef struct jf_watched { jfl_value *value; const char *where; } jf_watched;
 typedef struct jf_kept { jfl_array *array; uint64_t hash; } jf_kept;
 
 struct jfl_graph {
+  jf_tag tag;
   atomic_int refs;
   jf_arena *arena;
   const char *name;                    /* of the job */
@@ -87,6 +90,7 @@ struct jfl_graph {
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
+  const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
   int closed;                          /* set once it is compiled: it takes no more nodes */
 };
 
@@ -125,6 +129,7 @@ jfl_status jf_attr_read(jf_arena *a, const char *who, const jf_attr *attr, const
 /* Appends the attributes as text, such as "axis=-1 keepdims=true". */
 void jf_attr_print(jf_text *t, const jf_attr *attr, const void *p);
 const char *jf_attr_type_name(jf_attr_type t);
+int jf_attr_count(const jf_attr *attr);
 /* Copies a struct of `size` bytes with its lists; arrays are shared with the original. Returns NULL
    if size is 0. */
 void *jf_attr_copy(jf_arena *a, const jf_attr *attr, size_t size, const void *from);
@@ -194,6 +199,7 @@ enum {
 struct jf_layout;        /* op/layout.h */
 
 struct jfl_op {
+  jf_tag tag;
   const char *name, *doc;
   const char *path;                       /* front-end names, separated by spaces; NULL: internal */
   const char *in[JF_MAXIN], *out[JF_MAXOUT];
@@ -237,7 +243,7 @@ struct jfl_op {
 /* Defines an op. The build collects these lines, so they start in column 0. */
 #define JFL_OP(id, ...)          \
   extern const jfl_op jf_op_##id; \
-  const jfl_op jf_op_##id = { .name = #id, __VA_ARGS__ };
+  const jfl_op jf_op_##id = { .tag = JF_TAG_OP, .name = #id, __VA_ARGS__ };
 
 /* ---- building (graph.c) ---- */
 

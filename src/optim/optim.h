@@ -8,6 +8,7 @@
 struct jf_step_of;
 
 struct jfl_optimizer {
+  jf_tag tag;
   const char *name, *doc;             /* "SGD" */
   const jf_attr *attr;                /* numbers and booleans */
   size_t attr_size;
@@ -27,7 +28,7 @@ struct jfl_optimizer {
 /* Defines an optimizer. The build collects these lines, so they start in column 0. */
 #define JFL_OPTIM(id, ...)             \
   extern const jfl_optimizer jf_optim_##id; \
-  const jfl_optimizer jf_optim_##id = { .name = #id, __VA_ARGS__ };
+  const jfl_optimizer jf_optim_##id = { .tag = JF_TAG_OPTIMIZER, .name = #id, __VA_ARGS__ };
 
 extern const jfl_optimizer *const jf_optims[];   /* ended by NULL */
 const jfl_optimizer *jf_optim_find(const char *name);

@@ -22,13 +22,6 @@ const jfl_optimizer *jf_optim_find(const char *name)
   return NULL;
 }
 
-static int optim_n_attr(const jfl_optimizer *o)
-{
-  int n = 0;
-  while (o->attr[n].name) n++;
-  return n;
-}
-
 static double optim_number(const jf_attr *a, const void *attr)
 {
   const char *p = (const char *)attr + a->off;
@@ -38,7 +31,7 @@ static double optim_number(const jf_attr *a, const void *attr)
 
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr)
 {
-  const int n = optim_n_attr(o);
+  const int n = jf_attr_count(o->attr);
   double *v = jf_alloc(g->arena, (size_t)n * sizeof *v);
   for (int i = 0; i < n; i++) v[i] = optim_number(&o->attr[i], attr);
   return (jf_optim_choice){ o->name, { n, v }, o, attr, o->rule(attr) };
@@ -50,9 +43,9 @@ jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
   if (!o)
     return jf_fail_argument(JFL_ENAME, "optimizer", "must be one of the optimizers, got '%.60s'",
                             a->optimizer);
-  if (a->options.n > optim_n_attr(o))
+  if (a->options.n > jf_attr_count(o->attr))
     return jf_fail_argument(JFL_EINVAL, "options", "must be the %d numbers of %s, got %d",
-                            optim_n_attr(o), o->name, a->options.n);
+                            jf_attr_count(o->attr), o->name, a->options.n);
   jfl_arg *arg = jf_alloc(arena, (size_t)a->options.n * sizeof *arg);
   for (int i = 0; i < a->options.n; i++)
     arg[i] = (jfl_arg){ .name = o->attr[i].name, .number = a->options.v[i],

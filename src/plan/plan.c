@@ -384,7 +384,7 @@ static builder plan_begin(jfl_graph *g, const jf_plan_options *o, jfl_plan *p)
 {
   jf_arena *a = g->arena;
   size_t n = (size_t)g->n_value, n_life = n + (size_t)g->n_node;      /* and scratch */
-  *p = (jfl_plan){ .graph = g, .flags = o->flags, .n_part = o->n_device };
+  *p = (jfl_plan){ .tag = JF_TAG_PLAN, .graph = g, .flags = o->flags, .n_part = o->n_device };
   p->part = jf_alloc(a, (size_t)o->n_device * sizeof *p->part);
   for (int i = 0; i < o->n_device; i++) p->part[i].device = o->device[i];
   return (builder){

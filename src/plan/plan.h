@@ -87,6 +87,7 @@ typedef struct jf_plan_part {
 } jf_plan_part;
 
 struct jfl_plan {
+  jf_tag tag;
   jfl_graph *graph;            /* the graph, whose arena holds the plan */
   jfl_job *job;                /* set by the run layer; NULL in planner tests */
   jf_plan_part *part; int n_part;   /* by place */

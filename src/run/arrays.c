@@ -8,10 +8,7 @@ jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out)
     const jfl_value *v = p->graph->output[i];
     jfl_status s = jf_array_new_raw(v->dtype, &v->shape, &out[i]);
     if (!s) continue;
-    while (i-- > 0) {
-      jfl_array_unref(out[i]);
-      out[i] = NULL;
-    }
+    jf_arrays_drop(out, i);
     return jf_fail_in(s, JFL_ERROR_JOB, p->graph->name);
   }
   return JFL_OK;

@@ -29,7 +29,10 @@ static uint64_t runs_ahead(const jfl_session *s, const char *name)
 
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
 {
-  if (!*name) return jf_fail(JFL_ENAME, "a job's name must not be empty");
+  JF_NEED(SESSION, s);
+  JF_NEED_NAME("job", name);
+  JF_NEED_BELOW(mode, JFL_TRAIN + 1);
+  JF_NEED_POINTER(out);
   if (jf_session_job(s, name))
     return jf_fail(JFL_ENAME, "a job named '%s' is already defined", name);
   jfl_job *j = jf_new(sizeof *j);
@@ -39,6 +42,7 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
     if (j) jf_job_free(j);
     return st;
   }
+  j->tag = JF_TAG_JOB;
   j->session = s;
   j->mode = mode;
   j->run = runs_ahead(s, name);
@@ -47,10 +51,17 @@ jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job 
   return JFL_OK;
 }
 
-void jfl_job_set_mode(jfl_job *j, jfl_mode mode) { j->mode = mode; }
+jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode)
+{
+  JF_NEED(JOB, j);
+  JF_NEED_BELOW(mode, JFL_TRAIN + 1);
+  j->mode = mode;
+  return JFL_OK;
+}
 
 static void drop_plan(jfl_plan *p)
 {
+  p->tag = JF_TAG_FREED;
   jf_plan_release(p);
   jf_late_release(p);
   jf_free(p->data);
@@ -59,6 +70,7 @@ static void drop_plan(jfl_plan *p)
 
 void jf_job_free(jfl_job *j)
 {
+  j->tag = JF_TAG_FREED;
   for (int i = 0; i < j->n_plan; i++) drop_plan(j->plan[i]);
   jf_free(j->plan);
   jf_free(j->name);
@@ -67,6 +79,7 @@ void jf_job_free(jfl_job *j)
 
 void jfl_plan_free(jfl_plan *p)
 {
+  if (!p || !JF_IS(PLAN, p)) return;
   jfl_job *j = p->job;
   jf_session_acquire(j->session);
   for (int i = 0; i < j->n_plan; i++)

@@ -23,6 +23,7 @@ typedef struct event {
 } event;
 
 struct jfl_profile {
+  jf_tag tag;
   account *account; int n_account, cap_account;
   event *event; size_t n_event, max_event;
   double start;
@@ -37,6 +38,7 @@ jfl_profile *jf_profile_new(size_t max_events)
     jf_free(f);
     return NULL;
   }
+  f->tag = JF_TAG_PROFILE;
   f->max_event = max_events;
   f->start = jf_now();
   return f;
@@ -44,7 +46,8 @@ jfl_profile *jf_profile_new(size_t max_events)
 
 void jfl_profile_free(jfl_profile *f)
 {
-  if (!f) return;
+  if (!f || !JF_IS(PROFILE, f)) return;
+  f->tag = JF_TAG_FREED;
   for (int i = 0; i < f->n_account; i++) {
     jf_free(f->account[i].seconds);
     jfl_graph_unref(f->account[i].graph);
@@ -89,16 +92,20 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
   return JFL_OK;
 }
 
-int jfl_profile_count(const jfl_profile *f)
+int jfl_profile_count(const jfl_profile *p)
 {
   int n = 0;
-  for (int i = 0; i < f->n_account; i++) n += f->account[i].plan->n_step;
+  if (!JF_IS(PROFILE, p)) return 0;
+  for (int i = 0; i < p->n_account; i++) n += p->account[i].plan->n_step;
   return n;
 }
 
-void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
+jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
 {
-  const account *a = f->account;
+  JF_NEED(PROFILE, p);
+  JF_NEED_BELOW(i, jfl_profile_count(p));
+  JF_NEED_POINTER(out);
+  const account *a = p->account;
   for (; i >= a->plan->n_step; a++) i -= a->plan->n_step;
   const jf_step *st = &a->plan->step[i];
   const jfl_op *op = st->node->op;
@@ -108,6 +115,7 @@ void jfl_profile_at(const jfl_profile *f, int i, jfl_profile_row *out)
     .seconds = a->seconds[i], .runs = a->runs, .flop = op->flop ? op->flop(&st->k) : 0,
     .bytes = jf_call_bytes(&st->k),
   };
+  return JFL_OK;
 }
 
 /* The rows of the trace: what Perfetto calls threads. */
@@ -153,15 +161,17 @@ static void flush(jf_text *t, FILE *to)
   t->n = 0;
 }
 
-jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
+jfl_status jfl_profile_trace(const jfl_profile *p, const char *path)
 {
+  JF_NEED(PROFILE, p);
+  JF_NEED_POINTER(path);
   FILE *to = fopen(path, "w");
   if (!to) return jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno));
   jf_text t = {0};
   add_head(&t);
-  for (size_t i = 0; i < f->n_event; i++) {
+  for (size_t i = 0; i < p->n_event; i++) {
     flush(&t, to);
-    add_event(&t, &f->event[i]);
+    add_event(&t, &p->event[i]);
   }
   jf_text_add(&t, "\n]}\n");
   flush(&t, to);
@@ -172,8 +182,14 @@ jfl_status jfl_profile_trace(const jfl_profile *f, const char *path)
   return bad ? jf_fail(JFL_EIO, "profile: %s: %s", path, strerror(errno)) : JFL_OK;
 }
 
-void jfl_machine_peak(int threads, double *flop, double *n_bytes)
+jfl_status jfl_machine_peak(int threads, double *flop, double *bytes)
 {
-  jf_host()->kind->peak(threads, flop, n_bytes);
+  if (threads < 1 || threads > JF_MAX_THREADS)
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "threads", "must be from 1 to %d, "
+                                                   "got %d", JF_MAX_THREADS, threads));
+  JF_NEED_POINTER(flop);
+  JF_NEED_POINTER(bytes);
+  jf_host()->kind->peak(threads, flop, bytes);
   jf_pool_leave();           /* a session's worker may have a pool of its own */
+  return JFL_OK;
 }

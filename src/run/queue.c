@@ -215,7 +215,7 @@ static int goes_to_worker(jfl_session *s)
 /* The request lies in this frame: the worker is done with it before it unlocks mu. */
 static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
 {
-  jfl_request r = { .refs = 1, .task = task, .ctx = ctx };
+  jfl_request r = { .tag = JF_TAG_REQUEST, .refs = 1, .task = task, .ctx = ctx };
   jfl_status st = enqueue(s, &r);
   while (!st && !atomic_load(&r.done)) pthread_cond_wait(&s->changed, &s->mu);
   if (!st && r.status) st = jf_error_restore(r.status, r.error);
@@ -256,7 +256,7 @@ static jfl_status check_room(const jfl_plan *p)
 
 int jfl_plan_is_small(const jfl_plan *p)
 {
-  return p->work < p->job->session->settings.inline_limit;
+  return JF_IS(PLAN, p) && p->work < p->job->session->settings.inline_limit;
 }
 
 /* Takes the token for a plan that runs in less time than waking the worker takes, unless other runs
@@ -280,14 +280,17 @@ static void end_at_once(jfl_session *s)
 
 jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran)
 {
+  JF_NEED(PLAN, p);
+  JF_NEED_EACH(ARRAY, in, p->graph->n_input);
+  if (p->graph->n_output) JF_NEED_POINTER(out);
+  JF_NEED_POINTER(ran);
   jfl_session *s = p->job->session;
   *ran = 0;
   JF_TRY(jf_plan_check_inputs(p, in));
   if (!begin_at_once(s, p)) return JFL_OK;
   jfl_status st = jf_plan_outputs_new(p, out);
   if (!st) *ran = 1;
-  if (!st && (st = jf_execute(p, in, out)))
-    for (int i = 0; i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  if (!st && (st = jf_execute(p, in, out))) jf_arrays_drop(out, p->graph->n_output);
   end_at_once(s);
   return st;
 }
@@ -304,6 +307,9 @@ static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *
 
 jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
+  JF_NEED(PLAN, p);
+  JF_NEED_EACH(ARRAY, in, p->graph->n_input);
+  JF_NEED_POINTER(out);
   jfl_session *s = p->job->session;
   jfl_request *r;
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
@@ -327,8 +333,13 @@ static struct timespec deadline(double seconds)
   return (struct timespec){ (time_t)t, (long)((t - (double)(time_t)t) * 1e9) };
 }
 
-void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
+jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
 {
+  JF_NEED(SESSION, s);
+  if (r) JF_NEED(REQUEST, r);
+  if (seconds != seconds)
+    return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
+                                                   "nan"));
   struct timespec until = deadline(seconds);
   queue_lock(s);
   uint64_t before = s->finished;
@@ -339,12 +350,13 @@ void jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds)
     else late = pthread_cond_timedwait(&s->changed, &s->mu, &until) != 0;
   }
   unlock(s);
+  return JFL_OK;
 }
 
 /* Only the session's own thread, which asks, starts the worker: without one nothing is pending. */
 int jfl_session_pending(jfl_session *s)
 {
-  if (!s->has_worker) return 0;
+  if (!JF_IS(SESSION, s) || !s->has_worker) return 0;
   queue_lock(s);
   int n = s->n_queued + s->running;
   unlock(s);
@@ -353,18 +365,22 @@ int jfl_session_pending(jfl_session *s)
 
 jfl_status jfl_session_fd(jfl_session *s, int *out)
 {
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(out);
   queue_lock(s);
   if (s->fd < 0) s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  *out = s->fd;
+  const int fd = s->fd;
   unlock(s);
-  return *out >= 0 ? JFL_OK : jf_fail(JFL_EIO, "cannot make an eventfd");
+  return fd >= 0 ? (*out = fd, JFL_OK) : jf_fail(JFL_EIO, "cannot make an eventfd");
 }
 
-void jfl_session_due(jfl_session *s, int due)
+jfl_status jfl_session_due(jfl_session *s, int due)
 {
   uint64_t count;
+  JF_NEED(SESSION, s);
   queue_lock(s);
   if (due) make_readable(s);
   else if (s->fd >= 0 && read(s->fd, &count, sizeof count) < 0) { /* it was not readable */ }
   unlock(s);
+  return JFL_OK;
 }

@@ -21,6 +21,7 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   JF_TRY(jf_plan_check_inputs(p, in));
   jfl_request *r = jf_new(sizeof *r);
   if (!r) return jf_fail(JFL_ENOMEM, "out of memory");
+  r->tag = JF_TAG_REQUEST;
   r->refs = 1;
   r->plan = p;
   r->n_in = p->graph->n_input;
@@ -40,6 +41,7 @@ void jf_request_run(jfl_request *r, jfl_array *const *in)
 
 jfl_request *jfl_request_ref(jfl_request *r)
 {
+  if (!JF_IS(REQUEST, r)) return NULL;
   atomic_fetch_add(&r->refs, 1);
   return r;
 }
@@ -52,22 +54,25 @@ static void free_arrays(jfl_array **a, int n)
 
 void jfl_request_unref(jfl_request *r)
 {
-  if (!r || atomic_fetch_sub(&r->refs, 1) != 1) return;
+  if (!r || !JF_IS(REQUEST, r) || atomic_fetch_sub(&r->refs, 1) != 1) return;
+  r->tag = JF_TAG_FREED;
   free_arrays(r->in, r->n_in);
   free_arrays(r->out, r->n_out);
   jf_free(r->error);
   jf_free(r);
 }
 
-int jfl_request_done(const jfl_request *r) { return atomic_load(&r->done); }
+int jfl_request_done(const jfl_request *r) { return JF_IS(REQUEST, r) && atomic_load(&r->done); }
 
 jfl_status jfl_request_status(const jfl_request *r)
 {
+  JF_NEED(REQUEST, r);
   if (!atomic_load(&r->done)) return jf_fail(JFL_ESTATE, "the run has not finished");
   return r->status ? jf_error_restore(r->status, r->error) : JFL_OK;
 }
 
 jfl_array *jfl_request_output(const jfl_request *r, int i)
 {
+  if (!JF_IS(REQUEST, r)) return NULL;
   return atomic_load(&r->done) && !r->status && i >= 0 && i < r->n_out ? r->out[i] : NULL;
 }

@@ -18,6 +18,7 @@ typedef struct jf_var {
 } jf_var;
 
 struct jfl_job {
+  jf_tag tag;
   jfl_session *session;
   char *name;
   jfl_mode mode;
@@ -30,6 +31,7 @@ struct jfl_job {
 typedef jfl_status (*jf_task)(void *ctx);
 
 struct jfl_request {
+  jf_tag tag;
   atomic_int refs, done;
   jf_task task; void *ctx;     /* what to do instead of running a plan; NULL */
   jfl_plan *plan;
@@ -52,6 +54,9 @@ typedef struct jf_site {
   jf_fault found;              /* what was there when the device was last waited for */
 } jf_site;
 
+/* The most that may be asked for. */
+enum { JF_MAX_THREADS = 1024 };
+
 typedef struct jf_settings {
   int threads, max_inflight;
   int place;                   /* of what jobs put on no device */
@@ -63,6 +68,7 @@ typedef struct jf_settings {
 } jf_settings;
 
 struct jfl_session {
+  jf_tag tag;
   pthread_mutex_t mu;
   pthread_cond_t changed;      /* queue, running or done changed */
   pthread_t worker; int has_worker, stop;          /* guarded by mu */

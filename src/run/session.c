@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Waking a worker takes 8 to 56 us; this much work takes less. */
-enum { MAX_THREADS = 1024, INLINE_LIMIT = 1 << 16 };
+enum { INLINE_LIMIT = 1 << 16 };
 
 /* The values of the setting kernels: what they are as numbers, and as flags of a plan. */
 static const struct { const char *name; int flags; } kernels[] = {
@@ -37,12 +37,14 @@ jfl_status jfl_session_new(jfl_session **out)
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
   int chosen = 0;
+  JF_NEED_POINTER(out);
   jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_KERNELS: ");
   bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_PASSES: ");
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->tag = JF_TAG_SESSION;
   s->fd = -1;
   s->seed = jf_entropy();
   s->settings = (jf_settings){ .threads = jf_cpu_count(),
@@ -57,18 +59,21 @@ jfl_status jfl_session_new(jfl_session **out)
   return st;
 }
 
-void jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
+jfl_status jfl_session_stop_when(jfl_session *s, int (*asked)(void *ctx), void *ctx)
 {
+  JF_NEED(SESSION, s);
   jf_session_acquire(s);
   s->stop_asked = asked;
   s->stop_ctx = ctx;
   jf_session_release(s);
+  return JFL_OK;
 }
 
 void jfl_session_free(jfl_session *s)
 {
-  if (!s) return;
+  if (!s || !JF_IS(SESSION, s)) return;
   jf_queue_stop(s);
+  s->tag = JF_TAG_FREED;
   jfl_profile_free(s->profile);
   for (jfl_job *j = s->jobs, *next; j; j = next) {
     next = j->next;
@@ -121,7 +126,7 @@ static void set_seed(jfl_session *s, double v)
 }
 
 static const setting settings[] = {
-  { "threads", 1, MAX_THREADS, set_threads, get_threads },
+  { "threads", 1, JF_MAX_THREADS, set_threads, get_threads },
   { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
@@ -169,6 +174,8 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 {
   const setting *t = NULL;
   double v = 0;
+  JF_NEED(SESSION, s);
+  JF_TRY(jf_need_args(__func__, "setting", a, 1));
   JF_TRY(run_session_find(a->name, &t));
   JF_TRY(number_of(s, a, &v));
   if (v < t->lo || v > t->hi)
@@ -182,6 +189,8 @@ jfl_status jfl_session_set(jfl_session *s, const jfl_arg *a)
 const char *jfl_session_pass(const jfl_session *s, int i, int *on)
 {
   unsigned bits = 0;
+  if (!JF_IS(SESSION, s)) return NULL;
+  if (!on) return jf_need_pointer(__func__, "on", on), NULL;
   const char *name = jf_pass_optional(i, &bits);
   if (name) *on = !(s->settings.passes_off & bits);
   return name;
@@ -190,6 +199,9 @@ const char *jfl_session_pass(const jfl_session *s, int i, int *on)
 jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
 {
   const setting *t = NULL;
+  JF_NEED(SESSION, s);
+  JF_TRY(jf_need_pointer(__func__, "setting", name));
+  JF_NEED_POINTER(out);
   JF_TRY(run_session_find(name, &t));
   *out = t->get(s);
   return JFL_OK;
@@ -197,6 +209,7 @@ jfl_status jfl_session_get(jfl_session *s, const char *name, double *out)
 
 jfl_status jfl_profile_start(jfl_session *s, size_t max_events)
 {
+  JF_NEED(SESSION, s);
   if (s->profile) return jf_fail(JFL_ESTATE, "a profile is being made already");
   jfl_profile *f = jf_profile_new(max_events);
   if (!f) return jf_fail(JFL_ENOMEM, "out of memory: a profile of %zu steps", max_events);
@@ -208,6 +221,8 @@ jfl_status jfl_profile_start(jfl_session *s, size_t max_events)
 
 jfl_status jfl_profile_stop(jfl_session *s, jfl_profile **out)
 {
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(out);
   if (!s->profile) return jf_fail(JFL_ESTATE, "no profile was started");
   jf_session_acquire(s);
   *out = s->profile;

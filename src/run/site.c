@@ -75,11 +75,12 @@ jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out)
 
 int jfl_device_count(const char *kind)
 {
+  if (!kind) return jf_need_pointer(__func__, "kind", kind), 0;
   const jf_kind *k = jf_kind_find(kind);
   return k && (k->rows || k->plain) ? jf_kind_count(k) : 0;
 }
 
 const char *jfl_session_device(const jfl_session *s, int i)
 {
-  return i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
+  return JF_IS(SESSION, s) && i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;
 }

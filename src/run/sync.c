@@ -11,10 +11,13 @@ static jfl_status sync_run(void *ctx)
 
 jfl_status jfl_run(jfl_plan *p, jfl_array *const *in, jfl_array **out)
 {
+  JF_NEED(PLAN, p);
+  JF_NEED_EACH(ARRAY, in, p->graph->n_input);
+  if (p->graph->n_output) JF_NEED_POINTER(out);
   JF_TRY(jf_plan_check_inputs(p, in));
   JF_TRY(jf_plan_outputs_new(p, out));
   jfl_status s =
       jf_session_call(p->job->session, p->threads, sync_run, &(sync_call){ p, in, out });
-  for (int i = 0; s && i < p->graph->n_output; i++) jfl_array_unref(out[i]);
+  if (s) jf_arrays_drop(out, p->graph->n_output);
   return s;
 }

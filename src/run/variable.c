@@ -250,11 +250,11 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
   return JFL_OK;
 }
 
-int jfl_variable_count(jfl_session *s) { return s->n_var; }
+int jfl_variable_count(jfl_session *s) { return JF_IS(SESSION, s) ? s->n_var : 0; }
 
 const char *jfl_variable_name(jfl_session *s, int i)
 {
-  return i >= 0 && i < s->n_var ? s->var[i]->spec.name : NULL;
+  return JF_IS(SESSION, s) && i >= 0 && i < s->n_var ? s->var[i]->spec.name : NULL;
 }
 
 static jfl_status variable_find(const jfl_session *s, const char *name, jf_var **out)
@@ -267,6 +267,8 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
                              const jfl_shape **shape)
 {
   jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(name);
   JF_TRY(variable_find(s, name, &v));
   if (dtype) *dtype = v->spec.dtype;
   if (shape) *shape = &v->spec.shape;
@@ -276,6 +278,9 @@ jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,
 jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out)
 {
   jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(name);
+  JF_NEED_POINTER(out);
   JF_TRY(variable_find(s, name, &v));
   jfl_array *a;
   JF_TRY(jf_array_new_raw(v->spec.dtype, &v->spec.shape, &a));
@@ -291,6 +296,9 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
 {
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(name);
+  JF_NEED(ARRAY, value);
   JF_TRY(variable_find(s, name, &v));
   if (value->dtype != v->spec.dtype || !jf_shape_eq(&value->shape, &v->spec.shape))
     return jf_fail(JFL_ESHAPE, "variable '%s' must be %s %s, got %s %s", name,

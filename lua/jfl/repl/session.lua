@@ -5,77 +5,110 @@
 `--profile` prints where the time of the script's jobs went, `--profile=trace.json` writes that for
 Perfetto too.
 
-Without a script, on a terminal, it is a prompt. `flow` is there already; results are printed
-without `=`; a line that is not finished goes on in the next; Tab completes names; the arrows bring
-back lines of earlier sessions; Ctrl-C ends the line that runs and not the program; callbacks run
-while it waits for a line.
+Without a script, on a terminal, it is a prompt. `flow` is there already; values are shown; locals
+stay for the lines to come; a line that is not finished goes on in the next; Tab completes names;
+the arrows bring back lines of earlier sessions; Ctrl-C ends the line that runs and not the program;
+callbacks run while it waits for a line.
 
     $ jfl
     > a = flow.ndarray.arange(4)
     > a * a
-    [0. 1. 4. 9.]
-    > flow.help("arange")
+    [0. 1. 4. 9.]  (4) float32
+    > ?arange
 
 From another program with LuaJIT inside, `require "jfl"` loads the same from `jfl.so`.
 ]==]
+local chunk = require "jfl.repl.chunk"
+local colour = require "jfl.repl.colour"
 local completion = require "jfl.doc.completion"
-local text_of = require "jfl.repl.show"
+local report = require "jfl.repl.report"
+local show = require "jfl.repl.show"
+local words = require "jfl.repl.words"
 
-local function results(...) return ... end
+local handler, DEEPEST = report.handler, 8
 
--- Loads typed text. It is not compiled to machine code, as compiled loops cannot be interrupted;
--- what it calls is compiled.
-local function load(text)
-  local chunk, message = loadstring(text, "=stdin")
-  if chunk then jit.off(chunk, true) end
-  return chunk, message
-end
+local function pass(...) return ... end
 
--- The chunk of a text, which may be an expression. Returns nil and true when more lines are needed,
--- or nil, false and a message. An expression is made an argument of `results`, since a tail call
--- would lose the line for tracebacks.
-local function compile(text)
-  local expression, asked = text:gsub("^%s*=", "")
-  local valid, wrong = loadstring("return " .. expression, "=stdin")
-  if valid then return load("return (...)(" .. expression .. "\n)") end
-  local chunk, message = load(text)
-  if chunk then return chunk end
-  if asked > 0 then message = wrong end
-  return nil, message:find("'<eof>'$") ~= nil, message
-end
+-- ---- globals of the session ----
 
---- The traceback down to the user's own lines.
-local function handler(message)
-  local meta = debug.getmetatable(message)
-  local ok, said = true, message
-  if type(message) ~= "string" then
-    ok = type(meta) == "table" and rawget(meta, "__tostring") ~= nil
-    if ok then ok, said = pcall(tostring, message) end
+-- The values of `_` and `__`, and `flow` and `help`, which load the front end when they are named.
+local given = { last = nil, before = nil }
+local LENT = {
+  _ = function() return given.last end,
+  __ = function() return given.before end,
+  flow = function()
+    local flow = require "jfl"
+    rawset(_G, "flow", flow)
+    return flow
+  end,
+  help = function() return require("jfl").help end,
+}
+
+-- Globals that the user sets take their place.
+local function lend()
+  local mt = getmetatable(_G) or {}
+  local before = mt.__index
+  function mt.__index(t, key)
+    if LENT[key] then return LENT[key]() end
+    if type(before) == "function" then return before(t, key) end
+    return before and before[key]
   end
-  if not ok then said = "(error object is a " .. type(message) .. " value)" end
-  local text = debug.traceback(said, 2)
-  return (text:gsub("\n%s*%[C%]: in function 'xpcall'.*", ""))
+  setmetatable(_G, mt)
 end
 
-local function say(text)
-  io.stdout:flush()
-  io.stderr:write(text, "\n")
+-- ---- running ----
+
+local function show_all(ok, ...)
+  if not ok then return report.say((...)) end
+  local n, texts = select("#", ...), { ... }
+  if n == 0 then return end
+  for i = 1, n do texts[i] = show.text(texts[i]) end
+  io.stdout:write(table.concat(texts, "\t"), "\n")
+  if (...) ~= nil then given.last, given.before = (...), given.last end
 end
 
-local function show(ok, ...)
-  if not ok then
-    say((...))
-  elseif select("#", ...) > 0 then
-    local texts = { ... }
-    for i = 1, select("#", ...) do texts[i] = text_of(texts[i]) end
-    io.stdout:write(table.concat(texts, "\t"), "\n")
+-- Shows the results of a timed run, and then the time.
+local function show_timed(ok, say, ...)
+  if not ok then return report.say(say) end
+  show_all(true, ...)
+  say()
+end
+
+-- Runs a chunk and shows its results, which may fail or be interrupted too.
+local function run(f, timing)
+  local ok, message = xpcall(function()
+    if timing then show_timed(xpcall(words[timing], handler, f))
+    else show_all(xpcall(f, handler)) end
+  end, handler)
+  if not ok then report.say(message) end
+end
+
+-- Does what a word asks for; gives true where that is to end the session. Mistakes in it are the
+-- user's, so that no traceback is of use.
+local function obey(word)
+  local ok, ends = pcall(word)
+  if not ok then report.fail((tostring(ends):gsub("^stdin:%d+: ", ""))) end
+  return ok and ends
+end
+
+-- Runs a text; one that is no chunk is run line by line, if that is possible. Gives true where the
+-- session is to end.
+local function execute(text)
+  local word = words.find(text)
+  if word then return obey(word) end
+  local timing, code = words.timing(text)
+  local f, _, message = chunk.load(code, pass)
+  local pieces = not f and code:find("\n", 1, true) and chunk.divide(code)
+  if pieces then
+    for _, piece in ipairs(pieces) do
+      if execute(piece) then return true end
+    end
+  elseif f then
+    report.begin(f, code)
+    run(f, timing)
+  else
+    report.fail(message)
   end
-end
-
--- Runs a line. Showing its results may fail or be interrupted too.
-local function run(chunk)
-  local ok, message = xpcall(function() show(xpcall(chunk, handler, results)) end, handler)
-  if not ok then say(message) end
 end
 
 --- Runs the callbacks that are due, if the session made asynchronous calls; after one that fails
@@ -85,59 +118,70 @@ local function deliver()
   if not queue then return end
   repeat
     local ok, message = xpcall(queue.poll, handler)
-    if not ok then say(message) end
+    if not ok then report.say(message) end
   until ok
 end
 
--- Reads lines until they are a whole statement; returns its chunk, or nil and a message, and the
--- text. Returns nothing for lines that were given up; false and the second result of read at the
--- end of input.
-local function read_chunk(read)
+-- ---- reading ----
+
+-- Whether a text is whole, or wrong whatever follows.
+local function is_whole(text)
+  if words.find(text) then return true end
+  local _, code = words.timing(text)
+  local f, more = chunk.load(code, pass)
+  return f ~= nil or not more or (code:find("\n", 1, true) and chunk.divide(code)) ~= nil
+end
+
+local function prompt_after(text)
+  if text == "" then return "> " end
+  return ">> " .. ("  "):rep(math.min(chunk.depth(text), DEEPEST))
+end
+
+-- Reads lines until they are a whole statement; gives their text. Gives nothing for lines that were
+-- given up; false and the second result of read at the end of input.
+local function read_text(read)
   local queue, core = package.loaded["jfl.job.queue"], package.loaded["jfl.core"]
   local fd = queue and core.fd() or nil
   deliver()
-  local text, prompt = "", "> "
+  local text = ""
   while true do
     local before = text
     local function rest(part, columns) return completion.rest(before .. part, columns) end
-    local line, signal = read(prompt, rest, fd, deliver)
+    local line, signal = read(prompt_after(text), rest, fd, deliver)
     if line == false then return end
     if not line and (text == "" or signal > 0) then return false, signal end
-    text = text .. (line or "")
-    local chunk, more, message = compile(text)
-    if chunk or not more or not line then return chunk, message, text end
-    text, prompt = text .. "\n", ">> "
+    text = text .. chunk.without_prompts(line or "")
+    if not line or is_whole(text) then return text end
+    text = text .. "\n"
   end
 end
 
---- `flow` loads the front end when it is first named.
-local function define_flow()
-  local mt = getmetatable(_G) or {}
-  local before = mt.__index
-  mt.__index = function(t, key)
-    if key == "flow" then
-      local flow = require("jfl")
-      rawset(t, key, flow)
-      return flow
-    end
-    if type(before) == "function" then return before(t, key) end
-    return before and before[key]
-  end
-  setmetatable(_G, mt)
+-- ---- the session ----
+
+-- Runs the user's start-up file; what is wrong with it is told, and ends nothing.
+local function start_up(path)
+  local f, message = loadfile(path, "t")
+  if not f then return report.fail(message) end
+  report.begin(f, "")
+  local ok, wrong = xpcall(f, handler)
+  if not ok then report.say(wrong) end
 end
 
---- Runs a session on the lines that read(prompt, ...) gives; keep(text) remembers them. Returns the
--- signal that ended it, or 0.
-return function(read, keep)
-  define_flow()
+--- Runs a session on the lines that read(prompt, ...) gives; keep(text) remembers them. Options are
+-- startup, the path of a file to run first; colour and colour_errors, whether the terminal shows
+-- them. Returns the signal that ended it, or 0.
+return function(read, keep, options)
+  lend()
+  colour.allow(options.colour, options.colour_errors)
+  if options.startup then start_up(options.startup) end
   local function step()
-    local chunk, message, text = read_chunk(read)
-    if chunk == false then return message end
+    local text, signal = read_text(read)
+    if text == false then return signal end
     if text then keep(text) end
-    if chunk then run(chunk) elseif message then say(message) end
+    return text and execute(text) and 0 or nil
   end
   while true do
     local ok, ended = xpcall(step, handler)
-    if not ok then say(ended) elseif ended then return ended end
+    if not ok then report.say(ended) elseif ended then return ended end
   end
 end

@@ -1,8 +1,15 @@
--- Shows values in the interactive session: tables by their contents, and nothing at length.
-local WIDTH, DEPTH, MANY, LONG = 78, 4, 50, 4000
-local SORTED = 1000              -- more keys than that are shown as they come
+-- Shows values in the interactive session: arrays with shape and dtype, tables by their contents,
+-- and nothing at length.
+local colour = require "jfl.repl.colour"
 
-local show
+local show = {}
+
+local WIDTH, DEPTH, MANY, LONG = 78, 4, 50, 4000
+local SHORT = 40                 -- columns of an array that is shown whole inside of a table
+local SORTED = 1000              -- more keys than that are shown as they come
+local NESTED = 8                 -- entries of a table inside of another; of a larger one the number
+
+local paint, contents = colour.paint, nil
 
 local function cut(text, most)
   if #text <= most then return text end
@@ -11,19 +18,82 @@ local function cut(text, most)
 end
 
 local function quoted(text)
-  local whole = cut(text, 2 * WIDTH)
-  return (("%q"):format(whole):gsub("\\\n", "\\n"):gsub("%c", function(c)
+  return (("%q"):format(text):gsub("\\\n", "\\n"):gsub("%c", function(c)
     return ("\\%03d"):format(c:byte())
   end))
 end
 
+local function kind_of(value)
+  local core = type(value) == "userdata" and package.loaded["jfl.core"]
+  return core and core.type(value)
+end
+
+-- The metatable's __tostring, which any value but a plain table may lack.
+local function tells_itself(value)
+  if type(value) ~= "table" then return true end
+  local meta = debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "__tostring") ~= nil
+end
+
+local function shape_of(array)
+  return ("(%s) %s"):format(table.concat(array.shape, ", "), array.dtype)
+end
+
+local function array_text(array, is_inside)
+  local text = tostring(array)
+  if require("jfl.core").is_freed(array) then return text end
+  if is_inside and (#text > SHORT or text:find("\n", 1, true)) then
+    return "NdArray " .. shape_of(array)
+  end
+  return text .. "  " .. paint("detail", shape_of(array))
+end
+
+-- "job 'double' (predict): x (3) float32 -> Numpy"
+local function job_text(job)
+  local texts = {}
+  for i, input in ipairs(job._inputs) do
+    texts[i] = ("%s %s"):format(input.name, shape_of(input.type))
+  end
+  return ("%s: %s -> %s"):format(tostring(job), table.concat(texts, ", "),
+    job._untyped and "future" or tostring(job._returns))
+end
+
+-- "function (a, b) of train.lua:12"
+local function function_text(f)
+  local info = debug.getinfo(f, "S")
+  if info.what == "C" then return tostring(f) end
+  local place = info.source:find("^=jfl/") and "of flow"
+    or ("of %s:%d"):format(info.short_src, info.linedefined)
+  return ("function %s %s"):format(show.parameters(f), place)
+end
+
+--- The parameters of a Lua function: "(a, b, ...)".
+function show.parameters(f)
+  local names, info = {}, debug.getinfo(f, "u")
+  for i = 1, info.nparams or 0 do names[i] = debug.getlocal(f, i) or "?" end
+  if info.isvararg then names[#names + 1] = "..." end
+  return "(" .. table.concat(names, ", ") .. ")"
+end
+
+local PAINTED = { number = "number", boolean = "word", ["nil"] = "word", ["function"] = "detail" }
+
+-- The text of a value that is no plain table; may fail where its __tostring does.
+local function told(value, is_inside)
+  local kind, meta = type(value), debug.getmetatable(value)
+  if kind == "function" then return function_text(value) end
+  if kind_of(value) == "array" then return array_text(value, is_inside) end
+  if kind == "table" and rawget(meta, "help") == "global_function" then return job_text(value) end
+  return tostring(value)
+end
+
 -- A value inside of another, on one line.
 local function plain(value)
-  if type(value) == "string" then return quoted(value) end
-  local ok, text = pcall(tostring, value)
+  if type(value) == "string" then return paint("string", quoted(cut(value, 2 * WIDTH))) end
+  local ok, text = pcall(told, value, true)
   if not ok then return "(a " .. type(value) .. " that fails to tell what it is)" end
   if text:find("\n", 1, true) then text = text:match("^[^\n]*") .. " ..." end
-  return cut(text, 2 * WIDTH)
+  text = cut(text, 2 * WIDTH)
+  return PAINTED[type(value)] and paint(PAINTED[type(value)], text) or text
 end
 
 local function key_text(key)
@@ -44,46 +114,57 @@ local function other_keys(t, n)
   return others, texts, count
 end
 
--- The list part in order, then the other keys.
+-- The list part in order, then the other keys; and how many entries there are.
 local function entries(t, depth, around)
   local texts, n = {}, 0
   while rawget(t, n + 1) ~= nil do
     n = n + 1
-    if n <= MANY then texts[n] = show(rawget(t, n), depth + 1, around) end
+    if n <= MANY then texts[n] = contents(rawget(t, n), depth + 1, around) end
   end
   local others, names, count = other_keys(t, n)
   for _, key in ipairs(others) do
     if #texts >= MANY then break end
-    texts[#texts + 1] = names[key] .. " = " .. show(rawget(t, key), depth + 1, around)
+    texts[#texts + 1] = names[key] .. " = " .. contents(rawget(t, key), depth + 1, around)
   end
   local left = n + count - #texts
-  if left > 0 then texts[#texts + 1] = ("... (%d more)"):format(left) end
-  return texts
-end
-
-local function tells_itself(value)
-  if type(value) ~= "table" then return true end
-  local meta = debug.getmetatable(value)
-  return type(meta) == "table" and rawget(meta, "__tostring") ~= nil
+  if left > 0 then texts[#texts + 1] = paint("detail", ("... (%d more)"):format(left)) end
+  return texts, n + count
 end
 
 -- A table on one line if it fits, else with a line for each entry. around: the set of tables it is
 -- in.
-function show(value, depth, around)
+function contents(value, depth, around)
   if tells_itself(value) then return plain(value) end
   if around[value] or depth >= DEPTH then return "{...}" end
   around[value] = true
-  local texts = entries(value, depth, around)
+  local texts, count = entries(value, depth, around)
   around[value] = nil
-  if #texts == 0 then return "{}" end
+  if count == 0 then return "{}" end
   local line = "{ " .. table.concat(texts, ", ") .. " }"
-  if #line + 2 * depth <= WIDTH and not line:find("\n", 1, true) then return line end
+  if colour.length(line) + 2 * depth <= WIDTH and not line:find("\n", 1, true) then return line end
+  if depth > 0 and count > NESTED then
+    return "{" .. paint("detail", ("... (%d entries)"):format(count)) .. "}"
+  end
   local indent = "\n" .. ("  "):rep(depth + 1)
   return "{" .. indent .. table.concat(texts, "," .. indent) .. "\n" .. ("  "):rep(depth) .. "}"
 end
 
---- The text of a result: as tostring gives it, but for tables.
-return function(value)
-  if tells_itself(value) then return cut(tostring(value), LONG) end
-  return show(value, 0, {})
+-- The text of a namespace such as flow.nn, or nil.
+local function space_text(value)
+  local meta = debug.getmetatable(value)
+  local path = type(value) == "table" and type(meta) == "table" and rawget(meta, "namespace")
+  if not path or path == "flow" then return nil end
+  return require("jfl.doc.help").text(path)
 end
+
+--- The text of a result; may fail where its __tostring does.
+function show.text(value)
+  if type(value) == "string" then return paint("string", quoted(cut(value, LONG))) end
+  local space = space_text(value)
+  if space then return space end
+  if not tells_itself(value) then return contents(value, 0, {}) end
+  local text = cut(told(value, false), LONG)
+  return PAINTED[type(value)] and paint(PAINTED[type(value)], text) or text
+end
+
+return show

@@ -1,5 +1,7 @@
 local blocks = require "scripts.doc.blocks"
+local flow = require "jfl"
 local guide = require "scripts.doc.guide"
+local tutorial = require "scripts.doc.tutorial"
 
 -- #cpu: its pages show profiles and plans.
 describe("the guide #cpu", function()
@@ -34,6 +36,50 @@ describe("the guide #cpu", function()
     for name, text in pairs(texts) do
       for target in text:gmatch("%]%(([%w%-]+%.md)%)") do
         assert.truthy(texts[target], name .. " links to " .. target)
+      end
+    end
+  end)
+end)
+
+describe("the tutorial #cpu", function()
+  local nd = flow.ndarray
+  local place
+
+  -- The first pictures of each set, in bytes.
+  local function write_part(set, n)
+    local images = set.images:slice(1, n):reshape(n * 100, 28, 28)
+    return (images * 255 + 0.5):astype("uint8"), set.labels:slice(1, n):reshape(-1)
+  end
+
+  setup(function()
+    place = blocks.directory()
+    local real_print = print
+    _G.print = function() end
+    local train, test = flow.data.load_mnist(100, 100)
+    _G.print = real_print
+    local arrays = {}
+    arrays.x_train, arrays.y_train = write_part(train, 20)
+    arrays.x_test, arrays.y_test = write_part(test, 10)
+    nd.save(place .. "/mnist.npz", arrays)
+  end)
+
+  teardown(function() blocks.remove(place) end)
+
+  -- Each page finds what those before it saved.
+  for _, page in ipairs(tutorial.pages()) do
+    it("runs as it stands: " .. page.source, function()
+      assert.is_nil(select(2, tutorial.run(page, place, place)))
+      for picture in page.text:gmatch("%]%(([%w-]+%.svg)%)") do
+        assert(io.open(place .. "/" .. picture), picture):close()
+      end
+    end)
+  end
+
+  it("gives readers the scripts that its pages link to", function()
+    for _, page in ipairs(tutorial.pages()) do
+      local files = tutorial.files(page)
+      for script in page.text:gmatch("%]%(([%w-]+%.lua)%)") do
+        assert.truthy(files[script] and loadstring(files[script]), script)
       end
     end
   end)

@@ -1,0 +1,548 @@
+/* What spec/c/misuse_test.c passes to the functions of jfl.h: one object of each kind and other
+   arguments with which calls succeed, and for each type of argument what is wrong. */
+#ifndef MISUSE_H
+#define MISUSE_H
+
+#include "counter.h"
+#include "scratch.h"
+#include "test.h"
+
+#include <limits.h>
+#include <math.h>
+
+/* How a call with something wrong may end. GONE: there is no k-th wrong value. */
+typedef enum verdict { GONE, FAILS, PASSES } verdict;
+
+typedef int (*asked_fn)(void *ctx);
+
+enum {
+  AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
+  A_CHECKPOINT, A_PROFILE,
+  AN_OUTPUT,
+  N_KINDS
+};
+
+enum { FEW = 8 };
+static struct {
+  jfl_session *s, *other;
+  jfl_array *a, *packed, *in[2], *two[2];
+  jfl_graph *g, *g2, *trained;
+  jfl_value *x, *w, *y, *foreign, *values[2];
+  jfl_job *job;
+  jfl_plan *p;
+  jfl_request *r;
+  jfl_report *report;
+  jfl_checkpoint *c;
+  jfl_profile *profile;
+  jfl_output *output;
+  jfl_shape shape;
+  const void *object[N_KINDS];       /* one of each kind */
+  /* What calls write to; released after each. */
+  jfl_array *out[FEW];
+  jfl_graph *made_graph[FEW]; int n_graph;
+  jfl_value *made_value[FEW];
+  jfl_session *made_session;
+  jfl_plan *made_plan;
+  jfl_request *made_request;
+  jfl_report *made_report;
+  jfl_checkpoint *made_checkpoint;
+  jfl_profile *made_profile;
+  jfl_output *made_output;
+  jfl_job *made_job;
+  char *text;
+} f;
+
+#define MUST(e) do { if (e) { fprintf(stderr, "%s\n", jfl_errmsg()); abort(); } } while (0)
+
+/* ---- objects ---- */
+
+static const char *fresh_name(void)
+{
+  static char name[32];
+  static int n;
+  snprintf(name, sizeof name, "fresh%d", n++);
+  return name;
+}
+
+/* A predict graph with an input and its relu. */
+static jfl_graph *small_graph(jfl_value **x, jfl_value **y)
+{
+  jfl_graph *g;
+  MUST(jfl_graph_new("small", JFL_PREDICT, &g));
+  MUST(jfl_graph_input(g, "x", JFL_F32, &f.shape, x));
+  MUST(jfl_graph_op(g, jfl_op_find("relu"), x, 1, NULL, 0, NULL, y));
+  MUST(jfl_graph_output(g, *y));
+  return g;
+}
+
+/* One that the next release drops. */
+static jfl_graph *fresh_graph(void)
+{
+  jfl_value *x, *y;
+  return f.made_graph[f.n_graph++] = small_graph(&x, &y);
+}
+
+static jfl_plan *fresh_plan(void)
+{
+  jfl_job *j;
+  jfl_plan *p;
+  MUST(jfl_job_new(f.s, fresh_name(), JFL_PREDICT, &j));
+  MUST(jfl_job_compile(j, fresh_graph(), &p));
+  return p;
+}
+
+static jfl_job *predict_job(void)
+{
+  jfl_job *j;
+  MUST(jfl_job_new(f.s, fresh_name(), JFL_PREDICT, &j));
+  return j;
+}
+
+/* A train graph without an optimizer yet, which the next release drops. */
+static jfl_graph *fresh_training(void)
+{
+  const jfl_variable_spec w = { .name = "m", .shape = f.shape, .trainable = 1 };
+  jfl_graph *g;
+  MUST(jfl_graph_new("training", JFL_TRAIN, &g));
+  MUST(jfl_graph_variable(g, &w, &f.values[0]));
+  return f.made_graph[f.n_graph++] = g;
+}
+
+static jfl_session *with_profile(int going)
+{
+  jfl_profile *p;
+  if (!jfl_profile_stop(f.s, &p)) jfl_profile_free(p);
+  if (going) MUST(jfl_profile_start(f.s, 16));
+  return f.s;
+}
+
+static jfl_profile *fresh_profile(void)
+{
+  jfl_profile *p;
+  jfl_array *out[2];
+  with_profile(1);
+  MUST(jfl_run(f.p, f.in, out));
+  counter_drop(out);
+  MUST(jfl_profile_stop(f.s, &p));
+  return p;
+}
+
+static jfl_session *fresh_session(void)
+{
+  jfl_session *s;
+  MUST(jfl_session_new(&s));
+  return s;
+}
+
+static jfl_checkpoint *fresh_checkpoint(void)
+{
+  jfl_checkpoint *c;
+  MUST(jfl_checkpoint_open("saved", &c));
+  return c;
+}
+
+static jfl_report *fresh_report(void)
+{
+  jfl_report *r;
+  MUST(jfl_checkpoint_load(f.s, "saved", 0, &r));
+  return r;
+}
+
+static jfl_output *fresh_output(void)
+{
+  jfl_output *o;
+  MUST(jfl_output_open("written", &o));
+  return o;
+}
+
+static char *fresh_text(void)
+{
+  char *t;
+  MUST(jfl_plan_text(f.p, &t));
+  return t;
+}
+
+static const char *fresh_checkpoint_path(void)
+{
+  MUST(jfl_checkpoint_save(f.s, "removed", 1));
+  return "removed";
+}
+
+/* ---- the fixture ---- */
+
+static void make_graphs(void)
+{
+  const jfl_variable_spec w = { .name = "v", .shape = f.shape, .trainable = 1 };
+  f.g = small_graph(&f.x, &f.y);
+  MUST(jfl_graph_variable(f.g, &w, &f.w));
+  jfl_value *x;
+  f.g2 = small_graph(&x, &f.foreign);
+}
+
+static void make_fixture(void)
+{
+  f.shape = (jfl_shape){ 2, { 2, 3 } };
+  f.s = fresh_session();
+  f.other = fresh_session();
+  MUST(jfl_array_new(JFL_F32, &f.shape, &f.a));
+  f.two[0] = f.two[1] = f.a;
+  MUST(jfl_compress(&f.shape, sizeof f.shape, JFL_ZLIB, &f.packed));
+  MUST(counter_inputs(0, f.in));
+  make_graphs();
+  MUST(counter_plan(f.s, "counter", &f.p));
+  MUST(jfl_job_new(f.s, "predict", JFL_PREDICT, &f.job));
+  MUST(jfl_submit(f.p, f.in, &f.r));
+  MUST(jfl_session_wait(f.s, f.r, -1));
+  MUST(jfl_checkpoint_save_notes(f.s, "saved", 0, &(jfl_note){ "key", "value" }, 1));
+  f.c = fresh_checkpoint();
+  f.report = fresh_report();
+  f.profile = fresh_profile();
+  f.output = fresh_output();
+  const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
+                        f.r, f.report, f.c, f.profile, f.output };
+  memcpy(f.object, all, sizeof all);
+}
+
+static void drop_fixture(void)
+{
+  jfl_array_unref(f.a);
+  jfl_array_unref(f.packed);
+  counter_drop(f.in);
+  jfl_graph_unref(f.g);
+  jfl_graph_unref(f.g2);
+  jfl_request_unref(f.r);
+  jfl_report_free(f.report);
+  jfl_checkpoint_close(f.c);
+  jfl_profile_free(f.profile);
+  jfl_output_drop(f.output);
+  jfl_session_free(f.s);
+  jfl_session_free(f.other);
+}
+
+/* Gives back what the last call made. */
+static void release_made(void)
+{
+  for (int i = 0; i < FEW; i++) {
+    jfl_array_unref(f.out[i]);
+    f.out[i] = NULL;
+    jfl_graph_unref(f.made_graph[i]);
+    f.made_graph[i] = NULL;
+  }
+  f.n_graph = 0;
+  jfl_session_free(f.made_session);
+  jfl_request_unref(f.made_request);
+  jfl_report_free(f.made_report);
+  jfl_checkpoint_close(f.made_checkpoint);
+  jfl_profile_free(f.made_profile);
+  jfl_output_drop(f.made_output);
+  jfl_text_free(f.text);
+  f.made_session = NULL;
+  f.made_request = NULL;
+  f.made_report = NULL;
+  f.made_checkpoint = NULL;
+  f.made_profile = NULL;
+  f.made_output = NULL;
+  f.text = NULL;
+}
+
+/* ---- what is wrong ---- */
+
+/* Arguments for which what is wrong elsewhere is right. */
+static const char *const may_be_anything[] = {
+  "jfl_array_cast.lossless", "jfl_checkpoint_apply.strict", "jfl_checkpoint_load.strict",
+  "jfl_checkpoint_save.overwrite", "jfl_checkpoint_save_notes.overwrite",
+  "jfl_checkpoint_write.overwrite", "jfl_session_due.due", "jfl_session_stop_when.ctx",
+  "jfl_inflate.size_hint", "jfl_profile_start.max_events", "jfl_schedule_rate.step",
+  "jfl_session_wait.r", "jfl_session_wait.seconds", "jfl_graph_op.name", "jfl_graph_place.device",
+  "jfl_graph_watch_gradient.where", "jfl_variable_info.dtype", "jfl_variable_info.shape",
+  "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
+  "jfl_set_allocator.a", "jfl_machine_peak.threads",
+  /* which the file records */
+  "jfl_checkpoint_read.dtype", "jfl_checkpoint_read.shape",
+  /* 0 inputs, options, notes, ... are as good */
+  "jfl_checkpoint_save_notes.notes", "jfl_graph_gradients.x",
+};
+
+/* Whether what is wrong is inside of what the argument points to; the message names that then. */
+static int inside;
+
+static verdict judge(const char *who)
+{
+  for (size_t i = 0; i < sizeof may_be_anything / sizeof *may_be_anything; i++)
+    if (!strcmp(who, may_be_anything[i])) return PASSES;
+  return FAILS;
+}
+
+/* NULL, and an object of each other kind. */
+static verdict wrong_object(const char *who, const void **p, int kind, int k)
+{
+  if (k >= N_KINDS) return GONE;
+  *p = k ? f.object[(kind + k) % N_KINDS] : NULL;
+  return k ? FAILS : judge(who);
+}
+#define WRONG_OBJECT(who, p, kind, k) wrong_object(who, (const void **)(void *)(p), kind, k)
+#define WRONG_jfl_array_p(who, p, k) WRONG_OBJECT(who, p, AN_ARRAY, k)
+#define WRONG_jfl_op_p(who, p, k) WRONG_OBJECT(who, p, AN_OP, k)
+#define WRONG_jfl_optimizer_p(who, p, k) WRONG_OBJECT(who, p, AN_OPTIMIZER, k)
+#define WRONG_jfl_graph_p(who, p, k) WRONG_OBJECT(who, p, A_GRAPH, k)
+#define WRONG_jfl_value_p(who, p, k) WRONG_OBJECT(who, p, A_VALUE, k)
+#define WRONG_jfl_session_p(who, p, k) WRONG_OBJECT(who, p, A_SESSION, k)
+#define WRONG_jfl_job_p(who, p, k) WRONG_OBJECT(who, p, A_JOB, k)
+#define WRONG_jfl_plan_p(who, p, k) WRONG_OBJECT(who, p, A_PLAN, k)
+#define WRONG_jfl_request_p(who, p, k) WRONG_OBJECT(who, p, A_REQUEST, k)
+#define WRONG_jfl_report_p(who, p, k) WRONG_OBJECT(who, p, A_REPORT, k)
+#define WRONG_jfl_checkpoint_p(who, p, k) WRONG_OBJECT(who, p, A_CHECKPOINT, k)
+#define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
+#define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
+
+/* NULL for where a result goes, and for bytes. */
+static verdict wrong_pointer(const char *who, const void **p, int k)
+{
+  *p = NULL;
+  return k ? GONE : judge(who);
+}
+#define WRONG_POINTER(who, p, k) wrong_pointer(who, (const void **)(void *)(p), k)
+#define WRONG_jfl_array_pp WRONG_POINTER
+#define WRONG_jfl_value_pp WRONG_POINTER
+#define WRONG_jfl_graph_pp WRONG_POINTER
+#define WRONG_jfl_session_pp WRONG_POINTER
+#define WRONG_jfl_job_pp WRONG_POINTER
+#define WRONG_jfl_plan_pp WRONG_POINTER
+#define WRONG_jfl_request_pp WRONG_POINTER
+#define WRONG_jfl_report_pp WRONG_POINTER
+#define WRONG_jfl_checkpoint_pp WRONG_POINTER
+#define WRONG_jfl_output_pp WRONG_POINTER
+#define WRONG_jfl_profile_pp WRONG_POINTER
+#define WRONG_jfl_shape_pp WRONG_POINTER
+#define WRONG_jfl_dtype_p WRONG_POINTER
+#define WRONG_jfl_loaded_p WRONG_POINTER
+#define WRONG_jfl_op_info_p WRONG_POINTER
+#define WRONG_jfl_optimizer_info_p WRONG_POINTER
+#define WRONG_jfl_param_p WRONG_POINTER
+#define WRONG_jfl_profile_row_p WRONG_POINTER
+#define WRONG_c_char_pp WRONG_POINTER
+#define WRONG_char_pp WRONG_POINTER
+#define WRONG_char_p WRONG_POINTER
+#define WRONG_double_p WRONG_POINTER
+#define WRONG_int_p WRONG_POINTER
+#define WRONG_uint64_t_p WRONG_POINTER
+#define WRONG_void_p WRONG_POINTER
+#define WRONG_c_void_p WRONG_POINTER
+#define WRONG_asked_fn(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
+
+static verdict WRONG_c_char_p(const char *who, const char **p, int k)
+{
+  static char long_name[5000];
+  memset(long_name, 'x', sizeof long_name - 1);
+  const char *const texts[] = { NULL, "", "\xff\xfe", "a\x1b[31m\nb", long_name, "\xc0\x80",
+                                "../\xed\xa0\x80" };
+  if (k == sizeof texts / sizeof *texts) return GONE;
+  *p = texts[k];
+  return k ? PASSES : judge(who);
+}
+
+static verdict WRONG_int(const char *who, int *p, int k)
+{
+  static const int numbers[] = { -1, INT_MIN, INT_MAX, 1 << 30 };
+  if (k == sizeof numbers / sizeof *numbers) return GONE;
+  *p = numbers[k];
+  return judge(who);
+}
+
+static verdict WRONG_int64_t(const char *who, int64_t *p, int k)
+{
+  static const int64_t numbers[] = { -1, INT64_MIN, INT64_MAX, (int64_t)1 << 62, (int64_t)1 << 31 };
+  if (k == sizeof numbers / sizeof *numbers || !strncmp(who, "jfl_number_", 11)) return GONE;
+  *p = numbers[k];
+  return judge(who);
+}
+
+static verdict WRONG_size_t(const char *who, size_t *p, int k)
+{
+  static const size_t numbers[] = { 0, (size_t)1 << 62, SIZE_MAX };
+  if (k == sizeof numbers / sizeof *numbers) return GONE;
+  *p = numbers[k];
+  return judge(who);
+}
+
+static verdict WRONG_count(const char *who, int *p, int k)
+{
+  (void)who;
+  *p = k ? INT_MIN : -1;
+  return k > 1 ? GONE : FAILS;
+}
+
+static verdict WRONG_n_bytes(const char *who, size_t *p, int k)
+{
+  (void)who;
+  *p = 0;
+  return k ? GONE : PASSES;
+}
+
+static verdict WRONG_double(const char *who, double *p, int k)
+{
+  static const double numbers[] = { NAN, INFINITY, -INFINITY, -1, 1e300 };
+  (void)who;
+  *p = k < 5 ? numbers[k] : 0;
+  if (!strcmp(who, "jfl_session_wait.seconds") && k > 0) return GONE;
+  return k < 5 ? PASSES : GONE;
+}
+
+static verdict WRONG_c_double_p(const char *who, const double **p, int k)
+{
+  static const double numbers[] = { NAN, INFINITY, -1e300 };
+  (void)who;
+  *p = k && k < 4 ? &numbers[k - 1] : NULL;
+  return k > 3 ? GONE : k == 1 || k == 2 ? FAILS : PASSES;
+}
+
+#define WRONG_ENUM(type, n)                                                          \
+  static verdict WRONG_##type(const char *who, type *p, int k)                       \
+  {                                                                                  \
+    const int numbers[] = { -1, n, INT_MAX, INT_MIN };                               \
+    *p = (type)numbers[k & 3];                                                       \
+    return k > 3 ? GONE : judge(who);                                                \
+  }
+WRONG_ENUM(jfl_dtype, JFL_N_DTYPE)
+WRONG_ENUM(jfl_mode, 2)
+WRONG_ENUM(jfl_deflate, 3)
+WRONG_ENUM(jfl_status, JFL_N_STATUS)
+WRONG_ENUM(jfl_part, JFL_ERROR_TEXT + 1)
+
+static verdict WRONG_jfl_shape_p(const char *who, const jfl_shape **p, int k)
+{
+  static const jfl_shape shapes[] = {
+    { -1, { 1 } }, { 9, { 1 } }, { INT_MAX, { 1 } }, { INT_MIN, { 1 } }, { 1, { -1 } },
+    { 2, { INT64_MIN, 2 } }, { 2, { (int64_t)1 << 31, (int64_t)1 << 32 } },
+    { 2, { (int64_t)1 << 62, (int64_t)1 << 62 } }, { 3, { 0, INT64_MAX, INT64_MAX } },
+  };
+  if (k > (int)(sizeof shapes / sizeof *shapes)) return GONE;
+  *p = k ? &shapes[k - 1] : NULL;
+  inside = k > 0;
+  return judge(who);
+}
+
+/* No list, a list with a hole, and lists of objects of other kinds. */
+static verdict wrong_list(const char *who, const void **p, int kind, int k)
+{
+  static const void *list[2];
+  if (k > N_KINDS) return GONE;
+  list[0] = list[1] = k > 1 ? f.object[(kind + k - 1) % N_KINDS] : NULL;
+  *p = k ? list : NULL;
+  return k ? FAILS : judge(who);
+}
+#define WRONG_jfl_array_pc_p(who, p, k) wrong_list(who, (const void **)(void *)(p), AN_ARRAY, k)
+#define WRONG_jfl_value_pc_p(who, p, k) wrong_list(who, (const void **)(void *)(p), A_VALUE, k)
+
+static verdict WRONG_c_char_pc_p(const char *who, const char *const **p, int k)
+{
+  static const char *const none[] = { NULL, NULL }, *const odd[] = { "\xff", "\xff" };
+  (void)who;
+  *p = k == 1 ? none : k == 2 ? odd : NULL;
+  return k > 2 ? GONE : k == 2 ? PASSES : FAILS;
+}
+
+static verdict WRONG_jfl_arg_p(const char *who, const jfl_arg **p, int k)
+{
+  static jfl_arg args[12];
+  const jfl_arg wrong[] = {
+    { .name = NULL }, { .name = "x", .kind = (jfl_arg_kind)-1 }, { .name = "x", .kind = 5 },
+    { .name = "x", .kind = JFL_ARG_STRING }, { .name = "x", .kind = JFL_ARG_LIST, .n_list = 3 },
+    { .name = "x", .kind = JFL_ARG_LIST, .n_list = -3 }, { .name = "x", .kind = JFL_ARG_ARRAY },
+    { .name = "x", .kind = JFL_ARG_ARRAY, .array = (const void *)f.s }, { .name = "\xff" },
+    { .name = "", .number = NAN }, { .name = "values", .number = NAN },
+    { .name = "values", .kind = JFL_ARG_STRING, .string = "\xff" },
+  };
+  (void)who;
+  if (k > 12) return GONE;
+  memcpy(args, wrong, sizeof args);
+  *p = k ? &args[k - 1] : NULL;
+  inside = k > 0;
+  return FAILS;
+}
+
+static verdict wrong_note(const char *who, const jfl_note **p, int k)
+{
+  static const jfl_note notes[] = { { NULL, "v" }, { "k", NULL }, { "\xff", "v" } };
+  if (!strcmp(who, "jfl_checkpoint_note.out")) return wrong_pointer(who, (const void **)p, k);
+  *p = k && k < 4 ? &notes[k - 1] : NULL;
+  inside = k == 3;
+  return k > 3 ? GONE : FAILS;
+}
+
+#define WRONG_jfl_note_p(who, p, k) wrong_note(who, (const jfl_note **)(void *)(p), k)
+
+static void *no_memory(void *ud, size_t n) { return (void)ud, (void)n, NULL; }
+
+static verdict WRONG_jfl_allocator_p(const char *who, const jfl_allocator **p, int k)
+{
+  static const jfl_allocator half = { .alloc = no_memory };
+  (void)who;
+  *p = k ? &half : NULL;
+  return k > 1 ? GONE : k ? FAILS : PASSES;
+}
+
+static verdict WRONG_jfl_variable_spec_p(const char *who, const jfl_variable_spec **p, int k)
+{
+  static const jfl_variable_spec specs[] = {
+    { .name = NULL }, { .name = "" }, { .name = "\xff" }, { .name = "n", .dtype = 77 },
+    { .name = "n", .shape = { 77, { 1 } } }, { .name = "n", .shape = { 1, { -7 } } },
+    { .name = "n", .shape = { 2, { (int64_t)1 << 62, 4 } } }, { .name = "n", .init = 9 },
+    { .name = "n", .state = -1 }, { .name = "n", .l1 = NAN }, { .name = "n", .l2 = INFINITY },
+    { .name = "v", .shape = { 1, { 5 } } },
+  };
+  (void)who;
+  if (k > (int)(sizeof specs / sizeof *specs)) return GONE;
+  *p = k ? &specs[k - 1] : NULL;
+  inside = k > 0;
+  return FAILS;
+}
+
+/* The good one, which a wrong one differs from in one field. */
+static jfl_minimize good_minimize(void)
+{
+  static const double rate = 0.1;
+  static const jfl_arg schedule[] = {
+    { .name = "boundaries", .kind = JFL_ARG_LIST },
+    { .name = "values", .kind = JFL_ARG_LIST, .list = &rate, .n_list = 1 },
+  };
+  return (jfl_minimize){ .loss = f.values, .n_loss = 1, .optimizer = "SGD",
+                         .schedule = "piecewise_constant_schedule", .schedule_arg = schedule,
+                         .n_schedule_arg = 2 };
+}
+
+static verdict WRONG_jfl_minimize_p(const char *who, const jfl_minimize **p, int k)
+{
+  static jfl_value *none[1], *foreign[1];
+  static jfl_minimize m;
+  static const jfl_arg odd = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = NAN };
+  (void)who;
+  m = good_minimize();
+  foreign[0] = f.foreign;
+  *p = k ? &m : NULL;
+  inside = k > 0;
+  switch (k) {
+  case 0: return FAILS;
+  case 1: m.loss = NULL; return FAILS;
+  case 2: m.loss = none; return FAILS;
+  case 3: m.loss = foreign; return FAILS;
+  case 4: m.n_loss = -1; return FAILS;
+  case 5: m.n_loss = 0; return FAILS;
+  case 6: m.optimizer = NULL; return FAILS;
+  case 7: m.optimizer = "\xff"; return FAILS;
+  case 8: m.n_arg = 1; return FAILS;
+  case 9: m.n_arg = -1; return FAILS;
+  case 10: m.schedule = NULL; return FAILS;
+  case 11: m.schedule = "relu"; return FAILS;
+  case 12: m.schedule_arg = NULL; return FAILS;
+  case 13: m.n_variable = 1; return FAILS;
+  case 14: m.n_variable = -1; return FAILS;
+  case 15: m.variable = foreign, m.n_variable = 1; return FAILS;
+  case 16: m.clip_norm = NAN; return FAILS;
+  case 17: m.clip_norm = -1; return FAILS;
+  case 18: m.arg = &odd, m.n_arg = 1; return FAILS;
+  default: return GONE;
+  }
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* Checks of what hosts pass in. */
+#include "base/need.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_SIZE = 1000 };     /* the longest name, in bytes */
+
+jfl_status jf_need_told(const char *function, jfl_status s)
+{
+  return jf_fail_in(s, JFL_ERROR_OP, function);
+}
+
+static const char *need_kind(jf_tag tag)
+{
+  static const char *const kinds[] = {
+    "one that was freed",
+#define X(id, text) text,
+    JF_TAGS(X)
+#undef X
+  };
+  return tag >= JF_TAG_FREED && tag < JF_TAG_END ? kinds[tag - JF_TAG_FREED] : "something else";
+}
+
+jfl_status jf_need_failed(const char *function, const char *argument, const void *p, jf_tag tag)
+{
+  const char *got = p ? need_kind(*(const jf_tag *)p) : "NULL";
+  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument, "must be %s, got %s",
+                                                 need_kind(tag), got));
+}
+
+jfl_status jf_need_pointer(const char *function, const char *argument, const void *p)
+{
+  if (p) return JFL_OK;
+  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument, "must be given, got NULL"));
+}
+
+jfl_status jf_need_list(const char *function, const char *argument, const void *list, int n)
+{
+  if (n < 0)
+    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument,
+                                                   "must be a list of 0 or more, got %d", n));
+  return n ? jf_need_pointer(function, argument, list) : JFL_OK;
+}
+
+jfl_status jf_need_each(const char *function, const char *argument, const void *list, int n,
+                        jf_tag tag)
+{
+  const void *const *p = list;
+  char element[64];
+  JF_TRY(jf_need_list(function, argument, list, n));
+  for (int i = 0; i < n; i++) {
+    if (p[i] && *(const jf_tag *)p[i] == tag) continue;
+    snprintf(element, sizeof element, "%s[%d]", argument, i);
+    return jf_need_failed(function, element, p[i], tag);
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_need_below(const char *function, const char *argument, int64_t v, int64_t n)
+{
+  if (v >= 0 && v < n) return JFL_OK;
+  return jf_need_told(function, jf_fail_argument(JFL_EINVAL, argument, "must be from 0 to %lld, "
+                                                 "got %lld", (long long)n - 1, (long long)v));
+}
+
+/* What is wrong with an attribute, or NULL. */
+static const char *need_flaw(const jfl_arg *a)
+{
+  if (!a->name) return "must have a name, got NULL";
+  switch (a->kind) {
+  case JFL_ARG_NUMBER:
+  case JFL_ARG_BOOL: return NULL;
+  case JFL_ARG_STRING:
+    return a->string ? NULL : "must have a string, got NULL";
+  case JFL_ARG_LIST:
+    if (a->n_list < 0) return "must have a list of 0 or more, got fewer";
+    return a->list || !a->n_list ? NULL : "must have a list, got NULL";
+  case JFL_ARG_ARRAY:
+    return a->array && *(const jf_tag *)a->array == JF_TAG_ARRAY ? NULL
+                                                                 : "must have an array, got none";
+  }
+  return "must be of a known kind, got another";
+}
+
+jfl_status jf_need_args(const char *function, const char *argument, const jfl_arg *arg, int n)
+{
+  char element[64];
+  JF_TRY(jf_need_list(function, argument, arg, n));
+  for (int i = 0; i < n; i++) {
+    const char *flaw = need_flaw(&arg[i]);
+    if (!flaw) continue;
+    snprintf(element, sizeof element, "%s[%d]", argument, i);
+    return jf_need_told(function, jf_fail_argument(JFL_EINVAL, element, "%s", flaw));
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_name_check(const char *what, const char *name)
+{
+  if (!*name) return jf_fail(JFL_ENAME, "the %s's name must not be empty", what);
+  if (strlen(name) > NAME_SIZE)
+    return jf_fail(JFL_ENAME, "the %s's name must have at most %d bytes, got %zu: '%.40s...'", what,
+                   NAME_SIZE, strlen(name), name);
+  if (!jf_utf8_valid(name))
+    return jf_fail(JFL_ENAME, "the %s's name must be UTF-8, got '%.100s'", what, name);
+  return JFL_OK;
+}
