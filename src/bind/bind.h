@@ -20,6 +20,7 @@
 #include <lauxlib.h>
 #include <signal.h>
 
+#include "bind/other.h"
 #include "jfl.h"
 
 /* Userdata types. A holder frees something of the core that must not outlive an error. */

@@ -52,9 +52,17 @@ static void fill_module(lua_State *L)
   jf_open_run(L, st);
 }
 
+/* Raises an error in a Lua that is not LuaJIT. It uses only what every Lua has. */
+static void need_luajit(lua_State *L)
+{
+  if (!luaJIT_setmode)
+    luaL_error(L, "jfl needs LuaJIT 2.1, not another Lua; run the script with luajit or jfl");
+}
+
 /* Gives the module's table, which is made at the first call. */
 int luaopen_jfl_core(lua_State *L)
 {
+  need_luajit(L);
   lua_settop(L, 0);
   lua_getfield(L, LUA_REGISTRYINDEX, KEY);
   if (lua_istable(L, 1)) return 1;
@@ -86,6 +94,7 @@ static void push_loader(lua_State *L, const jf_lua_module *m)
 /* Makes the core and the front end known to require. */
 int luaopen_jfl_preload(lua_State *L)
 {
+  need_luajit(L);
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, luaopen_jfl_core);

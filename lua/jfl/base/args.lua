@@ -37,10 +37,10 @@ function args.describe(value)
   if kind == "string" then return ("string '%s'"):format(value) end
   if kind == "nil" then return "nil" end
   local meta = getmetatable(value)
-  if type(meta) == "table" and meta.__tostring then return tostring(value) end
   if type(meta) == "table" and meta.namespace then
     return ("%s itself: its functions are called with a dot, not a colon"):format(meta.namespace)
   end
+  if type(meta) == "table" and meta.__tostring then return tostring(value) end
   return kind == "table" and describe_table(value) or "a " .. kind
 end
 

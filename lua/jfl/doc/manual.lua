@@ -46,6 +46,8 @@ local entries = {
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
     { returns = "Steps" }),
+  entry("has", "Whether flow has a name. Never fails.",
+    { "path", "such as 'nn.gelu'", type = "string" }, { returns = "boolean" }),
   entry("help", "Prints what a name does, or all names.",
     { "name", "such as 'softmax'", NONE }),
   entry("get_all_variables", "All variables by name, as NdArrays of their own.",
