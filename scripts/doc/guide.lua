@@ -1,6 +1,8 @@
 -- The pages written by hand: short ones in comments of the front end's files,
 -- --[==[ guide N: Title ... ]==], long ones in scripts/doc/pages/*.md, whose first line is
 -- <!-- SECTION N: Title -->.
+local about = require "jfl.legacy.about"
+
 local guide = {}
 
 --- The sections in their order: what the pages' heads call them, and their titles.
@@ -69,6 +71,10 @@ function guide.pages()
     pages[#pages + 1] = long_page(source)
     assert(rank[pages[#pages].section], source .. ": there is no such section")
   end
+  local last = 1
+  for _, each in ipairs(pages) do last = last + (each.section == "more" and 1 or 0) end
+  pages[#pages + 1] = page("lua/jfl/legacy/about.lua", "more", last, "Names of the original",
+    about.page(), 1)
   table.sort(pages, function(a, b)
     if a.section ~= b.section then return rank[a.section] < rank[b.section] end
     return a.number < b.number
