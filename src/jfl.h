@@ -140,6 +140,13 @@ JFL_API jfl_status jfl_array_cast(const jfl_array *a, jfl_dtype t, int lossless,
 typedef enum jfl_deflate { JFL_GZIP, JFL_ZLIB, JFL_RAW } jfl_deflate;
 JFL_API jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
                                jfl_array **out);
+/* The same, but data that unpack to more than `most` bytes are JFL_EDATA, found as soon as there
+   are more. */
+JFL_API jfl_status jfl_inflate_within(const void *src, size_t n, jfl_deflate kind, size_t most,
+                                      jfl_array **out);
+/* The first `count` bytes, or all where there are fewer. */
+JFL_API jfl_status jfl_inflate_head(const void *src, size_t n, jfl_deflate kind, size_t count,
+                                    jfl_array **out);
 /* Compresses n bytes, at most 4 GB, into a new uint8 array. */
 JFL_API jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl_array **out);
 /* The CRC-32 of n bytes, as gzip and zip files keep it. */

@@ -440,6 +440,57 @@ static void tells_an_unfinished_oneflow(void)
   CHECK_SAYS("half/w: has a meta, but the file out is missing");
 }
 
+/* Neither what a link leads to nor what is swapped in for a directory after it was opened is
+   read. */
+static void follows_no_link_out_of_oneflow(void)
+{
+  jfl_checkpoint *c;
+  jfl_array *a;
+  const jfl_shape shape = { 1, { 15 } };
+  const char *w = in_scratch("links/w");
+  mkdir(in_scratch("links"), 0700);
+  mkdir(in_scratch("links/a"), 0700);
+  put_oneflow(w, NULL, 2);
+  put_oneflow(in_scratch("links/a/b"), NULL, 3);
+  put_oneflow(in_scratch("outside"), "shape { dim: 15 } data_type: kFloat", 9);
+  CHECK(!symlink("../outside", in_scratch("links/linked")));
+  c = open_scratch("links");
+  CHECK(jfl_checkpoint_count(c) == 2);
+  CHECK(jfl_checkpoint_read(c, 0, JFL_F32, &shape, &a) == JFL_OK);
+  CHECK(*(float *)jfl_array_data(a) == 3);
+  jfl_array_unref(a);
+  CHECK(!rename(in_scratch("links/a"), in_scratch("links/old")));
+  CHECK(!mkdir(in_scratch("hidden"), 0700) && !symlink("../hidden", in_scratch("links/a")));
+  put_oneflow(in_scratch("hidden/b"), NULL, 9);
+  CHECK(jfl_checkpoint_read(c, 0, JFL_F32, &shape, &a) == JFL_EIO);
+  jfl_checkpoint_close(c);
+  CHECK(!symlink("../../outside/meta", in_scratch("links/w/meta")));
+  CHECK(jfl_checkpoint_open(in_scratch("links"), &c) == JFL_EDATA);
+  CHECK_SAYS("links/w/meta: must be a file, got a link");
+  CHECK(!unlink(in_scratch("links/w/meta")) && !unlink(in_scratch("links/w/out")));
+  CHECK(!symlink("../../outside/out", in_scratch("links/w/out")));
+  CHECK(jfl_checkpoint_open(in_scratch("links"), &c) == JFL_EDATA);
+  CHECK_SAYS("links/w/out: must be a file, got a link; links in a checkpoint are not followed");
+}
+
+/* The directory that the user names may be a link. */
+static void a_link_to_oneflow_is_followed(void)
+{
+  jfl_array *a;
+  mkdir(in_scratch("real"), 0700);
+  put_oneflow(in_scratch("real/w"), "shape { dim: 15 } data_type: kFloat", 2);
+  CHECK(!symlink("real", in_scratch("to_all")) && !symlink("real/w", in_scratch("to_one")));
+  jfl_checkpoint *c = open_scratch("to_all");
+  CHECK(jfl_checkpoint_count(c) == 1);
+  jfl_checkpoint_close(c);
+  c = open_scratch("to_one");
+  CHECK(jfl_checkpoint_about(c) == JFL_SINGLE);
+  CHECK(jfl_checkpoint_read(c, 0, JFL_F32, NULL, &a) == JFL_OK);
+  CHECK(*(float *)jfl_array_data(a) == 2);
+  jfl_array_unref(a);
+  jfl_checkpoint_close(c);
+}
+
 static void names_a_dtype_that_it_lacks(void)
 {
   jfl_array *a;
@@ -472,6 +523,10 @@ static void refuses_oneflow_that_does_not_fit(void)
   check_oneflow("shape { dim: 15 } data_type: kOFRecord", JFL_EDTYPE,
                 "must be float32 (3, 5)");
   check_oneflow("shape { dim: 14 } data_type: kFloat", JFL_EDATA, "does not fill the 60 bytes");
+  check_oneflow("shape { dim: 4611686018427387904 dim: 4611686018427387904 } data_type: kChar",
+                JFL_EDATA, "does not fill the 60 bytes");
+  check_oneflow("shape { dim: 0 dim: 4611686018427387904 dim: 4611686018427387904 } data_type: "
+                "kFloat", JFL_EDATA, "does not fill the 60 bytes");
   check_oneflow("shape { dim: 15 }", JFL_EDATA, "must have a shape and a data_type");
   check_oneflow("shape { dim: x } data_type: kFloat", JFL_EDATA,
                 "must have a shape and a data_type");
@@ -512,6 +567,8 @@ int main(void)
   RUN(reads_oneflow);
   RUN(reads_one_variable_of_oneflow);
   RUN(tells_an_unfinished_oneflow);
+  RUN(follows_no_link_out_of_oneflow);
+  RUN(a_link_to_oneflow_is_followed);
   RUN(names_a_dtype_that_it_lacks);
   RUN(refuses_oneflow_that_does_not_fit);
   return test_done();

@@ -120,6 +120,38 @@ static void refuses_what_is_damaged(void)
   free(p);
 }
 
+/* Of N bytes, within every limit around N, and the first few. */
+static void stops_where_it_is_told(void)
+{
+  static const size_t limits[] = { 0, 1, 1000, N - 1, N, N + 1, SIZE_MAX };
+  unsigned char *p = malloc(2 * N);
+  for (int kind = JFL_GZIP; kind <= JFL_RAW; kind++) {
+    size_t n = pack(plain, N, (jfl_deflate)kind, p);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+      jfl_array *a = NULL;
+      size_t most = limits[i], want = most < N ? most : N;
+      jfl_status s = jfl_inflate_within(p, n, (jfl_deflate)kind, most, &a);
+      CHECK_MSG(s == (most < N ? JFL_EDATA : JFL_OK), "%d, %zu: %s", kind, most, jfl_errmsg());
+      CHECK(s == JFL_OK || strstr(jfl_errmsg(), "must unpack to at most"));
+      jfl_array_unref(a);
+      a = NULL;
+      s = jfl_inflate_head(p, n, (jfl_deflate)kind, most, &a);
+      CHECK(s == (most ? JFL_OK : JFL_EINVAL));
+      CHECK(!a || (jfl_array_size(a) == (int64_t)want && !memcmp(jfl_array_data(a), plain, want)));
+      jfl_array_unref(a);
+    }
+  }
+  jfl_array *a;
+  size_t n = pack(plain, 3000, JFL_ZLIB, p);
+  CHECK(jfl_inflate_within(p, n - 1, JFL_ZLIB, 3000, &a) == JFL_EDATA);
+  CHECK_MSG(strstr(jfl_errmsg(), "cut short"), "%s", jfl_errmsg());
+  CHECK(jfl_inflate_head(p, n / 2, JFL_ZLIB, 3000, &a) == JFL_EDATA);
+  CHECK(jfl_inflate_within(p, n, (jfl_deflate)9, 1, &a) == JFL_EINVAL);
+  CHECK(jfl_inflate_head(NULL, n, JFL_RAW, 1, &a) == JFL_EINVAL);
+  CHECK(jfl_inflate(p, n, JFL_RAW, 1, NULL) == JFL_EINVAL);
+  free(p);
+}
+
 static void takes_back_what_was_compressed(void)
 {
   static const size_t sizes[] = { 1, 300, N };
@@ -154,6 +186,7 @@ int main(void)
   RUN(joins_gzip_members);
   RUN(refuses_what_is_cut);
   RUN(refuses_what_is_damaged);
+  RUN(stops_where_it_is_told);
   RUN(takes_back_what_was_compressed);
   RUN(refuses_nothing_at_all);
   return test_done();

@@ -97,6 +97,12 @@ static void *slot(void)
 #define GOOD_jfl_array_rows_count 1
 #define GOOD_jfl_inflate_src jfl_array_data(f.packed)
 #define GOOD_jfl_inflate_n (size_t)jfl_array_size(f.packed)
+#define GOOD_jfl_inflate_within_src jfl_array_data(f.packed)
+#define GOOD_jfl_inflate_within_n (size_t)jfl_array_size(f.packed)
+#define GOOD_jfl_inflate_within_most 100
+#define GOOD_jfl_inflate_head_count 1
+#define GOOD_jfl_inflate_head_src jfl_array_data(f.packed)
+#define GOOD_jfl_inflate_head_n (size_t)jfl_array_size(f.packed)
 #define GOOD_jfl_op_param_op jfl_op_find("dropout")
 #define GOOD_jfl_optimizer_check_o jfl_optimizer_find("SGD")
 #define GOOD_jfl_optimizer_check_arg &momentum

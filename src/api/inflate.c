@@ -7,16 +7,20 @@
 
 /* Deflate never expands more than this (zlib.net, technical details), so no hint or file makes us
    ask for more memory than its bytes can fill. */
-enum { MAX_RATIO = 1032, FIRST_RATIO = 4, SLACK = 64 };
+enum { MAX_RATIO = 1032, FIRST_RATIO = 4, TRUSTED_RATIO = 16, SLACK = 64 };
 
 /* How zlib is told the container. */
 static const int windows[] = { [JFL_GZIP] = 16 + MAX_WBITS, [JFL_ZLIB] = MAX_WBITS,
                                [JFL_RAW] = -MAX_WBITS };
 
+/* What happens at the limit: it is an error that more would come, or the rest is left. */
+typedef enum inflate_end { ALL, HEAD } inflate_end;
+
 typedef struct decoder {
   z_stream z;
   jfl_array *out;
   size_t in_left, done, limit;   /* bytes not yet given to z, bytes written, most ever written */
+  inflate_end end;
 } decoder;
 
 static voidpf inflate_take(voidpf ud, uInt items, uInt size)
@@ -51,14 +55,13 @@ static jfl_status resize(decoder *d, size_t n)
 }
 
 /* One call of zlib, with as much room and input as its 32-bit counts allow. */
-static int step(decoder *d)
+static int step(decoder *d, void *to, size_t room)
 {
-  size_t room = capacity(d) - d->done;
   uInt in = d->in_left < UINT_MAX ? (uInt)d->in_left : UINT_MAX;
   uInt out = room < UINT_MAX ? (uInt)room : UINT_MAX;
   d->z.avail_in = in;
   d->z.avail_out = out;
-  d->z.next_out = (Bytef *)jfl_array_data(d->out) + d->done;
+  d->z.next_out = to;
   int code = inflate(&d->z, Z_NO_FLUSH);
   d->in_left -= in - d->z.avail_in;
   d->done += out - d->z.avail_out;
@@ -89,18 +92,27 @@ static jfl_status inflate_broken(const decoder *d, int code)
                                          : d->z.msg ? d->z.msg : zError(code));
 }
 
+/* Data that are cut, or damaged, at the very limit are told from those that go on. */
+static jfl_status inflate_too_much(decoder *d)
+{
+  unsigned char more;
+  int code = step(d, &more, 1);
+  if (d->done == d->limit) return inflate_broken(d, code);
+  return jf_fail(JFL_EDATA, "inflate: the data must unpack to at most %zu bytes, got more",
+                 d->limit);
+}
+
 static jfl_status grow(decoder *d)
 {
   size_t n = capacity(d);
-  if (n >= d->limit)
-    return jf_fail(JFL_EDATA, "inflate: more than %zu bytes, which no such file holds", d->limit);
+  if (n >= d->limit) return inflate_too_much(d);
   return resize(d, n < d->limit / 2 ? 2 * n : d->limit);
 }
 
 static jfl_status inflate_run(decoder *d, jfl_deflate kind)
 {
-  for (int more = 1; more;) {
-    int code = step(d);
+  for (int more = 1; more && (d->end == ALL || d->done < d->limit);) {
+    int code = step(d, (Bytef *)jfl_array_data(d->out) + d->done, capacity(d) - d->done);
     if (code == Z_STREAM_END) JF_TRY(after_end(d, kind, &more));
     else if (code == Z_BUF_ERROR && d->done == capacity(d)) JF_TRY(grow(d));
     else if (code != Z_OK) return inflate_broken(d, code);
@@ -109,27 +121,65 @@ static jfl_status inflate_run(decoder *d, jfl_deflate kind)
   return d->done == capacity(d) ? JFL_OK : resize(d, d->done);
 }
 
-jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
-                       jfl_array **out)
+/* Room for `expected` bytes is made only if that many may come of so few; else it grows. */
+static jfl_status inflate_all(decoder *d, const void *src, size_t n, jfl_deflate kind,
+                              size_t expected)
+{
+  const size_t trusted = n * TRUSTED_RATIO + SLACK;
+  size_t first = expected < trusted ? expected : trusted;
+  d->z = (z_stream){ .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src };
+  d->in_left = n;
+  int code = inflateInit2(&d->z, windows[kind]);
+  if (code != Z_OK) return inflate_broken(d, code);
+  jfl_status r = new_bytes(first < d->limit ? first : d->limit, &d->out);
+  if (r == JFL_OK) r = inflate_run(d, kind);
+  inflateEnd(&d->z);
+  return r;
+}
+
+static jfl_status inflate_check(const void *src, size_t n, jfl_deflate kind, const void *out)
 {
   if (n) JF_NEED_POINTER(src);
   JF_NEED_POINTER(out);
   if ((unsigned)kind > JFL_RAW)
     return jf_fail(JFL_EINVAL, "inflate: kind must be gzip, zlib or raw, got %d", (int)kind);
-  if (n > SIZE_MAX / MAX_RATIO - SLACK)
-    return jf_fail(JFL_EINVAL, "inflate: data must be at most %zu bytes, got %zu",
-                   SIZE_MAX / MAX_RATIO - SLACK, n);
-  decoder d = { .in_left = n, .limit = n * MAX_RATIO + SLACK };
-  size_t first = size_hint ? size_hint : n * FIRST_RATIO + SLACK;
-  d.z = (z_stream){ .zalloc = inflate_take, .zfree = inflate_give, .next_in = (Bytef *)src };
-  int code = inflateInit2(&d.z, windows[kind]);
-  if (code != Z_OK) return inflate_broken(&d, code);
-  jfl_status r = new_bytes(first < d.limit ? first : d.limit, &d.out);
-  if (r == JFL_OK) r = inflate_run(&d, kind);
-  inflateEnd(&d.z);
+  if (n <= SIZE_MAX / MAX_RATIO - SLACK) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "inflate: data must be at most %zu bytes, got %zu",
+                 SIZE_MAX / MAX_RATIO - SLACK, n);
+}
+
+static jfl_status inflate_unpack(decoder d, const void *src, size_t n, jfl_deflate kind,
+                                 size_t expected, jfl_array **out)
+{
+  JF_TRY(inflate_check(src, n, kind, out));
+  if (d.limit > n * MAX_RATIO + SLACK) d.limit = n * MAX_RATIO + SLACK;
+  jfl_status r = inflate_all(&d, src, n, kind, expected);
   if (r == JFL_OK) *out = d.out;
   else jfl_array_unref(d.out);
   return r;
+}
+
+jfl_status jfl_inflate(const void *src, size_t n, jfl_deflate kind, size_t size_hint,
+                       jfl_array **out)
+{
+  decoder d = { .limit = SIZE_MAX };
+  return inflate_unpack(d, src, n, kind, size_hint ? size_hint : n * FIRST_RATIO + SLACK, out);
+}
+
+jfl_status jfl_inflate_within(const void *src, size_t n, jfl_deflate kind, size_t most,
+                              jfl_array **out)
+{
+  decoder d = { .limit = most };
+  return inflate_unpack(d, src, n, kind, most, out);
+}
+
+jfl_status jfl_inflate_head(const void *src, size_t n, jfl_deflate kind, size_t count,
+                            jfl_array **out)
+{
+  decoder d = { .limit = count, .end = HEAD };
+  JF_TRY(inflate_check(src, n, kind, out));
+  if (!count) return jf_fail(JFL_EINVAL, "inflate: count must be at least 1, got 0");
+  return inflate_unpack(d, src, n, kind, count, out);
 }
 
 /* All at once: there is room for the worst case. */

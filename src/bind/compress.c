@@ -21,22 +21,49 @@ static int compress_give(lua_State *L, jf_larray *b, jfl_array *a)
   return 1;
 }
 
-/* inflate(string, container [, size_hint [, what it is, for messages]]) -> uint8 array */
-static int l_inflate(lua_State *L)
+typedef jfl_status inflater(const void *src, size_t n, jfl_deflate kind, size_t size,
+                            jfl_array **out);
+
+/* f of the string, the container and the size at indices 1 to 3; at 4 what it is, for messages. */
+static int compress_unpack(lua_State *L, inflater *f, double size)
 {
   size_t n;
   lua_settop(L, 4);
   const char *data = jf_need_bytes(L, 1, "inflate", "data", &n);
   jfl_deflate kind = need_container(L, "inflate");
-  double hint = lua_isnil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
   const char *what = lua_isnil(L, 4) ? NULL : jf_need_string(L, 4, "inflate", "what");
   jf_larray *b = jf_push_array(L);
   jfl_array *a;
-  size_t size_hint = hint > 0 && hint < 0x1p47 ? (size_t)hint : 0;
-  jfl_status e = jfl_inflate(data, n, kind, size_hint, &a);
+  jfl_status e = f(data, n, kind, (size_t)size, &a);
   if (what) jf_check_for(L, e, what);
   else jf_check(L, e);
   return compress_give(L, b, a);
+}
+
+/* inflate(string, container [, size_hint [, what]]) -> uint8 array */
+static int l_inflate(lua_State *L)
+{
+  double hint = lua_isnoneornil(L, 3) ? 0 : jf_need_number(L, 3, "inflate", "size_hint");
+  return compress_unpack(L, jfl_inflate, hint > 0 && hint < 0x1p47 ? hint : 0);
+}
+
+/* A size that is told by a file or a script, as one that can be converted. */
+static double need_size(lua_State *L, const char *who)
+{
+  double size = jf_need_number(L, 3, who, "size");
+  return size > 0 ? (size < 0x1p47 ? size : 0x1p47) : 0;
+}
+
+/* inflate_within(string, container, most [, what]) -> uint8 array */
+static int l_inflate_within(lua_State *L)
+{
+  return compress_unpack(L, jfl_inflate_within, need_size(L, "inflate_within"));
+}
+
+/* inflate_head(string, container, count [, what]) -> uint8 array */
+static int l_inflate_head(lua_State *L)
+{
+  return compress_unpack(L, jfl_inflate_head, need_size(L, "inflate_head"));
 }
 
 /* deflate(string, container) -> uint8 array */
@@ -53,5 +80,6 @@ static int l_deflate(lua_State *L)
 }
 
 const luaL_Reg jf_compress_functions[] = {
-  { "inflate", l_inflate }, { "deflate", l_deflate }, { NULL, NULL }
+  { "inflate", l_inflate }, { "inflate_within", l_inflate_within },
+  { "inflate_head", l_inflate_head }, { "deflate", l_deflate }, { NULL, NULL }
 };

@@ -26,6 +26,7 @@ typedef struct jf_meta { const char *key, *value; } jf_meta;
 typedef struct jf_source {
   char path[PATH_MAX];
   int fd;                      /* the safetensors file; -1: OneFlow's layout under path */
+  int dir;                     /* OneFlow's directory, or that of its one variable; or -1 */
   char *text;                  /* header that names point into, or NULL: each name is owned */
   jf_entry *tensor; int n_tensor, cap_tensor;    /* sorted by name */
   jf_meta *meta; int n_meta, cap_meta;            /* sorted by key */
@@ -55,7 +56,8 @@ void jf_safetensors_meta(jf_text *meta, const char *key, const char *value);
 jfl_status jf_safetensors_write(int fd, const char *path, jf_entry *t, int n, const jf_text *meta);
 
 /* s->path names the directory; it is no error that it holds no variable. If it is a variable's own
-   directory, s->path becomes the one above, and s has that variable alone. */
+   directory, s->path becomes the one above, and s has that variable alone. Links in it are not
+   followed, so that nothing outside it is read. */
 jfl_status jf_oneflow_open(jf_source *s);
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out);
 

@@ -78,49 +78,61 @@ static jfl_status check_meta(const char *path, const jf_entry *t)
 {
   char buf[JF_SHAPE_STR];
   uint64_t want = jfl_dtype_size(t->dtype);
-  int over = 0;
+  int over = jf_shape_check(&t->shape, "shape") != JFL_OK;
   for (int i = 0; i < t->shape.n; i++)
     over |= __builtin_mul_overflow(want, (uint64_t)t->shape.d[i], &want);
-  if (!over && want == t->size) return JFL_OK;
+  if (!over && (t->dtype == JFL_N_DTYPE || want == t->size)) return JFL_OK;
   return jf_fail(JFL_EDATA, "checkpoint %s: %s %s does not fill the %llu bytes of %s/out", path,
-                 jfl_dtype_name(t->dtype), jf_shape_str(&t->shape, buf),
-                 (unsigned long long)t->size, t->name);
+                 t->dtype == JFL_N_DTYPE ? t->dtype_name : jfl_dtype_name(t->dtype),
+                 jf_shape_str(&t->shape, buf), (unsigned long long)t->size, t->name);
 }
 
-static jfl_status oneflow_read_meta(const char *dir, jf_entry *t)
+/* The error for a file of a variable that cannot be opened. */
+static jfl_status oneflow_no_file(const char *dir, const char *file)
 {
-  char path[PATH_MAX], text[MAX_META + 1];
-  JF_TRY(jf_file_path(dir, "/", "meta", path));
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(path, "open");
+  if (errno != ELOOP)
+    return jf_fail(JFL_EIO, "checkpoint %s/%s: cannot open: %s", dir, file, strerror(errno));
+  return jf_fail(JFL_EDATA, "checkpoint %s/%s: must be a file, got a link; links in a checkpoint "
+                 "are not followed", dir, file);
+}
+
+static int oneflow_open_file(int dir, const char *file)
+{
+  return openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* dir is the variable's directory, and path its path. */
+static jfl_status oneflow_read_meta(int dir, const char *path, jf_entry *t)
+{
+  char text[MAX_META + 1];
+  int fd = oneflow_open_file(dir, "meta");
+  if (fd < 0) return errno == ENOENT ? JFL_OK : oneflow_no_file(path, "meta");
   ssize_t n = read(fd, text, MAX_META);
-  jfl_status r = n < 0 ? jf_file_fail(path, "read") : JFL_OK;
+  jfl_status r = n < 0 ? jf_file_fail(path, "read the meta") : JFL_OK;
   close(fd);
   JF_TRY(r);
   text[n] = '\0';
-  if (!parse_meta(text, t))
-    return jf_fail(JFL_EDATA, "checkpoint %s: the meta must have a shape and a data_type", path);
-  return t->dtype == JFL_N_DTYPE ? JFL_OK : check_meta(path, t);
+  if (parse_meta(text, t)) return check_meta(path, t);
+  return jf_fail(JFL_EDATA, "checkpoint %s/meta: the meta must have a shape and a data_type", path);
 }
 
 /* ---- directories ---- */
 
 /* A directory with a file `out` is a variable's. In one with only a meta, `out` was lost. */
-static jfl_status find_out(const char *dir, uint64_t *size, int *found)
+static jfl_status find_out(int dir, const char *path, uint64_t *size, int *found)
 {
-  char path[PATH_MAX];
   struct stat st;
-  JF_TRY(jf_file_path(dir, "/", "out", path));
-  *found = !stat(path, &st) && S_ISREG(st.st_mode);
+  int there = !fstatat(dir, "out", &st, AT_SYMLINK_NOFOLLOW);
+  *found = there && S_ISREG(st.st_mode);
   if (*found) *size = (uint64_t)st.st_size;
-  JF_TRY(jf_file_path(dir, "/", "meta", path));
-  if (*found || stat(path, &st) || !S_ISREG(st.st_mode)) return JFL_OK;
-  return jf_fail(JFL_EDATA, "checkpoint %s: has a meta, but the file out is missing", dir);
+  if (there && S_ISLNK(st.st_mode)) return errno = ELOOP, oneflow_no_file(path, "out");
+  if (*found || fstatat(dir, "meta", &st, 0) || !S_ISREG(st.st_mode)) return JFL_OK;
+  return jf_fail(JFL_EDATA, "checkpoint %s: has a meta, but the file out is missing", path);
 }
 
-static jfl_status oneflow_add(jf_source *s, const char *dir, uint64_t size)
+static jfl_status oneflow_add(jf_source *s, int dir, const char *path, uint64_t size)
 {
-  const char *name = dir + strlen(s->path) + 1;
+  const char *name = path + strlen(s->path) + 1;
   jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (v) s->tensor = v;
   char *copy = v ? jf_new_raw(strlen(name) + 1) : NULL;
@@ -128,69 +140,104 @@ static jfl_status oneflow_add(jf_source *s, const char *dir, uint64_t size)
   strcpy(copy, name);
   jf_entry *t = &v[s->n_tensor++];
   *t = (jf_entry){ .name = copy, .dtype = JFL_N_DTYPE, .shape = { .n = -1 }, .size = size };
-  return oneflow_read_meta(dir, t);
+  return oneflow_read_meta(dir, path, t);
 }
 
-static jfl_status oneflow_walk(jf_source *s, const char *dir, int depth);
+static jfl_status oneflow_walk(jf_source *s, int dir, const char *path, int depth);
 
-/* Variables whose names have slashes lie in directories further down. Links are not followed. */
-static jfl_status oneflow_visit(jf_source *s, const char *parent, const char *name, int depth)
+/* Opens a directory of the tree; -1 with errno. */
+static int oneflow_open_dir(int parent, const char *name)
 {
-  char dir[PATH_MAX];
-  struct stat st;
+  return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Variables whose names have slashes lie in directories further down. */
+static jfl_status oneflow_visit(jf_source *s, int dir, const char *path, int depth)
+{
   uint64_t size = 0;
   int found = 0;
-  JF_TRY(jf_file_path(parent, "/", name, dir));
-  if (lstat(dir, &st) || !S_ISDIR(st.st_mode)) return JFL_OK;
-  JF_TRY(find_out(dir, &size, &found));
-  if (found) JF_TRY(oneflow_add(s, dir, size));
-  return depth < MAX_DEPTH ? oneflow_walk(s, dir, depth + 1) : JFL_OK;
+  JF_TRY(find_out(dir, path, &size, &found));
+  if (found) JF_TRY(oneflow_add(s, dir, path, size));
+  return depth < MAX_DEPTH ? oneflow_walk(s, dir, path, depth + 1) : JFL_OK;
 }
 
-static jfl_status oneflow_walk(jf_source *s, const char *dir, int depth)
+static jfl_status oneflow_enter(jf_source *s, int parent, const char *path, const char *name,
+                                int depth)
 {
-  DIR *d = opendir(dir);
-  if (!d) return jf_file_fail(dir, "list the directory");
-  jfl_status r = JFL_OK;
+  char below[PATH_MAX];
+  JF_TRY(jf_file_path(path, "/", name, below));
+  int dir = oneflow_open_dir(parent, name);
+  if (dir < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT)) return JFL_OK;
+  if (dir < 0) return jf_file_fail(below, "list the directory");
+  jfl_status r = oneflow_visit(s, dir, below, depth);
+  close(dir);
+  return r;
+}
+
+static jfl_status oneflow_walk(jf_source *s, int dir, const char *path, int depth)
+{
+  int fd = oneflow_open_dir(dir, ".");
+  DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+  jfl_status r = d ? JFL_OK : jf_file_fail(path, "list the directory");
   for (const struct dirent *e; r == JFL_OK && (e = readdir(d));)
     if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-      r = oneflow_visit(s, dir, e->d_name, depth);
-  closedir(d);
+      r = oneflow_enter(s, dir, path, e->d_name, depth);
+  if (d) closedir(d);
+  else if (fd >= 0) close(fd);
   return r;
 }
 
 /* The variable whose directory s->path is. */
 static jfl_status open_single(jf_source *s, uint64_t size)
 {
-  char whole[PATH_MAX], dir[PATH_MAX];
+  char whole[PATH_MAX], path[PATH_MAX];
   const char *slash = strrchr(s->path, '/');
   JF_TRY(jf_file_path(s->path, "", "", whole));
   jf_file_parent(whole, s->path);
-  JF_TRY(jf_file_path(s->path, "/", slash ? whole + (slash - s->path) + 1 : whole, dir));
+  JF_TRY(jf_file_path(s->path, "/", slash ? whole + (slash - s->path) + 1 : whole, path));
   s->about = JFL_SINGLE;
-  return oneflow_add(s, dir, size);
+  return oneflow_add(s, s->dir, path, size);
 }
 
 jfl_status jf_oneflow_open(jf_source *s)
 {
-  char done[PATH_MAX];
   uint64_t size = 0;
   int single = 0;
-  JF_TRY(find_out(s->path, &size, &single));
+  s->dir = jf_dir_open(AT_FDCWD, s->path);
+  if (s->dir < 0) return jf_file_fail(s->path, "open");
+  JF_TRY(find_out(s->dir, s->path, &size, &single));
   if (single) return open_single(s, size);
-  JF_TRY(jf_file_path(s->path, "/", "snapshot_done", done));
-  if (access(done, F_OK)) s->about = JFL_UNFINISHED;
-  JF_TRY(oneflow_walk(s, s->path, 0));
+  if (faccessat(s->dir, "snapshot_done", F_OK, 0)) s->about = JFL_UNFINISHED;
+  JF_TRY(oneflow_walk(s, s->dir, s->path, 0));
   return jf_source_sort(s);
+}
+
+/* Opens the file `out` of the variable, part by part of its name, so that no link is followed. */
+static int oneflow_open_out(const jf_source *s, const char *name)
+{
+  char part[NAME_MAX + 1];
+  int dir = s->dir;
+  while (*name && dir >= 0 && s->about != JFL_SINGLE) {
+    size_t n = strcspn(name, "/");
+    memcpy(part, name, n);
+    part[n] = '\0';
+    int below = oneflow_open_dir(dir, part);
+    if (dir != s->dir) close(dir);
+    dir = below;
+    name += n + (name[n] == '/');
+  }
+  int fd = dir >= 0 ? oneflow_open_file(dir, "out") : -1, e = errno;
+  if (dir >= 0 && dir != s->dir) close(dir);
+  errno = e;
+  return fd;
 }
 
 jfl_status jf_oneflow_read(const jf_source *s, const jf_entry *t, void *out)
 {
-  char dir[PATH_MAX], path[PATH_MAX];
-  JF_TRY(jf_file_path(s->path, "/", t->name, dir));
-  JF_TRY(jf_file_path(dir, "/", "out", path));
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return jf_file_fail(path, "open");
+  char path[PATH_MAX];
+  JF_TRY(jf_file_path(s->path, "/", t->name, path));
+  int fd = oneflow_open_out(s, t->name);
+  if (fd < 0) return oneflow_no_file(path, "out");
   jfl_status r = jf_file_read(fd, path, out, (size_t)t->size, 0);
   close(fd);
   return r;

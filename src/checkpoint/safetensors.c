@@ -102,6 +102,15 @@ static jfl_status read_field(safetensors_loader *l, const char *key, jf_entry *t
   return jf_json_skip(&l->json);
 }
 
+/* An extent of 0 makes the others free, whose product must not overflow. */
+static jfl_status check_shape(const jf_entry *t, size_t at)
+{
+  char buf[JF_SHAPE_STR];
+  if (jf_shape_check(&t->shape, "shape") == JFL_OK) return JFL_OK;
+  return jf_fail(JFL_EDATA, "byte %zu: tensor %s: shape must have at most 2^47 elements, got %s",
+                 at, t->name, jf_shape_str(&t->shape, buf));
+}
+
 /* The size of a tensor whose dtype jfl lacks cannot be checked. */
 static jfl_status check_size(const jf_entry *t, size_t at)
 {
@@ -137,6 +146,7 @@ static jfl_status read_tensor(safetensors_loader *l, const char *name)
     return jf_fail(JFL_EDATA, "byte %zu: tensor %s must have dtype, shape and data_offsets", at,
                    name);
   JF_TRY(check_size(&t, at));
+  JF_TRY(check_shape(&t, at));
   jf_entry *v = jf_regrow(s->tensor, s->n_tensor, &s->cap_tensor, sizeof *v);
   if (!v) return jf_fail(JFL_ENOMEM, "out of memory for the list of tensors");
   s->tensor = v;

@@ -84,7 +84,7 @@ static jfl_status open_path(const char *path, jf_source *s)
 jfl_status jf_source_open(const char *path, jf_source *out)
 {
   char dir[PATH_MAX];
-  *out = (jf_source){ .fd = -1 };
+  *out = (jf_source){ .fd = -1, .dir = -1 };
   JF_TRY(jf_file_trim(path, dir));
   jfl_status r = open_path(dir, out);
   for (int i = 0; r == JFL_OK && i < out->n_tensor; i++) r = is_state(out, &out->tensor[i]);
@@ -101,9 +101,10 @@ jfl_status jf_source_read(const jf_source *s, const jf_entry *t, void *out)
 void jf_source_close(jf_source *s)
 {
   if (s->fd >= 0) close(s->fd);
+  if (s->dir >= 0) close(s->dir);
   for (int i = 0; !s->text && i < s->n_tensor; i++) jf_free((char *)s->tensor[i].name);
   jf_free(s->tensor);
   jf_free(s->meta);
   jf_free(s->text);
-  *s = (jf_source){ .fd = -1 };
+  *s = (jf_source){ .fd = -1, .dir = -1 };
 }

@@ -4,12 +4,11 @@
 
 static jfl_status fused_prepare(jf_kargs *k, size_t *scratch)
 {
-  jf_sweep *w = jf_new_raw(sizeof *w);
-  if (!w) return jf_fail(JFL_ENOMEM, "out of memory");
-  jf_sweep_make(w, k->attr);
-  *scratch = jf_sweep_scratch(w);
-  k->state = w;
-  return JFL_OK;
+  jf_sweep w;
+  jf_sweep_make(&w, k->attr);
+  *scratch = jf_sweep_scratch(&w);
+  k->state = jf_sweep_copy(&w);
+  return k->state ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory");
 }
 
 static jfl_status fused_run(const jf_kargs *k)

@@ -1,6 +1,8 @@
 /* Prepares a fused program for sweeping over memory. */
 #include "sweep.h"
 
+#include <string.h>
+
 static void sweep_find_slots(jf_sweep *w)
 {
   const jf_fused *f = w->f;
@@ -36,6 +38,16 @@ void jf_sweep_make(jf_sweep *w, const jf_fused *f)
   jf_sweep_cut_tiles(w);
   jf_sweep_list_steps(w);
   jf_sweep_cut_parts(w);
+}
+
+jf_sweep *jf_sweep_copy(const jf_sweep *w)
+{
+  const size_t size = offsetof(jf_sweep, todo) + (size_t)w->n_todo * sizeof *w->todo;
+  jf_sweep *copy = jf_new_raw(size);
+  if (!copy) return NULL;
+  memcpy(copy, w, size);
+  copy->nest.step = copy->step;
+  return copy;
 }
 
 size_t jf_sweep_scratch(const jf_sweep *w)

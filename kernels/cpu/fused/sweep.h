@@ -60,8 +60,8 @@ typedef struct jf_sweep {
   char once[JF_SWEEP_SLOTS];   /* whether a slot's copy is the same in every tile */
   double number[JF_SWEEP_SLOTS];                /* constants, as bytes of their dtype */
   int64_t sum[JF_SWEEP_SLOTS], sums;   /* where slots gather sums; sums of a part */
-  jf_sweep_step todo[JF_SWEEP_STEPS];
   int n_todo;
+  jf_sweep_step todo[JF_SWEEP_STEPS];          /* the last field: a copy ends with the steps */
 } jf_sweep;
 
 /* The number of elements of the largest tile, and of its rows. */
@@ -90,6 +90,8 @@ void jf_sweep_run(const jf_sweep *w, const jf_kargs *k);
 
 /* Prepares a sweep for f, which must live as long as the sweep. */
 void jf_sweep_make(jf_sweep *w, const jf_fused *f);
+/* A copy without room for more steps, which jf_free frees; NULL when memory is out. */
+jf_sweep *jf_sweep_copy(const jf_sweep *w);
 /* How many bytes of scratch a run needs, for the sums of the parts. */
 size_t jf_sweep_scratch(const jf_sweep *w);
 

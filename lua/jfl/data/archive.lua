@@ -3,6 +3,10 @@ local core = require "jfl.core"
 
 local archive = {}
 
+-- Deflate never packs more into a byte.
+local MOST_RATIO, SLACK = 1032, 64
+local IS_UTF8 = 0x800        -- the flag of a member whose name is not ASCII
+
 local function u16(s, at)
   local a, b = s:byte(at, at + 1)
   return a + b * 256
@@ -31,7 +35,7 @@ local function u64(s, at) return u32(s, at) + u32(s, at + 4) * 2 ^ 32 end
 local function directory(path, zip)
   for at = #zip - 21, math.max(1, #zip - 65557), -1 do
     if zip:sub(at, at + 3) == "PK\5\6" and at + 21 + u16(zip, at + 20) == #zip then
-      if zip:sub(at - 20, at - 17) ~= "PK\6\7" then
+      if at <= 20 or zip:sub(at - 20, at - 17) ~= "PK\6\7" then
         return u32(zip, at + 16) + 1, u16(zip, at + 10)
       end
       local wide = u64(zip, at - 12) + 1
@@ -59,10 +63,36 @@ local function widen(zip, member, at, size)
   end
 end
 
---- The members of a zip file: name -> { offset, method, packed, size, crc }.
+-- Checks that a member's own header repeats its name, and sets where its data begin and end.
+local function place(path, zip, name, member)
+  local at = member.offset
+  local headed = zip:sub(at, at + 3) == "PK\3\4" and at + 29 <= #zip
+  local name_size = headed and u16(zip, at + 26)
+  if not headed or zip:sub(at + 30, at + 29 + name_size) ~= name then
+    core.fail("%s: '%s' is damaged: its header is not where the directory says", path, name)
+  end
+  member.first = at + 30 + name_size + u16(zip, at + 28)
+  member.last = member.first + member.packed - 1
+end
+
+-- Fails where members share bytes: so many of them could unpack to far more than their file holds.
+local function refuse_overlaps(path, members, stop)
+  local list = {}
+  for name, member in pairs(members) do list[#list + 1] = { name, member } end
+  table.sort(list, function(a, b) return a[2].offset < b[2].offset end)
+  for i, item in ipairs(list) do
+    local name, member, following = item[1], item[2], list[i + 1]
+    if following and member.last >= following[2].offset then
+      core.fail("%s: damaged: '%s' and '%s' overlap", path, name, following[1])
+    end
+    if member.last >= stop then core.fail("%s: '%s' is cut short", path, name) end
+  end
+end
+
+--- The members of a zip file: name -> { first, last, method, packed, size, crc, is_secret }.
 function archive.members(path, zip)
   local at, count = directory(path, zip)
-  local members = {}
+  local members, start = {}, at
   for _ = 1, count do
     if zip:sub(at, at + 3) ~= "PK\1\2" or at + 45 > #zip then
       core.fail("%s: damaged zip directory at byte %.0f", path, at - 1)
@@ -75,45 +105,61 @@ function archive.members(path, zip)
       is_secret = u16(zip, at + 8) % 2 == 1 }
     widen(zip, member, at + 46 + name_size, extra)
     member.offset = member.offset + 1
-    members[zip:sub(at + 46, at + 45 + name_size):match("^%Z*")] = member
+    local name = zip:sub(at + 46, at + 45 + name_size)
+    if name:find("%z") then core.fail("%s: the names in it must not hold zero bytes", path) end
+    if members[name] then core.fail("%s: damaged: '%s' occurs twice", path, name) end
+    place(path, zip, name, member)
+    members[name] = member
     at = stop
   end
+  refuse_overlaps(path, members, start)
   return members
 end
 
--- Unpacks the bytes of a member.
-local function unpack_member(path, name, member, data)
-  if member.method == 0 then return core.from_bytes(data, "uint8", { #data }) end
-  if member.method == 8 then return core.inflate(data, "raw", member.size, path .. ": " .. name) end
-  core.fail("%s: '%s' must be packed by method 0 (stored) or 8 (deflate), got %d", path, name,
-    member.method)
+-- The packed bytes of a member, which can be unpacked to as many as its size says.
+local function packed_bytes(path, zip, name, member)
+  if member.is_secret then core.fail("%s: '%s' is encrypted", path, name) end
+  if member.method ~= 0 and member.method ~= 8 then
+    core.fail("%s: '%s' must be packed by method 0 (stored) or 8 (deflate), got %d", path, name,
+      member.method)
+  end
+  local most = member.method == 0 and member.packed or member.packed * MOST_RATIO + SLACK
+  if member.packed == 0 or member.size == 0 then core.fail("%s: '%s' is empty", path, name) end
+  if member.size > most then
+    core.fail("%s: '%s' is damaged: its %.0f bytes cannot hold %.0f", path, name, member.packed,
+      member.size)
+  end
+  return zip:sub(member.first, member.last)
+end
+
+--- The first bytes of a member as text, at most `count`.
+function archive.head(path, zip, name, member, count)
+  local data = packed_bytes(path, zip, name, member)
+  if member.method == 0 then return data:sub(1, count) end
+  return core.bytes(core.inflate_head(data, "raw", count, path .. ": " .. name))
 end
 
 --- A member's bytes as a uint8 array.
 function archive.extract(path, zip, name, member)
-  local at = member.offset
-  if zip:sub(at, at + 3) ~= "PK\3\4" or at + 29 > #zip then
-    core.fail("%s: '%s' is damaged", path, name)
-  end
-  if member.is_secret then core.fail("%s: '%s' is encrypted", path, name) end
-  if member.size == 0 then core.fail("%s: '%s' is empty", path, name) end
-  local first = at + 30 + u16(zip, at + 26) + u16(zip, at + 28)
-  local data = zip:sub(first, first + member.packed - 1)
-  if #data == 0 or #data ~= member.packed then
-    core.fail("%s: '%s' is cut short", path, name)
-  end
-  local content = unpack_member(path, name, member, data)
+  local data = packed_bytes(path, zip, name, member)
+  local content = member.method == 0 and core.from_bytes(data, "uint8", { #data })
+    or core.inflate_within(data, "raw", member.size, path .. ": " .. name)
   if #content ~= member.size or core.crc32(content) ~= member.crc then
     core.fail("%s: '%s' is damaged: its checksum does not match", path, name)
   end
   return content
 end
 
---- The bytes of a file that may be gzipped, as a uint8 array.
-function archive.unpacked(path, data)
+--- The bytes of a file that may be gzipped, as a uint8 array. size_of(head) tells how many bytes
+-- it must have from its first `count` ones; no more are unpacked.
+function archive.unpacked(path, data, count, size_of)
   if #data == 0 then core.fail("%s: the file is empty", path) end
-  if data:sub(1, 2) ~= "\31\139" then return core.from_bytes(data, "uint8", { #data }) end
-  return core.inflate(data, "gzip", #data < 4 and 0 or u32(data, #data - 3), path)
+  if data:sub(1, 2) ~= "\31\139" then
+    size_of(data:sub(1, count))
+    return core.from_bytes(data, "uint8", { #data })
+  end
+  local size = size_of(core.bytes(core.inflate_head(data, "gzip", count, path)))
+  return core.inflate_within(data, "gzip", size, path)
 end
 
 local function bytes(n, count)
@@ -137,7 +183,9 @@ function archive.zip(write, list)
         .. "holds", name)
     end
     local sizes = bytes(core.crc32(data), 4) .. bytes(#data, 4):rep(2) .. bytes(#name, 2)
-    local common = bytes(20, 2) .. bytes(0, 4) .. bytes(0x00210000, 4) .. sizes .. bytes(0, 2)
+    local flags = name:find("[\128-\255]") and IS_UTF8 or 0
+    local common = bytes(20, 2) .. bytes(flags, 2) .. bytes(0, 2) .. bytes(0x00210000, 4) .. sizes
+      .. bytes(0, 2)
     write("PK\3\4" .. common .. name)
     write(data)
     central[i] = "PK\1\2" .. bytes(20, 2) .. common .. bytes(0, 10) .. bytes(offset, 4) .. name

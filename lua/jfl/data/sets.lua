@@ -55,14 +55,12 @@ local function idx_files(directory)
   return paths
 end
 
--- An IDX file: 0, 0, 8 (bytes), number of axes, their extents (big endian), elements.
-local function read_idx(path)
-  local text, err = archive.read(path)
-  if not text then core.fail("load_mnist: %s", err) end
-  local bytes = archive.unpacked(path, text)
-  local head = core.bytes(core.rows(bytes, 0, math.min(#bytes, 16)))
+-- The shape that an IDX file's head tells, how many elements that is, and how long the head is: 0,
+-- 0, 8 (bytes), number of axes, their extents (big endian).
+local function idx_shape(path, head)
   local rank = head:byte(4) or 0
-  if head:sub(1, 3) ~= "\0\0\8" or rank < 1 or rank > 3 or #head < 4 + 4 * rank then
+  local start = 4 + 4 * rank
+  if head:sub(1, 3) ~= "\0\0\8" or rank < 1 or rank > 3 or #head < start then
     core.fail("load_mnist: %s: not an IDX file of bytes", path)
   end
   local shape, size = {}, 1
@@ -72,11 +70,22 @@ local function read_idx(path)
     size = size * shape[i]
   end
   if size == 0 then core.fail("load_mnist: %s: holds no elements", path) end
-  if #bytes ~= 4 + 4 * rank + size then
+  return shape, size, start
+end
+
+local function read_idx(path)
+  local text, err = archive.read(path)
+  if not text then core.fail("load_mnist: %s", err) end
+  local shape, size, start
+  local bytes = archive.unpacked(path, text, 16, function(head)
+    shape, size, start = idx_shape(path, head)
+    return start + size
+  end)
+  if #bytes ~= start + size then
     core.fail("load_mnist: %s: %s must have %.0f bytes, got %d", path, args.shape_text(shape), size,
-      #bytes - 4 - 4 * rank)
+      #bytes - start)
   end
-  return core.reshape(core.rows(bytes, 4 + 4 * rank, size), shape)
+  return core.reshape(core.rows(bytes, start, size), shape)
 end
 
 local function from_npz(path)

@@ -2,10 +2,14 @@
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local texts = require "jfl.base.text"
 
 local npy = {}
 
 local MAX_RANK = 8
+local MAX_HEADER = 10000     -- bytes, as numpy has it
+local MAX_EXTENT = 2 ^ 53
+local MAX_NAME = 65535 - #".npy"      -- of an array in an archive
 local CHUNK = 2 ^ 20         -- bytes read or written at once; a multiple of every element's size
 
 -- The dtypes for numpy's elements, by kind and size; integers of a size that jfl lacks become
@@ -21,12 +25,21 @@ local OF_DTYPE = { float32 = "<f4", float64 = "<f8", float16 = "<f2", int8 = "|i
 local transpose = core.op("transpose")
 
 -- ---- reading ----
--- A source has a path for messages, a size, and read(first, count), which gives so many bytes.
+-- A source has a path for messages, a size, and read(first, count), which gives so many bytes. One
+-- that is packed has unpack(), which is called once its header has been read.
 
-local function from_array(path, data)
-  return { path = path, size = #data, read = function(first, count)
-    return core.bytes(core.rows(data, first, count))
-  end }
+-- A member of an archive. Only its first bytes are unpacked before the header has told that the
+-- rest is what the archive says, so that a small file cannot take much memory by what it says
+-- alone.
+local function from_member(path, zip, name, member)
+  local head = archive.head(path, zip, name, member, 12 + MAX_HEADER)
+  local content
+  return { path = path .. ": " .. name, size = member.size, is_member = true,
+    unpack = function() content = archive.extract(path, zip, name, member) end,
+    read = function(first, count)
+      if not content then return head:sub(first + 1, first + count) end
+      return core.bytes(core.rows(content, first, count))
+    end }
 end
 
 local function from_text(path, text)
@@ -61,6 +74,9 @@ local function header_of(source)
   end
   local size, first = a + b * 256, 10
   if major > 1 then size, first = size + c * 65536 + d * 16777216, 12 end
+  if size > MAX_HEADER then
+    core.fail("%s: the header must have at most %d bytes, got %.0f", source.path, MAX_HEADER, size)
+  end
   return take(source, first, size), first + size
 end
 
@@ -106,6 +122,15 @@ local function check_size(source, descr, shape, first)
     core.fail("%s: cut short: %s %s must have %.0f bytes, got %d", source.path,
       CODES[descr:sub(2)], args.shape_text(shape), size, source.size - first)
   end
+  for _, extent in ipairs(shape) do
+    if extent > MAX_EXTENT then
+      core.fail("%s: an extent must be at most 2^53, got %.0f", source.path, extent)
+    end
+  end
+  if source.is_member and first + size < source.size then
+    core.fail("%s: %s %s must have %.0f bytes, got %.0f", source.path, CODES[descr:sub(2)],
+      args.shape_text(shape), size, source.size - first)
+  end
   return size
 end
 
@@ -121,6 +146,7 @@ local function decode(source)
   local header, first = header_of(source)
   local descr, shape, fortran = parse(source.path, header)
   local size = check_size(source, descr, shape, first)
+  if source.unpack then source.unpack() end
   local a = core.array(CODES[descr:sub(2)], fortran and reversed(shape) or shape)
   fill(source, a, descr, first, size)
   if not fortran or #shape < 2 then return a end
@@ -131,16 +157,13 @@ local function decode(source)
   return turned
 end
 
---- Decodes the bytes of a .npy file, which a uint8 array holds; path is for messages.
-function npy.decode(path, data) return decode(from_array(path, data)) end
-
 --- The arrays of an .npz file by name; with `only`, a set of names, just those.
 function npy.members(path, zip, only)
   local arrays = {}
   for name, member in pairs(archive.members(path, zip)) do
     local short = name:gsub("%.npy$", "")
     if not only or only[short] then
-      arrays[short] = npy.decode(path .. ": " .. name, archive.extract(path, zip, name, member))
+      arrays[short] = decode(from_member(path, zip, name, member))
     end
   end
   return arrays
@@ -207,6 +230,17 @@ local function write_array(write, header, a)
   end
 end
 
+-- Refuses names that could not be read back, by us or by numpy.
+local function check_name(who, name)
+  if #name > MAX_NAME then
+    core.fail("%s: the name of an array must have at most %d bytes, got %d", who, MAX_NAME, #name)
+  end
+  if name:find("%z") or not texts.is_utf8(name) then
+    core.fail("%s: the name of an array must be UTF-8 without zero bytes, got '%s'", who,
+      printable(name))
+  end
+end
+
 -- The members of an .npz file, checked before anything is written.
 local function members_of(who, arrays)
   local list, seen = {}, {}
@@ -216,6 +250,7 @@ local function members_of(who, arrays)
     end
     local name = tostring(key)
     if seen[name] then core.fail("%s: two arrays have the name '%s'", who, name) end
+    check_name(who, name)
     seen[name] = true
     local header = header_for(who .. ": " .. name, a)
     list[#list + 1] = { name .. ".npy", function() return header .. core.bytes(a) end }

@@ -90,3 +90,38 @@ describe("the memory of NdArrays", function()
     for i = 1, 1000 do mib(i):free() end
   ]])
 end)
+
+describe("the memory of jobs", function()
+  it("is some KiB for one that is defined, tens for a small one that is compiled", function()
+    if helper.sanitized() then return pending("the sanitizer holds memory back") end
+    local out, status = helper.script([[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local function resident()
+        collectgarbage()
+        collectgarbage()
+        local file = io.open("/proc/self/statm")
+        local pages = select(2, file:read("*n", "*n"))
+        file:close()
+        return pages * 4
+      end
+      local jobs, N = {}, 2000
+      for i = 0, N do
+        jobs[i] = flow.global_function { name = "job" .. i, returns = tp.Numpy,
+          inputs = { { "x", tp.Numpy.Placeholder({ 8, 16 }) } },
+          body = function(x) return flow.math.tanh(x) * 1.5 end }
+        if i == 0 then
+          jobs[0]:compile()           -- the first loads what all need
+          BEFORE = resident()
+        end
+      end
+      local defined = resident()
+      for i = 1, N do jobs[i]:compile() end
+      print((defined - BEFORE) / N, (resident() - defined) / N)
+    ]])
+    assert.equal(0, status, out)
+    local defined, compiled = out:match("([%d.]+)%s+([%d.]+)")
+    assert.is_true(tonumber(defined) < 4, out)
+    assert.is_true(tonumber(compiled) < 48, out)
+  end)
+end)

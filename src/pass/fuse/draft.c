@@ -82,7 +82,10 @@ static int add_slot(jf_draft *d, const jfl_value *v, jf_slot_kind kind, jfl_dtyp
   return s;
 }
 
-static int has_room(const jf_draft *d) { return d->f.n_slot + 4 <= d->limits->slots; }
+static int has_room(const jf_draft *d)
+{
+  return d->f.n_slot + JF_DRAFT_SLOTS <= d->limits->slots;
+}
 
 /* The slot in which a member has put v, or -1. */
 static int made(const jf_draft *d, const jfl_value *v)

@@ -5,6 +5,9 @@
 #include "op/fused.h"
 #include "pass/fuse/member.h"
 
+/* How many slots a member takes at most, with those of what it reads. */
+enum { JF_DRAFT_SLOTS = 4 };
+
 /* How much a draft holds. */
 typedef struct jf_draft_extent {
   int n_member, n_slot, n_instr, n_in, n_random;

@@ -160,8 +160,9 @@ static void look_at_nodes(jf_fuser *f)
   for (int i = 0; i < f->g->n_output; i++) f->result[f->g->output[i]->id] = 1;
 }
 
-/* The largest limits over all devices. */
-static jf_fused_limits widest_limits(const jf_target *t)
+/* The largest limits over all devices, but for what no program of so many nodes needs: a node is
+   one instruction. */
+static jf_fused_limits widest_limits(const jf_target *t, int n_node)
 {
   jf_fused_limits most = { 0 };
   for (int i = 0; i < t->n_device; i++) {
@@ -169,21 +170,23 @@ static jf_fused_limits widest_limits(const jf_target *t)
     if (l && l->slots > most.slots) most.slots = l->slots;
     if (l && l->instrs > most.instrs) most.instrs = l->instrs;
   }
+  if (most.slots / JF_DRAFT_SLOTS > n_node) most.slots = n_node * JF_DRAFT_SLOTS;
+  if (most.instrs > n_node) most.instrs = n_node;
   return most;
 }
 
 jfl_status jf_pass_fuse(jfl_graph *g, const jf_target *target)
 {
-  const jf_fused_limits most = widest_limits(target);
   jf_fuser *f = jf_alloc(g->arena, sizeof *f);
   f->g = g;
   f->target = target;
+  jf_rewrite_begin(g, &f->r);
+  f->n = f->r.n_old;
+  const jf_fused_limits most = widest_limits(target, f->n);
   f->d = jf_draft_new(g->arena, &most);
   f->d.leaves = fuse_leaves;
   f->d.ctx = f;
   f->drafted = -1;
-  jf_rewrite_begin(g, &f->r);
-  f->n = f->r.n_old;
   look_at_nodes(f);
   jf_fuse_find_readers(f);
   jf_fuse_find_sources(f);
