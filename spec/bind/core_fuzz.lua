@@ -1,7 +1,7 @@
--- core_fuzz.lua SEED COUNT NAME...: calls functions of jfl.core with each of many values at each place
--- of a call that succeeds, and COUNT times with values at random; before a session is cleared and
--- afterwards, inside a job's body, in a coroutine and in a callback. Its last line on stderr is the
--- call that it makes. Runs in a directory of its own.
+-- core_fuzz.lua SEED COUNT NAME...: calls functions of jfl.core with each of many values at each
+-- place of a call that succeeds, and COUNT times with values at random, some inside a job's body or
+-- in a coroutine, some of a session that was cleared. Its last line on stderr is the call that it
+-- makes. Runs in a directory of its own; without a NAME it lists the functions.
 local core = require "jfl.core"
 
 local seed, count = tonumber(arg[1]), tonumber(arg[2])
@@ -37,7 +37,7 @@ local function new_plan() return core.compile(new_job(), adder()) end
 local function trained(body)
   local made_graph
   describe("trained", "train", function(graph)
-    local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 2 }, trainable = true })
+    local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 2 } })
     core.input(graph, "x", "float32", { 2 })
     made_graph = graph
     if body then body(graph, w) end
@@ -75,6 +75,8 @@ local function finished()
   return r
 end
 
+local function called() return core.call(new_plan(), { 1, 2 }) end
+
 local function saved()
   new_plan()
   core.save("saved", true)
@@ -90,7 +92,7 @@ local good = {
   array = function() return "float32", { 2, 3 } end,
   assign = function() return array(), array() end,
   bytes = array,
-  call = function() return nil, function() end end,
+  call = function() return new_plan(), { 1, 2 } end,
   cast = function() return array(), "int32", true end,
   checkpoint_about = function() return core.checkpoint_open(saved()) end,
   checkpoint_close = function() return core.checkpoint_open(saved()) end,
@@ -113,6 +115,7 @@ local good = {
   due = function() return true end,
   fd = function() end,
   fill = function() return array(), 1 end,
+  finish = function() return tostring end,
   find_variable = function() return trained(), "w" end,
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
@@ -128,10 +131,14 @@ local good = {
   graph_text = adder,
   inflate = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 4, "what" end,
   input = function() return core.graph("g", "predict"), "x", "float32", { 2 } end,
+  inflate_head = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 4, "what" end,
+  inflate_within = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 9, "a" end,
   is_file = function() return "x" end,
   is_freed = freed,
+  is_interruption = function() return "error" end,
   job = function() return fresh "job", "predict" end,
   job_mode = function() return new_job(), "train" end,
+  leave = function() return { key = false }, "key" end,
   live_bytes = function() end,
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
@@ -149,6 +156,7 @@ local good = {
   ops = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
   optimizers = function() end,
+  own = function() return new_plan(), {}, unpack, { { "a", tostring, "where", unpack } }, 2 end,
   output = function()
     local g = trained()
     return g, blob(g)
@@ -158,15 +166,18 @@ local good = {
   output_open = function() return "written", "who" end,
   output_write = function() return core.output_open("written", "who"), "text", "who" end,
   passes = function() end,
+  peek = called,
   pending = function() end,
   place = function()
     core.trace(core.graph("placed", "predict"))
     return "cpu"
   end,
   plan_free = new_plan,
+  plan_pinned = new_plan,
   plan_rate = function() return train_plan(), 1 end,
   plan_set_rate = function() return train_plan(), 1, 0.5 end,
   plan_text = new_plan,
+  poll = function() return 0 end,
   pointer = array,
   process = function() end,
   profile_start = function()
@@ -178,11 +189,14 @@ local good = {
     return "trace.json"
   end,
   ramp = function() return "float32", 4, 0, 1, "who" end,
+  register = function() return called(), tostring, tostring end,
+  request_job = finished,
   reset = function() end,
   reshape = function() return array(), { 3, -1 } end,
   results = finished,
   rows = function() return array(), 0, 1 end,
   run = function() return new_plan(), { 1, 2 } end,
+  run_watched = function() return new_plan(), { 1, 2 } end,
   run_small = function() return new_plan(), { 1, 2 } end,
   save = function() return "saved", true, { "key" }, { "value" } end,
   schedule_rate = function()
@@ -190,13 +204,15 @@ local good = {
   end,
   set = function() return array(), 1, 1, 2 end,
   submit = function() return new_plan(), { 1, 2 } end,
+  sync = function() return true end,
   to_table = array,
   trace = function() return traced end,
   tracing = function() end,
   type = array,
+  value = called,
   variable = function()
-    return core.graph("g", "predict"), { name = "v", dtype = "float32", shape = { 2 }, init = "uniform",
-      a = 0, b = 1, trainable = true, l1 = 0, l2 = 0 }
+    return core.graph("g", "predict"), { name = "v", dtype = "float32", shape = { 2 },
+      init = "uniform", a = 0, b = 1, trainable = true, l1 = 0, l2 = 0 }
   end,
   variable_get = function()
     new_plan()
@@ -217,11 +233,13 @@ local good = {
     return g, blob(g), "where"
   end,
   where = function() end,
+  within = function() return { key = false }, "key", 1, nil, tostring, 1 end,
   write_arrays = function() return "saved", true, { "a" }, { array() } end,
 }
 
 -- ---- values ----
 
+local function mean() error("mean", 0) end
 local looped = {}
 looped[1] = looped
 local stale = {}                  -- objects of a session that was cleared
@@ -238,11 +256,11 @@ local function values()
   local list = {
     true, false, 0, 1, 2, -1, 0.5, nan, inf, -inf, 2 ^ 31, -2 ^ 31, 2 ^ 53, 2 ^ 62, -2 ^ 63, 1e300,
     "", "a", "float32", "int8", "train", "zlib", "relu", "\0", "a\0b", "\255\254", ("x"):rep(5000),
-    "\27[31m", {}, { 1 }, { 2, 3 }, { nan }, { -1, -1 }, { 2 ^ 31, 2 ^ 31 }, { 2 ^ 62 }, { -2 ^ 63 },
-    { 0, 2 ^ 53, 2 ^ 53 }, { {} }, { { 1 }, { 1, 2 } }, { "a" }, { { "a" } }, { name = "n" },
-    { name = "n", dtype = "float32", shape = { 2 } }, { losses = 1 }, looped, { array() }, { freed() },
-    { [2 ^ 40] = 1 }, setmetatable({}, { __index = function() error("mean", 0) end }),
-    print, function() error("mean", 0) end, coroutine.create(function() end), io.stdout,
+    "\27[31m", {}, { 1 }, { 2, 3 }, { nan }, { -1, -1 }, { 2 ^ 31, 2 ^ 31 }, { 2 ^ 62 },
+    { -2 ^ 63 }, { 0, 2 ^ 53, 2 ^ 53 }, { {} }, { { 1 }, { 1, 2 } }, { "a" }, { { "a" } },
+    { name = "n" }, { name = "n", dtype = "float32", shape = { 2 } }, { losses = 1 }, looped,
+    { array() }, { freed() }, { [2 ^ 40] = 1 }, setmetatable({}, { __index = mean }),
+    tostring, mean, coroutine.create(function() end), io.stdout,
     newproxy(true), core.pointer(array()), array(), freed(), core.array("float32", { 0, 3 }),
     core.array("float64", {}), core.array("int64", { 4 }), core.rows(array(), 1, 1), graph, closed,
     blob(graph), blob(traced), new_job(), new_plan(), free_plan, finished(),
@@ -279,7 +297,7 @@ local function call(name, f, n, args)
   if way == 1 then
     coroutine.wrap(function() pcall(f, unpack(args, 1, n)) end)()
   elseif way == 2 then
-    core.call(nil, f, unpack(args, 1, n))
+    core.within({ key = false }, "key", 1, nil, f, unpack(args, 1, n))
   elseif way == 3 then
     local before = core.trace(traced)
     pcall(f, unpack(args, 1, n))
@@ -327,6 +345,17 @@ local function metamethods(list, of, mt, example)
   end
 end
 
+--- What a plan's owner gives is used by the calls that follow.
+local function owned_call(plan, ...)
+  core.own(plan, ...)
+  local request = core.call(plan, { 1, 2 })
+  core.register(request, tostring, tostring)
+  pcall(core.run_watched, plan, { 1, 2 })
+  pcall(core.poll)
+  pcall(core.value, request)
+  core.sync(true)
+end
+
 --- { function, maker of good arguments } by name.
 local function functions()
   local list = {}
@@ -337,6 +366,7 @@ local function functions()
   list.fail = { core.fail, function() return "%s %d", "x", 1 end }
   list["get setting"] = { core.get, function() return "threads" end }
   list["set setting"] = { core.set, function() return "seed", 1 end }
+  list["call of an owned plan"] = { owned_call, good.own }
   metamethods(list, "array", core.array_mt, function() return array(), 1, 2 end)
   metamethods(list, "blob", core.blob_mt, function() return blob(), "shape" end)
   for name in pairs(core.ops()) do
@@ -353,9 +383,18 @@ local function works()
   return core.get(sum, 2) == 3
 end
 
+-- The last one ends all calls for good, and the others leave what they were told to.
+local function by_end(a, b)
+  if (a == "finish") ~= (b == "finish") then return b == "finish" end
+  return a < b
+end
+
 local list = functions()
 if not arg[3] then
-  for name, entry in pairs(list) do print(name, entry[2] and "" or "no example") end
+  local names = {}
+  for name in pairs(list) do names[#names + 1] = name end
+  table.sort(names, by_end)
+  for _, name in ipairs(names) do print(name, list[name][2] and "" or "no example") end
   return
 end
 for _, v in ipairs { new_job(), new_plan(), finished() } do stale[#stale + 1] = v end
@@ -368,5 +407,5 @@ for i = 3, #arg do
   core.trace(nil)
 end
 io.stderr:write("the end\n")
-assert(works())
+assert(arg[#arg] == "finish" or works())
 print("fine")

@@ -29,8 +29,9 @@ double jf_need_number(lua_State *L, int i, const char *who, const char *what)
 int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, double lo, double hi)
 {
   double v = jf_need_number(L, i, who, what);
-  if (!(v >= lo && v <= hi && v == floor(v)))
-    jf_raise(L, "%s: %s must be a whole number from %f to %f, got %f", who, what, lo, hi, v);
+  if (v != floor(v)) jf_raise(L, "%s: %s must be a whole number, got %f", who, what, v);
+  if (!(v >= lo && v <= hi))
+    jf_raise(L, "%s: %s must be from %f to %f, got %f", who, what, lo, hi, v);
   return (int64_t)v;
 }
 

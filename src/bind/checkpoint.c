@@ -108,7 +108,7 @@ static int l_tensor(lua_State *L)
   jfl_dtype dtype;
   const jfl_shape *shape = NULL;
   const jfl_checkpoint *c = need_open(L, "checkpoint_tensor");
-  int i = (int)jf_need_whole(L, 2, "checkpoint_tensor", "number", 1, INT_MAX) - 1;
+  int i = (int)jf_need_whole(L, 2, "checkpoint_tensor", "number", 0, INT_MAX) - 1;
   const char *name = jfl_checkpoint_tensor(c, i, &size, &dtype, &shape);
   if (!name) return 0;
   lua_pushstring(L, name);
