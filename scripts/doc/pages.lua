@@ -140,7 +140,7 @@ return function(outputs)
   local pages, order = by_page(api.names())
   local texts, guides = {}, guide.pages()
   for _, page in ipairs(guides) do
-    local text = blocks.with_outputs(page.text, outputs and outputs[page.name])
+    local text = blocks.with_outputs(page.shown, outputs and outputs[page.name])
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end

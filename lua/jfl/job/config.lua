@@ -188,7 +188,7 @@ config.session = setmetatable({}, {
 
 --- Gives all settings the values of a new session.
 function config.reset()
-  for name in pairs(config.values) do config.values[name] = nil end
+  for name in pairs(config.values) do config.values[name] = defaults[name] end
   for name, value in pairs(defaults) do config.values[name] = value end
   warn.handler = false
 end

@@ -73,7 +73,7 @@ local function at(device, fn)
   local outer = context.device
   local function move(to)
     context.device = to
-    core.place(to)
+    core.place(to, context.graph)
   end
   local function leave(ok, ...)
     move(outer)
