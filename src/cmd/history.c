@@ -123,8 +123,8 @@ static int write_lines(const char *path, char *const *line, size_t from, size_t 
   return fd >= 0 && !close(fd) && good;
 }
 
-/* Replaces the file, which is locked, by one with these lines; a failure leaves it as it was. A link
-   to it stays. */
+/* Replaces the file, which is locked, by one with these lines; a failure leaves it as it was. A
+   link to it stays. */
 static void shorten(const jf_history *h, char *const *line, size_t from, size_t to)
 {
   char real[PATH_MAX], path[PATH_MAX + 16];
@@ -142,7 +142,7 @@ static void find_path(jf_history *h)
 }
 
 /* Opens the history's file to be read; NULL where there is none. */
-static FILE *open_file(jf_history *h)
+static FILE *history_file(jf_history *h)
 {
   int refused = 0, fd = h->path[0] ? history_fd(h->path, O_RDONLY, &refused) : -1;
   if (refused) {
@@ -158,7 +158,7 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry))
 {
   size_t n;
   find_path(h);
-  FILE *f = open_file(h);
+  FILE *f = history_file(h);
   if (!f)
     return;
   char **line = read_lines(f, &n);
