@@ -41,10 +41,14 @@ end
 local function add_name(out, f)
   add(out, "## <a id=\"%s\"></a>`%s`\n\n%s\n", f.written, signature(f), f.doc)
   if f.same_as then add(out, "The same as `%s`.\n", f.same_as) end
-  if f.type then return add(out, "Type: `%s`.\n", f.type) end
-  add_params(out, f)
-  if #f.returns > 0 then add(out, "Gives `%s`.\n", table.concat(f.returns, "`, `")) end
-  if notes(f) ~= "" then add(out, "%s\n", notes(f)) end
+  if f.type then
+    add(out, "Type: `%s`.\n", f.type)
+  else
+    add_params(out, f)
+    if #f.returns > 0 then add(out, "Gives `%s`.\n", table.concat(f.returns, "`, `")) end
+    if notes(f) ~= "" then add(out, "%s\n", notes(f)) end
+  end
+  if f.example then add(out, "```lua\n%s\n```\n", f.example) end
 end
 
 -- The page of a name: that of its class or of its outermost namespace.
@@ -136,7 +140,7 @@ return function(outputs)
   local pages, order = by_page(api.names())
   local texts, guides = {}, guide.pages()
   for _, page in ipairs(guides) do
-    local text = blocks.with_outputs(page.text, outputs and outputs[page.name])
+    local text = blocks.with_outputs(page.shown, outputs and outputs[page.name])
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end

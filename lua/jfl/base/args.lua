@@ -59,6 +59,13 @@ function args.expect(who, name, value, kinds)
   core.fail("%s: %s must be a %s, got %s", who, name, kinds, args.describe(value))
 end
 
+--- Fails unless value is a scope of that kind; example: what gives one.
+function args.scope(who, value, kind, example)
+  local meta = getmetatable(value)
+  if type(meta) == "table" and meta.scope_kind == kind then return value end
+  core.fail("%s: value must be what %s gives, got %s", who, example, args.describe(value))
+end
+
 --- Fails unless value is a whole number of at least `least`.
 function args.integer(who, name, value, least)
   if type(value) == "number" and value % 1 == 0 and value >= least then return value end
