@@ -68,6 +68,9 @@ print(nd.zeros({ 1 }, flow.float32).dtype)  --> float32
 ## float64
 print(nd.array({ 0.1 }, flow.float64)[1] == 0.1)  --> true
 
+## has
+print(flow.has("nn.relu"), flow.has("nn.rellu"))  --> true	false
+
 ## help
 flow.help("nn.relu")  --> flow.nn.relu(x, name) -> y
 
