@@ -5,12 +5,15 @@ local about = require "jfl.legacy.about"
 
 local guide = {}
 
---- The sections in their order: what the pages' heads call them, and their titles.
+--- The sections in their order: what the pages' heads call them, their titles, and what they are
+-- for.
 guide.sections = {
-  { "tutorial", "Tutorial" },
-  { "guide", "Guide" },
-  { "hosts", "Inside other programs" },
-  { "more", "More" },
+  { "tutorial", "Tutorial", "From an empty file to a network that is trained, saved and used, with "
+    .. "the ideas explained as they come up." },
+  { "guide", "Guide", "A page for each subject, for those who know what a network is." },
+  { "hosts", "Inside other programs", "What runs where and what to call when, with a program "
+    .. "each." },
+  { "more", "More", "For those who come from elsewhere, and for those who wonder." },
 }
 
 --- The text of a file.

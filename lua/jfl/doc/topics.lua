@@ -95,7 +95,7 @@ local LIST = {
 
 -- What jfl does not have, and what to use instead.
 local ABSENT = {
-  { "batch_norm batchnorm2d batch_normalization batchnormalization normalization layer_norm layernorm", [[
+  { "batch_norm batchnorm2d batch_normalization normalization layer_norm layernorm", [[
   There is no layer of normalization. One over the last axis is made of ops:
     local mean = flow.math.reduce_mean(x, -1, { keepdims = true })
     local var = flow.math.reduce_mean(flow.math.square(x - mean), -1, { keepdims = true })

@@ -69,7 +69,7 @@ print(nd.zeros({ 1 }, flow.float32).dtype)  --> float32
 print(nd.array({ 0.1 }, flow.float64)[1] == 0.1)  --> true
 
 ## has
-print(flow.has "nn.relu", flow.has "nn.batch_norm")  --> true	false
+print(flow.has("nn.relu"), flow.has("nn.rellu"))  --> true	false
 
 ## help
 flow.help("nn.relu")  --> flow.nn.relu(x, name) -> y
