@@ -39,7 +39,7 @@ LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c src/*/*/*.c)) \
 CMD_SRC := $(wildcard src/cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
-LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua)
+LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
 GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h \
   build/gen/passlist.h build/gen/entries.h build/gen/embed.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))

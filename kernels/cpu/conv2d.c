@@ -2,8 +2,8 @@
 #include "op/conv2d.h"
 #include "dev/form.h"
 
-#include "dnnl.h"
 #include "finish.h"
+#include "pieces.h"
 
 int64_t jf_cpu_channel_block(void)
 {
@@ -59,20 +59,20 @@ static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_te
 static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
-  return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
+  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
 }
 
 static jfl_status fast_conv2d_forward(const jf_kargs *k)
 {
   jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 static jfl_status prepare_fused(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
   c.epilogue = ((const jf_conv2d *)k->attr)->epilogue;
-  return jf_dnnl_open()->conv(&c, JF_DNNL_FORWARD, k, scratch);
+  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
 }
 
 static jfl_status fused(const jf_kargs *k)
@@ -82,7 +82,7 @@ static jfl_status fused(const jf_kargs *k)
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 /* Where the library refuses an epilogue or runs it slowly, the convolution runs without it and
@@ -97,20 +97,20 @@ static jfl_status forward_then(const jf_kargs *k)
 static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
-  return jf_dnnl_open()->conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
+  return jf_pieces_conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv2d_data_grad(const jf_kargs *k)
 {
   jf_dnnl_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
   c.epilogue.bias = ((const jf_conv2d *)k->attr)->epilogue.bias;
-  return jf_dnnl_open()->conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+  return jf_pieces_conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
 }
 
 static jfl_status fast_conv2d_filter_grad(const jf_kargs *k)
@@ -119,17 +119,19 @@ static jfl_status fast_conv2d_filter_grad(const jf_kargs *k)
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .dbias = k->n_out > 1 ? k->out[1].data : NULL
   };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv2d_accepts, .prepare = prepare_forward,
-  .run = fast_conv2d_forward, .release = jf_dnnl_release, .priority = 20)
+  .run = fast_conv2d_forward, .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv2d_accepts,
-        .prepare = prepare_fused, .run = fused, .release = jf_dnnl_release, .priority = 20)
+        .prepare = prepare_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv2d_accepts,
-        .prepare = prepare_forward, .run = forward_then, .release = jf_dnnl_release, .priority = 15)
+        .prepare = prepare_forward, .run = forward_then, .release = jf_pieces_release,
+        .priority = 15)
 JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv2d_accepts,
-  .prepare = prepare_data, .run = fast_conv2d_data_grad, .release = jf_dnnl_release, .priority = 20)
+  .prepare = prepare_data, .run = fast_conv2d_data_grad, .release = jf_pieces_release,
+  .priority = 20)
 JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv2d_accepts,
-        .prepare = prepare_filter, .run = fast_conv2d_filter_grad, .release = jf_dnnl_release,
+        .prepare = prepare_filter, .run = fast_conv2d_filter_grad, .release = jf_pieces_release,
         .priority = 20)

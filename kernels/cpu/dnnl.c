@@ -59,15 +59,22 @@ static struct {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   int64_t block;                    /* channels that convolutions want in a block, or 0 */
+  int (*get_threads)(void);         /* OpenMP's setting for the calling thread; it may be absent */
+  void (*set_threads)(int n);
   int ready;
 } lib;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static int one_thread(void) { return 1; }
 
 static int find_functions(void *so)
 {
 #define X(f) if (!jf_library_find(so, "dnnl_" #f, &lib.f)) return 0;
   FUNCTIONS(X)
 #undef X
+  if (!jf_library_find(so, "omp_get_max_threads", &lib.get_threads) ||
+      !jf_library_find(so, "omp_set_num_threads", &lib.set_threads))
+    lib.get_threads = one_thread;
   return 1;
 }
 
@@ -75,7 +82,6 @@ static void find_block(void);
 
 static void onednn_open_library(void)
 {
-  jf_pool_open();
   void *so = jf_library_open(LIBRARY, NULL);
   if (!so || !find_functions(so)) return;
   if (lib.engine_create(&lib.engine, dnnl_cpu, 0)) return;
@@ -235,40 +241,47 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
   return err;
 }
 
-/* ---- states ---- */
+/* ---- units ---- */
 
-/* One tensor of a primitive: the caller's memory and, if the primitive wants another layout, memory
-   in scratch and the conversion between the two. */
+/* One tensor of a primitive and, if the primitive wants another layout than the caller's, the
+   conversion between the two and the place of the converted tensor in scratch. */
 typedef struct tensor {
   onednn_slot slot;
-  dnnl_memory_t given, inner;
   dnnl_primitive_t convert;
   size_t offset;
-  const void *data;                 /* address that `given` is set to now */
 } tensor;
 
-typedef struct onednn_state {
+/* What a lane has of its own: memories, which know the addresses that they are set to now. `inner`
+   is what the primitive works on where that is not `given`. */
+typedef struct onednn_lane {
+  dnnl_memory_t given[N_SLOT], inner[N_SLOT], pad;
+  const void *data[N_SLOT];
+  char *scratch;
+  dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
+} onednn_lane;
+
+struct jf_dnnl_unit {
   dnnl_primitive_t primitive;
   tensor tensor[N_SLOT];
   int n;
-  dnnl_memory_t pad;
   size_t pad_offset;
-  char *scratch;                    /* scratch that the memories `inner` and pad are set to now */
-  dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
-} onednn_state;
+  int n_lane;
+  onednn_lane lane[];
+};
 
-static void onednn_release(void *p)
+static void onednn_release(jf_dnnl_unit *u)
 {
-  onednn_state *s = p;
-  if (!s) return;
-  for (int i = 0; i < s->n; i++) {
-    lib.primitive_destroy(s->tensor[i].convert);
-    lib.memory_destroy(s->tensor[i].inner);
-    lib.memory_destroy(s->tensor[i].given);
+  if (!u) return;
+  for (onednn_lane *l = u->lane; l < u->lane + u->n_lane; l++) {
+    for (int i = 0; i < u->n; i++) {
+      lib.memory_destroy(l->inner[i]);
+      lib.memory_destroy(l->given[i]);
+    }
+    lib.memory_destroy(l->pad);
   }
-  lib.memory_destroy(s->pad);
-  lib.primitive_destroy(s->primitive);
-  jf_free(s);
+  for (int i = 0; i < u->n; i++) lib.primitive_destroy(u->tensor[i].convert);
+  lib.primitive_destroy(u->primitive);
+  jf_free(u);
 }
 
 /* Adds `size` bytes to the scratch that is needed; returns where they start. */
@@ -290,124 +303,161 @@ static jfl_status convert_new(dnnl_primitive_t *out, layout_ref from, layout_ref
   return onednn_check(s, "reorder");
 }
 
-static jfl_status tensor_new(onednn_state *s, const onednn_operand *o, dnnl_primitive_desc_t pd,
+/* Makes a memory of that layout for each lane, as argument i; `first` is that of lane 0. */
+static jfl_status memories_new(jf_dnnl_unit *u, dnnl_memory_t *first, layout_ref layout, int i,
+                               int arg)
+{
+  for (int j = 0; j < u->n_lane; j++) {
+    dnnl_memory_t *m = (dnnl_memory_t *)((char *)first + (size_t)j * sizeof *u->lane);
+    JF_TRY(onednn_check(lib.memory_create(m, layout, lib.engine, DNNL_MEMORY_NONE), "memory"));
+    u->lane[j].arg[i] = (dnnl_exec_arg_t){ arg, *m };
+  }
+  return JFL_OK;
+}
+
+static jfl_status tensor_new(jf_dnnl_unit *u, const onednn_operand *o, dnnl_primitive_desc_t pd,
                              size_t *scratch)
 {
-  int i = s->n++;
-  tensor *t = &s->tensor[i];
+  int i = u->n++;
+  tensor *t = &u->tensor[i];
   layout_ref given = ref(&o->given);
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, o->arg);
   t->slot = o->slot;
-  s->arg[i].arg = o->arg;
-  JF_TRY(onednn_check(lib.memory_create(&t->given, given, lib.engine, DNNL_MEMORY_NONE), "memory"));
-  s->arg[i].memory = t->given;
+  JF_TRY(memories_new(u, &u->lane->given[i], given, i, o->arg));
   if (lib.memory_desc_equal(given, wanted)) return JFL_OK;
-  JF_TRY(
-      onednn_check(lib.memory_create(&t->inner, wanted, lib.engine, DNNL_MEMORY_NONE), "memory"));
+  JF_TRY(memories_new(u, &u->lane->inner[i], wanted, i, o->arg));
   JF_TRY(is_written(o->slot) ? convert_new(&t->convert, wanted, given)
                              : convert_new(&t->convert, given, wanted));
   t->offset = onednn_reserve(scratch, lib.memory_desc_get_size(wanted));
-  s->arg[i].memory = t->inner;
   return JFL_OK;
 }
 
-static jfl_status onednn_fill(onednn_state *s, dnnl_primitive_desc_t pd, const problem *p,
+static jfl_status onednn_fill(jf_dnnl_unit *u, dnnl_primitive_desc_t pd, const problem *p,
                               size_t *scratch)
 {
-  JF_TRY(onednn_check(lib.primitive_create(&s->primitive, pd), "primitive"));
-  for (int i = 0; i < p->n; i++) JF_TRY(tensor_new(s, &p->v[i], pd, scratch));
+  JF_TRY(onednn_check(lib.primitive_create(&u->primitive, pd), "primitive"));
+  for (int i = 0; i < p->n; i++) JF_TRY(tensor_new(u, &p->v[i], pd, scratch));
   layout_ref pad = lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
-  JF_TRY(onednn_check(lib.memory_create(&s->pad, pad, lib.engine, DNNL_MEMORY_NONE), "memory"));
-  s->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
-  s->arg[s->n] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, s->pad };
+  JF_TRY(memories_new(u, &u->lane->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
+  u->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
   return JFL_OK;
 }
 
-/* Makes k->state from a primitive of the problem. */
-static jfl_status state_new(dnnl_primitive_desc_t pd, const problem *p, jf_kargs *k,
-                            size_t *scratch)
+static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_dnnl_make *make)
 {
-  onednn_state *s = jf_new(sizeof *s);
-  if (!s) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  jf_dnnl_unit *u = jf_new(sizeof *u + (size_t)make->lanes * sizeof *u->lane);
+  if (!u) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
   size_t need = 0;
-  jfl_status err = onednn_fill(s, pd, p, &need);
+  u->n_lane = make->lanes;
+  jfl_status err = onednn_fill(u, pd, p, &need);
   if (err != JFL_OK) {
-    onednn_release(s);
+    onednn_release(u);
     return err;
   }
-  k->state = s;
-  *scratch = need;
+  make->unit = u;
+  make->scratch = need;
   return JFL_OK;
 }
 
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
    nothing. */
-static jfl_status point(onednn_state *s, const void *const *data, char *scratch)
+static jfl_status point(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
+                        char *scratch)
 {
-  int moved = s->scratch != scratch;
-  for (int i = 0; i < s->n; i++) {
-    tensor *t = &s->tensor[i];
-    if (t->data != data[t->slot])
-      JF_TRY(
-          onednn_check(lib.memory_set_data_handle(t->given, (void *)data[t->slot]), "data handle"));
-    t->data = data[t->slot];
-    if (t->inner && moved)
-      JF_TRY(
-          onednn_check(lib.memory_set_data_handle(t->inner, scratch + t->offset), "data handle"));
+  int moved = l->scratch != scratch;
+  for (int i = 0; i < u->n; i++) {
+    const tensor *t = &u->tensor[i];
+    const void *to = data[t->slot];
+    if (l->data[i] != to)
+      JF_TRY(onednn_check(lib.memory_set_data_handle(l->given[i], (void *)to), "data handle"));
+    l->data[i] = to;
+    if (t->convert && moved)
+      JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], scratch + t->offset),
+                          "data handle"));
   }
   if (moved)
-    JF_TRY(
-        onednn_check(lib.memory_set_data_handle(s->pad, scratch + s->pad_offset), "data handle"));
-  s->scratch = scratch;
+    JF_TRY(onednn_check(lib.memory_set_data_handle(l->pad, scratch + u->pad_offset),
+                        "data handle"));
+  l->scratch = scratch;
   return JFL_OK;
 }
 
-/* Converts the tensors that the primitive reads, or with `written` the one that it wrote. */
-static jfl_status onednn_convert(const onednn_state *s, int written)
+/* Converts the tensors that the primitive reads, or with `written` those that it wrote. */
+static jfl_status onednn_convert(const jf_dnnl_unit *u, const onednn_lane *l, int written)
 {
-  for (int i = 0; i < s->n; i++) {
-    const tensor *t = &s->tensor[i];
+  for (int i = 0; i < u->n; i++) {
+    const tensor *t = &u->tensor[i];
     if (!t->convert || is_written(t->slot) != written) continue;
-    dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? t->inner : t->given },
-                              { DNNL_ARG_TO, written ? t->given : t->inner } };
+    dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? l->inner[i] : l->given[i] },
+                              { DNNL_ARG_TO, written ? l->given[i] : l->inner[i] } };
     JF_TRY(onednn_check(lib.primitive_execute(t->convert, lib.stream, 2, arg), "reorder"));
   }
   return JFL_OK;
 }
 
-static jfl_status execute(const jf_kargs *k, jf_dnnl_run r)
+static jfl_status run_alone(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
+                            char *scratch)
 {
-  onednn_state *s = k->state;
+  JF_TRY(point(u, l, data, scratch));
+  JF_TRY(onednn_convert(u, l, 0));
+  JF_TRY(
+      onednn_check(lib.primitive_execute(u->primitive, lib.stream, u->n + 1, l->arg), "execute"));
+  return onednn_convert(u, l, 1);
+}
+
+/* The library would run loops on threads of its own, as many as OpenMP is set to on the calling
+   thread. */
+static int alone(void)
+{
+  int before = lib.get_threads();
+  if (before != 1) lib.set_threads(1);
+  return before;
+}
+
+static void not_alone(int before)
+{
+  if (before != 1) lib.set_threads(before);
+}
+
+static jfl_status execute(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run r)
+{
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
-  jf_omp_threads(k->threads);
-  jf_pool_settle(k->threads);
-  JF_TRY(point(s, data, k->scratch));
-  JF_TRY(onednn_convert(s, 0));
-  JF_TRY(
-      onednn_check(lib.primitive_execute(s->primitive, lib.stream, s->n + 1, s->arg), "execute"));
-  return onednn_convert(s, 1);
+  int before = alone();
+  jfl_status s = run_alone(u, &u->lane[lane], data, scratch);
+  not_alone(before);
+  return s;
+}
+
+/* Whether the factor B is converted before each run. */
+static int onednn_converts(const jf_dnnl_unit *u)
+{
+  for (int i = 0; i < u->n; i++)
+    if (u->tensor[i].slot == B && u->tensor[i].convert) return 1;
+  return 0;
 }
 
 /* ---- products ---- */
 
-/* Describes `batch` matrices, one after another in memory; with `transposed`, each is stored by
-   columns. A single matrix is described without a batch axis, as the library is faster then. */
-static jfl_status matrix(onednn_layout *l, int64_t batch, int64_t rows, int64_t columns,
-                         int transposed)
+/* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
+   elements apart; with `transposed`, they are stored by columns. A single matrix is described
+   without a batch axis, as the library is faster then. */
+static jfl_status matrix(onednn_layout *l, const int64_t size[3], jf_dnnl_lines at, int transposed)
 {
-  int64_t down = transposed ? 1 : columns, across = transposed ? rows : 1;
-  dnnl_dims_t dim = { rows, columns }, stride = { down, across };
-  dnnl_dims_t dim3 = { batch, rows, columns }, stride3 = { rows * columns, down, across };
-  return batch == 1 ? layout_new(l, 2, dim, stride, dnnl_format_tag_undef)
-                    : layout_new(l, 3, dim3, stride3, dnnl_format_tag_undef);
+  int64_t down = transposed ? 1 : at.lead, across = transposed ? at.lead : 1;
+  dnnl_dims_t dim = { size[1], size[2] }, stride = { down, across };
+  dnnl_dims_t dim3 = { size[0], size[1], size[2] }, stride3 = { at.apart, down, across };
+  return size[0] == 1 ? layout_new(l, 2, dim, stride, dnnl_format_tag_undef)
+                      : layout_new(l, 3, dim3, stride3, dnnl_format_tag_undef);
 }
 
 static jfl_status matmul_operands(const jf_dnnl_matmul *m, problem *p)
 {
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_SRC, A)->given, m->batch, m->m, m->k, m->transpose_a));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, m->batch, m->k, m->n, m->transpose_b));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, m->batch, m->m, m->n, 0));
+  const int64_t a[] = { m->batch, m->m, m->k }, b[] = { m->batch, m->k, m->n };
+  const int64_t c[] = { m->batch, m->m, m->n };
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_SRC, A)->given, a, m->a, m->transpose_a));
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, b, m->b, m->transpose_b));
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, c, m->c, 0));
   if (m->epilogue.bias) {
     dnnl_dims_t dim = { 1, m->n }, dim3 = { 1, 1, m->n }, stride = { m->n, 1 },
                 stride3 = { m->n, m->n, 1 };
@@ -417,7 +467,7 @@ static jfl_status matmul_operands(const jf_dnnl_matmul *m, problem *p)
   }
   if (!m->epilogue.residual) return JFL_OK;
   onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL);
-  return matrix(&o->given, m->batch, m->m, m->n, 0);
+  return matrix(&o->given, c, m->c, 0);
 }
 
 static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
@@ -435,7 +485,7 @@ static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_prim
 #endif
 }
 
-static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, size_t *scratch)
+static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_dnnl_make *make)
 {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
@@ -444,18 +494,19 @@ static jfl_status matmul_new(const jf_dnnl_matmul *m, problem *p, jf_kargs *k, s
   jfl_status err = onednn_check(matmul_pd(p, attr, &pd), "matmul");
   lib.primitive_attr_destroy(attr);
   if (err != JFL_OK) return err;
-  err = state_new(pd, p, k, scratch);
+  err = unit_new(pd, p, make);
   lib.primitive_desc_destroy(pd);
   return err;
 }
 
-static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
+static jfl_status onednn_matmul(const jf_dnnl_matmul *m, jf_dnnl_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
-  jf_omp_threads(k->threads);
+  int before = alone();
   jfl_status err = matmul_operands(m, &p);
-  if (err == JFL_OK) err = matmul_new(m, &p, k, scratch);
+  if (err == JFL_OK) err = matmul_new(m, &p, make);
+  not_alone(before);
   problem_free(&p);
   return err;
 }
@@ -577,8 +628,8 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
 #endif
 }
 
-static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p, jf_kargs *k,
-                           size_t *scratch)
+static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
+                           jf_dnnl_make *make)
 {
   static const jf_epilogue none = { 0 };
   const onednn_operand *residual = operand_at(p, RESIDUAL);
@@ -593,31 +644,31 @@ static jfl_status conv_new(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *p,
     err = jf_fail(JFL_ENOSYS, "onednn: no fast sum");
   else if (p->fixed && begins(pd, "ref"))
     err = jf_fail(JFL_ENOSYS, "onednn: nothing fast in these layouts");
-  else err = state_new(pd, p, k, scratch);
+  else err = unit_new(pd, p, make);
   lib.primitive_desc_destroy(pd);
   return err;
 }
 
-static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, jf_kargs *k,
-                           size_t *scratch)
+static jfl_status conv_try(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, jf_dnnl_make *make)
 {
   problem p;
   memset(&p, 0, sizeof p);
   p.fixed = !free;
   jfl_status err = conv_operands(c, kind, free, &p);
-  if (err == JFL_OK) err = conv_new(c, kind, &p, k, scratch);
+  if (err == JFL_OK) err = conv_new(c, kind, &p, make);
   problem_free(&p);
   return err;
 }
 
 /* Makes a convolution in the caller's layouts; if that fails or is slow, in layouts that the
    library chooses, with conversions. */
-static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k,
-                              size_t *scratch)
+static jfl_status onednn_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_dnnl_make *make)
 {
-  jf_omp_threads(k->threads);
-  jfl_status s = conv_try(c, kind, 0, k, scratch);
-  return s == JFL_OK || s == JFL_ENOMEM ? s : conv_try(c, kind, 1, k, scratch);
+  int before = alone();
+  jfl_status s = conv_try(c, kind, 0, make);
+  if (s != JFL_OK && s != JFL_ENOMEM) s = conv_try(c, kind, 1, make);
+  not_alone(before);
+  return s;
 }
 
 /* Whether the primitive wants its input in blocks of that many channels. */
@@ -654,8 +705,8 @@ static void find_block(void)
 
 static int64_t onednn_block(void) { return lib.block; }
 
-static const jf_dnnl functions = { onednn_matmul,  onednn_conv, execute,
-                                   onednn_release, activates,   onednn_block };
+static const jf_dnnl functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
+                                   onednn_converts, activates,   onednn_block };
 
 const jf_dnnl *jf_dnnl_open(void)
 {
@@ -675,10 +726,4 @@ int jf_dnnl_accepts(const jf_kargs *k)
   for (int i = 0; i < k->n_in + k->n_out; i++)
     if (jf_numel(i < k->n_in ? &k->in[i].shape : &k->out[i - k->n_in].shape) > INT32_MAX) return 0;
   return jf_dnnl_open() != NULL;
-}
-
-void jf_dnnl_release(void *p)
-{
-  const jf_dnnl *d = jf_dnnl_open();
-  if (d) d->release(p);
 }

@@ -1,14 +1,19 @@
 /* oneDNN, opened at run time. dnnl.c hides the library's versions and types: a row describes a
-   product or a convolution of float32 tensors and gets a state that runs it. */
+   product or a convolution of float32 tensors and gets a unit that runs it on one thread. Rows use
+   units through pieces.h, which cuts large problems. */
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
 #include "dev/cpu/cpu.h"
 #include "op/epilogue.h"
 
+/* How far apart lines and matrices are in memory, in elements. */
+typedef struct jf_dnnl_lines { int64_t lead, apart; } jf_dnnl_lines;
+
 /* c (batch, m, n) = a b, batch by batch; a is (batch, m, k), transposed (batch, k, m), b alike. */
 typedef struct jf_dnnl_matmul {
   int64_t batch, m, k, n;
+  jf_dnnl_lines a, b, c;       /* the residual lies as c does */
   int transpose_a, transpose_b;
   int add;                     /* c += a b instead of c = a b */
   jf_epilogue epilogue;        /* bias (n), residual like c */
@@ -38,15 +43,24 @@ typedef struct jf_dnnl_run {
   void *c;
   const void *bias, *residual;
   void *dbias;
+  float scale;                 /* pieces.h: what a is multiplied by, where it can be; 0: nothing */
 } jf_dnnl_run;
 
-/* What the library can do. The first two functions read k->threads and set k->state and *scratch
-   (in bytes). */
+/* A product or a convolution, ready to run. Several lanes may run it at the same time, each with
+   scratch of its own. */
+typedef struct jf_dnnl_unit jf_dnnl_unit;
+
+/* How many lanes are wanted; the unit, and how many bytes of scratch a lane needs. */
+typedef struct jf_dnnl_make { int lanes; jf_dnnl_unit *unit; size_t scratch; } jf_dnnl_make;
+
+/* What the library can do. */
 typedef struct jf_dnnl {
-  jfl_status (*matmul)(const jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch);
-  jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch);
-  jfl_status (*execute)(const jf_kargs *k, jf_dnnl_run r);
-  void (*release)(void *state);
+  jfl_status (*matmul)(const jf_dnnl_matmul *m, jf_dnnl_make *make);
+  jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_dnnl_make *make);
+  jfl_status (*execute)(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run r);
+  void (*release)(jf_dnnl_unit *u);
+  /* Whether each run converts the factor b to a layout that the library likes better. */
+  int (*converts)(const jf_dnnl_unit *u);
   /* Whether epilogues may have this activation. */
   int (*activates)(const char *act);
   /* How many channels the fast convolutions want in a block; 0: they want no blocks. */
@@ -58,7 +72,5 @@ const jf_dnnl *jf_dnnl_open(void);
 /* For rows: whether the library is there, and the call's tensors are float32 and small enough for
    it. It counts in ints, and would divide by a number that overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
-/* For rows: releases a state made by one of these functions. */
-void jf_dnnl_release(void *state);
 
 #endif

@@ -2,8 +2,8 @@
 #include "optim/matmul_update.h"
 
 #include "blas.h"
-#include "dnnl.h"
 #include "finish.h"
+#include "pieces.h"
 
 static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
 {
@@ -21,17 +21,17 @@ static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
 static jfl_status dnnl_prepare(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_matmul m = fast_matmul_extents(k);
-  return jf_dnnl_open()->matmul(&m, k, scratch);
+  return jf_pieces_matmul(&m, k, scratch);
 }
 
 static jfl_status dnnl_run(const jf_kargs *k)
 {
   jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 JFL_CPU(dnnl_matmul, .op = "matmul", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = dnnl_run, .release = jf_dnnl_release, .priority = 20)
+  .run = dnnl_run, .release = jf_pieces_release, .priority = 20)
 
 /* ---- with an epilogue ---- */
 
@@ -39,7 +39,7 @@ static jfl_status matmul_fused_prepare(jf_kargs *k, size_t *scratch)
 {
   jf_dnnl_matmul m = fast_matmul_extents(k);
   m.epilogue = ((const jf_matmul_fused *)k->attr)->epilogue;
-  return jf_dnnl_open()->matmul(&m, k, scratch);
+  return jf_pieces_matmul(&m, k, scratch);
 }
 
 static jfl_status matmul_fused_run(const jf_kargs *k)
@@ -49,7 +49,7 @@ static jfl_status matmul_fused_run(const jf_kargs *k)
     .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
     .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
   };
-  return jf_dnnl_open()->execute(k, r);
+  return jf_pieces_run(k, r);
 }
 
 static jfl_status fast_matmul_finish(const jf_kargs *k)
@@ -66,13 +66,14 @@ static jfl_status dnnl_then_run(const jf_kargs *k)
 
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
   .prepare = matmul_fused_prepare, .run = matmul_fused_run,
-  .release = jf_dnnl_release, .priority = 20)
+  .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
-  .run = dnnl_then_run, .release = jf_dnnl_release, .priority = 15)
+  .run = dnnl_then_run, .release = jf_pieces_release, .priority = 15)
 
 /* ---- with a step along the product ---- */
 
-/* The smaller factor, 0 or 1. The rate is multiplied into a copy of it at the start of scratch. */
+/* The smaller factor, 0 or 1. The rate is multiplied into a copy of it at the start of scratch, or
+   into the first factor where that is copied anyhow. */
 static int lesser(const jf_kargs *p)
 {
   return jf_numel(&p->in[1].shape) < jf_numel(&p->in[0].shape);
@@ -89,7 +90,7 @@ static jfl_status dnnl_update_prepare(jf_kargs *k, size_t *scratch)
   jf_kargs p = jf_step_product(k);
   jf_dnnl_matmul m = fast_matmul_extents(&p);
   m.add = 1;
-  JF_TRY(jf_dnnl_open()->matmul(&m, &p, scratch));
+  JF_TRY(jf_pieces_matmul(&m, &p, scratch));
   k->state = p.state;
   *scratch += copy_size(&p);
   return JFL_OK;
@@ -101,16 +102,17 @@ static jfl_status dnnl_update_run(const jf_kargs *k)
   const int i = lesser(&p);
   const float *from = p.in[i].data, rate = (float)-jf_step_rate(k);
   float *to = k->scratch;
-  for (int64_t j = 0, n = jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
   p.scratch = (char *)k->scratch + copy_size(&p);
   const void *factor[] = { p.in[0].data, p.in[1].data };
-  factor[i] = to;
-  return jf_dnnl_open()->execute(&p, (jf_dnnl_run){
-                                         .a = factor[0], .b = factor[1], .c = p.out[0].data });
+  const int scales = rate != 0 && jf_pieces_scale(p.state);
+  for (int64_t j = 0, n = scales ? 0 : jf_numel(&p.in[i].shape); j < n; j++) to[j] = rate * from[j];
+  if (!scales) factor[i] = to;
+  return jf_pieces_run(&p, (jf_dnnl_run){ .a = factor[0], .b = factor[1], .c = p.out[0].data,
+                                          .scale = scales ? rate : 0 });
 }
 
 JFL_CPU(dnnl_matmul_update, .op = "matmul_update", .accepts = jf_dnnl_accepts,
-        .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_dnnl_release,
+        .prepare = dnnl_update_prepare, .run = dnnl_update_run, .release = jf_pieces_release,
         .priority = 20)
 
 /* ---- OpenBLAS ---- */

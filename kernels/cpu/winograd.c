@@ -306,14 +306,11 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
   }
 }
 
-/* Lane i takes batches i, i + lanes, ... of the tiles. */
-static void convolve_lane(void *ctx, int i)
+static void convolve_batch(void *ctx, int i, int lane)
 {
   const winograd *w = ctx;
-  float *v = w->room + (size_t)i * w->room_size;
-  float *m = v + CELLS * pitch(w->n_from * JF_LANES);
-  for (int64_t t = i * w->span; t < w->tiles; t += w->lanes * w->span)
-    convolve_tiles(w, t, v, m);
+  float *v = w->room + (size_t)lane * w->room_size;
+  convolve_tiles(w, i * w->span, v, v + CELLS * pitch(w->n_from * JF_LANES));
 }
 
 /* Transposes a block of a filter's channels, 16 x 16: out[i][j] = in[j][i]. */
@@ -374,7 +371,7 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   w->span = (share + ROWS - 1) / ROWS * ROWS;
   winograd_lay_out(w, k->scratch);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
-  jf_parallel(k->threads, w->lanes, convolve_lane, w);
+  jf_parallel_lanes(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
   return JFL_OK;
 }
 
@@ -398,22 +395,16 @@ OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v,
 }
 
 /* Sums the tiles of part i. */
-static void gather_part(const winograd *w, int i, float *v)
+static void gather_part(void *ctx, int i, int lane)
 {
+  const winograd *w = ctx;
   const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
   const int64_t each = (w->tiles + w->parts - 1) / w->parts, begin = i * each;
   const int64_t end = begin + each < w->tiles ? begin + each : w->tiles;
-  float *u = w->u + i * size;
+  float *u = w->u + i * size, *v = w->room + (size_t)lane * w->room_size;
   memset(u, 0, (size_t)size * sizeof *u);
   for (int64_t t = begin; t < end; t += BATCH)
     gather_tiles(w, t, end, v, v + CELLS * pitch(w->n_from * JF_LANES), u);
-}
-
-static void gather_lane(void *ctx, int i)
-{
-  const winograd *w = ctx;
-  for (int p = i; p < w->parts; p += w->lanes)
-    gather_part(w, p, w->room + (size_t)i * w->room_size);
 }
 
 /* The sum over all parts of u[cell], for one channel of `from` and 16 of `to`. */
@@ -472,7 +463,7 @@ OUTER void bias_part(void *ctx, int i)
 static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 {
   winograd_lay_out(w, k->scratch);
-  jf_parallel(k->threads, w->lanes, gather_lane, w);
+  jf_parallel_lanes(k->threads, w->parts, gather_part, w);
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), back_part, w);
   if (w->dbias) jf_parallel(k->threads, (int)w->n_to, bias_part, w);
   return JFL_OK;

@@ -1,5 +1,8 @@
 -- The module `jfl`: its names, and the modules that they load at their first use.
 --[==[ guide 1: First steps
+If you have never trained a network, begin with
+[the tutorial](tutorial-pictures-are-numbers.md): it explains what this guide takes for granted.
+
 jfl turns a Lua function that describes a computation, a *job function*, into a static plan and runs
 it. What a script needs is one module:
 
@@ -34,8 +37,8 @@ Numbers that mean data count from 0: axes (negative from the end), class labels,
 `argmax`. Lua containers count from 1: `x.shape[1]` is the batch, `a[1]` the first row.
 
 `flow.help("softmax")` tells what a name does, `flow.help("nn")` what a namespace holds,
-`flow.help()` all there is. A misspelled name is an error with the nearest one; `rawget(flow,
-"name")` asks without raising.
+`flow.help()` all there is. A misspelled name is an error with the nearest one;
+`flow.has("nn.gelu")` asks whether a name is there, and never fails.
 ]==]
 local core = require "jfl.core"
 local names = require "jfl.base.names"
@@ -141,15 +144,20 @@ function names.older(path, name)
   return space and source(space)[name]
 end
 
-return setmetatable(flow, {
+--- Whether there is a name such as "nn.relu" in flow. Anything else is not there: this never fails.
+function flow.has(path) return names.has(path) end
+
+local meta = {
   __names = sources,               -- for completion
-  __index = function(_, name)
-    if sources[name] then return load(name) end
-    install()
-    local value = rawget(flow, name)
-    if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
-    value = names.older("flow", name)
-    if value == nil then names.fail("flow", flow, name, sources) end
-    return value
-  end,
-})
+  __tostring = function() return require("jfl.doc.overview")() end,
+}
+
+return names.guarded(flow, "flow", meta, function(name)
+  if sources[name] then return load(name) end
+  install()
+  local value = rawget(flow, name)
+  if value == nil and type(name) == "string" and name:find("^%a") then
+    return names.older("flow", name)
+  end
+  return value
+end, sources)

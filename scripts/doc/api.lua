@@ -1,6 +1,7 @@
 -- The API as data for stubs and pages: the entries of jfl.doc.index, with types.
 require "jfl"
 local args = require "jfl.base.args"
+local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
 
 local api = { classes = require "scripts.doc.classes" }
@@ -27,10 +28,9 @@ end
 local function read_param(param)
   local default = param[3]
   local given = default ~= nil and default ~= args.none
-  local unused = param[2]:match("^not supported") and "nil" or param[2]:match("^ignored") and "any"
   return {
     name = param[1], doc = param[2], optional = default ~= nil,
-    type = param.type or unused or BY_NAME[param[1]] or given and type(default) or "any",
+    type = param.type or BY_NAME[param[1]] or given and type(default) or "any",
     default = given and default_text(default) or nil,
   }
 end
@@ -90,7 +90,7 @@ local function read(path, e)
   local owner, separator, name = path:match("^(.*)([.:])([^.:]+)$")
   local f = { path = path, owner = owner or "", separator = separator or ".", name = name or path,
     doc = e.doc, type = e.type, written = index.written(path),
-    same_as = e.same_as and index.written(e.same_as) }
+    same_as = e.same_as and index.written(e.same_as), example = examples.of(path, e) }
   -- Methods of the objects that a function under flow makes belong to a class with the function's
   -- name.
   if f.separator == ":" then f.owner = f.owner:match("[^.]+$") end
@@ -99,7 +99,8 @@ local function read(path, e)
 end
 
 --- A list of all names in their order: { path, owner, separator, name, written, doc, same_as,
--- params, returns, options } of functions, with `type` instead of the last three of values.
+-- example, params, returns, options } of functions, with `type` instead of the last three of
+-- values.
 function api.names()
   local list = {}
   for path, e in pairs(index.entries()) do

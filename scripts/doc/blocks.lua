@@ -41,7 +41,7 @@ local function interpreter()
 end
 
 -- Pictures of noise, as many as make some batches of 100.
-local function write_data(directory)
+function blocks.write_data(directory)
   local nd = flow.ndarray
   local function pictures(n) return (nd.rand({ n, 28, 28 }) * 255):astype("uint8") end
   local function labels(n) return (nd.rand({ n }) * 10):astype("uint8") end
@@ -61,7 +61,7 @@ end
 function blocks.remove(path) os.execute("rm -rf " .. quoted(path)) end
 
 -- Finds outputs promised by "print(x) --> text" that were not printed, in this order.
-local function missing(code, output)
+function blocks.missing(code, output)
   local at = 1
   for promise in code:gmatch("%-%->%s*([^\n]+)") do
     local first, last = output:find(promise:gsub("%s+$", ""), at, true)
@@ -91,13 +91,13 @@ end
 --- Runs a block; returns its output, then nil or what is wrong with it. name: that of its file.
 function blocks.run(block, shared, name)
   local place = blocks.directory()
-  write_data(place)
+  blocks.write_data(place)
   local code = PRELUDE .. (shared or "") .. ("\n"):rep(block.line - 1) .. block.code
   local output, status = execute(code, "block.lua", place, place)
   blocks.remove(place)
   output = output:gsub("block%.lua:(%d+)", name .. ":%1")
   if status ~= 0 then return output, ("exit status %d\n%s"):format(status, output) end
-  local promise = missing(block.code, output)
+  local promise = blocks.missing(block.code, output)
   return output, promise and ("did not print: %s\n%s"):format(promise, output)
 end
 
@@ -130,7 +130,7 @@ function blocks.run_all(list, name, place, data)
   table.remove(outputs, 1)
   if status ~= 0 then return outputs, ("exit status %d\n%s"):format(status, output) end
   for i, block in ipairs(list) do
-    local promise = missing(block.code, outputs[i] or "")
+    local promise = blocks.missing(block.code, outputs[i] or "")
     if promise then
       return outputs, ("%s:%d: did not print: %s\n%s"):format(name, block.line, promise, output)
     end

@@ -39,5 +39,4 @@ return {
     "---@field name string", "---@field serves? string the node whose gradient it is part of",
     "---@field kernel string", "---@field seconds number of all runs", "---@field runs integer",
     "---@field flop number of one run", "---@field bytes number of one run" },
-  View = { doc = "How several devices are seen: as one, or one by one." },
 }

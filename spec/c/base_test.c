@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The host's memory: bytes in use, and how many more blocks it gives (-1: no limit). */
 static struct { size_t live; int left; } host = { 0, -1 };
@@ -358,6 +360,64 @@ static void loops_visit_each_index_once(void)
   CHECK(jf_cpu_count() >= 1);
 }
 
+enum { LANES = 4 };
+
+/* A loop whose lanes must not be shared, with a loop inside. */
+typedef struct lanes { atomic_int busy[LANES], seen[300], shared, inner; } lanes;
+
+static void count_one(void *ctx, int i)
+{
+  (void)i;
+  atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+static void use_lane(void *ctx, int i, int lane)
+{
+  lanes *l = ctx;
+  if (lane < 0 || lane >= LANES || atomic_exchange(&l->busy[lane], 1)) atomic_store(&l->shared, 1);
+  atomic_fetch_add(&l->seen[i], 1);
+  jf_parallel(LANES, 3, count_one, &l->inner);
+  if (lane >= 0 && lane < LANES) atomic_store(&l->busy[lane], 0);
+}
+
+/* Whether such loops go well on the calling thread. */
+static void *loop_often(void *out)
+{
+  for (int round = 0; round < 50; round++) {
+    lanes l = { 0 };
+    jf_parallel_lanes(LANES, 300, use_lane, &l);
+    int bad = l.shared || l.inner != 900;
+    for (int i = 0; i < 300; i++) bad |= l.seen[i] != 1;
+    if (bad) return out;
+  }
+  return NULL;
+}
+
+static void each_lane_is_one_thread_at_a_time(void) { CHECK(!loop_often("bad")); }
+
+/* More callers at once than there are crews. */
+static void loops_of_several_threads_do_not_mix(void)
+{
+  pthread_t thread[6];
+  void *bad;
+  for (int i = 0; i < 6; i++) CHECK(!pthread_create(&thread[i], NULL, loop_often, thread));
+  for (int i = 0; i < 6; i++) CHECK(!pthread_join(thread[i], &bad) && !bad);
+}
+
+static void a_forked_child_has_helpers_of_its_own(void)
+{
+  int status = 1;
+  CHECK(!loop_often(&status));
+  pid_t pid = fork();
+  if (pid == 0) {
+    alarm(20);
+    _exit(loop_often(&status) != NULL);
+  }
+  waitpid(pid, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(!loop_often(&status));
+}
+
 static void all_memory_came_back(void) { CHECK_MSG(!host.live, "%zu bytes", host.live); }
 
 int main(void)
@@ -383,6 +443,9 @@ int main(void)
   RUN(philox_gives_the_published_words);
   RUN(hashes_depend_on_every_byte_and_the_seed);
   RUN(loops_visit_each_index_once);
+  RUN(each_lane_is_one_thread_at_a_time);
+  RUN(loops_of_several_threads_do_not_mix);
+  RUN(a_forked_child_has_helpers_of_its_own);
   RUN(all_memory_came_back);
   return test_done();
 }

@@ -11,8 +11,7 @@
 #include "run/run.h"
 #include "test.h"
 
-/* After MANY synchronous runs in a row the thread pool has moved back from the worker. */
-enum { BATCH = 100, MANY = 20 };
+enum { BATCH = 100 };
 
 static jfl_session *session;
 
@@ -108,12 +107,10 @@ static _Noreturn void work_and_idle(const char *what)
   _exit(test_state.bad_checks ? 255 : ms < 254 ? (int)ms : 254);
 }
 
-/* Runs in child processes, as the pool is opened once for each process. */
+/* Runs in child processes, as helpers are started once for each process. */
 static void idle_threads_take_no_time(void)
 {
   pid_t pid[N_PROGRAMS];
-  unsetenv("OMP_WAIT_POLICY");
-  unsetenv("GOMP_SPINCOUNT");
   for (int i = 0; i < N_PROGRAMS; i++)
     if ((pid[i] = fork()) == 0) work_and_idle(programs[i]);
   for (int i = 0; i < N_PROGRAMS; i++) {
@@ -125,7 +122,7 @@ static void idle_threads_take_no_time(void)
 
 /* ---- how many ---- */
 
-/* Must run before the tests that open the pool. */
+/* Must run before the tests that start helpers. */
 static void a_small_plan_starts_no_thread(void)
 {
   int fewest, most, before = threads_of_process();
@@ -197,7 +194,7 @@ static void threads_are_as_many_as_the_work_is_worth(void)
   CHECK(before == 64);
 }
 
-/* ---- who has the pool ---- */
+/* ---- on whichever thread ---- */
 
 /* Gives the losses of the steps of a new model. Step i is asynchronous if `async` has bit i, else
    synchronous. */
@@ -236,23 +233,6 @@ static void runs_are_the_same_wherever_they_run(void)
   CHECK(!memcmp(here, turns, sizeof here) && !memcmp(here, mixed, sizeof here));
 }
 
-static void the_pool_is_where_the_work_is(void)
-{
-  open_session(2);
-  jfl_plan *p = plan_of("pool", model_mlp, BATCH), *small = plan_of("small", model_linear, 1);
-  run(p, BATCH, 1, 0);
-  CHECK(!session->worker_has_pool);
-  run(p, BATCH, 0, 1);
-  CHECK(session->worker_has_pool);
-  run(small, 1, MANY, 0);
-  CHECK_MSG(session->worker_has_pool, "small plans do not want it");
-  run(p, BATCH, MANY, 0);
-  CHECK(!session->worker_has_pool);
-  run(p, BATCH, 1, 1);
-  CHECK(session->worker_has_pool);
-  jfl_session_free(session);
-}
-
 /* A run may also fail between others that succeed. */
 static void a_run_on_the_worker_fails_with_its_message(void)
 {
@@ -276,8 +256,7 @@ static void a_run_on_the_worker_fails_with_its_message(void)
   jfl_session_free(session);
 }
 
-/* Ops that run at once use the pool from whichever thread has it. */
-static void ops_at_once_go_with_the_pool(void)
+static void ops_run_at_once_after_asynchronous_runs(void)
 {
   jfl_array *in[2], *sum[1];
   open_session(2);
@@ -286,7 +265,7 @@ static void ops_at_once_go_with_the_pool(void)
   for (int i = 0; i < 2; i++) CHECK(!jfl_array_new(JFL_F32, &large, &in[i]));
   ((float *)jfl_array_data(in[0]))[12345] = 2;
   CHECK(!jfl_eager(session, jfl_op_find("add"), in, 2, NULL, 0, sum));
-  CHECK(((float *)jfl_array_data(sum[0]))[12345] == 2 && session->worker_has_pool);
+  CHECK(((float *)jfl_array_data(sum[0]))[12345] == 2);
   jfl_array_unref(sum[0]);
   CHECK(jfl_eager(session, jfl_op_find("add"), in, 1, NULL, 0, sum) != JFL_OK);
   model_drop(in);
@@ -302,8 +281,7 @@ int main(void)
   RUN(the_setting_is_for_plans_made_later);
   RUN(threads_are_as_many_as_the_work_is_worth);
   RUN(runs_are_the_same_wherever_they_run);
-  RUN(the_pool_is_where_the_work_is);
   RUN(a_run_on_the_worker_fails_with_its_message);
-  RUN(ops_at_once_go_with_the_pool);
+  RUN(ops_run_at_once_after_asynchronous_runs);
   return test_done();
 }

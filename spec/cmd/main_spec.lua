@@ -65,6 +65,18 @@ describe("the command", function()
     assert.truthy(run("-v"):find("^jfl 0%.1%.0 %(LuaJIT 2%.1[^)]*%)\n$"))
   end)
 
+  it("tells which optional libraries are there", function()
+    local out, err, status = run("--version")
+    assert.same({ "", 0 }, { err, status })
+    assert.equal((run("-v")), out:match("^[^\n]*\n"))
+    for _, name in ipairs { "oneDNN", "OpenBLAS", "libgomp", "libedit" } do
+      local line = out:match("\n  (" .. name .. "[^\n]*)")
+      local there, lacks = line:find(": %a"), line:find("not found: without it ", 1, true)
+      assert.truthy(there or lacks, out)
+    end
+    assert.equal(out .. "1\n", (run("--version", "-e", "print(1)")))
+  end)
+
   it("answers a wrong option with its usage", function()
     for _, words in ipairs { { "-x" }, { "--nope" }, { "-vv" }, { "-e" }, { "-l" }, { "-j" } } do
       local err = fails("", "usage: jfl ", unpack(words))
@@ -96,6 +108,21 @@ describe("the command", function()
     succeeds("true\ttrue\n", "-e", "print(type(require 'jfl') == 'table', require 'lfs' ~= nil)",
       { before = "env -i" })
   end)
+end)
+
+describe("another Lua", function()
+  for _, name in ipairs { "lua5.1", "lua5.4" } do
+    it("is told that jfl needs LuaJIT: " .. name, function()
+      local found = select(3, helper.shell(name .. " -v")) == 0
+      if not found then return pending(name .. " is not there") end
+      for _, module in ipairs { "jfl", "jfl.core" } do
+        local out, err, status = helper.shell(([[unset LUA_CPATH_5_2 LUA_CPATH_5_3 LUA_CPATH_5_4
+          LUA_CPATH='build/?.so' %s -e 'require "%s"']]):format(name, module))
+        assert.same({ "", 1 }, { out, status })
+        assert.truthy(err:find(": jfl needs LuaJIT 2.1, ", 1, true), err)
+      end
+    end)
+  end
 end)
 
 describe("the environment", function()

@@ -160,6 +160,36 @@ describe("a session", function()
     assert.same({ "array.shape" }, words("array.sha"))
   end)
 
+  it("shows what a function takes after its parenthesis", function()
+    local complete = require "jfl.doc.completion"
+    local flow = require "jfl"
+    _G.flow, _G.array = flow, flow.ndarray.zeros { 2 }
+    _G.own = function(one, two, ...) return one, two, ... end
+    _G.double = flow.global_function { name = "double", returns = flow.typing.Numpy,
+      inputs = { { "x", flow.typing.Numpy.Placeholder { 3 } } }, body = function(x) return x end }
+    finally(function()
+      _G.flow, _G.array, _G.own, _G.double = nil, nil, nil, nil
+      flow.clear_default_session()
+    end)
+    local function shown(before) return (select(2, complete.rest(before, 80))) end
+    assert.equal("flow.nn.softmax(logits, axis=-1, name) -> y", shown("y = flow.nn.softmax("))
+    assert.equal(shown("flow.layers.dense("), shown("flow.layers.dense(x, "))
+    assert.truthy(shown("array:sum("):find("NdArray:sum(", 1, true))
+    assert.equal("own(one, two, ...)", shown("own("))
+    assert.equal("double(x (3) float32)", shown("double("))
+    assert.truthy(shown("print("):find("string", 1, true))
+    assert.same({ "se", "" }, { complete.rest("own(flow.layers.den", 80) })
+  end)
+
+  it("completes locals that are kept", function()
+    local complete = require "jfl.doc.completion"
+    local chunk, locals = require "jfl.repl.chunk", require "jfl.repl.locals"
+    finally(locals.clear)
+    chunk.load("local kept_thing = { field_one = 1 }", print)()
+    assert.same({ "kept_thing" }, complete.words("kept"))
+    assert.same({ "kept_thing.field_one" }, complete.words("1 + kept_thing.fi"))
+  end)
+
   it("lists the ways to go on where there are several", function()
     local complete = require "jfl.doc.completion"
     assert.same({ "erse", "" }, { complete.rest("string.rev", 80) })

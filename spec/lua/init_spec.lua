@@ -42,6 +42,39 @@ describe("the module", function()
     end
   end)
 
+  it("tells whether it has a name, loaded or not, and never fails", function()
+    local out = helper.script [[
+      local flow = require "jfl"
+      print(flow.has "nn.relu", flow.has "nn", flow.has "flow.layers.dense", flow.has "float")
+      print(flow.has "nn.gelu", flow.has "nope", flow.has "nope.at.all", flow.has "float.upper")
+    ]]
+    assert.equal(("true\t"):rep(3) .. "true\n" .. ("false\t"):rep(3) .. "false\n", out)
+    for _, path in ipairs { "train.CheckPoint", "optimizer.warmup.linear", "config.threads",
+      "typing.Numpy.Placeholder", "ndarray.rand", "has", "version" } do
+      assert.is_true(flow.has(path), path)
+    end
+    for _, path in ipairs { "", ".", "nn.", ".nn", "nn..relu", "nn relu", "nn.relu.x", "config.no",
+      "typing.Numpy.x", "train.Checkpoint", 1, true, {}, print,
+      setmetatable({}, { __index = error }) } do
+      assert.is_false(flow.has(path), tostring(path))
+    end
+    assert.is_false(flow.has())
+  end)
+
+  it("prints as a short overview, of names that are there", function()
+    local text, n = tostring(flow), 0
+    for name in text:gmatch("\n  ([%l_, ]-)  ") do
+      for each in name:gmatch("[%l_]+") do
+        n = n + 1
+        assert.is_true(flow.has(each), each)
+      end
+    end
+    assert.truthy(n > 20 and text:find("^jfl %d"), text)
+    for line in text:gmatch("[^\n]+") do assert.truthy(#line <= 80, line) end
+    helper.fails(function() flow.matmul(flow, 2) end, "called with a dot, not a colon")
+    helper.fails(function() flow.nn.dropout(1, flow) end, "flow itself")
+  end)
+
   it("loads its parts when they are used", function()
     local out, status = helper.script [[
       local flow = require "jfl"

@@ -104,32 +104,22 @@ static jfl_status new_outputs(const api_op_call *c, const jf_infer *inf)
   return JFL_OK;
 }
 
-typedef struct task {
-  jf_site *site;
-  const jf_choice *chosen;
-  const jf_kargs *k;
-  size_t scratch;
-  const jf_node *node;         /* what passes would ask about the call */
-} task;
-
-static jfl_status run_chosen(void *ctx)
-{
-  const task *t = ctx;
-  return jf_site_call(t->site, t->chosen->run, t->k, t->scratch, t->node);
-}
-
 static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
 {
   jfl_session *s = c->session;
   jf_choice chosen;
+  /* what passes would ask about the call */
   const jf_node node = { .op = c->op, .attr = (void *)k->attr, .n_in = k->n_in };
-  task t = { .site = s->site[s->settings.place], .chosen = &chosen, .k = k, .node = &node };
-  JF_TRY(jf_choose(t.site->device, c->op, s->settings.kernels, k, &t.scratch, &chosen));
+  jf_site *site = s->site[s->settings.place];
+  size_t scratch;
+  JF_TRY(jf_choose(site->device, c->op, s->settings.kernels, k, &scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)
     k->random = (jf_random_source){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
-  jfl_status st = jf_session_call(s, k->threads, run_chosen, &t);
+  jf_session_acquire(s);
+  jfl_status st = jf_site_call(site, chosen.run, k, scratch, &node);
+  jf_session_release(s);
   if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);
   return jf_fail_in(st, JFL_ERROR_OP, c->op->name);
 }
@@ -197,9 +187,6 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
   JF_NEED_POINTER(out);
-  if (jf_pool_lost())
-    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run ops"),
-                      JFL_ERROR_OP, op->name);
   JF_TRY(jf_graph_new(JFL_PREDICT, &g));
   jfl_status st = run_call(&c, g);
   jfl_graph_unref(g);

@@ -127,28 +127,23 @@ void *jf_library_open(const char *name, const char *const *env);
    there. */
 int jf_library_find(void *so, const char *name, void *fn);
 
-/* ---- threads (threads.c) ---- */
+/* ---- parallel loops (crew.c) ---- */
 
-/* Opens the pool's library, which other libraries that share the pool must find loaded. */
-void jf_pool_open(void);
-
-/* Calls fn(ctx, i) for i in 0..n-1 on up to `threads` threads of the one OpenMP pool (libgomp,
-   opened at first use; without it, or with threads 1, on the caller). fn must not fail. */
+/* Calls fn(ctx, i) for i in 0..n-1 on the caller and up to threads - 1 helpers. fn must not fail; a
+   loop within fn runs on its caller alone. */
 void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
-/* How many threads the libraries' own OpenMP loops may use from this thread; a kernel says so
-   before it calls one. */
-void jf_omp_threads(int n);
-/* Makes the pool of the calling thread ready for parallel loops that a library opens. */
-void jf_pool_settle(int threads);
-/* Ends the pool of the calling thread, until it opens another parallel loop. libgomp keeps a pool
-   for each thread that ever opened one. Once all their threads together are more than the cores,
-   those that are idle sleep at once instead of spinning, and every loop then waits for them to wake
-   up. */
-void jf_pool_leave(void);
+/* The same for loops that need memory for each thread: `lane` is below `threads`, and no two calls
+   with the same lane run at the same time. */
+typedef void (*jf_lane_fn)(void *ctx, int i, int lane);
+void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx);
+/* Gives the calling thread, and the helpers of its loops, the lowest priority for good. */
+void jf_thread_lower(void);
+int jf_thread_is_low(void);
+
+/* ---- forks, cores, clocks (threads.c) ---- */
+
 /* How often this process was forked since it first asked. */
 unsigned jf_forks(void);
-/* Whether this is a forked child of a process that had the pool's threads: it must not use them. */
-int jf_pool_lost(void);
 int jf_cpu_count(void);
 double jf_now(void);      /* monotonic seconds */
 

@@ -7,10 +7,10 @@
 
        module
        index  op  run  checkpoint  profile
-       session
-       convert  graph
+       session  queue
+       convert  graph  request
        options  compress  output  system
-       array
+       array    body
        args     state
        kinds    error  interrupt */
 #ifndef JF_BIND_H
@@ -20,6 +20,7 @@
 #include <lauxlib.h>
 #include <signal.h>
 
+#include "bind/other.h"
 #include "jfl.h"
 
 /* Userdata types. A holder frees something of the core that must not outlive an error. */
@@ -59,6 +60,27 @@ typedef struct jf_interrupt {
   void (*stop)(lua_State *L);
 } jf_interrupt;
 
+/* Calls whose callbacks have not run, in the order of calls. Userdata are linked by their pointers
+   and, so that they live, by their environments. Whatever changes this is done in C, and allocates
+   before it changes anything: an error that a debug hook or a finalizer raises, or memory that runs
+   out, leaves it as it was. */
+typedef struct jf_queue {
+  struct jf_lrequest *head, *tail;
+  uint64_t calls;                  /* made so far */
+  int running;                     /* functions of requests that run, one within another */
+  int in_body;                     /* a body runs, or something that belongs to it */
+  struct jf_delivery *delivery;    /* of the innermost of them; NULL */
+  int watched;                     /* a host watches the descriptor */
+  int ending; uint64_t last;       /* calls after the last one are refused */
+  int refused;                     /* how many were */
+  int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
+  int overflow;                    /* errors beyond those that are kept */
+  int ref[5];                      /* registry slots of what has to live */
+} jf_queue;
+
+/* A C function that runs functions of the user, each at this index of its stack. */
+typedef struct jf_runner { lua_CFunction run; int index; } jf_runner;
+
 /* One per lua_State, kept in the registry. */
 typedef struct jf_state {
   jfl_session *session;            /* made at first need */
@@ -70,6 +92,8 @@ typedef struct jf_state {
   int traced_ref;                  /* registry slot of its environment */
   jf_interrupt *interrupt;         /* NULL: nobody asks */
   int ops_ref;                     /* registry slot of the op closures made so far, by name */
+  jf_queue queue;
+  jf_runner body, callback;        /* what runs these */
   size_t live, limit;              /* bytes of arrays; how many make a full collection due */
   char kind[JF_N_KIND];            /* whose addresses are the tags */
   int mt_ref[JF_N_KIND];           /* registry slots of the metatables */
@@ -95,8 +119,6 @@ void jf_check_for(lua_State *L, jfl_status s, const char *who);
 void jf_check_element(lua_State *L, jfl_status s, const char *what);
 int jf_l_fail(lua_State *L);
 int jf_l_where(lua_State *L);
-/* call(): how the front end runs the user's functions. */
-int jf_l_call(lua_State *L);
 
 /* ---- the state (state.c) ---- */
 
@@ -130,6 +152,8 @@ int jf_holder_gc(lua_State *L);
 const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
+/* A whole number from lo to hi. */
+int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, double lo, double hi);
 int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
 double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);
@@ -194,8 +218,10 @@ jf_lblob *jf_push_blob(lua_State *L, int env);
 
 /* ---- sessions (session.c, run.c) ---- */
 
-/* Their environment is the table {job}, so a plan's job userdata lives as long. No finalizers: jobs
-   and plans belong to the session. */
+/* Their environment is the table {job}, so a plan's job userdata lives as long; that of a plan with
+   an owner has more. No finalizers: jobs and plans belong to the session. */
+enum { PLAN_JOB = 1, PLAN_CLASS, PLAN_READ, PLAN_WATCHES, PLAN_SLOTS = 4 };
+
 typedef struct jf_ljob {
   const void *tag;
   jfl_job *job;
@@ -209,12 +235,15 @@ typedef struct jf_lplan {
   const void *tag;
   jfl_plan *plan;                  /* NULL once freed */
   jf_ljob *job;
+  int pinned;                      /* calls that are about to run it: it cannot be freed */
+  int plain, single;               /* the list of results is the value; the one result is */
+  int n_watch;                     /* handlers that are shown values before the callback */
+  double width;                    /* calls that may be under way; 0: any number */
   int n_in, n_out;
   jf_linput in[];
 } jf_lplan;
 
 void jf_open_session(lua_State *L, jf_state *st);
-void jf_open_run(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_session_functions[], jf_run_functions[], jf_optimizer_functions[];
 /* Sets item i + 1 of the list on top to what is known of a parameter. */
 void jf_set_param(lua_State *L, int i, const jfl_param *p);
@@ -222,6 +251,85 @@ int jf_session_l_set(lua_State *L);
 int jf_session_l_get(lua_State *L);
 /* The plan at i; a freed one, or one of a session that was cleared, is an error. */
 jf_lplan *jf_need_plan(lua_State *L, int i, const char *who);
+
+/* ---- requests (request.c) ---- */
+
+/* What is in a request's environment. VALUE is the list of results, the one result or, if the run
+   failed, the message; READ what is made of that list. */
+enum { REQUEST_PLAN = 1, REQUEST_CALLBACK, REQUEST_ON_ERROR, REQUEST_VALUE, REQUEST_READ,
+       REQUEST_NEXT, REQUEST_SLOTS = 6 };
+
+typedef struct jf_lrequest {
+  const void *tag;
+  jf_holder *run;                  /* of a jfl_request, in VALUE's place; NULL: it is over */
+  jf_lplan *plan;
+  struct jf_lrequest *next;        /* in the queue */
+  uint64_t number;                 /* of the call; 0: not one of the front end */
+  int plain, single, n_watch;      /* as the plan's */
+  int shown;                       /* watch handlers begun */
+  int ok, is_read;                 /* the run succeeded; READ is there */
+  int queued;                      /* it is in the queue */
+  int has_callback;                /* one was registered */
+  int told;                        /* its failure was raised, or nobody is to be told */
+  int tries;                       /* how often its delivery failed before a function began */
+} jf_lrequest;
+
+/* NULL once the outcome is in the environment. It has no finalizer, its holder has one: so what a
+   small run leaves behind is cheap to collect. */
+static inline jfl_request *jf_run_of(const jf_lrequest *r) { return r->run ? r->run->p : NULL; }
+
+static inline int jf_is_over(const jf_lrequest *r)
+{
+  return !jf_run_of(r) || jfl_request_done(jf_run_of(r));
+}
+
+enum { JF_FEW = 16 };              /* arrays kept on the C stack */
+
+void jf_open_request(lua_State *L, jf_state *st);
+extern const luaL_Reg jf_request_functions[];
+jf_lrequest *jf_need_request(lua_State *L, int i, const char *who);
+/* Pushes a request of the plan at that index, without a run. */
+jf_lrequest *jf_push_request(lua_State *L, int plan);
+/* Pushes a holder for a run of the request at i; returns where jfl_submit is to put it. */
+jfl_request **jf_push_run(lua_State *L, int i);
+/* The environment's slot of the userdata at i: pushes its value, or pops one into it, for which no
+   memory is needed. */
+void jf_get_slot(lua_State *L, int i, int slot);
+void jf_set_slot(lua_State *L, int i, int slot);
+/* Room for n arrays: few, or an array that is pushed. */
+jfl_array **jf_need_room(lua_State *L, jfl_array **few, int n);
+/* Pushes userdata for the results of a run; returns their stack index. */
+int jf_push_results(lua_State *L, const jf_lrequest *r);
+/* Gives the request at i the results, which it takes, in the userdata at `at`; counts their
+   bytes. */
+void jf_keep_results(lua_State *L, int i, int at, jfl_array *const *out);
+void jf_account_results(lua_State *L, const jf_lrequest *r, int at);
+/* Pops the message of a run that failed. */
+void jf_keep_failure(lua_State *L, int i);
+/* Waits for the request at i and keeps its outcome. */
+void jf_settle(lua_State *L, int i);
+/* Pushes the value of a settled request, or its message. */
+void jf_push_value(lua_State *L, int i);
+
+/* ---- callbacks (queue.c) ---- */
+
+void jf_open_queue(lua_State *L, jf_state *st);
+extern const luaL_Reg jf_queue_functions[];
+/* Puts the request at i into the queue, as the latest call. Nothing is allocated. */
+void jf_enqueue(lua_State *L, int i);
+/* Runs the callbacks that are due or, if it is to wait, those of all calls made so far; their
+   errors are kept. The plan stays meanwhile. */
+void jf_run_due(lua_State *L, jf_lplan *p, int wait);
+/* Whether the job of p has as many calls under way as it may. */
+int jf_is_full(lua_State *L, const jf_lplan *p);
+/* Runs what the request at i, which is not queued, has to be shown; if that fails the rest is put
+   into the queue. */
+void jf_show(lua_State *L, int i);
+
+/* ---- bodies (body.c) ---- */
+
+void jf_open_body(jf_state *st);
+extern const luaL_Reg jf_body_functions[];
 
 /* ---- ending waits (interrupt.c) ---- */
 
@@ -232,6 +340,8 @@ void jf_open_interrupt(lua_State *L, jf_state *st);
 void jf_share_interrupt(jf_state *st);
 /* Raises the error if it was asked for. */
 void jf_heed_interrupt(lua_State *L);
+/* Whether the error at i is how the command or luajit stops a program. */
+int jf_is_interruption(lua_State *L, int i);
 /* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);

@@ -15,19 +15,6 @@ static int blame(lua_State *L, lua_Debug *ar)
   return is_users(ar);
 }
 
-/* call(handler | nil, f, ...): as xpcall, but f cannot yield. What the front end sets up around f
-   would be gone by the time f is resumed. f stays at index 2, where who_called finds it. */
-int jf_l_call(lua_State *L)
-{
-  int handler = lua_isnoneornil(L, 1) ? 0 : 1;
-  luaL_checkany(L, 2);
-  lua_pushvalue(L, 2);
-  lua_insert(L, 2);
-  lua_pushboolean(L, !lua_pcall(L, lua_gettop(L) - 3, LUA_MULTRET, handler));
-  lua_replace(L, 2);
-  return lua_gettop(L) - 1;
-}
-
 /* Pops a Lua function; gives the line at which it makes its tail call, or `other` if that is not
    known. */
 static int tail_line(lua_State *L, int other)
@@ -44,15 +31,25 @@ static int tail_line(lua_State *L, int other)
   return line;
 }
 
-/* For a frame of call(): the line of the user's function that it called. A tail call has taken that
-   function's own frame, so the line is that of the tail call or, if it is not known, the first
-   one. */
-static int who_called(lua_State *L, lua_Debug *ar)
+/* The index of the user's function on the stack of the one that runs it, or 0. */
+static int function_index(lua_State *L, lua_Debug *ar)
 {
   lua_getinfo(L, "f", ar);
-  int is_call = lua_tocfunction(L, -1) == jf_l_call;
+  lua_CFunction f = lua_tocfunction(L, -1);
   lua_pop(L, 1);
-  if (!is_call || !lua_getlocal(L, ar, 2)) return 0;
+  const jf_state *st = jf_state_of(L);
+  if (f && f == st->body.run) return st->body.index;
+  return f && f == st->callback.run ? st->callback.index : 0;
+}
+
+/* For a frame of such a function: the line of the user's function that it called. A tail call has
+   taken that function's own frame, so the line is that of the tail call or, if it is not known, the
+   first one. */
+static int who_called(lua_State *L, lua_Debug *ar)
+{
+  int i = function_index(L, ar);
+  if (!i || !lua_getlocal(L, ar, i)) return 0;
+  if (lua_type(L, -1) != LUA_TFUNCTION) return lua_pop(L, 1), 0;
   lua_pushvalue(L, -1);
   lua_getinfo(L, ">S", ar);
   ar->currentline = ar->linedefined;

@@ -131,13 +131,15 @@ static int l_trace(lua_State *L)
   return 1;
 }
 
-/* place(device | nil): where what the traced graph gets from here on lives; nil: where jobs run. */
+/* place(device | nil, graph | nil): where what a graph, or the traced one, gets from here on lives;
+   nil: where jobs run. */
 static int l_place(lua_State *L)
 {
-  const jf_state *st = jf_state_of(L);
   const char *device = lua_isnoneornil(L, 1) ? NULL : jf_need_string(L, 1, "place", "device");
-  if (!st->traced) jf_raise(L, "place: no job's body is running");
-  jf_check(L, jfl_graph_place(st->traced->graph, jf_session(L), device));
+  const jf_lgraph *g =
+    lua_isnoneornil(L, 2) ? jf_state_of(L)->traced : jf_need_graph(L, 2, "place");
+  if (!g) jf_raise(L, "place: no job's body is running");
+  jf_check(L, jfl_graph_place(g->graph, jf_session(L), device));
   return 0;
 }
 
@@ -148,12 +150,14 @@ static int l_graph_mode(lua_State *L)
   return 1;
 }
 
+/* graph_text(graph, traced): as it is, or as it was before it was compiled. */
 static int l_graph_text(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "graph_text");
+  const int traced = lua_toboolean(L, 2);
   jf_holder *h = jf_push_holder(L, jf_drop_text);
   char *text;
-  jf_check(L, jfl_graph_text(g->graph, &text));
+  jf_check(L, traced ? jfl_graph_traced_text(g->graph, &text) : jfl_graph_text(g->graph, &text));
   h->p = text;
   lua_pushstring(L, text);
   return 1;

@@ -2,6 +2,7 @@
 #include "bind/bind.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char key[] = "jfl.interrupt";
 
@@ -33,6 +34,14 @@ void jf_heed_interrupt(lua_State *L)
 {
   const jf_interrupt *i = jf_state_of(L)->interrupt;
   if (i && *i->asked) i->stop(L);
+}
+
+int jf_is_interruption(lua_State *L, int i)
+{
+  static const char ours[] = "interrupted", luajits[] = "interrupted!";
+  size_t n, end = sizeof luajits - 1;
+  const char *text = lua_type(L, i) == LUA_TSTRING ? lua_tolstring(L, i, &n) : NULL;
+  return text && (!strcmp(text, ours) || (n >= end && !strcmp(text + n - end, luajits)));
 }
 
 /* Whether request r is done or, if r is NULL, fewer runs are pending than `before`. */

@@ -32,12 +32,12 @@ static void add_fail(lua_State *L, jf_state *st)
 
 static void fill_module(lua_State *L)
 {
-  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type },
-                                  { "call", jf_l_call }, { NULL, NULL } };
+  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type }, { NULL, NULL } };
   const luaL_Reg *const lists[] = {
     own, jf_array_functions, jf_convert_functions, jf_op_functions, jf_graph_functions,
     jf_session_functions, jf_run_functions, jf_checkpoint_functions, jf_profile_functions,
-    jf_system_functions, jf_output_functions, jf_compress_functions, jf_optimizer_functions
+    jf_system_functions, jf_output_functions, jf_compress_functions, jf_optimizer_functions,
+    jf_request_functions, jf_queue_functions, jf_body_functions
   };
   jf_state *st = jf_push_state(L);
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) module_add(L, st, lists[i]);
@@ -49,12 +49,22 @@ static void fill_module(lua_State *L)
   jf_open_index(L, st, 1);
   jf_open_graph(L, st, 1);
   jf_open_session(L, st);
-  jf_open_run(L, st);
+  jf_open_request(L, st);
+  jf_open_queue(L, st);
+  jf_open_body(st);
+}
+
+/* Raises an error in a Lua that is not LuaJIT. It uses only what every Lua has. */
+static void need_luajit(lua_State *L)
+{
+  if (!luaJIT_setmode)
+    luaL_error(L, "jfl needs LuaJIT 2.1, not another Lua; run the script with luajit or jfl");
 }
 
 /* Gives the module's table, which is made at the first call. */
 int luaopen_jfl_core(lua_State *L)
 {
+  need_luajit(L);
   lua_settop(L, 0);
   lua_getfield(L, LUA_REGISTRYINDEX, KEY);
   if (lua_istable(L, 1)) return 1;
@@ -86,6 +96,7 @@ static void push_loader(lua_State *L, const jf_lua_module *m)
 /* Makes the core and the front end known to require. */
 int luaopen_jfl_preload(lua_State *L)
 {
+  need_luajit(L);
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "preload");
   lua_pushcfunction(L, luaopen_jfl_core);

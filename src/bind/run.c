@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-enum { FEW = 16 };      /* inputs and outputs kept on the C stack */
-
-typedef struct request {
-  const void *tag;
-  jfl_request *request;        /* counted */
-  int n_out;
-} request;
-
-static int request_gc(lua_State *L)
-{
-  request *r = jf_test(L, 1, JF_REQUEST);
-  if (r) jfl_request_unref(r->request);
-  if (r) r->request = NULL;
-  return 0;
-}
-
 /* ---- inputs ---- */
 
 /* Pushes "train_job: images", for messages. */
@@ -122,18 +106,6 @@ static void run_gather(lua_State *L, const jf_lplan *p, jfl_array **in)
 
 /* ---- calls ---- */
 
-/* Room for inputs and outputs: few, or an array that is pushed. */
-static jfl_array **run_need_room(lua_State *L, jfl_array **few, int n)
-{
-  return n > FEW ? lua_newuserdata(L, (size_t)n * sizeof *few) : few;
-}
-
-/* Pushes userdata for n results before the run, as nothing may fail after it. */
-static void push_results(lua_State *L, int n)
-{
-  for (int i = 0; i < n; i++) jf_push_array(L);
-}
-
 /* Fills the n userdata on top. */
 static void set_results(lua_State *L, jfl_array **out, int n)
 {
@@ -142,137 +114,139 @@ static void set_results(lua_State *L, jfl_array **out, int n)
   for (int i = 0; i < n; i++) jf_account(L, lua_touserdata(L, top + 1 + i));
 }
 
-/* run(plan, arrays...): the results. */
-static int l_run(lua_State *L)
+/* Runs the plan at 1 on the arrays behind it, after all queued runs. */
+static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_array **out)
 {
-  jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "run", 0);
-  jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
-  push_results(L, p->n_out);
   jf_wait_for_all(L);
   run_gather(L, p, in);
   jfl_status e = jfl_run(p->plan, in, out);
   if (e) jf_heed_interrupt(L);
   jf_check(L, e);
+}
+
+/* run(plan, arrays...): the results. Callbacks that are due run first. */
+static int l_run(lua_State *L)
+{
+  jfl_array *few[JF_FEW];
+  jf_lplan *p = jf_need_plan(L, 1, "run");
+  jf_run_due(L, p, 0);
+  run_prepare(L, "run", 0);
+  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
+  run_after_all(L, p, in, out);
   set_results(L, out, p->n_out);
   return p->n_out;
 }
 
-/* run_small(plan, arrays...): runs a plan that submit would run at once; true and the results, or
-   false and a message. Gives nothing where submit would queue the run. */
-static int l_run_small(lua_State *L)
+/* run_watched(plan, arrays...): a list of the results, once handlers of earlier calls, and then
+   this one's, were shown theirs. */
+static int l_run_watched(lua_State *L)
 {
-  int ran;
-  jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "submit", 1);
-  if (!jfl_plan_is_small(p->plan)) return 0;
-  jfl_array **in = run_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
-  lua_pushboolean(L, 1);
-  push_results(L, p->n_out);
-  run_gather(L, p, in);
-  jfl_status e = jfl_run_small(p->plan, in, out, &ran);
-  if (!ran) return jf_check(L, e), 0;
-  if (e == JFL_OK) return set_results(L, out, p->n_out), p->n_out + 1;
-  lua_pushboolean(L, 0);
-  lua_pushstring(L, jfl_errmsg());
-  return 2;
+  jfl_array *few[JF_FEW];
+  jf_lplan *p = jf_need_plan(L, 1, "run_watched");
+  jf_run_due(L, p, 1);
+  run_prepare(L, "run_watched", 0);
+  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  jf_lrequest *r = jf_push_request(L, 1);
+  int at = lua_gettop(L), results = jf_push_results(L, r);
+  run_after_all(L, p, in, out);
+  jf_keep_results(L, at, results, out);
+  r->number = ++jf_state_of(L)->queue.calls;
+  jf_account_results(L, r, results);
+  jf_show(L, at);
+  lua_settop(L, results);
+  return 1;
 }
 
 /* submit(plan, arrays...): a request, or nil when the queue is full. */
 static int l_submit(lua_State *L)
 {
-  jfl_array *few[FEW];
-  jf_lplan *p = run_prepare(L, "submit", 1);
-  jfl_array **in = run_need_room(L, few, p->n_in);
-  request *r = jf_push(L, JF_REQUEST, sizeof *r);
+  jfl_array *few[JF_FEW];
+  const jf_lplan *p = run_prepare(L, "submit", 1);
+  jfl_array **in = jf_need_room(L, few, p->n_in);
+  jf_push_request(L, 1);
+  int at = lua_gettop(L);
+  jfl_request **run = jf_push_run(L, at);
   run_gather(L, p, in);
-  r->n_out = p->n_out;
-  jfl_status e = jfl_submit(p->plan, in, &r->request);
+  jfl_status e = jfl_submit(p->plan, in, run);
   if (e == JFL_EFULL) return lua_pushnil(L), 1;
   jf_check(L, e);
+  lua_settop(L, at);
   return 1;
 }
 
-/* ---- requests ---- */
-
-static request *need_request(lua_State *L, int i, const char *who)
+/* Runs the plan at once for the request at i if that is quicker than queueing it; gives whether it
+   did. */
+static int call_at_once(lua_State *L, int i, jfl_array **in)
 {
-  request *r = jf_test(L, i, JF_REQUEST);
-  if (!r || !r->request)
-    jf_raise(L, "%s: argument %d must be a request, got %s", who, i, jf_type_name(L, i));
-  return r;
-}
-
-static int l_done(lua_State *L)
-{
-  lua_pushboolean(L, jfl_request_done(need_request(L, 1, "done")->request));
-  return 1;
-}
-
-/* results(request): true and the arrays, or false and a message. */
-static int l_results(lua_State *L)
-{
-  request *r = need_request(L, 1, "results");
-  if (!jfl_request_done(r->request)) jf_raise(L, "results: the request is not done");
-  lua_settop(L, 1);
-  if (jfl_request_status(r->request) != JFL_OK) {
-    lua_pushboolean(L, 0);
+  jf_lrequest *r = lua_touserdata(L, i);
+  const jf_lplan *p = r->plan;
+  jfl_array **out = in + p->n_in;
+  int ran = 0, at = jf_push_results(L, r);
+  run_gather(L, p, in);
+  jfl_status e = jfl_run_small(p->plan, in, out, &ran);
+  if (!ran) {
+    jf_check(L, e);
+  } else if (e == JFL_OK) {
+    jf_keep_results(L, i, at, out);
+    jf_enqueue(L, i);
+    jf_account_results(L, r, at);
+  } else {
     lua_pushstring(L, jfl_errmsg());
-    return 2;
+    jf_keep_failure(L, i);
+    jf_enqueue(L, i);
   }
-  luaL_checkstack(L, r->n_out + 8, "too many outputs");
-  lua_pushboolean(L, 1);
-  for (int i = 0; i < r->n_out; i++) {
-    jf_larray *b = jf_push_array(L);
-    jf_set_array(b, jfl_array_ref(jfl_request_output(r->request, i)));
-  }
-  for (int i = 0; i < r->n_out; i++) jf_account(L, lua_touserdata(L, i + 3));
-  return r->n_out + 1;
+  lua_settop(L, at - 1);
+  return ran;
 }
 
-/* wait(request | nil, seconds | nil): until that request, or any, is done, at most so many
-   seconds. */
-static int l_wait(lua_State *L)
+/* Queues a run of the plan at 1 for the request at i; waits, and runs what is due, until there is
+   room for it. */
+static void call_queued(lua_State *L, int i, jfl_array **in)
 {
-  jf_state *st = jf_state_of(L);
-  request *r = lua_isnoneornil(L, 1) ? NULL : need_request(L, 1, "wait");
-  double seconds = lua_isnoneornil(L, 2) ? -1 : jf_need_number(L, 2, "wait", "seconds");
-  if (st->session && !(r && jfl_request_done(r->request)))
-    jf_wait(L, r ? r->request : NULL, seconds);
-  return 0;
+  const jf_lrequest *r = lua_touserdata(L, i);
+  jfl_request **run = jf_push_run(L, i);
+  for (;;) {
+    run_gather(L, r->plan, in);
+    int full = jf_is_full(L, r->plan);
+    jfl_status e = full ? JFL_EFULL : jfl_submit(r->plan->plan, in, run);
+    if (e == JFL_OK) break;
+    if (e != JFL_EFULL) jf_check(L, e);
+    jf_wait(L, NULL, -1);
+    jf_run_due(L, r->plan, 0);
+  }
+  jf_enqueue(L, i);
 }
 
-static int l_pending(lua_State *L)
+/* A call after the end of the program has begun is not made, as one callback after another could
+   make such calls without end. */
+static void call_refused(lua_State *L, int i)
 {
-  jfl_session *s = jf_state_of(L)->session;
-  lua_pushinteger(L, s ? jfl_session_pending(s) : 0);
+  jf_queue *q = &jf_state_of(L)->queue;
+  jf_lrequest *r = lua_touserdata(L, i);
+  lua_pushfstring(L, "%s: the program is ending: this call is not made", r->plan->job->name);
+  jf_keep_failure(L, i);
+  r->number = ++q->calls;
+  r->told = 1;
+  q->refused++;
+}
+
+/* call(plan, arrays...): a request whose outcome is delivered. Callbacks that are due run first. */
+static int l_call(lua_State *L)
+{
+  jfl_array *few[JF_FEW];
+  jf_lplan *p = jf_need_plan(L, 1, "call");
+  jf_run_due(L, p, 0);
+  run_prepare(L, "call", 1);
+  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out);
+  jf_push_request(L, 1);
+  int at = lua_gettop(L);
+  if (jf_state_of(L)->queue.ending) call_refused(L, at);
+  else if (!jfl_plan_is_small(p->plan) || !call_at_once(L, at, in)) call_queued(L, at, in);
+  lua_settop(L, at);
   return 1;
 }
 
-static int l_fd(lua_State *L)
-{
-  int fd = -1;
-  jf_check(L, jfl_session_fd(jf_session(L), &fd));
-  lua_pushinteger(L, fd);
-  return 1;
-}
-
-/* due(flag): makes fd() readable, or not so until the next run finishes. */
-static int l_due(lua_State *L)
-{
-  jfl_session *s = jf_state_of(L)->session;
-  if (s) jfl_session_due(s, lua_toboolean(L, 1));
-  return 0;
-}
-
-const luaL_Reg jf_run_functions[] = { { "run", l_run },         { "run_small", l_run_small },
-                                      { "submit", l_submit },   { "done", l_done },
-                                      { "results", l_results }, { "wait", l_wait },
-                                      { "pending", l_pending }, { "fd", l_fd },
-                                      { "due", l_due },         { NULL, NULL } };
-
-void jf_open_run(lua_State *L, jf_state *st)
-{
-  jf_new_kind(L, st, JF_REQUEST, request_gc);
-  lua_pop(L, 1);
-}
+const luaL_Reg jf_run_functions[] = { { "run", l_run },       { "run_watched", l_run_watched },
+                                      { "submit", l_submit }, { "call", l_call },
+                                      { NULL, NULL } };

@@ -141,6 +141,8 @@ static int l_compile(lua_State *L)
   lua_getfenv(L, 1);
   lua_setfenv(L, -2);
   read_inputs(L, p);
+  p->plain = 1;
+  p->single = p->n_out == 1;
   return 1;
 }
 
@@ -155,17 +157,27 @@ static int l_plan_text(lua_State *L)
   return 1;
 }
 
-/* plan_free(plan): waits for all queued runs first, since some may be the plan's. */
+/* plan_free(plan): waits for all queued runs first, since some may be the plan's. Gives false and
+   leaves the plan where a call is about to run it. */
 static int l_plan_free(lua_State *L)
 {
   jf_lplan *p = jf_test(L, 1, JF_PLAN);
   jf_state *st = jf_state_of(L);
   if (!p) jf_raise(L, "plan_free: argument 1 must be a plan, got %s", jf_type_name(L, 1));
-  if (!p->plan || p->job->generation != st->generation) return 0;
+  lua_pushboolean(L, !p->pinned);
+  if (p->pinned || !p->plan || p->job->generation != st->generation) return 1;
   while (jfl_session_pending(st->session)) jf_wait(L, NULL, -1);
   jfl_plan_free(p->plan);
   p->plan = NULL;
-  return 0;
+  return 1;
+}
+
+/* plan_pinned(plan): whether a call is about to run it. */
+static int l_plan_pinned(lua_State *L)
+{
+  const jf_lplan *p = jf_test(L, 1, JF_PLAN);
+  lua_pushboolean(L, p && p->pinned);
+  return 1;
 }
 
 /* ---- variables ---- */
@@ -227,8 +239,8 @@ static int l_variable_set(lua_State *L)
 
 const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
-  { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "reset", l_reset },
-  { "variables", l_variables },
+  { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
+  { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "passes", l_passes },
   { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }

@@ -5,11 +5,17 @@
 #include <lua.h>
 #include <signal.h>
 
+/* The library that edits lines, opened when it is needed. */
+#define JF_LIBEDIT "libedit.so.2"
+
 /* Of src/bind: makes the front end's modules known to require, without loading any. */
 int luaopen_jfl_preload(lua_State *L);
 /* Of src/bind: waits in C look at *asked and, once it is set, call stop(L), which must clear it and
    raise an error. */
 void jf_set_interrupt(lua_State *L, const volatile sig_atomic_t *asked, void (*stop)(lua_State *L));
+
+/* Prints the versions of jfl and LuaJIT, and which optional libraries are there. */
+void jf_print_version(int with_parts);
 
 /* ---- reading lines (line.c, history.c) ---- */
 

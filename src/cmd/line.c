@@ -511,7 +511,7 @@ static int line_find(void *lib, const char *name, void *out)
 
 static int find_editor(editor *e)
 {
-  void *lib = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL);
+  void *lib = dlopen(JF_LIBEDIT, RTLD_LAZY | RTLD_LOCAL);
   return lib && line_find(lib, "el_init", &e->open) && line_find(lib, "el_end", &e->close) &&
          line_find(lib, "el_gets", &e->gets) && line_find(lib, "el_set", &e->set) &&
          line_find(lib, "el_source", &e->source) && line_find(lib, "el_line", &e->line) &&

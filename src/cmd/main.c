@@ -1,10 +1,7 @@
 /* The jfl command: runs Lua programs as luajit does, with the front end built in. */
 #include "cmd/cmd.h"
 
-#include "jfl.h"
-
 #include <lauxlib.h>
-#include <luajit.h>
 #include <lualib.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,7 +15,7 @@ static const char usage[] =
   "  -e chunk  run a string\n"
   "  -l name   require a module\n"
   "  -i        read lines interactively after the script\n"
-  "  -v        show the version\n"
+  "  -v        show the version; --version: also which optional libraries are there\n"
   "  -j cmd    control the just-in-time compiler (on, off, flush, v, dump, p)\n"
   "  -O[opt]   set optimizations of the compiler\n"
   "  -E        ignore LUA_INIT, LUA_PATH and LUA_CPATH\n"
@@ -51,7 +48,7 @@ typedef struct command {
   int argc;
   char **argv;
   int script;                  /* index of the script in argv, or argc */
-  int chunk, interactive, version, help, no_env, no_startup, profile;
+  int chunk, interactive, version, help, no_env, no_startup, profile, libraries;
   const char *bad;             /* what is wrong with the options, and the one, or NULL */
   const char *wrong;
   const char *trace;           /* file of --profile=file, or NULL */
@@ -164,12 +161,13 @@ static void main_parse(command *c)
     c->interactive |= !strcmp(option, "i");
     c->version |= !strcmp(option, "v") || !strcmp(option, "i");
     c->no_env |= !strcmp(option, "E");
-    int no_startup = !strcmp(option, "-no-startup");
+    int no_startup = !strcmp(option, "-no-startup"), version = !strcmp(option, "-version");
     c->no_startup |= no_startup;
+    c->libraries |= version;
+    c->version |= version;
     c->chunk |= *option == 'e';
-    int known = c->help || no_startup || *option == 'O' || value ||
-                (strchr("ivE", *option) && !option[1]) ||
-                parse_profile(c, option);
+    int known = c->help || no_startup || version || *option == 'O' || value ||
+                (strchr("ivE", *option) && !option[1]) || parse_profile(c, option);
     if (value && !option[1] && ++i == c->argc) {
       c->bad = "an argument is missing after";
       known = 0;
@@ -322,10 +320,7 @@ static int main_run(lua_State *L, command *c)
   int script = c->script < c->argc;
   int done = c->chunk || c->version;
   int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
-  if (c->version || ask) {
-    puts("jfl " JFL_VERSION " (" LUAJIT_VERSION ")");
-    fflush(stdout);
-  }
+  if (c->version || ask) jf_print_version(c->libraries);
   if ((!c->no_env && run_environment(L)) || run_options(L, c))
     return 1;
   const char *path = script ? c->argv[c->script] : NULL;

@@ -20,11 +20,6 @@ void jf_job_bind(jfl_plan *p)
 static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
   jfl_session *s = p->job->session;
-  if (jf_pool_lost())
-    return jf_fail_in(jf_fail(JFL_ESTATE, "this process forked from one whose threads had run "
-                              "jobs; they are not here: fork before the first run, or run with "
-                              "threads 1"),
-                      JFL_ERROR_JOB, p->job->name);
   if (p->bound != s->arenas) jf_job_bind(p);
   set_pointers(p, in, out);
   if (p->is_late) JF_TRY(jf_late_begin(p));

@@ -157,7 +157,6 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
     jf_free(p->data);
     p->data = NULL;
   }
-  jf_session_leave_pool(j->session);
   jf_session_release(j->session);
   return jf_fail_in(s, JFL_ERROR_JOB, j->name);
 }

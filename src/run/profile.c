@@ -190,6 +190,5 @@ jfl_status jfl_machine_peak(int threads, double *flop, double *bytes)
   JF_NEED_POINTER(flop);
   JF_NEED_POINTER(bytes);
   jf_host()->kind->peak(threads, flop, bytes);
-  jf_pool_leave();           /* a session's worker may have a pool of its own */
   return JFL_OK;
 }

@@ -1,11 +1,5 @@
 /* The queue of asynchronous runs, the worker that takes them in order, and the run token.
 
-   libgomp keeps a pool of threads for each thread that opens parallel loops. Once all of these are
-   more than the cores, idle ones sleep instead of spinning, and every step takes longer. So only
-   one thread has a pool at a time. It is the caller's until a run that uses it is queued, and then
-   the worker's. From then on synchronous runs that use the pool are made by the worker too, until
-   the caller has made many of them in a row.
-
    Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
    runs or variables are touched; it is taken and given back under mu, never held across a wait for
    it. */
@@ -16,9 +10,6 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Synchronous runs in a row after which the pool comes back to the caller. */
-enum { PATIENCE = 8 };
 
 static void init_locks(jfl_session *s)
 {
@@ -40,9 +31,9 @@ static void drop_queued(jfl_session *s, const char *why)
     next = r->next;
     r->status = JFL_ESTATE;
     jf_fail(JFL_ESTATE, "%s", why);
-    if (r->plan) jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
+    jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
     r->error = jf_error_copy();
-    if (r->plan) r->plan->job->in_flight--;
+    r->plan->job->in_flight--;
     atomic_store(&r->done, 1);
     jfl_request_unref(r);
   }
@@ -59,7 +50,7 @@ static void start_afresh(jfl_session *s)
     s->head = s->current;
     s->current = NULL;
   }
-  s->has_worker = s->running = s->worker_has_pool = s->worker_ends_pool = 0;
+  s->has_worker = s->running = 0;
   drop_queued(s, "the run was lost: the process forked");
 }
 
@@ -107,25 +98,14 @@ static void announce(jfl_session *s)
 static void queue_finish(jfl_session *s, jfl_request *r)
 {
   s->current = NULL;
-  if (r->plan) r->plan->job->in_flight--;
+  r->plan->job->in_flight--;
   atomic_store(&r->done, 1);
   announce(s);
 }
 
-static void leave_pool(jfl_session *s)
-{
-  s->worker_ends_pool = 0;
-  pthread_mutex_unlock(&s->mu);
-  jf_pool_leave();
-  pthread_mutex_lock(&s->mu);
-}
-
 static jfl_request *next_request(jfl_session *s)
 {
-  while (!s->stop && (!s->head || s->running)) {
-    if (s->worker_ends_pool) leave_pool(s);
-    else pthread_cond_wait(&s->changed, &s->mu);
-  }
+  while (!s->stop && (!s->head || s->running)) pthread_cond_wait(&s->changed, &s->mu);
   jfl_request *r = s->stop ? NULL : s->head;
   if (!r) return NULL;
   s->head = r->next;
@@ -178,72 +158,17 @@ void jf_queue_stop(jfl_session *s)
   pthread_mutex_destroy(&s->mu);
 }
 
-/* Gives the pool to the worker, ending the caller's first. Under mu. */
-static void send_pool(jfl_session *s)
-{
-  if (!s->worker_has_pool) jf_pool_leave();
-  s->worker_has_pool = 1;
-  s->worker_ends_pool = s->n_sync_runs = 0;
-}
-
 static jfl_status enqueue(jfl_session *s, jfl_request *r)
 {
   if (!s->has_worker) JF_TRY(start_worker(s));
   jfl_request_ref(r);
-  if (r->plan) r->plan->job->in_flight++;
-  if (r->plan && r->plan->threads > 1) send_pool(s);
+  r->plan->job->in_flight++;
   if (s->tail) s->tail->next = r;
   else s->head = r;
   s->tail = r;
   s->n_queued++;
   pthread_cond_broadcast(&s->changed);
   return JFL_OK;
-}
-
-/* Whether the worker is to make a synchronous run that uses the pool. Handing a run over costs some
-   50 us each time; moving the pool costs as much, but only once. Under mu. */
-static int goes_to_worker(jfl_session *s)
-{
-  if (!s->worker_has_pool) return 0;
-  if (s->n_sync_runs++ < PATIENCE || s->head || s->running) return 1;
-  s->worker_has_pool = 0;
-  s->worker_ends_pool = 1;
-  pthread_cond_broadcast(&s->changed);
-  return 0;
-}
-
-/* The request lies in this frame: the worker is done with it before it unlocks mu. */
-static jfl_status call_on_worker(jfl_session *s, jf_task task, void *ctx)
-{
-  jfl_request r = { .tag = JF_TAG_REQUEST, .refs = 1, .task = task, .ctx = ctx };
-  jfl_status st = enqueue(s, &r);
-  while (!st && !atomic_load(&r.done)) pthread_cond_wait(&s->changed, &s->mu);
-  if (!st && r.status) st = jf_error_restore(r.status, r.error);
-  jf_free(r.error);
-  return st;
-}
-
-jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx)
-{
-  jfl_status st;
-  if (threads > 1) {
-    queue_lock(s);
-    int away = goes_to_worker(s);
-    if (away) st = call_on_worker(s, task, ctx);
-    unlock(s);
-    if (away) return st;
-  }
-  jf_session_acquire(s);
-  st = task(ctx);
-  jf_session_release(s);
-  return st;
-}
-
-void jf_session_leave_pool(jfl_session *s)
-{
-  queue_lock(s);
-  if (s->worker_has_pool) jf_pool_leave();
-  unlock(s);
 }
 
 static jfl_status check_room(const jfl_plan *p)

@@ -34,8 +34,8 @@ jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 
 void jf_request_run(jfl_request *r, jfl_array *const *in)
 {
-  r->status = r->task ? r->task(r->ctx) : jf_execute(r->plan, in, r->out);
-  if (r->status && r->plan) jf_fail_in(r->status, JFL_ERROR_JOB, r->plan->job->name);
+  r->status = jf_execute(r->plan, in, r->out);
+  if (r->status) jf_fail_in(r->status, JFL_ERROR_JOB, r->plan->job->name);
   if (r->status) r->error = jf_error_copy();
 }
 

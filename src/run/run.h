@@ -28,12 +28,9 @@ struct jfl_job {
   jfl_job *next;
 };
 
-typedef jfl_status (*jf_task)(void *ctx);
-
 struct jfl_request {
   jf_tag tag;
   atomic_int refs, done;
-  jf_task task; void *ctx;     /* what to do instead of running a plan; NULL */
   jfl_plan *plan;
   jfl_array **in, **out; int n_in, n_out;      /* owned */
   jfl_status status;
@@ -75,9 +72,6 @@ struct jfl_session {
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
-  int worker_has_pool;         /* the pool of threads is the worker's; guarded by mu */
-  int worker_ends_pool;        /* the worker is asked to end its pool; guarded by mu */
-  int n_sync_runs;             /* synchronous runs since the worker last had one; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
   unsigned forks;              /* fork generation the locks belong to */
@@ -98,13 +92,6 @@ struct jfl_session {
 /* Waits until nothing is queued or running, and keeps the worker out until release. */
 void jf_session_acquire(jfl_session *s);
 void jf_session_release(jfl_session *s);
-/* Calls task(ctx), which uses up to so many threads, with the run token held: on the caller, or on
-   the worker while that has the pool. */
-jfl_status jf_session_call(jfl_session *s, int threads, jf_task task, void *ctx);
-/* Ends the caller's pool if the worker has one: to be called after the caller ran parallel
-   loops. */
-void jf_session_leave_pool(jfl_session *s);
-
 /* The site of a device, "gpu:1", which is opened when it is first asked for. */
 jfl_status jf_session_site(jfl_session *s, const char *name, jf_site **out);
 void jf_sites_free(jfl_session *s);

@@ -1,7 +1,6 @@
 /* The devices that a session uses, each opened when it is first wanted. */
 #include "run/run.h"
 
-
 /* What a device that works late needs besides. */
 static jfl_status site_set_up(jf_site *t)
 {

@@ -37,10 +37,10 @@ function args.describe(value)
   if kind == "string" then return ("string '%s'"):format(value) end
   if kind == "nil" then return "nil" end
   local meta = getmetatable(value)
-  if type(meta) == "table" and meta.__tostring then return tostring(value) end
   if type(meta) == "table" and meta.namespace then
     return ("%s itself: its functions are called with a dot, not a colon"):format(meta.namespace)
   end
+  if type(meta) == "table" and meta.__tostring then return tostring(value) end
   return kind == "table" and describe_table(value) or "a " .. kind
 end
 
@@ -57,6 +57,13 @@ function args.expect(who, name, value, kinds)
     if word == kind then return value end
   end
   core.fail("%s: %s must be a %s, got %s", who, name, kinds, args.describe(value))
+end
+
+--- Fails unless value is a scope of that kind; example: what gives one.
+function args.scope(who, value, kind, example)
+  local meta = getmetatable(value)
+  if type(meta) == "table" and meta.scope_kind == kind then return value end
+  core.fail("%s: value must be what %s gives, got %s", who, example, args.describe(value))
 end
 
 --- Fails unless value is a whole number of at least `least`.

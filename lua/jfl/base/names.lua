@@ -179,9 +179,12 @@ function names.fail(path, t, name, more)
     suggestion ~= "" and suggestion or contents(path))
 end
 
+-- Whether a key is a name that a namespace might have.
+local function is_name(key) return type(key) == "string" and key:match("^%a") ~= nil end
+
 --- Makes reading a missing name of a namespace an error, as it is nearly always misspelled, and nil
 -- would only fail later and elsewhere. Names that start with _ and keys that are no names stay nil;
--- rawget tests whether a name is there. Plain tables in t are guarded too. Returns t.
+-- names.has tells whether a name is there. Plain tables in t are guarded too. Returns t.
 function names.guard(path, t)
   for name, value in pairs(t) do
     if type(value) == "table" and getmetatable(value) == nil then
@@ -189,16 +192,44 @@ function names.guard(path, t)
     end
   end
   local meta = getmetatable(t) or {}
-  meta.namespace = path
   local index = meta.__index
-  function meta.__index(_, name)
+  return names.guarded(t, path, meta, function(name)
     local value = index and index(t, name)
-    if value ~= nil or type(name) ~= "string" or not name:match("^%a") then return value end
-    value = names.older(path, name)
-    if value == nil then names.fail(path, t, name) end
+    if value == nil and is_name(name) then return names.older(path, name) end
+    return value
+  end)
+end
+
+--- Gives t a metatable whose __index fails for names that look(name) does not find. more: names for
+-- suggestions.
+function names.guarded(t, path, meta, look, more)
+  meta.namespace, meta.look = path, look
+  function meta.__index(_, name)
+    local value = look(name)
+    if value == nil and is_name(name) then names.fail(path, t, name, more) end
     return value
   end
   return setmetatable(t, meta)
+end
+
+local function read(t, name)
+  local meta = getmetatable(t)
+  local value = rawget(t, name)
+  if value == nil and type(meta) == "table" and meta.look then return meta.look(name) end
+  return value == nil and t[name] or value
+end
+
+--- Whether there is something at a path such as "nn.relu" or "flow.nn.relu".
+function names.has(path)
+  if type(path) ~= "string" or ("." .. path):gsub("%.[%a_][%w_]*", "") ~= "" then return false end
+  local at = names.root
+  for name in path:gsub("^flow%.", ""):gmatch("[^.]+") do
+    if type(at) ~= "table" then return false end
+    local ok, value = pcall(read, at, name)
+    if not ok or value == nil then return false end
+    at = value
+  end
+  return true
 end
 
 return names

@@ -7,10 +7,11 @@ local wrong = require "jfl.base.names"
 
 local variables = {}
 
---- Creates every variable that is missing and waits until no run is in flight.
+--- Creates every variable that is missing and waits until no run is in flight. Errors of callbacks
+-- do not keep variables from being saved or loaded.
 function variables.settle()
   job.compile_all()
-  queue.sync()
+  queue.drain()
 end
 
 --- The keys of a table in their order, which must be strings.

@@ -1,8 +1,10 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
+local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
 local names = require "jfl.base.names"
+local topics = require "jfl.doc.topics"
 
 local help = {}
 
@@ -79,12 +81,22 @@ local function matches(path, name)
   return path == name or path:match("[^.:]+$") == name
 end
 
-local function find(name)
+local function example_text(path, e)
+  local code = examples.of(path, e)
+  return code and "\n  Example:\n    " .. code:gsub("\n", "\n    ") or ""
+end
+
+local function entry_text(path, e)
+  return (e.op and op_text(e.op) or defined_text(e)) .. example_text(path, e)
+end
+
+-- The texts of all that have this name. Names are compared as `spelt` leaves them.
+local function find(name, spelt)
   local texts, seen = {}, {}
   for path, e in pairs(index.entries()) do
-    if e and (matches(path, name) or e.op_name == name) and not seen[e.op or e] then
+    if e and (matches(spelt(path), name) or e.op_name == name) and not seen[e.op or e] then
       seen[e.op or e] = true
-      texts[#texts + 1] = e.op and op_text(e.op) or defined_text(e)
+      texts[#texts + 1] = entry_text(path, e)
     end
   end
   table.sort(texts)
@@ -120,16 +132,60 @@ local function overview()
     local list = table.concat(sorted(all[group]), " ")
     lines[#lines + 1] = title_of(group) .. "\n" .. filled(" ", list)
   end
-  return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each."
+  return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each, and of a word "
+    .. "what has to do with it:\nflow.help(\"loss\"), flow.help(\"gpu\")."
 end
 
 -- The text about a group such as "nn" or "grad_clipping", or nil.
-local function group_text(name)
+local function group_text(name, spelt)
   for group, list in pairs(groups()) do
-    if group ~= "flow" and matches(group, name) then
+    if group ~= "flow" and matches(spelt(group), name) then
       return title_of(group) .. "\n" .. filled(" ", table.concat(sorted(list), " "))
     end
   end
+end
+
+local function as_it_is(text) return text end
+
+-- What is said of a word that is no name, or nil.
+local function topic_text(word)
+  local text, parts = topics.text(word), { "About " .. word:lower() .. ":" }
+  if not text then return nil end
+  local prose, code = text:match("^(.-)\n?(    .*)$")
+  parts[2], parts[3] = filled(" ", prose or text), code
+  return table.concat(parts, "\n")
+end
+
+-- The first sentence of a text.
+local function sentence(doc) return doc:match("^(.-%.)%s") or doc end
+
+local FOUND = 20                 -- names in one list of what a search found
+
+-- Lines on the names that hold a word, or else on those whose description does; nil without any.
+local function search(word)
+  local in_name, in_doc, seen = {}, {}, {}
+  for path, e in pairs(index.entries()) do
+    local at = e and (path:lower():find(word, 1, true) and in_name
+      or e.doc:lower():find("%f[%w]" .. word:gsub("%p", "%%%0")) and in_doc)
+    if at and not seen[e.doc] then
+      seen[e.doc] = true
+      at[#at + 1] = ("%s: %s"):format(index.written(path), sentence(e.doc))
+    end
+  end
+  local list = #in_name > 0 and in_name or in_doc
+  if #list == 0 then return nil end
+  table.sort(list)
+  local lines = { ("%s with '%s':"):format(list == in_name and "Names" or "Descriptions", word) }
+  for i = 1, math.min(#list, FOUND) do lines[i + 1] = filled(" ", list[i]) end
+  if #list > FOUND then lines[#lines + 1] = ("  ... and %d more"):format(#list - FOUND) end
+  return table.concat(lines, "\n")
+end
+
+-- What is said of a name: of what has it, of the topic, and of what only the original has.
+local function told(path)
+  local text, topic = find(path, as_it_is) or group_text(path, as_it_is), topic_text(path)
+  if text and topic then return text .. "\n\n" .. topic end
+  return text or topic or require("jfl.legacy.about").text(path)
 end
 
 -- The path of a function of flow, or of a group such as flow.nn. Where several paths lead to it,
@@ -184,7 +240,9 @@ function help.text(what)
   if what == nil or what == names.root then return overview() end
   local name = name_of(what)
   local path = name:gsub("^flow%.", "")
-  local text = find(path) or group_text(path)
+  local word = path:lower()
+  local text = told(path) or told(word) or find(word, word.lower) or group_text(word, word.lower)
+    or #word > 2 and search(word)
   if not text then
     core.fail("help: there is nothing named '%s'%s", name, names.suggest(name, index.paths()))
   end

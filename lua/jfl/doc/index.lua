@@ -24,7 +24,7 @@ function index.written(path) return index.of_object(path) and path or "flow." ..
 -- functions count as names.
 local function walk(found, t, prefix)
   local meta = getmetatable(t) or {}
-  local is_object = meta.__tostring ~= nil
+  local is_object = meta.__tostring ~= nil and t ~= names.root
   local function visit(name)
     local path, value = prefix .. name, t[name]
     if name:sub(1, 1) == "_" or internal[path] or is_object and type(value) ~= "function" then

@@ -22,7 +22,6 @@ local function field(path, kind, doc) return { path = path, doc = doc, type = ki
 local RESULT = { returns = "NdArray" }
 local TYPE = { returns = "ResultType" }
 local PART = { "type", "of each", type = "ResultType" }
-local BODY = { "fn", "what is run with it", NONE, type = "fun(): any?, any?, any?, any?" }
 
 local entries = {
   entry("global_function", "Defines a job: flow.global_function { name =, inputs =, body = }.",
@@ -47,6 +46,8 @@ local entries = {
   entry("zip", "Iterates over lists together: for i, x, y in flow.zip(xs, ys) do.",
     { "...", "NdArrays or tables; the shortest says how far it goes", type = "NdArray|table" },
     { returns = "Steps" }),
+  entry("has", "Whether flow has a name. Never fails.",
+    { "path", "such as 'nn.gelu'", type = "string" }, { returns = "boolean" }),
   entry("help", "Prints what a name does, or all names.",
     { "name", "such as 'softmax'", NONE }),
   entry("get_all_variables", "All variables by name, as NdArrays of their own.",
@@ -68,9 +69,6 @@ local entries = {
     "Gives the names of the complete checkpoints, oldest first.", { returns = "string[]" }),
   entry("train.SimpleCheckPointManager:latest_checkpoint",
     "Gives the name of the newest complete checkpoint, or nil.", { returns = "string?" }),
-  entry("scope.consistent_view", "Describes devices as one (the default).", BODY,
-    { returns = "View" }),
-  entry("scope.mirrored_view", "Describes the part of one device.", BODY, { returns = "View" }),
   field("typing.Numpy", "NumpyType", "A result or an input: one NdArray."),
   field("typing.ListNumpy", "NumpyType", "A list of one NdArray for each device."),
   field("typing.ListListNumpy", "NumpyType", "A list of lists of NdArrays, one for each device."),
@@ -92,7 +90,9 @@ local entries = {
   field("Job.type", "\"train\"|\"predict\"", "Whether calls change variables."),
   entry("Job:compile", "Traces and compiles the job, if that was not done.",
     { "batch_size", "where any is allowed", NONE, type = "integer" }, { returns = "Job" }),
-  entry("Job:graph", "The traced graph as text, one node a line.", { returns = "string" }),
+  entry("Job:graph", "The graph as text, one node a line.",
+    { "which", "\"traced\", as the body describes it, or \"optimized\", as it runs", "traced",
+      type = "\"traced\"|\"optimized\"" }, { returns = "string" }),
   entry("Job:plan", "The plan as text: steps, bytes and the peak.", { returns = "string" }),
   entry("Optimizer:minimize", "Makes the job change its variables so that the loss gets smaller.",
     { "loss", "a blob, or a list of blobs whose gradients add up", type = "Blob|Blob[]" }),
@@ -128,8 +128,6 @@ for _, e in ipairs {
   { "max_plans", "How many plans a job keeps, one for each batch size seen.", "integer" },
   { "memory_limit", "The bytes that a job's memory may take, checked when it is compiled; 0: any.",
     "integer" },
-  { "gpu_device_num", "How many GPUs a session would use; kept, and none is used.", "integer" },
-  { "cpu_device_num", "How many CPUs a session would use; kept, and there is one.", "integer" },
   { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
@@ -146,9 +144,6 @@ for _, e in ipairs {
   { "default_data_type", "The dtype of variables that say none.", "Dtype" },
   { "default_placement_scope", "Where ops run: what flow.scope.placement(device, ids) gives.",
     "Placement" },
-  { "default_logical_view", "What flow.scope.consistent_view() or mirrored_view() gives.", "View" },
-  { "enable_auto_mixed_precision", "Accepted: whether products may be computed in 16 bits.",
-    "boolean" },
   { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
     "integer" },
   { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },

@@ -72,7 +72,7 @@ local config = {
   values = {},
 }
 
-local defaults = { max_plans = 8, strict_placement = false, gpu_device_num = 0, cpu_device_num = 1 }
+local defaults = { max_plans = 8, strict_placement = false }
 
 local function count(name, least)
   return function(n)
@@ -111,8 +111,6 @@ local settings = {
   max_inflight = in_core("max_inflight", 1),
   memory_limit = in_core("memory_limit", 0),
   max_plans = count("max_plans", 1),
-  gpu_device_num = count("gpu_device_num", 0),
-  cpu_device_num = count("cpu_device_num", 1),
   strict_placement = flag("strict_placement"),
 }
 
@@ -190,7 +188,7 @@ config.session = setmetatable({}, {
 
 --- Gives all settings the values of a new session.
 function config.reset()
-  for name in pairs(config.values) do config.values[name] = nil end
+  for name in pairs(config.values) do config.values[name] = defaults[name] end
   for name, value in pairs(defaults) do config.values[name] = value end
   warn.handler = false
 end

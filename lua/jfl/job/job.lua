@@ -95,33 +95,13 @@ local function plan_for(self, values)
   return entry
 end
 
--- The value of a run. Handlers of watched values are called first.
-local function read_results(self, entry, ...)
-  local list = { ... }
-  if entry.watches then queue.show(self, entry, list) end
-  return entry.read(list)
-end
-
 local function run(self, entry, ...)
-  if self._async then return queue.submit(self, entry, ...) end
-  if queue.head then (entry.watches and queue.catch_up or queue.poll)() end
+  if self._async then return core.call(entry.plan, ...) end
   if not entry.read then return core.run(entry.plan, ...) end
-  local value = read_results(self, entry, core.run(entry.plan, ...))
+  local value = entry.read(entry.watches and core.run_watched(entry.plan, ...)
+    or { core.run(entry.plan, ...) })
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
-end
-
-local function let_go(entry, ok, ...)
-  entry.calls = entry.calls - 1
-  if not ok then error((...), 0) end
-  return ...
-end
-
--- Runs a plan and keeps it until the call returns: callbacks that run within the call may call the
--- job with other shapes, which would otherwise free the plan.
-local function run_kept(self, entry, ...)
-  entry.calls = entry.calls + 1
-  return let_go(entry, pcall(run, self, entry, ...))
 end
 
 local function fixed_plan(self)
@@ -136,9 +116,7 @@ function Job:__call(...)
   if not self._dynamic then return run(self, self._latest or fixed_plan(self), ...) end
   local values, n = { ... }, select("#", ...)
   arguments.check_count(self, n)
-  local entry = plan_for(self, values)
-  if not queue.head then return run(self, entry, unpack(values, 1, n)) end
-  return run_kept(self, entry, unpack(values, 1, n))
+  return run(self, plan_for(self, values), unpack(values, 1, n))
 end
 
 local function check_self(self, method)
@@ -158,9 +136,15 @@ function methods:compile(batch_size)
   return self
 end
 
---- The traced graph as text, one node a line.
-function methods:graph()
-  return core.graph_text(check_self(self, "graph"):compile()._latest.graph)
+--- The graph as text, one node a line: as the body describes it, or with "optimized" as it runs,
+-- after all passes.
+function methods:graph(which)
+  check_self(self, "graph")
+  if which ~= nil and which ~= "traced" and which ~= "optimized" then
+    core.fail("%s: graph: which must be \"traced\" or \"optimized\", got %s", self.name,
+      args.describe(which))
+  end
+  return core.graph_text(self:compile()._latest.graph, which ~= "optimized")
 end
 
 --- The plan as text: steps, bytes and the peak.
@@ -176,8 +160,8 @@ local function check_no_body(what)
     trace.current.job.name)
 end
 
--- Errors that no body is to blame for, and that stop whoever compiles all jobs.
-local PASSING = { interrupted = true, ["not enough memory"] = true }
+-- Whether no body is to blame for an error, which stops whoever compiles all jobs.
+local function is_passing(err) return err == "not enough memory" or core.is_interruption(err) end
 
 -- Tells once for each definition that its job is left out.
 local function leave_out(self, err)
@@ -194,25 +178,23 @@ function job.compile_all()
   check_no_body("variables cannot be initialized, saved, loaded or read")
   for _, each in ipairs(order) do
     local ok, err = pcall(each.compile, each)
-    if PASSING[err] then error(err, 0) end
+    if not ok and is_passing(err) then error(err, 0) end
     if not ok then leave_out(each, err) end
   end
 end
 
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
--- that could not run because one before them failed or called this function.
+-- that could not run because one before them called this function.
 function job.clear_default_session()
   check_no_body("the session cannot be cleared")
-  local ok, err = pcall(queue.sync)
+  queue.drain()
   for _, each in ipairs(order) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
   order, by_name, variable.shared = {}, {}, {}
-  queue.leave()
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(job.at_clear) do forget() end
-  if not ok then error(err, 0) end
 end
 
 return job

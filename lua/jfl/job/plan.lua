@@ -65,11 +65,12 @@ end
 
 -- ---- freeing ----
 
--- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight.
+-- Frees an entry's plan, and the graph that the plan lies in, once no run of it is in flight. Gives
+-- whether it did: a plan that a call is about to run stays.
 local function free(entry)
-  queue.leave(entry.plan)
-  core.plan_free(entry.plan)
+  if not core.plan_free(entry.plan) then return false end
   core.graph_free(entry.graph)
+  return true
 end
 
 -- Frees the plan that was used least recently, among those that no call is about to run; returns
@@ -78,20 +79,18 @@ local function drop_oldest(self)
   local oldest_key, oldest
   for key, entry in pairs(self._plans) do
     local older = not oldest or entry.used < oldest.used
-    if older and entry.calls == 0 then oldest_key, oldest = key, entry end
+    if older and not core.plan_pinned(entry.plan) then oldest_key, oldest = key, entry end
   end
-  if not oldest then return false end
-  free(oldest)
+  if not oldest or not free(oldest) then return false end
   self._plans[oldest_key] = nil
   self._n_plans = self._n_plans - 1
   return true
 end
 
---- Frees the plans of former definitions. It does so later if a callback asks for it, as the call
--- that runs the callback may be about to run one of them.
+--- Frees the plans of former definitions. It does so later if a callback asks for it and the call
+-- that runs the callback is about to run one of them.
 function plan.free_retired(self)
-  while self._retired and not queue.is_busy() do
-    free(self._retired)
+  while self._retired and free(self._retired) do
     self._retired = self._retired.retired
   end
 end
@@ -133,8 +132,8 @@ local function build(self, graph, shapes)
   local reader, watches, context =
     add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
-    calls = 0, read = (watches or needs_reader(self)) and reader or nil, watches = watches,
-    retired = false }
+    read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false }
+  queue.own(entry, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry
 end

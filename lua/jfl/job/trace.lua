@@ -2,8 +2,9 @@
 local core = require "jfl.core"
 
 local trace = {
-  --- The context of the body that is running, or nil.
-  current = nil,
+  --- The context of the body that is running, or false. Set by core.within alone, which sets it
+  -- back whatever happens in the body.
+  current = false,
 }
 
 -- Explanations of Lua's own errors where blobs are involved: the first pattern that matches. Such
@@ -47,18 +48,14 @@ function trace.run(job, graph, body, ...)
     job = job, graph = graph, config = job.config, mode = core.graph_mode(graph),
     counters = {}, prefix = "", variables = {}, trainable = {}, n_optimizers = 0,
   }
-  local outer, outer_graph = trace.current, core.trace(graph)
-  trace.current = context
   local placement = job.config.default_placement_scope
   context.device = placement and placement.on
-  core.place(context.device)
+  core.place(context.device, graph)
   local function close(ok, ...)
-    trace.current = outer
-    core.trace(outer_graph)
     if not ok then error(explained(job, body, (...)), 0) end
     return context, ...
   end
-  return close(core.call(nil, body, ...))
+  return close(core.within(trace, "current", context, graph, body, ...))
 end
 
 --- The context of the running body; fails outside of one, where `who` has no meaning.
@@ -77,11 +74,17 @@ end
 
 --- Runs fn as a part of a body that has ended already.
 function trace.within(context, fn)
-  local outer = trace.current
-  trace.current = context
-  local ok, err = pcall(fn)
-  trace.current = outer
+  local ok, err = core.within(trace, "current", context, nil, fn)
   if not ok then error(err, 0) end
+end
+
+--- Runs fn, whose ops run at once and do not join the body that is running.
+function trace.without_graph(fn, ...)
+  local function close(ok, ...)
+    if not ok then error((...), 0) end
+    return ...
+  end
+  return close(core.within(trace, "current", trace.current, nil, fn, ...))
 end
 
 --- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.

@@ -1,8 +1,8 @@
 -- flow.env: the machines that a session runs on, of which there is one.
 local args = require "jfl.base.args"
-local config = require "jfl.job.config"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
+local settings = require "jfl.legacy.settings"
 
 local env = {}
 
@@ -60,8 +60,8 @@ env.init = args.unlisted("env.init", {}, function() return true end)
 env.current_machine_id = args.unlisted("env.current_machine_id", {}, function() return 0 end)
 
 env.current_resource = args.unlisted("env.current_resource", {}, function()
-  return { machine_num = 1, cpu_device_num = config.values.cpu_device_num,
-    gpu_device_num = config.values.gpu_device_num }
+  return { machine_num = 1, cpu_device_num = settings.cpu_device_num(),
+    gpu_device_num = settings.gpu_device_num() }
 end)
 
 return names.guard("flow.env", env)

@@ -23,9 +23,9 @@ end
 
 function Future:__call()
   core.fail("%s: a job without `returns` gives a future: job(...):async_get(callback), or "
-    .. "job(...):get(), which waits for the value", self.job.name)
+    .. "job(...):get(), which waits for the value", core.request_job(self))
 end
 
-function Future:__tostring() return ("future of a call of %s"):format(self.job.name) end
+function Future:__tostring() return ("future of a call of %s"):format(core.request_job(self)) end
 
 return Future

@@ -2,34 +2,18 @@
 -- module or "module:field"; with a star, a table that has the names of that space. Scripts may use
 -- them; help and completion leave them out.
 --[==[ guide 14: Scripts of the original
-Scripts that were written for OneFlow and carried over to Lua may keep the names below. Nothing else
-is told of them: `flow.help`, completion and the reference leave them out, and a new script needs
-none.
+Scripts that were written for OneFlow and carried over to Lua run as they are: the names, settings,
+options and arguments that mean nothing here are taken and checked, and those that ask for what is
+not there are errors that say why. `flow.help`, completion and the reference leave them out, a new
+script needs none, and "Names of the original" lists them. Of one by its name `flow.help` says what
+it is here:
 
-| name | what it is here |
-|---|---|
-| `flow.FixedTensorDef` | `flow.typing.Numpy.Placeholder` |
-| `flow.MirroredTensorDef` | `flow.typing.ListNumpy.Placeholder` |
-| `flow.MirroredTensorListDef` | `flow.typing.ListListNumpy.Placeholder` |
-| `flow.FunctionConfig` | `flow.function_config` |
-| `flow.fixed_placement`, `flow.device_prior_placement` | `flow.scope.placement` |
-| `flow.variable_scope`, `flow.scope.name_scope` | `flow.scope.namespace` |
-| `flow.sync_default_session` | `flow.sync` |
-| `flow.losses.add_loss` | `optimizer:minimize`, as the job's configuration says |
-| `flow.env` | settings of several machines: kept, and without a meaning on one |
-| `flow.enable_eager_execution` | fails unless it turns that off |
-| `flow.eager_execution_enabled` | gives false |
-| `flow.inter_job_reuse_mem_strategy` | does nothing: jobs share their memory |
-| `flow.current_global_function_desc` | gives the job whose body runs |
-| `flow.find_or_create_module` | gives what its function made at the first call in a body |
-| `a:numpy()` | the array `a` itself |
+```lua
+flow.help("use_rdma")                --> flow.config.use_rdma has no effect
+```
 
 A job that declares no `returns` gives a future at each call: `future:get()` waits for the value,
 `future:async_get(callback)` registers a callback.
-
-Settings of `flow.config`, options of `flow.function_config()` and arguments of functions that the
-original has are taken where they change no result, and checked; those that ask for what is not
-there are errors that say why.
 
 A configuration may come before the table that defines a job, and may say how the job trains:
 
@@ -61,6 +45,8 @@ return {
   ["flow.fixed_placement"] = "jfl.net.scope:placement",
   ["flow.device_prior_placement"] = "jfl.net.scope:placement",
   ["flow.variable_scope"] = "jfl.net.scope:namespace",
+  ["flow.scope.consistent_view"] = "jfl.legacy.views:consistent_view",
+  ["flow.scope.mirrored_view"] = "jfl.legacy.views:mirrored_view",
   ["flow.scope.name_scope"] = "jfl.net.scope:namespace",
   ["flow.sync_default_session"] = "jfl.job.queue:sync",
   ["flow.losses"] = "jfl.legacy.losses:api",

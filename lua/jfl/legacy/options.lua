@@ -3,7 +3,6 @@
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
-local modern = require "jfl.job.options"
 local update_conf = require "jfl.legacy.update_conf"
 
 local options = {}
@@ -68,13 +67,17 @@ function options.default_initializer_conf(conf)
   return initializers[form[1]](given)
 end
 
-options.default_distribute_strategy = modern.default_logical_view
+for _, name in ipairs { "default_logical_view", "default_distribute_strategy" } do
+  options[name] = function(value)
+    return args.scope(name, value, "view", "flow.scope.consistent_view() or mirrored_view()")
+  end
+end
 
 -- Hints about how to compile: the results they leave unchanged are the same here without them.
 for _, name in ipairs {
   "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_enable_true_half",
   "cudnn_conv_heuristic_search_algo", "cudnn_conv_use_deterministic_algo_only",
-  "do_parallel_cast_before_widening_type_cast", "enable_cudnn",
+  "enable_auto_mixed_precision", "do_parallel_cast_before_widening_type_cast", "enable_cudnn",
   "enable_cudnn_conv_pseudo_half", "enable_cudnn_fused_normalization_add_relu",
   "enable_float_compute_for_half_gemm", "enable_fuse_add_to_output", "enable_fuse_cast_scale",
   "enable_fuse_model_update_ops", "enable_gradients_stats_aggregation", "enable_inplace",

@@ -39,6 +39,9 @@ for _, name in ipairs { "enable_debug_mode", "enable_legacy_model_io", "enable_m
   end
 end
 
+keep("gpu_device_num", 0, count)
+keep("cpu_device_num", 1, function(who, value) return args.integer(who, "value", value, 1) end)
+
 function settings.legacy_model_io_enabled()
   return config.values.enable_legacy_model_io or false
 end

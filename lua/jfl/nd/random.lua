@@ -8,12 +8,8 @@ local random = {}
 
 -- Runs an op at once, also inside a body, where it would otherwise join the job.
 local function at_once(f, ...)
-  if not trace.current then return (f(...)) end
-  local graph = core.trace(nil)
-  local ok, value = pcall(f, ...)
-  core.trace(graph)
-  if not ok then error(value, 0) end
-  return value
+  if trace.current then return (trace.without_graph(f, ...)) end
+  return (f(...))
 end
 
 local function maker(name, doc, op)

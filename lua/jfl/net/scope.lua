@@ -16,15 +16,6 @@ function Placement:__tostring()
   return ("placement(\"%s\", \"%s\")"):format(self.device, table.concat(self.ids, "\", \""))
 end
 
-local function view_meta(text)
-  return { scope_kind = "view", __tostring = function() return text end }
-end
-
-local views = {
-  consistent_view = setmetatable({}, view_meta("consistent_view()")),
-  mirrored_view = setmetatable({}, view_meta("mirrored_view()")),
-}
-
 -- The numbers of the first and the last device of "m:d" or "m:a-b".
 local function range_of(id)
   local machine, first, last
@@ -82,7 +73,7 @@ local function at(device, fn)
   local outer = context.device
   local function move(to)
     context.device = to
-    core.place(to)
+    core.place(to, context.graph)
   end
   local function leave(ok, ...)
     move(outer)
@@ -114,16 +105,6 @@ scope.placement = args.define("scope.placement", "Places the ops made by fn on a
   if o.fn ~= nil then return at(device, o.fn) end
   return setmetatable({ device = o.device, ids = ids, on = device }, Placement)
 end)
-
--- One device: both views describe the same work, so only what a call takes and gives differs,
--- which the job's types say.
-for name, object in pairs(views) do
-  scope[name] = function(fn)
-    if fn ~= nil then args.expect(name, "fn", fn, "function") end
-    if fn == nil then return object end
-    return fn()
-  end
-end
 
 --- Runs fn with `name-` before the names of what it makes, and returns its results.
 scope.namespace = args.define("scope.namespace", "Prefixes names of variables and ops.", {

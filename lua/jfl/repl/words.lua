@@ -17,24 +17,6 @@ What you type is Lua; values of expressions are shown. `flow` is jfl.
 
 local function is_free(name) return not locals.has(name) and rawget(_G, name) == nil end
 
-local function index(t, key) return t[key] end
-
---- The value at a path such as "flow.nn" or "a:sum" of what was typed; nil where there is none.
-function words.value_of(path)
-  local at
-  for part in path:gmatch("[^.:]+") do
-    if at == nil then
-      at = locals.get(part)
-      if at == nil then at = _G[part] end
-    else
-      local ok, value = pcall(index, at, part)
-      at = ok and value or nil
-    end
-    if at == nil then return nil end
-  end
-  return at
-end
-
 -- The text that flow.help prints of a name or a value.
 local function help_on(what)
   require("jfl")                 -- help knows only what that has loaded
@@ -51,7 +33,7 @@ local function told(value)
 end
 
 local function explain(name)
-  local text = told(words.value_of(name)) or help_on(name)
+  local text = told(locals.value_of(name)) or help_on(name)
   io.stdout:write(text, "\n")
 end
 

@@ -138,15 +138,14 @@ end
 -- A loss as text: a number, the mean of an array, each element of a list, or the value of a future
 -- or registrar; nil where there is none yet, or for an array that was freed since.
 local function loss_text(loss)
+  if core.type(loss) == "request" then loss = core.peek(loss) end
   if core.type(loss) == "array" then
     local ok, mean = pcall(loss.mean, loss)
     loss = ok and mean or nil
   end
   if type(loss) == "number" then return ("%.4g"):format(loss) end
   if type(loss) ~= "table" then return loss ~= nil and text.line(tostring(loss)) or nil end
-  if getmetatable(loss) then
-    return rawget(loss, "ok") and loss_text(rawget(loss, "value")) or nil
-  end
+  if getmetatable(loss) then return nil end
   local parts = {}
   for i, item in ipairs(loss) do parts[i] = loss_text(item) end
   return parts[1] and table.concat(parts, ", ")

@@ -87,6 +87,54 @@ describe("help", function()
     assert.falsy(help.text("get_variable"):find("model_name", 1, true))
   end)
 
+  it("shows an example of each name, complete", function()
+    local text = help.text("nn.relu")
+    holds(text, "  Example:\n    local nd = flow.ndarray\n    print(flow.nn.relu(nd.array(")
+    holds(help.text("xavier_normal_initializer"), "flow.glorot_normal_initializer()")
+    holds(help.text("NdArray:sum"), "a:sum()")
+  end)
+
+  it("tells of topics, alone or after the names that are so called", function()
+    for word, part in pairs { initializer = "flow.truncated_normal(0.1)", gpu = "flow.scope",
+      optimizer = "flow.optimizer.SGD(0.1):minimize(loss)", loss = "sparse_softmax_cross_entropy",
+      callback = "flow.poll()", async = "flow.sync()", dtype = "comparisons give int8",
+      save = "flow.train.CheckPoint()", ["learning rate"] = "optimizer.lr reads it",
+      guide = "build/doc", LSTM = "There is no recurrent layer", nan = "check_finite" } do
+      holds(help.text(word), part)
+      for line in help.text(word):match("About.*"):gmatch("[^\n]+") do
+        assert.truthy(#line <= 100, line)
+      end
+    end
+    holds(help.text("save"), "flow.ndarray.save(path, value)")
+  end)
+
+  it("tells of topics what is there", function()
+    local text = {}
+    for _, word in ipairs { "initializer", "optimizer", "loss", "save", "gpu", "async", "threads",
+      "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
+      "memory", "random", "plot", "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
+      text[#text + 1] = help.text(word)
+    end
+    for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do
+      assert.truthy(path == "typing" or pcall(help.text, path), path)
+    end
+  end)
+
+  it("finds names by any part, in any case, and by their descriptions", function()
+    holds(help.text("conv"), "Names with 'conv':\n  flow.layers.conv2d: A two-dimensional")
+    assert.equal(help.text("nn.softmax"), help.text("Softmax"))
+    assert.equal(help.text("optimizer.SGD"), help.text("sgd"))
+    holds(help.text("overflow"), "Descriptions with 'overflow':")
+    holds(help.text("array of"), "flow.ndarray")
+  end)
+
+  it("says of what only the original has what it is here", function()
+    holds(help.text("use_rdma"), "flow.config.use_rdma has no effect")
+    holds(help.text("flow.config.gpu_device_num"), "flow.scope.placement says where ops run")
+    holds(help.text("FixedTensorDef"), "is flow.typing.Numpy.Placeholder")
+    holds(help.text("mirrored_view"), "has no effect, as a job runs on one device")
+  end)
+
   it("suggests names near a wrong one", function()
     helper.fails(function() flow.help("softmaxx") end,
       "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")

@@ -1,0 +1,403 @@
+/* Cutting products and convolutions. The library's own threads get equal shares and wait for each
+   other, so that one whose core is busy elsewhere holds up all. Here a problem is cut into pieces,
+   each of which runs on one thread, and threads that are done take more of them. How a problem is
+   cut does not depend on the number of threads, nor do results. */
+#include "pieces.h"
+
+#include "vector.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* PIECE: arithmetic of a piece, some 20 us of work. WIDTH and HEIGHT: columns and rows of a product
+   below which a piece would be slow (the library's kernels have 48 columns and 8 rows). LONG:
+   products of an element for which it pays to copy it. ENOUGH: results of a channel for which it
+   pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is gathered in, and
+   the memory for them. */
+enum { PIECE = 5000000, MOST_PIECES = 64, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000,
+       MOST_PARTS = 16, PART_BYTES = 1 << 25 };
+
+/* An axis of n elements in pieces of `each`; the last one may have fewer. */
+typedef struct pieces_cut { int64_t n, each; } pieces_cut;
+
+/* How many elements further a piece's operands lie. */
+typedef struct pieces_step { int64_t a, b, c, bias, dbias; } pieces_step;
+
+/* The library is fastest on dense matrices, so that for long products each piece has a copy of its
+   columns of a, or makes its columns of c elsewhere first. */
+typedef enum pieces_copy { COPY_NONE, COPY_A, COPY_C } pieces_copy;
+
+typedef struct pieces {
+  pieces_cut outer, inner;         /* matrices or images; rows, columns or channels */
+  pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
+  jf_dnnl_unit *unit[4];           /* for full pieces; the last inner; the last outer; both */
+  size_t room;                     /* bytes of scratch for each lane */
+  int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
+  pieces_copy copy;
+  int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
+} pieces;
+
+static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
+static int64_t cut_rest(pieces_cut c) { return c.n - (cut_count(c) - 1) * c.each; }
+
+/* Cuts n elements into at most `count` pieces, whose extents are multiples of `unit`. */
+static pieces_cut cut_into(int64_t n, int64_t count, int64_t unit)
+{
+  const int64_t each = (n + count - 1) / count;
+  return (pieces_cut){ n, (each + unit - 1) / unit * unit };
+}
+
+static pieces_cut whole(int64_t n) { return (pieces_cut){ n, n }; }
+
+/* How many pieces so much arithmetic is worth: a power of two, so that halves are equal. */
+static int64_t pieces_wanted(double flop)
+{
+  int64_t n = 1;
+  while (n < MOST_PIECES && flop >= 2.0 * (double)n * PIECE) n *= 2;
+  return n;
+}
+
+/* ---- making units ---- */
+
+/* Makes the unit for pieces of these extents. */
+typedef jfl_status (*pieces_maker)(const void *problem, int64_t outer, int64_t inner,
+                                   jf_dnnl_make *make);
+
+static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem, int lanes)
+{
+  const int64_t outer[] = { p->outer.each, cut_rest(p->outer) };
+  const int64_t inner[] = { p->inner.each, cut_rest(p->inner) };
+  for (int i = 0; i < 4; i++) {
+    const int last_outer = i / 2, last_inner = i % 2;
+    if ((last_outer && outer[1] == outer[0]) || (last_inner && inner[1] == inner[0])) continue;
+    if ((!last_outer && p->outer.n < outer[0]) || (!last_inner && p->inner.n < inner[0])) continue;
+    jf_dnnl_make m = { .lanes = lanes };
+    JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
+    p->unit[i] = m.unit;
+    if (m.scratch > p->room) p->room = m.scratch;
+  }
+  return JFL_OK;
+}
+
+static void drop_units(pieces *p)
+{
+  for (int i = 0; i < 4; i++) {
+    if (p->unit[i]) jf_dnnl_open()->release(p->unit[i]);
+    p->unit[i] = NULL;
+  }
+  p->room = 0;
+}
+
+void jf_pieces_release(void *state)
+{
+  if (!state) return;
+  drop_units(state);
+  jf_free(state);
+}
+
+static int64_t pieces_count(const pieces *p) { return cut_count(p->outer) * cut_count(p->inner); }
+static int64_t pieces_parts(const pieces *p) { return p->sums ? pieces_count(p) : 0; }
+
+/* Bytes of the copy at the start of a lane's scratch. */
+static size_t copy_room(const pieces *p)
+{
+  return p->copy ? ((size_t)(p->k * p->inner.each) * sizeof(float) + 63) / 64 * 64 : 0;
+}
+
+static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
+
+/* Hands p, or what went wrong with it, to k. */
+static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scratch)
+{
+  if (s != JFL_OK) {
+    jf_pieces_release(p);
+    return s;
+  }
+  const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
+  k->state = p;
+  *scratch = (size_t)k->threads * lane_room(p) + (size_t)pieces_parts(p) * part;
+  return JFL_OK;
+}
+
+static jfl_status pieces_new(pieces **out)
+{
+  *out = jf_new(sizeof **out);
+  return *out ? JFL_OK : jf_fail(JFL_ENOMEM, "onednn: out of memory");
+}
+
+/* ---- products ---- */
+
+static jf_dnnl_lines dense(int64_t rows, int64_t columns)
+{
+  return (jf_dnnl_lines){ columns, rows * columns };
+}
+
+typedef struct matmul_problem { jf_dnnl_matmul m; int by_rows; pieces_copy copy; } matmul_problem;
+
+static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner,
+                               jf_dnnl_make *make)
+{
+  const matmul_problem *p = problem;
+  jf_dnnl_matmul m = p->m;
+  m.batch = outer;
+  if (p->by_rows) m.m = inner;
+  else m.n = inner;
+  if (p->copy == COPY_A) m.a.lead = inner;
+  if (p->copy == COPY_C) m.c.lead = inner;
+  return jf_dnnl_open()->matmul(&m, make);
+}
+
+/* Cuts each matrix into `count` pieces. */
+static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
+{
+  const jf_dnnl_matmul *m = &q->m;
+  const int copy_a = m->transpose_a && !m->transpose_b && m->n >= LONG && m->m >= LONG;
+  q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n);
+  const int64_t most = q->by_rows ? m->m / HEIGHT : m->n / WIDTH;
+  while (count > most) count /= 2;
+  if (count < 1) count = 1;
+  if (q->by_rows) {
+    p->inner = cut_into(m->m, count, 8);
+    p->by_inner = (pieces_step){ .a = m->transpose_a ? 1 : m->a.lead, .c = m->c.lead };
+  } else {
+    p->inner = cut_into(m->n, count, 16);
+    p->by_inner = (pieces_step){ .b = m->transpose_b ? m->b.lead : 1, .c = 1, .bias = 1 };
+  }
+  if (count == 1) return;
+  if (copy_a) q->copy = COPY_A;
+  else if (!q->by_rows && m->transpose_b && m->k >= LONG && !m->add && !m->epilogue.residual)
+    q->copy = COPY_C;
+  p->copy = q->copy;
+  p->k = copy_a ? m->k : m->m;
+  p->lead = copy_a ? m->a.lead : m->c.lead;
+}
+
+static void cut_matmul(pieces *p, matmul_problem *q)
+{
+  const jf_dnnl_matmul *m = &q->m;
+  const double flop = 2.0 * (double)m->batch * (double)m->m * (double)m->n * (double)m->k;
+  const int64_t count = pieces_wanted(flop);
+  p->by_outer = (pieces_step){ .a = m->a.apart, .b = m->b.apart, .c = m->c.apart };
+  p->outer = cut_into(m->batch, count < m->batch ? count : m->batch, 1);
+  cut_matrix(p, q, p->outer.each == 1 ? count / m->batch : 1);
+}
+
+jfl_status jf_pieces_matmul(jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
+{
+  pieces *p;
+  JF_TRY(pieces_new(&p));
+  m->a = m->transpose_a ? dense(m->k, m->m) : dense(m->m, m->k);
+  m->b = m->transpose_b ? dense(m->n, m->k) : dense(m->k, m->n);
+  m->c = dense(m->m, m->n);
+  matmul_problem q = { .m = *m };
+  cut_matmul(p, &q);
+  return pieces_give(p, pieces_fill(p, matmul_piece, &q, k->threads), k, scratch);
+}
+
+/* ---- convolutions ---- */
+
+typedef struct conv_problem { jf_dnnl_conv c; jf_dnnl_kind kind; } conv_problem;
+
+static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, jf_dnnl_make *make)
+{
+  const conv_problem *p = problem;
+  jf_dnnl_conv c = p->c;
+  c.batch = outer;
+  c.out_channels = inner;
+  return jf_dnnl_open()->conv(&c, p->kind, make);
+}
+
+/* Elements of an image, whose channels may be padded to whole blocks. */
+static int64_t image(int64_t channels, const int64_t size[2], int64_t block)
+{
+  if (block) channels = (channels + block - 1) / block * block;
+  return channels * size[0] * size[1];
+}
+
+/* From one image, and from one channel of the results, to the next. */
+static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
+{
+  const int64_t x = image(c->in_channels, c->in, c->block_x ? c->block : 0);
+  const int64_t y = image(c->out_channels, c->out, c->block_y ? c->block : 0);
+  const int64_t w = c->in_channels / c->groups * c->kernel[0] * c->kernel[1];
+  const int64_t plane = c->out[0] * c->out[1];
+  switch (kind) {
+  case JF_DNNL_FORWARD:
+    p->by_outer = (pieces_step){ .a = x, .c = y };
+    p->by_inner = (pieces_step){ .b = w, .c = plane, .bias = 1 };
+    break;
+  case JF_DNNL_DATA_GRAD:
+    p->by_outer = (pieces_step){ .a = y, .c = x };
+    p->by_inner = (pieces_step){ .a = plane, .b = w };
+    break;
+  case JF_DNNL_FILTER_GRAD:
+    p->by_outer = (pieces_step){ .a = x, .b = y };
+    p->by_inner = (pieces_step){ .b = plane, .c = w, .dbias = 1 };
+    break;
+  }
+}
+
+/* How many sums of so many elements there may be. */
+static int64_t parts_of(int64_t sums)
+{
+  const int64_t bytes = sums * (int64_t)sizeof(float);
+  return bytes * MOST_PARTS < PART_BYTES ? MOST_PARTS : PART_BYTES / (bytes + 1) + 1;
+}
+
+/* Images are cut first. The channels of one image lie together, so that these can be cut as well;
+   those of several images do not. */
+static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
+{
+  const double one = 2.0 * (double)(c->in_channels / c->groups * c->kernel[0] * c->kernel[1]) *
+                     (double)(c->out_channels * c->out[0] * c->out[1]);
+  int64_t count = pieces_wanted(one * (double)c->batch);
+  const int64_t most = kind == JF_DNNL_FILTER_GRAD ? parts_of(p->sums) : count;
+  p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
+                                             : most < c->batch ? most : c->batch, 1);
+  p->inner = whole(c->out_channels);
+  const int one_image = kind == JF_DNNL_FORWARD ? p->outer.each == 1 : c->batch == 1;
+  if (!one_image || c->groups > 1 || c->out_channels % 16) return;
+  count /= c->batch;
+  if (kind == JF_DNNL_DATA_GRAD && count > parts_of(p->sums)) count = parts_of(p->sums);
+  while (count > 1 && c->out_channels / count < 32) count /= 2;
+  if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
+}
+
+/* Makes the units. If every piece had to convert the filters and is too small for that, pieces are
+   made larger. */
+static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
+{
+  JF_TRY(pieces_fill(p, conv_piece, q, lanes));
+  const int64_t plane = q->c.out[0] * q->c.out[1], least = (ENOUGH + plane - 1) / plane;
+  const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
+                    p->outer.each < least && p->outer.each < p->outer.n &&
+                    jf_dnnl_open()->converts(p->unit[0]);
+  if (!again) return JFL_OK;
+  drop_units(p);
+  p->outer.each = least < p->outer.n ? least : p->outer.n;
+  return pieces_fill(p, conv_piece, q, lanes);
+}
+
+jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch)
+{
+  pieces *p;
+  const conv_problem q = { *c, kind };
+  const jf_tensor *dbias = c->epilogue.bias && kind == JF_DNNL_FILTER_GRAD ? &k->out[1] : NULL;
+  JF_TRY(pieces_new(&p));
+  p->sums = jf_numel(&k->out[0].shape);
+  conv_steps(p, c, kind);
+  cut_conv(p, c, kind);
+  /* The gradient of filters sums over images, that of data over channels of results. */
+  const pieces_cut over = kind == JF_DNNL_FILTER_GRAD ? p->outer : p->inner;
+  if (kind == JF_DNNL_FORWARD || cut_count(over) == 1) p->sums = 0;
+  if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
+  return pieces_give(p, conv_fill(p, &q, k->threads), k, scratch);
+}
+
+/* ---- runs ---- */
+
+typedef struct pieces_job {
+  const pieces *p;
+  jf_dnnl_run r;
+  char *scratch;               /* of the first lane */
+  float *sums;                 /* of the first part; each has those of the bias behind it */
+  atomic_int failed;           /* the status of a piece that failed */
+} pieces_job;
+
+static const void *further(const void *at, int64_t elements)
+{
+  return at ? (const float *)at + elements : NULL;
+}
+
+/* The operands of the piece that begins at these elements. */
+static jf_dnnl_run pieces_operands(const pieces_job *j, int64_t outer, int64_t inner)
+{
+  const pieces_step *o = &j->p->by_outer, *i = &j->p->by_inner;
+  const int64_t c = outer * o->c + inner * i->c;
+  return (jf_dnnl_run){
+    .a = further(j->r.a, outer * o->a + inner * i->a),
+    .b = further(j->r.b, outer * o->b + inner * i->b),
+    .c = (void *)further(j->r.c, c),
+    .bias = further(j->r.bias, inner * i->bias),
+    .residual = further(j->r.residual, c),
+    .dbias = (void *)further(j->r.dbias, inner * i->dbias),
+    .scale = j->r.scale
+  };
+}
+
+/* Copies a piece's columns of a, times the scale. */
+static void pieces_gather(const pieces *p, int64_t n, const jf_dnnl_run *r, float *to)
+{
+  const float *from = r->a;
+  for (int64_t i = 0; i < p->k; i++, from += p->lead, to += n)
+    for (int64_t j = 0; j < n; j++) to[j] = r->scale * from[j];
+}
+
+static void pieces_scatter(const pieces *p, int64_t n, const float *from, float *to)
+{
+  for (int64_t i = 0; i < p->k; i++, from += n, to += p->lead)
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+static void pieces_one(void *ctx, int n, int lane)
+{
+  pieces_job *j = ctx;
+  const pieces *p = j->p;
+  const int64_t inners = cut_count(p->inner), outer = n / inners, inner = n % inners;
+  const int last_outer = (outer + 1) * p->outer.each > p->outer.n;
+  const int last_inner = (inner + 1) * p->inner.each > p->inner.n;
+  const int64_t wide = last_inner ? cut_rest(p->inner) : p->inner.each;
+  char *scratch = j->scratch + (size_t)lane * lane_room(p);
+  jf_dnnl_run r = pieces_operands(j, outer * p->outer.each, inner * p->inner.each);
+  void *c = r.c;
+  if (p->sums) {
+    r.c = j->sums + n * (p->sums + p->bias_sums);
+    r.dbias = p->bias_sums ? (float *)r.c + p->sums : NULL;
+  }
+  if (p->copy == COPY_A) pieces_gather(p, wide, &r, (float *)scratch);
+  if (p->copy == COPY_A) r.a = scratch;
+  if (p->copy == COPY_C) r.c = scratch;
+  jfl_status s = jf_dnnl_open()->execute(p->unit[2 * last_outer + last_inner], lane,
+                                         scratch + copy_room(p), r);
+  if (p->copy == COPY_C) pieces_scatter(p, wide, r.c, c);
+  if (s != JFL_OK) atomic_store(&j->failed, (int)s);
+}
+
+/* Adds up elements of the parts' sums, in the order of parts. */
+typedef struct pieces_total { const float *from; float *to; int64_t n, apart, parts; } pieces_total;
+
+JF_BODY void add_up_body(void *ctx, int i)
+{
+  const pieces_total *t = ctx;
+  for (int64_t j = jf_from(i, JF_PART), end = jf_to(i, JF_PART, t->n); j < end; j++) {
+    float sum = t->from[j];
+    for (int64_t q = 1; q < t->parts; q++) sum += t->from[q * t->apart + j];
+    t->to[j] = sum;
+  }
+}
+JF_VARIANTS(add_up)
+
+static void pieces_add_up(const jf_kargs *k, const pieces_job *j)
+{
+  const pieces *p = j->p;
+  const int64_t apart = p->sums + p->bias_sums, parts = pieces_parts(p);
+  pieces_total t = { j->sums, j->r.c, p->sums, apart, parts };
+  jf_run_parts(k, jf_parts(t.n, JF_PART), add_up(), &t);
+  if (!p->bias_sums) return;
+  t = (pieces_total){ j->sums + p->sums, j->r.dbias, p->bias_sums, apart, parts };
+  for (int i = 0; i < jf_parts(t.n, JF_PART); i++) add_up()(&t, i);
+}
+
+int jf_pieces_scale(const void *state) { return ((const pieces *)state)->copy == COPY_A; }
+
+jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r)
+{
+  const pieces *p = k->state;
+  pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
+  j.sums = (float *)(j.scratch + (size_t)k->threads * lane_room(p));
+  if (j.r.scale == 0) j.r.scale = 1;
+  jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
+  if (j.failed) return jf_fail((jfl_status)j.failed, "onednn: a piece of the work failed");
+  if (p->sums) pieces_add_up(k, &j);
+  return JFL_OK;
+}

@@ -1,0 +1,43 @@
+-- Examples of the names of flow, for flow.help and the reference; the specs run them all. They are
+-- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
+local PARTS = { "arrays", "jobs", "ops", "tools" }
+
+-- What an example begins with where it uses the short names.
+local SHORT = { nd = "flow.ndarray", tp = "flow.typing" }
+
+local function complete(code)
+  local names, values = {}, {}
+  for _, name in ipairs { "nd", "tp" } do
+    if code:find("%f[%w_]" .. name .. "%.") then
+      names[#names + 1], values[#values + 1] = name, SHORT[name]
+    end
+  end
+  if #names == 0 then return code end
+  return ("local %s = %s\n%s"):format(table.concat(names, ", "), table.concat(values, ", "), code)
+end
+
+local examples = {
+  --- The code of each by path, such as "nn.relu"; it needs `flow` alone.
+  by_path = {},
+}
+
+for _, part in ipairs(PARTS) do
+  for path, code in require("jfl.doc.examples." .. part):gmatch("## ([^\n]+)\n(.-)\n%f[#%z]") do
+    examples.by_path[path] = complete((code:gsub("\n+$", "")))
+  end
+end
+
+--- The example of a name, whose entry in the index is e: its own, that of what it is another name
+-- of, or that of the function which it is as a method; nil without one.
+function examples.of(path, e)
+  local by_path = examples.by_path
+  local name = path:match("^NdArray:(.*)$")
+  if by_path[path] then return by_path[path] end
+  if name then return by_path["ndarray." .. name] end
+  if e and e.same_as then return examples.of(e.same_as) end
+  for other in (e and e.op and e.op.path or ""):gmatch("%S+") do
+    if by_path[other] then return by_path[other] end
+  end
+end
+
+return examples

@@ -1,0 +1,140 @@
+-- What flow.help says of a word that is no name of flow: where to look, and what there is instead.
+local topics = {}
+
+-- Each: the words, what is said.
+local LIST = {
+  { "initializer initializers init weights", [[
+  Initializers say what variables start as: flow.truncated_normal(0.1),
+  flow.glorot_uniform_initializer() (what layers take if nothing is said),
+  flow.kaiming_initializer(shape), flow.constant_initializer(0), flow.zeros_initializer(),
+  flow.ones_initializer(), flow.random_normal_initializer(0, 0.02), and more that end so.
+    flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })]] },
+  { "optimizer optimizers training trainer minimize backward", [[
+  A body trains by flow.optimizer.SGD(0.1):minimize(loss) or
+  flow.optimizer.Adam(0.001):minimize(loss); each call of the job is a step then. There is no
+  backward() and no step(). Rates may follow flow.optimizer.PiecewiseConstantScheduler, gradients
+  may be clipped by flow.optimizer.grad_clipping.by_global_norm.]] },
+  { "loss losses cost criterion crossentropy cross_entropy mse bce nll", [[
+  Losses are ops that give one number a sample:
+  flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) for classes,
+  flow.nn.sigmoid_cross_entropy_with_logits(labels, logits) for yes or no,
+  flow.math.squared_difference(a, b) for numbers. optimizer:minimize(loss) divides the gradients
+  by how many there are, so the mean is what is minimized.]] },
+  { "checkpoint checkpoints save saving load loading restore model resume", [[
+  A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
+  :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
+  flow.ndarray.save writes arrays for numpy.]] },
+  { "gpu cuda device devices cpu", [[
+  flow.scope.placement("gpu", "0:0", fn) puts what fn makes on a GPU; flow.config.device() tells
+  where the rest runs. Without a usable GPU it runs on the CPU after one warning, and is an error
+  after flow.config.strict_placement(true).]] },
+  { "async asynchronous callback callbacks await promise thread worker", [[
+  A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
+  job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),
+  flow.sync() and at the end of the script, on the script's own thread. flow.fd() is for event
+  loops.]] },
+  { "thread threads cores parallel cpus", [[
+  flow.config.threads(n) says how many threads compute; it is all cores at first. Lua itself runs
+  on one.]] },
+  { "dtype dtypes type types bool int half long", [[
+  Dtypes are flow.float (float32), flow.double (float64), flow.int8, flow.uint8, flow.int32,
+  flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 are for
+  keeping arrays: nothing computes in them. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
+  { "array arrays tensor tensors numpy np matrix", [[
+  Arrays are NdArrays of flow.ndarray: flow.ndarray.array({ { 1, 2 }, { 3, 4 } }), zeros, ones,
+  rand; in the body of a job the values are blobs, which have a shape and no data yet.
+  flow.help("ndarray") and flow.help("Blob") list both.]] },
+  { "job jobs function graph plan body", [[
+  A job is a Lua function that describes a computation, made a plan once and run at each call:
+  flow.help("global_function"). Its inputs and results have types of flow.typing; job:graph() and
+  job:plan() show it.]] },
+  { "layer layers module sequential network", [[
+  flow.layers.dense and flow.layers.conv2d make ops together with their variables; activations,
+  pooling and dropout are ops of flow.nn. A network is a Lua function that calls them.]] },
+  { "variable variables parameter parameters weight", [[
+  Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
+  body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
+  flow.load_variables{...} sets them.]] },
+  { "data dataset dataloader batch batches mnist shuffle epoch", [[
+  flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
+  10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
+  side by side. flow.ndarray.load reads numpy's files.]] },
+  { "gradient gradients grad autograd derivative", [[
+  Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
+  gradient of x at every call.]] },
+  { "lr rate learning_rate schedule scheduler warmup", [[
+  A learning rate is a number, or flow.optimizer.PiecewiseConstantScheduler(steps, rates, { warmup
+  = ... }). optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls.]] },
+  { "nan inf infinity infinite finite diverge", [[
+  A loss that is nan or inf is no error by itself. flow.config.check_finite(true) makes each run
+  look for the first value that is not finite, and fail with its name and the step; variables stay
+  as they were.]] },
+  { "error errors debug debugging pcall", [[
+  Errors are Lua errors with the line of the script: pcall catches them, and the session can be
+  used on. flow.watch(x, fn) in a body shows a value at every call, flow.config.check_finite(true)
+  finds the first that is not finite.]] },
+  { "speed performance profile profiler slow fast time benchmark", [[
+  flow.profile(function() ... end), or jfl --profile script.lua, tells where the time of jobs
+  goes; job:plan() shows the steps and the memory. A job compiles at its first call: job:compile()
+  does it before.]] },
+  { "memory ram oom", [[
+  job:plan() tells the memory of a job before it runs, flow.config.memory_limit(bytes) bounds it,
+  array:free() gives an array's back at once.]] },
+  { "random seed reproducible deterministic", [[
+  flow.random.seed(n) makes all that is drawn the same in every run; flow.ndarray.rand, randn and
+  flow.random.uniform, normal draw.]] },
+  { "plot plots chart tensorboard logging log", [[
+  flow.plot draws curves, flow.plot_images pictures, flow.plot_matrix tables; flow.summary writes
+  for TensorBoard; flow.progress shows a loop's.]] },
+  { "guide tutorial manual documentation docs doc book", [[
+  `make doc` writes the tutorial, the guide and the reference to build/doc:
+  build/doc/site/index.html in a browser, or build/doc/index.md.]] },
+  { "exit quit", [[
+  os.exit() ends the program, Ctrl-D the prompt.]] },
+}
+
+-- What jfl does not have, and what to use instead.
+local ABSENT = {
+  { "batch_norm batchnorm batch_normalization normalization layer_norm layernorm", [[
+  There is no layer of normalization. One over the last axis is made of ops:
+    local mean = flow.math.reduce_mean(x, -1, { keepdims = true })
+    local var = flow.math.reduce_mean(flow.math.square(x - mean), -1, { keepdims = true })
+    local y = (x - mean) * flow.math.rsqrt(var + 1e-5)]] },
+  { "rnn lstm gru recurrent while loop scan", [[
+  There is no recurrent layer and no loop in a plan. A Lua loop in a body writes its steps one
+  after another, with the same variables by flow.get_variable.]] },
+  { "attention transformer multihead", [[
+  There is no attention layer; it is made of flow.matmul with { transpose_b = true },
+  flow.nn.softmax and flow.layers.dense.]] },
+  { "embedding", [[
+  An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
+  { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
+  There are convolutions over two axes, flow.layers.conv2d; with an extent of 1 one serves for a
+  single axis.]] },
+  { "eager no_grad requires_grad detach", [[
+  Every op runs at once on NdArrays, without gradients. In a body nothing has data yet, and only
+  optimizer:minimize takes gradients; { trainable = false } keeps a variable as it is.]] },
+  { "onnx torchscript pytorch torch keras tensorflow", [[
+  jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
+  checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
+  come from PyTorch and Keras.]] },
+  { "distributed multi_gpu ddp mpi", [[
+  A job runs on the devices of one machine, and its work is not split by itself:
+  flow.scope.placement puts parts of a job on different devices.]] },
+  { "int16 complex complex64 string bool", [[
+  There are the dtypes float32, float64, int8, uint8, int32 and int64, and float16 and bfloat16 to
+  keep arrays in.]] },
+}
+
+local by_word = {}
+for _, list in ipairs { LIST, ABSENT } do
+  for _, topic in ipairs(list) do
+    for word in topic[1]:gmatch("%S+") do by_word[word] = by_word[word] or topic[2] end
+  end
+end
+
+--- What is said of a word or of words that name one thing together ("learning rate"), or nil. Lines
+-- that begin with four blanks are code.
+function topics.text(word) return by_word[(word:lower():gsub("[%s-]+", "_"))] end
+
+return topics

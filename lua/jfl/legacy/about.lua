@@ -1,0 +1,117 @@
+-- What flow.help and the manual say of the names that only scripts of the original use: most have
+-- no effect, some are other spellings.
+local arguments = require "jfl.legacy.arguments"
+local names = require "jfl.legacy.names"
+local options = require "jfl.legacy.options"
+local settings = require "jfl.legacy.settings"
+require "jfl.net.optimizers"       -- adds the arguments of optimizers
+
+local NOTHING = "has no effect; it is taken, and its value checked, for scripts of the original"
+
+local GPU = "has no effect; flow.scope.placement says where ops run, and flow.config.device() "
+  .. "where the rest does"
+local VIEW = "has no effect, as a job runs on one device; the types of a job's inputs and results "
+  .. "say how it takes and gives arrays"
+local LOSSES = "says how flow.losses.add_loss trains; optimizer:minimize(loss) in the body needs "
+  .. "none of it"
+local LACKS = "is not there: only what turns it off is taken, and anything else is an error"
+
+-- Where the text is another than that it has no effect. A star stands for all names in a group.
+local ABOUT = {
+  ["flow.FixedTensorDef"] = "is flow.typing.Numpy.Placeholder",
+  ["flow.MirroredTensorDef"] = "is flow.typing.ListNumpy.Placeholder",
+  ["flow.MirroredTensorListDef"] = "is flow.typing.ListListNumpy.Placeholder",
+  ["flow.FunctionConfig"] = "is flow.function_config",
+  ["flow.fixed_placement"] = "is flow.scope.placement",
+  ["flow.device_prior_placement"] = "is flow.scope.placement",
+  ["flow.variable_scope"] = "is flow.scope.namespace",
+  ["flow.scope.name_scope"] = "is flow.scope.namespace",
+  ["flow.scope.consistent_view"] = VIEW, ["flow.scope.mirrored_view"] = VIEW,
+  ["flow.sync_default_session"] = "is flow.sync",
+  ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "
+    .. "optimizer:minimize(loss) does both",
+  ["flow.env"] = "has settings of several machines, which are kept and mean nothing on one",
+  ["flow.enable_eager_execution"] = "fails unless it turns that off: jobs are always compiled, and "
+    .. "outside of bodies every op runs at once on NdArrays",
+  ["flow.eager_execution_enabled"] = "gives false",
+  ["flow.inter_job_reuse_mem_strategy"] = "has no effect: jobs share their memory anyway",
+  ["flow.current_global_function_desc"] = "gives the job whose body runs",
+  ["flow.find_or_create_module"] = "gives what its function made at the first call in a body",
+  ["NdArray:numpy"] = "gives the array itself",
+  ["flow.config.gpu_device_num"] = GPU, ["flow.config.cpu_device_num"] = GPU,
+  ["flow.config.compute_thread_pool_size"] = "is flow.config.threads, but that 0 changes nothing",
+  ["flow.config.machine_num"] = "gives 1; more than one machine is an error",
+  ["flow.config.legacy_model_io_enabled"] = "gives what enable_legacy_model_io was set to",
+  ["flow.config.collect_act_event"] = "is an error; flow.profile tells where time goes",
+  ["flow.config.load_library"] = "is an error: an op is built into jfl",
+  ["flow.config.load_library_now"] = "is an error: an op is built into jfl",
+  ["FunctionConfig.default_logical_view"] = VIEW,
+  ["FunctionConfig.default_distribute_strategy"] = VIEW,
+  ["FunctionConfig.enable_auto_mixed_precision"] = "has no effect: jobs compute in the dtypes that "
+    .. "their values have, float32 or float64",
+  ["FunctionConfig.default_initializer_conf"] = "also takes the original's tables, such as "
+    .. "{ constant_conf = { value = 0 } }",
+  ["FunctionConfig.train.*"] = LOSSES,
+}
+for _, name in ipairs { "enable_qat", "enable_quantization_aware_training", "enable_ssp",
+  "enable_non_distributed_optimizer", "use_tensorrt", "use_xla_jit", "exp_run_conf", "qat.*",
+  "indexed_slices_optimizer_conf", "optimizer_placement_optimization_mode", "tensorrt.*",
+  "ssp_partition_scope_ids", "ssp_partition_strategy", "static_mem_alloc_policy_white_list.*",
+  "static_mem_alloc_algo_white_list.*" } do
+  ABOUT["FunctionConfig." .. name] = LACKS
+end
+
+local about = {
+  --- What is said of each name, by its path as a script writes it.
+  by_path = {},
+}
+
+local function add(prefix, list)
+  for name, value in pairs(list) do
+    local path = prefix .. name
+    if type(value) == "table" then path = path .. ".*" end
+    about.by_path[path] = ABOUT[path] or NOTHING
+  end
+end
+
+for path in pairs(names) do
+  if not path:find("*", 1, true) then add("", { [path] = true }) end
+end
+add("NdArray:", require "jfl.legacy.array")
+add("flow.config.", settings)
+add("FunctionConfig.", options)
+for path, list in pairs(arguments) do
+  for _, e in ipairs(type(list) == "table" and list or {}) do
+    local refused = e[3] == "refused" and "is not there: giving it is an error"
+    about.by_path[("flow.%s, argument %s"):format(path, e[2])] = refused
+      or e[2]:find("seed") and "has no effect; flow.random.seed(n) makes runs repeatable" or NOTHING
+  end
+end
+
+--- The manual's page of all of them.
+function about.page()
+  local rows, lines = {}, { "Scripts of the original, OneFlow 0.3, may use these names. "
+    .. "`flow.help` tells the same of each; completion and the reference leave them out.\n",
+    "| name | what it is here |\n|---|---|" }
+  for path in pairs(about.by_path) do rows[#rows + 1] = path end
+  table.sort(rows)
+  for _, path in ipairs(rows) do
+    lines[#lines + 1] = ("| `%s` | %s |"):format(path, about.by_path[path])
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+--- The lines about a name, such as "config.use_rdma" or "use_rdma"; nil if it is none of these.
+function about.text(name)
+  local lines = {}
+  for path, text in pairs(about.by_path) do
+    local short = path:gsub("^flow%.", ""):gsub("%.%*$", "")
+    if short == name or short:match("[^.: ]+$") == name then
+      lines[#lines + 1] = path .. " " .. text
+    end
+  end
+  table.sort(lines)
+  return lines[1] and table.concat(lines, "\n") or nil
+end
+
+return about

@@ -1,0 +1,47 @@
+local about = require "jfl.legacy.about"
+local flow = require "jfl"
+local completion = require "jfl.doc.completion"
+local help = require "jfl.doc.help"
+local index = require "jfl.doc.index"
+
+describe("what is said of names of the original", function()
+  it("is said of all that scripts may use, and of nothing else", function()
+    local count = 0
+    for path, text in pairs(about.by_path) do
+      count = count + 1
+      assert.truthy(#text > 5 and not text:find("%.$"), path)
+      local name = path:match("^flow%.config%.([%w_]+)")
+      if name then assert.truthy(flow.config[name], path) end
+      name = path:match("^FunctionConfig%.([%w_]+)")
+      if name then assert.truthy(flow.function_config()[name], path) end
+    end
+    assert.truthy(count > 80)
+    assert.truthy(about.by_path["flow.optimizer.SGD, argument train_step_lbn"])
+    assert.truthy(about.by_path["FunctionConfig.enable_cudnn"]:find("^has no effect"))
+    assert.is_nil(about.text("relu"))
+  end)
+
+  it("is not in help's overview, the index or completion", function()
+    local overview, paths = help.text(), index.paths()
+    for path in pairs(about.by_path) do
+      local name = path:match("^flow%.([%w_.]+)$") or path:match("^(FunctionConfig%.[%w_]+)$")
+      local ours = name == "FunctionConfig" or name == "FunctionConfig.default_initializer_conf"
+      if name and not ours then
+        assert.falsy(paths[name], name)
+        assert.falsy(index.entries()[name], name)
+        local word = name:match("[^.]+$")
+        assert.falsy(overview:find("%f[%w_]" .. word .. "%f[^%w_]"), name)
+        for _, completed in ipairs(completion.words("x = flow." .. name:sub(1, -2))) do
+          assert.are_not.equal("flow." .. name, completed)
+        end
+      end
+    end
+  end)
+
+  it("is a page of the manual", function()
+    local page = about.page()
+    for path, text in pairs(about.by_path) do
+      assert.truthy(page:find(("| `%s` | %s |"):format(path, text), 1, true), path)
+    end
+  end)
+end)

@@ -1,0 +1,349 @@
+/* Parallel loops, and the threads that help to run them.
+
+   A crew is a set of helpers for one caller at a time; they are started when a loop first wants
+   them and sleep between loops. The caller of a loop works too, and it waits only for helpers that
+   have begun to work: one that the system wakes late, or whose core another program has, finds the
+   loop closed and costs nothing. So a loop takes little more than its caller alone would need,
+   whatever its helpers do.
+
+   A helper may also lose its core in the middle of an element. Its processor time then stands
+   still. The caller notices that, lets it have the caller's own core, and sleeps until it is
+   done. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* CREWS: callers that may have helpers at the same time. IDLE_SPIN: seconds for which a helper
+   looks for the next loop before it sleeps, which bridges the gaps between the steps of a plan.
+   LATE: seconds after which the caller looks whether the helpers it waits for are running;
+   PATIENCE: those after which it sleeps although they are. */
+enum { MOST_LANES = 256, CREWS = 4, OPEN = 1 << 30 };
+static const double IDLE_SPIN = 100e-6, LATE = 20e-6, PATIENCE = 300e-6;
+
+typedef struct helper {
+  _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; a futex */
+  atomic_int asleep, works, ends;
+  struct crew *crew;
+  int lane;
+  pthread_t thread;
+} helper;
+
+/* Each lane begins with a share of its own, the same one in every loop of that size, so that a step
+   finds in the thread's cache what the step before left there. A lane that is done takes elements
+   from the shares of others. */
+typedef struct share { _Alignas(64) atomic_int next; int end; } share;
+
+typedef struct crew {
+  atomic_int taken;                /* a caller has it; who took it owns what is not atomic */
+  _Alignas(64) atomic_uint state;  /* OPEN, plus the helpers in the loop; a futex */
+  atomic_int caller_asleep;
+  int n_helper;
+  int home;                        /* the core that the helpers were last told to keep off; or -1 */
+  int low;                         /* its helpers run at the lowest priority */
+  jf_lane_fn fn;
+  void *ctx;
+  int n_lane;
+  share share[MOST_LANES];
+  helper helper[MOST_LANES - 1];
+} crew;
+
+static crew crews[CREWS];
+static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
+static _Thread_local int inside, is_low;   /* runs an element; runs at the lowest priority */
+
+static void futex_wait(atomic_uint *at, unsigned seen, const struct timespec *most)
+{
+  syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0);
+}
+
+static void futex_wake(atomic_uint *at)
+{
+  syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void crew_pause(void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* ---- the work of a loop ---- */
+
+static void crew_take(crew *c, share *s, int lane)
+{
+  if (atomic_load_explicit(&s->next, memory_order_relaxed) >= s->end) return;
+  for (int i; (i = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->end;)
+    c->fn(c->ctx, i, lane);
+}
+
+static void crew_work(crew *c, int lane)
+{
+  inside = 1;
+  for (int i = 0; i < c->n_lane; i++) crew_take(c, &c->share[(lane + i) % c->n_lane], lane);
+  inside = 0;
+}
+
+/* ---- helpers ---- */
+
+/* Waits until *turn is no longer `seen`. */
+static unsigned helper_wait(helper *h, unsigned seen)
+{
+  unsigned turn;
+  double until = jf_now() + IDLE_SPIN;
+  for (int i = 1; (turn = atomic_load(&h->turn)) == seen; i++) {
+    crew_pause();
+    if (i % 16 || jf_now() < until) continue;
+    atomic_store(&h->asleep, 1);
+    if (atomic_load(&h->turn) == seen) futex_wait(&h->turn, seen, NULL);
+    atomic_store(&h->asleep, 0);
+  }
+  return turn;
+}
+
+/* Enters the loop if it is open. A caller may have closed one and opened another meanwhile: that is
+   as good. */
+static int helper_joins(crew *c)
+{
+  unsigned state = atomic_load(&c->state);
+  while (state & OPEN)
+    if (atomic_compare_exchange_weak(&c->state, &state, state + 1)) return 1;
+  return 0;
+}
+
+static void helper_leaves(crew *c)
+{
+  if (atomic_fetch_sub(&c->state, 1) == 1 && atomic_load(&c->caller_asleep)) futex_wake(&c->state);
+}
+
+static void *helper_run(void *arg)
+{
+  helper *h = arg;
+  crew *c = h->crew;
+  for (unsigned seen = 0; seen = helper_wait(h, seen), !atomic_load(&h->ends);) {
+    if (!helper_joins(c)) continue;
+    atomic_store(&h->works, 1);
+    if (h->lane < c->n_lane) crew_work(c, h->lane);
+    atomic_store(&h->works, 0);
+    helper_leaves(c);
+  }
+  return NULL;
+}
+
+static void helper_call(helper *h)
+{
+  atomic_fetch_add(&h->turn, 1);
+  if (atomic_load(&h->asleep)) futex_wake(&h->turn);
+}
+
+/* A forked child has no helpers. */
+static void crews_forget(void)
+{
+  for (int i = 0; i < CREWS; i++) {
+    atomic_store(&crews[i].taken, 0);
+    atomic_store(&crews[i].state, 0);
+    crews[i].n_helper = 0;
+  }
+}
+
+static void crew_watch_forks(void) { pthread_atfork(NULL, NULL, crews_forget); }
+
+/* Starts helpers until there are n, as far as the system lets it. They block every signal, so that
+   handlers run on the host's threads. */
+static void crew_grow(crew *c, int n)
+{
+  sigset_t all, old;
+  if (c->n_helper >= n) return;
+  pthread_once(&crew_once, crew_watch_forks);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  while (c->n_helper < n) {
+    helper *h = &c->helper[c->n_helper];
+    atomic_store(&h->turn, 0);
+    atomic_store(&h->asleep, 0);
+    atomic_store(&h->works, 0);
+    atomic_store(&h->ends, 0);
+    h->crew = c;
+    h->lane = c->n_helper + 1;
+    if (pthread_create(&h->thread, NULL, helper_run, h)) break;
+    c->n_helper++;
+  }
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  c->home = -1;
+  c->low = is_low;
+}
+
+static void crew_end(crew *c)
+{
+  for (int i = 0; i < c->n_helper; i++) {
+    atomic_store(&c->helper[i].ends, 1);
+    helper_call(&c->helper[i]);
+  }
+  for (int i = 0; i < c->n_helper; i++) pthread_join(c->helper[i].thread, NULL);
+  c->n_helper = 0;
+}
+
+/* ---- cores and priorities ---- */
+
+/* The system tends to put a helper on the core of the thread that wakes it, and then the two take
+   turns on one core while another one is idle. So helpers are forbidden the core on which their
+   caller is running. The caller itself belongs to the host and is not tied down; when it has moved
+   to another core, the helpers are told anew. */
+static void crew_settle(crew *c)
+{
+  cpu_set_t others;
+  const int cpu = sched_getcpu();
+  if (cpu < 0 || cpu == c->home || sched_getaffinity(0, sizeof others, &others)) return;
+  CPU_CLR(cpu, &others);
+  for (int i = 0; i < c->n_helper && CPU_COUNT(&others); i++)
+    pthread_setaffinity_np(c->helper[i].thread, sizeof others, &others);
+  c->home = cpu;
+}
+
+void jf_thread_lower(void)
+{
+  if (is_low) return;
+  const struct sched_param none = { 0 };
+  is_low = 1;
+  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+  sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
+int jf_thread_is_low(void) { return is_low; }
+
+/* ---- waiting for helpers ---- */
+
+static double helper_seconds(const helper *h)
+{
+  clockid_t clock;
+  struct timespec t;
+  if (pthread_getcpuclockid(h->thread, &clock) || clock_gettime(clock, &t)) return -1;
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Whether the helpers left the loop within that time. */
+static int crew_spin(crew *c, double seconds)
+{
+  double until = jf_now() + seconds;
+  for (int i = 1; atomic_load(&c->state); i++) {
+    crew_pause();
+    if (i % 16 == 0 && jf_now() > until) return atomic_load(&c->state) == 0;
+  }
+  return 1;
+}
+
+/* Lets helpers that are at work but do not run have the caller's core, and gives whether there was
+   one. seconds[i] is the processor time that helper i had taken LATE ago. */
+static int crew_rescue(crew *c, const double *seconds)
+{
+  cpu_set_t here;
+  const int cpu = sched_getcpu();
+  int rescued = 0;
+  CPU_ZERO(&here);
+  if (cpu >= 0) CPU_SET(cpu, &here);
+  for (int i = 0; i < c->n_lane - 1 && cpu >= 0; i++) {
+    helper *h = &c->helper[i];
+    if (!atomic_load(&h->works) || helper_seconds(h) - seconds[i] > LATE / 2) continue;
+    pthread_setaffinity_np(h->thread, sizeof here, &here);
+    c->home = -1;
+    rescued = 1;
+  }
+  return rescued;
+}
+
+/* Sleeps until the helpers left the loop, but not for long: one of them may lose its core again. */
+static void crew_sleep(crew *c)
+{
+  static const struct timespec some = { 0, 500000 };
+  atomic_store(&c->caller_asleep, 1);
+  unsigned state = atomic_load(&c->state);
+  if (state) futex_wait(&c->state, state, &some);
+  atomic_store(&c->caller_asleep, 0);
+}
+
+static void crew_wait(crew *c)
+{
+  double seconds[MOST_LANES], begin = jf_now();
+  while (!crew_spin(c, LATE)) {
+    for (int i = 0; i < c->n_lane - 1; i++)
+      if (atomic_load(&c->helper[i].works)) seconds[i] = helper_seconds(&c->helper[i]);
+      else seconds[i] = -INFINITY;
+    if (crew_spin(c, LATE)) return;
+    if (crew_rescue(c, seconds) || jf_now() - begin > PATIENCE) crew_sleep(c);
+  }
+}
+
+/* ---- loops ---- */
+
+static crew *crew_get(void)
+{
+  for (int i = 0; i < CREWS; i++)
+    if (!atomic_exchange(&crews[i].taken, 1)) return &crews[i];
+  return NULL;
+}
+
+/* Helpers cannot be given back a priority that was taken from them: others take their place. */
+static void crew_prepare(crew *c, int threads)
+{
+  if (c->n_helper && c->low != is_low) crew_end(c);
+  crew_grow(c, threads - 1);
+  if (threads > c->n_helper + 1) threads = c->n_helper + 1;
+  c->n_lane = threads;
+  crew_settle(c);
+}
+
+static void crew_run(crew *c, int n)
+{
+  for (int i = 0; i < c->n_lane; i++) {
+    atomic_store_explicit(&c->share[i].next, (int)((int64_t)n * i / c->n_lane),
+                          memory_order_relaxed);
+    c->share[i].end = (int)((int64_t)n * (i + 1) / c->n_lane);
+  }
+  atomic_store(&c->state, OPEN);
+  for (int i = 0; i < c->n_lane - 1; i++) helper_call(&c->helper[i]);
+  crew_work(c, 0);
+  if (atomic_fetch_and(&c->state, ~(unsigned)OPEN) != OPEN) crew_wait(c);
+}
+
+void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)
+{
+  if (threads > n) threads = n;
+  if (threads > MOST_LANES) threads = MOST_LANES;
+  crew *c = threads > 1 && !inside ? crew_get() : NULL;
+  if (!c) {
+    for (int i = 0; i < n; i++) fn(ctx, i, 0);
+    return;
+  }
+  c->fn = fn;
+  c->ctx = ctx;
+  crew_prepare(c, threads);
+  crew_run(c, n);
+  atomic_store(&c->taken, 0);
+}
+
+typedef struct plain_loop { void (*fn)(void *ctx, int i); void *ctx; } plain_loop;
+
+static void crew_plain(void *ctx, int i, int lane)
+{
+  const plain_loop *l = ctx;
+  (void)lane;
+  l->fn(l->ctx, i);
+}
+
+void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx)
+{
+  jf_parallel_lanes(threads, n, crew_plain, &(plain_loop){ fn, ctx });
+}

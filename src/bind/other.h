@@ -1,0 +1,35 @@
+/* Functions that LuaJIT has and some other Lua lacks, as weak symbols: so every Lua can open the
+   library, which then says what it needs. */
+#ifndef JF_OTHER_H
+#define JF_OTHER_H
+
+#include <luajit.h>
+
+#pragma weak luaJIT_setmode
+#pragma weak luaL_loadbufferx
+#pragma weak luaL_loadfilex
+#pragma weak luaL_setfuncs
+#pragma weak luaL_setmetatable
+#pragma weak luaL_testudata
+#pragma weak luaL_traceback
+#pragma weak lua_call
+#pragma weak lua_copy
+#pragma weak lua_equal
+#pragma weak lua_getfenv
+#pragma weak lua_insert
+#pragma weak lua_lessthan
+#pragma weak lua_loadx
+#pragma weak lua_newuserdata
+#pragma weak lua_objlen
+#pragma weak lua_pcall
+#pragma weak lua_remove
+#pragma weak lua_replace
+#pragma weak lua_setfenv
+#pragma weak lua_tointeger
+#pragma weak lua_tointegerx
+#pragma weak lua_tonumber
+#pragma weak lua_tonumberx
+#pragma weak lua_upvalueid
+#pragma weak lua_upvaluejoin
+
+#endif
