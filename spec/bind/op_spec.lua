@@ -84,7 +84,8 @@ describe("a mistake in an op's arguments", function()
 
   it("names the argument of a wrong type", function()
     op_error("add: argument 1 'x' must be a blob or an array, got number", "c.op('add')(1, 2)")
-    op_error("add: argument 1 'x' must be a blob or an array, got table", "c.op('add')({1}, {2})")
+    op_error("add: argument 1 'x' must be a blob or an array, got table; "
+      .. "ndarray.array(table) makes an array", "c.op('add')({1}, {2})")
     op_error("add: argument 2 'y' must be an array, a table or a number, got string",
       "c.op('add')(..., 'z')", x)
     op_error("softmax: 'axis' must be a number, boolean, string, list or array, got function",

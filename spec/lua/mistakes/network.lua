@@ -164,7 +164,8 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { units = 10 }) --@
 ]] },
   { "arguments in braces", {
-    "relu: argument 1 'x' must be a blob or an array, got table",
+    "relu: argument 1 'x' must be a blob or an array, got table; ndarray.array(table) makes "
+      .. "an array",
   }, "net", [[
 return flow.nn.relu({ images }) --@
 ]] },
