@@ -139,7 +139,7 @@ describe("an op on blobs", function()
     local freed = floats { 1, 2 }
     core.free(freed)
     assert.matches("add: argument 2 'y': .*freed", message("c.op('add')(...)", x, freed))
-    assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got table",
+    assert.equal("user.lua:1: train_job: add: argument 2 'y' must be a blob or a number, got table",
       message("c.op('add')(..., {1, 2})", x))
   end)
 
@@ -147,8 +147,8 @@ describe("an op on blobs", function()
     core.trace(graph)
     local x = core.input(graph, "x", "float32", { 2 })
     core.trace(core.graph("eval_job", "predict"))
-    assert.equal("user.lua:1: add: blob 'x' belongs to job 'train_job'; blobs can only be used "
-      .. "inside the body that made them", message("c.op('add')(..., 1)", x))
+    assert.equal("user.lua:1: eval_job: add: blob 'x' belongs to job 'train_job'; blobs can only "
+      .. "be used inside the body that made them", message("c.op('add')(..., 1)", x))
     core.trace(nil)
     assert.matches("^user.lua:1: add: ops on blobs describe a job and must be called inside a job "
       .. "function's body", message("c.op('add')(..., 1)", x))
