@@ -37,7 +37,7 @@ typedef struct helper {
   atomic_int asleep, works, ends;
   struct crew *crew;
   int lane, low;
-  double rests;                    /* it is not called before that time; who has the crew owns this */
+  double rests;                    /* it is not called before; of whoever has the crew */
   pthread_t thread;
 } helper;
 
