@@ -58,8 +58,8 @@ local function rows_of(nodes)
   return rows, edges
 end
 
--- What reads nothing and has one reader, as weights do, counts little: it stands beside the straight
--- line of the others.
+-- What reads nothing and has one reader, as weights do, counts little: it stands beside the
+-- straight line of the others.
 local function weight_of(item) return #item.above == 0 and #item.below == 1 and BESIDE or 1 end
 
 -- The mean of a field over a list of neighbours.
