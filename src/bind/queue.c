@@ -10,8 +10,8 @@
 #include <time.h>
 
 /* What the registry keeps; FAILED is a list with three items for each error: itself, the request,
-   and what failed. */
-enum { HEAD, TAIL, FAILED, DELIVER, TRACEBACK, N_ANCHOR };
+   and what failed; DEBUG is debug.traceback. */
+enum { HEAD, TAIL, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { MOST_FAILED = 1000 };       /* errors kept; later ones are counted */
 enum { MOST_TRIES = 8 };           /* of a delivery that fails before its function begins */
@@ -292,7 +292,8 @@ static int l_deliver(lua_State *L)
   if (watch) push_watch(L, r);
   else push_callback(L, r);
   failed_reserve(L, q);
-  d->begun = 1;      /* from the reserve on nothing has failed, or allocated */
+  jf_heed_interrupt(L);
+  d->begun = 1;      /* from here on nothing fails or allocates until the function is called */
   d->what = watch ? ++r->shown : CALLBACK;
   if (!watch && r->queued) queue_drop_head(L, q);
   if (lua_isnil(L, DELIVER_FUNCTION)) {
@@ -328,7 +329,11 @@ static int queue_traceback(lua_State *L)
   const char *text = push_error_text(L);
   if (strstr(text, "attempt to yield across C-call boundary"))
     text = lua_pushfstring(L, "%s; a callback cannot yield", text);
-  luaL_traceback(L, L, text, 1);
+  push_anchor(L, queue_of(L), DEBUG);
+  if (!lua_isfunction(L, -1)) return lua_pushstring(L, text), 1;
+  lua_pushstring(L, text);
+  lua_pushinteger(L, 2);
+  lua_call(L, 2, 1);
   const char *whole = lua_tostring(L, -1);
   const char *frame = lua_pushfstring(L, "\n\t[C]: at %p", (void *)(uintptr_t)l_deliver);
   const char *end = strstr(whole, frame);
@@ -609,6 +614,15 @@ const luaL_Reg jf_queue_functions[] = {
   { "is_interruption", l_is_interruption }, { NULL, NULL }
 };
 
+/* Pushes debug.traceback, or nil where the state has no such library. */
+static void push_debug(lua_State *L)
+{
+  lua_getglobal(L, "debug");
+  if (lua_istable(L, -1)) lua_getfield(L, -1, "traceback");
+  else lua_pushboolean(L, 0);
+  lua_remove(L, -2);
+}
+
 void jf_open_queue(lua_State *L, jf_state *st)
 {
   static const lua_CFunction functions[] = { l_deliver, queue_traceback };
@@ -617,6 +631,8 @@ void jf_open_queue(lua_State *L, jf_state *st)
       lua_pushboolean(L, 0);
     } else if (i == FAILED) {
       lua_newtable(L);
+    } else if (i == DEBUG) {
+      push_debug(L);
     } else {
       lua_pushlightuserdata(L, st);
       lua_pushcclosure(L, functions[i - DELIVER], 1);
