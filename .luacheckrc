@@ -2,3 +2,4 @@ std = "luajit"
 max_line_length = 100
 -- Specs compare numbers that may be NaN.
 files["spec"] = { std = "+busted", ignore = { "581" } }
+files["examples/neovim"] = { globals = { "vim" } }

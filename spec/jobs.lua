@@ -199,7 +199,7 @@ function M.train(body, dtype, minimize, settings)
   local names = core.variables()
   table.sort(names)
   for _, name in ipairs(names) do results[#results + 1] = core.variable_get(name) end
-  return results, job:graph() .. job:plan()
+  return results, job:graph("optimized") .. job:plan()
 end
 
 return M

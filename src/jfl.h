@@ -293,8 +293,10 @@ JFL_API jfl_status jfl_graph_output(jfl_graph *g, jfl_value *v);
    use are. Compiling fails where none flows, and says `where`, such as "train.lua:12", or nothing
    for NULL. */
 JFL_API jfl_status jfl_graph_watch_gradient(jfl_graph *g, jfl_value *v, const char *where);
-/* New text, one node a line. */
+/* New text, one node a line: of the graph as it is now, which compiling changes, and as it was
+   described. */
 JFL_API jfl_status jfl_graph_text(const jfl_graph *g, char **out);
+JFL_API jfl_status jfl_graph_traced_text(const jfl_graph *g, char **out);
 
 JFL_API jfl_graph *jfl_value_graph(const jfl_value *v);
 /* Output i of the op that made v; NULL past the last, or where no op did. */

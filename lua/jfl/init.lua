@@ -1,5 +1,8 @@
 -- The module `jfl`: its names, and the modules that they load at their first use.
 --[==[ guide 1: First steps
+If you have never trained a network, begin with
+[the tutorial](tutorial-pictures-are-numbers.md): it explains what this guide takes for granted.
+
 jfl turns a Lua function that describes a computation, a *job function*, into a static plan and runs
 it. What a script needs is one module:
 

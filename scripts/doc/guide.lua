@@ -5,12 +5,15 @@ local about = require "jfl.legacy.about"
 
 local guide = {}
 
---- The sections in their order: what the pages' heads call them, and their titles.
+--- The sections in their order: what the pages' heads call them, their titles, and what they are
+-- for.
 guide.sections = {
-  { "tutorial", "Tutorial" },
-  { "guide", "Guide" },
-  { "hosts", "Inside other programs" },
-  { "more", "More" },
+  { "tutorial", "Tutorial", "From an empty file to a network that is trained, saved and used, with "
+    .. "the ideas explained as they come up." },
+  { "guide", "Guide", "A page for each subject, for those who know what a network is." },
+  { "hosts", "Inside other programs", "What runs where and what to call when, with a program "
+    .. "each." },
+  { "more", "More", "For those who come from elsewhere, and for those who wonder." },
 }
 
 --- The text of a file.
@@ -19,6 +22,13 @@ function guide.read(path)
   local text = file:read("*a")
   file:close()
   return text
+end
+
+-- The text in which <!-- file PATH --> is that file as a block, which says its name.
+local function with_files(text)
+  return (text:gsub("<!%-%- file (%S+) %-%->\n", function(path)
+    return ("```%s %s\n%s```\n"):format(path:match("%.(%l+)$"), path, guide.read(path))
+  end))
 end
 
 local function files(folder, ending)
@@ -36,7 +46,7 @@ end
 local function page(source, section, number, title, text, line)
   local name = section .. "-" .. title:lower():gsub("%W+", "-"):gsub("^%-*(.-)%-*$", "%1")
   return { section = section, number = tonumber(number), title = title, name = name .. ".md",
-    text = text, source = source, line = line }
+    text = text, shown = with_files(text), source = source, line = line }
 end
 
 local function add_chapters(list, source)
@@ -53,8 +63,9 @@ local function long_page(source)
   return page(source, section, number, title, body, 2)
 end
 
---- The pages in their order: { section, number, title, name, text, source, line }. name is the
--- page's file; line is where its text begins in the source.
+--- The pages in their order: { section, number, title, name, text, shown, source, line }. name is
+-- the page's file; line is where its text begins in the source; shown has the files in it that the
+-- text includes.
 function guide.pages()
   local pages, rank = {}, {}
   for i, section in ipairs(guide.sections) do rank[section[1]] = i end

@@ -68,7 +68,12 @@ local function by_page(names)
     if not pages[page] then pages[page], order[#order + 1] = {}, page end
     table.insert(pages[page], f)
   end
-  table.sort(order)
+  -- flow itself, then its namespaces, then classes.
+  local function rank(page) return page == "flow" and 0 or page:find("^%l") and 1 or 2 end
+  table.sort(order, function(a, b)
+    if rank(a) ~= rank(b) then return rank(a) < rank(b) end
+    return a < b
+  end)
   return pages, order
 end
 
@@ -91,8 +96,8 @@ local function short(f)
 end
 
 -- The hand-written pages of a section as it stands in the table of contents.
-local function section_of(name, title, guides)
-  local section = { title = title }
+local function section_of(name, title, about, guides)
+  local section = { title = title, about = about }
   for _, page in ipairs(guides) do
     if page.section == name then
       section[#section + 1] = { name = page.name, title = page.title, section = name }
@@ -104,22 +109,25 @@ end
 local function contents_of(guides, pages, order)
   local contents = {}
   for _, section in ipairs(guide.sections) do
-    local made = section_of(section[1], section[2], guides)
+    local made = section_of(section[1], section[2], section[3], guides)
     if #made > 0 then contents[#contents + 1] = made end
   end
-  local list = { title = "Reference" }
-  for i, page in ipairs(order) do
-    list[i] = { name = file_of(page), title = title_of(page), entries = {} }
-    for k, f in ipairs(pages[page]) do list[i].entries[k] = { short(f), f.written, f.doc } end
+  local names = { title = "Reference", about = "Every name under `flow`, with its arguments." }
+  local objects = { title = "Objects", about = "The methods and fields of what functions give." }
+  for _, page in ipairs(order) do
+    local entries, list = {}, page:find("^%u") and objects or names
+    list[#list + 1] = { name = file_of(page), title = title_of(page), entries = entries }
+    for k, f in ipairs(pages[page]) do entries[k] = { short(f), f.written, f.doc } end
   end
-  contents[#contents + 1] = list
+  contents[#contents + 1], contents[#contents + 2] = names, objects
   return contents
 end
 
 local function index(contents)
-  local out = { "# jfl\n" }
+  local out = { "# jfl\n", "jfl trains and runs neural networks from Lua, in scripts of its own "
+    .. "and inside other programs.\n" }
   for _, section in ipairs(contents) do
-    add(out, "## %s\n", section.title)
+    add(out, "## %s\n\n%s\n", section.title, section.about)
     for i, page in ipairs(section) do
       local words = {}
       for k, e in ipairs(page.entries or {}) do
@@ -134,13 +142,13 @@ local function index(contents)
 end
 
 --- The text of each page by the name of its file, and the table of contents: a list of sections
--- { title, pages { name, title, section, entries } }. outputs: what the blocks of pages printed, by
--- the name of the page.
+-- { title, about, pages { name, title, section, entries } }. outputs: what the blocks of pages
+-- printed, by the name of the page.
 return function(outputs)
   local pages, order = by_page(api.names())
   local texts, guides = {}, guide.pages()
   for _, page in ipairs(guides) do
-    local text = blocks.with_outputs(page.text, outputs and outputs[page.name])
+    local text = blocks.with_outputs(page.shown, outputs and outputs[page.name])
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end

@@ -93,7 +93,7 @@ describe("Adam", function()
   end
 
   it("keeps two means for each variable, and updates all variables in one node", function()
-    local text = train_job({ dtype = "float32" }):compile():graph()
+    local text = train_job({ dtype = "float32" }):compile():graph("optimized")
     for _, name in ipairs { "w-m", "w-v", "b-m", "b-v" } do
       assert.truthy(text:find("variable " .. name .. ": float32", 1, true), name)
     end

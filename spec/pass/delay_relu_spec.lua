@@ -32,7 +32,7 @@ describe("relu before max_pool2d", function()
       local y = pool(flow.nn.relu(weighted(x), { name = "relu" }))
       flow.optimizer.SGD(0.1, { momentum = 0 }):minimize(flow.math.reduce_mean(y))
       return y
-    end):graph()
+    end):graph("optimized")
     golden.check("delay_relu_graph", text)
   end)
 
@@ -40,7 +40,7 @@ describe("relu before max_pool2d", function()
     local text = job("predict", function(x)
       local y = flow.nn.relu(x, { name = "relu" })
       return pool(y), y
-    end):graph()
+    end):graph("optimized")
     assert.truthy(text:find("max_pool2d(relu)", 1, true))
   end)
 

@@ -80,7 +80,7 @@ end
 --- How many channels this machine wants side by side; nil: its convolutions want none.
 local function block()
   local f = define { shape = { 1, 32, 4, 4 }, body = function(x) return conv(x, 32, 3) end }
-  local b = f:graph():match "%(1, %d+, %d+, %d+, (%d+)%) = conv2d"
+  local b = f:graph("optimized"):match "%(1, %d+, %d+, %d+, (%d+)%) = conv2d"
   flow.clear_default_session()
   return tonumber(b)
 end
@@ -111,13 +111,13 @@ describe("the layout pass", function()
   if BLOCK == 16 then
     it("converts only at the ends", function()
       local f = define { shape = { 2, 1, 8, 8 }, body = small, passes = ONLY }
-      golden.check("layout_predict", f:graph())
+      golden.check("layout_predict", f:graph("optimized"))
     end)
 
     it("keeps gradients and updates in blocks", function()
       local f = define { type = "train", shape = { 2, 1, 8, 8 }, body = training(small, 0.9),
         passes = ONLY }
-      golden.check("layout_train", f:graph())
+      golden.check("layout_train", f:graph("optimized"))
     end)
   end
 
@@ -128,7 +128,7 @@ describe("the layout pass", function()
         for _ = 1, 3 do y = y + conv(flow.nn.relu(y), BLOCK, 3, { padding = "SAME" }) end
         return y + conv(x, BLOCK, 1)
       end }
-      assert.equal(2, count(f:graph(), "= transpose%("))
+      assert.equal(2, count(f:graph("optimized"), "= transpose%("))
     end)
 
     it("leaves graphs without convolutions as they are", function()
@@ -137,14 +137,15 @@ describe("the layout pass", function()
           { shape = { 16 }, initializer = flow.ones_initializer() }))
         return flow.math.reduce_sum(flow.nn.max_pool2d(y, 2, 2, "SAME"), { axis = { 2, 3 } })
       end
-      local on = define { shape = { 2, 16, 4, 4 }, body = body }:graph()
+      local on = define { shape = { 2, 16, 4, 4 }, body = body }:graph("optimized")
       flow.clear_default_session()
-      assert.equal(define({ shape = { 2, 16, 4, 4 }, body = body, passes = OFF }):graph(), on)
+      local off = define { shape = { 2, 16, 4, 4 }, body = body, passes = OFF }
+      assert.equal(off:graph("optimized"), on)
     end)
 
     it("does nothing for the plain kernels", function()
       local f = define { shape = { 2, 1, 8, 8 }, body = small, kernels = "reference" }
-      assert.equal(0, count(f:graph(), "= transpose%("))
+      assert.equal(0, count(f:graph("optimized"), "= transpose%("))
     end)
 
     it("gives dropout its elements in plain order", function()
@@ -208,7 +209,7 @@ describe("packed filters", function()
   if BLOCK then
     it("are what the session has", function()
       local pattern = "variable second%%-weight: float32 %%(%%d+, %%d+, 3, 3, %d, %d%%)"
-      assert.truthy(start({}):graph():match(pattern:format(BLOCK, BLOCK)))
+      assert.truthy(start({}):graph("optimized"):match(pattern:format(BLOCK, BLOCK)))
       assert.same({ 32, 16, 3, 3 }, flow.get_all_variables()["second-weight"].shape)
     end)
   end

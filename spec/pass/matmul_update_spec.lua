@@ -8,7 +8,7 @@ describe("the fold of a product into its update", function()
     return flow.global_function {
       name = "job", type = "train", returns = tp.Numpy,
       inputs = { { "x", tp.Numpy.Placeholder { 2, 3 } } }, body = body,
-    }:graph()
+    }:graph("optimized")
   end
 
   local function matrix(name, rows, columns)

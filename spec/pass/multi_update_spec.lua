@@ -29,7 +29,7 @@ local function graph_of(make)
     if name ~= "matmul_update" and name ~= "multi_update" then others[#others + 1] = "-" .. name end
   end
   return passes.with(table.concat(others, " "),
-    function() return train(make, "float32"):graph() end)
+    function() return train(make, "float32"):graph("optimized") end)
 end
 
 local function momentum() return flow.optimizer.SGD(0.1, { momentum = 0.9 }) end
@@ -118,7 +118,7 @@ describe("the updates of a job", function()
 
   it("stay apart where the passes are left out", function()
     core.set("passes", "-matmul_update -multi_update")
-    local text = train(plain, "float32"):graph()
+    local text = train(plain, "float32"):graph("optimized")
     assert.is_nil(text:find "matmul_update")
     local _, count = text:gsub(" update%([%w_-]+, [%w_]+, [%w_]+%)", "")
     assert.equal(4, count)
@@ -135,7 +135,7 @@ describe("the updates of a job", function()
         return a
       end,
     }
-    local _, count = job:graph():gsub(" update%(", "")
+    local _, count = job:graph("optimized"):gsub(" update%(", "")
     assert.equal(2, count)
     job()
     assert.same({ 0.5, 0.5 }, core.to_table(core.variable_get "a"))

@@ -35,10 +35,23 @@ describe("the passes", function()
     end)
   end
 
-  it("turn a train job into its graph", function() golden.check("train_graph", train():graph()) end)
+  it("begin with what the body describes, which is kept", function()
+    local f = train()
+    golden.check("train_traced", f:graph())
+    assert.equal(f:graph("traced"), f:graph())
+    local ok, err = pcall(f.graph, f, "optimised")
+    assert.is_false(ok)
+    assert.truthy(err:find("train_job: graph: which must be \"traced\" or \"optimized\", got "
+      .. "string 'optimised'", 1, true), err)
+  end)
+
+  it("turn a train job into its graph", function()
+    golden.check("train_graph", train():graph("optimized"))
+  end)
+
   it("and that into its plan", function() golden.check("train_plan", train():plan()) end)
 
   it("leave nothing of training in a predict job", function()
-    golden.check("predict_graph", job("predict", function(x) return mlp(x) end):graph())
+    golden.check("predict_graph", job("predict", function(x) return mlp(x) end):graph("optimized"))
   end)
 end)

@@ -240,6 +240,7 @@ static jfl_status find_rules(jfl_graph *g, const jfl_minimize *m, jf_training *t
   if (!t->optim) return jf_fail(JFL_ENAME, "unknown optimizer '%.60s'", m->optimizer);
   if (!t->schedule || !(t->schedule->flags & JF_SCHEDULE))
     return jf_fail(JFL_ENAME, "unknown learning rate schedule '%.60s'", m->schedule);
+  t->name = t->optim->name;
   void *attr = jf_alloc(g->arena, t->optim->attr_size);
   void *schedule_attr = jf_alloc(g->arena, t->schedule->attr_size);
   t->attr = attr;
@@ -320,6 +321,16 @@ jfl_status jfl_graph_text(const jfl_graph *g, char **out)
   JF_NEED(GRAPH, g);
   JF_NEED_POINTER(out);
   jf_graph_print(g, &t);
+  return jf_text_take(&t, out);
+}
+
+jfl_status jfl_graph_traced_text(const jfl_graph *g, char **out)
+{
+  jf_text t = {0};
+  JF_NEED(GRAPH, g);
+  if (!g->traced) return jfl_graph_text(g, out);
+  JF_NEED_POINTER(out);
+  jf_text_put(&t, g->traced, strlen(g->traced));
   return jf_text_take(&t, out);
 }
 

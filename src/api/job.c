@@ -29,6 +29,16 @@ static int api_job_place_in(const jfl_session *s, const jfl_variable_spec *want)
   return v ? v->site->place : JF_DEFAULT_PLACE;
 }
 
+/* Keeps the graph's text as the body described it, which the passes change. */
+static jfl_status api_job_note(jfl_graph *g)
+{
+  char *text = NULL;
+  JF_TRY(jfl_graph_text(g, &text));
+  g->traced = jf_name_copy(text);      /* as long as it is, without room for more */
+  jf_free(text);
+  return g->traced ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory while printing");
+}
+
 /* *p is set as soon as there is something to release. */
 static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
 {
@@ -59,7 +69,8 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   JF_NEED_POINTER(out);
   JF_TRY(jf_fail_in(api_job_check(j, g), JFL_ERROR_JOB, g->name));
   g->closed = 1;
-  jfl_status s = api_job_build(j, g, &p);
+  jfl_status s = api_job_note(g);
+  if (!s) s = api_job_build(j, g, &p);
   if (!s) s = jf_job_admit(j, p);
   if (s) {
     g->err = s;

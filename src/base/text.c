@@ -28,14 +28,17 @@ void jf_text_put(jf_text *t, const char *s, size_t n)
 
 void jf_text_add(jf_text *t, const char *fmt, ...)
 {
+  const size_t room = t->failed ? 0 : t->cap - t->n;
   va_list ap;
   va_start(ap, fmt);
-  int n = vsnprintf(NULL, 0, fmt, ap);
+  int n = vsnprintf(room ? t->s + t->n : NULL, room, fmt, ap);
   va_end(ap);
   if (n < 0 || !text_reserve(t, (size_t)n)) return;
-  va_start(ap, fmt);
-  vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
-  va_end(ap);
+  if ((size_t)n >= room) {
+    va_start(ap, fmt);
+    vsnprintf(t->s + t->n, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+  }
   t->n += (size_t)n;
 }
 

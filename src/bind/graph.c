@@ -150,12 +150,14 @@ static int l_graph_mode(lua_State *L)
   return 1;
 }
 
+/* graph_text(graph, traced): as it is, or as it was before it was compiled. */
 static int l_graph_text(lua_State *L)
 {
   jf_lgraph *g = jf_need_graph(L, 1, "graph_text");
+  const int traced = lua_toboolean(L, 2);
   jf_holder *h = jf_push_holder(L, jf_drop_text);
   char *text;
-  jf_check(L, jfl_graph_text(g->graph, &text));
+  jf_check(L, traced ? jfl_graph_traced_text(g->graph, &text) : jfl_graph_text(g->graph, &text));
   h->p = text;
   lua_pushstring(L, text);
   return 1;

@@ -34,6 +34,7 @@ void jfl_graph_unref(jfl_graph *g)
   g->tag = JF_TAG_FREED;
   for (int i = 0; i < g->n_kept; i++) jfl_array_unref(g->kept[i].array);
   jf_arena_free(g->arena);
+  jf_free(g->traced);
   jf_free(g);
 }
 

@@ -55,6 +55,7 @@ typedef enum jf_placing { JF_TRACED, JF_RESOLVED, JF_PLACED } jf_placing;
 typedef struct jf_training {
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
+  const char *name;                    /* the optimizer's */
   const jfl_op *schedule; const void *schedule_attr;
   double clip_norm;  /* the largest norm that all gradients together may have; 0: not clipped */
   jfl_value **variable; int n_variable;   /* the variables that it trains */
@@ -92,6 +93,7 @@ struct jfl_graph {
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
   int closed;                          /* set once it is compiled: it takes no more nodes */
+  char *traced;                        /* its text as it was then; owned */
 };
 
 /* ---- attributes: a plain struct per op, described field by field (attr.c) ---- */

@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+static void print_names(jf_text *t, jfl_value *const *v, int n)
+{
+  for (int i = 0; i < n; i++) jf_text_add(t, "%s%s", i ? ", " : "", v[i]->name);
+}
+
 static void print_value(jf_text *t, const jfl_value *v)
 {
   char s[JF_SHAPE_STR];
@@ -18,7 +23,7 @@ static void print_node(jf_text *t, const jf_node *n, int base)
     print_value(t, n->out[i]);
   }
   jf_text_add(t, "%s%s(", n->n_out ? " = " : "", n->op->name);
-  for (int i = 0; i < n->n_in; i++) jf_text_add(t, "%s%s", i ? ", " : "", n->in[i]->name);
+  print_names(t, n->in, n->n_in);
   jf_text_add(t, ")");
   if (n->op->attr) {
     jf_text_add(t, " {");
@@ -27,6 +32,19 @@ static void print_node(jf_text *t, const jf_node *n, int base)
   }
   if (n->place != base) jf_text_add(t, " at place %d", n->place);
   jf_text_add(t, "\n");
+}
+
+/* What the pass update has not turned into nodes yet. */
+static void print_training(jf_text *out, const jf_training *t)
+{
+  if (t->step) return;
+  jf_text_add(out, "  minimize ");
+  print_names(out, t->loss, t->n_loss);
+  jf_text_add(out, " by %s with %s {", t->name, t->schedule->name);
+  jf_attr_print(out, t->schedule->attr, t->schedule_attr);
+  jf_text_add(out, "}, changing ");
+  print_names(out, t->variable, t->n_variable);
+  jf_text_add(out, "\n");
 }
 
 void jf_graph_print(const jfl_graph *g, jf_text *t)
@@ -41,5 +59,6 @@ void jf_graph_print(const jfl_graph *g, jf_text *t)
     jf_text_add(t, "\n");
   }
   for (int i = 0; i < g->n_node; i++) print_node(t, g->node[i], g->place);
+  for (int i = 0; i < g->n_training; i++) print_training(t, g->training[i]);
   for (int i = 0; i < g->n_output; i++) jf_text_add(t, "  return %s\n", g->output[i]->name);
 }

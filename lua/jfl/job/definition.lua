@@ -69,9 +69,9 @@ print(scale({ 1, 2 }))                           --> [3. 6.]
 ```
 
 An argument is an NdArray or a (nested) table of numbers, copied when the call is made. A cast that
-loses nothing is made, any other is an error. `job:graph()` and `job:plan()` show what was traced
-and what will run, with the bytes it takes; `tostring(job)`, `job.name` and `job.type` tell which it
-is.
+loses nothing is made, any other is an error. `job:graph()` shows what the body describes,
+`job:graph("optimized")` what the passes made of that, and `job:plan()` the steps that run, with the
+bytes they take; `tostring(job)`, `job.name` and `job.type` tell which it is.
 ]==]
 local args = require "jfl.base.args"
 local config = require "jfl.job.config"

@@ -136,9 +136,15 @@ function methods:compile(batch_size)
   return self
 end
 
---- The traced graph as text, one node a line.
-function methods:graph()
-  return core.graph_text(check_self(self, "graph"):compile()._latest.graph)
+--- The graph as text, one node a line: as the body describes it, or with "optimized" as it runs,
+-- after all passes.
+function methods:graph(which)
+  check_self(self, "graph")
+  if which ~= nil and which ~= "traced" and which ~= "optimized" then
+    core.fail("%s: graph: which must be \"traced\" or \"optimized\", got %s", self.name,
+      args.describe(which))
+  end
+  return core.graph_text(self:compile()._latest.graph, which ~= "optimized")
 end
 
 --- The plan as text: steps, bytes and the peak.

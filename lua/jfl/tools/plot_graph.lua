@@ -58,7 +58,7 @@ local function graph_of(job)
       graph[#graph + 1] = node
     elseif returned then
       returned.kind = returned.kind == "op" and "result" or returned.kind
-    elseif kind ~= "return" and line:find("^  ") then
+    elseif kind ~= "return" and kind ~= "minimize" and line:find("^  ") then
       add_node(graph, line)
     end
   end

@@ -1,4 +1,5 @@
 // Finds headings and their text in window.JFL_INDEX, whose rows are [title, address, page, text].
+// An address that ends in ?q=WORDS shows what is found.
 "use strict";
 (function () {
   const MOST = 20;
@@ -9,9 +10,7 @@
   // On a wide screen the menu is open, and shows where the page is.
   const menu = document.querySelector(".menu");
   const wide = window.matchMedia("(min-width: 48.01rem)");
-  const follow = () => { menu.open = wide.matches; };
-  wide.addEventListener("change", follow);
-  follow();
+  wide.addEventListener("change", () => { menu.open = wide.matches; });
   const current = menu.querySelector("[aria-current]");
   if (current && wide.matches) current.scrollIntoView({ block: "nearest" });
 
@@ -44,9 +43,11 @@
 
   function excerpt(row, query) {
     const word = query.toLowerCase().split(/\s+/).filter(Boolean)[0] || "";
-    const at = row.low.indexOf(word);
-    const from = Math.max(0, at - 40);
-    return (from ? "…" : "") + row.text.slice(from, from + 110).trim();
+    const at = row.head.includes(word) ? 0 : row.low.indexOf(word);
+    const from = at > 40 ? row.text.indexOf(" ", at - 40) : 0;
+    const part = row.text.slice(from, from + 110);
+    const whole = from + 110 >= row.text.length;
+    return (from ? "…" : "") + (whole ? part : part.replace(/\s\S*$/, "…")).trim();
   }
 
   function element(name, text, parent) {
@@ -102,6 +103,11 @@
       input.focus();
     }
   });
+  const asked = new URLSearchParams(location.search).get("q");
+  if (asked) {
+    input.value = asked;
+    show();
+  }
   document.addEventListener("click", (event) => {
     if (!event.target.closest(".search")) list.hidden = true;
   });

@@ -1,0 +1,49 @@
+-- What examples/host.c runs: training that goes on while the host does other things. The host calls
+-- what this returns.
+local flow = require "jfl"
+local tp = flow.typing
+
+local BATCH, STEPS = 64, 2000
+
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = {
+    { "x", tp.Numpy.Placeholder({ BATCH, 1 }) },
+    { "y", tp.Numpy.Placeholder({ BATCH, 1 }) },
+  },
+  returns = tp.Callback(tp.Numpy),
+  body = function(x, y)
+    local hidden = flow.layers.dense(x, 32, { activation = flow.math.tanh, name = "hidden" })
+    local guess = flow.layers.dense(hidden, 1, { name = "out" })
+    local loss = flow.math.squared_difference(guess, y)
+    flow.optimizer.Adam(0.01):minimize(loss)
+    return loss
+  end,
+}
+
+local host = { done = 0, loss = nil }
+
+-- Each callback submits the next step, so one is always out and none piles up.
+local function submit()
+  local x = flow.random.uniform({ BATCH, 1 }, { minval = -3, maxval = 3 })
+  train(x, flow.math.sin(x))(function(loss)
+    host.done, host.loss = host.done + 1, loss:mean()
+    if host.done < STEPS then submit() end
+  end)
+end
+
+host.start = submit
+host.fd = flow.fd
+
+--- Runs callbacks that are due, for at most 2 ms of a frame; gives whether more is to be done.
+function host.poll()
+  flow.poll(0.002)
+  return host.done < STEPS
+end
+
+function host.report()
+  return ("%d steps, loss %.4f"):format(host.done, host.loss)
+end
+
+return host
