@@ -298,8 +298,8 @@ describe("Ctrl-C", function()
       flow.sync()
       shown = 0
       jit.off()
-      local killer = io.popen("sleep 0.1; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do "
-        .. "kill -INT " .. core.process() .. "; sleep 0.03; done")
+      local killer = io.popen("sleep 0.1; for i in $(seq 20); do kill -INT " .. core.process()
+        .. "; sleep 0.03; done")
       local stop = core.now() + 1
       local function call()
         while core.now() < stop do
