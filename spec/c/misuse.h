@@ -445,7 +445,7 @@ static verdict WRONG_c_char_pc_p(const char *who, const char *const **p, int k)
 
 static verdict WRONG_jfl_arg_p(const char *who, const jfl_arg **p, int k)
 {
-  static jfl_arg args[12];
+  static jfl_arg args[13];
   const jfl_arg wrong[] = {
     { .name = NULL }, { .name = "x", .kind = (jfl_arg_kind)-1 }, { .name = "x", .kind = 5 },
     { .name = "x", .kind = JFL_ARG_STRING }, { .name = "x", .kind = JFL_ARG_LIST, .n_list = 3 },
@@ -456,7 +456,8 @@ static verdict WRONG_jfl_arg_p(const char *who, const jfl_arg **p, int k)
   };
   (void)who;
   if (k > 12) return GONE;
-  memcpy(args, wrong, sizeof args);
+  memcpy(args, wrong, sizeof wrong);
+  args[12] = wrong[11];                    /* some calls read two */
   *p = k ? &args[k - 1] : NULL;
   inside = k > 0;
   return FAILS;

@@ -94,6 +94,72 @@ static void history_does_without_its_file(void)
   remove(in_scratch(".jfl_history"));
 }
 
+/* Starts a session with something else as its history, which must not hold it up. */
+static void start_with(const char *path, const char *shown)
+{
+  terminal t = terminal_start((char *[]){ command, NULL });
+  if (shown) expect(&t, shown);
+  expect(&t, prompt);
+  line(&t, "2 + 40", "42");
+  CHECK_MSG(shown || !strstr(t.seen, "history"), "%s", t.seen);
+  leave(&t);
+  remove(path);
+}
+
+static void history_is_a_file_of_ones_own(void)
+{
+  const char *path = in_scratch(".jfl_history"), *refused = "must be a file of your own";
+  remove(path);
+  CHECK(!mkfifo(path, 0600));
+  start_with(path, refused);
+  CHECK(!mkdir(path, 0700));
+  start_with(path, refused);
+  CHECK(!symlink(path, path));
+  start_with(path, refused);
+  CHECK(!symlink("/dev/null", path));
+  start_with(path, NULL);
+  CHECK(!symlink("/proc/nowhere", path));
+  start_with(path, NULL);
+}
+
+static void history_is_private_and_may_be_a_link(void)
+{
+  struct stat st;
+  const char *path = in_scratch(".jfl_history"), *target = in_scratch("linked");
+  put_file(target, "1 + 1\n", 6);
+  CHECK(!chmod(target, 0644) && !symlink("linked", path));
+  terminal t = start();
+  line(&t, "'kept' .. 42", "kept42");
+  leave(&t);
+  CHECK(!lstat(path, &st) && S_ISLNK(st.st_mode));
+  CHECK(!stat(target, &st) && (st.st_mode & 0777) == 0600 && st.st_size == 6 + 13);
+  remove(path);
+  remove(target);
+}
+
+/* The file is too long, so each session that starts writes it anew. */
+static void sessions_share_their_history(void)
+{
+  enum { LINES = 120000, LENGTH = 10 };
+  struct stat st;
+  const char *path = in_scratch(".jfl_history");
+  char *text = malloc(LINES * LENGTH + 1);
+  for (int i = 0; i < LINES; i++) sprintf(text + i * LENGTH, "x = %5d\n", i % 90000 + 10000);
+  put_file(path, text, LINES * LENGTH);
+  terminal a = start(), b = start();
+  line(&a, "'first' .. 1", "first1");
+  line(&b, "'second' .. 2", "second2");
+  line(&a, "'third' .. 3", "third3");
+  leave(&a);
+  leave(&b);
+  CHECK(!stat(path, &st) && st.st_size == 1000 * LENGTH + 13 + 14 + 13);
+  a = start();
+  line(&a, UP UP, "second2");
+  leave(&a);
+  remove(path);
+  free(text);
+}
+
 static void names_and_options_are_completed(void)
 {
   terminal t = start();
@@ -325,6 +391,25 @@ static void a_paste_is_one_input(void)
   leave(&t);
 }
 
+static void colours_are_for_terminals_that_want_them(void)
+{
+  static const char *const bold = BRACKETS "\33[1m>\33[0m ", *const plain = BRACKETS "> ";
+  static const struct { const char *none, *term, *prompt; int has; } cases[] = {
+    { "", "xterm", bold, 1 }, { "1", "xterm", plain, 0 }, { "", "dumb", "> ", 0 } };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    setenv("NO_COLOR", cases[i].none, 1);
+    setenv("TERM", cases[i].term, 1);
+    terminal t = terminal_start((char *[]){ command, NULL });
+    expect(&t, cases[i].prompt);
+    step(&t, "6 * 7\r", cases[i].has ? "\33[36m42\33[0m" : "42\r");
+    step(&t, "error('b' .. 'ad')\r", cases[i].has ? "\33[31mstdin:1: bad\33[0m" : "stdin:1: bad");
+    expect(&t, cases[i].prompt);
+    leave(&t);
+  }
+  setenv("NO_COLOR", "1", 1);
+  setenv("TERM", "xterm", 1);
+}
+
 /* If input is a pipe, there is no editor, but everything else is the same. */
 static void lines_are_read_without_the_editor(void)
 {
@@ -359,6 +444,9 @@ int main(int argc, char **argv)
   RUN(results_are_shown);
   RUN(history_is_kept_over_sessions);
   RUN(history_does_without_its_file);
+  RUN(history_is_a_file_of_ones_own);
+  RUN(history_is_private_and_may_be_a_link);
+  RUN(sessions_share_their_history);
   RUN(names_and_options_are_completed);
   RUN(lines_go_on_until_they_are_whole);
   RUN(ctrl_c_stops_a_loop);
@@ -372,6 +460,7 @@ int main(int argc, char **argv)
   RUN(a_line_outlives_a_stop_and_a_resize);
   RUN(anything_may_be_pasted);
   RUN(a_paste_is_one_input);
+  RUN(colours_are_for_terminals_that_want_them);
   RUN(lines_are_read_without_the_editor);
   return test_done();
 }

@@ -26,6 +26,15 @@ double jf_need_number(lua_State *L, int i, const char *who, const char *what)
   return lua_tonumber(L, i);
 }
 
+int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, double lo, double hi)
+{
+  double v = jf_need_number(L, i, who, what);
+  if (v != floor(v)) jf_raise(L, "%s: %s must be a whole number, got %f", who, what, v);
+  if (!(v >= lo && v <= hi))
+    jf_raise(L, "%s: %s must be from %f to %f, got %f", who, what, lo, hi, v);
+  return (int64_t)v;
+}
+
 int jf_is_number(lua_State *L, int i)
 {
   int t = lua_type(L, i);

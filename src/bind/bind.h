@@ -153,6 +153,8 @@ int jf_holder_gc(lua_State *L);
 const char *jf_need_bytes(lua_State *L, int i, const char *who, const char *what, size_t *n);
 const char *jf_need_string(lua_State *L, int i, const char *who, const char *what);
 double jf_need_number(lua_State *L, int i, const char *who, const char *what);
+/* A whole number from lo to hi. */
+int64_t jf_need_whole(lua_State *L, int i, const char *who, const char *what, double lo, double hi);
 int jf_is_number(lua_State *L, int i);      /* or a boolean, which counts as 0 or 1 */
 double jf_to_number(lua_State *L, int i);
 jfl_dtype jf_need_dtype(lua_State *L, int i, const char *who);

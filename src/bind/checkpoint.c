@@ -1,6 +1,8 @@
 /* Checkpoints in Lua: saving, opening, reading, loading, removing. */
 #include "bind/bind.h"
 
+#include <limits.h>
+
 static void drop_report(void *report) { jfl_report_free(report); }
 static void drop_checkpoint(void *checkpoint) { jfl_checkpoint_close(checkpoint); }
 
@@ -46,6 +48,7 @@ static int l_write_arrays(lua_State *L)
   const char *path = jf_need_string(L, 1, "save", "path");
   const char **names = checkpoint_push_list(L, 3, "save", "name", &n);
   jfl_array **values = push_room(L, n, sizeof *values);
+  if (!lua_istable(L, 4)) jf_raise(L, "save: arrays must be a list, got %s", jf_type_name(L, 4));
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 4, i + 1);
     const jf_larray *a = jf_test(L, -1, JF_ARRAY);
@@ -104,8 +107,9 @@ static int l_tensor(lua_State *L)
   uint64_t size = 0;
   jfl_dtype dtype;
   const jfl_shape *shape = NULL;
-  const char *name = jfl_checkpoint_tensor(need_open(L, "checkpoint_tensor"),
-                                           (int)lua_tointeger(L, 2) - 1, &size, &dtype, &shape);
+  const jfl_checkpoint *c = need_open(L, "checkpoint_tensor");
+  int i = (int)jf_need_whole(L, 2, "checkpoint_tensor", "number", 0, INT_MAX) - 1;
+  const char *name = jfl_checkpoint_tensor(c, i, &size, &dtype, &shape);
   if (!name) return 0;
   lua_pushstring(L, name);
   lua_pushnumber(L, (double)size);
@@ -121,10 +125,7 @@ static int l_read(lua_State *L)
   jfl_dtype dtype = JFL_F32;
   jfl_shape shape = { 1, { 1 } };
   jfl_array *a;
-  int i = (int)lua_tointeger(L, 2) - 1;
-  if (i < 0 || i >= jfl_checkpoint_count(c))
-    jf_raise(L, "checkpoint_read: number must be from 1 to %d, got %d", jfl_checkpoint_count(c),
-             i + 1);
+  int i = (int)jf_need_whole(L, 2, "checkpoint_read", "number", 1, jfl_checkpoint_count(c)) - 1;
   if (!lua_isnoneornil(L, 3)) dtype = jf_need_dtype(L, 3, "checkpoint_read");
   if (!lua_isnoneornil(L, 4)) jf_need_shape(L, 4, "checkpoint_read", &shape);
   jf_larray *b = jf_push_array(L);

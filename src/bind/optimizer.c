@@ -1,6 +1,8 @@
 /* Optimizers and the learning rates of jobs. */
 #include "bind/bind.h"
 
+#include <limits.h>
+
 static void push_optimizer(lua_State *L, const jfl_optimizer *o)
 {
   jfl_optimizer_info info;
@@ -46,10 +48,11 @@ static int l_schedule_rate(lua_State *L)
   const char *name = jf_need_string(L, 1, "schedule_rate", "op");
   const jfl_op *op = jfl_op_find(name);
   if (!op) jf_raise(L, "schedule_rate: op must be a schedule, got '%s'", name);
-  double rate = 0, step = jf_need_number(L, 3, "schedule_rate", "step");
+  double rate = 0;
+  int64_t step = jf_need_whole(L, 3, "schedule_rate", "step", 0, 0x1p53);
   int n = 0;
   const jfl_arg *arg = jf_read_args(L, 2, name, &n);
-  jf_check(L, jfl_schedule_rate(op, arg, n, (int64_t)step, &rate));
+  jf_check(L, jfl_schedule_rate(op, arg, n, step, &rate));
   lua_pushnumber(L, rate);
   return 1;
 }
@@ -57,7 +60,7 @@ static int l_schedule_rate(lua_State *L)
 /* The optimizer at argument 2, from 1. */
 static int need_index(lua_State *L, const char *who)
 {
-  return (int)jf_need_number(L, 2, who, "optimizer") - 1;
+  return (int)jf_need_whole(L, 2, who, "optimizer", 1, INT_MAX) - 1;
 }
 
 /* plan_rate(plan, optimizer) */

@@ -7,10 +7,18 @@
 
 #pragma weak luaJIT_setmode
 #pragma weak luaL_loadbufferx
+#pragma weak luaL_loadfilex
 #pragma weak luaL_setfuncs
+#pragma weak luaL_setmetatable
+#pragma weak luaL_testudata
+#pragma weak luaL_traceback
 #pragma weak lua_call
+#pragma weak lua_copy
+#pragma weak lua_equal
 #pragma weak lua_getfenv
 #pragma weak lua_insert
+#pragma weak lua_lessthan
+#pragma weak lua_loadx
 #pragma weak lua_newuserdata
 #pragma weak lua_objlen
 #pragma weak lua_pcall
@@ -18,6 +26,10 @@
 #pragma weak lua_replace
 #pragma weak lua_setfenv
 #pragma weak lua_tointeger
+#pragma weak lua_tointegerx
 #pragma weak lua_tonumber
+#pragma weak lua_tonumberx
+#pragma weak lua_upvalueid
+#pragma weak lua_upvaluejoin
 
 #endif

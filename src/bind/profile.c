@@ -1,10 +1,12 @@
 /* Profiles in Lua. */
 #include "bind/bind.h"
 
+#include <limits.h>
+
 /* profile_start(max_events) */
 static int l_profile_start(lua_State *L)
 {
-  double n = jf_need_number(L, 1, "profile_start", "max_events");
+  int64_t n = jf_need_whole(L, 1, "profile_start", "max_events", 0, 0x1p40);
   jf_check(L, jfl_profile_start(jf_session(L), (size_t)n));
   return 0;
 }
@@ -52,7 +54,8 @@ static int l_profile_stop(lua_State *L)
 static int l_machine_peak(lua_State *L)
 {
   double flop, bytes;
-  jfl_machine_peak((int)jf_need_number(L, 1, "machine_peak", "threads"), &flop, &bytes);
+  int threads = (int)jf_need_whole(L, 1, "machine_peak", "threads", 1, INT_MAX);
+  jf_check(L, jfl_machine_peak(threads, &flop, &bytes));
   lua_pushnumber(L, flop);
   lua_pushnumber(L, bytes);
   return 2;

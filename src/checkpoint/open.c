@@ -81,7 +81,7 @@ jfl_status jfl_checkpoint_read(const jfl_checkpoint *c, int i, jfl_dtype dtype,
 int jfl_checkpoint_note(const jfl_checkpoint *c, int i, jfl_note *out)
 {
   size_t n = strlen(JF_NOTE_PREFIX);
-  if (!JF_IS(CHECKPOINT, c)) return 0;
+  if (!JF_IS(CHECKPOINT, c) || i < 0) return 0;
   if (!out) return jf_need_pointer(__func__, "out", out), 0;
   for (int k = 0; k < c->source.n_meta; k++) {
     const jf_meta *m = &c->source.meta[k];

@@ -1,10 +1,15 @@
 /* The lines of earlier sessions: a file that every session appends to. */
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* How many entries are read, how long an entry may be, and at what size the file is written
@@ -58,27 +63,74 @@ static char **read_lines(FILE *f, size_t *n)
   return line;
 }
 
-static int open_new(const char *path, int flags)
+/* ---- the file ---- */
+
+/* Opens the file, or gives -1; *refused becomes 1 where there is something that cannot be used. It
+   must be a regular file of the user: anything else might block, or belong to somebody else. Others
+   lose the right to read it. A device, such as /dev/null, is how a user turns the history off. */
+static int history_fd(const char *path, int flags, int *refused)
 {
-  return open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
+  struct stat st;
+  int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+  *refused = fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != EACCES;
+  if (fd < 0) return -1;
+  int known = !fstat(fd, &st), own = known && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+  if (own && (!(st.st_mode & 077) || !fchmod(fd, st.st_mode & 0700))) return fd;
+  *refused = !known || !S_ISCHR(st.st_mode);
+  close(fd);
+  return -1;
 }
 
-/* Replaces the file by one with these lines; a failure leaves the file as it was. */
+enum { PATIENCE = 50 };          /* times 2 ms: how long another session may hold the lock */
+
+/* Locks the file against other sessions, for a moment at most: a line that is lost is better than a
+   session that hangs. */
+static void lock(int fd)
+{
+  for (int i = 0; i < PATIENCE && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK; i++)
+    poll(NULL, 0, 2);
+}
+
+/* Whether the file at fd is still the one at that path, which another session may have replaced. */
+static int is_current(int fd, const char *path)
+{
+  struct stat here, there;
+  return !fstat(fd, &here) && !stat(path, &there) && here.st_ino == there.st_ino &&
+         here.st_dev == there.st_dev;
+}
+
+/* Opens the file to append to it, locked. */
+static int open_locked(const char *path)
+{
+  int refused;
+  for (int i = 0; i < 3; i++) {
+    int fd = history_fd(path, O_WRONLY | O_CREAT | O_APPEND, &refused);
+    if (fd < 0) return -1;
+    lock(fd);
+    if (is_current(fd, path)) return fd;
+    close(fd);
+  }
+  return -1;
+}
+
+static int write_lines(const char *path, char *const *line, size_t from, size_t to)
+{
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), good = fd >= 0;
+  for (size_t i = from; i < to && good; i++) {
+    size_t n = strlen(line[i % MANY]);
+    good = write(fd, line[i % MANY], n) == (ssize_t)n;
+  }
+  return fd >= 0 && !close(fd) && good;
+}
+
+/* Replaces the file, which is locked, by one with these lines; a failure leaves it as it was. A
+   link to it stays. */
 static void shorten(const jf_history *h, char *const *line, size_t from, size_t to)
 {
-  char path[sizeof h->path + 16];
-  snprintf(path, sizeof path, "%s.%ld", h->path, (long)getpid());
-  int fd = open_new(path, O_EXCL);
-  if (fd < 0)
-    return;
-  int good = 1;
-  for (size_t i = from; i < to; i++) {
-    size_t n = strlen(line[i % MANY]);
-    good &= write(fd, line[i % MANY], n) == (ssize_t)n;
-  }
-  good &= close(fd) == 0;
-  if (!good || rename(path, h->path))
-    unlink(path);
+  char real[PATH_MAX], path[PATH_MAX + 16];
+  if (!realpath(h->path, real)) return;
+  snprintf(path, sizeof path, "%s.%ld", real, (long)getpid());
+  if (!write_lines(path, line, from, to) || rename(path, real)) unlink(path);
 }
 
 static void find_path(jf_history *h)
@@ -89,11 +141,24 @@ static void find_path(jf_history *h)
     h->path[0] = '\0';
 }
 
+/* Opens the history's file to be read; NULL where there is none. */
+static FILE *history_file(jf_history *h)
+{
+  int refused = 0, fd = h->path[0] ? history_fd(h->path, O_RDONLY, &refused) : -1;
+  if (refused) {
+    fprintf(stderr, "jfl: history: %s must be a file of your own; lines are not kept\n", h->path);
+    h->path[0] = '\0';
+  }
+  if (fd < 0) return NULL;
+  lock(fd);
+  return fdopen(fd, "r");
+}
+
 void jf_history_open(jf_history *h, int (*add)(const char *entry))
 {
   size_t n;
   find_path(h);
-  FILE *f = h->path[0] ? fopen(h->path, "re") : NULL;
+  FILE *f = history_file(h);
   if (!f)
     return;
   char **line = read_lines(f, &n);
@@ -113,7 +178,7 @@ void jf_history_open(jf_history *h, int (*add)(const char *entry))
 static void history_append(const jf_history *h, const char *entry)
 {
   size_t n = 0;
-  int fd = open_new(h->path, O_APPEND | O_NOCTTY | O_NONBLOCK);
+  int fd = open_locked(h->path);
   char *text = fd >= 0 ? history_encode(entry, &n) : NULL;
   if (text && write(fd, text, n) != (ssize_t)n) { /* the next session will do without it */ }
   free(text);

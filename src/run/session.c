@@ -190,6 +190,7 @@ const char *jfl_session_pass(const jfl_session *s, int i, int *on)
 {
   unsigned bits = 0;
   if (!JF_IS(SESSION, s)) return NULL;
+  if (i < 0) return NULL;
   if (!on) return jf_need_pointer(__func__, "on", on), NULL;
   const char *name = jf_pass_optional(i, &bits);
   if (name) *on = !(s->settings.passes_off & bits);

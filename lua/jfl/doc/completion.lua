@@ -1,20 +1,9 @@
 -- Completion in the interactive session: of names, fields, methods and the options of a call.
+local locals = require "jfl.repl.locals"
 local scan = require "jfl.doc.scan"
+local show = require "jfl.repl.show"
 
 local completion = {}
-
-local function index(t, key) return t[key] end
-
--- The value at a path such as "flow.nn" or "a:sum"; the empty path gives the table of globals.
-local function value_of(path)
-  local at = _G
-  for part in path:gmatch("[^.:]+") do
-    local ok, value = pcall(index, at, part)
-    if not ok or value == nil then return nil end
-    at = value
-  end
-  return at
-end
 
 local function add(names, t)
   if type(t) ~= "table" then return end
@@ -72,10 +61,11 @@ end
 local function names_after(word)
   local head, separator, prefix = word:match("^(.*)([.:])([%w_]*)$")
   if not head then head, separator, prefix = "", "", word end
-  local at, names, words = value_of(head), {}, {}
+  local at, names, words = locals.value_of(head), {}, {}
   if at == nil or head == "" and separator ~= "" then return words end   -- of what a call gives
   add_names(names, at)
   if head == "" then
+    for name, value in pairs(locals.all()) do names[name] = value end
     names.flow = names.flow or ""
     if prefix ~= "" then add(names, KEYWORDS) end
   end
@@ -91,7 +81,7 @@ end
 
 -- The options of the function being called that are not given yet.
 local function options(call, given, prefix)
-  local value, words = value_of(call), {}
+  local value, words = locals.value_of(call), {}
   for _, name in ipairs(value and require("jfl.doc.help").options(value) or {}) do
     if name:sub(1, #prefix) == prefix and not given[name] then words[#words + 1] = name end
   end
@@ -136,9 +126,31 @@ local function listed(words, columns)
   return table.concat(parts)
 end
 
+-- The first line that help has on a function; nil where it has none. call: its path.
+local function told(call, value)
+  local _, help = require "jfl", require "jfl.doc.help"
+  local object, method = call:match("^(.*):([%w_]+)$")
+  local core = object and package.loaded["jfl.core"]
+  local is_array = core and core.type(locals.value_of(object)) == "array"
+  local ok, text = pcall(help.text, is_array and "NdArray:" .. method or value)
+  return ok and text:match("^[^\n]*") or nil
+end
+
+-- What the function that `before` begins to call takes, as one line; nil where that is not known.
+local function signature(before)
+  local call = before:find("[(,]%s*$") and scan(before).inside
+  local value = call and locals.value_of(call)
+  if type(value) ~= "function" then return value ~= nil and show.call(value) or nil end
+  local text = told(call, value)
+  if text or debug.getinfo(value, "S").what == "C" then return text end
+  return call .. show.parameters(value)
+end
+
 --- What can be added to `before` since all the words continue so; where that is nothing, a list of
--- the words for a screen of that many columns.
+-- the words for a screen of that many columns. After "(" and "," it is what the function takes.
 function completion.rest(before, columns)
+  local known = signature(before)
+  if known then return "", known end
   local words = completion.words(before)
   if #words == 0 then return "", "" end
   local word = before:match("[%w_.:]*$")

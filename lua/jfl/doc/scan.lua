@@ -43,7 +43,8 @@ local function read(stack, token, before)
 end
 
 --- Describes the end of text: { quoted = whether it is in a string or comment, call = the path of
--- the function whose options it is in, or nil, given = the set of the options before it }.
+-- the function whose options it is in, or nil, given = the set of the options before it,
+-- inside = the path of the function among whose arguments it is, or nil }.
 return function(text)
   local stack, at, before = {}, 1, ""
   while at <= #text do
@@ -59,5 +60,6 @@ return function(text)
   local top, below = stack[#stack], stack[#stack - 1]
   local in_options = top and top.bracket == "{" and top.at_key
   local call = in_options and (top.call or below and below.bracket == "(" and below.call)
-  return { call = call or nil, given = top and top.given }
+  local inside = top and top.bracket == "(" and top.call
+  return { call = call or nil, given = top and top.given, inside = inside or nil }
 end

@@ -20,9 +20,6 @@ local function value_of(cell)
   return value
 end
 
---- The value of a local that is kept.
-function locals.get(name) return cells[name] and value_of(cells[name]) end
-
 --- Whether there is such a local.
 function locals.has(name) return cells[name] ~= nil end
 
@@ -31,6 +28,22 @@ function locals.all()
   local all = {}
   for name, cell in pairs(cells) do all[name] = value_of(cell) end
   return all
+end
+
+local function index(t, key) return t[key] end
+
+--- The value at a path such as "flow.nn" or "a:sum", of kept locals and globals; nil where there is
+-- none. The empty path gives the table of globals.
+function locals.value_of(path)
+  local at = _G
+  for part in path:gmatch("[^.:]+") do
+    local ok, value
+    if at == _G and cells[part] then ok, value = true, value_of(cells[part])
+    else ok, value = pcall(index, at, part) end
+    if not ok or value == nil then return nil end
+    at = value
+  end
+  return at
 end
 
 --- Forgets all.

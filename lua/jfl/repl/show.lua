@@ -48,14 +48,29 @@ local function array_text(array, is_inside)
   return text .. "  " .. paint("detail", shape_of(array))
 end
 
--- "job 'double' (predict): x (3) float32 -> Numpy"
-local function job_text(job)
+local function is_job(value)
+  local meta = type(value) == "table" and debug.getmetatable(value)
+  return type(meta) == "table" and rawget(meta, "help") == "global_function"
+end
+
+-- The inputs of a job: "x (3) float32".
+local function inputs_of(job)
   local texts = {}
   for i, input in ipairs(job._inputs) do
     texts[i] = ("%s %s"):format(input.name, shape_of(input.type))
   end
-  return ("%s: %s -> %s"):format(tostring(job), table.concat(texts, ", "),
+  return table.concat(texts, ", ")
+end
+
+-- "job 'double' (predict): x (3) float32 -> Numpy"
+local function job_text(job)
+  return ("%s: %s -> %s"):format(tostring(job), inputs_of(job),
     job._untyped and "future" or tostring(job._returns))
+end
+
+--- How a value that is no function is called, or nil.
+function show.call(value)
+  return is_job(value) and ("%s(%s)"):format(value.name, inputs_of(value)) or nil
 end
 
 -- "function (a, b) of train.lua:12"
@@ -79,10 +94,10 @@ local PAINTED = { number = "number", boolean = "word", ["nil"] = "word", ["funct
 
 -- The text of a value that is no plain table; may fail where its __tostring does.
 local function told(value, is_inside)
-  local kind, meta = type(value), debug.getmetatable(value)
+  local kind = type(value)
   if kind == "function" then return function_text(value) end
   if kind_of(value) == "array" then return array_text(value, is_inside) end
-  if kind == "table" and rawget(meta, "help") == "global_function" then return job_text(value) end
+  if is_job(value) then return job_text(value) end
   return tostring(value)
 end
 

@@ -6,34 +6,17 @@ local show = require "jfl.repl.show"
 local words = {}
 
 local HELP = [[
-What you type is Lua; values of expressions are shown. `flow` is jfl.
-  ?name, name?       what a name does: ?softmax, ?flow.layers.dense; flow.help() lists all
-  Tab                completes names and options; after ( it shows what a function takes
-  _, __              the last value that was shown, and the one before
-  %time x            how long x takes; %timeit x: at best, of many times
-  Up, Ctrl-R         lines of before, also of earlier sessions
-  Ctrl-C             drops the input, or stops what runs
-  exit, Ctrl-D       ends the session]]
+What you type is Lua; values are shown. flow is jfl, and there already.
+  ?name, name?   what a name does: ?softmax, ?flow.layers.dense
+  flow.help()    all names
+  Tab            completes names and options; after "(" it shows what is taken
+  _, __          the last value that was shown, and the one before
+  %time x        how long x takes; %timeit x: at best, of many times
+  Up, Ctrl-R     lines of before, also of earlier sessions
+  Ctrl-C         drops the input, or stops what runs
+  exit, Ctrl-D   ends the session]]
 
 local function is_free(name) return not locals.has(name) and rawget(_G, name) == nil end
-
-local function index(t, key) return t[key] end
-
---- The value at a path such as "flow.nn" or "a:sum" of what was typed; nil where there is none.
-function words.value_of(path)
-  local at
-  for part in path:gmatch("[^.:]+") do
-    if at == nil then
-      at = locals.get(part)
-      if at == nil then at = _G[part] end
-    else
-      local ok, value = pcall(index, at, part)
-      at = ok and value or nil
-    end
-    if at == nil then return nil end
-  end
-  return at
-end
 
 -- The text that flow.help prints of a name or a value.
 local function help_on(what)
@@ -51,7 +34,7 @@ local function told(value)
 end
 
 local function explain(name)
-  local text = told(words.value_of(name)) or help_on(name)
+  local text = told(locals.value_of(name)) or help_on(name)
   io.stdout:write(text, "\n")
 end
 
