@@ -521,7 +521,7 @@ describe("asynchronous calls", function()
     end }
     local function disturb()
       deep = deep + 1
-      if deep == 1 then acts[made % #acts + 1]() end
+      if deep == 1 then assert(pcall(acts[made % #acts + 1])) end
       deep = deep - 1
     end
     local function litter()
@@ -535,11 +535,11 @@ describe("asynchronous calls", function()
         if ran ~= i - 1 then wrong = wrong + 1 end
         ran = i
       end)
-      if i % 500 == 0 then flow.poll() end
+      if i % 100 == 0 then collectgarbage("step", 100) end
     end
     flow.sync()
     assert.same({ CALLS, 0 }, { ran, wrong })
-    assert.is_true(extra > 10)
+    assert.is_true(extra > 0)
     collectgarbage()
     collectgarbage()
     flow.sync()
