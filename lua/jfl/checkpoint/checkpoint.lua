@@ -24,8 +24,26 @@ print(flow.get_all_variables()["dense-weight"].shape[2])        --> 3
 ```
 
 A checkpoint is a directory with all variables in `model.safetensors`, optimizer state and the step
-included. It is written beside its target and renamed when it is whole, so a crash leaves the old
-one or the new one. `save` refuses a directory that is there unless told to overwrite it.
+included. `save` refuses a directory that is there unless told to overwrite it. What it promises:
+
+- It is whole. It is written beside its target and renamed at the end: a crash, a kill or a full
+  disk leaves the old checkpoint or the new one.
+- It lasts. Once `save` returns, the file and its directory are on the disk.
+- It stays private. A file that is replaced keeps its rights, so what was `chmod 600` stays that; a
+  new one gets what the umask says.
+- It is where you said. A path such as `models/latest` may be a link to a directory, which is then
+  saved to. If a directory is moved away in mid-save, `save` fails.
+- It is yours alone. While one save to a directory goes on, a second is refused, also in another
+  process.
+- It goes through no trap. Nothing is written through links or files that somebody else put where
+  the new file is staged; `save` fails and names them.
+
+`flow.ndarray.save` and the pictures of `flow.plot` keep the first three promises too; of two that
+write one file at once, the last one stays.
+
+Loading trusts no file: one that is damaged or made to do harm is an error that says what is wrong
+with it, takes no more memory than its own bytes account for, and changes nothing. Links inside a
+directory that OneFlow wrote are not followed.
 
 `load` matches by name and gives a report: `loaded`, `missing` (jobs have it, the checkpoint does
 not: it keeps its value), `unexpected` (no job has it). Both are told as warnings, and are errors

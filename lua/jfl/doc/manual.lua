@@ -123,6 +123,9 @@ end
 -- Name, description, type.
 for _, e in ipairs {
   { "threads", "How many threads compute.", "integer" },
+  { "background", "Whether jobs leave the machine to others: threads other than the caller's have "
+    .. "the lowest priority, one core is left alone, and asynchronous calls never run on the "
+    .. "caller. For programs that draw frames.", "boolean" },
   { "check_finite", "Whether each run looks for the first value, gradient or variable that is not "
     .. "finite, and fails with its name and the step; variables stay as they were before the "
     .. "step. It costs time, and nothing when it is off. Jobs compiled while it is on keep their "

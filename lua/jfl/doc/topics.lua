@@ -86,9 +86,6 @@ local LIST = {
   { "plot plots chart tensorboard logging log", [[
   flow.plot draws curves, flow.plot_images pictures, flow.plot_matrix tables; flow.summary writes
   for TensorBoard; flow.progress shows a loop's.]] },
-  { "guide tutorial manual documentation docs doc book", [[
-  `make doc` writes the tutorial, the guide and the reference to build/doc:
-  build/doc/site/index.html in a browser, or build/doc/index.md.]] },
   { "exit quit", [[
   os.exit() ends the program, Ctrl-D the prompt.]] },
 }
