@@ -102,7 +102,8 @@ local entries = {
   entry("Optimizer:set_lr", "Sets the learning rate of the calls to come, whatever the schedule "
     .. "says; nothing is compiled anew, and checkpoints keep it.",
     { "rate", "nil: the schedule rules again", NONE, type = "number" }),
-  field("Optimizer.lr", "number", "The learning rate of the next call."),
+  field("Optimizer.lr", "number", "The learning rate of the next call; setting it is set_lr. What "
+    .. "else the optimizer was made with can be read too, as in optimizer.momentum."),
 }
 
 local function add(list)
