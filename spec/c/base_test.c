@@ -420,13 +420,13 @@ static void helpers_have_the_lowest_priority_in_the_background(void)
   const double end = jf_now() + 20;
   for (int round = 0; round < 3; round++) {
     atomic_int low[LANES] = { 0 };
-    jf_loops_background(round == 1 ? 2 : 0);
+    jf_loops_set(round == 1 ? 2 : 0, round == 1);
     do jf_parallel_lanes(LANES, 100, see_priority, low);
     while (round == 1 && !low[1] && jf_now() < end);
     CHECK_MSG(low[0] == 0 && low[2] == 0 && low[3] == 0 && (low[1] > 0) == (round == 1),
               "round %d: %d, %d, %d, %d", round, low[0], low[1], low[2], low[3]);
   }
-  jf_loops_background(0);
+  jf_loops_set(0, 0);
 }
 
 static void a_forked_child_has_helpers_of_its_own(void)
