@@ -151,6 +151,7 @@ local good = {
     local g = trained()
     return g, blob(g), "what"
   end,
+  name_check = function() return "who", "what", "name" end,
   now = function() end,
   op = function() return "relu" end,
   ops = function() end,
@@ -179,6 +180,7 @@ local good = {
   plan_text = new_plan,
   poll = function() return 0 end,
   pointer = array,
+  printable = function() return "a\27[31m" end,
   process = function() end,
   profile_start = function()
     pcall(core.profile_stop)
