@@ -2,6 +2,7 @@
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
+# make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       the guide and the reference as Markdown and as a site of HTML, and type stubs for
 #                editors, in build/doc
@@ -87,6 +88,18 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
 
+# The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
+FUZZED := $(wildcard src/checkpoint/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
+  src/bind/convert.c
+FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
+fuzzer: $O/fuzz/fuzz
+$O/fuzz/src/bind/%.o $O/fuzz/fuzz: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/fuzz/src/%.o: src/%.c | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
+$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h $(FUZZ_OBJ) $O/libjfl.a
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
+
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
 build/gen/devicelist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_DEVICE DEVICE src/dev/*/*.c)
@@ -118,6 +131,8 @@ bench: all
 	@build/jfl scripts/bench/compile.lua
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
+fuzz:
+	@scripts/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
 doc: all
@@ -131,6 +146,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all products objects tests setup demo test bench golden doc lint config clean FORCE
+.PHONY: all products objects tests fuzzer fuzz setup demo test bench golden doc lint config clean FORCE
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(TESTS:=.d)

@@ -152,6 +152,7 @@ run "sanitized build" build SAN=address,undefined products tests
 c_tests "sanitized C" $sanitized
 export ASAN_OPTIONS=allocator_may_return_null=1
 specs "sanitized specs" $sanitized/jfl spec
+run "fuzzing" scripts/fuzz.sh ${ci:+3}
 run "sanitized soak" $sanitized/jfl scripts/soak.lua 5
 run "build for ThreadSanitizer" build SAN=thread products
 run "soak under ThreadSanitizer" build/obj-gcc-thread/jfl scripts/soak.lua 10

@@ -136,6 +136,7 @@ end
 
 names.root = flow
 function names.paths() return require("jfl.doc.index").paths() end
+function names.topic(word) return require("jfl.doc.topics").text(word) ~= nil end
 
 function names.older(path, name)
   local older = require("jfl.legacy.names")

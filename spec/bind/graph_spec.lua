@@ -61,7 +61,7 @@ describe("a graph", function()
     local graph = core.graph("g", "train")
     core.trace(graph)
     local w = core.variable(graph, { name = "w", dtype = "float32", shape = { 3 } })
-    assert.equal("user.lua:1: minimize: variable 'w' is given twice", message(
+    assert.equal("user.lua:1: g: minimize: variable 'w' is given twice", message(
       "local g, w = ... c.minimize(g, {losses = {w}, variables = {w, w}, optimizer = 'SGD', "
         .. "schedule = "
       .. "'piecewise_constant_schedule', schedule_options = {boundaries = {}, values = {1}}})",

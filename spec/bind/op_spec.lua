@@ -84,7 +84,8 @@ describe("a mistake in an op's arguments", function()
 
   it("names the argument of a wrong type", function()
     op_error("add: argument 1 'x' must be a blob or an array, got number", "c.op('add')(1, 2)")
-    op_error("add: argument 1 'x' must be a blob or an array, got table", "c.op('add')({1}, {2})")
+    op_error("add: argument 1 'x' must be a blob or an array, got table; "
+      .. "ndarray.array(table) makes an array", "c.op('add')({1}, {2})")
     op_error("add: argument 2 'y' must be an array, a table or a number, got string",
       "c.op('add')(..., 'z')", x)
     op_error("softmax: 'axis' must be a number, boolean, string, list or array, got function",
@@ -138,7 +139,7 @@ describe("an op on blobs", function()
     local freed = floats { 1, 2 }
     core.free(freed)
     assert.matches("add: argument 2 'y': .*freed", message("c.op('add')(...)", x, freed))
-    assert.equal("user.lua:1: add: argument 2 'y' must be a blob or a number, got table",
+    assert.equal("user.lua:1: train_job: add: argument 2 'y' must be a blob or a number, got table",
       message("c.op('add')(..., {1, 2})", x))
   end)
 
@@ -146,8 +147,8 @@ describe("an op on blobs", function()
     core.trace(graph)
     local x = core.input(graph, "x", "float32", { 2 })
     core.trace(core.graph("eval_job", "predict"))
-    assert.equal("user.lua:1: add: blob 'x' belongs to job 'train_job'; blobs can only be used "
-      .. "inside the body that made them", message("c.op('add')(..., 1)", x))
+    assert.equal("user.lua:1: eval_job: add: blob 'x' belongs to job 'train_job'; blobs can only "
+      .. "be used inside the body that made them", message("c.op('add')(..., 1)", x))
     core.trace(nil)
     assert.matches("^user.lua:1: add: ops on blobs describe a job and must be called inside a job "
       .. "function's body", message("c.op('add')(..., 1)", x))

@@ -391,6 +391,25 @@ static void a_paste_is_one_input(void)
   leave(&t);
 }
 
+static void colours_are_for_terminals_that_want_them(void)
+{
+  static const char *const bold = BRACKETS "\33[1m>\33[0m ", *const plain = BRACKETS "> ";
+  static const struct { const char *none, *term, *prompt; int has; } cases[] = {
+    { "", "xterm", bold, 1 }, { "1", "xterm", plain, 0 }, { "", "dumb", "> ", 0 } };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    setenv("NO_COLOR", cases[i].none, 1);
+    setenv("TERM", cases[i].term, 1);
+    terminal t = terminal_start((char *[]){ command, NULL });
+    expect(&t, cases[i].prompt);
+    step(&t, "6 * 7\r", cases[i].has ? "\33[36m42\33[0m" : "42\r");
+    step(&t, "error('b' .. 'ad')\r", cases[i].has ? "\33[31mstdin:1: bad\33[0m" : "stdin:1: bad");
+    expect(&t, cases[i].prompt);
+    leave(&t);
+  }
+  setenv("NO_COLOR", "1", 1);
+  setenv("TERM", "xterm", 1);
+}
+
 /* If input is a pipe, there is no editor, but everything else is the same. */
 static void lines_are_read_without_the_editor(void)
 {
@@ -441,6 +460,7 @@ int main(int argc, char **argv)
   RUN(a_line_outlives_a_stop_and_a_resize);
   RUN(anything_may_be_pasted);
   RUN(a_paste_is_one_input);
+  RUN(colours_are_for_terminals_that_want_them);
   RUN(lines_are_read_without_the_editor);
   return test_done();
 }

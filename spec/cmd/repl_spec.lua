@@ -90,6 +90,92 @@ describe("a session", function()
     assert.truthy(err:find("^stdin:1: "), err)
   end)
 
+  it("explains names", function()
+    local out = session("?softmax")
+    assert.equal(out, (session("softmax?")))
+    assert.equal(out, (session("help softmax")))
+    assert.equal(out, (session("? flow.nn.softmax")))
+    assert.equal(out, (session("s = flow.nn.softmax", "s?")))
+    assert.truthy(out:find("^flow.nn.softmax%("), out)
+    assert.equal("function (a, b) of stdin:1\n", (session("local function f(a, b) end", "?f")))
+    assert.equal("3\n", (session("local t = { x = 3 }", "t.x?")))
+    assert.truthy(session("help"):find("?name", 1, true))
+    assert.equal((session("help")), (session("?")))
+    assert.equal((session("help")), (session("help()")))
+    assert.truthy(session("help('relu')"):find("^flow.nn.relu%("))
+    assert.equal("5\n", (session("help = 5", "help")))
+    local shown, err = session("?sofmax", "7")
+    assert.equal("7\n", shown)
+    assert.truthy(err:find("^help: there is nothing named 'sofmax'; did you mean nn.softmax"), err)
+  end)
+
+  it("keeps the last values in _ and __", function()
+    assert.equal("1\n\"x\"\n1\n4\n", (session("1", "'x'", "__", "_ + 3")))
+    assert.equal("6\nnil\n6\n", (session("6", "nil", "_")))
+    assert.equal("2\n5\n", (session("2", "_ = 5", "_")))
+  end)
+
+  it("ends with exit or quit, unless these are the user's", function()
+    for _, word in ipairs { "exit", "quit", "exit()", "quit()", " exit ;" } do
+      assert.equal("1", (session("1", word, "2")), word)
+    end
+    assert.equal("7\n2\n", (session("local exit = 7", "exit", "2")))
+  end)
+
+  it("tells how long something takes", function()
+    local out = session("%time local x = 6 * 7", "x", "%time x + 1", "%time for i = 1, 2 do", "end")
+    assert.truthy(out:find("^[%d.e+]+ [mun]?s\n42\n43\n[%d.e+]+ [mun]?s\n[%d.e+]+ [mun]?s\n"), out)
+    assert.truthy(session("%timeit 1 + 1"):find("^[%d.e+]+ [mun]s at best, of 5 times %d+\n"))
+    local _, err = session("%time error('no')", "%timeit nope()", "%times 3")
+    assert.truthy(err:find("^stdin:1: no\nstdin:1: attempt to call global 'nope'"), err)
+    assert.truthy(err:find("unexpected symbol near '%'", 1, true), err)
+  end)
+
+  it("runs its start-up file, whatever is wrong with it", function()
+    local home = os.tmpname()
+    os.remove(home)
+    assert(os.execute("mkdir -p " .. home .. "/.config/jfl " .. home .. "/config/jfl") == 0)
+    finally(function() os.execute("rm -r " .. home) end)
+    local function write(path, text)
+      local f = assert(io.open(home .. "/" .. path, "w"))
+      f:write(text)
+      f:close()
+    end
+    local function started(...)
+      local out, err, status = helper.run("-i", ...)
+      assert.equal(0, status)
+      return out:gsub("^[^\n]*\n", ""):gsub("> ", ""), err
+    end
+    local function with(config)
+      local before = ("HOME=%s XDG_CONFIG_HOME=%s"):format(home, config)
+      return { input = "x\n", before = before }
+    end
+    local own, config = with(""), with(home .. "/config")
+    assert.equal("nil\n\n", (started(own)))
+    write(".jflrc.lua", "x = 1")
+    assert.equal("1\n\n", (started(own)))
+    assert.equal("1\n\n", (started(config)))
+    assert.equal("nil\n\n", (started("--no-startup", own)))
+    write(".config/jfl/init.lua", "x = flow.nn and 2")
+    assert.equal("2\n\n", (started(own)))
+    write("config/jfl/init.lua", "x = 3\nlocal function f() error('no') end\nf()")
+    local out, err = started(config)
+    assert.equal("3\n\n", out)
+    assert.truthy(err:find("/config/jfl/init.lua:2: no\nstack traceback:\n", 1, true), err)
+    write("config/jfl/init.lua", "x = = 3")
+    out, err = started(config)
+    assert.equal("nil\n\n", out)
+    assert.truthy(err:find("/config/jfl/init.lua:1: unexpected symbol near '='", 1, true), err)
+  end)
+
+  it("runs many lines from a pipe as they are in a file", function()
+    local out, err = session("local flow = require 'jfl'", "local tp = flow.typing", "",
+      "local double = flow.global_function {", "  name = 'double',",
+      "  inputs = { { 'x', tp.Numpy.Placeholder({ 3 }) } },", "  returns = tp.Numpy,",
+      "  body = function(x) return x * 2 end,", "}", "print(double({ 1, 2, 3 }))")
+    assert.same({ "[2. 4. 6.]\n", "" }, { out, err })
+  end)
+
   it("completes names, of flow also those not loaded yet", function()
     local complete = require("jfl.doc.completion").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))

@@ -67,7 +67,7 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
   JF_NEED_POINTER(out);
   JF_TRY(check_open(g));
   JF_ENTER(g);
-  return jf_graph_input(g, name, t, s, out);
+  return jf_fail_in(jf_graph_input(g, name, t, s, out), JFL_ERROR_JOB, g->name);
 }
 
 static jfl_status check_variable(const jfl_variable_spec *v)
@@ -90,7 +90,7 @@ jfl_status jfl_graph_variable(jfl_graph *g, const jfl_variable_spec *spec, jfl_v
   JF_TRY(check_variable(spec));
   JF_TRY(check_open(g));
   JF_ENTER(g);
-  return jf_graph_variable(g, spec, out);
+  return jf_fail_in(jf_graph_variable(g, spec, out), JFL_ERROR_JOB, g->name);
 }
 
 jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name)
@@ -112,8 +112,9 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
   JF_TRY(check_open(g));
   JF_ENTER(g);
   void *attr = jf_alloc(g->arena, op->attr_size);
-  JF_TRY(jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr));
-  JF_TRY(jf_graph_node(g, op, attr, in, (size_t)n_in, name, &node));
+  jfl_status s = jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr);
+  if (!s) s = jf_graph_node(g, op, attr, in, (size_t)n_in, name, &node);
+  if (s) return jf_fail_in(s, JFL_ERROR_JOB, g->name);
   const int declared = jf_op_n_out(op);
   memcpy(out, node->out, (size_t)(node->n_out < declared ? node->n_out : declared) * sizeof *out);
   return JFL_OK;
@@ -263,12 +264,8 @@ static jfl_status check_minimize(const jfl_minimize *m)
   return jf_need_each(who, "m->variable", m->variable, m->n_variable, JF_TAG_VALUE);
 }
 
-jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
+static jfl_status graph_minimize(jfl_graph *g, const jfl_minimize *m)
 {
-  JF_NEED(GRAPH, g);
-  JF_NEED_POINTER(m);
-  JF_TRY(check_minimize(m));
-  JF_TRY(check_open(g));
   if (g->mode != JFL_TRAIN)
     return jf_fail(JFL_ESTATE,
                    "minimize: job '%s' is a predict job; define it with type = \"train\"", g->name);
@@ -286,6 +283,15 @@ jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
                         sizeof *g->training);
   g->training[g->n_training++] = t;
   return JFL_OK;
+}
+
+jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m)
+{
+  JF_NEED(GRAPH, g);
+  JF_NEED_POINTER(m);
+  JF_TRY(check_minimize(m));
+  JF_TRY(check_open(g));
+  return jf_fail_in(graph_minimize(g, m), JFL_ERROR_JOB, g->name);
 }
 
 jfl_status jfl_graph_gradients(jfl_graph *g, jfl_value *y, jfl_value *dy, jfl_value *const *x,

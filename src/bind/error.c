@@ -80,6 +80,17 @@ void jf_make_printable(lua_State *L)
   lua_pop(L, 1);
 }
 
+/* Puts "train: " before the message on top while train's body runs, unless it begins so. */
+static void error_name_job(lua_State *L)
+{
+  const jf_lgraph *g = jf_state_of(L)->traced;
+  const size_t n = g ? strlen(g->job) : 0;
+  const char *message = lua_tostring(L, -1);
+  if (!g || (!strncmp(message, g->job, n) && !strncmp(message + n, ": ", 2))) return;
+  lua_pushfstring(L, "%s: %s", g->job, message);
+  lua_replace(L, -2);
+}
+
 _Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
 {
   va_list ap;
@@ -88,6 +99,7 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
   va_start(ap, fmt);
   lua_pushvfstring(L, fmt, ap);
   va_end(ap);
+  error_name_job(L);
   lua_concat(L, 2);
   jf_make_printable(L);
   lua_error(L);

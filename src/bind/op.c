@@ -383,8 +383,9 @@ static int call_op(lua_State *L)
   int array = find_kind(L, &c, JF_ARRAY);
   if (array < 0) check_dot(L, c.r);
   if (array < 0 && c.n_in > 0)
-    jf_raise(L, "%s must be a blob or an array, got %s", bind_op_push_who(L, c.r, 0),
-             jf_type_name(L, c.first));
+    jf_raise(L, "%s must be a blob or an array, got %s%s", bind_op_push_who(L, c.r, 0),
+             jf_type_name(L, c.first),
+             lua_istable(L, c.first) ? "; ndarray.array(table) makes an array" : "");
   return run_now(L, &c, array);
 }
 

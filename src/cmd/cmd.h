@@ -30,6 +30,9 @@ void jf_print_version(int with_parts);
    keep(text) adds what was typed to the history. */
 void jf_push_line_reader(lua_State *L);
 
+/* Whether what is written to this descriptor may have colours. */
+int jf_has_colours(int fd);
+
 /* The history: a file with one entry on each line. Characters that would end a line are written as
    \ooo. */
 typedef struct jf_history {

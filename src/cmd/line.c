@@ -26,8 +26,9 @@ typedef struct { const char *buffer, *cursor, *lastchar; } line_info;
 typedef struct { int number; const char *text; } history_event;
 
 enum {
-  EL_PROMPT = 0, EL_EDITOR = 2, EL_SIGNAL = 3, EL_BIND = 4, EL_ADDFN = 9, EL_HIST = 10,
-  EL_GETCFN = 13, EL_PREP_TERM = 16, EL_REFRESH = 20
+  EL_EDITOR = 2, EL_SIGNAL = 3, EL_BIND = 4, EL_ADDFN = 9, EL_HIST = 10,
+  EL_GETCFN = 13, EL_PREP_TERM = 16, EL_REFRESH = 20,
+  EL_PROMPT_ESC = 21
 };
 enum { H_SETSIZE = 1, H_ENTER = 10 };
 enum { CC_EOF = 2, CC_REFRESH = 4, CC_ERROR = 6, CC_REDISPLAY = 8 };
@@ -56,11 +57,12 @@ typedef struct line_reader {
   size_t n_line, cap_line;
   lua_State *L;                /* of the call under way */
   const char *prompt;
+  char painted[64];            /* the prompt as the terminal gets it */
   int fd;                      /* of callbacks, or -1 */
   int given_up, ended;         /* ended: by this signal */
   int escape;                  /* how far in a sequence such as that of an arrow key */
   int kept;                    /* a byte that was read too early, or 0 */
-  int brackets;                /* the terminal was asked to bracket what is pasted */
+  int brackets, colours;       /* whether the terminal may be asked for these */
   char piece[PASTED + LONGEST_KEY + 1];
   wchar_t held;                /* the key after the piece, or 0 */
   sigset_t handled, before;    /* blocked while reading; the mask before that */
@@ -142,24 +144,32 @@ static unsigned char line_complete(EditLine *at, int key)
 
 /* ---- waiting ---- */
 
-/* Columns of UTF-8 text of n bytes. */
-static int width(const char *text, size_t n)
+/* Moves the place *at, in columns from the beginning of the first row, behind UTF-8 text of n
+   bytes. */
+static void pass_text(const char *text, size_t n, int columns, int *at)
 {
-  int sum = 0;
   while (n > 0) {
     wchar_t c;
-    int size = mbtowc(&c, text, n), columns_of = size > 0 ? wcwidth(c) : 1;
-    sum += columns_of > 0 ? columns_of : 0;
-    text += size > 0 ? size : 1;
-    n -= (size_t)(size > 0 ? size : 1);
+    int size = mbtowc(&c, text, n), wide = size > 0 ? wcwidth(c) : 1;
+    if (size <= 0) size = 1;
+    if (*text == '\n') *at += columns - *at % columns;
+    else if (*text == '\t') *at += 8 - *at % columns % 8;
+    else *at += wide > 0 ? wide : 0;
+    text += size;
+    n -= (size_t)size;
   }
-  return sum;
 }
 
 static int is_dumb(void)
 {
   const char *term = getenv("TERM");
-  return !term || !strcmp(term, "dumb");
+  return !term || !*term || !strcmp(term, "dumb");
+}
+
+int jf_has_colours(int fd)
+{
+  const char *none = getenv("NO_COLOR");
+  return isatty(fd) && !is_dumb() && !(none && *none);
 }
 
 /* Clears the prompt and the line from the screen, if the terminal can do that. */
@@ -170,9 +180,10 @@ static void clear_line(line_reader *r)
     return;
   }
   const line_info *line = r->edit.line(r->edit.at);
-  int at = width(r->prompt, strlen(r->prompt)) +
-           width(line->buffer, (size_t)(line->cursor - line->buffer));
-  if (at >= line_columns()) printf("\33[%dA", at / line_columns());
+  int at = 0, columns = line_columns();
+  pass_text(r->prompt, strlen(r->prompt), columns, &at);
+  pass_text(line->buffer, (size_t)(line->cursor - line->buffer), columns, &at);
+  if (at >= columns) printf("\33[%dA", at / columns);
   fputs("\r\33[J", stdout);
 }
 
@@ -520,10 +531,18 @@ static int find_editor(editor *e)
          line_find(lib, "history_end", &e->history_close) && line_find(lib, "history", &e->history);
 }
 
+/* Stands around what takes no columns; none may come last in a prompt. */
+#define HIDDEN "\1"
+
+/* The prompt, whose sign is bold where there are colours. */
 static char *prompt_of(EditLine *at)
 {
+  line_reader *r = reading;
+  int sign = (int)strcspn(r->prompt, " ");
   (void)at;
-  return (char *)(uintptr_t)reading->prompt;
+  snprintf(r->painted, sizeof r->painted, r->colours ? HIDDEN "\33[1m" HIDDEN "%.*s"
+           HIDDEN "\33[0m" HIDDEN "%s" : "%.*s%s", sign, r->prompt, r->prompt + sign);
+  return r->painted;
 }
 
 static void bind_keys(editor *e)
@@ -554,11 +573,12 @@ static void line_set_up(line_reader *r)
     return;
   e->history(e->past, &event, H_SETSIZE, 1000);
   e->set(e->at, EL_SIGNAL, 0);
-  e->set(e->at, EL_PROMPT, prompt_of);
+  e->set(e->at, EL_PROMPT_ESC, prompt_of, *HIDDEN);
   e->set(e->at, EL_HIST, e->history, e->past);
   e->set(e->at, EL_GETCFN, next_key);
   bind_keys(e);
   r->brackets = !is_dumb();
+  r->colours = jf_has_colours(STDOUT_FILENO);
   reading = r;
   jf_history_open(&r->history, remember);
 }

@@ -225,48 +225,34 @@ static int run_script(lua_State *L, const command *c, const char *path)
   return main_call(L, n);
 }
 
-/* Whether what is written there may have colours. */
-static int has_colours(int fd)
-{
-  const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
-  return isatty(fd) && !(none && *none) && term && *term && strcmp(term, "dumb");
-}
-
-/* Pushes the path of folder/name if there is such a file, else nil. */
+/* Pushes the path of folder/name if there is such a file. */
 static int push_file(lua_State *L, const char *folder, const char *name)
 {
   struct stat st;
-  if (!folder || !*folder) return lua_pushnil(L), 0;
+  if (!folder || !*folder) return 0;
   const char *path = lua_pushfstring(L, "%s/%s", folder, name);
   if (!stat(path, &st) && S_ISREG(st.st_mode)) return 1;
   lua_pop(L, 1);
-  lua_pushnil(L);
   return 0;
 }
 
-/* Pushes the path of the start-up file, or nil. */
-static void push_startup(lua_State *L)
+/* Pushes the path of the start-up file, if there is one. */
+static int push_startup(lua_State *L)
 {
   const char *home = getenv("HOME"), *config = getenv("XDG_CONFIG_HOME");
-  int base = lua_gettop(L);
   int found = config && *config ? push_file(L, config, "jfl/init.lua")
                                 : push_file(L, home, ".config/jfl/init.lua");
-  if (!found) push_file(L, home, ".jflrc.lua");
-  lua_replace(L, base + 1);
-  lua_settop(L, base + 1);
+  return found || push_file(L, home, ".jflrc.lua");
 }
 
 /* Pushes what the session is told: { startup =, colour =, colour_errors = }. */
 static void push_options(lua_State *L, const command *c)
 {
   lua_createtable(L, 0, 3);
-  if (!c->no_startup) {
-    push_startup(L);
-    lua_setfield(L, -2, "startup");
-  }
-  lua_pushboolean(L, has_colours(STDOUT_FILENO));
+  if (!c->no_startup && push_startup(L)) lua_setfield(L, -2, "startup");
+  lua_pushboolean(L, jf_has_colours(STDOUT_FILENO));
   lua_setfield(L, -2, "colour");
-  lua_pushboolean(L, has_colours(STDERR_FILENO));
+  lua_pushboolean(L, jf_has_colours(STDERR_FILENO));
   lua_setfield(L, -2, "colour_errors");
 }
 
@@ -321,6 +307,8 @@ static int main_run(lua_State *L, command *c)
   int done = c->chunk || c->version;
   int ask = c->interactive || (!script && !done && isatty(STDIN_FILENO));
   if (c->version || ask) jf_print_version(c->libraries);
+  if (ask && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+    puts("? tells what can be typed here; exit or Ctrl-D ends the session");
   if ((!c->no_env && run_environment(L)) || run_options(L, c))
     return 1;
   const char *path = script ? c->argv[c->script] : NULL;

@@ -177,7 +177,8 @@ local function drop_older(f, values)
   for _, e in ipairs(older[f.path] or {}) do
     local name, refused = e[2], e[3] == "refused"
     if refused and values[name] ~= nil then
-      core.fail("%s: %s is not supported", f.path, name)
+      core.fail("%s: %s, which is argument %d, is not supported; give others by name: {%s = ...}",
+        f.path, name, e[1], f.params[math.min(e[1], #f.params)][1])
     end
     values[name] = nil
   end

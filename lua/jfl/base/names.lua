@@ -60,12 +60,14 @@ Calls that fail leave variables as they were.
 local core = require "jfl.core"
 
 local names = {
-  -- The module jfl sets these three when it is loaded, since it knows all others.
+  -- The module jfl sets these four when it is loaded, since it knows all others.
 
   --- Its own table.
   root = {},
   --- A function that returns the set of all paths in it, such as "nn.relu".
   paths = function() return {} end,
+  --- A function that tells whether help says something of a word that is no name.
+  topic = function() return false end,
   --- A function(path, name) that returns what a name of the original stands for in the namespace at
   -- that path, or nil. Help does not list such names.
   older = function() end,
@@ -85,7 +87,14 @@ local ALIASES = {
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
-  linear = "flow.layers.dense", fc = "flow.layers.dense",
+  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.gather(table, ids)",
+  mse_loss = "flow.math.squared_difference", mseloss = "flow.math.squared_difference",
+  bcewithlogitsloss = "flow.nn.sigmoid_cross_entropy_with_logits",
+  binary_cross_entropy_with_logits = "flow.nn.sigmoid_cross_entropy_with_logits",
+  sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", max = "flow.math.reduce_max",
+  min = "flow.math.reduce_min", prod = "flow.math.reduce_prod", all = "flow.math.reduce_all",
+  any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
+  mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul", dataloader = "flow.data.loop",
   maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
   cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
   crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
@@ -175,6 +184,9 @@ function names.fail(path, t, name, more)
     end
   end
   local suggestion = names.suggest(name, paths, path)
+  if suggestion == "" and names.topic(name) then
+    suggestion = ("; flow.help('%s') tells what there is instead"):format(name)
+  end
   core.fail("there is no %s.%s%s", path, name,
     suggestion ~= "" and suggestion or contents(path))
 end

@@ -20,7 +20,7 @@ local LIST = {
   flow.nn.sigmoid_cross_entropy_with_logits(labels, logits) for yes or no,
   flow.math.squared_difference(a, b) for numbers. optimizer:minimize(loss) divides the gradients
   by how many there are, so the mean is what is minimized.]] },
-  { "checkpoint checkpoints save saving load loading restore model resume", [[
+  { "checkpoint checkpoints save saving load loading restore resume", [[
   A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
   :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
   flow.ndarray.save writes arrays for numpy.]] },
@@ -48,7 +48,7 @@ local LIST = {
   A job is a Lua function that describes a computation, made a plan once and run at each call:
   flow.help("global_function"). Its inputs and results have types of flow.typing; job:graph() and
   job:plan() show it.]] },
-  { "layer layers module sequential network", [[
+  { "layer layers module modulelist sequential network model", [[
   flow.layers.dense and flow.layers.conv2d make ops together with their variables; activations,
   pooling and dropout are ops of flow.nn. A network is a Lua function that calls them.]] },
   { "variable variables parameter parameters weight", [[
@@ -95,15 +95,15 @@ local LIST = {
 
 -- What jfl does not have, and what to use instead.
 local ABSENT = {
-  { "batch_norm batchnorm batch_normalization normalization layer_norm layernorm", [[
+  { "batch_norm batchnorm2d batch_normalization normalization layer_norm layernorm", [[
   There is no layer of normalization. One over the last axis is made of ops:
     local mean = flow.math.reduce_mean(x, -1, { keepdims = true })
     local var = flow.math.reduce_mean(flow.math.square(x - mean), -1, { keepdims = true })
     local y = (x - mean) * flow.math.rsqrt(var + 1e-5)]] },
-  { "rnn lstm gru recurrent while loop scan", [[
+  { "rnn lstm gru lstmcell recurrent while loop scan", [[
   There is no recurrent layer and no loop in a plan. A Lua loop in a body writes its steps one
   after another, with the same variables by flow.get_variable.]] },
-  { "attention transformer multihead", [[
+  { "attention transformer multihead multiheadattention", [[
   There is no attention layer; it is made of flow.matmul with { transpose_b = true },
   flow.nn.softmax and flow.layers.dense.]] },
   { "embedding", [[

@@ -25,8 +25,8 @@ function trace.where(body)
   return ("%s:%d"):format(info.short_src, info.linedefined)
 end
 
--- Adds an explanation to one of Lua's own errors, and the body's line where the error has none, as
--- in a return statement.
+-- Adds the job's name and an explanation to one of Lua's own errors, and the body's line where the
+-- error has none, as in a return statement.
 local function explained(job, body, err)
   if type(err) ~= "string" then return err end
   if err == "stack overflow" then
@@ -34,8 +34,9 @@ local function explained(job, body, err)
   end
   for _, hint in ipairs(HINTS) do
     if err:find(hint[1]) then
-      local at = err:find("^[^\n]-:%d+: ") and "" or trace.where(body) .. ": "
-      return ("%s%s; %s"):format(at, err, hint[2])
+      local at, what = err:match("^([^\n]-:%d+: )(.*)$")
+      at = at or trace.where(body) .. ": "
+      return ("%s%s: %s; %s"):format(at, job.name, what or err, hint[2])
     end
   end
   return err

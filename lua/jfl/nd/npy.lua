@@ -8,7 +8,7 @@ local npy = {}
 
 local MAX_RANK = 8
 local MAX_HEADER = 10000     -- bytes, as numpy has it
-local MAX_EXTENT = 2 ^ 53
+local MAX_SIZE = 2 ^ 47      -- elements of an array
 local MAX_NAME = 65535 - #".npy"      -- of an array in an archive
 local CHUNK = 2 ^ 20         -- bytes read or written at once; a multiple of every element's size
 
@@ -122,10 +122,11 @@ local function check_size(source, descr, shape, first)
     core.fail("%s: cut short: %s %s must have %.0f bytes, got %d", source.path,
       CODES[descr:sub(2)], args.shape_text(shape), size, source.size - first)
   end
-  for _, extent in ipairs(shape) do
-    if extent > MAX_EXTENT then
-      core.fail("%s: an extent must be at most 2^53, got %.0f", source.path, extent)
-    end
+  local product = 1
+  for _, extent in ipairs(shape) do product = product * math.max(extent, 1) end
+  if product > MAX_SIZE then
+    core.fail("%s: the extents that are not 0 must multiply to at most 2^47, got %s", source.path,
+      args.shape_text(shape))
   end
   if source.is_member and first + size < source.size then
     core.fail("%s: %s %s must have %.0f bytes, got %.0f", source.path, CODES[descr:sub(2)],

@@ -3,7 +3,9 @@
 Layers make their variables: `flow.layers.dense(x, units, options)` has `NAME-weight` of shape
 (units, inputs) and `NAME-bias`, `flow.layers.conv2d(x, filters, kernel_size, options)` likewise.
 Without a name they are numbered in the order of calls in each job (`dense_1`, `dense_2`), so a
-train job and an evaluation job that build the same network share its variables.
+train job and an evaluation job that build the same network share its variables. A name stands for
+one layer of a job; with `reuse = true` it may stand for one that the job has, whose variables then
+serve twice, as in a network that compares two inputs.
 
 ```lua
 local function network(x)
@@ -108,14 +110,19 @@ local function activate(who, activation, x, name)
     core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
       args.describe(activation))
   end
-  return activation(x, { name = name .. "-activation" })
+  return activation(x, { name = name("-activation") })
+end
+
+-- Names the ops of a layer. Where it is called once more, the core numbers them.
+local function namer(name, is_again)
+  return function(suffix) return not is_again and name .. suffix or nil end
 end
 
 local function add_bias(who, context, o, x, v)
   if not o.use_bias then return x end
   local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
     dtype = x.dtype, initializer = o.bias_initializer or zeros, trainable = o.trainable,
-    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer" })
+    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse })
   return bias_add(x, bias, { name = v.op })
 end
 
@@ -125,10 +132,10 @@ local function flatten(x, name)
   local shape = x.shape
   local n = #shape
   if n == 2 then return x, shape[2], function(y) return y end end
-  local flat = reshape(x, { -1, shape[n] }, { name = name .. "-reshape" })
+  local flat = reshape(x, { -1, shape[n] }, { name = name("-reshape") })
   return flat, shape[n], function(y)
     shape[n] = y.shape[2]
-    return reshape(y, shape, { name = name .. "-reshape_back" })
+    return reshape(y, shape, { name = name("-reshape_back") })
   end
 end
 
@@ -143,7 +150,14 @@ local COMMON = {
     args.none, type = "Regularizer" },
   bias_regularizer = { "bias_regularizer", "of the bias", args.none, type = "Regularizer" },
   trainable = { "trainable", "whether optimizers change the variables", true },
+  reuse = { "reuse", "whether a layer of the name in this job lends its variables", false },
 }
+
+-- Whether the job has the layer already, whose weight has that name.
+local function is_again(who, context, o, weight)
+  args.expect(who, "reuse", o.reuse, "boolean")
+  return o.reuse and context.variables[weight] ~= nil
+end
 
 --- y = activation(x W^T + b) over the last axis of x.
 layers.dense = args.define("layers.dense", "A fully connected layer over the last axis.", {
@@ -152,6 +166,7 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
   COMMON.activation, COMMON.use_bias, COMMON.kernel_initializer, COMMON.bias_initializer,
   COMMON.kernel_regularizer, COMMON.bias_regularizer, COMMON.trainable,
   { "name", "of the layer; dense_1, dense_2, ... in call order", args.none },
+  COMMON.reuse,
   returns = "Blob",
 }, function(o)
   local who = "layers.dense"
@@ -162,15 +177,15 @@ layers.dense = args.define("layers.dense", "A fully connected layer over the las
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))
   end
   local name = trace.name(context, o.name, "dense")
-  local flat, extent, restore = flatten(x, name)
+  local op = namer(name, is_again(who, context, o, name .. "-weight"))
+  local flat, extent, restore = flatten(x, op)
   local weight = variable.of_layer(who, context, { name = name .. "-weight", dtype = x.dtype,
     shape = { units, extent }, initializer = o.kernel_initializer or glorot,
     regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer",
-    trainable = o.trainable })
-  local y = matmul(flat, weight, { transpose_b = true, name = name .. "-matmul" })
-  y = add_bias(who, context, o, y, { name = name .. "-bias", units = units,
-    op = name .. "-bias_add" })
-  return restore(activate(who, o.activation, y, name))
+    trainable = o.trainable, reuse = o.reuse })
+  local y = matmul(flat, weight, { transpose_b = true, name = op("-matmul") })
+  y = add_bias(who, context, o, y, { name = name .. "-bias", units = units, op = op("-bias_add") })
+  return restore(activate(who, o.activation, y, op))
 end)
 
 -- The two extents of a kernel, which is given as one number or two.
@@ -219,23 +234,26 @@ layers.conv2d = args.define("layers.conv2d", "A two-dimensional convolution with
   { "name", "of the layer; conv2d_1, conv2d_2, ... in call order", args.none },
   { "weight_name", "the weight's name instead of <name>-weight", args.none, type = "string" },
   { "bias_name", "the bias's name instead of <name>-bias", args.none, type = "string" },
+  COMMON.reuse,
   returns = "Blob",
 }, function(o)
   local who = "layers.conv2d"
   local context = trace.need(who)
   local x = need_blob(who, "inputs", o.inputs)
   local name = trace.name(context, o.name, "conv2d")
-  local weight = variable.of_layer(who, context, { name = o.weight_name or name .. "-weight",
+  local weight_name = o.weight_name or name .. "-weight"
+  local op = namer(name, is_again(who, context, o, weight_name))
+  local weight = variable.of_layer(who, context, { name = weight_name, reuse = o.reuse,
     dtype = x.dtype, shape = weight_shape(who, o, x), data_format = o.data_format,
     initializer = o.kernel_initializer or glorot, trainable = o.trainable,
     regularizer = o.kernel_regularizer, regularizer_name = "kernel_regularizer" })
   -- Without a name the core numbers the op, since ops outside of layers may have taken some names.
   local y = conv2d(x, weight, { strides = o.strides, padding = o.padding, groups = o.groups,
     data_format = o.data_format, dilations = o.dilation_rate,
-    name = (o.name or context.prefix ~= "") and name or nil })
+    name = (o.name or context.prefix ~= "") and op("") or nil })
   y = add_bias(who, context, o, y, { name = o.bias_name or name .. "-bias", units = o.filters,
-    op = name .. "-bias_add" })
-  return activate(who, o.activation, y, name)
+    op = op("-bias_add") })
+  return activate(who, o.activation, y, op)
 end)
 
 return layers

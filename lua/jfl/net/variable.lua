@@ -67,12 +67,22 @@ local function create(who, context, v)
   return blob
 end
 
---- A layer's variable, which must be new: `<layer>-<part>`.
-function variable.of_layer(who, context, v)
-  if context.variables[v.name] then
-    core.fail("%s: '%s' exists in this job already; give the layer another name", who, v.name)
+-- The job's variable of that name, asked for once more.
+local function again(who, context, v)
+  local there = context.variables[v.name]
+  if args.shape_text(there.shape) == args.shape_text(v.shape) and there.dtype == v.dtype then
+    return there
   end
-  return create(who, context, v)
+  core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, v.name, there.dtype,
+    args.shape_text(there.shape), v.dtype, args.shape_text(v.shape))
+end
+
+--- A layer's variable: `<layer>-<part>`. It must be new unless v.reuse allows that it is not.
+function variable.of_layer(who, context, v)
+  if not context.variables[v.name] then return create(who, context, v) end
+  if v.reuse then return again(who, context, v) end
+  core.fail("%s: '%s' exists in this job already; another name makes another layer, and "
+    .. "{ reuse = true } takes the variables of the one that has the name", who, v.name)
 end
 
 --- A variable of the job that is being traced. The same name gives the same variable, in this job
@@ -110,11 +120,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
       regularizer = o.regularizer, trainable = o.trainable })
   end
   regularizers.factors(who, "regularizer", o.regularizer)
-  if args.shape_text(existing.shape) ~= args.shape_text(o.shape) or existing.dtype ~= dtype then
-    core.fail("%s: '%s' is %s %s in this job, asked for as %s %s", who, name, existing.dtype,
-      args.shape_text(existing.shape), dtype, args.shape_text(o.shape))
-  end
-  return existing
+  return again(who, context, { name = name, shape = o.shape, dtype = dtype })
 end)
 
 return variable

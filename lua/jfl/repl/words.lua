@@ -6,14 +6,15 @@ local show = require "jfl.repl.show"
 local words = {}
 
 local HELP = [[
-What you type is Lua; values of expressions are shown. `flow` is jfl.
-  ?name, name?       what a name does: ?softmax, ?flow.layers.dense; flow.help() lists all
-  Tab                completes names and options; after ( it shows what a function takes
-  _, __              the last value that was shown, and the one before
-  %time x            how long x takes; %timeit x: at best, of many times
-  Up, Ctrl-R         lines of before, also of earlier sessions
-  Ctrl-C             drops the input, or stops what runs
-  exit, Ctrl-D       ends the session]]
+What you type is Lua; values are shown. flow is jfl, and there already.
+  ?name, name?   what a name does: ?softmax, ?flow.layers.dense
+  flow.help()    all names
+  Tab            completes names and options; after "(" it shows what is taken
+  _, __          the last value that was shown, and the one before
+  %time x        how long x takes; %timeit x: at best, of many times
+  Up, Ctrl-R     lines of before, also of earlier sessions
+  Ctrl-C         drops the input, or stops what runs
+  exit, Ctrl-D   ends the session]]
 
 local function is_free(name) return not locals.has(name) and rawget(_G, name) == nil end
 

@@ -206,9 +206,10 @@ describe("a header of numpy's", function()
   end)
 
   it("is refused where an extent is none, also beside one of 0", function()
-    refuses(npy("0, " .. ("9"):rep(60), ""), "an extent must be at most 2^53, got 99999")
-    refuses(npy("9223372036854775808, 0", ""), "an extent must be at most 2^53")
-    refuses(npy("4503599627370496, 4503599627370496, 0", ""), "2^47 elements")
+    for _, shape in ipairs { "0, " .. ("9"):rep(60), "9223372036854775808, 0",
+      "4503599627370496, 4503599627370496, 0" } do
+      refuses(npy(shape, ""), "a.npy: the extents that are not 0 must multiply to at most 2^47")
+    end
   end)
 end)
 

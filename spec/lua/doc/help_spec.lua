@@ -135,6 +135,20 @@ describe("help", function()
     holds(help.text("mirrored_view"), "has no effect, as a job runs on one device")
   end)
 
+  it("is pointed to for what other libraries have, unless one name does it here", function()
+    for name, text in pairs {
+      LSTM = "there is no flow.nn.LSTM; flow.help('LSTM') tells what there is instead",
+      BatchNorm2d = "flow.help('BatchNorm2d') tells what there is instead",
+      mse_loss = "did you mean flow.math.squared_difference?",
+      Embedding = "did you mean flow.gather(table, ids)?",
+    } do
+      helper.fails(function() return flow.nn[name] end, text)
+      assert.truthy(text:find("mean") or help.text(name))
+    end
+    helper.fails(function() return flow.cat end, "did you mean flow.concat?")
+    helper.fails(function() return flow.sum end, "did you mean flow.math.reduce_sum?")
+  end)
+
   it("suggests names near a wrong one", function()
     helper.fails(function() flow.help("softmaxx") end,
       "help: there is nothing named 'softmaxx'; did you mean nn.softmax?")

@@ -175,6 +175,26 @@ describe("a job's body", function()
     holds(function(x) return x + "1" end, "add: argument 2 'y' must be a blob or a number")
   end)
 
+  it("is named by every error of what it describes, once and after its line", function()
+    local init = { initializer = flow.ones_initializer() }
+    for _, body in ipairs {
+      function(x) return (flow.matmul(x, x)) end,
+      function(x) return (flow.nn.relu(x, { slope = 1 })) end,
+      function(x) return (flow.layers.dense(x, -1)) end,
+      function(x) return x + flow.get_variable("w", { -1 }, init) end,
+      function(x) return x + flow.get_variable("w", { 2, 7 }, init) end,
+      function(x) flow.optimizer.SGD(0.1):minimize(x) return x end,
+      function(x) return flow.scope.namespace("", function() return x end) end,
+      function(x) return x < x and x end,
+      function(x) return x.size end,
+      function(x) return (flow.nn.gelu_(x)) end,
+    } do
+      local err = said(body)
+      assert.truthy(err:match("^[^\n]-_spec%.lua:%d+: j: "), err)
+      assert.is_nil(err:find("j: .*: j: "), err)
+    end
+  end)
+
   it("leaves other errors as they are", function()
     local err = said(function() error("attempted to compare apples", 1) end)
     assert.truthy(err:match(": attempted to compare apples$"))
@@ -264,7 +284,7 @@ describe("a job's body", function()
     end)
     local ok, err = coroutine.resume(coroutine.create(function() return yields({ 1 }) end))
     assert.is_false(ok)
-    assert.truthy(err:find("_spec.lua:%d+: attempt to yield"))
+    assert.truthy(err:find("_spec.lua:%d+: yields: attempt to yield"))
     local inside = coroutine.wrap(function()
       return helper.predict("inside", { 1 }, function(x) return x + 1 end)({ 1 })
     end)

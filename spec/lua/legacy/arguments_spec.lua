@@ -23,9 +23,11 @@ describe("arguments of the original", function()
 
   it("fail where they ask for what is not there", function()
     helper.fails(function() flow.nn.dropout(x, 0, { 4 }) end,
-      "nn.dropout: noise_shape is not supported")
+      "nn.dropout: noise_shape, which is argument 3, is not supported; give others by name: "
+        .. "{training = ...}")
     helper.fails(function() flow.optimizer.SGD(0.1, { loss_scale_factor = 2 }) end,
-      "optimizer.SGD: loss_scale_factor is not supported")
+      "optimizer.SGD: loss_scale_factor, which is argument 2, is not supported; give others by "
+        .. "name: {momentum = ...}")
   end)
 
   it("are not named beside an unknown option, nor suggested for one", function()

@@ -25,7 +25,7 @@ local adam = flow.optimizer.Nadam(0.001) --@
 print(adam)
 ]] },
   { "PyTorch's class of networks", {
-    "there is no flow.nn.Module; flow.help('nn') lists what there is",
+    "there is no flow.nn.Module; flow.help('Module') tells what there is instead",
   }, [[
 local net = flow.nn.Module() --@
 print(net)

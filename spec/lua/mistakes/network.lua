@@ -164,7 +164,8 @@ local flat = flow.reshape(images, { 4, -1 })
 return flow.layers.dense(flat, 10, { units = 10 }) --@
 ]] },
   { "arguments in braces", {
-    "relu: argument 1 'x' must be a blob or an array, got table",
+    "relu: argument 1 'x' must be a blob or an array, got table; ndarray.array(table) makes "
+      .. "an array",
   }, "net", [[
 return flow.nn.relu({ images }) --@
 ]] },
@@ -185,7 +186,8 @@ local a = nd.array(images) --@
 return a
 ]] },
   { "two layers of one name", {
-    "layers.dense: 'dense-weight' exists in this job already; give the layer another name",
+    "layers.dense: 'dense-weight' exists in this job already; another name makes another layer, "
+      .. "and { reuse = true } takes the variables of the one that has the name",
   }, "net", [[
 local flat = flow.reshape(images, { 4, -1 })
 local hidden = flow.layers.dense(flat, 10, { name = "dense" })

@@ -82,7 +82,60 @@ describe("layers.dense", function()
       local y = flow.layers.dense(x, 2, { name = "l" })
       y = flow.layers.dense(y, 2, { name = "l" })
       return y
-    end, "'l-weight' exists in this job already; give the layer another name")
+    end, "layers.dense: 'l-weight' exists in this job already; another name makes another layer, "
+      .. "and { reuse = true } takes the variables of the one that has the name")
+    fails(function(x)
+      local y = flow.layers.dense(x, 2, { name = "l" })
+      y = flow.layers.dense(y, 3, { name = "l", reuse = true })
+      return y
+    end, "layers.dense: 'l-weight' is float32 (2, 3) in this job, asked for as float32 (3, 2)")
+    fails(function(x) local y = flow.layers.dense(x, 2, { reuse = 1 }) return y end,
+      "layers.dense: reuse must be a boolean, got number 1")
+  end)
+
+  it("is used twice by its name, and trained by the sum of both gradients", function()
+    local function train(make)
+      flow.clear_default_session()
+      flow.random.seed(1)
+      flow.global_function { name = "twice", type = "train", returns = flow.typing.Numpy,
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ 2, 3, 3, 3 }) } },
+        body = function(x)
+          local function branch(v)
+            v = make.conv(v)
+            return make.dense(flow.reshape(v, { 2, 3, 9 }))
+          end
+          local loss = flow.math.square(branch(x) - branch(x * 2))
+          flow.optimizer.SGD(0.1):minimize(loss)
+          return loss
+        end }(flow.ndarray.full({ 2, 3, 3, 3 }, 0.5))
+      return flow.get_all_variables()
+    end
+    local same = { name = "same", reuse = true, activation = flow.math.tanh }
+    local shared = train {
+      conv = function(x) return flow.layers.conv2d(x, 3, 3, { padding = "SAME", name = "conv",
+        reuse = true, activation = flow.nn.relu }) end,
+      dense = function(x) return flow.layers.dense(x, 4, same) end,
+    }
+    local by_hand = train {
+      conv = function(x)
+        local w = flow.get_variable("conv-weight", { shape = { 3, 3, 3, 3 },
+          initializer = flow.glorot_uniform_initializer() })
+        local b = flow.get_variable("conv-bias", { 3 }, { initializer = flow.zeros_initializer() })
+        return flow.nn.relu(flow.nn.bias_add(flow.nn.conv2d(x, w, 1, "SAME"), b, "NCHW"))
+      end,
+      dense = function(x)
+        local w = flow.get_variable("same-weight", { shape = { 4, 9 },
+          initializer = flow.glorot_uniform_initializer() })
+        local b = flow.get_variable("same-bias", { 4 }, { initializer = flow.zeros_initializer() })
+        local y = flow.matmul(flow.reshape(x, { 6, 9 }), w, { transpose_b = true })
+        return flow.math.tanh(flow.reshape(flow.nn.bias_add(y, b), { 2, 3, 4 }))
+      end,
+    }
+    for name, value in pairs(by_hand) do
+      assert.is_true(flow.math.abs(shared[name] - value):max() < 1e-6, name)
+      by_hand[name], shared[name] = nil, nil
+    end
+    assert.is_nil(next(shared))
   end)
 
   it("has no meaning outside a body", function()

@@ -364,8 +364,19 @@ print(math.abs(flow.get_all_variables().w[1] - 3) < 0.01)  --> true
 
 ## optimizer.grad_clipping.by_global_norm
 local clip = flow.optimizer.grad_clipping.by_global_norm(1)
-local sgd = flow.optimizer.SGD(0.1, { grad_clipping = clip })
-print(clip)  --> optimizer.grad_clipping.by_global_norm(1)
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = w * x
+    flow.optimizer.SGD(0.5, { momentum = 0, grad_clipping = clip })
+      :minimize(loss)
+    return loss
+  end }
+train({ 1000 })  -- a gradient of 1000 becomes one of 1
+print(flow.get_all_variables().w)  --> [0.5]
 
 ## optimizer.warmup.constant
 local warmup = flow.optimizer.warmup.constant(100, 0.1)
@@ -409,26 +420,52 @@ local job = flow.global_function {
 print(job():min() >= -0.1, job():max() < 0.1)  --> true	true
 
 ## regularizers.l1
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
   body = function(x)
-    return flow.layers.dense(x, 3,
-      { kernel_regularizer = flow.regularizers.l1(0.001) })
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer(),
+        regularizer = flow.regularizers.l1(0.25) })
+    local loss = w * x
+    flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
+    return loss
   end }
-print(job({ { 1, 2 } }).shape[2])  --> 3
+-- Here only the regularizer pulls at w.
+train({ 0 })
+print(flow.get_all_variables().w)  --> [0.75]
 
 ## regularizers.l1_l2
-local both = flow.regularizers.l1_l2(0.001, 5e-4)
-print(both)  --> regularizers.l1_l2(0.001, 0.0005)
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer(),
+        regularizer = flow.regularizers.l1_l2(0.25, 0.5) })
+    local loss = w * x
+    flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
+    return loss
+  end }
+-- Here only the regularizer pulls at w.
+train({ 0 })
+print(flow.get_all_variables().w)  --> [0.25]
 
 ## regularizers.l2
-local job = flow.global_function { name = "net", returns = tp.Numpy,
-  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
   body = function(x)
-    return flow.layers.dense(x, 3,
-      { kernel_regularizer = flow.regularizers.l2(5e-4) })
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer(),
+        regularizer = flow.regularizers.l2(0.5) })
+    local loss = w * x
+    flow.optimizer.SGD(1, { momentum = 0 }):minimize(loss)
+    return loss
   end }
-print(job({ { 1, 2 } }).shape[2])  --> 3
+-- Here only the regularizer pulls at w.
+train({ 0 })
+print(flow.get_all_variables().w)  --> [0.5]
 
 ## scope.namespace
 local job = flow.global_function { name = "net", returns = tp.Numpy,

@@ -1,0 +1,289 @@
+/* What is fuzzed: every reader of files that may come from somebody else. Each run ends well or
+   with an error that has a message; it leaks nothing and takes no more memory than such an input
+   may. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <lua.h>
+#include <lauxlib.h>
+#include <lualib.h>
+
+#include "base/json.h"
+#include "fuzz.h"
+#include "jfl.h"
+#include "../c/scratch.h"
+
+int luaopen_jfl_preload(lua_State *L);
+
+/* An input of FUZZ_MAX bytes unpacks to 8 MB, of which growing makes copies, and jfl arrays. */
+enum { MOST_MEMORY = 64 << 20, MUCH_GARBAGE = 4 << 20, MOST_TENSOR = 1 << 20 };
+
+/* ---- memory that the library holds ---- */
+
+static atomic_long held, held_bytes;
+
+static void *fuzz_take(void *ud, size_t size)
+{
+  (void)ud;
+  if (atomic_load(&held_bytes) + (long)(size < LONG_MAX / 2 ? size : LONG_MAX / 2) > MOST_MEMORY)
+    fuzz_wrong("%zu bytes more than %ld were asked for", size, atomic_load(&held_bytes));
+  void *p = aligned_alloc(64, (size + 63) / 64 * 64);
+  if (p) atomic_fetch_add(&held, 1), atomic_fetch_add(&held_bytes, (long)size);
+  return p;
+}
+
+static void fuzz_give(void *ud, void *p, size_t size)
+{
+  (void)ud;
+  if (p) atomic_fetch_sub(&held, 1), atomic_fetch_sub(&held_bytes, (long)size);
+  free(p);
+}
+
+/* Every failure says what was wrong. */
+static void check_status(jfl_status s)
+{
+  if (s != JFL_OK && strlen(jfl_errmsg()) < 10) fuzz_wrong("status %d without a message", (int)s);
+}
+
+/* ---- JSON, compressed data ---- */
+
+static void json(const unsigned char *data, size_t n)
+{
+  jf_json j;
+  const char *text;
+  char *copy = memcpy(malloc(n + 1), data, n);
+  copy = realloc(copy, n ? n : 1);          /* so that a read past the end is found */
+  jf_json_open(&j, copy, n, 0);
+  jfl_status s = jf_json_skip(&j);
+  check_status(s == JFL_OK ? jf_json_end(&j) : s);
+  memcpy(copy, data, n);
+  jf_json_open(&j, copy, n, 8);
+  if (jf_json_string(&j, &text) == JFL_OK && !jf_utf8_valid(text))
+    fuzz_wrong("a string that is no UTF-8");
+  free(copy);
+}
+
+/* The first byte says the container, the next two the size that is told. */
+static void inflate(const unsigned char *data, size_t n)
+{
+  jfl_array *whole = NULL, *a = NULL;
+  if (n < 3) return;
+  const jfl_deflate kind = (jfl_deflate)(data[0] % 3);
+  const size_t told = data[1] | (size_t)data[2] << 8;
+  const long before = atomic_load(&held);
+  jfl_status s = jfl_inflate(data + 3, n - 3, kind, told, &whole);
+  check_status(s);
+  const size_t size = whole ? (size_t)jfl_array_size(whole) : 0;
+  const jfl_status within = jfl_inflate_within(data + 3, n - 3, kind, told, &a);
+  if ((within == JFL_OK) != (s == JFL_OK && size <= told))
+    fuzz_wrong("%zu of %zu bytes, status %d within", told, size, (int)within);
+  jfl_array_unref(a);
+  a = NULL;
+  if (jfl_inflate_head(data + 3, n - 3, kind, told + 1, &a) == JFL_OK && whole &&
+      memcmp(jfl_array_data(a), jfl_array_data(whole), (size_t)jfl_array_size(a)))
+    fuzz_wrong("the head differs");
+  jfl_array_unref(a);
+  jfl_array_unref(whole);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+/* ---- checkpoints ---- */
+
+static jfl_session *session;
+
+/* Reads all there is, and loads it into a session that has some of the names. */
+static void read_checkpoint(const char *path)
+{
+  const long before = atomic_load(&held);
+  jfl_checkpoint *c;
+  jfl_status s = jfl_checkpoint_open(path, &c);
+  check_status(s);
+  for (int i = 0; s == JFL_OK && i < jfl_checkpoint_count(c); i++) {
+    uint64_t size;
+    jfl_dtype dtype;
+    const jfl_shape *shape;
+    jfl_array *a;
+    if (!jfl_checkpoint_tensor(c, i, &size, &dtype, &shape)) fuzz_wrong("tensor %d is none", i);
+    if (size > MOST_TENSOR) continue;
+    jfl_status r = jfl_checkpoint_read(c, i, JFL_U8, &(jfl_shape){ 1, { (int64_t)size } }, &a);
+    check_status(r);
+    if (r == JFL_OK) jfl_array_unref(a);
+  }
+  jfl_note note;
+  for (int i = 0; s == JFL_OK && jfl_checkpoint_note(c, i, &note); i++)
+    if (!jf_utf8_valid(note.key) || !jf_utf8_valid(note.value)) fuzz_wrong("note %d", i);
+  jfl_report *report;
+  jfl_status r = s == JFL_OK ? jfl_checkpoint_apply(session, c, 0, NULL, 0, &report) : s;
+  check_status(r);
+  if (r == JFL_OK) jfl_report_free(report);
+  if (s == JFL_OK) jfl_checkpoint_close(c);
+  jf_runs_free(session->ahead, session->n_ahead);
+  session->ahead = NULL;
+  session->n_ahead = 0;
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+static void put_input(const char *path, const void *data, size_t n)
+{
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (fd < 0 || write(fd, data, n) != (ssize_t)n) abort();
+  close(fd);
+}
+
+static void safetensors(const unsigned char *data, size_t n)
+{
+  put_input(in_scratch("model.safetensors"), data, n);
+  read_checkpoint(scratch);
+}
+
+/* Makes a directory under the scratch directory, and those above it. */
+static void make_tree(char *dir)
+{
+  for (char *p = dir + strlen(scratch) + 1; (p = strchr(p, '/')); *p++ = '/') {
+    *p = '\0';
+    mkdir(dir, 0700);
+  }
+  mkdir(dir, 0700);
+}
+
+/* What is made at the path; whatever is there already stays. */
+static void put_node(const char *path, unsigned kind, const unsigned char *data, size_t n)
+{
+  int r = 0;
+  struct stat st;
+  if (kind < 128 && lstat(path, &st)) put_input(path, data, n);
+  else if (kind < 160) r = mkfifo(path, 0600);
+  else if (kind < 192) r = mkdir(path, 0700);
+  else r = symlink("/etc/passwd", path);
+  (void)r;
+}
+
+/* Records of a tree: where, what, how many bytes follow. */
+static void oneflow(const unsigned char *data, size_t n)
+{
+  static const char *const where[] = { "", "w", "dense1-weight", "a", "a/b", "a/b/c", "a/b/c/d",
+                                       "System-Train-TrainStep-train" };
+  static const char *const what[] = { "out", "meta", "snapshot_done", "other" };
+  char dir[PATH_MAX / 2], path[PATH_MAX];
+  snprintf(dir, sizeof dir, "%s/tree", scratch);
+  scratch_clear(dir);
+  for (size_t at = 0; at + 3 <= n;) {
+    const unsigned char *r = data + at;
+    size_t size = r[2] < n - at - 3 ? r[2] : n - at - 3;
+    snprintf(dir, sizeof dir, "%s/tree/%s", scratch, where[r[0] % 8]);
+    make_tree(dir);
+    snprintf(path, sizeof path, "%s/%s", dir, what[r[1] % 4]);
+    put_node(path, r[1], r + 3, size);
+    at += 3 + size;
+  }
+  read_checkpoint(in_scratch("tree"));
+  read_checkpoint(in_scratch("tree/w"));
+}
+
+/* ---- what Lua reads ---- */
+
+static lua_State *L;
+
+/* Calls the reader of that name with the file that has the input, and with the input. Errors must
+   be such as users may see: they name the file. */
+static void in_lua(const char *name, const char *file, const void *data, size_t n)
+{
+  const char *path = in_scratch(file);
+  put_input(path, data, n);
+  lua_getglobal(L, name);
+  lua_pushstring(L, path);
+  lua_pushlstring(L, data, n);
+  if (lua_pcall(L, 2, 0, 0)) {
+    const char *said = lua_tostring(L, -1);
+    if (!said || strstr(said, "attempt to") || strstr(said, "bad argument") ||
+        strstr(said, "jfl/") || !strstr(said, scratch))
+      fuzz_wrong("%s", said ? said : "an error without a message");
+    lua_pop(L, 1);
+  }
+  if (atomic_load(&held_bytes) > MUCH_GARBAGE) lua_gc(L, LUA_GCCOLLECT, 0);
+}
+
+static void npy(const unsigned char *data, size_t n) { in_lua("load_array", "a.npy", data, n); }
+static void npz(const unsigned char *data, size_t n) { in_lua("load_array", "a.npz", data, n); }
+static void loop(const unsigned char *data, size_t n) { in_lua("restore_loop", "loop", data, n); }
+
+/* One file stands for all four of the set. */
+static void idx(const unsigned char *data, size_t n)
+{
+  in_lua("load_set", "train-images-idx3-ubyte", data, n);
+}
+
+static const char readers[] =
+  "local flow = require 'jfl'\n"
+  "local loop = require 'jfl.data.loop'\n"
+  "print = function() end\n"
+  "load_array = function(path) flow.ndarray.load(path) end\n"
+  "restore_loop = function(_, text)\n"
+  "  local move, name, wrong = loop.restorer { l = text }\n"
+  "  if move then move() else assert(name == 'l' and #wrong > 10) end\n"
+  "  assert(loop.restorer(loop.save()))\n"
+  "end\n"
+  "load_set = function(path) flow.data.load_mnist(1, 1, { out_dir = path:match('^(.*)/') }) end\n";
+
+static void open_lua(void)
+{
+  L = luaL_newstate();
+  luaL_openlibs(L);
+  lua_pushcfunction(L, luaopen_jfl_preload);
+  lua_call(L, 0, 0);
+  if (luaL_dostring(L, readers)) {
+    fprintf(stderr, "%s\n", lua_tostring(L, -1));
+    exit(2);
+  }
+  static const char *const names[] = { "train-labels-idx1", "t10k-images-idx3",
+                                       "t10k-labels-idx1" };
+  char link[PATH_MAX];
+  for (int i = 0; i < 3; i++) {
+    snprintf(link, sizeof link, "%s/%s-ubyte", scratch, names[i]);
+    if (symlink("train-images-idx3-ubyte", link)) abort();
+  }
+}
+
+static void close_lua(void) { lua_close(L); }
+
+void fuzz_set_up(void)
+{
+  jfl_set_allocator(&(jfl_allocator){ fuzz_take, fuzz_give, NULL });
+  scratch_make();
+  session = full_session(1);
+  open_lua();
+  atexit(close_lua);
+}
+
+/* ---- the table ---- */
+
+static const char *const json_words[] = { "{\"a\":", "[", "]", "}", "\"\\u00e9\"", "\\ud83d\\ude00",
+  "null", "true", "-1.5e3", ",", NULL };
+static const char *const safetensors_words[] = { "{\"x\":{\"dtype\":\"F32\",\"shape\":[2,3],"
+  "\"data_offsets\":[0,24]}}", "\"__metadata__\":{\"format\":\"jfl\"}", "\"dense1-weight\"",
+  "\"wide\"",
+  "\"BF16\"", "\"I64\"", "\"seed\":\"1\"", "\"run.train\":\"3\"", "\"state.w\":\"1\"",
+  "\"note.loop.l\":\"1\"", ",", "[", "]", "{", "}", NULL };
+static const char *const oneflow_words[] = { "shape { dim: 3 dim: 5 } data_type: kFloat", "dim: 4",
+  "data_type: kInt64", "kChar", NULL };
+static const char *const npy_words[] = { "\x93NUMPY\x01", "'descr': '<f4'", "'fortran_order': True",
+  "'shape': (2, 3)", "(", ")", ",", "'>u2'", "'|b1'", NULL };
+static const char *const npz_words[] = { "PK\1\2", "PK\3\4", "PK\5\6", "PK\6\6", "PK\6\7", ".npy",
+  "\xff\xff\xff\xff", NULL };
+static const char *const loop_words[] = { "1 ", "0 ", "-", " ", "9007199254740993", "nan", "inf",
+  "1e99", NULL };
+
+const fuzz_target fuzz_targets[] = {
+  { "json", json, json_words }, { "inflate", inflate, NULL },
+  { "safetensors", safetensors, safetensors_words }, { "oneflow", oneflow, oneflow_words },
+  { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
+  { "loop", loop, loop_words },
+};
+const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;
