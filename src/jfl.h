@@ -105,8 +105,8 @@ JFL_API jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
 /* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
 JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
-/* Fails unless files can hold the name: at most 1,000 bytes of UTF-8, and not empty. Jobs, variables,
-   inputs and nodes have such names. what: the subject of the message, "the job's name". */
+/* Fails unless files can hold the name: at most 1,000 bytes of UTF-8, and not empty. Jobs,
+   variables, inputs and nodes have such names. what: the message's subject, "the job's name". */
 JFL_API jfl_status jfl_name_check(const char *what, const char *name);
 /* Writes n bytes of a text as a terminal may show them, and a zero byte, to `size` bytes of out;
    returns how many bytes all of it takes, without the last. "\x1b" stands for a byte that is not

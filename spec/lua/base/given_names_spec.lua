@@ -1,5 +1,5 @@
---- Names of jobs, inputs, variables, layers and ops: one that files could not hold, so that what was
--- trained could never be saved, is refused where it is given.
+--- Names of jobs, inputs, variables, layers and ops: one that files could not hold, so that what
+-- was trained could never be saved, is refused where it is given.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -73,7 +73,9 @@ end)
 
 describe("a message", function()
   it("shows what a terminal would obey", function()
-    local ok, message = pcall(flow.global_function, { name = "a\27[2J\194\155", type = 5, body = print })
+    local ok, message = pcall(flow.global_function, {
+      name = "a\27[2J\194\155", type = 5, body = print,
+    })
     assert.is_false(ok)
     assert.is_nil(message:find "\27")
     assert.matches("a\\x1b[2J\\xc2\\x9b: type must", message, 1, true)
