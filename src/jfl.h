@@ -318,7 +318,9 @@ JFL_API const char *jfl_value_name(const jfl_value *v);
 JFL_API jfl_status jfl_session_new(jfl_session **out);
 /* Waits for the run in progress, drops what is queued, and frees jobs and variables. */
 JFL_API void jfl_session_free(jfl_session *s);
-/* Settings: threads, max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
+/* Settings: threads, background (0 | 1: for hosts that draw frames; helpers and the worker have the
+   lowest priority, one core is left alone, and what is submitted never runs on the caller),
+   max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
    passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
    of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is

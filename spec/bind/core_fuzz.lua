@@ -205,6 +205,7 @@ local good = {
     return "piecewise_constant_schedule", { boundaries = {}, values = { 0.1 } }, 1
   end,
   set = function() return array(), 1, 1, 2 end,
+  source = function() return "jfl.nd.array" end,
   submit = function() return new_plan(), { 1, 2 } end,
   sync = function() return true end,
   to_table = array,

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -404,6 +405,30 @@ static void loops_of_several_threads_do_not_mix(void)
   for (int i = 0; i < 6; i++) CHECK(!pthread_join(thread[i], &bad) && !bad);
 }
 
+/* Counts the elements that each lane runs at the lowest priority, and takes its time. */
+static void see_priority(void *ctx, int i, int lane)
+{
+  atomic_int *low = ctx;
+  (void)i;
+  if (sched_getscheduler(0) == SCHED_IDLE) atomic_fetch_add(&low[lane], 1);
+  for (double end = jf_now() + 1e-4; jf_now() < end;) { }
+}
+
+/* Where other programs have the cores, a helper of low priority may take a while to get one. */
+static void helpers_have_the_lowest_priority_in_the_background(void)
+{
+  const double end = jf_now() + 20;
+  for (int round = 0; round < 3; round++) {
+    atomic_int low[LANES] = { 0 };
+    jf_loops_background(round == 1 ? 2 : 0);
+    do jf_parallel_lanes(LANES, 100, see_priority, low);
+    while (round == 1 && !low[1] && jf_now() < end);
+    CHECK_MSG(low[0] == 0 && low[2] == 0 && low[3] == 0 && (low[1] > 0) == (round == 1),
+              "round %d: %d, %d, %d, %d", round, low[0], low[1], low[2], low[3]);
+  }
+  jf_loops_background(0);
+}
+
 static void a_forked_child_has_helpers_of_its_own(void)
 {
   int status = 1;
@@ -493,6 +518,7 @@ int main(void)
   RUN(loops_visit_each_index_once);
   RUN(each_lane_is_one_thread_at_a_time);
   RUN(loops_of_several_threads_do_not_mix);
+  RUN(helpers_have_the_lowest_priority_in_the_background);
   RUN(a_forked_child_has_helpers_of_its_own);
   RUN(all_memory_came_back);
   RUN(texts_are_shown_without_harm);

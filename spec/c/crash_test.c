@@ -309,6 +309,32 @@ static void saves_at_once_do_not_mix(void)
   CHECK(load_value(path) > 0 && !leftovers(path));
 }
 
+/* Of outputs to one file the last one stays, and it is whole. */
+static void outputs_at_once_do_not_mix(void)
+{
+  enum { WRITERS = 3, SIZE = 5000 };
+  const char *path = in_scratch("many");
+  pid_t pid[WRITERS];
+  int status;
+  if (put_output(path, "a")) abort();
+  for (int i = 0; i < WRITERS; i++) {
+    if ((pid[i] = fork())) continue;
+    char text[SIZE + 1] = "";
+    memset(text, 'a' + i, SIZE - (size_t)i);
+    for (int k = 0; k < 40; k++)
+      if (put_output(path, text)) _exit(1);
+    _exit(0);
+  }
+  for (int i = 0; i < 200; i++) {
+    size_t n;
+    char *text = get_file(path, &n);
+    CHECK_MSG(n == 1 || n == SIZE - (size_t)(text[0] - 'a'), "%zu of %c", n, text[0]);
+    for (size_t k = 0; k < n; k++) CHECK(text[k] == text[0]);
+    free(text);
+  }
+  for (int i = 0; i < WRITERS; i++) CHECK(waitpid(pid[i], &status, 0) == pid[i] && !status);
+}
+
 /* ---- memory that runs out ---- */
 
 static struct { int64_t live; int left; } memory = { 0, -1 };
@@ -383,6 +409,7 @@ int main(void)
   RUN(a_kill_at_any_call_of_a_first_save_can_be_repeated);
   RUN(a_kill_at_any_moment_leaves_one_whole);
   RUN(saves_at_once_do_not_mix);
+  RUN(outputs_at_once_do_not_mix);
   RUN(saving_without_memory_fails_cleanly);
   RUN(loading_without_memory_changes_nothing);
   return test_done();

@@ -1,6 +1,7 @@
 /* How many threads steps take, and what the threads do between calls. */
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -272,6 +273,32 @@ static void ops_run_at_once_after_asynchronous_runs(void)
   jfl_session_free(session);
 }
 
+static int worker_policy(void)
+{
+  int policy = -1;
+  struct sched_param none;
+  CHECK(session->has_worker && !pthread_getschedparam(session->worker, &policy, &none));
+  return policy;
+}
+
+/* In the background even a small plan is the worker's, whose priority is the lowest. */
+static void the_background_is_the_workers(void)
+{
+  open_session(2);
+  jfl_plan *small = plan_of("behind", model_linear, 1), *large = plan_of("large", model_mlp, BATCH);
+  set("inline_limit", 1e6);
+  run(small, 1, 0, 1);
+  CHECK(!session->has_worker);
+  set("background", 1);
+  run(small, 1, 1, 1);
+  CHECK(worker_policy() == SCHED_IDLE && sched_getscheduler(0) == SCHED_OTHER);
+  run(large, BATCH, 1, 2);
+  set("background", 0);
+  run(large, BATCH, 1, 1);
+  CHECK(worker_policy() == SCHED_OTHER);
+  jfl_session_free(session);
+}
+
 int main(void)
 {
   RUN(idle_threads_take_no_time);
@@ -283,5 +310,6 @@ int main(void)
   RUN(runs_are_the_same_wherever_they_run);
   RUN(a_run_on_the_worker_fails_with_its_message);
   RUN(ops_run_at_once_after_asynchronous_runs);
+  RUN(the_background_is_the_workers);
   return test_done();
 }

@@ -143,9 +143,11 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
    with the same lane run at the same time. */
 typedef void (*jf_lane_fn)(void *ctx, int i, int lane);
 void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx);
-/* Gives the calling thread, and the helpers of its loops, the lowest priority for good. */
+/* Sets how the calling thread's later loops run: in the background, which is on at most so many
+   threads and with helpers of the lowest priority; 0: as usual. */
+void jf_loops_background(int threads);
+/* Gives the calling thread the lowest priority, for good: the system may refuse to give it back. */
 void jf_thread_lower(void);
-int jf_thread_is_low(void);
 
 /* ---- forks, cores, clocks (threads.c) ---- */
 

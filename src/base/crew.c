@@ -35,7 +35,7 @@ typedef struct helper {
   _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; a futex */
   atomic_int asleep, works, ends;
   struct crew *crew;
-  int lane;
+  int lane, low;
   pthread_t thread;
 } helper;
 
@@ -60,7 +60,8 @@ typedef struct crew {
 
 static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
-static _Thread_local int inside, is_low;   /* runs an element; runs at the lowest priority */
+static _Thread_local int inside;           /* runs an element */
+static _Thread_local int background;       /* threads of a loop in the background, or 0 */
 
 static void futex_wait(atomic_uint *at, unsigned seen, const struct timespec *most)
 {
@@ -99,6 +100,16 @@ static void crew_work(crew *c, int lane)
 
 /* ---- helpers ---- */
 
+void jf_thread_lower(void)
+{
+  static _Thread_local int done;
+  const struct sched_param none = { 0 };
+  if (done) return;
+  done = 1;
+  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
+  sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
 /* Waits until *turn is no longer `seen`. */
 static unsigned helper_wait(helper *h, unsigned seen)
 {
@@ -133,6 +144,7 @@ static void *helper_run(void *arg)
 {
   helper *h = arg;
   crew *c = h->crew;
+  if (h->low) jf_thread_lower();
   for (unsigned seen = 0; seen = helper_wait(h, seen), !atomic_load(&h->ends);) {
     if (!helper_joins(c)) continue;
     atomic_store(&h->works, 1);
@@ -167,6 +179,7 @@ static void crew_grow(crew *c, int n)
 {
   sigset_t all, old;
   if (c->n_helper >= n) return;
+  if (!c->n_helper) c->low = background != 0;
   pthread_once(&crew_once, crew_watch_forks);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -178,12 +191,12 @@ static void crew_grow(crew *c, int n)
     atomic_store(&h->ends, 0);
     h->crew = c;
     h->lane = c->n_helper + 1;
+    h->low = c->low;
     if (pthread_create(&h->thread, NULL, helper_run, h)) break;
     c->n_helper++;
   }
   pthread_sigmask(SIG_SETMASK, &old, NULL);
   c->home = -1;
-  c->low = is_low;
 }
 
 static void crew_end(crew *c)
@@ -196,7 +209,7 @@ static void crew_end(crew *c)
   c->n_helper = 0;
 }
 
-/* ---- cores and priorities ---- */
+/* ---- cores ---- */
 
 /* The system tends to put a helper on the core of the thread that wakes it, and then the two take
    turns on one core while another one is idle. So helpers are forbidden the core on which their
@@ -212,17 +225,6 @@ static void crew_settle(crew *c)
     pthread_setaffinity_np(c->helper[i].thread, sizeof others, &others);
   c->home = cpu;
 }
-
-void jf_thread_lower(void)
-{
-  if (is_low) return;
-  const struct sched_param none = { 0 };
-  is_low = 1;
-  setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 19);
-  sched_setscheduler(0, SCHED_IDLE, &none);
-}
-
-int jf_thread_is_low(void) { return is_low; }
 
 /* ---- waiting for helpers ---- */
 
@@ -295,10 +297,10 @@ static crew *crew_get(void)
   return NULL;
 }
 
-/* Helpers cannot be given back a priority that was taken from them: others take their place. */
+/* A helper cannot be given back a priority that was taken from it: others take its place. */
 static void crew_prepare(crew *c, int threads)
 {
-  if (c->n_helper && c->low != is_low) crew_end(c);
+  if (c->n_helper && c->low != (background != 0)) crew_end(c);
   crew_grow(c, threads - 1);
   if (threads > c->n_helper + 1) threads = c->n_helper + 1;
   c->n_lane = threads;
@@ -318,10 +320,13 @@ static void crew_run(crew *c, int n)
   if (atomic_fetch_and(&c->state, ~(unsigned)OPEN) != OPEN) crew_wait(c);
 }
 
+void jf_loops_background(int threads) { background = threads; }
+
 void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)
 {
   if (threads > n) threads = n;
   if (threads > MOST_LANES) threads = MOST_LANES;
+  if (background && threads > background) threads = background;
   crew *c = threads > 1 && !inside ? crew_get() : NULL;
   if (!c) {
     for (int i = 0; i < n; i++) fn(ctx, i, 0);

@@ -30,9 +30,21 @@ static void add_fail(lua_State *L, jf_state *st)
   lua_setfield(L, 1, "fail");
 }
 
+/* source(name): the text of a module of the front end; nil for another. */
+static int module_l_source(lua_State *L)
+{
+  const char *name = jf_need_string(L, 1, "source", "name");
+  const jf_lua_module *m = jf_lua_modules;
+  while (m->name && strcmp(m->name, name)) m++;
+  if (m->name) lua_pushlstring(L, m->text, m->size);
+  else lua_pushnil(L);
+  return 1;
+}
+
 static void fill_module(lua_State *L)
 {
-  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type }, { NULL, NULL } };
+  static const luaL_Reg own[] = { { "where", jf_l_where }, { "type", jf_l_type },
+                                  { "source", module_l_source }, { NULL, NULL } };
   const luaL_Reg *const lists[] = {
     own, jf_text_functions, jf_array_functions, jf_convert_functions, jf_op_functions,
     jf_graph_functions,

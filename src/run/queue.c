@@ -121,6 +121,7 @@ static void *queue_work(void *arg)
   pthread_mutex_lock(&s->mu);
   for (jfl_request *r; (r = next_request(s));) {
     pthread_mutex_unlock(&s->mu);
+    if (s->settings.background) jf_thread_lower();
     jf_request_run(r, r->in);
     pthread_mutex_lock(&s->mu);
     queue_finish(s, r);
@@ -144,15 +145,24 @@ static jfl_status start_worker(jfl_session *s)
   return JFL_OK;
 }
 
+void jf_queue_end_worker(jfl_session *s)
+{
+  queue_lock(s);
+  int join = s->has_worker;
+  s->stop = 1;
+  s->has_worker = 0;
+  pthread_cond_broadcast(&s->changed);
+  unlock(s);
+  if (join) pthread_join(s->worker, NULL);
+  s->stop = 0;
+}
+
 void jf_queue_stop(jfl_session *s)
 {
   queue_lock(s);
   drop_queued(s, "the session was closed before this run started");
-  s->stop = 1;
-  pthread_cond_broadcast(&s->changed);
-  int join = s->has_worker;
   unlock(s);
-  if (join) pthread_join(s->worker, NULL);
+  jf_queue_end_worker(s);
   if (s->fd >= 0) close(s->fd);
   pthread_cond_destroy(&s->changed);
   pthread_mutex_destroy(&s->mu);
@@ -181,7 +191,9 @@ static jfl_status check_room(const jfl_plan *p)
 
 int jfl_plan_is_small(const jfl_plan *p)
 {
-  return JF_IS(PLAN, p) && p->work < p->job->session->settings.inline_limit;
+  if (!JF_IS(PLAN, p)) return 0;
+  const jf_settings *set = &p->job->session->settings;
+  return !set->background && p->work < set->inline_limit;
 }
 
 /* Takes the token for a plan that runs in less time than waking the worker takes, unless other runs

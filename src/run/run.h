@@ -56,6 +56,7 @@ enum { JF_MAX_THREADS = 1024 };
 
 typedef struct jf_settings {
   int threads, max_inflight;
+  int background;              /* the most threads of a loop in the background; 0: as usual */
   int place;                   /* of what jobs put on no device */
   int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
@@ -126,6 +127,8 @@ void jf_runs_free(jf_runs *v, int n);
 /* The queue (queue.c); stop waits for the run in progress and fails what is queued. */
 void jf_queue_init(jfl_session *s);
 void jf_queue_stop(jfl_session *s);
+/* Ends the worker, whose priority cannot be raised again; the caller holds the run token. */
+void jf_queue_end_worker(jfl_session *s);
 
 void jf_var_free(jf_var *v);
 void jf_job_free(jfl_job *j);

@@ -98,6 +98,14 @@ typedef struct setting {
 
 static void set_threads(jfl_session *s, double v) { s->settings.threads = (int)v; }
 static double get_threads(const jfl_session *s) { return s->settings.threads; }
+/* One core is left to others, and a worker of the lowest priority ends with that. */
+static void set_background(jfl_session *s, double v)
+{
+  const int cores = jf_cpu_count();
+  if (v == 0 && s->settings.background) jf_queue_end_worker(s);
+  s->settings.background = v == 0 ? 0 : cores > 2 ? cores - 1 : 1;
+}
+static double get_background(const jfl_session *s) { return s->settings.background != 0; }
 static void set_max_inflight(jfl_session *s, double v) { s->settings.max_inflight = (int)v; }
 static double get_max_inflight(const jfl_session *s) { return s->settings.max_inflight; }
 static void set_memory_limit(jfl_session *s, double v) { s->settings.memory_limit = v; }
@@ -127,6 +135,7 @@ static void set_seed(jfl_session *s, double v)
 
 static const setting settings[] = {
   { "threads", 1, JF_MAX_THREADS, set_threads, get_threads },
+  { "background", 0, 1, set_background, get_background },
   { "max_inflight", 1, 1 << 20, set_max_inflight, get_max_inflight },
   { "memory_limit", 0, 0x1p62, set_memory_limit, get_memory_limit },
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
@@ -141,8 +150,9 @@ static jfl_status run_session_find(const char *name, const setting **out)
 {
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
-  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, max_inflight, "
-                 "memory_limit, inline_limit, check_finite, kernels, passes, device, seed", name);
+  return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
+                 "max_inflight, memory_limit, inline_limit, check_finite, kernels, passes, "
+                 "device, seed", name);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */

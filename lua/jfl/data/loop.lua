@@ -8,6 +8,8 @@ local warn = require "jfl.base.warn"
 
 local loop = {}
 
+local MOST = 2 ^ 53          -- of a saved number: larger ones are not written as they are read
+
 -- live: unfinished loops by name; current: the loop that handed out an item last. A loop that is
 -- made within an item of another belongs to that item: it is neither counted nor saved, since a
 -- resumed run continues after the item, and its name is free once the outer loop goes on or ends.
@@ -131,9 +133,9 @@ local function parse(text)
     text:match("^(%d+) (%d+) (%d+) (%d+) (%-?%d*)$")
   local r = { count = tonumber(count), epoch = tonumber(epoch), index = tonumber(index),
     items = tonumber(items), seed = tonumber(seed) or false }
-  if seed and (r.seed or seed == "-") and r.count > 0 and r.epoch > 0 and r.index <= r.items then
-    return r
-  end
+  if not seed or not (r.seed or seed == "-") then return nil end
+  local most = math.max(r.count, r.epoch, r.items, math.abs(r.seed or 0))
+  if r.count > 0 and r.epoch > 0 and r.index <= r.items and most <= MOST then return r end
 end
 
 -- Returns what differs between the data set and the saved one; within an epoch nothing may.

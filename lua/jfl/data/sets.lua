@@ -17,6 +17,11 @@ print(count == train.labels.size, test.images.shape[5])                 --> true
 `images` is (batches, size, 1, 28, 28), from 0 to 1; with `data_format = "NHWC"` the channel comes
 last. `flow.zip` goes through arrays or tables row by row; rows share the array's memory, so nothing
 is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.md).
+
+Files of others may be read: an archive whose members overlap, occur twice or unpack to more than it
+says is refused before it takes memory, and so is an array whose header promises more than the file
+holds. `.npz` archives may be stored or deflated, with 32 or 64 bit sizes; encrypted members and
+other ways of packing are errors that name them.
 ]==]
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"

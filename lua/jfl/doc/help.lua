@@ -1,5 +1,6 @@
 -- flow.help: signatures and meanings, from the core's op table and from what is defined in Lua.
 local args = require "jfl.base.args"
+local chapters = require "jfl.doc.chapters"
 local core = require "jfl.core"
 local examples = require "jfl.doc.examples"
 local index = require "jfl.doc.index"
@@ -133,7 +134,7 @@ local function overview()
     lines[#lines + 1] = title_of(group) .. "\n" .. filled(" ", list)
   end
   return table.concat(lines, "\n") .. "\nflow.help(\"name\") tells more of each, and of a word "
-    .. "what has to do with it:\nflow.help(\"loss\"), flow.help(\"gpu\")."
+    .. "what has to do with it:\nflow.help(\"loss\"), flow.help(\"gpu\"), flow.help(\"guide\")."
 end
 
 -- The text about a group such as "nn" or "grad_clipping", or nil.
@@ -184,8 +185,10 @@ end
 -- What is said of a name: of what has it, of the topic, and of what only the original has.
 local function told(path)
   local text, topic = find(path, as_it_is) or group_text(path, as_it_is), topic_text(path)
-  if text and topic then return text .. "\n\n" .. topic end
-  return text or topic or require("jfl.legacy.about").text(path)
+  if text and topic then text = text .. "\n\n" .. topic end
+  text = text or topic
+  if text then return text .. chapters.pointer(path) end
+  return chapters.text(path) or require("jfl.legacy.about").text(path)
 end
 
 -- The path of a function of flow, or of a group such as flow.nn. Where several paths lead to it,

@@ -99,7 +99,8 @@ local entries = {
   entry("Optimizer:set_lr", "Sets the learning rate of the calls to come, whatever the schedule "
     .. "says; nothing is compiled anew, and checkpoints keep it.",
     { "rate", "nil: the schedule rules again", NONE, type = "number" }),
-  field("Optimizer.lr", "number", "The learning rate of the next call."),
+  field("Optimizer.lr", "number", "The learning rate of the next call; setting it is set_lr. What "
+    .. "else the optimizer was made with can be read too, as in optimizer.momentum."),
 }
 
 local function add(list)
@@ -120,6 +121,9 @@ end
 -- Name, description, type.
 for _, e in ipairs {
   { "threads", "How many threads compute.", "integer" },
+  { "background", "Whether jobs leave the machine to others: threads other than the caller's have "
+    .. "the lowest priority, one core is left alone, and asynchronous calls never run on the "
+    .. "caller. For programs that draw frames.", "boolean" },
   { "check_finite", "Whether each run looks for the first value, gradient or variable that is not "
     .. "finite, and fails with its name and the step; variables stay as they were before the "
     .. "step. It costs time, and nothing when it is off. Jobs compiled while it is on keep their "

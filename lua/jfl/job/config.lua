@@ -88,12 +88,13 @@ local function in_core(name, least)
   end
 end
 
--- Whether runs are checked for values that are not finite.
-local function check_finite(on)
-  if on ~= nil then
-    core.set("check_finite", args.expect("config.check_finite", "value", on, "boolean") and 1 or 0)
+local function flag_in_core(name)
+  return function(on)
+    if on ~= nil then
+      core.set(name, args.expect("config." .. name, "value", on, "boolean") and 1 or 0)
+    end
+    return core.get(name) == 1
   end
-  return core.get("check_finite") == 1
 end
 
 local function flag(name)
@@ -107,7 +108,8 @@ end
 
 local settings = {
   threads = in_core("threads", 1),
-  check_finite = check_finite,
+  background = flag_in_core("background"),
+  check_finite = flag_in_core("check_finite"),
   max_inflight = in_core("max_inflight", 1),
   memory_limit = in_core("memory_limit", 0),
   max_plans = count("max_plans", 1),

@@ -222,7 +222,8 @@ describe("checkpoint", function()
   it("refuses notes that make no sense, and changes nothing", function()
     flow.random.seed(4)
     local want = flow.ndarray.rand({ 4 }):totable()
-    for _, text in ipairs { "1", "0 1 0 4 -", "1 1 5 4 -", "1 1 1 4 x", "1 1 1 4", "" } do
+    for _, text in ipairs { "1", "0 1 0 4 -", "1 1 5 4 -", "1 1 1 4 x", "1 1 1 4", "",
+      "1 1 0 56294995562949953421313421311 -", "1 1 0 4 99999999999999999" } do
       with_notes(('"note.loop.l":"%s"'):format(text))
       flow.random.seed(4)
       helper.fails(function() flow.checkpoint.load(path) end, "loop 'l': it makes no sense")

@@ -99,13 +99,25 @@ describe("help", function()
       optimizer = "flow.optimizer.SGD(0.1):minimize(loss)", loss = "sparse_softmax_cross_entropy",
       callback = "flow.poll()", async = "flow.sync()", dtype = "comparisons give int8",
       save = "flow.train.CheckPoint()", ["learning rate"] = "optimizer.lr reads it",
-      guide = "build/doc", LSTM = "There is no recurrent layer", nan = "check_finite" } do
+      LSTM = "There is no recurrent layer", nan = "check_finite" } do
       holds(help.text(word), part)
       for line in help.text(word):match("About.*"):gmatch("[^\n]+") do
         assert.truthy(#line <= 100, line)
       end
     end
     holds(help.text("save"), "flow.ndarray.save(path, value)")
+  end)
+
+  it("shows the guide's chapters by number or title", function()
+    local list = help.text("guide")
+    holds(list, "   6  Arrays")
+    for number, title in list:gmatch("(%d+)  (%u[^\n]+)") do
+      holds(help.text("guide " .. number), number .. ". " .. title .. "\n")
+      assert.truthy(#help.text("guide " .. number) > 300, title)
+    end
+    assert.equal(help.text("guide 5"), help.text("blobs and ops"))
+    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 13\").")
+    holds(help.text("data"), "flow.data\n")
   end)
 
   it("tells of topics what is there", function()

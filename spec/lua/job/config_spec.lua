@@ -24,7 +24,7 @@ describe("config", function()
 
   it("names the valid options beside an unknown one", function()
     helper.fails(function() flow.config.gpu_num(1) end,
-      "config: unknown option 'gpu_num'; options are check_finite, device, ")
+      "config: unknown option 'gpu_num'; options are background, check_finite, device, ")
     helper.fails(function() flow.config.threads = 5 end, "config: options are functions")
   end)
 

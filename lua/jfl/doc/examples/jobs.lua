@@ -148,6 +148,11 @@ print(define()(), next(flow.get_all_variables()))  --> [1.]	w	[1.]
 flow.clear_default_session()
 print(next(flow.get_all_variables()), define()())  --> nil	[1.]
 
+## config.background
+-- a game or an editor that draws while jobs train
+flow.config.background(true)
+print(flow.config.background())  --> true
+
 ## config.check_finite
 flow.config.check_finite(true)
 local job = flow.global_function { name = "job", returns = tp.Numpy,
