@@ -135,7 +135,7 @@ run "build" ${ci:+quiet_}build all tests
 if [ -n "$ci" ] && command -v clang >/dev/null; then
   run "build with clang" quiet_build CC=clang objects
 fi
-run "build of the benches" quiet_build build/bench-kernels build/bench-threads
+run "build of the benches" quiet_build build/bench-kernels build/bench-threads build/bench-load
 run "structure" scripts/lint.sh
 c_tests "C" build/obj-gcc
 specs "specs" build/jfl spec

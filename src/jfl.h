@@ -368,6 +368,9 @@ JFL_API int jfl_request_done(const jfl_request *r);
    borrowed. */
 JFL_API jfl_status jfl_request_status(const jfl_request *r);
 JFL_API jfl_array *jfl_request_output(const jfl_request *r, int i);
+/* Takes back a run that has not begun: it is done at once, and its status is JFL_ESTATE. *cancelled
+   says whether; a run that began goes on to its end. On the session's thread. */
+JFL_API jfl_status jfl_request_cancel(jfl_request *r, int *cancelled);
 /* Waits until r is done, or any one run finishes if r is NULL; at most `seconds` if that is >= 0.
    Returns at once when nothing is in flight. */
 JFL_API jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);

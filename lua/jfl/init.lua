@@ -63,6 +63,7 @@ local sources = {
   train = "jfl.checkpoint.manager",
   checkpoint = "jfl.checkpoint.checkpoint:checkpoint",
   typing = "jfl.job.typing",
+  cancel = "jfl.job.job:cancel",
   global_function = "jfl.job.job:global_function",
   clear_default_session = "jfl.job.job:clear_default_session",
   function_config = "jfl.job.config:function_config",

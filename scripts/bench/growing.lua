@@ -1,5 +1,5 @@
--- Jobs that can be of any size, for what compiling takes: each kind has a name, says what it
--- counts, gives sizes worth a look, and compiles with n of them.
+-- What can be of any size, for what defining, compiling, profiling and saving take: each kind has a
+-- name, says what it counts, gives sizes worth a look, and does it with n of them.
 local flow = require "jfl"
 local tp = flow.typing
 
@@ -79,6 +79,36 @@ return {
           for i = 1, n do list[i] = x + i end
           return unpack(list)
         end }:compile()
+    end },
+  { "definitions", "jobs that are only defined", { 10000, 20000, 40000 },
+    function(n)
+      for i = 1, n do define("job" .. i, "predict", function(x) return x end) end
+    end },
+  { "profile", "jobs run in a profile", { 1000, 2000, 4000, 10000 },
+    function(n)
+      local profile = require "jfl.tools.profile"
+      local jobs, x = {}, flow.ndarray.ones { 8, 16 }
+      for i = 1, n do jobs[i] = define("job" .. i, "predict", function(v) return v + 1 end) end
+      profile.start()
+      for i = 1, n do jobs[i](x) end
+      profile.finish()
+    end },
+  { "checkpoint", "variables saved and loaded by their names", { 1000, 2000, 4000, 8000 },
+    function(n)
+      local path, only = os.tmpname(), {}
+      os.remove(path)
+      define("job", "predict", function(x)
+        for i = 1, n do
+          only[i] = "v" .. i
+          x = x + flow.get_variable(only[i], { 16 }, { initializer = flow.ones_initializer() })
+        end
+        return x
+      end)
+      flow.checkpoint.save(path)
+      flow.checkpoint.load(path)
+      flow.checkpoint.load(path, { only = only })
+      flow.load_variables(flow.checkpoint.get(path, { only = only }))
+      os.execute("rm -r " .. path)
     end },
   { "jobs", "jobs of two ops", { 1000, 2000, 4000, 10000 },
     function(n)

@@ -93,6 +93,7 @@ local good = {
   assign = function() return array(), array() end,
   bytes = array,
   call = function() return new_plan(), { 1, 2 } end,
+  cancel = called,
   cast = function() return array(), "int32", true end,
   checkpoint_about = function() return core.checkpoint_open(saved()) end,
   checkpoint_close = function() return core.checkpoint_open(saved()) end,
@@ -152,6 +153,7 @@ local good = {
     return g, blob(g), "what"
   end,
   now = function() end,
+  on_kept = function() return tostring end,
   op = function() return "relu" end,
   ops = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
@@ -197,7 +199,6 @@ local good = {
   rows = function() return array(), 0, 1 end,
   run = function() return new_plan(), { 1, 2 } end,
   run_watched = function() return new_plan(), { 1, 2 } end,
-  run_small = function() return new_plan(), { 1, 2 } end,
   save = function() return "saved", true, { "key" }, { "value" } end,
   schedule_rate = function()
     return "piecewise_constant_schedule", { boundaries = {}, values = { 0.1 } }, 1

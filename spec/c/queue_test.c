@@ -186,6 +186,40 @@ static void closing_with_runs_queued_fails_them(void)
   }
 }
 
+/* Queues twenty runs and takes every other one back, from the last; gives how many it got. Those
+   fail at once and change nothing; the others run, in order, and count on from *next. */
+static int take_some_back(int *next)
+{
+  enum { N = 20 };
+  jfl_request *r[N];
+  int back[N] = { 0 }, n = 0, again;
+  for (int i = 0; i < N; i++) CHECK(!jfl_submit(plan, good, &r[i]));
+  for (int i = N - 1; i >= 0; i -= 2) {
+    CHECK(!jfl_request_cancel(r[i], &back[i]));
+    if (!back[i]) continue;
+    CHECK(jfl_request_done(r[i]) && !jfl_request_cancel(r[i], &again) && !again);
+    CHECK(jfl_request_status(r[i]) == JFL_ESTATE);
+    CHECK(strstr(jfl_errmsg(), "counter: the call was cancelled"));
+  }
+  for (int i = 0; i < N; n += back[i++]) {
+    double v = wait_for(r[i]);
+    CHECK_MSG(v == (back[i] ? -1 : *next), "run %d gave %g, next %d", i, v, *next);
+    *next += !back[i];
+  }
+  return n;
+}
+
+static void a_run_that_has_not_begun_can_be_taken_back(void)
+{
+  int next = 0, n = 0;
+  open_session();
+  set("max_inflight", 20);
+  for (int round = 0; !n && round < 1000; round++) n = take_some_back(&next);
+  CHECK(n > 0);
+  CHECK(run() == next);
+  close_session();
+}
+
 /* A plan that is freed first waits for runs in flight, and the memory for temporaries grows. */
 static void plans_come_and_go_while_others_run(void)
 {
@@ -325,6 +359,7 @@ int main(void)
   RUN(a_failed_run_changes_no_variable);
   RUN(a_finished_run_makes_the_fd_readable);
   RUN(closing_with_runs_queued_fails_them);
+  RUN(a_run_that_has_not_begun_can_be_taken_back);
   RUN(plans_come_and_go_while_others_run);
   RUN(a_small_plan_runs_when_it_is_submitted);
   RUN(a_small_plan_may_run_without_a_request);

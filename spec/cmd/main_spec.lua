@@ -278,4 +278,59 @@ describe("Ctrl-C", function()
     succeeds("false\tinterrupted\n", "-e", "print(pcall(function() "
       .. "io.popen('kill -INT $PPID'):close() for _ = 1, 1e8 do end end))")
   end)
+
+  -- Signals come at any time while callbacks with handlers run: of what was registered all run, but
+  -- for those in which an error was raised, and none is raised in Lua code of the front end.
+  it("leaves the queue of calls whole", function()
+    local script = helper.file [[
+      local flow = require "jfl"
+      local core, tp = require "jfl.core", flow.typing
+      local shown, ran, made, registered, stops, inside = 0, {}, 0, {}, 0, 0
+      local job = flow.global_function { name = "job", returns = tp.Callback(tp.Numpy),
+        inputs = { { "x", tp.Numpy.Placeholder { 4 } } },
+        body = function(x)
+          flow.watch(x, function() shown = shown + 1 end)
+          flow.watch(x + 1, function() shown = shown + 1 end)
+          return x * 2
+        end }
+      local x = flow.ndarray.ones { 4 }
+      job(x)
+      flow.sync()
+      shown = 0
+      jit.off()
+      local killer = io.popen("sleep 0.1; for i in $(seq 20); do kill -INT " .. core.process()
+        .. "; sleep 0.03; done")
+      local stop = core.now() + 1
+      local function call()
+        while core.now() < stop do
+          for _ = 1, 5 do
+            local n = made + 1
+            made = n
+            job(x)(function() ran[n] = (ran[n] or 0) + 1 end)
+            registered[n] = true
+          end
+          flow.poll()
+        end
+      end
+      local function note(err)
+        assert(err == "interrupted", err)
+        stops = stops + 1
+        if debug.getinfo(2, "S").source:find("^=jfl/") then inside = inside + 1 end
+      end
+      local function go_on()
+        while core.now() < stop do xpcall(call, note) end
+        killer:close()
+      end
+      for _ = 1, 50 do xpcall(go_on, note) end      -- as a signal may come between two of them
+      for _ = 1, 5 do pcall(flow.sync) end
+      flow.sync()
+      local lost, twice = 0, 0
+      for n = 1, made do
+        if registered[n] and not ran[n] then lost = lost + 1 end
+        if ran[n] and ran[n] > 1 then twice = twice + 1 end
+      end
+      assert(stops > 2 and made > 50, ("%d stops, %d calls"):format(stops, made))
+      print(lost <= stops, twice, shown >= 2 * #registered - stops, inside, flow.poll())]]
+    succeeds("true\t0\ttrue\t0\t0\n", script)
+  end)
 end)

@@ -57,6 +57,13 @@ function helper.stderr_of(fn)
   return table.concat(parts)
 end
 
+--- The interpreter that runs the specs.
+function helper.command()
+  local first = 0
+  while arg[first - 1] do first = first - 1 end
+  return arg[first]
+end
+
 --- Runs a script in a process of its own, by the interpreter that runs the specs; gives what it
 -- wrote on both streams and its exit status.
 function helper.script(text)
@@ -64,9 +71,7 @@ function helper.script(text)
   local file = assert(io.open(path, "w"))
   file:write(text)
   file:close()
-  local first = 0
-  while arg[first - 1] do first = first - 1 end
-  local pipe = assert(io.popen(("'%s' '%s' 2>&1; echo \"=$?\""):format(arg[first], path)))
+  local pipe = assert(io.popen(("'%s' '%s' 2>&1; echo \"=$?\""):format(helper.command(), path)))
   local all = pipe:read("*a")
   pipe:close()
   os.remove(path)

@@ -4,7 +4,8 @@ local kinds = require "scripts.bench.growing"
 
 -- Sizes, and how many times as long four times as much may take: quadratic time would be 16.
 local SIZES = { predict = 10000, train = 10000, dense = 1000, residual = 100, variables = 2000,
-  views = 4000, results = 1000, jobs = 2500 }
+  views = 4000, results = 1000, definitions = 10000, profile = 1000, checkpoint = 2000,
+  jobs = 2500 }
 local MOST, TRIES = 9, 4
 
 describe("compiling", function()

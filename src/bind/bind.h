@@ -75,7 +75,8 @@ typedef struct jf_queue {
   int refused;                     /* how many were */
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
-  int ref[5];                      /* registry slots of what has to live */
+  int warned;                      /* of the oldest of them the user was told */
+  int ref[7];                      /* registry slots of what has to live */
 } jf_queue;
 
 /* A C function that runs functions of the user, each at this index of its stack. */

@@ -10,8 +10,8 @@
 #include <time.h>
 
 /* What the registry keeps; FAILED is a list with three items for each error: itself, the request,
-   and what failed. */
-enum { HEAD, TAIL, FAILED, DELIVER, TRACEBACK, N_ANCHOR };
+   and what failed; DEBUG is debug.traceback, WARN what is told of an error that a call keeps. */
+enum { HEAD, TAIL, WARN, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { MOST_FAILED = 1000 };       /* errors kept; later ones are counted */
 enum { MOST_TRIES = 8 };           /* of a delivery that fails before its function begins */
@@ -186,7 +186,7 @@ static void failed_forget(lua_State *L, jf_queue *q, int k)
   lua_pop(L, 1);
   if (k == q->failed - 1) q->failed--;
   else q->told++;
-  if (q->told == q->failed) q->failed = q->told = 0;
+  if (q->told == q->failed) q->failed = q->told = q->warned = 0;
   tell_due(L, q);
 }
 
@@ -292,7 +292,8 @@ static int l_deliver(lua_State *L)
   if (watch) push_watch(L, r);
   else push_callback(L, r);
   failed_reserve(L, q);
-  d->begun = 1;      /* from the reserve on nothing has failed, or allocated */
+  jf_heed_interrupt(L);
+  d->begun = 1;      /* from here on nothing fails or allocates until the function is called */
   d->what = watch ? ++r->shown : CALLBACK;
   if (!watch && r->queued) queue_drop_head(L, q);
   if (lua_isnil(L, DELIVER_FUNCTION)) {
@@ -328,7 +329,11 @@ static int queue_traceback(lua_State *L)
   const char *text = push_error_text(L);
   if (strstr(text, "attempt to yield across C-call boundary"))
     text = lua_pushfstring(L, "%s; a callback cannot yield", text);
-  luaL_traceback(L, L, text, 1);
+  push_anchor(L, queue_of(L), DEBUG);
+  if (!lua_isfunction(L, -1)) return lua_pushstring(L, text), 1;
+  lua_pushstring(L, text);
+  lua_pushinteger(L, 2);
+  lua_call(L, 2, 1);
   const char *whole = lua_tostring(L, -1);
   const char *frame = lua_pushfstring(L, "\n\t[C]: at %p", (void *)(uintptr_t)l_deliver);
   const char *end = strstr(whole, frame);
@@ -385,6 +390,16 @@ static int queue_step(lua_State *L, jf_queue *q)
   return deliver_head(L, q);
 }
 
+/* Tells of the first error that is kept, as it may be long until it is raised. */
+static void warn_once(lua_State *L, jf_queue *q)
+{
+  if (q->warned || q->told == q->failed) return;
+  q->warned = 1;
+  push_anchor(L, q, WARN);
+  failed_push(L, q, q->told);
+  if (lua_pcall(L, 1, 0, 0)) lua_pop(L, 1);
+}
+
 void jf_run_due(lua_State *L, jf_lplan *p, int wait)
 {
   jf_queue *q = queue_of(L);
@@ -396,9 +411,9 @@ void jf_run_due(lua_State *L, jf_lplan *p, int wait)
   while (n >= 0 && q->head && q->head->number <= last && (wait || jf_is_over(q->head)))
     n = deliver_head(L, q);
   p->pinned--;
-  if (n >= 0) return;
-  if (jf_is_interruption(L, -1)) lua_error(L);
-  lua_pop(L, 1);
+  if (n < 0 && jf_is_interruption(L, -1)) lua_error(L);
+  if (n < 0) lua_pop(L, 1);
+  warn_once(L, q);
 }
 
 void jf_show(lua_State *L, int i)
@@ -510,6 +525,40 @@ static int l_value(lua_State *L)
   return 1;
 }
 
+/* Takes back the run of a request if it has not begun; nobody need be told that it failed. */
+static int queue_cancel(lua_State *L, jf_lrequest *r)
+{
+  int cancelled = 0;
+  if (jf_is_over(r)) return 0;
+  jf_check(L, jfl_request_cancel(jf_run_of(r), &cancelled));
+  if (cancelled) r->told = 1;
+  return cancelled;
+}
+
+/* cancel(request | job): takes back the call, or all calls of the job, that have not begun; gives
+   how many. What was registered for their failure is due. */
+static int l_cancel(lua_State *L)
+{
+  jf_queue *q = queue_of(L);
+  const jf_ljob *job = jf_test(L, 1, JF_JOB);
+  int n = 0;
+  if (!job) n = queue_cancel(L, jf_need_request(L, 1, "cancel"));
+  for (jf_lrequest *r = job ? q->head : NULL; r; r = r->next)
+    if (r->plan->job == job) n += queue_cancel(L, r);
+  tell_due(L, q);
+  lua_pushinteger(L, n);
+  return 1;
+}
+
+/* on_kept(f): f is told, once until it was raised, of an error that a call keeps. */
+static int l_on_kept(lua_State *L)
+{
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  set_anchor(L, queue_of(L), WARN);
+  return 0;
+}
+
 /* peek(request): the value of a call whose run is over and succeeded, or nil. */
 static int l_peek(lua_State *L)
 {
@@ -605,9 +654,19 @@ static int l_finish(lua_State *L)
 
 const luaL_Reg jf_queue_functions[] = {
   { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
-  { "value", l_value }, { "peek", l_peek }, { "fd", l_fd }, { "finish", l_finish },
+  { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel },
+  { "on_kept", l_on_kept }, { "fd", l_fd }, { "finish", l_finish },
   { "is_interruption", l_is_interruption }, { NULL, NULL }
 };
+
+/* Pushes debug.traceback, or nil where the state has no such library. */
+static void push_debug(lua_State *L)
+{
+  lua_getglobal(L, "debug");
+  if (lua_istable(L, -1)) lua_getfield(L, -1, "traceback");
+  else lua_pushboolean(L, 0);
+  lua_remove(L, -2);
+}
 
 void jf_open_queue(lua_State *L, jf_state *st)
 {
@@ -617,6 +676,8 @@ void jf_open_queue(lua_State *L, jf_state *st)
       lua_pushboolean(L, 0);
     } else if (i == FAILED) {
       lua_newtable(L);
+    } else if (i == DEBUG) {
+      push_debug(L);
     } else {
       lua_pushlightuserdata(L, st);
       lua_pushcclosure(L, functions[i - DELIVER], 1);

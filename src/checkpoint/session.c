@@ -191,7 +191,30 @@ jfl_status jfl_checkpoint_write(const char *path, int overwrite, const char *con
 
 /* ---- loading ---- */
 
-typedef struct prefixes { const char *const *v; int n; } prefixes;
+/* In their order, and none begins with another. */
+typedef struct prefixes { const char **v; int n; } prefixes;
+
+static int by_text(const void *a, const void *b)
+{
+  return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int begins_with(const char *name, const char *prefix)
+{
+  return !strncmp(name, prefix, strlen(prefix));
+}
+
+static jfl_status prefixes_sort(const char *const *only, int n, prefixes *out)
+{
+  const char **v = jf_new_raw((size_t)n * sizeof *v);
+  if (!v) return jf_fail(JFL_ENOMEM, "out of memory");
+  for (int i = 0; i < n; i++) v[i] = only[i];
+  qsort(v, (size_t)n, sizeof *v, by_text);
+  out->v = v;
+  for (int i = 0; i < n; i++)
+    if (!out->n || !begins_with(v[i], v[out->n - 1])) v[out->n++] = v[i];
+  return JFL_OK;
+}
 
 /* All that a load needs. Contents go to `fresh` first, one for each variable of the session or
    NULL, so that a failure on the way leaves the session as it was. */
@@ -207,9 +230,14 @@ typedef struct checkpoint_session_loader {
 /* Whether a name takes part. */
 static int checkpoint_session_wanted(const checkpoint_session_loader *l, const char *name)
 {
-  for (int i = 0; i < l->only.n; i++)
-    if (!strncmp(name, l->only.v[i], strlen(l->only.v[i]))) return 1;
-  return !l->only.n;
+  const prefixes *p = &l->only;
+  int at = 0, end = p->n;      /* where the first one is that comes after the name */
+  while (at < end) {
+    const int mid = (at + end) / 2;
+    if (strcmp(p->v[mid], name) <= 0) at = mid + 1;
+    else end = mid;
+  }
+  return !p->n || (at && begins_with(name, p->v[at - 1]));
 }
 
 /* The tensor of a variable, NULL where there is none or it takes no part. */
@@ -447,14 +475,18 @@ jfl_status jfl_checkpoint_apply(jfl_session *s, const jfl_checkpoint *c, int str
   for (int i = 0; i < n_only; i++) JF_TRY(jf_need_pointer(__func__, "only[]", only[i]));
   JF_NEED_POINTER(out);
   checkpoint_session_loader l = {
-    .session = s, .source = &c->source, .path = c->source.path, .only = { only, n_only }
+    .session = s, .source = &c->source, .path = c->source.path
   };
+  JF_TRY(prefixes_sort(only, n_only, &l.only));
   l.report = jf_new(sizeof *l.report);
-  if (!l.report) return no_memory(l.path);
-  l.report->tag = JF_TAG_REPORT;
-  jf_session_acquire(s);
-  jfl_status r = checkpoint_session_load(&l, strict);
-  jf_session_release(s);
+  jfl_status r = l.report ? JFL_OK : no_memory(l.path);
+  if (!r) {
+    l.report->tag = JF_TAG_REPORT;
+    jf_session_acquire(s);
+    r = checkpoint_session_load(&l, strict);
+    jf_session_release(s);
+  }
+  jf_free(l.only.v);
   if (r == JFL_OK) *out = l.report;
   else jfl_report_free(l.report);
   return r;

@@ -53,6 +53,8 @@ void jf_interrupt_open(lua_State *L);
 /* lua_pcall during which Ctrl-C raises the error "interrupted". Where it finds no place to raise
    it, a second one ends the process. */
 int jf_interrupt_call(lua_State *L, int n_arg, int n_result, int handler);
+/* Raises the error if Ctrl-C came during that and it was not raised yet. */
+void jf_interrupt_heed(lua_State *L);
 /* Whether Ctrl-C stopped a call since this was last asked. */
 int jf_interrupt_came(void);
 

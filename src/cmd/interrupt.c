@@ -1,15 +1,17 @@
 /* Ctrl-C. The first one sets a debug hook that raises an error, and a flag that what waits in C
-   looks at. A loop that LuaJIT has compiled sees neither, and no code can be run in its place: so
+   looks at. In code of the front end the hook waits a moment for the user's code, where an error is
+   expected. A loop that LuaJIT has compiled sees neither, and no code can be run in its place: so
    where the program still runs after a moment it says so, and another Ctrl-C within two seconds
    ends the process at once. */
 #include "cmd/cmd.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
-static const double soon = 0.3, patience = 2;      /* seconds */
+static const double held = 0.2, soon = 0.3, patience = 2;      /* seconds */
 
 static const char hint[] =
   "\njfl: still running; Ctrl-C again within two seconds ends the program\n";
@@ -20,6 +22,7 @@ static struct {
   pthread_t owner;
   lua_State *L;
   volatile sig_atomic_t asked;     /* Ctrl-C came and the error was not raised yet */
+  volatile double at;              /* when it came */
   volatile sig_atomic_t hinted;    /* the hint was shown since */
   volatile double since;           /* when it was */
   volatile sig_atomic_t came;      /* the error was raised */
@@ -62,10 +65,21 @@ static void raise_error(lua_State *L)
   lua_error(L);
 }
 
+/* Whether the Lua function that runs, maybe by way of C functions, is the front end's. */
+static int in_front_end(lua_State *L)
+{
+  lua_Debug ar;
+  for (int level = 0; lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "S", &ar);
+    if (*ar.what != 'C') return !strncmp(ar.source, "=jfl/", 5);
+  }
+  return 0;
+}
+
 static void hook(lua_State *L, lua_Debug *ar)
 {
   (void)ar;
-  raise_error(L);
+  if (!in_front_end(L) || now() - state.at > held) raise_error(L);
 }
 
 /* The system may run the handler on any thread; another one passes the signal on to the owner. */
@@ -93,6 +107,7 @@ static void on_timer(int number)
 static void on_first(void)
 {
   state.hinted = 0;
+  state.at = now();
   state.asked = 1;
   lua_sethook(state.L, hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
   set_handler(SIGALRM, on_timer, SA_RESTART);
@@ -122,15 +137,32 @@ void jf_interrupt_open(lua_State *L)
   jf_set_interrupt(L, &state.asked, raise_error);
 }
 
+void jf_interrupt_heed(lua_State *L)
+{
+  if (state.asked)
+    raise_error(L);
+}
+
+/* The error for a Ctrl-C that came just before the called function returned to n values. */
+static int come_late(lua_State *L, int n)
+{
+  lua_settop(L, n);
+  state.came = 1;
+  lua_pushliteral(L, "interrupted");
+  return LUA_ERRRUN;
+}
+
 int jf_interrupt_call(lua_State *L, int n_arg, int n_result, int handler)
 {
   struct sigaction before;
+  int base = lua_gettop(L) - n_arg - 1;
   lua_State *outer = state.L;
   sigaction(SIGINT, NULL, &before);
   state.L = L;
   set_handler(SIGINT, on_interrupt, 0);
   int status = lua_pcall(L, n_arg, n_result, handler);
   sigaction(SIGINT, &before, NULL);
+  if (!status && state.asked) status = come_late(L, base);
   forget();
   state.L = outer;
   return status;

@@ -467,6 +467,7 @@ static int guarded_line(line_reader *r)
 static int read_line(lua_State *L)
 {
   line_reader *r = lua_touserdata(L, lua_upvalueindex(1));
+  jf_interrupt_heed(L);
   r->prompt = luaL_checkstring(L, PROMPT);
   lua_settop(L, DELIVER);
   r->fd = lua_isnumber(L, FD) ? (int)lua_tointeger(L, FD) : -1;

@@ -23,6 +23,10 @@ static jfl_status piecewise_infer(jf_infer *c)
   if (a->values.n != a->boundaries.n + 1)
     return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
                             "got %d", a->boundaries.n + 1, a->values.n);
+  for (int i = 0; i < a->boundaries.n; i++)
+    if (!(isfinite(a->boundaries.v[i]) && a->boundaries.v[i] >= 0))
+      return jf_fail_argument(JFL_EINVAL, "boundaries", "must be steps of at least 0, got %g",
+                              a->boundaries.v[i]);
   for (int i = 1; i < a->boundaries.n; i++)
     if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
       return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g",

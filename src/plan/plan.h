@@ -111,6 +111,7 @@ struct jfl_plan {
      it must be known whether the devices found something wrong so far. */
   int barrier;
   uint64_t bound;              /* set by the run layer: which arenas its pointers point into */
+  int account;                 /* by the run layer: which one it had in the last profile with it */
 };
 
 /* What a plan is made for: devices by place, flags as for jf_choose, and the largest number of

@@ -12,6 +12,7 @@ typedef struct account {
   jfl_graph *graph;            /* counted */
   double *seconds;             /* of each step */
   int64_t runs;
+  int first;                   /* the row of its first step: the number of steps of those before */
 } account;
 
 /* worker: whether the step ran on the worker, not on the caller. */
@@ -59,16 +60,17 @@ void jfl_profile_free(jfl_profile *f)
 
 static jfl_status run_profile_find(jfl_profile *f, jfl_plan *p, account **out)
 {
-  for (int i = f->n_account - 1; i >= 0; i--)
-    if (f->account[i].plan == p) return *out = &f->account[i], JFL_OK;
+  if (p->account < f->n_account && f->account[p->account].plan == p)
+    return *out = &f->account[p->account], JFL_OK;
   account *room = jf_regrow(f->account, f->n_account, &f->cap_account, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   f->account = room;
-  account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0 };
+  account a = { p, p->graph, jf_new((size_t)p->n_step * sizeof *a.seconds), 0,
+                jfl_profile_count(f) };
   if (!a.seconds) return jf_fail(JFL_ENOMEM, "out of memory");
   jfl_graph_ref(p->graph);
   f->account[f->n_account] = a;
-  *out = &f->account[f->n_account++];
+  *out = &f->account[p->account = f->n_account++];
   return JFL_OK;
 }
 
@@ -94,10 +96,21 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
 
 int jfl_profile_count(const jfl_profile *p)
 {
-  int n = 0;
-  if (!JF_IS(PROFILE, p)) return 0;
-  for (int i = 0; i < p->n_account; i++) n += p->account[i].plan->n_step;
-  return n;
+  if (!JF_IS(PROFILE, p) || !p->n_account) return 0;
+  const account *last = &p->account[p->n_account - 1];
+  return last->first + last->plan->n_step;
+}
+
+/* The account that has a row. */
+static const account *account_of(const jfl_profile *p, int row)
+{
+  const account *a = p->account;
+  for (int n = p->n_account; n > 1;) {
+    const int half = n / 2;
+    if (a[half].first <= row) a += half, n -= half;
+    else n = half;
+  }
+  return a;
 }
 
 jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
@@ -105,9 +118,8 @@ jfl_status jfl_profile_at(const jfl_profile *p, int i, jfl_profile_row *out)
   JF_NEED(PROFILE, p);
   JF_NEED_BELOW(i, jfl_profile_count(p));
   JF_NEED_POINTER(out);
-  const account *a = p->account;
-  for (; i >= a->plan->n_step; a++) i -= a->plan->n_step;
-  const jf_step *st = &a->plan->step[i];
+  const account *a = account_of(p, i);
+  const jf_step *st = &a->plan->step[i -= a->first];
   const jfl_op *op = st->node->op;
   *out = (jfl_profile_row){
     .job = a->graph->name, .op = jf_node_title(st->node), .name = st->node->name,

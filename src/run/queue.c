@@ -24,18 +24,24 @@ static void init_locks(jfl_session *s)
 
 void jf_queue_init(jfl_session *s) { init_locks(s); }
 
+/* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
+static void fail_queued(jfl_request *r, const char *why)
+{
+  r->status = JFL_ESTATE;
+  jf_fail(JFL_ESTATE, "%s", why);
+  jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
+  r->error = jf_error_copy();
+  r->plan->job->in_flight--;
+  atomic_store(&r->done, 1);
+  jfl_request_unref(r);
+}
+
 /* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
 static void drop_queued(jfl_session *s, const char *why)
 {
   for (jfl_request *r = s->head, *next; r; r = next) {
     next = r->next;
-    r->status = JFL_ESTATE;
-    jf_fail(JFL_ESTATE, "%s", why);
-    jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
-    r->error = jf_error_copy();
-    r->plan->job->in_flight--;
-    atomic_store(&r->done, 1);
-    jfl_request_unref(r);
+    fail_queued(r, why);
   }
   s->head = s->tail = NULL;
   s->n_queued = 0;
@@ -262,6 +268,38 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   if (st) jfl_request_unref(r);
   else *out = r;
   return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
+}
+
+/* Takes r out of the queue; gives whether it was there. Under mu. */
+static int unqueue(jfl_session *s, const jfl_request *r)
+{
+  jfl_request *before = NULL, *at = s->head;
+  for (; at && at != r; at = at->next) before = at;
+  if (!at) return 0;
+  if (before) before->next = r->next;
+  else s->head = r->next;
+  if (s->tail == r) s->tail = before;
+  s->n_queued--;
+  return 1;
+}
+
+jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
+{
+  JF_NEED(REQUEST, r);
+  JF_NEED_POINTER(cancelled);
+  *cancelled = 0;
+  if (atomic_load(&r->done)) return JFL_OK;      /* its plan may be gone */
+  jfl_session *s = r->plan->job->session;
+  queue_lock(s);
+  if (unqueue(s, r)) {
+    fail_queued(r, "the call was cancelled before it began");
+    *cancelled = 1;
+    s->finished++;
+    make_readable(s);
+    if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  }
+  unlock(s);
+  return JFL_OK;
 }
 
 static struct timespec deadline(double seconds)

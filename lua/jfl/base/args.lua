@@ -123,8 +123,9 @@ end
 local function take_options(f, values, options)
   for name, value in pairs(options) do
     if not f.index[name] then
+      local hint = names.suggest(tostring(name), f.known)
       core.fail("%s: unknown option '%s'; options are %s%s", f.path, tostring(name),
-        names_of(f.params), names.suggest(tostring(name), f.known))
+        names_of(f.params), hint ~= "" and hint or names.pointer(tostring(name)))
     end
     if values[name] ~= nil then
       core.fail("%s: '%s' is given twice: as argument %d and as an option", f.path, name,

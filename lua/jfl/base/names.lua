@@ -174,6 +174,11 @@ local function contents(path)
   return ("; flow.help(%s) lists what there is"):format(group and ("'%s'"):format(group) or "")
 end
 
+--- The end of a message that points to what help says of a word; "" where it says nothing.
+function names.pointer(word)
+  return names.topic(word) and ("; flow.help('%s') tells what there is instead"):format(word) or ""
+end
+
 --- Fails because the namespace t at this path lacks a name. more: further names that it has.
 function names.fail(path, t, name, more)
   local paths = {}
@@ -184,9 +189,7 @@ function names.fail(path, t, name, more)
     end
   end
   local suggestion = names.suggest(name, paths, path)
-  if suggestion == "" and names.topic(name) then
-    suggestion = ("; flow.help('%s') tells what there is instead"):format(name)
-  end
+  if suggestion == "" then suggestion = names.pointer(name) end
   core.fail("there is no %s.%s%s", path, name,
     suggestion ~= "" and suggestion or contents(path))
 end

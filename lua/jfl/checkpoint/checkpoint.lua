@@ -127,21 +127,33 @@ local function with_open(path, fn)
   return result
 end
 
--- The option `only` as a list of prefixes; nil: all names match.
+-- The option `only` as a list of prefixes, with the set of them and of their lengths; nil: all
+-- names match.
 local function prefixes(who, only)
   if only == nil then return nil end
   local list = type(only) == "string" and { only } or args.expect(who, "only", only,
     "string or table")
-  for _, prefix in ipairs(list) do args.expect(who, "only", prefix, "string") end
-  if #list > 0 then return list end
+  local only = { has = {}, lengths = {} }
+  for i, prefix in ipairs(list) do
+    only[i] = args.expect(who, "only", prefix, "string")
+    only.has[prefix], only.lengths[#prefix] = true, true
+  end
+  if #only > 0 then return only end
   core.fail("%s: only must hold what names begin with, got an empty table", who)
 end
 
-local function begins(name, list)
-  for _, prefix in ipairs(list) do
-    if name:sub(1, #prefix) == prefix then return true end
+-- Calls f for each of the prefixes that a name begins with.
+local function each_prefix(name, only, f)
+  for n in pairs(only.lengths) do
+    local prefix = name:sub(1, n)
+    if only.has[prefix] then f(prefix) end
   end
-  return false
+end
+
+local function begins(name, only)
+  local found = false
+  each_prefix(name, only, function() found = true end)
+  return found
 end
 
 -- Reads a tensor of a file that records neither dtype nor shape. They are taken from the variable
@@ -219,15 +231,17 @@ end
 
 -- Every prefix must mean something: a misspelled one would silently load nothing.
 local function check_prefixes(file, path, only)
-  local names, i = core.variables(), 1
-  repeat
-    local name = core.checkpoint_tensor(file, i)
-    names[#names + 1], i = name, i + 1
-  until not name
+  local found, i = {}, 1
+  local function note(prefix) found[prefix] = true end
+  for _, name in ipairs(core.variables()) do each_prefix(name, only, note) end
+  local name = core.checkpoint_tensor(file, i)
+  while name do
+    each_prefix(name, only, note)
+    i = i + 1
+    name = core.checkpoint_tensor(file, i)
+  end
   for _, prefix in ipairs(only) do
-    local found = false
-    for _, name in ipairs(names) do found = found or begins(name, { prefix }) end
-    if not found then
+    if not found[prefix] then
       core.fail("load: %s: only: no name in it, nor of a variable here, begins with '%s'", path,
         prefix)
     end

@@ -37,6 +37,9 @@ local entries = {
   entry("function_config", "Options of a job, set by calls: config.default_data_type(flow.float).",
     { returns = "FunctionConfig" }),
   entry("clear_default_session", "Drops all jobs and variables."),
+  entry("cancel", "Takes back calls that have not begun, and gives their number.",
+    { "call", "a job, for all of its calls, or what a call of one gave", type = "Job|table" },
+    { returns = "integer" }),
   entry("poll", "Runs the callbacks that are due, and gives their number.",
     { "seconds", "stops when this time is used up", NONE, type = "number" },
     { returns = "integer" }),
@@ -99,7 +102,8 @@ local entries = {
   entry("Optimizer:set_lr", "Sets the learning rate of the calls to come, whatever the schedule "
     .. "says; nothing is compiled anew, and checkpoints keep it.",
     { "rate", "nil: the schedule rules again", NONE, type = "number" }),
-  field("Optimizer.lr", "number", "The learning rate of the next call."),
+  field("Optimizer.lr", "number", "The learning rate of the next call; setting it is set_lr. What "
+    .. "else the optimizer was made with can be read too, as in optimizer.momentum."),
 }
 
 local function add(list)

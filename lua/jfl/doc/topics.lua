@@ -65,6 +65,10 @@ local LIST = {
   { "lr rate learning_rate schedule scheduler warmup", [[
   A learning rate is a number, or flow.optimizer.PiecewiseConstantScheduler(steps, rates, { warmup
   = ... }). optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls.]] },
+  { "weight_decay decay regularization regularizer regularizers", [[
+  flow.layers.dense(x, 10, { kernel_regularizer = flow.regularizers.l2(1e-4) }) decays a layer's
+  weight: training adds 1e-4 times the weight to its gradient. bias_regularizer and
+  flow.get_variable's regularizer are alike. Optimizers have no weight_decay.]] },
   { "nan inf infinity infinite finite diverge", [[
   A loss that is nan or inf is no error by itself. flow.config.check_finite(true) makes each run
   look for the first value that is not finite, and fail with its name and the step; variables stay

@@ -154,6 +154,16 @@ end
 
 function Job:__tostring() return ("job '%s' (%s)"):format(self.name, self.type) end
 
+--- Takes back calls that have not begun: all of a job, or the one that gave a registrar or future.
+-- What they were given for the case of failure is told at the next `flow.poll` or `flow.sync`, and
+-- so on; without it nothing is raised. Calls that have begun go on to their end, so a step of
+-- training is made whole or not at all. Returns how many were taken back.
+function job.cancel(what)
+  if getmetatable(what) == Job then return what._core and core.cancel(what._core) or 0 end
+  if core.type(what) == "request" then return core.cancel(what) end
+  core.fail("cancel: call must be a job, or what a call of one gave, got %s", args.describe(what))
+end
+
 local function check_no_body(what)
   if not trace.current then return end
   core.fail("%s inside the body of '%s': a body only describes its job", what,

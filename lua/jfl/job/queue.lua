@@ -35,9 +35,39 @@ So nothing changes behind a script's back, and no lock is needed. At most
 event loop of its own watches `flow.fd()`, a descriptor that becomes readable when a callback is
 due, and then calls `flow.poll()`; it stays readable until nothing is due.
 
-An error inside a callback is raised by whatever ran the callback, with the job's name; those behind
-it stay due. A run that fails and has no second function raises its message at the next such point.
-A failed train call changes no variable.
+**Errors.** An error inside a callback never costs another call. A call of a job, saving and loading
+run the callbacks that are due, keep what goes wrong there, and do their own work; the first error
+is told on stderr. `flow.poll()` and `flow.sync()` raise the oldest error that was kept, or the next
+one, with the job's name; callbacks behind it stay due, so calling them again goes on. The end of
+the script prints what was never raised, and then fails. A run that fails and has no second function
+counts as an error of a callback. A failed train call changes no variable.
+
+```lua
+local double = flow.global_function {
+  name = "double",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  returns = tp.Callback(tp.Numpy),
+  body = function(x) return x + x end,
+}
+
+double({ 1 })(function() error("oh") end)
+print((pcall(flow.sync)))                        --> false
+flow.sync()                                      -- it was raised, and all is well again
+```
+
+**Taking back.** `flow.cancel(job)` takes back the calls of a job that have not begun, and
+`flow.cancel(registrar)` that one; it gives their number. Their second function is told with the
+next callbacks. A call that has begun goes on to its end, so a step of training is made whole or not
+at all.
+
+**Ctrl-C** stops the program at its own code, or a wait, with the error "interrupted"; callbacks
+that did not begin stay due, and a program that catches the error goes on as if nothing had
+happened.
+
+**The end.** When the script ends or calls `os.exit`, callbacks of the calls made so far run. Calls
+that those make are not run any more: their second function is told that the program is ending, and
+stderr how many there were. So a callback that calls its job again does not keep a program from its
+end.
 ]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
@@ -117,6 +147,10 @@ end
 function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
+
+core.on_kept(function(err)
+  warn.say("%s (flow.poll, flow.sync or the end of the program raises it)", err:match("^[^\n]*"))
+end)
 
 -- ---- the end of a program ----
 

@@ -19,7 +19,11 @@ end
 
 function initializer.is(value) return getmetatable(value) == Initializer end
 
-local function number(who, name, value) return args.expect(who, name, value, "number") end
+local function number(who, name, value)
+  args.expect(who, name, value, "number")
+  if value - value == 0 then return value end
+  core.fail("%s: %s must be a finite number, got %g", who, name, value)
+end
 
 local function positive(who, name, value)
   if number(who, name, value) > 0 then return value end
@@ -31,7 +35,7 @@ local function constant(path, value)
     { "value", "what each element is", value or 0 },
     returns = "Initializer",
   }, function(o)
-    number(path, "value", o.value)
+    args.expect(path, "value", o.value, "number")
     return fixed(("%s(%g)"):format(path, o.value), "constant", o.value, 0)
   end)
 end

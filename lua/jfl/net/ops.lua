@@ -128,6 +128,7 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     end
     local context = trace.current
     local active = o.training
+    if active ~= nil then args.expect("nn.dropout", "training", active, "boolean") end
     if active == nil then active = context and context.mode == "train" end
     if not active or o.rate == 0 then return o.x end
     local name = full_name("nn.dropout", o.name)

@@ -221,7 +221,7 @@ describe("asynchronous calls", function()
       end }
     local told
     calls({ 5 })(print, function() error("worse") end)
-    calls({ 6 })(print, function(message) told = message end)
+    helper.stderr_of(function() calls({ 6 })(print, function(message) told = message end) end)
     helper.fails(flow.sync, "labels: error in a callback:")
     flow.sync()
     assert.truthy(told:find("got 6", 1, true))
@@ -318,6 +318,158 @@ describe("asynchronous calls", function()
     end)
   end)
 
+  describe("whose earlier callback fails", function()
+    local function boom() error("boom") end
+
+    -- Makes calls whose callbacks fail, which are due; gives what calls then tell on stderr.
+    local function calls_after(n, fn)
+      local calls = {}
+      for i = 1, n do calls[i] = job({ i }) end
+      for i = 1, n do calls[i](boom) end
+      settle()
+      return helper.stderr_of(fn)
+    end
+
+    it("are made, and tell of the first", function()
+      local now = helper.predict("now", { 1 }, function(x) return x + 1 end)
+      local told = calls_after(3, function()
+        assert.equal(8, now({ 7 })[1])
+        job({ 4 })(note)
+        assert.equal(9, now({ 8 })[1])
+      end)
+      assert.truthy(told:find("^jfl: later: error in a callback: spec/lua/job/queue_spec.lua:%d+: "
+        .. "boom %(flow.poll, flow.sync or the end of the program raises it%)\n$"), told)
+      for _ = 1, 3 do helper.fails(flow.poll, "boom") end
+      flow.sync()
+      assert.same({ 8 }, seen)
+    end)
+
+    it("raise none from saving, loading or clearing", function()
+      local directory = helper.directory()
+      helper.train("train")({ 1, 2 })
+      for _, act in ipairs {
+        function() flow.train.CheckPoint():save(directory .. "/a") end,
+        function() flow.train.CheckPoint():load(directory .. "/a") end,
+        function() flow.get_all_variables() end,
+        flow.clear_default_session,
+      } do
+        calls_after(1, act)
+        helper.fails(flow.sync, "boom")
+      end
+      helper.remove(directory)
+    end)
+
+    it("keep them in order, and the last of very many as a number", function()
+      calls_after(2, function()
+        for i = 1, 1200 do
+          job({ i })(function() error("number " .. i) end)
+        end
+        flow.train.CheckPoint():init()
+      end)
+      helper.fails(flow.sync, "boom")
+      helper.fails(flow.sync, "boom")
+      for i = 1, 998 do helper.fails(flow.sync, "number " .. i .. "\n") end
+      helper.fails(function() flow.sync() end, "202 more errors of callbacks were not kept")
+      flow.sync()
+    end)
+
+    it("make the descriptor readable until it was raised", function()
+      local fd = flow.fd()
+      calls_after(1, function() job({ 1 }) end)
+      settle()
+      flow.train.CheckPoint():init()
+      assert.is_true(readable(fd))
+      helper.fails(flow.poll, "boom")
+      assert.is_false(readable(fd))
+    end)
+
+    it("raise it once where a future's own handler fails", function()
+      local old = flow.global_function { name = "old",
+        inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+      local future
+      calls_after(1, function()
+        future = old({ 3 })
+        assert.equal(3, future:get()[1])
+      end)
+      helper.fails(flow.sync, "boom")
+      assert.equal(3, future:get()[1])
+    end)
+  end)
+
+  describe("that are taken back", function()
+    local slow, x
+
+    before_each(function()
+      flow.config.max_inflight(20)
+      x = flow.ndarray.ones({ 1 })          -- little to copy, so that calls are made at once
+      slow = helper.predict("slow", { 1 }, function(v)
+        local m = flow.ones({ 700, 700 }) * v
+        return flow.math.reduce_sum(flow.matmul(flow.matmul(m, m), m))
+      end, { returns = tp.Callback(tp.Numpy) })
+      slow(x)
+      flow.sync()
+    end)
+
+    it("do not run, and tell on_error in order", function()
+      local order, n = {}, 0
+      for i = 1, 10 do
+        slow(x)(function() order[i] = "ran" end, function(message)
+          order[i] = message
+          n = n + 1
+        end)
+      end
+      local taken = flow.cancel(slow)
+      flow.sync()
+      assert.equal(taken, n)
+      assert.is_true(taken >= 1)
+      for i = 1, 10 do
+        assert.equal(i <= 10 - taken and "ran" or "slow: the call was cancelled before it began",
+          order[i])
+      end
+      assert.equal(0, flow.cancel(slow))
+    end)
+
+    it("are one call where its registrar is given, and raise nothing", function()
+      local calls, ran = {}, 0
+      for i = 1, 5 do calls[i] = slow(x) end
+      for i = 1, 5 do calls[i](function() ran = ran + 1 end) end
+      assert.equal(1, flow.cancel(calls[5]))
+      assert.equal(0, flow.cancel(calls[5]))
+      flow.sync()
+      assert.equal(4, ran)
+    end)
+
+    it("may be so by a callback, and only those of their own job", function()
+      local other, ran, taken = 0, 0, 0
+      local calls = {}
+      job:compile()                           -- which would wait for runs
+      for i = 1, 10 do calls[i] = slow(x) end
+      calls[1](function() taken = flow.cancel(slow) end)
+      for i = 2, 10 do calls[i](function() ran = ran + 1 end) end
+      job({ 2 })(function() other = other + 1 end)
+      flow.sync()
+      assert.equal(1, other)
+      assert.equal(9, ran + taken)
+      assert.is_true(taken >= 1)
+    end)
+
+    it("have no value", function()
+      local old = flow.global_function { name = "old",
+        inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(v) return v + v end }
+      old:compile()
+      for _ = 1, 5 do slow(x) end
+      local future = old(x)
+      assert.equal(1, flow.cancel(future))
+      helper.fails(function() future:get() end, "old: the call was cancelled before it began")
+    end)
+
+    it("must be calls", function()
+      helper.fails(function() flow.cancel(3) end,
+        "cancel: call must be a job, or what a call of one gave, got number 3")
+      assert.equal(0, flow.cancel(helper.predict("never", { 1 }, function(v) return v end)))
+    end)
+  end)
+
   it("of a train job see each other's updates in order", function()
     local train = helper.train("train", { returns = tp.Callback(tp.Numpy) })
     for _ = 1, 3 do train({ 1, 2 })(note) end
@@ -358,6 +510,39 @@ describe("asynchronous calls", function()
       flow.sync()
       assert.same({ 2, 4, 6, 8, 10 }, seen)
     end
+  end)
+
+  -- Finalizers run whenever memory is taken, so also while the queue is changed.
+  it("are delivered once and in order where finalizers call jobs, poll and sync", function()
+    local CALLS, x = 20000, flow.ndarray.ones({ 1 })
+    local made, ran, extra, wrong, deep = 0, 0, 0, 0, 0
+    local acts = { flow.poll, flow.sync, function() job(x) end, function()
+      job(x)(function() extra = extra + 1 end)
+    end }
+    local function disturb()
+      deep = deep + 1
+      if deep == 1 then assert(pcall(acts[made % #acts + 1])) end
+      deep = deep - 1
+    end
+    local function litter()
+      getmetatable(newproxy(true)).__gc = disturb
+      ffi.gc(ffi.new("char[16]"), disturb)
+    end
+    for i = 1, CALLS do
+      made = i
+      if i % 3 == 0 then litter() end
+      job(x)(function()
+        if ran ~= i - 1 then wrong = wrong + 1 end
+        ran = i
+      end)
+      if i % 100 == 0 then collectgarbage("step", 100) end
+    end
+    flow.sync()
+    assert.same({ CALLS, 0 }, { ran, wrong })
+    assert.is_true(extra > 0)
+    collectgarbage()
+    collectgarbage()
+    flow.sync()
   end)
 
   it("have a descriptor for event loops", function()
@@ -496,6 +681,51 @@ describe("the end of a script", function()
       array = flow.ndarray.zeros({ 1 })
       error("script")]])
     assert.truthy(out:find("array 7\n", 1, true))
+    assert.equal(1, status)
+  end)
+
+  local AGAIN = [[
+    local function again(x)
+      io.stdout:write("ran ", x[1], "\n")
+      job({ x[1] + 1 })(again, function(message)
+        io.stdout:write(message, "\n")
+        job({ 0 })(again, again)
+      end)
+    end
+    job({ 10 })(again)
+  ]]
+  local ENDED = "job: the program is ending: this call is not made\n"
+  local TOLD = "jfl: 1 call made while the program was ending was not run\n"
+
+  it("makes no call that callbacks ask for, and tells of them", function()
+    for _, last in ipairs { "", "os.exit(0)", "job({ 20 })(function() os.exit(0) end)" } do
+      local out, status = helper.script(HEAD .. AGAIN .. last)
+      -- A stock LuaJIT closes the state, and then nothing is said.
+      local silent = last == "" and not helper.command():find("jfl$")
+      assert.equal(1, select(2, out:gsub(ENDED, "")), out)
+      assert.equal(not silent, out:find(TOLD, 1, true) ~= nil)
+      assert.equal(0, status)
+    end
+  end)
+
+  it("still makes synchronous calls for callbacks", function()
+    local out, status = helper.script(HEAD .. [[
+      local now = flow.global_function { name = "now", returns = tp.Numpy,
+        inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(x) return x * 3 end }
+      job({ 5 })(function(x) io.stdout:write("now ", now(x)[1], "\n") end)]])
+    assert.truthy(out:find("now 15\n$"), out)
+    assert.equal(0, status)
+  end)
+
+  it("tells of few errors of many", function()
+    local out, status = helper.script(HEAD .. [[
+      flow.config.max_inflight(100)
+      for i = 1, 50 do job({ i })(function() error("oops " .. i, 0) end) end
+      os.exit(0)]])
+    local _, n = out:gsub("error in a callback: oops", "")
+    assert.truthy(n <= 21, n)
+    assert.truthy(out:find("jfl: 30 more outstanding calls failed\n", 1, true), out)
+    assert.truthy(out:find("50 outstanding call(s) failed", 1, true), out)
     assert.equal(1, status)
   end)
 

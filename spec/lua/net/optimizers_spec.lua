@@ -509,6 +509,25 @@ describe("optimizers and schedules", function()
       ["values must be finite numbers of at least 0, got -2"] = function()
         o.PiecewiseConstantScheduler({ 1 }, { 1, -2 })
       end,
+      ["boundaries must be steps of at least 0, got -5"] = function()
+        o.PiecewiseConstantScheduler({ -5 }, { 1, 2 })
+      end,
+      ["boundaries must be steps of at least 0, got "] = function()
+        o.PiecewiseConstantScheduler({ math.huge - math.huge }, { 1, 2 })
+      end,
+      ["optimizer.SGD: unknown option 'weight_decay'; options are lr_scheduler, momentum, "
+        .. "grad_clipping, variables; flow.help('weight_decay') tells"] = function()
+        o.SGD(0.1, { weight_decay = 0.1 })
+      end,
+      ["truncated_normal: stddev must be a finite number, got inf"] = function()
+        flow.truncated_normal(1 / 0)
+      end,
+      ["random_uniform_initializer: minval must be a finite number, got "] = function()
+        flow.random_uniform_initializer(0 / 0, 1)
+      end,
+      ["nn.dropout: training must be a boolean, got string 'yes'"] = function()
+        flow.nn.dropout(flow.ndarray.ones({ 2 }), 0.5, { training = "yes" })
+      end,
       ["SGD: momentum must be a finite number of at least 0, got -1"] = function()
         o.SGD(0.1, { momentum = -1 })
       end,

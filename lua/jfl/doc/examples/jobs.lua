@@ -135,6 +135,19 @@ train({ { 1 }, { 2 } })
 sgd:set_lr(0.01)
 print(sgd.lr)  --> 0.01
 
+## cancel
+local job = flow.global_function {
+  name = "slow", returns = tp.Callback(tp.Numpy),
+  inputs = { { "x", tp.Numpy.Placeholder({ 300, 300 }) } },
+  body = function(x) return flow.matmul(x, x) end }
+local x, done, failed = flow.ndarray.ones({ 300, 300 }), 0, 0
+for _ = 1, 4 do
+  job(x)(function() done = done + 1 end, function() failed = failed + 1 end)
+end
+local taken = flow.cancel(job)  -- those that have not begun
+flow.sync()
+print(taken == failed, done + failed)  --> true	4
+
 ## clear_default_session
 local function define()
   return flow.global_function {
