@@ -54,8 +54,8 @@ describe("a session", function()
     local out, err = session("error('bad')", "7")
     assert.same({ "7\n", "stdin:1: bad\n" }, { out, err })
     out, err = session("function f() error('deep') end function g() f() return 1 end", "g()", "8")
-    assert.same({ "8\n", "stdin:1: deep\nstack traceback:\n\tstdin:1: in function 'f'\n"
-      .. "\tstdin:1: in function 'g'\n\tstdin:1: in main chunk\n" }, { out, err })
+    assert.same({ "8\n", "stdin:1: deep\nstack traceback:\n  stdin:1: in function 'f'\n"
+      .. "  stdin:1: in function 'g'\n  stdin:1: in main chunk\n" }, { out, err })
     out, err = session("1 1", "nil + 1", "9")
     assert.equal("9\n", out)
     assert.equal("stdin:1: unexpected symbol near '1'\n"
@@ -67,7 +67,7 @@ describe("a session", function()
     assert.equal("stdin:3: attempt to concatenate a nil value\n  3 | x = nil .. x\n", err)
     _, err = session("function f(n)", "return 1 + f(n)", "end", "f(1)")
     assert.truthy(err:find("^stack overflow\nstack traceback:\n"), err)
-    assert.truthy(err:find("%.%.%. %(%d+ more%)\n\tstdin:1: in main chunk\n$"), err)
+    assert.truthy(err:find("%.%.%. %(%d+ more%)\n  stdin:1: in main chunk\n$"), err)
   end)
 
   it("knows flow, and loads it at first use", function()
@@ -166,6 +166,24 @@ describe("a session", function()
     out, err = started(config)
     assert.equal("nil\n\n", out)
     assert.truthy(err:find("/config/jfl/init.lua:1: unexpected symbol near '='", 1, true), err)
+  end)
+
+  it("does what the guide shows", function()
+    local guide = require "scripts.doc.guide"
+    local text
+    for _, page in ipairs(guide.pages()) do
+      if page.source:find("repl/session.lua", 1, true) then text = page.text end
+    end
+    local input, want = {}, {}
+    for line in text:gmatch("\n    ([^\n$][^\n]*)") do
+      local typed = line:match("^>>? ?(.*)")
+      table.insert(typed and input or want, typed or line)
+    end
+    assert.truthy(#input > 10 and #want > 5)
+    local path = helper.file(table.concat(input, "\n") .. "\nexit\n")
+    local out = helper.shell(helper.line("-i", "--no-startup") .. " 2>&1 < " .. path)
+    out = out:gsub("^[^\n]*\n", ""):gsub(">> *", ""):gsub("> ", ""):gsub("\n$", "")
+    assert.equal(table.concat(want, "\n"), out)
   end)
 
   it("runs many lines from a pipe as they are in a file", function()

@@ -24,10 +24,19 @@ static const char usage[] =
   "            that Perfetto and chrome://tracing open\n"
   "  --no-startup\n"
   "            begin a session without its start-up file, ~/.config/jfl/init.lua or ~/.jflrc.lua\n"
-  "  -h        show this help\n"
+  "  -h        show this help, as --help does\n"
   "  --        end of options\n"
   "  -         run standard input\n"
-  "Without a script, a terminal gets an interactive session; other input is run as a script.\n";
+  "Without a script, a terminal gets an interactive session; other input is run as a script.\n"
+  "In a session, ? tells what can be typed; flow.help() lists what there is.\n"
+  "\n"
+  "environment:\n"
+  "  JFL_DATA     the folder of data sets\n"
+  "  JFL_DEVICE   where jobs compute what they put on no device: cpu, sim\n"
+  "  JFL_KERNELS  fast; direct: no convolutions by transforms; reference: plain kernels\n"
+  "  JFL_PASSES   passes of the compiler to leave out: \"-fold -cse\"\n"
+  "  JFL_DUMP     print each job's graph after this pass\n"
+  "  NO_COLOR     no colours\n";
 
 /* name[=args] of -j: a function of jit, or start() of a module jit.name. */
 static const char jit_control[] =

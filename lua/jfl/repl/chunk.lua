@@ -49,16 +49,22 @@ local function load_divided(text, is_valid, results)
   return head and locals.load(head, tail, results)
 end
 
+-- A text may be valid and yet too large with what is added to it.
+local function loaded(f, message)
+  if f then return f end
+  return nil, false, message
+end
+
 --- The chunk of a text; it gives what `results` makes of the value of its last expression, or what
 -- it returns. Returns nil and true when more lines are needed, or nil, false and a message.
 function chunk.load(text, results)
   local expression, asked = text:gsub("^%s*=", "")
   local is_value, wrong = parse("return " .. expression)
-  if is_value then return locals.load("", expression, results) end
+  if is_value then return loaded(locals.load("", expression, results)) end
   local valid, message = parse(text)
   local whole = load_divided(text, valid ~= nil, results)
   if whole then return whole end
-  if valid then return locals.load(text, nil, results) end
+  if valid then return loaded(locals.load(text, nil, results)) end
   return nil, may_go_on(text, message) or may_go_on(text, wrong), asked > 0 and wrong or message
 end
 

@@ -72,12 +72,15 @@ local function declaration(list, i)
   return names, i
 end
 
--- The call that keeps these names. Its function assigns to them, or LuaJIT would take those that
+-- The calls that keep these names. Their functions assign to them, or LuaJIT would take those that
 -- the chunk never changes for constants. A call must not go on in the next line.
-local function call_of(keeper, names, follower)
-  local list = table.concat(names, ", ")
-  return (" %s(function() %s = nil end)%s"):format(keeper, list,
-    follower and follower.text == ";" and "" or ";")
+local function calls_of(keeper, names, follower)
+  local calls = {}
+  for i = 1, #names, MOST do
+    local list = table.concat(names, ", ", i, math.min(#names, i + MOST - 1))
+    calls[#calls + 1] = (" %s(function() %s = nil end)"):format(keeper, list)
+  end
+  return table.concat(calls, ";") .. (follower and follower.text == ";" and "" or ";")
 end
 
 -- The text with calls of `keeper` after each declaration outside of blocks.
@@ -88,7 +91,7 @@ local function with_calls(text, list, keeper)
     if depth == 0 and token.kind == "keyword" and token.text == "local" then
       local names, after = declaration(list, i + 1)
       local last = list[after - 1].last
-      parts[#parts + 1] = text:sub(at, last) .. call_of(keeper, names, list[after])
+      parts[#parts + 1] = text:sub(at, last) .. calls_of(keeper, names, list[after])
       at, i = last + 1, after
     else
       depth, i = depth + tokens.block(token), i + 1
@@ -143,20 +146,26 @@ local function unused(text, name)
   return name
 end
 
+-- The text of a chunk that returns giver(tail) behind head. A tail of nothing but a semicolon is
+-- nothing.
+local function giving(head, tail, giver)
+  local list = tokens.of(tail)
+  local n = #list
+  if n > 0 and list[n].text == ";" then n = n - 1 end
+  if n == 0 then return head end
+  return ("%sreturn %s(%s)"):format(head, giver, tail:sub(1, list[n].last))
+end
+
 --- Loads a text that is known to be valid, in a function that gives its results. A tail that is an
 -- expression becomes an argument of `results`, since a tail call would lose its line for
 -- tracebacks. Returns nil and a message where the whole is not valid. Nothing of it is compiled to
 -- machine code, as compiled loops cannot be interrupted; what it calls is compiled.
 function locals.load(head, tail, results)
   local text = head .. (tail or "")
-  local list = tokens.of(text)
   local keeper, giver = unused(text, "_keep"), unused(text, "_results")
+  if tail then text = giving(head, tail, giver) end
+  local list = tokens.of(text)
   local names, others = used(list)
-  if tail and list[1] then
-    local last = list[#list].text == ";" and list[#list - 1].last or list[#list].last
-    text = ("%sreturn %s(%s)"):format(head, giver, text:sub(#head + 1, last))
-    list = tokens.of(text)
-  end
   local prefix = table.concat({ keeper, giver, unpack(names) }, ", ")
   local maker, message = loadstring(("local %s = ... return function(...) %s\nend"):format(prefix,
     with_calls(text, list, keeper)), "=stdin")

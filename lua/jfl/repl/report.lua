@@ -39,7 +39,7 @@ local function frame_text(info)
   local name = info.name and ("function '%s'"):format(info.name)
     or info.what == "main" and "main chunk"
     or ("function <%s:%d>"):format(info.short_src, info.linedefined)
-  return ("\t%s:%d: in %s"):format(info.short_src, info.currentline, name)
+  return ("  %s:%d: in %s"):format(info.short_src, info.currentline, name)
 end
 
 -- The user's frames from this level on as lines of text, and the place of the chunk that runs: its
@@ -55,7 +55,7 @@ local function frames(level)
     level = level + 1
     info = debug.getinfo(level, "Slnf")
   end
-  if count > MANY then lines[MANY] = ("\t... (%d more)"):format(count - MANY + 1) end
+  if count > MANY then lines[MANY] = ("  ... (%d more)"):format(count - MANY + 1) end
   return lines, info and info.func == running.chunk and info
 end
 
@@ -66,7 +66,7 @@ function report.handler(message)
   if bottom then text = text .. quote(bottom.currentline) end
   if #lines == 0 then return text end
   if bottom then
-    lines[#lines + 1] = ("\t%s:%d: in main chunk"):format(bottom.short_src, bottom.currentline)
+    lines[#lines + 1] = ("  %s:%d: in main chunk"):format(bottom.short_src, bottom.currentline)
   end
   return text .. colour.paint_error("detail", "\nstack traceback:\n" .. table.concat(lines, "\n"))
 end

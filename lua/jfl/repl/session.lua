@@ -1,22 +1,95 @@
 -- The interactive session: reads, runs and prints, with the front end as the global `flow`.
 --[==[ guide 12: The command and the prompt
-`jfl [options] [script [arguments]]` takes the options of `luajit` (`-e`, `-l`, `-i`, `-v`, `-j`,
-`-O`, `-`, `--`) and runs any Lua program. An error ends it with a traceback on stderr and status 1.
-`--profile` prints where the time of the script's jobs went, `--profile=trace.json` writes that for
-Perfetto too.
+`jfl train.lua 10` runs a script as `luajit` would, with jfl inside: `arg[1]` is `"10"`, and
+`require "jfl"` needs no path. An error ends it with a traceback on stderr and status 1, Ctrl-C with
+status 130.
 
-Without a script, on a terminal, it is a prompt. `flow` is there already; values are shown; locals
-stay for the lines to come; a line that is not finished goes on in the next; Tab completes names;
-the arrows bring back lines of earlier sessions; Ctrl-C ends the line that runs and not the program;
-callbacks run while it waits for a line.
+| | |
+|---|---|
+| `jfl` | begins a session, told of below |
+| `jfl -i train.lua` | the same after a script, whose globals are there |
+| `jfl -e 'print(1 + 1)'` | runs a piece of text |
+| `jfl --profile train.lua` | prints where the time of the script's jobs went |
+| `jfl --version` | tells which optional libraries are there, too |
+| `jfl --help` | lists all options |
+
+A session reads what you type, runs it and shows its value. `flow` is there already.
 
     $ jfl
-    > a = flow.ndarray.arange(4)
+    > local nd = flow.ndarray
+    > local a = nd.arange(4)
     > a * a
     [0. 1. 4. 9.]  (4) float32
-    > ?arange
+    > _:sum()
+    14
+    > local b = nd.ones { 2, 2 }; b + 1
+    [[2. 2.]
+     [2. 2.]]  (2, 2) float32
 
-From another program with LuaJIT inside, `require "jfl"` loads the same from `jfl.so`.
+Arrays come with their shape and dtype, strings in quotes, tables with what is in them. `_` is the
+last value that was shown, `__` the one before. A `local` outside of a block stays for what you type
+next, as it would for the next line of a file.
+
+What is not finished goes on in the next line, and Ctrl-C drops it:
+
+    > local function mean(x)
+    >>   return x:sum() / x.size
+    >> end
+    > mean(a)
+    1.5
+
+An error shows the functions of your own that led to it, and nothing is lost by it:
+
+    > mean(3)
+    stdin:2: attempt to index local 'x' (a number value)
+    stack traceback:
+      stdin:2: in function 'mean'
+      stdin:1: in main chunk
+
+You can paste whole programs: a pasted text is one input, so the first example of this guide works
+as it stands, and an error in it ends all of it. Of a copied session only what follows its prompts
+is run.
+
+## Looking things up
+
+    > flow.nn.rellu
+    stdin:1: there is no flow.nn.rellu; did you mean flow.nn.relu?
+    > flow.has("nn.relu")
+    true
+
+| you type | you get |
+|---|---|
+| `?softmax`, `softmax?` | what it does, its arguments and an example |
+| `?mean` | of a function of your own: what it takes, and where it is from |
+| `flow` | a short overview; `flow.help()` lists every name |
+| `flow.nn.` and Tab | the names in it |
+| `flow.layers.dense(` and Tab | what the function takes |
+| `flow.layers.dense(x, 10, { ` and Tab | its options |
+| `%time job(x)` | the value, and how long it took |
+| `%timeit job(x)` | how long it takes at best, of many times |
+| `help` | this list in short |
+| `exit`, Ctrl-D | the end of the session |
+
+## While it waits
+
+Asynchronous calls go on while you type. What their callbacks print appears above the line that you
+are typing, and so do errors in them. Ctrl-C stops the statement that runs, not the session; the
+runs that it had begun go on.
+
+The arrows bring back what you typed, also in earlier sessions; Ctrl-R searches it. It is kept in
+`~/.jfl_history`, which nobody else can read. Where that is a link to `/dev/null`, nothing is kept.
+
+## A start-up file
+
+A session first runs `~/.config/jfl/init.lua` or, if that is not there, `~/.jflrc.lua`, unless you
+say `--no-startup`. Globals that it sets are there at the prompt:
+
+```lua
+nd = flow.ndarray
+function shape(x) return table.concat(x.shape, " x ") end
+```
+
+Colours follow the terminal's theme; with `NO_COLOR=1` in the environment there are none.
 ]==]
 local chunk = require "jfl.repl.chunk"
 local colour = require "jfl.repl.colour"

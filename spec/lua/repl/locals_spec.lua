@@ -74,6 +74,10 @@ describe("a local", function()
     end
     texts[301] = table.concat(names, " + ")
     assert.same({ true, 300 * 301 / 2 }, { session(unpack(texts)) })
+    local list = table.concat(names, ", ", 1, 150)
+    assert.same({ true, 12 }, { session(("local %s = 10, 2"):format(list), "l1 + l2") })
+    assert.same({ true, 300 * 301 / 2 }, { session(table.concat(texts, "\n", 1, 198),
+      table.concat(texts, "\n", 199, 300), texts[301]) })
     assert.same({ true, 1000 }, { session("l300 = 1000 local _ = " .. texts[301], "l300") })
   end)
 
