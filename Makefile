@@ -82,8 +82,8 @@ $O/gen/embed.o: build/gen/embed.c $(LUA)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$O/spec/bind_test $O/spec/states_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
-$O/spec/bind_test $O/spec/states_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
 $O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
