@@ -41,8 +41,8 @@ local function define_jobs()
     end,
   }
   predict = flow.global_function {
-    name = "predict", returns = tp.Numpy, inputs = { { "throws", tp.Numpy.Placeholder { 1, 3 } } },
-    body = network,
+    name = "predict", returns = tp.Callback(tp.Numpy), body = network,
+    inputs = { { "throws", tp.Numpy.Placeholder { 1, 3 } } },
   }
 end
 
@@ -102,8 +102,10 @@ local function new_ball()
   ball.height, ball.right, ball.up = throw()
   ball.x, ball.y, ball.dx, ball.dy = 0, ball.height, ball.right, -ball.up
   if mode == "none" then return end
-  local aim = predict(flow.ndarray.array { { describe(ball.height, ball.right, ball.up) } })
-  paddle.aim = aim:item() * WIDTH
+  -- The answer comes some frames later, behind the training steps that are out.
+  predict(flow.ndarray.array { { describe(ball.height, ball.right, ball.up) } })(function(aim)
+    paddle.aim = aim:item() * WIDTH
+  end)
 end
 
 function love.load(args)
@@ -112,6 +114,7 @@ function love.load(args)
     "the mode must be background, threads or none")
   flow.config.background(mode == "background")
   define_jobs()
+  if mode ~= "none" then train:compile() end             -- not in the first frame that needs it
   new_ball()
 end
 

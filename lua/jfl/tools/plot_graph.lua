@@ -45,9 +45,9 @@ local function add_node(graph, line)
 end
 
 -- The nodes of a job's graph in their order: { kind, name, op, shape, from }.
-local function graph_of(job)
+local function graph_of(job, which)
   local graph = { makers = {} }
-  for line in job:graph():gmatch("[^\n]+") do
+  for line in job:graph(which):gmatch("[^\n]+") do
     local kind, rest = line:match("^  (%l+) (.*)$")
     local returned = kind == "return" and graph.makers[rest]
     if kind == "input" or kind == "variable" then
@@ -80,9 +80,9 @@ end
 -- ---- the terminal ----
 
 --- The text that plot_graph prints: a line for each node, with what it reads.
-function plotgraph.text(job)
+function plotgraph.text(job, which)
   local rows, sizes = {}, { 0, 0, 0 }
-  for i, node in ipairs(read_ones(graph_of(job))) do
+  for i, node in ipairs(read_ones(graph_of(job, which))) do
     local row = { node.name, node.op or node.kind, node.about,
       node.reads and "<- " .. node.reads or "" }
     for k = 1, 3 do sizes[k] = math.max(sizes[k], text.width(row[k])) end
@@ -134,8 +134,8 @@ local function draw_edge(out, points)
   out:add('<path d="M%.1f %.1fl-4 -7h8z" fill="#7a8590"/>', last.x, last.y)
 end
 
-local function drawing(job)
-  local nodes = read_ones(graph_of(job))
+local function drawing(job, which)
+  local nodes = read_ones(graph_of(job, which))
   for _, node in ipairs(nodes) do
     local head, about = lines_of(node)
     node.width = INNER + math.max(text.width(head) * (svg.letter + 0.6), text.width(about) * SMALL)
@@ -161,9 +161,11 @@ end
 
 --- Shows the graph of a job: flow.plot_graph(train_job, { svg = "train.svg" }).
 plotgraph.plot_graph = args.define(WHO,
-  "Shows the graph that a job's body describes: a list in the terminal, or a drawing in a file.",
+  "Shows what a job computes from what: a list in the terminal, or a drawing in a file.",
   {
     { "job", "what flow.global_function gave", type = "Job" },
+    { "which", "\"traced\", as the body describes it, or \"optimized\", as it runs", "traced",
+      type = "\"traced\"|\"optimized\"" },
     { "svg", "a file to save the drawing as, instead of printing the list", args.none,
       type = "string" },
   }, function(o)
@@ -172,8 +174,8 @@ plotgraph.plot_graph = args.define(WHO,
       core.fail("%s: job must be a job, got %s", WHO, args.describe(job))
     end
     svg.check_texts(WHO, o, { "svg" })
-    if o.svg then return drawing(job):save(WHO, o.svg) end
-    io.write(plotgraph.text(job))
+    if o.svg then return drawing(job, o.which):save(WHO, o.svg) end
+    io.write(plotgraph.text(job, o.which))
   end)
 
 return plotgraph

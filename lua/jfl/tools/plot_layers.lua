@@ -4,6 +4,7 @@ local layers = {}
 
 local SWEEPS = 12
 local POINT = 14                 -- pixels of an edge that passes a row
+local BESIDE = 0.001             -- how much what stands beside counts
 
 -- The row of each node: one below the lowest of those it reads. What reads nothing stands right
 -- above the first that reads it.
@@ -57,11 +58,18 @@ local function rows_of(nodes)
   return rows, edges
 end
 
+-- What reads nothing and has one reader, as weights do, counts little: it stands beside the
+-- straight line of the others.
+local function weight_of(item) return #item.above == 0 and #item.below == 1 and BESIDE or 1 end
+
+-- The mean of a field over a list of neighbours.
 local function mean(list, field, otherwise)
-  if #list == 0 then return otherwise end
-  local sum = 0
-  for _, item in ipairs(list) do sum = sum + item[field] end
-  return sum / #list
+  local sum, weights = 0, 0
+  for _, item in ipairs(list) do
+    local weight = weight_of(item)
+    sum, weights = sum + weight * item[field], weights + weight
+  end
+  return weights > 0 and sum / weights or otherwise
 end
 
 local function number(row)
@@ -80,21 +88,27 @@ end
 
 local function half(item) return (item.width or POINT) / 2 end
 
--- Moves the items of a row as near to where they want to be as their order and room allow: the mean
--- of what they need if they are pushed from the left and from the right.
+-- Moves the items of a row as near to where they wish to be as their order and room allow, by least
+-- squares: items that would overlap become a block, whose place is the mean of theirs.
 local function settle(row, room)
-  local left, right = {}, {}
-  local edge = -math.huge
-  for i = 1, #row do
-    left[i] = math.max(row[i].wish, edge + half(row[i]))
-    edge = left[i] + half(row[i]) + room
+  local blocks, offset = {}, 0
+  for i, item in ipairs(row) do
+    if i > 1 then offset = offset + half(row[i - 1]) + half(item) + room end
+    item.offset = offset
+    local weight = weight_of(item)
+    local block = { first = i, weight = weight, sum = weight * (item.wish - offset) }
+    while #blocks > 0 and blocks[#blocks].sum / blocks[#blocks].weight > block.sum / block.weight do
+      local last = table.remove(blocks)
+      block.first, block.weight = last.first, block.weight + last.weight
+      block.sum = block.sum + last.sum
+    end
+    blocks[#blocks + 1] = block
   end
-  edge = math.huge
-  for i = #row, 1, -1 do
-    right[i] = math.min(row[i].wish, edge - half(row[i]))
-    edge = right[i] - half(row[i]) - room
+  for k, block in ipairs(blocks) do
+    for i = block.first, (blocks[k + 1] and blocks[k + 1].first or #row + 1) - 1 do
+      row[i].x = block.sum / block.weight + row[i].offset
+    end
   end
-  for i, item in ipairs(row) do item.x = (left[i] + right[i]) / 2 end
 end
 
 --- Gives each node an x, its middle; returns the rows from the top, in which edges that pass have

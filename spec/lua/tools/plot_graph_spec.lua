@@ -52,9 +52,19 @@ describe("plot_graph", function()
     assert.truthy(saved(job):find("out-weight", 1, true))
   end)
 
+  it("shows the graph as it is traced, or as it runs", function()
+    local job = job_of(function(x)
+      return flow.layers.dense(x, 4, { name = "out" })
+    end)
+    assert.truthy(plotgraph.text(job):find("bias_add", 1, true))
+    assert.falsy(plotgraph.text(job, "optimized"):find("bias_add", 1, true))
+  end)
+
   it("refuses what is no job", function()
     helper.fails(function() flow.plot_graph("train") end,
       "plot_graph: job must be a job, got string 'train'")
+    local job = job_of(function(x) return x end)
+    helper.fails(function() flow.plot_graph(job, "fast") end, "which must be")
   end)
 end)
 
@@ -88,6 +98,17 @@ describe("layers", function()
         assert.truthy(b.x - a.x >= ((a.width or 0) + (b.width or 0)) / 2)
       end
     end
+  end)
+
+  it("draws a chain as a straight line, with what it reads beside it", function()
+    local list, chain = {}, {}
+    for i = 1, 12, 2 do
+      list[i] = { from = {}, width = 60 }
+      list[i + 1] = { from = { list[i], list[i - 1] }, width = 100 }
+      chain[#chain + 1] = list[i + 1]
+    end
+    layers.place(list, 10)
+    for i = 2, #chain do assert.truthy(math.abs(chain[i].x - chain[i - 1].x) < 1) end
   end)
 
   it("leads an edge through a point in each row that it passes", function()
