@@ -2,6 +2,7 @@
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
+# make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       the guide and the reference as Markdown and as a site of HTML, and type stubs for
@@ -81,8 +82,8 @@ $O/gen/embed.o: build/gen/embed.c $(LUA)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$O/spec/bind_test $O/spec/states_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
-$O/spec/bind_test $O/spec/states_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
 $O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
@@ -129,6 +130,8 @@ test: setup
 bench: all
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/compile.lua
+bench-load: all build/bench-load
+	@build/jfl scripts/bench/load.lua $(LOAD)
 build/bench-%: scripts/bench/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $< $O/libjfl.a $(LDLIBS)
 fuzz:
@@ -146,6 +149,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all products objects tests fuzzer fuzz setup demo test bench golden doc lint config clean FORCE
+.PHONY: all products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(TESTS:=.d)

@@ -105,6 +105,14 @@ JFL_API jfl_status jfl_number_put(jfl_dtype t, void *data, int64_t i, double v);
 /* Whether the dtype has the number: rounding is no loss to floats, but becoming infinite is. */
 JFL_API int jfl_number_fits(jfl_dtype t, double v);
 
+/* Fails unless files can hold the name: at most 1,000 bytes of UTF-8, and not empty. Jobs,
+   variables, inputs and nodes have such names. what: the message's subject, "the job's name". */
+JFL_API jfl_status jfl_name_check(const char *what, const char *name);
+/* Writes n bytes of a text as a terminal may show them, and a zero byte, to `size` bytes of out;
+   returns how many bytes all of it takes, without the last. "\x1b" stands for a byte that is not
+   UTF-8, controls the terminal, or turns the direction of writing. Messages are written so. */
+JFL_API size_t jfl_printable(const char *text, size_t n, char *out, size_t size);
+
 /* A host's allocator; alloc returns 16-byte aligned memory or NULL, free takes the same size. */
 typedef struct jfl_allocator {
   void *(*alloc)(void *ud, size_t size);
@@ -420,7 +428,7 @@ JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype
                                      const jfl_shape **shape);
 
 /* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key
-   that occurs twice makes the checkpoint one that cannot be read. */
+   may occur once. */
 typedef struct jfl_note { const char *key, *value; } jfl_note;
 
 /* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.

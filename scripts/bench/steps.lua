@@ -4,7 +4,8 @@ local flow = require "jfl"
 local models = dofile "scripts/bench/models.lua"
 
 local MODEL, THREADS = arg[1], tonumber(arg[2])
-local WARM_UP, SECONDS, LEAST = 10, 3, 20
+local WARM_UP, LEAST = 10, 20
+local SECONDS = tonumber(os.getenv "JFL_BENCH_SECONDS" or 3)
 
 --- The median of at least LEAST runs over SECONDS.
 local function median(f)

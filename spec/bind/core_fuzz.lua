@@ -152,6 +152,7 @@ local good = {
     local g = trained()
     return g, blob(g), "what"
   end,
+  name_check = function() return "who", "what", "name" end,
   now = function() end,
   on_kept = function() return tostring end,
   op = function() return "relu" end,
@@ -181,6 +182,7 @@ local good = {
   plan_text = new_plan,
   poll = function() return 0 end,
   pointer = array,
+  printable = function() return "a\27[31m" end,
   process = function() end,
   profile_start = function()
     pcall(core.profile_stop)

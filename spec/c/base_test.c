@@ -445,6 +445,54 @@ static void a_forked_child_has_helpers_of_its_own(void)
 
 static void all_memory_came_back(void) { CHECK_MSG(!host.live, "%zu bytes", host.live); }
 
+/* A text as it is shown, in room for `size` bytes. */
+static const char *shown(const char *text, size_t size)
+{
+  static char room[64];
+  memset(room, '?', sizeof room);
+  size_t need = jfl_printable(text, strlen(text), room, size);
+  CHECK(need == jfl_printable(text, strlen(text), NULL, 0));
+  CHECK(size == 0 || strlen(room) <= size - 1);
+  return room;
+}
+
+static void texts_are_shown_without_harm(void)
+{
+  CHECK(!strcmp(shown("plain, \xc3\xa9\n\t\xe2\x82\xac", 64), "plain, \xc3\xa9\n\t\xe2\x82\xac"));
+  CHECK(!strcmp(shown("a\x1b[31m\x7f\r", 64), "a\\x1b[31m\\x7f\\x0d"));
+  CHECK(!strcmp(shown("\xc2\x9b", 64), "\\xc2\\x9b"));            /* ESC [ in one character */
+  CHECK(!strcmp(shown("\xe2\x80\xae" "x", 64), "\\xe2\\x80\\xaex"));
+  CHECK(!strcmp(shown("\xff\xc3", 64), "\\xff\\xc3"));
+  CHECK(!strcmp(shown("\\x1b", 64), "\\x1b"));                   /* twice is as once */
+  CHECK(!strcmp(shown("abc\xe2\x82\xac", 6), "abc"));           /* no half character */
+  CHECK(!strcmp(shown("abc\x1b", 7), "abc"));
+  CHECK(!strcmp(shown("abc", 1), ""));
+}
+
+static void messages_are_without_harm(void)
+{
+  jf_fail_argument(JFL_EINVAL, "a\x1b]0;b", "must be a name, got '%s'", "\x1b[2J\xff");
+  jf_fail_in(JFL_EINVAL, JFL_ERROR_JOB, "\x9b");
+  jf_blame(JFL_EINVAL, "%s: ", "\x07");
+  CHECK(!strcmp(jfl_errmsg(), "\\x9b: \\x07: a\\x1b]0;b must be a name, got '\\x1b[2J\\xff'"));
+}
+
+static void names_fit_files(void)
+{
+  char name[1200];
+  memset(name, 'x', sizeof name);
+  name[1000] = '\0';
+  CHECK(jfl_name_check("the name", name) == JFL_OK);
+  name[1000] = 'x';
+  name[1001] = '\0';
+  CHECK(jfl_name_check("the name", name) == JFL_ENAME);
+  CHECK(strstr(jfl_errmsg(), "the name must have at most 1000 bytes, got 1001: 'xxxx"));
+  CHECK(jfl_name_check("the name", "") == JFL_ENAME);
+  CHECK(jfl_name_check("the name", "\xed\xa0\x80") == JFL_ENAME);
+  CHECK(!strcmp(jfl_errmsg(), "the name must be UTF-8, got '\\xed\\xa0\\x80'"));
+  CHECK(jfl_name_check("the name", "Gewicht \xc3\xbc") == JFL_OK);
+}
+
 int main(void)
 {
   jfl_set_allocator(&(jfl_allocator){ host_alloc, host_free, NULL });
@@ -473,5 +521,8 @@ int main(void)
   RUN(helpers_have_the_lowest_priority_in_the_background);
   RUN(a_forked_child_has_helpers_of_its_own);
   RUN(all_memory_came_back);
+  RUN(texts_are_shown_without_harm);
+  RUN(messages_are_without_harm);
+  RUN(names_fit_files);
   return test_done();
 }

@@ -337,7 +337,7 @@ static verdict WRONG_c_char_p(const char *who, const char **p, int k)
   memset(long_name, 'x', sizeof long_name - 1);
   const char *const texts[] = { NULL, "", "\xff\xfe", "a\x1b[31m\nb", long_name, "\xc0\x80",
                                 "../\xed\xa0\x80" };
-  if (k == sizeof texts / sizeof *texts) return GONE;
+  if (k == sizeof texts / sizeof *texts || (k && !strcmp(who, "jfl_printable.text"))) return GONE;
   *p = texts[k];
   return k ? PASSES : judge(who);
 }

@@ -91,6 +91,10 @@ static void *slot(void)
 #define SLOT(T) ((T *)slot())
 
 #define GOOD_jfl_dtype_parse_name "float32"
+#define GOOD_jfl_printable_text "abc"
+#define GOOD_jfl_printable_n 3
+#define GOOD_jfl_printable_out slot()
+#define GOOD_jfl_printable_size 200
 #define GOOD_jfl_text_free_text fresh_text()
 #define GOOD_jfl_array_unref_a jfl_array_ref(f.a)
 #define GOOD_jfl_array_ref_a (f.out[0] = f.a)

@@ -21,7 +21,7 @@ static jfl_status set_name(jfl_graph *g, const char *name)
 jfl_status jfl_graph_new(const char *job_name, jfl_mode mode, jfl_graph **out)
 {
   jfl_graph *g;
-  JF_NEED_NAME("job", job_name);
+  JF_NEED_NAME("the job's name", job_name);
   JF_NEED_BELOW(mode, JFL_TRAIN + 1);
   JF_NEED_POINTER(out);
   JF_TRY(jf_graph_new(mode, &g));
@@ -61,7 +61,7 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
                            jfl_value **out)
 {
   JF_NEED(GRAPH, g);
-  JF_NEED_NAME("input", name);
+  JF_NEED_NAME("the input's name", name);
   JF_NEED_DTYPE(t);
   JF_NEED_POINTER(s);
   JF_NEED_POINTER(out);
@@ -73,7 +73,7 @@ jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jf
 static jfl_status check_variable(const jfl_variable_spec *v)
 {
   JF_TRY(jf_need_pointer("jfl_graph_variable", "spec->name", v->name));
-  JF_TRY(jf_name_check("variable", v->name));
+  JF_TRY(jfl_name_check("the variable's name", v->name));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->dtype", v->dtype, JFL_N_DTYPE));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->init", v->init, JFL_INIT_TRUNCATED_NORMAL + 1));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->state", v->state, JFL_STATE_UNLESS_ZERO + 1));
@@ -107,7 +107,7 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
   JF_NEED(OP, op);
   JF_NEED_EACH(VALUE, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
-  if (name) JF_TRY(jf_name_check("node", name));
+  if (name) JF_TRY(jfl_name_check("the node's name", name));
   JF_NEED_POINTER(out);
   JF_TRY(check_open(g));
   JF_ENTER(g);

@@ -103,6 +103,13 @@ void jf_text_put(jf_text *t, const char *s, size_t n);
 /* Hands the text to *out (freed with jfl_text_free), or fails with JFL_ENOMEM. */
 jfl_status jf_text_take(jf_text *t, char **out);
 
+/* ---- UTF-8 (utf8.c); jfl_printable is there too ---- */
+
+/* Bytes of the sequence at s, of n bytes left; 0 if there is none. Refuses overlong forms,
+   surrogates and what lies beyond U+10FFFF (The Unicode Standard, table 3-7). */
+size_t jf_utf8_step(const char *s, size_t n);
+int jf_utf8_valid(const char *s);
+
 /* ---- hashing and random bits (rng.c) ---- */
 
 uint64_t jf_hash(uint64_t seed, const void *p, size_t n);

@@ -7,8 +7,8 @@
    whatever its helpers do.
 
    A helper may also lose its core in the middle of an element. Its processor time then stands
-   still. The caller notices that, lets it have the caller's own core, and sleeps until it is
-   done. */
+   still. The caller notices that, lets it have the caller's own core, sleeps until it is done, and
+   then leaves that helper alone for a multiple of the time this took. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -27,15 +27,17 @@
 /* CREWS: callers that may have helpers at the same time. IDLE_SPIN: seconds for which a helper
    looks for the next loop before it sleeps, which bridges the gaps between the steps of a plan.
    LATE: seconds after which the caller looks whether the helpers it waits for are running;
-   PATIENCE: those after which it sleeps although they are. */
+   PATIENCE: those after which it sleeps although they are. REST: how many times the time that a
+   caller waited in vain a helper is left alone afterwards. */
 enum { MOST_LANES = 256, CREWS = 4, OPEN = 1 << 30 };
-static const double IDLE_SPIN = 100e-6, LATE = 20e-6, PATIENCE = 300e-6;
+static const double IDLE_SPIN = 100e-6, LATE = 20e-6, PATIENCE = 300e-6, REST = 16;
 
 typedef struct helper {
   _Alignas(64) atomic_uint turn;   /* changes when there is a loop to help with; a futex */
   atomic_int asleep, works, ends;
   struct crew *crew;
   int lane, low;
+  double rests;                    /* it is not called before; of whoever has the crew */
   pthread_t thread;
 } helper;
 
@@ -192,6 +194,7 @@ static void crew_grow(crew *c, int n)
     h->crew = c;
     h->lane = c->n_helper + 1;
     h->low = c->low;
+    h->rests = 0;
     if (pthread_create(&h->thread, NULL, helper_run, h)) break;
     c->n_helper++;
   }
@@ -261,6 +264,7 @@ static int crew_rescue(crew *c, const double *seconds)
     if (!atomic_load(&h->works) || helper_seconds(h) - seconds[i] > LATE / 2) continue;
     pthread_setaffinity_np(h->thread, sizeof here, &here);
     c->home = -1;
+    h->rests = INFINITY;
     rescued = 1;
   }
   return rescued;
@@ -276,16 +280,28 @@ static void crew_sleep(crew *c)
   atomic_store(&c->caller_asleep, 0);
 }
 
+/* Sends the helpers that were rescued to rest, `begin` being when the caller began to wait. */
+static void crew_rest(crew *c, double begin)
+{
+  const double now = jf_now();
+  for (int i = 0; i < c->n_lane - 1; i++)
+    if (c->helper[i].rests == INFINITY) c->helper[i].rests = now + REST * (now - begin);
+}
+
 static void crew_wait(crew *c)
 {
   double seconds[MOST_LANES], begin = jf_now();
+  int rescued = 0;
   while (!crew_spin(c, LATE)) {
     for (int i = 0; i < c->n_lane - 1; i++)
       if (atomic_load(&c->helper[i].works)) seconds[i] = helper_seconds(&c->helper[i]);
       else seconds[i] = -INFINITY;
-    if (crew_spin(c, LATE)) return;
-    if (crew_rescue(c, seconds) || jf_now() - begin > PATIENCE) crew_sleep(c);
+    if (crew_spin(c, LATE)) break;
+    const int now = crew_rescue(c, seconds);
+    rescued |= now;
+    if (now || jf_now() - begin > PATIENCE) crew_sleep(c);
   }
+  if (rescued) crew_rest(c, begin);
 }
 
 /* ---- loops ---- */
@@ -314,8 +330,10 @@ static void crew_run(crew *c, int n)
                           memory_order_relaxed);
     c->share[i].end = (int)((int64_t)n * (i + 1) / c->n_lane);
   }
+  const double now = jf_now();
   atomic_store(&c->state, OPEN);
-  for (int i = 0; i < c->n_lane - 1; i++) helper_call(&c->helper[i]);
+  for (int i = 0; i < c->n_lane - 1; i++)
+    if (c->helper[i].rests <= now) helper_call(&c->helper[i]);
   crew_work(c, 0);
   if (atomic_fetch_and(&c->state, ~(unsigned)OPEN) != OPEN) crew_wait(c);
 }

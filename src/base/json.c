@@ -54,31 +54,6 @@ jfl_status jf_json_next(jf_json *j, char close, int *more)
 
 /* ---- strings ---- */
 
-/* Bytes of the UTF-8 sequence at s, of n bytes left; 0 if there is none. Refuses overlong forms,
-   surrogates and what lies beyond U+10FFFF (The Unicode Standard, table 3-7). */
-static size_t sequence(const unsigned char *s, size_t n)
-{
-  if (s[0] < 0x80) return 1;
-  size_t len = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-  if (!len || len > n) return 0;
-  unsigned char low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-  unsigned char high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-  if (s[1] < low || s[1] > high) return 0;
-  for (size_t i = 2; i < len; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  return len;
-}
-
-int jf_utf8_valid(const char *s)
-{
-  const unsigned char *p = (const unsigned char *)s;
-  for (size_t n = strlen(s), len; n; n -= len, p += len) {
-    len = sequence(p, n);
-    if (!len) return 0;
-  }
-  return 1;
-}
-
 static char *put_utf8(char *w, uint32_t c)
 {
   if (c < 0x80) {
@@ -142,7 +117,7 @@ static jfl_status escape(jf_json *j, char **w)
 static jfl_status json_plain(jf_json *j, char **w)
 {
   size_t len = (unsigned char)*j->at < 0x20
-               ? 0 : sequence((const unsigned char *)j->at, (size_t)(j->end - j->at));
+               ? 0 : jf_utf8_step(j->at, (size_t)(j->end - j->at));
   if (!len) return json_want(j, "UTF-8 text");
   while (len--) *(*w)++ = *j->at++;
   return JFL_OK;

@@ -30,6 +30,5 @@ jfl_status jf_json_skip(jf_json *j);
 jfl_status jf_json_end(jf_json *j);
 /* Appends s as a JSON string; s is UTF-8. */
 void jf_json_put(jf_text *t, const char *s);
-int jf_utf8_valid(const char *s);
 
 #endif

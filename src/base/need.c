@@ -1,8 +1,6 @@
 /* Checks of what hosts pass in. */
 #include "base/need.h"
 
-#include "base/json.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -98,13 +96,16 @@ jfl_status jf_need_args(const char *function, const char *argument, const jfl_ar
   return JFL_OK;
 }
 
-jfl_status jf_name_check(const char *what, const char *name)
+jfl_status jfl_name_check(const char *what, const char *name)
 {
-  if (!*name) return jf_fail(JFL_ENAME, "the %s's name must not be empty", what);
-  if (strlen(name) > NAME_SIZE)
-    return jf_fail(JFL_ENAME, "the %s's name must have at most %d bytes, got %zu: '%.40s...'", what,
-                   NAME_SIZE, strlen(name), name);
-  if (!jf_utf8_valid(name))
-    return jf_fail(JFL_ENAME, "the %s's name must be UTF-8, got '%.100s'", what, name);
-  return JFL_OK;
+  JF_NEED_POINTER(what);
+  JF_NEED_POINTER(name);
+  size_t n = strlen(name);
+  if (!n) return jf_fail_argument(JFL_ENAME, what, "must be a string that is not empty, got an "
+                                  "empty one");
+  if (n > NAME_SIZE)
+    return jf_fail_argument(JFL_ENAME, what, "must have at most %d bytes, got %zu: '%.40s...'",
+                            NAME_SIZE, n, name);
+  if (jf_utf8_valid(name)) return JFL_OK;
+  return jf_fail_argument(JFL_ENAME, what, "must be UTF-8, got '%.100s'", name);
 }

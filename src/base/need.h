@@ -63,13 +63,11 @@ jfl_status jf_need_args(const char *function, const char *argument, const jfl_ar
 
 /* ---- names ---- */
 
-/* A name that is given to a job, a variable, an input or a node: files must be able to hold it.
-   what: whose name it is, "job". */
-jfl_status jf_name_check(const char *what, const char *name);
+/* what: as for jfl_name_check. */
 #define JF_NEED_NAME(what, name)                      \
   do {                                                \
     JF_NEED_POINTER(name);                            \
-    JF_TRY(jf_name_check(what, name));                \
+    JF_TRY(jfl_name_check(what, name));               \
   } while (0)
 
 #ifdef __cplusplus

@@ -44,12 +44,36 @@ const char *jfl_errmsg(void)
   return message;
 }
 
+/* Cuts a text that was longer than its room where a character ends. */
+static void status_trim(char *text, size_t size)
+{
+  size_t n = strlen(text), end = n;
+  if (n + 1 < size) return;
+  while (end > 0 && n - end < 4 && (text[end - 1] & 0xc0) == 0x80) end--;
+  if (end > 0 && (text[end - 1] & 0x80) && !jf_utf8_step(text + end - 1, n - end + 1))
+    text[end - 1] = '\0';
+}
+
+/* Copies a text that may hold what a file said, made harmless, to room for `size` bytes. */
+static void status_copy(char *to, size_t size, const char *text)
+{
+  jfl_printable(text, strlen(text), to, size);
+}
+
+static void status_format(char text[TEXT_MAX_SIZE], const char *fmt, va_list ap)
+{
+  char raw[TEXT_MAX_SIZE];
+  vsnprintf(raw, sizeof raw, fmt, ap);
+  status_trim(raw, sizeof raw);
+  status_copy(text, TEXT_MAX_SIZE, raw);
+}
+
 /* Formats into a second buffer, so that parts of the last error may be among the arguments. */
 static jfl_status status_record(jfl_status s, const char *argument, const char *fmt, va_list ap)
 {
   jf_error e = { .code = s };
-  vsnprintf(e.text, sizeof e.text, fmt, ap);
-  snprintf(e.name[JFL_ERROR_ARGUMENT], NAME_MAX_SIZE, "%s", argument);
+  status_format(e.text, fmt, ap);
+  status_copy(e.name[JFL_ERROR_ARGUMENT], NAME_MAX_SIZE, argument);
   last = e;
   return s;
 }
@@ -86,7 +110,7 @@ jfl_status jf_blame(jfl_status s, const char *fmt, ...)
   char text[TEXT_MAX_SIZE], *argument = last.name[JFL_ERROR_ARGUMENT];
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(text, sizeof text, fmt, ap);
+  status_format(text, fmt, ap);
   va_end(ap);
   status_append(text, argument);
   if (*argument) status_append(text, " ");
@@ -98,7 +122,7 @@ jfl_status jf_blame(jfl_status s, const char *fmt, ...)
 
 jfl_status jf_fail_in(jfl_status s, jfl_part part, const char *name)
 {
-  if (s != JFL_OK && !*last.name[part]) snprintf(last.name[part], NAME_MAX_SIZE, "%s", name);
+  if (s != JFL_OK && !*last.name[part]) status_copy(last.name[part], NAME_MAX_SIZE, name);
   return s;
 }
 

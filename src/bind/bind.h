@@ -9,7 +9,7 @@
        index  op  run  checkpoint  profile
        session  queue
        convert  graph  request
-       options  compress  output  system
+       options  compress  output  system  text
        array    body
        args     state
        kinds    error  interrupt */
@@ -109,6 +109,8 @@ static inline jf_state *jf_state_of(lua_State *L)
 
 /* Pushes "train.lua:12: ", the position of the first caller outside the front end, or "". */
 const char *jf_where(lua_State *L);
+/* Replaces the string on top by what jfl_printable makes of it. */
+void jf_make_printable(lua_State *L);
 /* Raises a message, formatted as by lua_pushfstring (counts as %f), at the user's line. */
 _Noreturn int jf_raise(lua_State *L, const char *fmt, ...);
 /* Raises this thread's message unless s is JFL_OK. */
@@ -348,9 +350,9 @@ void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c) */
+   output.c, compress.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_output_functions[], jf_compress_functions[];
+  jf_output_functions[], jf_compress_functions[], jf_text_functions[];
 
 #endif

@@ -67,6 +67,19 @@ const char *jf_where(lua_State *L)
   return lua_pushliteral(L, ""), "";
 }
 
+void jf_make_printable(lua_State *L)
+{
+  size_t n;
+  const char *text = lua_tolstring(L, -1, &n);
+  size_t need = jfl_printable(text, n, NULL, 0);
+  if (need == n) return;
+  char *shown = lua_newuserdata(L, need + 1);
+  jfl_printable(text, n, shown, need + 1);
+  lua_pushlstring(L, shown, need);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
 /* Puts "train: " before the message on top while train's body runs, unless it begins so. */
 static void error_name_job(lua_State *L)
 {
@@ -88,6 +101,7 @@ _Noreturn int jf_raise(lua_State *L, const char *fmt, ...)
   va_end(ap);
   error_name_job(L);
   lua_concat(L, 2);
+  jf_make_printable(L);
   lua_error(L);
   for (;;) {}      /* lua_error does not return, which its declaration does not say */
 }

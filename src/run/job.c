@@ -30,7 +30,7 @@ static uint64_t runs_ahead(const jfl_session *s, const char *name)
 jfl_status jfl_job_new(jfl_session *s, const char *name, jfl_mode mode, jfl_job **out)
 {
   JF_NEED(SESSION, s);
-  JF_NEED_NAME("job", name);
+  JF_NEED_NAME("the job's name", name);
   JF_NEED_BELOW(mode, JFL_TRAIN + 1);
   JF_NEED_POINTER(out);
   if (jf_session_job(s, name))

@@ -49,6 +49,13 @@ function args.shape_text(shape)
   return "(" .. table.concat(shape, ", ") .. ")"
 end
 
+--- Fails unless value is a name that files can hold: UTF-8, not empty, not too long.
+function args.name(who, what, value)
+  if type(value) ~= "string" then args.expect(who, what, value, "string") end
+  core.name_check(who, what, value)
+  return value
+end
+
 --- Fails unless value has one of the Lua types named in `kinds` ("number or string").
 function args.expect(who, name, value, kinds)
   local kind = type(value)

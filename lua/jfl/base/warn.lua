@@ -1,5 +1,7 @@
 -- Warnings: what a user should know though nothing has failed. They go to stderr, or to the
 -- function that flow.config.on_warning was given.
+local core = require "jfl.core"
+
 local warn = {
   --- Gets each warning in place of stderr; false: none does.
   handler = false,
@@ -7,7 +9,7 @@ local warn = {
 
 --- Tells a warning, formatted as by string.format.
 function warn.say(fmt, ...)
-  local text = fmt:format(...)
+  local text = core.printable(fmt:format(...))
   if warn.handler then return warn.handler(text) end
   io.stderr:write("jfl: ", text, "\n")
 end

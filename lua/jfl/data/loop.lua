@@ -290,9 +290,7 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
   local who = "data.loop"
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
-  if args.expect(who, "name", o.name, "string") == "" or o.name:find("%z") then
-    core.fail("%s: name must be a string that is not empty, got %s", who, args.describe(o.name))
-  end
+  args.name(who, "name", o.name)
   if live[o.name] then
     core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
       .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)

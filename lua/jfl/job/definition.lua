@@ -98,6 +98,7 @@ local function read_inputs(name, inputs)
       core.fail("%s: inputs: entry %d must be { \"name\", placeholder }, got %s", name, i,
         args.describe(pair))
     end
+    args.name(name, ("inputs: the name of entry %d"):format(i), label)
     if seen[label] then core.fail("%s: inputs: '%s' is there twice", name, label) end
     if not typing.is_placeholder(pair[2]) then
       core.fail("%s: inputs: '%s' must be a placeholder such as "
@@ -133,6 +134,7 @@ local function check_definition(t)
   if type(t.name) ~= "string" or t.name == "" then
     core.fail("global_function: name must be a string, got %s", args.describe(t.name))
   end
+  args.name("global_function", "name", t.name)
   args.expect(t.name, "body", t.body, "function")
 end
 

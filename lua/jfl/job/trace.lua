@@ -90,10 +90,11 @@ end
 
 --- The full name of a part of the job: the given one, or kind_1, kind_2, ... in call order.
 function trace.name(context, given, kind)
-  if given ~= nil and (type(given) ~= "string" or given == "") then
-    core.fail("layers.%s: name must be a string that is not empty, got %s", kind,
-      type(given) == "string" and "an empty one" or ("%s %s"):format(type(given), tostring(given)))
+  if given ~= nil and type(given) ~= "string" then
+    core.fail("layers.%s: name must be a string that is not empty, got %s %s", kind, type(given),
+      tostring(given))
   end
+  if given then core.name_check("layers." .. kind, "name", given) end
   if given == nil then
     local count = (context.counters[kind] or 0) + 1
     context.counters[kind] = count

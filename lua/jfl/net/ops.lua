@@ -106,7 +106,7 @@ end
 -- The name given to an op, after the prefix of the namespaces around it; nil without one.
 local function full_name(who, name)
   if name == nil then return nil end
-  args.expect(who, "name", name, "string")
+  args.name(who, "name", name)
   return (trace.current and trace.current.prefix or "") .. name
 end
 

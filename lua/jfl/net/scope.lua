@@ -112,9 +112,7 @@ scope.namespace = args.define("scope.namespace", "Prefixes names of variables an
   { "fn", "what is run with it" },
   returns = "any",
 }, function(o)
-  if args.expect("namespace", "name", o.name, "string") == "" then
-    core.fail("namespace: name must be a string that is not empty, got an empty one")
-  end
+  args.name("namespace", "name", o.name)
   args.expect("namespace", "fn", o.fn, "function")
   local context = trace.need("namespace")
   local outer = context.prefix

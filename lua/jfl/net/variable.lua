@@ -100,9 +100,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
 }, function(o)
   local who = "get_variable"
   local context = trace.need(who)
-  if args.expect(who, "name", o.name, "string") == "" then
-    core.fail("%s: name must be a string that is not empty, got an empty one", who)
-  end
+  args.name(who, "name", o.name)
   local name = context.prefix .. o.name
   args.expect(who, "trainable", o.trainable, "boolean")
   args.expect(who, "reuse", o.reuse, "boolean")
