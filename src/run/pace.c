@@ -47,6 +47,8 @@ static void pace_block(jf_pace *a)
     return;
   }
   pace_learn(a, way, mean);
+  /* One thread did better when it was last seen: it is tried again soon. */
+  if (!a->alone && a->mean[0] > 1.15 * a->mean[1] && a->blocks > 4) a->blocks = 4;
   if (a->trial) pace_judge(a, mean);
   else if (a->blocks > 0) a->blocks--;
   else a->trial = a->alone || (mean * a->threads < DEAR && pace_is_slow(a, a->mean[0]));
