@@ -205,7 +205,8 @@ describe("an error at any instruction", function()
       local flow, k = require "jfl", %d
       local job = flow.global_function { name = "job",
         returns = flow.typing.Callback(flow.typing.Numpy),
-        inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } },
+        body = function(x) return x end }
       job({ 0 })
       flow.sync()
       local ran, calls = {}, {}
