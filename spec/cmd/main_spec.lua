@@ -111,8 +111,8 @@ describe("the command", function()
 end)
 
 describe("another Lua", function()
-  for _, name in ipairs { "lua5.1", "lua5.4" } do
-    it("is told that jfl needs LuaJIT: " .. name, function()
+  for _, name in ipairs { "lua5.1", "lua5.2" } do
+    it("hears that jfl needs LuaJIT: " .. name, function()
       local found = select(3, helper.shell(name .. " -v")) == 0
       if not found then return pending(name .. " is not there") end
       for _, module in ipairs { "jfl", "jfl.core" } do
@@ -331,6 +331,7 @@ describe("Ctrl-C", function()
       end
       assert(stops > 2 and made > 50, ("%d stops, %d calls"):format(stops, made))
       print(lost <= stops, twice, shown >= 2 * #registered - stops, inside, flow.poll())]]
-    succeeds("true\t0\ttrue\t0\t0\n", script)
+    local out, err, status = run(script)      -- on a busy machine it may say "still running"
+    assert.same({ "true\t0\ttrue\t0\t0\n", 0 }, { out, status }, err)
   end)
 end)

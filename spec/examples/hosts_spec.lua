@@ -66,6 +66,7 @@ describe("a program with jfl inside #cpu", function()
     end
     local text = helper.file(("one two three. the cat sat on the mat. "):rep(4))
     local script = helper.file([[
+      require("jfl").random.seed(1)
       vim.cmd "GuessTrain 200"
       local guess, ticks = require "guess", 0
       vim.loop.new_timer():start(0, 1, function() ticks = ticks + 1 end)
@@ -125,7 +126,7 @@ ask() {
   { printf '%s %s HTTP/1.1\r\nContent-Length: %d\r\n\r\n' $1 $2 $(wc -c <$3); cat $3; } >&3
   cat <&3 | sed -n '1p; $p'; echo
 }
-for i in $(seq 200); do [ -n "$(port)" ] && break; sleep 0.05; done
+for i in $(seq 400); do [ -n "$(port)" ] && break; sleep 0.05; done
 COMMANDS
 END
       SERVER 0 PLACE/clothes >PLACE/out 2>PLACE/err &
@@ -163,11 +164,9 @@ END
     local name = prepare()
     local out = served([[
       kill -HUP $server
-      sleep 0.2
       ask POST /predict picture
       mv clothes gone
       kill -HUP $server
-      sleep 0.2
       ask POST /predict picture
     ]])
     assert.equal(2, select(2, out:gsub('"label": "' .. name, "")), out)

@@ -71,6 +71,7 @@ end
 --- What stays of a text that was copied from a session: the lines after prompts. Other texts stay
 -- as they are.
 function chunk.without_prompts(text)
+  text = text:gsub("^%s*%$ jfl[^\n]*\n", "")
   if not text:find("^%s*> ") then return text end
   local lines = {}
   for line in text:gmatch("[^\n]+") do

@@ -23,6 +23,8 @@ describe("the highlighter", function()
       highlight.html("lua", 'local a = "end" --> end', no_link))
     assert.equal('<span class="key">#include</span> &lt;x.h&gt; <span class="comment">/* if */'
       .. "</span>", highlight.html("c", "#include <x.h> /* if */", no_link))
+    assert.equal('<span class="key">for</span> _ <span class="comment"># in</span>',
+      highlight.html("python", "for _ # in", no_link))
   end)
 
   it("links names of the interface", function()
@@ -103,5 +105,7 @@ describe("the site", function()
   it("links names in running text to what explains them", function()
     assert.truthy(files["guide-layers-and-optimizers.html"]:find(
       '<a href="layers.html#flow.layers.dense"><code>flow.layers.dense', 1, true))
+    assert.truthy(files["optimizer.html"]:find(
+      'Gives <a href="class-optimizer.html"><code>Optimizer</code></a>', 1, true))
   end)
 end)
