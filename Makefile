@@ -98,7 +98,7 @@ $O/fuzz/src/bind/%.o $O/fuzz/fuzz: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
-$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h $(FUZZ_OBJ) $O/libjfl.a
+$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
