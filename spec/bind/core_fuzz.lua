@@ -121,6 +121,7 @@ local good = {
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
+  front_end = function() return tostring, tostring end,
   get = function() return array(), 1, 2 end,
   gradients = function()
     local g = trained()
@@ -154,7 +155,6 @@ local good = {
   end,
   name_check = function() return "who", "what", "name" end,
   now = function() end,
-  on_kept = function() return tostring end,
   op = function() return "relu" end,
   ops = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,

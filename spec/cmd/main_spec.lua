@@ -331,6 +331,7 @@ describe("Ctrl-C", function()
       end
       assert(stops > 2 and made > 50, ("%d stops, %d calls"):format(stops, made))
       print(lost <= stops, twice, shown >= 2 * #registered - stops, inside, flow.poll())]]
-    succeeds("true\t0\ttrue\t0\t0\n", script)
+    local out, err, status = run(script)      -- on a busy machine it may say "still running"
+    assert.same({ "true\t0\ttrue\t0\t0\n", 0 }, { out, status }, err)
   end)
 end)

@@ -121,21 +121,14 @@ function queue.class(instead)
 end
 
 --- Registers the callback of a call, and the function that gets the message if its run fails.
-function queue.register(call, callback, on_error)
-  if type(callback) ~= "function" or (on_error ~= nil and type(on_error) ~= "function") then
-    local name = core.request_job(call)
-    args.expect(name, "callback", callback, "function")
-    args.expect(name, "on_error", on_error, "function")
-  end
-  core.register(call, callback, on_error)
-end
+queue.register = core.register
 
 --- Waits for a call and returns its value; callbacks of earlier calls run first.
 queue.value = core.value
 
 local Registrar = queue.class("a callback gets the value: job(...)(function(value) ... end)")
 
-function Registrar:__call(callback, on_error) queue.register(self, callback, on_error) end
+Registrar.__call = core.register
 
 function Registrar:__tostring()
   return ("registrar of a call of %s"):format(core.request_job(self))
@@ -148,8 +141,12 @@ function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
 
-core.on_kept(function(err)
+core.front_end(function(err)
   warn.say("%s (flow.poll, flow.sync or the end of the program raises it)", err:match("^[^\n]*"))
+end, function(call, callback, on_error)
+  local name = core.request_job(call)
+  args.expect(name, "callback", callback, "function")
+  args.expect(name, "on_error", on_error, "function")
 end)
 
 -- ---- the end of a program ----
