@@ -8,8 +8,8 @@ local WORDS, FEATURES, BATCH = 1024, 24, 64      -- word 0 stands for all that a
 local SLICE = 0.004                              -- seconds that callbacks may take at a time
 
 -- This file may be loaded again while it trains: what was before ends first.
-local before = package.loaded["guess.running"]
-if before then before.stop() end
+local older = package.loaded["guess.running"]
+if older then older.stop() end
 
 flow.config.background(true)                     -- the editor comes first
 
