@@ -180,7 +180,7 @@ local function execute(text)
     report.begin(f, code)
     run(f, timing)
   else
-    report.fail(message)
+    report.refuse(message, code)
   end
 end
 
