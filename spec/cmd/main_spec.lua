@@ -284,7 +284,8 @@ describe("Ctrl-C", function()
       local flow = require "jfl"
       local job = flow.global_function { name = "job",
         returns = flow.typing.Callback(flow.typing.Numpy),
-        inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } }, body = function(x) return x end }
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } },
+        body = function(x) return x end }
       local calls = { job({ 1 }), job({ 2 }), job({ 3 }) }
       calls[1](function() io.popen("kill -INT $PPID"):close() for _ = 1, 1e8 do end end)
       for i = 2, 3 do calls[i](function() print "not here" end) end]]

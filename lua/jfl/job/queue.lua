@@ -157,7 +157,8 @@ local SHOWN = 20         -- errors of callbacks that are printed at the end
 
 local function plural(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
--- Where the user stops the end of the program, nothing more of it runs, as when the state is closed.
+-- Where the user stops the end of the program, nothing more of it runs, not even when the state is
+-- closed.
 local function stop(err)
   local left = core.is_interruption(err) and core.abandon() or 0
   if left > 0 then say(plural(left, "callback") .. " did not run") end

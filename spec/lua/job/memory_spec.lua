@@ -93,7 +93,7 @@ end)
 
 describe("the memory of jobs", function()
   -- #cpu: on another device a plan has more.
-  it("is some KiB on the #cpu for one that is defined, tens for a small one that is compiled", function()
+  it("#cpu is some KiB for one that is defined, tens for a small one that is compiled", function()
     if helper.sanitized() then return pending("the sanitizer holds memory back") end
     local out, status = helper.script([[
       local flow = require "jfl"
