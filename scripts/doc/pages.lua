@@ -27,8 +27,8 @@ local function add_params(out, f)
   if #f.params == 0 then return end
   out[#out + 1] = "| argument | type | default | meaning |\n|---|---|---|---|"
   for _, p in ipairs(f.params) do
-    add(out, "| `%s` | `%s` | %s | %s |", p.name, cell(p.type),
-      p.default and "`" .. cell(p.default) .. "`" or p.optional and "none" or "", cell(plain(p.doc)))
+    local default = p.default and "`" .. cell(p.default) .. "`" or p.optional and "none" or ""
+    add(out, "| `%s` | `%s` | %s | %s |", p.name, cell(p.type), default, cell(plain(p.doc)))
   end
   out[#out + 1] = ""
 end
