@@ -655,10 +655,25 @@ static int l_finish(lua_State *L)
   return 2;
 }
 
+/* abandon(): forgets all calls; gives how many of them had a callback. */
+static int l_abandon(lua_State *L)
+{
+  jf_queue *q = queue_of(L);
+  int n = 0;
+  while (q->head) {
+    push_anchor(L, q, HEAD);
+    n += q->head->has_callback;
+    queue_drop_head(L, q);
+    lua_pop(L, 1);
+  }
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 const luaL_Reg jf_queue_functions[] = {
   { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
   { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel },
-  { "front_end", l_front_end }, { "fd", l_fd }, { "finish", l_finish },
+  { "front_end", l_front_end }, { "fd", l_fd }, { "finish", l_finish }, { "abandon", l_abandon },
   { "is_interruption", l_is_interruption }, { NULL, NULL }
 };
 

@@ -157,16 +157,25 @@ local SHOWN = 20         -- errors of callbacks that are printed at the end
 
 local function plural(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
+-- Where the user stops the end of the program, nothing more of it runs, not even when the state is
+-- closed.
+local function stop(err)
+  local left = core.is_interruption(err) and core.abandon() or 0
+  if left > 0 then say(plural(left, "callback") .. " did not run") end
+  error(err, 0)
+end
+
 --- Ends a script: runs the callbacks of all calls made so far, even after one has failed. Errors
 -- are printed on stderr as they come, their number is raised at the end. Calls that callbacks make
 -- are refused and counted. silent: their number is not printed.
 function queue.finish(silent)
   local n = 0
-  local failed, refused = core.finish(function(err)
+  local ok, failed, refused = pcall(core.finish, function(err)
     n = n + 1
     if n <= SHOWN then say(err) end
   end)
   if n > SHOWN then say(plural(n - SHOWN, "more outstanding call") .. " failed") end
+  if not ok then stop(failed) end
   if refused > 0 and not silent then
     warn.say("%s made while the program was ending %s not run", plural(refused, "call"),
       refused == 1 and "was" or "were")

@@ -212,7 +212,7 @@ describe("an error at any instruction", function()
       local ran, calls = {}, {}
       for i = 1, 3 do calls[i] = job({ i }) end
       for i = 1, 3 do calls[i](function() ran[i] = (ran[i] or 0) + 1 end) end
-      local end_of = newproxy(true)
+      end_of = newproxy(true)               -- not collected before the state is closed
       getmetatable(end_of).__gc = function() io.stdout:write(table.concat(ran, " "), "\n") end
       jit.off()
       debug.sethook(function() debug.sethook() error("cut", 0) end, "", k)
