@@ -87,8 +87,8 @@ $O/gen/embed.o: build/gen/embed.c $(LUA)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$O/spec/bind_test $O/spec/states_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
-$O/spec/bind_test $O/spec/states_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/spec/bind_test $O/spec/states_test $O/spec/delivery_test: LDLIBS := -l:libluajit-5.1.a $(LDLIBS)
 $O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
@@ -103,7 +103,7 @@ $O/fuzz/src/bind/%.o $O/fuzz/fuzz: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 $O/fuzz/src/%.o: src/%.c | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
-$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h $(FUZZ_OBJ) $O/libjfl.a
+$O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.

@@ -5,6 +5,8 @@ local tp = flow.typing
 
 local BATCH, STEPS = 64, 2000
 
+flow.random.seed(1)
+
 local train = flow.global_function {
   name = "train",
   type = "train",

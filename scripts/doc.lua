@@ -39,7 +39,7 @@ local function write_scripts(folder)
   end
 end
 
-run("mkdir -p '%s'", at_site)
+run("mkdir -p '%s'", directory)
 write(directory .. "/jfl.lua", require "scripts.doc.stubs" ())
 local texts, contents = require "scripts.doc.pages" (run_tutorial())
 for name, text in pairs(texts) do write(directory .. "/" .. name, text) end
@@ -47,6 +47,7 @@ write_scripts(directory)
 say("the pages begin at %s/index.md", directory)
 
 if site.available() then
+  run("mkdir -p '%s'", at_site)
   for name, text in pairs(site.files(texts, contents)) do write(at_site .. "/" .. name, text) end
   write_scripts(at_site)
   run("find '%s' -maxdepth 1 -name '*.svg' -exec cp '{}' '%s' ';'", directory, at_site)

@@ -3,7 +3,7 @@
 # failures too.
 cd "$(dirname "$0")/.." || exit 1
 unset CC SAN DEBUG CFLAGS MAKEFLAGS LUA_INIT LUA_PATH LUA_CPATH
-unset JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED
+unset JFL_KERNELS JFL_PASSES JFL_DUMP JFL_GOLDEN JFL_FUZZ JFL_FUZZ_SEED JFL_CUTS
 unset JFL_DEVICE JFL_SIM_DELAY JFL_SIM_SEED JFL_SIM_FAULT
 ci=$1
 tmp=$(mktemp -d) || exit 1
@@ -41,7 +41,7 @@ quiet_build() {
 c_tests() {
   for test in "$2"/spec/*_test; do
     case $test in
-      */bind_test|*/states_test) fast=1 ;;
+      */bind_test|*/states_test|*/delivery_test) fast=1 ;;
       *) fast=0 ;;
     esac
     export ASAN_OPTIONS=allocator_may_return_null=1:fast_unwind_on_malloc=$fast
@@ -109,7 +109,7 @@ same_examples() {
 # the CPU gets (spec/dev runs all ops in jobs), and what says #cpu.
 simulated() {
   export JFL_DEVICE=sim
-  for test in bind checkpoint crash queue states; do
+  for test in bind checkpoint crash delivery queue states; do
     run "C on sim ${test}_test" "build/obj-gcc/spec/${test}_test"
   done
   specs "specs on sim" build/jfl --exclude-tags=cpu spec/bind spec/checkpoint spec/cmd spec/lua \
@@ -137,8 +137,10 @@ if [ -n "$ci" ] && command -v clang >/dev/null; then
 fi
 run "build of the benches" quiet_build build/bench-kernels build/bench-threads build/bench-load
 run "structure" scripts/lint.sh
+[ -z "$ci" ] || export JFL_CUTS=1      # every instruction and allocation, not some
 c_tests "C" build/obj-gcc
 specs "specs" build/jfl spec
+unset JFL_CUTS
 LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
 examples
 run "soak" build/jfl scripts/soak.lua 5

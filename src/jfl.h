@@ -428,7 +428,7 @@ JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype
                                      const jfl_shape **shape);
 
 /* Words of the host's own that a checkpoint keeps, such as where its data loop is. UTF-8; a key
-   that occurs twice makes the checkpoint one that cannot be read. */
+   may occur once. */
 typedef struct jfl_note { const char *key, *value; } jfl_note;
 
 /* Writes path/model.safetensors so that a crash leaves the old checkpoint or the new one, whole.

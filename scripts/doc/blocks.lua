@@ -128,6 +128,7 @@ function blocks.run_all(list, name, place, data)
   local outputs = {}
   for text in (output .. MARK):gmatch("(.-)" .. MARK) do outputs[#outputs + 1] = text end
   table.remove(outputs, 1)
+  output = output:gsub(MARK, "")
   if status ~= 0 then return outputs, ("exit status %d\n%s"):format(status, output) end
   for i, block in ipairs(list) do
     local promise = blocks.missing(block.code, outputs[i] or "")

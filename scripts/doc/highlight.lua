@@ -31,7 +31,14 @@ local C = {
   { "number", "^0[xX]%x+" }, { "number", "^%d+%.?%d*f?" }, { "name", "^[%a_][%w_]*" },
 }
 
-local LANGUAGES = { lua = LUA, c = C }
+local PYTHON = {
+  words = words("and as assert break class continue def del elif else except finally for from if "
+    .. "import in is lambda not or pass raise return try while with yield None True False"),
+  { "comment", "^#[^\n]*" }, { "number", "^%d+%.?%d*[eE][+-]?%d+" }, { "number", "^%d+%.?%d*" },
+  { "name", "^[%a_][%w_]*" },
+}
+
+local LANGUAGES = { lua = LUA, c = C, python = PYTHON }
 
 -- The end of a string that begins at `at` with a quote, on the same line.
 local function string_end(code, at)

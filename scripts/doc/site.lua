@@ -33,7 +33,7 @@ local function addresses_of(contents)
     for _, page in ipairs(section) do
       local file = page.name:gsub("%.md$", ".html")
       for _, e in ipairs(page.entries or {}) do found[e[2]] = file .. "#" .. e[2] end
-      if page.entries and page.title:find("^flow") then found[page.title] = file end
+      if page.entries then found[page.title] = file end
     end
   end
   return found

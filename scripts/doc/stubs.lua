@@ -77,9 +77,18 @@ local function emit_overloads(out, f, classes)
   end
 end
 
+-- What an editor shows of a name: its text, and its example as Markdown.
+local function emit_doc(out, f)
+  emit(out, "--- %s", one_line(f.doc))
+  if not f.example then return end
+  out[#out + 1] = "---\n---```lua"
+  for line in (f.example .. "\n"):gmatch("(.-)\n") do out[#out + 1] = "---" .. line end
+  out[#out + 1] = "---```"
+end
+
 local function emit_table_function(out, f, at)
   emit_options(out, f)
-  emit(out, "--- %s", one_line(f.doc))
+  emit_doc(out, f)
   emit(out, "---@param definition %s", options_name(f))
   emit(out, "---@return %s", f.returns[1])
   emit(out, "---@overload fun(config: FunctionConfig, definition: %s): %s", options_name(f),
@@ -92,7 +101,7 @@ local function emit_function(out, f, at)
   if f.options then emit_options(out, f) end
   local classes = api.is_generic(f) and { "Blob", "NdArray" } or { false }
   local names = {}
-  emit(out, "--- %s", one_line(f.doc))
+  emit_doc(out, f)
   for i = 1, f.positional do
     local p = f.params[i]
     names[i] = safe(p.name)

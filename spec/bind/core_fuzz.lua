@@ -89,6 +89,7 @@ local function blob(graph) return core.find_variable(graph or trained(), "w") en
 
 local traced = adder()
 local good = {
+  abandon = function() end,
   array = function() return "float32", { 2, 3 } end,
   assign = function() return array(), array() end,
   bytes = array,
@@ -121,6 +122,7 @@ local good = {
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
+  front_end = function() return tostring, tostring end,
   get = function() return array(), 1, 2 end,
   gradients = function()
     local g = trained()
@@ -154,7 +156,6 @@ local good = {
   end,
   name_check = function() return "who", "what", "name" end,
   now = function() end,
-  on_kept = function() return tostring end,
   op = function() return "relu" end,
   ops = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,

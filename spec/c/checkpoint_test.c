@@ -107,6 +107,9 @@ static void keeps_notes(void)
   CHECK(load_value(path) == 3);
   CHECK(jfl_checkpoint_save_notes(s, path, 1, &bad, 1) == JFL_ENAME);
   CHECK_SAYS("note x must be UTF-8");
+  notes[1].key = notes[0].key;
+  CHECK(jfl_checkpoint_save_notes(s, path, 1, notes, 2) == JFL_ENAME);
+  CHECK_SAYS("note random must occur once, got two");
   CHECK(jfl_checkpoint_load(s, path, 1, &r) == JFL_OK);
   jfl_report_free(r);
   jfl_session_free(s);

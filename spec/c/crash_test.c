@@ -277,6 +277,28 @@ static void a_kill_at_any_moment_leaves_one_whole(void)
   }
 }
 
+static void a_kill_at_any_call_leaves_one_file_whole(void)
+{
+  const char *path = in_scratch("output");
+  int news = 0, n = 1, status;
+  for (int killed = 1; killed && n < MAX_STEPS; n++) {
+    size_t size;
+    CHECK(put_output(path, "old") == JFL_OK);
+    pid_t pid = fork();
+    if (!pid) {
+      watch(n, 0, 0);
+      _exit(put_output(path, "new") != JFL_OK);
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    killed = WIFSIGNALED(status);
+    char *text = get_file(path, &size);
+    CHECK_MSG(size == 3 && (!strncmp(text, "old", 3) || !strncmp(text, "new", 3)), "step %d", n);
+    news += text[0] == 'n';
+    free(text);
+  }
+  CHECK_MSG(n > 6 && news == 2, "%d steps, %d new", n, news);
+}
+
 /* ---- several processes ---- */
 
 static void save_often(int value, const char *path)
@@ -406,6 +428,7 @@ int main(void)
   RUN(a_limit_of_file_sizes_is_an_error);
   RUN(an_interrupted_write_goes_on);
   RUN(a_kill_at_any_call_leaves_one_whole);
+  RUN(a_kill_at_any_call_leaves_one_file_whole);
   RUN(a_kill_at_any_call_of_a_first_save_can_be_repeated);
   RUN(a_kill_at_any_moment_leaves_one_whole);
   RUN(saves_at_once_do_not_mix);

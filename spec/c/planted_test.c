@@ -1,7 +1,8 @@
 /* Saving where somebody else has put something in the way: nothing outside the target is written,
    and success is reported only for what is under the path then. */
 #include <dirent.h>
-#include <sys/file.h>
+#include <signal.h>
+#include <sys/wait.h>
 
 #include "scratch.h"
 #include "test.h"
@@ -163,6 +164,56 @@ static void tells_of_a_target_that_appeared(void)
   CHECK(holds(in_scratch("late/notes"), "mine") && !exists(in_scratch("late.saving")));
 }
 
+static void tells_of_a_target_that_was_removed(void)
+{
+  jf_stage st;
+  CHECK(save_value(1, in_scratch("lost"), 0) == JFL_OK);
+  CHECK(jf_stage_open(in_scratch("lost"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  scratch_clear(in_scratch("lost"));
+  CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO && says("something else took its place"));
+  CHECK(!exists(in_scratch("lost")));
+  CHECK(jf_stage_open(in_scratch("lost"), 1, &st) == JFL_OK && write_some(&st) == JFL_OK);
+  scratch_clear(in_scratch("lost.saving"));
+  CHECK(jf_stage_close(&st, JFL_OK) == JFL_EIO && !exists(in_scratch("lost")));
+}
+
+/* ---- an attacker who never sleeps ---- */
+
+/* Puts links to the victim, and hard links, wherever saves stage something, over and over. */
+static void attack(const char *victim, const char *const *at, int n)
+{
+  for (unsigned i = 0;; i++) {
+    const char *path = at[i % (unsigned)n];
+    if (i / (unsigned)n % 3 == 0) (void)!symlink(victim, path);
+    else if (i / (unsigned)n % 3 == 1) (void)!link(victim, path);
+    else unlink(path);
+  }
+}
+
+/* Whatever the moment, a save either fails or is whole, and the victim is never written to. */
+static void no_moment_lets_an_attacker_through(void)
+{
+  const char *victim = in_scratch("victim"), *old = in_scratch("raced"), *new = in_scratch("begun");
+  const char *at[] = { in_scratch("raced/model.safetensors.saving"), in_scratch("begun.saving"),
+                       in_scratch("begun.saving/model.safetensors") };
+  put_file(victim, "precious", 8);
+  CHECK(save_value(1, old, 0) == JFL_OK);
+  int saved = 0, status;
+  pid_t pid = fork();
+  if (!pid) attack(victim, at, 3);
+  for (int i = 0; i < 150 || (saved == i && i < 10000); i++) {
+    jfl_status r = save_value(i, old, 1);
+    if (r == JFL_OK) CHECK(load_value(old) == i);
+    saved += r == JFL_OK;
+    r = save_value(i, new, 0);
+    if (r == JFL_OK) CHECK(load_value(new) == i);
+    scratch_clear(new);
+    CHECK(load_value(old) >= 0);
+  }
+  kill(pid, SIGKILL);
+  CHECK(waitpid(pid, &status, 0) == pid && holds(victim, "precious"));
+}
+
 /* ---- links that the user made ---- */
 
 static void saves_through_a_link_to_a_directory(void)
@@ -321,6 +372,8 @@ int main(void)
   RUN(tells_of_a_staged_directory_that_was_swapped);
   RUN(tells_of_a_parent_that_was_swapped);
   RUN(tells_of_a_target_that_appeared);
+  RUN(tells_of_a_target_that_was_removed);
+  RUN(no_moment_lets_an_attacker_through);
   RUN(saves_through_a_link_to_a_directory);
   RUN(replaces_a_model_that_is_a_link);
   RUN(keeps_the_rights_of_what_it_replaces);

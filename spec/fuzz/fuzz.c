@@ -20,7 +20,8 @@
 
 #include "fuzz.h"
 
-enum { POOL = 4096, PLACES = 1 << 16, COMPARED = 256, MAX_SECONDS_A_RUN = 20, MAX_CHANGES = 6 };
+enum { POOL = 4096, PLACES = 1 << 16, COMPARED = 256 };
+enum { CPU_SECONDS = 10, REAL_SECONDS = 120, MAX_CHANGES = 6 };
 
 static unsigned char input[FUZZ_MAX];
 static size_t input_size;
@@ -49,14 +50,16 @@ static struct { uint64_t a, b; } compared[COMPARED];
 static size_t n_compared;
 static int n_known;
 
-void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_pc(void)
+void fuzz_reach(uintptr_t place)
 {
-  uintptr_t pc = (uintptr_t)__builtin_return_address(0) * 0x9e3779b97f4a7c15u >> 40;
-  unsigned char *r = &reached[(pc ^ place_before) % PLACES];
+  place = place * 0x9e3779b97f4a7c15u >> 40;
+  unsigned char *r = &reached[(place ^ place_before) % PLACES];
   *r = (unsigned char)(*r + (*r < UCHAR_MAX));
-  place_before = pc >> 1;
+  place_before = place >> 1;
 }
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void) { fuzz_reach((uintptr_t)__builtin_return_address(0)); }
 
 static void compare(uint64_t a, uint64_t b)
 {
@@ -137,7 +140,8 @@ extern void __sanitizer_set_death_callback(void (*f)(void)) __attribute__((weak)
 
 static void on_signal(int signal)
 {
-  if (signal == SIGALRM) fprintf(stderr, "fuzz: a run took over %d s\n", MAX_SECONDS_A_RUN);
+  if (signal == SIGPROF) fprintf(stderr, "fuzz: a run took over %d s of a CPU\n", CPU_SECONDS);
+  if (signal == SIGALRM) fprintf(stderr, "fuzz: a run took over %d s\n", REAL_SECONDS);
   keep_harmful();
   _exit(1);
 }
@@ -160,6 +164,7 @@ static void catch_harm(void)
   else signal(SIGSEGV, on_signal), signal(SIGBUS, on_signal), signal(SIGFPE, on_signal);
   signal(SIGABRT, on_signal);
   signal(SIGALRM, on_signal);
+  signal(SIGPROF, on_signal);
 }
 
 /* ---- inputs ---- */
@@ -180,7 +185,8 @@ static void run(const fuzz_target *t)
   memset(reached, 0, sizeof reached);
   place_before = 0;
   n_compared = 0;
-  alarm(MAX_SECONDS_A_RUN);
+  setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = CPU_SECONDS }, NULL);
+  alarm(REAL_SECONDS);
   t->run(input, input_size);
 }
 

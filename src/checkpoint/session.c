@@ -80,10 +80,16 @@ static void put_format(jf_text *meta)
   put_count(meta, "", "version", FORMAT_VERSION);
 }
 
-static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *note)
+/* A note that stands behind others, which must have other keys. */
+static jfl_status put_note(jf_text *meta, const char *path, const jfl_note *first,
+                           const jfl_note *note)
 {
   if (!jf_utf8_valid(note->key) || !jf_utf8_valid(note->value))
     return jf_fail(JFL_ENAME, "checkpoint %s: note %s must be UTF-8", path, note->key);
+  for (; first < note; first++)
+    if (!strcmp(first->key, note->key))
+      return jf_fail(JFL_ENAME, "checkpoint %s: note %s must occur once, got two", path,
+                     note->key);
   put_named(meta, JF_NOTE_PREFIX, note->key, note->value);
   return JFL_OK;
 }
@@ -128,7 +134,8 @@ static jfl_status write_session(const jfl_session *s, const jf_stage *st, extras
                         .data = jf_var_data(v), .variable = v };
   }
   jfl_status r = checkpoint_session_describe(s, st->target, &meta);
-  for (int i = 0; r == JFL_OK && i < extra.n; i++) r = put_note(&meta, st->target, &extra.v[i]);
+  for (int i = 0; r == JFL_OK && i < extra.n; i++)
+    r = put_note(&meta, st->target, extra.v, &extra.v[i]);
   if (r == JFL_OK) r = jf_safetensors_write(st->model.fd, st->file, t, n, &meta);
   jf_free(meta.s);
   jf_free(t);

@@ -133,12 +133,12 @@ local function prefixes(who, only)
   if only == nil then return nil end
   local list = type(only) == "string" and { only } or args.expect(who, "only", only,
     "string or table")
-  local only = { has = {}, lengths = {} }
+  local found = { has = {}, lengths = {} }
   for i, prefix in ipairs(list) do
-    only[i] = args.expect(who, "only", prefix, "string")
-    only.has[prefix], only.lengths[#prefix] = true, true
+    found[i] = args.expect(who, "only", prefix, "string")
+    found.has[prefix], found.lengths[#prefix] = true, true
   end
-  if #only > 0 then return only end
+  if #found > 0 then return found end
   core.fail("%s: only must hold what names begin with, got an empty table", who)
 end
 

@@ -28,14 +28,16 @@ local LIST = {
   flow.scope.placement("gpu", "0:0", fn) puts what fn makes on a GPU; flow.config.device() tells
   where the rest runs. Without a usable GPU it runs on the CPU after one warning, and is an error
   after flow.config.strict_placement(true).]] },
-  { "async asynchronous callback callbacks await promise thread worker", [[
+  { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),
   flow.sync() and at the end of the script, on the script's own thread. flow.fd() is for event
   loops.]] },
-  { "thread threads cores parallel cpus", [[
-  flow.config.threads(n) says how many threads compute; it is all cores at first. Lua itself runs
-  on one.]] },
+  { "thread threads cores parallel cpus fork game games love frame frames fps", [[
+  flow.config.threads(n) says how many threads compute; it is the number of cores at first, and
+  results do not depend on it. flow.config.background(true) is for programs that draw frames: it
+  leaves a core alone and takes the lowest priority. Lua and all callbacks run on one thread, a call
+  with a callback on jfl's own. A forked child starts threads of its own.]] },
   { "dtype dtypes type types bool int half long", [[
   Dtypes are flow.float (float32), flow.double (float64), flow.int8, flow.uint8, flow.int32,
   flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 are for

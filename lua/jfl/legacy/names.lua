@@ -4,9 +4,9 @@
 --[==[ guide 14: Scripts of the original
 Scripts that were written for OneFlow and carried over to Lua run as they are: the names, settings,
 options and arguments that mean nothing here are taken and checked, and those that ask for what is
-not there are errors that say why. `flow.help`, completion and the reference leave them out, a new
-script needs none, and "Names of the original" lists them. Of one by its name `flow.help` says what
-it is here:
+not there are errors that say why. `flow.help()`, completion and the reference leave them out, a new
+script needs none, and [one page](more-names-of-the-original.md) lists them. Of one by its name
+`flow.help` says what it is here:
 
 ```lua
 flow.help("use_rdma")                --> flow.config.use_rdma has no effect

@@ -124,6 +124,7 @@ describe("stubs", function()
     holds("---@operator add(NdArray|number): NdArray")
     holds("---@field kernel_initializer? Initializer")
     holds("function Job:compile(batch_size) end")
+    holds("---```lua\n---local nd = flow.ndarray\n---print(flow.nn.relu(nd.array({ -1, 0, 2 })))")
   end)
 
   it("declare every class that they name", function()

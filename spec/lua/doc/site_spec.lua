@@ -23,6 +23,8 @@ describe("the highlighter", function()
       highlight.html("lua", 'local a = "end" --> end', no_link))
     assert.equal('<span class="key">#include</span> &lt;x.h&gt; <span class="comment">/* if */'
       .. "</span>", highlight.html("c", "#include <x.h> /* if */", no_link))
+    assert.equal('<span class="key">for</span> _ <span class="comment"># in</span>',
+      highlight.html("python", "for _ # in", no_link))
   end)
 
   it("links names of the interface", function()
@@ -70,6 +72,21 @@ describe("the site", function()
     assert.truthy(count > 2000)
   end)
 
+  it("has tags that close where they are open", function()
+    local alone = { meta = true, link = true, img = true, input = true, br = true, wbr = true }
+    for name, html in pairs(files) do
+      local open = {}
+      for slash, tag in (name:find("html$") and html or ""):gmatch("<(/?)(%w+)[^>]*>") do
+        if slash == "" and not alone[tag] then
+          open[#open + 1] = tag
+        elseif slash == "/" then
+          assert.equal(table.remove(open), tag, name)
+        end
+      end
+      assert.same({}, open, name)
+    end
+  end)
+
   it("needs nothing from outside its folder", function()
     for name, html in pairs(files) do
       assert.is_nil(html:match("src=\"%a+://[^\"]*"), name)
@@ -103,5 +120,7 @@ describe("the site", function()
   it("links names in running text to what explains them", function()
     assert.truthy(files["guide-layers-and-optimizers.html"]:find(
       '<a href="layers.html#flow.layers.dense"><code>flow.layers.dense', 1, true))
+    assert.truthy(files["optimizer.html"]:find(
+      'Gives <a href="class-optimizer.html"><code>Optimizer</code></a>', 1, true))
   end)
 end)

@@ -410,57 +410,76 @@ describe("asynchronous calls", function()
       flow.sync()
     end)
 
+    -- Repeats what gives how many calls it took back: on a busy machine all may have begun.
+    local function until_taken(act)
+      for _ = 1, 50 do
+        if act() > 0 then return end
+      end
+      error("nothing was taken back")
+    end
+
     it("do not run, and tell on_error in order", function()
-      local order, n = {}, 0
-      for i = 1, 10 do
-        slow(x)(function() order[i] = "ran" end, function(message)
-          order[i] = message
-          n = n + 1
-        end)
-      end
-      local taken = flow.cancel(slow)
-      flow.sync()
-      assert.equal(taken, n)
-      assert.is_true(taken >= 1)
-      for i = 1, 10 do
-        assert.equal(i <= 10 - taken and "ran" or "slow: the call was cancelled before it began",
-          order[i])
-      end
-      assert.equal(0, flow.cancel(slow))
+      until_taken(function()
+        local order, n = {}, 0
+        for i = 1, 10 do
+          slow(x)(function() order[i] = "ran" end, function(message)
+            order[i] = message
+            n = n + 1
+          end)
+        end
+        local taken = flow.cancel(slow)
+        flow.sync()
+        assert.equal(taken, n)
+        for i = 1, 10 do
+          assert.equal(i <= 10 - taken and "ran" or "slow: the call was cancelled before it began",
+            order[i])
+        end
+        assert.equal(0, flow.cancel(slow))
+        return taken
+      end)
     end)
 
     it("are one call where its registrar is given, and raise nothing", function()
-      local calls, ran = {}, 0
-      for i = 1, 5 do calls[i] = slow(x) end
-      for i = 1, 5 do calls[i](function() ran = ran + 1 end) end
-      assert.equal(1, flow.cancel(calls[5]))
-      assert.equal(0, flow.cancel(calls[5]))
-      flow.sync()
-      assert.equal(4, ran)
+      until_taken(function()
+        local calls, ran = {}, 0
+        for i = 1, 5 do calls[i] = slow(x) end
+        for i = 1, 5 do calls[i](function() ran = ran + 1 end) end
+        local taken = flow.cancel(calls[5])
+        assert.equal(0, flow.cancel(calls[5]))
+        flow.sync()
+        assert.equal(5 - taken, ran)
+        return taken
+      end)
     end)
 
     it("may be so by a callback, and only those of their own job", function()
-      local other, ran, taken = 0, 0, 0
-      local calls = {}
       job:compile()                           -- which would wait for runs
-      for i = 1, 10 do calls[i] = slow(x) end
-      calls[1](function() taken = flow.cancel(slow) end)
-      for i = 2, 10 do calls[i](function() ran = ran + 1 end) end
-      job({ 2 })(function() other = other + 1 end)
-      flow.sync()
-      assert.equal(1, other)
-      assert.equal(9, ran + taken)
-      assert.is_true(taken >= 1)
+      until_taken(function()
+        local other, ran, taken, calls = 0, 0, 0, {}
+        for i = 1, 10 do calls[i] = slow(x) end
+        calls[1](function() taken = flow.cancel(slow) end)
+        for i = 2, 10 do calls[i](function() ran = ran + 1 end) end
+        job({ 2 })(function() other = other + 1 end)
+        flow.sync()
+        assert.equal(1, other)
+        assert.equal(9, ran + taken)
+        return taken
+      end)
     end)
 
     it("have no value", function()
       local old = flow.global_function { name = "old",
         inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, body = function(v) return v + v end }
       old:compile()
-      for _ = 1, 5 do slow(x) end
-      local future = old(x)
-      assert.equal(1, flow.cancel(future))
-      helper.fails(function() future:get() end, "old: the call was cancelled before it began")
+      until_taken(function()
+        for _ = 1, 5 do slow(x) end
+        local future = old(x)
+        local taken = flow.cancel(future)
+        if taken == 1 then
+          helper.fails(function() future:get() end, "old: the call was cancelled before it began")
+        end
+        return taken
+      end)
     end)
 
     it("must be calls", function()
@@ -515,13 +534,13 @@ describe("asynchronous calls", function()
   -- Finalizers run whenever memory is taken, so also while the queue is changed.
   it("are delivered once and in order where finalizers call jobs, poll and sync", function()
     local CALLS, x = 20000, flow.ndarray.ones({ 1 })
-    local made, ran, extra, wrong, deep = 0, 0, 0, 0, 0
+    local ran, extra, wrong, deep = 0, 0, 0, 0
     local acts = { flow.poll, flow.sync, function() job(x) end, function()
       job(x)(function() extra = extra + 1 end)
     end }
     local function disturb()
       deep = deep + 1
-      if deep == 1 then assert(pcall(acts[made % #acts + 1])) end
+      if deep == 1 then assert(pcall(acts[math.random(#acts)])) end
       deep = deep - 1
     end
     local function litter()
@@ -529,17 +548,16 @@ describe("asynchronous calls", function()
       ffi.gc(ffi.new("char[16]"), disturb)
     end
     for i = 1, CALLS do
-      made = i
       if i % 3 == 0 then litter() end
       job(x)(function()
         if ran ~= i - 1 then wrong = wrong + 1 end
         ran = i
       end)
-      if i % 100 == 0 then collectgarbage("step", 100) end
+      if i % 500 == 0 then collectgarbage("step", 100) end
     end
     flow.sync()
     assert.same({ CALLS, 0 }, { ran, wrong })
-    assert.is_true(extra > 0)
+    assert.is_true(extra > 1000)
     collectgarbage()
     collectgarbage()
     flow.sync()

@@ -61,6 +61,7 @@ describe("an input", function()
   it("may be a copy of a session, or several inputs", function()
     assert.equal("a = 1\nfor i = 1, 2 do\n  a = i\nend\na",
       chunk.without_prompts("  > a = 1\n  > for i = 1, 2 do\n>>   a = i\n  >> end\n  > a\n  2\n"))
+    assert.equal("a = 1", chunk.without_prompts("    $ jfl\n    > a = 1\n    2\n"))
     assert.equal("a > b", chunk.without_prompts("a > b"))
     assert.same({ "a = 1", "a", "if a then\n  b = 2\nend", "= b" },
       chunk.divide("a = 1\na\nif a then\n  b = 2\nend\n\n= b"))
