@@ -12,7 +12,7 @@ local GROWTH = 1.05          -- of resident memory, from the first third's peak 
 io.stdout:setvbuf("line")
 
 local count = { started = 0, delivered = 0, failed = 0, watched = 0, expected_watches = 0,
-  checked = 0, saves = 0 }
+  checked = 0, saves = 0, cancelled = 0 }
 math.randomseed(SEED)
 flow.random.seed(SEED)
 
@@ -70,7 +70,7 @@ local function check(ok, text, ...)
 end
 
 -- The two callbacks of a call: exactly one of them must run, after those of the job's earlier
--- calls.
+-- calls. fails: what the message says if it is the second one.
 local function callbacks(job, fails)
   local queue = next_of[job.name] or { started = 0, delivered = 0 }
   next_of[job.name] = queue
@@ -83,7 +83,7 @@ local function callbacks(job, fails)
   end
   return function(value)
     arrived()
-    check(not fails, "%s: a call with labels out of range succeeded", job.name)
+    check(not fails, "%s: a call that fails for its %s succeeded", job.name, tostring(fails))
     if type(value) == "table" then
       check(value.x:get(1, 1) == x:get(1, 1), "%s: another call's value", job.name)
       value = value.loss
@@ -92,7 +92,7 @@ local function callbacks(job, fails)
   end, function(message)
     arrived()
     count.failed = count.failed + 1
-    check(fails and message:find("label", 1, true), "%s: %s", job.name, tostring(message))
+    check(fails and message:find(fails, 1, true), "%s: %s", job.name, tostring(message))
   end
 end
 
@@ -103,14 +103,22 @@ function actions.train()
   train_job(x, good)(callbacks(train_job))
 end
 
-function actions.failing_train() train_job(x, bad)(callbacks(train_job, true)) end
+function actions.failing_train() train_job(x, bad)(callbacks(train_job, "label")) end
 
 function actions.future()
   loss_job(x, good):async_get(callbacks(loss_job))
 end
 
 function actions.failing_future()
-  loss_job(x, bad):async_get(callbacks(loss_job, true))
+  loss_job(x, bad):async_get(callbacks(loss_job, "label"))
+end
+
+function actions.cancel()
+  local registrar = train_job(x, good)
+  local taken = flow.cancel(registrar) == 1
+  if taken then count.cancelled = count.cancelled + 1
+  else count.expected_watches = count.expected_watches + 2 end
+  registrar(callbacks(train_job, taken and "cancelled"))
 end
 
 function actions.get()

@@ -27,7 +27,8 @@ end
 -- The text in which <!-- file PATH --> is that file as a block, which says its name.
 local function with_files(text)
   return (text:gsub("<!%-%- file (%S+) %-%->\n", function(path)
-    return ("```%s %s\n%s```\n"):format(path:match("%.(%l+)$"), path, guide.read(path))
+    local language = path:match("%.(%l+)$"):gsub("^h$", "c")
+    return ("```%s %s\n%s```\n"):format(language, path, guide.read(path))
   end))
 end
 

@@ -89,6 +89,7 @@ local function blob(graph) return core.find_variable(graph or trained(), "w") en
 
 local traced = adder()
 local good = {
+  abandon = function() end,
   array = function() return "float32", { 2, 3 } end,
   assign = function() return array(), array() end,
   bytes = array,
@@ -121,6 +122,7 @@ local good = {
   free = array,
   from_bytes = function() return "abcd", "uint8", { 4 } end,
   from_table = function() return { { 1, 2 } }, "float32", { 1, 2 }, "what" end,
+  front_end = function() return tostring, tostring end,
   get = function() return array(), 1, 2 end,
   gradients = function()
     local g = trained()
@@ -154,7 +156,6 @@ local good = {
   end,
   name_check = function() return "who", "what", "name" end,
   now = function() end,
-  on_kept = function() return tostring end,
   op = function() return "relu" end,
   ops = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
@@ -180,6 +181,7 @@ local good = {
   plan_rate = function() return train_plan(), 1 end,
   plan_set_rate = function() return train_plan(), 1, 0.5 end,
   plan_text = new_plan,
+  plan_variables = new_plan,
   poll = function() return 0 end,
   pointer = array,
   printable = function() return "a\27[31m" end,
@@ -221,6 +223,12 @@ local good = {
   variable_get = function()
     new_plan()
     return "v"
+  end,
+  variable_drop = function()
+    local graph = core.graph("g", "predict")
+    core.output(graph, core.variable(graph, { name = "dropped", dtype = "float32", shape = { 2 } }))
+    core.plan_free(core.compile(new_job(), graph))
+    return "dropped"
   end,
   variable_info = function()
     new_plan()

@@ -109,6 +109,29 @@ describe("a session", function()
     assert.truthy(err:find("^help: there is nothing named 'sofmax'; did you mean nn.softmax"), err)
   end)
 
+  it("explains the user's own jobs and arrays", function()
+    local out = session("job = flow.global_function { name = 'j', returns = flow.typing.Numpy,"
+      .. " inputs = { { 'x', flow.typing.Numpy.Placeholder { 3 } } },"
+      .. " body = function(x) return x end }", "?job", "local a = flow.ndarray.arange(2)", "?a")
+    assert.equal("job 'j' (predict): x (3) float32 -Numpy\n?Job lists what it has\n"
+      .. "[0. 1.]  (2) float32\n?NdArray lists what it has\n", out)
+    for _, name in ipairs { "Job", "NdArray" } do
+      assert.truthy(session("?" .. name):find("^" .. name .. "\n  %l"))
+    end
+  end)
+
+  it("shows what an error object holds", function()
+    local _, err = session("error({ code = 2 })", "error(nil)",
+      "error(setmetatable({}, { __tostring = function() return 'told' end }))")
+    assert.equal("error object { code = 2 }\nerror object nil\ntold\n", err)
+  end)
+
+  it("quotes the line of several that is no Lua", function()
+    local _, err = session("do", "local x = = 1", "end")
+    assert.equal("stdin:2: unexpected symbol near '='\n  2 | local x = = 1",
+      err:match("^[^\n]*\n[^\n]*"))
+  end)
+
   it("keeps the last values in _ and __", function()
     assert.equal("1\n\"x\"\n1\n4\n", (session("1", "'x'", "__", "_ + 3")))
     assert.equal("6\nnil\n6\n", (session("6", "nil", "_")))
@@ -192,6 +215,13 @@ describe("a session", function()
       "  inputs = { { 'x', tp.Numpy.Placeholder({ 3 }) } },", "  returns = tp.Numpy,",
       "  body = function(x) return x * 2 end,", "}", "print(double({ 1, 2, 3 }))")
     assert.same({ "[2. 4. 6.]\n", "" }, { out, err })
+  end)
+
+  it("takes thousands of lines of one statement", function()
+    local lines = { "t = {" }
+    for i = 2, 2001 do lines[i] = ("  { %d, 'row' },"):format(i) end
+    lines[2002], lines[2003] = "}", "#t"
+    assert.equal("2000\n", (session(unpack(lines))))
   end)
 
   it("completes names, of flow also those not loaded yet", function()

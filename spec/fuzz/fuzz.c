@@ -50,14 +50,16 @@ static struct { uint64_t a, b; } compared[COMPARED];
 static size_t n_compared;
 static int n_known;
 
-void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_pc(void)
+void fuzz_reach(uintptr_t place)
 {
-  uintptr_t pc = (uintptr_t)__builtin_return_address(0) * 0x9e3779b97f4a7c15u >> 40;
-  unsigned char *r = &reached[(pc ^ place_before) % PLACES];
+  place = place * 0x9e3779b97f4a7c15u >> 40;
+  unsigned char *r = &reached[(place ^ place_before) % PLACES];
   *r = (unsigned char)(*r + (*r < UCHAR_MAX));
-  place_before = pc >> 1;
+  place_before = place >> 1;
 }
+
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void) { fuzz_reach((uintptr_t)__builtin_return_address(0)); }
 
 static void compare(uint64_t a, uint64_t b)
 {

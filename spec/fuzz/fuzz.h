@@ -3,6 +3,7 @@
 #define FUZZ_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum { FUZZ_MAX = 8192 };      /* bytes of an input */
 
@@ -17,5 +18,7 @@ extern const int fuzz_n_targets;
 /* Reports what is wrong with the present input, which is kept in a file, and ends the process. */
 _Noreturn void fuzz_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void fuzz_set_up(void);
+/* Tells that the run came to a place in the code; what was reached before it counts too. */
+void fuzz_reach(uintptr_t place);
 
 #endif

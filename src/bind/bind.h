@@ -76,7 +76,7 @@ typedef struct jf_queue {
   int failed, told, cap_failed;    /* errors kept; how many of them were raised; room for them */
   int overflow;                    /* errors beyond those that are kept */
   int warned;                      /* of the oldest of them the user was told */
-  int ref[7];                      /* registry slots of what has to live */
+  int ref[8];                      /* registry slots of what has to live */
 } jf_queue;
 
 /* A C function that runs functions of the user, each at this index of its stack. */
@@ -239,6 +239,7 @@ typedef struct jf_lplan {
   jfl_plan *plan;                  /* NULL once freed */
   jf_ljob *job;
   int pinned;                      /* calls that are about to run it: it cannot be freed */
+  int owned;                       /* own() gave it what calls need */
   int plain, single;               /* the list of results is the value; the one result is */
   int n_watch;                     /* handlers that are shown values before the callback */
   double width;                    /* calls that may be under way; 0: any number */
@@ -268,13 +269,13 @@ typedef struct jf_lrequest {
   jf_lplan *plan;
   struct jf_lrequest *next;        /* in the queue */
   uint64_t number;                 /* of the call; 0: not one of the front end */
-  int plain, single, n_watch;      /* as the plan's */
-  int shown;                       /* watch handlers begun */
-  int ok, is_read;                 /* the run succeeded; READ is there */
-  int queued;                      /* it is in the queue */
-  int has_callback;                /* one was registered */
-  int told;                        /* its failure was raised, or nobody is to be told */
-  int tries;                       /* how often its delivery failed before a function began */
+  int n_watch, shown;              /* watch handlers; how many began */
+  uint8_t plain, single;           /* as the plan's */
+  uint8_t ok, is_read;             /* the run succeeded; READ is there */
+  uint8_t queued;                  /* it is in the queue */
+  uint8_t has_callback;            /* one was registered */
+  uint8_t told;                    /* its failure was raised, or nobody is to be told */
+  uint8_t tries;                   /* how often its delivery failed before a function began */
 } jf_lrequest;
 
 /* NULL once the outcome is in the environment. It has no finalizer, its holder has one: so what a

@@ -10,8 +10,9 @@
 #include <time.h>
 
 /* What the registry keeps; FAILED is a list with three items for each error: itself, the request,
-   and what failed; DEBUG is debug.traceback, WARN what is told of an error that a call keeps. */
-enum { HEAD, TAIL, WARN, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
+   and what failed; DEBUG is debug.traceback, WARN and MISUSE are
+   functions of the front end. */
+enum { HEAD, TAIL, WARN, MISUSE, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
 
 enum { MOST_FAILED = 1000 };       /* errors kept; later ones are counted */
 enum { MOST_TRIES = 8 };           /* of a delivery that fails before its function begins */
@@ -370,7 +371,7 @@ static int queue_deliver(lua_State *L, jf_queue *q, int i)
   if (!status) return d.ran;
   if (jf_is_interruption(L, -1)) return -1;
   if (d.begun) return failed_keep(L, q, i, d.what), d.ran;
-  if (++r->tries >= MOST_TRIES && status == LUA_ERRRUN) give_up(L, i, lua_gettop(L));
+  if (++r->tries >= MOST_TRIES) give_up(L, i, lua_gettop(L));
   return -1;
 }
 
@@ -483,12 +484,6 @@ static int l_sync(lua_State *L)
   return 0;
 }
 
-static void need_function(lua_State *L, const jf_lrequest *r, int i, const char *what)
-{
-  if (!lua_isfunction(L, i))
-    jf_raise(L, "%s: %s must be a function, got %s", r->plan->job->name, what, jf_type_name(L, i));
-}
-
 /* register(request, callback, on_error | nil): what is called with a call's value, or with the
    message of its failure. */
 static int l_register(lua_State *L)
@@ -497,8 +492,12 @@ static int l_register(lua_State *L)
   jf_lrequest *r = jf_need_request(L, 1, "register");
   lua_settop(L, 3);
   int on_error = !lua_isnil(L, 3);
-  need_function(L, r, 2, "callback");
-  if (on_error) need_function(L, r, 3, "on_error");
+  if (!lua_isfunction(L, 2) || (on_error && !lua_isfunction(L, 3))) {
+    push_anchor(L, q, MISUSE);
+    lua_insert(L, 1);
+    lua_call(L, 3, 0);
+    return 0;
+  }
   if (!r->number) jf_raise(L, "%s: the request is not of a call", r->plan->job->name);
   if (r->has_callback) jf_raise(L, "%s: this call has a callback already", r->plan->job->name);
   r->has_callback = 1;
@@ -550,12 +549,16 @@ static int l_cancel(lua_State *L)
   return 1;
 }
 
-/* on_kept(f): f is told, once until it was raised, of an error that a call keeps. */
-static int l_on_kept(lua_State *L)
+/* front_end(kept, misuse): kept is told, once until it was raised, of an error that a call keeps;
+   misuse gets arguments of register() that are no functions, and raises the error. */
+static int l_front_end(lua_State *L)
 {
+  jf_queue *q = queue_of(L);
   luaL_checktype(L, 1, LUA_TFUNCTION);
-  lua_settop(L, 1);
-  set_anchor(L, queue_of(L), WARN);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  lua_settop(L, 2);
+  set_anchor(L, q, MISUSE);
+  set_anchor(L, q, WARN);
   return 0;
 }
 
@@ -652,10 +655,25 @@ static int l_finish(lua_State *L)
   return 2;
 }
 
+/* abandon(): forgets all calls; gives how many of them had a callback. */
+static int l_abandon(lua_State *L)
+{
+  jf_queue *q = queue_of(L);
+  int n = 0;
+  while (q->head) {
+    push_anchor(L, q, HEAD);
+    n += q->head->has_callback;
+    queue_drop_head(L, q);
+    lua_pop(L, 1);
+  }
+  lua_pushinteger(L, n);
+  return 1;
+}
+
 const luaL_Reg jf_queue_functions[] = {
   { "poll", l_poll }, { "sync", l_sync }, { "register", l_register },
   { "value", l_value }, { "peek", l_peek }, { "cancel", l_cancel },
-  { "on_kept", l_on_kept }, { "fd", l_fd }, { "finish", l_finish },
+  { "front_end", l_front_end }, { "fd", l_fd }, { "finish", l_finish }, { "abandon", l_abandon },
   { "is_interruption", l_is_interruption }, { NULL, NULL }
 };
 

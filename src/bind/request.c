@@ -11,18 +11,18 @@ jf_lrequest *jf_need_request(lua_State *L, int i, const char *who)
 
 jf_lrequest *jf_push_request(lua_State *L, int plan)
 {
-  jf_lrequest *r = jf_push(L, JF_REQUEST, sizeof *r);
+  jf_state *st = jf_state_of(L);
+  jf_lrequest *r = lua_newuserdata(L, sizeof *r);
+  jf_lplan *p = lua_touserdata(L, plan);
+  *r = (jf_lrequest){ .tag = &st->kind[JF_REQUEST], .plan = p, .single = p->single != 0,
+                      .plain = p->plain != 0, .n_watch = p->n_watch };
   lua_createtable(L, REQUEST_SLOTS, 0);
   lua_pushvalue(L, plan);
   lua_rawseti(L, -2, REQUEST_PLAN);
   lua_setfenv(L, -2);
-  jf_get_slot(L, plan, PLAN_CLASS);
-  if (lua_istable(L, -1)) lua_setmetatable(L, -2);
-  else lua_pop(L, 1);
-  r->plan = lua_touserdata(L, plan);
-  r->single = r->plan->single;
-  r->plain = r->plan->plain;
-  r->n_watch = r->plan->n_watch;
+  if (p->owned) jf_get_slot(L, plan, PLAN_CLASS);
+  else lua_rawgeti(L, LUA_REGISTRYINDEX, st->mt_ref[JF_REQUEST]);
+  lua_setmetatable(L, -2);
   return r;
 }
 
@@ -214,7 +214,7 @@ static int l_own(lua_State *L)
 {
   jf_lplan *p = jf_need_plan(L, 1, "own");
   luaL_checktype(L, 2, LUA_TTABLE);
-  if (p->n_watch || !p->plain || p->width) jf_raise(L, "own: the plan has an owner already");
+  if (p->owned) jf_raise(L, "own: the plan has an owner already");
   double width = lua_isnoneornil(L, 5) ? 0 : jf_need_number(L, 5, "own", "width");
   int read = lua_isfunction(L, 3), watches = lua_istable(L, 4);
   if (!read && watches) jf_raise(L, "own: read must be a function");
@@ -227,6 +227,7 @@ static int l_own(lua_State *L)
     lua_rawseti(L, 5, slot);
   }
   lua_setfenv(L, 1);
+  p->owned = 1;
   p->plain = !read;
   p->single = p->n_out == 1 && !read;
   p->n_watch = watches ? (int)lua_objlen(L, 4) : 0;

@@ -7,7 +7,14 @@ local uv = vim.loop
 local WORDS, FEATURES, BATCH = 1024, 24, 64      -- word 0 stands for all that are not known
 local SLICE = 0.004                              -- seconds that callbacks may take at a time
 
+-- This file may be loaded again while it trains: what was before ends first.
+local older = package.loaded["guess.running"]
+if older then older.stop() end
+
+flow.config.background(true)                     -- the editor comes first
+
 local guess = { steps = 0, wanted = 0, loss = nil, error = nil }
+package.loaded["guess.running"] = guess
 
 local numbers, words = {}, {}                    -- of words, and the other way round
 local pairs_seen = {}                            -- { word, next word }, as numbers

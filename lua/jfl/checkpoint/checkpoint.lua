@@ -129,16 +129,16 @@ end
 
 -- The option `only` as a list of prefixes, with the set of them and of their lengths; nil: all
 -- names match.
-local function prefixes(who, only)
-  if only == nil then return nil end
-  local list = type(only) == "string" and { only } or args.expect(who, "only", only,
+local function prefixes(who, given)
+  if given == nil then return nil end
+  local list = type(given) == "string" and { given } or args.expect(who, "only", given,
     "string or table")
-  local only = { has = {}, lengths = {} }
+  local found = { has = {}, lengths = {} }
   for i, prefix in ipairs(list) do
-    only[i] = args.expect(who, "only", prefix, "string")
-    only.has[prefix], only.lengths[#prefix] = true, true
+    found[i] = args.expect(who, "only", prefix, "string")
+    found.has[prefix], found.lengths[#prefix] = true, true
   end
-  if #only > 0 then return only end
+  if #found > 0 then return found end
   core.fail("%s: only must hold what names begin with, got an empty table", who)
 end
 

@@ -121,21 +121,14 @@ function queue.class(instead)
 end
 
 --- Registers the callback of a call, and the function that gets the message if its run fails.
-function queue.register(call, callback, on_error)
-  if type(callback) ~= "function" or (on_error ~= nil and type(on_error) ~= "function") then
-    local name = core.request_job(call)
-    args.expect(name, "callback", callback, "function")
-    args.expect(name, "on_error", on_error, "function")
-  end
-  core.register(call, callback, on_error)
-end
+queue.register = core.register
 
 --- Waits for a call and returns its value; callbacks of earlier calls run first.
 queue.value = core.value
 
 local Registrar = queue.class("a callback gets the value: job(...)(function(value) ... end)")
 
-function Registrar:__call(callback, on_error) queue.register(self, callback, on_error) end
+Registrar.__call = core.register
 
 function Registrar:__tostring()
   return ("registrar of a call of %s"):format(core.request_job(self))
@@ -148,8 +141,12 @@ function queue.own(made, gives, width)
   core.own(made.plan, gives or Registrar, made.read or false, made.watches or false, width)
 end
 
-core.on_kept(function(err)
+core.front_end(function(err)
   warn.say("%s (flow.poll, flow.sync or the end of the program raises it)", err:match("^[^\n]*"))
+end, function(call, callback, on_error)
+  local name = core.request_job(call)
+  args.expect(name, "callback", callback, "function")
+  args.expect(name, "on_error", on_error, "function")
 end)
 
 -- ---- the end of a program ----
@@ -160,16 +157,25 @@ local SHOWN = 20         -- errors of callbacks that are printed at the end
 
 local function plural(n, what) return ("%d %s%s"):format(n, what, n == 1 and "" or "s") end
 
+-- Where the user stops the end of the program, nothing more of it runs, not even when the state is
+-- closed.
+local function stop(err)
+  local left = core.is_interruption(err) and core.abandon() or 0
+  if left > 0 then say(plural(left, "callback") .. " did not run") end
+  error(err, 0)
+end
+
 --- Ends a script: runs the callbacks of all calls made so far, even after one has failed. Errors
 -- are printed on stderr as they come, their number is raised at the end. Calls that callbacks make
 -- are refused and counted. silent: their number is not printed.
 function queue.finish(silent)
   local n = 0
-  local failed, refused = core.finish(function(err)
+  local ok, failed, refused = pcall(core.finish, function(err)
     n = n + 1
     if n <= SHOWN then say(err) end
   end)
   if n > SHOWN then say(plural(n - SHOWN, "more outstanding call") .. " failed") end
+  if not ok then stop(failed) end
   if refused > 0 and not silent then
     warn.say("%s made while the program was ending %s not run", plural(refused, "call"),
       refused == 1 and "was" or "were")

@@ -88,16 +88,38 @@ for path, list in pairs(arguments) do
   end
 end
 
+-- The names that have no effect, in a paragraph for each of the heads that they begin with.
+local function without_effect()
+  local by_head, heads, lines = {}, {}, {}
+  for path, text in pairs(about.by_path) do
+    local head, name = path:match("^(flow%.config)%.(.*)$")
+    if not head then head, name = path:match("^(FunctionConfig)%.(.*)$") end
+    if not head then head, name = "arguments", path end
+    if text == NOTHING then
+      if not by_head[head] then by_head[head], heads[#heads + 1] = {}, head end
+      table.insert(by_head[head], "`" .. name .. "`")
+    end
+  end
+  table.sort(heads)
+  for i, head in ipairs(heads) do
+    table.sort(by_head[head])
+    lines[i] = ("- %s: %s"):format(head, table.concat(by_head[head], ", "))
+  end
+  return table.concat(lines, "\n")
+end
+
 --- The manual's page of all of them.
 function about.page()
   local rows, lines = {}, { "Scripts of the original, OneFlow 0.3, may use these names. "
     .. "`flow.help` tells the same of each; completion and the reference leave them out.\n",
     "| name | what it is here |\n|---|---|" }
-  for path in pairs(about.by_path) do rows[#rows + 1] = path end
-  table.sort(rows)
-  for _, path in ipairs(rows) do
-    lines[#lines + 1] = ("| `%s` | %s |"):format(path, about.by_path[path])
+  for path, text in pairs(about.by_path) do
+    if text ~= NOTHING then rows[#rows + 1] = ("| `%s` | %s |"):format(path, text) end
   end
+  table.sort(rows)
+  for _, row in ipairs(rows) do lines[#lines + 1] = row end
+  lines[#lines + 1] = "\n## Without an effect\n\nThese are taken, and their values checked, and do "
+    .. "nothing:\n\n" .. without_effect()
   return table.concat(lines, "\n") .. "\n"
 end
 

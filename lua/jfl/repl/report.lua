@@ -1,6 +1,7 @@
 -- Errors in the interactive session: the message and where it comes from, without the frames of
 -- jfl itself.
 local colour = require "jfl.repl.colour"
+local show = require "jfl.repl.show"
 
 local report = {}
 
@@ -12,15 +13,14 @@ local running = {}
 --- Says which chunk runs, and its text.
 function report.begin(chunk, text) running = { chunk = chunk, text = text } end
 
--- The text of an error object.
+-- The text of an error object, and of anything else that error() was given.
 local function said_by(message)
   if type(message) == "string" then return message end
   local meta = debug.getmetatable(message)
-  local ok = type(meta) == "table" and rawget(meta, "__tostring") ~= nil
-  local text
-  if ok then ok, text = pcall(tostring, message) end
-  if ok and type(text) == "string" then return text end
-  return "(error object is a " .. type(message) .. " value)"
+  local tells = type(meta) == "table" and rawget(meta, "__tostring") ~= nil
+  local ok, text = pcall(tells and tostring or show.text, message)
+  if not ok or type(text) ~= "string" then return "error object that fails to tell what it is" end
+  return tells and text or "error object " .. text
 end
 
 -- A line of the text that runs, if that has several.
@@ -79,5 +79,12 @@ end
 
 --- The same for a message that no handler has seen.
 function report.fail(message) report.say(colour.paint_error("error", said_by(message))) end
+
+--- Prints why a text is no Lua, with the line that is wrong.
+function report.refuse(message, text)
+  report.begin(nil, text)
+  local line = tonumber(message:match("^stdin:(%d+): "))
+  report.say(colour.paint_error("error", message) .. (line and quote(line) or ""))
+end
 
 return report

@@ -27,10 +27,11 @@ end
 -- What a user's own value is, or nil.
 local function told(value)
   if value == nil then return nil end
+  if show.call(value) then return show.text(value) .. "\n?Job lists what it has" end
   local ok, text = pcall(help_on, value)
   if ok and type(value) ~= "string" and type(value) ~= "userdata" then return text end
   text = show.text(value)
-  return type(value) == "userdata" and ok and text .. "\n?ndarray lists its methods" or text
+  return type(value) == "userdata" and ok and text .. "\n?NdArray lists what it has" or text
 end
 
 local function explain(name)

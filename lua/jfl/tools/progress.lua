@@ -55,8 +55,18 @@ flow.summary.close(writer)
 ```
 
 `flow.data.loop(data, { epochs = n })` goes through a data set as often as told; checkpoints keep
-where it is, so a training that loads one goes on behind the batch that was done last. With
-`flow.train.SimpleCheckPointManager` checkpoints get names made of the time:
+where it is, so a training that loads one goes on behind the batch that was done last. The columns
+of a data set with names come in the alphabet's order, as a Lua table keeps none: images, then
+labels. `columns` says another:
+
+```lua
+local data = { state = { 10, 20 }, action = { 1, 2 } }
+for epoch, i, state, action in flow.data.loop(data, { columns = { "state", "action" } }) do
+  print(state, action)                           --> 10	1
+end
+```
+
+With `flow.train.SimpleCheckPointManager` checkpoints get names made of the time:
 
 ```lua
 local job = flow.global_function {

@@ -8,14 +8,16 @@ local tp = flow.typing
 -- An action is cut at every so many instructions at most, and at each one where JFL_CUTS is set.
 local STRIDE = os.getenv "JFL_CUTS" and 1 or 40
 
-local CUT = "cut here"
+-- What is raised; the second is how a stock LuaJIT stops a program.
+local CUTS = { "cut here", "file.lua:1: interrupted!" }
+local CUT = CUTS[1]
 
 -- How often a callback or handler was cut itself, and says so.
 local own = 0
 
 local function take_error(err)
   assert(tostring(err):find(CUT, 1, true), err)
-  if err:find("error in ", 1, true) then own = own + 1 end
+  if err:find("error in ", 1, true) or CUT == CUTS[2] then own = own + 1 end
 end
 
 -- Runs fn and raises an error at its k-th instruction; gives whether it came so far.
@@ -74,6 +76,7 @@ describe("an error at any instruction", function()
   end)
 
   after_each(function()
+    CUT = CUTS[1]
     debug.sethook()
     jit.on()
     flow.clear_default_session()
@@ -187,4 +190,37 @@ describe("an error at any instruction", function()
 
   it("of a poll", function() cut_everywhere(three_calls, flow.poll) end)
   it("of a sync", function() cut_everywhere(three_calls, flow.sync) end)
+
+  it("that stops the program", function()
+    CUT = CUTS[2]
+    cut_everywhere(three_calls, function() call(later, 7) end)
+    cut_everywhere(three_calls, flow.sync)
+    cut_everywhere(three_calls, function()
+      flow.train.CheckPoint():save(directory .. "/cut", { overwrite = true })
+    end)
+  end)
+
+  it("of the end by os.exit", function()
+    local script = [[
+      local flow, k = require "jfl", %d
+      local job = flow.global_function { name = "job",
+        returns = flow.typing.Callback(flow.typing.Numpy),
+        inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } },
+        body = function(x) return x end }
+      job({ 0 })
+      flow.sync()
+      local ran, calls = {}, {}
+      for i = 1, 3 do calls[i] = job({ i }) end
+      for i = 1, 3 do calls[i](function() ran[i] = (ran[i] or 0) + 1 end) end
+      end_of = newproxy(true)               -- not collected before the state is closed
+      getmetatable(end_of).__gc = function() io.stdout:write(table.concat(ran, " "), "\n") end
+      jit.off()
+      debug.sethook(function() debug.sethook() error("cut", 0) end, "", k)
+      os.exit(0, true)]]
+    for k = 1, STRIDE == 1 and 150 or 60, STRIDE == 1 and 1 or 9 do
+      local out = helper.script(script:format(k))
+      assert(out:find("1 1 1\n", 1, true) or out:find("error in a callback: cut", 1, true),
+        ("cut at %d: %s"):format(k, out))
+    end
+  end)
 end)

@@ -11,6 +11,7 @@ local flow = require "jfl"
 local tp = flow.typing
 io.stdout:setvbuf "no"
 flow.config.threads(THREADS)
+flow.config.on_warning(function() end)      -- of runs that were lost, which the next sync raises
 
 local function job(name, returns)
   return flow.global_function {

@@ -92,7 +92,8 @@ describe("the memory of NdArrays", function()
 end)
 
 describe("the memory of jobs", function()
-  it("is some KiB for one that is defined, tens for a small one that is compiled", function()
+  -- #cpu: on another device a plan has more.
+  it("#cpu is some KiB for one that is defined, tens for a small one that is compiled", function()
     if helper.sanitized() then return pending("the sanitizer holds memory back") end
     local out, status = helper.script([[
       local flow = require "jfl"
