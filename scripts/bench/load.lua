@@ -30,8 +30,8 @@ local function output_of(command)
   return text
 end
 
---- Starts what a load is made of, for at most `seconds`; gives the processes, or nil where one could
--- not be made.
+--- Starts what a load is made of, for at most `seconds`; gives the processes, or nil where one
+-- could not be made.
 local function start(load, seconds)
   local running = {}
   for i = 2, #load do

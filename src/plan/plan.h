@@ -88,7 +88,7 @@ typedef struct jf_plan_part {
 
 /* What is known of how a plan's runs fare on all threads and on one (run/pace.c). */
 typedef struct jf_pace {
-  int alone, trial, warm;      /* now goes on one thread; the other way is on trial; after a block */
+  int alone, trial, warm;      /* goes on one thread; the other way is on trial; after a block */
   int blocks;                  /* before a trial */
   double seconds, runs;        /* of the present block */
   double mean[2], best;        /* a run on all threads and on one; the former at best */

@@ -1,8 +1,8 @@
 /* Choosing between all threads and one. On a busy machine a second thread may cost its caller more
-   than it gives: the system then moves other programs to the caller's core, or two cores starve each
-   other of memory. That cannot be seen in a loop, only in how long runs take. So runs are timed in
-   blocks; now and then a block goes on one thread, and the faster way is kept. Results are the same
-   either way. */
+   than it gives: the system then moves other programs to the caller's core, or two cores starve
+   each other of memory. That cannot be seen in a loop, only in how long runs take. So runs are
+   timed in blocks; now and then a block goes on one thread, and the faster way is kept. Results are
+   the same either way. */
 #include "run/run.h"
 
 /* BLOCK: seconds of runs that are timed together. SOON, LATER: blocks after which the other way is

@@ -54,9 +54,9 @@ A job whose body fails is no obstacle: whatever concerns all variables leaves it
 warning that names it and its error. So is a job for any batch size whose body does not take a batch
 of 1, until its first call or `job:compile(batch_size)`.
 
-A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine and
-build, on any number of threads. Directories that OneFlow wrote (one for each variable) can be loaded
-too.
+A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine
+and build, on any number of threads. Directories that OneFlow wrote (one for each variable) can be
+loaded too.
 
 `flow.load_variables({ ["dense-bias"] = { 0 } })` sets variables from arrays or tables.
 ]==]
