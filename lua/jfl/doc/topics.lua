@@ -109,6 +109,17 @@ local ABSENT = {
   { "attention transformer multihead multiheadattention", [[
   There is no attention layer; it is made of flow.matmul with { transpose_b = true },
   flow.nn.softmax and flow.layers.dense.]] },
+  { "keep_prob keep", [[
+  flow.nn.dropout takes the rate at which elements are dropped: 1 - keep_prob.]] },
+  { "nesterov dampening amsgrad adamw rmsprop adagrad lars lamb", [[
+  There are flow.optimizer.SGD, with momentum, and flow.optimizer.Adam. Weight decay is a
+  regularizer: flow.help("weight_decay").]] },
+  { "einsum tensordot", [[
+  Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
+  flow.math.reduce_sum of products that broadcast.]] },
+  { "eye diag", [[
+  A matrix with 1 on its diagonal is one line for each place:
+    flow.one_hot(flow.ndarray.arange(0, n, { dtype = flow.int32 }), n)]] },
   { "embedding", [[
   An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
