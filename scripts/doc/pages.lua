@@ -6,6 +6,9 @@ local guide = require "scripts.doc.guide"
 -- The text of a table's cell. A bar, which types hold too, would end it in Markdown.
 local function cell(text) return (text:gsub("|", "\\|"):gsub("%s*\n%s*", " ")) end
 
+-- A description, which is no Markdown, so that it reads as it stands: "<name>-weight", "a * b".
+local function plain(text) return (text:gsub("[\\`*<&%[%]]", "\\%0")) end
+
 local function add(out, text, ...) out[#out + 1] = text:format(...) end
 
 local function signature(f)
@@ -24,8 +27,8 @@ local function add_params(out, f)
   if #f.params == 0 then return end
   out[#out + 1] = "| argument | type | default | meaning |\n|---|---|---|---|"
   for _, p in ipairs(f.params) do
-    add(out, "| `%s` | `%s` | %s | %s |", p.name, cell(p.type),
-      p.default and "`" .. cell(p.default) .. "`" or p.optional and "none" or "", cell(p.doc))
+    local default = p.default and "`" .. cell(p.default) .. "`" or p.optional and "none" or ""
+    add(out, "| `%s` | `%s` | %s | %s |", p.name, cell(p.type), default, cell(plain(p.doc)))
   end
   out[#out + 1] = ""
 end
@@ -39,7 +42,7 @@ local function notes(f)
 end
 
 local function add_name(out, f)
-  add(out, "## <a id=\"%s\"></a>`%s`\n\n%s\n", f.written, signature(f), f.doc)
+  add(out, "## <a id=\"%s\"></a>`%s`\n\n%s\n", f.written, signature(f), plain(f.doc))
   if f.same_as then add(out, "The same as `%s`.\n", f.same_as) end
   if f.type then
     add(out, "Type: `%s`.\n", f.type)

@@ -72,6 +72,21 @@ describe("the site", function()
     assert.truthy(count > 2000)
   end)
 
+  it("has tags that close where they are open", function()
+    local alone = { meta = true, link = true, img = true, input = true, br = true, wbr = true }
+    for name, html in pairs(files) do
+      local open = {}
+      for slash, tag in (name:find("html$") and html or ""):gmatch("<(/?)(%w+)[^>]*>") do
+        if slash == "" and not alone[tag] then
+          open[#open + 1] = tag
+        elseif slash == "/" then
+          assert.equal(table.remove(open), tag, name)
+        end
+      end
+      assert.same({}, open, name)
+    end
+  end)
+
   it("needs nothing from outside its folder", function()
     for name, html in pairs(files) do
       assert.is_nil(html:match("src=\"%a+://[^\"]*"), name)
