@@ -217,6 +217,13 @@ describe("a session", function()
     assert.same({ "[2. 4. 6.]\n", "" }, { out, err })
   end)
 
+  it("takes thousands of lines of one statement", function()
+    local lines = { "t = {" }
+    for i = 2, 2001 do lines[i] = ("  { %d, 'row' },"):format(i) end
+    lines[2002], lines[2003] = "}", "#t"
+    assert.equal("2000\n", (session(unpack(lines))))
+  end)
+
   it("completes names, of flow also those not loaded yet", function()
     local complete = require("jfl.doc.completion").words
     assert.same({ "string.rep", "string.reverse" }, complete("string.re"))

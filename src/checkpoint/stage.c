@@ -86,11 +86,19 @@ static jfl_status stage_clear_file(const jf_stage *st, int fd)
   return unlinkat(st->model.dir, st->model.from, 0) ? jf_file_fail(st->file, "remove") : JFL_OK;
 }
 
+/* Opens a file to lock it: over a network that takes the right to write. -1 with errno. */
+static int stage_open_to_lock(int dir, const char *name)
+{
+  const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  int fd = openat(dir, name, O_RDWR | how);
+  return fd < 0 && errno == EACCES ? openat(dir, name, O_RDONLY | how) : fd;
+}
+
 static jfl_status stage_clear(const jf_stage *st)
 {
-  int fd = openat(st->model.dir, st->model.from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int fd = stage_open_to_lock(st->model.dir, st->model.from);
   if (fd < 0 && errno == ENOENT) return JFL_OK;
-  if (fd < 0 && errno == ELOOP) return stage_in_the_way(st, "a file");
+  if (fd < 0 && (errno == ELOOP || errno == EISDIR)) return stage_in_the_way(st, "a file");
   if (fd < 0) return jf_file_fail(st->file, "open");
   jfl_status r = stage_clear_file(st, fd);
   close(fd);
@@ -256,7 +264,7 @@ jfl_status jf_stage_close(jf_stage *st, jfl_status s)
 /* Removes a file of the directory, which a live save keeps locked; a missing one is fine. */
 static jfl_status stage_remove_file(int dir, const char *path, const char *name)
 {
-  int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  int fd = stage_open_to_lock(dir, name);
   if (fd < 0) return errno == ENOENT ? JFL_OK : jf_file_fail(path, "open what is in it");
   int busy = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
   jfl_status r = busy ? jf_fail(JFL_ESTATE, "checkpoint %s: a save to it is in progress", path)

@@ -17,6 +17,13 @@ local function may_go_on(text, message)
   return message:find("'<eof>'$") ~= nil
 end
 
+-- Whether a text with this error, if any, may end in an expression: the error is behind it, or
+-- before the end of the text.
+local function may_end(message)
+  return not message or message:find("'=' expected near '<eof>'", 1, true)
+    or not message:find("'<eof>'$")
+end
+
 local function is_expression(text) return parse("return " .. text) ~= nil end
 
 -- The positions outside of blocks and brackets at which a line or, after a semicolon, a statement
@@ -62,7 +69,7 @@ function chunk.load(text, results)
   local is_value, wrong = parse("return " .. expression)
   if is_value then return loaded(locals.load("", expression, results)) end
   local valid, message = parse(text)
-  local whole = load_divided(text, valid ~= nil, results)
+  local whole = may_end(message) and load_divided(text, valid ~= nil, results)
   if whole then return whole end
   if valid then return loaded(locals.load(text, nil, results)) end
   return nil, may_go_on(text, message) or may_go_on(text, wrong), asked > 0 and wrong or message

@@ -98,7 +98,9 @@ local report = require "jfl.repl.report"
 local show = require "jfl.repl.show"
 local words = require "jfl.repl.words"
 
-local handler, DEEPEST = report.handler, 8
+local handler = report.handler
+local DEEPEST = 8                -- levels by which the prompt is indented
+local LONG = 4096                -- bytes of an input, whose levels are counted after every line
 
 local function pass(...) return ... end
 
@@ -202,11 +204,12 @@ local function is_whole(text)
   if words.find(text) then return true end
   local _, code = words.timing(text)
   local f, more = chunk.load(code, pass)
-  return f ~= nil or not more or (code:find("\n", 1, true) and chunk.divide(code)) ~= nil
+  return f ~= nil or not more
 end
 
 local function prompt_after(text)
   if text == "" then return "> " end
+  if #text > LONG then return ">> " end
   return ">> " .. ("  "):rep(math.min(chunk.depth(text), DEEPEST))
 end
 
