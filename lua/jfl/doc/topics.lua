@@ -31,8 +31,8 @@ local LIST = {
   { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),
-  flow.sync() and at the end of the script, on the script's own thread. flow.fd() is for event
-  loops.]] },
+  flow.sync() and at the end of the script, on the script's own thread. flow.cancel(job) takes
+  back what has not begun; flow.fd() is for event loops.]] },
   { "thread threads cores parallel cpus fork game games love frame frames fps", [[
   flow.config.threads(n) says how many threads compute; it is the number of cores at first, and
   results do not depend on it. flow.config.background(true) is for programs that draw frames: it
