@@ -31,7 +31,12 @@ CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
   -Wno-sign-conversion
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) -fPIC -fvisibility=hidden -pthread \
+# What turns a write past an end into the end of the program; spec/hardening_spec.lua looks at the
+# products. The sanitizers see more, and FORTIFY needs optimization.
+HARD := -fstack-protector-strong -fcf-protection \
+  $(if $(DEBUG)$(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+LINK_HARD := -Wl,-z,relro,-z,now,-z,noexecstack
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) $(HARD) -fPIC -fvisibility=hidden -pthread \
   -Isrc -Ikernels -Ibuild $(CHECKED)
 LDLIBS := -l:libz.a -ldl -lm -pthread
 
@@ -56,12 +61,12 @@ build/jfl build/jfl.so build/libjfl.a: build/%: $O/% FORCE
 
 # -Wl,-E: C modules that scripts load find the symbols of Lua in the command.
 $O/jfl: $(CMD_OBJ) $O/libjfl.a
-	$(CC) $(CHECKED) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a -l:libluajit-5.1.a $(LDLIBS)
+	$(CC) $(CHECKED) -pie $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a -l:libluajit-5.1.a $(LDLIBS)
 
 # Lua's symbols come from the host program; -z nodelete, as worker threads may still run when it
 # would be unloaded.
 $O/jfl.so: $(LIB_OBJ)
-	$(CC) $(CHECKED) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+	$(CC) $(CHECKED) -shared $(LINK_HARD) -Wl,-z,nodelete -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
 
 $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
@@ -75,7 +80,7 @@ $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 ifeq ($(SAN)$(findstring gcc,$(CC)),threadgcc)
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += --param tsan-instrument-func-entry-exit=0
 endif
-$O/%.o: %.c | $(GEN)
+$O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $O/gen/embed.o: build/gen/embed.c $(LUA)

@@ -1,0 +1,43 @@
+-- The products as they are linked: what an attacker would use of a mistake is closed. readelf is of
+-- binutils, which a compiler needs.
+local helper = require "spec.lua.helper"
+
+local PRODUCTS = { "build/jfl", "build/jfl.so" }
+
+local function readelf(flags, path)
+  local pipe = assert(io.popen(("LC_ALL=C readelf -W %s %s"):format(flags, path)))
+  local text = pipe:read "*a"
+  pipe:close()
+  return text
+end
+
+describe("what is built #cpu", function()
+  if helper.sanitized() then
+    pending("is not looked at in a build for a sanitizer")
+    return
+  end
+
+  for _, path in ipairs(PRODUCTS) do
+    it("cannot have its tables of functions written to: " .. path, function()
+      assert.matches("GNU_RELRO", readelf("-l", path))
+      assert.matches("BIND_NOW", readelf("-d", path))
+      assert.is_nil(readelf("-d", path):match "TEXTREL")
+    end)
+
+    it("does not run what is written to its stack: " .. path, function()
+      local flags = readelf("-l", path):match "GNU_STACK[^\n]-(%u+)%s+0x%x+\n"
+      assert.equal("RW", flags)
+    end)
+
+    it("sees a stack or a buffer that was written past its end: " .. path, function()
+      local symbols = readelf("--dyn-syms", path)
+      assert.matches("__stack_chk_fail", symbols)
+      assert.matches("__[%w]+_chk@", (symbols:gsub("__stack_chk_fail", "")))
+    end)
+  end
+
+  it("lies at another address in each run", function()
+    assert.matches("Type:%s+DYN", readelf("-h", "build/jfl"))
+    assert.matches("PIE", readelf("-d", "build/jfl"))
+  end)
+end)
