@@ -249,6 +249,28 @@ static void maps_keep_every_key(void)
   jf_arena_free(&a);
 }
 
+static void maps_lose_the_keys_that_are_removed_and_no_others(void)
+{
+  enum { N = 300 };
+  static char keys[N][16], in[N];
+  jf_map m = {0};
+  srand(3);
+  for (int i = 0; i < N; i++) snprintf(keys[i], sizeof keys[i], "key-%d", i);
+  jf_map_remove(&m, keys[0]);
+  for (int round = 0; round < 5000; round++) {
+    const int i = rand() % N;
+    if (in[i]) jf_map_remove(&m, keys[i]);
+    else CHECK(!jf_map_add(&m, keys[i], keys[i]));
+    in[i] = !in[i];
+    for (int k = i % 7; k < N; k += 7)
+      CHECK_MSG(jf_map_get(&m, keys[k]) == (in[k] ? keys[k] : NULL), "key %d", k);
+  }
+  int n = 0;
+  for (int i = 0; i < N; i++) n += in[i];
+  CHECK(m.n == n);
+  jf_map_free(&m);
+}
+
 static void maps_on_the_heap_keep_their_keys_when_memory_is_out(void)
 {
   static char keys[1000][16];
@@ -509,6 +531,7 @@ int main(void)
   RUN(arrays_grow_with_their_contents);
   RUN(arrays_on_the_heap_grow_or_stay);
   RUN(maps_keep_every_key);
+  RUN(maps_lose_the_keys_that_are_removed_and_no_others);
   RUN(maps_on_the_heap_keep_their_keys_when_memory_is_out);
   RUN(dtypes_have_names_and_sizes);
   RUN(shapes_are_checked_and_printed);

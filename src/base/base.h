@@ -66,6 +66,8 @@ void *jf_map_get(const jf_map *m, const char *key);
 void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value);
 /* Adds a key that is new to a map which jf_map_free frees; the key must live as long as the map. */
 jfl_status jf_map_add(jf_map *m, const char *key, void *value);
+/* Takes a key out of such a map, if it has it. */
+void jf_map_remove(jf_map *m, const char *key);
 void jf_map_free(jf_map *m);
 
 /* ---- dtypes and shapes (shape.c) ---- */

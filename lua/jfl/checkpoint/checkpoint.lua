@@ -129,9 +129,9 @@ end
 
 -- The option `only` as a list of prefixes, with the set of them and of their lengths; nil: all
 -- names match.
-local function prefixes(who, only)
-  if only == nil then return nil end
-  local list = type(only) == "string" and { only } or args.expect(who, "only", only,
+local function prefixes(who, given)
+  if given == nil then return nil end
+  local list = type(given) == "string" and { given } or args.expect(who, "only", given,
     "string or table")
   local found = { has = {}, lengths = {} }
   for i, prefix in ipairs(list) do

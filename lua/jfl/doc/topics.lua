@@ -56,7 +56,7 @@ local LIST = {
   { "variable variables parameter parameters weight", [[
   Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
-  flow.load_variables{...} sets them.]] },
+  flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
   { "data dataset dataloader batch batches mnist shuffle epoch", [[
   flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
   10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
