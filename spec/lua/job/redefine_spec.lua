@@ -148,6 +148,9 @@ describe("a job defined anew", function()
     assert.equal(0.25, optimizer.lr)
     optimizer:set_lr(nil)
     assert.equal(0.5, optimizer.lr)
+    define { type = "predict" }
+    helper.fails(function() optimizer:set_lr(1) end,
+      "job: optimizer number 1 must be one that the job has, got 0 of them")
   end)
 
   it("keeps variables that no job uses any longer, also in checkpoints", function()
