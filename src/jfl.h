@@ -347,6 +347,8 @@ JFL_API jfl_status jfl_job_set_mode(jfl_job *j, jfl_mode mode);
 JFL_API jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out);
 /* Drops a plan; it must not be in flight. */
 JFL_API void jfl_plan_free(jfl_plan *p);
+/* The name of the plan's i-th variable; NULL past the last. */
+JFL_API const char *jfl_plan_variable(const jfl_plan *p, int i);
 JFL_API int jfl_plan_inputs(const jfl_plan *p);
 JFL_API int jfl_plan_outputs(const jfl_plan *p);
 JFL_API jfl_status jfl_plan_input(const jfl_plan *p, int i, const char **name, jfl_dtype *t,
@@ -422,6 +424,9 @@ JFL_API int jfl_variable_count(jfl_session *s);
 JFL_API const char *jfl_variable_name(jfl_session *s, int i);
 JFL_API jfl_status jfl_variable_get(jfl_session *s, const char *name, jfl_array **out);
 JFL_API jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *value);
+
+/* Frees a variable, which a job compiled later makes anew; JFL_ESTATE while a plan has it. */
+JFL_API jfl_status jfl_variable_drop(jfl_session *s, const char *name);
 
 /* dtype and shape are written where they are not NULL; the shape is borrowed. */
 JFL_API jfl_status jfl_variable_info(jfl_session *s, const char *name, jfl_dtype *dtype,

@@ -70,6 +70,7 @@ local sources = {
   get_variable = "jfl.net.variable:get_variable",
   get_all_variables = "jfl.checkpoint.variables:get_all_variables",
   load_variables = "jfl.checkpoint.variables:load_variables",
+  drop_variables = "jfl.checkpoint.variables:drop_variables",
   poll = "jfl.job.queue:poll",
   profile = "jfl.tools.profile:profile",
   sync = "jfl.job.queue:sync",

@@ -1,7 +1,8 @@
 /* A program that takes a core, for scripts/bench/load.lua:
      bench-load loop|stream CORE NICE SECONDS
    loop counts, stream copies memory that no cache holds. Core -1 is whichever the system chooses.
-   It ends after so many seconds, or with the program that started it. */
+   It prints its process id, and ends after so many seconds, or with the program that started
+   it. */
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
   if (setpriority(PRIO_PROCESS, 0, atoi(argv[3]))) return perror("bench-load: nice"), 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm((unsigned)atoi(argv[4]));
+  printf("%d\n", (int)getpid());
+  fflush(stdout);
   if (strcmp(argv[1], "stream")) load_loop();
   else load_stream();
   return 0;

@@ -30,23 +30,25 @@ local function output_of(command)
   return text
 end
 
---- Starts what a load is made of, for at most `seconds`; gives the processes' ids, or nil.
+--- Starts what a load is made of, for at most `seconds`; gives the processes, or nil where one
+-- could not be made.
 local function start(load, seconds)
-  local ids = {}
+  local running = {}
   for i = 2, #load do
-    local id = output_of(("build/bench-load %s %d %d %d >/dev/null 2>&1 & echo $!"):format(
+    local pipe = io.popen(("exec build/bench-load %s %d %d %d 2>/dev/null"):format(
       load[i][1], load[i][2], load[i][3], seconds))
-    ids[#ids + 1] = id:match "%d+"
+    running[#running + 1] = { pipe = pipe, id = pipe:read "*l" }
+    if not running[#running].id then return nil, running end
   end
   os.execute "sleep 0.3"
-  for _, id in ipairs(ids) do
-    if os.execute("kill -0 " .. id .. " 2>/dev/null") ~= 0 then return nil, ids end
-  end
-  return ids, ids
+  return running, running
 end
 
-local function stop(ids)
-  for _, id in ipairs(ids) do os.execute("kill -9 " .. id .. " 2>/dev/null") end
+local function stop(processes)
+  for _, p in ipairs(processes) do
+    if p.id then os.execute("kill -9 " .. p.id) end
+    p.pipe:close()
+  end
 end
 
 local function ours(model, threads)

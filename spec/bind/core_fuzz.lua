@@ -181,6 +181,7 @@ local good = {
   plan_rate = function() return train_plan(), 1 end,
   plan_set_rate = function() return train_plan(), 1, 0.5 end,
   plan_text = new_plan,
+  plan_variables = new_plan,
   poll = function() return 0 end,
   pointer = array,
   printable = function() return "a\27[31m" end,
@@ -222,6 +223,12 @@ local good = {
   variable_get = function()
     new_plan()
     return "v"
+  end,
+  variable_drop = function()
+    local graph = core.graph("g", "predict")
+    core.output(graph, core.variable(graph, { name = "dropped", dtype = "float32", shape = { 2 } }))
+    core.plan_free(core.compile(new_job(), graph))
+    return "dropped"
   end,
   variable_info = function()
     new_plan()

@@ -249,6 +249,28 @@ static void maps_keep_every_key(void)
   jf_arena_free(&a);
 }
 
+static void maps_lose_the_keys_that_are_removed_and_no_others(void)
+{
+  enum { N = 300 };
+  static char keys[N][16], in[N];
+  jf_map m = {0};
+  srand(3);
+  for (int i = 0; i < N; i++) snprintf(keys[i], sizeof keys[i], "key-%d", i);
+  jf_map_remove(&m, keys[0]);
+  for (int round = 0; round < 5000; round++) {
+    const int i = rand() % N;
+    if (in[i]) jf_map_remove(&m, keys[i]);
+    else CHECK(!jf_map_add(&m, keys[i], keys[i]));
+    in[i] = !in[i];
+    for (int k = i % 7; k < N; k += 7)
+      CHECK_MSG(jf_map_get(&m, keys[k]) == (in[k] ? keys[k] : NULL), "key %d", k);
+  }
+  int n = 0;
+  for (int i = 0; i < N; i++) n += in[i];
+  CHECK(m.n == n);
+  jf_map_free(&m);
+}
+
 static void maps_on_the_heap_keep_their_keys_when_memory_is_out(void)
 {
   static char keys[1000][16];
@@ -420,13 +442,13 @@ static void helpers_have_the_lowest_priority_in_the_background(void)
   const double end = jf_now() + 20;
   for (int round = 0; round < 3; round++) {
     atomic_int low[LANES] = { 0 };
-    jf_loops_background(round == 1 ? 2 : 0);
+    jf_loops_set(round == 1 ? 2 : 0, round == 1);
     do jf_parallel_lanes(LANES, 100, see_priority, low);
     while (round == 1 && !low[1] && jf_now() < end);
     CHECK_MSG(low[0] == 0 && low[2] == 0 && low[3] == 0 && (low[1] > 0) == (round == 1),
               "round %d: %d, %d, %d, %d", round, low[0], low[1], low[2], low[3]);
   }
-  jf_loops_background(0);
+  jf_loops_set(0, 0);
 }
 
 static void a_forked_child_has_helpers_of_its_own(void)
@@ -509,6 +531,7 @@ int main(void)
   RUN(arrays_grow_with_their_contents);
   RUN(arrays_on_the_heap_grow_or_stay);
   RUN(maps_keep_every_key);
+  RUN(maps_lose_the_keys_that_are_removed_and_no_others);
   RUN(maps_on_the_heap_keep_their_keys_when_memory_is_out);
   RUN(dtypes_have_names_and_sizes);
   RUN(shapes_are_checked_and_printed);

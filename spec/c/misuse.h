@@ -98,6 +98,20 @@ static jfl_job *predict_job(void)
   return j;
 }
 
+/* The name of a variable that no plan has. */
+static const char *fresh_variable(void)
+{
+  const jfl_variable_spec v = { .name = "unused", .shape = f.shape };
+  jfl_value *x, *y;
+  jfl_graph *g = f.made_graph[f.n_graph++] = small_graph(&x, &y);
+  jfl_plan *p;
+  MUST(jfl_graph_variable(g, &v, &y));
+  MUST(jfl_graph_output(g, y));
+  MUST(jfl_job_compile(predict_job(), g, &p));
+  jfl_plan_free(p);
+  return v.name;
+}
+
 /* A train graph without an optimizer yet, which the next release drops. */
 static jfl_graph *fresh_training(void)
 {

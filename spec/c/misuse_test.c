@@ -157,6 +157,7 @@ static void *slot(void)
 #define GOOD_jfl_variable_set_name "w"
 #define GOOD_jfl_variable_set_value f.in[0]
 #define GOOD_jfl_variable_info_name "w"
+#define GOOD_jfl_variable_drop_name fresh_variable()
 #define GOOD_jfl_checkpoint_save_notes_n_note 1
 #define GOOD_jfl_checkpoint_write_n 2
 #define GOOD_jfl_checkpoint_remove_path fresh_checkpoint_path()

@@ -89,10 +89,33 @@ static void plans_of_two_definitions_work_side_by_side(void)
   jfl_session_free(session);
 }
 
+static void a_variable_is_dropped_when_no_plan_has_it(void)
+{
+  jfl_array *in[2];
+  jfl_plan *trains, *reads;
+  CHECK(!jfl_session_new(&session));
+  CHECK(!jfl_job_new(session, "job", JFL_TRAIN, &job));
+  CHECK(!counter_inputs(0, in));
+  CHECK(!definition(JFL_TRAIN, &trains));
+  CHECK(run(trains, in) == 0);
+  CHECK(jfl_variable_drop(session, "w") == JFL_ESTATE);
+  CHECK(jfl_plan_variable(trains, 0) && !jfl_plan_variable(trains, 100));
+  jfl_plan_free(trains);
+  const int n = jfl_variable_count(session);
+  CHECK(!jfl_variable_drop(session, "w") && jfl_variable_count(session) == n - 1);
+  CHECK(jfl_variable_drop(session, "w") == JFL_ENAME);
+  CHECK(!definition(JFL_PREDICT, &reads));
+  CHECK(run(reads, in) == 0);
+  counter_drop(in);
+  jfl_session_free(session);
+  CHECK_MSG(held == 0, "%ld bytes stay behind", held);
+}
+
 int main(void)
 {
   jfl_set_allocator(&(jfl_allocator){ take, give, NULL });
   RUN(its_variables_stay_and_its_plans_leave_nothing);
+  RUN(a_variable_is_dropped_when_no_plan_has_it);
   RUN(plans_of_two_definitions_work_side_by_side);
   return test_done();
 }

@@ -81,6 +81,11 @@ jfl_status jfl_job_compile(jfl_job *j, jfl_graph *g, jfl_plan **out)
   return s;
 }
 
+const char *jfl_plan_variable(const jfl_plan *p, int i)
+{
+  return JF_IS(PLAN, p) && i >= 0 && i < p->n_variable ? p->variable[i]->name : NULL;
+}
+
 int jfl_plan_inputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_input : 0; }
 int jfl_plan_outputs(const jfl_plan *p) { return JF_IS(PLAN, p) ? p->graph->n_output : 0; }
 

@@ -118,7 +118,7 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
   if (c->op->flags & JF_RANDOM)
     k->random = (jf_random_source){ jf_hash_str(s->seed, "eager"), s->eager_calls++ };
   jf_session_acquire(s);
-  jf_loops_background(s->settings.background);
+  jf_loops_set(s->settings.background, s->settings.background != 0);
   jfl_status st = jf_site_call(site, chosen.run, k, scratch, &node);
   jf_session_release(s);
   if (chosen.row && chosen.row->release && k->state) chosen.row->release(k->state);

@@ -66,6 +66,8 @@ void *jf_map_get(const jf_map *m, const char *key);
 void jf_map_put(jf_arena *a, jf_map *m, const char *key, void *value);
 /* Adds a key that is new to a map which jf_map_free frees; the key must live as long as the map. */
 jfl_status jf_map_add(jf_map *m, const char *key, void *value);
+/* Takes a key out of such a map, if it has it. */
+void jf_map_remove(jf_map *m, const char *key);
 void jf_map_free(jf_map *m);
 
 /* ---- dtypes and shapes (shape.c) ---- */
@@ -143,9 +145,9 @@ void jf_parallel(int threads, int n, void (*fn)(void *ctx, int i), void *ctx);
    with the same lane run at the same time. */
 typedef void (*jf_lane_fn)(void *ctx, int i, int lane);
 void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx);
-/* Sets how the calling thread's later loops run: in the background, which is on at most so many
-   threads and with helpers of the lowest priority; 0: as usual. */
-void jf_loops_background(int threads);
+/* Sets how the calling thread's later loops run: on at most so many threads (0: as many as they ask
+   for), and whether with helpers of the lowest priority. */
+void jf_loops_set(int most, int low);
 /* Gives the calling thread the lowest priority, for good: the system may refuse to give it back. */
 void jf_thread_lower(void);
 

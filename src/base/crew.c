@@ -63,7 +63,7 @@ typedef struct crew {
 static crew crews[CREWS];
 static pthread_once_t crew_once = PTHREAD_ONCE_INIT;
 static _Thread_local int inside;           /* runs an element */
-static _Thread_local int background;       /* threads of a loop in the background, or 0 */
+static _Thread_local int most_threads, low;    /* as jf_loops_set says */
 
 static void futex_wait(atomic_uint *at, unsigned seen, const struct timespec *most)
 {
@@ -181,7 +181,7 @@ static void crew_grow(crew *c, int n)
 {
   sigset_t all, old;
   if (c->n_helper >= n) return;
-  if (!c->n_helper) c->low = background != 0;
+  if (!c->n_helper) c->low = low;
   pthread_once(&crew_once, crew_watch_forks);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -316,7 +316,7 @@ static crew *crew_get(void)
 /* A helper cannot be given back a priority that was taken from it: others take its place. */
 static void crew_prepare(crew *c, int threads)
 {
-  if (c->n_helper && c->low != (background != 0)) crew_end(c);
+  if (c->n_helper && c->low != low) crew_end(c);
   crew_grow(c, threads - 1);
   if (threads > c->n_helper + 1) threads = c->n_helper + 1;
   c->n_lane = threads;
@@ -338,13 +338,17 @@ static void crew_run(crew *c, int n)
   if (atomic_fetch_and(&c->state, ~(unsigned)OPEN) != OPEN) crew_wait(c);
 }
 
-void jf_loops_background(int threads) { background = threads; }
+void jf_loops_set(int most, int want_low)
+{
+  most_threads = most;
+  low = want_low != 0;
+}
 
 void jf_parallel_lanes(int threads, int n, jf_lane_fn fn, void *ctx)
 {
   if (threads > n) threads = n;
   if (threads > MOST_LANES) threads = MOST_LANES;
-  if (background && threads > background) threads = background;
+  if (most_threads && threads > most_threads) threads = most_threads;
   crew *c = threads > 1 && !inside ? crew_get() : NULL;
   if (!c) {
     for (int i = 0; i < n; i++) fn(ctx, i, 0);

@@ -59,6 +59,23 @@ jfl_status jf_map_add(jf_map *m, const char *key, void *value)
   return JFL_OK;
 }
 
+/* Each entry behind the hole that would not be found any more moves into it. */
+void jf_map_remove(jf_map *m, const char *key)
+{
+  struct jf_map_slot *found = m->n ? map_slot(m, key) : NULL;
+  if (!found || !found->key) return;
+  const size_t mask = (size_t)m->cap - 1;
+  size_t hole = (size_t)(found - m->slot);
+  for (size_t i = (hole + 1) & mask; m->slot[i].key; i = (i + 1) & mask) {
+    const size_t home = (size_t)jf_hash_str(0, m->slot[i].key) & mask;
+    if (((i - home) & mask) < ((i - hole) & mask)) continue;
+    m->slot[hole] = m->slot[i];
+    hole = i;
+  }
+  m->slot[hole] = (struct jf_map_slot){0};
+  m->n--;
+}
+
 void jf_map_free(jf_map *m)
 {
   jf_free(m->slot);

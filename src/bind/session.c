@@ -237,12 +237,35 @@ static int l_variable_set(lua_State *L)
   return 0;
 }
 
+/* variable_drop(name), which no plan may have. */
+static int l_variable_drop(lua_State *L)
+{
+  const char *name = jf_need_string(L, 1, "variable_drop", "name");
+  jf_wait_for_all(L);
+  jf_check(L, jfl_variable_drop(jf_session(L), name));
+  return 0;
+}
+
+/* plan_variables(plan): a list of names. */
+static int l_plan_variables(lua_State *L)
+{
+  const jf_lplan *p = jf_need_plan(L, 1, "plan_variables");
+  const char *name;
+  lua_newtable(L);
+  for (int i = 0; (name = jfl_plan_variable(p->plan, i)); i++) {
+    lua_pushstring(L, name);
+    lua_rawseti(L, -2, i + 1);
+  }
+  return 1;
+}
+
 const luaL_Reg jf_session_functions[] = {
   { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
   { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "passes", l_passes },
+  { "variable_drop", l_variable_drop }, { "plan_variables", l_plan_variables },
   { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }
 };
 

@@ -86,6 +86,15 @@ typedef struct jf_plan_part {
   void *arena;                 /* set by the run layer */
 } jf_plan_part;
 
+/* What is known of how a plan's runs fare on all threads and on one (run/pace.c). */
+typedef struct jf_pace {
+  int alone, trial, warm;      /* goes on one thread; the other way is on trial; after a block */
+  int blocks;                  /* before a trial */
+  double seconds, runs;        /* of the present block */
+  double mean[2], best;        /* a run on all threads and on one; the former at best */
+  int threads;
+} jf_pace;
+
 struct jfl_plan {
   jf_tag tag;
   jfl_graph *graph;            /* the graph, whose arena holds the plan */
@@ -111,6 +120,7 @@ struct jfl_plan {
      it must be known whether the devices found something wrong so far. */
   int barrier;
   uint64_t bound;              /* set by the run layer: which arenas its pointers point into */
+  jf_pace pace;                /* by the run layer */
   int account;                 /* by the run layer: which one it had in the last profile with it */
 };
 

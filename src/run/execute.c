@@ -21,7 +21,6 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
 {
   jfl_session *s = p->job->session;
   if (p->bound != s->arenas) jf_job_bind(p);
-  jf_loops_background(s->settings.background);
   set_pointers(p, in, out);
   if (p->is_late) JF_TRY(jf_late_begin(p));
   return s->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;
@@ -63,11 +62,24 @@ static jfl_status run_steps(jfl_plan *p, int asks)
   return JFL_OK;
 }
 
+static jfl_status run_paced(jfl_plan *p, int most, int low, int asks)
+{
+  const double start = jf_now();
+  jf_loops_set(jf_pace_alone(&p->pace) ? 1 : most, low);
+  jfl_status s = run_steps(p, asks);
+  if (!s) jf_pace_ran(&p->pace, p->threads, jf_now() - start);
+  return s;
+}
+
 static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
 {
   jfl_profile *f = p->job->session->profile;
+  const int most = p->job->session->settings.background, low = most != 0;
   JF_TRY(execute_prepare(p, in, out));
-  return execute_end(p, f ? jf_profile_run(f, p) : run_steps(p, asks));
+  jf_loops_set(most, low);
+  if (f) return execute_end(p, jf_profile_run(f, p));
+  const int paced = p->threads > 1 && most != 1 && !p->is_late;
+  return execute_end(p, paced ? run_paced(p, most, low, asks) : run_steps(p, asks));
 }
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)

@@ -183,6 +183,10 @@ void jf_request_run(jfl_request *r, jfl_array *const *in);
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
 /* The same, but ends early where stop_asked says so and no variable has changed yet. */
 jfl_status jf_execute_unless_stopped(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
+/* Whether the next run of a plan goes on one thread; counts a run, which could have had so many
+   (pace.c). */
+int jf_pace_alone(const jf_pace *a);
+void jf_pace_ran(jf_pace *a, int threads, double seconds);
 /* Makes the arrays that p's outputs are written to. */
 jfl_status jf_plan_outputs_new(const jfl_plan *p, jfl_array **out);
 

@@ -310,3 +310,33 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
   jf_session_release(s);
   return st;
 }
+
+/* A job with a plan that has the variable, or NULL. */
+static const jfl_job *variable_user(const jfl_session *s, const char *name)
+{
+  for (const jfl_job *j = s->jobs; j; j = j->next)
+    for (int i = 0; i < j->n_plan; i++)
+      for (int k = 0; k < j->plan[i]->n_variable; k++)
+        if (!strcmp(j->plan[i]->variable[k]->name, name)) return j;
+  return NULL;
+}
+
+jfl_status jfl_variable_drop(jfl_session *s, const char *name)
+{
+  jf_var *v;
+  JF_NEED(SESSION, s);
+  JF_NEED_POINTER(name);
+  JF_TRY(variable_find(s, name, &v));
+  const jfl_job *user = variable_user(s, name);
+  if (user)
+    return jf_fail(JFL_ESTATE, "variable '%s' must be in no plan to be dropped, got one of job "
+                   "'%s'", name, user->name);
+  int i = 0;
+  while (s->var[i] != v) i++;
+  jf_session_acquire(s);
+  jf_map_remove(&s->var_names, name);
+  memmove(&s->var[i], &s->var[i + 1], (size_t)(--s->n_var - i) * sizeof *s->var);
+  jf_session_release(s);
+  jf_var_free(v);
+  return JFL_OK;
+}

@@ -83,6 +83,7 @@ local ALIASES = {
   p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
   out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
   dims = "perm", size = "shape", params = "variables", axes = "axis",
+  eps = "epsilon",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.

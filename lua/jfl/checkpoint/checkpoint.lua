@@ -54,9 +54,9 @@ A job whose body fails is no obstacle: whatever concerns all variables leaves it
 warning that names it and its error. So is a job for any batch size whose body does not take a batch
 of 1, until its first call or `job:compile(batch_size)`.
 
-A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine,
-build and number of threads. Directories that OneFlow wrote (one for each variable) can be loaded
-too.
+A run that loads goes on exactly as one that was never stopped, bit for bit, on the same machine
+and build, on any number of threads. Directories that OneFlow wrote (one for each variable) can be
+loaded too.
 
 `flow.load_variables({ ["dense-bias"] = { 0 } })` sets variables from arrays or tables.
 ]==]
@@ -129,9 +129,9 @@ end
 
 -- The option `only` as a list of prefixes, with the set of them and of their lengths; nil: all
 -- names match.
-local function prefixes(who, only)
-  if only == nil then return nil end
-  local list = type(only) == "string" and { only } or args.expect(who, "only", only,
+local function prefixes(who, given)
+  if given == nil then return nil end
+  local list = type(given) == "string" and { given } or args.expect(who, "only", given,
     "string or table")
   local found = { has = {}, lengths = {} }
   for i, prefix in ipairs(list) do

@@ -94,4 +94,36 @@ variables.load_variables = args.define("load_variables", "Sets variables by name
   set_all(o.values, o.ignore_mismatch)
 end)
 
+-- The variables that are named so or begin so, as the parts of a layer and the state of optimizers
+-- do.
+local function parts_of(name)
+  local found = {}
+  for _, each in ipairs(core.variables()) do
+    if each == name or each:sub(1, #name + 1) == name .. "-" then found[each] = true end
+  end
+  if next(found) ~= nil then return found end
+  core.fail("drop_variables: there is no variable '%s' nor any that begins with '%s-'%s", name,
+    name, wrong.suggest(name, variables.dtypes()))
+end
+
+--- Drops variables, with the state that optimizers keep for them, and returns how many: for a layer
+-- that gets another size, or to begin anew. Jobs that use them are traced when they are called next
+-- and make them from their initializers.
+variables.drop_variables = args.define("drop_variables", "Drops variables by name.", {
+  { "names", "a variable, a layer, or a list of those", type = "string|string[]" },
+  returns = "integer",
+}, function(o)
+  job.check_no_body("variables cannot be dropped")
+  local list = type(o.names) == "string" and { o.names }
+    or args.expect("drop_variables", "names", o.names, "string or table")
+  local all, count = {}, 0
+  for _, name in ipairs(list) do
+    args.expect("drop_variables", "names", name, "string")
+    for each in pairs(parts_of(name)) do all[each] = true end
+  end
+  job.drop_variables(all)
+  for _ in pairs(all) do count = count + 1 end
+  return count
+end)
+
 return variables

@@ -31,8 +31,8 @@ local LIST = {
   { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),
-  flow.sync() and at the end of the script, on the script's own thread. flow.fd() is for event
-  loops.]] },
+  flow.sync() and at the end of the script, on the script's own thread. flow.cancel(job) takes
+  back what has not begun; flow.fd() is for event loops.]] },
   { "thread threads cores parallel cpus fork game games love frame frames fps", [[
   flow.config.threads(n) says how many threads compute; it is the number of cores at first, and
   results do not depend on it. flow.config.background(true) is for programs that draw frames: it
@@ -56,7 +56,7 @@ local LIST = {
   { "variable variables parameter parameters weight", [[
   Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
-  flow.load_variables{...} sets them.]] },
+  flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
   { "data dataset dataloader batch batches mnist shuffle epoch", [[
   flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
   10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
@@ -109,6 +109,17 @@ local ABSENT = {
   { "attention transformer multihead multiheadattention", [[
   There is no attention layer; it is made of flow.matmul with { transpose_b = true },
   flow.nn.softmax and flow.layers.dense.]] },
+  { "keep_prob keep", [[
+  flow.nn.dropout takes the rate at which elements are dropped: 1 - keep_prob.]] },
+  { "nesterov dampening amsgrad adamw rmsprop adagrad lars lamb", [[
+  There are flow.optimizer.SGD, with momentum, and flow.optimizer.Adam. Weight decay is a
+  regularizer: flow.help("weight_decay").]] },
+  { "einsum tensordot", [[
+  Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
+  flow.math.reduce_sum of products that broadcast.]] },
+  { "eye diag", [[
+  A matrix with 1 on its diagonal is one line for each place:
+    flow.one_hot(flow.ndarray.arange(0, n, { dtype = flow.int32 }), n)]] },
   { "embedding", [[
   An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[

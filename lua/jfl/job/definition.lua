@@ -51,8 +51,8 @@ corrected, takes the new definition: whoever holds the job calls the new one fro
 made before end as they began, with their callbacks. Variables, the state of optimizers, rates that
 were set and the count of runs stay, so training goes on as if nothing had happened; another
 optimizer begins with a state of its own. A variable that the new body wants in another shape or
-dtype is an error which lists all such, and variables that no job uses any longer are kept and
-saved.
+dtype is an error which lists all such: `flow.drop_variables("hidden")` drops those of a layer, with
+the state that optimizers keep for them. Variables that no job uses any longer are kept and saved.
 
 ```lua
 local function define(factor)

@@ -28,7 +28,15 @@ function Job:__index(key)
     .. "graph() and plan()", rawget(self, "name"), tostring(key), rawget(self, "name"))
 end
 
-local order, by_name = {}, {}
+local by_name, n_jobs = {}, 0
+
+-- All jobs, as they were defined first.
+local function in_order()
+  local list = {}
+  for _, each in pairs(by_name) do list[#list + 1] = each end
+  table.sort(list, function(a, b) return a._number < b._number end)
+  return list
+end
 
 local CLEARED = "the session that this job belonged to was cleared; define it again"
 
@@ -78,9 +86,9 @@ function job.global_function(...)
   if old then return redefine(old, self) end
   self._plans, self._n_plans, self._tick = {}, 0, 0
   self._core, self._latest, self._retired, self._closed = false, false, false, false
-  self._told = false
-  order[#order + 1], by_name[self.name] = self, self
-  return setmetatable(self, Job)
+  self._told, self._number, n_jobs = false, n_jobs, n_jobs + 1
+  by_name[self.name] = setmetatable(self, Job)
+  return self
 end
 
 -- ---- calls ----
@@ -164,7 +172,8 @@ function job.cancel(what)
   core.fail("cancel: call must be a job, or what a call of one gave, got %s", args.describe(what))
 end
 
-local function check_no_body(what)
+--- Fails inside a body.
+function job.check_no_body(what)
   if not trace.current then return end
   core.fail("%s inside the body of '%s': a body only describes its job", what,
     trace.current.job.name)
@@ -185,23 +194,32 @@ end
 
 --- Compiles every job defined so far that was not compiled yet. One that fails is left out.
 function job.compile_all()
-  check_no_body("variables cannot be initialized, saved, loaded or read")
-  for _, each in ipairs(order) do
+  job.check_no_body("variables cannot be initialized, saved, loaded or read")
+  for _, each in ipairs(in_order()) do
     local ok, err = pcall(each.compile, each)
     if not ok and is_passing(err) then error(err, 0) end
     if not ok then leave_out(each, err) end
   end
 end
 
+--- Drops variables, { [name] = true }, after the plans that have them.
+function job.drop_variables(names)
+  for _, each in ipairs(in_order()) do plan.leave(each, names) end
+  for name in pairs(names) do
+    core.variable_drop(name)
+    variable.shared[name] = nil
+  end
+end
+
 --- Waits for outstanding calls, then drops all jobs, variables and settings. Callbacks stay due
 -- that could not run because one before them called this function.
 function job.clear_default_session()
-  check_no_body("the session cannot be cleared")
+  job.check_no_body("the session cannot be cleared")
   queue.drain()
-  for _, each in ipairs(order) do
+  for _, each in ipairs(in_order()) do
     each._closed, each._latest, each._plans, each._retired = CLEARED, false, {}, false
   end
-  order, by_name, variable.shared = {}, {}, {}
+  by_name, variable.shared = {}, {}
   profile.across(core.reset)
   config.reset()
   for _, forget in ipairs(job.at_clear) do forget() end

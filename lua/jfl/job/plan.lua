@@ -95,10 +95,28 @@ function plan.free_retired(self)
   end
 end
 
+-- Nothing here needs memory, so a job never has a plan that is retired too.
+local function retire(self, key, entry)
+  self._plans[key], self._n_plans = nil, self._n_plans - 1
+  if self._latest == entry then self._latest = false end
+  entry.retired, self._retired = self._retired, entry
+end
+
 --- Makes the plans those of a former definition.
 function plan.retire(self)
-  for _, entry in pairs(self._plans) do entry.retired, self._retired = self._retired, entry end
-  self._plans, self._n_plans, self._latest = {}, 0, false
+  for key, entry in pairs(self._plans) do retire(self, key, entry) end
+  self._latest = false
+end
+
+--- Frees the plans with one of these variables, { [name] = true }; the job is traced anew when it
+-- is called.
+function plan.leave(self, names)
+  for key, entry in pairs(self._plans) do
+    local has = false
+    for _, name in ipairs(core.plan_variables(entry.plan)) do has = has or names[name] end
+    if has then retire(self, key, entry) end
+  end
+  plan.free_retired(self)
 end
 
 -- ---- compiling ----

@@ -55,8 +55,8 @@ end
 --- Calls a handler with a blob's value at every call of the job. Handlers run as callbacks do, in
 -- the order in which the body names them: before a synchronous call returns, and before the
 -- callback of an asynchronous one. A train job's values are those before its update. A run that
--- fails calls none. An error in a handler is raised by whatever ran it; handlers and callbacks
--- after it stay due.
+-- fails calls none. An error in a handler is raised by the synchronous call that ran it, and its
+-- other handlers stay due; for an asynchronous call it counts as an error of a callback.
 watch.watch = args.define("watch", "Shows the value of a blob at every call of the job.",
   params("the value"), function(o) add("watch", o, false) end)
 

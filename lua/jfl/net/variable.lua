@@ -29,9 +29,9 @@ end
 function variable.check(context)
   local misfits = context.misfits
   if not misfits then return end
-  error(("%s%s: %s; jobs share variables by their names: give what differs another name, "
-    .. "or drop all jobs and variables with flow.clear_default_session()"):format(misfits.where,
-      context.job.name, table.concat(misfits, "; ")), 0)
+  error(("%s%s: %s; jobs share variables by their names: give what differs another name, drop what "
+    .. "there is with flow.drop_variables, or everything with flow.clear_default_session()"):format(
+      misfits.where, context.job.name, table.concat(misfits, "; ")), 0)
 end
 
 --- Notes a job's variables, to check jobs that are traced later against them.

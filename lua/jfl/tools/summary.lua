@@ -42,16 +42,21 @@ local function append(writer, who, data)
 end
 
 local made = 0
+local EEXIST = 17
 
+-- Opens a file that is not there yet, so that neither one of another writer is emptied nor one that
+-- a link leads to.
 local function open(who, logdir)
   local ok, why = core.make_directory(logdir)
   if not ok then core.fail("%s: cannot make the directory %s: %s", who, logdir, why) end
   local number, host = core.process()
-  local path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(logdir, os.time(), host, number,
-    made)
-  local file, err = io.open(path, "wb")
+  local path, file, err, code
+  repeat
+    path = ("%s/events.out.tfevents.%010d.%s.%d.%d"):format(logdir, os.time(), host, number, made)
+    file, err, code = io.open(path, "wbx")
+    made = made + 1
+  until file or code ~= EEXIST
   if not file then core.fail("%s: cannot write %s", who, err) end
-  made = made + 1
   file:setvbuf("no")
   return setmetatable({ logdir = logdir, path = path, file = file, size = 0, steps = {} }, Writer)
 end

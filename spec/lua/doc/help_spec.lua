@@ -124,7 +124,8 @@ describe("help", function()
     local text = {}
     for _, word in ipairs { "initializer", "optimizer", "loss", "save", "gpu", "async", "threads",
       "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
-      "memory", "random", "plot", "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
+      "memory", "random", "plot", "keep_prob", "nesterov", "einsum", "eye",
+      "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do

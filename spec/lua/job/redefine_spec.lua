@@ -148,6 +148,9 @@ describe("a job defined anew", function()
     assert.equal(0.25, optimizer.lr)
     optimizer:set_lr(nil)
     assert.equal(0.5, optimizer.lr)
+    define { type = "predict" }
+    helper.fails(function() optimizer:set_lr(1) end,
+      "job: optimizer number 1 must be one that the job has, got 0 of them")
   end)
 
   it("keeps variables that no job uses any longer, also in checkpoints", function()
@@ -185,8 +188,8 @@ describe("a job defined anew", function()
     helper.fails(function() job({ 1, 2 }) end,
       "two: variable 'a' must be float32 (3) as job 'two' made it, got float32 (4); variable 'c' "
         .. "must be float32 (2) as job 'two' made it, got float64 (2); jobs share variables by "
-        .. "their names: give what differs another name, or drop all jobs and variables with "
-        .. "flow.clear_default_session()")
+        .. "their names: give what differs another name, drop what there is with "
+        .. "flow.drop_variables, or everything with flow.clear_default_session()")
     assert.same({ 0, 0, 0 }, values().a)
     assert.truthy(told[1]:find("job 'two' (", 1, true))
     assert.same({ 1, 2 }, two(3, flow.float)({ 1, 2 }):totable())

@@ -387,7 +387,8 @@ train(nd.ones({ 4, 8 }), { 0, 1, 2, 3 }) --@
     "eval_net: variable 'output-weight' must be float32 (10, 8) as job 'train_net' made it, got "
       .. "float32 (5, 8); variable 'output-bias' must be float32 (10) as job 'train_net' made it, "
       .. "got float32 (5); jobs share variables by their names: give what differs another "
-      .. "name, or drop all jobs and variables with flow.clear_default_session()",
+      .. "name, drop what there is with flow.drop_variables, or everything with "
+      .. "flow.clear_default_session()",
   }, [[
 local function net(name, units)
   return flow.global_function { name = name, returns = tp.Numpy,

@@ -146,6 +146,23 @@ describe("summary", function()
     assert.equal("summary writer of " .. dir .. "/runs/a", tostring(writer))
   end)
 
+  it("takes a file of its own, whatever is planted under its names", function()
+    local time = os.time
+    rawset(os, "time", function() return 5 end)
+    finally(function() rawset(os, "time", time) end)
+    local first = flow.summary.create_summary_writer(dir .. "/one")
+    local front, number = first.path:match("^(.*%.)(%d+)$")
+    local victim = dir .. "/victim"
+    local file = assert(io.open(victim, "w"))
+    file:write("precious")
+    file:close()
+    assert.equal(0, os.execute(("mkdir '%s/two' && ln -s '%s' '%s/two/%s%d'"):format(dir, victim,
+      dir, front:match("[^/]*$"), number + 1)))
+    local second = flow.summary.create_summary_writer(dir .. "/two")
+    assert.equal(number + 2, tonumber(second.path:match("%d+$")))
+    assert.equal("precious", content(victim))
+  end)
+
   it("writes numbers, arrays and tables of one at once, with steps given or counted", function()
     flow.summary.scalar(0.5, 4, "loss")
     flow.summary.scalar(nd.array { 0.25 }, { tag = "loss" })

@@ -329,6 +329,16 @@ local job = flow.global_function { name = "net", returns = tp.Numpy,
 print(job(nd.ones({ 4, 8 })).shape[2])                     --> 3
 print(flow.get_all_variables()["hidden-weight"].shape[1])  --> 16
 
+## drop_variables
+local function define(units)
+  return flow.global_function { name = "net", returns = tp.Numpy,
+    inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+    body = function(x) return flow.layers.dense(x, units, { name = "fc" }) end }
+end
+print(define(3)({ { 1, 1 } }).shape[2])  --> 3
+print(flow.drop_variables("fc"))         --> 2
+print(define(4)({ { 1, 1 } }).shape[2])  --> 4
+
 ## load_variables
 local job = flow.global_function { name = "net", returns = tp.Numpy,
   inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
