@@ -430,7 +430,7 @@ static void lines_are_read_without_the_editor(void)
 
 int main(int argc, char **argv)
 {
-  char self[PATH_MAX - 16];
+  char self[PATH_MAX];
   (void)argc;
   if (!realpath(argv[0], self)) return 1;
   snprintf(command, sizeof command, "%s/../jfl", dirname(self));

@@ -1,9 +1,41 @@
 /* Opening shared libraries at run time. */
 #include "base/base.h"
 
+#include "base/library.h"
+
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/single_threaded.h>
+
+/* Guarded by mu; a text that is there stays. Nothing is allocated, as memory may be what lacks. */
+enum { MOST = 8, TEXT_SIZE = 200 };
+static struct { pthread_mutex_t mu; int n; char text[MOST][TEXT_SIZE]; } missing = {
+  .mu = PTHREAD_MUTEX_INITIALIZER
+};
+
+static void library_note(const char *name, const char *why)
+{
+  char text[TEXT_SIZE];
+  int i = 0;
+  const int named = why && !strncmp(why, name, strlen(name));
+  if (named) snprintf(text, sizeof text, "%s", why);
+  else snprintf(text, sizeof text, "%s: %s", name, why ? why : "it cannot be opened");
+  pthread_mutex_lock(&missing.mu);
+  while (i < missing.n && strcmp(missing.text[i], text)) i++;
+  if (i == missing.n && i < MOST) memcpy(missing.text[missing.n++], text, sizeof text);
+  pthread_mutex_unlock(&missing.mu);
+}
+
+const char *jf_library_missing(int i)
+{
+  pthread_mutex_lock(&missing.mu);
+  const char *text = i >= 0 && i < missing.n ? missing.text[i] : NULL;
+  pthread_mutex_unlock(&missing.mu);
+  return text;
+}
 
 void *jf_library_open(const char *name, const char *const *env)
 {
@@ -12,6 +44,7 @@ void *jf_library_open(const char *name, const char *const *env)
     set[i] =
         __libc_single_threaded && !getenv(env[2 * i]) && !setenv(env[2 * i], env[2 * i + 1], 1);
   void *so = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!so) library_note(name, dlerror());
   for (int i = 0; i < 8; i++)
     if (set[i]) unsetenv(env[2 * i]);
   return so;

@@ -1,4 +1,5 @@
 /* Plans as text: one line for each step, with its kernel and where its memory is. */
+#include "base/library.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -93,6 +94,9 @@ void jf_plan_print(const jfl_plan *p, jf_text *t)
   jf_text_add(t, " (no layout needs less than ");
   print_bytes(t, p->arena_bound);
   jf_text_add(t, ")\n");
+  const char *missing;
+  for (int i = 0; (missing = jf_library_missing(i)); i++)
+    jf_text_add(t, "without a library, so slower kernels serve: %s\n", missing);
   widths w = plan_print_measure(p);
   for (int s = 0; s < p->n_step; s++) print_step(t, p, s, w);
 }

@@ -1,0 +1,37 @@
+/* A library that cannot be opened is told of in the plans that do without it. */
+#include "base/base.h"
+#include "base/library.h"
+#include "models.h"
+#include "test.h"
+
+#include <string.h>
+
+static void a_missing_library_is_kept_once(void)
+{
+  const int before = jf_library_missing(0) != NULL;
+  CHECK(jf_library_open("libnowhere.so.9", NULL) == NULL);
+  CHECK(jf_library_open("libnowhere.so.9", NULL) == NULL);
+  const char *text = jf_library_missing(before);
+  CHECK(text && !strncmp(text, "libnowhere.so.9: ", 17));
+  CHECK(jf_library_missing(before + 1) == NULL && jf_library_missing(-1) == NULL);
+}
+
+static void a_plan_tells_of_it(void)
+{
+  jfl_session *s;
+  jfl_plan *p;
+  char *text;
+  CHECK(jfl_session_new(&s) == JFL_OK);
+  CHECK(model_plan(s, "train", model_linear, 4, 0, &p) == JFL_OK);
+  CHECK(jfl_plan_text(p, &text) == JFL_OK);
+  CHECK(strstr(text, "without a library, so slower kernels serve: libnowhere.so.9: "));
+  jfl_text_free(text);
+  jfl_session_free(s);
+}
+
+int main(void)
+{
+  RUN(a_missing_library_is_kept_once);
+  RUN(a_plan_tells_of_it);
+  return test_done();
+}
