@@ -120,7 +120,7 @@ typedef struct jfl_allocator {
   void *ud;
 } jfl_allocator;
 /* Process-wide; call it before anything else of the library. NULL: malloc and free. Other libraries
-   that are opened when they are first needed (oneDNN, OpenBLAS, libgomp, the C++ library) take what
+   that are opened when they are first needed (oneDNN, OpenBLAS and what they need) take what
    they need from malloc nonetheless. */
 JFL_API jfl_status jfl_set_allocator(const jfl_allocator *a);
 /* Frees a text that a function of this header returned. */

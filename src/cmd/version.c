@@ -27,7 +27,6 @@ typedef struct part {
 static const part parts[] = {
   { "oneDNN", ONEDNN, "float32 products and convolutions", "plain kernels compute them" },
   { "OpenBLAS", "libopenblas.so.0", "float64 products", "plain kernels compute them" },
-  { "libgomp", "libgomp.so.1", "threads", "one thread computes" },
   { "libedit", JF_LIBEDIT, "editing of lines", "lines are plain" },
 };
 
