@@ -65,8 +65,8 @@ static jfl_status find_training(const jfl_plan *p, int i, const jf_training **ou
 {
   const jfl_graph *g = p->graph;
   if (i < 0 || i >= g->n_training)
-    return jf_fail_in(jf_fail(JFL_EINVAL, "optimizer number %d must be one that the job has, got "
-                              "%d of them", i + 1, g->n_training), JFL_ERROR_JOB, g->name);
+    return jf_fail_in(jf_fail(JFL_EINVAL, "optimizer number %lld must be one that the job has, got "
+                              "%d of them", i + 1LL, g->n_training), JFL_ERROR_JOB, g->name);
   *out = g->training[i];
   return JFL_OK;
 }
