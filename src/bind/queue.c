@@ -135,7 +135,7 @@ static void queue_drop_head(lua_State *L, jf_queue *q)
 int jf_is_full(lua_State *L, const jf_lplan *p)
 {
   int n = 0;
-  if (!p->width) return 0;
+  if (p->width <= 0) return 0;
   for (const jf_lrequest *r = queue_of(L)->head; r; r = r->next)
     n += r->plan->job == p->job && !jf_is_over(r);
   return n >= p->width;
