@@ -2,9 +2,10 @@
 local flow = require "jfl"
 local kinds = require "scripts.bench.growing"
 
--- Sizes, and how many times as long four times as much may take: quadratic time would be 16.
+-- Sizes, and how many times as long four times as much may take: quadratic time would be 16. What
+-- is small fits in the caches and needs no collection of garbage, which makes sizes differ by more.
 local SIZES = { predict = 10000, train = 10000, dense = 1000, residual = 100, variables = 2000,
-  views = 4000, results = 1000, definitions = 10000, profile = 1000, checkpoint = 2000,
+  views = 4000, results = 1000, definitions = 20000, profile = 1000, checkpoint = 2000,
   jobs = 2500 }
 local MOST, TRIES = 9, 4
 
