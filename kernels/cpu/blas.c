@@ -10,6 +10,9 @@
 #include <string.h>
 
 enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+/* Bytes that it and the buffer of its first product take: where the buffer cannot be had, it asks
+   for it for ever. */
+enum { ROOM = 192 << 20 };
 
 /* Set once by blas_open_library, immutable afterwards. */
 static struct {
@@ -48,13 +51,13 @@ static const char *better_core(void *so)
 static void *blas_load(void)
 {
   const char *env[] = { "OPENBLAS_NUM_THREADS", "1", NULL, NULL, NULL };
-  void *so = jf_library_open(LIBRARY, env);
+  void *so = jf_library_open(LIBRARY, env, ROOM);
   const char *core = so ? better_core(so) : NULL;
   if (!core) return so;
   dlclose(so);
   env[2] = "OPENBLAS_CORETYPE";
   env[3] = core;
-  return jf_library_open(LIBRARY, env);
+  return jf_library_open(LIBRARY, env, ROOM);
 }
 
 static void blas_open_library(void)

@@ -15,6 +15,10 @@
 #include <pthread.h>
 #include <string.h>
 
+/* Bytes that must be free when the library is opened, and when it makes a kernel: it is C++, and
+   where memory fails within it the process ends. */
+enum { LIBRARY_ROOM = 96 << 20, UNIT_ROOM = 16 << 20 };
+
 /* ---- what differs between the versions ---- */
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -25,7 +29,7 @@
   X(convolution_forward_primitive_desc_create)                                      \
   X(convolution_backward_data_primitive_desc_create)                                \
   X(convolution_backward_weights_primitive_desc_create)
-typedef dnnl_memory_desc_t layout;
+typedef dnnl_memory_desc_t onednn_layout;
 typedef const_dnnl_memory_desc_t layout_ref;
 #else
 #define LIBRARY "libdnnl.so.2"
@@ -82,7 +86,7 @@ static void find_block(void);
 
 static void onednn_open_library(void)
 {
-  void *so = jf_library_open(LIBRARY, NULL);
+  void *so = jf_library_open(LIBRARY, NULL, LIBRARY_ROOM);
   if (!so || !find_functions(so)) return;
   if (lib.engine_create(&lib.engine, dnnl_cpu, 0)) return;
   if (lib.stream_create(&lib.stream, lib.engine, dnnl_stream_default_flags)) return;
@@ -226,6 +230,8 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
                            dnnl_primitive_attr_t *out)
 {
   dnnl_post_ops_t ops;
+  if (!jf_library_room(UNIT_ROOM))
+    return jf_fail(JFL_ENOMEM, "onednn: out of memory: too little is free to make a kernel");
   JF_TRY(onednn_check(lib.primitive_attr_create(out), "attributes"));
   jfl_status err =
       onednn_check(lib.primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user),

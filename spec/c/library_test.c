@@ -9,11 +9,19 @@
 static void a_missing_library_is_kept_once(void)
 {
   const int before = jf_library_missing(0) != NULL;
-  CHECK(jf_library_open("libnowhere.so.9", NULL) == NULL);
-  CHECK(jf_library_open("libnowhere.so.9", NULL) == NULL);
+  CHECK(jf_library_open("libnowhere.so.9", NULL, 0) == NULL);
+  CHECK(jf_library_open("libnowhere.so.9", NULL, 0) == NULL);
   const char *text = jf_library_missing(before);
   CHECK(text && !strncmp(text, "libnowhere.so.9: ", 17));
   CHECK(jf_library_missing(before + 1) == NULL && jf_library_missing(-1) == NULL);
+}
+
+static void a_library_wants_room(void)
+{
+  CHECK(jf_library_room(1 << 20));
+  CHECK(!jf_library_room((size_t)1 << 62));
+  CHECK(jf_library_open("libz.so.1", NULL, (size_t)1 << 62) == NULL);
+  CHECK(!strcmp(jf_library_missing(1), "libz.so.1: too little memory is free for it"));
 }
 
 static void a_plan_tells_of_it(void)
@@ -32,6 +40,7 @@ static void a_plan_tells_of_it(void)
 int main(void)
 {
   RUN(a_missing_library_is_kept_once);
+  RUN(a_library_wants_room);
   RUN(a_plan_tells_of_it);
   return test_done();
 }

@@ -127,11 +127,15 @@ uint64_t jf_entropy(void);
 
 /* ---- shared libraries (library.c) ---- */
 
-/* Opens a shared library, or gives NULL. env is NULL or a list of up to eight names, each followed
+/* Opens a shared library, or gives NULL, as it does where not even `room` bytes are free (see
+   jf_library_room). env is NULL or a list of up to eight names, each followed
    by a value, and a NULL. These variables are in the environment while the library loads, since
    some settings can be made in no other way. Variables that the user set are left alone, and none
    is set once the process has several threads, which might be reading the environment. */
-void *jf_library_open(const char *name, const char *const *env);
+void *jf_library_open(const char *name, const char *const *env, size_t room);
+/* Whether so many bytes are free now. oneDNN ends the process, and OpenBLAS waits for ever, where
+   memory fails within them: so they are asked for nothing when little is left. */
+int jf_library_room(size_t bytes);
 /* Sets the function pointer at fn to the library's function, or to NULL; returns whether it is
    there. */
 int jf_library_find(void *so, const char *name, void *fn);

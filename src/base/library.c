@@ -37,9 +37,20 @@ const char *jf_library_missing(int i)
   return text;
 }
 
-void *jf_library_open(const char *name, const char *const *env)
+int jf_library_room(size_t bytes)
+{
+  void *p = malloc(bytes);
+  free(p);
+  return p != NULL;
+}
+
+void *jf_library_open(const char *name, const char *const *env, size_t room)
 {
   int set[8] = {0};
+  if (!jf_library_room(room)) {
+    library_note(name, "too little memory is free for it");
+    return NULL;
+  }
   for (int i = 0; i < 8 && env && env[2 * i]; i++)
     set[i] =
         __libc_single_threaded && !getenv(env[2 * i]) && !setenv(env[2 * i], env[2 * i + 1], 1);

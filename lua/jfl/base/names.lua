@@ -56,6 +56,13 @@ the last of them.
 Errors that are found while a body runs name its job; what fails while a plan runs (a label out of
 range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
 Calls that fail leave variables as they were.
+
+Memory that runs out is an error too, wherever jfl itself asks for it. oneDNN and OpenBLAS end the
+process, or wait for ever, where memory fails within them. So jfl opens them and lets them make
+kernels only while enough is free: below that its own kernels serve, which are slower and may differ
+in the last digits, and `job:plan()` says so; or compiling fails. What is left is the little that
+oneDNN takes while a plan runs. Programs that live with little memory set
+`flow.config.kernels("reference")`, which uses neither library.
 ]==]
 local core = require "jfl.core"
 
