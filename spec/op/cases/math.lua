@@ -24,7 +24,9 @@ return function(give)
   for _, name in ipairs { "negative", "abs", "sign", "square", "exp", "expm1", "sin", "cos", "tanh",
     "erf",
                           "sigmoid", "softplus", "floor", "ceil", "round", "relu", "gelu", "elu",
-                          "leaky_relu", "identity", "zeros_like", "ones_like" } do
+                          "leaky_relu", "identity", "zeros_like", "ones_like", "silu", "swish",
+                          "mish", "gelu_tanh", "log_sigmoid", "softsign", "selu", "relu6",
+                          "hardtanh", "hardsigmoid", "hardswish", "softshrink", "hardshrink" } do
     case(name, { of({ 5, 7 }, -3, 3.3) })
     case(name, { of { 1 } })
   end
@@ -33,11 +35,24 @@ return function(give)
   end
   case("elu", { of { 4, 3 } }, { alpha = 0.5 })
   case("leaky_relu", { of { 4, 3 } }, { alpha = 0.01 })
-  case("gelu_slope", { of { 4, 3 } })
+  for _, name in ipairs { "gelu_slope", "silu_slope", "swish_slope", "mish_slope",
+    "gelu_tanh_slope", "hardswish_slope" } do
+    case(name, { of({ 4, 3 }, -9, 9.5) })
+  end
+  case("swish", { of { 4, 3 } }, { beta = -1.5 })
+  case("swish_slope", { of { 4, 3 } }, { beta = -1.5 })
+  case("relu6", { of({ 4, 5 }, -9, 9.5) })
+  case("hardswish", { of({ 4, 5 }, -9, 9.5) })
+  case("hardsigmoid", { of({ 4, 5 }, -9, 9.5) })
+  case("hardtanh", { of({ 4, 5 }, -9, 9.5) }, { min_val = -2, max_val = 4 })
+  case("hardtanh_grad", { of({ 4, 5 }, -9, 9.5), of { 4, 5 } }, { min_val = -2, max_val = 4 })
+  case("softshrink", { of({ 4, 5 }, -3, 3.3) }, { lambd = 1.25 })
+  case("hardshrink", { of({ 4, 5 }, -3, 3.3) }, { lambd = 1.25 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { min_value = -1, max_value = 2 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { max_value = 1 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { min_value = 0 })
-  for _, name in ipairs { "sigmoid_grad", "tanh_grad", "relu_grad" } do
+  for _, name in ipairs { "sigmoid_grad", "tanh_grad", "relu_grad", "softsign_grad", "selu_grad",
+    "relu6_grad", "hardsigmoid_grad", "shrink_grad" } do
     case(name, { of { 3, 4 }, of { 3, 4 } })
   end
 
