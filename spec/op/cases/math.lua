@@ -26,12 +26,27 @@ return function(give)
                           "sigmoid", "softplus", "floor", "ceil", "round", "relu", "gelu", "elu",
                           "leaky_relu", "identity", "zeros_like", "ones_like", "silu", "swish",
                           "mish", "gelu_tanh", "log_sigmoid", "softsign", "selu", "relu6",
-                          "hardtanh", "hardsigmoid", "hardswish", "softshrink", "hardshrink" } do
+                          "hardtanh", "hardsigmoid", "hardswish", "softshrink", "hardshrink",
+                          "atan", "sinh", "cosh", "asinh", "exp2", "erfc", "trunc" } do
     case(name, { of({ 5, 7 }, -3, 3.3) })
     case(name, { of { 1 } })
   end
-  for _, name in ipairs { "sqrt", "rsqrt", "reciprocal", "log", "log1p" } do
+  for _, name in ipairs { "sqrt", "rsqrt", "reciprocal", "log", "log1p", "log2", "log10",
+    "lgamma", "digamma", "trigamma", "reciprocal_no_nan" } do
     case(name, { of({ 5, 7 }, 0.3, 4) })
+  end
+  for _, name in ipairs { "tan", "asin", "acos", "atanh" } do
+    case(name, { of({ 5, 7 }, -0.9, 0.95) })
+  end
+  case("acosh", { of({ 5, 7 }, 1.2, 9) })
+  for _, name in ipairs { "lgamma", "digamma", "trigamma" } do
+    case(name, { { data = { -0.5, -1.3, -2.7, -0.2 } } }, nil, { grad_tol = 1e-5 })
+  end
+  case("reciprocal_no_nan", { { data = { 0, 2, -4, 0 } } }, nil, { grad = false })
+  case("atan2", { of({ 3, 4 }, -2, 3), of({ 4 }, -2, 2.7) })
+  for _, name in ipairs { "xdivy", "xlogy" } do
+    case(name, { of({ 3, 4 }, -2, 3), of({ 4 }, 0.5, 2.7) })
+    case(name, { { data = { 0, 2, 0 } }, { data = { 0, 3, -2 } } }, nil, { grad = false })
   end
   case("elu", { of { 4, 3 } }, { alpha = 0.5 })
   case("leaky_relu", { of { 4, 3 } }, { alpha = 0.01 })
@@ -58,10 +73,15 @@ return function(give)
 
   -- comparisons and choice
   for _, name in ipairs { "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-                          "logical_and" } do
+                          "logical_and", "logical_or", "logical_xor" } do
     case(name, { { data = { { 0, 1, 2 }, { 3, 4, 5 } } }, { data = { { 0, 2, 1 }, { 3, 0, 9 } } } })
     case(name, { { data = { { 0, 1, 2 }, { 3, 4, 5 } } }, { data = { 1 } } })
     case(name, { { data = { 2 } }, { data = { { 0, 1, 2 }, { 3, 4, 5 } } } })
+  end
+  for _, name in ipairs { "logical_not", "isnan", "isinf", "isfinite" } do
+    case(name, { { data = { { 0, 1, 2 }, { 3, 0, 5 } } } })
+    case(name, { { data = { 0 / 0, 1, 1 / 0, -1 / 0, 0 }, dtype = "float32" } })
+    case(name, { { data = { 0 / 0, 1, 1 / 0, -1 / 0, 0 }, dtype = "float64" } })
   end
   case("where",
     { { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" }, of { 2, 3 }, of { 2, 3 } })
