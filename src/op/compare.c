@@ -99,7 +99,8 @@ static void where_grad(jf_gradctx *c)
   c->dx[2] = JF_EMIT(c->g, where, NULL, c->in[0], zero, c->dy[0]);
 }
 
-#define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = compare_infer, JF_ELEMENTWISE(id)
+#define FIELDS(id) \
+  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = compare_infer, JF_ELEMENTWISE(id)
 
 JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal),
   .flags = JF_COMMUTES)
@@ -138,5 +139,5 @@ JFL_OP(isfinite, .doc = "1 where x is neither infinite nor not a number, else 0.
   .path = "math.isfinite", IS_FIELDS(isfinite))
 
 JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
-  .in = {"condition", "x", "y"}, .out = {"z"}, .key = 1, .infer = where_infer, .grad = where_grad,
+  .in = {"condition", "x", "y"}, .out = {"z"}, .truth = 1, .alike = 6, .key = 1, .infer = where_infer, .grad = where_grad,
   JF_ELEMENTWISE(where))
