@@ -229,6 +229,7 @@ jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
   JF_NEED_POINTER(out);
-  return op->alike | op->truth && n_in <= JF_MAXIN
-    ? eager_suited(s, op, in, n_in, arg, n_arg, out) : api_op_eager(s, op, in, n_in, arg, n_arg, out);
+  if (op->alike | op->truth && n_in <= JF_MAXIN)
+    return eager_suited(s, op, in, n_in, arg, n_arg, out);
+  return api_op_eager(s, op, in, n_in, arg, n_arg, out);
 }

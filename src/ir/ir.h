@@ -278,7 +278,7 @@ void jf_serve(jfl_graph *g, const jf_node *n);
    where its first input is. Once values are placed, a node is always placed with its inputs. */
 void jf_at(jfl_graph *g, int place);
 /* Sets to[i] to the dtype that input i < n <= JF_MAXIN of a call is converted to, and returns
-   whether any differs from in[i]. Inputs that must be alike become the widest of their dtypes, where
+   whether any differs from in[i]. Inputs that must be alike become the widest of their dtypes, and
    every float counts as wider than every integer; no float is converted. If all are int8 or uint8
    and the op has no kernel for these, they become int32. Conditions become int8: 1 where they are
    not 0. Nothing is converted to a dtype, or from one, that jobs do not compute in. */

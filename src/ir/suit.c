@@ -2,8 +2,6 @@
    together would each need a rule; so there is one, for the ops whose records ask for it. */
 #include "ir/ir.h"
 
-static int is_narrow(jfl_dtype t) { return t == JFL_I8 || t == JFL_U8; }
-
 /* The dtype that inputs of these two dtypes share; a, if both are floats. */
 static jfl_dtype suit_common(jfl_dtype a, jfl_dtype b)
 {
@@ -16,8 +14,10 @@ int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to)
 {
   int common = -1, changes = 0;
   for (int i = 0; i < n; i++)
-    if (op->alike >> i & 1) common = common < 0 ? (int)in[i] : (int)suit_common((jfl_dtype)common, in[i]);
-  if (common >= 0 && is_narrow((jfl_dtype)common) && !(jf_op_dtypes(op) >> common & 1)) common = JFL_I32;
+    if (op->alike >> i & 1)
+      common = (int)(common < 0 ? in[i] : suit_common((jfl_dtype)common, in[i]));
+  const int narrow = common == JFL_I8 || common == JFL_U8;
+  if (narrow && !(jf_op_dtypes(op) >> common & 1)) common = JFL_I32;
   const int computed = common >= 0 && JF_COMPUTED >> common & 1;
   for (int i = 0; i < n; i++) {
     to[i] = in[i];

@@ -139,5 +139,6 @@ JFL_OP(isfinite, .doc = "1 where x is neither infinite nor not a number, else 0.
   .path = "math.isfinite", IS_FIELDS(isfinite))
 
 JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
-  .in = {"condition", "x", "y"}, .out = {"z"}, .truth = 1, .alike = 6, .key = 1, .infer = where_infer, .grad = where_grad,
+  .in = {"condition", "x", "y"}, .out = {"z"}, .truth = 1, .alike = 6, .key = 1,
+  .infer = where_infer, .grad = where_grad,
   JF_ELEMENTWISE(where))

@@ -106,8 +106,9 @@ static void xlogy_grad(jf_gradctx *c)
 
 #define SPECIAL(id) .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, \
   .flags = JF_COSTLY, JF_ELEMENTWISE(id)
-#define SPECIAL_OF_TWO(id) .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, \
-  .inplace = 3, .flags = JF_COSTLY, JF_ELEMENTWISE(id)
+#define SPECIAL_OF_TWO(id) \
+  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
+  .flags = JF_COSTLY, JF_ELEMENTWISE(id)
 
 JFL_OP(exp2, .doc = "2 to the power x.", .path = "math.exp2", SPECIAL(exp2), .grad = exp2_grad)
 
