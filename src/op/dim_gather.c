@@ -132,11 +132,11 @@ static const jf_kernel scatter_cpu[JFL_N_DTYPE] = {
 };
 
 JFL_OP(dim_gather, .doc = "The elements of input whose position along dim index gives.",
-  .path = "dim_gather", .in = {"input", "index"}, .out = {"y"}, .attr = attrs,
+  .in = {"input", "index"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .infer = dim_gather_infer, .grad = dim_gather_grad,
   .cpu = gather_cpu)
 
 JFL_OP(dim_scatter_add, .doc = "input, plus src at the positions along dim that index gives.",
-  .path = "dim_scatter_add", .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
+  .in = {"input", "index", "src"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_dim_gather), .inplace = 1, .infer = dim_scatter_infer,
   .grad = dim_scatter_grad, .cpu = scatter_cpu)

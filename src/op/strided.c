@@ -192,7 +192,7 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_back_) };
 static const jf_kernel update_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(strided_update_) };
 
 JFL_OP(strided_slice, .doc = "Elements of x at begin, begin + step, ... along each axis.",
-  .path = "strided_slice", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .in = {"x"}, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_strided), .flags = JF_MOVES, .infer = strided_infer,
   .grad = strided_slice_grad, .cpu = slice_cpu)
 
@@ -201,6 +201,6 @@ JFL_OP(strided_slice_grad, .doc = "dy in a tensor of zeros: the gradient of stri
   .infer = strided_grad_infer, .grad = strided_back_grad, .cpu = grad_cpu)
 
 JFL_OP(strided_slice_update, .doc = "x with update at begin, begin + step, ... along each axis.",
-  .path = "strided_slice_update", .in = {"x", "update"}, .out = {"y"}, .attr = update_attrs,
+  .in = {"x", "update"}, .out = {"y"}, .attr = update_attrs,
   .attr_size = sizeof(jf_strided_update), .inplace = 1, .infer = strided_update_infer,
   .grad = strided_update_grad, .cpu = update_cpu)

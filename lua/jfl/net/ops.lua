@@ -62,6 +62,7 @@ print(scale({ 1, 2 }))                           --> [3. 6.]
 ```
 ]==]
 local args = require "jfl.base.args"
+local composed = require "jfl.net.composed"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local trace = require "jfl.job.trace"
@@ -90,8 +91,9 @@ local function wrap(f)
   end
 end
 
--- Puts f under a path of flow. modules: names of flow that load modules.
-local function place(flow, modules, path, f)
+-- The namespace that a path of flow ends in, and the last name. modules: names of flow that load
+-- modules.
+local function space_of(flow, modules, path)
   local at, where = flow, "flow"
   for part in path:gmatch("([^.]+)%.") do
     local loaded = rawget(at, part) ~= nil or (at == flow and modules[part] and at[part])
@@ -99,8 +101,31 @@ local function place(flow, modules, path, f)
     if not loaded then at[part] = names.guard(where, {}) end
     at = at[part]
   end
-  local name = path:match("[^.]+$")
-  if rawget(at, name) == nil then at[name] = f end
+  return at, path:match("[^.]+$")
+end
+
+-- Puts f under a path of flow, unless something made of ops has that path.
+local function place(flow, modules, path, f)
+  local at, name = space_of(flow, modules, path)
+  if rawget(at, name) == nil and not composed.module_of[path] then at[name] = f end
+end
+
+-- Makes a path of flow load the module that defines what it stands for.
+local function lend(flow, modules, path)
+  local at, name = space_of(flow, modules, path)
+  if at == flow then
+    modules[name] = "jfl.net.composed:" .. name
+    return
+  end
+  local meta = getmetatable(at)
+  local look = meta.look
+  meta.__names = meta.__names or {}
+  meta.__names[name] = path
+  function meta.look(key)
+    if key ~= name then return look(key) end
+    at[name] = composed.load(path)
+    return at[name]
+  end
 end
 
 -- The name given to an op, after the prefix of the namespaces around it; nil without one.
@@ -160,6 +185,12 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
 --- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
 function ops.of(name) return wrap(core.op(name)) end
 
+--- The same by name, for what is made of ops: ops.by_name.relu(x).
+ops.by_name = setmetatable({}, { __index = function(t, name)
+  t[name] = ops.of(name)
+  return t[name]
+end })
+
 --- Puts every op of the table into flow, and then the functions written by hand in place of some.
 -- modules: names of flow that load modules.
 function ops.install(flow, modules)
@@ -169,6 +200,7 @@ function ops.install(flow, modules)
       for path in info.path:gmatch("%S+") do place(flow, modules, path, f) end
     end
   end
+  for path in pairs(composed.module_of) do lend(flow, modules, path) end
   flow.nn.dropout = drop
   flow.constant = constant_of
 end
