@@ -1,8 +1,8 @@
 -- Functions on shapes, slices and indices that are made of ops.
 local args = require "jfl.base.args"
-local ops = require "jfl.net.ops"
+local call = require "jfl.net.call"
 
-local op = ops.by_name
+local op = call.op
 
 local NAME = { "name", "of the op", args.none }
 

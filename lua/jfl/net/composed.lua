@@ -1,5 +1,5 @@
--- Functions that are made of ops, by the modules that define them. Each is loaded when its path, such
--- as flow.math.in_top_k, is read for the first time; one with the path of an op takes its place.
+-- Functions that are made of ops, by the modules that define them. Each is loaded when its path,
+-- such as flow.slice_v2, is read for the first time; one with the path of an op takes its place.
 local args = require "jfl.base.args"
 
 local paths = {

@@ -67,8 +67,8 @@ return function(give)
       nil, { grad = name == "tensor_scatter_nd_add" })
   end
   case("dim_gather", { of { 3, 4 }, ids { { 2, 0, 1, 1 }, { 0, 0, 2, 1 } } }, { dim = 0 })
-  case("dim_gather", { of { 2, 3, 2 }, ids({ { { 2, 0 }, { 2, 2 }, { 1, 0 }, { 0, 1 } } }, "int64") },
-    { dim = 1 })
+  local some = { { { 2, 0 }, { 2, 2 }, { 1, 0 }, { 0, 1 } } }
+  case("dim_gather", { of { 2, 3, 2 }, ids(some, "int64") }, { dim = 1 })
   case("dim_gather", { of { 3, 4 }, of({ 0, 4 }, 0, 1, "int32") }, { dim = -2 })
   case("dim_scatter_add", { of { 3, 4 }, ids { { 2, 0, 1, 1 }, { 0, 0, 2, 1 } },
     of({ 2, 4 }, 3, 5) }, { dim = 0 })
