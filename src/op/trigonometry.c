@@ -92,7 +92,8 @@ JFL_OP(atan, .doc = "The angle from -pi/2 to pi/2 whose tangent is x.", .path = 
 
 JFL_OP(atan2, .doc = "The angle from -pi to pi of the point with height x and breadth y.",
   .path = "math.atan2", .in = {"x", "y"}, .out = {"z"}, .alike = 3,
-  .infer = jf_infer_broadcast, .inplace = 3, .flags = JF_COSTLY, JF_ELEMENTWISE(atan2), .grad = atan2_grad)
+  .infer = jf_infer_broadcast, .inplace = 3, .flags = JF_COSTLY, JF_ELEMENTWISE(atan2),
+  .grad = atan2_grad)
 
 JFL_OP(sinh, .doc = "The hyperbolic sine of x.", .path = "math.sinh", OF_ANGLE(sinh),
   .grad = sinh_grad)
