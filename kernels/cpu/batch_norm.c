@@ -11,9 +11,10 @@
 enum { TILE = 64, VECS = TILE / JF_LANES, CHUNK = 128 };
 
 /* The tensors of a call as units. A unit is `runs` runs that are `apart` from each other; a run is
-   `rows` tiles that are `stride` apart, then a shorter tile of `tail` floats. Lane i of each tile is
-   of channel i % width of the unit. Where channels are innermost and no tile holds a whole number of
-   them, a unit is a tile's width of channels instead, and `last` floats are in the last one. */
+   `rows` tiles that are `stride` apart, then a shorter tile of `tail` floats. Lane i of each tile
+   is of channel i % width of the unit. Where channels are innermost and no tile holds a whole
+   number of them, a unit is a tile's width of channels instead, and `last` floats are in the last
+   one. */
 typedef struct fast_batch_plane {
   int64_t units, runs, apart, rows, stride, unit;
   int tail, width, last;
@@ -63,7 +64,7 @@ static void spread(const fast_batch_plane *p, int n, const float *of, lanes *to)
 }
 
 /* The sum of a channel's lanes. */
-static double gather(const fast_batch_plane *p, const lanes *l, int channel)
+static double lane_total(const fast_batch_plane *p, const lanes *l, int channel)
 {
   double s = 0;
   for (int i = channel; i < TILE; i += p->width) s += (double)l->v[i];
@@ -174,15 +175,15 @@ JF_BODY void unit_moments(const fast_batch_plane *p, int64_t u, moment *m)
     jf_vec sum[VECS] = { { 0 } };
     EACH_TILE(p, u, c, SUM_FULL, SUM_PART)
     memcpy(&l, sum, sizeof l);
-    for (int i = 0; i < p->width; i++) mean[i] = (float)(gather(p, &l, i) / c.n);
+    for (int i = 0; i < p->width; i++) mean[i] = (float)(lane_total(p, &l, i) / c.n);
     spread(p, p->width, mean, &spread_mean);
     memset(sum, 0, sizeof sum);
     EACH_TILE(p, u, c, SQUARES_FULL, SQUARES_PART)
     lanes squares;
     memcpy(&squares, sum, sizeof squares);
     for (int i = 0; i < p->width; i++) {
-      const double exact = gather(p, &l, i) / c.n, off = exact - (double)mean[i];
-      moment_join(&m[i], c.n, exact, gather(p, &squares, i) - c.n * off * off);
+      const double exact = lane_total(p, &l, i) / c.n, off = exact - (double)mean[i];
+      moment_join(&m[i], c.n, exact, lane_total(p, &squares, i) - c.n * off * off);
     }
   }
 }
@@ -244,7 +245,8 @@ static void set_affine(const fast_batch_plane *p, int64_t u, const float *mean,
   const int64_t first = u * p->width;
   float scale[TILE];
   for (int i = 0; i < n; i++)
-    scale[i] = (float)((double)p->gamma[first + i] / sqrt((double)variance[first + i] + p->epsilon));
+    scale[i] =
+        (float)((double)p->gamma[first + i] / sqrt((double)variance[first + i] + p->epsilon));
   spread(p, n, scale, &f->scale);
   spread(p, n, mean + first, &f->mean);
   if (beta) spread(p, n, beta + first, &f->beta);
@@ -336,8 +338,8 @@ JF_BODY void unit_products(const fast_batch_plane *p, int64_t u, const affine *f
     memcpy(&l, sum, sizeof l);
     memcpy(&m, product, sizeof m);
     for (int i = 0; i < p->width; i++) {
-      sums[i] += gather(p, &l, i);
-      products[i] += gather(p, &m, i);
+      sums[i] += lane_total(p, &l, i);
+      products[i] += lane_total(p, &m, i);
     }
   }
 }

@@ -102,13 +102,12 @@ local parts = {
     load = "jfl.nd.npy:load" },
 }
 
-local installed = false
-
--- Installs all ops at once, when a name is asked for the first time that is none of the above.
-local function install()
-  if installed then return end
-  installed = true
-  require("jfl.net.ops").install(flow, sources)
+-- Functions made of ops, among the ops that the table has: the same for these namespaces.
+local made_of_ops = {
+  nn = {},
+}
+for _, name in ipairs { "batch_normalization" } do
+  made_of_ops.nn[name] = "jfl.net.norms:" .. name
 end
 
 local function source(where)
@@ -121,11 +120,25 @@ end
 -- Makes the names in `lent` load their values when they are read from t.
 local function lend(t, lent)
   local meta = getmetatable(t)
-  local index = meta.__index
+  local index, look = meta.__index, meta.look
   function meta.__index(_, name)
     if lent[name] then return source(lent[name]) end
     return index(t, name)
   end
+  if look then
+    function meta.look(name) return lent[name] and source(lent[name]) or look(name) end
+  end
+  meta.__names = lent
+end
+
+local installed = false
+
+-- Installs all ops at once, when a name is asked for the first time that is none of the above.
+local function install()
+  if installed then return end
+  installed = true
+  require("jfl.net.ops").install(flow, sources)
+  for space, lent in pairs(made_of_ops) do lend(flow[space], lent) end
 end
 
 local function load(name)

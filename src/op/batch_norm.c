@@ -143,12 +143,12 @@ static int64_t element_at(const batch_call *b, int64_t c, int64_t i)
   return ((n * p->groups + c / p->width) * p->inner + i % p->inner) * p->width + c % p->width;
 }
 
-static double number_of(const jf_tensor *t, int64_t i)
+static double batch_number(const jf_tensor *t, int64_t i)
 {
   return t->dtype == JFL_F32 ? (double)((const float *)t->data)[i] : ((const double *)t->data)[i];
 }
 
-static void put_number(const jf_tensor *t, int64_t i, double v)
+static void batch_put(const jf_tensor *t, int64_t i, double v)
 {
   if (t->dtype == JFL_F32) ((float *)t->data)[i] = (float)v;
   else ((double *)t->data)[i] = v;
@@ -156,12 +156,12 @@ static void put_number(const jf_tensor *t, int64_t i, double v)
 
 static void channel_get(const batch_call *b, const jf_tensor *t, int64_t c, double *v)
 {
-  for (int64_t i = 0; i < b->count; i++) v[i] = number_of(t, element_at(b, c, i));
+  for (int64_t i = 0; i < b->count; i++) v[i] = batch_number(t, element_at(b, c, i));
 }
 
 static void channel_put(const batch_call *b, const jf_tensor *t, int64_t c, const double *v)
 {
-  for (int64_t i = 0; i < b->count; i++) put_number(t, element_at(b, c, i), v[i]);
+  for (int64_t i = 0; i < b->count; i++) batch_put(t, element_at(b, c, i), v[i]);
 }
 
 static void moments_of(const double *x, int64_t n, double *mean, double *variance)
@@ -182,12 +182,12 @@ static jfl_status batch_norm_plain(const jf_kargs *k)
     channel_get(&b, &k->in[0], c, x);
     if (b.a->add) channel_get(&b, &k->in[3], c, addend);
     moments_of(x, b.count, &mean, &variance);
-    put_number(&k->out[1], c, mean);
-    put_number(&k->out[2], c, variance);
-    const double s = sqrt(number_of(&k->out[2], c) + b.a->epsilon);
+    batch_put(&k->out[1], c, mean);
+    batch_put(&k->out[2], c, variance);
+    const double s = sqrt(batch_number(&k->out[2], c) + b.a->epsilon);
     for (int64_t i = 0; i < b.count; i++) {
-      const double u = x[i] - number_of(&k->out[1], c);
-      x[i] = u * number_of(&k->in[1], c) / s + number_of(&k->in[2], c);
+      const double u = x[i] - batch_number(&k->out[1], c);
+      x[i] = u * batch_number(&k->in[1], c) / s + batch_number(&k->in[2], c);
       if (b.a->add) x[i] += addend[i];
       if (b.a->relu && x[i] < 0) x[i] = 0;
     }
@@ -203,7 +203,7 @@ static void batch_norm_mask(const batch_call *b, const jf_kargs *k, int64_t c, c
   if (b->a->add) channel_get(b, &k->in[5], c, extra);
   for (int64_t i = 0; b->a->relu && i < b->count; i++) {
     const double y = b->a->add ? extra[i]
-                               : u[i] * number_of(&k->in[4], c) / s + number_of(&k->in[5], c);
+                               : u[i] * batch_number(&k->in[4], c) / s + batch_number(&k->in[5], c);
     if (!(y > 0)) d[i] = 0;
   }
 }
@@ -217,21 +217,21 @@ static jfl_status batch_norm_grad_plain(const jf_kargs *k)
   const double count = (double)b.count;
   double *d = k->scratch, *u = d + b.count, *extra = u + b.count;
   for (int64_t c = 0; c < b.p.groups * b.p.width; c++) {
-    const double s = sqrt(number_of(&k->in[3], c) + b.a->epsilon);
+    const double s = sqrt(batch_number(&k->in[3], c) + b.a->epsilon);
     double sum = 0, product = 0;
     channel_get(&b, &k->in[0], c, d);
     channel_get(&b, &k->in[1], c, u);
-    for (int64_t i = 0; i < b.count; i++) u[i] -= number_of(&k->in[2], c);
+    for (int64_t i = 0; i < b.count; i++) u[i] -= batch_number(&k->in[2], c);
     batch_norm_mask(&b, k, c, u, s, d, extra);
     if (b.a->add) channel_put(&b, &k->out[3], c, d);
     for (int64_t i = 0; i < b.count; i++) {
       sum += d[i];
       product += d[i] * u[i];
     }
-    put_number(&k->out[1], c, product / s);
-    put_number(&k->out[2], c, sum);
+    batch_put(&k->out[1], c, product / s);
+    batch_put(&k->out[2], c, sum);
     for (int64_t i = 0; i < b.count; i++)
-      d[i] = number_of(&k->in[4], c) / s * (d[i] - sum / count - u[i] * product / (s * s * count));
+      d[i] = batch_number(&k->in[4], c) / s * (d[i] - sum / count - u[i] * product / (s * s * count));
     channel_put(&b, &k->out[0], c, d);
   }
   return JFL_OK;
@@ -266,8 +266,8 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
-JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, plus "
-       "beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
+JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "
+       "plus beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
        .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad, .cpu = cpu,
        .scratch = batch_norm_scratch, .layout = batch_norm_layout)

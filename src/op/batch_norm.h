@@ -4,8 +4,8 @@
 
 #include "dev/kernel.h"
 
-/* y = gamma (x - mean) / sqrt(variance + epsilon) + beta, then plus an addend, then relu, where mean
-   and variance (biased) are those of a channel of x (Ioffe and Szegedy, "Batch Normalization",
+/* y = gamma (x - mean) / sqrt(variance + epsilon) + beta, then plus an addend, then relu, where
+   mean and variance (biased) are those of a channel of x (Ioffe and Szegedy, "Batch Normalization",
    2015).
      batch_norm(x, gamma, beta, extra...) -> y, mean, variance
      batch_norm_grad(dy, x, mean, variance, gamma, extra...) -> dx, dgamma, dbeta, daddend
@@ -20,7 +20,7 @@ typedef struct jf_batch_norm {
                                   of channels */
 } jf_batch_norm;
 
-/* A tensor as (outer, groups, inner, width), where element (n, g, i, w) is of channel g width + w. */
+/* A tensor as (outer, groups, inner, width): element (n, g, i, w) is of channel g width + w. */
 typedef struct jf_batch_plane { int64_t outer, groups, inner, width; } jf_batch_plane;
 jf_batch_plane jf_batch_plane_of(const jfl_shape *x, const jf_batch_norm *a);
 
