@@ -102,12 +102,13 @@ local parts = {
     load = "jfl.nd.npy:load" },
 }
 
--- Functions made of ops, among the ops that the table has: the same for these namespaces.
-local made_of_ops = {
-  nn = {},
-}
-for _, name in ipairs { "batch_normalization" } do
-  made_of_ops.nn[name] = "jfl.net.norms:" .. name
+local installed = false
+
+-- Installs all ops at once, when a name is asked for the first time that is none of the above.
+local function install()
+  if installed then return end
+  installed = true
+  require("jfl.net.ops").install(flow, sources)
 end
 
 local function source(where)
@@ -120,25 +121,11 @@ end
 -- Makes the names in `lent` load their values when they are read from t.
 local function lend(t, lent)
   local meta = getmetatable(t)
-  local index, look = meta.__index, meta.look
+  local index = meta.__index
   function meta.__index(_, name)
     if lent[name] then return source(lent[name]) end
     return index(t, name)
   end
-  if look then
-    function meta.look(name) return lent[name] and source(lent[name]) or look(name) end
-  end
-  meta.__names = lent
-end
-
-local installed = false
-
--- Installs all ops at once, when a name is asked for the first time that is none of the above.
-local function install()
-  if installed then return end
-  installed = true
-  require("jfl.net.ops").install(flow, sources)
-  for space, lent in pairs(made_of_ops) do lend(flow[space], lent) end
 end
 
 local function load(name)
@@ -171,6 +158,7 @@ local meta = {
 return names.guarded(flow, "flow", meta, function(name)
   if sources[name] then return load(name) end
   install()
+  if sources[name] then return load(name) end
   local value = rawget(flow, name)
   if value == nil and type(name) == "string" and name:find("^%a") then
     return names.older("flow", name)

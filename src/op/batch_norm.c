@@ -230,8 +230,8 @@ static jfl_status batch_norm_grad_plain(const jf_kargs *k)
     }
     batch_put(&k->out[1], c, product / s);
     batch_put(&k->out[2], c, sum);
-    for (int64_t i = 0; i < b.count; i++)
-      d[i] = batch_number(&k->in[4], c) / s * (d[i] - sum / count - u[i] * product / (s * s * count));
+    const double scale = batch_number(&k->in[4], c) / s, slope = product / (s * s * count);
+    for (int64_t i = 0; i < b.count; i++) d[i] = scale * (d[i] - sum / count - u[i] * slope);
     channel_put(&b, &k->out[0], c, d);
   }
   return JFL_OK;
