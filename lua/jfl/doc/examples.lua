@@ -5,6 +5,7 @@ local PARTS = {
   "jobs",
   "math",
   "moves",
+  "norm",
   "ops",
   "tools",
 }
