@@ -84,8 +84,8 @@ JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys
   attention_hide(t, key, keys, score);
 }
 
-/* exp of each lane, where what is below the least normal number becomes 0: numbers between these are
-   slow, and hidden keys have plenty. */
+/* exp of each lane, where what is below the least normal number becomes 0: numbers between these
+   are slow, and hidden keys have plenty. */
 JF_BODY void attention_exp(jf_vec *x)
 {
   const jf_vec none = { 0 }, least = none - 87;
@@ -97,7 +97,8 @@ JF_BODY void attention_exp(jf_vec *x)
 
 /* Replaces scores by exp(score - max), where max goes with the queries, and adds these to sum. All
    are of one vector of queries; a query that sees no key so far has no max. */
-JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *sum, jf_vec *factor)
+JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *sum,
+                               jf_vec *factor)
 {
   const jf_vec none = (jf_vec){ 0 } - INFINITY;
   jf_vec most = *max, total = { 0 };
@@ -236,6 +237,7 @@ JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_
     for (int64_t k = 0; k < keys; k++) {
       float *p = b->p + k * QUERIES + v * JF_LANES, *dp = b->dp + k * QUERIES + v * JF_LANES;
       jf_vec w = JF_LOAD(p) - b->lse[v];
+      w = JF_SELECT(w > 0, (jf_vec){ 0 }, w);
       attention_exp(&w);
       JF_STORE(p, w);
       JF_STORE(dp, w * (JF_LOAD(dp) - b->dot[v]));

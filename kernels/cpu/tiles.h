@@ -34,7 +34,7 @@ JF_BODY void jf_tile_block(const jf_tile *t, int64_t row, int64_t column, int ro
       JF_STORE(c + r * t->c_row + v * JF_LANES, sum[r][v]);
 }
 
-JF_BODY void jf_tile_rows(const jf_tile *t, int64_t row, int64_t vectors, int rows)
+JF_BODY void jf_tile_lines(const jf_tile *t, int64_t row, int64_t vectors, int rows)
 {
   int64_t v = 0;
   for (; v + 2 <= vectors; v += 2) jf_tile_block(t, row, v * JF_LANES, rows, 2);
@@ -45,9 +45,9 @@ JF_BODY void jf_tile_rows(const jf_tile *t, int64_t row, int64_t vectors, int ro
 JF_BODY void jf_tile_product(const jf_tile *t, int64_t rows, int64_t vectors)
 {
   int64_t r = 0;
-  for (; r + 8 <= rows; r += 8) jf_tile_rows(t, r, vectors, 8);
-  for (; r + 4 <= rows; r += 4) jf_tile_rows(t, r, vectors, 4);
-  for (; r < rows; r++) jf_tile_rows(t, r, vectors, 1);
+  for (; r + 8 <= rows; r += 8) jf_tile_lines(t, r, vectors, 8);
+  for (; r + 4 <= rows; r += 4) jf_tile_lines(t, r, vectors, 4);
+  for (; r < rows; r++) jf_tile_lines(t, r, vectors, 1);
 }
 
 /* to[c * to_row + r] = scale * from[r * from_row + c] for r < rows and c < columns; rows up to a

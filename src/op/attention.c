@@ -232,14 +232,16 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
     return JFL_OK;                                                                \
   }
 
-/* The weight p of key j for query `at`, and the gradient of its score: p (<dy, v_j> - <dy, y>). */
+/* The weight p of key j for query `at`, which rounding must not make larger than 1, and the
+   gradient of its score: p (<dy, v_j> - <dy, y>). */
 #define ATTENTION_SLOPE(D, T)                                                     \
   static double attention_slope_##D(const attention_row *r, int64_t at, int64_t j, double *p) \
   {                                                                               \
     const jf_kargs *k = r->k;                                                     \
     TENSOR(T, v, V) TENSOR(T, y, Y) TENSOR(T, lse, LSE) TENSOR(T, dy, DY)         \
+    const double log_p = attention_score_##D(r, j) - (double)lse[at];             \
     double dp = 0;                                                                \
-    *p = exp(attention_score_##D(r, j) - (double)lse[at]);                        \
+    *p = exp(log_p > 0 ? 0 : log_p);                                              \
     for (int64_t l = 0; l < r->d.v_size; l++)                                     \
       dp += (double)dy[r->y + l]                                                  \
             * ((double)v[(r->kv + j) * r->d.v_size + l] - (double)y[r->y + l]);   \

@@ -6,6 +6,9 @@ local paths = {
   ["jfl.net.arrays"] = {
     "dim_gather", "dim_scatter_add",
   },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
+  },
   ["jfl.net.norms"] = {
     "nn.batch_normalization",
   },

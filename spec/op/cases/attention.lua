@@ -26,7 +26,8 @@ return function(give)
   attention({ 1, 2, 2, 2 }, { 1, 2, 3, 2 }, { 1, 2, 3, 2 }, hidden)
 
   -- enough for several tiles, of sizes that fill no vector
-  attention({ 2, 4, 150, 20 }, { 2, 2, 141, 20 }, { 2, 2, 141, 37 }, nil, { causal = true }, "large")
+  attention({ 2, 4, 150, 20 }, { 2, 2, 141, 20 }, { 2, 2, 141, 37 }, nil, { causal = true },
+    "large")
   attention({ 2, 2, 70, 64 }, { 2, 2, 70, 64 }, { 2, 2, 70, 64 }, of { 2, 1, 1, 70 }, nil, "large")
   attention({ 1, 1, 130, 16 }, { 1, 1, 700, 16 }, { 1, 1, 700, 16 }, of { 130, 700 }, nil, "large")
 end
