@@ -9,7 +9,7 @@
        index  op  run  checkpoint  profile
        session  queue
        convert  graph  request
-       options  compress  output  system  text
+       options  compress  output  picture  system  text
        array    body
        args     state
        kinds    error  interrupt */
@@ -351,9 +351,9 @@ void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, text.c) */
+   output.c, compress.c, picture.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_output_functions[], jf_compress_functions[], jf_text_functions[];
+  jf_output_functions[], jf_compress_functions[], jf_picture_functions[], jf_text_functions[];
 
 #endif
