@@ -1,0 +1,66 @@
+-- What layers have in common: options, names of their ops, activations, biases.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local initializers = require "jfl.net.initializers"
+local variable = require "jfl.net.variable"
+
+local bias_add = core.op "bias_add"
+
+local common = {
+  glorot = initializers.glorot_uniform_initializer(),
+  zeros = initializers.zeros_initializer(),
+}
+
+--- The value of an argument that must be a blob.
+function common.need_blob(who, name, value)
+  if core.type(value) == "blob" then return value end
+  core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
+end
+
+--- The layer's activation of x; name gives the names of the layer's ops.
+function common.activate(who, activation, x, name)
+  if activation == nil then return x end
+  local kind = type(activation)
+  if kind ~= "function" and kind ~= "table" then
+    core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
+      args.describe(activation))
+  end
+  return activation(x, { name = name("-activation") })
+end
+
+--- Names the ops of a layer. Where it is called once more, the core numbers them.
+function common.namer(name, is_again)
+  return function(suffix) return not is_again and name .. suffix or nil end
+end
+
+--- x plus the layer's bias, a variable v.name of v.units elements, by an op named v.op.
+function common.add_bias(who, context, o, x, v)
+  if not o.use_bias then return x end
+  local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
+    dtype = x.dtype, initializer = o.bias_initializer or common.zeros, trainable = o.trainable,
+    regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse })
+  return bias_add(x, bias, { name = v.op })
+end
+
+--- Parameters that layers share.
+common.params = {
+  activation = { "activation", "a function such as flow.nn.relu", args.none,
+    type = "fun(x: Blob, options?: table): Blob" },
+  use_bias = { "use_bias", "whether a bias is added", true },
+  kernel_initializer = { "kernel_initializer", "of the weight; glorot_uniform", args.none,
+    type = "Initializer" },
+  bias_initializer = { "bias_initializer", "of the bias; zeros", args.none, type = "Initializer" },
+  kernel_regularizer = { "kernel_regularizer", "of the weight, such as flow.regularizers.l2(0.01)",
+    args.none, type = "Regularizer" },
+  bias_regularizer = { "bias_regularizer", "of the bias", args.none, type = "Regularizer" },
+  trainable = { "trainable", "whether optimizers change the variables", true },
+  reuse = { "reuse", "whether a layer of the name in this job lends its variables", false },
+}
+
+--- Whether the job has the layer already, whose weight has that name.
+function common.is_again(who, context, o, weight)
+  args.expect(who, "reuse", o.reuse, "boolean")
+  return o.reuse and context.variables[weight] ~= nil
+end
+
+return common

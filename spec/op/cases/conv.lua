@@ -1,0 +1,73 @@
+--- Cases of convolutions and pools.
+return function(give)
+  local case, of, big = give.case, give.of, give.big
+
+  -- convolution: both gradient ops, with the options of each forward case
+  local function conv(x, f, y, options)
+    case("conv2d", { of(x), of(f) }, options)
+    local function with(h, w)
+      local o = { size = { h, w } }
+      for k, v in pairs(options) do o[k] = v end
+      return o
+    end
+    case("conv2d_data_grad", { of(f), of(y) }, with(x[3], x[4]))
+    case("conv2d_filter_grad", { of(x), of(y) }, with(f[3], f[4]))
+    local both = with(f[3], f[4])
+    both.bias = true
+    case("conv2d_filter_grad", { of(x), of(y) }, both)
+  end
+  conv({ 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 2, 3, 3, 4 }, {})
+  conv({ 2, 2, 5, 6 }, { 3, 2, 3, 2 }, { 2, 3, 3, 3 }, { strides = 2, padding = "SAME" })
+  conv({ 2, 2, 5, 6 }, { 3, 2, 2, 3 }, { 2, 3, 3, 3 }, { strides = 2, padding = "SAME_UPPER" })
+  conv({ 1, 4, 5, 5 }, { 4, 2, 3, 3 }, { 1, 4, 5, 5 }, { padding = "SAME", groups = 2 })
+  conv({ 1, 2, 7, 6 }, { 2, 2, 3, 2 }, { 1, 2, 5, 7 },
+    { dilations = { 2, 1 }, padding = { 0, 0, 0, 0, 1, 1, 2, 0 } })
+  conv({ 1, 1, 3, 70 }, { 2, 1, 3, 5 }, { 1, 2, 3, 70 }, { padding = "SAME" })
+  conv({ 1, 3, 4, 4 }, { 2, 3, 1, 1 }, { 1, 2, 2, 2 }, { strides = 2 })
+
+  -- pooling
+  local pools = {
+    { { 2, 2, 6, 6 }, { 2, 2, 3, 3 }, { ksize = 2, strides = 2, padding = "VALID" } },
+    { { 1, 2, 5, 7 }, { 1, 2, 3, 4 }, { ksize = 2, strides = 2, padding = "SAME" } },
+    { { 1, 1, 5, 6 }, { 1, 1, 5, 6 }, { ksize = 3, strides = 1, padding = "SAME_UPPER" } },
+    { { 1, 2, 6, 5 }, { 1, 2, 3, 2 }, { ksize = { 3, 2 }, strides = { 2, 3 }, padding = { 1, 0, 0,
+      1 } } },
+    { { 1, 1, 6, 6 }, { 1, 1, 3, 3 }, { ksize = 3, strides = 2, padding = 0, ceil_mode = true } },
+    { { 1, 1, 4, 4 }, { 1, 1, 2, 2 }, { ksize = 2 } },
+    { { 1, 5, 6, 3 }, { 1, 3, 2, 3 }, { ksize = 2, strides = { 2, 3 }, data_format = "NHWC",
+      padding = { 0, 0, 1, 0, 0, 0, 0, 0 } } },
+  }
+  for _, p in ipairs(pools) do
+    local x, y, options = unpack(p)
+    local last = options.data_format == "NHWC"
+    local with_size = { size = last and { x[2], x[3] } or { x[3], x[4] } }
+    for k, v in pairs(options) do with_size[k] = v end
+    case("max_pool2d", { of(x) }, options)
+    case("avg_pool2d", { of(x) }, options)
+    case("max_pool2d_grad", { of(x), of(y), of(y) }, options, { y_of = "max_pool2d" })
+    case("avg_pool2d_grad", { of(y) }, with_size)
+  end
+  -- ties: the first occurrence wins on every kernel
+  local flat_plane = { { { { 1, 1, 0, 2 }, { 1, 1, 2, 2 }, { 3, 0, 0, 0 }, { 3, 3, 0, 0 } } } }
+  case("max_pool2d_grad", { { data = flat_plane }, of { 1, 1, 2, 2 }, of { 1, 1, 2, 2 } },
+    { ksize = 2 }, { y_of = "max_pool2d" })
+  case("max_pool2d_grad", { { data = flat_plane }, of { 1, 1, 4, 4 }, of { 1, 1, 4, 4 } },
+    { ksize = 3, strides = 1, padding = "SAME" }, { y_of = "max_pool2d" })
+
+  -- enough for fast kernels to use whole vectors and several threads
+  big("max_pool2d", { of { 8, 32, 28, 28 } }, { ksize = 2, strides = 2, padding = "SAME" })
+  big("avg_pool2d", { of { 8, 32, 27, 29 } }, { ksize = 3, strides = 2, padding = "SAME" })
+  big("max_pool2d", { of { 8, 27, 29, 32 } }, { ksize = 3, strides = 2, padding = "SAME",
+    data_format = "NHWC" })
+  case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32, 14, 14 } },
+    { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
+  local lenet = { padding = "SAME" }
+  big("conv2d", { of { 8, 1, 28, 28 }, of { 32, 1, 5, 5 } }, lenet)
+  big("conv2d", { of { 4, 32, 14, 14 }, of { 64, 32, 5, 5 } }, lenet, 1e-3)
+  big("conv2d_data_grad", { of { 64, 32, 5, 5 }, of { 4, 64, 14, 14 } },
+    { padding = "SAME", size = 14 }, 1e-3)
+  big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
+    { padding = "SAME", size = 5 }, 1e-3)
+  big("conv2d_filter_grad", { of { 4, 32, 14, 14 }, of { 4, 64, 14, 14 } },
+    { padding = "SAME", size = 5, bias = true }, 1e-3)
+end

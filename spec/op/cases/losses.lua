@@ -1,0 +1,33 @@
+--- Cases of dropout and losses.
+return function(give)
+  local case, of, big = give.case, give.of, give.big
+
+  -- dropout and losses
+  case("dropout", { of { 6, 10 } }, { rate = 0.4 }, { grad = false })
+  case("dropout", { of { 7 } }, { rate = 0 }, { grad = false })
+  case("dropout_grad", { of { 2, 3 }, { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" } },
+    { rate = 0.25 })
+  local labels = { 2, 0, 4, 1 }
+  for _, dtype in ipairs { "int32", "int64" } do
+    local l = { data = labels, dtype = dtype }
+    case("sparse_softmax_cross_entropy_with_logits", { l, of { 4, 5 } })
+    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } },
+      { scale = 0.5 })
+    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4) }, { scale = 0.25 })
+  end
+  case("sparse_softmax_cross_entropy_with_logits",
+    { { data = { { { 1 }, { 0 } }, { { 2 }, { 2 } } }, dtype = "int32" }, of { 2, 2, 3 } })
+  case("sparse_softmax_cross_entropy_with_logits",
+    { { data = { { 1, 0 }, { 2, 2 } }, dtype = "int32" }, of { 2, 2, 3 } })
+  case("softmax_cross_entropy_with_logits", { of({ 4, 5 }, 0, 0.5), of { 4, 5 } })
+  case("softmax_cross_entropy_with_logits", { of({ 2, 3, 4 }, 0, 0.5), of { 2, 3, 4 } })
+  case("sigmoid_cross_entropy_with_logits", { of({ 4, 5 }, 0, 1), of({ 4, 5 }, -3, 3.1) })
+
+  -- enough for fast kernels to use whole vectors and several threads
+  big("dropout", { of { 41, 819 } }, { rate = 0.3 })
+  local classes = {}
+  for i = 1, 300 do classes[i] = i % 67 end
+  local many = { data = classes, dtype = "int32" }
+  big("sparse_softmax_cross_entropy_with_logits", { many, of { 300, 67 } })
+  big("sparse_softmax_cross_entropy_grad", { many, of({ 300, 67 }, 0, 0.1), of { 300 } })
+end
