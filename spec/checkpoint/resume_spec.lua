@@ -3,7 +3,8 @@ local helper = require "spec.cmd.helper"
 local temporary = require "spec.lua.helper"
 
 -- Everything that a step depends on: dropout, momentum, a schedule, a shuffled loop over batches or
--- over samples whose last batch is smaller, and noise from flow.ndarray. It prints a hash of the weights, of the slots and of what is drawn next.
+-- over samples whose last batch is smaller, and noise from flow.ndarray. It prints a hash of the
+-- weights, of the slots and of what is drawn next.
 local SCRIPT = [[
 local flow = require "jfl"
 local nd, tp = flow.ndarray, flow.typing

@@ -243,7 +243,7 @@ jfl_status jfl_loader_take(jfl_loader *l, jfl_array **out)
   JF_NEED_POINTER(out);
   loader_check_fork(l);
   loader_batch *b = loader_finish(l);
-  if (!b) return jf_fail(JFL_ESTATE, "a batch must be wanted, by jfl_loader_want, before one is taken");
+  if (!b) return jf_fail(JFL_ESTATE, "batches must be wanted before they are taken, got none");
   jfl_status r = JFL_OK;
   for (int i = 0; i < b->n && r == JFL_OK; i++)
     if (b->picture[i].status != JFL_OK)

@@ -99,7 +99,7 @@ static picture_part part_at_random(const jfl_picture_spec *s, const jf_pixels *p
   return (picture_part){ (w - pw) / 2, (h - ph) / 2, pw, ph };
 }
 
-static picture_part part_of(const jfl_picture_spec *s, const jf_pixels *p, uint64_t seed)
+static picture_part picture_part_of(const jfl_picture_spec *s, const jf_pixels *p, uint64_t seed)
 {
   if (s->fit == JFL_CENTER) return part_in_middle(s, p);
   if (s->fit == JFL_RANDOM) return part_at_random(s, p, seed);
@@ -201,7 +201,7 @@ jfl_status jf_picture_read(jf_decoder *d, const void *data, size_t n, const jfl_
 {
   jf_pixels p = { 0 };
   JF_TRY(picture_head(d, data, n, &p));
-  picture_part part = part_of(s, &p, seed);
+  picture_part part = picture_part_of(s, &p, seed);
   JF_TRY(picture_decode(d, data, n, s, &part, &p));
   const int mirror = s->flip && jf_philox_at(seed, 0, 0).w[0] >> 31;
   return picture_write(d, &p, &part, s, mirror, out);

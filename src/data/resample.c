@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static jf_filter filter_of(const jf_stretch *s)
+static jf_filter resample_filter_of(const jf_stretch *s)
 {
   if (s->filter == JF_NEAREST || s->filter == JF_BILINEAR) return s->filter;
   if (s->extent == (double)s->n && s->begin == floor(s->begin)) return JF_NEAREST;   /* a copy */
@@ -12,7 +12,7 @@ static jf_filter filter_of(const jf_stretch *s)
 
 static int64_t taps_width(const jf_stretch *s)
 {
-  const jf_filter f = filter_of(s);
+  const jf_filter f = resample_filter_of(s);
   if (f == JF_NEAREST || s->limit == 1) return 1;
   if (f == JF_BILINEAR) return 2;
   const int64_t most = (int64_t)ceil(s->extent / (double)s->n) + 1;
@@ -71,7 +71,7 @@ jf_taps jf_taps_in(const jf_stretch *s, void *memory)
   jf_taps t = { .n = s->n, .width = taps_width(s), .first = memory };
   t.weight = (double *)(t.first + t.n);
   for (int64_t i = 0; i < t.n * t.width; i++) t.weight[i] = 0;
-  for (int64_t i = 0; i < t.n; i++) fill[filter_of(s)](s, &t, i, s->extent / (double)s->n);
+  for (int64_t i = 0; i < t.n; i++) fill[resample_filter_of(s)](s, &t, i, s->extent / (double)s->n);
   return t;
 }
 

@@ -95,9 +95,8 @@ local function check_range(who, o, array)
     return
   end
   local r = args.expect(who, "range", o.range, "table")
-  if #r ~= 2 or type(r[1]) ~= "number" or type(r[2]) ~= "number" or not (r[1] < r[2]) then
-    core.fail("%s: range must be two numbers, the smaller one first, got %s", who, args.describe(r))
-  end
+  if #r == 2 and type(r[1]) == "number" and type(r[2]) == "number" and r[1] < r[2] then return end
+  core.fail("%s: range must be two numbers, the smaller one first, got %s", who, args.describe(r))
 end
 
 local function jpeg_of(who, pixels, quality)

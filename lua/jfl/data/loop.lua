@@ -82,10 +82,10 @@ function loop.order(self, epoch, seed)
   return shuffled(self.items, loop.epoch_seed(self, epoch, seed))
 end
 
---- The step from item `first` to `last` of the present epoch: epoch, first, last, order (or nil),
+--- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),
 -- seed.
-function loop.step(self, first, last)
-  return { epoch = self.epoch, first = first, last = last, order = self.order or nil,
+function loop.step(self, first, final)
+  return { epoch = self.epoch, first = first, last = final, order = self.order or nil,
     seed = self.seed or loop.new_seed(self) }
 end
 
@@ -136,17 +136,17 @@ local function next_step(self)
   end
   if self.shuffle then self.order = self.order or new_order(self) end
   local first = self.index + 1
-  local last = math.min(self.index + self.size, self.items)
-  self.index = steps(self, self.items - last) == 0 and self.items or last
-  return first, last
+  local final = math.min(self.index + self.size, self.items)
+  self.index = steps(self, self.items - final) == 0 and self.items or final
+  return first, final
 end
 
 --- Returns the epoch, the step's number and its columns; nil at the end.
 function Loop:__call()
   if not self.columns then return nil end
   if self.n == 0 then return self:close() end
-  local first, last = next_step(self)
-  return self.epoch, math.ceil(last / self.size), self.rows(self, first, last)
+  local first, final = next_step(self)
+  return self.epoch, math.ceil(final / self.size), self.rows(self, first, final)
 end
 
 --- Ends a loop that was left by a break, and so frees its name.

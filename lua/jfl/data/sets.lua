@@ -16,7 +16,45 @@ print(count == train.labels.size, test.images.shape[5])                 --> true
 
 `images` is (batches, size, 1, 28, 28), from 0 to 1; with `data_format = "NHWC"` the channel comes
 last. `flow.zip` goes through arrays or tables row by row; rows share the array's memory, so nothing
-is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.md).
+is copied. Other arrays come in through numpy's files, see [Arrays](guide-arrays.md).
+
+Data that are no batches yet go through `flow.data.batches`, which puts single samples together. Its
+last batch is smaller where the size does not divide the samples; a job takes that where its
+placeholders begin with -1. Columns come in the order of a list of pairs, since a Lua table with
+names keeps none:
+
+```lua
+local count = flow.global_function {
+  name = "count",
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.math.reduce_sum(flow.ones_like(x)) end,
+}
+local points, kinds = flow.ndarray.rand({ 10, 2 }), flow.ndarray.arange(10)
+local set = { { "points", points }, { "kinds", kinds } }
+for epoch, i, x, y in flow.data.batches(set, { batch_size = 4, shuffle = true }) do
+  print(i, #y, count(x):item())                  --> 3	2	4
+end
+```
+
+Samples may also be a list (`rows = true`), or what a function gives for a number: one that reads a
+file, say. A folder of JPEG and PNG files with a sub-folder for each class is a data set too; its
+pictures are decoded, cut and sized on threads ahead of the loop:
+
+```lua
+for i, class in ipairs { "cats", "dogs" } do
+  os.execute("mkdir -p pets/" .. class)
+  flow.data.save_image("pets/" .. class .. "/1.png", flow.ndarray.full({ 3, 40, 30 }, i / 4))
+end
+local pets = flow.data.folder("pets", { size = 32, fit = "random", flip = true })
+for epoch, i, images, labels in flow.data.batches(pets, { batch_size = 2, workers = 2 }) do
+  print(images.shape[1], images.shape[4], images.dtype, pets.classes[labels[2] + 1])
+end                                              --> 2	3	uint8	dogs
+```
+
+What comes of a shuffled loop, its random parts of pictures included, depends on `flow.random.seed`
+alone, not on threads. Checkpoints keep how many samples are done, and a loop of the same `name`
+goes on after them, bit for bit.
 
 Files of others may be read: an archive whose members overlap, occur twice or unpack to more than it
 says is refused before it takes memory, and so is an array whose header promises more than the file
@@ -203,7 +241,7 @@ end)
 -- What is loaded at its first use.
 local lazy = {
   batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
-  load_image = "jfl.data.images", save_image = "jfl.data.images", csv = "jfl.data.csv",
+  load_image = "jfl.data.images", save_image = "jfl.data.images",
 }
 
 return setmetatable(data, { __names = lazy, __index = function(_, name)

@@ -82,8 +82,8 @@ describe("data.batches", function()
   end)
 
   it("puts single samples together", function()
-    local rows = { { 1, nd.array({ 1, 2 }), "a", { 7, 8 } }, { 2, nd.array({ 3, 4 }), "b", { 9, 0 } },
-      { 3, nd.array({ 5, 6 }), "c", { 1, 1 } } }
+    local rows = { { 1, nd.array({ 1, 2 }), "a", { 7, 8 } },
+      { 2, nd.array({ 3, 4 }), "b", { 9, 0 } }, { 3, nd.array({ 5, 6 }), "c", { 1, 1 } } }
     local want = { "1.1: 1 2 | 1 2 3 4 | {a b} | 7 8 9 0", "1.2: 3 | 5 6 | {c} | 1 1" }
     assert.same(want, take(batches(rows, { batch_size = 2, rows = true })))
     local function sample(i) return unpack(rows[i]) end
@@ -93,7 +93,8 @@ describe("data.batches", function()
     local named = { { y = 1, x = 2 }, { y = 3, x = 4 } }
     assert.same({ "1.1: 2 4 | 1 3" },
       take(batches(named, { batch_size = 2, rows = true, columns = { "x", "y" }, name = "b" })))
-    assert.same({ "1.1: 1 3" }, take(batches({ 1, 3 }, { batch_size = 2, rows = true, name = "c" })))
+    assert.same({ "1.1: 1 3" },
+      take(batches({ 1, 3 }, { batch_size = 2, rows = true, name = "c" })))
     assert.same({ "1.1: 1 3 | {u v}" },
       take(batches({ { 1, 3 }, { "u", "v" } }, { batch_size = 2, name = "d" })))
   end)

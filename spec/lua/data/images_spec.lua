@@ -130,7 +130,8 @@ describe("pictures as files", function()
     local jpg = read("a.jpg")
     local at = assert(jpg:find("\255\192", 1, true))
     bomb = write("bomb.jpg", jpg:sub(1, at + 4) .. "\255\220\255\220" .. jpg:sub(at + 9))
-    helper.fails(function() load_image(bomb) end, "its pixels at most 134217728, got 65500 by 65500")
+    helper.fails(function() load_image(bomb) end,
+      "its pixels at most 134217728, got 65500 by 65500")
   end)
 
   it("names what is wrong", function()

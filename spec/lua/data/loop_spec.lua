@@ -285,8 +285,8 @@ describe("data.loop", function()
     helper.fails(function() loop() end, "data.loop: argument 1 'source' is missing")
     helper.fails(function() loop(3) end, "data.loop: source must be a data set")
     helper.fails(function() loop({}) end, "source must be a data set as load_mnist gives it")
-    helper.fails(function() loop({ { "a", { 1 } }, { "b", { 1, 2 } } }) end, "'b' must be as long as 'a', "
-      .. "1, got 2")
+    helper.fails(function() loop({ { "a", { 1 } }, { "b", { 1, 2 } } }) end,
+      "'b' must be as long as 'a', 1, got 2")
     helper.fails(function() loop({ a = {} }) end, "'a' has no items")
     helper.fails(function() loop({ images = 5 }) end, "'images' must be an NdArray or a list")
     helper.fails(function() loop({ DATA }, { epochs = 0 }) end, "epochs must be a whole number")

@@ -30,7 +30,9 @@ describe("folders of pictures", function()
 
   -- Seven pictures of three classes, of several extents.
   local function folder()
-    for _, class in ipairs { "b", "a", "c", "empty", "c/more" } do os.execute("mkdir -p " .. path(class)) end
+    for _, class in ipairs { "b", "a", "c", "empty", "c/more" } do
+      os.execute("mkdir -p " .. path(class))
+    end
     put("a/1.png", 1)
     put("a/2.PNG", 2, 12, 16)
     put("b/3.png", 3, 7, 9)
@@ -89,7 +91,8 @@ describe("folders of pictures", function()
     flow.random.seed(9)
     local all = {}
     for _, _, images, labels in flow.data.batches(open(spec), o) do
-      all[#all + 1] = table.concat(helper.list(images), " ") .. ": " .. table.concat(labels:totable())
+      all[#all + 1] = table.concat(helper.list(images), " ") .. ": "
+        .. table.concat(labels:totable())
     end
     return all
   end
@@ -160,7 +163,7 @@ describe("folders of pictures", function()
   it("can be left in the middle, also with threads at work", function()
     folder()
     for _ = 1, 20 do
-      for _ in flow.data.batches(open(RANDOM), { epochs = 50, workers = 3 }) do break end
+      flow.data.batches(open(RANDOM), { epochs = 50, workers = 3 })()
       flow.data.close_loop()
     end
     collectgarbage()
@@ -188,7 +191,9 @@ describe("folders of pictures", function()
     fails("must have a folder for each class with .jpg, .jpeg or .png files, got no folders",
       function() flow.data.folder(path("a"), 4) end)
     fails("fit must be center, random or stretch", function() open({ fit = "crop" }) end)
-    fails("size must be a whole number of at least 1, got number 0", function() open({ size = 0 }) end)
+    fails("size must be a whole number of at least 1, got number 0", function()
+      open({ size = 0 })
+    end)
     fails("size must be at most 65535", function() open({ size = 70000 }) end)
     fails("area must be two numbers above 0 and at most 1, the smaller one first, got {0, 1}",
       function() open({ area = { 0, 1 } }) end)
@@ -196,8 +201,12 @@ describe("folders of pictures", function()
       open({ aspect = { 2, 1 } })
     end)
     fails("flip must be a boolean", function() open({ flip = 1 }) end)
-    fails("channels must be 1 (grey) or 3 (RGB), got number 4", function() open({ channels = 4 }) end)
+    fails("channels must be 1 (grey) or 3 (RGB), got number 4", function()
+      open({ channels = 4 })
+    end)
     fails("paths must be a list of file names, got none", function() flow.data.pictures({}, 4) end)
-    fails("paths[2] must be a string, got number 1", function() flow.data.pictures({ "a", 1 }, 4) end)
+    fails("paths[2] must be a string, got number 1", function()
+      flow.data.pictures({ "a", 1 }, 4)
+    end)
   end)
 end)
