@@ -19,6 +19,9 @@ local paths = {
     "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
   },
+  ["jfl.net.norms"] = {
+    "nn.batch_normalization",
+  },
 }
 
 local composed = {
