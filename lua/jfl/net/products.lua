@@ -48,9 +48,9 @@ local function product(o, a, b)
       o.transpose_b and " transposed" or "", rows)
   end
   if #b == 2 and #a > 2 and not o.transpose_a then      -- one matrix for all of a
-    local rows = op.matmul(op.reshape(o.a, { -1, a[#a] }), o.b, flags)
-    a[#a] = rows.shape[2]
-    return (op.reshape(rows, a))
+    local flat = op.matmul(op.reshape(o.a, { -1, a[#a] }), o.b, flags)
+    a[#a] = flat.shape[2]
+    return (op.reshape(flat, a))
   end
   local batch = batch_of(a, b)
   return (op.matmul(op.broadcast_to(o.a, with_batch(batch, a)),
@@ -149,7 +149,9 @@ local function parse(equation, inputs)
     local found = false
     for _, term in ipairs(terms) do found = found or place_of(term.labels, label) end
     if not found then bad(equation, "must not have '%s' in the result alone", label) end
-    if place_of(y, label) ~= i then bad(equation, "must not have '%s' twice in the result", label) end
+    if place_of(y, label) ~= i then
+      bad(equation, "must not have '%s' twice in the result", label)
+    end
   end
   return terms, y
 end
@@ -218,8 +220,8 @@ local function size_of(labels, extent)
   return n
 end
 
--- The term as matrices: its axes in the order batch, rows, columns, each joined to one. Whether they
--- are read transposed is chosen so that axes need not be moved where that is possible.
+-- The term as matrices: its axes in the order batch, rows, columns, each joined to one. Whether
+-- they are read transposed is chosen so that axes need not be moved where that is possible.
 local function matrices(term, batch, rows, columns, extent)
   local flipped = joined(batch, columns, rows)
   local transposed = table.concat(flipped) == table.concat(term.labels) and #rows > 0

@@ -117,7 +117,7 @@ args.define("reverse", "input in the opposite order along axes.", {
   return (op.strided_slice(o.input, { begin = begin, step = step, size = shape, name = o.name }))
 end)
 
--- x with its elements moved by `shift` along axis i; those that leave it come back at its beginning.
+-- x with its elements moved by `shift` along axis i; those that leave it come back at its start.
 local function rolled(x, shift, i, name)
   local shape, begin = x.shape, {}
   local n = shape[i]
@@ -157,7 +157,7 @@ args.define("roll", "x moved along axes; what leaves one at its end comes back a
   return x
 end)
 
-args.define("diagonal", "The diagonal of the last two axes, or of two others, as a new last axis.", {
+args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
   { "input", "a blob or NdArray of two or more axes", type = "Tensor" },
   { "offset", "which diagonal: above the main one, or below if negative", 0, type = "integer" },
   { "dim1", "the axis of rows", 0, type = "integer" },

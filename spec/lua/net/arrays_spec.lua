@@ -1,5 +1,5 @@
---- Functions on shapes, slices and indices: what they give, on arrays and in jobs, and what they say
---- of arguments that do not fit.
+--- Functions on shapes, slices and indices: what they give, and what they say of arguments that do
+--- not fit.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 local nd = flow.ndarray
