@@ -13,9 +13,10 @@
    below which a piece would be slow (the library's kernels have 48 columns and 8 rows). LONG:
    products of an element for which it pays to copy it. ENOUGH: results of a channel for which it
    pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is gathered in, and
-   the memory for them. */
+   the memory for them. CACHED: bytes of a sum that stays in a core's cache; a larger one should
+   take in AMPLE products of an element. */
 enum { PIECE = 5000000, MOST_PIECES = 64, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000,
-       MOST_PARTS = 16, PART_BYTES = 1 << 25 };
+       MOST_PARTS = 16, PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
 typedef struct pieces_cut { int64_t n, each; } pieces_cut;
@@ -237,11 +238,13 @@ static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
   }
 }
 
-/* How many sums of so many elements there may be. */
-static int64_t parts_of(int64_t sums)
+/* How many sums of so many elements there may be, where an element has so many products. */
+static int64_t parts_of(int64_t sums, int64_t products)
 {
   const int64_t bytes = sums * (int64_t)sizeof(float);
-  return bytes * MOST_PARTS < PART_BYTES ? MOST_PARTS : PART_BYTES / (bytes + 1) + 1;
+  int64_t most = bytes * MOST_PARTS < PART_BYTES ? MOST_PARTS : PART_BYTES / (bytes + 1) + 1;
+  while (most > 2 && bytes > CACHED && products < most * AMPLE) most /= 2;
+  return most;
 }
 
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
@@ -251,14 +254,17 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
   const double one = 2.0 * (double)(c->in_channels / c->groups * c->kernel[0] * c->kernel[1]) *
                      (double)(c->out_channels * c->out[0] * c->out[1]);
   int64_t count = pieces_wanted(one * (double)c->batch);
-  const int64_t most = kind == JF_DNNL_FILTER_GRAD ? parts_of(p->sums) : count;
+  const int64_t most = kind == JF_DNNL_FILTER_GRAD
+                     ? parts_of(p->sums, c->batch * c->out[0] * c->out[1]) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
   const int one_image = kind == JF_DNNL_FORWARD ? p->outer.each == 1 : c->batch == 1;
   if (!one_image || c->groups > 1 || c->out_channels % 16) return;
   count /= c->batch;
-  if (kind == JF_DNNL_DATA_GRAD && count > parts_of(p->sums)) count = parts_of(p->sums);
+  const int64_t taps = c->kernel[0] * c->kernel[1];
+  const int64_t few = kind == JF_DNNL_DATA_GRAD ? parts_of(p->sums, c->out_channels * taps) : count;
+  if (count > few) count = few;
   while (count > 1 && c->out_channels / count < 32) count /= 2;
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
 }

@@ -228,7 +228,7 @@ end
 function names.guarded(t, path, meta, look, more)
   meta.namespace, meta.look = path, look
   function meta.__index(_, name)
-    local value = look(name)
+    local value = meta.look(name)
     if value == nil and is_name(name) then names.fail(path, t, name, more) end
     return value
   end
