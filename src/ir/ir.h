@@ -90,6 +90,7 @@ struct jfl_graph {
   const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
+  int updating;                        /* set by the pass update: effects are emitted in order */
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
   int closed;                          /* set once it is compiled: it takes no more nodes */

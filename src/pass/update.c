@@ -61,13 +61,10 @@ static void update_emit(jfl_graph *g, const jf_training *t)
   }
 }
 
-/* Updates come last, after everything that reads the variables, regularizers included. */
-jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
+static void update_variables(jfl_graph *g)
 {
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
   const int place = g->place;
-  (void)target;
-  if (!g->n_training) return JFL_OK;
   jfl_value *step = jf_state_variable(g, &(jfl_variable_spec){
     .name = name, .dtype = JFL_I64, .shape = { 1, { 1 } }, .state = JFL_STATE });
   for (int i = 0; i < g->n_training && !g->err; i++) {
@@ -83,5 +80,23 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
     jf_at(g, place);
   }
   JF_EMIT(g, train_step_increment, NULL, step);
+}
+
+/* Updates come after everything that reads the variables, regularizers included. What the body
+   itself does to variables comes last. */
+jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
+{
+  int n = g->n_node, end = n;
+  (void)target;
+  g->updating = 1;
+  while (n > 0 && g->node[n - 1]->op->flags & JF_EFFECT) n--;
+  jf_node **own = jf_alloc(g->arena, (size_t)(end - n) * sizeof *own);
+  for (int i = n; i < end; i++) own[i - n] = g->node[i];
+  g->n_node = n;
+  if (g->n_training) update_variables(g);
+  for (int i = n; i < end; i++) {
+    g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+    g->node[g->n_node++] = own[i - n];
+  }
   return g->err;
 }

@@ -4,6 +4,7 @@ local PARTS = {
   "arrays",
   "jobs",
   "moves",
+  "norm",
   "ops",
   "optimizers",
   "settings",

@@ -6,6 +6,9 @@ local paths = {
   ["jfl.net.arrays"] = {
     "dim_gather", "dim_scatter_add",
   },
+  ["jfl.net.norms"] = {
+    "nn.batch_normalization",
+  },
 }
 
 local composed = {
