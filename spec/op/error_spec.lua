@@ -17,12 +17,12 @@ end
 describe("a mistake is named:", function()
   says("add", "shapes (2, 3) and (2) do not broadcast: extents from the right must be equal or 1",
     x23, zeros { 2 })
-  says("add", "y must be float32 like x, got int32; cast converts", x23, zeros({ 2, 3 }, "int32"))
+  says("add", "y must be float32 like x, got float64; cast converts", x23,
+    zeros({ 2, 3 }, "float64"))
   says("exp", "x must be one of float32, float64, got int32", zeros({ 2 }, "int32"))
   says("relu_grad", "dy must be of shape (2, 3) like y, got (3, 2)", x23, zeros { 3, 2 })
-  says("where", "condition must be int8, which comparisons give, got float32", x23, x23, x23)
-  says("where", "y must be float32 like x, got int32", zeros({ 2, 3 }, "int8"), x23, zeros({ 2, 3 },
-    "int32"))
+  says("where", "y must be float32 like x, got float64", zeros({ 2, 3 }, "int8"), x23,
+    zeros({ 2, 3 }, "float64"))
   says("where", "shapes (2) and (2, 3) do not broadcast: extents from the right must be equal or 1",
     zeros({ 2 }, "int8"), x23, x23)
   says("clip_by_value", "min_value must be at most max_value 1, got 2", x23, 2, 1)

@@ -3,6 +3,7 @@
 local PARTS = {
   "arrays",
   "jobs",
+  "math",
   "moves",
   "norm",
   "ops",
