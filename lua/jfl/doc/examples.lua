@@ -8,7 +8,11 @@ local PARTS = {
   "moves",
   "norm",
   "ops",
+  "optimizers",
+  "settings",
   "tools",
+  "typing",
+  "variables",
 }
 
 -- What an example begins with where it uses the short names.
