@@ -131,7 +131,8 @@ JF_BODY void attention_finish(const attention_tile *t, const float *weighted, co
   for (int64_t i = 0; i < t->n; i++) {
     const float by = all[i] == 0 ? 0 : 1 / all[i];
     lse[i] = all[i] == 0 ? INFINITY : most[i] + logf(all[i]);
-    for (int64_t l = 0; l < d->v_size; l++) y[i * d->v_size + l] = by * weighted[l * QUERIES + i];
+    for (int64_t l = 0; l < d->v_size; l++)
+      y[i * d->v_size + l] = all[i] == 0 ? 0 : by * weighted[l * QUERIES + i];
   }
 }
 
@@ -240,7 +241,7 @@ JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_
       w = JF_SELECT(w > 0, (jf_vec){ 0 }, w);
       attention_exp(&w);
       JF_STORE(p, w);
-      JF_STORE(dp, w * (JF_LOAD(dp) - b->dot[v]));
+      JF_STORE(dp, JF_SELECT(w == 0, (jf_vec){ 0 }, w * (JF_LOAD(dp) - b->dot[v])));
     }
 }
 

@@ -8,6 +8,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Scores of float32 must stay within its range. */
+#define MOST_SCALE 1e30
+
 static const jf_attr attrs[] = {
   JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
   JF_FIELD(jf_attention, causal, BOOL, "false", "query i sees keys 0 to i only"),
@@ -95,8 +98,9 @@ static jfl_status attention_check(jf_infer *c, int mask)
   if (v->d[0] != k->d[0] || v->d[1] != k->d[1] || v->d[2] != k->d[2])
     return jf_fail_argument(JFL_ESHAPE, "v", "must have the batch, heads and length of k %s, "
                             "got %s", jf_shape_str(k, s), jf_shape_str(v, t));
-  if (!isfinite(a->scale))
-    return jf_fail_argument(JFL_EINVAL, "scale", "must be a finite number, got %g", a->scale);
+  if (!(fabs(a->scale) <= MOST_SCALE))
+    return jf_fail_argument(JFL_EINVAL, "scale", "must be a number from -1e30 to 1e30, got %g",
+                            a->scale);
   if (c->n_in > mask + 1)
     return jf_fail_argument(JFL_EINVAL, "mask", "must be one tensor, got %d", c->n_in - mask);
   if (c->n_in > mask) JF_TRY(attention_check_mask(c, mask));

@@ -3,12 +3,18 @@
 local PARTS = {
   "arrays",
   "attention",
+  "conv",
+  "data",
   "jobs",
   "math",
   "moves",
   "norm",
   "ops",
+  "optimizers",
+  "settings",
   "tools",
+  "typing",
+  "variables",
 }
 
 -- What an example begins with where it uses the short names.
