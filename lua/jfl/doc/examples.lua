@@ -2,12 +2,17 @@
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
 local PARTS = {
   "arrays",
+  "conv",
   "jobs",
   "math",
   "moves",
   "norm",
   "ops",
+  "optimizers",
+  "settings",
   "tools",
+  "typing",
+  "variables",
 }
 
 -- What an example begins with where it uses the short names.
