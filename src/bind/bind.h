@@ -8,7 +8,10 @@
        module
        index  op  run  checkpoint  profile
        session  queue
-       convert  graph  request
+       convert  graph  deliver
+       failed
+       calls
+       request
        options  compress  output  system  text
        array    body
        args     state
@@ -315,7 +318,7 @@ void jf_settle(lua_State *L, int i);
 /* Pushes the value of a settled request, or its message. */
 void jf_push_value(lua_State *L, int i);
 
-/* ---- callbacks (queue.c) ---- */
+/* ---- callbacks (queue.c, deliver.c, calls.c) ---- */
 
 void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
@@ -349,6 +352,9 @@ int jf_is_interruption(lua_State *L, int i);
 /* jfl_session_wait, and a wait for all pending runs; both raise the error when it is asked for. */
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
+
+/* Monotonic seconds (system.c). */
+double jf_clock(void);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
    output.c, compress.c, text.c) */

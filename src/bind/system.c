@@ -10,12 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
-static int l_now(lua_State *L)
+double jf_clock(void)
 {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
+static int l_now(lua_State *L)
+{
+  lua_pushnumber(L, jf_clock());
   return 1;
 }
 

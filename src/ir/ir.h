@@ -213,6 +213,8 @@ struct jfl_op {
   int (*mutates_of)(const jf_node *n, int i);   /* the same, if it depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   unsigned (*inplace_of)(const jf_node *n);     /* the same, where that depends on the node */
+  unsigned alike;              /* bit i: input i is converted before a call; see jf_suit */
+  unsigned truth;              /* bit i: input i is a condition; see jf_suit */
   int key;  /* number of the input whose dtype chooses the kernel; -1: output 0 does */
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* sets dtypes and shapes of the outputs, or fails */
@@ -276,6 +278,12 @@ void jf_serve(jfl_graph *g, const jf_node *n);
    decides the place. A node that a pass adds is placed where the node is that it serves, or else
    where its first input is. Once values are placed, a node is always placed with its inputs. */
 void jf_at(jfl_graph *g, int place);
+/* Sets to[i] to the dtype that input i < n <= JF_MAXIN of a call is converted to, and returns
+   whether any differs from in[i]. Inputs that must be alike become the widest of their dtypes, and
+   every float counts as wider than every integer; no float is converted. If all are int8 or uint8
+   and the op has no kernel for these, they become int32. Conditions become int8: 1 where they are
+   not 0. Nothing is converted to a dtype, or from one, that jobs do not compute in. */
+int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \

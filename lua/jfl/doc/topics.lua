@@ -117,9 +117,9 @@ local ABSENT = {
   { "einsum tensordot", [[
   Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
   flow.math.reduce_sum of products that broadcast.]] },
-  { "eye diag", [[
+  { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
-    flow.one_hot(flow.ndarray.arange(0, n, { dtype = flow.int32 }), n)]] },
+    flow.one_hot(flow.range(n), n)]] },
   { "embedding", [[
   An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[

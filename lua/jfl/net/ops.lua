@@ -20,6 +20,20 @@ local norm = flow.global_function {
 print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
 ```
 
+In arithmetic, comparisons, logic and `flow.where`, integers take the dtype of a float beside them;
+of two integer dtypes the wider counts, and int8 and uint8 become int32 where they are added or
+multiplied. So what comparisons give, int8 0 or 1, needs no cast: `flow.math.greater(x, 0) * x`. Two
+different floats are an error that names `flow.cast`. A condition may have any dtype: what is not 0
+is true.
+
+```lua
+local x = flow.ndarray.array({ 1, 2, 3 })
+local large = flow.math.greater(x, 1)            -- int8
+print(flow.math.multiply(large, x))              --> [0. 2. 3.]
+print(flow.math.reduce_sum(large))               --> [2]
+print(flow.where(flow.math.floordiv(x, 3), x, large))  --> [0. 1. 3.]
+```
+
 An NdArray among blobs becomes a constant of the job, with the data that it has when the body runs;
 `flow.constant(a)` is one by itself. It counts as memory and is saved nowhere.
 
