@@ -97,7 +97,9 @@ local function batch_normalize(who, o, addend, with_relu)
   if context.mode == "train" and o.trainable and o.training then
     local options = { axis = axis, epsilon = o.epsilon, add = addend ~= nil, relu = with_relu,
       name = layer.op "" }
-    local function line(value) return (constant(value, { dtype = x.dtype, shape = { channels } })) end
+    local function line(value)
+      return (constant(value, { dtype = x.dtype, shape = { channels } }))
+    end
     local y, batch_mean, batch_variance = batch_norm(x, gamma or line(1), beta or line(0),
       unpack { addend and { addend } or options, addend and options })
     moving_average(mean, batch_mean, { momentum = o.momentum })
@@ -228,8 +230,8 @@ norm.group_norm = args.define("layers.group_norm", "Normalizes groups of channel
   end)
 
 --- Instance normalization.
-norm.instance_norm = args.define("layers.instance_norm", "Normalizes each channel of each sample by "
-  .. "its mean and variance; gamma and beta have a number for each channel.", {
+norm.instance_norm = args.define("layers.instance_norm", "Normalizes each channel of each sample "
+  .. "by its mean and variance; gamma and beta have a number for each channel.", {
     { "inputs", "a blob (N, C, ...)", type = "Blob" },
     EPSILON, CENTER, SCALE, TRAINABLE,
     name_of "instance_norm",
