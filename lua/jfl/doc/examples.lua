@@ -2,6 +2,8 @@
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
 local PARTS = {
   "arrays",
+  "conv",
+  "data",
   "jobs",
   "math",
   "moves",

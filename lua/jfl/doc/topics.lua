@@ -58,9 +58,13 @@ local LIST = {
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
   flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
   { "data dataset dataloader batch batches mnist shuffle epoch", [[
-  flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
-  10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
-  side by side. flow.ndarray.load reads numpy's files.]] },
+  flow.data.batches(samples, { batch_size = 32, shuffle = true }) puts single samples together,
+  and pictures of flow.data.folder; flow.data.load_mnist(100) gives images and labels in batches,
+  flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
+  through arrays side by side. flow.ndarray.load reads numpy's files.]] },
+  { "image images picture pictures jpeg jpg png photo imagefolder", [[
+  flow.data.folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
+  each class, for flow.data.batches; flow.data.load_image and save_image read and write one.]] },
   { "gradient gradients grad autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },

@@ -1,3 +1,4 @@
+require "jfl"
 local core = require "jfl.core"
 local optable = require "scripts.doc.optable"
 
