@@ -23,7 +23,8 @@ local paths = {
     "nn.scaled_dot_product_attention",
   },
   ["jfl.net.norms"] = {
-    "nn.batch_normalization",
+    "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
+    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
   },
 }
 
