@@ -3,6 +3,7 @@
 local PARTS = {
   "arrays",
   "conv",
+  "data",
   "jobs",
   "math",
   "moves",
