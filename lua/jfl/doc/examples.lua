@@ -3,6 +3,7 @@
 local PARTS = {
   "arrays",
   "jobs",
+  "losses",
   "math",
   "moves",
   "norm",
