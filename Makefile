@@ -73,7 +73,7 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
+$O/src/op/%.o $O/src/optim/%.o $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials take half as long where a product and a sum are one instruction.
 $O/kernels/cpu/functions.o: ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)

@@ -209,10 +209,10 @@ static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, 
 }
 
 /* Elements of an image, whose channels may be padded to whole blocks. */
-static int64_t image(int64_t channels, const int64_t size[2], int64_t block)
+static int64_t image(int64_t channels, const int64_t size[3], int64_t block)
 {
   if (block) channels = (channels + block - 1) / block * block;
-  return channels * size[0] * size[1];
+  return channels * size[0] * size[1] * size[2];
 }
 
 /* From one image, and from one channel of the results, to the next. */
@@ -220,8 +220,8 @@ static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 {
   const int64_t x = image(c->in_channels, c->in, c->block_x ? c->block : 0);
   const int64_t y = image(c->out_channels, c->out, c->block_y ? c->block : 0);
-  const int64_t w = c->in_channels / c->groups * c->kernel[0] * c->kernel[1];
-  const int64_t plane = c->out[0] * c->out[1];
+  const int64_t w = image(c->in_channels / c->groups, c->kernel, 0);
+  const int64_t plane = image(1, c->out, 0);
   switch (kind) {
   case JF_DNNL_FORWARD:
     p->by_outer = (pieces_step){ .a = x, .c = y };
@@ -251,19 +251,19 @@ static int64_t parts_of(int64_t sums, int64_t products)
    those of several images do not. */
 static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 {
-  const double one = 2.0 * (double)(c->in_channels / c->groups * c->kernel[0] * c->kernel[1]) *
-                     (double)(c->out_channels * c->out[0] * c->out[1]);
+  const double one = 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
+                     (double)image(c->out_channels, c->out, 0);
   int64_t count = pieces_wanted(one * (double)c->batch);
   const int64_t most = kind == JF_DNNL_FILTER_GRAD
-                     ? parts_of(p->sums, c->batch * c->out[0] * c->out[1]) : count;
+                     ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
   const int one_image = kind == JF_DNNL_FORWARD ? p->outer.each == 1 : c->batch == 1;
-  if (!one_image || c->groups > 1 || c->out_channels % 16) return;
+  if (!one_image || c->groups > 1 || c->out_channels % 16 || c->last) return;
   count /= c->batch;
-  const int64_t taps = c->kernel[0] * c->kernel[1];
-  const int64_t few = kind == JF_DNNL_DATA_GRAD ? parts_of(p->sums, c->out_channels * taps) : count;
+  const int64_t products = image(c->out_channels, c->kernel, 0);
+  const int64_t few = kind == JF_DNNL_DATA_GRAD ? parts_of(p->sums, products) : count;
   if (count > few) count = few;
   while (count > 1 && c->out_channels / count < 32) count /= 2;
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
@@ -274,7 +274,7 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
-  const int64_t plane = q->c.out[0] * q->c.out[1], least = (ENOUGH + plane - 1) / plane;
+  const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
                     p->outer.each < least && p->outer.each < p->outer.n &&
                     jf_dnnl_open()->converts(p->unit[0]);

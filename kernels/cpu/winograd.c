@@ -2,8 +2,8 @@
    tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back. A tile
    takes 36 products instead of 144 or 100. The points of interpolation are 0, 1, -1, 1/2, -2 and
    infinity, chosen after Barabasz et al. (2020): errors are about three times those of direct
-   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv2d.h. */
-#include "op/conv2d.h"
+   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
+#include "op/conv.h"
 
 #include "vector.h"
 
@@ -491,24 +491,26 @@ enum { LEAST = 7000, LEAST_GATHERED = 7000 };
 static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y,
                   int64_t least)
 {
-  const jf_conv2d *a = k->attr;
+  const jf_conv *a = k->attr;
   const int64_t *d = f->shape.d;
   if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed)
     return 0;
   if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
-  for (int i = 0; i < 2; i++)
-    if (a->stride[i] != 1 || a->dilation[i] != 1 || d[i] * JF_LANES > MOST_CHANNELS) return 0;
+  for (int i = 0; i < 2; i++) {
+    if (a->stride[1 + i] != 1 || a->dilation[1 + i] != 1) return 0;
+    if (d[i] * JF_LANES > MOST_CHANNELS) return 0;
+  }
   return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
 }
 
 static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
                          const jf_tensor *to)
 {
-  const jf_conv2d *a = k->attr;
+  const jf_conv *a = k->attr;
   const int64_t *in = from->shape.d, *out = to->shape.d;
   winograd w = {
     .taps = (int)f->shape.d[2], .batch = in[0], .height = in[2], .width = in[3], .rows = out[2],
-    .columns = out[3], .top = a->pad[0], .left = a->pad[2], .n_from = in[1], .n_to = out[1],
+    .columns = out[3], .top = a->pad[2], .left = a->pad[4], .n_from = in[1], .n_to = out[1],
     .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads
   };
   w.out = SIDE + 1 - w.taps;
@@ -534,13 +536,13 @@ static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
 
 static int forward_accepts(const jf_kargs *k)
 {
-  return !((const jf_conv2d *)k->attr)->epilogue.act &&
+  return !((const jf_conv *)k->attr)->epilogue.act &&
          serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST);
 }
 
 static winograd forward_of(const jf_kargs *k)
 {
-  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
+  const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
@@ -561,9 +563,9 @@ static jfl_status winograd_forward_run(const jf_kargs *k)
 
 static int data_accepts(const jf_kargs *k)
 {
-  const jf_conv2d *a = k->attr;
-  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[0] < k->in[0].shape.d[2] &&
-         a->pad[2] < k->in[0].shape.d[2];
+  const jf_conv *a = k->attr;
+  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
+         a->pad[4] < k->in[0].shape.d[2];
 }
 
 /* dx is a convolution of dy, whose padding is the reach of the filters minus the padding of x. */

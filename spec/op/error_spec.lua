@@ -55,8 +55,19 @@ describe("a mistake is named:", function()
     zeros { 8, 3, 3, 3 })
   says("conv2d", "input must be of four dimensions, got (2, 3)", x23, zeros { 8, 3, 3, 3 })
   says("conv2d", "filters must be of four dimensions, got (2, 3)", image, x23)
-  says("conv2d", "data_format NHWC is not supported, only NCHW is", image, zeros { 8, 4, 3, 3 },
-    { data_format = "NHWC" })
+  says("conv2d", "input must have 3 channels for filters (8, 3, 3, 3), got 5", image,
+    zeros { 8, 3, 3, 3 }, { data_format = "NHWC" })
+  says("conv2d", "data_format must be one of NCHW NHWC, got 'NCW'", image, zeros { 8, 4, 3, 3 },
+    { data_format = "NCW" })
+  says("conv1d", "input must be of three dimensions, got (1, 4, 5, 5)", image, zeros { 8, 4, 3 })
+  says("conv3d", "filters must be of five dimensions, got (8, 4, 3)", zeros { 1, 4, 5, 5, 5 },
+    zeros { 8, 4, 3 })
+  says("conv1d", "padding must be a word or a list of 1, 2 (before, after) or 6 numbers, got 4",
+    zeros { 1, 4, 5 }, zeros { 8, 4, 3 }, { padding = { 1, 1, 1, 1 } })
+  says("conv3d", "strides must be one or three numbers, got 2", zeros { 1, 4, 5, 5, 5 },
+    zeros { 8, 4, 3, 3, 3 }, { strides = { 1, 1 } })
+  says("conv3d", "a window 7 deep does not fit an input 5 deep with padding 0 and 0",
+    zeros { 1, 4, 5, 5, 5 }, zeros { 8, 4, 7, 3, 3 })
   says("conv2d", "padding must be SAME, SAME_LOWER, SAME_UPPER, VALID or a list, got 'FULL'", image,
     zeros { 8, 4, 3, 3 }, { padding = "FULL" })
   says("conv2d", "padding must be a word or a list of 1, 2, 4 (top, bottom, left, right) or 8 "
@@ -64,7 +75,7 @@ describe("a mistake is named:", function()
     image, zeros { 8, 4, 3, 3 }, { padding = { 1, 2, 3 } })
   says("conv2d", "padding must not be negative, got -1", image, zeros { 8, 4, 3, 3 },
     { padding = -1 })
-  says("conv2d", "padding of the first two axes must be 0, got 1", image, zeros { 8, 4, 3, 3 },
+  says("conv2d", "padding of images and channels must be 0, got 1", image, zeros { 8, 4, 3, 3 },
     { padding = { { 0, 0 }, { 1, 0 }, { 0, 0 }, { 0, 0 } } })
   says("conv2d", "strides must be one or two numbers, got 3", image, zeros { 8, 4, 3, 3 },
     { strides = { 1, 1, 1 } })
@@ -78,12 +89,12 @@ describe("a mistake is named:", function()
     zeros { 8, 4, 7, 3 })
   says("conv2d", "filters must be float32 like input, got float64", image,
     zeros({ 8, 4, 3, 3 }, "float64"))
-  says("conv2d_data_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
+  says("conv2d_data_grad", "dy must be (1, 8, 3, 3), got (1, 8, 5, 5)", zeros { 8, 4, 3, 3 },
     zeros { 1, 8, 5, 5 }, { size = 5 })
   says("conv2d_data_grad", "dy must have a channel for each of 8 filters in 1 groups, got 7",
     zeros { 8, 4, 3, 3 },
     zeros { 1, 7, 3, 3 }, { size = 5 })
-  says("conv2d_filter_grad", "dy must be 3 high and 3 wide, got (1, 8, 5, 5)", image, zeros { 1, 8,
+  says("conv2d_filter_grad", "dy must be (1, 8, 3, 3), got (1, 8, 5, 5)", image, zeros { 1, 8,
     5, 5 },
     { size = 3 })
   says("conv2d_filter_grad", "dy must agree with the input in batch size and groups", image,

@@ -2,13 +2,19 @@
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
 local PARTS = {
   "arrays",
+  "conv",
+  "data",
   "jobs",
   "losses",
   "math",
   "moves",
   "norm",
   "ops",
+  "optimizers",
+  "settings",
   "tools",
+  "typing",
+  "variables",
 }
 
 -- What an example begins with where it uses the short names.

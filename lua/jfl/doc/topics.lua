@@ -58,9 +58,13 @@ local LIST = {
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
   flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
   { "data dataset dataloader batch batches mnist shuffle epoch", [[
-  flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
-  10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
-  side by side. flow.ndarray.load reads numpy's files.]] },
+  flow.data.batches(samples, { batch_size = 32, shuffle = true }) puts single samples together,
+  and pictures of flow.data.folder; flow.data.load_mnist(100) gives images and labels in batches,
+  flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
+  through arrays side by side. flow.ndarray.load reads numpy's files.]] },
+  { "image images picture pictures jpeg jpg png photo imagefolder", [[
+  flow.data.folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
+  each class, for flow.data.batches; flow.data.load_image and save_image read and write one.]] },
   { "gradient gradients grad autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
@@ -117,9 +121,9 @@ local ABSENT = {
   { "einsum tensordot", [[
   Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
   flow.math.reduce_sum of products that broadcast.]] },
-  { "eye diag", [[
+  { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
-    flow.one_hot(flow.ndarray.arange(0, n, { dtype = flow.int32 }), n)]] },
+    flow.one_hot(flow.range(n), n)]] },
   { "embedding", [[
   An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[

@@ -4,7 +4,20 @@ local args = require "jfl.base.args"
 
 local paths = {
   ["jfl.net.arrays"] = {
-    "dim_gather", "dim_scatter_add",
+    "broadcast_like", "constant_like", "constant_scalar", "count_not_finite", "dim_gather",
+    "dim_scatter_add", "elem_cnt", "experimental.square_sum", "identity_n", "linspace",
+    "masked_fill", "math.broadcast_to_compatible_with", "math.in_top_k",
+    "math.reduced_shape_elem_cnt", "math.unsorted_batch_segment_sum",
+    "math.unsorted_segment_sum_like", "meshgrid", "moveaxis", "multi_count_not_finite",
+    "nn.embedding", "range", "repeat_interleave", "reshape_like", "swapaxes", "tile",
+  },
+  ["jfl.net.padding"] = {
+    "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
+  },
+  ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
+  ["jfl.net.slices"] = {
+    "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
+    "slice_v2",
   },
   ["jfl.net.losses"] = {
     "combined_margin_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
@@ -23,14 +36,20 @@ local composed = {
   module_of = {},
 }
 
+local same_as = {}               -- what a path is another name of
+
 for module, list in pairs(paths) do
-  for _, path in ipairs(list) do composed.module_of[path] = module end
+  for _, entry in ipairs(list) do
+    local path, other = entry:match("^([%w_.]+) ?=? ?([%w_.]*)$")
+    composed.module_of[path] = module
+    same_as[path] = other ~= "" and other or path
+  end
 end
 
 --- The function that a path stands for.
 function composed.load(path)
   require(composed.module_of[path])
-  return args.defined[path].fn
+  return args.defined[same_as[path]].fn
 end
 
 return setmetatable(composed, { __index = function(_, path)

@@ -413,8 +413,7 @@ local w = flow.get_variable("w",
 return flow.matmul(flat, w) --@
 ]] },
   { "a matrix product of four axes", {
-    "matmul: a (4, 1, 8, 8) and b (64, 4) must have the same number of dimensions, two or "
-      .. "more, and agree in all but the last two",
+    "matmul: a (4, 1, 8, 8) has 8 columns, but b (64, 4) has 64 rows",
   }, "net", [[
 return flow.matmul(images, flow.reshape(images, { 64, 4 })) --@
 ]] },
