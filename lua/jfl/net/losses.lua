@@ -305,8 +305,8 @@ local function norm(x, p)
   return (op.pow(op.reduce_sum(op.pow(op.abs(x), p), axis), 1 / p))
 end
 
-define("nn.TripletMarginLoss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), where d "
-  .. "is the p-norm of the difference over axis 1, plus eps.", {
+define("nn.TripletMarginLoss", "max(0, d(anchor, positive) - d(anchor, negative) + margin), where "
+  .. "d is the p-norm of the difference over axis 1, plus eps.", {
     input("anchor", "(samples, numbers)"), input("positive", "like anchor"),
     input("negative", "unlike anchor"), { "margin", "by how much", 1, type = "number" },
     { "p", "of the norm", 2, type = "number" },
