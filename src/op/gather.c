@@ -121,7 +121,6 @@ static jfl_status one_hot_infer(jf_infer *c)
   if (a->depth < 1)
     return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
                             (long long)a->depth);
-  if (!(JF_COMPUTED >> a->dtype & 1)) return jf_fail_dtype("dtype", JF_COMPUTED, a->dtype);
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
     return jf_fail(JFL_EINVAL, "on_value and off_value must fit %s, got %.17g and %.17g",
                    jfl_dtype_name(a->dtype), a->on_value, a->off_value);
