@@ -20,7 +20,7 @@ JF_BODY double samples_own(const samples *s, int64_t r)
   const float *x = s->x + r * s->n;
   const double own = x[jf_index_at(s->labels, r)];
   if (s->smoothing == 0) return own;
-  return (1 - s->smoothing) * own + s->smoothing * jf_sum(x, s->n) / (double)s->n;
+  return own + s->smoothing * (jf_sum(x, s->n) / (double)s->n - own);
 }
 
 /* p = softmax(x), loss = log sum exp(x - max) - (x[label] - max) */

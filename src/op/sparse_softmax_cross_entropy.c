@@ -81,9 +81,9 @@ static void sparse_ce_grad(jf_gradctx *c)
   static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label, double smoothing) \
   {                                                                           \
     T max = x[0];                                                             \
-    double sum = 0, all = 0;                                                  \
+    double sum = 0, all = 0, own = x[label];                                  \
     for (int64_t j = 0; j < m; j++) all += x[j];                              \
-    const double own = (1 - smoothing) * x[label] + smoothing * (all / (double)m); \
+    if (smoothing > 0) own += smoothing * (all / (double)m - own);            \
     for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
     for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
     for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
