@@ -250,7 +250,7 @@ JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which rep
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
-       .grad = gather_sum_grad, .cpu = sum_cpu)
+       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,

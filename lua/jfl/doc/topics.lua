@@ -125,8 +125,6 @@ local ABSENT = {
   { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
     flow.one_hot(flow.range(n), n)]] },
-  { "embedding", [[
-  An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
   There are convolutions over two axes, flow.layers.conv2d; with an extent of 1 one serves for a
   single axis.]] },
