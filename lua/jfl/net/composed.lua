@@ -27,7 +27,8 @@ local paths = {
     "nn.sparse_cross_entropy", "smooth_l1_loss",
   },
   ["jfl.net.norms"] = {
-    "nn.batch_normalization",
+    "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
+    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
   },
 }
 
