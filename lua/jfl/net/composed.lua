@@ -26,6 +26,9 @@ local paths = {
     "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",
     "nn.sparse_cross_entropy", "smooth_l1_loss",
   },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
+  },
   ["jfl.net.norms"] = {
     "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
     "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
