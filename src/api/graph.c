@@ -1,5 +1,6 @@
 /* Public entries that describe a job's graph. */
 #include "api/api.h"
+#include "dev/half.h"
 #include "op/cast.h"
 #include "op/constant.h"
 #include "op/op.h"
@@ -232,6 +233,11 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
   for (int i = 0; i < n; i++) {
     if (v[i]->graph != g || v[i]->origin != JF_VARIABLE)
       return jf_fail(JFL_EINVAL, "minimize: '%s' must be a variable of this job", v[i]->name);
+    if (jf_is_half(v[i]->dtype))
+      return jf_fail(JFL_EDTYPE, "minimize: variable '%s' must be float32 or float64, got %s; its "
+                     "steps would be lost in rounding. Keep it in float32 and compute in 16 bits "
+                     "by mixed precision, or make it not trainable", v[i]->name,
+                     jfl_dtype_name(v[i]->dtype));
     if (seen[v[i]->id])
       return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
     if (trained[v[i]->id])

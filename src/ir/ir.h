@@ -183,6 +183,8 @@ enum {
   JF_INTERNAL = 512,   /* only passes make it; hosts do not see it */
   JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device; devices make it,
                                   not kernels */
+  JF_HALVES = 1 << 22, /* its kernels take floats of 16 bits in any input or output; a call of
+                          another op with such is computed in float32, see jf_is_widened */
   JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
   /* Facts about output 0: */
   JF_FILLS = 1 << 10,  /* it is one number throughout, whatever the inputs hold */
@@ -316,8 +318,11 @@ void jf_infer_many(jf_infer *c, int n);
 unsigned jf_op_dtypes(const jfl_op *op);
 /* Fails because something has this dtype, which is none of those served: bit t stands for t. */
 jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got);
-/* Those that jobs compute in: all but the floats of 16 bits. */
-enum { JF_COMPUTED = ((1 << JFL_N_DTYPE) - 1) & ~(1 << JFL_F16) & ~(1 << JFL_BF16) };
+/* Whether a call that has floats of 16 bits is computed in float32, between conversions, since the
+   op's plain kernel, which `key` chooses, does not take them. */
+int jf_is_widened(const jfl_op *op, jfl_dtype key);
+/* Puts float32 in place of such floats in the attributes of a call. */
+void jf_attr_widen(const jfl_op *op, void *attr);
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
 
 /* Shape rules that several ops share (infer.c). */

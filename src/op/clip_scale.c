@@ -16,8 +16,8 @@ static jfl_status clip_scale_infer(jf_infer *c)
   double clip = ((const jf_clip_scale *)c->attr)->clip;
   if (!(clip > 0)) return jf_fail_argument(JFL_EINVAL, "clip", "must be positive, got %.14g", clip);
   for (int i = 0; i < c->n_in; i++)
-    if (c->in[i]->dtype != JFL_F32 && c->in[i]->dtype != JFL_F64)
-      return jf_fail(JFL_EDTYPE, "tensor %d must be float32 or float64, got %s", i,
+    if (!jf_is_float(c->in[i]->dtype))
+      return jf_fail(JFL_EDTYPE, "tensor %d must be of floats, got %s", i,
                      jfl_dtype_name(c->in[i]->dtype));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };

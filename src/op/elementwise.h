@@ -23,7 +23,8 @@ void jf_grad_flat(jf_gradctx *c);
    loops of its own from that, so it must mean the same in C, CUDA C++ and OpenCL C. These names
    may stand in it:
      a, b, c        the elements of the inputs, in their order
-     T              the type of the input that is the op's key
+     T              the type of the input that is the op's key; floats of 16 bits are loaded and
+                    stored as numbers of type float
      U              for integers T the unsigned type of the same size, whose sums wrap; else T
      O              the type of the result, to which the expression is converted
      LEAST, MOST    the least and the greatest number of type O, where that is an integer

@@ -121,7 +121,6 @@ static jfl_status one_hot_infer(jf_infer *c)
   if (a->depth < 1)
     return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
                             (long long)a->depth);
-  if (!(JF_COMPUTED >> a->dtype & 1)) return jf_fail_dtype("dtype", JF_COMPUTED, a->dtype);
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
     return jf_fail(JFL_EINVAL, "on_value and off_value must fit %s, got %.17g and %.17g",
                    jfl_dtype_name(a->dtype), a->on_value, a->off_value);
@@ -251,7 +250,7 @@ JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which rep
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
-       .grad = gather_sum_grad, .cpu = sum_cpu)
+       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,

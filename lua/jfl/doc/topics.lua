@@ -40,8 +40,9 @@ local LIST = {
   with a callback on jfl's own. A forked child starts threads of its own.]] },
   { "dtype dtypes type types bool int half long", [[
   Dtypes are flow.float (float32), flow.double (float64), flow.int8, flow.uint8, flow.int32,
-  flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 are for
-  keeping arrays: nothing computes in them. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
+  flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 take 16
+  bits in memory and are computed in float32, each result being rounded; variables of them can be
+  read but not trained. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
   { "array arrays tensor tensors numpy np matrix", [[
   Arrays are NdArrays of flow.ndarray: flow.ndarray.array({ { 1, 2 }, { 3, 4 } }), zeros, ones,
   rand; in the body of a job the values are blobs, which have a shape and no data yet.
@@ -124,8 +125,6 @@ local ABSENT = {
   { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
     flow.one_hot(flow.range(n), n)]] },
-  { "embedding", [[
-  An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
   There are convolutions over two axes, flow.layers.conv2d; with an extent of 1 one serves for a
   single axis.]] },
@@ -140,8 +139,7 @@ local ABSENT = {
   A job runs on the devices of one machine, and its work is not split by itself:
   flow.scope.placement puts parts of a job on different devices.]] },
   { "int16 complex complex64 string bool", [[
-  There are the dtypes float32, float64, int8, uint8, int32 and int64, and float16 and bfloat16 to
-  keep arrays in.]] },
+  There are the dtypes float32, float64, float16, bfloat16, int8, uint8, int32 and int64.]] },
 }
 
 local by_word = {}

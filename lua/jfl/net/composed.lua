@@ -20,7 +20,8 @@ local paths = {
     "slice_v2",
   },
   ["jfl.net.norms"] = {
-    "nn.batch_normalization",
+    "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
+    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
   },
 }
 

@@ -83,6 +83,15 @@ local job = flow.global_function { name = "net", returns = tp.Numpy,
 print(job(nd.ones({ 4, 8 })).shape[2])                     --> 3
 print(flow.get_all_variables()["hidden-weight"].shape[1])  --> 16
 
+## layers.embedding
+local job = flow.global_function { name = "sentence", returns = tp.Numpy,
+  inputs = { { "words", tp.Numpy.Placeholder({ 2, 5 }, flow.int32) } },
+  body = function(words)
+    local x = flow.layers.embedding(words, 1000, 16, { padding_idx = 0 })
+    return flow.math.reduce_sum(x, 1)      -- what is behind a sentence adds 0
+  end }
+print(job({ { 7, 3, 0, 0, 0 }, { 4, 4, 9, 1, 0 } }).shape[2])  --> 16
+
 ## drop_variables
 local function define(units)
   return flow.global_function { name = "net", returns = tp.Numpy,
