@@ -74,9 +74,9 @@ end
 
 --- Reads a table of comma-separated values (RFC 4180): a data set with a column for each in the
 -- file, in its order, for flow.data.batches. A column of numbers is an NdArray of int32, int64
--- where that is too small, or float32; a missing number is nan, which makes it float32. Other columns are
--- lists of texts or, with categories, int32 arrays that count the different texts from 0, in the
--- order in which they occur; `categories` of the result lists those texts by column.
+-- where that is too small, or float32; a missing number is nan, which makes it float32. Other
+-- columns are lists of texts or, with categories, int32 arrays that count the different texts from
+-- 0, in the order in which they occur; `categories` of the result lists those texts by column.
 csv.csv = args.define(WHO, "A table of comma-separated values as a data set.", {
   { "path", "of the file", type = "string" },
   { "separator", "between cells", "," },
