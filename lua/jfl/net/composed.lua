@@ -19,6 +19,16 @@ local paths = {
     "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
   },
+  ["jfl.net.losses"] = {
+    "combined_margin_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
+    "nn.MSELoss", "nn.MarginRankingLoss", "nn.TripletMarginLoss", "nn.cosine_embedding_loss",
+    "nn.cross_entropy", "nn.dice_loss", "nn.hinge_embedding_loss", "nn.hinge_loss",
+    "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",
+    "nn.sparse_cross_entropy", "smooth_l1_loss",
+  },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
+  },
   ["jfl.net.norms"] = {
     "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
     "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
