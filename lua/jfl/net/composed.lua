@@ -11,6 +11,17 @@ local paths = {
     "math.unsorted_segment_sum_like", "meshgrid", "moveaxis", "multi_count_not_finite",
     "nn.embedding", "range", "repeat_interleave", "reshape_like", "swapaxes", "tile",
   },
+  ["jfl.net.convolutions"] = {
+    "nn.compat_conv2d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
+    "nn.torch_conv2d_transpose",
+  },
+  ["jfl.net.pools"] = {
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
+  },
+  ["jfl.net.resize"] = {
+    "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
+  },
   ["jfl.net.padding"] = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
