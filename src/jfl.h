@@ -245,6 +245,7 @@ typedef struct jfl_op_info {
   int optional;                /* ... or for none */
   int many;                    /* the last output stands for one or more, which all are public */
   int differentiable, random, effect;
+  int elementwise;             /* chains of such ops become one step */
   const char *schedule;        /* a learning rate schedule's front-end name; NULL: it is none */
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */

@@ -2,6 +2,7 @@
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
 local PARTS = {
   "arrays",
+  "attention",
   "conv",
   "data",
   "jobs",

@@ -19,8 +19,12 @@ local paths = {
     "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
   },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
+  },
   ["jfl.net.norms"] = {
-    "nn.batch_normalization",
+    "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
+    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
   },
 }
 
