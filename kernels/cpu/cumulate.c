@@ -7,21 +7,22 @@
 
 /* x as (before, m, after), taken along m. A part of the loop is `span` lines where after is 1, else
    a block of columns of one index of `before`. */
-typedef struct run_job {
+typedef struct cumulate_job {
   const float *x;
   float *y;
   jf_axes s;
   const jf_cumulate *a;
   int64_t span, blocks;
-} run_job;
+} cumulate_job;
 
 enum { RUN_LINES = 8, RUN_COLUMNS = 128 };
 
 /* The lines from number `from` on, `n` <= RUN_LINES of them. */
 #define RUN_ROWS(id, INIT, STEP)                                                          \
-  JF_BODY void id##_lines(const run_job *j, int64_t from, int n)                          \
+  JF_BODY void id##_lines(const cumulate_job *j, int64_t from, int n)                          \
   {                                                                                       \
-    const int64_t m = j->s.m, first = j->a->reverse ? m - 1 : 0, step = j->a->reverse ? -1 : 1; \
+    const int64_t m = j->s.m, first = j->a->reverse ? m - 1 : 0;                          \
+    const int64_t step = j->a->reverse ? -1 : 1;                                          \
     const float *x = j->x + from * m + first;                                             \
     float *y = j->y + from * m + first;                                                   \
     double acc[RUN_LINES];                                                                \
@@ -35,7 +36,7 @@ enum { RUN_LINES = 8, RUN_COLUMNS = 128 };
   }                                                                                       \
   JF_BODY void id##_rows_body(void *ctx, int i)                                           \
   {                                                                                       \
-    const run_job *j = ctx;                                                               \
+    const cumulate_job *j = ctx;                                                               \
     const int64_t to = jf_to(i, j->span, j->s.before);                                    \
     int64_t r = jf_from(i, j->span);                                                      \
     for (; r + RUN_LINES <= to; r += RUN_LINES) id##_lines(j, r, RUN_LINES);              \
@@ -45,7 +46,7 @@ enum { RUN_LINES = 8, RUN_COLUMNS = 128 };
 #define RUN_COLUMN_BLOCKS(id, INIT, STEP)                                                 \
   JF_BODY void id##_columns_body(void *ctx, int i)                                        \
   {                                                                                       \
-    const run_job *j = ctx;                                                               \
+    const cumulate_job *j = ctx;                                                               \
     const int64_t m = j->s.m, after = j->s.after, c0 = i % j->blocks * RUN_COLUMNS;       \
     const int64_t first = (i / j->blocks * m + (j->a->reverse ? m - 1 : 0)) * after + c0; \
     const int64_t step = j->a->reverse ? -after : after;                                  \
@@ -82,7 +83,7 @@ static int run_accepts(const jf_kargs *k)
 
 static jfl_status run_all(const jf_kargs *k, jf_part rows, jf_part columns)
 {
-  run_job j = { .x = k->in[0].data, .y = k->out[0].data, .a = k->attr };
+  cumulate_job j = { .x = k->in[0].data, .y = k->out[0].data, .a = k->attr };
   j.s = jf_axes_at(&k->in[0].shape, j.a->axis);
   j.blocks = (j.s.after + RUN_COLUMNS - 1) / RUN_COLUMNS;
   j.span = (JF_PART / (j.s.m + 1) + RUN_LINES) / RUN_LINES * RUN_LINES;

@@ -92,6 +92,17 @@ typedef struct add_job {
 
 enum { ADD_COLUMNS = 64, ADD_RANGES = 2 };
 
+/* Where a run is one number. */
+#define ADD_ONES(I)                                                                       \
+  JF_BODY void add_ones_##I(const add_job *g, const float *x, float *y, const I *id,      \
+                            int64_t low, int64_t high)                                    \
+  {                                                                                       \
+    for (int64_t j = 0; j < g->p.n; j++)                                                  \
+      if (id[j] >= low && id[j] < high && id[j] != g->ignored) y[id[j]] += g->scale * x[j]; \
+  }
+ADD_ONES(int32_t)
+ADD_ONES(int64_t)
+
 JF_BODY void add_slices_body(void *ctx, int i)
 {
   const add_job *g = ctx;
@@ -102,12 +113,18 @@ JF_BODY void add_slices_body(void *ctx, int i)
   const int64_t high = low + g->rows < p->m ? low + g->rows : p->m;
   const float *x = g->x + plane * p->n * p->run + c0;
   float *y = g->y + plane * p->m * p->run + c0;
-  for (int64_t j = 0; j < p->n; j++, x += p->run) {
-    const int64_t id = jf_index_at(g->ids, plane / p->outer * p->n + j);
-    if (id < low || id >= high || id == g->ignored) continue;
-    float *to = y + id * p->run;
-    JF_EACH_ALONE for (int64_t l = 0; l < n; l++) to[l] += g->scale * x[l];
-  }
+  const int64_t first = plane / p->outer * p->n;
+  if (p->run == 1 && g->ids->dtype == JFL_I32)
+    add_ones_int32_t(g, x, y, (const int32_t *)g->ids->data + first, low, high);
+  else if (p->run == 1)
+    add_ones_int64_t(g, x, y, (const int64_t *)g->ids->data + first, low, high);
+  else
+    for (int64_t j = 0; j < p->n; j++, x += p->run) {
+      const int64_t id = jf_index_at(g->ids, first + j);
+      if (id < low || id >= high || id == g->ignored) continue;
+      float *to = y + id * p->run;
+      JF_EACH_ALONE for (int64_t l = 0; l < n; l++) to[l] += g->scale * x[l];
+    }
 }
 JF_VARIANTS(add_slices)
 
@@ -141,7 +158,7 @@ static jfl_status add_sums(const jf_kargs *k)
   return JFL_OK;
 }
 
-static jfl_status add_step(const jf_kargs *k)
+static jfl_status add_descend(const jf_kargs *k)
 {
   const jf_segment_sum *a = k->attr;
   const double *scalar = jf_update_scalars(k);
@@ -272,7 +289,7 @@ static jfl_status along_scatter(const jf_kargs *k)
 JFL_CPU(fast_gather, .op = "gather", .run = pick_gather, .priority = 10)
 JFL_CPU(fast_segment_sum, .op = "unsorted_segment_sum", .accepts = add_accepts, .run = add_sums,
         .priority = 10)
-JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_step,
+JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_descend,
         .priority = 10)
 JFL_CPU(fast_dim_gather, .op = "dim_gather", .accepts = along_accepts, .run = along_gather,
         .priority = 10)

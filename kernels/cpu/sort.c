@@ -52,8 +52,8 @@ static void order_insert(uint64_t *v, int64_t n)
   }
 }
 
-/* Orders n words, whose positions rise, by their keys a byte at a time. `other` has room for as many;
-   returns where they are then. */
+/* Orders n words, whose positions rise, by their keys a byte at a time. `other` has room for as
+   many; returns where they are then. */
 static uint64_t *order_radix(uint64_t *v, uint64_t *other, int64_t n)
 {
   uint32_t count[4][256] = { { 0 } };

@@ -78,18 +78,19 @@ return function(give)
 
   -- large enough for several parts and threads
   local big = give.big
-  local function some(n, most, dtype)
+  local function scattered(n, most, dtype)
     local list = {}
     for i = 1, n do list[i] = (i * 7919) % most end
     return ids(list, dtype)
   end
   for _, run in ipairs { 1, 2, 7, 130 } do
-    big("gather", { of { 300, run }, some(1500, 300) })
-    big("gather", { of { 3, 70, run }, some(900, 70, "int64") }, { axis = 1 })
-    big("unsorted_segment_sum", { of { 1500, run }, some(1500, 300) }, { num_segments = 300 })
-    big("unsorted_segment_sum", { of { 5, 900, run }, some(900, 70, "int64") },
+    big("gather", { of { 300, run }, scattered(1500, 300) })
+    big("gather", { of { 3, 70, run }, scattered(900, 70, "int64") }, { axis = 1 })
+    big("unsorted_segment_sum", { of { 1500, run }, scattered(1500, 300) }, { num_segments = 300 })
+    big("unsorted_segment_sum", { of { 5, 900, run }, scattered(900, 70, "int64") },
       { num_segments = 70, axis = 1, ignored = 3 })
-    case("gather", { of { 300, run }, some(1500, 300) }, nil, { grad = false, only = "float64" })
+    case("gather", { of { 300, run }, scattered(1500, 300) }, nil,
+      { grad = false, only = "float64" })
   end
   big("dim_gather", { of { 40, 70 }, of({ 40, 900 }, 0, 69, "int32") }, { dim = 1 })
   big("dim_gather", { of { 40, 90 }, of({ 700, 90 }, 0, 39, "int64") }, { dim = 0 })
