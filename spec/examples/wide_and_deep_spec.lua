@@ -1,0 +1,13 @@
+--- The example of a wide & deep network.
+local helper = require "spec.cmd.helper"
+
+it("wide_and_deep.lua comes near the best possible AUC", function()
+  finally(helper.clean)
+  local out, err, status = helper.shell("build/jfl examples/wide_and_deep.lua 2")
+  assert.equal(0, status, err)
+  local best = tonumber(out:match("the best possible AUC is ([%d.]+)"))
+  local first = tonumber(out:match("epoch 1: loss [%d.]+, test AUC ([%d.]+)"))
+  local second = tonumber(out:match("epoch 2: loss [%d.]+, test AUC ([%d.]+)"))
+  assert.truthy(first > 0.65 and second > first + 0.02, out)
+  assert.truthy(second > best - 0.04 and best < 0.85, out)
+end)
