@@ -1,9 +1,11 @@
 --- The example of a wide & deep network.
 local helper = require "spec.cmd.helper"
 
-it("wide_and_deep.lua comes near the best possible AUC", function()
+-- #cpu: it is about what is learned, not about devices.
+it("wide_and_deep.lua comes near the best possible AUC #cpu", function()
   finally(helper.clean)
-  local out, err, status = helper.shell("build/jfl examples/wide_and_deep.lua 2")
+  local out, err, status = helper.shell(helper.command()
+    .. " examples/wide_and_deep.lua 2")
   assert.equal(0, status, err)
   local best = tonumber(out:match("the best possible AUC is ([%d.]+)"))
   local first = tonumber(out:match("epoch 1: loss [%d.]+, test AUC ([%d.]+)"))
