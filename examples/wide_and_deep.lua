@@ -41,8 +41,8 @@ local function wish(v)
   return 0.7 * sum + 0.8 * moods[moment(v)] - 0.6 * v.price - 1
 end
 
--- Visits as arrays (batches, batch size): numbers of all kinds, prices, clicks; and the chances of a
--- click, which no network gets to see.
+-- Visits as arrays (batches, batch size): numbers of all kinds, prices, clicks; and the chances of
+-- a click, which no network gets to see.
 local function visits(n)
   local batches = math.floor(n / BATCH_SIZE)
   local shape, columns, data = { batches, BATCH_SIZE }, {}, {}
@@ -61,8 +61,8 @@ local function visits(n)
   return columns, batches
 end
 
--- The share of pairs of a click and none in which the click has the higher score: the area under the
--- curve (AUC). 0.5 is guessing.
+-- The share of pairs of a click and none in which the click has the higher score: the area under
+-- the curve (AUC). 0.5 is guessing.
 local function auc(scores, clicks)
   local order = flow.argsort(scores)
   local rank_sum, n_clicks, n = 0, 0, #clicks
