@@ -3,6 +3,8 @@
 local core = require "jfl.core"
 local support = require "spec.op.support"
 
+teardown(core.reset)
+
 local function zeros(shape, dtype) return core.array(dtype or "float32", shape) end
 local function ids(data, dtype) return core.from_table(data, dtype or "int32") end
 local x23, x234 = zeros { 2, 3 }, zeros { 2, 3, 4 }
@@ -48,8 +50,8 @@ describe("a mistake is named:", function()
     { begin = { 0 }, step = { 1, 1 }, size = { 1, 1 } })
   says("strided_slice", "begin 3 is out of range for axis 1 of extent 3", x23, { begin = { 0, 3 },
     step = { 1, 1 }, size = { 1, 1 } })
-  says("strided_slice", "size must be from 0 to 2 on axis 1 of extent 3, from 2 in steps of -2, got "
-    .. "3", x23, { begin = { 0, 2 }, step = { 1, -2 }, size = { 1, 3 } })
+  says("strided_slice", "size must be from 0 to 2 on axis 1 of extent 3, from 2 in steps of -2, "
+    .. "got 3", x23, { begin = { 0, 2 }, step = { 1, -2 }, size = { 1, 3 } })
   says("strided_slice_update", "update must be float32 like x, got int32; cast converts", x23,
     ids { { 1 } }, { begin = { 0, 0 }, step = { 1, 1 } })
   says("pad", "paddings must have two numbers for each of 2 axes, got 3 numbers", x23,
