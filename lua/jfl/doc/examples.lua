@@ -6,6 +6,7 @@ local PARTS = {
   "conv",
   "data",
   "jobs",
+  "losses",
   "math",
   "moves",
   "norm",
