@@ -36,7 +36,7 @@ print(y.shape[3], #flow.get_all_variables()["reader-weight_ih_l0"])  --> 4	12
 ## nn.rotary_embedding
 local x = nd.array({ { 1, 0 }, { 1, 0 } })  -- the row at position 1 is turned by 1 radian
 print(flow.nn.rotary_embedding(x))          --> [[1.         0.        ]
-                                            -->  [0.54030228 0.84147096]]
+                                            -->  [0.5403023  0.84147096]]
 
 ## nn.scaled_dot_product_attention
 -- one sequence, one head, two positions; the second value is seen by the second query alone

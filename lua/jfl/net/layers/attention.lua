@@ -22,7 +22,9 @@ end
 local function project(l, x, units, part)
   local o = l.o
   return layers.dense(x, units, { name = l.name .. part, use_bias = o.use_bias,
-    trainable = o.trainable, reuse = o.reuse, kernel_initializer = o.kernel_initializer, bias_initializer = o.bias_initializer, kernel_regularizer = o.kernel_regularizer, bias_regularizer = o.bias_regularizer })
+    trainable = o.trainable, reuse = o.reuse, kernel_initializer = o.kernel_initializer,
+    bias_initializer = o.bias_initializer, kernel_regularizer = o.kernel_regularizer,
+    bias_regularizer = o.bias_regularizer })
 end
 
 -- (batch, length, heads * size) -> (batch, heads, length, size).
@@ -63,10 +65,10 @@ end
 
 --- Several heads of attention with their weights (Vaswani et al., Attention Is All You Need, 2017).
 attention.multi_head_attention = args.define("layers.multi_head_attention",
-  "Each position reads the others, in several heads, and gives a vector of its own size. Variables: "
-  .. "NAME-in_proj-weight and -bias with the rows of queries, keys and values in this order (with "
-  .. "key_value NAME-q_proj, NAME-k_proj and NAME-v_proj instead), and NAME-out_proj-weight and "
-  .. "-bias.", {
+  "Each position reads the others, in several heads, and gives a vector of its own size. "
+  .. "Variables: NAME-in_proj-weight and -bias with the rows of queries, keys and values in this "
+  .. "order (with key_value NAME-q_proj, NAME-k_proj and NAME-v_proj instead), and "
+  .. "NAME-out_proj-weight and -bias.", {
     { "inputs", "a blob (batch, length, size)", type = "Blob" },
     { "num_heads", "how many heads there are", type = "integer" },
     { "key_value", "a blob (batch, other length, size) that is read instead of inputs", args.none,
