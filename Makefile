@@ -84,7 +84,10 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$O/gen/embed.o: build/gen/embed.c $(LUA)
+build/gen/lua/%.gz: lua/%
+	@mkdir -p $(@D)
+	gzip -9nc $< >$@
+$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
