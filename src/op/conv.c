@@ -354,17 +354,20 @@ static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogu
                                   jf_conv_line_axis };
 static const jf_side_sum bias_sum = { 1, 1, jf_conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
+static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };
+
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \
-  .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop
+  .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop, \
+  .mixed = &mixed
 #define DATA(n)                                                                             \
   .in = { "filters", "dy" }, .out = { "dx" }, .attr = grad_attrs_##n,                       \
   .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad, .cpu = data_cpu, \
-  .flop = data_flop
+  .flop = data_flop, .mixed = &mixed
 #define FILTER(n)                                                                           \
   .in = { "input", "dy" }, .out = { "dfilters", "dbias" }, .attr = filter_attrs_##n,        \
   .attr_size = sizeof(jf_conv), .infer = filter_infer, .grad = filter_grad_grad,            \
-  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum
+  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum, .mixed = &mixed
 
 JFL_OP(conv1d, .doc = "Slides filters (out, in / groups, width) over input (N, in, W).",
        .path = "nn.conv1d", FORWARD(1))

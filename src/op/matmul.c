@@ -184,8 +184,10 @@ static const jf_ending ending = {
   &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis
 };
 
+static const jf_mixed mixed = { 3, offsetof(jf_matmul, wide) };
+
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
        .fold = matmul_fold, .cpu = cpu,
-       .ending = &ending, .descent = &jf_op_matmul_update, .flop = matmul_flop)
+       .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop)
