@@ -67,6 +67,7 @@ local sources = {
   global_function = "jfl.job.job:global_function",
   clear_default_session = "jfl.job.job:clear_default_session",
   function_config = "jfl.job.config:function_config",
+  assign = "jfl.net.variable:assign",
   get_variable = "jfl.net.variable:get_variable",
   get_all_variables = "jfl.checkpoint.variables:get_all_variables",
   load_variables = "jfl.checkpoint.variables:load_variables",

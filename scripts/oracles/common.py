@@ -82,7 +82,7 @@ def lua(v):
     return "%.16g" % v
 
 
-def wrapped(words, indent, width=100):
+def wrapped(words, indent, width=96):
     """The words in lines, each with a comma behind it."""
     lines, line = [], indent
     for word in words:

@@ -38,6 +38,25 @@ describe("a mistake is named:", function()
   says("softmax", "axis must be from -2 to 1, got 7; axes count from 0", x23,
     { axis = 7 })
 
+  says("batch_norm", "x must have two or more axes, got (3)", zeros { 3 }, zeros { 3 }, zeros { 3 })
+  says("batch_norm", "gamma must be (4), one for each channel, got (3)", image, zeros { 3 },
+    zeros { 4 })
+  says("batch_norm", "beta must be float32 like x, got float64", x23, zeros { 3 },
+    zeros({ 3 }, "float64"))
+  says("batch_norm", "epsilon must be a number of at least 0, got -1", x23, zeros { 3 },
+    zeros { 3 }, { epsilon = -1 })
+  says("batch_norm", "takes 4 inputs, got 3", x23, zeros { 3 }, zeros { 3 }, { add = true })
+  says("batch_norm_grad", "add must not be set without relu: the gradient of the addend is dy", x23,
+    x23, zeros { 3 }, zeros { 3 }, zeros { 3 }, { add = true })
+  says("moving_average", "momentum must be from 0 to 1, got 2", zeros { 3 }, zeros { 3 }, 2)
+  says("row_norm", "groups must divide the 4 channels, got 3", image, { axis = 1, groups = 3 })
+  says("row_norm", "params must be like the last axes of x (2, 3), got (2)", x23, { zeros { 2 } },
+    { scale = true })
+  says("row_norm", "params must be (4) or (2), one for each channel or group, got (3)", image,
+    { zeros { 3 } }, { axis = 1, groups = 2, scale = true })
+  says("row_norm_grad", "mean must be (2), one for each row, got (3)", x23, x23, zeros { 3 },
+    zeros { 2 })
+
   says("matmul", "a (2, 3) has 3 columns, but b (2, 3) has 2 rows", x23, x23)
   says("matmul", "a (2, 3) transposed has 2 columns, but b (2, 3) transposed has 3 rows", x23, x23,
     { transpose_a = true, transpose_b = true })
@@ -61,6 +80,11 @@ describe("a mistake is named:", function()
     zeros { 8, 3, 3, 3 }, { data_format = "NHWC" })
   says("conv2d", "data_format must be one of NCHW NHWC, got 'NCW'", image, zeros { 8, 4, 3, 3 },
     { data_format = "NCW" })
+  says("upsample_2d", "x must be (N, C, H, W), got (2, 3)", x23, 2)
+  says("upsample_2d", "size must be one or two numbers, got 3", image, { size = { 1, 2, 3 } })
+  says("upsample_2d", "size must be at most 1073741824, got 2147483648", image, 2 ^ 31)
+  says("upsample_2d", "align_corners must be false unless interpolation is bilinear", image, 2,
+    { align_corners = true })
   says("conv1d", "input must be of three dimensions, got (1, 4, 5, 5)", image, zeros { 8, 4, 3 })
   says("conv3d", "filters must be of five dimensions, got (8, 4, 3)", zeros { 1, 4, 5, 5, 5 },
     zeros { 8, 4, 3 })

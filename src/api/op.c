@@ -52,6 +52,7 @@ jfl_status jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .many = (op->flags & JF_MANY) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL,
+    .elementwise = op->loop != NULL,
     .random = (op->flags & JF_RANDOM) != 0,
     .effect = (op->flags & JF_EFFECT) != 0,
     .key = op->in[0] ? op->key : -1,

@@ -487,6 +487,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   set_flag(L, "differentiable", i->differentiable);
   set_flag(L, "random", i->random);
   set_flag(L, "effect", i->effect);
+  set_flag(L, "elementwise", i->elementwise);
   lua_pushinteger(L, i->key);
   lua_setfield(L, -2, "key");
   set_dtypes(L, i->dtypes);

@@ -11,6 +11,17 @@ local paths = {
     "math.unsorted_segment_sum_like", "meshgrid", "moveaxis", "multi_count_not_finite",
     "nn.embedding", "range", "repeat_interleave", "reshape_like", "swapaxes", "tile",
   },
+  ["jfl.net.convolutions"] = {
+    "nn.compat_conv2d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
+    "nn.torch_conv2d_transpose",
+  },
+  ["jfl.net.pools"] = {
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
+  },
+  ["jfl.net.resize"] = {
+    "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
+  },
   ["jfl.net.padding"] = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
@@ -19,8 +30,19 @@ local paths = {
     "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
   },
+  ["jfl.net.losses"] = {
+    "combined_margin_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
+    "nn.MSELoss", "nn.MarginRankingLoss", "nn.TripletMarginLoss", "nn.cosine_embedding_loss",
+    "nn.cross_entropy", "nn.dice_loss", "nn.hinge_embedding_loss", "nn.hinge_loss",
+    "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",
+    "nn.sparse_cross_entropy", "smooth_l1_loss",
+  },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
+  },
   ["jfl.net.norms"] = {
-    "nn.batch_normalization",
+    "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
+    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
   },
 }
 

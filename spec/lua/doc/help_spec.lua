@@ -134,7 +134,7 @@ describe("help", function()
   end)
 
   it("finds names by any part, in any case, and by their descriptions", function()
-    holds(help.text("conv"), "Names with 'conv':\n  flow.layers.conv2d: A two-dimensional")
+    holds(help.text("conv"), "Names with 'conv':\n  flow.layers.conv1d: A one-dimensional")
     assert.equal(help.text("nn.softmax"), help.text("Softmax"))
     assert.equal(help.text("optimizer.SGD"), help.text("sgd"))
     holds(help.text("overflow"), "Descriptions with 'overflow':")

@@ -88,6 +88,9 @@ return function(give)
   case("where", { { data = { { 1 }, { 0 } }, dtype = "int8" }, of { 2, 3 }, of { 1 } })
   case("where", { { data = { 1, 0, 1 }, dtype = "int8" }, of { 1 }, of { 2, 3 } })
 
+  -- differences would see the gradient that it stops
+  case("stop_gradient", { of { 2, 3 } }, nil, { grad = false })
+
   -- constants and casts
   for _, dtype in ipairs { "float32", "float64", "int8", "uint8", "int32", "int64" } do
     case("cast", { of({ 3, 4 }, 0, 100) }, { dtype = dtype })

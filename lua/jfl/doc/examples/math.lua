@@ -1,5 +1,15 @@
 -- Examples of functions, comparisons and activations.
 return [==[
+## assign
+local next_number = flow.global_function { name = "next_number", returns = tp.Numpy, inputs = {},
+  body = function()
+    local n = flow.get_variable("n", { shape = { 1 }, dtype = flow.int64,
+      initializer = flow.zeros_initializer() })
+    return flow.assign(n, n + 1)
+  end }
+next_number()
+print(next_number())                             --> [2]
+
 ## math.acos
 print(flow.math.acos(nd.array({ 1, 0 })))        --> [0.        1.5707964]
 
@@ -123,5 +133,17 @@ print(flow.nn.softsign(nd.array({ -1, 0, 3 })))  --> [-0.5   0.    0.75]
 
 ## nn.swish
 print(flow.nn.swish(nd.array({ 0, 100 }), { beta = 2 }))  --> [  0. 100.]
+
+## stop_gradient
+local job = flow.global_function { name = "half", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { shape = { 1 }, initializer = flow.ones_initializer() })
+    local loss = w * flow.stop_gradient(w) * x      -- as if the second w were a number
+    flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss)
+    return loss
+  end }
+job({ 1 })
+print(job({ 1 }))                                --> [0.25]
 
 ]==]

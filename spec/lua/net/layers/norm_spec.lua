@@ -153,3 +153,98 @@ describe("layers.batch_normalization", function()
     fails("layers.batch_normalization: unknown option 'eps'", { eps = 1 })
   end)
 end)
+
+-- A predict job of one layer of x, which has that shape.
+local function layer_of(shape, name, ...)
+  local given = { ... }
+  return helper.predict("p", shape, function(x) return flow.layers[name](x, unpack(given)) end)
+end
+
+local function fails(message, shape, name, ...)
+  local job = layer_of(shape, name, ...)
+  local ok, got = pcall(job.compile, job)
+  assert.is_false(ok)
+  assert.truthy(got:find(message, 1, true), got)
+end
+
+describe("normalizations of rows", function()
+  before_each(flow.clear_default_session)
+  after_each(flow.clear_default_session)
+
+  it("have gamma and beta like the last axes, or a number for each channel", function()
+    local function shapes(name, ...)
+      flow.clear_default_session()
+      layer_of({ 2, 6, 4, 3 }, name, ...):compile()
+      local list = {}
+      for i, v in ipairs(names()) do list[i] = v .. " " .. #core.variable_get(v).shape end
+      return table.concat(list, ", "), core.variable_get(names()[#names()]).shape
+    end
+    local text, shape = shapes("layer_norm")
+    assert.equal("layer_norm_1-beta 1, layer_norm_1-gamma 1", text)
+    assert.same({ 3 }, shape)
+    text, shape = shapes("layer_norm", { begin_params_axis = 2, name = "n", center = false })
+    assert.equal("n-gamma 2", text)
+    assert.same({ 4, 3 }, shape)
+    text, shape = shapes("rms_norm", { begin_norm_axis = 1 })
+    assert.equal("rms_norm_1-gamma 3", text)
+    assert.same({ 6, 4, 3 }, shape)
+    text, shape = shapes("group_norm", 3)
+    assert.equal("group_norm_1-beta 1, group_norm_1-gamma 1", text)
+    assert.same({ 6 }, shape)
+    text, shape = shapes("instance_norm", { scale = false })
+    assert.equal("instance_norm_1-beta 1", text)
+    assert.same({ 6 }, shape)
+    text, shape = shapes("prelu", { shared_axes = { 2, -1 } })
+    assert.equal("prelu_1-alpha 3", text)
+    assert.same({ 6, 1, 1 }, shape)
+  end)
+
+  it("train their gamma and beta", function()
+    local job = train({ 2, 3 }, function(x)
+      return flow.math.square(flow.layers.layer_norm(x, { name = "n" }) - 2)
+    end, 0.5)
+    local x = nd.array({ { 1, 2, 6 }, { -1, 0, 4 } })
+    local first = job(x):mean()
+    for _ = 1, 200 do job(x) end
+    assert.is_true(job(x):mean() < first * 1e-3)
+    assert.is_true(core.variable_get("n-gamma"):min() < 0.5)
+    assert.is_true(core.variable_get("n-beta"):max() > 1)
+  end)
+
+  it("are used again by name with reuse", function()
+    helper.predict("p", { 2, 3 }, function(x)
+      x = flow.layers.rms_norm(x, { name = "n" })
+      return flow.layers.rms_norm(x, { name = "n", reuse = true })
+    end):compile()
+    assert.same({ "n-gamma" }, names())
+  end)
+
+  it("name what is wrong", function()
+    fails("layers.group_norm: num_groups must divide the 6 channels, got 4", { 2, 6 },
+      "group_norm", 4)
+    fails("layers.group_norm: num_groups must be a whole number of at least 1, got number 0",
+      { 2, 6 }, "group_norm", 0)
+    fails("layers.layer_norm: begin_norm_axis must be from -2 to 1, got 2; axes count from 0",
+      { 2, 6 }, "layer_norm", { begin_norm_axis = 2 })
+    fails("epsilon must be a number of at least 0, got -1", { 2, 6 }, "layer_norm",
+      { epsilon = -1 })
+    fails("layers.prelu: shared_axes must not name axis 0: alpha has none", { 2, 6 }, "prelu",
+      { shared_axes = 0 })
+    fails("layers.instance_norm: inputs must have two or more axes, got shape (6)", { 6 },
+      "instance_norm")
+    local a = nd.ones({ 2, 3 })
+    local function nn_fails(message, name, ...)
+      local ok, got = pcall(flow.nn[name], ...)
+      assert.is_false(ok)
+      assert.truthy(got:find(message, 1, true), got)
+    end
+    nn_fails("nn.layer_norm: gamma must be like the last axes of inputs (2, 3), got (2)",
+      "layer_norm", a, nd.ones({ 2 }))
+    nn_fails("nn.rms_norm: inputs must be a blob or an NdArray, got number 3", "rms_norm", 3)
+    nn_fails("nn.moments: axes must be from -2 to 1, got 2", "moments", a, { 2 })
+    nn_fails("nn.batch_normalization: mean must be (3), one for each channel, got (2)",
+      "batch_normalization", a, nd.ones({ 2 }), nd.ones({ 3 }))
+    nn_fails("nn.GroupNorm: num_groups must divide the 3 channels, got 2", "GroupNorm", a, 2)
+    nn_fails("nn.InstanceNorm1d: x must have 3 or more axes, got shape (2, 3)", "InstanceNorm1d", a)
+  end)
+end)
