@@ -596,8 +596,8 @@ static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int fre
   return conv_operand(o, c, &w, tag, free || c->last || (o->slot == B && c->from == JFL_BF16));
 }
 
-/* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs of
-   input channels, so they are always converted. */
+/* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
+   of input channels, so they are always converted. */
 static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, problem *p)
 {
   roles r = role_of[kind];

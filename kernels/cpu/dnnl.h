@@ -1,6 +1,6 @@
 /* oneDNN, opened at run time. dnnl.c hides the library's versions and types: a row describes a
-   product or a convolution of float32 or bfloat16 tensors and gets a unit that runs it on one thread. Rows use
-   units through pieces.h, which cuts large problems. */
+   product or a convolution of float32 or bfloat16 tensors and gets a unit that runs it on one
+   thread. Rows use units through pieces.h, which cuts large problems. */
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
@@ -74,7 +74,8 @@ typedef struct jf_dnnl {
 /* Opens the library the first time; returns NULL if it is not installed. */
 const jf_dnnl *jf_dnnl_open(void);
 /* For rows: whether the library is there, and the call's tensors are float32, or all that it reads
-   are bfloat16 on a processor that multiplies these, and small enough for it. It counts in ints, and would divide by a number that overflowed. */
+   are bfloat16 on a processor that multiplies these, and small enough for it. It counts in ints,
+   and would divide by a number that overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
 
 #endif

@@ -132,9 +132,9 @@ describe("training in mixed precision", function()
     local labels = {}
     for i = 1, 32 do labels[i] = (i * 7 + step) % 10 end
     flow.random.seed(step)
-    local x, patterns = nd.randn { 32, 1, 28, 28 }, nd.rand { 10, 1, 28, 28 }
+    local x = nd.randn { 32, 1, 28, 28 }
     flow.random.seed(999)
-    patterns = nd.randn { 10, 1, 28, 28 }
+    local patterns = nd.randn { 10, 1, 28, 28 }
     local index = nd.array(labels, "int32")
     return flow.gather(patterns, index) + 0.3 * x, index
   end

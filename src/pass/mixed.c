@@ -1,7 +1,7 @@
 /* Mixed precision: products and convolutions read bfloat16, where the device has kernels for that,
    and add up in float32; everything else stays in float32, variables and losses among it (as
-   Micikevicius et al., "Mixed Precision Training", 2018, with bfloat16, whose range needs no scaling
-   of losses). Each value is converted once, so a variable once in a step; conversions are
+   Micikevicius et al., "Mixed Precision Training", 2018, with bfloat16, whose range needs no
+   scaling of losses). Each value is converted once, so a variable once in a step; conversions are
    elementwise, so that fusion lets what makes a value convert it. */
 #include "pass/pass.h"
 
