@@ -101,40 +101,23 @@ local function from_fashion(images)
   return flow.reshape(flow.broadcast_to(x, { n, 3, 28, times, 28, times }), { n, 3, SIZE, SIZE })
 end
 
--- For both parts of the data: a function that gives an iterator over batches; then how many classes
--- there are, how many training pictures, the shape and dtype of a batch, and what prepares it.
+-- Both parts of the data, how many classes there are, the shape and dtype of a batch of pictures,
+-- and what prepares it.
 local function read_folder()
   local train = flow.data.folder(folder .. "/train", { size = SIZE, fit = "random", flip = true })
   local val = flow.data.folder(folder .. "/val",
     { size = SIZE, fit = "center", shorter = math.floor(SIZE * 8 / 7 + 0.5) })
-  local function batches(set, shuffle)
-    return function()
-      return flow.data.batches(set, { batch_size = BATCH, shuffle = shuffle, drop_last = shuffle,
-        name = shuffle and "train" or "val" })
-    end
-  end
-  return batches(train, true), batches(val, false), #train.classes, #train.labels,
-    tp.Numpy.Placeholder({ -1, SIZE, SIZE, 3 }, flow.uint8), from_folder
+  return train, val, #train.classes, tp.Numpy.Placeholder({ -1, SIZE, SIZE, 3 }, flow.uint8),
+    from_folder
 end
 
 local function read_fashion()
   if SIZE % 28 ~= 0 then error("resnet50.lua: size must be a multiple of 28", 0) end
-  local train, test = flow.data.load_mnist(BATCH, BATCH)
-  local function batches(set)
-    return function()
-      local rows, i = flow.zip(set.images, set.labels), 0
-      return function()
-        local images, labels
-        i, images, labels = rows(nil, i)
-        if i then return 1, i, images, labels end
-      end
-    end
-  end
-  return batches(train), batches(test), 10, train.images.shape[1] * BATCH,
-    tp.Numpy.Placeholder({ -1, 1, 28, 28 }), from_fashion
+  local train, test = flow.data.load_mnist({ batched = false })
+  return train, test, 10, tp.Numpy.Placeholder({ -1, 1, 28, 28 }), from_fashion
 end
 
-local train_batches, test_batches, n_classes, n_train, placeholder, prepare =
+local train_set, test_set, n_classes, placeholder, prepare =
   (folder and read_folder or read_fashion)()
 
 -- ---- jobs ----
@@ -142,7 +125,7 @@ local train_batches, test_batches, n_classes, n_train, placeholder, prepare =
 local labels_of = { "labels", tp.Numpy.Placeholder({ -1 }, flow.int32) }
 local function network(images) return resnet(prepare(images), n_classes, options.width, blocks) end
 
-local n_steps = math.floor(n_train / BATCH)
+local n_steps = math.floor(#train_set.labels / BATCH)
 if options.steps > 0 then n_steps = math.min(n_steps, options.steps) end
 
 local train_job = flow.global_function {
@@ -167,23 +150,30 @@ local classify = flow.global_function {
 
 local function evaluate()
   local right, count = 0, 0
-  for _, i, images, labels in test_batches() do
+  for _, i, images, labels in flow.data.batches(test_set, { batch_size = BATCH, name = "test" }) do
     right = right + flow.cast(classify(images):eq(labels), flow.float32):sum()
     count = count + labels.shape[1]
-    if i == options.steps then break end
+    if i == options.steps then
+      flow.data.close_loop("test")
+      break
+    end
   end
   return right / count
 end
 
 local done, sum = 0, 0
 for epoch = 1, options.epochs do
-  for _, i, images, labels in train_batches() do
+  for _, i, images, labels in flow.data.batches(train_set,
+    { batch_size = BATCH, shuffle = true, drop_last = true }) do
     done, sum = done + 1, sum + train_job(images, labels):mean()
     if i % 20 == 0 or i == n_steps then
       print(("epoch %d, step %d of %d: loss %.4f"):format(epoch, i, n_steps, sum / done))
       done, sum = 0, 0
     end
-    if i == n_steps then break end
+    if i == options.steps then
+      flow.data.close_loop("train")
+      break
+    end
   end
   print(("epoch %d: accuracy %.4f"):format(epoch, evaluate()))
 end

@@ -1,5 +1,5 @@
-/* Softmax, its logarithm and their gradients, lines in parallel. Where the axis is not the last one,
-   a tile of lines beside each other is computed at once. */
+/* Softmax, its logarithm and their gradients, lines in parallel. Where the axis is not the last
+   one, a tile of lines beside each other is computed at once. */
 #include "op/move.h"
 #include "op/softmax.h"
 
@@ -45,7 +45,7 @@ JF_BODY void softmax_grad_line(const float *a, const float *b, float *y, int64_t
   JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
 }
 
-/* y = b - exp(a) sum b, where a is the output of logsoftmax and b is the gradient of that output. */
+/* y = b - exp(a) sum b, where a is the output of logsoftmax and b is that output's gradient. */
 JF_BODY void logsoftmax_grad_line(const float *a, const float *b, float *y, int64_t n)
 {
   const float sum = (float)jf_sum(b, n);
