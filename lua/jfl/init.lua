@@ -101,6 +101,10 @@ end
 local parts = {
   ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
     load = "jfl.nd.npy:load" },
+  random = { CoinFlip = "jfl.net.functions:CoinFlip", bernoulli = "jfl.net.functions:bernoulli",
+    generate_random_batch_permutation_indices =
+      "jfl.net.functions:generate_random_batch_permutation_indices",
+    shuffle = "jfl.net.functions:shuffle" },
 }
 
 local installed = false
@@ -121,12 +125,13 @@ end
 
 -- Makes the names in `lent` load their values when they are read from t.
 local function lend(t, lent)
-  local meta = getmetatable(t)
+  local meta = getmetatable(t) or {}
   local index = meta.__index
   function meta.__index(_, name)
     if lent[name] then return source(lent[name]) end
-    return index(t, name)
+    return index and index(t, name)
   end
+  setmetatable(t, meta)
 end
 
 local function load(name)

@@ -27,8 +27,16 @@ local paths = {
   },
   ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
   ["jfl.net.slices"] = {
-    "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
+    "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
+    "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
+  },
+  ["jfl.net.functions"] = {
+    "math.add_n", "math.fused_bias_add_gelu", "math.gelu", "nn.gelu = math.gelu",
+    "math.l2_normalize", "nn.l2_normalize = math.l2_normalize", "math.polyval",
+    "math.reduce_euclidean_norm", "math.reduce_l1", "math.reduce_logsumexp", "math.reduce_std",
+    "math.reduce_variance", "math.two_stage_reduce_max", "math.two_stage_reduce_min",
+    "nn.random_mask_like",
   },
   ["jfl.net.losses"] = {
     "combined_margin_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",

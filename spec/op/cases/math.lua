@@ -98,6 +98,14 @@ return function(give)
   case("constant", nil, { value = 3, shape = { 2, 3 } })
   case("zeros", nil, { shape = { 2, 3 } })
   case("ones", nil, { shape = { 5 } })
+  case("random_randint", nil, { low = -3, high = 9, shape = { 5 } })
+  case("random_permutation", nil, { n = 9 })
+  for _, name in ipairs { "tril", "triu", "fused_scale_tril" } do
+    case(name, { of { 3, 4 } })
+    case(name, { of { 2, 4, 3 } }, { diagonal = 1, fill_value = 2 })
+    case(name, { of { 4, 3 } }, { diagonal = -2 })
+  end
+  case("fused_scale_tril", { of { 2, 4, 3 } }, { scale = 3, fill_value = 5 })
   case("random_uniform", nil, { shape = { 2, 3 }, minval = -1 })
   case("random_normal", nil, { shape = { 7 }, mean = 2, stddev = 0.5 })
 
