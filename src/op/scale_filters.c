@@ -17,8 +17,8 @@ static jfl_status scale_filters_infer(jf_infer *c)
     return jf_fail_argument(JFL_EDTYPE, "line", "must be %s like filters, got %s",
                             jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[1]->dtype));
   if (!f->n || line->n != 1 || line->d[0] != filters)
-    return jf_fail_argument(JFL_ESHAPE, "line", "must have a number for each of the filters %s, got "
-                            "%s", jf_shape_str(f, s), jf_shape_str(line, t));
+    return jf_fail_argument(JFL_ESHAPE, "line", "must have a number for each of the filters %s, "
+                            "got %s", jf_shape_str(f, s), jf_shape_str(line, t));
   c->shape[0] = *f;
   c->dtype[0] = c->in[0]->dtype;
   return JFL_OK;

@@ -28,7 +28,8 @@ static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
    the plan keeps what is scaled. */
 static int is_scalable(const scaling *s, const jf_node *n)
 {
-  return n && s->target->device[n->place]->kind->host && n->op->ending && n->op->ending->scaled && s->still[n->in[1]->id];
+  return n && s->target->device[n->place]->kind->host && n->op->ending && n->op->ending->scaled &&
+         s->still[n->in[1]->id];
 }
 
 /* If node a adds a still line to a product that only it reads, gives the product; else NULL. */
