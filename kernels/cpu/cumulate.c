@@ -8,7 +8,7 @@
 /* x as (before, m, after), taken along m. A part of the loop is `span` lines where after is 1, else
    a block of columns of one index of `before`. */
 typedef struct cumulate_job {
-  const float *x;
+  const float *x, *dy;                 /* dy: for a gradient */
   float *y;
   jf_axes s;
   const jf_cumulate *a;
@@ -101,5 +101,46 @@ static jfl_status run_cumprod(const jf_kargs *k)
   return run_all(k, run_product_rows(), run_product_columns());
 }
 
+/* Lines of the gradient of cumprod, as op/cumulate.c computes it. */
+static void cumulate_back(void *ctx, int i)
+{
+  const cumulate_job *j = ctx;
+  const int64_t to = jf_to(i, j->span, j->s.before * j->s.after), m = j->s.m;
+  const int64_t step = j->a->reverse ? -j->s.after : j->s.after;
+  for (int64_t r = jf_from(i, j->span); r < to; r++) {
+    const int64_t first = r / j->s.after * m * j->s.after + r % j->s.after;
+    const int64_t at = j->a->reverse ? first + (m - 1) * j->s.after : first;
+    const float *x = j->x + at, *dy = j->dy + at;
+    float *dx = j->y + at;
+    double sum = 0, next = 0, before = 1;
+    for (int64_t l = m - 1; l >= 0; l--) {
+      const double own = (double)dy[l * step], v = (double)x[l * step];
+      sum = j->a->exclusive ? next : own + next;
+      next = j->a->exclusive ? own + v * sum : v * sum;
+      dx[l * step] = (float)sum;
+    }
+    for (int64_t l = 0; l < m; l++) {
+      dx[l * step] = (float)(before * (double)dx[l * step]);
+      before *= (double)x[l * step];
+    }
+  }
+}
+
+static int cumulate_back_accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32;
+}
+
+static jfl_status run_cumprod_grad(const jf_kargs *k)
+{
+  cumulate_job j = { .x = k->in[0].data, .dy = k->in[1].data, .y = k->out[0].data, .a = k->attr };
+  j.s = jf_axes_at(&k->in[0].shape, j.a->axis);
+  j.span = JF_PART / j.s.m + 1;
+  jf_run_parts(k, jf_parts(j.s.before * j.s.after, j.span), cumulate_back, &j);
+  return JFL_OK;
+}
+
+JFL_CPU(fast_cumprod_grad, .op = "cumprod_grad", .accepts = cumulate_back_accepts,
+        .run = run_cumprod_grad, .priority = 10)
 JFL_CPU(vec_cumsum, .op = "cumsum", .accepts = run_accepts, .run = run_cumsum, .priority = 10)
 JFL_CPU(vec_cumprod, .op = "cumprod", .accepts = run_accepts, .run = run_cumprod, .priority = 10)

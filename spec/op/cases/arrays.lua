@@ -134,6 +134,7 @@ return function(give)
       for _, o in ipairs { {}, { exclusive = true }, { reverse = true } } do
         o.axis = axis
         big("cumsum", { of(shape) }, o)
+        big("cumprod_grad", { of(shape, 0.9, 1.1), of(shape) }, o)
         case("cumprod", { of(shape, 0.9, 1.1) }, o, { grad = false, only = "float32", tol = 1e-4 })
       end
     end
