@@ -183,6 +183,12 @@ return function(give)
   end
   case("strided_slice", { of { 7, 5 } }, { begin = { 6, 1 }, step = { -2, 3 }, size = { -1, -1 } })
 
+  case("roll", { of { 5, 3 } }, { shift = 2 })
+  case("roll", { of { 2, 4, 3 } }, { shift = -7, axis = 1 })
+  case("roll", { of { 2, 3 } }, { shift = 6, axis = -1 })
+  case("roll", { of { 0, 3 } }, { shift = 1 })
+  big("roll", { of { 90, 900 } }, { shift = 100, axis = 1 })
+
   -- borders
   case("pad", { of { 2, 3 } }, { paddings = { 1, 2, 0, 3 }, constant_value = 7 })
   case("pad", { of { 3 } }, { paddings = { 0, 0 } })
