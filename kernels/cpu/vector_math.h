@@ -20,7 +20,7 @@ JF_BODY int jf_any(const jf_ivec *m)
   return any != 0;
 }
 
-/* For positive x = 2^n f with f near 1: *n, *f = f - 1, and *rest = log f - (f - 1) + (f - 1)^2 / 2. */
+/* For positive x = 2^n g with g near 1: *n, *f = g - 1, and *rest = log g - f + f^2 / 2. */
 JF_BODY void jf_log_parts(const jf_vec *v, jf_vec *n, jf_vec *f, jf_vec *rest)
 {
   const jf_vec none = { 0 }, x = *v;
