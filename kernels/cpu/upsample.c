@@ -4,21 +4,22 @@
 
 #include "vector.h"
 
-enum { STRIP = 512 };     /* columns of dy that are added up before they are given to dx */
+/* STRIP: floats of dy that are added up before they are given to dx. LINE: pixels of a row of x that
+   is mixed before its pixels are taken. */
+enum { STRIP = 512, LINE = 4096 };
 
-/* A column of y: the columns of x that it is made of, and the share of the second one. */
-typedef struct upsample_column { int32_t low, high; float share; } upsample_column;
-
+/* Column j of y is made of columns low[j] and high[j] of x; the second one has that share. */
 typedef struct upsample_job {
   const jf_upsample *a;
   jf_upsampling u;
   const float *from;
   float *to;
-  const upsample_column *column;
+  const int32_t *low, *high;
+  const float *share;
   int64_t span;           /* rows of a part */
 } upsample_job;
 
-/* The floats of row r of an image of rows that wide. */
+/* The floats of r rows of that width. */
 static inline int64_t upsample_at(const upsample_job *w, int64_t r, int64_t width)
 {
   return r * width * w->u.inner;
@@ -30,32 +31,60 @@ JF_BODY float upsample_mix(float a, float b, float share)
   return share > 0 ? (1 - share) * a + share * b : a;
 }
 
-JF_BODY void enlarge_row(const upsample_job *w, int64_t r)
+/* A row of single pixels, from rows `low` and `high` of x. */
+JF_BODY void enlarge_pixels(const upsample_job *w, const float *low, const float *high, float share,
+                            float *restrict y)
+{
+  float line[LINE];
+  if (share > 0) {
+    for (int64_t j = 0; j < w->u.n[1]; j++) line[j] = (1 - share) * low[j] + share * high[j];
+    low = line;
+  }
+  if (!w->a->linear)
+    for (int64_t j = 0; j < w->u.m[1]; j++) y[j] = low[w->low[j]];
+  else
+    for (int64_t j = 0; j < w->u.m[1]; j++)
+      y[j] = upsample_mix(low[w->low[j]], low[w->high[j]], w->share[j]);
+}
+
+/* A row of cells of `inner` floats each. */
+JF_BODY void enlarge_cells(const upsample_job *w, const float *low, const float *high, float share,
+                           int64_t inner, float *restrict y)
+{
+  for (int64_t j = 0; j < w->u.m[1]; j++, y += inner) {
+    const int64_t p = w->low[j] * inner, q = w->high[j] * inner;
+    if (!w->a->linear)
+      for (int64_t i = 0; i < inner; i++) y[i] = low[p + i];
+    else
+      for (int64_t i = 0; i < inner; i++)
+        y[i] = upsample_mix(upsample_mix(low[p + i], high[p + i], share),
+                            upsample_mix(low[q + i], high[q + i], share), w->share[j]);
+  }
+}
+
+/* Makes row r of y. If it is like the row before it, which this part made, it is copied. */
+JF_BODY void enlarge_row(const upsample_job *w, int64_t r, int64_t first)
 {
   const jf_upsampling *u = &w->u;
-  const jf_pixel_source v = jf_upsample_source(w->a, u->n[0], u->m[0], r % u->m[0]);
+  const int64_t row = r % u->m[0], wide = u->m[1] * u->inner;
+  const jf_pixel_source v = jf_upsample_source(w->a, u->n[0], u->m[0], row);
   const float *low = w->from + upsample_at(w, r / u->m[0] * u->n[0] + v.low, u->n[1]);
   const float *high = low + (v.high - v.low) * u->n[1] * u->inner;
   const float share = (float)v.share;
-  float *y = w->to + upsample_at(w, r, u->m[1]);
-  for (int64_t j = 0; j < u->m[1]; j++) {
-    const upsample_column h = w->column[j];
-    const int64_t p = h.low * u->inner, q = h.high * u->inner;
-    if (!w->a->linear)
-      for (int64_t i = 0; i < u->inner; i++) *y++ = low[p + i];
-    else
-      for (int64_t i = 0; i < u->inner; i++) {
-        const float first = upsample_mix(low[p + i], high[p + i], share);
-        *y++ = upsample_mix(first, upsample_mix(low[q + i], high[q + i], share), h.share);
-      }
-  }
+  float *y = w->to + r * wide;
+  if (!w->a->linear && r > first && row > 0 &&
+      jf_upsample_source(w->a, u->n[0], u->m[0], row - 1).low == v.low)
+    memcpy(y, y - wide, (size_t)wide * sizeof *y);
+  else if (u->inner == 1 && u->n[1] <= LINE) enlarge_pixels(w, low, high, share, y);
+  else if (u->inner == JF_LANES) enlarge_cells(w, low, high, share, JF_LANES, y);
+  else enlarge_cells(w, low, high, share, u->inner, y);
 }
 
 JF_BODY void upsample_2d_body(void *ctx, int part)
 {
   const upsample_job *w = ctx;
-  const int64_t end = jf_to(part, w->span, w->u.outer * w->u.m[0]);
-  for (int64_t r = jf_from(part, w->span); r < end; r++) enlarge_row(w, r);
+  const int64_t first = jf_from(part, w->span), end = jf_to(part, w->span, w->u.outer * w->u.m[0]);
+  for (int64_t r = first; r < end; r++) enlarge_row(w, r, first);
 }
 JF_VARIANTS(upsample_2d)
 
@@ -76,11 +105,12 @@ static inline int64_t first_reader(const upsample_job *w, int64_t r)
 JF_BODY void give_columns(const upsample_job *w, int64_t j, int64_t n, const float *sum, float *dx)
 {
   const int64_t inner = w->u.inner;
-  for (const upsample_column *h = w->column + j, *end = h + n; h < end; h++, sum += inner) {
-    float *low = dx + h->low * inner, *high = dx + h->high * inner;
-    for (int64_t i = 0; i < inner; i++) low[i] += (1 - h->share) * sum[i];
-    if (h->share > 0)
-      for (int64_t i = 0; i < inner; i++) high[i] += h->share * sum[i];
+  for (const int64_t end = j + n; j < end; j++, sum += inner) {
+    float *low = dx + w->low[j] * inner, *high = dx + w->high[j] * inner;
+    const float share = w->share[j];
+    for (int64_t i = 0; i < inner; i++) low[i] += (1 - share) * sum[i];
+    if (share > 0)
+      for (int64_t i = 0; i < inner; i++) high[i] += share * sum[i];
   }
 }
 
@@ -128,21 +158,26 @@ static jfl_status upsample_prepare(jf_kargs *k, size_t *scratch)
 {
   const int axis = ((const jf_upsample *)k->attr)->axis + 1;
   const int64_t in = k->in[0].shape.d[axis], out = k->out[0].shape.d[axis];
-  *scratch = (size_t)(in > out ? in : out) * sizeof(upsample_column);
+  *scratch = 3 * (size_t)(in > out ? in : out) * sizeof(float);
   return JFL_OK;
 }
 
 /* Describes a call whose x and y have these shapes; its columns go to scratch. */
 static upsample_job upsample_job_of(const jf_kargs *k, const jfl_shape *x, const jfl_shape *y)
 {
-  upsample_column *column = k->scratch;
-  upsample_job w = { .a = k->attr, .from = k->in[0].data, .to = k->out[0].data,
-                     .column = k->scratch };
+  upsample_job w = { .a = k->attr, .from = k->in[0].data, .to = k->out[0].data };
   w.u = jf_upsampling_of(w.a, x, y);
+  int32_t *low = k->scratch, *high = low + w.u.m[1];
+  float *share = (float *)(high + w.u.m[1]);
   for (int64_t j = 0; j < w.u.m[1]; j++) {
     const jf_pixel_source s = jf_upsample_source(w.a, w.u.n[1], w.u.m[1], j);
-    column[j] = (upsample_column){ (int32_t)s.low, (int32_t)s.high, (float)s.share };
+    low[j] = (int32_t)s.low;
+    high[j] = (int32_t)s.high;
+    share[j] = (float)s.share;
   }
+  w.low = low;
+  w.high = high;
+  w.share = share;
   w.span = JF_PART / (w.u.m[1] * w.u.inner) + 1;
   return w;
 }

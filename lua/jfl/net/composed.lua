@@ -27,7 +27,8 @@ local paths = {
   },
   ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
   ["jfl.net.slices"] = {
-    "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
+    "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
+    "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
   },
   ["jfl.net.functions"] = {

@@ -161,7 +161,14 @@ args.define("nn.global_avg_pool", "The mean of each channel of each image.", {
   end
   args.expect(who, "data_format", o.data_format, "string")
   local is_last = o.data_format ~= "NC" and windows.is_last(who, o.data_format, rank - 2)
-  local axes = {}
-  for i = 1, rank - 2 do axes[i] = i + (is_last and 0 or 1) end
-  return (op.reduce_mean(o.input, { axis = axes, keepdims = o.keepdims, name = o.name }))
+  args.expect(who, "keepdims", o.keepdims, "boolean")
+  local s, first, channels = o.input.shape, is_last and 2 or 3, o.input.shape[is_last and rank or 2]
+  local h, w, y = s[first], 1, { s[1] }
+  for i = first + 1, first + rank - 3 do w = w * s[i] end
+  for i = 1, o.keepdims and rank - 2 or 0 do y[i + first - 1] = 1 end
+  y[is_last and #y + 1 or 2] = channels
+  local x = rank == 4 and o.input
+    or op.reshape(o.input, is_last and { s[1], h, w, channels } or { s[1], channels, h, w })
+  x = op.avg_pool2d(x, { ksize = { h, w }, data_format = is_last and "NHWC" or "NCHW" })
+  return (op.reshape(x, y, { name = o.name }))
 end)
