@@ -28,8 +28,11 @@ O := build/obj-$(SETTING)
 
 OPT := $(if $(DEBUG),-Og,$(if $(SAN),-O1,-O2))
 # Kernels are left by no Lua error, so they need no tables for unwinding, which are a tenth of them.
-FAST := $(if $(DEBUG)$(SAN),,-O3 -fno-asynchronous-unwind-tables) -fno-math-errno \
-  -fno-trapping-math
+# Of the ops' own files only the loops need to be fast.
+NUMERIC := -fno-math-errno -fno-trapping-math $(if $(DEBUG)$(SAN),,-fno-asynchronous-unwind-tables)
+FAST := $(if $(DEBUG)$(SAN),,-O3) $(NUMERIC)
+LOOPS := $(if $(DEBUG)$(SAN)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic) \
+  $(NUMERIC)
 CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
@@ -75,7 +78,8 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
+$O/src/op/%.o $O/src/optim/%.o: OPT += $(LOOPS)
+$O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
 $O/kernels/cpu/functions.o $O/kernels/cpu/attention.o $O/kernels/cpu/recurrent.o: \
   ALL_CFLAGS += -ffp-contract=fast

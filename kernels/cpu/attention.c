@@ -167,7 +167,7 @@ JF_BODY void attention_body(void *ctx, int i)
   }
   attention_finish(&t, sums, max, sum);
 }
-JF_VARIANTS(attention)
+JF_WIDE_VARIANTS(attention)
 
 /* ---- gradients ---- */
 
@@ -311,7 +311,7 @@ JF_BODY void attention_grad_body(void *ctx, int i)
   attention_put(b.dk, to - from, d->size, (float *)j->k->out[1].data + row * d->size);
   attention_put(b.dv, to - from, d->v_size, (float *)j->k->out[2].data + row * d->v_size);
 }
-JF_VARIANTS(attention_grad)
+JF_WIDE_VARIANTS(attention_grad)
 
 /* Adds up the gradients of q by the parts of keys, in their order. */
 JF_BODY void attention_sum_body(void *ctx, int i)
@@ -325,7 +325,7 @@ JF_BODY void attention_sum_body(void *ctx, int i)
     dq[at] = sum;
   }
 }
-JF_VARIANTS(attention_sum)
+JF_WIDE_VARIANTS(attention_sum)
 
 /* ---- rows ---- */
 
@@ -365,7 +365,7 @@ static int attention_fits(const jf_kargs *k, const attention_job *j)
 {
   const int64_t pieces = j->d.batch * j->d.heads * (j->tiles + j->parts);
   const int64_t n = jf_numel(&k->out[0].shape);
-  return k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size && j->d.v_size
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size && j->d.v_size
          && pieces <= INT32_MAX;
 }
 

@@ -98,9 +98,9 @@ static int next_chunk(const fast_batch_plane *p, chunk *c)
     int64_t at = run * (p)->apart + (u) * (p)->unit + (c).from * (p)->stride;              \
     const int64_t end = at + ((c).to - (c).from) * (p)->stride;                            \
     const int n = (p)->width == TILE && (u) == (p)->units - 1 ? (p)->last : TILE;          \
-    if (n == TILE) for (; at < end; at += (p)->stride) FULL;                               \
-    else for (; at < end; at += (p)->stride) PART(n);                                      \
-    if ((c).tail) PART((c).tail);                                                          \
+    for (; n == TILE && at < end; at += (p)->stride) FULL;                                 \
+    const int part = n == TILE ? (c).tail : n;                                             \
+    for (; part && at < end + (c).tail; at += (p)->stride) PART(part);                     \
   }
 
 #define ALL_LANES(l, j) JF_LOAD((l)->v + (j) * JF_LANES)
@@ -246,11 +246,11 @@ JF_BODY void batch_norm_body(void *ctx, int part)
   FOR_EPILOGUE(p, CALL)
 #undef CALL
 }
-JF_VARIANTS(batch_norm)
+JF_WIDE_VARIANTS(batch_norm)
 
 static int fast_batch_norm_accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
 }
 
 static jfl_status fast_batch_norm_run(const jf_kargs *k)
@@ -383,7 +383,7 @@ JF_BODY void fast_batch_norm_grad_body(void *ctx, int part)
   q.dy = p->daddend;
   unit_slopes(&q, u, &f, &s, ALL);
 }
-JF_VARIANTS(fast_batch_norm_grad)
+JF_WIDE_VARIANTS(fast_batch_norm_grad)
 
 static jfl_status fast_batch_norm_grad_run(const jf_kargs *k)
 {

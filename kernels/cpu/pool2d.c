@@ -350,11 +350,14 @@ static void plan(pool *p, int kind)
   p->span = most(JF_PART * p->tiles[0] * p->tiles[1] / (p->in[0] * p->in[1] * p->inner), 1);
 }
 
-static int pool2d_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int pool2d_accepts(const jf_kargs *k)
+{
+  return jf_has_wide() && k->in[0].dtype == JFL_F32;
+}
 
 #define POOL(op, kind, backward)                                                        \
   JF_BODY void op##_body(void *ctx, int part) { pool_part(ctx, part, kind, backward); } \
-  JF_VARIANTS(op)                                                                       \
+  JF_WIDE_VARIANTS(op)                                                                  \
   static jfl_status op##_run(const jf_kargs *k)                                         \
   {                                                                                     \
     pool p = shapes(k, backward);                                                       \

@@ -30,7 +30,7 @@ JF_BODY void recurrent_turn_body(void *ctx, int i)
   jf_tile_turn(w, j->depth, recurrent_least(j->columns - (int64_t)i * WIDE, WIDE), j->depth, 1,
                j->panel + (int64_t)i * WIDE * j->depth, WIDE);
 }
-JF_VARIANTS(recurrent_turn)
+JF_WIDE_VARIANTS(recurrent_turn)
 
 /* The same for columns that are those of the weight: dh = ds W. */
 JF_BODY void recurrent_copy_body(void *ctx, int i)
@@ -44,7 +44,7 @@ JF_BODY void recurrent_copy_body(void *ctx, int i)
     memset(to + r * WIDE + n, 0, (size_t)(WIDE - n) * sizeof *to);
   }
 }
-JF_VARIANTS(recurrent_copy)
+JF_WIDE_VARIANTS(recurrent_copy)
 
 /* to (+)= from W for some rows; rows of `to` are j->wide floats apart. */
 JF_BODY void recurrent_product(const recurrent_job *j, const float *from, int64_t from_row,
@@ -178,7 +178,7 @@ JF_BODY void recurrent_part_body(void *ctx, int i)
                       c ? c + r * d->units : NULL);
   }
 }
-JF_VARIANTS(recurrent_part)
+JF_WIDE_VARIANTS(recurrent_part)
 
 /* ---- backward ---- */
 
@@ -292,7 +292,7 @@ JF_BODY void recurrent_back_part_body(void *ctx, int i)
       memcpy((float *)j->k->out[2].data + to, carry.dc + r * j->wide, line);
   }
 }
-JF_VARIANTS(recurrent_back_part)
+JF_WIDE_VARIANTS(recurrent_back_part)
 
 /* ---- rows ---- */
 
@@ -317,7 +317,7 @@ static size_t recurrent_panel_size(const recurrent_job *j)
 
 static int recurrent_accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->out[0].shape) > 0;
 }
 
 static jfl_status recurrent_room(jf_kargs *k, size_t *scratch, int backward)

@@ -97,11 +97,11 @@ JF_BODY void fast_row_norm_body(void *ctx, int part)
     row_apply(p, r, mean, inverse);
   }
 }
-JF_VARIANTS(fast_row_norm)
+JF_WIDE_VARIANTS(fast_row_norm)
 
 static int fast_row_norm_accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
+  return jf_has_wide() && k->in[0].dtype == JFL_F32 && jf_numel(&k->in[0].shape) > 0;
 }
 
 static jfl_status fast_row_norm_run(const jf_kargs *k)
@@ -235,7 +235,7 @@ JF_BODY void fast_row_norm_grad_body(void *ctx, int part)
     if (p->s.step && (i % FEW == 0 || r == to - 1)) few_to_sums(sums, few, n);
   }
 }
-JF_VARIANTS(fast_row_norm_grad)
+JF_WIDE_VARIANTS(fast_row_norm_grad)
 
 /* Adds the parts' sums of JF_PART params. */
 JF_BODY void params_body(void *ctx, int part)
@@ -252,7 +252,7 @@ JF_BODY void params_body(void *ctx, int part)
     if (p->dbeta) p->dbeta[i] = (float)beta;
   }
 }
-JF_VARIANTS(params)
+JF_WIDE_VARIANTS(params)
 
 /* The rows in parts, of which there are few where there are many params. */
 static fast_rows fast_row_norm_parts(const jf_kargs *k)

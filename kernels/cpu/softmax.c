@@ -166,7 +166,7 @@ JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b
     for (int64_t r = jf_from(i, t->span); r < to; r++)                           \
       name##_line(t->a + r * n, t->b + r * n, t->y + r * n, n);                  \
   }                                                                              \
-  JF_VARIANTS(id)                                                                \
+  JF_WIDE_VARIANTS(id)                                                                \
   JF_BODY void id##_tiles_body(void *ctx, int i)                                 \
   {                                                                              \
     const lines *t = ctx;                                                        \
@@ -178,13 +178,16 @@ JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b
       else name##_tile(t, t->a + at, t->b + at, t->y + at, (int)left);           \
     }                                                                            \
   }                                                                              \
-  JF_VARIANTS(id##_tiles)                                                        \
+  JF_WIDE_VARIANTS(id##_tiles)                                                        \
   static jfl_status id##_run(const jf_kargs *k)                                  \
   {                                                                              \
     return softmax_parts(k, id(), id##_tiles());                              \
   }
 
-static int fast_softmax_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+static int fast_softmax_accepts(const jf_kargs *k)
+{
+  return jf_has_wide() && k->in[0].dtype == JFL_F32;
+}
 
 static jfl_status softmax_parts(const jf_kargs *k, jf_part along, jf_part tiles)
 {

@@ -5,7 +5,10 @@
 
 /* JF_DISPATCH(name, (parameters), (arguments)) defines the static function `name`, which calls the
    best build of name_body, a JF_BODY. The choice takes some nanoseconds, so a call should do more
-   than that. */
+   than that. JF_DISPATCH_OF(D) is that for a loop whose elements are of dtype D: there is no build
+   for AVX-512 of loops of integers and doubles, which are seldom and wait for memory.
+   JF_DISPATCH_WIDE is for large bodies for which a plain loop can stand in: the function may be
+   called only where jf_has_wide(). */
 #define JF_BODY static inline __attribute__((always_inline))
 /* The build for processors that have none of the sets is kept small. */
 #ifdef __clang__
@@ -26,6 +29,22 @@
     else if (jf_has_avx2()) name##_avx2 ARGUMENTS;                           \
     else name##_base ARGUMENTS;                                              \
   }
+#define JF_DISPATCH_WIDE(name, PARAMETERS, ARGUMENTS)                        \
+  JF_AVX512 static void name##_avx512 PARAMETERS { name##_body ARGUMENTS; }  \
+  JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
+  static void name PARAMETERS                                                \
+  {                                                                          \
+    if (jf_has_avx512()) name##_avx512 ARGUMENTS;                            \
+    else name##_avx2 ARGUMENTS;                                              \
+  }
+#define JF_DISPATCH_FEW(name, PARAMETERS, ARGUMENTS)                         \
+  JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
+  JF_SMALL static void name##_base PARAMETERS { name##_body ARGUMENTS; }     \
+  static void name PARAMETERS                                                \
+  {                                                                          \
+    if (jf_has_avx2()) name##_avx2 ARGUMENTS;                                \
+    else name##_base ARGUMENTS;                                              \
+  }
 static inline int jf_has_avx512(void)
 {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -35,10 +54,23 @@ static inline int jf_has_avx2(void)
 {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+static inline int jf_has_wide(void) { return jf_has_avx2(); }
 #else
 #define JF_DISPATCH(name, PARAMETERS, ARGUMENTS) \
   static void name PARAMETERS { name##_body ARGUMENTS; }
+#define JF_DISPATCH_FEW JF_DISPATCH
+#define JF_DISPATCH_WIDE JF_DISPATCH
+static inline int jf_has_wide(void) { return 1; }
 #endif
+#define JF_DISPATCH_OF(D) JF_DISPATCH_##D
+#define JF_DISPATCH_F32 JF_DISPATCH
+#define JF_DISPATCH_F64 JF_DISPATCH_FEW
+#define JF_DISPATCH_F16 JF_DISPATCH
+#define JF_DISPATCH_BF16 JF_DISPATCH
+#define JF_DISPATCH_I8 JF_DISPATCH_FEW
+#define JF_DISPATCH_U8 JF_DISPATCH_FEW
+#define JF_DISPATCH_I32 JF_DISPATCH_FEW
+#define JF_DISPATCH_I64 JF_DISPATCH_FEW
 
 /* Goes before a loop in which no iteration reads what another one writes. An output may be an
    input, element for element. */

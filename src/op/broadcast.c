@@ -33,6 +33,11 @@ static jfl_value *broadcast_fold(jf_foldctx *c)
   return before ? JF_EMIT(c->g, broadcast_to, c->node->attr, before->in[0]) : NULL;
 }
 
+/* Loops are named by the bytes of an element. */
+#define JF_DISPATCH_1 JF_DISPATCH
+#define JF_DISPATCH_2 JF_DISPATCH
+#define JF_DISPATCH_4 JF_DISPATCH
+#define JF_DISPATCH_8 JF_DISPATCH
 JF_UNARY_LOOP(copy, 1, uint8_t, uint8_t, uint8_t, JF_NO_ATTRS, a)
 JF_UNARY_LOOP(copy, 2, uint16_t, uint16_t, uint16_t, JF_NO_ATTRS, a)
 JF_UNARY_LOOP(copy, 4, uint32_t, uint32_t, uint32_t, JF_NO_ATTRS, a)

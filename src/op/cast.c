@@ -67,7 +67,7 @@ static jfl_value *cast_fold(jf_foldctx *c)
     TO *y = out;                                                          \
     JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = STORE(FD##_to_##D(LOAD(x[i]))); \
   }                                                                       \
-  JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
+  JF_DISPATCH_OF(D)(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
 #define SAME(x) x
 #define EVERY(p) JF_TYPES(p), [JFL_F16] = p##F16, [JFL_BF16] = p##BF16

@@ -149,7 +149,7 @@ void jf_grad_flat(jf_gradctx *c);
 
 /* Makes of id_D_body the loop id_D and the kernel id_plain_D. */
 #define JF_LOOP_KERNEL(id, D)                         \
-  JF_DISPATCH(id##_##D, (const jf_loop_args *t), (t)) \
+  JF_DISPATCH_OF(D)(id##_##D, (const jf_loop_args *t), (t)) \
   static jfl_status id##_plain_##D(const jf_kargs *k) \
   {                                                   \
     return jf_elementwise(k, id##_##D);               \

@@ -60,7 +60,7 @@
    one. */
 #define JF_RULE_LOOPS(id, D)                                                         \
   static void id##_plain_##D(const jf_update_args *u) { id##_best_##D##_body(u); }   \
-  JF_DISPATCH(id##_best_##D, (const jf_update_args *u), (u))
+  JF_DISPATCH_OF(D)(id##_best_##D, (const jf_update_args *u), (u))
 
 /* Defines id_rule for parameters of float32 and float64. */
 #define JF_RULE(id, DESCENDS, ...)                                                       \
