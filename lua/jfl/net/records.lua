@@ -18,8 +18,10 @@ function records.param(param)
   return { param.name, param.doc, default_of(param), type = ANNOTATED[param.type] or param.type }
 end
 
+-- One number stands for a list of it.
 local function read_list(who, name, list)
   local copy = {}
+  if type(list) == "number" then return { list } end
   for i, value in ipairs(args.expect(who, name, list, "table")) do
     copy[i] = args.expect(who, name, value, "number")
   end
