@@ -1,7 +1,8 @@
 # make           build/jfl (the command), build/jfl.so (the Lua module), build/libjfl.a (the C library)
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
-# make bench     milliseconds per step beside those of PyTorch, where that is installed; compile times
+# make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
+#                installs in build/peer; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make golden    rewrite spec/golden from what the code prints now
@@ -72,7 +73,7 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
+$O/src/op/%.o $O/src/optim/%.o $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials take half as long where a product and a sum are one instruction.
 $O/kernels/cpu/functions.o: ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
@@ -134,6 +135,7 @@ test: setup
 	@scripts/test.sh
 bench: all
 	@build/jfl scripts/bench/compare.lua
+	@build/jfl scripts/bench/vocabulary.lua
 	@build/jfl scripts/bench/compile.lua
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)

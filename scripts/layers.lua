@@ -2,7 +2,8 @@
 -- a pass names an op.
 
 -- The layers from the lowest; each may include itself and those before it.
-local layers = { "base", "dev", "ir", "op", "optim", "pass", "plan", "run", "checkpoint", "api" }
+local layers = { "base", "dev", "data", "ir", "op", "optim", "pass", "plan", "run", "checkpoint",
+  "api" }
 local rank = {}
 for i, name in ipairs(layers) do rank[name] = i end
 

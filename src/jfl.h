@@ -160,6 +160,48 @@ JFL_API jfl_status jfl_compress(const void *src, size_t n, jfl_deflate kind, jfl
 /* The CRC-32 of n bytes, as gzip and zip files keep it. */
 JFL_API uint32_t jfl_crc32(const void *data, size_t n);
 
+/* ---- pictures ---- */
+
+/* How a picture of any extents becomes an array of `height` and `width`. Where it shrinks, each
+   pixel is the mean of what lies under it; where it grows, it lies between its neighbours. */
+typedef enum jfl_fit {
+  JFL_WHOLE,                   /* it keeps its extents */
+  JFL_STRETCH,                 /* it is stretched */
+  JFL_CENTER,                  /* the largest part of these proportions around its middle */
+  JFL_RANDOM                   /* a part that the seed chooses */
+} jfl_fit;
+typedef struct jfl_picture_spec {
+  int channels;                /* 1 (grey), 3 (RGB), or 0 with JFL_WHOLE: as the file has, 1 to 4 */
+  jfl_fit fit;
+  int64_t height, width;
+  int64_t shorter;             /* CENTER: the shorter side gets so many pixels before height and
+                                  width are cut out of it; 0: as few as can be */
+  double area[2], aspect[2];   /* RANDOM: bounds of the part's share of the area, and of its width
+                                  over its height */
+  int flip;                    /* the seed mirrors one in two, left to right */
+  jfl_dtype dtype;             /* JFL_U8: 0 to 255, or JFL_F32: 0 to 1 */
+  int planes;                  /* (channels, height, width), else (height, width, channels) */
+} jfl_picture_spec;
+/* A JPEG or PNG of n bytes as a new array. What is no picture, is damaged, cut short or of more
+   than 2^27 pixels is JFL_EDATA; JFL_ENOSYS where the library is missing that such files need. */
+JFL_API jfl_status jfl_picture_decode(const void *data, size_t n, const jfl_picture_spec *spec,
+                                      uint64_t seed, jfl_array **out);
+/* The uint8 array (height, width, 1 or 3) as a JPEG's bytes; quality from 1 to 100. */
+JFL_API jfl_status jfl_jpeg_encode(const jfl_array *pixels, int quality, jfl_array **out);
+
+/* Decodes picture files ahead, on threads of its own (0: none), into batches of uint8 or float32
+   (n, height, width, channels), or with planes (n, channels, height, width). It belongs to one
+   thread. A result depends on the file, the spec and the seed alone. */
+typedef struct jfl_loader jfl_loader;
+JFL_API jfl_status jfl_loader_new(const jfl_picture_spec *spec, int workers, jfl_loader **out);
+/* Puts a batch of n files, each with its seed, behind those that are wanted. */
+JFL_API jfl_status jfl_loader_want(jfl_loader *l, const char *const *path, const uint64_t *seed,
+                                   int n);
+/* Waits for the oldest batch that is wanted and hands it out. A file that cannot be read is an
+   error, which names the first such file; its batch is dropped. */
+JFL_API jfl_status jfl_loader_take(jfl_loader *l, jfl_array **out);
+JFL_API void jfl_loader_free(jfl_loader *l);
+
 /* ---- files ---- */
 
 /* A file that is written beside the one whose place it takes: until jfl_output_keep the old one is
@@ -203,6 +245,7 @@ typedef struct jfl_op_info {
   int optional;                /* ... or for none */
   int many;                    /* the last output stands for one or more, which all are public */
   int differentiable, random, effect;
+  int elementwise;             /* chains of such ops become one step */
   const char *schedule;        /* a learning rate schedule's front-end name; NULL: it is none */
   int key;                     /* the input whose dtype chooses the kernel; -1: the output */
   unsigned dtypes;             /* bit t: the key may have dtype t */
@@ -277,11 +320,11 @@ JFL_API jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name);
    jfl_value_output gives them. */
 JFL_API jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                                 const jfl_arg *arg, int n_arg, const char *name, jfl_value **out);
-/* Registers losses to minimize with an optimizer ("SGD"). Its learning rate is `schedule`, a schedule
-   op ("piecewise_constant_schedule") of the train step, or `rate`. A job may have several, each with
-   variables of its own, which it steps along the gradients of its own losses. All these gradients
-   are of the same run: every variable changes after all were computed. Fields that are 0 ask for
-   nothing. */
+/* Registers losses to minimize with an optimizer ("SGD"). Its learning rate is `schedule`, a
+   schedule op ("piecewise_constant_schedule") of the train step, or `rate`. A job may have several,
+   each with variables of its own, which it steps along the gradients of its own losses. All these
+   gradients are of the same run: every variable changes after all were computed. Fields that are 0
+   ask for nothing. */
 typedef struct jfl_minimize {
   jfl_value *const *loss; int n_loss;
   const char *optimizer;  const jfl_arg *arg; int n_arg;
@@ -294,8 +337,9 @@ typedef struct jfl_minimize {
   double clip_each_norm;       /* the same for each variable's */
   double clip_value;           /* the most that the magnitude of an element may be */
   /* What losses are multiplied by while gradients are computed, and these are divided by. With a
-     period it is the first scale: a step with a gradient that is not finite is skipped, not counted,
-     and divides the scale by the multiplier; as many good steps as the period multiply it. */
+     period it is the first scale: a step with a gradient that is not finite is skipped, not
+     counted, and divides the scale by the multiplier; as many good steps as the period multiply it.
+     */
   double loss_scale;
   int64_t scale_period;
   double scale_multiplier;

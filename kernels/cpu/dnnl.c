@@ -527,16 +527,42 @@ static const roles role_of[] = {
   [JF_DNNL_FILTER_GRAD] = { A, C, B, DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST }
 };
 
+/* The extents of a tensor in the library's order of axes, and the steps of the caller's. */
+typedef struct onednn_axes { int n; dnnl_dims_t dim, stride; } onednn_axes;
+
+/* A tensor of images or filters, channels and the convolution's spatial axes. With more than one
+   group, these are an axis in front. */
+static onednn_axes axes_of(const jf_dnnl_conv *c, int64_t groups, int64_t n, int64_t channels,
+                           const int64_t size[3])
+{
+  const int first = groups > 1;
+  onednn_axes x = { .n = first + 2 + c->axes };
+  int64_t step = c->last ? channels : 1;
+  for (int i = 0; i < c->axes; i++) {
+    const int axis = x.n - 1 - i;
+    x.dim[axis] = size[2 - i];
+    x.stride[axis] = step;
+    step *= size[2 - i];
+  }
+  x.dim[first + 1] = channels;
+  x.stride[first + 1] = c->last ? 1 : step;
+  x.dim[first] = n;
+  x.stride[first] = c->last ? step : step * channels;
+  x.dim[0] = first ? groups : n;
+  x.stride[0] = first ? n * x.stride[first] : x.stride[first];
+  return x;
+}
+
 /* Describes an operand in the caller's layout, which is that of a tag or plain. For a plain one, or
-   with `free` for any, the library may choose another layout. */
-static jfl_status conv_operand(onednn_operand *o, int n, const dnnl_dims_t dim,
+   with `free` for any, the library may choose another layout; but channels that are last stay so
+   unless `free` is set. */
+static jfl_status conv_operand(onednn_operand *o, const jf_dnnl_conv *c, const onednn_axes *x,
                                dnnl_format_tag_t tag, int free)
 {
-  dnnl_dims_t stride;
-  int plain = tag == dnnl_format_tag_any;
-  jf_dense_steps(n, dim, 1, stride);
-  JF_TRY(layout_new(&o->given, n, dim, plain ? stride : NULL, tag));
-  return layout_new(&o->asked, n, dim, NULL, free ? dnnl_format_tag_any : tag);
+  const int plain = tag == dnnl_format_tag_any, kept = plain && c->last && !free;
+  JF_TRY(layout_new(&o->given, x->n, x->dim, plain ? x->stride : NULL, tag));
+  return layout_new(&o->asked, x->n, x->dim, kept ? x->stride : NULL,
+                    free ? dnnl_format_tag_any : tag);
 }
 
 static dnnl_format_tag_t onednn_blocked(int64_t block)
@@ -560,12 +586,11 @@ static jfl_status vector(onednn_operand *o, int64_t n)
 
 static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int free)
 {
-  int64_t g = c->groups, in = c->in_channels / g, out = c->out_channels / g;
-  dnnl_dims_t w = { out, in, c->kernel[0], c->kernel[1] };
-  dnnl_dims_t grouped = { g, out, in, c->kernel[0], c->kernel[1] };
+  const int64_t g = c->groups, in = c->in_channels / g;
+  const onednn_axes w = axes_of(c, g, c->out_channels / g, in, c->kernel);
   dnnl_format_tag_t tag =
       c->packed ? onednn_packed(c->block, in % c->block == 0) : dnnl_format_tag_any;
-  return g == 1 ? conv_operand(o, 4, w, tag, free) : conv_operand(o, 5, grouped, tag, free);
+  return conv_operand(o, c, &w, tag, free || c->last);
 }
 
 /* Describes x, w and y, then the tensors that the epilogue adds. */
@@ -573,20 +598,20 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
 {
   roles r = role_of[kind];
   const jf_epilogue *e = &c->epilogue;
-  dnnl_dims_t x = { c->batch, c->in_channels, c->in[0], c->in[1] };
-  dnnl_dims_t y = { c->batch, c->out_channels, c->out[0], c->out[1] };
+  const onednn_axes x = axes_of(c, 1, c->batch, c->in_channels, c->in);
+  const onednn_axes y = axes_of(c, 1, c->batch, c->out_channels, c->out);
   dnnl_format_tag_t tag_y = c->block_y ? onednn_blocked(c->block) : dnnl_format_tag_any;
-  JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), 4, x,
+  JF_TRY(conv_operand(add_operand(p, r.arg_x, r.x), c, &x,
                       c->block_x ? onednn_blocked(c->block) : dnnl_format_tag_any, free));
   JF_TRY(conv_filters(c, add_operand(p, r.arg_w, r.w), free || kind == JF_DNNL_DATA_GRAD));
-  JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), 4, y, tag_y, free));
+  JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), c, &y, tag_y, free));
   if (e->bias)
     JF_TRY(kind == JF_DNNL_FILTER_GRAD
              ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c->out_channels)
              : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c->out_channels));
   if (!e->residual) return JFL_OK;
   return conv_operand(add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL),
-                      4, y, tag_y, free);
+                      c, &y, tag_y, free);
 }
 
 /* Whether the name of the library's implementation begins with these letters. "jit" and "brg" are
@@ -606,9 +631,13 @@ static dnnl_status_t conv_pd(const jf_dnnl_conv *c, jf_dnnl_kind kind, problem *
   layout_ref x = ref(&operand_at(p, r.x)->asked), w = ref(&operand_at(p, r.w)->asked);
   layout_ref y = ref(&operand_at(p, r.y)->asked), bias = NULL;
   if (c->epilogue.bias) bias = ref(&operand_at(p, kind == JF_DNNL_FORWARD ? BIAS : DBIAS)->asked);
-  dnnl_dims_t stride = { c->stride[0], c->stride[1] };
-  dnnl_dims_t gap = { c->dilation[0] - 1, c->dilation[1] - 1 };
-  dnnl_dims_t before = { c->before[0], c->before[1] }, after = { c->after[0], c->after[1] };
+  dnnl_dims_t stride, gap, before, after;
+  for (int i = 0, from = 3 - c->axes; i < c->axes; i++) {
+    stride[i] = c->stride[from + i];
+    gap[i] = c->dilation[from + i] - 1;
+    before[i] = c->before[from + i];
+    after[i] = c->after[from + i];
+  }
 #if DNNL_VERSION_MAJOR >= 3
   if (kind == JF_DNNL_DATA_GRAD)
     return lib.convolution_backward_data_primitive_desc_create(
@@ -694,9 +723,9 @@ static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
 static void find_block(void)
 {
   const jf_dnnl_conv c = {
-    .batch = 1, .groups = 1, .in_channels = 32, .out_channels = 32, .in = { 14, 14 },
-    .out = { 14, 14 }, .kernel = { 3, 3 }, .stride = { 1, 1 }, .dilation = { 1, 1 },
-    .before = { 1, 1 }, .after = { 1, 1 }
+    .batch = 1, .groups = 1, .in_channels = 32, .out_channels = 32, .in = { 1, 14, 14 },
+    .out = { 1, 14, 14 }, .kernel = { 1, 3, 3 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
+    .before = { 0, 1, 1 }, .after = { 0, 1, 1 }, .axes = 2
   };
   problem p;
   dnnl_primitive_desc_t pd;

@@ -19,12 +19,14 @@ typedef struct jf_dnnl_matmul {
   jf_epilogue epilogue;        /* bias (n), residual like c */
 } jf_dnnl_matmul;
 
-/* A 2-D convolution of x (batch, in_channels, in...), w (out_channels, in_channels / groups,
-   kernel...) and y (batch, out_channels, out...). Pairs of numbers are for height and width. Blocks
-   of channels and packed filters are those of op/conv2d.h. */
+/* A convolution of x (batch, in_channels, in...), w (out_channels, in_channels / groups, kernel...)
+   and y (batch, out_channels, out...). The tensors have `axes` of depth, height and width, the last
+   ones; the extents of the others are 1. With `last`, channels are the last axis of each. Blocks of
+   channels and packed filters are those of op/conv.h. */
 typedef struct jf_dnnl_conv {
   int64_t batch, groups, in_channels, out_channels;
-  int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
+  int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
+  int axes, last;
   int64_t block;
   int block_x, block_y, packed;
   jf_epilogue epilogue;        /* of a forward call; with `bias`, JF_DNNL_FILTER_GRAD gives dbias */

@@ -13,9 +13,10 @@
    below which a piece would be slow (the library's kernels have 48 columns and 8 rows). LONG:
    products of an element for which it pays to copy it. ENOUGH: results of a channel for which it
    pays to convert filters. MOST_PARTS and PART_BYTES: how many sums a gradient is gathered in, and
-   the memory for them. */
+   the memory for them. CACHED: bytes of a sum that stays in a core's cache; a larger one should
+   take in AMPLE products of an element. */
 enum { PIECE = 5000000, MOST_PIECES = 64, WIDTH = 96, HEIGHT = 48, LONG = 256, ENOUGH = 2000,
-       MOST_PARTS = 16, PART_BYTES = 1 << 25 };
+       MOST_PARTS = 16, PART_BYTES = 1 << 25, CACHED = 1 << 17, AMPLE = 1000 };
 
 /* An axis of n elements in pieces of `each`; the last one may have fewer. */
 typedef struct pieces_cut { int64_t n, each; } pieces_cut;
@@ -208,10 +209,10 @@ static jfl_status conv_piece(const void *problem, int64_t outer, int64_t inner, 
 }
 
 /* Elements of an image, whose channels may be padded to whole blocks. */
-static int64_t image(int64_t channels, const int64_t size[2], int64_t block)
+static int64_t image(int64_t channels, const int64_t size[3], int64_t block)
 {
   if (block) channels = (channels + block - 1) / block * block;
-  return channels * size[0] * size[1];
+  return channels * size[0] * size[1] * size[2];
 }
 
 /* From one image, and from one channel of the results, to the next. */
@@ -219,8 +220,8 @@ static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 {
   const int64_t x = image(c->in_channels, c->in, c->block_x ? c->block : 0);
   const int64_t y = image(c->out_channels, c->out, c->block_y ? c->block : 0);
-  const int64_t w = c->in_channels / c->groups * c->kernel[0] * c->kernel[1];
-  const int64_t plane = c->out[0] * c->out[1];
+  const int64_t w = image(c->in_channels / c->groups, c->kernel, 0);
+  const int64_t plane = image(1, c->out, 0);
   switch (kind) {
   case JF_DNNL_FORWARD:
     p->by_outer = (pieces_step){ .a = x, .c = y };
@@ -237,28 +238,33 @@ static void conv_steps(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
   }
 }
 
-/* How many sums of so many elements there may be. */
-static int64_t parts_of(int64_t sums)
+/* How many sums of so many elements there may be, where an element has so many products. */
+static int64_t parts_of(int64_t sums, int64_t products)
 {
   const int64_t bytes = sums * (int64_t)sizeof(float);
-  return bytes * MOST_PARTS < PART_BYTES ? MOST_PARTS : PART_BYTES / (bytes + 1) + 1;
+  int64_t most = bytes * MOST_PARTS < PART_BYTES ? MOST_PARTS : PART_BYTES / (bytes + 1) + 1;
+  while (most > 2 && bytes > CACHED && products < most * AMPLE) most /= 2;
+  return most;
 }
 
 /* Images are cut first. The channels of one image lie together, so that these can be cut as well;
    those of several images do not. */
 static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 {
-  const double one = 2.0 * (double)(c->in_channels / c->groups * c->kernel[0] * c->kernel[1]) *
-                     (double)(c->out_channels * c->out[0] * c->out[1]);
+  const double one = 2.0 * (double)image(c->in_channels / c->groups, c->kernel, 0) *
+                     (double)image(c->out_channels, c->out, 0);
   int64_t count = pieces_wanted(one * (double)c->batch);
-  const int64_t most = kind == JF_DNNL_FILTER_GRAD ? parts_of(p->sums) : count;
+  const int64_t most = kind == JF_DNNL_FILTER_GRAD
+                     ? parts_of(p->sums, image(c->batch, c->out, 0)) : count;
   p->outer = cut_into(c->batch, count < most ? count < c->batch ? count : c->batch
                                              : most < c->batch ? most : c->batch, 1);
   p->inner = whole(c->out_channels);
   const int one_image = kind == JF_DNNL_FORWARD ? p->outer.each == 1 : c->batch == 1;
-  if (!one_image || c->groups > 1 || c->out_channels % 16) return;
+  if (!one_image || c->groups > 1 || c->out_channels % 16 || c->last) return;
   count /= c->batch;
-  if (kind == JF_DNNL_DATA_GRAD && count > parts_of(p->sums)) count = parts_of(p->sums);
+  const int64_t products = image(c->out_channels, c->kernel, 0);
+  const int64_t few = kind == JF_DNNL_DATA_GRAD ? parts_of(p->sums, products) : count;
+  if (count > few) count = few;
   while (count > 1 && c->out_channels / count < 32) count /= 2;
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
 }
@@ -268,7 +274,7 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
 static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
-  const int64_t plane = q->c.out[0] * q->c.out[1], least = (ENOUGH + plane - 1) / plane;
+  const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
                     p->outer.each < least && p->outer.each < p->outer.n &&
                     jf_dnnl_open()->converts(p->unit[0]);

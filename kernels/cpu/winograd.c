@@ -2,8 +2,8 @@
    tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back. A tile
    takes 36 products instead of 144 or 100. The points of interpolation are 0, 1, -1, 1/2, -2 and
    infinity, chosen after Barabasz et al. (2020): errors are about three times those of direct
-   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv2d.h. */
-#include "op/conv2d.h"
+   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
+#include "op/conv.h"
 
 #include "vector.h"
 
@@ -11,9 +11,11 @@
 #include <immintrin.h>
 
 /* SIDE: cells along a side of a tile. BATCH: tiles that are transformed together, so that they stay
-   in the second-level cache. WIDE: columns of a product that are kept in registers. */
-enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 256,
-       MOST_PARTS = 16, PART_BYTES = 1 << 25 };
+   in the second-level cache. WIDE: columns of a product that are kept in registers. For the
+   gradient of the filters, DEEP tiles are summed at a time, GROUP are transformed by a thread, and
+   CHUNK floats hold the tiles that are transformed before their products are summed. */
+enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 512,
+       DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
 
 #define INNER __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"), always_inline)) \
   static inline
@@ -34,10 +36,12 @@ typedef struct winograd {
   int64_t down, across, tiles;             /* tiles down and across an image; tiles of all images */
   const float *from, *filter, *bias, *residual, *dto;
   float *to, *dfilter, *dbias;
-  int lanes, parts;
-  int64_t span;                /* tiles of a batch, at most BATCH */
-  float *u;                    /* transformed filters, or parts of their gradient */
+  int lanes;
+  int64_t span;                /* tiles of a batch, at most BATCH; of a chunk for a gradient */
+  float *u;                    /* transformed filters, or their gradient */
   float *room; size_t room_size;           /* floats for each lane */
+  float *v, *d;                /* for the filters' gradient: the transformed tiles of a chunk */
+  int64_t first, end;                      /* ... and which tiles these are */
 } winograd;
 
 /* ---- the transforms of one line ---- */
@@ -96,9 +100,14 @@ static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 
 
 /* ---- tiles ---- */
 
-/* How many floats a cell's numbers take, for a batch with that many channels: one cache line more
-   than needed, so that the cells of a tile do not all fall into the same few sets of the cache. */
-static inline int64_t pitch(int64_t channels) { return BATCH * channels + JF_LANES; }
+/* How many floats the numbers of a cell take, for so many tiles with that many channels: one cache
+   line more than needed, so that the cells of a tile do not all fall into the same few sets of the
+   cache. */
+static inline int64_t pitch_of(int64_t tiles, int64_t channels)
+{
+  return tiles * channels + JF_LANES;
+}
+static inline int64_t pitch(int64_t channels) { return pitch_of(BATCH, channels); }
 
 /* Where tile t is: its image and its first cell in `from`, which may be outside of the plane. */
 typedef struct spot { int64_t image, y, x; } spot;
@@ -128,8 +137,8 @@ INNER void winograd_load(const float *plane, int64_t height, int64_t width, int6
       cell[(i - y) * size + j - x] = _mm512_loadu_ps(plane + (i * width + j) * JF_LANES);
 }
 
-/* v[cell][tile][channel] of n tiles from `first` on; tiles past the last one are 0. */
-INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
+/* v[cell][tile][channel] of n tiles from `first` on; cells are `apart`. */
+INNER void transform_input(const winograd *w, int64_t first, int n, int64_t apart, float *v)
 {
   const int64_t stride = w->n_from * JF_LANES;
   for (int t = 0; t < n; t++) {
@@ -145,14 +154,15 @@ INNER void transform_input(const winograd *w, int64_t first, int n, float *v)
         for (int i = 0; i < SIDE; i++) x[i] = half[i * SIDE + j];
         transform(x, line);
         for (int i = 0; i < SIDE; i++)
-          _mm512_storeu_ps(out + (i * SIDE + j) * pitch(stride), line[i]);
+          _mm512_storeu_ps(out + (i * SIDE + j) * apart, line[i]);
       }
     }
   }
 }
 
 /* d[cell][tile][channel]: the transformed gradient of the results. */
-INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, float *d)
+INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, int64_t apart,
+                              float *d)
 {
   const int64_t stride = w->n_to * JF_LANES;
   for (int t = 0; t < n; t++) {
@@ -168,7 +178,7 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
         for (int i = 0; i < out; i++) x[i] = half[i * SIDE + j];
         interpolate(x, out, line);
         for (int i = 0; i < SIDE; i++)
-          _mm512_storeu_ps(to + (i * SIDE + j) * pitch(stride), line[i]);
+          _mm512_storeu_ps(to + (i * SIDE + j) * apart, line[i]);
       }
     }
   }
@@ -249,22 +259,21 @@ INNER void winograd_multiply(const winograd_product *p, int rows, int width, int
     }                                                                         \
   }
 PRODUCT(winograd_product_of, ROWS, 0)
+PRODUCT(first_product, 4, 0)
 PRODUCT(add_product, 4, 1)
 
 /* ---- memory ---- */
 
-/* How many floats u has: the transformed filters, or the parts of their gradient. */
+/* How many floats u has. */
 static size_t u_size(const winograd *w)
 {
-  const size_t copies = w->parts ? (size_t)w->parts : 1;
-  return copies * CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
+  return CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
 }
 
-/* How many floats a lane needs for a batch before the product, and after it or beside it. */
+/* How many floats a lane needs for a batch before the product, and after it. */
 static size_t room_size(const winograd *w)
 {
-  const int64_t wide = w->parts ? w->n_to * JF_LANES : WIDE;
-  return CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(wide));
+  return CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(WIDE));
 }
 
 static void winograd_lay_out(winograd *w, void *scratch)
@@ -286,7 +295,7 @@ OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
 {
   const int64_t from = w->n_from * JF_LANES, left = w->tiles - first;
   const int n = (int)(left < w->span ? left : w->span);
-  transform_input(w, first, n, v);
+  transform_input(w, first, n, pitch(from), v);
   for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) {
     const int width = width_at(w, o);
     for (int k = 0; k < CELLS; k++)
@@ -377,43 +386,37 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
 
 /* ---- the gradient for the filters ---- */
 
-/* Adds the contribution of a batch of tiles to u[cell][from][to]. */
-OUTER void gather_tiles(const winograd *w, int64_t first, int64_t end, float *v, float *d, float *u)
-{
-  const int64_t from = w->n_from * JF_LANES, to = w->n_to * JF_LANES;
-  const int n = end - first < BATCH ? (int)(end - first) : BATCH;
-  transform_input(w, first, n, v);
-  if (w->out == 2) transform_gradient(w, first, n, 2, d);
-  else transform_gradient(w, first, n, 4, d);
-  for (int k = 0; k < CELLS; k++)
-    for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES)
-      for (int64_t c = 0; c < from; c += 4) {
-        const winograd_product p = { v + k * pitch(from) + c, d + k * pitch(to) + o * JF_LANES,
-                            u + (k * from + c) * to + o * JF_LANES, 1, from, to, to, n };
-        add_product(&p, width_at(w, o));
-      }
-}
-
-/* Sums the tiles of part i. */
-static void gather_part(void *ctx, int i, int lane)
+/* Transforms group i of a chunk's tiles. */
+OUTER void transform_part(void *ctx, int i)
 {
   const winograd *w = ctx;
-  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
-  const int64_t each = (w->tiles + w->parts - 1) / w->parts, begin = i * each;
-  const int64_t end = begin + each < w->tiles ? begin + each : w->tiles;
-  float *u = w->u + i * size, *v = w->room + (size_t)lane * w->room_size;
-  memset(u, 0, (size_t)size * sizeof *u);
-  for (int64_t t = begin; t < end; t += BATCH)
-    gather_tiles(w, t, end, v, v + CELLS * pitch(w->n_from * JF_LANES), u);
+  const int64_t from = w->n_from * JF_LANES, to = w->n_to * JF_LANES;
+  const int64_t first = w->first + i * GROUP, left = w->end - first;
+  const int n = (int)(left < GROUP ? left : GROUP);
+  const int64_t apart = pitch_of(w->span, from), apart_d = pitch_of(w->span, to);
+  float *d = w->d + i * GROUP * to;
+  transform_input(w, first, n, apart, w->v + i * GROUP * from);
+  if (w->out == 2) transform_gradient(w, first, n, 2, apart_d, d);
+  else transform_gradient(w, first, n, 4, apart_d, d);
 }
 
-/* The sum over all parts of u[cell], for one channel of `from` and 16 of `to`. */
-INNER vec part_sum(const winograd *w, int64_t at)
+/* Adds the products of a chunk to u[cell][from][to], for a cell and 64 of `to`. Sums are made in
+   the order of tiles, so they do not depend on the number of threads. */
+OUTER void gather_part(void *ctx, int i)
 {
-  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS;
-  vec sum = _mm512_loadu_ps(w->u + at);
-  for (int i = 1; i < w->parts; i++) sum = sum + _mm512_loadu_ps(w->u + i * size + at);
-  return sum;
+  const winograd *w = ctx;
+  const int64_t from = w->n_from * JF_LANES, to = w->n_to * JF_LANES, n = w->end - w->first;
+  const int64_t k = i % CELLS, o = i / CELLS * (WIDE / JF_LANES);
+  const float *v = w->v + k * pitch_of(w->span, from);
+  const float *d = w->d + k * pitch_of(w->span, to) + o * JF_LANES;
+  float *u = w->u + k * from * to + o * JF_LANES;
+  for (int64_t t = 0; t < n; t += DEEP)
+    for (int64_t c = 0; c < from; c += 4) {
+      const winograd_product p = { v + t * from + c, d + t * to, u + c * to, 1, from, to, to,
+                                   n - t < DEEP ? n - t : DEEP };
+      if (w->first + t) add_product(&p, width_at(w, o));
+      else first_product(&p, width_at(w, o));
+    }
 }
 
 /* Gives the filters' gradient of one block of `from` and one of `to`. `evaluate` serves, as it is
@@ -426,7 +429,8 @@ INNER void transform_back(const winograd *w, int64_t from, int64_t to, int taps)
     for (int j = 0; j < SIDE; j++) {
       vec x[SIDE];
       for (int i = 0; i < SIDE; i++)
-        x[i] = part_sum(w, ((i * SIDE + j) * n_from + from * JF_LANES + c) * n_to + to * JF_LANES) *
+        x[i] = _mm512_loadu_ps(w->u + ((i * SIDE + j) * n_from + from * JF_LANES + c) * n_to +
+                               to * JF_LANES) *
                _mm512_set1_ps(weight[i] * weight[j]);
       for (int k = 0; k < taps; k++) half[k * SIDE + j] = evaluate(x, k, taps);
     }
@@ -462,8 +466,15 @@ OUTER void bias_part(void *ctx, int i)
 
 static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 {
-  winograd_lay_out(w, k->scratch);
-  jf_parallel_lanes(k->threads, w->parts, gather_part, w);
+  const int columns = jf_parts(w->n_to, WIDE / JF_LANES);
+  w->u = k->scratch;
+  w->v = w->u + u_size(w);
+  w->d = w->v + CELLS * pitch_of(w->span, w->n_from * JF_LANES);
+  for (w->first = 0; w->first < w->tiles; w->first = w->end) {
+    w->end = w->first + w->span < w->tiles ? w->first + w->span : w->tiles;
+    jf_parallel(k->threads, jf_parts(w->end - w->first, GROUP), transform_part, w);
+    jf_parallel(k->threads, CELLS * columns, gather_part, w);
+  }
   jf_parallel(k->threads, (int)(w->n_from * w->n_to), back_part, w);
   if (w->dbias) jf_parallel(k->threads, (int)w->n_to, bias_part, w);
   return JFL_OK;
@@ -473,31 +484,33 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 
 /* How many direct products each pair of channels must have so that transforming the filters pays
    off: for convolutions, and for the filters' gradient. Measured. */
-enum { LEAST = 7000, LEAST_GATHERED = 28000 };
+enum { LEAST = 7000, LEAST_GATHERED = 7000 };
 
 /* Whether this file serves a convolution of that input, filters and results; if not, the library
    does. */
 static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y,
                   int64_t least)
 {
-  const jf_conv2d *a = k->attr;
+  const jf_conv *a = k->attr;
   const int64_t *d = f->shape.d;
   if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed)
     return 0;
   if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
-  for (int i = 0; i < 2; i++)
-    if (a->stride[i] != 1 || a->dilation[i] != 1 || d[i] * JF_LANES > MOST_CHANNELS) return 0;
+  for (int i = 0; i < 2; i++) {
+    if (a->stride[1 + i] != 1 || a->dilation[1 + i] != 1) return 0;
+    if (d[i] * JF_LANES > MOST_CHANNELS) return 0;
+  }
   return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
 }
 
 static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
                          const jf_tensor *to)
 {
-  const jf_conv2d *a = k->attr;
+  const jf_conv *a = k->attr;
   const int64_t *in = from->shape.d, *out = to->shape.d;
   winograd w = {
     .taps = (int)f->shape.d[2], .batch = in[0], .height = in[2], .width = in[3], .rows = out[2],
-    .columns = out[3], .top = a->pad[0], .left = a->pad[2], .n_from = in[1], .n_to = out[1],
+    .columns = out[3], .top = a->pad[2], .left = a->pad[4], .n_from = in[1], .n_to = out[1],
     .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads
   };
   w.out = SIDE + 1 - w.taps;
@@ -507,15 +520,12 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
   return w;
 }
 
-/* Cuts the tiles into parts of a fixed number. Each part is summed on its own, so that sums do not
-   depend on the number of threads. */
-static void set_parts(winograd *w)
+/* Cuts the tiles into chunks. */
+static void set_span(winograd *w)
 {
-  const int64_t size = w->n_from * w->n_to * JF_LANES * JF_LANES * CELLS * (int64_t)sizeof(float);
-  const int64_t some = (w->tiles + BATCH / 2 - 1) / (BATCH / 2), room = PART_BYTES / size;
-  int64_t parts = some < MOST_PARTS ? some : MOST_PARTS;
-  if (parts > room) parts = room > 1 ? room : 1;
-  w->parts = (int)parts;
+  const int64_t most = CHUNK / (CELLS * (w->n_from + w->n_to) * JF_LANES);
+  w->span = most > DEEP ? most / DEEP * DEEP : DEEP;
+  if (w->span > w->tiles) w->span = w->tiles;
 }
 
 static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
@@ -526,13 +536,13 @@ static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
 
 static int forward_accepts(const jf_kargs *k)
 {
-  return !((const jf_conv2d *)k->attr)->epilogue.act &&
+  return !((const jf_conv *)k->attr)->epilogue.act &&
          serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST);
 }
 
 static winograd forward_of(const jf_kargs *k)
 {
-  const jf_epilogue *e = &((const jf_conv2d *)k->attr)->epilogue;
+  const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
@@ -553,9 +563,9 @@ static jfl_status winograd_forward_run(const jf_kargs *k)
 
 static int data_accepts(const jf_kargs *k)
 {
-  const jf_conv2d *a = k->attr;
-  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[0] < k->in[0].shape.d[2] &&
-         a->pad[2] < k->in[0].shape.d[2];
+  const jf_conv *a = k->attr;
+  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
+         a->pad[4] < k->in[0].shape.d[2];
 }
 
 /* dx is a convolution of dy, whose padding is the reach of the filters minus the padding of x. */
@@ -591,14 +601,16 @@ static winograd filter_of(const jf_kargs *k)
   w.dto = k->in[1].data;
   w.dfilter = k->out[0].data;
   if (k->n_out > 1) w.dbias = k->out[1].data;
-  set_parts(&w);
+  set_span(&w);
   return w;
 }
 
 static jfl_status filter_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = filter_of(k);
-  return winograd_reserve(&w, scratch);
+  const int64_t tiles = pitch_of(w.span, w.n_from * JF_LANES) + pitch_of(w.span, w.n_to * JF_LANES);
+  *scratch = (u_size(&w) + CELLS * (size_t)tiles) * sizeof(float);
+  return JFL_OK;
 }
 
 static jfl_status filter_run(const jf_kargs *k)

@@ -158,6 +158,7 @@ local meta = {
 return names.guarded(flow, "flow", meta, function(name)
   if sources[name] then return load(name) end
   install()
+  if sources[name] then return load(name) end
   local value = rawget(flow, name)
   if value == nil and type(name) == "string" and name:find("^%a") then
     return names.older("flow", name)

@@ -1,10 +1,10 @@
 -- The bench: each model's median step here and in PyTorch, measured in turn, and their ratio.
 --   jfl scripts/bench/compare.lua [model...]
--- The peer is Debian's python3-torch; of its settings the best counts. What the environment chooses
--- for BLAS libraries is taken out on both sides; but where OpenBLAS does not know a processor, the
--- peer may be told which kernels to take, as we do.
+-- The peer is the PyTorch that scripts/bench/setup installs, or that of the Python in JFL_PEER; of
+-- its settings the best counts. What the environment chooses for BLAS libraries is taken out on
+-- both sides.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
-local PYTHON = "/usr/bin/python3"
+local PYTHON = os.getenv "JFL_PEER" or "build/peer/bin/python3"
 local ROUNDS = 3
 
 local models = {
@@ -31,15 +31,14 @@ local function ours(name)
   return number_of(("%s %s scripts/bench/steps.lua %s"):format(CLEAN, arg[-1], name))
 end
 
---- Settings to try: pools of threads of BLAS and of PyTorch that do not disturb each other, layouts
--- of images, kernels of BLAS.
+--- Settings to try: threads, layouts of images, eager or compiled.
 local function settings(name)
   local list = {}
-  for _, threads in ipairs { { 1, 1 }, { 1, 2 }, { 2, 1 } } do
+  for _, threads in ipairs { 1, 2 } do
     for _, layout in ipairs { "contiguous", "channels_last" } do
-      for _, core in ipairs { "", "OPENBLAS_CORETYPE=SkylakeX" } do
+      for _, mode in ipairs { "eager", "compile" } do
         if layout == "contiguous" or not name:find "mlp" then
-          list[#list + 1] = { blas = threads[1], own = threads[2], layout = layout, core = core }
+          list[#list + 1] = { threads = threads, layout = layout, mode = mode }
         end
       end
     end
@@ -48,8 +47,8 @@ local function settings(name)
 end
 
 local function peer(name, s, seconds)
-  return number_of(("%s %s OPENBLAS_NUM_THREADS=%d %s scripts/bench/peer.py %s %d %s %g"):format(
-    CLEAN, s.core, s.blas, PYTHON, name, s.own, s.layout, seconds))
+  return number_of(("%s %s scripts/bench/peer_steps.py %s %d %s %s %g"):format(CLEAN, PYTHON, name,
+    s.threads, s.layout, s.mode, seconds))
 end
 
 local function best_setting(name)
@@ -82,17 +81,17 @@ local function is_wanted(name) return not next(wanted) or wanted[name] end
 
 local have_peer = number_of(PYTHON .. " -c 'import torch; print(1)'")
 if not have_peer then
-  print "PyTorch is not here (apt-get install python3-torch): only our side is measured"
+  print "PyTorch is not here (scripts/bench/setup installs it): only our side is measured"
 end
 local row = "%-42s %8s %10s %6s  %s"
-print(row:format("", "jfl ms", "PyTorch ms", "ratio", "its BLAS+own threads, layout"))
+print(row:format("", "jfl ms", "PyTorch ms", "ratio", "its threads, layout, mode"))
 for _, model in ipairs(models) do
   if is_wanted(model[1]) then
     local s = have_peer and best_setting(model[1])
     local mine, theirs = in_turn(model[1], s)
     print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
       theirs and ("%.2f"):format(mine / theirs) or "-",
-      s and ("%d+%d, %s%s"):format(s.blas, s.own, s.layout, s.core:gsub(".*=", ", ")) or ""))
+      s and ("%d, %s, %s"):format(s.threads, s.layout, s.mode) or ""))
     io.stdout:flush()
   end
 end

@@ -5,7 +5,7 @@
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
 #include "op/bias_add.h"
-#include "op/conv2d.h"
+#include "op/conv.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
 #include "optim/optim.h"
@@ -72,7 +72,8 @@ static void bench(const char *only, const char *op, jf_tensor *in, int n_in, jf_
 
 static void conv(const char *only, int64_t n, int64_t c, int64_t hw, int64_t o)
 {
-  jf_conv2d a = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad = { 2, 2, 2, 2 } };
+  jf_conv a = { .groups = 1, .axes = 2, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
+                .pad = { 0, 0, 2, 2, 2, 2 } };
   jf_tensor x = T(n, c, hw, hw), w = T(o, c, 5, 5), y = T(n, o, hw, hw);
   double flop = 2.0 * (double)(n * c * o * hw * hw * 25);
   char what[64];
@@ -88,7 +89,8 @@ static void blocked_conv(const char *only, int64_t n, int64_t c, int64_t hw, int
   const int64_t b = jf_cpu_channel_block();
   if (!b) return;
   const int first = c == 1;
-  jf_conv2d a = { .groups = 1, .stride = { 1, 1 }, .dilation = { 1, 1 }, .pad = { 2, 2, 2, 2 },
+  jf_conv a = { .groups = 1, .axes = 2, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 },
+                .pad = { 0, 0, 2, 2, 2, 2 },
                   .block = b, .block_x = !first, .block_y = 1, .packed = 1 };
   jf_tensor x = first ? T(n, c, hw, hw) : T(n, c / b, hw, hw, b), y = T(n, o / b, hw, hw, b);
   jf_tensor w = first ? T(o / b, 5, 5, c, b) : T(o / b, c / b, 5, 5, b, b);

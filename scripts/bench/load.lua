@@ -57,8 +57,8 @@ local function ours(model, threads)
 end
 
 local function peer(model, threads)
-  return PEER and tonumber(output_of(("%s OPENBLAS_NUM_THREADS=1 %s scripts/bench/peer.py "
-    .. "%s %d contiguous %g"):format(CLEAN, PEER, model, threads, SECONDS)))
+  return PEER and tonumber(output_of(("%s OPENBLAS_NUM_THREADS=1 %s scripts/bench/peer_steps.py "
+    .. "%s %d contiguous eager %g"):format(CLEAN, PEER, model, threads, SECONDS)))
 end
 
 local cores = tonumber(output_of "nproc")

@@ -2,6 +2,7 @@
 local api = require "scripts.doc.api"
 local blocks = require "scripts.doc.blocks"
 local guide = require "scripts.doc.guide"
+local optable = require "scripts.doc.optable"
 
 -- The text of a table's cell. A bar, which types hold too, would end it in Markdown.
 local function cell(text) return (text:gsub("|", "\\|"):gsub("%s*\n%s*", " ")) end
@@ -122,6 +123,7 @@ local function contents_of(guides, pages, order)
     list[#list + 1] = { name = file_of(page), title = title_of(page), entries = entries }
     for k, f in ipairs(pages[page]) do entries[k] = { short(f), f.written, f.doc } end
   end
+  names[#names + 1] = { name = "ops.md", title = "The table of ops", entries = {} }
   contents[#contents + 1], contents[#contents + 2] = names, objects
   return contents
 end
@@ -137,11 +139,22 @@ local function index(contents)
         words[k] = ("[`%s`](%s#%s)"):format(e[1], page.name, e[2])
       end
       add(out, "%s [%s](%s)%s", page.entries and "-" or i .. ".", page.title, page.name,
-        page.entries and ": " .. table.concat(words, ", ") or "")
+        #words > 0 and ": " .. table.concat(words, ", ") or "")
     end
     out[#out + 1] = ""
   end
   return table.concat(out, "\n")
+end
+
+-- Gives the link to a path's place in the reference.
+local function linker(pages)
+  local known = {}
+  for page, names in pairs(pages) do
+    for _, f in ipairs(names) do
+      known[f.path] = ("[`%s`](%s#%s)"):format(f.path, file_of(page), f.written)
+    end
+  end
+  return function(path) return known[path] or "`" .. path .. "`" end
 end
 
 --- The text of each page by the name of its file, and the table of contents: a list of sections
@@ -155,6 +168,7 @@ return function(outputs)
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end
+  texts["ops.md"] = optable.text(linker(pages))
   local contents = contents_of(guides, pages, order)
   texts["index.md"] = index(contents)
   return texts, contents

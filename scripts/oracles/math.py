@@ -37,3 +37,39 @@ for name, fn in (("sqrt", torch.sqrt), ("rsqrt", torch.rsqrt), ("log", torch.log
 entry("round", [D([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49, 3.7])], {}, torch.round, False)
 entry("clip_by_value", [W((9,), 1, 4)], {"min_value": -1, "max_value": 2.5},
       lambda x: x.clamp(-1, 2.5))
+
+for name, fn in (("silu", F.silu), ("mish", F.mish), ("selu", F.selu), ("softsign", F.softsign),
+                 ("log_sigmoid", F.logsigmoid), ("relu6", F.relu6), ("hardtanh", F.hardtanh),
+                 ("hardsigmoid", lambda x: (x / 6 + 0.5).clamp(0, 1)),  # PyTorch's 1/6 is a float
+                 ("hardswish", F.hardswish),
+                 ("softshrink", F.softshrink), ("hardshrink", F.hardshrink),
+                 ("gelu_tanh", lambda x: F.gelu(x, approximate="tanh")),
+                 ("atan", torch.atan), ("sinh", torch.sinh), ("cosh", torch.cosh),
+                 ("asinh", torch.asinh), ("exp2", torch.exp2), ("erfc", torch.erfc),
+                 ("lgamma", torch.lgamma)):
+    entry(name, [W((9,), 1, 8 if name.startswith("hard") or name == "relu6" else 4)], {}, fn)
+entry("swish", [W((9,), 1, 4)], {"beta": 1.5}, lambda x: x * torch.sigmoid(1.5 * x))
+entry("hardtanh", [W((9,), 1, 4)], {"min_val": -2, "max_val": 3}, lambda x: F.hardtanh(x, -2, 3))
+entry("elu", [W((9,), 1, 4)], {"alpha": 0.7}, lambda x: F.elu(x, 0.7))
+for name, fn in (("tan", torch.tan), ("asin", torch.asin), ("acos", torch.acos),
+                 ("atanh", torch.atanh)):
+    entry(name, [W((9,), 1, 0.9)], {}, fn)
+entry("acosh", [D([1.01, 1.5, 7, 1000])], {}, torch.acosh)
+# PyTorch's derivative of digamma is off by 1e-9.
+entry("digamma", [W((9,), 1, 4)], {}, torch.digamma, False)
+for name, fn in (("log2", torch.log2), ("log10", torch.log10), ("lgamma", torch.lgamma)):
+    entry(name, [D([0.01, 0.5, 1, 7, 1000])], {}, fn)
+entry("trunc", [W((9,), 1, 4)], {}, torch.trunc, False)
+entry("reciprocal_no_nan", [D([0, 2, -0.25])], {},
+      lambda x: torch.where(x == 0, 0.0, 1 / torch.where(x == 0, 1.0, x)))
+entry("atan2", [W((3, 4), 1), W((4,), 2)], {}, torch.atan2)
+entry("xlogy", [W((3, 4), 1), D([0.5, 1, 2, 9])], {}, torch.xlogy)
+entry("xlogy", [D([0, 0]), D([0, 3])], {}, torch.xlogy, False)
+odd = D([0, 1, float("nan"), float("inf"), float("-inf")])
+for name, fn in (("isnan", torch.isnan), ("isinf", torch.isinf), ("isfinite", torch.isfinite),
+                 ("logical_not", torch.logical_not)):
+    entry(name, [odd], {}, lambda x, fn=fn: fn(x).to(torch.int8), False)
+for name, fn in (("logical_and", torch.logical_and), ("logical_or", torch.logical_or),
+                 ("logical_xor", torch.logical_xor)):
+    entry(name, [D([[0], [2]]), D([0, -0.5])], {}, lambda x, y, fn=fn: fn(x, y).to(torch.int8),
+          False)

@@ -149,16 +149,6 @@ static void a_full_disk_leaves_no_half_checkpoint(void)
   fail_every_call(in_scratch("full_new"), EDQUOT, -1);
 }
 
-static jfl_status put_output(const char *path, const char *text)
-{
-  jfl_output *o;
-  JF_TRY(jfl_output_open(path, &o));
-  jfl_status r = jfl_output_write(o, text, strlen(text));
-  if (r == JFL_OK) return jfl_output_keep(o);
-  jfl_output_drop(o);
-  return r;
-}
-
 /* The same for a file of the host's own: the old one stays, or the new one is there. */
 static void a_full_disk_keeps_the_old_file(void)
 {

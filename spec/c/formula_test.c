@@ -2,6 +2,7 @@
    compiled here and gives what the plain kernels give, bit for bit. So a device that compiles
    source can make its loops from the records alone. The source is compiled as C++ too, as CUDA
    would. */
+#include "dev/half.h"
 #include "optim/optim.h"
 #include "test.h"
 
@@ -65,6 +66,7 @@ static void add_case(const jfl_op *op, jfl_dtype t, int odd, jfl_dtype to)
   formula_case *c = &cases[n_case];
   *c = (formula_case){ .op = op, .n_in = jf_op_n_in(op), .odd = odd };
   if (odd >= c->n_in || (odd >= 0 && t == JFL_I8)) return;
+  if (jf_is_half(t) || jf_is_half(to)) return;         /* devices load and store them as floats */
   for (int i = 0; i < c->n_in; i++) c->in[i] = i == odd ? JFL_I8 : t;
   set_attributes(c, to);
   if (is_accepted(c) && n_case < MOST_CASES - 1) n_case++;

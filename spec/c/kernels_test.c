@@ -5,7 +5,7 @@
 #include "op/bias_add.h"
 #include "op/cast.h"
 #include "op/clip_scale.h"
-#include "op/conv2d.h"
+#include "op/conv.h"
 #include "op/cross_entropy.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
@@ -277,7 +277,7 @@ typedef struct geometry { int64_t n, c, h, w, o, kh, kw, g, s, d, pad; } geometr
 
 static void convolve(const geometry *q)
 {
-  jf_conv2d a = { .groups = q->g, .data_format = "NCHW", .strides = JF_INTS(q->s),
+  jf_conv a = { .groups = q->g, .data_format = "NCHW", .strides = JF_INTS(q->s),
                   .dilations = JF_INTS(q->d) };
   a.padding.list = JF_INTS(q->pad, 0, 0, q->pad);
   if (q->pad < 0) a.padding = (jf_pad){ .word = "SAME" };
@@ -319,11 +319,11 @@ static void convolves(void)
 /* Blocks of 16 channels and packed filters, which the rows of some processors need. */
 static void convolve_blocks(const geometry *q, int rows)
 {
-  jf_conv2d a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1),
+  jf_conv a = { .groups = 1, .data_format = "NCHW", .strides = JF_INTS(1),
                   .dilations = JF_INTS(1),
                   .padding.list = JF_INTS(q->pad, q->pad / 2, q->pad, q->kw - 1),
                   .block = 16, .block_x = 1, .block_y = 1, .packed = 1 };
-  const jf_conv2d plain = a;
+  const jf_conv plain = a;
   int64_t high = q->h + q->pad + q->pad / 2 - q->kh + 1, wide = q->w + q->pad;
   input x = F32(q->n, q->c / 16, q->h, q->w, 16), y = F32(q->n, q->o / 16, high, wide, 16);
   input w = F32(q->o / 16, q->c / 16, q->kh, q->kw, 16, 16), bias = F32(q->o);

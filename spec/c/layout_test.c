@@ -2,7 +2,7 @@
    plain kernels give on plain tensors. Also tests the conversions between forms. */
 #include "dev/cpu/cpu.h"
 #include "dev/dev.h"
-#include "op/conv2d.h"
+#include "op/conv.h"
 #include "op/layout.h"
 #include "op/op.h"
 #include "op/transpose.h"
@@ -97,9 +97,9 @@ typedef struct call {
 } call;
 
 /* Makes the attributes; their lists lie in p and at `size`. */
-static jf_conv2d attr_of(problem *p, int kind, int64_t size[2])
+static jf_conv attr_of(problem *p, int kind, int64_t size[2])
 {
-  jf_conv2d a = {
+  jf_conv a = {
     .strides = { 1, &p->stride }, .padding = { NULL, { 1, &p->pad } }, .data_format = "NCHW",
     .dilations = { 1, &p->dilation }, .groups = p->groups, .size = { 2, size }, .block = p->block,
     .block_x = p->block_x, .block_y = p->block_y, .packed = p->packed
@@ -113,7 +113,7 @@ static jf_conv2d attr_of(problem *p, int kind, int64_t size[2])
 }
 
 /* Completes the attributes and makes the outputs; returns how many there are. */
-static int complete(const jfl_op *op, jf_conv2d *a, const jf_tensor *in, int n_in, jf_tensor *out)
+static int complete(const jfl_op *op, jf_conv *a, const jf_tensor *in, int n_in, jf_tensor *out)
 {
   jfl_value value[MAX], *list[MAX];
   jf_arena arena = { 0 };
@@ -167,7 +167,7 @@ static void check_call(const problem *p, const call *c, int fast)
   const jfl_op *op = op_of[c->kind];
   problem own = *p;
   int64_t size[2];
-  jf_conv2d a = attr_of(&own, c->kind, size);
+  jf_conv a = attr_of(&own, c->kind, size);
   jf_tensor in[MAX], out[2];
   for (int i = 0; i < c->n_in; i++) in[i] = formed(&c->in[i], c->in_form[i], p->block);
   int n_out = complete(op, &a, in, c->n_in, out);
@@ -190,7 +190,7 @@ static void compute(const problem *p, call *c)
   problem plain = *p;
   plain.block = plain.block_x = plain.block_y = plain.packed = 0;
   int64_t size[2];
-  jf_conv2d a = attr_of(&plain, c->kind, size);
+  jf_conv a = attr_of(&plain, c->kind, size);
   c->n_out = complete(op_of[c->kind], &a, c->in, c->n_in, c->out);
   CHECK(op_of[c->kind]->cpu[p->dtype](&(jf_kargs){
     .in = c->in, .out = c->out, .n_in = c->n_in, .n_out = c->n_out, .attr = &a }) == JFL_OK);

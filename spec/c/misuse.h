@@ -18,14 +18,14 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
-  AN_OUTPUT,
+  AN_OUTPUT, A_LOADER,
   N_KINDS
 };
 
 enum { FEW = 8 };
 static struct {
   jfl_session *s, *other;
-  jfl_array *a, *packed, *in[2], *two[2];
+  jfl_array *a, *packed, *pixels, *jpeg, *in[2], *two[2];
   jfl_graph *g, *g2, *trained;
   jfl_value *x, *w, *y, *foreign, *values[2];
   jfl_job *job;
@@ -35,6 +35,7 @@ static struct {
   jfl_checkpoint *c;
   jfl_profile *profile;
   jfl_output *output;
+  jfl_loader *loader;
   jfl_shape shape;
   const void *object[N_KINDS];       /* one of each kind */
   /* What calls write to; released after each. */
@@ -48,6 +49,7 @@ static struct {
   jfl_checkpoint *made_checkpoint;
   jfl_profile *made_profile;
   jfl_output *made_output;
+  jfl_loader *made_loader;
   jfl_job *made_job;
   char *text;
 } f;
@@ -169,6 +171,25 @@ static jfl_output *fresh_output(void)
   return o;
 }
 
+static const jfl_picture_spec small_picture = { .channels = 3, .fit = JFL_STRETCH, .height = 2,
+                                                .width = 2 };
+
+static jfl_loader *fresh_loader(void)
+{
+  jfl_loader *l;
+  MUST(jfl_loader_new(&small_picture, 1, &l));
+  return l;
+}
+
+/* One that has a batch to give, and is freed after the call. */
+static jfl_loader *wanting_loader(void)
+{
+  jfl_loader_free(f.made_loader);
+  f.made_loader = fresh_loader();
+  MUST(jfl_loader_want(f.made_loader, (const char *[]){ "small.jpg" }, (uint64_t[]){ 7 }, 1));
+  return f.made_loader;
+}
+
 static char *fresh_text(void)
 {
   char *t;
@@ -193,6 +214,15 @@ static void make_graphs(void)
   f.g2 = small_graph(&x, &f.foreign);
 }
 
+static void make_picture(void)
+{
+  MUST(jfl_array_new(JFL_U8, &(jfl_shape){ 3, { 4, 5, 3 } }, &f.pixels));
+  MUST(jfl_jpeg_encode(f.pixels, 90, &f.jpeg));
+  FILE *file = fopen("small.jpg", "wb");
+  fwrite(jfl_array_data(f.jpeg), 1, (size_t)jfl_array_size(f.jpeg), file);
+  fclose(file);
+}
+
 static void make_fixture(void)
 {
   f.shape = (jfl_shape){ 2, { 2, 3 } };
@@ -212,8 +242,10 @@ static void make_fixture(void)
   f.report = fresh_report();
   f.profile = fresh_profile();
   f.output = fresh_output();
+  make_picture();
+  f.loader = fresh_loader();
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
-                        f.r, f.report, f.c, f.profile, f.output };
+                        f.r, f.report, f.c, f.profile, f.output, f.loader };
   memcpy(f.object, all, sizeof all);
 }
 
@@ -229,6 +261,9 @@ static void drop_fixture(void)
   jfl_checkpoint_close(f.c);
   jfl_profile_free(f.profile);
   jfl_output_drop(f.output);
+  jfl_loader_free(f.loader);
+  jfl_array_unref(f.pixels);
+  jfl_array_unref(f.jpeg);
   jfl_session_free(f.s);
   jfl_session_free(f.other);
 }
@@ -249,6 +284,7 @@ static void release_made(void)
   jfl_checkpoint_close(f.made_checkpoint);
   jfl_profile_free(f.made_profile);
   jfl_output_drop(f.made_output);
+  jfl_loader_free(f.made_loader);
   jfl_text_free(f.text);
   f.made_session = NULL;
   f.made_request = NULL;
@@ -256,6 +292,7 @@ static void release_made(void)
   f.made_checkpoint = NULL;
   f.made_profile = NULL;
   f.made_output = NULL;
+  f.made_loader = NULL;
   f.text = NULL;
 }
 
@@ -308,6 +345,7 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_report_p(who, p, k) WRONG_OBJECT(who, p, A_REPORT, k)
 #define WRONG_jfl_checkpoint_p(who, p, k) WRONG_OBJECT(who, p, A_CHECKPOINT, k)
 #define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
+#define WRONG_jfl_loader_p(who, p, k) WRONG_OBJECT(who, p, A_LOADER, k)
 #define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
 
 /* NULL for where a result goes, and for bytes. */
@@ -328,6 +366,7 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_checkpoint_pp WRONG_POINTER
 #define WRONG_jfl_output_pp WRONG_POINTER
 #define WRONG_jfl_profile_pp WRONG_POINTER
+#define WRONG_jfl_loader_pp WRONG_POINTER
 #define WRONG_jfl_shape_pp WRONG_POINTER
 #define WRONG_jfl_dtype_p WRONG_POINTER
 #define WRONG_jfl_loaded_p WRONG_POINTER
@@ -341,6 +380,8 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_double_p WRONG_POINTER
 #define WRONG_int_p WRONG_POINTER
 #define WRONG_uint64_t_p WRONG_POINTER
+#define WRONG_c_uint64_t_p WRONG_POINTER
+#define WRONG_uint64_t(who, p, k) (*(p) = UINT64_MAX, (k) ? GONE : PASSES)
 #define WRONG_void_p WRONG_POINTER
 #define WRONG_c_void_p WRONG_POINTER
 #define WRONG_asked_fn(who, p, k) (*(p) = NULL, (k) ? GONE : PASSES)
@@ -401,6 +442,25 @@ static verdict WRONG_double(const char *who, double *p, int k)
   *p = k < 5 ? numbers[k] : 0;
   if (!strcmp(who, "jfl_session_wait.seconds") && k > 0) return GONE;
   return k < 5 ? PASSES : GONE;
+}
+
+static verdict WRONG_jfl_picture_spec_p(const char *who, const jfl_picture_spec **p, int k)
+{
+  static jfl_picture_spec wrong[] = {
+    { .channels = 2, .fit = JFL_STRETCH, .height = 2, .width = 2 },
+    { .channels = 3, .fit = JFL_STRETCH, .height = 0, .width = 2 },
+    { .channels = 3, .fit = JFL_CENTER, .height = 2, .width = INT64_MAX },
+    { .channels = 3, .fit = (jfl_fit)9, .height = 2, .width = 2 },
+    { .channels = 3, .fit = JFL_STRETCH, .height = 2, .width = 2, .dtype = JFL_I64 },
+    { .channels = 3, .fit = JFL_RANDOM, .height = 2, .width = 2, .area = { NAN, 1 } },
+    { .channels = 3, .fit = JFL_RANDOM, .height = 2, .width = 2, .area = { 0.5, 1 },
+      .aspect = { 2, 1 } },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
 }
 
 static verdict WRONG_c_double_p(const char *who, const double **p, int k)

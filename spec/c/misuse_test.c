@@ -20,6 +20,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_checkpoint_p() f.c
 #define good_jfl_profile_p() f.profile
 #define good_jfl_output_p() f.output
+#define good_jfl_loader_p() f.loader
 
 #define good_jfl_array_pp() f.out
 #define good_jfl_value_pp() f.made_value
@@ -32,6 +33,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_checkpoint_pp() &f.made_checkpoint
 #define good_jfl_profile_pp() &f.made_profile
 #define good_jfl_output_pp() &f.made_output
+#define good_jfl_loader_pp() &f.made_loader
 #define good_char_pp() &f.text
 #define good_jfl_shape_pp() SLOT(const jfl_shape *)
 #define good_jfl_dtype_p() SLOT(jfl_dtype)
@@ -46,6 +48,9 @@ enum { NO_STATUS = -1 };
 #define good_c_double_p() &half
 #define good_int_p() SLOT(int)
 #define good_uint64_t_p() SLOT(uint64_t)
+#define good_uint64_t() 3
+#define good_c_uint64_t_p() seeds
+#define good_jfl_picture_spec_p() &small_picture
 
 #define good_c_char_p() fresh_name()
 #define good_c_void_p() memset(room, 0, sizeof room)
@@ -73,10 +78,11 @@ enum { NO_STATUS = -1 };
 
 static unsigned char room[64];
 static const char *const names_of_two[] = { "one", "two" };
-static const jfl_arg seed = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 };
+static const jfl_arg seed_setting = { .name = "seed", .kind = JFL_ARG_NUMBER, .number = 3 };
 static const jfl_arg axis = { .name = "axis", .kind = JFL_ARG_NUMBER, .number = -1 };
 static const jfl_arg momentum = { .name = "momentum", .kind = JFL_ARG_NUMBER, .number = 0.5 };
 static const double half = 0.5;
+static const uint64_t seeds[] = { 1, 2 };
 static jfl_minimize minimize;
 static jfl_note note;
 static jfl_variable_spec variable;
@@ -107,6 +113,13 @@ static void *slot(void)
 #define GOOD_jfl_inflate_head_count 1
 #define GOOD_jfl_inflate_head_src jfl_array_data(f.packed)
 #define GOOD_jfl_inflate_head_n (size_t)jfl_array_size(f.packed)
+#define GOOD_jfl_picture_decode_data jfl_array_data(f.jpeg)
+#define GOOD_jfl_picture_decode_n (size_t)jfl_array_size(f.jpeg)
+#define GOOD_jfl_jpeg_encode_pixels f.pixels
+#define GOOD_jfl_jpeg_encode_quality 90
+#define GOOD_jfl_loader_want_n 2
+#define GOOD_jfl_loader_take_l wanting_loader()
+#define GOOD_jfl_loader_free_l fresh_loader()
 #define GOOD_jfl_op_param_op jfl_op_find("dropout")
 #define GOOD_jfl_optimizer_check_o jfl_optimizer_find("SGD")
 #define GOOD_jfl_optimizer_check_arg &momentum
@@ -137,7 +150,7 @@ static void *slot(void)
 #define GOOD_jfl_graph_watch_gradient_g fresh_training()
 #define GOOD_jfl_graph_watch_gradient_v f.values[0]
 #define GOOD_jfl_session_free_s fresh_session()
-#define GOOD_jfl_session_set_setting &seed
+#define GOOD_jfl_session_set_setting &seed_setting
 #define GOOD_jfl_session_get_setting "threads"
 #define GOOD_jfl_device_count_kind "cpu"
 #define GOOD_jfl_job_compile_j predict_job()

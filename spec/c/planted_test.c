@@ -286,16 +286,6 @@ static void keeps_the_owner_where_it_may(void)
 
 /* ---- files of the host's own ---- */
 
-static jfl_status put_output(const char *path, const char *text)
-{
-  jfl_output *o;
-  JF_TRY(jfl_output_open(path, &o));
-  jfl_status r = jfl_output_write(o, text, strlen(text));
-  if (r == JFL_OK) return jfl_output_keep(o);
-  jfl_output_drop(o);
-  return r;
-}
-
 static void an_output_takes_the_place_of_a_file(void)
 {
   jfl_output *o;

@@ -72,14 +72,21 @@ static void its_variables_stay_and_its_plans_leave_nothing(void)
   CHECK_MSG(held == 0, "%ld bytes stay behind", held);
 }
 
-static void plans_of_two_definitions_work_side_by_side(void)
+/* A session whose job trains; gives its plan. */
+static jfl_plan *begin_training(jfl_array **in)
 {
-  jfl_array *in[2];
-  jfl_plan *trains, *reads;
+  jfl_plan *trains;
   CHECK(!jfl_session_new(&session));
   CHECK(!jfl_job_new(session, "job", JFL_TRAIN, &job));
   CHECK(!counter_inputs(0, in));
   CHECK(!definition(JFL_TRAIN, &trains));
+  return trains;
+}
+
+static void plans_of_two_definitions_work_side_by_side(void)
+{
+  jfl_array *in[2];
+  jfl_plan *trains = begin_training(in), *reads;
   CHECK(!definition(JFL_PREDICT, &reads));
   for (int i = 0; i < 3; i++) {
     CHECK(run(reads, in) == i);
@@ -92,11 +99,7 @@ static void plans_of_two_definitions_work_side_by_side(void)
 static void a_variable_is_dropped_when_no_plan_has_it(void)
 {
   jfl_array *in[2];
-  jfl_plan *trains, *reads;
-  CHECK(!jfl_session_new(&session));
-  CHECK(!jfl_job_new(session, "job", JFL_TRAIN, &job));
-  CHECK(!counter_inputs(0, in));
-  CHECK(!definition(JFL_TRAIN, &trains));
+  jfl_plan *trains = begin_training(in), *reads;
   CHECK(run(trains, in) == 0);
   CHECK(jfl_variable_drop(session, "w") == JFL_ESTATE);
   CHECK(jfl_plan_variable(trains, 0) && !jfl_plan_variable(trains, 100));

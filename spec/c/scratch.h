@@ -57,6 +57,17 @@ static inline int exists(const char *path)
   return !lstat(path, &st);
 }
 
+/* Writes a text through jfl's own files, which take the place of an old one at the end. */
+static inline jfl_status put_output(const char *path, const char *text)
+{
+  jfl_output *o;
+  JF_TRY(jfl_output_open(path, &o));
+  jfl_status r = jfl_output_write(o, text, strlen(text));
+  if (r == JFL_OK) return jfl_output_keep(o);
+  jfl_output_drop(o);
+  return r;
+}
+
 static inline void put_file(const char *path, const void *data, size_t n)
 {
   FILE *f = fopen(path, "wb");

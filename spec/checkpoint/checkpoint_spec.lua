@@ -62,11 +62,7 @@ local function steps(job, n)
   return seen
 end
 
-local function weights()
-  local all = {}
-  for name, value in pairs(flow.get_all_variables()) do all[name] = helper.list(value) end
-  return all
-end
+local weights = helper.variables
 
 local function sorted(list)
   table.sort(list)

@@ -2,22 +2,25 @@
 local helper = require "spec.cmd.helper"
 local temporary = require "spec.lua.helper"
 
--- Everything that a step depends on: dropout, momentum, a schedule, a shuffled loop, and noise from
--- flow.ndarray. It prints a hash of the weights, of the slots and of what is drawn next.
+-- Everything that a step depends on: dropout, momentum, a schedule, a shuffled loop over batches or
+-- over samples whose last batch is smaller, and noise from flow.ndarray. It prints a hash of the
+-- weights, of the slots and of what is drawn next.
 local SCRIPT = [[
 local flow = require "jfl"
 local nd, tp = flow.ndarray, flow.typing
-local path, asynchronous = arg[1], arg[2] == "asynchronous"
+local path, asynchronous, single = arg[1], arg[2] == "asynchronous", arg[3] == "samples"
 flow.random.seed(11)
-local data = { images = nd.randn({ 20, 8, 4 }), labels = nd.zeros({ 20, 8 }, "int32") }
+local images, labels = nd.randn({ 20, 8, 4 }), nd.zeros({ 20, 8 }, "int32")
 for i = 1, 20 do
-  for k = 1, 8 do data.labels[i][k] = (i * 5 + k) % 3 end
+  for k = 1, 8 do labels[i][k] = (i * 5 + k) % 3 end
 end
+local samples = { images:reshape({ 160, 4 }):slice(1, 155), labels:reshape({ 160 }):slice(1, 155) }
+local rows = single and -1 or 8
 local job = flow.global_function {
   name = "train", type = "train", returns = asynchronous and tp.Callback(tp.Numpy) or tp.Numpy,
   inputs = {
-    { "x", tp.Numpy.Placeholder({ 8, 4 }) },
-    { "labels", tp.Numpy.Placeholder({ 8 }, { dtype = flow.int32 }) },
+    { "x", tp.Numpy.Placeholder({ rows, 4 }) },
+    { "labels", tp.Numpy.Placeholder({ rows }, { dtype = flow.int32 }) },
   },
   body = function(x, labels)
     local hidden = flow.layers.dense(x, 16, { activation = flow.nn.relu, name = "hidden" })
@@ -30,8 +33,10 @@ local job = flow.global_function {
 }
 local checkpoint = flow.train.CheckPoint()
 if io.open(path .. "/model.safetensors") then checkpoint:load(path) else checkpoint:init() end
-for _, i, images, labels in flow.data.loop(data, { epochs = 3, shuffle = true }) do
-  local call = job(images + nd.rand({ 8, 4 }), labels)
+local loop = single and flow.data.batches(samples, { batch_size = 8, epochs = 3, shuffle = true })
+  or flow.data.loop({ images, labels }, { epochs = 3, shuffle = true })
+for _, i, images, labels in loop do
+  local call = job(images + nd.rand({ #labels, 4 }), labels)
   if asynchronous then call(function() end) end
   if i % 5 == 0 then checkpoint:save(path, { overwrite = true }) end
 end
@@ -69,14 +74,22 @@ describe("a run that is killed", function()
     end
   end
 
-  it("ends as one that was never stopped, with both kinds of calls", function()
-    local want, err = helper.run(script, directory .. "/whole", "synchronous")
+  local function check(how, ...)
+    local want, err = helper.run(script, directory .. "/whole", how[1], ...)
     assert.equal("", err)
     assert.matches("^%d+\n$", want)
-    for _, how in ipairs { "synchronous", "asynchronous" } do
-      local got, kills = run_until_done(directory .. "/" .. how, how)
-      assert.equal(want, got, how)
+    for _, call in ipairs(how) do
+      local got, kills = run_until_done(directory .. "/" .. call, call, ...)
+      assert.equal(want, got, call)
       assert.is_true(kills > 0, "it was never killed")
     end
+  end
+
+  it("ends as one that was never stopped, with both kinds of calls", function()
+    check { "synchronous", "asynchronous" }
+  end)
+
+  it("does so over single samples, in batches of which the last is smaller", function()
+    check({ "synchronous" }, "samples")
   end)
 end)

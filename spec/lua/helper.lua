@@ -100,4 +100,48 @@ function helper.remove(path)
   os.execute("rm -rf " .. path)
 end
 
+--- The whole of a file.
+function helper.read(path)
+  local file = assert(io.open(path, "rb"))
+  local all = file:read("*a")
+  file:close()
+  return all
+end
+
+--- Makes a file of that text; gives its path.
+function helper.write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+--- What write(path) puts into a file.
+function helper.written(write)
+  local path = os.tmpname()
+  write(path)
+  local all = helper.read(path)
+  os.remove(path)
+  return all
+end
+
+--- The values of all variables as flat lists, by name.
+function helper.variables()
+  local all = {}
+  for name, value in pairs(flow.get_all_variables()) do all[name] = helper.list(value) end
+  return all
+end
+
+--- For scripts of their own: resident() gives the KiB that the process holds in memory.
+helper.RESIDENT = [[
+  local function resident()
+    collectgarbage()
+    collectgarbage()
+    local file = io.open("/proc/self/statm")
+    local pages = select(2, file:read("*n", "*n"))
+    file:close()
+    return pages * 4
+  end
+]]
+
 return helper

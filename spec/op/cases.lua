@@ -24,6 +24,7 @@ for _, area in ipairs {
   "conv",
   "losses",
   "math",
+  "norm",
   "rows",
   "updates",
 } do

@@ -46,7 +46,7 @@ local function in_job(op, call)
   return { unpack(results, 2) }
 end
 
-local TOL = { float32 = 2e-4, float64 = 1e-9, float16 = 0, bfloat16 = 0 }
+local TOL = { float32 = 2e-4, float64 = 1e-9, float16 = 2 ^ -9, bfloat16 = 2 ^ -6 }
 
 local function compare(got, want, n)
   for i = 1, n do

@@ -123,7 +123,7 @@ local function difference(f, x, j)
 end
 
 --- Compares d<dy, y>/dx with central differences, for every float64 input of a case whose result is
---- float64 too.
+--- float64 too. Gives whether they agree, and where not; or how many inputs were compared.
 function support.gradcheck(op, case, tol)
   local x, specs, wanted = support.inputs(case, "float64"), {}, {}
   for i, a in ipairs(x) do
@@ -131,7 +131,7 @@ function support.gradcheck(op, case, tol)
     if a.dtype == "float64" then wanted[#wanted + 1] = i end
   end
   local y = support.call(op, case, x)
-  if y.dtype ~= "float64" then return true end
+  if y.dtype ~= "float64" then return true, 0 end
   local dy = support.filled("float64", y.shape, -1, 1.2)
   local forward, backward, flows = plans(op, case, specs, dy, wanted)
   local weights = support.flat(dy)
@@ -150,7 +150,7 @@ function support.gradcheck(op, case, tol)
       end
     end
   end
-  return true
+  return true, #wanted
 end
 
 return support

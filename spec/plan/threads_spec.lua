@@ -40,6 +40,7 @@ local function dense(units)
 end
 
 local function conv(filters, kernel, options)
+  options = options or {}
   options.name = "layer"
   return function(x) return flow.layers.conv2d(x, filters, kernel, options) end
 end
@@ -59,6 +60,8 @@ local nets = {
   ["images of one channel"] = { conv(32, 5, { padding = "SAME" }), { 30, 1, 28, 28 } },
   ["channels in groups"] = { conv(32, 3, { groups = 4, strides = 2 }), { 10, 16, 30, 30 } },
   ["images for transforms"] = { conv(32, 3, { padding = "SAME" }), { 10, 32, 20, 20 } },
+  ["many tiles of images"] = { conv(80, 3, { padding = "SAME" }), { 8, 48, 24, 24 } },
+  ["small images, many channels"] = { conv(256, 1), { 9, 256, 14, 14 } },
 }
 
 describe("threads", function()

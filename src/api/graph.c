@@ -1,5 +1,9 @@
 /* Public entries that describe a job's graph. */
 #include "api/api.h"
+#include "dev/half.h"
+#include "op/cast.h"
+#include "op/constant.h"
+#include "op/op.h"
 #include "optim/loss_scale.h"
 #include "pass/pass.h"
 
@@ -100,6 +104,29 @@ jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name)
   return name ? jf_map_get(&g->variables, name) : (jf_need_pointer(__func__, "name", name), NULL);
 }
 
+/* The inputs of a call, converted as its op wants them. */
+static jfl_value *const *graph_suited(jfl_graph *g, const jfl_op *op, jfl_value *const *in,
+                                      int n_in)
+{
+  jfl_dtype dtype[JF_MAXIN], to[JF_MAXIN];
+  if (!(op->alike | op->truth) || n_in > JF_MAXIN) return in;
+  for (int i = 0; i < n_in; i++) dtype[i] = in[i]->dtype;
+  if (!jf_suit(op, dtype, n_in, to)) return in;
+  jfl_value **suited = jf_alloc(g->arena, (size_t)n_in * sizeof *suited);
+  for (int i = 0; i < n_in; i++)
+    suited[i] = to[i] == dtype[i] || in[i]->graph != g ? in[i]
+      : op->truth >> i & 1 ? JF_EMIT(g, not_equal, NULL, in[i], jf_scalar(g, dtype[i], 0))
+                           : JF_EMIT(g, cast, &(jf_cast){ to[i] }, in[i]);
+  return suited;
+}
+
+static jfl_status graph_add(jfl_graph *g, const jfl_op *op, const void *attr, jfl_value *const *in,
+                            int n_in, const char *name, jf_node **out)
+{
+  jfl_value *const *suited = graph_suited(g, op, in, n_in);
+  return g->err ? g->err : jf_graph_node(g, op, attr, suited, (size_t)n_in, name, out);
+}
+
 jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                         const jfl_arg *arg, int n_arg, const char *name, jfl_value **out)
 {
@@ -114,7 +141,7 @@ jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, in
   JF_ENTER(g);
   void *attr = jf_alloc(g->arena, op->attr_size);
   jfl_status s = jf_attr_read(g->arena, op->name, op->attr, arg, n_arg, attr);
-  if (!s) s = jf_graph_node(g, op, attr, in, (size_t)n_in, name, &node);
+  if (!s) s = graph_add(g, op, attr, in, n_in, name, &node);
   if (s) return jf_fail_in(s, JFL_ERROR_JOB, g->name);
   const int declared = jf_op_n_out(op);
   memcpy(out, node->out, (size_t)(node->n_out < declared ? node->n_out : declared) * sizeof *out);
@@ -207,6 +234,11 @@ static jfl_status check_variables(jfl_graph *g, jfl_value *const *v, int n)
   for (int i = 0; i < n; i++) {
     if (v[i]->graph != g || v[i]->origin != JF_VARIABLE)
       return jf_fail(JFL_EINVAL, "minimize: '%s' must be a variable of this job", v[i]->name);
+    if (jf_is_half(v[i]->dtype))
+      return jf_fail(JFL_EDTYPE, "minimize: variable '%s' must be float32 or float64, got %s; its "
+                     "steps would be lost in rounding. Keep it in float32 and compute in 16 bits "
+                     "by mixed precision, or make it not trainable", v[i]->name,
+                     jfl_dtype_name(v[i]->dtype));
     if (seen[v[i]->id])
       return jf_fail(JFL_EINVAL, "minimize: variable '%s' is given twice", v[i]->name);
     if (trained[v[i]->id])

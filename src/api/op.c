@@ -52,6 +52,7 @@ jfl_status jfl_op_describe(const jfl_op *op, jfl_op_info *info)
     .many = (op->flags & JF_MANY) != 0,
     .n_public = op->n_public ? op->n_public : jf_op_n_out(op),
     .differentiable = op->grad != NULL,
+    .elementwise = op->loop != NULL,
     .random = (op->flags & JF_RANDOM) != 0,
     .effect = (op->flags & JF_EFFECT) != 0,
     .key = op->in[0] ? op->key : -1,
@@ -178,18 +179,58 @@ jfl_status jfl_op_outputs(const jfl_op *op, jfl_array *const *in, int n_in, cons
   return s;
 }
 
-jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
-                     const jfl_arg *arg, int n_arg, jfl_array **out)
+static jfl_status api_op_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                               const jfl_arg *arg, int n_arg, jfl_array **out)
 {
   api_op_call c = { s, op, in, n_in, arg, n_arg, out };
   jfl_graph *g;
+  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
+  jfl_status st = run_call(&c, g);
+  jfl_graph_unref(g);
+  return st;
+}
+
+/* Converts input i of an op to dtype `to`. */
+static jfl_status suited(jfl_session *s, const jfl_op *op, jfl_array *in, int i, jfl_dtype to,
+                         jfl_array **out)
+{
+  const jfl_arg dtype = { .name = "dtype", .kind = JFL_ARG_STRING, .string = jfl_dtype_name(to) };
+  jfl_array *two[2] = { in };
+  if (!(op->truth >> i & 1)) return api_op_eager(s, &jf_op_cast, two, 1, &dtype, 1, out);
+  JF_TRY(jfl_array_new(in->dtype, &(jfl_shape){ 1, { 1 } }, &two[1]));
+  jfl_status st = api_op_eager(s, &jf_op_not_equal, two, 2, NULL, 0, out);
+  jfl_array_unref(two[1]);
+  return st;
+}
+
+/* Runs an op on inputs that are converted as it wants them. */
+static jfl_status eager_suited(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                               const jfl_arg *arg, int n_arg, jfl_array **out)
+{
+  jfl_array *own[JF_MAXIN] = { NULL }, *all[JF_MAXIN];
+  jfl_dtype dtype[JF_MAXIN] = { 0 }, to[JF_MAXIN];
+  jfl_status st = JFL_OK;
+  for (int i = 0; i < n_in; i++) dtype[i] = in[i]->dtype;
+  jf_suit(op, dtype, n_in, to);
+  for (int i = 0; i < n_in && !st; i++) {
+    if (to[i] != dtype[i]) st = suited(s, op, in[i], i, to[i], &own[i]);
+    all[i] = own[i] ? own[i] : in[i];
+  }
+  if (!st) st = api_op_eager(s, op, all, n_in, arg, n_arg, out);
+  for (int i = 0; i < n_in; i++)
+    if (own[i]) jfl_array_unref(own[i]);
+  return st;
+}
+
+jfl_status jfl_eager(jfl_session *s, const jfl_op *op, jfl_array *const *in, int n_in,
+                     const jfl_arg *arg, int n_arg, jfl_array **out)
+{
   JF_NEED(SESSION, s);
   JF_NEED(OP, op);
   JF_NEED_EACH(ARRAY, in, n_in);
   JF_NEED_ARGS(arg, n_arg);
   JF_NEED_POINTER(out);
-  JF_TRY(jf_graph_new(JFL_PREDICT, &g));
-  jfl_status st = run_call(&c, g);
-  jfl_graph_unref(g);
-  return st;
+  if (op->alike | op->truth && n_in <= JF_MAXIN)
+    return eager_suited(s, op, in, n_in, arg, n_arg, out);
+  return api_op_eager(s, op, in, n_in, arg, n_arg, out);
 }

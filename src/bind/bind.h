@@ -8,8 +8,11 @@
        module
        index  op  run  checkpoint  profile
        session  queue
-       convert  graph  request
-       options  compress  output  system  text
+       convert  graph  deliver
+       failed
+       calls
+       request
+       options  compress  output  picture  system  text
        array    body
        args     state
        kinds    error  interrupt */
@@ -315,7 +318,7 @@ void jf_settle(lua_State *L, int i);
 /* Pushes the value of a settled request, or its message. */
 void jf_push_value(lua_State *L, int i);
 
-/* ---- callbacks (queue.c) ---- */
+/* ---- callbacks (queue.c, deliver.c, calls.c) ---- */
 
 void jf_open_queue(lua_State *L, jf_state *st);
 extern const luaL_Reg jf_queue_functions[];
@@ -350,10 +353,13 @@ int jf_is_interruption(lua_State *L, int i);
 void jf_wait(lua_State *L, const jfl_request *r, double seconds);
 void jf_wait_for_all(lua_State *L);
 
+/* Monotonic seconds (system.c). */
+double jf_clock(void);
+
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, text.c) */
+   output.c, compress.c, picture.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_output_functions[], jf_compress_functions[], jf_text_functions[];
+  jf_output_functions[], jf_compress_functions[], jf_picture_functions[], jf_text_functions[];
 
 #endif

@@ -208,6 +208,14 @@ static void *room(lua_State *L, void *few, int n)
   return n <= FEW ? few : lua_newuserdata(L, (size_t)n * sizeof(void *));
 }
 
+/* The dtype of the number v beside one of dtype t. What comparisons give is int8, which arithmetic
+   does not compute in: there a number is int32 if it is whole, and float32 otherwise. */
+static jfl_dtype bind_op_number_dtype(const bind_op_call *c, jfl_dtype t, double v)
+{
+  if ((t != JFL_I8 && t != JFL_U8) || c->r->info.dtypes >> t & 1) return t;
+  return jfl_number_fits(JFL_I32, v) ? JFL_I32 : JFL_F32;
+}
+
 /* ---- running at once ---- */
 
 /* Replaces input k, a number or a table, by an array of like's dtype; a number is of shape (1), or
@@ -218,12 +226,13 @@ static void number_to_array(lua_State *L, const bind_op_call *c, int k, const jf
   int at = c->first + k;
   if (!jf_is_number(L, at) && !lua_istable(L, at))
     jf_raise(L, "%s must be an array, a table or a number, got %s", who, jf_type_name(L, at));
+  const double v = jf_is_number(L, at) ? jf_to_number(L, at) : 0;
+  const jfl_dtype t = bind_op_number_dtype(c, like->dtype, v);
   if (jf_is_number(L, at) && like->array && like->shape->n == 0) {
     const jfl_shape scalar = { 0 };
-    jf_larray *b = jf_push_new(L, like->dtype, &scalar);
-    jf_fill(L, b, 0, 1, jf_to_number(L, at), who);
+    jf_fill(L, jf_push_new(L, t, &scalar), 0, 1, v, who);
   } else {
-    jf_to_array(L, at, like->dtype, who);
+    jf_to_array(L, at, t, who);
   }
   lua_replace(L, at);
   lua_pop(L, 1);
@@ -284,19 +293,19 @@ static void check_blob(lua_State *L, const bind_op_call *c, int k)
              "made them", who, jfl_value_name(b->value), b->owner->job);
 }
 
-/* Replaces the number that is input k by a constant of like's dtype, of shape (1), or beside a
-   scalar one itself. */
+/* Replaces the number that is input k by a constant, of shape (1), or beside a scalar one
+   itself. */
 static void number_to_blob(lua_State *L, const bind_op_call *c, int k, const jfl_value *like,
                            int env)
 {
   static const double one = 1;
-  const jfl_dtype t = jfl_value_dtype(like);
   const jfl_op *constant = jfl_op_find("constant");
   int at = c->first + k;
   const char *who = bind_op_push_who(L, c->r, k);
   if (!jf_is_number(L, at))
     jf_raise(L, "%s must be a blob or a number, got %s", who, jf_type_name(L, at));
-  double v = jf_to_number(L, at);
+  const double v = jf_to_number(L, at);
+  const jfl_dtype t = bind_op_number_dtype(c, jfl_value_dtype(like), v);
   if (!jfl_number_fits(t, v)) jf_raise(L, "%s must fit %s, got %f", who, jfl_dtype_name(t), v);
   jfl_arg arg[] = {
     { .name = "value", .kind = JFL_ARG_NUMBER, .number = v },
@@ -478,6 +487,7 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   set_flag(L, "differentiable", i->differentiable);
   set_flag(L, "random", i->random);
   set_flag(L, "effect", i->effect);
+  set_flag(L, "elementwise", i->elementwise);
   lua_pushinteger(L, i->key);
   lua_setfield(L, -2, "key");
   set_dtypes(L, i->dtypes);

@@ -98,5 +98,6 @@ static int l_plan_set_rate(lua_State *L)
 const luaL_Reg jf_optimizer_functions[] = {
   { "optimizers", l_optimizers }, { "optimizer_check", l_optimizer_check },
   { "schedule_rate", l_schedule_rate },
-  { "plan_rate", l_plan_rate }, { "plan_rate_set", l_plan_rate_set }, { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
+  { "plan_rate", l_plan_rate }, { "plan_rate_set", l_plan_rate_set },
+  { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
 };

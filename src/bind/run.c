@@ -124,14 +124,22 @@ static void run_after_all(lua_State *L, const jf_lplan *p, jfl_array **in, jfl_a
   jf_check(L, e);
 }
 
+/* Runs callbacks, those that are due or those of all earlier calls, and makes the arguments arrays
+   for the plan at 1. Gives room for the pointers of inputs and results, `few` or a userdata. */
+static jfl_array **run_begin(lua_State *L, const char *who, int wait, int queued, jfl_array **few)
+{
+  jf_lplan *p = jf_need_plan(L, 1, who);
+  jf_run_due(L, p, wait);
+  run_prepare(L, who, queued);
+  return jf_need_room(L, few, p->n_in + p->n_out);
+}
+
 /* run(plan, arrays...): the results. Callbacks that are due run first. */
 static int l_run(lua_State *L)
 {
-  jfl_array *few[JF_FEW];
-  jf_lplan *p = jf_need_plan(L, 1, "run");
-  jf_run_due(L, p, 0);
-  run_prepare(L, "run", 0);
-  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  jfl_array *few[JF_FEW], **in = run_begin(L, "run", 0, 0, few);
+  const jf_lplan *p = lua_touserdata(L, 1);
+  jfl_array **out = in + p->n_in;
   for (int i = 0; i < p->n_out; i++) jf_push_array(L);      /* as nothing may fail after the run */
   run_after_all(L, p, in, out);
   set_results(L, out, p->n_out);
@@ -142,11 +150,9 @@ static int l_run(lua_State *L)
    this one's, were shown theirs. */
 static int l_run_watched(lua_State *L)
 {
-  jfl_array *few[JF_FEW];
-  jf_lplan *p = jf_need_plan(L, 1, "run_watched");
-  jf_run_due(L, p, 1);
-  run_prepare(L, "run_watched", 0);
-  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out), **out = in + p->n_in;
+  jfl_array *few[JF_FEW], **in = run_begin(L, "run_watched", 1, 0, few);
+  const jf_lplan *p = lua_touserdata(L, 1);
+  jfl_array **out = in + p->n_in;
   jf_lrequest *r = jf_push_request(L, 1);
   int at = lua_gettop(L), results = jf_push_results(L, r);
   run_after_all(L, p, in, out);
@@ -234,11 +240,8 @@ static void call_refused(lua_State *L, int i)
 /* call(plan, arrays...): a request whose outcome is delivered. Callbacks that are due run first. */
 static int l_call(lua_State *L)
 {
-  jfl_array *few[JF_FEW];
-  jf_lplan *p = jf_need_plan(L, 1, "call");
-  jf_run_due(L, p, 0);
-  run_prepare(L, "call", 1);
-  jfl_array **in = jf_need_room(L, few, p->n_in + p->n_out);
+  jfl_array *few[JF_FEW], **in = run_begin(L, "call", 0, 1, few);
+  const jf_lplan *p = lua_touserdata(L, 1);
   jf_push_request(L, 1);
   int at = lua_gettop(L);
   if (jf_state_of(L)->queue.ending) call_refused(L, at);

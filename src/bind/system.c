@@ -10,12 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-/* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
-static int l_now(lua_State *L)
+double jf_clock(void)
 {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
-  lua_pushnumber(L, (double)t.tv_sec + 1e-9 * (double)t.tv_nsec);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* now(): a clock of seconds that pass; os.clock counts the CPU time of all threads instead. */
+static int l_now(lua_State *L)
+{
+  lua_pushnumber(L, jf_clock());
   return 1;
 }
 
@@ -91,6 +96,15 @@ static int l_is_file(lua_State *L)
   return 1;
 }
 
+/* is_directory(path) */
+static int l_is_directory(lua_State *L)
+{
+  struct stat st;
+  const char *path = jf_need_string(L, 1, "is_directory", "path");
+  lua_pushboolean(L, !stat(path, &st) && S_ISDIR(st.st_mode));
+  return 1;
+}
+
 /* clock() -> seconds since 1970, microseconds. */
 static int l_clock(lua_State *L)
 {
@@ -104,5 +118,6 @@ static int l_clock(lua_State *L)
 const luaL_Reg jf_system_functions[] = {
   { "now", l_now }, { "columns", l_columns }, { "process", l_process },
   { "make_directory", l_make_directory }, { "directory", l_directory }, { "is_file", l_is_file },
+  { "is_directory", l_is_directory },
   { "clock", l_clock }, { NULL, NULL }
 };

@@ -1,60 +1,11 @@
 /* Numbers as elements of each dtype, one by one and in loops that become vector code. */
 #include "dev/number.h"
 #include "base/need.h"
+#include "dev/half.h"
 #include "dev/variants.h"
 
 #include <math.h>
 #include <string.h>
-
-static float bits_to_float(uint32_t u)
-{
-  float f;
-  memcpy(&f, &u, sizeof f);
-  return f;
-}
-
-static uint32_t float_to_bits(float f)
-{
-  uint32_t u;
-  memcpy(&u, &f, sizeof u);
-  return u;
-}
-
-static uint64_t double_to_bits(double v)
-{
-  uint64_t u;
-  memcpy(&u, &v, sizeof u);
-  return u;
-}
-
-/* Conversions of half floats have no branches or calls, so that the loops below become vector
-   code. */
-static inline double from_bf16(uint16_t h) { return bits_to_float((uint32_t)h << 16); }
-
-static inline uint16_t to_bf16(double v)
-{
-  uint32_t u = float_to_bits((float)v);
-  uint32_t even = (u + 0x7fff + (u >> 16 & 1)) >> 16;         /* round halfway cases to even */
-  return (uint16_t)(v != v ? u >> 16 | 0x40 : even);
-}
-
-static inline double from_f16(uint16_t h)
-{
-  uint32_t magnitude = h & 0x7fff, widen = magnitude < 0x7c00 ? 112u << 23 : 224u << 23;
-  float normal = bits_to_float((magnitude << 13) + widen), small = (float)(int)magnitude * 0x1p-24f;
-  float v = magnitude < 0x400 ? small : normal;
-  return h & 0x8000 ? -v : v;
-}
-
-static inline uint16_t to_f16(double v)
-{
-  uint64_t u = double_to_bits(v), sign = u >> 48 & 0x8000, magnitude = u & INT64_MAX;
-  double size = fabs(v);
-  uint64_t normal = ((magnitude + 0x1ffffffffff + (u >> 42 & 1)) >> 42) - (1008 << 10);
-  uint64_t small = double_to_bits(size + 0x1p28) & 0x7ff;     /* its last place is 2^-24 */
-  uint64_t h = size < 0x1p-14 ? small : size < 65520 ? normal : v != v ? 0x7e00 : 0x7c00;
-  return (uint16_t)(v != v ? h : sign | h);
-}
 
 /* The bounds lo and hi are doubles: the first double that int64 cannot hold is 2^63, so v is
    compared with that. */
@@ -71,7 +22,8 @@ FROM_DOUBLE(I64, int64_t, INT64_MIN, INT64_MAX)
 /* X(dtype, C type, an element x as a number, a number v as an element) */
 #define EACH_DTYPE(X)                                                                    \
   X(F32, float, x, v) X(F64, double, x, v)                                               \
-  X(F16, uint16_t, from_f16(x), to_f16(v)) X(BF16, uint16_t, from_bf16(x), to_bf16(v))   \
+  X(F16, uint16_t, jf_from_f16(x), jf_double_to_f16(v)   )                               \
+  X(BF16, uint16_t, jf_from_bf16(x), jf_to_bf16((float)v))                               \
   X(I8, int8_t, x, to_I8(v)) X(U8, uint8_t, x, to_U8(v))                                 \
   X(I32, int32_t, x, to_I32(v)) X(I64, int64_t, x, to_I64(v))
 
@@ -150,4 +102,34 @@ void jf_numbers_get(jfl_dtype t, const void *data, int64_t at, int n, double *v)
 void jf_numbers_put(jfl_dtype t, void *data, int64_t at, int n, const double *v)
 {
   put_all(t, data, at, n, v);
+}
+
+JF_BODY void halves_get_body(jfl_dtype t, const uint16_t *from, float *to, int64_t n)
+{
+  if (t == JFL_F16) {
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) to[i] = jf_from_f16(from[i]);
+  } else {
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) to[i] = jf_from_bf16(from[i]);
+  }
+}
+JF_DISPATCH(halves_get, (jfl_dtype t, const uint16_t *from, float *to, int64_t n), (t, from, to, n))
+
+JF_BODY void halves_put_body(jfl_dtype t, uint16_t *to, const float *from, int64_t n)
+{
+  if (t == JFL_F16) {
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) to[i] = jf_to_f16(from[i]);
+  } else {
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) to[i] = jf_to_bf16(from[i]);
+  }
+}
+JF_DISPATCH(halves_put, (jfl_dtype t, uint16_t *to, const float *from, int64_t n), (t, to, from, n))
+
+void jf_halves_get(jfl_dtype t, const uint16_t *from, float *to, int64_t n)
+{
+  halves_get(t, from, to, n);
+}
+
+void jf_halves_put(jfl_dtype t, uint16_t *to, const float *from, int64_t n)
+{
+  halves_put(t, to, from, n);
 }

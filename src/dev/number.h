@@ -9,4 +9,8 @@
 void jf_numbers_get(jfl_dtype t, const void *data, int64_t at, int n, double *v);
 void jf_numbers_put(jfl_dtype t, void *data, int64_t at, int n, const double *v);
 
+/* Converts n floats of 16 bits, of dtype t, to float, and back. */
+void jf_halves_get(jfl_dtype t, const uint16_t *from, float *to, int64_t n);
+void jf_halves_put(jfl_dtype t, uint16_t *to, const float *from, int64_t n);
+
 #endif

@@ -28,11 +28,20 @@ typedef struct jf_line { const jfl_op *op; size_t axis; } jf_line;
 
 /* Says that what follows this product may become part of it, by turning it into the op `fused`. The
    attributes of `fused` begin with this op's and have a jf_epilogue at offset `epilogue`. A bias
-   runs along `axis` of the product; -1 is the last axis. */
-typedef struct jf_ending { const jfl_op *fused; size_t epilogue; int axis; } jf_ending;
+   runs along the axis of the product that `axis` gives for a node. */
+typedef struct jf_ending {
+  const jfl_op *fused;
+  size_t epilogue;
+  int (*axis)(const jf_node *n);
+} jf_ending;
 
 /* Says that if the int at offset `asked` of its attributes is set, the op also gives, as output
-   number `output`, the sums of input number `input` over all axes except `axis`. */
-typedef struct jf_side_sum { int input, axis, output; size_t asked; } jf_side_sum;
+   number `output`, the sums of input number `input` over all axes except that which `axis` gives
+   for a node. */
+typedef struct jf_side_sum {
+  int input, output;
+  int (*axis)(const jf_node *n);
+  size_t asked;
+} jf_side_sum;
 
 #endif

@@ -170,6 +170,18 @@ static const char *output_name(jfl_graph *g, const jf_node *node, int i)
   return jf_sprintf(g->arena, "%s/%s", node->name, node->op->out[i]);
 }
 
+/* Appends a node. Until the optimizers' updates are emitted, what the body does to variables stays
+   behind everything else, so that nothing reads a variable after it changed. */
+static void add_node(jfl_graph *g, jf_node *node)
+{
+  int at = g->n_node;
+  g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+  if (!g->updating && !(node->op->flags & JF_EFFECT))
+    while (at > 0 && g->node[at - 1]->op->flags & JF_EFFECT) at--;
+  memmove(g->node + at + 1, g->node + at, (size_t)(g->n_node++ - at) * sizeof *g->node);
+  g->node[at] = node;
+}
+
 static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
 {
   node->n_out = c->n_out;
@@ -182,8 +194,7 @@ static void ir_graph_add_outputs(jfl_graph *g, jf_node *node, const jf_infer *c)
     v->place = node->place;
     node->out[i] = v;
   }
-  g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
-  g->node[g->n_node++] = node;
+  add_node(g, node);
 }
 
 static jfl_status ir_graph_check_inputs(const jfl_graph *g, const jfl_op *op, jfl_value *const *in,

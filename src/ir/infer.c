@@ -1,5 +1,6 @@
 /* Checking a call of an op, and the shape rules that ops share. */
 #include "ir/ir.h"
+#include "dev/half.h"
 
 #include <string.h>
 
@@ -61,13 +62,30 @@ int jf_op_n_out(const jfl_op *op)
   return n;
 }
 
+/* What is updated in place is not computed in float32: its changes would be lost in rounding. */
+int jf_is_widened(const jfl_op *op, jfl_dtype key)
+{
+  if (op->flags & (JF_VIEW | JF_TRANSFER | JF_HALVES) || op->mutates || op->mutates_of) return 0;
+  if (!op->cpu || (jf_is_half(key) && op->cpu[key])) return 0;
+  return op->cpu[jf_is_half(key) ? JFL_F32 : key] != NULL;
+}
+
 /* A view never runs, so it takes every dtype. */
 unsigned jf_op_dtypes(const jfl_op *op)
 {
   unsigned bits = op->flags & (JF_VIEW | JF_TRANSFER) ? (1u << JFL_N_DTYPE) - 1 : 0;
   for (int t = 0; op->cpu && t < JFL_N_DTYPE; t++)
-    if (op->cpu[t]) bits |= 1u << t;
+    if (op->cpu[t] || (jf_is_half((jfl_dtype)t) && jf_is_widened(op, (jfl_dtype)t)))
+      bits |= 1u << t;
   return bits;
+}
+
+void jf_attr_widen(const jfl_op *op, void *attr)
+{
+  for (const jf_attr *f = op->attr; f && f->name; f++) {
+    jfl_dtype *t = (jfl_dtype *)(void *)((char *)attr + f->off);
+    if (f->type == JF_ATTR_DTYPE && jf_is_half(*t)) *t = JFL_F32;
+  }
 }
 
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
@@ -90,11 +108,9 @@ jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got)
   for (int t = 0; t < JFL_N_DTYPE; t++)
     if (served >> t & 1)
       jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
-  const int half = got == JFL_F16 || got == JFL_BF16;
   jfl_status s = jf_fail_argument(JFL_EDTYPE, whose, "must be one of %s, got %s%s",
                                   names.failed ? "other dtypes" : names.s, jfl_dtype_name(got),
-                                  half ? "; floats of 16 bits are for keeping arrays, nothing "
-                                         "computes in them" : "");
+                                  jf_is_half(got) ? "; what is updated must have more bits" : "");
   jfl_text_free(names.s);
   return s;
 }

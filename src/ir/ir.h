@@ -67,7 +67,8 @@ typedef struct jf_training {
                                           and that hold the rate set by the host */
 } jf_training;
 
-/* Whether two calls of minimize have the same losses, whose gradients are then computed together. */
+/* Whether two calls of minimize have the same losses, whose gradients are then computed together.
+   */
 int jf_same_losses(const jf_training *a, const jf_training *b);
 
 /* A value whose gradient becomes a result of the job, and where the user asked for it:
@@ -96,6 +97,7 @@ struct jfl_graph {
   const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
+  int updating;                        /* set by the pass update: effects are emitted in order */
   jfl_status err;                      /* first error; once set, jf_emit does nothing */
   const jfl_session *session;          /* which the places are numbers in, once one is; or NULL */
   int closed;                          /* set once it is compiled: it takes no more nodes */
@@ -188,6 +190,8 @@ enum {
   JF_INTERNAL = 512,   /* only passes make it; hosts do not see it */
   JF_TRANSFER = 1 << 20,       /* output 0 is a copy of input 0 on another device; devices make it,
                                   not kernels */
+  JF_HALVES = 1 << 22, /* its kernels take floats of 16 bits in any input or output; a call of
+                          another op with such is computed in float32, see jf_is_widened */
   JF_MANY = 1 << 21,   /* the last declared output stands for one or more, as infer says */
   /* Facts about output 0: */
   JF_FILLS = 1 << 10,  /* it is one number throughout, whatever the inputs hold */
@@ -218,6 +222,8 @@ struct jfl_op {
   int (*mutates_of)(const jf_node *n, int i);   /* the same, if it depends on the node */
   unsigned inplace;                       /* bit i: output 0 may use input i's memory */
   unsigned (*inplace_of)(const jf_node *n);     /* the same, where that depends on the node */
+  unsigned alike;              /* bit i: input i is converted before a call; see jf_suit */
+  unsigned truth;              /* bit i: input i is a condition; see jf_suit */
   int key;  /* number of the input whose dtype chooses the kernel; -1: output 0 does */
   int n_public;                           /* outputs that a front end shows; 0: all */
   jfl_status (*infer)(jf_infer *c);       /* sets dtypes and shapes of the outputs, or fails */
@@ -281,6 +287,12 @@ void jf_serve(jfl_graph *g, const jf_node *n);
    decides the place. A node that a pass adds is placed where the node is that it serves, or else
    where its first input is. Once values are placed, a node is always placed with its inputs. */
 void jf_at(jfl_graph *g, int place);
+/* Sets to[i] to the dtype that input i < n <= JF_MAXIN of a call is converted to, and returns
+   whether any differs from in[i]. Inputs that must be alike become the widest of their dtypes, and
+   every float counts as wider than every integer; no float is converted. If all are int8 or uint8
+   and the op has no kernel for these, they become int32. Conditions become int8: 1 where they are
+   not 0. Nothing is converted to a dtype, or from one, that jobs do not compute in. */
+int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to);
 /* An argument list as array and count; sizeof does not evaluate, so nesting is safe. */
 #define JF_IN(...)                 \
   (jfl_value *[]){ __VA_ARGS__ },  \
@@ -313,8 +325,11 @@ void jf_infer_many(jf_infer *c, int n);
 unsigned jf_op_dtypes(const jfl_op *op);
 /* Fails because something has this dtype, which is none of those served: bit t stands for t. */
 jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got);
-/* Those that jobs compute in: all but the floats of 16 bits. */
-enum { JF_COMPUTED = ((1 << JFL_N_DTYPE) - 1) & ~(1 << JFL_F16) & ~(1 << JFL_BF16) };
+/* Whether a call that has floats of 16 bits is computed in float32, between conversions, since the
+   op's plain kernel, which `key` chooses, does not take them. */
+int jf_is_widened(const jfl_op *op, jfl_dtype key);
+/* Puts float32 in place of such floats in the attributes of a call. */
+void jf_attr_widen(const jfl_op *op, void *attr);
 jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
 
 /* Shape rules that several ops share (infer.c). */

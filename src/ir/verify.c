@@ -25,7 +25,8 @@ static jfl_status verify_check_inputs(const verify_state *s, const jf_node *n)
       return verify_broken(n, "uses before it is made", v->name);
     if (v->place != n->place && s->g->placing == JF_PLACED && !(n->op->flags & JF_TRANSFER))
       return verify_broken(n, "reads from another device", v->name);
-    if (s->mutated[s->root[v->id]]) return verify_broken(n, "reads after it was updated", v->name);
+    if (s->mutated[s->root[v->id]] && !jf_mutates(n, i))
+      return verify_broken(n, "reads after it was updated", v->name);
     if (jf_mutates(n, i) && v->origin != JF_VARIABLE)
       return verify_broken(n, "updates what is no variable", v->name);
   }

@@ -30,7 +30,7 @@ static jfl_value *array_fold(jf_foldctx *c)
   const size_t size = jfl_dtype_size(a->dtype), n = (size_t)jf_numel(&a->shape);
   const char *data = a->data;
   char back[8] = { 0 };
-  if (!n || a->dtype == JFL_F16 || a->dtype == JFL_BF16) return NULL;
+  if (!n) return NULL;
   if (memcmp(data, data + size, (n - 1) * size)) return NULL;
   const double v = jfl_number_get(a->dtype, data, 0);
   jfl_number_put(a->dtype, back, 0, v);

@@ -17,7 +17,7 @@ static jfl_status avg_pool2d_grad_infer(jf_infer *c)
   int64_t pooled[2], size[2], out[2];
   char s[JF_SHAPE_STR];
   JF_TRY(jf_pool_size(c, pooled));
-  JF_TRY(jf_pair("size", &a->size, 1, size));
+  JF_TRY(jf_extents("size", &a->size, 1, 2, size));
   JF_TRY(jf_pool_place(c, size, out));
   if (pooled[0] != out[0] || pooled[1] != out[1])
     return jf_fail_argument(JFL_ESHAPE, "dy", "must be %lld high and %lld wide, got %s",

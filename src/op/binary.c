@@ -132,7 +132,8 @@ static void squared_difference_grad(jf_gradctx *c)
 }
 
 #define BINARY(id) \
-  .in = {"x", "y"}, .out = {"z"}, .infer = jf_infer_broadcast, .inplace = 3, JF_ELEMENTWISE(id)
+  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = jf_infer_broadcast, .inplace = 3, \
+  JF_ELEMENTWISE(id)
 
 JFL_OP(add, .doc = "x + y.", .path = "math.add", BINARY(add),
   .flags = JF_COMMUTES | JF_ADDS, .neutral = { 3, -0.0 }, .fold = add_fold, .grad = add_grad)

@@ -1,5 +1,6 @@
 /* Conversion between dtypes. Integers saturate; not-a-number becomes 0. */
 #include "op/cast.h"
+#include "dev/half.h"
 #include "op/elementwise.h"
 
 #include <string.h>
@@ -11,10 +12,8 @@ static const jf_attr attrs[] = {
 
 static jfl_status cast_infer(jf_infer *c)
 {
-  jfl_dtype to = ((const jf_cast *)c->attr)->dtype;
-  if (!(JF_COMPUTED >> to & 1)) return jf_fail_dtype("dtype", JF_COMPUTED, to);
   c->shape[0] = c->in[0]->shape;
-  c->dtype[0] = to;
+  c->dtype[0] = ((const jf_cast *)c->attr)->dtype;
   return JFL_OK;
 }
 
@@ -52,7 +51,9 @@ static jfl_value *cast_fold(jf_foldctx *c)
 #define TO_FLOAT return (O)a;
 #define TO_INT return a != a ? 0 : a <= LEAST ? LEAST : a >= MOST ? MOST : (O)a;
 
-#define LOOP(FD, T, D, O_, BODY, LO, HI)                                  \
+/* LOAD gives an element of dtype FD as a number of type T, STORE a number of type O as an element
+   of dtype D. */
+#define LOOP(FD, FROM, T, LOAD, D, TO, O_, STORE, BODY, LO, HI)           \
   static inline O_ FD##_to_##D(T a)                                       \
   {                                                                       \
     typedef O_ O;                                                         \
@@ -62,61 +63,50 @@ static jfl_value *cast_fold(jf_foldctx *c)
   }                                                                       \
   JF_BODY void from_##FD##_to_##D##_body(const void *in, void *out, int64_t n) \
   {                                                                       \
-    const T *x = in;                                                      \
-    O_ *y = out;                                                          \
-    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = FD##_to_##D(x[i]); \
+    const FROM *x = in;                                                   \
+    TO *y = out;                                                          \
+    JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = STORE(FD##_to_##D(LOAD(x[i]))); \
   }                                                                       \
   JF_DISPATCH(from_##FD##_to_##D, (const void *in, void *out, int64_t n), (in, out, n))
 typedef void (*cast_loop)(const void *in, void *out, int64_t n);
-#define CASTS(FD, FT)                                                         \
-  LOOP(FD, FT, F32, float, TO_FLOAT, 0, 0)                                    \
-  LOOP(FD, FT, F64, double, TO_FLOAT, 0, 0)                                   \
-  LOOP(FD, FT, I8, int8_t, TO_INT, INT8_MIN, INT8_MAX)                        \
-  LOOP(FD, FT, U8, uint8_t, TO_INT, 0, UINT8_MAX)                             \
-  LOOP(FD, FT, I32, int32_t, TO_INT, INT32_MIN, INT32_MAX)                    \
-  LOOP(FD, FT, I64, int64_t, TO_INT, INT64_MIN, INT64_MAX)                    \
-  static const cast_loop from_##FD[JFL_N_DTYPE] = {                           \
-    [JFL_F32] = from_##FD##_to_F32, [JFL_F64] = from_##FD##_to_F64,           \
-    [JFL_I8] = from_##FD##_to_I8, [JFL_U8] = from_##FD##_to_U8,               \
-    [JFL_I32] = from_##FD##_to_I32, [JFL_I64] = from_##FD##_to_I64,           \
-  };
-#define KERNEL(D)                                                                   \
-  static void loop_##D(const jf_loop_args *t)                                       \
-  {                                                                                 \
-    jfl_dtype to = ((const jf_cast *)t->attr)->dtype;                               \
-    size_t size = jfl_dtype_size(to);                                               \
-    from_##D[to](t->in[0], t->out, t->step[0] ? t->n : 1);                          \
-    for (int64_t i = 1; i < t->n && !t->step[0]; i++)                               \
-      memcpy((char *)t->out + (size_t)i * size, t->out, size);                      \
-  }                                                                                 \
-  static jfl_status cast_##D(const jf_kargs *k)                                     \
-  {                                                                                 \
-    from_##D[k->out[0].dtype](k->in[0].data, k->out[0].data, jf_numel(&k->in[0].shape)); \
-    return JFL_OK;                                                                  \
-  }
-CASTS(F32, float)
-CASTS(F64, double)
-CASTS(I8, int8_t)
-CASTS(U8, uint8_t)
-CASTS(I32, int32_t)
-CASTS(I64, int64_t)
-KERNEL(F32)
-KERNEL(F64)
-KERNEL(I8)
-KERNEL(U8)
-KERNEL(I32)
-KERNEL(I64)
+#define SAME(x) x
+#define EVERY(p) JF_TYPES(p), [JFL_F16] = p##F16, [JFL_BF16] = p##BF16
+/* H is the type in which numbers are rounded to a float of 16 bits. */
+#define TO_F16(v) _Generic((v), float: jf_to_f16, double: jf_double_to_f16)(v)
+#define TO_BF16(v) jf_to_bf16((float)(v))
+#define CASTS(FD, FROM, T, H, LOAD)                                                          \
+  LOOP(FD, FROM, T, LOAD, F32, float, float, SAME, TO_FLOAT, 0, 0)                           \
+  LOOP(FD, FROM, T, LOAD, F64, double, double, SAME, TO_FLOAT, 0, 0)                         \
+  LOOP(FD, FROM, T, LOAD, F16, uint16_t, H, TO_F16, TO_FLOAT, 0, 0)                          \
+  LOOP(FD, FROM, T, LOAD, BF16, uint16_t, H, TO_BF16, TO_FLOAT, 0, 0)                        \
+  LOOP(FD, FROM, T, LOAD, I8, int8_t, int8_t, SAME, TO_INT, INT8_MIN, INT8_MAX)              \
+  LOOP(FD, FROM, T, LOAD, U8, uint8_t, uint8_t, SAME, TO_INT, 0, UINT8_MAX)                  \
+  LOOP(FD, FROM, T, LOAD, I32, int32_t, int32_t, SAME, TO_INT, INT32_MIN, INT32_MAX)         \
+  LOOP(FD, FROM, T, LOAD, I64, int64_t, int64_t, SAME, TO_INT, INT64_MIN, INT64_MAX)         \
+  static const cast_loop from_##FD[JFL_N_DTYPE] = { EVERY(from_##FD##_to_) };             \
+  static void loop_##FD(const jf_loop_args *t)                                               \
+  {                                                                                          \
+    jfl_dtype to = ((const jf_cast *)t->attr)->dtype;                                        \
+    size_t size = jfl_dtype_size(to);                                                        \
+    from_##FD[to](t->in[0], t->out, t->step[0] ? t->n : 1);                                  \
+    for (int64_t i = 1; i < t->n && !t->step[0]; i++)                                        \
+      memcpy((char *)t->out + (size_t)i * size, t->out, size);                               \
+  }                                                                                          \
+  static jfl_status cast_##FD(const jf_kargs *k) { return jf_elementwise(k, loop_##FD); }
+CASTS(F32, float, float, float, SAME)
+CASTS(F64, double, double, double, SAME)
+CASTS(F16, uint16_t, float, float, jf_from_f16)
+CASTS(BF16, uint16_t, float, float, jf_from_bf16)
+CASTS(I8, int8_t, int8_t, float, SAME)
+CASTS(U8, uint8_t, uint8_t, float, SAME)
+CASTS(I32, int32_t, int32_t, double, SAME)
+CASTS(I64, int64_t, int64_t, double, SAME)
 
-static const jf_kernel cpu[JFL_N_DTYPE] = {
-  [JFL_F32] = cast_F32, [JFL_F64] = cast_F64, [JFL_I8] = cast_I8,
-  [JFL_U8] = cast_U8, [JFL_I32] = cast_I32, [JFL_I64] = cast_I64,
-};
-static const jf_loop loop[JFL_N_DTYPE] = {
-  [JFL_F32] = loop_F32, [JFL_F64] = loop_F64, [JFL_I8] = loop_I8,
-  [JFL_U8] = loop_U8, [JFL_I32] = loop_I32, [JFL_I64] = loop_I64,
-};
+static const jf_kernel cpu[JFL_N_DTYPE] = { EVERY(cast_) };
+static const jf_loop loop[JFL_N_DTYPE] = { EVERY(loop_) };
 
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .infer = cast_infer, .grad = cast_grad,
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_HALVES,
+  .infer = cast_infer, .grad = cast_grad,
   .fold = cast_fold, .cpu = cpu, .loop = loop, .expr = "jf_cast(a)",
   .define = { JF_STRING(TO_FLOAT), JF_STRING(TO_INT) })

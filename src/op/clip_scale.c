@@ -21,9 +21,9 @@ static jfl_status clip_scale_infer(jf_infer *c)
   if (by->dtype != JFL_F64 || jf_numel(&by->shape) != 1)
     return jf_fail_argument(JFL_ESHAPE, "by", "must be one float64 number");
   for (int i = JF_CLIP_FIRST; i < c->n_in; i++)
-    if (c->in[i]->dtype != JFL_F32 && c->in[i]->dtype != JFL_F64)
-      return jf_fail(JFL_EDTYPE, "tensor %d must be float32 or float64, got %s",
-                     i - JF_CLIP_FIRST, jfl_dtype_name(c->in[i]->dtype));
+    if (!jf_is_float(c->in[i]->dtype))
+      return jf_fail(JFL_EDTYPE, "tensor %d must be of floats, got %s", i - JF_CLIP_FIRST,
+                     jfl_dtype_name(c->in[i]->dtype));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
@@ -66,6 +66,6 @@ static jfl_status clip_scale_plain(const jf_kargs *k)
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F64] = clip_scale_plain };
 
-JFL_OP(clip_scale, .doc = "clip / max(norm, clip) / by, where norm is that of all tensors together.",
+JFL_OP(clip_scale, .doc = "clip / max(norm, clip) / by; norm is that of all tensors together.",
   .in = {"by", "tensors"}, .out = {"scale"}, .attr = attrs, .attr_size = sizeof(jf_clip_scale),
   .flags = JF_VARIADIC, .infer = clip_scale_infer, .layout = clip_scale_layout, .cpu = cpu)

@@ -18,6 +18,31 @@ COMPARE(less_equal, a <= b)
 COMPARE(greater, a > b)
 COMPARE(greater_equal, a >= b)
 COMPARE(logical_and, a != 0 && b != 0)
+COMPARE(logical_or, a != 0 || b != 0)
+COMPARE(logical_xor, (a != 0) != (b != 0))
+
+#define IS(id, EXPR)                                                           \
+  JF_TEXT(id, #EXPR)                                                           \
+  JF_UNARY_LOOP(id, F32, float, float, int8_t, JF_NO_ATTRS, EXPR)              \
+  JF_UNARY_LOOP(id, F64, double, double, int8_t, JF_NO_ATTRS, EXPR)            \
+  JF_UNARY_LOOP(id, I32, int32_t, uint32_t, int8_t, JF_NO_ATTRS, EXPR)         \
+  JF_UNARY_LOOP(id, I64, int64_t, uint64_t, int8_t, JF_NO_ATTRS, EXPR)         \
+  JF_UNARY_LOOP(id, I8, int8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)            \
+  JF_UNARY_LOOP(id, U8, uint8_t, uint8_t, int8_t, JF_NO_ATTRS, EXPR)           \
+  JF_LOOP_TABLES(id, JF_TYPES)
+
+/* Differences of integers wrap, but are 0 all the same. */
+IS(logical_not, a == 0)
+IS(isnan, a != a)
+IS(isinf, a == a && (U)a - (U)a != 0)
+IS(isfinite, (U)a - (U)a == 0)
+
+static jfl_status is_infer(jf_infer *c)
+{
+  JF_TRY(jf_infer_same(c));
+  c->dtype[0] = JFL_I8;
+  return JFL_OK;
+}
 
 static jfl_status compare_infer(jf_infer *c)
 {
@@ -74,7 +99,8 @@ static void where_grad(jf_gradctx *c)
   c->dx[2] = JF_EMIT(c->g, where, NULL, c->in[0], zero, c->dy[0]);
 }
 
-#define FIELDS(id) .in = {"x", "y"}, .out = {"z"}, .infer = compare_infer, JF_ELEMENTWISE(id)
+#define FIELDS(id) \
+  .in = {"x", "y"}, .out = {"z"}, .alike = 3, .infer = compare_infer, JF_ELEMENTWISE(id)
 
 JFL_OP(equal, .doc = "1 where x equals y, else 0.", .path = "math.equal", FIELDS(equal),
   .flags = JF_COMMUTES)
@@ -94,6 +120,25 @@ JFL_OP(greater_equal, .doc = "1 where x >= y, else 0.", .path = "math.greater_eq
 JFL_OP(logical_and, .doc = "1 where neither x nor y is 0, else 0.", .path = "math.logical_and",
   FIELDS(logical_and), .flags = JF_COMMUTES)
 
+JFL_OP(logical_or, .doc = "0 where x and y are both 0, else 1.", .path = "math.logical_or",
+  FIELDS(logical_or), .flags = JF_COMMUTES)
+
+JFL_OP(logical_xor, .doc = "1 where one of x and y is 0 and the other is not, else 0.",
+  .path = "math.logical_xor", FIELDS(logical_xor), .flags = JF_COMMUTES)
+
+#define IS_FIELDS(id) .in = {"x"}, .out = {"y"}, .infer = is_infer, JF_ELEMENTWISE(id)
+
+JFL_OP(logical_not, .doc = "1 where x is 0, else 0.", .path = "math.logical_not",
+  IS_FIELDS(logical_not))
+
+JFL_OP(isnan, .doc = "1 where x is not a number, else 0.", .path = "math.isnan", IS_FIELDS(isnan))
+
+JFL_OP(isinf, .doc = "1 where x is infinite, else 0.", .path = "math.isinf", IS_FIELDS(isinf))
+
+JFL_OP(isfinite, .doc = "1 where x is neither infinite nor not a number, else 0.",
+  .path = "math.isfinite", IS_FIELDS(isfinite))
+
 JFL_OP(where, .doc = "x where condition is not 0, else y.", .path = "where",
-  .in = {"condition", "x", "y"}, .out = {"z"}, .key = 1, .infer = where_infer, .grad = where_grad,
+  .in = {"condition", "x", "y"}, .out = {"z"}, .truth = 1, .alike = 6, .key = 1,
+  .infer = where_infer, .grad = where_grad,
   JF_ELEMENTWISE(where))

@@ -74,14 +74,15 @@ jfl_value *jf_scalar(jfl_graph *g, jfl_dtype t, double value)
   }                                                                                 \
   static jfl_status zero_##D(const jf_kargs *k) { return fill_##D(k, 0); }          \
   static jfl_status one_##D(const jf_kargs *k) { return fill_##D(k, 1); }
-JF_EACH_TYPE(FILL)
-JF_EACH_TYPE(KERNELS)
+#define EACH(X) JF_EACH_TYPE(X) X(F16, uint16_t) X(BF16, uint16_t)
+EACH(FILL)
+EACH(KERNELS)
 #define VALUE_ROW(D, T) [JFL_##D] = value_##D,
 #define ZERO_ROW(D, T) [JFL_##D] = zero_##D,
 #define ONE_ROW(D, T) [JFL_##D] = one_##D,
-static const jf_kernel value_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(VALUE_ROW) };
-static const jf_kernel zero_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ZERO_ROW) };
-static const jf_kernel one_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(ONE_ROW) };
+static const jf_kernel value_cpu[JFL_N_DTYPE] = { EACH(VALUE_ROW) };
+static const jf_kernel zero_cpu[JFL_N_DTYPE] = { EACH(ZERO_ROW) };
+static const jf_kernel one_cpu[JFL_N_DTYPE] = { EACH(ONE_ROW) };
 
 JFL_OP(constant, .doc = "A tensor filled with value.", .path = "constant", .out = {"y"}, .key = -1,
   .attr = attrs, .attr_size = sizeof(jf_constant), .infer = constant_infer, .cpu = value_cpu)

@@ -1,20 +1,21 @@
 /* The op conv2d_fused: a convolution, then a bias, a residual and an activation. */
-#include "op/conv2d.h"
+#include "op/conv.h"
 #include "op/op.h"
 
-static const jf_attr attrs[] = { JF_CONV2D_ATTRS, JF_EPILOGUE_ATTRS(jf_conv2d), {0} };
+static const jf_attr attrs[] = { JF_CONV2D_ATTRS, JF_EPILOGUE_ATTRS(jf_conv), {0} };
 
 static jfl_status conv2d_fused_infer(jf_infer *c)
 {
-  jf_conv2d *a = c->attr;
+  jf_conv *a = c->attr;
   JF_TRY(jf_op_conv2d.infer(c));
-  return jf_epilogue_infer(c, &a->epilogue, c->shape[0].d[1] * (a->block_y ? a->block : 1));
+  const int64_t blocks = c->shape[0].d[jf_conv_channel_axis(a)];
+  return jf_epilogue_infer(c, &a->epilogue, blocks * (a->block_y ? a->block : 1));
 }
 
 static jfl_status conv2d_fused_conv2d(const jf_kargs *k)
 {
-  const jf_conv2d *a = k->attr;
-  const jf_channels c = jf_channels_at(&k->out[0].shape, 1, a->block_y);
+  const jf_conv *a = k->attr;
+  const jf_channels c = jf_channels_at(&k->out[0].shape, jf_conv_channel_axis(a), a->block_y);
   JF_TRY(jf_op_conv2d.cpu[k->out[0].dtype](k));
   jf_epilogue_rows(k, &a->epilogue, &c, 0, c.n_row);
   return JFL_OK;
@@ -28,6 +29,6 @@ static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k)
 
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
        .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,
-       .attr_size = sizeof(jf_conv2d), .flags = JF_VARIADIC | JF_OPTIONAL,
+       .attr_size = sizeof(jf_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
        .infer = conv2d_fused_infer, .cpu = cpu, .flop = conv2d_fused_flop,
        .layout = jf_conv2d_layout)

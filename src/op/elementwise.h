@@ -23,7 +23,8 @@ void jf_grad_flat(jf_gradctx *c);
    loops of its own from that, so it must mean the same in C, CUDA C++ and OpenCL C. These names
    may stand in it:
      a, b, c        the elements of the inputs, in their order
-     T              the type of the input that is the op's key
+     T              the type of the input that is the op's key; floats of 16 bits are loaded and
+                    stored as numbers of type float
      U              for integers T the unsigned type of the same size, whose sums wrap; else T
      O              the type of the result, to which the expression is converted
      LEAST, MOST    the least and the greatest number of type O, where that is an integer
@@ -46,6 +47,8 @@ void jf_grad_flat(jf_gradctx *c);
   JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_BINARY_NUM(id, EXPR) \
   JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
+#define JF_BINARY_NUM_ATTRS(id, ATTRS, EXPR) \
+  JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, ATTRS, EXPR)
 #define JF_TEXT(id, expr) static const char id##_expr[] = expr;
 /* The text of a macro's expansion. */
 #define JF_STRING(x) JF_STRING_OF(x)
@@ -75,9 +78,20 @@ void jf_grad_flat(jf_gradctx *c);
   _Generic((a), float: id##_function_F32, double: id##_function_F64,                   \
            int32_t: id##_function_I32, int64_t: id##_function_I64)(a, b)
 
+/* The same for a function of one number that has no body for integers. */
+#define JF_FLOAT_FUNCTION(id, FLOAT)                           \
+  static const char id##_float[] = #FLOAT;                     \
+  JF_FLOAT_FUNCTION_OF(id, F32, float, FLOAT)                  \
+  JF_FLOAT_FUNCTION_OF(id, F64, double, FLOAT)
+#define JF_FLOAT_FUNCTION_OF(id, D, T_, BODY) \
+  static inline T_ id##_function_##D(T_ a) { typedef T_ T; (void)sizeof(T); BODY }
+#define JF_FLOAT_CALL(id, a) \
+  _Generic((a), float: id##_function_F32, double: id##_function_F64)(a)
+
 /* The fields of an op's record that the formula macros define. */
 #define JF_ELEMENTWISE(id) .cpu = id##_cpu, .loop = id##_loop, .expr = id##_expr
 #define JF_DEFINES(id) .define = { id##_float, id##_int }
+#define JF_DEFINES_FLOAT(id) .define = { id##_float }
 
 /* ---- the loops of a formula ---- */
 

@@ -1,5 +1,6 @@
 /* Epilogues: their shape rule, and plain loops that do what the separate ops would do. */
 #include "op/epilogue.h"
+#include "dev/half.h"
 #include "op/op.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ static jfl_status find_activation(const jf_infer *c, jf_epilogue *e)
   for (const jfl_op *const *o = jf_ops; *o; o++)
     if (!strcmp((*o)->name, e->act) && jf_is_activation(*o)) {
       e->loop = (*o)->loop;
-      if (e->loop[c->dtype[0]]) return JFL_OK;
+      if (e->loop[jf_is_half(c->dtype[0]) ? JFL_F32 : c->dtype[0]]) return JFL_OK;
     }
   return jf_fail(JFL_EINVAL, "'%s' is no elementwise op of one %s input", e->act,
                  jfl_dtype_name(c->dtype[0]));

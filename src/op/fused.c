@@ -83,6 +83,6 @@ static int fused_draws(const void *attr)
 
 JFL_OP(fused, .doc = "Elementwise ops and sums in one sweep over their inputs.",
   .in = {"x"}, .out = {"a", "b", "c", "d"}, .key = -1, .attr = attrs, .attr_size = sizeof(jf_fused),
-  .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL, .inplace_of = inplace,
+  .flags = JF_VARIADIC | JF_OPTIONAL | JF_RANDOM | JF_INTERNAL | JF_HALVES, .inplace_of = inplace,
   .infer = fused_infer, .cpu = cpu, .scratch = jf_fused_plain_scratch, .title = title,
   .flop = fused_flop, .draws = fused_draws)

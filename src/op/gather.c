@@ -1,17 +1,28 @@
 /* gather picks slices by number, unsorted_segment_sum adds slices by number, one_hot writes numbers
    as vectors. */
 #include "op/gather.h"
+#include "op/constant.h"
 #include "op/move.h"
+#include "op/reshape.h"
 
 #include <string.h>
 
 static const jf_attr gather_attrs[] = {
-  JF_FIELD(jf_gather, axis, INT, "0", "the axis that indices count along"),
+  JF_FIELD(jf_gather, axis, INT, "0",
+           "the axis that indices count along; batch_dims where it is less than that"),
+  JF_FIELD(jf_gather, batch_dims, INT, "0",
+           "how many leading axes params and indices share, each index of which picks for itself"),
+  JF_FIELD(jf_gather, padding_idx, INT, "-1",
+           "the index whose slices get no gradient; -1: all get theirs"),
   {0},
 };
 static const jf_attr sum_attrs[] = {
   JF_FIELD(jf_segment_sum, num_segments, INT, NULL, "how many sums there are"),
-  JF_FIELD(jf_segment_sum, axis, INT, "0", "the axis of data that segment_ids start at"),
+  JF_FIELD(jf_segment_sum, axis, INT, "0",
+           "the axis of data that segment_ids start at; batch_dims where it is less than that"),
+  JF_FIELD(jf_segment_sum, batch_dims, INT, "0",
+           "how many leading axes data and segment_ids share, each index with sums of its own"),
+  JF_FIELD(jf_segment_sum, ignored, INT, "-1", "the segment that stays 0; -1: none does"),
   {0},
 };
 static const jf_attr one_hot_attrs[] = {
@@ -38,33 +49,69 @@ static jfl_status splice(const jfl_shape *s, int axis, int drop,
   return JFL_OK;
 }
 
+/* Checks that inputs 0 and 1 have batch_dims leading axes in common, and makes *axis count from 0
+   and at least batch_dims; rank: how many axes it counts among. */
+static jfl_status check_batch(const jf_infer *c, int64_t batch_dims, int rank, int64_t *axis)
+{
+  const jfl_shape *s = &c->in[0]->shape, *ids = &c->in[1]->shape;
+  char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
+  const int most = ids->n < rank - 1 ? ids->n : rank - 1;
+  if (batch_dims < 0 || (batch_dims && batch_dims > most))
+    return jf_fail_argument(JFL_EINVAL, "batch_dims", "must be from 0 to %d, got %lld",
+                            most > 0 ? most : 0, (long long)batch_dims);
+  JF_TRY(jf_axis(axis, rank));
+  if (*axis < batch_dims) *axis = batch_dims;
+  int fit = 1;
+  for (int i = 0; i < batch_dims; i++) fit &= s->d[i] == ids->d[i];
+  if (fit) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[1], "must have the first %lld extents of %s %s, "
+                          "got %s", (long long)batch_dims, c->op->in[0], jf_shape_str(s, x),
+                          jf_shape_str(ids, y));
+}
+
+/* The axes of ids after those of the batch. */
+static jfl_shape ids_after(const jfl_shape *ids, int64_t batch_dims)
+{
+  jfl_shape s = { .n = ids->n - (int)batch_dims };
+  for (int i = 0; i < s.n; i++) s.d[i] = ids->d[i + batch_dims];
+  return s;
+}
+
 static jfl_status gather_infer(jf_infer *c)
 {
   jf_gather *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
   JF_TRY(jf_check_indices(c, 1));
-  JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
+  JF_TRY(check_batch(c, a->batch_dims, s->n, &a->axis));
+  const jfl_shape ids = ids_after(&c->in[1]->shape, a->batch_dims);
+  if (a->padding_idx < -1 || a->padding_idx >= s->d[a->axis])
+    return jf_fail_argument(JFL_EINVAL, "padding_idx", "must be -1 or an index of axis %lld of "
+                            "extent %lld, got %lld", (long long)a->axis,
+                            (long long)s->d[a->axis], (long long)a->padding_idx);
   c->dtype[0] = c->in[0]->dtype;
-  return splice(&c->in[0]->shape, (int)a->axis, 1, &c->in[1]->shape, &c->shape[0]);
+  return splice(s, (int)a->axis, 1, &ids, &c->shape[0]);
 }
 
 static jfl_status sum_infer(jf_infer *c)
 {
   jf_segment_sum *a = c->attr;
-  const jfl_shape *s = &c->in[0]->shape, *ids = &c->in[1]->shape;
+  const jfl_shape *s = &c->in[0]->shape;
   char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
   JF_TRY(jf_check_indices(c, 1));
-  JF_TRY(jf_axis(&a->axis, ids->n ? s->n : s->n + 1));
-  int fit = a->axis + ids->n <= s->n;
-  for (int i = 0; fit && i < ids->n; i++) fit = s->d[a->axis + i] == ids->d[i];
+  const int lone = c->in[1]->shape.n <= a->batch_dims;
+  JF_TRY(check_batch(c, a->batch_dims, s->n + lone, &a->axis));
+  const jfl_shape ids = ids_after(&c->in[1]->shape, a->batch_dims);
+  int fit = a->axis + ids.n <= s->n;
+  for (int i = 0; fit && i < ids.n; i++) fit = s->d[a->axis + i] == ids.d[i];
   if (!fit)
     return jf_fail_argument(JFL_ESHAPE, "data", "must have the extents of segment_ids %s from "
-                            "axis %lld on, got %s", jf_shape_str(ids, y), (long long)a->axis,
+                            "axis %lld on, got %s", jf_shape_str(&ids, y), (long long)a->axis,
                             jf_shape_str(s, x));
   if (a->num_segments < 0)
     return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 0, got %lld",
                             (long long)a->num_segments);
   c->dtype[0] = c->in[0]->dtype;
-  return splice(s, (int)a->axis, ids->n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
+  return splice(s, (int)a->axis, ids.n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
 }
 
 static jfl_status one_hot_infer(jf_infer *c)
@@ -74,7 +121,6 @@ static jfl_status one_hot_infer(jf_infer *c)
   if (a->depth < 1)
     return jf_fail_argument(JFL_EINVAL, "depth", "must be at least 1, got %lld",
                             (long long)a->depth);
-  if (!(JF_COMPUTED >> a->dtype & 1)) return jf_fail_dtype("dtype", JF_COMPUTED, a->dtype);
   if (!jf_holds(a->dtype, a->on_value) || !jf_holds(a->dtype, a->off_value))
     return jf_fail(JFL_EINVAL, "on_value and off_value must fit %s, got %.17g and %.17g",
                    jfl_dtype_name(a->dtype), a->on_value, a->off_value);
@@ -85,45 +131,74 @@ static jfl_status one_hot_infer(jf_infer *c)
 
 static void gather_grad(jf_gradctx *c)
 {
-  int64_t axis = ((const jf_gather *)c->node->attr)->axis;
-  jf_segment_sum a = { c->in[0]->shape.d[axis], axis };
-  c->dx[0] = JF_EMIT(c->g, unsorted_segment_sum, &a, c->dy[0], c->in[1]);
+  const jf_gather *a = c->node->attr;
+  jf_segment_sum sum = { c->in[0]->shape.d[a->axis], a->axis, a->batch_dims, a->padding_idx };
+  c->dx[0] = JF_EMIT(c->g, unsorted_segment_sum, &sum, c->dy[0], c->in[1]);
 }
 
+/* The gradient of what is ignored is 0, which a gather from a result that is 0 there gives. */
 static void gather_sum_grad(jf_gradctx *c)
 {
-  jf_gather a = { ((const jf_segment_sum *)c->node->attr)->axis };
-  c->dx[0] = JF_EMIT(c->g, gather, &a, c->dy[0], c->in[1]);
+  const jf_segment_sum *s = c->node->attr;
+  jf_gather a = { s->axis, s->batch_dims, s->ignored };
+  jfl_value *dy = c->dy[0];
+  if (s->ignored >= 0) {
+    jf_one_hot one = { s->num_segments, 0, 1, 0, dy->dtype };
+    jfl_shape line = { .n = dy->shape.n - (int)s->axis };
+    for (int i = 0; i < line.n; i++) line.d[i] = i ? 1 : s->num_segments;
+    jfl_value *at = jf_emit_number(c->g, JFL_I64, &(jfl_shape){ 0 }, (double)s->ignored);
+    jfl_value *keep = jf_emit_view(c->g, JF_EMIT(c->g, one_hot, &one, at), &line);
+    dy = JF_EMIT(c->g, multiply, NULL, dy, keep);
+  }
+  c->dx[0] = JF_EMIT(c->g, gather, &a, dy, c->in[1]);
 }
 
+jf_picks jf_picks_of(const jfl_shape *whole, const jfl_shape *ids, int64_t axis,
+                     int64_t batch_dims)
+{
+  jf_picks p = { 1, 1, whole->d[axis], 1, 1 };
+  for (int i = 0; i < whole->n; i++) {
+    if (i < batch_dims) p.batches *= whole->d[i];
+    else if (i < axis) p.outer *= whole->d[i];
+    else if (i > axis) p.run *= whole->d[i];
+  }
+  for (int i = (int)batch_dims; i < ids->n; i++) p.n *= ids->d[i];
+  return p;
+}
+
+/* y[b, i, j] = x[b, i, id[b, j]], each a run */
 static jfl_status gather(const jf_kargs *k)
 {
+  const jf_gather *a = k->attr;
   const jf_tensor *x = &k->in[0], *ids = &k->in[1];
-  jf_axes s = jf_axes_at(&x->shape, ((const jf_gather *)k->attr)->axis);
-  size_t run = (size_t)s.after * jfl_dtype_size(x->dtype);
-  int64_t n = jf_numel(&ids->shape);
+  const jf_picks p = jf_picks_of(&x->shape, &ids->shape, a->axis, a->batch_dims);
+  const size_t run = (size_t)p.run * jfl_dtype_size(x->dtype);
   char *y = k->out[0].data;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, s.m));
-  for (int64_t i = 0; i < s.before; i++)
-    for (int64_t j = 0; j < n; j++, y += run)
-      memcpy(y, (const char *)x->data + (size_t)(i * s.m + jf_index_at(ids, j)) * run, run);
+  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, ids, p.m));
+  for (int64_t i = 0; i < p.batches * p.outer; i++)
+    for (int64_t j = 0; j < p.n; j++, y += run) {
+      const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
+      memcpy(y, (const char *)x->data + (size_t)(i * p.m + id) * run, run);
+    }
   return JFL_OK;
 }
 static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(gather) };
 
-/* y[i, id[j], l] = sum of x[i, j, l], added in the tensor's dtype and in the order of j. `add` adds
-   n elements of x to n elements of y. */
+/* y[b, i, id[b, j]] = sum of x[b, i, j], each a run, added in the tensor's dtype and in the order
+   of j. `add` adds n elements of x to n elements of y. */
 static jfl_status gather_sum(const jf_kargs *k,
                       void (*add)(const jf_kargs *k, int64_t to, int64_t from, int64_t n))
 {
+  const jf_segment_sum *a = k->attr;
   const jf_tensor *y = &k->out[0], *ids = &k->in[1];
-  jf_axes s = jf_axes_at(&y->shape, ((const jf_segment_sum *)k->attr)->axis);
-  int64_t n = jf_numel(&ids->shape);
-  JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, s.m));
+  const jf_picks p = jf_picks_of(&y->shape, &ids->shape, a->axis, a->batch_dims);
+  JF_TRY(jf_check_range(k, JF_WRONG_SEGMENT, ids, p.m));
   memset(y->data, 0, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
-  for (int64_t i = 0; i < s.before; i++)
-    for (int64_t j = 0; j < n; j++)
-      add(k, (i * s.m + jf_index_at(ids, j)) * s.after, (i * n + j) * s.after, s.after);
+  for (int64_t i = 0; i < p.batches * p.outer; i++)
+    for (int64_t j = 0; j < p.n; j++) {
+      const int64_t id = jf_index_at(ids, i / p.outer * p.n + j);
+      if (id != a->ignored) add(k, (i * p.m + id) * p.run, (i * p.n + j) * p.run, p.run);
+    }
   return JFL_OK;
 }
 
@@ -175,7 +250,7 @@ JFL_OP(gather, .doc = "Slices of params along axis, chosen by indices, which rep
 JFL_OP(unsorted_segment_sum, .doc = "Sums of the slices of data that have the same segment id.",
        .path = "math.unsorted_segment_sum", .in = { "data", "segment_ids" }, .out = { "y" },
        .attr = sum_attrs, .attr_size = sizeof(jf_segment_sum), .infer = sum_infer,
-       .grad = gather_sum_grad, .cpu = sum_cpu)
+       .grad = gather_sum_grad, .descent = &jf_op_segment_update, .cpu = sum_cpu)
 
 JFL_OP(one_hot, .doc = "For each index a line with on_value at the index and off_value elsewhere.",
   .path = "one_hot", .in = {"indices"}, .out = {"y"}, .attr = one_hot_attrs,

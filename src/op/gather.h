@@ -4,13 +4,21 @@
 
 #include "dev/kernel.h"
 
-typedef struct jf_gather { int64_t axis; } jf_gather;
-typedef struct jf_segment_sum { int64_t num_segments, axis; } jf_segment_sum;
+/* The slices of index padding_idx, if there is such an index, get no gradient. */
+typedef struct jf_gather { int64_t axis, batch_dims, padding_idx; } jf_gather;
+/* What belongs to segment `ignored`, if there is such a segment, is not added. */
+typedef struct jf_segment_sum { int64_t num_segments, axis, batch_dims, ignored; } jf_segment_sum;
 typedef struct jf_one_hot {
   int64_t depth;
   double on_value, off_value;
   int64_t axis;
   jfl_dtype dtype;
 } jf_one_hot;
+
+/* How ids pick slices of a tensor seen as (batches, outer, m, run): id j of a batch, of which there
+   are n, stands for the `run` elements at that index of axis m, for each index of outer. */
+typedef struct jf_picks { int64_t batches, outer, m, n, run; } jf_picks;
+jf_picks jf_picks_of(const jfl_shape *whole, const jfl_shape *ids, int64_t axis,
+                     int64_t batch_dims);
 
 #endif

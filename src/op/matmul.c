@@ -178,8 +178,10 @@ static double matmul_flop(const jf_kargs *k)
   return 2 * (double)jf_numel(&k->out[0].shape) * (double)a->d[transposed ? a->n - 2 : a->n - 1];
 }
 
+static int matmul_column_axis(const jf_node *n) { return n->out[0]->shape.n - 1; }
+
 static const jf_ending ending = {
-  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), -1
+  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis
 };
 
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",

@@ -20,16 +20,6 @@ static jfl_status check_axes(const jf_infer *c)
                           jf_shape_str(s, buf));
 }
 
-/* The padding as window.h reads it. A list that names all axes is brought into the order NCHW, in
-   the memory `list`. */
-static jf_pad padding_nchw(const jf_pool2d *a, int64_t list[8])
-{
-  static const int from[8] = { 0, 1, 6, 7, 2, 3, 4, 5 };
-  if (a->axis != 1 || a->padding.list.n != 8) return a->padding;
-  for (int i = 0; i < 8; i++) list[i] = a->padding.list.v[from[i]];
-  return (jf_pad){ a->padding.word, { 8, list } };
-}
-
 /* Checks that every window has at least one valid cell. */
 static jfl_status check_covered(const jf_window *w)
 {
@@ -46,21 +36,19 @@ static jfl_status check_covered(const jf_window *w)
 jfl_status jf_pool_place(jf_infer *c, const int64_t in[2], int64_t out[2])
 {
   jf_pool2d *a = c->attr;
-  jf_window w;
-  JF_TRY(jf_pair("ksize", &a->ksize, 1, a->kernel));
+  jf_window w = { .n = 2, .last = a->axis == 1 };
+  JF_TRY(jf_extents("ksize", &a->ksize, 1, 2, a->kernel));
   jf_ints strides = a->strides.n ? a->strides : (jf_ints){ 2, a->kernel };
-  JF_TRY(jf_pair("strides", &strides, 1, a->stride));
+  JF_TRY(jf_extents("strides", &strides, 1, 2, a->stride));
   for (int i = 0; i < 2; i++) {
     w.in[i] = in[i];
     w.extent[i] = a->kernel[i];
     w.stride[i] = a->stride[i];
   }
-  int64_t list[8];
-  const jf_pad padding = padding_nchw(a, list);
-  JF_TRY(jf_window_place(&padding, a->ceil_mode && !padding.word ? JF_CEIL : 0, &w));
+  JF_TRY(jf_window_place(&a->padding, a->ceil_mode && !a->padding.word ? JF_CEIL : 0, &w));
   JF_TRY(check_covered(&w));
   memcpy(a->pad, w.pad, sizeof a->pad);
-  memcpy(out, w.out, sizeof w.out);
+  memcpy(out, w.out, 2 * sizeof *out);
   return JFL_OK;
 }
 

@@ -25,8 +25,8 @@ static const jf_attr normal_attrs[] = {
 static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
 {
   if (!jf_is_float(dtype))
-    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be float32 or float64, got %s",
-                            jfl_dtype_name(dtype));
+    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be one of float32, float64, float16, "
+                            "bfloat16, got %s", jfl_dtype_name(dtype));
   c->dtype[0] = dtype;
   return jf_shape_from(shape, &c->shape[0]);
 }

@@ -281,7 +281,8 @@ static int reduce_layout(jf_layout *c)
   .infer = rule, .layout = reduce_layout, .cpu = id##_cpu
 
 JFL_OP(reduce_sum, .doc = "The sum over axes.", .path = "math.reduce_sum",
-  REDUCTION(sum, reduce_infer), .flags = JF_SUMS, .fold = sum_fold, .grad = reduce_sum_grad)
+  REDUCTION(sum, reduce_infer), .alike = 1, .flags = JF_SUMS, .fold = sum_fold,
+  .grad = reduce_sum_grad)
 
 JFL_OP(reduce_mean, .doc = "The mean over axes.", .path = "math.reduce_mean",
   REDUCTION(mean, reduce_infer), .flags = JF_MEANS, .grad = mean_grad)
@@ -293,7 +294,7 @@ JFL_OP(reduce_min, .doc = "The smallest element over axes.", .path = "math.reduc
   REDUCTION(min, extreme_infer), .flags = JF_KEEPS, .grad = extreme_grad)
 
 JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
-  REDUCTION(prod, reduce_infer), .flags = JF_KEEPS, .grad = prod_grad)
+  REDUCTION(prod, reduce_infer), .alike = 1, .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
   REDUCTION(any, reduce_infer))

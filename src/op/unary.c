@@ -15,17 +15,12 @@ JF_UNARY_FLOAT(exp, exp(a))
 JF_UNARY_FLOAT(expm1, expm1(a))
 JF_UNARY_FLOAT(log, log(a))
 JF_UNARY_FLOAT(log1p, log1p(a))
-JF_UNARY_FLOAT(sin, sin(a))
-JF_UNARY_FLOAT(cos, cos(a))
-JF_UNARY_FLOAT(tanh, tanh(a))
-JF_UNARY_FLOAT(erf, erf(a))
 JF_UNARY_FLOAT(sigmoid, 1 / (1 + exp(-a)))
 JF_UNARY_FLOAT(softplus, (a > 0 ? a : 0) + log1p(exp(-fabs(a))))
 JF_UNARY_FLOAT(floor, floor(a))
 JF_UNARY_FLOAT(ceil, ceil(a))
 JF_UNARY_FLOAT(round, rint(a))
 JF_BINARY_FLOAT(sigmoid_grad, b * a * (1 - a))
-JF_BINARY_FLOAT(tanh_grad, b * (1 - a * a))
 
 /* Sets dx = dy * slope. */
 static void times(jf_gradctx *c, jfl_value *slope)
@@ -60,18 +55,8 @@ static void log1p_grad(jf_gradctx *c)
   c->dx[0] = EMIT(divide, c->dy[0], EMIT(add, c->in[0], SCALAR(1)));
 }
 
-static void sin_grad(jf_gradctx *c) { times(c, EMIT(cos, c->in[0])); }
-static void cos_grad(jf_gradctx *c) { times(c, EMIT(negative, EMIT(sin, c->in[0]))); }
 static void sigmoid_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(sigmoid_grad, c->out[0], c->dy[0]); }
-static void tanh_op_grad(jf_gradctx *c) { c->dx[0] = EMIT(tanh_grad, c->out[0], c->dy[0]); }
 static void softplus_grad(jf_gradctx *c) { times(c, EMIT(sigmoid, c->in[0])); }
-
-/* The slope is 2 / sqrt(pi) exp(-x^2). */
-static void erf_grad(jf_gradctx *c)
-{
-  jfl_value *bell = EMIT(exp, EMIT(negative, EMIT(square, c->in[0])));
-  times(c, EMIT(multiply, bell, SCALAR(1.12837916709551257390)));
-}
 
 #define UNARY(id) \
   .in = {"x"}, .out = {"y"}, .infer = jf_infer_same, .inplace = 1, JF_ELEMENTWISE(id)
@@ -106,18 +91,6 @@ JFL_OP(log, .doc = "The natural logarithm of x.", .path = "math.log", COSTLY(log
 
 JFL_OP(log1p, .doc = "log(1 + x), exact near 0.", .path = "math.log1p", COSTLY(log1p),
   .grad = log1p_grad)
-
-JFL_OP(sin, .doc = "The sine of x, in radians.", .path = "math.sin", COSTLY(sin), .grad = sin_grad)
-
-JFL_OP(cos, .doc = "The cosine of x, in radians.", .path = "math.cos", COSTLY(cos),
-  .grad = cos_grad)
-
-JFL_OP(tanh, .doc = "The hyperbolic tangent of x.", .path = "math.tanh", COSTLY(tanh),
-  .grad = tanh_op_grad)
-
-JFL_OP(tanh_grad, .doc = "Gradient of tanh at output y.", AT_OUTPUT(tanh_grad))
-
-JFL_OP(erf, .doc = "The error function of x.", .path = "math.erf", COSTLY(erf), .grad = erf_grad)
 
 JFL_OP(sigmoid, .doc = "1 / (1 + exp(-x)).", .path = "math.sigmoid", COSTLY(sigmoid),
   .grad = sigmoid_op_grad)

@@ -1,14 +1,7 @@
-/* Windows that slide over height and width: padding and extents. */
+/* Windows that slide over up to three axes: padding and extents. */
 #include "op/window.h"
 
 #include <string.h>
-
-jfl_status jf_check_nchw(const char *data_format)
-{
-  if (!strcmp(data_format, "NCHW")) return JFL_OK;
-  return jf_fail_argument(JFL_ENOSYS, "data_format", "%s is not supported, only NCHW is",
-                          data_format);
-}
 
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
 {
@@ -19,13 +12,14 @@ jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what)
                           jf_shape_str(s, buf));
 }
 
-jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
-                   int64_t out[2])
+jfl_status jf_extents(const char *name, const jf_ints *list, int64_t def, int n, int64_t *out)
 {
-  if (list->n > 2)
-    return jf_fail_argument(JFL_EINVAL, name, "must be one or two numbers, got %d", list->n);
-  for (int i = 0; i < 2; i++) {
-    out[i] = list->n ? list->v[list->n == 2 ? i : 0] : def;
+  static const char *const wanted[] = { NULL, "one number", "one or two numbers",
+                                        "one or three numbers" };
+  if (list->n > 1 && list->n != n)
+    return jf_fail_argument(JFL_EINVAL, name, "must be %s, got %d", wanted[n], list->n);
+  for (int i = 0; i < n; i++) {
+    out[i] = list->n ? list->v[list->n == n ? i : 0] : def;
     if (out[i] < 1)
       return jf_fail_argument(JFL_EINVAL, name, "must be at least 1, got %lld", (long long)out[i]);
   }
@@ -42,25 +36,32 @@ jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out)
   return JFL_OK;
 }
 
-/* Pads given as a list: n for every side; height, width; top, bottom, left, right; or before and
-   after for each of N, C, H, W. */
-static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
+/* Fails for a list of that many numbers. */
+static jfl_status bad_list(int axes, int n)
 {
-  static const int from[9][4] = { [1] = { 0, 0, 0, 0 }, [2] = { 0, 0, 1, 1 },
-                                  [4] = { 0, 1, 2, 3 }, [8] = { 4, 5, 6, 7 } };
-  int n = list->n;
-  if (n != 1 && n != 2 && n != 4 && n != 8)
-    return jf_fail_argument(JFL_EINVAL, "padding", "must be a word or a list of 1, 2, 4 (top, "
-                            "bottom, left, right) or 8 numbers, got %d", n);
-  for (int i = 0; i < 4 && n == 8; i++)
-    if (list->v[i])
-      return jf_fail_argument(JFL_ENOSYS, "padding", "of the first two axes must be 0, got %lld",
+  static const char *const wanted[] = {
+    NULL, "1, 2 (before, after) or 6", "1, 2, 4 (top, bottom, left, right) or 8",
+    "1, 3, 6 (before and after depth, height, width) or 10"
+  };
+  return jf_fail_argument(JFL_EINVAL, "padding", "must be a word or a list of %s numbers, got %d",
+                          wanted[axes], n);
+}
+
+/* Pads given as a list: one number for all sides; one for each axis; before and after each axis; or
+   before and after each axis of the tensor. */
+static jfl_status pads_from_list(const jf_ints *list, jf_window *w)
+{
+  const int n = list->n, whole = n == 2 * w->n + 4, first = w->last ? 2 : 4;
+  if (n != 1 && n != w->n && n != 2 * w->n && !whole) return bad_list(w->n, n);
+  for (int i = 0; whole && i < n; i++)
+    if (list->v[i] && (i < first || i >= first + 2 * w->n))
+      return jf_fail_argument(JFL_ENOSYS, "padding", "of images and channels must be 0, got %lld",
                               (long long)list->v[i]);
-  for (int i = 0; i < 4; i++) {
-    pad[i] = list->v[from[n][i]];
-    if (pad[i] < 0)
+  for (int i = 0; i < 2 * w->n; i++) {
+    w->pad[i] = list->v[whole ? first + i : n == 1 ? 0 : n == w->n ? i / 2 : i];
+    if (w->pad[i] < 0)
       return jf_fail_argument(JFL_EINVAL, "padding", "must not be negative, got %lld",
-                              (long long)pad[i]);
+                              (long long)w->pad[i]);
   }
   return JFL_OK;
 }
@@ -69,7 +70,7 @@ static jfl_status pads_from_list(const jf_ints *list, int64_t pad[4])
    front for OneFlow's SAME and SAME_LOWER, else behind. */
 static void pads_same(jf_window *w, int lower)
 {
-  for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < w->n; i++) {
     int64_t out = (w->in[i] + w->stride[i] - 1) / w->stride[i];
     int64_t all = (out - 1) * w->stride[i] + w->extent[i] - w->in[i];
     if (all < 0) all = 0;
@@ -81,7 +82,7 @@ static void pads_same(jf_window *w, int lower)
 static jfl_status pads(const jf_pad *p, jf_window *w)
 {
   memset(w->pad, 0, sizeof w->pad);
-  if (!p->word) return pads_from_list(&p->list, w->pad);
+  if (!p->word) return pads_from_list(&p->list, w);
   if (!strcmp(p->word, "SAME") || !strcmp(p->word, "SAME_LOWER")) pads_same(w, 1);
   else if (!strcmp(p->word, "SAME_UPPER")) pads_same(w, 0);
   else if (strcmp(p->word, "VALID"))
@@ -90,20 +91,28 @@ static jfl_status pads(const jf_pad *p, jf_window *w)
   return JFL_OK;
 }
 
+/* Fails unless axis i has cells and its window fits; `along` says how it extends. */
+static jfl_status window_fits(const jf_window *w, int i, const char *along)
+{
+  const int64_t *pad = &w->pad[2 * i];
+  if (w->in[i] < 1 || w->extent[i] < 1)
+    return jf_fail(JFL_ESHAPE, "input and window must have cells, got an input %lld %s and a "
+                   "window of %lld", (long long)w->in[i], along,
+                   (long long)(w->extent[i] < 1 ? 0 : w->extent[i]));
+  if (w->in[i] + pad[0] + pad[1] < w->extent[i])
+    return jf_fail(JFL_ESHAPE, "a window %lld %s does not fit an input %lld %s with padding "
+                   "%lld and %lld", (long long)w->extent[i], along, (long long)w->in[i], along,
+                   (long long)pad[0], (long long)pad[1]);
+  return JFL_OK;
+}
+
 jfl_status jf_window_place(const jf_pad *padding, int flags, jf_window *w)
 {
+  static const char *const along[] = { "deep", "high", "wide" };
   JF_TRY(pads(padding, w));
-  for (int i = 0; i < 2; i++) {
-    if (w->in[i] < 1 || w->extent[i] < 1)
-      return jf_fail(JFL_ESHAPE, "input and window must have cells, got an input %lld %s and a "
-                     "window of %lld", (long long)w->in[i], i ? "wide" : "high",
-                     (long long)(w->extent[i] < 1 ? 0 : w->extent[i]));
+  for (int i = 0; i < w->n; i++) {
+    JF_TRY(window_fits(w, i, along[3 - w->n + i]));
     int64_t *pad = &w->pad[2 * i], room = w->in[i] + pad[0] + pad[1] - w->extent[i];
-    if (room < 0)
-      return jf_fail(JFL_ESHAPE, "a window %lld %s does not fit an input %lld %s with padding "
-                     "%lld and %lld", (long long)w->extent[i], i ? "wide" : "high",
-                     (long long)w->in[i], i ? "wide" : "high", (long long)pad[0],
-                     (long long)pad[1]);
     w->out[i] = room / w->stride[i] + 1;
     int64_t start = w->out[i] * w->stride[i];              /* where one more window would start */
     if (!(flags & JF_CEIL) || room % w->stride[i] == 0 || start >= w->in[i] + pad[0]) continue;

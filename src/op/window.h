@@ -1,24 +1,24 @@
-/* Windows that slide over height and width, as convolution and pooling use them. */
+/* Windows that slide over width, over height and width, or over depth too, as convolution and
+   pooling use them. */
 #ifndef JF_OP_WINDOW_H
 #define JF_OP_WINDOW_H
 
 #include "ir/ir.h"
 
-/* Index 0 is height, 1 is width. extent: cells that a window reaches over, dilation included. */
+/* Extents of n axes, the last of which is width. extent: cells that a window reaches over, dilation
+   included. */
 typedef struct jf_window {
-  int64_t in[2], extent[2], stride[2];
-  int64_t pad[4];                        /* top, bottom, left, right */
-  int64_t out[2];
+  int n, last;                           /* last: channels are the last axis of the tensor */
+  int64_t in[3], extent[3], stride[3];
+  int64_t pad[6];                        /* before and after each axis */
+  int64_t out[3];
 } jf_window;
 
-/* Returns JFL_ENOSYS unless data_format is "NCHW". */
-jfl_status jf_check_nchw(const char *data_format);
 /* Checks that input i has four axes; `what` names their order in the message, as "(N, C, H, W)". */
 jfl_status jf_check_rank4(const jf_infer *c, int i, const char *what);
-/* Reads a list of one number for both axes or of one for each, all positive; an empty list gives
-   `def` twice. */
-jfl_status jf_pair(const char *name, const jf_ints *list, int64_t def,
-                   int64_t out[2]);
+/* Reads a list of one number for all n axes or of one for each, all positive; an empty list gives
+   `def` n times. */
+jfl_status jf_extents(const char *name, const jf_ints *list, int64_t def, int n, int64_t *out);
 /* Gives the extent of a window of `cells` cells that are `step` apart. */
 jfl_status jf_window_extent(int64_t cells, int64_t step, int64_t *out);
 /* jf_window_place sets pad and out from in, extent and stride. */

@@ -1,5 +1,5 @@
-/* Schedules that are formulas of the step t, counted from 0. Those that have `steps` hold their last
-   rate from there on, unless said otherwise. */
+/* Schedules that are formulas of the step t, counted from 0. Those that have `steps` hold their
+   last rate from there on, unless said otherwise. */
 #include "optim/schedule.h"
 
 #include <math.h>
@@ -163,8 +163,8 @@ static jfl_status linear_cosine_infer(jf_infer *c)
   return check_above("num_periods", ((const decay *)c->attr)->num_periods, 0);
 }
 
-/* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello et
-   al., "Neural optimizer search", ICML 2017, section 4.4). */
+/* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello
+   et al., "Neural optimizer search", ICML 2017, section 4.4). */
 static jfl_status linear_cosine_plain(const jf_kargs *k)
 {
   const decay *a = k->attr;
@@ -199,8 +199,8 @@ static jfl_status one_cycle_infer(jf_infer *c)
   return jf_fail_argument(JFL_EINVAL, "pct_start", "must be in [0, 1], got %g", a->pct_start);
 }
 
-/* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate at
-   step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
+/* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate
+   at step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
 static jfl_status one_cycle_plain(const jf_kargs *k)
 {
   const decay *a = k->attr;
@@ -236,8 +236,8 @@ static jfl_status polynomial_infer(jf_infer *c)
   return check_above("power", a->power, 0);
 }
 
-/* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and T
-   the next multiple of steps, which for t = 0 is the first. */
+/* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and
+   T the next multiple of steps, which for t = 0 is the first. */
 static jfl_status polynomial_plain(const jf_kargs *k)
 {
   const decay *a = k->attr;

@@ -24,8 +24,8 @@
        w -= lr * mean / size)
 
    The first pass adds to sums, which are doubles. What stands second is computed once for each
-   parameter, from the sums, the scalars and `elements`, how many there are, as a double. Both must do
-   without commas outside of parentheses. */
+   parameter, from the sums, the scalars and `elements`, how many there are, as a double. Both must
+   do without commas outside of parentheses. */
 #ifndef JF_OPTIM_RULE_H
 #define JF_OPTIM_RULE_H
 

@@ -9,7 +9,8 @@ typedef struct sgd { double momentum; int nesterov; } sgd;
 typedef struct sgdw { sgd sgd; double weight_decay; } sgdw;
 
 #define MOMENTUM(T, field) \
-  { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", NULL }
+  { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", \
+    NULL }
 
 static const jf_attr sgd_attrs[] = {
   MOMENTUM(sgd, momentum),

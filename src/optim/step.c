@@ -109,7 +109,9 @@ static jfl_status carry_plain(const jf_kargs *k)
   else memcpy(kept->data, k->in[1].data, n);
   return JFL_OK;
 }
-static const jf_kernel carry_cpu[JFL_N_DTYPE] = { [JFL_F32] = carry_plain, [JFL_F64] = carry_plain };
+static const jf_kernel carry_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = carry_plain, [JFL_F64] = carry_plain
+};
 
 JFL_OP(carry, .doc = "Keeps a sum of gradients for the next call, until a step is made of it.",
   .in = {"kept", "total", "turn"}, .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1,

@@ -1,5 +1,5 @@
-/* The op that updates parameters. For each parameter its inputs are the parameter, its gradient, its
-   slots, and its moving average if it has one; after those of all parameters come the averages'
+/* The op that updates parameters. For each parameter its inputs are the parameter, its gradient,
+   its slots, and its moving average if it has one; after those of all parameters come the averages'
    share, if there are any, and the numbers of the step (scalars.h). It changes all but gradients in
    place, unless the step is to be skipped. */
 #ifndef JF_OPTIM_UPDATE_H

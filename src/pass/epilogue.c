@@ -35,12 +35,6 @@ static const jf_node *sole_reader(const ending_state *s, const jfl_value *v)
   return s->r.uses[v->id] == 1 && i >= 0 && !s->of[i] ? s->r.old[i] : NULL;
 }
 
-static int axis_of(const ending_group *p)
-{
-  const int axis = p->first->op->ending->axis;
-  return axis < 0 ? p->first->out[0]->shape.n - 1 : axis;
-}
-
 /* Whether v broadcasts to shape s along that axis and no other. */
 static int runs_along(const jfl_value *v, const jfl_shape *s, int axis)
 {
@@ -72,7 +66,7 @@ static int ending_activates(const ending_state *s, const jf_node *n)
 /* Whether n can be the next part of group p, whose result so far is v. */
 static int follows(const ending_state *s, ending_group *p, const jf_node *n, const jfl_value *v)
 {
-  const int axis = axis_of(p);
+  const int axis = p->first->op->ending->axis(p->first);
   const int is_first = !p->bias && !p->residual;
   jfl_value *line = added_line(n, v, axis), *other = added(n, v);
   if (p->act) return 0;
@@ -140,7 +134,8 @@ static void join_sum(ending_state *s, int i)
   for (int j = s->beside[sum->in[0]->id]; j >= 0; j = s->next[j]) {
     const jf_node *n = s->r.old[j];
     const int place = i < j ? i : j;
-    if (s->of[j] || !sums_all_but(sum, n->op->side_sum->axis) || !is_ready(s, n, place)) continue;
+    if (s->of[j] || !is_ready(s, n, place)) continue;
+    if (!sums_all_but(sum, n->op->side_sum->axis(n))) continue;
     ending_group *p = s->of[i] = s->of[j] = jf_alloc(s->r.g->arena, sizeof *p);
     *p = (ending_group){ .first = n, .sum = sum, .place = place };
     return;

@@ -1,6 +1,6 @@
 /* Makes the step along a gradient part of the op that computes the gradient: where a gradient is a
-   matrix product that only its parameter's update reads, one node does both, at the update's
-   place. */
+   matrix product, or sums of slices, that only its parameter's update reads, one node does both, at
+   the update's place. */
 #include "pass/pass.h"
 
 /* Whether no factor of n is a variable: a variable could have been updated by the time the update

@@ -12,9 +12,8 @@
 typedef struct update_parts {
   const jf_training *t;
   int number;                  /* of the optimizer in the job, from 0 */
-  jfl_value *by;  /* float64 (1): how many times too large gradients are, and one number of theirs if
-                     that does not change in runs; NULL: they are as they should be */
-  double by_number;
+  jfl_value *by;               /* float64 (1): how many times too large gradients are; NULL: once */
+  double by_number;            /* the same number; 0: it changes in runs */
   jfl_value *lr;
   jfl_value *turn, *count;     /* of the calls whose gradients a step takes together; or NULL */
   jfl_value **total;           /* then: the sum of each variable's gradients, or NULL */
@@ -268,14 +267,11 @@ static void update_count(jfl_graph *g, const update_parts *all, jfl_value *step)
   if (any) jf_emit(g, &jf_op_train_step_increment, NULL, in, always ? 1 : n);
 }
 
-/* Updates come last, after everything that reads the variables, regularizers included. */
-jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
+static void update_variables(jfl_graph *g)
 {
   const char *name = jf_sprintf(g->arena, "System-Train-TrainStep-%s", g->name);
   const int place = g->place, n = g->n_training;
   update_parts *u = jf_alloc(g->arena, (size_t)n * sizeof *u);
-  (void)target;
-  if (!n) return JFL_OK;
   jfl_value *step = jf_state_variable(g, &(jfl_variable_spec){
     .name = name, .dtype = JFL_I64, .shape = ONE, .state = JFL_STATE });
   for (int i = 0; i < n && !g->err; i++) {
@@ -292,5 +288,23 @@ jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
     if (u[i].share) JF_EMIT(g, train_step_increment, NULL, u[i].averaged, u[i].scalars);
   }
   update_count(g, u, step);
+}
+
+/* Updates come after everything that reads the variables, regularizers included. What the body
+   itself does to variables comes last. */
+jfl_status jf_pass_update(jfl_graph *g, const jf_target *target)
+{
+  int n = g->n_node, end = n;
+  (void)target;
+  g->updating = 1;
+  while (n > 0 && g->node[n - 1]->op->flags & JF_EFFECT) n--;
+  jf_node **own = jf_alloc(g->arena, (size_t)(end - n) * sizeof *own);
+  for (int i = n; i < end; i++) own[i - n] = g->node[i];
+  g->n_node = n;
+  if (g->n_training) update_variables(g);
+  for (int i = n; i < end; i++) {
+    g->node = jf_grow(g->arena, g->node, g->n_node, &g->cap_node, sizeof *g->node);
+    g->node[g->n_node++] = own[i - n];
+  }
   return g->err;
 }

@@ -1,4 +1,5 @@
 /* Choosing the kernel for one call of an op. */
+#include "dev/half.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -38,6 +39,14 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch,
   return s == JFL_ENOSYS ? JFL_OK : s;
 }
 
+int jf_widens(const jfl_op *op, const jf_kargs *k)
+{
+  int any = 0;
+  for (int i = 0; i < k->n_in; i++) any |= jf_is_half(k->in[i].dtype);
+  for (int i = 0; i < k->n_out; i++) any |= jf_is_half(k->out[i].dtype);
+  return any && jf_is_widened(op, jf_choose_key(op, k));
+}
+
 static int choose_is_empty(const jf_tensor *t) { return jf_numel(&t->shape) == 0; }
 
 /* Whether all outputs of the call are empty. */
@@ -56,16 +65,18 @@ static int has_empty_operand(const jf_kargs *k)
 }
 
 /* Whether rows of the device may serve the call. Rows that use libraries need not handle empty
-   tensors; the plain kernel does, if there is one. */
+   tensors; the plain kernel does, if there is one. Rows look at the dtype that is the key, so where
+   only other tensors are of 16 bits, they would take them for what they are not. */
 static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const jf_kargs *k)
 {
   if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;
+  if (jf_widens(op, k) && !jf_is_half(jf_choose_key(op, k))) return 0;
   const int plain = dev->kind->plain && op->cpu && op->cpu[jf_choose_key(op, k)];
   return !plain || !has_empty_operand(k);
 }
 
-jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
-                     size_t *scratch, jf_choice *out)
+jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
+                           size_t *scratch, jf_choice *out)
 {
   *scratch = 0;
   *out = (jf_choice){ NULL, NULL };
@@ -82,10 +93,8 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
     if (out->run) return JFL_OK;
     below = r->priority;
   }
-  jfl_dtype key = jf_choose_key(op, k);
-  if (!dev->kind->plain || !op->cpu || !op->cpu[key])
-    return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
-                   jfl_dtype_name(key));
+  const jfl_dtype key = jf_choose_key(op, k);
+  if (!dev->kind->plain || !op->cpu || !op->cpu[key] || jf_widens(op, k)) return JFL_OK;
   *scratch = op->scratch ? op->scratch(k) : 0;
   *out = (jf_choice){ op->cpu[key], NULL };
   return JFL_OK;

@@ -32,7 +32,7 @@ double jf_work(const jfl_op *op, const jf_kargs *k);
 /* The number of threads, at most `most`, with which a call is worth running. */
 int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
 
-/* ---- choosing kernels (choose.c) ---- */
+/* ---- choosing kernels (choose.c, widen.c) ---- */
 
 /* Chooses the best row of dev for a call of op and prepares it: sets k->state and *scratch, and
    lowers k->threads to what the call is worth. `row` is NULL if the op's plain kernel serves. */
@@ -42,6 +42,13 @@ typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
 enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
+
+/* Does the same, but leaves alone a call that has floats of 16 bits which no kernel takes, and one
+   that has no kernel at all: then out->run is NULL. */
+jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
+                           size_t *scratch, jf_choice *out);
+/* Whether a call has floats of 16 bits that the op's plain kernel does not take. */
+int jf_widens(const jfl_op *op, const jf_kargs *k);
 
 /* The dtype that chooses the kernel. */
 jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);

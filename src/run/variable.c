@@ -89,8 +89,6 @@ static jfl_status check_whole(const jfl_variable_spec *v)
 static jfl_status check_spec(const jfl_variable_spec *v)
 {
   JF_TRY(check_whole(v));
-  if (!(JF_COMPUTED >> v->dtype & 1))
-    return jf_blame(jf_fail_dtype("dtype", JF_COMPUTED, v->dtype), "variable '%s': ", v->name);
   if (v->init == JFL_INIT_CONSTANT || (isfinite(v->a) && isfinite(v->b))) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': the initializer's parameters must be finite", v->name);
 }

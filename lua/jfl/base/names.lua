@@ -95,18 +95,21 @@ local ALIASES = {
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
-  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.gather(table, ids)",
+  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.nn.embedding",
   mse_loss = "flow.math.squared_difference", mseloss = "flow.math.squared_difference",
   bcewithlogitsloss = "flow.nn.sigmoid_cross_entropy_with_logits",
   binary_cross_entropy_with_logits = "flow.nn.sigmoid_cross_entropy_with_logits",
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", max = "flow.math.reduce_max",
   min = "flow.math.reduce_min", prod = "flow.math.reduce_prod", all = "flow.math.reduce_all",
   any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
-  mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul", dataloader = "flow.data.loop",
-  maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
+  scatter_add = "flow.dim_scatter_add",
+  arange = "flow.range",
+  mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",
+  dataloader = "flow.data.batches", imagefolder = "flow.data.folder",
+  topk = "flow.math.top_k", maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
   cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
   crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
-  linspace = "flow.ndarray.arange", tensor = "flow.ndarray.array",
+  tensor = "flow.ndarray.array",
   from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
   bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
   half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
@@ -228,7 +231,7 @@ end
 function names.guarded(t, path, meta, look, more)
   meta.namespace, meta.look = path, look
   function meta.__index(_, name)
-    local value = look(name)
+    local value = meta.look(name)
     if value == nil and is_name(name) then names.fail(path, t, name, more) end
     return value
   end

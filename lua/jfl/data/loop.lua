@@ -1,9 +1,9 @@
 -- flow.data.loop: goes through a data set, epoch by epoch, from where a checkpoint says.
 local args = require "jfl.base.args"
 local bit = require "bit"
+local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local job = require "jfl.job.job"
-local names = require "jfl.base.names"
 local warn = require "jfl.base.warn"
 
 local loop = {}
@@ -27,9 +27,15 @@ local Loop = {}
 
 local methods = {}
 
+-- How many steps of `size` items are made of n of them.
+local function steps(self, n)
+  return self.drop_last and math.floor(n / self.size) or math.ceil(n / self.size)
+end
+
 function Loop:__index(key)
   if key ~= "n" then return methods[key] end
-  return math.max(0, (self.epochs - self.epoch + 1) * self.items - self.index)
+  local left = (self.epochs - self.epoch) * steps(self, self.items)
+  return math.max(0, left + steps(self, self.items - self.index))
 end
 
 function Loop:__tostring()
@@ -61,17 +67,52 @@ local function shuffled(n, seed)
   return order
 end
 
+--- The seed of an epoch's random numbers; `seed` is that of its loop.
+function loop.epoch_seed(self, epoch, seed)
+  local x = seed
+  for _, byte in ipairs { epoch, self.name:byte(1, 64) } do x = (x * 31 + byte) % 2 ^ 47 end
+  return x
+end
+
+--- The seed for an epoch that begins now.
+function loop.new_seed(self) return (self.own_seed or core.get("seed")) % 2 ^ 47 end
+
+--- The order of an epoch's items.
+function loop.order(self, epoch, seed)
+  return shuffled(self.items, loop.epoch_seed(self, epoch, seed))
+end
+
+--- The step from item `first` to `final` of the present epoch: epoch, first, last, order (or nil),
+-- seed.
+function loop.step(self, first, final)
+  return { epoch = self.epoch, first = first, last = final, order = self.order or nil,
+    seed = self.seed or loop.new_seed(self) }
+end
+
+--- The step that comes after one, or nil: what it will be unless another seed is set before the
+-- next epoch.
+function loop.following(self, step)
+  local s, done = { epoch = step.epoch, order = step.order, seed = step.seed }, step.last
+  if steps(self, self.items - done) == 0 then
+    s.epoch, done = s.epoch + 1, 0
+    if s.epoch > self.epochs then return nil end
+    s.seed = loop.new_seed(self)
+    s.order = self.shuffle and loop.order(self, s.epoch, s.seed) or nil
+  end
+  s.first, s.last = done + 1, math.min(done + self.size, self.items)
+  return s
+end
+
 -- Draws the order of this epoch. Its seed is saved with the position, as that of the session may
 -- change.
 local function new_order(self)
-  self.seed = self.seed or core.get("seed") % 2 ^ 47
-  local x = self.seed
-  for _, byte in ipairs { self.epoch, self.name:byte(1, 64) } do x = (x * 31 + byte) % 2 ^ 47 end
-  return shuffled(self.items, x)
+  self.seed = self.seed or loop.new_seed(self)
+  return loop.order(self, self.epoch, self.seed)
 end
 
-local function row(self, i)
-  local values = {}
+-- The columns' rows `first`, of which a loop over items asks for one.
+local function row(self, first)
+  local i, values = self.order and self.order[first] or first, {}
   for k, column in ipairs(self.columns) do values[k] = column[i] end
   return unpack(values, 1, #self.columns)
 end
@@ -86,22 +127,26 @@ local function free_within(self)
   end
 end
 
-local function next_item(self)
+-- Moves to the next step. Returns its first and last item.
+local function next_step(self)
   free_within(self)
   current, self.begun = self, true
-  if self.index == self.items then
+  if steps(self, self.items - self.index) == 0 then
     self.epoch, self.index, self.order, self.seed = self.epoch + 1, 0, false, false
   end
   if self.shuffle then self.order = self.order or new_order(self) end
-  self.index = self.index + 1
+  local first = self.index + 1
+  local final = math.min(self.index + self.size, self.items)
+  self.index = steps(self, self.items - final) == 0 and self.items or final
+  return first, final
 end
 
---- Returns the epoch, the item's number and its columns; nil at the end.
+--- Returns the epoch, the step's number and its columns; nil at the end.
 function Loop:__call()
   if not self.columns then return nil end
   if self.n == 0 then return self:close() end
-  next_item(self)
-  return self.epoch, self.index, row(self, self.order and self.order[self.index] or self.index)
+  local first, final = next_step(self)
+  return self.epoch, math.ceil(final / self.size), self.rows(self, first, final)
 end
 
 --- Ends a loop that was left by a break, and so frees its name.
@@ -111,6 +156,7 @@ function methods:close()
   free_within(self)
   self.epoch, self.index = math.max(self.epoch, self.epochs), self.items
   self.columns, self.order = false, false
+  if self.stop then self.stop() end
 end
 
 -- ---- what is kept ----
@@ -188,58 +234,6 @@ end
 
 -- ---- making one ----
 
--- The columns with these names, in this order.
-local function chosen(who, source, wanted)
-  local columns = {}
-  for i, name in ipairs(args.expect(who, "columns", wanted, "table")) do
-    columns[i] = source[name]
-    if columns[i] == nil then
-      core.fail("%s: columns: source has no column %s%s", who, args.describe(name),
-        names.suggest(tostring(name), source))
-    end
-  end
-  if #columns == 0 then
-    core.fail("%s: columns must be a list of names such as {\"state\", \"action\"}, got %s", who,
-      args.describe(wanted))
-  end
-  return columns, wanted
-end
-
--- The columns of a data set, { images =, labels = } or a list, and their names: those wanted, or
--- all in the order of their names.
-local function columns_of(who, source, wanted)
-  if core.type(source) == "array" then return { source } end
-  if type(source) ~= "table" or getmetatable(source) or next(source) == nil then
-    core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
-      .. "got %s", who, args.describe(source))
-  end
-  if wanted ~= nil then return chosen(who, source, wanted) end
-  local list = {}
-  for name in pairs(source) do list[#list + 1] = name end
-  table.sort(list, function(a, b)
-    if type(a) == type(b) then return a < b end
-    return type(a) == "number"
-  end)
-  return chosen(who, source, list)
-end
-
-local function count_items(who, columns, titles)
-  local items
-  for i, column in ipairs(columns) do
-    local name = titles and tostring(titles[i]) or "source"
-    if core.type(column) ~= "array" and type(column) ~= "table" then
-      core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
-    end
-    if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
-    if items and #column ~= items then
-      core.fail("%s: '%s' must be as long as '%s', %d, got %d", who, name,
-        tostring(titles[1]), items, #column)
-    end
-    items = #column
-  end
-  return items
-end
-
 -- The loop within whose item a new loop is made, or nil.
 local function enclosing()
   local self = current
@@ -270,24 +264,11 @@ local function resume(who, self)
     .. "epochs continue it, another name starts anew", name)
 end
 
---- Goes through a data set: for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 })
--- do. Items are rows of NdArrays or of lists of one length. A Lua table keeps no order of its
--- names, so `columns` says in which order they come; else it is the alphabet's. With shuffle, the
--- order follows from flow.random.seed, the loop's name and the epoch. Every checkpoint saves the
--- position of the loop under its name. Once that is loaded, before the loop is made or after, the
--- loop continues after the item that was handed out last: so save when an item is done. A loop
--- that is made inside an item of another belongs to that item. loop:close() ends one that a break
--- left.
-loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
-  { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
-  { "epochs", "how often", 1 },
-  { "name", "what checkpoints keep the position under", "train" },
-  { "shuffle", "whether every epoch has an order of its own", false },
-  { "columns", "which columns come, in this order: {\"state\", \"action\"}; all, in the alphabet's "
-    .. "order, as a Lua table keeps none", args.none, type = "string[]" },
-  returns = "fun(): integer, integer, ...",
-}, function(o)
-  local who = "data.loop"
+--- Makes a loop of o, with the options that data.loop and data.batches share, and: items, how many
+-- there are; size, how many of them a step takes; drop_last; columns, what rows needs;
+-- rows(loop, first, last), which gives a step's values; own_seed, or nothing for the session's;
+-- stop(), or nothing, which the end of the loop calls.
+function loop.new(who, o)
   args.integer(who, "epochs", o.epochs, 1)
   args.expect(who, "shuffle", o.shuffle, "boolean")
   args.name(who, "name", o.name)
@@ -295,13 +276,37 @@ loop.loop = args.define("data.loop", "Goes through a data set, from where a chec
     core.fail("%s: a loop named '%s' is not at its end; give this one a name of its own, or end "
       .. "the other, if a break left it, with flow.data.close_loop('%s')", who, o.name, o.name)
   end
-  local columns, titles = columns_of(who, o.source, o.columns)
   local self = setmetatable({ name = o.name, epochs = o.epochs, shuffle = o.shuffle, epoch = 1,
-    index = 0, items = count_items(who, columns, titles), columns = columns, count = false,
+    index = 0, items = o.items, size = o.size, drop_last = o.drop_last, rows = o.rows,
+    columns = o.columns, stop = o.stop or false, own_seed = o.own_seed or false, count = false,
     order = false, seed = false, begun = false, within = enclosing() or false }, Loop)
   if not self.within then resume(who, self) end
   if self.columns then live[o.name] = self end
   return self
+end
+
+--- Goes through a data set: for epoch, i, images, labels in flow.data.loop(train, { epochs = 20 })
+-- do. Items are rows of NdArrays or of lists of one length. A Lua table keeps no order of its
+-- names, so `columns` says in which order those of a plain table come; a list of pairs, such as
+-- { "state", states }, and the data sets of flow.data have one. With shuffle, the order follows
+-- from flow.random.seed, the loop's name and the epoch. Every checkpoint saves the position of the
+-- loop under its name. Once that is loaded, before the loop is made or after, the loop continues
+-- after the item that was handed out last: so save when an item is done. A loop that is made inside
+-- an item of another belongs to that item. loop:close() ends one that a break left.
+loop.loop = args.define("data.loop", "Goes through a data set, from where a checkpoint says.", {
+  { "source", "a data set, or a list of NdArrays", keyed = true, type = "table|NdArray" },
+  { "epochs", "how often", 1 },
+  { "name", "what checkpoints keep the position under", "train" },
+  { "shuffle", "whether every epoch has an order of its own", false },
+  { "columns", "which columns come, in this order: {\"state\", \"action\"}; a plain table with "
+    .. "several names needs it", args.none, type = "string[]" },
+  returns = "fun(): integer, integer, ...",
+}, function(o)
+  local who = "data.loop"
+  local list, titles = columns.read(who, o.source, o.columns)
+  o.items, o.columns = columns.count(who, list, titles), list
+  o.size, o.drop_last, o.rows = 1, false, row
+  return loop.new(who, o)
 end)
 
 --- Ends the loop of that name, as loop:close() does, and returns whether there was one.

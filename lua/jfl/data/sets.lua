@@ -16,7 +16,45 @@ print(count == train.labels.size, test.images.shape[5])                 --> true
 
 `images` is (batches, size, 1, 28, 28), from 0 to 1; with `data_format = "NHWC"` the channel comes
 last. `flow.zip` goes through arrays or tables row by row; rows share the array's memory, so nothing
-is copied. Other data comes in through numpy's files, see [Arrays](guide-arrays.md).
+is copied. Other arrays come in through numpy's files, see [Arrays](guide-arrays.md).
+
+Data that are no batches yet go through `flow.data.batches`, which puts single samples together. Its
+last batch is smaller where the size does not divide the samples; a job takes that where its
+placeholders begin with -1. Columns come in the order of a list of pairs, since a Lua table with
+names keeps none:
+
+```lua
+local count = flow.global_function {
+  name = "count",
+  inputs = { { "x", tp.Numpy.Placeholder({ -1, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.math.reduce_sum(flow.ones_like(x)) end,
+}
+local points, kinds = flow.ndarray.rand({ 10, 2 }), flow.ndarray.arange(10)
+local set = { { "points", points }, { "kinds", kinds } }
+for epoch, i, x, y in flow.data.batches(set, { batch_size = 4, shuffle = true }) do
+  print(i, #y, count(x):item())                  --> 3	2	4
+end
+```
+
+Samples may also be a list (`rows = true`), or what a function gives for a number: one that reads a
+file, say. A folder of JPEG and PNG files with a sub-folder for each class is a data set too; its
+pictures are decoded, cut and sized on threads ahead of the loop:
+
+```lua
+for i, class in ipairs { "cats", "dogs" } do
+  os.execute("mkdir -p pets/" .. class)
+  flow.data.save_image("pets/" .. class .. "/1.png", flow.ndarray.full({ 3, 40, 30 }, i / 4))
+end
+local pets = flow.data.folder("pets", { size = 32, fit = "random", flip = true })
+for epoch, i, images, labels in flow.data.batches(pets, { batch_size = 2, workers = 2 }) do
+  print(images.shape[1], images.shape[4], images.dtype, pets.classes[labels[2] + 1])
+end                                              --> 2	3	uint8	dogs
+```
+
+What comes of a shuffled loop, its random parts of pictures included, depends on `flow.random.seed`
+alone, not on threads. Checkpoints keep how many samples are done, and a loop of the same `name`
+goes on after them, bit for bit.
 
 Files of others may be read: an archive whose members overlap, occur twice or unpack to more than it
 says is refused before it takes memory, and so is an array whose header promises more than the file
@@ -25,6 +63,7 @@ other ways of packing are errors that name them.
 ]==]
 local archive = require "jfl.data.archive"
 local args = require "jfl.base.args"
+local columns = require "jfl.data.columns"
 local core = require "jfl.core"
 local loop = require "jfl.data.loop"
 local npy = require "jfl.nd.npy"
@@ -155,26 +194,29 @@ local function check_pair(path, what, pixels, labels)
   end
 end
 
-local function batches(what, pixels, labels, size, data_format)
+-- Images and labels as a data set, in batches of `size`, or one by one where that is nil.
+local function set_of(what, pixels, labels, size, data_format)
   local n = #pixels
-  if n % size ~= 0 then
-    core.fail("load_mnist: %s_batch_size must divide %d images, got %d", what, n, size)
+  if size and n % size ~= 0 then
+    core.fail("load_mnist: %s_batch_size must divide %d images, got %d; with {batched = false} "
+      .. "flow.data.batches makes batches of any size", what, n, size)
   end
-  local shape = data_format == "NCHW" and { n / size, size, 1, SIDE, SIDE }
-    or { n / size, size, SIDE, SIDE, 1 }
-  return {
-    images = core.reshape(scaled(pixels), shape),
-    labels = core.reshape(core.cast(labels, "int32"), { n / size, size }),
-  }
+  local shape = data_format == "NCHW" and { 1, SIDE, SIDE } or { SIDE, SIDE, 1 }
+  local first = size and { n / size, size } or { n }
+  for _, extent in ipairs(shape) do first[#first + 1] = extent end
+  return columns.set { { "images", core.reshape(scaled(pixels), first) },
+    { "labels", core.reshape(core.cast(labels, "int32"), size and { n / size, size } or { n }) } }
 end
 
---- Training and test images and labels of (Fashion-)MNIST in batches. Gives two tables with images,
--- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size).
+--- Training and test images and labels of (Fashion-)MNIST. Gives two data sets with images,
+-- float32 (batches, size, 1, 28, 28) in 0..1, and labels, int32 (batches, size); with batched =
+-- false images (n, 1, 28, 28) and labels (n), of which flow.data.batches makes batches of any size.
 data.load_mnist = args.define("data.load_mnist", "Training and test images in batches.", {
   { "train_batch_size", "images a training batch", 100, type = "integer" },
   { "test_batch_size", "images a test batch", 100, type = "integer" },
   { "data_format", "NCHW or NHWC", "NCHW" },
   { "out_dir", "where to look first", args.none, type = "string" },
+  { "batched", "whether they come in batches; false: one by one", true },
   returns = { "DataSet", "DataSet" },
 }, function(o)
   local who = "load_mnist"
@@ -185,12 +227,23 @@ data.load_mnist = args.define("data.load_mnist", "Training and test images in ba
   end
   if o.out_dir ~= nil then args.expect(who, "out_dir", o.out_dir, "string") end
   local read, path = find(o.out_dir)
+  args.expect(who, "batched", o.batched, "boolean")
   print("load_mnist: using " .. path)
   local arrays = read()
   check_pair(path, "train", arrays.x_train, arrays.y_train)
   check_pair(path, "test", arrays.x_test, arrays.y_test)
-  return batches("train", arrays.x_train, arrays.y_train, o.train_batch_size, o.data_format),
-    batches("test", arrays.x_test, arrays.y_test, o.test_batch_size, o.data_format)
+  local train = set_of("train", arrays.x_train, arrays.y_train,
+    o.batched and o.train_batch_size or nil, o.data_format)
+  return train, set_of("test", arrays.x_test, arrays.y_test,
+    o.batched and o.test_batch_size or nil, o.data_format)
 end)
 
-return data
+-- What is loaded at its first use.
+local lazy = {
+  batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
+  load_image = "jfl.data.images", save_image = "jfl.data.images",
+}
+
+return setmetatable(data, { __names = lazy, __index = function(_, name)
+  return lazy[name] and require(lazy[name])[name]
+end })

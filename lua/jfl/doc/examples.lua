@@ -1,6 +1,20 @@
 -- Examples of the names of flow, for flow.help and the reference; the specs run them all. They are
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
-local PARTS = { "arrays", "jobs", "ops", "tools" }
+local PARTS = {
+  "arrays",
+  "conv",
+  "data",
+  "jobs",
+  "math",
+  "moves",
+  "norm",
+  "ops",
+  "optimizers",
+  "settings",
+  "tools",
+  "typing",
+  "variables",
+}
 
 -- What an example begins with where it uses the short names.
 local SHORT = { nd = "flow.ndarray", tp = "flow.typing" }

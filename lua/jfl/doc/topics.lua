@@ -40,8 +40,9 @@ local LIST = {
   with a callback on jfl's own. A forked child starts threads of its own.]] },
   { "dtype dtypes type types bool int half long", [[
   Dtypes are flow.float (float32), flow.double (float64), flow.int8, flow.uint8, flow.int32,
-  flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 are for
-  keeping arrays: nothing computes in them. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
+  flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 take 16
+  bits in memory and are computed in float32, each result being rounded; variables of them can be
+  read but not trained. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
   { "array arrays tensor tensors numpy np matrix", [[
   Arrays are NdArrays of flow.ndarray: flow.ndarray.array({ { 1, 2 }, { 3, 4 } }), zeros, ones,
   rand; in the body of a job the values are blobs, which have a shape and no data yet.
@@ -58,9 +59,13 @@ local LIST = {
   body, and shared by all jobs that use the name; flow.get_all_variables() reads them,
   flow.load_variables{...} sets them, flow.drop_variables("hidden") drops those of a layer.]] },
   { "data dataset dataloader batch batches mnist shuffle epoch", [[
-  flow.data.load_mnist(100) gives images and labels in batches; flow.data.loop(data, { epochs =
-  10, shuffle = true }) goes through any arrays and can be resumed; flow.zip(a, b) through some
-  side by side. flow.ndarray.load reads numpy's files.]] },
+  flow.data.batches(samples, { batch_size = 32, shuffle = true }) puts single samples together,
+  and pictures of flow.data.folder; flow.data.load_mnist(100) gives images and labels in batches,
+  flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
+  through arrays side by side. flow.ndarray.load reads numpy's files.]] },
+  { "image images picture pictures jpeg jpg png photo imagefolder", [[
+  flow.data.folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
+  each class, for flow.data.batches; flow.data.load_image and save_image read and write one.]] },
   { "gradient gradients grad autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
@@ -117,11 +122,9 @@ local ABSENT = {
   { "einsum tensordot", [[
   Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
   flow.math.reduce_sum of products that broadcast.]] },
-  { "eye diag", [[
+  { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
-    flow.one_hot(flow.ndarray.arange(0, n, { dtype = flow.int32 }), n)]] },
-  { "embedding", [[
-  An embedding is flow.gather(table, ids) with a table from flow.get_variable.]] },
+    flow.one_hot(flow.range(n), n)]] },
   { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
   There are convolutions over two axes, flow.layers.conv2d; with an extent of 1 one serves for a
   single axis.]] },
@@ -136,8 +139,7 @@ local ABSENT = {
   A job runs on the devices of one machine, and its work is not split by itself:
   flow.scope.placement puts parts of a job on different devices.]] },
   { "int16 complex complex64 string bool", [[
-  There are the dtypes float32, float64, int8, uint8, int32 and int64, and float16 and bfloat16 to
-  keep arrays in.]] },
+  There are the dtypes float32, float64, float16, bfloat16, int8, uint8, int32 and int64.]] },
 }
 
 local by_word = {}

@@ -1,5 +1,5 @@
--- Learning rates that functions of the script give for each call: inputs of the plan behind those that
--- the user declared.
+-- Learning rates that functions of the script give for each call: inputs of the plan behind those
+-- that the user declared.
 local arguments = require "jfl.job.arguments"
 local core = require "jfl.core"
 

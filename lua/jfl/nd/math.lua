@@ -63,6 +63,15 @@ end
 
 -- ---- operators ----
 
+-- The dtype of 16 bits that both operands are of, a number being of any that holds it; else nil.
+local function shared_half(a, b)
+  local x, y = core.type(a) == "array" and a or b, core.type(a) == "array" and b or a
+  local most = x.dtype == "float16" and 65520 or x.dtype == "bfloat16" and 0x1.ffp127
+  local size = type(y) == "number" and math.abs(y)
+  if not most or (core.type(y) == "array" and y.dtype ~= x.dtype) then return nil end
+  return (not size or size < most or size == math.huge or size ~= size) and x.dtype or nil
+end
+
 local function binary(name, divides)
   local f = core.op(name)
   return function(a, b)
@@ -70,7 +79,7 @@ local function binary(name, divides)
     if core.type(array) ~= "array" then need(name, "argument 1", a) end
     if core.type(a) == "blob" or core.type(b) == "blob" then return (f(a, b)) end
     local needed = math.max(needed_rank(a, array, divides), needed_rank(b, array, divides))
-    local dtype = by_rank[needed]
+    local dtype = needed == 3 and shared_half(a, b) or by_rank[needed]
     return (f(work(a, dtype), work(b, dtype)))
   end
 end

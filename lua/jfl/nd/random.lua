@@ -1,7 +1,7 @@
 -- flow.random: the seed of everything that is drawn, and random NdArrays.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
-local ops = require "jfl.net.ops"
+local call = require "jfl.net.call"
 local trace = require "jfl.job.trace"
 
 local random = {}
@@ -27,7 +27,7 @@ end
 
 random.rand = maker("rand", "Uniform values in [0, 1).", "random_uniform")
 random.randn = maker("randn", "Normal values, mean 0, standard deviation 1.", "random_normal")
-random.uniform, random.normal = ops.of("random_uniform"), ops.of("random_normal")
+random.uniform, random.normal = call.of("random_uniform"), call.of("random_normal")
 
 --- Makes all random numbers drawn from here on, by jobs and for NdArrays, the same in every run.
 function random.seed(n)

@@ -1,4 +1,5 @@
--- flow.train.ExponentialMovingAverage: averages of variables that optimizers keep, to evaluate with.
+-- flow.train.ExponentialMovingAverage: averages of variables, which optimizers keep, to evaluate
+-- with.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
@@ -40,9 +41,9 @@ function Average:average_name(name)
   return args.expect("average_name", "name", name, "string") .. "-ema"
 end
 
---- Runs body, a part of a job's body, in which each variable that has an average is the average, and
--- gives what it returns. Where no job of this program was traced that trains with these averages,
--- all trainable variables are taken to have one.
+--- Runs body, a part of a job's body, in which each variable that has an average is the average,
+-- and gives what it returns. Where no job of this program was traced that trains with these
+-- averages, all trainable variables are taken to have one.
 function Average:use(body)
   check_self(self, "use")
   local who = "train.ExponentialMovingAverage"

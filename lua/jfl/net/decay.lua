@@ -8,12 +8,12 @@ local decay = {}
 local CLASSES = { d = "%d", D = "%D", w = "[%w_]", W = "[^%w_]", s = "%s", S = "%S" }
 
 local function refuse(who, name, expression, what)
-  core.fail("%s: %s: '%s' has %s, which is not understood; names are matched by plain text, . * + ? "
-    .. "^ $ [...] \\d \\w \\s and |", who, name, expression, what)
+  core.fail("%s: %s: '%s' has %s, which is not understood; names are matched by plain text, "
+    .. ". * + ? ^ $ [...] \\d \\w \\s and |", who, name, expression, what)
 end
 
--- One alternative of an expression as a pattern of Lua. A % and the character behind it stay as they
--- are, so what is plain text in Lua's patterns is so here too.
+-- One alternative of an expression as a pattern of Lua. A % and the character behind it stay as
+-- they are, so what is plain text in Lua's patterns is so here too.
 local function pattern_of(who, name, expression, text)
   local parts, i = {}, 1
   while i <= #text do

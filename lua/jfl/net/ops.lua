@@ -20,6 +20,20 @@ local norm = flow.global_function {
 print(norm({ { 3, 4 }, { 6, 8 } }))              --> [ 5. 10.]
 ```
 
+In arithmetic, comparisons, logic and `flow.where`, integers take the dtype of a float beside them;
+of two integer dtypes the wider counts, and int8 and uint8 become int32 where they are added or
+multiplied. So what comparisons give, int8 0 or 1, needs no cast: `flow.math.greater(x, 0) * x`. Two
+different floats are an error that names `flow.cast`. A condition may have any dtype: what is not 0
+is true.
+
+```lua
+local x = flow.ndarray.array({ 1, 2, 3 })
+local large = flow.math.greater(x, 1)            -- int8
+print(flow.math.multiply(large, x))              --> [0. 2. 3.]
+print(flow.math.reduce_sum(large))               --> [2]
+print(flow.where(flow.math.floordiv(x, 3), x, large))  --> [0. 1. 3.]
+```
+
 An NdArray among blobs becomes a constant of the job, with the data that it has when the body runs;
 `flow.constant(a)` is one by itself. It counts as memory and is saved nowhere.
 
@@ -62,6 +76,8 @@ print(scale({ 1, 2 }))                           --> [3. 6.]
 ```
 ]==]
 local args = require "jfl.base.args"
+local call = require "jfl.net.call"
+local composed = require "jfl.net.composed"
 local core = require "jfl.core"
 local names = require "jfl.base.names"
 local trace = require "jfl.job.trace"
@@ -69,29 +85,9 @@ require "jfl.nd.array"
 
 local ops = {}
 
--- Puts the prefix of the namespaces around an op before the name in its options.
-local function prefixed(prefix, n, ...)
-  local last = select(n, ...)
-  if not args.is_options(last) or type(last.name) ~= "string" then return ... end
-  local given, options = { ... }, {}
-  for key, value in pairs(last) do options[key] = value end
-  options.name = prefix .. last.name
-  given[n] = options
-  return unpack(given, 1, n)
-end
-
-local function wrap(f)
-  return function(...)
-    local context = trace.current
-    if context and context.prefix ~= "" and select("#", ...) > 0 then
-      return f(prefixed(context.prefix, select("#", ...), ...))
-    end
-    return f(...)
-  end
-end
-
--- Puts f under a path of flow. modules: names of flow that load modules.
-local function place(flow, modules, path, f)
+-- The namespace that a path of flow ends in, and the last name. modules: names of flow that load
+-- modules.
+local function space_of(flow, modules, path)
   local at, where = flow, "flow"
   for part in path:gmatch("([^.]+)%.") do
     local loaded = rawget(at, part) ~= nil or (at == flow and modules[part] and at[part])
@@ -99,15 +95,31 @@ local function place(flow, modules, path, f)
     if not loaded then at[part] = names.guard(where, {}) end
     at = at[part]
   end
-  local name = path:match("[^.]+$")
-  if rawget(at, name) == nil then at[name] = f end
+  return at, path:match("[^.]+$")
 end
 
--- The name given to an op, after the prefix of the namespaces around it; nil without one.
-local function full_name(who, name)
-  if name == nil then return nil end
-  args.name(who, "name", name)
-  return (trace.current and trace.current.prefix or "") .. name
+-- Puts f under a path of flow, unless something made of ops has that path.
+local function place(flow, modules, path, f)
+  local at, name = space_of(flow, modules, path)
+  if rawget(at, name) == nil and not composed.module_of[path] then at[name] = f end
+end
+
+-- Makes a path of flow load the module that defines what it stands for.
+local function lend(flow, modules, path)
+  local at, name = space_of(flow, modules, path)
+  if at == flow then
+    modules[name] = "jfl.net.composed:" .. name
+    return
+  end
+  local meta = getmetatable(at)
+  local look = meta.look
+  meta.__names = meta.__names or {}
+  meta.__names[name] = path
+  function meta.look(key)
+    if key ~= name then return look(key) end
+    at[name] = composed.load(path)
+    return at[name]
+  end
 end
 
 local dropout = core.op("dropout")
@@ -131,7 +143,7 @@ local drop = args.define("nn.dropout", "Sets elements to 0 with probability rate
     if active ~= nil then args.expect("nn.dropout", "training", active, "boolean") end
     if active == nil then active = context and context.mode == "train" end
     if not active or o.rate == 0 then return o.x end
-    local name = full_name("nn.dropout", o.name)
+    local name = call.full_name("nn.dropout", o.name)
     return (dropout(o.x, { rate = o.rate, name = name }))
   end)
 
@@ -147,7 +159,7 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o)
-    local name = full_name("constant", o.name)
+    local name = call.full_name("constant", o.name)
     if core.type(o.value) ~= "array" then
       return (constant(o.value, { dtype = o.dtype, shape = o.shape, name = name }))
     end
@@ -157,18 +169,16 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
     return (array({ value = value, name = name }))
   end)
 
---- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
-function ops.of(name) return wrap(core.op(name)) end
-
 --- Puts every op of the table into flow, and then the functions written by hand in place of some.
 -- modules: names of flow that load modules.
 function ops.install(flow, modules)
   for name, info in pairs(core.ops()) do
     if info.path then
-      local f = ops.of(name)
+      local f = call.of(name)
       for path in info.path:gmatch("%S+") do place(flow, modules, path, f) end
     end
   end
+  for path in pairs(composed.module_of) do lend(flow, modules, path) end
   flow.nn.dropout = drop
   flow.constant = constant_of
 end

@@ -181,7 +181,7 @@ end
 
 -- What optimizers take beside their own parameters, in the original's order: SCALE stands before or
 -- behind these, DECAY follows weight_decay.
-local RATE = { "lr_scheduler", "a number, a scheduler, or a function of the step that gives a number",
+local RATE = { "lr_scheduler", "a number, a scheduler, or a function of the step to a number",
   type = "number|Scheduler|fun(step: integer): number" }
 local SCALE = { "loss_scale_factor", "the same as loss_scale.static_loss_scale(it)", args.none,
   type = "number" }

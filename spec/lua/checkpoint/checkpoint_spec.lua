@@ -101,11 +101,7 @@ local function dense(name, layers)
   end)
 end
 
-local function values()
-  local all = {}
-  for name, value in pairs(flow.get_all_variables()) do all[name] = helper.list(value) end
-  return all
-end
+local values = helper.variables
 
 -- The names of a table in order.
 local function names(t)

@@ -56,13 +56,7 @@ describe("an archive", function()
   setup(function() directory = helper.directory() end)
   teardown(function() helper.remove(directory) end)
 
-  local function write(name, text)
-    local path = directory .. "/" .. name
-    local file = assert(io.open(path, "wb"))
-    file:write(text)
-    file:close()
-    return path
-  end
+  local function write(name, text) return helper.write(directory .. "/" .. name, text) end
 
   local ONES = ("\0\0\128\63"):rep(4)
   local GOOD = npy("2, 2", ONES)

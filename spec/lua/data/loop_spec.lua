@@ -68,16 +68,27 @@ describe("data.loop", function()
       "data.loop: columns must be a table, got string 'state'")
   end)
 
-  it("gives the columns of a data set in the order of their names", function()
+  it("gives columns in the order of a list of pairs, or of a list", function()
     local nd = flow.ndarray
-    local data = { labels = nd.array({ 1, 2 }), images = nd.array({ { 5, 6 }, { 7, 8 } }) }
-    local _, _, images, labels = loop(data)()
-    assert.same({ 5, 6 }, images:totable())
-    assert.equal(1, labels)
+    local images = nd.array({ { 5, 6 }, { 7, 8 } })
+    local data = { { "z", images }, { "a", nd.array({ 1, 2 }) } }
+    local _, _, first, second = loop(data)()
+    assert.same({ 5, 6 }, first:totable())
+    assert.equal(1, second)
+    flow.data.close_loop()
+    local _, _, action = loop(data, { columns = { "a" } })()
+    assert.equal(1, action)
     flow.data.close_loop()
     assert.equal(2, select("#", select(3, loop({ { 1 }, { 2 } })())))
     flow.data.close_loop()
-    assert.same({ 5, 6 }, select(3, loop(data.images)()):totable())
+    assert.same({ 5, 6 }, select(3, loop(images)()):totable())
+  end)
+
+  it("refuses a table with names of which nobody said the order", function()
+    local data = { state = { 1, 2 }, action = { 3, 4 } }
+    helper.fails(function() loop(data) end, "data.loop: source is a table with names, which Lua "
+      .. "keeps in no order; say in which they come: {columns = {\"action\", \"state\"}}")
+    assert.equal(1, select(3, loop({ state = { 1, 2 } })()))
   end)
 
   it("continues behind the item that was handed out last", function()
@@ -274,8 +285,8 @@ describe("data.loop", function()
     helper.fails(function() loop() end, "data.loop: argument 1 'source' is missing")
     helper.fails(function() loop(3) end, "data.loop: source must be a data set")
     helper.fails(function() loop({}) end, "source must be a data set as load_mnist gives it")
-    helper.fails(function() loop({ a = { 1 }, b = { 1, 2 } }) end, "'b' must be as long as 'a', "
-      .. "1, got 2")
+    helper.fails(function() loop({ { "a", { 1 } }, { "b", { 1, 2 } } }) end,
+      "'b' must be as long as 'a', 1, got 2")
     helper.fails(function() loop({ a = {} }) end, "'a' has no items")
     helper.fails(function() loop({ images = 5 }) end, "'images' must be an NdArray or a list")
     helper.fails(function() loop({ DATA }, { epochs = 0 }) end, "epochs must be a whole number")

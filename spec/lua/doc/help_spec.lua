@@ -153,7 +153,7 @@ describe("help", function()
       LSTM = "there is no flow.nn.LSTM; flow.help('LSTM') tells what there is instead",
       BatchNorm2d = "flow.help('BatchNorm2d') tells what there is instead",
       mse_loss = "did you mean flow.math.squared_difference?",
-      Embedding = "did you mean flow.gather(table, ids)?",
+      Embedding = "did you mean flow.nn.embedding?",
     } do
       helper.fails(function() return flow.nn[name] end, text)
       assert.truthy(text:find("mean") or help.text(name))

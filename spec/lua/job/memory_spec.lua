@@ -95,17 +95,9 @@ describe("the memory of jobs", function()
   -- #cpu: on another device a plan has more.
   it("#cpu is some KiB for one that is defined, tens for a small one that is compiled", function()
     if helper.sanitized() then return pending("the sanitizer holds memory back") end
-    local out, status = helper.script([[
+    local out, status = helper.script(helper.RESIDENT .. [[
       local flow = require "jfl"
       local tp = flow.typing
-      local function resident()
-        collectgarbage()
-        collectgarbage()
-        local file = io.open("/proc/self/statm")
-        local pages = select(2, file:read("*n", "*n"))
-        file:close()
-        return pages * 4
-      end
       local jobs, N = {}, 2000
       for i = 0, N do
         jobs[i] = flow.global_function { name = "job" .. i, returns = tp.Numpy,

@@ -22,11 +22,7 @@ local function define(fields)
   }
 end
 
-local function values()
-  local all = {}
-  for name, value in pairs(flow.get_all_variables()) do all[name] = helper.list(value) end
-  return all
-end
+local values = helper.variables
 
 local x = nd.full({ 2, 3 }, 0.5)
 
@@ -333,17 +329,9 @@ describe("a job defined anew", function()
 
   it("leaves memory flat when it is so a thousand times", function()
     if helper.sanitized() then return pending("the sanitizer holds memory back") end
-    local out, status = helper.script([[
+    local out, status = helper.script(helper.RESIDENT .. [[
       local flow = require "jfl"
       local tp = flow.typing
-      local function resident()
-        collectgarbage()
-        collectgarbage()
-        local file = io.open("/proc/self/statm")
-        local pages = select(2, file:read("*n", "*n"))
-        file:close()
-        return pages * 4096
-      end
       local function reload(i)
         local job = flow.global_function { name = "job", type = i % 2 == 0 and "train" or "predict",
           inputs = { { "x", tp.Numpy.Placeholder({ 4, 64 }) } },
@@ -365,7 +353,7 @@ describe("a job defined anew", function()
       local before = resident()
       for i = 301, 1300 do reload(i) end
       flow.sync()
-      print((resident() - before) / 1024)
+      print(resident() - before)
     ]])
     assert.equal(0, status, out)
     assert.is_true(tonumber(out) < 512, out .. " KiB more")

@@ -31,7 +31,7 @@ local net = flow.nn.Module() --@
 print(net)
 ]] },
   { "numpy's name for an array function", {
-    "there is no flow.ndarray.linspace; did you mean flow.ndarray.arange?",
+    "there is no flow.ndarray.linspace; did you mean flow.linspace?",
   }, [[
 local a = nd.linspace(0, 1, 5) --@
 print(a)

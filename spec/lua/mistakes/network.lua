@@ -413,8 +413,7 @@ local w = flow.get_variable("w",
 return flow.matmul(flat, w) --@
 ]] },
   { "a matrix product of four axes", {
-    "matmul: a (4, 1, 8, 8) and b (64, 4) must have the same number of dimensions, two or "
-      .. "more, and agree in all but the last two",
+    "matmul: a (4, 1, 8, 8) has 8 columns, but b (64, 4) has 64 rows",
   }, "net", [[
 return flow.matmul(images, flow.reshape(images, { 64, 4 })) --@
 ]] },
@@ -425,9 +424,9 @@ return flow.matmul(images, flow.reshape(images, { 64, 4 })) --@
 return images + flow.reshape(images, { 4, 64 }) --@
 ]] },
   { "blobs of two dtypes added", {
-    "add: y must be float32 like x, got int32; cast converts",
+    "add: y must be float32 like x, got float64; cast converts",
   }, "net", [[
-return flow.reshape(images, { 4, 64 }) + flow.reshape(labels, { 4, 1 }) --@
+return flow.reshape(images, { 4, 64 }) + flow.cast(flow.reshape(labels, { 4, 1 }), flow.double) --@
 ]] },
   { "blobs joined without a list", {
     "concat: argument 1 'inputs' must be a list such as {x, y}, got blob",

@@ -64,6 +64,18 @@ describe("operators", function()
     end
   end)
 
+  it("keep a dtype of 16 bits that both operands share, and join others in float32", function()
+    local half, brief = nd.array({ 1, 2.25 }, "float16"), nd.array({ 1, 2.25 }, "bfloat16")
+    assert.equal("float16", (half + half).dtype)
+    assert.same({ 2.125, 3.375 }, (half + 1.125):totable())
+    assert.equal("bfloat16", (1 / brief).dtype)
+    assert.same({ 1, 0.4453125 }, (1 / brief):totable())
+    assert.equal("float32", (half + brief).dtype)
+    assert.equal("float32", (half * 70000).dtype)
+    assert.equal("float16", (half * math.huge).dtype)
+    assert.equal("float64", (half + nd.ones({ 2 }, "float64")).dtype)
+  end)
+
   it("have % with the sign of the divisor, as in Lua", function()
     assert.same({ 1, 2 }, (nd.array({ -5, 5 }, "int32") % 3):totable())
     local a, b = nd.array({ 5, -5 }, "int32"), nd.array({ -7, -4 }, "int32")

@@ -10,13 +10,7 @@ describe("numpy's files", function()
   setup(function() directory = helper.directory() end)
   teardown(function() helper.remove(directory) end)
 
-  local function write(name, text)
-    local path = directory .. "/" .. name
-    local file = assert(io.open(path, "wb"))
-    file:write(text)
-    file:close()
-    return path
-  end
+  local function write(name, text) return helper.write(directory .. "/" .. name, text) end
 
   it("keep one array of any dtype", function()
     for _, dtype in ipairs { "float32", "float64", "int8", "uint8", "int32", "int64" } do

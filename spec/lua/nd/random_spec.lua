@@ -73,7 +73,8 @@ describe("random", function()
       inputs = { { "x", flow.typing.Numpy.Placeholder({ 2 }) } },
       body = function(x)
         table_ = nd.rand({ 3 })
-        helper.fails(function() nd.rand({ 3 }, "int32") end, "dtype must be float32 or float64")
+        helper.fails(function() nd.rand({ 3 }, "int32") end,
+          "dtype must be one of float32, float64")
         return x + flow.random.uniform({ 2 }, 5, 6)
       end }
     assert.is_true(job(nd.zeros(2)):min() >= 5)

@@ -11,13 +11,7 @@ local function job_of(body)
 end
 
 local function saved(job)
-  local path = os.tmpname()
-  flow.plot_graph(job, { svg = path })
-  local file = assert(io.open(path))
-  local all = file:read("*a")
-  file:close()
-  os.remove(path)
-  return all
+  return helper.written(function(path) flow.plot_graph(job, { svg = path }) end)
 end
 
 describe("plot_graph", function()

@@ -13,14 +13,10 @@ local function text(images, options, how)
 end
 
 local function saved(images, options)
-  local path = os.tmpname()
-  options.svg = path
-  flow.plot_images(images, options)
-  local file = assert(io.open(path))
-  local all = file:read("*a")
-  file:close()
-  os.remove(path)
-  return all
+  return helper.written(function(path)
+    options.svg = path
+    flow.plot_images(images, options)
+  end)
 end
 
 describe("plot_images", function()

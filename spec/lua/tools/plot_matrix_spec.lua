@@ -4,14 +4,10 @@ local plotmatrix = require "jfl.tools.plot_matrix"
 local nd = flow.ndarray
 
 local function saved(values, options)
-  local path = os.tmpname()
-  options.svg = path
-  flow.plot_matrix(values, options)
-  local file = assert(io.open(path))
-  local all = file:read("*a")
-  file:close()
-  os.remove(path)
-  return all
+  return helper.written(function(path)
+    options.svg = path
+    flow.plot_matrix(values, options)
+  end)
 end
 
 describe("plot_matrix", function()

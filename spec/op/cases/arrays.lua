@@ -36,6 +36,123 @@ return function(give)
   case("split", { of { 2, 6 } }, { sizes = { 1, 3, 2 }, axis = -1 })
   case("split", { of { 3, 2, 2 } }, { sizes = { 0, 2 }, axis = 1 })
   case("split", { of { 0, 2 } }, { sizes = 4 })
+
+  -- choice by indices
+  local function ids(data, dtype) return { data = data, dtype = dtype or "int32" } end
+  case("gather", { of { 2, 4, 3 }, ids { { 3, 0, 3 }, { 1, 1, 2 } } }, { batch_dims = 1 })
+  case("gather", { of { 2, 2, 4, 3 }, ids { { 3, 0 }, { 1, 1 } } }, { batch_dims = 1, axis = 2 })
+  case("gather", { of { 2, 3 }, ids { 2, 0 } }, { batch_dims = 1 })
+  case("gather", { of { 4, 3 }, ids({ { 2, 0 }, { 2, 2 } }, "int64") }, { padding_idx = 2 },
+    { grad = false })
+  case("unsorted_segment_sum", { of { 2, 3, 2 }, ids { { 1, 1, 0 }, { 3, 0, 3 } } },
+    { num_segments = 4, batch_dims = 1 })
+  case("unsorted_segment_sum", { of { 2, 2, 3 }, ids { { 1, 1, 0 }, { 3, 0, 3 } } },
+    { num_segments = 4, batch_dims = 1, axis = 2 })
+  case("unsorted_segment_sum", { of { 2, 3 }, ids { 1, 0 } }, { num_segments = 2, batch_dims = 1 })
+  case("unsorted_segment_sum", { of { 4, 3 }, ids { 2, 0, 2, 1 } },
+    { num_segments = 3, ignored = 2 })
+  case("gather_nd", { of { 3, 4, 2 }, ids { { 2, 1 }, { 0, 3 }, { 2, 1 } } })
+  case("gather_nd", { of { 3, 4 }, ids({ { { 2, 1 } }, { { 0, 3 } } }, "int64") })
+  case("gather_nd", { of { 3, 4 }, ids { { 2 }, { 0 } } })
+  case("gather_nd", { of { 3 }, of({ 2, 0 }, 0, 1, "int32") })
+  case("gather_nd", { of { 3, 4 }, of({ 0, 2 }, 0, 1, "int32") })
+  case("scatter_nd", { ids { { 2, 1 }, { 0, 3 }, { 2, 1 } }, of { 3, 2 } }, { shape = { 3, 4, 2 } })
+  case("scatter_nd", { ids({ { 1 }, { 1 } }, "int64"), of { 2 } }, { shape = { 3 } })
+  case("scatter_nd", { of({ 0, 1 }, 0, 1, "int32"), of { 0, 4 } }, { shape = { 3, 4 } })
+  for _, name in ipairs { "tensor_scatter_nd_update", "tensor_scatter_nd_add" } do
+    case(name, { of { 3, 4 }, ids { { 2, 1 }, { 0, 3 } }, of({ 2 }, 5, 7) })
+    case(name, { of { 3, 4 }, ids({ { 2 }, { 0 } }, "int64"), of({ 2, 4 }, 5, 7) })
+    case(name, { of { 3, 4 }, of({ 0, 1 }, 0, 1, "int32"), of { 0, 4 } })
+    case(name, { of { 3 }, ids { { 2 }, { 2 } }, of({ 2 }, 5, 7) },
+      nil, { grad = name == "tensor_scatter_nd_add" })
+  end
+  case("dim_gather", { of { 3, 4 }, ids { { 2, 0, 1, 1 }, { 0, 0, 2, 1 } } }, { dim = 0 })
+  local some = { { { 2, 0 }, { 2, 2 }, { 1, 0 }, { 0, 1 } } }
+  case("dim_gather", { of { 2, 3, 2 }, ids(some, "int64") }, { dim = 1 })
+  case("dim_gather", { of { 3, 4 }, of({ 0, 4 }, 0, 1, "int32") }, { dim = -2 })
+  case("dim_scatter_add", { of { 3, 4 }, ids { { 2, 0, 1, 1 }, { 0, 0, 2, 1 } },
+    of({ 2, 4 }, 3, 5) }, { dim = 0 })
+  case("dim_scatter_add", { of { 2, 3 }, ids({ { 2, 2, 2, 0 } }, "int64"), of({ 1, 4 }, 3, 5) },
+    { dim = 1 })
+  case("dim_scatter_add", { of { 2, 3 }, of({ 0, 3 }, 0, 1, "int32"), of { 0, 3 } }, { dim = 1 })
+
+  -- slices in steps
+  local steps = {
+    { { 4, 5, 3 }, { 1, -1, 0 }, { 2, -2, 1 }, { 2, 3, 2 } },
+    { { 5, 6 }, { -1, 0 }, { -1, 1 }, { 5, 6 } },
+    { { 7 }, { 5 }, { -3 }, { 2 } },
+    { { 3, 4 }, { 2, 3 }, { 4, -1 }, { 1, 0 } },
+    { { 2, 0 }, { 0, 0 }, { 1, -1 }, { 2, 0 } },
+    { {}, {}, {}, {} },
+  }
+  for _, s in ipairs(steps) do
+    local shape, begin, step, size = unpack(s)
+    case("strided_slice", { of(shape) }, { begin = begin, step = step, size = size })
+    case("strided_slice_grad", { of(size) }, { begin = begin, step = step, shape = shape })
+    case("strided_slice_update", { of(shape), of(size, 5, 9) }, { begin = begin, step = step })
+  end
+  case("strided_slice", { of { 7, 5 } }, { begin = { 6, 1 }, step = { -2, 3 }, size = { -1, -1 } })
+
+  -- borders
+  case("pad", { of { 2, 3 } }, { paddings = { 1, 2, 0, 3 }, constant_value = 7 })
+  case("pad", { of { 3 } }, { paddings = { 0, 0 } })
+  case("pad", { of {} }, { paddings = {} })
+  case("pad", { of { 0, 3 } }, { paddings = { 1, 0, 0, 1 }, constant_value = 4 })
+  case("pad", { of { 2, 0 } }, { paddings = { 0, 0, 2, 1 } })
+  for _, mode in ipairs { "reflect", "replicate", "circular" } do
+    for _, c in ipairs { { { 2, 4, 3 }, { 0, 0, 3, 2, 1, 2 }, { 2, 9, 6 } },
+      { { 3, 2, 4 }, { 2, 1, 1, 1, 0, 0 }, { 6, 4, 4 } }, { { 5 }, { 4, 0 }, { 9 } } } do
+      case("pad", { of(c[1]) }, { paddings = c[2], mode = mode })
+      case("pad_grad", { of(c[3]) }, { paddings = c[2], mode = mode })
+    end
+  end
+  case("pad", { of { 2, 3 } }, { paddings = { 5, 7, 9, 0 }, mode = "replicate" })
+  case("pad_grad", { of { 14, 12 } }, { paddings = { 5, 7, 9, 0 }, mode = "replicate" })
+  case("pad_grad", { of { 5, 6 } }, { paddings = { 1, 2, 0, 3 } })
+
+  -- order; equal elements, infinities and what is no number
+  local odd = { { 2, 1 / 0, 2, -1 / 0, 0, 1 }, { 0 / 0, 3, 0 / 0, 3, -0.0, 0 } }
+  for _, direction in ipairs { "ASCENDING", "DESCENDING" } do
+    for _, name in ipairs { "sort", "argsort" } do
+      local function ordered(input, options, more)
+        options.direction = direction
+        case(name, { input }, options, more)
+      end
+      ordered(of { 3, 5 }, {})
+      ordered(of { 3, 5, 2 }, { axis = 1 })
+      ordered(of { 7, 2 }, { axis = 0 })
+      ordered(of { 0, 3 }, {})
+      ordered(of { 3, 0 }, {})
+      ordered(of { 1 }, {})
+      ordered({ data = { { 3, 1, 3, 2, 1, 3, 0 } } }, {}, { grad = false })
+      for _, dtype in ipairs { "float32", "float64" } do
+        ordered({ data = odd }, {}, { grad = false, only = dtype })
+      end
+    end
+  end
+  case("top_k", { of { 3, 5 } })
+  case("top_k", { of { 3, 5, 4 } }, { axis = 1, k = 3 })
+  case("top_k", { of { 3, 5 } }, { k = 5, sorted = false })
+  case("top_k", { of { 3, 5 } }, { k = 0 })
+  case("top_k", { { data = { { 3, 1, 3, 2, 1, 3, 0 } } } }, { k = 4 })
+  case("top_k", { { data = odd } }, { k = 5 }, { only = "float32" })
+  case("top_k", { of { 0, 3 } }, { k = 2 })
+  for _, name in ipairs { "cumsum", "cumprod" } do
+    for _, more in ipairs { {}, { exclusive = true }, { reverse = true },
+      { exclusive = true, reverse = true } } do
+      for axis = 0, 2 do
+        case(name, { of { 2, 3, 4 } }, { axis = axis, exclusive = more.exclusive,
+          reverse = more.reverse })
+      end
+      case(name, { { data = { { 0, 2, 3 }, { 0, 0, 4 }, { 1, 0, 3 } } } }, { axis = 1,
+        exclusive = more.exclusive, reverse = more.reverse })
+    end
+    case(name, { of { 0, 3 } }, { axis = 0 })
+    case(name, { of { 3, 0 } }, { axis = 1, reverse = true })
+  end
+  case("cumprod_grad", { of { 3, 4 }, of({ 3, 4 }, -1, 1.5) }, { axis = 1, reverse = true })
+  case("cumprod_grad", { of { 0, 4 }, of { 0, 4 } }, { axis = 1 })
+
   local data = require("jfl.core").from_table
   case("array", {}, { value = data({ { 1, 2, 3 }, { 4, 5, 6 } }, "float32") })
   case("array", {}, { value = data({ 7, 7, 7 }, "int32") })

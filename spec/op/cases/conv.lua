@@ -4,17 +4,17 @@ return function(give)
 
   -- convolution: both gradient ops, with the options of each forward case
   local function conv(x, f, y, options)
-    case("conv2d", { of(x), of(f) }, options)
-    local function with(h, w)
-      local o = { size = { h, w } }
+    local name, last = ("conv%dd"):format(#x - 2), (options.data_format or "NC"):sub(2, 2) ~= "C"
+    case(name, { of(x), of(f) }, options)
+    local function with(shape, bias)
+      local o = { size = {}, bias = bias }
+      for i = 1, #x - 2 do o.size[i] = shape[i + (last and 1 or 2)] end
       for k, v in pairs(options) do o[k] = v end
       return o
     end
-    case("conv2d_data_grad", { of(f), of(y) }, with(x[3], x[4]))
-    case("conv2d_filter_grad", { of(x), of(y) }, with(f[3], f[4]))
-    local both = with(f[3], f[4])
-    both.bias = true
-    case("conv2d_filter_grad", { of(x), of(y) }, both)
+    case(name .. "_data_grad", { of(f), of(y) }, with(x))
+    case(name .. "_filter_grad", { of(x), of(y) }, with(f))
+    case(name .. "_filter_grad", { of(x), of(y) }, with(f, true))
   end
   conv({ 2, 2, 5, 6 }, { 3, 2, 3, 3 }, { 2, 3, 3, 4 }, {})
   conv({ 2, 2, 5, 6 }, { 3, 2, 3, 2 }, { 2, 3, 3, 3 }, { strides = 2, padding = "SAME" })
@@ -24,6 +24,25 @@ return function(give)
     { dilations = { 2, 1 }, padding = { 0, 0, 0, 0, 1, 1, 2, 0 } })
   conv({ 1, 1, 3, 70 }, { 2, 1, 3, 5 }, { 1, 2, 3, 70 }, { padding = "SAME" })
   conv({ 1, 3, 4, 4 }, { 2, 3, 1, 1 }, { 1, 2, 2, 2 }, { strides = 2 })
+  conv({ 2, 3, 3, 4 }, { 6, 1, 2, 2 }, { 2, 6, 3, 4 }, { groups = 3, padding = "SAME" })
+
+  -- channels that are last
+  conv({ 2, 5, 6, 2 }, { 3, 3, 2, 2 }, { 2, 3, 3, 3 },
+    { strides = 2, padding = "SAME", data_format = "NHWC" })
+  conv({ 1, 4, 5, 4 }, { 6, 3, 3, 2 }, { 1, 4, 5, 6 },
+    { padding = { 0, 0, 1, 1, 1, 1, 0, 0 }, groups = 2, data_format = "NHWC" })
+  conv({ 1, 3, 3, 16 }, { 16, 3, 3, 16 }, { 1, 1, 1, 16 }, { data_format = "NHWC" })
+
+  -- one and three spatial axes
+  conv({ 2, 3, 7 }, { 4, 3, 3 }, { 2, 4, 4 }, { strides = 2, padding = { 1, 1 } })
+  conv({ 1, 4, 6 }, { 4, 1, 2 }, { 1, 4, 6 }, { groups = 4, dilations = 3, padding = "SAME" })
+  conv({ 2, 7, 3 }, { 4, 3, 3 }, { 2, 5, 4 }, { data_format = "NWC" })
+  conv({ 1, 2, 3, 4, 5 }, { 3, 2, 2, 3, 2 }, { 1, 3, 3, 2, 5 },
+    { strides = { 1, 2, 1 }, padding = "SAME" })
+  conv({ 2, 4, 3, 3, 3 }, { 2, 2, 3, 2, 1 }, { 2, 2, 1, 2, 3 }, { groups = 2 })
+  conv({ 1, 3, 2, 4, 2 }, { 3, 2, 1, 3, 2 }, { 1, 1, 2, 1, 3 },
+    { data_format = "NDHWC", strides = { 2, 1, 2 }, dilations = { 2, 1, 1 },
+      padding = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } })
 
   -- pooling
   local pools = {

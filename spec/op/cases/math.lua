@@ -24,29 +24,64 @@ return function(give)
   for _, name in ipairs { "negative", "abs", "sign", "square", "exp", "expm1", "sin", "cos", "tanh",
     "erf",
                           "sigmoid", "softplus", "floor", "ceil", "round", "relu", "gelu", "elu",
-                          "leaky_relu", "identity", "zeros_like", "ones_like" } do
+                          "leaky_relu", "identity", "zeros_like", "ones_like", "silu", "swish",
+                          "mish", "gelu_tanh", "log_sigmoid", "softsign", "selu", "relu6",
+                          "hardtanh", "hardsigmoid", "hardswish", "softshrink", "hardshrink",
+                          "atan", "sinh", "cosh", "asinh", "exp2", "erfc", "trunc" } do
     case(name, { of({ 5, 7 }, -3, 3.3) })
     case(name, { of { 1 } })
   end
-  for _, name in ipairs { "sqrt", "rsqrt", "reciprocal", "log", "log1p" } do
+  for _, name in ipairs { "sqrt", "rsqrt", "reciprocal", "log", "log1p", "log2", "log10",
+    "lgamma", "digamma", "trigamma", "reciprocal_no_nan" } do
     case(name, { of({ 5, 7 }, 0.3, 4) })
+  end
+  for _, name in ipairs { "tan", "asin", "acos", "atanh" } do
+    case(name, { of({ 5, 7 }, -0.9, 0.95) })
+  end
+  case("acosh", { of({ 5, 7 }, 1.2, 9) })
+  for _, name in ipairs { "lgamma", "digamma", "trigamma" } do
+    case(name, { { data = { -0.5, -1.3, -2.7, -0.2 } } }, nil, { grad_tol = 1e-5 })
+  end
+  case("reciprocal_no_nan", { { data = { 0, 2, -4, 0 } } }, nil, { grad = false })
+  case("atan2", { of({ 3, 4 }, -2, 3), of({ 4 }, -2, 2.7) })
+  for _, name in ipairs { "xdivy", "xlogy" } do
+    case(name, { of({ 3, 4 }, -2, 3), of({ 4 }, 0.5, 2.7) })
+    case(name, { { data = { 0, 2, 0 } }, { data = { 0, 3, -2 } } }, nil, { grad = false })
   end
   case("elu", { of { 4, 3 } }, { alpha = 0.5 })
   case("leaky_relu", { of { 4, 3 } }, { alpha = 0.01 })
-  case("gelu_slope", { of { 4, 3 } })
+  for _, name in ipairs { "gelu_slope", "silu_slope", "swish_slope", "mish_slope",
+    "gelu_tanh_slope", "hardswish_slope" } do
+    case(name, { of({ 4, 3 }, -9, 9.5) })
+  end
+  case("swish", { of { 4, 3 } }, { beta = -1.5 })
+  case("swish_slope", { of { 4, 3 } }, { beta = -1.5 })
+  case("relu6", { of({ 4, 5 }, -9, 9.5) })
+  case("hardswish", { of({ 4, 5 }, -9, 9.5) })
+  case("hardsigmoid", { of({ 4, 5 }, -9, 9.5) })
+  case("hardtanh", { of({ 4, 5 }, -9, 9.5) }, { min_val = -2, max_val = 4 })
+  case("hardtanh_grad", { of({ 4, 5 }, -9, 9.5), of { 4, 5 } }, { min_val = -2, max_val = 4 })
+  case("softshrink", { of({ 4, 5 }, -3, 3.3) }, { lambd = 1.25 })
+  case("hardshrink", { of({ 4, 5 }, -3, 3.3) }, { lambd = 1.25 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { min_value = -1, max_value = 2 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { max_value = 1 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { min_value = 0 })
-  for _, name in ipairs { "sigmoid_grad", "tanh_grad", "relu_grad" } do
+  for _, name in ipairs { "sigmoid_grad", "tanh_grad", "relu_grad", "softsign_grad", "selu_grad",
+    "relu6_grad", "hardsigmoid_grad", "shrink_grad" } do
     case(name, { of { 3, 4 }, of { 3, 4 } })
   end
 
   -- comparisons and choice
   for _, name in ipairs { "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-                          "logical_and" } do
+                          "logical_and", "logical_or", "logical_xor" } do
     case(name, { { data = { { 0, 1, 2 }, { 3, 4, 5 } } }, { data = { { 0, 2, 1 }, { 3, 0, 9 } } } })
     case(name, { { data = { { 0, 1, 2 }, { 3, 4, 5 } } }, { data = { 1 } } })
     case(name, { { data = { 2 } }, { data = { { 0, 1, 2 }, { 3, 4, 5 } } } })
+  end
+  for _, name in ipairs { "logical_not", "isnan", "isinf", "isfinite" } do
+    case(name, { { data = { { 0, 1, 2 }, { 3, 0, 5 } } } })
+    case(name, { { data = { 0 / 0, 1, 1 / 0, -1 / 0, 0 }, dtype = "float32" } })
+    case(name, { { data = { 0 / 0, 1, 1 / 0, -1 / 0, 0 }, dtype = "float64" } })
   end
   case("where",
     { { data = { { 1, 0, 1 }, { 0, 0, 1 } }, dtype = "int8" }, of { 2, 3 }, of { 2, 3 } })

@@ -85,6 +85,12 @@ return function(give)
   case("matmul_update", { of { 3, 4 }, of { 5, 3 }, of { 5, 4 }, half }, { transpose_a = true })
   case("matmul_update", { of { 3, 4 }, of { 1, 3 }, of { 4, 1 }, half },
     { transpose_a = true, transpose_b = true })
+  local ids = { data = { 2, 0, 2, 1 }, dtype = "int32" }
+  case("segment_update", { of { 4, 3 }, of { 4, 3 }, ids, one }, { num_segments = 4 })
+  case("segment_update", { of { 2, 3 }, of { 2, 4 }, ids, half }, { num_segments = 3, axis = 1,
+    ignored = 2 })
+  case("segment_update", { of { 0, 3 }, of { 0, 3 }, of({ 0 }, 0, 1, "int32"), one },
+    { num_segments = 0 })
   local at = { data = { 7 } }
   case("piecewise_constant_schedule", { at }, { boundaries = { 5, 10 }, values = { 1, 0.1, 0.01 } })
   case("piecewise_scaling_schedule", { at }, { base_lr = 0.1, boundaries = { 5 }, scale = { 0.1 } })

@@ -1,0 +1,154 @@
+/* Convolutions and their gradients by oneDNN. */
+#include "op/conv.h"
+#include "dev/form.h"
+
+#include "finish.h"
+#include "pieces.h"
+
+int64_t jf_cpu_channel_block(void)
+{
+  const jf_dnnl *d = jf_dnnl_open();
+  return d ? d->block() : 0;
+}
+
+/* Bounds the numbers of the geometry, so that sums of a few of them within the library fit an
+   int. */
+static int fast_conv_accepts(const jf_kargs *k)
+{
+  const jf_conv *a = k->attr;
+  const int64_t most = INT32_MAX / 8;
+  for (int i = 0; i < 6; i++)
+    if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
+  return jf_dnnl_accepts(k);
+}
+
+/* The extents of a tensor in that form. */
+static jf_conv_extents fast_conv_extents(const jf_conv *a, const jf_tensor *t, jf_form form)
+{
+  jfl_shape s = t->shape;
+  if (form != JF_PLAIN) jf_plain_shape(&(jf_packing){ form, a->block }, &t->shape, &s);
+  return jf_conv_extents_of(a, &s);
+}
+
+/* The library's description of a convolution of x, w and y. The padding behind is chosen so that
+   the extent of y comes out: padding that no window reaches does not matter. */
+static jf_dnnl_conv geometry(const jf_kargs *k, const jf_tensor *in, const jf_tensor *filters,
+                             const jf_tensor *out)
+{
+  const jf_conv *a = k->attr;
+  const jf_conv_extents x = fast_conv_extents(a, in, a->block_x ? JF_BLOCKED : JF_PLAIN);
+  const jf_conv_extents w = fast_conv_extents(a, filters, a->packed ? JF_PACKED : JF_PLAIN);
+  const jf_conv_extents y = fast_conv_extents(a, out, a->block_y ? JF_BLOCKED : JF_PLAIN);
+  jf_dnnl_conv c = {
+    .batch = x.d[0], .groups = a->groups, .in_channels = x.d[1], .out_channels = y.d[1],
+    .axes = a->axes, .last = a->last, .block = a->block, .block_x = a->block_x,
+    .block_y = a->block_y, .packed = a->packed
+  };
+  for (int i = 0; i < 3; i++) {
+    c.in[i] = x.d[2 + i];
+    c.out[i] = y.d[2 + i];
+    c.kernel[i] = w.d[2 + i];
+    c.stride[i] = a->stride[i];
+    c.dilation[i] = a->dilation[i];
+    c.before[i] = a->pad[2 * i];
+    int64_t reach = (c.kernel[i] - 1) * c.dilation[i] + 1;
+    c.after[i] = (c.out[i] - 1) * c.stride[i] + reach - c.in[i] - c.before[i];
+  }
+  return c;
+}
+
+static jfl_status prepare_forward(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
+}
+
+static jfl_status fast_conv_forward(const jf_kargs *k)
+{
+  jf_dnnl_run r = { .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data };
+  return jf_pieces_run(k, r);
+}
+
+static jfl_status prepare_fused(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->in[1], &k->out[0]);
+  c.epilogue = ((const jf_conv *)k->attr)->epilogue;
+  return jf_pieces_conv(&c, JF_DNNL_FORWARD, k, scratch);
+}
+
+static jfl_status fused(const jf_kargs *k)
+{
+  const jf_epilogue *e = &((const jf_conv *)k->attr)->epilogue;
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .bias = jf_epilogue_bias(k, e), .residual = jf_epilogue_residual(k, e)
+  };
+  return jf_pieces_run(k, r);
+}
+
+/* Where the library refuses an epilogue or runs it slowly, the convolution runs without it and
+   jf_finish does the rest. */
+static jfl_status forward_then(const jf_kargs *k)
+{
+  const jf_conv *a = k->attr;
+  JF_TRY(fast_conv_forward(k));
+  return jf_finish(k, &a->epilogue, jf_conv_channel_axis(a), a->block_y);
+}
+
+static jfl_status prepare_data(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k, &k->out[0], &k->in[0], &k->in[1]);
+  return jf_pieces_conv(&c, JF_DNNL_DATA_GRAD, k, scratch);
+}
+
+static jfl_status fast_conv_data_grad(const jf_kargs *k)
+{
+  jf_dnnl_run r = { .a = k->in[1].data, .b = k->in[0].data, .c = k->out[0].data };
+  return jf_pieces_run(k, r);
+}
+
+static jfl_status prepare_filter(jf_kargs *k, size_t *scratch)
+{
+  jf_dnnl_conv c = geometry(k, &k->in[0], &k->out[0], &k->in[1]);
+  c.epilogue.bias = ((const jf_conv *)k->attr)->epilogue.bias;
+  return jf_pieces_conv(&c, JF_DNNL_FILTER_GRAD, k, scratch);
+}
+
+static jfl_status fast_conv_filter_grad(const jf_kargs *k)
+{
+  jf_dnnl_run r = {
+    .a = k->in[0].data, .b = k->in[1].data, .c = k->out[0].data,
+    .dbias = k->n_out > 1 ? k->out[1].data : NULL
+  };
+  return jf_pieces_run(k, r);
+}
+
+JFL_CPU(dnnl_conv1d, .op = "conv1d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_conv2d, .op = "conv2d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = prepare_forward,
+  .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv_accepts,
+        .prepare = prepare_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
+JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_accepts,
+        .prepare = prepare_forward, .run = forward_then, .release = jf_pieces_release,
+        .priority = 15)
+JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_accepts,
+  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 20)
+JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_accepts,
+  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 20)
+JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_accepts,
+  .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
+  .priority = 20)
+JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_accepts,
+        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 20)
+JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_accepts,
+        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 20)
+JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_accepts,
+        .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
+        .priority = 20)

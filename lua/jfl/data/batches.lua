@@ -1,0 +1,208 @@
+-- flow.data.batches: puts single samples together to batches.
+local ahead = require "jfl.data.ahead"
+local args = require "jfl.base.args"
+local columns = require "jfl.data.columns"
+local core = require "jfl.core"
+local loop = require "jfl.data.loop"
+local pictures = require "jfl.data.pictures"
+
+local batches = {}
+
+local WHO = "data.batches"
+local MOST_WORKERS = 64
+
+-- ---- samples put together ----
+
+local function kind_of(value)
+  local kind = core.type(value) or type(value)
+  return kind == "boolean" and "number" or kind
+end
+
+local function stacked(name, values)
+  local first = values[1]
+  local shape, text = { #values, unpack(first.shape) }, args.shape_text(first.shape)
+  local out = core.array(first.dtype, shape)
+  for i, value in ipairs(values) do
+    if args.shape_text(value.shape) ~= text then
+      core.fail("%s: %s must have one shape in all samples of a batch, got %s and %s", WHO, name,
+        text, args.shape_text(value.shape))
+    end
+    out[i] = #shape == 1 and value:item() or value
+  end
+  return out
+end
+
+-- The values of a column's samples as one: an array of numbers, tables or arrays; a list of texts.
+local function put_together(name, values, n)
+  local kind = kind_of(values[1])
+  for i = 2, n do
+    if kind_of(values[i]) ~= kind then
+      core.fail("%s: %s must be of one kind in all samples of a batch, got %s and %s", WHO, name,
+        args.describe(values[1]), args.describe(values[i]))
+    end
+  end
+  if kind == "string" then return values end
+  if kind == "array" then return stacked(name, values) end
+  if kind == "number" or kind == "table" then
+    return core.from_table(values, "float32", nil, WHO .. ": " .. name)
+  end
+  core.fail("%s: %s must be a number, a text, an NdArray or a table in each sample, got %s", WHO,
+    name, args.describe(values[1]))
+end
+
+-- ---- sources: each a function from a step to its values ----
+
+-- Which sample is the i-th of a step's epoch.
+local function sample(step, i) return step.order and step.order[i] or i end
+
+local gather = core.op("gather")
+
+-- The rows of arrays that a step has; without an order they share the array's memory.
+local function array_rows(column, step, indices)
+  if not step.order then return core.rows(column, step.first - 1, step.last - step.first + 1) end
+  return (gather(column, indices))
+end
+
+local function indices_of(step)
+  local list = {}
+  for i = step.first, step.last do list[#list + 1] = step.order[i] - 1 end
+  return core.from_table(list, "int32")
+end
+
+local function list_rows(name, column, step)
+  local values = {}
+  for i = step.first, step.last do values[#values + 1] = column[sample(step, i)] end
+  return put_together(name, values, #values)
+end
+
+local function from_columns(list, titles, workers)
+  local loaders = {}
+  for k, column in ipairs(list) do
+    local spec = pictures.spec(column)
+    loaders[k] = spec and ahead.loader(column, spec, workers) or false
+  end
+  local function rows(self, step)
+    local values, indices = {}, step.order and indices_of(step)
+    for k, column in ipairs(list) do
+      if loaders[k] then values[k] = loaders[k].take(self, step)
+      elseif core.type(column) == "array" then values[k] = array_rows(column, step, indices)
+      else values[k] = list_rows(("column %s"):format(titles and titles[k] or k), column, step)
+      end
+    end
+    return unpack(values, 1, #list)
+  end
+  local function stop()
+    for _, loader in ipairs(loaders) do
+      if loader then loader.stop() end
+    end
+  end
+  return rows, stop
+end
+
+-- Calls f for each sample of a step and puts together what it returns, value by value. fields: how
+-- the values are called.
+local function from_function(f, fields)
+  return function(_, step)
+    local parts, n, width = {}, step.last - step.first + 1, nil
+    for i = 1, n do
+      local at = sample(step, step.first + i - 1)
+      local got = { f(at) }
+      width = width or #got
+      if #got == 0 or #got ~= width then
+        core.fail("%s: sample %d must have as many values as those before it, and one at least, "
+          .. "got %d", WHO, at, #got)
+      end
+      for k = 1, width do
+        parts[k] = parts[k] or {}
+        parts[k][i] = got[k]
+      end
+    end
+    for k = 1, width do
+      parts[k] = put_together(("value %s"):format(fields and fields[k] or k), parts[k], n)
+    end
+    return unpack(parts, 1, width)
+  end
+end
+
+-- A function from an index to the values of a sample in a list.
+local function sample_of(list, fields)
+  return function(i)
+    local item = list[i]
+    if type(item) ~= "table" then return item end
+    if not fields then return unpack(item) end
+    local values = {}
+    for k, name in ipairs(fields) do
+      values[k] = item[name]
+      if values[k] == nil then
+        core.fail("%s: sample %d must have what columns names, got none for %s", WHO, i,
+          args.describe(name))
+      end
+    end
+    return unpack(values, 1, #fields)
+  end
+end
+
+-- How many samples there are, and the function from a step to its values.
+local function read_source(o)
+  local source = o.samples
+  if type(source) == "function" then
+    return args.integer(WHO, "n", o.n, 1), from_function(source, o.columns)
+  end
+  if o.n ~= nil then core.fail("%s: n is given with a function, and only then", WHO) end
+  if o.rows then
+    args.expect(WHO, "samples", source, "table")
+    if #source == 0 then core.fail("%s: samples must be a list of samples, got none", WHO) end
+    return #source, from_function(sample_of(source, o.columns), o.columns)
+  end
+  local list, titles = columns.read(WHO, source, o.columns)
+  return columns.count(WHO, list, titles), from_columns(list, titles, o.workers)
+end
+
+local function check(o)
+  args.integer(WHO, "batch_size", o.batch_size, 1)
+  args.expect(WHO, "drop_last", o.drop_last, "boolean")
+  args.expect(WHO, "rows", o.rows, "boolean")
+  args.integer(WHO, "workers", o.workers, 0)
+  if o.workers > MOST_WORKERS then
+    core.fail("%s: workers must be at most %d, got %d", WHO, MOST_WORKERS, o.workers)
+  end
+  if o.seed ~= nil then args.integer(WHO, "seed", o.seed, 0) end
+  if o.columns ~= nil then args.expect(WHO, "columns", o.columns, "table") end
+end
+
+--- Goes through single samples in batches: for epoch, i, images, labels in flow.data.batches(set,
+-- { batch_size = 32 }) do. The samples are rows of columns, as for flow.data.loop; pictures among
+-- them are decoded ahead on threads. With `rows` they are a list of samples, each a value or a
+-- table of values; or a function gives the values of a sample from its number, 1 to n. Numbers
+-- become float32 arrays, NdArrays of one shape are stacked, texts stay a list. The last batch of an
+-- epoch is smaller where batch_size does not divide the samples. Without shuffle, batches of
+-- NdArrays share their memory. Checkpoints save how many samples are done, and go on after them,
+-- as they do for flow.data.loop, also with another batch_size.
+batches.batches = args.define(WHO, "Puts single samples together to batches.", {
+  { "samples", "columns, pictures, or a function from a number to the values of a sample",
+    keyed = true, type = "table|NdArray|function" },
+  { "batch_size", "samples a batch", 1 },
+  { "shuffle", "whether every epoch has an order of its own", false },
+  { "drop_last", "whether a last batch that is smaller is left out", false },
+  { "epochs", "how often", 1 },
+  { "workers", "threads that decode pictures ahead; 0: none", 2 },
+  { "seed", "what the order follows from; else flow.random.seed", args.none, type = "integer" },
+  { "columns", "which columns come, in this order: {\"images\", \"labels\"}; a plain table with "
+    .. "several names needs it", args.none, type = "string[]" },
+  { "rows", "whether samples is a list of samples, not of columns", false },
+  { "n", "how many samples a function has", args.none, type = "integer" },
+  { "name", "what checkpoints keep the position under", "train" },
+  returns = "fun(): integer, integer, ...",
+}, function(o)
+  check(o)
+  local n, rows, stop = read_source(o)
+  if o.drop_last and n < o.batch_size then
+    core.fail("%s: batch_size must be at most the number of samples, %d, where drop_last is true, "
+      .. "got %d", WHO, n, o.batch_size)
+  end
+  return loop.new(WHO, { name = o.name, epochs = o.epochs, shuffle = o.shuffle, items = n,
+    size = o.batch_size, drop_last = o.drop_last, own_seed = o.seed, columns = true, stop = stop,
+    rows = function(self, first, last) return rows(self, loop.step(self, first, last)) end })
+end)
+
+return batches

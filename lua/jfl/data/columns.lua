@@ -1,0 +1,114 @@
+-- Data sets as columns: NdArrays or lists of one length, which may have names, in an order that
+-- somebody gave.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local names = require "jfl.base.names"
+
+local columns = {}
+
+local Set = {}
+
+-- The names of a set's columns in their order, and why that is known.
+local orders = setmetatable({}, { __mode = "k" })
+
+function Set:__tostring()
+  local parts = {}
+  for i, name in ipairs(orders[self]) do
+    local column = self[name]
+    parts[i] = name .. (core.type(column) == "array" and " " .. args.shape_text(column.shape) or "")
+  end
+  return "data set: " .. table.concat(parts, ", ")
+end
+
+--- A table of columns by name that keeps the order of this list: { { "images", array }, ... }.
+function columns.set(list)
+  local self, order = {}, {}
+  for i, pair in ipairs(list) do self[pair[1]], order[i] = pair[2], pair[1] end
+  orders[self] = order
+  return setmetatable(self, Set)
+end
+
+--- The names of a set's columns in their order; nil for any other value.
+function columns.order(set) return orders[set] end
+
+-- The columns with these names, in this order.
+local function chosen(who, source, wanted)
+  local list = {}
+  for i, name in ipairs(args.expect(who, "columns", wanted, "table")) do
+    list[i] = source[name]
+    if list[i] == nil then
+      core.fail("%s: columns: source has no column %s%s", who, args.describe(name),
+        names.suggest(tostring(name), source))
+    end
+  end
+  if #list == 0 then
+    core.fail("%s: columns must be a list of names such as {\"state\", \"action\"}, got %s", who,
+      args.describe(wanted))
+  end
+  return list, wanted
+end
+
+-- Whether a list is one of pairs { name, column }.
+local function is_pairs(list)
+  for _, pair in ipairs(list) do
+    local column = type(pair) == "table" and #pair == 2 and type(pair[1]) == "string" and pair[2]
+    if type(column) ~= "table" and core.type(column) ~= "array" then return false end
+  end
+  return #list > 0
+end
+
+-- The names of a plain table, which has no order unless it has one name or is a list.
+local function plain_order(who, source)
+  local list, named = {}, false
+  for name in pairs(source) do
+    list[#list + 1] = name
+    named = named or type(name) ~= "number"
+  end
+  table.sort(list, function(a, b)
+    if type(a) == type(b) then return a < b end
+    return type(a) == "number"
+  end)
+  if named and #list > 1 then
+    for i, name in ipairs(list) do list[i] = ("%q"):format(name) end
+    core.fail("%s: source is a table with names, which Lua keeps in no order; say in which they "
+      .. "come: {columns = {%s}}", who, table.concat(list, ", "))
+  end
+  return list
+end
+
+--- The columns of a source and their names: those wanted, in that order, or all. A source is an
+-- NdArray, a list of columns, a list of pairs such as { "images", array }, a set, or a plain table
+-- by names, of which the wanted ones must be named.
+function columns.read(who, source, wanted)
+  if core.type(source) == "array" then return { source } end
+  local order = orders[source]
+  if type(source) ~= "table" or not order and getmetatable(source) or next(source) == nil then
+    core.fail("%s: source must be a data set as load_mnist gives it, or a list of NdArrays, "
+      .. "got %s", who, args.describe(source))
+  end
+  if not order and is_pairs(source) then
+    source = columns.set(source)
+    order = orders[source]
+  end
+  return chosen(who, source, wanted ~= nil and wanted or order or plain_order(who, source))
+end
+
+--- How many items all columns have.
+function columns.count(who, list, titles)
+  local items
+  for i, column in ipairs(list) do
+    local name = titles and tostring(titles[i]) or "source"
+    if core.type(column) ~= "array" and type(column) ~= "table" then
+      core.fail("%s: '%s' must be an NdArray or a list, got %s", who, name, args.describe(column))
+    end
+    if #column == 0 then core.fail("%s: '%s' has no items", who, name) end
+    if items and #column ~= items then
+      core.fail("%s: '%s' must be as long as '%s', %d, got %d", who, name, tostring(titles[1]),
+        items, #column)
+    end
+    items = #column
+  end
+  return items
+end
+
+return columns

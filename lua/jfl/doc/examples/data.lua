@@ -1,0 +1,42 @@
+-- Examples of data sets and pictures.
+return [==[
+## data.batches
+local x, y = nd.arange(5), nd.array({ 1, 0, 1, 0, 1 }, flow.int32)
+for epoch, i, a, b in flow.data.batches({ { "x", x }, { "y", y } }, { batch_size = 2 }) do
+  print(i, a, b)  --> 3	[4.]	[1]
+end
+local squares = function(i) return i, i * i end
+for _, i, n, square in flow.data.batches(squares, { n = 4, batch_size = 4 }) do
+  print(square)  --> [ 1.  4.  9. 16.]
+end
+
+## data.folder
+for i, class in ipairs { "cats", "dogs" } do
+  os.execute("mkdir -p pets/" .. class)
+  flow.data.save_image("pets/" .. class .. "/1.png", nd.full({ 3, 40, 30 }, i / 2))
+end
+local pets = flow.data.folder("pets", { size = 32, fit = "random", flip = true })
+print(pets.classes[2], pets.labels)  --> dogs	[0 1]
+for _, _, images, labels in flow.data.batches(pets, { batch_size = 2, shuffle = true }) do
+  print(images.shape[1], images.shape[2], images.dtype)  --> 2	32	uint8
+end
+
+## data.load_image
+flow.data.save_image("red.png", nd.array({ { { 1 } }, { { 0 } }, { { 0 } } }))
+print(flow.data.load_image("red.png"))  --> [[[255   0   0]]]
+local large = flow.data.load_image("red.png", { size = 8, dtype = flow.float32 })
+print(large.shape[1], large:max())      --> 8	1
+
+## data.pictures
+flow.data.save_image("a.png", nd.ones({ 20, 30 }))
+local images = flow.data.pictures({ "a.png", "a.png" }, 16)
+local names = { "x", "y" }
+for _, _, images, names in flow.data.batches({ images, names }, { batch_size = 2 }) do
+  print(images.shape[2], names[2])  --> 16	y
+end
+
+## data.save_image
+local digits = nd.rand({ 20, 1, 28, 28 })
+flow.data.save_image("digits.png", digits, { columns = 5 })
+print(flow.data.load_image("digits.png").shape[2])  --> 152
+]==]

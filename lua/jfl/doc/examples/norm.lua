@@ -1,0 +1,124 @@
+-- Examples of normalizations.
+return [==[
+## layers.batch_normalization
+local function net(x) return flow.layers.batch_normalization(x, { axis = 1, name = "norm" }) end
+local train = flow.global_function { name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 1 }) } },
+  body = function(x)
+    local y = net(x)
+    flow.optimizer.SGD(0.1):minimize(y)
+    return y
+  end }
+local predict = flow.global_function { name = "predict", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 1 }) } }, body = net }
+for _ = 1, 2000 do train({ { 3 }, { 5 } }) end
+print(predict({ { 4 } }):item() < 0.001)          --> true
+print(flow.get_all_variables()["norm-moving_mean"].shape[1])   --> 1
+
+## layers.batch_normalization_add_relu
+local block = flow.global_function { name = "block", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x) return flow.layers.batch_normalization_add_relu(x * 2, x, { axis = 1,
+    epsilon = 0 }) end }
+print(block({ { 1, -1 } }))                          --> [[3. 0.]]
+
+## layers.batch_normalization_relu
+local block = flow.global_function { name = "block", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x) return flow.layers.batch_normalization_relu(x, { axis = 1,
+    epsilon = 0 }) end }
+print(block({ { 1, -1 } }))                          --> [[1. 0.]]
+
+## layers.group_norm
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 4, 2 }) } },
+  body = function(x) return flow.layers.group_norm(x, 2, { epsilon = 0 }) end }
+print(job({ { { 1, 1 }, { 3, 3 }, { 0, 2 }, { 0, 2 } } }))  --> [[[-1. -1.]
+                                                            -->   [ 1.  1.]
+                                                            -->   [-1.  1.]
+                                                            -->   [-1.  1.]]]
+
+## layers.instance_norm
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2, 2 }) } },
+  body = function(x) return flow.layers.instance_norm(x, { epsilon = 0 }) end }
+print(job({ { { 1, 3 }, { 10, 30 } } }))  --> [[[-1.  1.]
+                                          -->   [-1.  1.]]]
+
+## layers.layer_norm
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
+  body = function(x)
+    return flow.layers.layer_norm(x, { begin_norm_axis = -1, epsilon = 0, name = "norm" })
+  end }
+print(job({ { 1, 3 }, { 10, 30 } }))                     --> [[-1.  1.]
+                                                         -->  [-1.  1.]]
+print(flow.get_all_variables()["norm-gamma"].shape[1])   --> 2
+
+## layers.layer_norm_grad
+local x, dy = nd.array({ { 1, 3, 5, 3 } }), nd.array({ { 1, 0, 0, 0 } })
+print(flow.layers.layer_norm_grad(dy, x, nd.array({ 3 }), nd.array({ 0.5 })))
+--> [[ 0.25  -0.125  0.    -0.125]]
+
+## layers.layer_norm_param_grad
+local dy, norm = nd.array({ { 1, 2 }, { 3, 4 } }), nd.array({ { -1, 1 }, { 1, -1 } })
+local dnorm, dbeta, dgamma = flow.layers.layer_norm_param_grad(dy, norm, nd.array({ 1, 10 }))
+print(dnorm)          --> [[ 1. 20.]
+                      -->  [ 3. 40.]]
+print(dbeta, dgamma)  --> [4. 6.]	[ 2. -2.]
+
+## layers.prelu
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x)
+    return flow.layers.prelu(x, { alpha_initializer = flow.constant_initializer(0.5) })
+  end }
+print(job({ { -4, 4 } }))  --> [[-2.  4.]]
+
+## layers.rms_norm
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x) return flow.layers.rms_norm(x, { epsilon = 0 }) end }
+print(job({ { 1, 7 } }))  --> [[0.2 1.4]]
+
+## nn.GroupNorm
+local x = nd.array({ { { 1 }, { 3 }, { 0 }, { 2 } } })
+print(flow.nn.GroupNorm(x, 2, { eps = 0, affine = false }))  --> [[[-1.]
+                                                             -->   [ 1.]
+                                                             -->   [-1.]
+                                                             -->   [ 1.]]]
+
+## nn.InstanceNorm1d
+local x = nd.array({ { { 1, 3 }, { 10, 30 } } })
+print(flow.nn.InstanceNorm1d(x, { eps = 0, affine = false }))  --> [[[-1.  1.]
+                                                               -->   [-1.  1.]]]
+
+## nn.InstanceNorm2d
+local x = nd.array({ { { { 1, 3 } }, { { 10, 30 } } } })
+print(flow.nn.InstanceNorm2d(x, { eps = 0, affine = false }))  --> [[[[-1.  1.]]
+
+## nn.InstanceNorm3d
+local x = nd.array({ { { { { 1, 3 } } }, { { { 10, 30 } } } } })
+print(flow.nn.InstanceNorm3d(x, { eps = 0, affine = false }))  --> [[[[[-1.  1.]]]
+
+## nn.layer_norm
+local x = nd.array({ { 1, 3 }, { 10, 30 } })
+local gamma, beta = nd.array({ 1, 2 }), nd.array({ 0, 100 })
+print(flow.nn.layer_norm(x, gamma, beta, { epsilon = 0 }))  --> [[ -1. 102.]
+                                                            -->  [ -1. 102.]]
+
+## nn.moments
+local mean, variance = flow.nn.moments(nd.array({ { 1, 3 }, { 10, 30 } }), 1)
+print(mean, variance)  --> [ 2. 20.]	[  1. 100.]
+
+## nn.rms_norm
+print(flow.nn.rms_norm(nd.array({ 1, 7 }), { epsilon = 0 }))     --> [0.2 1.4]
+print(flow.nn.rms_norm(nd.array({ 1, 7 }), nd.array({ 5, 5 })))  --> [1. 7.]
+
+## nn.batch_normalization
+local x = nd.array({ { 1, 10 }, { 3, 30 } })
+print(flow.nn.batch_normalization(x, nd.array({ 2, 20 }), nd.array({ 1, 100 }), nd.array({ 0, 5 }),
+  nd.array({ 1, 2 }), { variance_epsilon = 0 }))     --> [[-1.  3.]
+                                                     -->  [ 1.  7.]]
+
+#]==]

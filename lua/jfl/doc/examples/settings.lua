@@ -1,0 +1,139 @@
+-- Examples of settings of sessions and jobs, scopes.
+return [==[
+## FunctionConfig.concurrency_width
+local config = flow.function_config()
+config.concurrency_width(4)  -- up to 4 calls wait in the queue
+local job = flow.global_function {
+  name = "queued", function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  returns = tp.Callback(tp.Numpy),
+  body = function(x) return x * x end }
+local sum = 0
+for i = 1, 4 do job({ i })(function(y) sum = sum + y:item() end) end
+flow.sync()
+print(sum)  --> 30
+
+## FunctionConfig.default_data_type
+local config = flow.function_config()
+config.default_data_type(flow.double)
+local job = flow.global_function {
+  name = "precise", function_config = config, inputs = {},
+  returns = tp.Numpy,
+  body = function()
+    return flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+  end }
+print(job().dtype)  --> float64
+
+## FunctionConfig.default_initializer_conf
+local config = flow.function_config()
+config.default_initializer_conf(flow.constant_initializer(0.5))
+local job = flow.global_function {
+  name = "halves", function_config = config, inputs = {},
+  returns = tp.Numpy,
+  body = function() return flow.get_variable("w", { 2 }) end }
+print(job())  --> [0.5 0.5]
+
+## FunctionConfig.default_placement_scope
+local config = flow.function_config()
+config.default_placement_scope(flow.scope.placement("cpu", "0:0"))
+local job = flow.global_function {
+  name = "on_cpu", function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } }, returns = tp.Numpy,
+  body = function(x) return x + 1 end }
+print(job({ 1 }))  --> [2.]
+
+## config.background
+-- a game or an editor that draws while jobs train
+flow.config.background(true)
+print(flow.config.background())  --> true
+
+## config.check_finite
+flow.config.check_finite(true)
+local job = flow.global_function { name = "job", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  body = function(x) return flow.math.log(x) end }
+local ok, message = pcall(job, { 1, 0 })
+print(ok, message:match("'log_1' [^;]*"))
+--> false	'log_1' must be finite in step 1, got -inf in 1 of 2 elements
+
+## config.device
+print(flow.config.device())  --> cpu:0
+
+## config.kernels
+-- to check a result against the plain kernels
+flow.config.kernels("reference")
+print(flow.config.kernels())  --> reference
+flow.config.kernels("fast")
+
+## config.max_inflight
+flow.config.max_inflight(4)  -- a fifth call without a result yet waits
+print(flow.config.max_inflight())  --> 4
+
+## config.max_plans
+flow.config.max_plans(16)  -- for a job that sees many batch sizes
+print(flow.config.max_plans())  --> 16
+
+## config.memory_limit
+flow.config.memory_limit(2 ^ 20)
+local job = flow.global_function { name = "huge", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1000, 1000 }) } },
+  body = function(x) return flow.matmul(flow.matmul(x, x), x) end }
+local ok, message = pcall(function() job:compile() end)
+print(ok, message:match("memory_limit is .*"))
+--> false	memory_limit is 1048576
+
+## config.on_warning
+flow.config.on_warning(function(text) print("warning: " .. text) end)
+print(type(flow.config.on_warning()))  --> function
+flow.config.on_warning(false)  -- to stderr again
+
+## config.passes
+-- jobs compiled from now on do without them
+flow.config.passes("-fuse -cse")
+print(flow.config.passes())  --> -cse -fuse
+flow.config.passes("")
+
+## config.strict_placement
+flow.config.strict_placement(true)  -- no GPU: an error instead of a warning
+print(flow.config.strict_placement())  --> true
+
+## config.threads
+flow.config.threads(1)
+print(flow.config.threads())  --> 1
+
+## function_config
+local config = flow.function_config()
+config.default_data_type(flow.double)
+local job = flow.global_function {
+  name = "precise", function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }, flow.double) } },
+  returns = tp.Numpy,
+  body = function(x)
+    return x * flow.get_variable("w", { 2 },
+      { initializer = flow.ones_initializer() })
+  end }
+print(job({ 1, 2 }).dtype)  --> float64
+
+## scope.namespace
+local job = flow.global_function { name = "net", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1, 2 }) } },
+  body = function(x)
+    return flow.scope.namespace("head", function()
+      return flow.layers.dense(x, 1, { name = "out" })
+    end)
+  end }
+job({ { 1, 2 } })
+print(flow.get_all_variables()["head-out-bias"])  --> [0.]
+
+## scope.placement
+local job = flow.global_function { name = "placed", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  body = function(x)
+    return flow.scope.placement("cpu", "0:0", function()
+      return flow.nn.relu(x)
+    end)
+  end }
+print(job({ -1, 1 }))  --> [0. 1.]
+
+]==]

@@ -1,0 +1,45 @@
+-- Ops as functions that know the namespaces of the body.
+local args = require "jfl.base.args"
+local core = require "jfl.core"
+local trace = require "jfl.job.trace"
+
+local call = {}
+
+-- Puts the prefix of the namespaces around an op before the name in its options.
+local function prefixed(prefix, n, ...)
+  local last = select(n, ...)
+  if not args.is_options(last) or type(last.name) ~= "string" then return ... end
+  local given, options = { ... }, {}
+  for key, value in pairs(last) do options[key] = value end
+  options.name = prefix .. last.name
+  given[n] = options
+  return unpack(given, 1, n)
+end
+
+local function wrap(f)
+  return function(...)
+    local context = trace.current
+    if context and context.prefix ~= "" and select("#", ...) > 0 then
+      return f(prefixed(context.prefix, select("#", ...), ...))
+    end
+    return f(...)
+  end
+end
+
+--- The name given to an op, after the prefix of the namespaces around it; nil without one.
+function call.full_name(who, name)
+  if name == nil then return nil end
+  args.name(who, "name", name)
+  return (trace.current and trace.current.prefix or "") .. name
+end
+
+--- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
+function call.of(name) return wrap(core.op(name)) end
+
+--- The same by name, for what is made of ops: call.op.relu(x).
+call.op = setmetatable({}, { __index = function(t, name)
+  t[name] = call.of(name)
+  return t[name]
+end })
+
+return call

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Times one of the bench's models in PyTorch and prints its median in milliseconds.
+
+    peer_steps.py MODEL THREADS LAYOUT MODE SECONDS
+
+MODELS lists the models; layouts are contiguous and channels_last, modes eager and compile.
+"""
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+WARM_UP, LEAST = 10, 20          # steps; of slow models fewer
+SLOW = 0.3                       # seconds
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(784, 512)
+        self.output = nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.output(F.relu(self.hidden(torch.flatten(x, 1))))
+
+
+class Lenet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(
+            nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten())
+        self.classifier = nn.Sequential(nn.Linear(3136, 512), nn.ReLU(), nn.Dropout(0.5),
+                                        nn.Linear(512, 10))
+
+    def forward(self, x):
+        return self.classifier(self.features(x))
+
+
+def train(model, images, labels):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+    return step
+
+
+def predict(model, images):
+    model.eval()
+
+    def step():
+        with torch.inference_mode():
+            return model(images)
+    return step
+
+
+def images_like_mnist(batch):
+    return torch.rand(batch, 1, 28, 28)
+
+
+def classifier(network, batch):
+    """A training step of a classifier of small pictures."""
+    def make(prepare):
+        model, images = prepare(network(), images_like_mnist(batch))
+        return train(model, images, torch.arange(1, batch + 1) % 10)
+    return make
+
+
+def predictor(network, batch):
+    def make(prepare):
+        return predict(*prepare(network(), images_like_mnist(batch)))
+    return make
+
+
+# Each takes a function that puts a model and its input into the layout and mode asked for, and
+# gives a function that runs one step.
+MODELS = {
+    "lenet": classifier(Lenet, 100), "lenet1": classifier(Lenet, 1),
+    "mlp": classifier(Mlp, 100), "mlp1": classifier(Mlp, 1),
+    "predict1": predictor(Lenet, 1),
+}
+
+
+def median(step, seconds):
+    step()
+    start = time.perf_counter()
+    step()
+    slow = time.perf_counter() - start > SLOW
+    for _ in range(0 if slow else WARM_UP):
+        step()
+    times, begin = [], time.perf_counter()
+    while len(times) < (3 if slow else LEAST) or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[len(times) // 2]
+
+
+def main():
+    name, threads, layout, mode, seconds = sys.argv[1:]
+    torch.manual_seed(1)
+    torch.set_num_threads(int(threads))
+
+    def prepare(model, x):
+        if layout == "channels_last" and x.dim() == 4:
+            model, x = (m.to(memory_format=torch.channels_last) for m in (model, x))
+        return torch.compile(model) if mode == "compile" else model, x
+    print("%.6f" % (1e3 * median(MODELS[name](prepare), float(seconds))))
+
+
+main()

@@ -1,0 +1,161 @@
+-- flow.data.load_image and save_image: what is saved is what is loaded.
+local core = require "jfl.core"
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local load_image, nd, save_image = flow.data.load_image, flow.ndarray, flow.data.save_image
+
+describe("pictures as files", function()
+  local directory
+
+  before_each(function() directory = helper.directory() end)
+  after_each(function() helper.remove(directory) end)
+
+  local function path(name) return directory .. "/" .. name end
+
+  local function write(name, bytes)
+    local file = assert(io.open(path(name), "wb"))
+    file:write(bytes)
+    file:close()
+    return path(name)
+  end
+
+  local function read(name)
+    local file = assert(io.open(path(name), "rb"))
+    local text = file:read("*a")
+    file:close()
+    return text
+  end
+
+  -- Whole numbers from 0 to 255 that change slowly, so that JPEG loses little.
+  local function slope(height, width, channels)
+    local a = nd.zeros({ height, width, channels }, flow.uint8)
+    for y = 1, height do
+      for x = 1, width do
+        for c = 1, channels do a[y][x][c] = (3 * y + 2 * x + 40 * c) % 256 end
+      end
+    end
+    return a
+  end
+
+  it("gives a PNG's pixels back, with 1 to 4 channels", function()
+    for channels = 1, 4 do
+      local a = slope(5, 7, channels)
+      save_image(path("a.png"), a, { data_format = "NHWC" })
+      local b = load_image(path("a.png"))
+      assert.same({ 5, 7, channels }, b.shape)
+      assert.same(a:totable(), b:totable())
+    end
+  end)
+
+  it("drops alpha, and makes grey of RGB and RGB of grey, where channels says so", function()
+    local rgba = nd.array({ { { 200, 100, 50, 0 } } }, flow.uint8)
+    save_image(path("a.png"), rgba, { data_format = "NHWC" })
+    assert.same({ { { 200, 100, 50 } } }, load_image(path("a.png"), { channels = 3 }):totable())
+    -- 0.299 * 200 + 0.587 * 100 + 0.114 * 50 = 124.2
+    assert.same({ { { 124 } } }, load_image(path("a.png"), { channels = 1 }):totable())
+    save_image(path("g.png"), nd.array({ { 0.2, 1 } }))
+    assert.same({ { { 51, 51, 51 }, { 255, 255, 255 } } },
+      load_image(path("g.png"), { channels = 3 }):totable())
+  end)
+
+  it("gives a JPEG's pixels back nearly", function()
+    for _, channels in ipairs { 1, 3 } do
+      local a = slope(24, 16, channels)
+      save_image(path("a.jpg"), a, { data_format = "NHWC", quality = 95 })
+      local b = load_image(path("a.jpg"))
+      assert.same({ 24, 16, channels }, b.shape)
+      local far = flow.math.abs(a:astype("float32") - b:astype("float32"))
+      assert.is_true(far:max() < 12, "off by " .. far:max())
+    end
+  end)
+
+  it("takes floats, other ranges and planes", function()
+    local a = nd.array({ { { -1, 1 }, { 0, 5 } } })
+    save_image(path("a.png"), a, { range = { -1, 1 } })
+    assert.same({ { { 0 }, { 255 } }, { { 128 }, { 255 } } }, load_image(path("a.png")):totable())
+    local b = load_image(path("a.png"), { dtype = flow.float32, data_format = "NCHW" })
+    assert.same({ 1, 2, 2 }, b.shape)
+    assert.near(128 / 255, b:get(1, 2, 1), 1e-6)
+  end)
+
+  it("puts several side by side", function()
+    local a = nd.array({ { { { 1 } } }, { { { 2 } } }, { { { 3 } } } }, flow.uint8)
+    save_image(path("a.png"), a, { columns = 2, padding = 1 })
+    local b = load_image(path("a.png"))
+    assert.same({ 5, 5, 1 }, b.shape)
+    assert.same({ 0, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0 },
+      helper.list(b))
+  end)
+
+  it("shrinks by means and grows between neighbours", function()
+    local a = nd.array({ { 10, 30, 100, 200 }, { 20, 40, 100, 200 } }, flow.uint8)
+    save_image(path("a.png"), a)
+    local function sized(size, fit)
+      return helper.list(load_image(path("a.png"), { size = size, fit = fit, channels = 1 }))
+    end
+    assert.same({ 25, 150 }, sized({ 1, 2 }, "stretch"))
+    assert.same({ 65, 70 }, sized({ 2, 1 }, "center"))
+    assert.same({ 10, 30, 100, 200, 15, 35, 100, 200, 20, 40, 100, 200 },
+      sized({ 3, 4 }, "stretch"))
+  end)
+
+  it("refuses what is no picture, damaged or cut short, and names the file", function()
+    save_image(path("a.png"), slope(40, 40, 3), { data_format = "NHWC" })
+    save_image(path("a.jpg"), slope(40, 40, 3), { data_format = "NHWC" })
+    for _, name in ipairs { "a.png", "a.jpg" } do
+      local whole = read(name)
+      for _, size in ipairs { 3, 12, 60, math.floor(#whole / 2), #whole - 40 } do
+        local cut = write("cut" .. name, whole:sub(1, size))
+        helper.fails(function() load_image(cut) end, cut .. ": ")
+      end
+    end
+    helper.fails(function() load_image(write("t.jpg", "hello world")) end,
+      "t.jpg: it is neither a JPEG nor a PNG")
+    helper.fails(function() load_image(write("e.jpg", "")) end, "e.jpg: it is neither a JPEG")
+    helper.fails(function() load_image(path("none.png")) end, "No such file")
+    helper.fails(function() load_image(directory) end, "it is a directory")
+  end)
+
+  it("refuses a small file that promises a huge picture, before it takes memory", function()
+    save_image(path("a.png"), slope(4, 4, 1), { data_format = "NHWC" })
+    local png = read("a.png")
+    local head = "IHDR\0\0\64\0\0\0\31\255" .. png:sub(25, 29)
+    local crc = core.crc32(head)
+    local sum = string.char(math.floor(crc / 2 ^ 24), math.floor(crc / 2 ^ 16) % 256,
+      math.floor(crc / 256) % 256, crc % 256)
+    local bomb = write("bomb.png", png:sub(1, 12) .. head .. sum .. png:sub(34))
+    helper.fails(function() load_image(bomb) end, "bytes cannot hold 16384 by 8191 pixels")
+    save_image(path("a.jpg"), slope(8, 8, 1), { data_format = "NHWC" })
+    local jpg = read("a.jpg")
+    local at = assert(jpg:find("\255\192", 1, true))
+    bomb = write("bomb.jpg", jpg:sub(1, at + 4) .. "\255\220\255\220" .. jpg:sub(at + 9))
+    helper.fails(function() load_image(bomb) end,
+      "its pixels at most 134217728, got 65500 by 65500")
+  end)
+
+  it("names what is wrong", function()
+    local a = nd.zeros({ 2, 2 })
+    local function fails(text, f, ...)
+      local given, n = { ... }, select("#", ...)
+      helper.fails(function() f(unpack(given, 1, n)) end, text)
+    end
+    fails("save_image: path must end in .png, .jpg or .jpeg, got 'a.gif'", save_image, "a.gif", a)
+    fails("save_image: images must be an NdArray, got number 3", save_image, "a.png", 3)
+    fails("data_format must be NCHW or NHWC, got string 'X'", save_image, "a.png", a,
+      { data_format = "X" })
+    fails("value must have 1 to 4 channels, got 7", save_image, "a.png", nd.zeros({ 7, 4, 4 }))
+    fails("images must have 1 or 3 channels for a JPEG, got 2", save_image, "a.jpg",
+      nd.zeros({ 2, 4, 4 }))
+    fails("quality must be at most 100, got 101", save_image, "a.jpg", a, { quality = 101 })
+    fails("range must be two numbers, the smaller one first", save_image, "a.png", a,
+      { range = { 1, 0 } })
+    fails("size must be one number or {height, width}", load_image, "a.png", { size = { 1, 2, 3 } })
+    fails("fit must be center or stretch, got string 'random'", load_image, "a.png",
+      { size = 3, fit = "random" })
+    fails("channels must be 1 (grey) or 3 (RGB), got number 2", load_image, "a.png",
+      { channels = 2 })
+    fails("dtype must be uint8 or float32, got string 'int32'", load_image, "a.png",
+      { dtype = flow.int32 })
+  end)
+end)

@@ -1,0 +1,71 @@
+/* What the files of the queue of calls share. They call each other downwards: queue.c, deliver.c,
+   failed.c, calls.c. */
+#ifndef JF_QUEUE_H
+#define JF_QUEUE_H
+
+#include "bind/bind.h"
+
+/* What the registry keeps. FAILED is a list with three items for each error: itself, the request,
+   and what failed; DEBUG is debug.traceback; WARN and MISUSE are functions of the front end. */
+enum { HEAD, TAIL, WARN, MISUSE, FAILED, DEBUG, DELIVER, TRACEBACK, N_ANCHOR };
+
+enum { CALLBACK = 0, RUN = -1 };   /* what failed; a number above 0 is that of a watch handler */
+
+enum { DELIVER_FUNCTION = 3 };     /* where on the stack of jf_l_deliver() the user's function is */
+
+static inline jf_queue *jf_queue_of(lua_State *L) { return &jf_state_of(L)->queue; }
+
+/* No callback runs inside a callback, nor inside a body, where its ops would join the job. */
+static inline int jf_is_busy(const jf_queue *q) { return q->running || q->in_body; }
+
+static inline int jf_has_errors(const jf_queue *q) { return q->told < q->failed || q->overflow; }
+
+static inline void jf_push_anchor(lua_State *L, const jf_queue *q, int which)
+{
+  lua_rawgeti(L, LUA_REGISTRYINDEX, q->ref[which]);
+}
+
+/* Pops a value. The slot is there, so no memory is needed. */
+static inline void jf_set_anchor(lua_State *L, const jf_queue *q, int which)
+{
+  lua_rawseti(L, LUA_REGISTRYINDEX, q->ref[which]);
+}
+
+/* ---- the calls (calls.c) ---- */
+
+/* Updates the descriptor, if a host asked for it, to say whether anything is due. */
+void jf_tell_due(lua_State *L, const jf_queue *q);
+/* Takes the oldest request out of the queue; the caller has it on the stack. */
+void jf_dequeue(lua_State *L, jf_queue *q);
+
+/* ---- errors that are kept (failed.c) ---- */
+
+/* Makes room for one error of each function that runs. */
+void jf_reserve_error(lua_State *L, jf_queue *q);
+/* Pops the error of a function of the request at i. */
+void jf_keep_error(lua_State *L, jf_queue *q, int i, int what);
+void jf_forget_error(lua_State *L, jf_queue *q, int k);
+/* Pushes error k as a message, "train: error in a callback: ...". */
+const char *jf_push_error(lua_State *L, jf_queue *q, int k);
+/* Pushes what is said of errors that were not kept, and forgets them. */
+const char *jf_push_overflow(lua_State *L, jf_queue *q);
+/* Raises error k, and forgets it. */
+void jf_raise_error(lua_State *L, jf_queue *q, int k);
+/* Raises the oldest error that was kept, if there is one. */
+void jf_check_errors(lua_State *L, jf_queue *q);
+/* Tells of the first error that is kept, as it may be long until it is raised. */
+void jf_warn_once(lua_State *L, jf_queue *q);
+
+/* ---- running functions (deliver.c) ---- */
+
+/* deliver(request, delivery): runs the next function of a request. */
+int jf_l_deliver(lua_State *L);
+/* The message handler of that. */
+int jf_l_queue_traceback(lua_State *L);
+/* Takes an error that keeps a request from being delivered for the outcome of its run. */
+void jf_give_up(lua_State *L, int i, int error);
+/* Runs the next function of the oldest request. Returns how many ran, or -1 with an error on the
+   stack: that the program is to stop, or what kept the function from beginning. */
+int jf_deliver_next(lua_State *L, jf_queue *q);
+
+#endif

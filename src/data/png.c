@@ -1,0 +1,78 @@
+/* PNG, by libpng's simplified interface, which is opened when the first such picture is read. Its
+   struct is declared here as its version 1 is; the library checks the version. */
+#include "data/data.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define LIBRARY "libpng16.so.16"
+enum { LIBRARY_ROOM = 4 << 20 };
+
+/* Of png.h. */
+enum { VERSION = 1, HAS_ALPHA = 1, HAS_COLOUR = 2, IS_16BIT_SRGB = 4 };
+typedef struct png_file {
+  void *opaque;
+  uint32_t version, width, height, format, flags, colormap_entries, warning_or_error;
+  char message[64];
+} png_file;
+
+/* Set once by png_open, immutable afterwards. */
+static struct {
+  int (*begin)(png_file *f, const void *data, size_t n);
+  int (*finish)(png_file *f, const void *background, void *to, int32_t row, void *colormap);
+  void (*free)(png_file *f);
+  int ready;
+} lib;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void png_open(void)
+{
+  void *so = jf_library_open(LIBRARY, NULL, LIBRARY_ROOM);
+  lib.ready = jf_library_find(so, "png_image_begin_read_from_memory", &lib.begin) &&
+              jf_library_find(so, "png_image_finish_read", &lib.finish) &&
+              jf_library_find(so, "png_image_free", &lib.free);
+}
+
+static jfl_status png_broken(const png_file *f)
+{
+  return jf_fail(JFL_EDATA, "the PNG is damaged: %s", f->message);
+}
+
+/* Reads the head; the rest may be read, or f freed, after success. */
+static jfl_status png_begin(png_file *f, const uint8_t *data, size_t n, jf_pixels *p)
+{
+  pthread_once(&once, png_open);
+  if (!lib.ready)
+    return jf_fail(JFL_ENOSYS, "PNG files need the library " LIBRARY ", which Debian's package "
+                   "libpng16-16 installs");
+  *f = (png_file){ .version = VERSION };
+  if (!lib.begin(f, data, n)) return png_broken(f);
+  p->width = f->width;
+  p->height = f->height;
+  p->channels = (f->format & HAS_COLOUR ? 3 : 1) + (f->format & HAS_ALPHA ? 1 : 0);
+  return JFL_OK;
+}
+
+jfl_status jf_png_head(const uint8_t *data, size_t n, jf_pixels *p)
+{
+  png_file f;
+  JF_TRY(png_begin(&f, data, n, p));
+  lib.free(&f);
+  return JFL_OK;
+}
+
+jfl_status jf_png_body(jf_decoder *d, const uint8_t *data, size_t n, jf_pixels *p)
+{
+  png_file f;
+  JF_TRY(png_begin(&f, data, n, p));
+  uint8_t *to = jf_room_for(&d->pixels, (size_t)(p->width * p->height * p->channels));
+  if (!to) {
+    lib.free(&f);
+    return jf_fail(JFL_ENOMEM, "out of memory");
+  }
+  f.format &= HAS_COLOUR | HAS_ALPHA;      /* 8 bits, no palette */
+  f.flags |= IS_16BIT_SRGB;
+  if (!lib.finish(&f, NULL, to, 0, NULL)) return png_broken(&f);
+  p->data = to;
+  return JFL_OK;
+}

@@ -1,0 +1,107 @@
+/* Sums and products of all elements up to each place along an axis. Those of float32 are kept in
+   double. */
+#include "op/cumulate.h"
+#include "op/move.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_cumulate, axis, INT, "0", "the axis along which elements are taken together"),
+  JF_FIELD(jf_cumulate, exclusive, BOOL, "false", "leave out the element at the place itself"),
+  JF_FIELD(jf_cumulate, reverse, BOOL, "false", "begin at the end of the axis"),
+  {0},
+};
+
+static jfl_status cumulate_infer(jf_infer *c)
+{
+  JF_TRY(jf_infer_same(c));
+  return jf_axis(&((jf_cumulate *)c->attr)->axis, c->in[0]->shape.n);
+}
+
+static void cumsum_grad(jf_gradctx *c)
+{
+  jf_cumulate a = *(const jf_cumulate *)c->node->attr;
+  a.reverse = !a.reverse;
+  c->dx[0] = JF_EMIT(c->g, cumsum, &a, c->dy[0]);
+}
+
+static void cumprod_to_grad(jf_gradctx *c)
+{
+  c->dx[0] = JF_EMIT(c->g, cumprod_grad, c->node->attr, c->in[0], c->dy[0]);
+}
+
+/* A line of m elements that are `step` apart, negative where it is taken from its end. */
+#define EACH_LINE(T)                                                            \
+  const jf_cumulate *a = k->attr;                                               \
+  const jf_axes s = jf_axes_at(&k->in[0].shape, a->axis);                       \
+  const int64_t step = a->reverse ? -s.after : s.after, m = s.m;                \
+  for (int64_t i = 0; i < s.before * s.after; i++) {                            \
+    const int64_t first = i / s.after * m * s.after + i % s.after;              \
+    const int64_t at = a->reverse && m ? first + (m - 1) * s.after : first;     \
+    const T *x = (const T *)k->in[0].data + at;                                 \
+    T *y = (T *)k->out[0].data + at;
+
+#define CUMULATE(id, D, T, A, INIT, STEP)                                       \
+  static jfl_status id##_##D(const jf_kargs *k)                                 \
+  {                                                                             \
+    EACH_LINE(T)                                                                \
+      A acc = INIT;                                                             \
+      for (int64_t j = 0; j < m; j++) {                                         \
+        const A v = (A)x[j * step], before = acc;                               \
+        acc = STEP;                                                             \
+        y[j * step] = (T)(a->exclusive ? before : acc);                         \
+      }                                                                         \
+    }                                                                           \
+    return JFL_OK;                                                              \
+  }
+#define BOTH(D, T, A) \
+  CUMULATE(cumsum, D, T, A, 0, acc + v) CUMULATE(cumprod, D, T, A, 1, acc * v)
+BOTH(F32, float, double)
+BOTH(F64, double, double)
+BOTH(I32, int32_t, uint64_t)
+BOTH(I64, int64_t, uint64_t)
+
+/* dx[i] = P[i] S[i] with P[i], the product of all x before i, and S[i], the sum of what the results
+   from i on get, divided by x[i] and what precedes it:
+     S[i] = dy[i] + x[i+1] S[i+1], or, if results leave out their own element, dy[i+1] + x[i+1]
+     S[i+1].
+   So nothing is divided, and zeros need no case of their own. S goes to dx first. */
+#define BACK(D, T)                                                              \
+  static jfl_status cumprod_back_##D(const jf_kargs *k)                         \
+  {                                                                             \
+    EACH_LINE(T)                                                                \
+      const T *dy = (const T *)k->in[1].data + at;                              \
+      double sum = 0, next = 0, before = 1;                                     \
+      for (int64_t j = m - 1; j >= 0; j--) {                                    \
+        const double own = (double)dy[j * step], v = (double)x[j * step];       \
+        sum = a->exclusive ? next : own + next;                                 \
+        next = a->exclusive ? own + v * sum : v * sum;                          \
+        y[j * step] = (T)sum;                                                   \
+      }                                                                         \
+      for (int64_t j = 0; j < m; j++) {                                         \
+        y[j * step] = (T)(before * (double)y[j * step]);                        \
+        before *= (double)x[j * step];                                          \
+      }                                                                         \
+    }                                                                           \
+    return JFL_OK;                                                              \
+  }
+JF_EACH_FLOAT(BACK)
+
+#define NUMS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64, [JFL_I32] = id##_I32, \
+                   [JFL_I64] = id##_I64 }
+static const jf_kernel sum_cpu[JFL_N_DTYPE] = NUMS(cumsum);
+static const jf_kernel prod_cpu[JFL_N_DTYPE] = NUMS(cumprod);
+static const jf_kernel back_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = cumprod_back_F32, [JFL_F64] = cumprod_back_F64,
+};
+
+JFL_OP(cumsum, .doc = "The sums of all elements of x up to each place along axis.",
+  .path = "cumsum math.cumsum", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad,
+  .cpu = sum_cpu)
+
+JFL_OP(cumprod, .doc = "The products of all elements of x up to each place along axis.",
+  .path = "cumprod math.cumprod", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer,
+  .grad = cumprod_to_grad, .cpu = prod_cpu)
+
+JFL_OP(cumprod_grad, .doc = "Gradient of cumprod at x.", .in = {"x", "dy"}, .out = {"dx"},
+  .attr = attrs, .attr_size = sizeof(jf_cumulate), .infer = cumulate_infer, .cpu = back_cpu)

@@ -1,0 +1,225 @@
+/* Slices chosen by tuples of indices: gather_nd picks them, scatter_nd adds them among zeros,
+   tensor_scatter_nd_update and tensor_scatter_nd_add put them into a tensor. */
+#include "op/constant.h"
+#include "op/move.h"
+
+#include <string.h>
+
+typedef struct scatter_nd { jf_ints shape; } scatter_nd;
+
+static const jf_attr scatter_attrs[] = {
+  JF_FIELD(scatter_nd, shape, INTS, NULL, "the extents of the result"),
+  {0},
+};
+
+/* Checks indices (..., n), whose tuples of n numbers count along the first n axes of s; `whole`
+   names what has shape s. *slice: the indices' shape without its last axis, and then what is left
+   of s. */
+static jfl_status nd_slices(const jf_infer *c, int input, const char *whole, const jfl_shape *s,
+                            jfl_shape *slice)
+{
+  const jfl_shape *ids = &c->in[input]->shape;
+  char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
+  JF_TRY(jf_check_indices(c, input));
+  const int64_t n = ids->n ? ids->d[ids->n - 1] : -1;
+  if (n < 0 || n > s->n)
+    return jf_fail_argument(JFL_ESHAPE, "indices", "must have along the last axis a number for "
+                            "each of the first axes of %s %s, got %s", whole, jf_shape_str(s, x),
+                            jf_shape_str(ids, y));
+  slice->n = ids->n - 1 + s->n - (int)n;
+  if (slice->n > JFL_MAXDIM)
+    return jf_fail(JFL_ESHAPE, "slices would have %d dimensions, at most %d are possible",
+                   slice->n, (int)JFL_MAXDIM);
+  for (int i = 0; i < ids->n - 1; i++) slice->d[i] = ids->d[i];
+  for (int i = (int)n; i < s->n; i++) slice->d[ids->n - 1 + i - n] = s->d[i];
+  return JFL_OK;
+}
+
+/* Checks that updates are slices of s. */
+static jfl_status nd_updates(const jf_infer *c, int input, const jfl_shape *slice, jfl_dtype t)
+{
+  const jfl_value *u = c->in[input];
+  char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
+  if (u->dtype == t && jf_shape_eq(&u->shape, slice)) return JFL_OK;
+  return jf_fail_argument(u->dtype == t ? JFL_ESHAPE : JFL_EDTYPE, "updates",
+                          "must be %s %s, got %s %s", jfl_dtype_name(t), jf_shape_str(slice, x),
+                          jfl_dtype_name(u->dtype), jf_shape_str(&u->shape, y));
+}
+
+static jfl_status gather_nd_infer(jf_infer *c)
+{
+  c->dtype[0] = c->in[0]->dtype;
+  return nd_slices(c, 1, "params", &c->in[0]->shape, &c->shape[0]);
+}
+
+static jfl_status scatter_nd_infer(jf_infer *c)
+{
+  jfl_shape slice;
+  c->dtype[0] = c->in[1]->dtype;
+  JF_TRY(jf_shape_from(&((const scatter_nd *)c->attr)->shape, &c->shape[0]));
+  JF_TRY(jf_shape_check(&c->shape[0], "shape"));
+  JF_TRY(nd_slices(c, 0, "shape", &c->shape[0], &slice));
+  return nd_updates(c, 1, &slice, c->dtype[0]);
+}
+
+static jfl_status tensor_scatter_infer(jf_infer *c)
+{
+  jfl_shape slice;
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = c->in[0]->shape;
+  JF_TRY(nd_slices(c, 1, "params", &c->shape[0], &slice));
+  return nd_updates(c, 2, &slice, c->dtype[0]);
+}
+
+static void gather_nd_grad(jf_gradctx *c)
+{
+  scatter_nd a = { jf_ints_from(&c->in[0]->shape) };
+  c->dx[0] = JF_EMIT(c->g, scatter_nd, &a, c->in[1], c->dy[0]);
+}
+
+static void scatter_nd_grad(jf_gradctx *c)
+{
+  c->dx[1] = JF_EMIT(c->g, gather_nd, NULL, c->dy[0], c->in[0]);
+}
+
+/* Where several updates have one place, each gets the gradient of that place. */
+static void nd_update_grad(jf_gradctx *c)
+{
+  const jfl_value *u = c->in[2];
+  jfl_value *zeros = jf_emit_number(c->g, u->dtype, &u->shape, 0);
+  c->dx[0] = JF_EMIT(c->g, tensor_scatter_nd_update, NULL, c->dy[0], c->in[1], zeros);
+  c->dx[2] = JF_EMIT(c->g, gather_nd, NULL, c->dy[0], c->in[1]);
+}
+
+static void nd_add_grad(jf_gradctx *c)
+{
+  c->dx[0] = c->dy[0];
+  c->dx[2] = JF_EMIT(c->g, gather_nd, NULL, c->dy[0], c->in[1]);
+}
+
+/* The tuples of `ids` over a tensor of shape *whole: there are `count` of n numbers, each for a
+   slice of `run` elements; step[i]: how many elements the i-th number counts. */
+typedef struct nd_tuples {
+  const jf_tensor *ids;
+  int n;
+  int64_t count, run, step[JFL_MAXDIM];
+} nd_tuples;
+
+static nd_tuples nd_find(const jf_tensor *ids, const jfl_shape *whole)
+{
+  nd_tuples t = { .ids = ids, .n = (int)ids->shape.d[ids->shape.n - 1], .count = 1, .run = 1 };
+  for (int i = 0; i < ids->shape.n - 1; i++) t.count *= ids->shape.d[i];
+  for (int i = t.n; i < whole->n; i++) t.run *= whole->d[i];
+  int64_t size = t.run;
+  for (int i = t.n - 1; i >= 0; size *= whole->d[i--]) t.step[i] = size;
+  return t;
+}
+
+/* The first element of the slice that tuple j stands for. */
+static int64_t nd_place(const nd_tuples *t, int64_t j)
+{
+  int64_t at = 0;
+  for (int i = 0; i < t->n; i++) at += jf_index_at(t->ids, j * t->n + i) * t->step[i];
+  return at;
+}
+
+static jfl_status nd_check(const jf_kargs *k, const nd_tuples *t, const jfl_shape *whole)
+{
+  for (int64_t i = 0; i < t->count * t->n; i++) {
+    const int64_t v = jf_index_at(t->ids, i), limit = whole->d[i % t->n];
+    if (v >= 0 && v < limit) continue;
+    const jf_fault f = { JF_WRONG_INDEX, k->step, v, i, limit };
+    if (k->fault && !k->fault->what) *k->fault = f;
+    return jf_fault_fail(&f);
+  }
+  return JFL_OK;
+}
+
+static jfl_status nd_gather(const jf_kargs *k)
+{
+  const jf_tensor *x = &k->in[0];
+  const nd_tuples t = nd_find(&k->in[1], &x->shape);
+  const size_t size = jfl_dtype_size(x->dtype), run = (size_t)t.run * size;
+  char *y = k->out[0].data;
+  JF_TRY(nd_check(k, &t, &x->shape));
+  for (int64_t j = 0; j < t.count; j++, y += run)
+    memcpy(y, (const char *)x->data + (size_t)nd_place(&t, j) * size, run);
+  return JFL_OK;
+}
+
+/* Makes the result a copy of input 0, unless it has that memory already. */
+static void nd_begin(const jf_kargs *k)
+{
+  const jf_tensor *x = &k->in[0], *y = &k->out[0];
+  if (y->data != x->data)
+    memcpy(y->data, x->data, (size_t)jf_numel(&x->shape) * jfl_dtype_size(x->dtype));
+}
+
+/* Puts updates in their order, so that the last one stays. */
+static jfl_status nd_put(const jf_kargs *k)
+{
+  const jf_tensor *y = &k->out[0];
+  const nd_tuples t = nd_find(&k->in[1], &y->shape);
+  const size_t size = jfl_dtype_size(y->dtype), run = (size_t)t.run * size;
+  const char *u = k->in[2].data;
+  JF_TRY(nd_check(k, &t, &y->shape));
+  nd_begin(k);
+  for (int64_t j = 0; j < t.count; j++, u += run)
+    memcpy((char *)y->data + (size_t)nd_place(&t, j) * size, u, run);
+  return JFL_OK;
+}
+
+/* y[place of tuple j] += u[j], in the order of j; sums of integers wrap. */
+#define ADD(D, T, U)                                                                \
+  static void nd_sum_##D(const jf_tensor *y, const nd_tuples *t, const T *u)        \
+  {                                                                                 \
+    for (int64_t j = 0; j < t->count; j++, u += t->run) {                           \
+      T *at = (T *)y->data + nd_place(t, j);                                        \
+      for (int64_t i = 0; i < t->run; i++) at[i] = (T)((U)at[i] + (U)u[i]);         \
+    }                                                                               \
+  }                                                                                 \
+  static jfl_status nd_add_##D(const jf_kargs *k)                                   \
+  {                                                                                 \
+    const nd_tuples t = nd_find(&k->in[1], &k->out[0].shape);                       \
+    JF_TRY(nd_check(k, &t, &k->out[0].shape));                                      \
+    nd_begin(k);                                                                    \
+    nd_sum_##D(&k->out[0], &t, k->in[2].data);                                      \
+    return JFL_OK;                                                                  \
+  }                                                                                 \
+  static jfl_status nd_scatter_##D(const jf_kargs *k)                               \
+  {                                                                                 \
+    const jf_tensor *y = &k->out[0];                                                \
+    const nd_tuples t = nd_find(&k->in[0], &y->shape);                              \
+    JF_TRY(nd_check(k, &t, &y->shape));                                             \
+    memset(y->data, 0, (size_t)jf_numel(&y->shape) * sizeof(T));                    \
+    nd_sum_##D(y, &t, k->in[1].data);                                               \
+    return JFL_OK;                                                                  \
+  }
+ADD(F32, float, float)
+ADD(F64, double, double)
+ADD(I32, int32_t, uint32_t)
+ADD(I64, int64_t, uint64_t)
+#define NUMS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64, [JFL_I32] = id##_I32, \
+                   [JFL_I64] = id##_I64 }
+static const jf_kernel gather_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(nd_gather) };
+static const jf_kernel put_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(nd_put) };
+static const jf_kernel add_cpu[JFL_N_DTYPE] = NUMS(nd_add);
+static const jf_kernel scatter_cpu[JFL_N_DTYPE] = NUMS(nd_scatter);
+
+JFL_OP(gather_nd, .doc = "Slices of params at the tuples along the last axis of indices.",
+  .path = "gather_nd", .in = {"params", "indices"}, .out = {"y"}, .infer = gather_nd_infer,
+  .grad = gather_nd_grad, .cpu = gather_cpu)
+
+JFL_OP(scatter_nd, .doc = "A tensor of zeros to which updates are added at the tuples of indices.",
+  .path = "scatter_nd", .in = {"indices", "updates"}, .out = {"y"}, .attr = scatter_attrs,
+  .attr_size = sizeof(scatter_nd), .key = 1, .infer = scatter_nd_infer, .grad = scatter_nd_grad,
+  .cpu = scatter_cpu)
+
+JFL_OP(tensor_scatter_nd_update,
+  .doc = "params with updates at the tuples of indices; of several at one place the last stays.",
+  .path = "tensor_scatter_nd_update", .in = {"params", "indices", "updates"}, .out = {"y"},
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_update_grad, .cpu = put_cpu)
+
+JFL_OP(tensor_scatter_nd_add, .doc = "params, plus updates at the tuples of indices.",
+  .path = "tensor_scatter_nd_add", .in = {"params", "indices", "updates"}, .out = {"y"},
+  .inplace = 1, .infer = tensor_scatter_infer, .grad = nd_add_grad, .cpu = add_cpu)

@@ -1,0 +1,36 @@
+/* The op that moves a variable towards a value, as batch normalization does with its statistics. */
+#include "op/moving_average.h"
+#include "op/op.h"
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_moving_average, momentum, NUM, NULL, "the share of the variable that is kept"),
+  {0},
+};
+
+static jfl_status moving_average_infer(jf_infer *c)
+{
+  const double m = ((const jf_moving_average *)c->attr)->momentum;
+  if (!(m >= 0 && m <= 1))
+    return jf_fail_argument(JFL_EINVAL, "momentum", "must be from 0 to 1, got %g", m);
+  return jf_op_assign.infer(c);
+}
+
+/* variable = momentum variable + (1 - momentum) value */
+#define MOVING_AVERAGE(D, T)                                                      \
+  static jfl_status moving_average_##D(const jf_kargs *k)                         \
+  {                                                                               \
+    const double m = ((const jf_moving_average *)k->attr)->momentum;              \
+    T *to = k->in[0].data;                                                        \
+    const T *value = k->in[1].data;                                               \
+    for (int64_t i = 0, n = jf_numel(&k->in[0].shape); i < n; i++)                \
+      to[i] = (T)(m * to[i] + (1 - m) * value[i]);                                \
+    return JFL_OK;                                                                \
+  }
+JF_EACH_FLOAT(MOVING_AVERAGE)
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = moving_average_F32, [JFL_F64] = moving_average_F64
+};
+
+JFL_OP(moving_average, .doc = "Moves variable towards value.", .in = { "variable", "value" },
+       .attr = attrs, .attr_size = sizeof(jf_moving_average), .flags = JF_EFFECT | JF_POINTWISE,
+       .mutates = 1, .infer = moving_average_infer, .cpu = cpu)

@@ -1,0 +1,193 @@
+/* pad puts a border around a tensor; pad_grad adds the gradient of the border to that of the
+   elements which it repeats. */
+#include "op/pad.h"
+#include "op/move.h"
+#include "op/slice.h"
+
+#include <string.h>
+
+#define MODES "constant reflect replicate circular"
+#define MODE_DOC "constant: constant_value; reflect: mirrored, without the edge itself; " \
+                 "replicate: the edge again; circular: from the other end"
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_pad_sides, paddings, INTS, NULL,
+           "how much goes before and after each axis: two numbers for each"),
+  JF_WORD(jf_pad_sides, mode, "constant", MODES, MODE_DOC),
+  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "what constant padding consists of"),
+  {0},
+};
+static const jf_attr grad_attrs[] = {
+  JF_FIELD(jf_pad_sides, paddings, INTS, NULL, "those of pad"),
+  JF_WORD(jf_pad_sides, mode, "constant", MODES, MODE_DOC),
+  JF_FIELD(jf_pad_sides, constant_value, NUM, "0", "ignored"),
+  {0},
+};
+
+jf_pad_mode jf_pad_mode_of(const jf_pad_sides *a)
+{
+  switch (a->mode[0]) {
+  case 'r': return a->mode[2] == 'f' ? JF_PAD_REFLECT : JF_PAD_REPLICATE;
+  case 'c': return a->mode[1] == 'o' ? JF_PAD_CONSTANT : JF_PAD_CIRCULAR;
+  default: return JF_PAD_CONSTANT;
+  }
+}
+
+/* Checks the padding of axis i, whose extent without it is n. */
+static jfl_status pad_side(const jf_pad_sides *a, int i, int64_t n)
+{
+  const jf_pad_mode mode = jf_pad_mode_of(a);
+  const int64_t most = mode == JF_PAD_CONSTANT ? (int64_t)1 << 47
+                       : mode == JF_PAD_REFLECT ? n - (n > 0)
+                       : mode == JF_PAD_CIRCULAR || !n ? n : (int64_t)1 << 47;
+  for (int side = 0; side < 2; side++) {
+    const int64_t p = a->paddings.v[2 * i + side];
+    if (p < 0 || p > most)
+      return jf_fail_argument(JFL_ESHAPE, "paddings", "must be from 0 to %lld on axis %d of extent "
+                              "%lld in mode %s, got %lld", (long long)most, i, (long long)n,
+                              a->mode, (long long)p);
+  }
+  return JFL_OK;
+}
+
+static jfl_status pad_count(const jf_infer *c, const jf_pad_sides *a)
+{
+  const int n = c->in[0]->shape.n;
+  if (a->paddings.n == 2 * n) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "paddings", "must have two numbers for each of %d axes, got "
+                          "%d numbers", n, a->paddings.n);
+}
+
+static jfl_status pad_infer(jf_infer *c)
+{
+  const jf_pad_sides *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  JF_TRY(pad_count(c, a));
+  if (!jf_holds(c->in[0]->dtype, a->constant_value))
+    return jf_fail_argument(JFL_EDATA, "constant_value", "must fit %s, got %.17g",
+                            jfl_dtype_name(c->in[0]->dtype), a->constant_value);
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = *s;
+  for (int i = 0; i < s->n; i++) {
+    JF_TRY(pad_side(a, i, s->d[i]));
+    c->shape[0].d[i] += a->paddings.v[2 * i] + a->paddings.v[2 * i + 1];
+  }
+  return JFL_OK;
+}
+
+static jfl_status pad_grad_infer(jf_infer *c)
+{
+  const jf_pad_sides *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  JF_TRY(pad_count(c, a));
+  c->dtype[0] = c->in[0]->dtype;
+  c->shape[0] = *s;
+  for (int i = 0; i < s->n; i++) {
+    const int64_t before = a->paddings.v[2 * i], after = a->paddings.v[2 * i + 1];
+    if (before < 0 || after < 0 || before > s->d[i] || after > s->d[i] - before)
+      return jf_fail_argument(JFL_ESHAPE, "paddings", "must fit axis %d of extent %lld, got %lld "
+                              "and %lld", i, (long long)s->d[i], (long long)before,
+                              (long long)after);
+    c->shape[0].d[i] -= before + after;
+    JF_TRY(pad_side(a, i, c->shape[0].d[i]));
+  }
+  return JFL_OK;
+}
+
+static void pad_to_grad(jf_gradctx *c)
+{
+  const jf_pad_sides *a = c->node->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  int64_t begin[JFL_MAXDIM];
+  jf_slice box = { { s->n, begin }, jf_ints_from(s) };
+  for (int i = 0; i < s->n; i++) begin[i] = a->paddings.v[2 * i];
+  c->dx[0] = jf_pad_mode_of(a) == JF_PAD_CONSTANT
+    ? JF_EMIT(c->g, slice, &box, c->dy[0]) : JF_EMIT(c->g, pad_grad, a, c->dy[0]);
+}
+
+static void pad_back_grad(jf_gradctx *c)
+{
+  jf_pad_sides a = *(const jf_pad_sides *)c->node->attr;
+  a.constant_value = 0;
+  c->dx[0] = JF_EMIT(c->g, pad, &a, c->dy[0]);
+}
+
+int64_t jf_pad_row(const jfl_shape *inside, const jfl_shape *padded, const jf_ints *paddings,
+                   jf_pad_mode mode, int64_t r)
+{
+  int64_t row = 0, size = 1;
+  for (int i = inside->n - 2; i >= 0; r /= padded->d[i--]) {
+    const int64_t n = inside->d[i];
+    const int64_t at = jf_pad_from(mode, r % padded->d[i] - paddings->v[2 * i], n);
+    if (at < 0) return -1;
+    row += at * size;
+    size *= n;
+  }
+  return row;
+}
+
+/* How many rows along the last axis a tensor has; a scalar is one row. */
+static int64_t pad_rows(const jfl_shape *s)
+{
+  int64_t n = 1;
+  for (int i = 0; i < s->n - 1; i++) n *= s->d[i];
+  return n;
+}
+
+#define PAD(D, T)                                                                   \
+  static jfl_status pad_##D(const jf_kargs *k)                                      \
+  {                                                                                 \
+    const jf_pad_sides *a = k->attr;                                                \
+    const jf_pad_mode mode = jf_pad_mode_of(a);                                     \
+    const jfl_shape *s = &k->in[0].shape, *t = &k->out[0].shape;                    \
+    const int64_t n = s->n ? s->d[s->n - 1] : 1, m = t->n ? t->d[t->n - 1] : 1;     \
+    const int64_t before = s->n ? a->paddings.v[2 * s->n - 2] : 0;                  \
+    const T *x = k->in[0].data;                                                     \
+    T *y = k->out[0].data, v;                                                       \
+    jfl_number_put(k->in[0].dtype, &v, 0, a->constant_value);                       \
+    for (int64_t r = 0, rows = pad_rows(t); r < rows; r++, y += m) {                \
+      const int64_t row = jf_pad_row(s, t, &a->paddings, mode, r);                  \
+      for (int64_t j = 0; j < m; j++) {                                             \
+        const int64_t at = row < 0 ? -1 : jf_pad_from(mode, j - before, n);         \
+        y[j] = at < 0 ? v : x[row * n + at];                                        \
+      }                                                                             \
+    }                                                                               \
+    return JFL_OK;                                                                  \
+  }
+PAD(1, uint8_t)
+PAD(2, uint16_t)
+PAD(4, uint32_t)
+PAD(8, uint64_t)
+static const jf_kernel pad_cpu[JFL_N_DTYPE] = { JF_BY_SIZE(pad_) };
+
+/* dx[where element j of dy came from] += dy[j] */
+#define BACK(D, T)                                                                  \
+  static jfl_status pad_back_##D(const jf_kargs *k)                                 \
+  {                                                                                 \
+    const jf_pad_sides *a = k->attr;                                                \
+    const jf_pad_mode mode = jf_pad_mode_of(a);                                     \
+    const jfl_shape *s = &k->out[0].shape, *t = &k->in[0].shape;                    \
+    const int64_t n = s->n ? s->d[s->n - 1] : 1, m = t->n ? t->d[t->n - 1] : 1;     \
+    const int64_t before = s->n ? a->paddings.v[2 * s->n - 2] : 0;                  \
+    const T *dy = k->in[0].data;                                                    \
+    T *dx = k->out[0].data;                                                         \
+    memset(dx, 0, (size_t)jf_numel(s) * sizeof(T));                                 \
+    for (int64_t r = 0, rows = pad_rows(t); r < rows; r++, dy += m) {               \
+      const int64_t row = jf_pad_row(s, t, &a->paddings, mode, r);                  \
+      for (int64_t j = 0; row >= 0 && j < m; j++) {                                 \
+        const int64_t at = jf_pad_from(mode, j - before, n);                        \
+        if (at >= 0) dx[row * n + at] += dy[j];                                     \
+      }                                                                             \
+    }                                                                               \
+    return JFL_OK;                                                                  \
+  }
+JF_EACH_FLOAT(BACK)
+static const jf_kernel back_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = pad_back_F32, [JFL_F64] = pad_back_F64,
+};
+
+JFL_OP(pad, .doc = "x with a border.", .path = "pad", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .attr_size = sizeof(jf_pad_sides), .infer = pad_infer, .grad = pad_to_grad, .cpu = pad_cpu)
+
+JFL_OP(pad_grad, .doc = "Gradient of pad.", .in = {"dy"}, .out = {"dx"}, .attr = grad_attrs,
+  .attr_size = sizeof(jf_pad_sides), .infer = pad_grad_infer, .grad = pad_back_grad,
+  .cpu = back_cpu)

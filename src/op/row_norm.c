@@ -1,0 +1,246 @@
+/* Normalization of rows: layer, group, instance and root mean square normalization are made of it.
+   Sums are in double. */
+#include "op/row_norm.h"
+#include "dev/number.h"
+#include "op/op.h"
+
+#include <math.h>
+#include <string.h>
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_row_norm, axis, INT, "-1", "the first axis of a row, or that of the channels"),
+  JF_FIELD(jf_row_norm, groups, INT, "0", "of channels; 0: rows have all channels"),
+  JF_FIELD(jf_row_norm, epsilon, NUM, "1e-5", "added to the variance"),
+  JF_FIELD(jf_row_norm, center, BOOL, "true", "whether the mean is subtracted"),
+  JF_FIELD(jf_row_norm, scale, BOOL, "false", "whether gamma is given"),
+  JF_FIELD(jf_row_norm, shift, BOOL, "false", "whether beta is given"),
+  {0},
+};
+
+jf_rows jf_rows_of(const jfl_shape *x, const jf_row_norm *a, int64_t n_param)
+{
+  jf_rows s = { .n = a->groups ? a->groups : 1, .groups = a->groups, .n_param = n_param };
+  for (int i = 0; i < a->axis; i++) s.n *= x->d[i];
+  s.length = s.n ? jf_numel(x) / s.n : 0;
+  s.step = !a->groups;
+  s.pieces = 1;
+  s.piece = s.length;
+  if (!n_param || !s.length) return s;
+  if (a->groups) s.pieces = n_param / a->groups;
+  else if (n_param < s.length) s.pieces = s.length / n_param;
+  s.piece = s.length / s.pieces;
+  return s;
+}
+
+static int is_end_of(const jfl_shape *p, const jfl_shape *x)
+{
+  return p->n >= 1 && p->n <= x->n &&
+         !memcmp(p->d, x->d + x->n - p->n, (size_t)p->n * sizeof *p->d);
+}
+
+/* Checks params, inputs from `first` on, and gives how many elements each has. */
+static jfl_status row_norm_params(const jf_infer *c, int first, const jfl_shape *x, int64_t *n)
+{
+  const jf_row_norm *a = c->attr;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  *n = 0;
+  for (int i = first; i < c->n_in; i++) {
+    const jfl_shape *p = &c->in[i]->shape;
+    const int64_t channels = x->d[a->axis];
+    if (a->groups && p->n == 1 && (p->d[0] == channels || p->d[0] == a->groups)) continue;
+    if (!a->groups && is_end_of(p, x)) continue;
+    if (a->groups)
+      return jf_fail_argument(JFL_ESHAPE, "params", "must be (%lld) or (%lld), one for each "
+                              "channel or group, got %s", (long long)channels,
+                              (long long)a->groups, jf_shape_str(p, s));
+    return jf_fail_argument(JFL_ESHAPE, "params", "must be like the last axes of x %s, got %s",
+                            jf_shape_str(x, t), jf_shape_str(p, s));
+  }
+  if (c->n_in > first) *n = jf_numel(&c->in[first]->shape);
+  if (c->n_in > first + 1 && !jf_shape_eq(&c->in[first]->shape, &c->in[first + 1]->shape))
+    return jf_fail_argument(JFL_ESHAPE, "params", "must be alike, got %s and %s",
+                            jf_shape_str(&c->in[first]->shape, s),
+                            jf_shape_str(&c->in[first + 1]->shape, t));
+  return JFL_OK;
+}
+
+/* Checks the attributes, the number of inputs and their dtypes. */
+static jfl_status row_norm_check(const jf_infer *c, const jfl_shape *x, int n_in)
+{
+  jf_row_norm *a = c->attr;
+  JF_TRY(jf_axis(&a->axis, x->n));
+  if (!(a->epsilon >= 0) || isinf(a->epsilon))
+    return jf_fail_argument(JFL_EINVAL, "epsilon", "must be a number of at least 0, got %g",
+                            a->epsilon);
+  if (a->groups < 0 || (a->groups && x->d[a->axis] % a->groups))
+    return jf_fail_argument(JFL_ESHAPE, "groups", "must divide the %lld channels, got %lld",
+                            (long long)x->d[a->axis], (long long)a->groups);
+  if (c->n_in != n_in) return jf_fail(JFL_EINVAL, "takes %d inputs, got %d", n_in, c->n_in);
+  for (int i = 1; i < c->n_in; i++)
+    if (c->in[i]->dtype != c->in[0]->dtype)
+      return jf_fail_argument(JFL_EDTYPE, c->op->in[i < 4 && c->op->in[i] ? i : 1],
+                              "must be %s like %s, got %s", jfl_dtype_name(c->in[0]->dtype),
+                              c->op->in[0], jfl_dtype_name(c->in[i]->dtype));
+  return JFL_OK;
+}
+
+static jfl_status row_norm_infer(jf_infer *c)
+{
+  const jf_row_norm *a = c->attr;
+  const jfl_shape *x = &c->in[0]->shape;
+  int64_t n_param;
+  JF_TRY(row_norm_check(c, x, 1 + a->scale + a->shift));
+  JF_TRY(row_norm_params(c, 1, x, &n_param));
+  c->shape[0] = *x;
+  c->shape[1] = c->shape[2] = (jfl_shape){ 1, { jf_rows_of(x, a, n_param).n } };
+  for (int i = 0; i < 3; i++) c->dtype[i] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* The gradient takes gamma, or where there is none beta, for its shape. */
+static jfl_status row_norm_grad_infer(jf_infer *c)
+{
+  const jf_row_norm *a = c->attr;
+  const jfl_shape *x = &c->in[1]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  int64_t n_param;
+  JF_TRY(row_norm_check(c, x, 4 + (a->scale || a->shift)));
+  JF_TRY(row_norm_params(c, 4, x, &n_param));
+  if (!jf_shape_eq(&c->in[0]->shape, x))
+    return jf_fail_argument(JFL_ESHAPE, "dy", "must be of shape %s like x, got %s",
+                            jf_shape_str(x, s), jf_shape_str(&c->in[0]->shape, t));
+  const int64_t rows = jf_rows_of(x, a, n_param).n;
+  for (int i = 2; i < 4; i++)
+    if (c->in[i]->shape.n != 1 || c->in[i]->shape.d[0] != rows)
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be (%lld), one for each row, got %s",
+                              (long long)rows, jf_shape_str(&c->in[i]->shape, s));
+  c->n_out = 1 + a->scale + a->shift;
+  for (int i = 0; i < c->n_out; i++) {
+    c->shape[i] = i ? c->in[4]->shape : *x;
+    c->dtype[i] = c->in[0]->dtype;
+  }
+  return JFL_OK;
+}
+
+/* Mean and inverse pass no gradient on: they are for the gradient itself. */
+static void row_norm_grad(jf_gradctx *c)
+{
+  const jf_row_norm *a = c->node->attr;
+  const int any = a->scale || a->shift;
+  if (!c->dy[0]) return;
+  jfl_value *in[5] = { c->dy[0], c->in[0], c->out[1], c->out[2], any ? c->in[1] : NULL };
+  jfl_value *dx = jf_emit(c->g, &jf_op_row_norm_grad, a, in, any ? 5 : 4);
+  for (int i = 0; dx && i < dx->node->n_out; i++) c->dx[i] = dx->node->out[i];
+}
+
+/* ---- plain kernels ---- */
+
+/* Reads a whole tensor, or elements at .. at + n - 1, as numbers. */
+static void row_norm_read(const jf_tensor *t, int64_t at, int64_t n, double *v)
+{
+  jf_numbers_get(t->dtype, t->data, at, (int)n, v);
+}
+
+/* Index of the param of element j of row r. */
+static int64_t param_at(const jf_rows *s, int64_t r, int64_t j)
+{
+  return jf_piece_param(s, r, j / s->piece) + s->step * (j % s->piece);
+}
+
+static void row_norm_moments(const double *x, int64_t n, int center, double *mean, double *variance)
+{
+  double sum = 0, squares = 0;
+  for (int64_t j = 0; center && j < n; j++) sum += x[j];
+  *mean = center && n ? sum / (double)n : 0;
+  for (int64_t j = 0; j < n; j++) squares += (x[j] - *mean) * (x[j] - *mean);
+  *variance = n ? squares / (double)n : 0;
+}
+
+static jfl_status row_norm_plain(const jf_kargs *k)
+{
+  const jf_row_norm *a = k->attr;
+  const int64_t n_param = k->n_in > 1 ? jf_numel(&k->in[1].shape) : 0;
+  const jf_rows s = jf_rows_of(&k->in[0].shape, a, n_param);
+  double *x = k->scratch, *gamma = x + s.length, *beta = gamma + n_param;
+  if (a->scale) row_norm_read(&k->in[1], 0, n_param, gamma);
+  if (a->shift) row_norm_read(&k->in[k->n_in - 1], 0, n_param, beta);
+  for (int64_t r = 0; r < s.n; r++) {
+    double mean, variance;
+    row_norm_read(&k->in[0], r * s.length, s.length, x);
+    row_norm_moments(x, s.length, a->center, &mean, &variance);
+    const double inverse = 1 / sqrt(variance + a->epsilon);
+    for (int64_t j = 0; j < s.length; j++) {
+      const int64_t p = n_param ? param_at(&s, r, j) : 0;
+      x[j] = (x[j] - mean) * inverse * (a->scale ? gamma[p] : 1) + (a->shift ? beta[p] : 0);
+    }
+    jf_numbers_put(k->out[0].dtype, k->out[0].data, r * s.length, (int)s.length, x);
+    jf_numbers_put(k->out[1].dtype, k->out[1].data, r, 1, &mean);
+    jf_numbers_put(k->out[2].dtype, k->out[2].data, r, 1, &inverse);
+  }
+  return JFL_OK;
+}
+
+/* With g = gamma dy, u = x - mean, i the inverse and L the length of a row:
+     dx = i (g - sum g / L - u i^2 sum(g u) / L),  dgamma = sum dy u i,  dbeta = sum dy,
+   where the term sum g is left out if the mean was not subtracted. */
+static jfl_status row_norm_grad_plain(const jf_kargs *k)
+{
+  const jf_row_norm *a = k->attr;
+  const int64_t n_param = k->n_in > 4 ? jf_numel(&k->in[4].shape) : 0;
+  const jf_rows s = jf_rows_of(&k->in[1].shape, a, n_param);
+  double *d = k->scratch, *u = d + s.length, *gamma = u + s.length;
+  double *dgamma = gamma + n_param, *dbeta = dgamma + n_param;
+  if (n_param) row_norm_read(&k->in[4], 0, n_param, gamma);
+  memset(dgamma, 0, 2 * (size_t)n_param * sizeof *dgamma);
+  for (int64_t r = 0; r < s.n; r++) {
+    double mean, inverse, sum = 0, product = 0;
+    row_norm_read(&k->in[0], r * s.length, s.length, d);
+    row_norm_read(&k->in[1], r * s.length, s.length, u);
+    row_norm_read(&k->in[2], r, 1, &mean);
+    row_norm_read(&k->in[3], r, 1, &inverse);
+    for (int64_t j = 0; j < s.length; j++) {
+      const int64_t p = n_param ? param_at(&s, r, j) : 0;
+      u[j] -= mean;
+      if (n_param) {
+        dgamma[p] += d[j] * u[j] * inverse;
+        dbeta[p] += d[j];
+      }
+      if (a->scale) d[j] *= gamma[p];
+      sum += d[j];
+      product += d[j] * u[j];
+    }
+    const double slope = product * inverse * inverse / (double)s.length;
+    if (!a->center) sum = 0;
+    for (int64_t j = 0; j < s.length; j++)
+      d[j] = inverse * (d[j] - sum / (double)s.length - u[j] * slope);
+    jf_numbers_put(k->out[0].dtype, k->out[0].data, r * s.length, (int)s.length, d);
+  }
+  for (int i = 1; i < k->n_out; i++)
+    jf_numbers_put(k->out[i].dtype, k->out[i].data, 0, (int)n_param,
+                   i == 1 && a->scale ? dgamma : dbeta);
+  return JFL_OK;
+}
+
+static size_t row_norm_scratch(const jf_kargs *k)
+{
+  const int64_t n_param = k->n_in > 1 ? jf_numel(&k->in[k->n_in - 1].shape) : 0;
+  const jf_rows s = jf_rows_of(&k->in[k->n_in < 4 ? 0 : 1].shape, k->attr, 0);
+  return (size_t)(2 * s.length + 3 * n_param) * sizeof(double);
+}
+
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = row_norm_plain, [JFL_F64] = row_norm_plain
+};
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = row_norm_grad_plain, [JFL_F64] = row_norm_grad_plain
+};
+
+JFL_OP(row_norm, .doc = "x normalized by the mean and variance of each row, times gamma, plus "
+       "beta.", .in = { "x", "params" }, .out = { "y", "mean", "inverse" }, .attr = attrs,
+       .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
+       .infer = row_norm_infer, .grad = row_norm_grad, .scratch = row_norm_scratch, .cpu = cpu)
+
+JFL_OP(row_norm_grad, .doc = "Gradients of row_norm for x, gamma and beta.",
+  .in = {"dy", "x", "mean", "inverse", "params"}, .out = {"dx", "dgamma", "dbeta"}, .attr = attrs,
+  .attr_size = sizeof(jf_row_norm), .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1,
+  .infer = row_norm_grad_infer, .scratch = row_norm_scratch, .cpu = grad_cpu)

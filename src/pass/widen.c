@@ -1,0 +1,135 @@
+/* Floats of 16 bits are computed in float32: nodes whose kernels do not take them read conversions
+   to float32, and their results are rounded by conversions. Those are elementwise, so fusion makes
+   them part of programs, which then read and write 16 bits. A result that only one such node reads
+   is not rounded. */
+#include "dev/half.h"
+#include "op/cast.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+typedef struct widener {
+  jfl_graph *g;
+  const jf_target *target;
+  jf_rewrite r;
+  char *wide;                  /* by old node: whether it is computed in float32 */
+  int *reader;                 /* by value: the only old node that reads it, or -1 */
+} widener;
+
+/* ---- which nodes ---- */
+
+static jf_tensor *widen_tensors(jf_arena *a, jfl_value *const *v, int n)
+{
+  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
+  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ NULL, v[i]->dtype, v[i]->shape };
+  return t;
+}
+
+/* Whether the device has a fast kernel that takes the node as it is. */
+static int widen_has_row(const widener *w, const jf_node *n)
+{
+  const jf_kind *kind = w->target->device[n->place]->kind;
+  if (!kind->rows || (kind->plain && w->target->reference)) return 0;
+  jf_kargs k = { .in = widen_tensors(w->g->arena, n->in, n->n_in), .n_in = n->n_in,
+                 .out = widen_tensors(w->g->arena, n->out, n->n_out), .n_out = n->n_out,
+                 .attr = n->attr, .threads = 1 };
+  for (const jf_kernel_row *const *r = kind->rows(); *r; r++)
+    if (!strcmp((*r)->op, n->op->name) && (!(*r)->accepts || (*r)->accepts(&k))) return 1;
+  return 0;
+}
+
+static int widen_is_wide(const widener *w, const jf_node *n)
+{
+  const jfl_op *op = n->op;
+  int any = 0;
+  for (int i = 0; i < n->n_in; i++) any |= jf_is_half(n->in[i]->dtype);
+  for (int i = 0; i < n->n_out; i++) any |= jf_is_half(n->out[i]->dtype);
+  if (!any) return 0;
+  const jfl_dtype key = op->key < 0 || !n->n_in ? n->out[0]->dtype : n->in[op->key]->dtype;
+  return jf_is_widened(op, key) && !(jf_is_half(key) && widen_has_row(w, n));
+}
+
+/* ---- making them wide ---- */
+
+/* A conversion of v, which looks like v to later passes. */
+static jfl_value *widen_cast(widener *w, jfl_value *v, jfl_dtype to)
+{
+  double number;
+  char rounded[8];
+  if (jf_number(v, &number)) {
+    jfl_number_put(v->dtype, rounded, 0, number);
+    return jf_emit_number(w->g, to, &v->shape, jfl_number_get(v->dtype, rounded, 0));
+  }
+  const jf_cast a = { to };
+  jfl_value *c = JF_EMIT(w->g, cast, &a, v);
+  if (!c) return NULL;
+  c->packing = v->packing;
+  c->plain = v->plain;
+  return c;
+}
+
+static void widen_inputs(widener *w, jf_node *n)
+{
+  for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(&w->r, n->in[k]);
+  for (int k = 0; k < n->n_in && !w->g->err; k++) {
+    jfl_value *v = n->in[k];
+    if (!jf_is_half(v->dtype)) continue;
+    jfl_value *c = widen_cast(w, v, JFL_F32);
+    for (int j = k; j < n->n_in && c; j++)
+      if (n->in[j] == v) n->in[j] = c;
+  }
+}
+
+static void widen_outputs(widener *w, const jf_node *n)
+{
+  for (int k = 0; k < n->n_out && !w->g->err; k++) {
+    jfl_value *v = n->out[k];
+    const jfl_dtype half = v->dtype;
+    if (!jf_is_half(half)) continue;
+    v->dtype = JFL_F32;
+    if (w->reader[v->id] >= 0 && w->wide[w->reader[v->id]]) continue;
+    jfl_value *c = widen_cast(w, v, half);
+    if (c) c->name = v->name;
+    if (c) jf_replace(&w->r, v, c);
+  }
+}
+
+static void widen_node(widener *w, jf_node *n)
+{
+  jf_serve(w->g, n);
+  widen_inputs(w, n);
+  n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
+  jf_attr_widen(n->op, n->attr);
+  jf_rewrite_keep(&w->r, n);
+  widen_outputs(w, n);
+  jf_serve(w->g, NULL);
+}
+
+static int widen_find(widener *w)
+{
+  const jfl_graph *g = w->g;
+  int found = 0;
+  w->wide = jf_alloc(g->arena, (size_t)g->n_node);
+  w->reader = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w->reader);
+  for (int i = 0; i < g->n_value; i++) w->reader[i] = -1;
+  for (int i = 0; i < g->n_node; i++) {
+    found |= w->wide[i] = (char)widen_is_wide(w, g->node[i]);
+    for (int k = 0; k < g->node[i]->n_in; k++) w->reader[g->node[i]->in[k]->id] = i;
+  }
+  return found;
+}
+
+jfl_status jf_pass_widen(jfl_graph *g, const jf_target *target)
+{
+  widener w = { .g = g, .target = target };
+  if (!widen_find(&w)) return JFL_OK;
+  jf_rewrite_begin(g, &w.r);
+  for (int i = 0; i < w.r.n_value; i++)
+    if (w.r.uses[i] != 1) w.reader[i] = -1;
+  for (int i = 0; i < w.r.n_old && !g->err; i++) {
+    if (w.wide[i]) widen_node(&w, w.r.old[i]);
+    else jf_rewrite_keep(&w.r, w.r.old[i]);
+  }
+  jf_rewrite_end(&w.r);
+  return g->err ? g->err : jf_pass_dce(g, target);
+}
