@@ -26,7 +26,9 @@ end
 
 local function each_input(entry, f)
   for _, s in ipairs(entry.inputs) do
-    for _, part in ipairs(s.list or { s }) do f(part) end
+    if type(s) == "table" then
+      for _, part in ipairs(s.list or { s }) do f(part) end
+    end
   end
 end
 
@@ -35,8 +37,8 @@ local function call(entry, flat)
   local given, next_one = {}, 0
   local function take() next_one = next_one + 1; return flat[next_one] end
   for i, s in ipairs(entry.inputs) do
-    given[i] = take()
-    if s.list then
+    given[i] = type(s) == "table" and take() or s
+    if type(s) == "table" and s.list then
       given[i] = { given[i] }
       for k = 2, #s.list do given[i][k] = take() end
     end

@@ -202,6 +202,32 @@ JFL_API jfl_status jfl_loader_want(jfl_loader *l, const char *const *path, const
 JFL_API jfl_status jfl_loader_take(jfl_loader *l, jfl_array **out);
 JFL_API void jfl_loader_free(jfl_loader *l);
 
+/* ---- tables in text files (CSV) ---- */
+
+typedef struct jfl_csv jfl_csv;
+typedef enum jfl_csv_type { JFL_CSV_NUMBER, JFL_CSV_TEXT } jfl_csv_type;
+typedef struct jfl_csv_spec {
+  char separator;
+  int header;                  /* whether the first line has the columns' names */
+  const char *const *missing; int n_missing;     /* what stands for a missing number */
+  /* Columns of a given type, and for numbers of a dtype. The others have numbers if they have
+     nothing else: int32, int64 where that is too small, or float32. */
+  const char *const *typed; const jfl_csv_type *type; const jfl_dtype *dtype; int n_typed;
+} jfl_csv_spec;
+/* Reads a file. Errors name the file, and what is wrong in it by line and column. */
+JFL_API jfl_status jfl_csv_read(const char *path, const jfl_csv_spec *spec, jfl_csv **out);
+JFL_API void jfl_csv_free(jfl_csv *t);
+JFL_API int jfl_csv_columns(const jfl_csv *t);
+JFL_API int64_t jfl_csv_rows(const jfl_csv *t);
+/* NULL and 0 past the last column. */
+JFL_API const char *jfl_csv_name(const jfl_csv *t, int column);
+JFL_API int jfl_csv_is_text(const jfl_csv *t, int column);
+/* A column of numbers as a new array; missing ones are not-a-number. */
+JFL_API jfl_status jfl_csv_column(const jfl_csv *t, int column, jfl_array **out);
+/* A cell of a column of texts: n bytes, which live as long as the table. */
+JFL_API jfl_status jfl_csv_text(const jfl_csv *t, int column, int64_t row, const char **text,
+                                size_t *n);
+
 /* ---- files ---- */
 
 /* A file that is written beside the one whose place it takes: until jfl_output_keep the old one is

@@ -2,13 +2,12 @@
    summed and then written while the cache still has it; units run in parallel. */
 #include "op/batch_norm.h"
 
-#include "vector.h"
+#include "tile.h"
 
 #include <math.h>
 
-/* Floats are taken TILE at a time, as VECS vectors. CHUNK tiles are summed in float lanes; their
-   sums in double. */
-enum { TILE = 64, VECS = TILE / JF_LANES, CHUNK = 128 };
+/* CHUNK tiles are summed in float lanes; their sums in double. */
+enum { TILE = JF_TILE, VECS = JF_TILE_VECS, CHUNK = 128 };
 
 /* The tensors of a call as units. A unit is `runs` runs that are `apart` from each other; a run is
    `rows` tiles that are `stride` apart, then a shorter tile of `tail` floats. Lane i of each tile
@@ -104,27 +103,6 @@ static int next_chunk(const fast_batch_plane *p, chunk *c)
     if ((c).tail) PART((c).tail);                                                          \
   }
 
-/* How many lanes of vector j are in use, if the tile has n floats. */
-static inline int in_use(int n, int j)
-{
-  n -= j * JF_LANES;
-  return n < 0 ? 0 : n < JF_LANES ? n : JF_LANES;
-}
-
-/* Vector j of the n floats at p. Lanes beyond them are 0. */
-JF_BODY void tile_load(const float *p, int n, int j, jf_vec *v)
-{
-  if (n == TILE) *v = JF_LOAD(p + j * JF_LANES);
-  else jf_load_part(p + (in_use(n, j) ? j * JF_LANES : 0), in_use(n, j), 0, v);
-}
-
-JF_BODY void tile_store(float *p, int n, int j, const jf_vec *v)
-{
-  if (n == TILE) JF_STORE(p + j * JF_LANES, *v);
-  else if (in_use(n, j)) jf_store_part(p + j * JF_LANES, in_use(n, j), v);
-}
-
-#define EACH_VEC(j) for (int j = 0; j < VECS; j++)
 #define ALL_LANES(l, j) JF_LOAD((l)->v + (j) * JF_LANES)
 
 /* ---- forward ---- */
@@ -133,8 +111,8 @@ JF_BODY void tile_store(float *p, int n, int j, const jf_vec *v)
 JF_BODY void tile_sum(const float *x, int n, jf_vec *sum)
 {
   jf_vec v;
-  EACH_VEC(j) {
-    tile_load(x, n, j, &v);
+  JF_EACH_VEC(j) {
+    jf_tile_load(x, n, j, &v);
     sum[j] += v;
   }
 }
@@ -143,9 +121,9 @@ JF_BODY void tile_sum(const float *x, int n, jf_vec *sum)
 JF_BODY void tile_squares(const float *x, int n, const lanes *mean, jf_vec *sum)
 {
   jf_vec v, m;
-  EACH_VEC(j) {
-    tile_load(x, n, j, &v);
-    tile_load(mean->v, n, j, &m);
+  JF_EACH_VEC(j) {
+    jf_tile_load(x, n, j, &v);
+    jf_tile_load(mean->v, n, j, &m);
     v -= m;
     sum[j] += v * v;
   }
@@ -203,17 +181,17 @@ JF_BODY void tile_normalize(const fast_batch_plane *p, int64_t at, int n, const 
 {
   const jf_vec zero = { 0 };
   jf_vec x, y, v;
-  EACH_VEC(j) {
+  JF_EACH_VEC(j) {
     const jf_vec mean = ALL_LANES(&f->mean, j), scale = ALL_LANES(&f->scale, j);
     const jf_vec beta = ALL_LANES(&f->beta, j);
-    tile_load(p->x + at, n, j, &x);
+    jf_tile_load(p->x + at, n, j, &x);
     normalized(&x, &mean, &scale, &beta, &y);
     if (add) {
-      tile_load(p->extra + at, n, j, &v);
+      jf_tile_load(p->extra + at, n, j, &v);
       y += v;
     }
     if (relu) y = JF_SELECT(y < zero, zero, y);
-    tile_store(p->y + at, n, j, &y);
+    jf_tile_store(p->y + at, n, j, &y);
   }
 }
 
@@ -301,11 +279,11 @@ JF_BODY void tile_before(const fast_batch_plane *p, int64_t at, int n, int j, co
 {
   const jf_vec zero = { 0 }, mean = ALL_LANES(&f->mean, j);
   jf_vec x, y;
-  tile_load(p->dy + at, n, j, d);
-  tile_load(p->x + at, n, j, &x);
+  jf_tile_load(p->dy + at, n, j, d);
+  jf_tile_load(p->x + at, n, j, &x);
   *u = x - mean;
   if (mode == ALL) return;
-  if (mode == BY_RESULT) tile_load(p->extra + at, n, j, &y);
+  if (mode == BY_RESULT) jf_tile_load(p->extra + at, n, j, &y);
   else {
     const jf_vec scale = ALL_LANES(&f->scale, j), beta = ALL_LANES(&f->beta, j);
     normalized(&x, &mean, &scale, &beta, &y);
@@ -318,9 +296,9 @@ JF_BODY void tile_products(const fast_batch_plane *p, int64_t at, int n, const a
                            jf_vec *sum, jf_vec *product)
 {
   jf_vec d, u;
-  EACH_VEC(j) {
+  JF_EACH_VEC(j) {
     tile_before(p, at, n, j, f, mode, &d, &u);
-    if (mode == BY_RESULT) tile_store(p->daddend + at, n, j, &d);
+    if (mode == BY_RESULT) jf_tile_store(p->daddend + at, n, j, &d);
     sum[j] += d;
     product[j] += d * u;
   }
@@ -350,11 +328,11 @@ JF_BODY void tile_slopes(const fast_batch_plane *p, int64_t at, int n, const aff
                          const slopes *s, int mode)
 {
   jf_vec d, u;
-  EACH_VEC(j) {
+  JF_EACH_VEC(j) {
     const jf_vec scale = ALL_LANES(&f->scale, j);
     tile_before(p, at, n, j, f, mode, &d, &u);
     d = scale * (d - ALL_LANES(&s->a, j) - u * ALL_LANES(&s->b, j));
-    tile_store(p->dx + at, n, j, &d);
+    jf_tile_store(p->dx + at, n, j, &d);
   }
 }
 

@@ -9,9 +9,19 @@ typedef struct samples {
   const jf_tensor *labels;
   const float *x, *dy;             /* logits, or in the gradient probabilities; dy NULL: all 1 */
   float scale;
+  double smoothing;                /* the share of the label that all classes get alike */
   float *to, *loss;                /* probabilities, or the gradient of the logits */
   int64_t count, n, span;
 } samples;
+
+/* What counts as x[label]: it itself, or with smoothing a share of the mean as well. */
+JF_BODY double samples_own(const samples *s, int64_t r)
+{
+  const float *x = s->x + r * s->n;
+  const double own = x[jf_index_at(s->labels, r)];
+  if (s->smoothing == 0) return own;
+  return own + s->smoothing * (jf_sum(x, s->n) / (double)s->n - own);
+}
 
 /* p = softmax(x), loss = log sum exp(x - max) - (x[label] - max) */
 JF_BODY void fast_cross_entropy_forward_body(void *ctx, int i)
@@ -21,25 +31,27 @@ JF_BODY void fast_cross_entropy_forward_body(void *ctx, int i)
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
     const float *x = s->x + r * n;
     float *p = s->to + r * n;
-    const float max = jf_line_max(x, n), own = x[jf_index_at(s->labels, r)];
+    const float max = jf_line_max(x, n);
+    const double own = samples_own(s, r);
     const double sum = jf_line_exp(x, p, n, max);
     const float scale = (float)(1 / sum);
     for (int64_t j = 0; j < n; j++) p[j] *= scale;
-    s->loss[r] = (float)(log(sum) - (double)(own - max));
+    s->loss[r] = (float)(log(sum) - (own - (double)max));
   }
 }
 JF_VARIANTS(fast_cross_entropy_forward)
 
-/* dx = scale dy (p - onehot); p and dx may be the same memory. */
+/* dx = scale dy (p - mass of the label); p and dx may be the same memory. */
 JF_BODY void fast_cross_entropy_backward_body(void *ctx, int i)
 {
   const samples *s = ctx;
   const int64_t end = jf_to(i, s->span, s->count), n = s->n;
+  const float share = (float)(s->smoothing / (double)n), rest = (float)(1 - s->smoothing);
   for (int64_t r = jf_from(i, s->span); r < end; r++) {
     const float *p = s->x + r * n, dy = s->dy ? s->scale * s->dy[r] : s->scale;
     float *dx = s->to + r * n;
-    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * p[j];
-    dx[jf_index_at(s->labels, r)] -= dy;
+    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) dx[j] = dy * (p[j] - share);
+    dx[jf_index_at(s->labels, r)] -= dy * rest;
   }
 }
 JF_VARIANTS(fast_cross_entropy_backward)
@@ -50,6 +62,7 @@ static samples fast_cross_entropy_describe(const jf_kargs *k)
 {
   const jfl_shape *x = &k->in[1].shape;
   samples s = { .labels = &k->in[0], .x = k->in[1].data, .n = x->d[x->n - 1] };
+  s.smoothing = ((const jf_cross_entropy *)k->attr)->label_smoothing;
   s.count = jf_numel(&k->in[0].shape);
   s.span = s.n < JF_PART / 4 ? JF_PART / 4 / s.n : 1;
   return s;

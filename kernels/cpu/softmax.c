@@ -1,74 +1,216 @@
-/* Softmax and its gradient along the last axis, lines in parallel. */
+/* Softmax, its logarithm and their gradients, lines in parallel. Where the axis is not the last
+   one, a tile of lines beside each other is computed at once. */
+#include "op/move.h"
 #include "op/softmax.h"
 
 #include "softmax.h"
+#include "tile.h"
 
-/* `count` lines of n elements. A part is `span` lines. */
+/* `count` lines of n elements. A part is `span` lines, or tiles of lines. Lines of an axis that is
+   not the last are `after` beside each other, in `tiles` tiles, and so are their elements. */
 typedef struct lines {
   const float *a, *b;
   float *y;
-  int64_t count, n, span;
+  int64_t count, n, span, after, tiles;
 } lines;
 
+/* ---- lines along the last axis ---- */
+
 /* y = exp(a - max) / sum exp(a - max) */
-JF_BODY void softmax_body(void *ctx, int i)
+JF_BODY void softmax_line(const float *a, const float *b, float *y, int64_t n)
 {
-  const lines *p = ctx;
-  const int64_t to = jf_to(i, p->span, p->count), n = p->n;
-  for (int64_t r = jf_from(i, p->span); r < to; r++) {
-    const float *x = p->a + r * n;
-    float *y = p->y + r * n;
-    const float scale = (float)(1 / jf_line_exp(x, y, n, jf_line_max(x, n)));
-    for (int64_t j = 0; j < n; j++) y[j] *= scale;
-  }
+  (void)b;
+  const float scale = (float)(1 / jf_line_exp(a, y, n, jf_line_max(a, n)));
+  for (int64_t j = 0; j < n; j++) y[j] *= scale;
 }
-JF_VARIANTS(softmax)
+
+/* y = a - max - log sum exp(a - max) */
+JF_BODY void logsoftmax_line(const float *a, const float *b, float *y, int64_t n)
+{
+  (void)b;
+  const float max = jf_line_max(a, n), rest = (float)log(jf_line_exp(a, NULL, n, max));
+  JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] - max - rest;
+}
 
 /* y = a (b - <a, b>), where a is the output of softmax and b is the gradient of that output. */
-JF_BODY void fast_softmax_grad_body(void *ctx, int i)
+JF_BODY void softmax_grad_line(const float *a, const float *b, float *y, int64_t n)
 {
-  const lines *p = ctx;
-  const int64_t to = jf_to(i, p->span, p->count), n = p->n;
-  for (int64_t r = jf_from(i, p->span); r < to; r++) {
-    const float *a = p->a + r * n, *b = p->b + r * n;
-    float *y = p->y + r * n;
-    jf_vec u, v, sum = { 0 };
-    for (int64_t j = 0; j < n; j += JF_LANES) {
-      jf_load_part(a + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &u);
-      jf_load_part(b + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &v);
-      sum += u * v;
-    }
-    const float dot = jf_lane_sum(&sum);
-    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
+  jf_vec u, v, sum = { 0 };
+  for (int64_t j = 0; j < n; j += JF_LANES) {
+    jf_load_part(a + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &u);
+    jf_load_part(b + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &v);
+    sum += u * v;
+  }
+  const float dot = jf_lane_sum(&sum);
+  JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
+}
+
+/* y = b - exp(a) sum b, where a is the output of logsoftmax and b is that output's gradient. */
+JF_BODY void logsoftmax_grad_line(const float *a, const float *b, float *y, int64_t n)
+{
+  const float sum = (float)jf_sum(b, n);
+  jf_vec u, v;
+  for (int64_t j = 0; j < n; j += JF_LANES) {
+    const int64_t some = n - j < JF_LANES ? n - j : JF_LANES;
+    jf_load_part(a + j, some, 0, &u);
+    jf_load_part(b + j, some, 0, &v);
+    jf_exp(&u);
+    v -= u * sum;
+    jf_store_part(y + j, some, &v);
   }
 }
-JF_VARIANTS(fast_softmax_grad)
 
-static int fast_softmax_accepts(const jf_kargs *k)
+/* ---- tiles of lines ---- */
+
+/* Row r of a tile that begins at p. */
+#define ROW(p, r) ((p) + (r) * t->after)
+/* Runs what follows for each row r of a tile and each vector j of the row. */
+#define EACH_IN_TILE(r, j) for (int64_t r = 0; r < t->n; r++) JF_EACH_VEC(j)
+/* Sums over rows are added to all[j] every FEW rows, so that few numbers are added at once. */
+enum { FEW = 64 };
+#define ADD_TO(all, sum, r, j)                   \
+  if ((r) % FEW == FEW - 1 || (r) == t->n - 1) { \
+    all[j] += sum[j];                            \
+    sum[j] = (jf_vec){ 0 };                      \
+  }
+
+/* max and the sum of exp(a - max) of each line; y = exp(a - max) unless y is NULL. */
+JF_BODY void tile_exp(const lines *t, const float *a, float *y, int n, jf_vec *max, jf_vec *all)
 {
-  const jf_softmax *a = k->attr;
-  return k->in[0].dtype == JFL_F32 && a->axis == k->in[0].shape.n - 1;
+  jf_vec v, sum[JF_TILE_VECS] = { { 0 } };
+  JF_EACH_VEC(j) jf_tile_load(a, n, j, &max[j]);
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &v);
+    max[j] = JF_SELECT(v > max[j], v, max[j]);
+  }
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &v);
+    v -= max[j];
+    jf_exp(&v);
+    if (y) jf_tile_store(ROW(y, r), n, j, &v);
+    sum[j] += v;
+    ADD_TO(all, sum, r, j)
+  }
 }
 
-static jfl_status fast_softmax_run(const jf_kargs *k, jf_part part)
+JF_BODY void softmax_tile(const lines *t, const float *a, const float *b, float *y, int n)
 {
-  const jfl_shape *s = &k->in[0].shape;
+  jf_vec v, max[JF_TILE_VECS], all[JF_TILE_VECS] = { { 0 } };
+  (void)b;
+  tile_exp(t, a, y, n, max, all);
+  JF_EACH_VEC(j) all[j] = 1 / all[j];
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(y, r), n, j, &v);
+    v *= all[j];
+    jf_tile_store(ROW(y, r), n, j, &v);
+  }
+}
+
+JF_BODY void logsoftmax_tile(const lines *t, const float *a, const float *b, float *y, int n)
+{
+  jf_vec v, max[JF_TILE_VECS], all[JF_TILE_VECS] = { { 0 } };
+  float rest[JF_TILE];
+  (void)b;
+  tile_exp(t, a, NULL, n, max, all);
+  memcpy(rest, all, sizeof rest);
+  for (int i = 0; i < n; i++) rest[i] = logf(rest[i]);
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &v);
+    v = v - max[j] - JF_LOAD(rest + j * JF_LANES);
+    jf_tile_store(ROW(y, r), n, j, &v);
+  }
+}
+
+JF_BODY void softmax_grad_tile(const lines *t, const float *a, const float *b, float *y, int n)
+{
+  jf_vec u, v, sum[JF_TILE_VECS] = { { 0 } }, all[JF_TILE_VECS] = { { 0 } };
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &u);
+    jf_tile_load(ROW(b, r), n, j, &v);
+    sum[j] += u * v;
+    ADD_TO(all, sum, r, j)
+  }
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &u);
+    jf_tile_load(ROW(b, r), n, j, &v);
+    v = u * (v - all[j]);
+    jf_tile_store(ROW(y, r), n, j, &v);
+  }
+}
+
+JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b, float *y, int n)
+{
+  jf_vec u, v, sum[JF_TILE_VECS] = { { 0 } }, all[JF_TILE_VECS] = { { 0 } };
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(b, r), n, j, &v);
+    sum[j] += v;
+    ADD_TO(all, sum, r, j)
+  }
+  EACH_IN_TILE(r, j) {
+    jf_tile_load(ROW(a, r), n, j, &u);
+    jf_tile_load(ROW(b, r), n, j, &v);
+    jf_exp(&u);
+    v -= u * all[j];
+    jf_tile_store(ROW(y, r), n, j, &v);
+  }
+}
+
+/* ---- rows of the table ---- */
+
+/* The parts `id` and id_tiles of the op: a part's lines, or its tiles of lines. */
+#define PARTS(id, name)                                                          \
+  JF_BODY void id##_body(void *ctx, int i)                                       \
+  {                                                                              \
+    const lines *t = ctx;                                                        \
+    const int64_t to = jf_to(i, t->span, t->count), n = t->n;                    \
+    for (int64_t r = jf_from(i, t->span); r < to; r++)                           \
+      name##_line(t->a + r * n, t->b + r * n, t->y + r * n, n);                  \
+  }                                                                              \
+  JF_VARIANTS(id)                                                                \
+  JF_BODY void id##_tiles_body(void *ctx, int i)                                 \
+  {                                                                              \
+    const lines *t = ctx;                                                        \
+    const int64_t to = jf_to(i, t->span, t->count);                              \
+    for (int64_t r = jf_from(i, t->span); r < to; r++) {                         \
+      const int64_t column = r % t->tiles * JF_TILE, left = t->after - column;   \
+      const int64_t at = r / t->tiles * t->n * t->after + column;                \
+      if (left >= JF_TILE) name##_tile(t, t->a + at, t->b + at, t->y + at, JF_TILE); \
+      else name##_tile(t, t->a + at, t->b + at, t->y + at, (int)left);           \
+    }                                                                            \
+  }                                                                              \
+  JF_VARIANTS(id##_tiles)                                                        \
+  static jfl_status id##_run(const jf_kargs *k)                                  \
+  {                                                                              \
+    return softmax_parts(k, id(), id##_tiles());                              \
+  }
+
+static int fast_softmax_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+
+static jfl_status softmax_parts(const jf_kargs *k, jf_part along, jf_part tiles)
+{
+  const jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_softmax *)k->attr)->axis);
   lines p = {
-    .a = k->in[0].data, .b = k->in[k->n_in - 1].data, .y = k->out[0].data, .n = s->d[s->n - 1]
+    .a = k->in[0].data, .b = k->in[k->n_in - 1].data, .y = k->out[0].data, .n = s.m,
+    .after = s.after, .tiles = (s.after + JF_TILE - 1) / JF_TILE, .count = s.before
   };
-  p.count = jf_numel(s) / p.n;
-  p.span = p.n < JF_PART / 4 ? JF_PART / 4 / p.n : 1;
-  jf_run_parts(k, jf_parts(p.count, p.span), part, &p);
+  const int64_t size = s.after == 1 ? p.n : p.n * JF_TILE;
+  if (s.after > 1) p.count *= p.tiles;
+  if (!size) return JFL_OK;
+  p.span = size < JF_PART / 4 ? JF_PART / 4 / size : 1;
+  jf_run_parts(k, jf_parts(p.count, p.span), s.after == 1 ? along : tiles, &p);
   return JFL_OK;
 }
 
-static jfl_status softmax_run(const jf_kargs *k) { return fast_softmax_run(k, softmax()); }
-static jfl_status fast_softmax_grad_run(const jf_kargs *k)
-{
-  return fast_softmax_run(k, fast_softmax_grad());
-}
+PARTS(fast_softmax, softmax)
+PARTS(fast_logsoftmax, logsoftmax)
+PARTS(fast_softmax_grad, softmax_grad)
+PARTS(fast_logsoftmax_grad, logsoftmax_grad)
 
-JFL_CPU(vec_softmax, .op = "softmax", .accepts = fast_softmax_accepts, .run = softmax_run,
+JFL_CPU(vec_softmax, .op = "softmax", .accepts = fast_softmax_accepts, .run = fast_softmax_run,
         .priority = 10)
 JFL_CPU(vec_softmax_grad, .op = "softmax_grad", .accepts = fast_softmax_accepts,
         .run = fast_softmax_grad_run, .priority = 10)
+JFL_CPU(vec_logsoftmax, .op = "logsoftmax", .accepts = fast_softmax_accepts,
+        .run = fast_logsoftmax_run, .priority = 10)
+JFL_CPU(vec_logsoftmax_grad, .op = "logsoftmax_grad", .accepts = fast_softmax_accepts,
+        .run = fast_logsoftmax_grad_run, .priority = 10)

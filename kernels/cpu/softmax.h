@@ -22,7 +22,8 @@ JF_BODY float jf_line_max(const float *x, int64_t n)
 
 enum { JF_LINE_BLOCK = 64 * JF_LANES };
 
-/* y = exp(x - max) for n <= JF_LINE_BLOCK; returns the sum of y. x and y may be the same memory. */
+/* y = exp(x - max) for n <= JF_LINE_BLOCK; returns the sum of y. x and y may be the same memory; if
+   y is NULL, there is only the sum. */
 JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
 {
   jf_vec sum = { 0 }, v;
@@ -31,7 +32,7 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
     jf_load_part(x + i, some, -INFINITY, &v);
     v -= max;
     jf_exp(&v);
-    jf_store_part(y + i, some, &v);
+    if (y) jf_store_part(y + i, some, &v);
     sum += v;
   }
   return jf_lane_sum(&sum);
@@ -42,7 +43,8 @@ JF_BODY double jf_line_exp(const float *x, float *y, int64_t n, float max)
 {
   double sum = 0;
   for (int64_t i = 0; i < n; i += JF_LINE_BLOCK)
-    sum += (double)jf_block_exp(x + i, y + i, n - i < JF_LINE_BLOCK ? n - i : JF_LINE_BLOCK, max);
+    sum += (double)jf_block_exp(x + i, y ? y + i : NULL,
+                                n - i < JF_LINE_BLOCK ? n - i : JF_LINE_BLOCK, max);
   return sum;
 }
 

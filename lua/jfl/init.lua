@@ -67,6 +67,7 @@ local sources = {
   global_function = "jfl.job.job:global_function",
   clear_default_session = "jfl.job.job:clear_default_session",
   function_config = "jfl.job.config:function_config",
+  assign = "jfl.net.variable:assign",
   get_variable = "jfl.net.variable:get_variable",
   get_all_variables = "jfl.checkpoint.variables:get_all_variables",
   load_variables = "jfl.checkpoint.variables:load_variables",
@@ -100,6 +101,10 @@ end
 local parts = {
   ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
     load = "jfl.nd.npy:load" },
+  random = { CoinFlip = "jfl.net.functions:CoinFlip", bernoulli = "jfl.net.functions:bernoulli",
+    generate_random_batch_permutation_indices =
+      "jfl.net.functions:generate_random_batch_permutation_indices",
+    shuffle = "jfl.net.functions:shuffle" },
 }
 
 local installed = false
@@ -120,12 +125,13 @@ end
 
 -- Makes the names in `lent` load their values when they are read from t.
 local function lend(t, lent)
-  local meta = getmetatable(t)
+  local meta = getmetatable(t) or {}
   local index = meta.__index
   function meta.__index(_, name)
     if lent[name] then return source(lent[name]) end
-    return index(t, name)
+    return index and index(t, name)
   end
+  setmetatable(t, meta)
 end
 
 local function load(name)

@@ -13,6 +13,8 @@ local models = {
   { "lenet1", "LeNet, batch 1, training step" },
   { "mlp1", "MLP, batch 1, training step" },
   { "predict1", "LeNet, batch 1, prediction" },
+  { "resnet50", "ResNet-50, batch 16, training step" },
+  { "resnet50_predict1", "ResNet-50, batch 1, prediction" },
 }
 local calls = {
   { "tiny", "two adds of 4 numbers, a synchronous call" },

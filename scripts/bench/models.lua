@@ -26,14 +26,27 @@ local function lenet(x)
   return dense(hidden, 10, nil, "dense2")
 end
 
-local function images_of(batch) return { "images", tp.Numpy.Placeholder { batch, 1, 28, 28 } } end
+-- ResNet-50 as in the example, for pictures of 224 by 224 and 1000 classes.
+local function resnet50(x)
+  return loadfile "examples/resnet50.lua"("network")(x, 1000, 64, { 3, 4, 6, 3 })
+end
+
+-- The extents of a batch of images: those of MNIST, unless a picture's are given.
+local function extents(batch, picture)
+  return picture and { batch, unpack(picture) } or { batch, 1, 28, 28 }
+end
+
+local function images_of(shape) return { "images", tp.Numpy.Placeholder(shape) } end
+
+local PICTURE = { 3, 224, 224 }
 
 --- A training step on the same batch, again and again.
-local function train(network, batch)
+local function train(network, batch, picture)
+  local shape = extents(batch, picture)
   local job = flow.global_function {
     name = "train", type = "train", returns = tp.Numpy,
     inputs = {
-      images_of(batch),
+      images_of(shape),
       { "labels", tp.Numpy.Placeholder({ batch }, { dtype = flow.int32 }) },
     },
     body = function(images, labels)
@@ -42,16 +55,17 @@ local function train(network, batch)
       return loss
     end,
   }
-  local images, labels = nd.rand { batch, 1, 28, 28 }, nd.zeros({ batch }, "int32")
+  local images, labels = nd.rand(shape), nd.zeros({ batch }, "int32")
   for i = 1, batch do labels[i] = i % 10 end
   return function() job(images, labels) end
 end
 
-local function predict(network, batch)
+local function predict(network, batch, picture)
+  local shape = extents(batch, picture)
   local job = flow.global_function {
-    name = "predict", returns = tp.Numpy, inputs = { images_of(batch) }, body = network,
+    name = "predict", returns = tp.Numpy, inputs = { images_of(shape) }, body = network,
   }
-  local images = nd.rand { batch, 1, 28, 28 }
+  local images = nd.rand(shape)
   return function() job(images) end
 end
 
@@ -76,6 +90,8 @@ return {
   lenet1 = function() return train(lenet, 1) end,
   mlp1 = function() return train(mlp, 1) end,
   predict1 = function() return predict(lenet, 1) end,
+  resnet50 = function() return train(resnet50, 16, PICTURE) end,
+  resnet50_predict1 = function() return predict(resnet50, 1, PICTURE) end,
   tiny = function() return tiny(tp.Numpy, ignore) end,
   tiny_async = function() return tiny(tp.Callback(tp.Numpy), function(call) call(ignore) end) end,
 }

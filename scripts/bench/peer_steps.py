@@ -39,6 +39,41 @@ class Lenet(nn.Module):
         return self.classifier(self.features(x))
 
 
+def conv_norm(inputs, filters, size=1, stride=1):
+    return [nn.Conv2d(inputs, filters, size, stride, size // 2, bias=False),
+            nn.BatchNorm2d(filters)]
+
+
+class Block(nn.Module):
+    """A bottleneck block of ResNet, its stride in the 3x3 convolution."""
+    def __init__(self, inputs, filters, stride):
+        super().__init__()
+        self.path = nn.Sequential(*conv_norm(inputs, filters), nn.ReLU(),
+                                  *conv_norm(filters, filters, 3, stride), nn.ReLU(),
+                                  *conv_norm(filters, 4 * filters))
+        self.shortcut = None
+        if stride > 1 or inputs != 4 * filters:
+            self.shortcut = nn.Sequential(*conv_norm(inputs, 4 * filters, 1, stride))
+
+    def forward(self, x):
+        return F.relu(self.path(x) + (self.shortcut(x) if self.shortcut else x))
+
+
+class Resnet50(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers, inputs = [*conv_norm(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+        for stage, count in enumerate((3, 4, 6, 3)):
+            for i in range(count):
+                layers.append(Block(inputs, 64 * 2 ** stage, 2 if stage and i == 0 else 1))
+                inputs = 256 * 2 ** stage
+        self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                                    nn.Linear(2048, 1000))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
 def train(model, images, labels):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
 
@@ -64,17 +99,21 @@ def images_like_mnist(batch):
     return torch.rand(batch, 1, 28, 28)
 
 
-def classifier(network, batch):
-    """A training step of a classifier of small pictures."""
+def photographs(batch):
+    return torch.rand(batch, 3, 224, 224)
+
+
+def classifier(network, batch, images_of=images_like_mnist):
+    """A training step of a classifier of pictures."""
     def make(prepare):
-        model, images = prepare(network(), images_like_mnist(batch))
+        model, images = prepare(network(), images_of(batch))
         return train(model, images, torch.arange(1, batch + 1) % 10)
     return make
 
 
-def predictor(network, batch):
+def predictor(network, batch, images_of=images_like_mnist):
     def make(prepare):
-        return predict(*prepare(network(), images_like_mnist(batch)))
+        return predict(*prepare(network().eval(), images_of(batch)))
     return make
 
 
@@ -84,6 +123,8 @@ MODELS = {
     "lenet": classifier(Lenet, 100), "lenet1": classifier(Lenet, 1),
     "mlp": classifier(Mlp, 100), "mlp1": classifier(Mlp, 1),
     "predict1": predictor(Lenet, 1),
+    "resnet50": classifier(Resnet50, 16, photographs),
+    "resnet50_predict1": predictor(Resnet50, 1, photographs),
 }
 
 

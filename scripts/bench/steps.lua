@@ -4,17 +4,24 @@ local flow = require "jfl"
 local models = dofile "scripts/bench/models.lua"
 
 local MODEL, THREADS = arg[1], tonumber(arg[2])
-local WARM_UP, LEAST = 10, 20
+local WARM_UP, LEAST = 10, 20          -- steps; of slow models fewer
+local SLOW = 0.3                       -- seconds
 local SECONDS = tonumber(os.getenv "JFL_BENCH_SECONDS" or 3)
+
+local function time_of(f)
+  local start = core.now()
+  f()
+  return core.now() - start
+end
 
 --- The median of at least LEAST runs over SECONDS.
 local function median(f)
-  for _ = 1, WARM_UP do f() end
+  f()
+  local slow = time_of(f) > SLOW
+  for _ = 1, slow and 0 or WARM_UP do f() end
   local times, begin = {}, core.now()
-  while #times < LEAST or core.now() - begin < SECONDS do
-    local start = core.now()
-    f()
-    times[#times + 1] = core.now() - start
+  while #times < (slow and 3 or LEAST) or core.now() - begin < SECONDS do
+    times[#times + 1] = time_of(f)
   end
   table.sort(times)
   return times[math.ceil(#times / 2)]

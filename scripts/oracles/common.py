@@ -33,7 +33,7 @@ def L(*inputs):
 
 
 def flat(inputs):
-    return [x for s in inputs for x in s.get("list", [s])]
+    return [x for s in inputs if isinstance(s, dict) for x in s.get("list", [s])]
 
 
 def value(spec):
@@ -43,11 +43,12 @@ def value(spec):
 
 
 def entry(call, inputs, options, fn, grad=True, variables=None, tol=None):
-    """A case: `call`, the name of an op or a path such as "nn.relu", is called with the inputs and
-    options. fn takes the inputs, lists laid out flat, and then the variables, as tensors, and
-    returns the result or a tuple of results. What is float64 gets a gradient, for dy = wave(9) of
-    the first result, wave(10) of the second, and so on. variables: name -> input, for layers. tol:
-    how far float32 may be off where that must be more than usual; say why beside it."""
+    """A case: `call`, the name of an op or a path such as "nn.relu", is called with the
+    inputs, among which numbers and texts may stand as they are, and options. fn takes the
+    inputs, lists laid out flat, and then the variables, as tensors, and returns the result or
+    a tuple of results. What is float64 gets a gradient, for dy = wave(9) of the first result,
+    wave(10) of the second, and so on. variables: name -> input, for layers. tol: how far
+    float32 may be off where that must be more than usual; say why beside it."""
     specs = flat(inputs) + list((variables or {}).values())
     x = [torch.from_numpy(value(s).copy()) for s in specs]
     wanted = [t for t in x if grad and t.dtype == torch.float64]
@@ -82,7 +83,7 @@ def lua(v):
     return "%.16g" % v
 
 
-def wrapped(words, indent, width=100):
+def wrapped(words, indent, width=96):
     """The words in lines, each with a comma behind it."""
     lines, line = [], indent
     for word in words:

@@ -73,3 +73,29 @@ for name, fn in (("logical_and", torch.logical_and), ("logical_or", torch.logica
                  ("logical_xor", torch.logical_xor)):
     entry(name, [D([[0], [2]]), D([0, -0.5])], {}, lambda x, y, fn=fn: fn(x, y).to(torch.int8),
           False)
+
+for o in ({}, {"axis": 1}, {"axis": [0, 2], "keepdims": True}):
+    dim, keep = o.get("axis", [0, 1, 2]), o.get("keepdims", False)
+
+    def entry_of(name, fn):
+        entry(name, [W((2, 3, 4), 1, 3)], o, lambda x: torch.atleast_1d(fn(x)))
+
+    entry_of("math.reduce_variance", lambda x: x.var(dim, correction=0, keepdim=keep))
+    entry_of("math.reduce_std", lambda x: x.std(dim, correction=0, keepdim=keep))
+    entry_of("math.reduce_euclidean_norm", lambda x: x.square().sum(dim, keepdim=keep).sqrt())
+    entry_of("math.reduce_l1", lambda x: x.abs().sum(dim, keepdim=keep))
+    entry_of("math.reduce_logsumexp", lambda x: torch.logsumexp(x, dim, keepdim=keep))
+    entry_of("math.two_stage_reduce_max", lambda x: x.amax(dim, keepdim=keep))
+    entry_of("math.two_stage_reduce_min", lambda x: x.amin(dim, keepdim=keep))
+entry("math.reduce_logsumexp", [D([[1000, 1001], [float("-inf"), float("-inf")]])], {"axis": 1},
+      lambda x: torch.logsumexp(x, 1), False)
+entry("math.gelu", [W((9,), 1, 4)], {"approximate": "tanh"},
+      lambda x: F.gelu(x, approximate="tanh"))
+entry("math.fused_bias_add_gelu", [W((3, 4), 1), W((4,), 2)], {}, lambda x, b: F.gelu(x + b))
+entry("math.l2_normalize", [W((3, 4), 1)], {"axis": 1}, lambda x: F.normalize(x, dim=1, eps=1e-6))
+entry("math.l2_normalize", [W((3, 4), 1)], {}, lambda x: x / x.square().sum().sqrt())
+for k in (-1, 0, 2):
+    entry("tril", [W((2, 3, 4), 1)], {"diagonal": k}, lambda x: torch.tril(x, k))
+    entry("triu", [W((2, 4, 3), 1)], {"diagonal": k}, lambda x: torch.triu(x, k))
+entry("fused_scale_tril", [W((3, 3), 1)], {"scale": 0.5, "fill_value": -9},
+      lambda x: torch.tril(0.5 * x) + torch.triu(torch.full((3, 3), -9.0), 1))

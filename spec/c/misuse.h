@@ -18,7 +18,7 @@ typedef int (*asked_fn)(void *ctx);
 enum {
   AN_ARRAY, AN_OP, AN_OPTIMIZER, A_GRAPH, A_VALUE, A_SESSION, A_JOB, A_PLAN, A_REQUEST, A_REPORT,
   A_CHECKPOINT, A_PROFILE,
-  AN_OUTPUT, A_LOADER,
+  AN_OUTPUT, A_LOADER, A_TABLE,
   N_KINDS
 };
 
@@ -36,6 +36,7 @@ static struct {
   jfl_profile *profile;
   jfl_output *output;
   jfl_loader *loader;
+  jfl_csv *table;
   jfl_shape shape;
   const void *object[N_KINDS];       /* one of each kind */
   /* What calls write to; released after each. */
@@ -50,6 +51,7 @@ static struct {
   jfl_profile *made_profile;
   jfl_output *made_output;
   jfl_loader *made_loader;
+  jfl_csv *made_table;
   jfl_job *made_job;
   char *text;
 } f;
@@ -190,6 +192,18 @@ static jfl_loader *wanting_loader(void)
   return f.made_loader;
 }
 
+static const jfl_csv_spec commas = { .separator = ',', .header = 1 };
+
+static jfl_csv *fresh_table(void)
+{
+  jfl_csv *t;
+  FILE *file = fopen("small.csv", "w");
+  fputs("a,b\nx,1\ny,2\n", file);
+  fclose(file);
+  MUST(jfl_csv_read("small.csv", &commas, &t));
+  return t;
+}
+
 static char *fresh_text(void)
 {
   char *t;
@@ -244,8 +258,10 @@ static void make_fixture(void)
   f.output = fresh_output();
   make_picture();
   f.loader = fresh_loader();
+  f.table = fresh_table();
   const void *all[] = { f.a, jfl_op_find("relu"), jfl_optimizer_at(0), f.g, f.x, f.s, f.job, f.p,
-                        f.r, f.report, f.c, f.profile, f.output, f.loader };
+                        f.r, f.report, f.c, f.profile, f.output, f.loader,
+                        f.table };
   memcpy(f.object, all, sizeof all);
 }
 
@@ -262,6 +278,7 @@ static void drop_fixture(void)
   jfl_profile_free(f.profile);
   jfl_output_drop(f.output);
   jfl_loader_free(f.loader);
+  jfl_csv_free(f.table);
   jfl_array_unref(f.pixels);
   jfl_array_unref(f.jpeg);
   jfl_session_free(f.s);
@@ -285,6 +302,7 @@ static void release_made(void)
   jfl_profile_free(f.made_profile);
   jfl_output_drop(f.made_output);
   jfl_loader_free(f.made_loader);
+  jfl_csv_free(f.made_table);
   jfl_text_free(f.text);
   f.made_session = NULL;
   f.made_request = NULL;
@@ -293,6 +311,7 @@ static void release_made(void)
   f.made_profile = NULL;
   f.made_output = NULL;
   f.made_loader = NULL;
+  f.made_table = NULL;
   f.text = NULL;
 }
 
@@ -346,6 +365,7 @@ static verdict wrong_object(const char *who, const void **p, int kind, int k)
 #define WRONG_jfl_checkpoint_p(who, p, k) WRONG_OBJECT(who, p, A_CHECKPOINT, k)
 #define WRONG_jfl_output_p(who, p, k) WRONG_OBJECT(who, p, AN_OUTPUT, k)
 #define WRONG_jfl_loader_p(who, p, k) WRONG_OBJECT(who, p, A_LOADER, k)
+#define WRONG_jfl_csv_p(who, p, k) WRONG_OBJECT(who, p, A_TABLE, k)
 #define WRONG_jfl_profile_p(who, p, k) WRONG_OBJECT(who, p, A_PROFILE, k)
 
 /* NULL for where a result goes, and for bytes. */
@@ -367,6 +387,8 @@ static verdict wrong_pointer(const char *who, const void **p, int k)
 #define WRONG_jfl_output_pp WRONG_POINTER
 #define WRONG_jfl_profile_pp WRONG_POINTER
 #define WRONG_jfl_loader_pp WRONG_POINTER
+#define WRONG_jfl_csv_pp WRONG_POINTER
+#define WRONG_size_t_p WRONG_POINTER
 #define WRONG_jfl_shape_pp WRONG_POINTER
 #define WRONG_jfl_dtype_p WRONG_POINTER
 #define WRONG_jfl_loaded_p WRONG_POINTER
@@ -442,6 +464,19 @@ static verdict WRONG_double(const char *who, double *p, int k)
   *p = k < 5 ? numbers[k] : 0;
   if (!strcmp(who, "jfl_session_wait.seconds") && k > 0) return GONE;
   return k < 5 ? PASSES : GONE;
+}
+
+static verdict WRONG_jfl_csv_spec_p(const char *who, const jfl_csv_spec **p, int k)
+{
+  static const jfl_csv_spec wrong[] = {
+    { .header = 1 }, { .separator = '"' }, { .separator = ',', .n_missing = 1 },
+    { .separator = ',', .n_missing = -1 }, { .separator = ',', .n_typed = 1 },
+  };
+  (void)who;
+  inside = k > 0;
+  if (k > (int)(sizeof wrong / sizeof *wrong)) return inside = 0, GONE;
+  *p = k ? &wrong[k - 1] : NULL;
+  return FAILS;
 }
 
 static verdict WRONG_jfl_picture_spec_p(const char *who, const jfl_picture_spec **p, int k)

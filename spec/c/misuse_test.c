@@ -21,6 +21,7 @@ enum { NO_STATUS = -1 };
 #define good_jfl_profile_p() f.profile
 #define good_jfl_output_p() f.output
 #define good_jfl_loader_p() f.loader
+#define good_jfl_csv_p() f.table
 
 #define good_jfl_array_pp() f.out
 #define good_jfl_value_pp() f.made_value
@@ -34,6 +35,9 @@ enum { NO_STATUS = -1 };
 #define good_jfl_profile_pp() &f.made_profile
 #define good_jfl_output_pp() &f.made_output
 #define good_jfl_loader_pp() &f.made_loader
+#define good_jfl_csv_pp() &f.made_table
+#define good_jfl_csv_spec_p() &commas
+#define good_size_t_p() SLOT(size_t)
 #define good_char_pp() &f.text
 #define good_jfl_shape_pp() SLOT(const jfl_shape *)
 #define good_jfl_dtype_p() SLOT(jfl_dtype)
@@ -119,6 +123,9 @@ static void *slot(void)
 #define GOOD_jfl_jpeg_encode_quality 90
 #define GOOD_jfl_loader_want_n 2
 #define GOOD_jfl_loader_take_l wanting_loader()
+#define GOOD_jfl_csv_read_path "small.csv"
+#define GOOD_jfl_csv_free_t fresh_table()
+#define GOOD_jfl_csv_column_column 1
 #define GOOD_jfl_loader_free_l fresh_loader()
 #define GOOD_jfl_op_param_op jfl_op_find("dropout")
 #define GOOD_jfl_optimizer_check_o jfl_optimizer_find("SGD")

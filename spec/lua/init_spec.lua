@@ -46,7 +46,7 @@ describe("the module", function()
     local out = helper.script [[
       local flow = require "jfl"
       print(flow.has "nn.relu", flow.has "nn", flow.has "flow.layers.dense", flow.has "float")
-      print(flow.has "nn.gelu", flow.has "nope", flow.has "nope.at.all", flow.has "float.upper")
+      print(flow.has "nn.gelo", flow.has "nope", flow.has "nope.at.all", flow.has "float.upper")
     ]]
     assert.equal(("true\t"):rep(3) .. "true\n" .. ("false\t"):rep(3) .. "false\n", out)
     for _, path in ipairs { "train.CheckPoint", "optimizer.warmup.linear", "config.threads",

@@ -21,6 +21,7 @@ end
 local give = { case = case, of = of, big = big }
 for _, area in ipairs {
   "arrays",
+  "attention",
   "conv",
   "losses",
   "math",

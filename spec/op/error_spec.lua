@@ -80,6 +80,11 @@ describe("a mistake is named:", function()
     zeros { 8, 3, 3, 3 }, { data_format = "NHWC" })
   says("conv2d", "data_format must be one of NCHW NHWC, got 'NCW'", image, zeros { 8, 4, 3, 3 },
     { data_format = "NCW" })
+  says("upsample_2d", "x must be (N, C, H, W), got (2, 3)", x23, 2)
+  says("upsample_2d", "size must be one or two numbers, got 3", image, { size = { 1, 2, 3 } })
+  says("upsample_2d", "size must be at most 1073741824, got 2147483648", image, 2 ^ 31)
+  says("upsample_2d", "align_corners must be false unless interpolation is bilinear", image, 2,
+    { align_corners = true })
   says("conv1d", "input must be of three dimensions, got (1, 4, 5, 5)", image, zeros { 8, 4, 3 })
   says("conv3d", "filters must be of five dimensions, got (8, 4, 3)", zeros { 1, 4, 5, 5, 5 },
     zeros { 8, 4, 3 })

@@ -12,7 +12,7 @@
        failed
        calls
        request
-       options  compress  output  picture  system  text
+       options  compress  output  picture  csv  system  text
        array    body
        args     state
        kinds    error  interrupt */
@@ -357,9 +357,10 @@ void jf_wait_for_all(lua_State *L);
 double jf_clock(void);
 
 /* ---- checkpoints, profiles, the system, files, compression (checkpoint.c, profile.c, system.c,
-   output.c, compress.c, picture.c, text.c) */
+   output.c, compress.c, picture.c, csv.c, text.c) */
 
 extern const luaL_Reg jf_checkpoint_functions[], jf_profile_functions[], jf_system_functions[],
-  jf_output_functions[], jf_compress_functions[], jf_picture_functions[], jf_text_functions[];
+  jf_output_functions[], jf_compress_functions[], jf_picture_functions[],
+  jf_csv_functions[], jf_text_functions[];
 
 #endif

@@ -13,8 +13,8 @@
      conv2d_data_grad(filters, dy) -> dx, whose height and width are `size`
      conv2d_filter_grad(in, dy) -> dfilters, whose height and width are `size`, and with
        epilogue.bias a second output dbias (O), the sum of dy over all but channels
-   Likewise conv1d, whose tensors have no H, and conv3d, whose tensors have a depth D before H; their
-   formats are NCW, NWC, NCDHW and NDHWC.
+   Likewise conv1d, whose tensors have no H, and conv3d, whose tensors have a depth D before H;
+   their formats are NCW, NWC, NCDHW and NDHWC.
    Channels may be cut into blocks that lie innermost, as vector units want them. With block_x x is
    (N, C / block, H, W, block), with block_y y is (N, O / block, I, J, block); with packed filters
    are (O / block, C / block, U, V, block of C, block of O), or (O / block, U, V, C, block of O)

@@ -1,4 +1,5 @@
-/* The op copy: its input's elements in memory of their own. */
+/* Ops that give what they are given: in memory of its own, or without its gradient. */
+#include "op/elementwise.h"
 #include "op/move.h"
 
 #include <string.h>
@@ -16,3 +17,7 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(copy) };
 JFL_OP(identity, .doc = "A copy of x.", .path = "identity", .in = {"x"}, .out = {"y"}, .inplace = 1,
   .flags = JF_POINTWISE | JF_MOVES | JF_KEEPS, .infer = jf_infer_same, .grad = copy_grad,
   .cpu = cpu)
+
+JFL_OP(stop_gradient, .doc = "x as a number that training takes as given: no gradient passes.",
+  .path = "stop_gradient", .in = {"x"}, .out = {"y"}, .flags = JF_VIEW, .inplace = 1,
+  .infer = jf_infer_same, .grad = jf_grad_flat, .cpu = cpu)

@@ -47,6 +47,8 @@ void jf_grad_flat(jf_gradctx *c);
   JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
 #define JF_BINARY_NUM(id, EXPR) \
   JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, JF_NO_ATTRS, EXPR)
+#define JF_BINARY_FLOAT_ATTRS(id, ATTRS, EXPR) \
+  JF_TEXT(id, #EXPR) JF_FLOAT_LOOPS(id, JF_BINARY_LOOP, ATTRS, EXPR)
 #define JF_BINARY_NUM_ATTRS(id, ATTRS, EXPR) \
   JF_TEXT(id, #EXPR) JF_NUM_LOOPS(id, JF_BINARY_LOOP, ATTRS, EXPR)
 #define JF_TEXT(id, expr) static const char id##_expr[] = expr;

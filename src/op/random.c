@@ -6,6 +6,8 @@
 
 typedef struct uniform { jf_ints shape; double minval, maxval; jfl_dtype dtype; } uniform;
 typedef struct random_normal { jf_ints shape; double mean, stddev; jfl_dtype dtype; } random_normal;
+typedef struct randint { double low, high; jf_ints shape; jfl_dtype dtype; } randint;
+typedef struct permutation { int64_t n; jfl_dtype dtype; } permutation;
 
 static const jf_attr uniform_attrs[] = {
   JF_FIELD(uniform, shape, INTS, NULL, "the extents of the result"),
@@ -19,6 +21,19 @@ static const jf_attr normal_attrs[] = {
   JF_FIELD(random_normal, mean, NUM, "0", "the mean"),
   JF_FIELD(random_normal, stddev, NUM, "1", "the standard deviation"),
   JF_FIELD(random_normal, dtype, DTYPE, "float32", "its dtype"),
+  {0},
+};
+
+static const jf_attr randint_attrs[] = {
+  JF_FIELD(randint, low, NUM, NULL, "the least number"),
+  JF_FIELD(randint, high, NUM, NULL, "the bound, which is not reached"),
+  JF_FIELD(randint, shape, INTS, "1", "the extents of the result"),
+  JF_FIELD(randint, dtype, DTYPE, "int32", "int32 or int64"),
+  {0},
+};
+static const jf_attr permutation_attrs[] = {
+  JF_FIELD(permutation, n, INT, NULL, "how many numbers there are"),
+  JF_FIELD(permutation, dtype, DTYPE, "int32", "int32 or int64"),
   {0},
 };
 
@@ -47,6 +62,38 @@ static jfl_status normal_infer(jf_infer *c)
     return jf_fail_argument(JFL_EINVAL, "mean", "must be finite and stddev at least 0, got %g and "
                             "%g", a->mean, a->stddev);
   return random_infer(c, &a->shape, a->dtype);
+}
+
+static jfl_status whole_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype)
+{
+  if (dtype != JFL_I32 && dtype != JFL_I64)
+    return jf_fail_argument(JFL_EDTYPE, "dtype", "must be int32 or int64, got %s",
+                            jfl_dtype_name(dtype));
+  c->dtype[0] = dtype;
+  return jf_shape_from(shape, &c->shape[0]);
+}
+
+static jfl_status randint_infer(jf_infer *c)
+{
+  const randint *a = c->attr;
+  const double most = 0x1p53;
+  if (!(a->low < a->high) || floor(a->low) != a->low || floor(a->high) != a->high)
+    return jf_fail_argument(JFL_EINVAL, "low", "must be below high, and both whole, got %.17g and "
+                            "%.17g", a->low, a->high);
+  if (a->low < -most || a->high > most || a->high - a->low > most ||
+      (a->dtype == JFL_I32 && (a->low < INT32_MIN || a->high > 0x1p31)))
+    return jf_fail_argument(JFL_EINVAL, "high", "must fit %s, and so must low, within 2^53, got "
+                            "%.17g and %.17g", jfl_dtype_name(a->dtype), a->high, a->low);
+  return whole_infer(c, &a->shape, a->dtype);
+}
+
+static jfl_status permutation_infer(jf_infer *c)
+{
+  const permutation *a = c->attr;
+  if (a->n < 0 || a->n > INT32_MAX)
+    return jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to %d, got %lld", INT32_MAX,
+                            (long long)a->n);
+  return whole_infer(c, &JF_INTS(a->n), a->dtype);
 }
 
 /* A number in [0, 1) of 53 bits, made of half a block of random words: half 0 or 1. */
@@ -89,6 +136,39 @@ static double random_unit(const jf_philox *r, int i)
     return JFL_OK;                                                                     \
   }
 
+#define RANDINT(D, T)                                                                  \
+  static jfl_status randint_##D(const jf_kargs *k)                                     \
+  {                                                                                    \
+    const randint *a = k->attr;                                                        \
+    const double range = a->high - a->low;                                             \
+    T *y = k->out[0].data;                                                             \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
+      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
+      for (int j = 0; j < 2 && i + j < n; j++)                                         \
+        y[i + j] = (T)((int64_t)a->low + (int64_t)(range * random_unit(&r, j)));       \
+    }                                                                                  \
+    return JFL_OK;                                                                     \
+  }
+
+/* Fisher and Yates' shuffle: number i changes places with one of those up to i. */
+#define PERMUTATION(D, T)                                                              \
+  static jfl_status permutation_##D(const jf_kargs *k)                                 \
+  {                                                                                    \
+    T *y = k->out[0].data;                                                             \
+    for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i++) {                  \
+      const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i);     \
+      const int64_t j = (int64_t)((double)(i + 1) * random_unit(&r, 0));               \
+      y[i] = y[j];                                                                     \
+      y[j] = (T)i;                                                                     \
+    }                                                                                  \
+    return JFL_OK;                                                                     \
+  }
+JF_EACH_INT(RANDINT)
+JF_EACH_INT(PERMUTATION)
+#define WHOLE(id) { [JFL_I32] = id##_I32, [JFL_I64] = id##_I64 }
+static const jf_kernel randint_cpu[JFL_N_DTYPE] = WHOLE(randint);
+static const jf_kernel permutation_cpu[JFL_N_DTYPE] = WHOLE(permutation);
+
 JF_EACH_FLOAT(UNIFORM)
 JF_EACH_FLOAT(NORMAL)
 #define FLOATS(id) { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 }
@@ -102,3 +182,12 @@ JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
   .key = -1, .attr = normal_attrs, .attr_size = sizeof(random_normal), .flags = JF_RANDOM,
   .infer = normal_infer, .cpu = normal_cpu)
+
+JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
+  .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
+  .attr_size = sizeof(randint), .flags = JF_RANDOM, .infer = randint_infer, .cpu = randint_cpu)
+
+JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
+  .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,
+  .attr_size = sizeof(permutation), .flags = JF_RANDOM, .infer = permutation_infer,
+  .cpu = permutation_cpu)

@@ -6,7 +6,13 @@
 #include <math.h>
 #include <tgmath.h>   /* exp chooses its type by T */
 
+static const jf_attr loss_attrs[] = {
+  JF_FIELD(jf_cross_entropy, label_smoothing, NUM, "0", "the share of the label that all classes "
+           "get alike, from 0 to 1"),
+  {0},
+};
 static const jf_attr attrs[] = {
+  JF_FIELD(jf_cross_entropy, label_smoothing, NUM, "0", "as in the loss"),
   JF_FIELD(jf_cross_entropy, scale, NUM, "1", "what the gradient of each loss is multiplied by"),
   {0},
 };
@@ -17,7 +23,11 @@ static jfl_status check_labels(const jf_infer *c, int labels, int x)
 {
   const jfl_shape *l = &c->in[labels]->shape, *s = &c->in[x]->shape;
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
+  const double smoothing = ((const jf_cross_entropy *)c->attr)->label_smoothing;
   JF_TRY(jf_check_classes(c, x));
+  if (!(smoothing >= 0 && smoothing <= 1))
+    return jf_fail_argument(JFL_EINVAL, "label_smoothing", "must be from 0 to 1, got %g",
+                            smoothing);
   int fit = l->n == s->n - 1 || (l->n == s->n && l->d[l->n - 1] == 1);
   for (int i = 0; fit && i < s->n - 1; i++) fit = l->d[i] == s->d[i];
   JF_TRY(jf_check_indices(c, labels));
@@ -57,21 +67,23 @@ static jfl_status sparse_ce_grad_infer(jf_infer *c)
 static void sparse_ce_grad(jf_gradctx *c)
 {
   const jfl_value *dy = c->dy[0];
-  if (dy && dy->node && dy->node->op == &jf_op_constant)
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad,
-                       &(jf_cross_entropy){ ((const jf_constant *)dy->node->attr)->value },
-                       c->in[0], c->out[1]);
+  jf_cross_entropy a = *(const jf_cross_entropy *)c->node->attr;
+  a.scale = 1;
+  if (dy && jf_number(dy, &a.scale))
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &a, c->in[0], c->out[1]);
   else if (dy)
-    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &(jf_cross_entropy){ 1 }, c->in[0],
-                       c->out[1], c->dy[0]);
+    c->dx[1] = JF_EMIT(c->g, sparse_softmax_cross_entropy_grad, &a, c->in[0], c->out[1], c->dy[0]);
 }
 
-/* Sets p = softmax(x) and returns -log p[label] = log sum exp(x - max) - (x[label] - max). */
+/* Sets p = softmax(x) and returns -log p[label] = log sum exp(x - max) - (x[label] - max), where
+   with label smoothing the mean of x has a share in x[label]. */
 #define LINE(D, T)                                                            \
-  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label)     \
+  static T sparse_ce_line_##D(const T *x, T *p, int64_t m, int64_t label, double smoothing) \
   {                                                                           \
-    T max = x[0], own = x[label];                                             \
-    double sum = 0;                                                           \
+    T max = x[0];                                                             \
+    double sum = 0, all = 0, own = x[label];                                  \
+    for (int64_t j = 0; j < m; j++) all += x[j];                              \
+    if (smoothing > 0) own += smoothing * (all / (double)m - own);            \
     for (int64_t j = 1; j < m; j++) max = x[j] > max ? x[j] : max;            \
     for (int64_t j = 0; j < m; j++) sum += p[j] = exp(x[j] - max);            \
     for (int64_t j = 0; j < m; j++) p[j] = (T)(p[j] / sum);                   \
@@ -83,23 +95,26 @@ static void sparse_ce_grad(jf_gradctx *c)
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *x = k->in[1].data;                                                        \
     T *loss = k->out[0].data, *p = k->out[1].data;                                     \
+    const double smoothing = ((const jf_cross_entropy *)k->attr)->label_smoothing;     \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
     for (int64_t i = 0; i < n; i++, x += m, p += m)                                    \
-      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i));                \
+      loss[i] = sparse_ce_line_##D(x, p, m, jf_index_at(&k->in[0], i), smoothing);     \
     return JFL_OK;                                                                     \
   }
-/* dx = scale dy (p - onehot) */
+/* dx = scale dy (p - mass), where mass is a share for all and the rest at the label */
 #define BACKWARD(D, T)                                                                 \
   static jfl_status sparse_ce_backward_##D(const jf_kargs *k)                          \
   {                                                                                    \
     int64_t m = k->in[1].shape.d[k->in[1].shape.n - 1], n = jf_numel(&k->in[0].shape); \
     const T *p = k->in[1].data, *dy = k->n_in > 2 ? k->in[2].data : NULL;              \
-    T *dx = k->out[0].data, scale = (T)((const jf_cross_entropy *)k->attr)->scale;     \
+    const jf_cross_entropy *a = k->attr;                                               \
+    const T scale = (T)a->scale, share = (T)(a->label_smoothing / (double)m);          \
+    T *dx = k->out[0].data;                                                            \
     JF_TRY(jf_check_range(k, JF_WRONG_LABEL, &k->in[0], m));                           \
     for (int64_t i = 0; i < n; i++, p += m, dx += m) {                                 \
       const T d = dy ? scale * dy[i] : scale;                                          \
-      for (int64_t j = 0; j < m; j++) dx[j] = d * p[j];                                \
-      dx[jf_index_at(&k->in[0], i)] -= d;                                              \
+      for (int64_t j = 0; j < m; j++) dx[j] = d * (p[j] - share);                      \
+      dx[jf_index_at(&k->in[0], i)] -= d * (T)(1 - a->label_smoothing);                \
     }                                                                                  \
     return JFL_OK;                                                                     \
   }
@@ -116,7 +131,8 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 JFL_OP(sparse_softmax_cross_entropy_with_logits,
   .doc = "The loss of each sample: minus the logarithm of softmax(logits) at its label.",
   .path = "nn.sparse_softmax_cross_entropy_with_logits", .in = {"labels", "logits"},
-  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .key = 1, .infer = sparse_ce_infer,
+  .out = {"loss", "prob"}, .n_public = 1, .flags = JF_COSTLY, .attr = loss_attrs,
+  .attr_size = sizeof(jf_cross_entropy), .key = 1, .infer = sparse_ce_infer,
   .grad = sparse_ce_grad, .cpu = cpu)
 
 JFL_OP(sparse_softmax_cross_entropy_grad,

@@ -1,11 +1,10 @@
 /* Cutting a tensor into parts along an axis. */
+#include "op/split.h"
 #include "op/constant.h"
 #include "op/move.h"
 #include "op/slice.h"
 
 #include <string.h>
-
-typedef struct jf_split { jf_ints sizes; int64_t axis; } jf_split;
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_split, sizes, INTS, NULL,

@@ -52,6 +52,10 @@ for epoch, i, images, labels in flow.data.batches(pets, { batch_size = 2, worker
 end                                              --> 2	3	uint8	dogs
 ```
 
+`flow.data.csv("houses.csv")` reads a table: each column an array or, where it is none of numbers, a
+list of texts, which `categories = true` turns into numbers from 0. Damaged tables and pictures are
+errors that name the file, and the line.
+
 What comes of a shuffled loop, its random parts of pictures included, depends on `flow.random.seed`
 alone, not on threads. Checkpoints keep how many samples are done, and a loop of the same `name`
 goes on after them, bit for bit.
@@ -241,7 +245,7 @@ end)
 -- What is loaded at its first use.
 local lazy = {
   batches = "jfl.data.batches", folder = "jfl.data.pictures", pictures = "jfl.data.pictures",
-  load_image = "jfl.data.images", save_image = "jfl.data.images",
+  load_image = "jfl.data.images", save_image = "jfl.data.images", csv = "jfl.data.csv",
 }
 
 return setmetatable(data, { __names = lazy, __index = function(_, name)

@@ -2,9 +2,11 @@
 -- kept as text: "## nn.relu" begins one, and what a line prints stands behind "-->".
 local PARTS = {
   "arrays",
+  "attention",
   "conv",
   "data",
   "jobs",
+  "losses",
   "math",
   "moves",
   "norm",

@@ -97,6 +97,12 @@ local LIST = {
   { "plot plots chart tensorboard logging log", [[
   flow.plot draws curves, flow.plot_images pictures, flow.plot_matrix tables; flow.summary writes
   for TensorBoard; flow.progress shows a loop's.]] },
+  { "rnn lstm gru lstmcell recurrent", [[
+  flow.layers.rnn, flow.layers.lstm and flow.layers.gru go through sequences of one length, with
+  the formulas and the names of weights of PyTorch's.]] },
+  { "attention transformer multihead multiheadattention", [[
+  flow.layers.multi_head_attention is the layer, flow.nn.scaled_dot_product_attention what it does
+  with queries, keys and values, flow.nn.rotary_embedding marks positions.]] },
   { "exit quit", [[
   os.exit() ends the program, Ctrl-D the prompt.]] },
 }
@@ -108,12 +114,9 @@ local ABSENT = {
     local mean = flow.math.reduce_mean(x, -1, { keepdims = true })
     local var = flow.math.reduce_mean(flow.math.square(x - mean), -1, { keepdims = true })
     local y = (x - mean) * flow.math.rsqrt(var + 1e-5)]] },
-  { "rnn lstm gru lstmcell recurrent while loop scan", [[
-  There is no recurrent layer and no loop in a plan. A Lua loop in a body writes its steps one
-  after another, with the same variables by flow.get_variable.]] },
-  { "attention transformer multihead multiheadattention", [[
-  There is no attention layer; it is made of flow.matmul with { transpose_b = true },
-  flow.nn.softmax and flow.layers.dense.]] },
+  { "while loop scan", [[
+  There is no loop in a plan. A Lua loop in a body writes its steps one after another, with the
+  same variables by flow.get_variable; flow.layers.rnn, lstm and gru go through a sequence.]] },
   { "keep_prob keep", [[
   flow.nn.dropout takes the rate at which elements are dropped: 1 - keep_prob.]] },
   { "nesterov dampening amsgrad adamw rmsprop adagrad lars lamb", [[

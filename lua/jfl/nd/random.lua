@@ -28,6 +28,7 @@ end
 random.rand = maker("rand", "Uniform values in [0, 1).", "random_uniform")
 random.randn = maker("randn", "Normal values, mean 0, standard deviation 1.", "random_normal")
 random.uniform, random.normal = call.of("random_uniform"), call.of("random_normal")
+random.randint, random.permutation = call.of("random_randint"), call.of("random_permutation")
 
 --- Makes all random numbers drawn from here on, by jobs and for NdArrays, the same in every run.
 function random.seed(n)

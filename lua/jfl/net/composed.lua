@@ -11,13 +11,42 @@ local paths = {
     "math.unsorted_segment_sum_like", "meshgrid", "moveaxis", "multi_count_not_finite",
     "nn.embedding", "range", "repeat_interleave", "reshape_like", "swapaxes", "tile",
   },
+  ["jfl.net.convolutions"] = {
+    "nn.compat_conv2d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
+    "nn.torch_conv2d_transpose",
+  },
+  ["jfl.net.pools"] = {
+    "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
+  },
+  ["jfl.net.resize"] = {
+    "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
+  },
   ["jfl.net.padding"] = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
   ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
   ["jfl.net.slices"] = {
-    "diagonal", "experimental.logical_slice", "flip = reverse", "reverse", "roll", "slice_update",
+    "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
+    "flip = reverse", "reverse", "roll", "slice_update",
     "slice_v2",
+  },
+  ["jfl.net.functions"] = {
+    "math.add_n", "math.fused_bias_add_gelu", "math.gelu", "nn.gelu = math.gelu",
+    "math.l2_normalize", "nn.l2_normalize = math.l2_normalize", "math.polyval",
+    "math.reduce_euclidean_norm", "math.reduce_l1", "math.reduce_logsumexp", "math.reduce_std",
+    "math.reduce_variance", "math.two_stage_reduce_max", "math.two_stage_reduce_min",
+    "nn.random_mask_like",
+  },
+  ["jfl.net.losses"] = {
+    "combined_margin_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
+    "nn.MSELoss", "nn.MarginRankingLoss", "nn.TripletMarginLoss", "nn.cosine_embedding_loss",
+    "nn.cross_entropy", "nn.dice_loss", "nn.hinge_embedding_loss", "nn.hinge_loss",
+    "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",
+    "nn.sparse_cross_entropy", "smooth_l1_loss",
+  },
+  ["jfl.net.attention"] = {
+    "nn.scaled_dot_product_attention",
   },
   ["jfl.net.norms"] = {
     "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",

@@ -89,7 +89,8 @@ local layers = {}
 
 -- Each family of layers is a module of its own.
 for _, family in ipairs {
-  "jfl.net.layers.dense", "jfl.net.layers.conv", "jfl.net.layers.embedding",
+  "jfl.net.layers.attention", "jfl.net.layers.dense", "jfl.net.layers.recurrent",
+  "jfl.net.layers.conv", "jfl.net.layers.embedding",
   "jfl.net.layers.norm",
 } do
   for name, layer in pairs(require(family)) do layers[name] = layer end

@@ -74,6 +74,40 @@ local scale = flow.global_function {
 }
 print(scale({ 1, 2 }))                           --> [3. 6.]
 ```
+
+`flow.assign` gives a variable another value at the end of each call, whatever the job's type: for
+counters, averages of weights and target networks. All that the body reads is from before.
+
+```lua
+local average = flow.global_function {
+  name = "average",
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local mean = flow.get_variable("mean", { shape = { 1 }, trainable = false,
+      initializer = flow.zeros_initializer() })
+    return flow.assign(mean, mean * 0.5 + x * 0.5)
+  end,
+}
+average({ 4 })
+print(average({ 4 }))                            --> [3.]
+```
+
+**Losses**: the cross entropies of OneFlow give a loss for each sample, which needs no mean, since
+training divides the gradients by the number of losses. The others have `reduction`: "mean" (unless
+told), "sum" or "none".
+
+```lua
+local logits = flow.ndarray.array({ { 2, 0, 0 }, { 0, 0, 0 } })
+local labels = flow.ndarray.array({ 0, 2 }, flow.int32)
+local each = flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+print(each.shape[1])                             --> 2
+local one = flow.nn.cross_entropy(logits, labels, { label_smoothing = 0.1 })
+print(one.shape[1])                              --> 1
+```
+
+`flow.nn.cross_entropy` also leaves out samples of one label (`ignore_index`) and weighs classes
+(`weight`). Shapes must agree: a target (8, 1) beside an input (8) is an error, not 64 losses.
 ]==]
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"

@@ -43,13 +43,14 @@ end
 
 -- The function that makes a schedule which the core has an op for.
 local function define(info)
-  local params, own = { returns = "Scheduler" }, {}
+  local params, own, warms = { returns = "Scheduler" }, {}, false
+  for _, param in ipairs(info.params) do warms = warms or param.name == "warmup" end
   for _, param in ipairs(info.params) do
-    if not param.name:find("^warmup") then
+    if not warms or not param.name:find("^warmup") then
       own[#own + 1], params[#params + 1] = param, records.param(param)
     end
   end
-  params[#params + 1] = WARMUP
+  if warms then params[#params + 1] = WARMUP end
   return args.define("optimizer." .. info.schedule, info.doc, params, function(o)
     local options = records.read(info.schedule, own, o)
     add_warmup(info.schedule, options, o.warmup)

@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
 local tensors = require "jfl.net.tensors"
+local variable = require "jfl.net.variable"
 
 local op, NAME = call.op, tensors.NAME
 
@@ -85,21 +86,38 @@ end
 define_slice("slice_v2")
 define_slice("experimental.logical_slice", true)
 
+-- x with `value`, a tensor or a number, in place of the part; `who` is named in messages.
+local function updated(who, value_name, x, value, list, name)
+  local box = box_of(who, x, list)
+  if type(value) == "number" then
+    value = op.constant({ value = value, dtype = x.dtype, shape = box.size })
+  end
+  local shape = tensors.need(who, value_name, value).shape
+  if not tensors.same(shape, box.size) then
+    core.fail("%s: %s must have the shape %s of the part, got %s", who, value_name,
+      args.shape_text(box.size), args.shape_text(shape))
+  end
+  return (op.strided_slice_update(x, value, { begin = box.begin, step = box.step, name = name }))
+end
+
 args.define("slice_update", "x with update in place of a part of it.", {
   { "x", "a blob or NdArray", type = "Tensor" },
-  { "update", "of the shape of that part", type = "Tensor" },
+  { "update", "of the shape of that part, or a number", type = "Tensor|number" },
   SLICES, NAME,
   returns = "Tensor",
 }, function(o)
-  local who = "slice_update"
-  local box = box_of(who, o.x, o.slice_tup_list)
-  local shape = tensors.need(who, "update", o.update).shape
-  if not tensors.same(shape, box.size) then
-    core.fail("%s: update must have the shape %s of the part, got %s", who,
-      args.shape_text(box.size), args.shape_text(shape))
-  end
-  return (op.strided_slice_update(o.x, o.update,
-    { begin = box.begin, step = box.step, name = o.name }))
+  return updated("slice_update", "update", o.x, o.update, o.slice_tup_list, o.name)
+end)
+
+args.define("experimental.logical_slice_assign", "Gives a part of a variable another value at the "
+  .. "end of each call; everything in the body reads the one from before.", {
+  { "x", "a variable of the job", type = "Blob" },
+  { "value", "of the shape of that part, or a number", type = "Tensor|number" },
+  SLICES, NAME,
+  returns = "Blob",
+}, function(o)
+  local who = "experimental.logical_slice_assign"
+  return (variable.assign(o.x, updated(who, "value", o.x, o.value, o.slice_tup_list, o.name)))
 end)
 
 args.define("reverse", "input in the opposite order along axes.", {

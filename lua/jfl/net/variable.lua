@@ -1,10 +1,13 @@
 -- flow.get_variable: variables of a job, shared with other jobs by their names.
 local args = require "jfl.base.args"
 local averages = require "jfl.net.averages"
+local call = require "jfl.net.call"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
 local regularizers = require "jfl.net.regularizers"
 local trace = require "jfl.job.trace"
+
+local assign = core.op "assign"
 
 local variable = {
   --- The variables of all jobs compiled so far: { dtype, shape (text), job (its name) } by name.
@@ -126,5 +129,51 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   regularizers.factors(who, "regularizer", o.regularizer)
   return again(who, context, { name = name, shape = o.shape, dtype = dtype })
 end)
+
+local copy, broadcast_to, constant = call.op.identity, call.op.broadcast_to, call.op.constant
+
+-- The job's variable that a blob is, or nil.
+local function is_variable(context, blob)
+  for _, v in pairs(context.variables) do
+    if rawequal(v, blob) then return true end
+  end
+end
+
+-- What is assigned to a variable: a blob of its dtype and shape, of memory of its own.
+local function assigned(ref, value)
+  if type(value) == "number" then
+    return constant(value, { dtype = ref.dtype, shape = ref.shape })
+  end
+  if core.type(value) == "array" then value = call.op.array { value = value } end
+  if core.type(value) ~= "blob" then
+    core.fail("assign: value must be a blob, an NdArray or a number, got %s", args.describe(value))
+  end
+  if value.dtype ~= ref.dtype then
+    core.fail("assign: value must be %s like variable '%s', got %s; flow.cast converts", ref.dtype,
+      ref.name, value.dtype)
+  end
+  if #value.shape == 1 and value.shape[1] == 1 then
+    value = broadcast_to(value, { shape = ref.shape })
+  end
+  return copy(value)
+end
+
+--- Gives a variable a new value at the end of every call of the job. All reads in the body see the
+-- value from before the call; of several assignments to one variable the last counts.
+variable.assign = args.define("assign", "Gives a variable another value at the end of each call, "
+  .. "after the updates of optimizers; everything in the body reads the one from before.", {
+    { "ref", "a variable of the job", type = "Blob" },
+    { "value", "of its dtype and shape, or a number", type = "Tensor|number" },
+    returns = "Blob",
+  }, function(o)
+    local context = trace.need("assign")
+    if not is_variable(context, o.ref) then
+      core.fail("assign: ref must be what flow.get_variable gave in this job, got %s",
+        args.describe(o.ref))
+    end
+    local value = assigned(o.ref, o.value)
+    assign(o.ref, value)
+    return value
+  end)
 
 return variable

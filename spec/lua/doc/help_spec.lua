@@ -99,7 +99,7 @@ describe("help", function()
       optimizer = "flow.optimizer.SGD(0.1):minimize(loss)", loss = "sparse_softmax_cross_entropy",
       callback = "flow.poll()", async = "flow.sync()", dtype = "comparisons give int8",
       save = "flow.train.CheckPoint()", ["learning rate"] = "optimizer.lr reads it",
-      LSTM = "There is no recurrent layer", nan = "check_finite" } do
+      LSTM = "flow.layers.lstm", nan = "check_finite" } do
       holds(help.text(word), part)
       for line in help.text(word):match("About.*"):gmatch("[^\n]+") do
         assert.truthy(#line <= 100, line)
@@ -134,7 +134,7 @@ describe("help", function()
   end)
 
   it("finds names by any part, in any case, and by their descriptions", function()
-    holds(help.text("conv"), "Names with 'conv':\n  flow.layers.conv2d: A two-dimensional")
+    holds(help.text("conv"), "Names with 'conv':\n  flow.layers.conv1d: A one-dimensional")
     assert.equal(help.text("nn.softmax"), help.text("Softmax"))
     assert.equal(help.text("optimizer.SGD"), help.text("sgd"))
     holds(help.text("overflow"), "Descriptions with 'overflow':")
@@ -150,7 +150,7 @@ describe("help", function()
 
   it("is pointed to for what other libraries have, unless one name does it here", function()
     for name, text in pairs {
-      LSTM = "there is no flow.nn.LSTM; flow.help('LSTM') tells what there is instead",
+      LSTM = "there is no flow.nn.LSTM; did you mean flow.layers.lstm?",
       BatchNorm2d = "flow.help('BatchNorm2d') tells what there is instead",
       mse_loss = "did you mean flow.math.squared_difference?",
       Embedding = "did you mean flow.nn.embedding?",

@@ -248,7 +248,7 @@ return flow.nn.max_pool2d(images, { ksize = 2, strides = 2, padding = "FULL" }) 
 return flow.nn.max_pool2d(images, { ksize = 2, stride = 2, padding = "SAME" }) --@
 ]] },
   { "a data format that does not exist", {
-    "conv2d: data_format must be one of NCHW NHWC, got 'CHW'",
+    "layers.conv2d: data_format must be NCHW or NHWC, got string 'CHW'",
   }, "net", [[
 return flow.layers.conv2d(images, 8, 3, { data_format = "CHW" }) --@
 ]] },

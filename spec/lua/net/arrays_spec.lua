@@ -56,6 +56,20 @@ describe("a slice with steps", function()
   end)
 end)
 
+it("logical_slice_assign changes a part of a variable, at the end of a call", function()
+  local job = flow.global_function { name = "assigned", returns = flow.typing.Numpy,
+    inputs = { { "x", flow.typing.Numpy.Placeholder { 2, 1 } } },
+    body = function(x)
+      local w = flow.get_variable("assigned_w", { shape = { 2, 3 },
+        initializer = flow.ones_initializer() })
+      flow.experimental.logical_slice_assign(w, x, { {}, { 1, 2 } })
+      return w * 1
+    end }
+  assert.same({ 1, 1, 1, 1, 1, 1 }, values(job(nd.array { { 5 }, { 6 } })))
+  assert.same({ 1, 5, 1, 1, 6, 1 }, values(job(nd.zeros { 2, 1 })))
+  assert.same({ 1, 0, 1, 1, 0, 1 }, values(flow.get_all_variables().assigned_w))
+end)
+
 it("reverse, roll, tile and repeat_interleave agree with indices", function()
   assert.same({ 6, 5, 4, 3, 2, 1 }, values(flow.reverse(x23, { 0, 1 })))
   assert.same(values(flow.reverse(x234, 1)), values(flow.gather(x234, ids { 2, 1, 0 }, 1)))
@@ -272,6 +286,8 @@ describe("a mistake is named:", function()
     { { nil, nil, -1 } })
   says("slice_update", "update must have the shape (2, 1) of the part, got (2, 3)", x23, x23,
     { {}, { 0, 1 } })
+  says("experimental.logical_slice_assign", "value must be a blob or an NdArray, got string 'a'",
+    x23, "a", {})
   says("reverse", "axis must be a whole number from -2 to 1, got number 2", x23, 2)
   says("reverse", "axis must name each axis once, got 1 twice", x23, { 1, -1 })
   says("roll", "shifts must be one number without dims, got 2", x23, { 1, 2 })

@@ -76,6 +76,95 @@ return function(give)
     { dim = 1 })
   case("dim_scatter_add", { of { 2, 3 }, of({ 0, 3 }, 0, 1, "int32"), of { 0, 3 } }, { dim = 1 })
 
+  -- large enough for several parts and threads
+  local big = give.big
+  local function scattered(n, most, dtype)
+    local list = {}
+    for i = 1, n do list[i] = (i * 7919) % most end
+    return ids(list, dtype)
+  end
+  for _, run in ipairs { 1, 2, 7, 130 } do
+    big("gather", { of { 300, run }, scattered(1500, 300) })
+    big("gather", { of { 3, 70, run }, scattered(900, 70, "int64") }, { axis = 1 })
+    big("unsorted_segment_sum", { of { 1500, run }, scattered(1500, 300) }, { num_segments = 300 })
+    big("unsorted_segment_sum", { of { 5, 900, run }, scattered(900, 70, "int64") },
+      { num_segments = 70, axis = 1, ignored = 3 })
+    case("gather", { of { 300, run }, scattered(1500, 300) }, nil,
+      { grad = false, only = "float64" })
+  end
+  big("dim_gather", { of { 40, 70 }, of({ 40, 900 }, 0, 69, "int32") }, { dim = 1 })
+  big("dim_gather", { of { 40, 90 }, of({ 700, 90 }, 0, 39, "int64") }, { dim = 0 })
+  big("dim_scatter_add", { of { 40, 90 }, of({ 700, 90 }, 0, 39, "int64"), of { 700, 90 } },
+    { dim = 0 })
+  big("dim_scatter_add", { of { 60, 70 }, of({ 60, 900 }, 0, 69, "int32"), of { 60, 900 } },
+    { dim = 1 })
+  big("gather_nd", { of { 30, 40, 9 }, of({ 3000, 2 }, 0, 29, "int32") })
+  big("concat", { of { 70, 130 }, of { 70, 1 }, of { 70, 700 } }, { axis = 1 })
+  big("concat", { of { 3, 9000 }, of { 2, 9000 }, of { 9, 9000 } })
+  big("concat", { of { 900, 2, 3 }, of { 900, 1, 3 } }, { axis = 1 })
+  for _, dtype in ipairs { "float32", "float64", "int8" } do
+    case("stack", { of { 90, 130 }, of { 90, 130 } }, { axis = 2 }, { grad = false, only = dtype })
+  end
+  case("split", { of { 700, 150 } }, { sizes = { 1, 129, 20 }, axis = 1 }, { grad = false })
+  case("split", { of { 9000, 3 } }, { sizes = { 1, 2 }, axis = 1 }, { grad = false })
+  case("split", { of { 70, 900 } }, { sizes = 32 }, { grad = false })
+  big("slice", { of { 90, 900 } }, { begin = { 3, 5 }, size = { 80, 700 } })
+  big("slice", { of { 90, 900 } }, { begin = { 3, 0 }, size = { 80, 900 } })
+  big("slice_grad", { of { 80, 700 } }, { begin = { 3, 5 }, shape = { 90, 900 } })
+  for _, step in ipairs { 2, -1, -3 } do
+    for _, shape in ipairs { { 90, 900 }, { 2, 70000 } } do
+      local begin = { 0, step > 0 and 1 or shape[2] - 1 }
+      local size = { shape[1], math.floor((shape[2] - 2) / math.abs(step)) }
+      local o = { begin = begin, step = { 1, step }, size = size }
+      case("strided_slice", { of(shape) }, o, { grad = false })
+      big("strided_slice_grad", { of(size) }, { begin = begin, step = o.step, shape = shape })
+      big("strided_slice_update", { of(shape), of(size, 5, 9) }, { begin = begin, step = o.step })
+    end
+  end
+
+  for _, mode in ipairs { "constant", "reflect", "replicate", "circular" } do
+    local sides = { 0, 0, 3, 2, 5, 1 }
+    big("pad", { of { 12, 40, 90 } }, { paddings = sides, mode = mode })
+    if mode ~= "constant" then
+      big("pad_grad", { of { 12, 40, 90 } }, { paddings = sides, mode = mode })
+    end
+  end
+  for _, shape in ipairs { { 90, 700 }, { 5, 40, 150 }, { 3, 9000, 2 } } do
+    for axis = 0, #shape - 1 do
+      for _, o in ipairs { {}, { exclusive = true }, { reverse = true } } do
+        o.axis = axis
+        big("cumsum", { of(shape) }, o)
+        case("cumprod", { of(shape, 0.9, 1.1) }, o, { grad = false, only = "float32", tol = 1e-4 })
+      end
+    end
+  end
+  -- many of the same, so that the order of equal ones shows
+  local function few(shape)
+    local n = 1
+    for _, d in ipairs(shape) do n = n * d end
+    local list = {}
+    for i = 1, n do list[i] = (i * i * 31 % 1009) % (i % 2 == 0 and 23 or 1009) - 300 end
+    local core = require "jfl.core"
+    return { data = core.to_table(core.reshape(core.from_table(list, "float64"), shape)) }
+  end
+  for _, dtype in ipairs { "float32", "int32" } do
+    for _, shape in ipairs { { 40, 900 }, { 1, 5000 }, { 900, 12 } } do
+      local x = few(shape)
+      for _, direction in ipairs { "ASCENDING", "DESCENDING" } do
+        for axis = 0, 1 do
+          case("argsort", { x }, { axis = axis, direction = direction },
+            { grad = false, only = dtype })
+        end
+        case("sort", { x }, { direction = direction }, { grad = false, only = dtype })
+      end
+      case("top_k", { x }, { axis = 1, k = math.min(shape[2], 10) }, { grad = false, only = dtype })
+      case("top_k", { x }, { axis = 0, k = shape[1] }, { grad = false, only = dtype })
+      case("top_k", { few { 3, 5000 } }, { k = 300 }, { grad = false, only = dtype })
+    end
+    case("argsort", { few { 140001 } }, nil, { grad = false, only = dtype })
+    case("argsort", { few { 1, 4999 } }, { axis = 1 }, { grad = false, only = dtype })
+  end
+
   -- slices in steps
   local steps = {
     { { 4, 5, 3 }, { 1, -1, 0 }, { 2, -2, 1 }, { 2, 3, 2 } },

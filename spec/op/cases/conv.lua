@@ -44,6 +44,27 @@ return function(give)
     { data_format = "NDHWC", strides = { 2, 1, 2 }, dilations = { 2, 1, 1 },
       padding = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } })
 
+  -- images at another size: larger, smaller, both, with channels last
+  for _, o in ipairs {
+    { size = { 6, 8 } }, { size = { 6, 8 }, interpolation = "bilinear" }, { size = { 2, 3 } },
+    { size = { 2, 5 }, interpolation = "bilinear" },
+    { size = { 7, 4 }, interpolation = "bilinear", align_corners = true },
+    { size = { 1, 1 }, interpolation = "bilinear", align_corners = true },
+  } do
+    case("upsample_2d", { of { 2, 3, 3, 4 } }, o)
+    local back = { size = { 3, 4 }, interpolation = o.interpolation,
+      align_corners = o.align_corners }
+    case("upsample_2d_grad", { of { 2, 3, o.size[1], o.size[2] } }, back)
+    local last = { data_format = "NHWC" }
+    for k, v in pairs(back) do last[k] = v end
+    case("upsample_2d_grad", { of { 1, o.size[1], o.size[2], 3 } }, last)
+  end
+  case("upsample_2d", { of { 2, 3, 4, 5 } }, { size = 7, interpolation = "bilinear",
+    data_format = "NHWC" })
+  big("upsample_2d", { of { 3, 4, 30, 50 } }, { size = { 75, 90 }, interpolation = "bilinear" })
+  big("upsample_2d_grad", { of { 3, 4, 75, 600 } }, { size = { 30, 50 },
+    interpolation = "bilinear" })
+
   -- pooling
   local pools = {
     { { 2, 2, 6, 6 }, { 2, 2, 3, 3 }, { ksize = 2, strides = 2, padding = "VALID" } },

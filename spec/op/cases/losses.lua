@@ -15,12 +15,22 @@ return function(give)
       { scale = 0.5 })
     case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4) }, { scale = 0.25 })
   end
+  for _, smoothing in ipairs { 0.1, 1 } do
+    local l = { data = labels, dtype = "int32" }
+    local o = { label_smoothing = smoothing }
+    case("sparse_softmax_cross_entropy_with_logits", { l, of { 4, 5 } }, o)
+    case("sparse_softmax_cross_entropy_grad", { l, of({ 4, 5 }, 0, 0.4), of { 4 } }, o)
+  end
   case("sparse_softmax_cross_entropy_with_logits",
     { { data = { { { 1 }, { 0 } }, { { 2 }, { 2 } } }, dtype = "int32" }, of { 2, 2, 3 } })
   case("sparse_softmax_cross_entropy_with_logits",
     { { data = { { 1, 0 }, { 2, 2 } }, dtype = "int32" }, of { 2, 2, 3 } })
   case("softmax_cross_entropy_with_logits", { of({ 4, 5 }, 0, 0.5), of { 4, 5 } })
   case("softmax_cross_entropy_with_logits", { of({ 2, 3, 4 }, 0, 0.5), of { 2, 3, 4 } })
+  for _, beta in ipairs { 1, 0.3, 0 } do
+    case("smooth_l1_loss", { of({ 4, 5 }, -2, 2), of({ 4, 5 }, -1, 1.1) },
+      { beta = beta })
+  end
   case("sigmoid_cross_entropy_with_logits", { of({ 4, 5 }, 0, 1), of({ 4, 5 }, -3, 3.1) })
 
   -- enough for fast kernels to use whole vectors and several threads

@@ -88,6 +88,9 @@ return function(give)
   case("where", { { data = { { 1 }, { 0 } }, dtype = "int8" }, of { 2, 3 }, of { 1 } })
   case("where", { { data = { 1, 0, 1 }, dtype = "int8" }, of { 1 }, of { 2, 3 } })
 
+  -- differences would see the gradient that it stops
+  case("stop_gradient", { of { 2, 3 } }, nil, { grad = false })
+
   -- constants and casts
   for _, dtype in ipairs { "float32", "float64", "int8", "uint8", "int32", "int64" } do
     case("cast", { of({ 3, 4 }, 0, 100) }, { dtype = dtype })
@@ -95,6 +98,14 @@ return function(give)
   case("constant", nil, { value = 3, shape = { 2, 3 } })
   case("zeros", nil, { shape = { 2, 3 } })
   case("ones", nil, { shape = { 5 } })
+  case("random_randint", nil, { low = -3, high = 9, shape = { 5 } })
+  case("random_permutation", nil, { n = 9 })
+  for _, name in ipairs { "tril", "triu", "fused_scale_tril" } do
+    case(name, { of { 3, 4 } })
+    case(name, { of { 2, 4, 3 } }, { diagonal = 1, fill_value = 2 })
+    case(name, { of { 4, 3 } }, { diagonal = -2 })
+  end
+  case("fused_scale_tril", { of { 2, 4, 3 } }, { scale = 3, fill_value = 5 })
   case("random_uniform", nil, { shape = { 2, 3 }, minval = -1 })
   case("random_normal", nil, { shape = { 7 }, mean = 2, stddev = 0.5 })
 

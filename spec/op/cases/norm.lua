@@ -61,6 +61,16 @@ return function(give)
   rows({ 7, 768 }, { 768 }, 7, {}, large)
   rows({ 2, 48, 33, 31 }, { 48 }, 8, { axis = 1, groups = 4 }, large)
 
+  -- softmax along every axis, on tiles of lines that are whole and on others
+  for _, name in ipairs { "softmax", "logsoftmax" } do
+    for _, c in ipairs { { { 3, 70, 100 }, 1 }, { { 130, 64 }, 0 }, { { 40, 3, 7 }, 1 },
+      { { 65, 130 }, -1 } } do
+      big(name, { of(c[1], -3, 3.3) }, { axis = c[2] }, 1e-5)
+      big(name .. "_grad", { of(c[1], name == "softmax" and 0 or -3, 0.9), of(c[1]) },
+        { axis = c[2] }, 2e-5)
+    end
+  end
+
   for _, momentum in ipairs { 0, 0.9, 1 } do
     case("moving_average", { of { 5 }, of({ 5 }, 1, 3) }, { momentum = momentum })
   end

@@ -10,6 +10,16 @@ for _, i, n, square in flow.data.batches(squares, { n = 4, batch_size = 4 }) do
   print(square)  --> [ 1.  4.  9. 16.]
 end
 
+## data.csv
+local file = io.open("houses.csv", "w")
+file:write("rooms,city,price\n3,Rome,2.5\n4,Oslo,\n2,Rome,1.5\n")
+file:close()
+local houses = flow.data.csv("houses.csv", { categories = { "city" } })
+print(houses.rooms, houses.city, houses.price)  --> [3 4 2]	[0 1 0]	[2.5 nan 1.5]
+print(houses.categories.city[2])                --> Oslo
+local features = nd.stack({ houses.rooms:astype("float32"), houses.price }, 1)
+print(features.shape[1], features.shape[2])     --> 3	2
+
 ## data.folder
 for i, class in ipairs { "cats", "dogs" } do
   os.execute("mkdir -p pets/" .. class)

@@ -1,5 +1,15 @@
 -- Examples of functions, comparisons and activations.
 return [==[
+## assign
+local next_number = flow.global_function { name = "next_number", returns = tp.Numpy, inputs = {},
+  body = function()
+    local n = flow.get_variable("n", { shape = { 1 }, dtype = flow.int64,
+      initializer = flow.zeros_initializer() })
+    return flow.assign(n, n + 1)
+  end }
+next_number()
+print(next_number())                             --> [2]
+
 ## math.acos
 print(flow.math.acos(nd.array({ 1, 0 })))        --> [0.        1.5707964]
 
@@ -67,6 +77,84 @@ print(flow.math.logical_or(a, b))                --> [0 1 1]
 local a, b = nd.array({ 0, 0, 1 }), nd.array({ 0, 1, 1 })
 print(flow.math.logical_xor(a, b))               --> [0 1 0]
 
+## math.add_n
+print(flow.math.add_n({ nd.array({ 1, 2 }), nd.array({ 3, 4 }) }))  --> [4. 6.]
+
+## math.fused_bias_add_gelu
+local x, bias = nd.array({ { 0, 50 } }), nd.array({ 0, 50 })
+print(flow.math.fused_bias_add_gelu(x, bias))    --> [[  0. 100.]]
+
+## math.fused_scale_tril
+print(flow.math.fused_scale_tril(nd.ones({ 2, 2 }), { scale = 3 }))  --> [[3. 0.]
+                                                                     -->  [3. 3.]]
+
+## math.gelu
+print(flow.math.gelu(nd.array({ 0, 100 })))      --> [  0. 100.]
+print(flow.math.gelu(nd.array({ 0, 100 }), { approximate = "tanh" }))  --> [  0. 100.]
+
+## math.l2_normalize
+print(flow.math.l2_normalize(nd.array({ 3, 4 })))  --> [0.6 0.8]
+
+## math.polyval
+print(flow.math.polyval({ 1, 0, -1 }, nd.array({ 1, 3 })))  --> [0. 8.]
+
+## math.reduce_euclidean_norm
+print(flow.math.reduce_euclidean_norm(nd.array({ 3, 4 })))  --> [5.]
+
+## math.reduce_l1
+print(flow.math.reduce_l1(nd.array({ 3, -4 })))  --> [7.]
+
+## math.reduce_logsumexp
+print(flow.math.reduce_logsumexp(nd.array({ 1000, -1000 })))  --> [1000.]
+
+## math.reduce_std
+print(flow.math.reduce_std(nd.array({ { 1, 3 }, { 2, 2 } }), 1))  --> [1. 0.]
+
+## math.reduce_variance
+print(flow.math.reduce_variance(nd.array({ 1, 5 })))  --> [4.]
+
+## math.tril
+print(flow.math.tril(nd.ones({ 2, 2 })))         --> [[1. 0.]
+                                                 -->  [1. 1.]]
+
+## math.triu
+print(flow.math.triu(nd.ones({ 2, 2 }), 1))      --> [[0. 1.]
+                                                 -->  [0. 0.]]
+
+## math.two_stage_reduce_max
+print(flow.math.two_stage_reduce_max(nd.array({ 1, 3 })))  --> [3.]
+
+## math.two_stage_reduce_min
+print(flow.math.two_stage_reduce_min(nd.array({ 1, 3 })))  --> [1.]
+
+## nn.random_mask_like
+local mask = flow.nn.random_mask_like(nd.zeros({ 1000 }), 0.25)
+local kept = mask:sum() / 1000
+print(mask.dtype, kept > 0.65 and kept < 0.85)   --> int8	true
+
+## random.CoinFlip
+local flips = flow.random.CoinFlip(100)
+print(flips.dtype, flips:any(), flips:all())     --> int8	true	false
+
+## random.bernoulli
+print(flow.random.bernoulli(nd.array({ 0, 1, 1 })))  --> [0. 1. 1.]
+
+## random.generate_random_batch_permutation_indices
+local images = nd.zeros({ 3, 1, 8, 8 })
+local order = flow.random.generate_random_batch_permutation_indices(images)
+print(order:sum(), order.dtype)                  --> 3	int32
+
+## random.permutation
+print(flow.random.permutation(4):sum())          --> 6
+
+## random.randint
+local dice = flow.random.randint(1, 7, { 100 })
+print(dice:min() >= 1, dice:max() <= 6, dice.dtype)  --> true	true	int32
+
+## random.shuffle
+local cards = flow.random.shuffle(nd.array({ 1, 2, 3, 4 }))
+print(cards:sum())                               --> 10
+
 ## math.reciprocal_no_nan
 print(flow.math.reciprocal_no_nan(nd.array({ 2, 0 })))  --> [0.5 0. ]
 
@@ -123,5 +211,17 @@ print(flow.nn.softsign(nd.array({ -1, 0, 3 })))  --> [-0.5   0.    0.75]
 
 ## nn.swish
 print(flow.nn.swish(nd.array({ 0, 100 }), { beta = 2 }))  --> [  0. 100.]
+
+## stop_gradient
+local job = flow.global_function { name = "half", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { shape = { 1 }, initializer = flow.ones_initializer() })
+    local loss = w * flow.stop_gradient(w) * x      -- as if the second w were a number
+    flow.optimizer.SGD(0.5, { momentum = 0 }):minimize(loss)
+    return loss
+  end }
+job({ 1 })
+print(job({ 1 }))                                --> [0.25]
 
 ]==]

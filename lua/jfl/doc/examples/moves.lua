@@ -62,6 +62,15 @@ print(flow.elem_cnt(nd.zeros({ 3, 4 })))  --> [12]
 ## experimental.logical_slice
 print(flow.experimental.logical_slice(nd.arange(6), { { 1, 5, 2 } }))  --> [1. 3.]
 
+## experimental.logical_slice_assign
+local job = flow.global_function { name = "fill", inputs = {}, returns = tp.Numpy,
+  body = function()
+    local w = flow.get_variable("w", { 4 }, { initializer = flow.zeros_initializer() })
+    flow.experimental.logical_slice_assign(w, 7, { { 1, 3 } })
+    return w
+  end }
+print(job(), job())  --> [0. 0. 0. 0.]	[0. 7. 7. 0.]
+
 ## experimental.square_sum
 print(flow.experimental.square_sum(nd.array({ 3, 4 })))  --> [25.]
 

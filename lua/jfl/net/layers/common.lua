@@ -33,13 +33,14 @@ function common.namer(name, is_again)
   return function(suffix) return not is_again and name .. suffix or nil end
 end
 
---- x plus the layer's bias, a variable v.name of v.units elements, by an op named v.op.
+--- x plus the layer's bias, a variable v.name of v.units elements, by an op named v.op;
+-- v.data_format is given where channels are last.
 function common.add_bias(who, context, o, x, v)
   if not o.use_bias then return x end
   local bias = variable.of_layer(who, context, { name = v.name, shape = { v.units },
     dtype = x.dtype, initializer = o.bias_initializer or common.zeros, trainable = o.trainable,
     regularizer = o.bias_regularizer, regularizer_name = "bias_regularizer", reuse = o.reuse })
-  return bias_add(x, bias, { name = v.op })
+  return bias_add(x, bias, { data_format = v.data_format, name = v.op })
 end
 
 --- Parameters that layers share.

@@ -31,7 +31,7 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
     type = "Initializer" },
   { "embeddings_regularizer", "of the weight, such as flow.regularizers.l2(0.01)", args.none,
     type = "Regularizer" },
-  { "dtype", "of the weight", "float32", type = "string" },
+  { "dtype", "of the weight; the job's default_data_type", args.none, type = "string" },
   common.params.trainable,
   { "name", "of the layer; embedding_1, embedding_2, ... in call order", args.none },
   common.params.reuse,
@@ -52,7 +52,8 @@ embedding.embedding = args.define("layers.embedding", "A vector for each number 
   local name = trace.name(context, o.name, "embedding")
   local op = common.namer(name, common.is_again(who, context, o, name .. "-weight"))
   local weight = variable.of_layer(who, context, { name = name .. "-weight",
-    dtype = args.dtype(who, "dtype", o.dtype), shape = { vocabulary, units },
+    dtype = args.dtype(who, "dtype", o.dtype or context.config.default_data_type or "float32"),
+    shape = { vocabulary, units },
     initializer = o.embeddings_initializer or narrow, trainable = o.trainable, reuse = o.reuse,
     regularizer = o.embeddings_regularizer, regularizer_name = "embeddings_regularizer" })
   local y = gather(weight, ids, { padding_idx = padding, name = op("-gather") })

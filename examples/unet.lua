@@ -1,0 +1,119 @@
+-- A small U-Net (Ronneberger, Fischer, Brox 2015) finds discs and squares in noisy pictures that
+-- the script draws, and says of each pixel what it belongs to.
+-- Usage: jfl examples/unet.lua [steps]
+local ffi = require "ffi"
+local flow = require "jfl"
+local nd, tp = flow.ndarray, flow.typing
+
+local STEPS = tonumber((...)) or 400
+local BATCH, SIDE = 8, 64
+local CLASSES = { "background", "disc", "square" }
+
+-- ---- pictures ----
+
+-- Draws a shape of that class with its centre at (x, y) into a picture and its labels.
+local function draw(picture, labels, class, x, y, radius, brightness)
+  for i = math.max(0, y - radius), math.min(SIDE - 1, y + radius) do
+    for j = math.max(0, x - radius), math.min(SIDE - 1, x + radius) do
+      if class == 2 or (i - y) ^ 2 + (j - x) ^ 2 <= radius ^ 2 then
+        picture[i * SIDE + j] = picture[i * SIDE + j] + brightness
+        labels[i * SIDE + j] = class
+      end
+    end
+  end
+end
+
+-- A batch of noisy pictures, each with three to six shapes, and the class of each pixel.
+local function draw_batch(random)
+  local images = flow.random.normal({ BATCH, 1, SIDE, SIDE }) * 0.3
+  local labels = nd.zeros({ BATCH, SIDE, SIDE }, "int32")
+  local pixels, classes = ffi.cast("float *", images:pointer()),
+    ffi.cast("int32_t *", labels:pointer())
+  for n = 0, BATCH - 1 do
+    local at = n * SIDE * SIDE
+    for _ = 1, random(3, 6) do
+      draw(pixels + at, classes + at, random(1, 2), random(0, SIDE - 1), random(0, SIDE - 1),
+        random(5, 11), random(5, 10) / 10)
+    end
+  end
+  return images, labels
+end
+
+-- ---- the network ----
+
+local function conv(x, filters, name)
+  x = flow.layers.conv2d(x, filters, 3, { padding = "SAME", use_bias = false, name = name })
+  return flow.layers.batch_normalization_relu(x,
+    { axis = 1, momentum = 0.9, name = name .. "-norm" })
+end
+
+local function two_convs(x, filters, name)
+  return conv(conv(x, filters, name .. "a"), filters, name .. "b")
+end
+
+-- Goes down by pools and up by transposed convolutions; on the way up each level also sees what
+-- the way down saw at that size.
+local function unet(x)
+  local level1 = two_convs(x, 16, "down1")
+  local level2 = two_convs(flow.nn.max_pool2d(level1, 2), 32, "down2")
+  local deep = two_convs(flow.nn.max_pool2d(level2, 2), 64, "deep")
+  local up2 = flow.layers.conv2d_transpose(deep, 32, 2, { strides = 2, name = "up2" })
+  up2 = two_convs(flow.concat({ level2, up2 }, 1), 32, "up2")
+  local up1 = flow.layers.conv2d_transpose(up2, 16, 2, { strides = 2, name = "up1" })
+  up1 = two_convs(flow.concat({ level1, up1 }, 1), 16, "up1")
+  return flow.layers.conv2d(up1, #CLASSES, 1, { name = "classes" })
+end
+
+local images_input = { "images", tp.Numpy.Placeholder({ BATCH, 1, SIDE, SIDE }) }
+
+local train = flow.global_function {
+  name = "train",
+  type = "train",
+  inputs = {
+    images_input,
+    { "labels", tp.Numpy.Placeholder({ BATCH, SIDE, SIDE }, { dtype = flow.int32 }) },
+  },
+  returns = tp.Numpy,
+  body = function(images, labels)
+    local logits = flow.transpose(unet(images), { 0, 2, 3, 1 })
+    local loss = flow.math.reduce_mean(
+      flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+    local rate = flow.optimizer.PiecewiseConstantScheduler({ STEPS * 0.8 }, { 0.003, 0.0003 })
+    flow.optimizer.Adam(rate):minimize(loss)
+    return loss
+  end,
+}
+
+local segment = flow.global_function {
+  name = "segment",
+  inputs = { images_input },
+  returns = tp.Numpy,
+  body = function(images) return flow.math.argmax(unet(images), 1) end,
+}
+
+-- ---- training and test ----
+
+flow.random.seed(1)
+math.randomseed(1)
+local bar = flow.progress(STEPS, { desc = "training" })
+for _ in bar do bar.loss = train(draw_batch(math.random)):item() end
+
+-- The intersection over union of a class: pixels that are found and right, of those that are one
+-- or the other.
+local right, either = { 0, 0, 0 }, { 0, 0, 0 }
+for _ = 1, 8 do
+  local images, labels = draw_batch(math.random)
+  local found = segment(images)
+  for class = 1, #CLASSES do
+    local a, b = found:eq(class - 1), labels:eq(class - 1)
+    local both = flow.math.logical_and(a, b):sum()
+    right[class] = right[class] + both
+    either[class] = either[class] + a:sum() + b:sum() - both
+  end
+end
+local mean = 0
+for class, name in ipairs(CLASSES) do
+  print(("IoU of %-10s %.3f"):format(name, right[class] / either[class]))
+  mean = mean + right[class] / either[class] / #CLASSES
+end
+print(("mean IoU: %.3f"):format(mean))

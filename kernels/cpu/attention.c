@@ -1,0 +1,437 @@
+/* Attention in tiles (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022): scores of some queries
+   for some keys at a time, whose largest score and sum are kept up as keys go by. Queries lie along
+   the lanes of vectors, so that these are kept without sums over lanes. */
+#include "op/attention.h"
+
+#include "tiles.h"
+
+#include <math.h>
+
+/* Queries and keys of a tile. */
+enum { QUERIES = 64, KEYS = 64, VECTORS = QUERIES / JF_LANES };
+
+typedef struct attention_job {
+  const jf_kargs *k;
+  jf_attention_dims d;
+  jf_attention_mask mask;
+  float scale;
+  int causal;
+  int64_t tiles;               /* of queries in a head */
+  int64_t parts, part;         /* of the gradient's keys in a group, and their size */
+  size_t room;                 /* floats of scratch that a lane needs */
+  float *dq;                   /* where each part puts its gradients of q */
+} attention_job;
+
+/* Some queries of a head, and keys and values of its group. */
+typedef struct attention_tile {
+  const attention_job *j;
+  const float *key, *value;
+  int64_t batch, head, first;  /* the first query */
+  int64_t row;                 /* its number among all queries of all heads */
+  int64_t n, vectors;          /* how many queries there are, and vectors for them */
+} attention_tile;
+
+/* What runs on a lane: piece i of the job, with the lane's scratch. */
+typedef struct attention_piece { const attention_job *j; float *scratch; } attention_piece;
+
+static int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t padded(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
+
+/* Tile `tile` of a head, which is numbered among all heads. */
+static attention_tile attention_tile_at(const attention_job *j, int64_t head, int64_t tile)
+{
+  const jf_attention_dims *d = &j->d;
+  attention_tile t = { .j = j, .batch = head / d->heads, .head = head % d->heads };
+  const int64_t kv = (t.batch * d->groups + t.head / d->shared) * d->k_len;
+  t.first = tile * QUERIES;
+  t.row = head * d->q_len + t.first;
+  t.n = attention_least(d->q_len - t.first, QUERIES);
+  t.vectors = (t.n + JF_LANES - 1) / JF_LANES;
+  t.key = (const float *)j->k->in[JF_ATTENTION_K].data + kv * d->size;
+  t.value = (const float *)j->k->in[JF_ATTENTION_V].data + kv * d->v_size;
+  return t;
+}
+
+/* How many keys the tile's queries may see. */
+static int64_t attention_keys(const attention_tile *t)
+{
+  return jf_attention_seen(t->j->k, &t->j->d, t->first + t->n - 1);
+}
+
+/* Adds the mask to scores of keys from `key` on, a line for each, and hides keys behind a query. */
+JF_BODY void attention_hide(const attention_tile *t, int64_t key, int64_t keys, float *score)
+{
+  const jf_attention_mask *m = &t->j->mask;
+  for (int64_t i = 0; m->tensor && i < t->n; i++) {
+    int64_t at = jf_attention_mask_row(m, t->batch, t->head, t->first + i) + key * m->step[3];
+    for (int64_t k = 0; k < keys; k++, at += m->step[3])
+      score[k * QUERIES + i] += (float)jf_attention_mask_at(m, at);
+  }
+  if (!t->j->causal) return;
+  for (int64_t k = 0; k < keys; k++)
+    for (int64_t i = 0; i < attention_least(key + k - t->first, t->n); i++)
+      score[k * QUERIES + i] = -INFINITY;
+}
+
+/* score[k][i] = <key k, query i>, where q has queries in lanes. */
+JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys, const float *q,
+                              float *score)
+{
+  const int64_t size = t->j->d.size;
+  jf_tile_product(&(jf_tile){ .a = t->key + key * size, .a_row = size, .a_next = 1, .b = q,
+                              .b_row = QUERIES, .c = score, .c_row = QUERIES, .depth = size },
+                  keys, t->vectors);
+  attention_hide(t, key, keys, score);
+}
+
+/* exp of each lane, where what is below the least normal number becomes 0: numbers between these
+   are slow, and hidden keys have plenty. */
+JF_BODY void attention_exp(jf_vec *x)
+{
+  const jf_vec none = { 0 }, least = none - 87;
+  const jf_ivec small = *x < least;
+  *x = JF_SELECT(small, least, *x);
+  jf_exp(x);
+  *x = JF_SELECT(small, none, *x);
+}
+
+/* Replaces scores by exp(score - max), where max goes with the queries, and adds these to sum. All
+   are of one vector of queries; a query that sees no key so far has no max. */
+JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *sum,
+                               jf_vec *factor)
+{
+  const jf_vec none = (jf_vec){ 0 } - INFINITY;
+  jf_vec most = *max, total = { 0 };
+  for (int64_t k = 0; k < keys; k++) {
+    const jf_vec s = JF_LOAD(score + k * QUERIES);
+    most = JF_SELECT(s > most, s, most);
+  }
+  const jf_vec base = JF_SELECT(most == none, (jf_vec){ 0 }, most);
+  for (int64_t k = 0; k < keys; k++) {
+    jf_vec p = JF_LOAD(score + k * QUERIES) - base;
+    attention_exp(&p);
+    JF_STORE(score + k * QUERIES, p);
+    total += p;
+  }
+  *factor = *max - base;
+  attention_exp(factor);
+  *sum = *sum * *factor + total;
+  *max = most;
+}
+
+/* Writes y and the logarithms of sums, of weights that were taken relative to max. */
+JF_BODY void attention_finish(const attention_tile *t, const float *weighted, const jf_vec *max,
+                              const jf_vec *sum)
+{
+  const jf_attention_dims *d = &t->j->d;
+  float *y = (float *)t->j->k->out[0].data + t->row * d->v_size;
+  float *lse = (float *)t->j->k->out[1].data + t->row, most[QUERIES], all[QUERIES];
+  memcpy(most, max, sizeof most);
+  memcpy(all, sum, sizeof all);
+  for (int64_t i = 0; i < t->n; i++) {
+    const float by = all[i] == 0 ? 0 : 1 / all[i];
+    lse[i] = all[i] == 0 ? INFINITY : most[i] + logf(all[i]);
+    for (int64_t l = 0; l < d->v_size; l++)
+      y[i * d->v_size + l] = all[i] == 0 ? 0 : by * weighted[l * QUERIES + i];
+  }
+}
+
+JF_BODY void attention_body(void *ctx, int i)
+{
+  const attention_piece *piece = ctx;
+  const attention_job *j = piece->j;
+  const attention_tile t = attention_tile_at(j, i / j->tiles, i % j->tiles);
+  const int64_t size = j->d.size, wide = j->d.v_size, seen = attention_keys(&t);
+  float *q = piece->scratch, *score = q + size * QUERIES, *sums = score + KEYS * QUERIES;
+  jf_vec max[VECTORS], sum[VECTORS], factor;
+  for (int64_t v = 0; v < VECTORS; v++) {
+    max[v] = (jf_vec){ 0 } - INFINITY;
+    sum[v] = (jf_vec){ 0 };
+  }
+  jf_tile_turn((const float *)j->k->in[JF_ATTENTION_Q].data + t.row * size, size, t.n, size,
+               j->scale, q, QUERIES);
+  memset(sums, 0, (size_t)(wide * QUERIES) * sizeof *sums);
+  for (int64_t key = 0, keys; key < seen; key += keys) {
+    keys = attention_least(seen - key, KEYS);
+    attention_scores(&t, key, keys, q, score);
+    for (int64_t v = 0; v < t.vectors; v++) {
+      attention_weights(score + v * JF_LANES, keys, &max[v], &sum[v], &factor);
+      for (int64_t l = 0; key && l < wide; l++) {
+        float *s = sums + l * QUERIES + v * JF_LANES;
+        JF_STORE(s, JF_LOAD(s) * factor);
+      }
+    }
+    jf_tile_product(&(jf_tile){ .a = t.value + key * wide, .a_row = 1, .a_next = wide, .b = score,
+                                .b_row = QUERIES, .c = sums, .c_row = QUERIES, .depth = keys,
+                                .add = key > 0 }, wide, t.vectors);
+  }
+  attention_finish(&t, sums, max, sum);
+}
+JF_VARIANTS(attention)
+
+/* ---- gradients ---- */
+
+/* What a tile of queries needs: q (scaled) and dy with queries in lanes and with queries in lines,
+   and of each query lse and <dy, y>. */
+typedef struct attention_back {
+  float *q_lanes, *dy_lanes, *q, *dy, *p, *dp, *dq, *dk, *dv;
+  jf_vec lse[VECTORS], dot[VECTORS];
+} attention_back;
+
+static size_t attention_back_room(const attention_job *j)
+{
+  const int64_t q = padded(j->d.size), v = padded(j->d.v_size);
+  return (size_t)(QUERIES * (3 * q + 2 * v) + 2 * KEYS * QUERIES + j->part * (q + v));
+}
+
+static attention_back attention_back_in(const attention_job *j, float *at)
+{
+  const int64_t q = padded(j->d.size), v = padded(j->d.v_size);
+  attention_back b = { .q_lanes = at };
+  b.q = b.q_lanes + QUERIES * q;
+  b.dq = b.q + QUERIES * q;
+  b.dy_lanes = b.dq + QUERIES * q;
+  b.dy = b.dy_lanes + QUERIES * v;
+  b.p = b.dy + QUERIES * v;
+  b.dp = b.p + KEYS * QUERIES;
+  b.dk = b.dp + KEYS * QUERIES;
+  b.dv = b.dk + j->part * q;
+  return b;
+}
+
+/* Copies n lines of `size` floats, times scale, to lines that end in zeros. */
+JF_BODY void attention_copy(const float *from, int64_t n, int64_t size, float scale, float *to)
+{
+  const int64_t wide = padded(size);
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t l = 0; l < size; l++) to[i * wide + l] = scale * from[i * size + l];
+    for (int64_t l = size; l < wide; l++) to[i * wide + l] = 0;
+  }
+}
+
+JF_BODY void attention_gather(const attention_tile *t, attention_back *b)
+{
+  const attention_job *j = t->j;
+  const jf_tensor *in = j->k->in;
+  const int64_t size = j->d.size, wide = j->d.v_size;
+  const float *q = (const float *)in[JF_ATTENTION_Q].data + t->row * size;
+  const float *dy = (const float *)in[JF_ATTENTION_DY].data + t->row * wide;
+  const float *y = (const float *)in[JF_ATTENTION_Y].data + t->row * wide;
+  float lse[QUERIES], dot[QUERIES];
+  jf_tile_turn(q, size, t->n, size, j->scale, b->q_lanes, QUERIES);
+  jf_tile_turn(dy, wide, t->n, wide, 1, b->dy_lanes, QUERIES);
+  attention_copy(q, t->n, size, j->scale, b->q);
+  attention_copy(dy, t->n, wide, 1, b->dy);
+  for (int64_t i = 0; i < QUERIES; i++) {
+    lse[i] = i < t->n ? ((const float *)in[JF_ATTENTION_LSE].data)[t->row + i] : INFINITY;
+    dot[i] = 0;
+    for (int64_t l = 0; i < t->n && l < wide; l++) dot[i] += dy[i * wide + l] * y[i * wide + l];
+  }
+  memcpy(b->lse, lse, sizeof lse);
+  memcpy(b->dot, dot, sizeof dot);
+}
+
+/* Makes weights of the scores in p, and of the products in dp the gradients of scores. */
+JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_t keys)
+{
+  for (int64_t v = 0; v < t->vectors; v++)
+    for (int64_t k = 0; k < keys; k++) {
+      float *p = b->p + k * QUERIES + v * JF_LANES, *dp = b->dp + k * QUERIES + v * JF_LANES;
+      jf_vec w = JF_LOAD(p) - b->lse[v];
+      w = JF_SELECT(w > 0, (jf_vec){ 0 }, w);
+      attention_exp(&w);
+      JF_STORE(p, w);
+      JF_STORE(dp, JF_SELECT(w == 0, (jf_vec){ 0 }, w * (JF_LOAD(dp) - b->dot[v])));
+    }
+}
+
+/* Adds what the tile's queries give keys `key` .. `key + keys`, and to dq what those give. */
+JF_BODY void attention_give(const attention_tile *t, attention_back *b, int64_t from, int64_t key,
+                            int64_t keys, int add)
+{
+  const jf_attention_dims *d = &t->j->d;
+  const int64_t size = padded(d->size), wide = padded(d->v_size);
+  attention_scores(t, key, keys, b->q_lanes, b->p);
+  jf_tile_product(&(jf_tile){ .a = t->value + key * d->v_size, .a_row = d->v_size, .a_next = 1,
+                              .b = b->dy_lanes, .b_row = QUERIES, .c = b->dp, .c_row = QUERIES,
+                              .depth = d->v_size }, keys, t->vectors);
+  attention_slopes(t, b, keys);
+  jf_tile_product(&(jf_tile){ .a = t->key + key * d->size, .a_row = 1, .a_next = d->size,
+                              .b = b->dp, .b_row = QUERIES, .c = b->dq, .c_row = QUERIES,
+                              .depth = keys, .add = add }, d->size, t->vectors);
+  jf_tile_product(&(jf_tile){ .a = b->p, .a_row = QUERIES, .a_next = 1, .b = b->dy, .b_row = wide,
+                              .c = b->dv + (key - from) * wide, .c_row = wide, .depth = t->n,
+                              .add = 1 }, keys, wide / JF_LANES);
+  jf_tile_product(&(jf_tile){ .a = b->dp, .a_row = QUERIES, .a_next = 1, .b = b->q,
+                              .b_row = size, .c = b->dk + (key - from) * size, .c_row = size,
+                              .depth = t->n, .add = 1 }, keys, size / JF_LANES);
+}
+
+/* The gradients that one tile of queries gives keys from .. to, and gets from them. */
+JF_BODY void attention_back_tile(const attention_tile *t, attention_back *b, int64_t from,
+                                 int64_t to, float *dq)
+{
+  const int64_t size = t->j->d.size, end = attention_least(to, attention_keys(t));
+  attention_gather(t, b);
+  if (from >= end) memset(b->dq, 0, (size_t)(size * QUERIES) * sizeof *b->dq);
+  for (int64_t key = from, keys; key < end; key += keys) {
+    keys = attention_least(end - key, KEYS);
+    attention_give(t, b, from, key, keys, key > from);
+  }
+  for (int64_t i = 0; i < t->n; i++)
+    for (int64_t l = 0; l < size; l++)
+      dq[(t->row + i) * size + l] = t->j->scale * b->dq[l * QUERIES + i];
+}
+
+/* Copies n padded lines back. */
+JF_BODY void attention_put(const float *from, int64_t n, int64_t size, float *to)
+{
+  for (int64_t i = 0; i < n; i++)
+    memcpy(to + i * size, from + i * padded(size), (size_t)size * sizeof *to);
+}
+
+/* Piece i: part i % parts of the keys of group i / parts, with all queries that read them. */
+JF_BODY void attention_grad_body(void *ctx, int i)
+{
+  const attention_piece *piece = ctx;
+  const attention_job *j = piece->j;
+  const jf_attention_dims *d = &j->d;
+  const int64_t group = i / j->parts, part = i % j->parts;
+  const int64_t from = part * j->part, to = attention_least(from + j->part, d->k_len);
+  float *dq = j->dq + part * d->batch * d->heads * d->q_len * d->size;
+  attention_back b = attention_back_in(j, piece->scratch);
+  memset(b.dk, 0, (size_t)(j->part * padded(d->size)) * sizeof *b.dk);
+  memset(b.dv, 0, (size_t)(j->part * padded(d->v_size)) * sizeof *b.dv);
+  for (int64_t h = group * d->shared; h < (group + 1) * d->shared; h++)
+    for (int64_t tile = 0; tile < j->tiles; tile++) {
+      const attention_tile t = attention_tile_at(j, h, tile);
+      attention_back_tile(&t, &b, from, to, dq);
+    }
+  const int64_t row = group * d->k_len + from;
+  attention_put(b.dk, to - from, d->size, (float *)j->k->out[1].data + row * d->size);
+  attention_put(b.dv, to - from, d->v_size, (float *)j->k->out[2].data + row * d->v_size);
+}
+JF_VARIANTS(attention_grad)
+
+/* Adds up the gradients of q by the parts of keys, in their order. */
+JF_BODY void attention_sum_body(void *ctx, int i)
+{
+  const attention_job *j = ctx;
+  const int64_t n = jf_numel(&j->k->out[0].shape);
+  float *dq = j->k->out[0].data;
+  for (int64_t at = jf_from(i, JF_PART), to = jf_to(i, JF_PART, n); at < to; at++) {
+    float sum = j->dq[at];
+    for (int64_t p = 1; p < j->parts; p++) sum += j->dq[p * n + at];
+    dq[at] = sum;
+  }
+}
+JF_VARIANTS(attention_sum)
+
+/* ---- rows ---- */
+
+static attention_job attention_job_of(const jf_kargs *k, int mask)
+{
+  const jf_attention *a = k->attr;
+  attention_job j = { .k = k, .d = jf_attention_dims_of(k), .scale = (float)a->scale };
+  j.mask = jf_attention_mask_of(k, mask);
+  j.causal = a->causal;
+  j.tiles = (j.d.q_len + QUERIES - 1) / QUERIES;
+  return j;
+}
+
+static attention_job attention_forward_job(const jf_kargs *k)
+{
+  attention_job j = attention_job_of(k, JF_ATTENTION_MASK);
+  j.room = (size_t)(QUERIES * (j.d.size + j.d.v_size + KEYS));
+  return j;
+}
+
+/* Groups of keys are enough pieces unless they are few, as in one image with one head; then keys
+   are divided too. */
+static attention_job attention_backward_job(const jf_kargs *k)
+{
+  enum { FEW = 8, LONG = 4 * KEYS };
+  attention_job j = attention_job_of(k, JF_ATTENTION_GRAD_MASK);
+  const int64_t groups = j.d.batch * j.d.groups, most = (j.d.k_len + LONG - 1) / LONG;
+  j.parts = groups && groups < FEW ? attention_least((FEW + groups - 1) / groups, most) : 1;
+  if (j.parts < 1) j.parts = 1;
+  j.part = ((j.d.k_len + j.parts - 1) / j.parts + KEYS - 1) / KEYS * KEYS;
+  j.parts = j.part ? (j.d.k_len + j.part - 1) / j.part : 1;
+  j.room = attention_back_room(&j);
+  return j;
+}
+
+static int attention_fits(const jf_kargs *k, const attention_job *j)
+{
+  const int64_t pieces = j->d.batch * j->d.heads * (j->tiles + j->parts);
+  const int64_t n = jf_numel(&k->out[0].shape);
+  return k->in[0].dtype == JFL_F32 && n && j->d.k_len && j->d.size && j->d.v_size
+         && pieces <= INT32_MAX;
+}
+
+static int attention_accepts(const jf_kargs *k)
+{
+  const attention_job j = attention_forward_job(k);
+  return attention_fits(k, &j);
+}
+
+static int attention_grad_accepts(const jf_kargs *k)
+{
+  const attention_job j = attention_backward_job(k);
+  return attention_fits(k, &j);
+}
+
+static jfl_status attention_prepare(jf_kargs *k, size_t *scratch)
+{
+  *scratch = (size_t)k->threads * attention_forward_job(k).room * sizeof(float);
+  return JFL_OK;
+}
+
+static size_t attention_partial(const attention_job *j)
+{
+  return j->parts > 1 ? (size_t)(j->parts * jf_numel(&j->k->out[0].shape)) : 0;
+}
+
+static jfl_status attention_grad_prepare(jf_kargs *k, size_t *scratch)
+{
+  const attention_job j = attention_backward_job(k);
+  *scratch = ((size_t)k->threads * j.room + attention_partial(&j)) * sizeof(float);
+  return JFL_OK;
+}
+
+static void attention_lane(void *ctx, int i, int lane)
+{
+  const attention_job *j = ctx;
+  attention_piece p = { j, (float *)j->k->scratch + (size_t)lane * j->room };
+  attention()(&p, i);
+}
+
+static void attention_grad_lane(void *ctx, int i, int lane)
+{
+  const attention_job *j = ctx;
+  attention_piece p = { j, (float *)j->k->scratch + (size_t)lane * j->room };
+  attention_grad()(&p, i);
+}
+
+static jfl_status attention_run(const jf_kargs *k)
+{
+  attention_job j = attention_forward_job(k);
+  jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.heads * j.tiles), attention_lane, &j);
+  return JFL_OK;
+}
+
+static jfl_status attention_grad_run(const jf_kargs *k)
+{
+  attention_job j = attention_backward_job(k);
+  j.dq = j.parts > 1 ? (float *)k->scratch + (size_t)k->threads * j.room : k->out[0].data;
+  jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.groups * j.parts), attention_grad_lane, &j);
+  if (j.parts > 1)
+    jf_run_parts(k, jf_parts(jf_numel(&k->out[0].shape), JF_PART), attention_sum(), &j);
+  return JFL_OK;
+}
+
+JFL_CPU(vec_attention, .op = "scaled_dot_product_attention", .accepts = attention_accepts,
+        .prepare = attention_prepare, .run = attention_run, .priority = 10)
+JFL_CPU(vec_attention_grad, .op = "scaled_dot_product_attention_grad",
+        .accepts = attention_grad_accepts, .prepare = attention_grad_prepare,
+        .run = attention_grad_run, .priority = 10)

@@ -1,0 +1,78 @@
+-- Examples of losses.
+return [==[
+## combined_margin_loss
+local cosines = nd.array({ { 0.5, 0.25 } })
+local label = nd.array({ 0 }, flow.int32)
+print(flow.combined_margin_loss(cosines, label, { m3 = 0.25 }))  --> [[0.25 0.25]]
+
+## nn.BCELoss
+local p, target = nd.array({ 0.5, 1 }), nd.array({ 1, 1 })
+print(flow.nn.BCELoss(p, target, { reduction = "none" }))  --> [ 0.6931472 -0.       ]
+
+## nn.BCEWithLogitsLoss
+local logits, target = nd.array({ 0, 100 }), nd.array({ 1, 1 })
+print(flow.nn.BCEWithLogitsLoss(logits, target, { reduction = "sum" }))  --> [0.6931472]
+
+## nn.KLDivLoss
+local p = nd.array({ 0.5, 0.5 })
+print(flow.nn.KLDivLoss(flow.math.log(p), p))    --> [0.]
+
+## nn.L1Loss
+print(flow.nn.L1Loss(nd.array({ 1, 2 }), nd.array({ 1, 5 })))  --> [1.5]
+
+## nn.MSELoss
+local y, target = nd.array({ 1, 2 }), nd.array({ 1, 4 })
+print(flow.nn.MSELoss(y, target))                            --> [2.]
+print(flow.nn.MSELoss(y, target, { reduction = "none" }))    --> [0. 4.]
+
+## nn.MarginRankingLoss
+local a, b, sign = nd.array({ 1, 2 }), nd.array({ 2, 1 }), nd.array({ 1, 1 })
+print(flow.nn.MarginRankingLoss(a, b, sign))     --> [0.5]
+
+## nn.TripletMarginLoss
+local a, p, n = nd.array({ { 0, 0 } }), nd.array({ { 0, 1 } }), nd.array({ { 3, 0 } })
+local loss = flow.nn.TripletMarginLoss(a, p, n, { margin = 4 })
+print(("%.4f"):format(loss[1]))                  --> 2.0000
+
+## nn.cosine_embedding_loss
+local a, b = nd.array({ { 1, 0 }, { 1, 0 } }), nd.array({ { 0, 2 }, { 0, 2 } })
+print(flow.nn.cosine_embedding_loss(a, b, nd.array({ 1, -1 })))  --> [0.5]
+
+## nn.cross_entropy
+local logits = nd.zeros({ 3, 4 })
+local labels = nd.array({ 1, 3, -100 }, flow.int32)
+local loss = flow.nn.cross_entropy(logits, labels, { ignore_index = -100 })
+print(("%.4f"):format(loss[1]))                  --> 1.3863
+
+## nn.dice_loss
+local mask = nd.array({ { 1, 0, 1, 0 } })
+print(flow.nn.dice_loss(mask, mask))             --> [0.]
+
+## nn.hinge_embedding_loss
+local distance, sign = nd.array({ 0.5, 0.25 }), nd.array({ 1, -1 })
+print(flow.nn.hinge_embedding_loss(distance, sign, { reduction = "none" }))  --> [0.5  0.75]
+
+## nn.hinge_loss
+print(flow.nn.hinge_loss(nd.array({ 2, 0.5 }), nd.array({ 1, 1 })))  --> [0.25]
+
+## nn.huber_loss
+print(flow.nn.huber_loss(nd.array({ 0, 3 }), nd.array({ 0, 0 })))  --> [1.25]
+
+## nn.nll_loss
+local log_p = flow.nn.logsoftmax(nd.zeros({ 2, 2 }))
+print(flow.nn.nll_loss(log_p, nd.array({ 0, 1 }, flow.int32)))  --> [0.6931472]
+
+## nn.sigmoid_focal_loss
+local easy, hard = 5, -5
+local loss = flow.nn.sigmoid_focal_loss(nd.array({ easy, hard }), nd.array({ 1, 1 }))
+print(loss[1] < 1e-6, loss[2] > 1)               --> true	true
+
+## nn.sparse_cross_entropy
+local p = nd.array({ { 0.5, 0.5 }, { 0, 1 } })
+local loss = flow.nn.sparse_cross_entropy(nd.array({ 0, 1 }, flow.int32), p)
+print(("%.4f %.4f"):format(loss[1], loss[2]))    --> 0.6931 -0.0000
+
+## smooth_l1_loss
+print(flow.smooth_l1_loss(nd.array({ 0.5, 3 }), nd.array({ 0, 0 })))  --> [0.125 2.5  ]
+
+]==]

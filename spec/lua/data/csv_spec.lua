@@ -1,0 +1,121 @@
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local csv = flow.data.csv
+
+describe("data.csv", function()
+  local path
+
+  before_each(function() path = os.tmpname() end)
+  after_each(function() os.remove(path) end)
+
+  local function read(text, o)
+    local file = assert(io.open(path, "wb"))
+    file:write(text)
+    file:close()
+    return csv(path, o)
+  end
+
+  -- Every column as "name: dtype: values", in order.
+  local function shown(set)
+    local parts = {}
+    for _, name in ipairs(require("jfl.data.columns").order(set)) do
+      local column = set[name]
+      local is_list = type(column) == "table"
+      parts[#parts + 1] = ("%s: %s: %s"):format(name, is_list and "texts" or column.dtype,
+        table.concat(is_list and column or column:totable(), "|"))
+    end
+    return parts
+  end
+
+  it("gives a column for each in the file, of the kind that its cells are of", function()
+    assert.same({ "id: int32: 1|2|-3", "big: int64: 1|5000000000|3", "x: float32: 0.5|-200|3",
+      "name: texts: a|b c|", "half: float32: nan|7|nan" },
+      shown(read("id,big,x,name,half\n1,1,.5,a,\n2,5000000000,-2e2,b c,7\n-3,3,3,,NA\n")))
+  end)
+
+  it("takes quotes, other separators, line ends, blank lines and a byte order mark", function()
+    assert.same({ 'a,"b": texts: x, y|say "hi"|two\nlines|""', "n: int32: 1|2|3|4" },
+      shown(read('\239\187\191"a,""b""",n\r\n"x, y",1\r\n\r\n"say ""hi""",2\r\n"two\nlines",3\n'
+        .. '"""""",4')))
+    assert.same({ "column_1: int32: 1|3", "column_2: float32: 2.5|4" },
+      shown(read("1\t 2.5\n3\t4", { separator = "\t", header = false })))
+    assert.same({ "column_1: int32: 1", "b: int32: 2" }, shown(read(",b\n1,2\n")))
+  end)
+
+  it("reads numbers as exactly as their dtype has them", function()
+    local texts = { "0.1", "1e22", "123456789012345678", "1e-300", "3.4028235e38", "-0",
+      "9007199254740993.0", "0.30000000000000004", "1e23", "2.2250738585072011e-308", "inf",
+      "00012.50", "+5", "5e", "1234567890123456789012" }
+    local text = "x\n" .. table.concat(texts, "\n", 1, 13) .. "\n" .. texts[15] .. "\n"
+    local x = read(text, { types = { x = flow.float64 } }).x
+    for i = 1, 13 do assert.equal(tonumber(texts[i]), x[i], texts[i]) end
+    assert.equal(1234567890123456789012, x[14])
+    assert.same({ "x: texts: 1|5e" }, shown(read("x\n1\n5e\n")))
+    assert.same({ "x: texts: 0x10|1 2" }, shown(read("x\n0x10\n1 2\n")))
+  end)
+
+  it("reads a column again whose kind shows late", function()
+    local lines = { "a,b,c" }
+    for i = 1, 3000 do lines[#lines + 1] = ("%d,%d,%d"):format(i, i, i) end
+    lines[#lines + 1] = '2.5,"text ""x""",'
+    local set = read(table.concat(lines, "\n"))
+    assert.same({ "float32", "float32" }, { set.a.dtype, set.c.dtype })
+    assert.same({ 2.5, 3000, 3001 }, { set.a[3001], set.a[3000], #set.b })
+    assert.same({ "7", 'text "x"' }, { set.b[7], set.b[3001] })
+    assert.are_not.equal(set.c[3001], set.c[3001])
+  end)
+
+  it("takes types and what stands for missing numbers", function()
+    assert.same({ "zip: texts: 01234|99", "y: float64: 1|2" },
+      shown(read("zip,y\n01234,1\n99,2\n", { types = { zip = "string", y = flow.float64 } })))
+    assert.same({ "a: float32: -|1" }, { (shown(read("a\n-\n1\n", { missing = { "-" } }))[1]
+      :gsub("nan", "-")) })
+    assert.same({ "a: texts: NA|1" }, shown(read("a\nNA\n1\n", { missing = {} })))
+  end)
+
+  it("numbers the texts of categories", function()
+    local set = read("city,n,kind\nRome,1,a\nOslo,2,b\nRome,3,a\n", { categories = { "city" } })
+    assert.same({ "city: int32: 0|1|0", "n: int32: 1|2|3", "kind: texts: a|b|a" }, shown(set))
+    assert.same({ city = { "Rome", "Oslo" } }, set.categories)
+    assert.same({ "int32", "int32" }, (function()
+      local all = read("city,n,kind\nRome,1,a\n", { categories = true })
+      return { all.city.dtype, all.kind.dtype }
+    end)())
+  end)
+
+  it("gives its columns to batches in the order of the file", function()
+    local set = read("z,a\n1,10\n2,20\n3,30\n")
+    for _, i, z, a in flow.data.batches(set, { batch_size = 2 }) do
+      if i == 2 then assert.same({ 3, 30 }, { z[1], a[1] }) end
+    end
+  end)
+
+  it("names line and column of what is wrong", function()
+    local function fails(text, content, o)
+      helper.fails(function() read(content, o) end, text)
+    end
+    fails(path .. ": line 3 must have 2 cells, got fewer", "a,b\n1,2\n3\n")
+    fails("line 4 must have 2 cells, got more", "a,b\n1,2\n\n3,4,5\n")
+    fails("line 3: a quote is not closed", 'a\n1\n"x\n\n')
+    fails("line 2: a separator must follow a closing quote, got 'y'", 'a\n"x"y\n')
+    fails("line 3, column 'b': a number must stand there, got 'x'", "a,b\n1,2\n3,x\n",
+      { types = { b = "int32" } })
+    fails("column 'b': row 2 must fit int32, got 1.5", "a,b\n1,2\n3,1.5\n",
+      { types = { b = "int32" } })
+    fails("columns must have names that differ, got 'a' twice", "a,a\n1,2\n")
+    fails("types must name columns, got 'c', which is none", "a\n1\n", { types = { c = "int32" } })
+    fails("it has no lines", "")
+    fails("it has no lines behind the names of the columns", "a,b\n")
+    fails("types.a must be \"string\" or a dtype, got string 'int'", "a\n1\n",
+      { types = { a = "int" } })
+    fails("separator must be one character, got string '||'", "a\n1\n", { separator = "||" })
+    fails("separator must be one ASCII character", "a\n1\n", { separator = '"' })
+    fails("missing[1] must be a string, got number 3", "a\n1\n", { missing = { 3 } })
+    fails("categories: the file has no column string 'b'", "a\nx\n", { categories = { "b" } })
+    fails("categories: column 'a' must have texts, got numbers; types = {a = \"string\"} reads",
+      "a\n1\n", { categories = { "a" } })
+    helper.fails(function() csv("/nowhere/a.csv") end, "/nowhere/a.csv: No such file")
+    helper.fails(function() csv("/dev") end, "/dev: it is not a file")
+  end)
+end)

@@ -1,0 +1,61 @@
+-- Losses that are made of ops: what the oracles do not ask.
+local flow = require "jfl"
+local helper = require "spec.lua.helper"
+
+local nd, nn = flow.ndarray, flow.nn
+
+describe("losses", function()
+  local x, y = nd.array { 1, 2, 3 }, nd.array { 1, 4, 5 }
+
+  local function fails(message, f, ...)
+    local given = { ... }
+    helper.fails(function() f(unpack(given)) end, message)
+  end
+
+  it("refuse a target of another shape instead of broadcasting it", function()
+    fails("nn.MSELoss: target must be of shape (3) like input, got (3, 1)", nn.MSELoss, x,
+      nd.zeros { 3, 1 })
+    fails("nn.TripletMarginLoss: negative must be of shape (3) like anchor, got (2)",
+      nn.TripletMarginLoss, x, x, nd.zeros { 2 })
+    fails("nn.cosine_embedding_loss: target must be (2), one for each sample, got (1)",
+      nn.cosine_embedding_loss, nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, nd.ones { 1 })
+  end)
+
+  it("name a bad argument", function()
+    fails("nn.L1Loss: reduction must be mean, sum or none, got string 'max'", nn.L1Loss, x, y,
+      { reduction = "max" })
+    fails("nn.L1Loss: target must be a blob or an NdArray, got number 3", nn.L1Loss, x, 3)
+    fails("nn.huber_loss: delta must be above 0, got 0", nn.huber_loss, x, y, 0)
+    fails("smooth_l1_loss: beta must be a number of at least 0, got number -1",
+      flow.smooth_l1_loss, x, y, -1)
+    fails("nn.TripletMarginLoss: p must be above 0, got 0", nn.TripletMarginLoss, x, x, x,
+      { p = 0 })
+    fails("combined_margin_loss: x must be (samples, classes), got (3)",
+      flow.combined_margin_loss, x, nd.zeros({ 3 }, flow.int32))
+    fails("nn.cross_entropy: target must hold labels where weight or ignore_index is given",
+      nn.cross_entropy, nd.zeros { 2, 3 }, nd.zeros { 2, 3 }, { ignore_index = 0 })
+    fails("label_smoothing must be from 0 to 1, got 2", nn.cross_entropy, nd.zeros { 2, 3 },
+      nd.zeros({ 2 }, flow.int32), { label_smoothing = 2 })
+    fails("nn.dice_loss: input must have two axes or more, got shape (3)", nn.dice_loss, x, y)
+    fails("label", nn.cross_entropy, nd.zeros { 1, 3 }, nd.array({ 3 }, flow.int32))
+  end)
+
+  it("take targets of whole numbers", function()
+    assert.same({ 0.5 }, nn.L1Loss(nd.array { 1, 3 }, nd.array({ 1, 2 }, flow.int32)):totable())
+    local loss = nn.BCEWithLogitsLoss(nd.zeros { 2 }, nd.array({ 0, 1 }, flow.int8))
+    assert.near(math.log(2), loss[1], 1e-6)
+  end)
+
+  it("of certain and right probabilities are 0, not a number divided by 0", function()
+    assert.same({ 0 }, nn.BCELoss(nd.array { 0, 1 }, nd.array { 0, 1 }):totable())
+    assert.equal(math.huge, nn.BCELoss(nd.array { 0 }, nd.array { 1 })[1])
+    assert.same({ 0 }, nn.KLDivLoss(nd.array { 0, -5 }, nd.array { 1, 0 }):totable())
+  end)
+
+  it("put the namespace before their name", function()
+    local job = flow.global_function { name = "named", inputs = {
+      { "x", flow.typing.Numpy.Placeholder { 3 } } }, returns = flow.typing.Numpy,
+      body = function(b) return nn.MSELoss(b, y, { name = "distance" }) end }
+    assert.truthy(job:graph():find("distance: float32 (1) = reduce_mean", 1, true))
+  end)
+end)

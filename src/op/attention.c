@@ -1,0 +1,379 @@
+/* Attention: softmax(scale q k^T + mask) v, one score at a time, so that no matrix of scores is
+   made. Its second result, the logarithm of the sum of exp of each query's scores, lets the
+   gradients compute any weight anew (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022). Sums are
+   in double. */
+#include "op/attention.h"
+#include "op/move.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Scores of float32 must stay within its range. */
+#define MOST_SCALE 1e30
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
+  JF_FIELD(jf_attention, causal, BOOL, "false", "query i sees keys 0 to i only"),
+  {0},
+};
+
+jf_attention_dims jf_attention_dims_of(const jf_kargs *k)
+{
+  const int64_t *q = k->in[JF_ATTENTION_Q].shape.d, *v = k->in[JF_ATTENTION_V].shape.d;
+  jf_attention_dims d = { q[0], q[1], v[1], v[1] ? q[1] / v[1] : 0, q[2], v[2], q[3], v[3] };
+  return d;
+}
+
+jf_attention_mask jf_attention_mask_of(const jf_kargs *k, int input)
+{
+  jf_attention_mask m = { NULL, { 0 } };
+  if (k->n_in <= input) return m;
+  m.tensor = &k->in[input];
+  const jfl_shape *s = &m.tensor->shape;
+  int64_t step = 1;
+  for (int i = s->n - 1; i >= 0; step *= s->d[i--])
+    m.step[4 - s->n + i] = s->d[i] == 1 ? 0 : step;
+  return m;
+}
+
+int64_t jf_attention_mask_row(const jf_attention_mask *m, int64_t batch, int64_t head, int64_t i)
+{
+  return batch * m->step[0] + head * m->step[1] + i * m->step[2];
+}
+
+double jf_attention_mask_at(const jf_attention_mask *m, int64_t at)
+{
+  const void *x = m->tensor->data;
+  switch (m->tensor->dtype) {
+  case JFL_F32: return (double)((const float *)x)[at];
+  case JFL_F64: return ((const double *)x)[at];
+  default: return ((const int8_t *)x)[at] ? 0 : -INFINITY;
+  }
+}
+
+/* ---- shapes ---- */
+
+static jfl_status attention_check_rank(const jf_infer *c, int i)
+{
+  char s[JF_SHAPE_STR];
+  if (c->in[i]->dtype != c->in[0]->dtype)
+    return jf_fail_argument(JFL_EDTYPE, c->op->in[i], "must be %s like q, got %s",
+                            jfl_dtype_name(c->in[0]->dtype), jfl_dtype_name(c->in[i]->dtype));
+  if (c->in[i]->shape.n == 4) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must have four axes (batch, heads, length, "
+                          "size), got %s", jf_shape_str(&c->in[i]->shape, s));
+}
+
+static jfl_status attention_check_mask(const jf_infer *c, int i)
+{
+  const jfl_value *m = c->in[i];
+  const jfl_shape *q = &c->in[0]->shape;
+  const int64_t want[] = { q->d[0], q->d[1], q->d[2], c->in[1]->shape.d[2] };
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  if (m->dtype != JFL_I8 && m->dtype != c->in[0]->dtype)
+    return jf_fail_argument(JFL_EDTYPE, "mask", "must be int8 (0 hides a key) or %s (numbers to "
+                            "add to scores), got %s", jfl_dtype_name(c->in[0]->dtype),
+                            jfl_dtype_name(m->dtype));
+  int fit = m->shape.n <= 4;
+  for (int j = 0; fit && j < m->shape.n; j++)
+    fit = m->shape.d[j] == 1 || m->shape.d[j] == want[4 - m->shape.n + j];
+  if (fit) return JFL_OK;
+  const jfl_shape scores = { 4, { want[0], want[1], want[2], want[3] } };
+  return jf_fail_argument(JFL_ESHAPE, "mask", "must broadcast to the scores %s, got %s",
+                          jf_shape_str(&scores, s), jf_shape_str(&m->shape, t));
+}
+
+/* Checks q, k, v and a mask, which is input `mask` if there is one; completes the scale. */
+static jfl_status attention_check(jf_infer *c, int mask)
+{
+  jf_attention *a = c->attr;
+  for (int i = 0; i < 3; i++) JF_TRY(attention_check_rank(c, i));
+  const jfl_shape *q = &c->in[0]->shape, *k = &c->in[1]->shape, *v = &c->in[2]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  const int heads = k->d[1] ? q->d[1] % k->d[1] == 0 : q->d[1] == 0;
+  if (k->d[0] != q->d[0] || k->d[3] != q->d[3] || !heads)
+    return jf_fail_argument(JFL_ESHAPE, "k", "must have the batch and the size of q %s, and its "
+                            "heads or a divisor of them, got %s", jf_shape_str(q, s),
+                            jf_shape_str(k, t));
+  if (v->d[0] != k->d[0] || v->d[1] != k->d[1] || v->d[2] != k->d[2])
+    return jf_fail_argument(JFL_ESHAPE, "v", "must have the batch, heads and length of k %s, "
+                            "got %s", jf_shape_str(k, s), jf_shape_str(v, t));
+  if (!(fabs(a->scale) <= MOST_SCALE))
+    return jf_fail_argument(JFL_EINVAL, "scale", "must be a number from -1e30 to 1e30, got %g",
+                            a->scale);
+  if (c->n_in > mask + 1)
+    return jf_fail_argument(JFL_EINVAL, "mask", "must be one tensor, got %d", c->n_in - mask);
+  if (c->n_in > mask) JF_TRY(attention_check_mask(c, mask));
+  if (a->scale == 0) a->scale = q->d[3] ? 1 / sqrt((double)q->d[3]) : 1;
+  return JFL_OK;
+}
+
+static jfl_status attention_infer(jf_infer *c)
+{
+  JF_TRY(attention_check(c, JF_ATTENTION_MASK));
+  c->shape[0] = c->in[0]->shape;
+  c->shape[0].d[3] = c->in[2]->shape.d[3];
+  c->shape[1] = c->in[0]->shape;
+  c->shape[1].n = 3;
+  c->dtype[0] = c->dtype[1] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* Checks what the gradients read beside the op's inputs. */
+static jfl_status attention_check_grad(jf_infer *c)
+{
+  JF_TRY(attention_check(c, JF_ATTENTION_GRAD_MASK));
+  jfl_shape want = c->in[0]->shape;
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  want.d[3] = c->in[2]->shape.d[3];
+  for (int i = JF_ATTENTION_Y; i <= JF_ATTENTION_DY; i++) {
+    want.n = i == JF_ATTENTION_LSE ? 3 : 4;
+    if (c->in[i]->dtype != c->in[0]->dtype || !jf_shape_eq(&c->in[i]->shape, &want))
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
+                              jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&want, s),
+                              jfl_dtype_name(c->in[i]->dtype),
+                              jf_shape_str(&c->in[i]->shape, t));
+  }
+  return JFL_OK;
+}
+
+static jfl_status attention_grad_infer(jf_infer *c)
+{
+  JF_TRY(attention_check_grad(c));
+  for (int i = 0; i < 3; i++) {
+    c->shape[i] = c->in[i]->shape;
+    c->dtype[i] = c->in[0]->dtype;
+  }
+  return JFL_OK;
+}
+
+static jfl_status attention_mask_grad_infer(jf_infer *c)
+{
+  JF_TRY(attention_check_grad(c));
+  if (c->n_in <= JF_ATTENTION_GRAD_MASK || !jf_is_float(c->in[JF_ATTENTION_GRAD_MASK]->dtype))
+    return jf_fail_argument(JFL_EINVAL, "mask", "must be numbers to add to scores");
+  c->shape[0] = c->in[JF_ATTENTION_GRAD_MASK]->shape;
+  c->dtype[0] = c->in[0]->dtype;
+  return JFL_OK;
+}
+
+/* ---- plain kernels ---- */
+
+/* Where the rows of one query lie: in q, y and dy; and in k and v those of its group. */
+typedef struct attention_row {
+  const jf_kargs *k;
+  jf_attention_dims d;
+  jf_attention_mask mask;
+  int64_t q, y, kv, mask_at, seen;   /* elements, but kv: rows of k and v */
+} attention_row;
+
+/* Sets r to query `at`, of all queries of all heads. */
+static void attention_seek(attention_row *r, int64_t at)
+{
+  const jf_attention_dims *d = &r->d;
+  const int64_t i = at % d->q_len, head = at / d->q_len % d->heads;
+  const int64_t batch = at / d->q_len / d->heads;
+  r->q = at * d->size;
+  r->y = at * d->v_size;
+  r->kv = (batch * d->groups + head / d->shared) * d->k_len;
+  r->mask_at = r->mask.tensor ? jf_attention_mask_row(&r->mask, batch, head, i) : 0;
+  r->seen = jf_attention_seen(r->k, d, i);
+}
+
+static attention_row attention_rows(const jf_kargs *k, int mask)
+{
+  attention_row r = { .k = k, .d = jf_attention_dims_of(k) };
+  r.mask = jf_attention_mask_of(k, mask);
+  return r;
+}
+
+#define TENSOR(T, name, input) const T *name = k->in[JF_ATTENTION_##input].data;
+
+/* The score of the row's query for key j. */
+#define ATTENTION_SCORE(D, T)                                                     \
+  static double attention_score_##D(const attention_row *r, int64_t j)            \
+  {                                                                               \
+    const jf_kargs *k = r->k;                                                     \
+    TENSOR(T, q, Q) TENSOR(T, keys, K)                                            \
+    double s = 0;                                                                 \
+    for (int64_t l = 0; l < r->d.size; l++)                                       \
+      s += (double)q[r->q + l] * (double)keys[(r->kv + j) * r->d.size + l];       \
+    s *= ((const jf_attention *)k->attr)->scale;                                  \
+    return r->mask.tensor                                                         \
+               ? s + jf_attention_mask_at(&r->mask, r->mask_at + j * r->mask.step[3]) : s; \
+  }
+/* y = sum_j p_j v_j, where p_j = exp(s_j - lse) and lse = log sum exp s_j. A query that sees no key
+   gets 0, and as lse infinity, which makes its weights 0 in the gradients too. */
+#define ATTENTION_ROW(D, T)                                                       \
+  static void attention_row_##D(const attention_row *r, T *y, T *lse)             \
+  {                                                                               \
+    const jf_kargs *k = r->k;                                                     \
+    TENSOR(T, v, V)                                                               \
+    double *s = k->scratch, *sum = s + r->d.k_len, max = -INFINITY, all = 0;      \
+    for (int64_t j = 0; j < r->seen; j++) {                                       \
+      s[j] = attention_score_##D(r, j);                                           \
+      max = s[j] > max ? s[j] : max;                                              \
+    }                                                                             \
+    memset(sum, 0, (size_t)r->d.v_size * sizeof *sum);                            \
+    for (int64_t j = 0; j < r->seen; j++) {                                       \
+      const double p = max == -INFINITY && s[j] == max ? 0 : exp(s[j] - max);     \
+      all += p;                                                                   \
+      for (int64_t l = 0; l < r->d.v_size; l++)                                   \
+        sum[l] += p * (double)v[(r->kv + j) * r->d.v_size + l];                   \
+    }                                                                             \
+    for (int64_t l = 0; l < r->d.v_size; l++) y[l] = (T)(all == 0 ? 0 : sum[l] / all); \
+    *lse = (T)(all == 0 ? INFINITY : max + log(all));                             \
+  }
+#define ATTENTION_FORWARD(D, T)                                                   \
+  static jfl_status attention_forward_##D(const jf_kargs *k)                      \
+  {                                                                               \
+    attention_row r = attention_rows(k, JF_ATTENTION_MASK);                       \
+    T *y = k->out[0].data, *lse = k->out[1].data;                                 \
+    for (int64_t i = 0, n = jf_numel(&k->out[1].shape); i < n; i++) {             \
+      attention_seek(&r, i);                                                      \
+      attention_row_##D(&r, y + r.y, lse + i);                                    \
+    }                                                                             \
+    return JFL_OK;                                                                \
+  }
+
+/* The weight p of key j for query `at`, which rounding must not make larger than 1, and the
+   gradient of its score: p (<dy, v_j> - <dy, y>). */
+#define ATTENTION_SLOPE(D, T)                                                     \
+  static double attention_slope_##D(const attention_row *r, int64_t at, int64_t j, double *p) \
+  {                                                                               \
+    const jf_kargs *k = r->k;                                                     \
+    TENSOR(T, v, V) TENSOR(T, y, Y) TENSOR(T, lse, LSE) TENSOR(T, dy, DY)         \
+    const double log_p = attention_score_##D(r, j) - (double)lse[at];             \
+    double dp = 0;                                                                \
+    *p = exp(log_p > 0 ? 0 : log_p);                                              \
+    for (int64_t l = 0; l < r->d.v_size; l++)                                     \
+      dp += (double)dy[r->y + l]                                                  \
+            * ((double)v[(r->kv + j) * r->d.v_size + l] - (double)y[r->y + l]);   \
+    return *p == 0 ? 0 : *p * dp;                                                 \
+  }
+/* Adds a query's part to dk and dv of its group, and sets dq. */
+#define ATTENTION_BACK(D, T)                                                      \
+  static void attention_back_##D(const attention_row *r, int64_t at, double *sum, T *dq) \
+  {                                                                               \
+    const jf_kargs *k = r->k;                                                     \
+    const double scale = ((const jf_attention *)k->attr)->scale;                  \
+    const int64_t n = r->d.size, m = r->d.v_size;                                 \
+    TENSOR(T, q, Q) TENSOR(T, keys, K) TENSOR(T, dy, DY)                          \
+    double *own = sum, *dk = own + n, *dv = dk + r->d.k_len * n, p;               \
+    memset(own, 0, (size_t)n * sizeof *own);                                      \
+    for (int64_t j = 0; j < r->seen; j++) {                                       \
+      const double ds = scale * attention_slope_##D(r, at, j, &p);                \
+      for (int64_t l = 0; l < m; l++) dv[j * m + l] += p * (double)dy[r->y + l];  \
+      for (int64_t l = 0; l < n; l++) own[l] += ds * (double)keys[(r->kv + j) * n + l]; \
+      for (int64_t l = 0; l < n; l++) dk[j * n + l] += ds * (double)q[r->q + l];  \
+    }                                                                             \
+    for (int64_t l = 0; l < n; l++) dq[r->q + l] = (T)own[l];                     \
+  }
+#define ATTENTION_BACKWARD(D, T)                                                  \
+  static jfl_status attention_backward_##D(const jf_kargs *k)                     \
+  {                                                                               \
+    attention_row r = attention_rows(k, JF_ATTENTION_GRAD_MASK);                  \
+    const int64_t n = r.d.shared * r.d.q_len, nk = r.d.k_len * r.d.size;          \
+    const int64_t nv = r.d.k_len * r.d.v_size;                                    \
+    double *sum = k->scratch, *dk = sum + r.d.size;                               \
+    for (int64_t g = 0; g < r.d.batch * r.d.groups; g++) {                        \
+      memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
+      for (int64_t i = g * n; i < (g + 1) * n; i++) {                             \
+        attention_seek(&r, i);                                                    \
+        attention_back_##D(&r, i, sum, k->out[0].data);                           \
+      }                                                                           \
+      for (int64_t l = 0; l < nk; l++) ((T *)k->out[1].data)[g * nk + l] = (T)dk[l]; \
+      for (int64_t l = 0; l < nv; l++) ((T *)k->out[2].data)[g * nv + l] = (T)dk[nk + l]; \
+    }                                                                             \
+    return JFL_OK;                                                                \
+  }
+#define ATTENTION_MASK_BACKWARD(D, T)                                             \
+  static jfl_status attention_mask_backward_##D(const jf_kargs *k)                \
+  {                                                                               \
+    attention_row r = attention_rows(k, JF_ATTENTION_GRAD_MASK);                  \
+    const int64_t n = jf_numel(&k->out[0].shape);                                 \
+    double *sum = memset(k->scratch, 0, (size_t)n * sizeof *sum), p;              \
+    for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape); i < rows; i++) { \
+      attention_seek(&r, i);                                                      \
+      for (int64_t j = 0; j < r.seen; j++)                                        \
+        sum[r.mask_at + j * r.mask.step[3]] += attention_slope_##D(&r, i, j, &p); \
+    }                                                                             \
+    for (int64_t l = 0; l < n; l++) ((T *)k->out[0].data)[l] = (T)sum[l];         \
+    return JFL_OK;                                                                \
+  }
+JF_EACH_FLOAT(ATTENTION_SCORE)
+JF_EACH_FLOAT(ATTENTION_ROW)
+JF_EACH_FLOAT(ATTENTION_FORWARD)
+JF_EACH_FLOAT(ATTENTION_SLOPE)
+JF_EACH_FLOAT(ATTENTION_BACK)
+JF_EACH_FLOAT(ATTENTION_BACKWARD)
+JF_EACH_FLOAT(ATTENTION_MASK_BACKWARD)
+
+#define ATTENTION_TABLE(id) \
+  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { [JFL_F32] = id##_F32, [JFL_F64] = id##_F64 };
+ATTENTION_TABLE(attention_forward)
+ATTENTION_TABLE(attention_backward)
+ATTENTION_TABLE(attention_mask_backward)
+
+static size_t attention_scratch(const jf_kargs *k)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  return (size_t)(d.k_len + d.v_size) * sizeof(double);
+}
+
+static size_t attention_grad_scratch(const jf_kargs *k)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  return (size_t)(d.size + d.k_len * (d.size + d.v_size)) * sizeof(double);
+}
+
+static size_t attention_mask_scratch(const jf_kargs *k)
+{
+  return (size_t)jf_numel(&k->out[0].shape) * sizeof(double);
+}
+
+static double attention_flop(const jf_kargs *k)
+{
+  const jf_attention_dims d = jf_attention_dims_of(k);
+  const double half = ((const jf_attention *)k->attr)->causal ? 0.5 : 1;
+  return half * 2 * (double)(d.batch * d.heads * d.q_len * d.k_len) * (double)(d.size + d.v_size);
+}
+
+static double attention_grad_flop(const jf_kargs *k) { return 2.5 * attention_flop(k); }
+
+/* ---- gradients ---- */
+
+static void attention_grad(jf_gradctx *c)
+{
+  const jf_node *n = c->node;
+  jfl_value *in[] = { c->in[0], c->in[1], c->in[2], c->out[0], c->out[1], c->dy[0], NULL };
+  const int mask = n->n_in > JF_ATTENTION_MASK;
+  if (mask) in[JF_ATTENTION_GRAD_MASK] = c->in[JF_ATTENTION_MASK];
+  const size_t n_in = JF_ATTENTION_GRAD_MASK + (size_t)mask;
+  if (!c->dy[0]) return;
+  jfl_value *dq = jf_emit(c->g, &jf_op_scaled_dot_product_attention_grad, n->attr, in, n_in);
+  for (int i = 0; dq && i < 3; i++) c->dx[i] = dq->node->out[i];
+  if (mask && jf_is_float(c->in[JF_ATTENTION_MASK]->dtype))
+    c->dx[3] = jf_emit(c->g, &jf_op_scaled_dot_product_attention_mask_grad, n->attr, in, n_in);
+}
+
+#define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
+  .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule
+#define ATTENTION_GRAD_IN .in = { "q", "k", "v", "y", "lse", "dy", "mask" }
+
+JFL_OP(scaled_dot_product_attention,
+  .doc = "For each query the mean of the values v, weighted by softmax(scale q k^T + mask).",
+  .in = {"q", "k", "v", "mask"}, .out = {"y", "lse"}, .n_public = 1, ATTENTION(attention_infer),
+  .grad = attention_grad, .cpu = attention_forward_cpu, .scratch = attention_scratch,
+  .flop = attention_flop)
+
+JFL_OP(scaled_dot_product_attention_grad,
+  .doc = "Gradients of scaled_dot_product_attention at output y, whose scores have the logarithm "
+         "of the sum of exponentials lse.",
+  ATTENTION_GRAD_IN, .out = {"dq", "dk", "dv"}, ATTENTION(attention_grad_infer),
+  .cpu = attention_backward_cpu, .scratch = attention_grad_scratch, .flop = attention_grad_flop)
+
+JFL_OP(scaled_dot_product_attention_mask_grad,
+  .doc = "Gradient of scaled_dot_product_attention for a mask of numbers.",
+  ATTENTION_GRAD_IN, .out = {"dmask"}, ATTENTION(attention_mask_grad_infer),
+  .cpu = attention_mask_backward_cpu, .scratch = attention_mask_scratch)

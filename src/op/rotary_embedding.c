@@ -1,0 +1,97 @@
+/* Rotary position embedding (Su et al., RoFormer, 2021): pair i of numbers of a row is turned by
+   the angle position * base^(-2 i / dims), so that products of two rows depend on how far apart
+   they are. */
+#include "op/rotary.h"
+#include "op/move.h"
+
+#include <math.h>
+#include <string.h>
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_rotary, base, NUM, "10000", "how much slower each pair turns than the one before"),
+  JF_FIELD(jf_rotary, offset, INT, "0", "the position of the first row"),
+  JF_FIELD(jf_rotary, dims, INT, "0", "how many numbers of a row are turned; 0: all"),
+  JF_FIELD(jf_rotary, interleaved, BOOL, "false",
+           "pairs are numbers 2 i and 2 i + 1; else i and i + dims / 2"),
+  JF_FIELD(jf_rotary, inverse, BOOL, "false", "turns back"),
+  {0},
+};
+
+static jfl_status rotary_infer(jf_infer *c)
+{
+  jf_rotary *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  char text[JF_SHAPE_STR];
+  JF_TRY(jf_infer_same(c));
+  if (s->n < 2)
+    return jf_fail_argument(JFL_ESHAPE, "x", "must have two or more axes (..., length, size), "
+                            "got %s", jf_shape_str(s, text));
+  if (!(a->base > 0 && isfinite(a->base)))
+    return jf_fail_argument(JFL_EINVAL, "base", "must be a finite number above 0, got %g", a->base);
+  if (a->offset < 0 || a->offset > INT32_MAX)
+    return jf_fail_argument(JFL_EINVAL, "offset", "must be from 0 to %d, got %lld", INT32_MAX,
+                            (long long)a->offset);
+  if (a->dims == 0) a->dims = s->d[s->n - 1];
+  if (a->dims < 0 || a->dims % 2 || a->dims > s->d[s->n - 1])
+    return jf_fail_argument(JFL_EINVAL, "dims", "must be even and at most the size %lld, got %lld",
+                            (long long)s->d[s->n - 1], (long long)a->dims);
+  return JFL_OK;
+}
+
+jf_rotary_dims jf_rotary_dims_of(const jf_kargs *k)
+{
+  const jf_rotary *a = k->attr;
+  const jfl_shape *s = &k->in[0].shape;
+  jf_rotary_dims d = { 1, s->d[s->n - 2], s->d[s->n - 1], a->dims / 2, 1, a->dims / 2 };
+  for (int i = 0; i < s->n - 2; i++) d.outer *= s->d[i];
+  if (a->interleaved) d.next = 2;
+  if (a->interleaved) d.apart = 1;
+  return d;
+}
+
+void jf_rotary_angle(const jf_rotary *a, int64_t position, int64_t i, double *cosine,
+                     double *sine)
+{
+  const double slow = pow(a->base, -2 * (double)i / (double)a->dims);
+  const double angle = (double)(position + a->offset) * slow;
+  *cosine = cos(angle);
+  *sine = a->inverse ? -sin(angle) : sin(angle);
+}
+
+/* (x, y) -> (x cos - y sin, x sin + y cos) */
+#define ROTARY(D, T)                                                              \
+  static jfl_status rotary_##D(const jf_kargs *k)                                 \
+  {                                                                               \
+    const jf_rotary_dims d = jf_rotary_dims_of(k);                                \
+    const T *x = k->in[0].data;                                                   \
+    T *y = k->out[0].data;                                                        \
+    double c, s;                                                                  \
+    memmove(y, x, (size_t)jf_numel(&k->out[0].shape) * sizeof *y);                \
+    for (int64_t p = 0; d.outer && p < d.length; p++)                             \
+      for (int64_t i = 0; i < d.pairs; i++) {                                     \
+        jf_rotary_angle(k->attr, p, i, &c, &s);                                   \
+        for (int64_t o = 0; o < d.outer; o++) {                                   \
+          T *a = y + (o * d.length + p) * d.size + i * d.next, *b = a + d.apart;  \
+          const double u = (double)*a, v = (double)*b;                            \
+          *a = (T)(u * c - v * s);                                                \
+          *b = (T)(u * s + v * c);                                                \
+        }                                                                         \
+      }                                                                           \
+    return JFL_OK;                                                                \
+  }
+JF_EACH_FLOAT(ROTARY)
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = rotary_F32, [JFL_F64] = rotary_F64 };
+
+/* The gradient is turned back. */
+static void rotary_grad(jf_gradctx *c)
+{
+  jf_rotary a = *(const jf_rotary *)c->node->attr;
+  a.inverse = !a.inverse;
+  c->dx[0] = JF_EMIT(c->g, rotary_embedding, &a, c->dy[0]);
+}
+
+JFL_OP(rotary_embedding, .doc = "x (..., length, size), whose rows are turned by angles that grow "
+       "with their position, so that products of two rows depend on how far apart they are.",
+       .path = "nn.rotary_embedding", .in = { "x" }, .out = { "y" }, .attr = attrs,
+       .attr_size = sizeof(jf_rotary), .infer = rotary_infer, .inplace = 1, .grad = rotary_grad,
+       .cpu = cpu)

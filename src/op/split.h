@@ -1,0 +1,10 @@
+/* Attributes of split. */
+#ifndef JF_OP_SPLIT_H
+#define JF_OP_SPLIT_H
+
+#include "dev/kernel.h"
+
+/* infer replaces a single size by the list of all parts' sizes, unless there is one part. */
+typedef struct jf_split { jf_ints sizes; int64_t axis; } jf_split;
+
+#endif

@@ -1,0 +1,110 @@
+/* Triangles of matrices, which the last two axes are: the rest gets another number. */
+#include "op/move.h"
+#include "op/op.h"
+
+#include <string.h>
+
+typedef struct tril { int64_t diagonal; double fill_value, scale; } tril;
+
+static const jf_attr tril_attrs[] = {
+  JF_FIELD(tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
+  JF_FIELD(tril, fill_value, NUM, "0", "the number above it"),
+  {0},
+};
+static const jf_attr triu_attrs[] = {
+  JF_FIELD(tril, diagonal, INT, "0", "the first diagonal kept, counted from the main one up"),
+  JF_FIELD(tril, fill_value, NUM, "0", "the number below it"),
+  {0},
+};
+static const jf_attr scale_attrs[] = {
+  JF_FIELD(tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
+  JF_FIELD(tril, fill_value, NUM, "0", "the number above it"),
+  JF_FIELD(tril, scale, NUM, "1", "what is kept is multiplied by this"),
+  {0},
+};
+
+static jfl_status tril_infer(jf_infer *c)
+{
+  tril *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  const jfl_dtype t = c->in[0]->dtype;
+  char text[JF_SHAPE_STR];
+  JF_TRY(jf_infer_same(c));
+  if (s->n < 2)
+    return jf_fail_argument(JFL_ESHAPE, "x", "must have two or more axes, got %s",
+                            jf_shape_str(s, text));
+  if (!jf_holds(t, a->fill_value) || !jf_holds(t, a->scale))
+    return jf_fail_argument(JFL_EINVAL, "fill_value", "must fit %s, and so must scale, got %g and "
+                            "%g", jfl_dtype_name(t), a->fill_value, a->scale);
+  const int64_t most = INT64_C(1) << 48;      /* more than any extent, so that sums fit */
+  a->diagonal = a->diagonal < -most ? -most : a->diagonal > most ? most : a->diagonal;
+  return JFL_OK;
+}
+
+/* What has no factor is given the factor 1. */
+static jfl_status tril_infer_plain(jf_infer *c)
+{
+  ((tril *)c->attr)->scale = 1;
+  return tril_infer(c);
+}
+
+/* In each row the elements from column `from` to below column `to` are x times scale, all others
+   are fill_value. */
+#define TRIANGLE(D, T)                                                                   \
+  static void tril_row_##D(const tril *a, const T *x, T *y, int64_t n, int64_t from, int64_t to) \
+  {                                                                                      \
+    const T fill = (T)a->fill_value, scale = (T)a->scale;                                \
+    from = from < 0 ? 0 : from > n ? n : from;                                           \
+    to = to < from ? from : to > n ? n : to;                                             \
+    for (int64_t j = 0; j < from; j++) y[j] = fill;                                      \
+    for (int64_t j = from; j < to; j++) y[j] = (T)(x[j] * scale);                        \
+    for (int64_t j = to; j < n; j++) y[j] = fill;                                        \
+  }                                                                                      \
+  static jfl_status tril_##D(const jf_kargs *k)                                          \
+  {                                                                                      \
+    const jfl_shape *s = &k->out[0].shape;                                               \
+    const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
+    const tril *a = k->attr;                                                             \
+    for (int64_t i = 0; i < all; i++)                                                    \
+      tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n, 0, \
+                   i % rows + a->diagonal + 1);                                          \
+    return JFL_OK;                                                                       \
+  }                                                                                      \
+  static jfl_status triu_##D(const jf_kargs *k)                                          \
+  {                                                                                      \
+    const jfl_shape *s = &k->out[0].shape;                                               \
+    const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
+    const tril *a = k->attr;                                                             \
+    for (int64_t i = 0; i < all; i++)                                                    \
+      tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n,  \
+                   i % rows + a->diagonal, n);                                           \
+    return JFL_OK;                                                                       \
+  }
+JF_EACH_TYPE(TRIANGLE)
+#define TRIL_ROW(D, T) [JFL_##D] = tril_##D,
+#define TRIU_ROW(D, T) [JFL_##D] = triu_##D,
+static const jf_kernel tril_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIL_ROW) };
+static const jf_kernel triu_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIU_ROW) };
+
+/* The gradient is the same triangle of dy, and 0 elsewhere. */
+static void tril_op_grad(jf_gradctx *c)
+{
+  tril a = *(const tril *)c->node->attr;
+  a.fill_value = 0;
+  c->dx[0] = jf_emit(c->g, c->node->op, &a, JF_IN(c->dy[0]));
+}
+
+#define TRIANGLE_FIELDS .in = {"x"}, .out = {"y"}, .attr_size = sizeof(tril), .inplace = 1, \
+  .grad = tril_op_grad
+
+JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",
+  .path = "math.tril tril", TRIANGLE_FIELDS, .attr = tril_attrs, .infer = tril_infer_plain,
+  .cpu = tril_cpu)
+
+JFL_OP(triu, .doc = "x, with fill_value below a diagonal of its matrices.",
+  .path = "math.triu triu", TRIANGLE_FIELDS, .attr = triu_attrs, .infer = tril_infer_plain,
+  .cpu = triu_cpu)
+
+JFL_OP(fused_scale_tril, .doc = "x times scale, with fill_value above a diagonal of its matrices.",
+  .path = "math.fused_scale_tril", TRIANGLE_FIELDS, .attr = scale_attrs, .infer = tril_infer,
+  .cpu = tril_cpu)
