@@ -27,12 +27,14 @@ SETTING := $(subst /,_,$(subst $(eval) ,_,$(CC)))$(if $(SAN),-$(SAN))$(if $(DEBU
 O := build/obj-$(SETTING)
 
 OPT := $(if $(DEBUG),-Og,$(if $(SAN),-O1,-O2))
-FAST := $(if $(DEBUG)$(SAN),,-O3) -fno-math-errno -fno-trapping-math
+# Kernels are left by no Lua error, so they need no tables for unwinding, which are a tenth of them.
+FAST := $(if $(DEBUG)$(SAN),,-O3 -fno-asynchronous-unwind-tables) -fno-math-errno \
+  -fno-trapping-math
 CHECKED := $(if $(DEBUG)$(SAN),-DJF_DEBUG) \
   $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion \
   -Wno-sign-conversion
-# What turns a write past an end into the end of the program; spec/hardening_spec.lua looks at the
+# What turns a write past an end into the end of the program; spec/products_spec.lua looks at the
 # products. The sanitizers see more, and FORTIFY needs optimization.
 HARD := -fstack-protector-strong -fcf-protection \
   $(if $(DEBUG)$(SAN),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
@@ -85,7 +87,10 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$O/gen/embed.o: build/gen/embed.c $(LUA)
+build/gen/lua/%.gz: lua/%
+	@mkdir -p $(@D)
+	gzip -9nc $< >$@
+$O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 

@@ -19,7 +19,13 @@ static int fast_conv_accepts(const jf_kargs *k)
   const int64_t most = INT32_MAX / 8;
   for (int i = 0; i < 6; i++)
     if (a->pad[i] > most || a->stride[i / 2] > most || a->dilation[i / 2] > most) return 0;
-  return jf_dnnl_accepts(k);
+  return (k->in[0].dtype == JFL_F32 || a->groups == 1) && jf_dnnl_accepts(k);
+}
+
+/* Gradients are sums of parts, and an epilogue is loops of its own: both are of float32. */
+static int fast_conv_wide_accepts(const jf_kargs *k)
+{
+  return k->out[0].dtype == JFL_F32 && fast_conv_accepts(k);
 }
 
 /* The extents of a tensor in that form. */
@@ -131,24 +137,24 @@ JFL_CPU(dnnl_conv3d, .op = "conv3d", .accepts = fast_conv_accepts, .prepare = pr
   .run = fast_conv_forward, .release = jf_pieces_release, .priority = 20)
 JFL_CPU(dnnl_conv2d_fused, .op = "conv2d_fused", .accepts = fast_conv_accepts,
         .prepare = prepare_fused, .run = fused, .release = jf_pieces_release, .priority = 20)
-JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv2d_then, .op = "conv2d_fused", .accepts = fast_conv_wide_accepts,
         .prepare = prepare_forward, .run = forward_then, .release = jf_pieces_release,
         .priority = 15)
-JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv1d_data_grad, .op = "conv1d_data_grad", .accepts = fast_conv_wide_accepts,
   .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
-JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv2d_data_grad, .op = "conv2d_data_grad", .accepts = fast_conv_wide_accepts,
   .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
-JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv3d_data_grad, .op = "conv3d_data_grad", .accepts = fast_conv_wide_accepts,
   .prepare = prepare_data, .run = fast_conv_data_grad, .release = jf_pieces_release,
   .priority = 20)
-JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv1d_filter_grad, .op = "conv1d_filter_grad", .accepts = fast_conv_wide_accepts,
         .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)
-JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv2d_filter_grad, .op = "conv2d_filter_grad", .accepts = fast_conv_wide_accepts,
         .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)
-JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_accepts,
+JFL_CPU(dnnl_conv3d_filter_grad, .op = "conv3d_filter_grad", .accepts = fast_conv_wide_accepts,
         .prepare = prepare_filter, .run = fast_conv_filter_grad, .release = jf_pieces_release,
         .priority = 20)

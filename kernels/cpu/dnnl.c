@@ -104,17 +104,18 @@ static jfl_status onednn_check(dnnl_status_t s, const char *what)
 
 /* ---- layouts ---- */
 
-/* Describes a float32 tensor of these extents. If stride is NULL, the order of axes is that of the
-   tag, or the library's choice. */
-static jfl_status layout_new(onednn_layout *l, int n, const dnnl_dims_t dim, const int64_t *stride,
-                             dnnl_format_tag_t tag)
+/* Describes a tensor of these extents. If stride is NULL, the order of axes is that of the tag, or
+   the library's choice. */
+static jfl_status layout_new(onednn_layout *l, jfl_dtype dtype, int n, const dnnl_dims_t dim,
+                             const int64_t *stride, dnnl_format_tag_t tag)
 {
+  const dnnl_data_type_t t = dtype == JFL_BF16 ? dnnl_bf16 : dnnl_f32;
 #if DNNL_VERSION_MAJOR >= 3
-  return onednn_check(stride ? lib.memory_desc_create_with_strides(l, n, dim, dnnl_f32, stride)
-                      : lib.memory_desc_create_with_tag(l, n, dim, dnnl_f32, tag), "layout");
+  return onednn_check(stride ? lib.memory_desc_create_with_strides(l, n, dim, t, stride)
+                      : lib.memory_desc_create_with_tag(l, n, dim, t, tag), "layout");
 #else
-  return onednn_check(stride ? lib.memory_desc_init_by_strides(l, n, dim, dnnl_f32, stride)
-                      : lib.memory_desc_init_by_tag(l, n, dim, dnnl_f32, tag), "layout");
+  return onednn_check(stride ? lib.memory_desc_init_by_strides(l, n, dim, t, stride)
+                      : lib.memory_desc_init_by_tag(l, n, dim, t, tag), "layout");
 #endif
 }
 
@@ -448,32 +449,33 @@ static int onednn_converts(const jf_dnnl_unit *u)
 /* Describes `batch` matrices, each `apart` elements after the one before, whose lines are `lead`
    elements apart; with `transposed`, they are stored by columns. A single matrix is described
    without a batch axis, as the library is faster then. */
-static jfl_status matrix(onednn_layout *l, const int64_t size[3], jf_dnnl_lines at, int transposed)
+static jfl_status matrix(onednn_layout *l, jfl_dtype t, const int64_t size[3], jf_dnnl_lines at,
+                         int transposed)
 {
   int64_t down = transposed ? 1 : at.lead, across = transposed ? at.lead : 1;
   dnnl_dims_t dim = { size[1], size[2] }, stride = { down, across };
   dnnl_dims_t dim3 = { size[0], size[1], size[2] }, stride3 = { at.apart, down, across };
-  return size[0] == 1 ? layout_new(l, 2, dim, stride, dnnl_format_tag_undef)
-                      : layout_new(l, 3, dim3, stride3, dnnl_format_tag_undef);
+  return size[0] == 1 ? layout_new(l, t, 2, dim, stride, dnnl_format_tag_undef)
+                      : layout_new(l, t, 3, dim3, stride3, dnnl_format_tag_undef);
 }
 
 static jfl_status matmul_operands(const jf_dnnl_matmul *m, problem *p)
 {
   const int64_t a[] = { m->batch, m->m, m->k }, b[] = { m->batch, m->k, m->n };
   const int64_t c[] = { m->batch, m->m, m->n };
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_SRC, A)->given, a, m->a, m->transpose_a));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, b, m->b, m->transpose_b));
-  JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, c, m->c, 0));
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_SRC, A)->given, m->from, a, m->a, m->transpose_a));
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_WEIGHTS, B)->given, m->from, b, m->b, m->transpose_b));
+  JF_TRY(matrix(&add_operand(p, DNNL_ARG_DST, C)->given, m->to, c, m->c, 0));
   if (m->epilogue.bias) {
     dnnl_dims_t dim = { 1, m->n }, dim3 = { 1, 1, m->n }, stride = { m->n, 1 },
                 stride3 = { m->n, m->n, 1 };
     onednn_layout *l = &add_operand(p, DNNL_ARG_BIAS, BIAS)->given;
-    JF_TRY(m->batch == 1 ? layout_new(l, 2, dim, stride, dnnl_format_tag_undef)
-                         : layout_new(l, 3, dim3, stride3, dnnl_format_tag_undef));
+    JF_TRY(m->batch == 1 ? layout_new(l, m->to, 2, dim, stride, dnnl_format_tag_undef)
+                         : layout_new(l, m->to, 3, dim3, stride3, dnnl_format_tag_undef));
   }
   if (!m->epilogue.residual) return JFL_OK;
   onednn_operand *o = add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL);
-  return matrix(&o->given, c, m->c, 0);
+  return matrix(&o->given, m->to, c, m->c, 0);
 }
 
 static dnnl_status_t matmul_pd(problem *p, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *pd)
@@ -560,8 +562,9 @@ static jfl_status conv_operand(onednn_operand *o, const jf_dnnl_conv *c, const o
                                dnnl_format_tag_t tag, int free)
 {
   const int plain = tag == dnnl_format_tag_any, kept = plain && c->last && !free;
-  JF_TRY(layout_new(&o->given, x->n, x->dim, plain ? x->stride : NULL, tag));
-  return layout_new(&o->asked, x->n, x->dim, kept ? x->stride : NULL,
+  const jfl_dtype t = o->slot == A || o->slot == B ? c->from : c->to;
+  JF_TRY(layout_new(&o->given, t, x->n, x->dim, plain ? x->stride : NULL, tag));
+  return layout_new(&o->asked, t, x->n, x->dim, kept ? x->stride : NULL,
                     free ? dnnl_format_tag_any : tag);
 }
 
@@ -577,11 +580,11 @@ static dnnl_format_tag_t onednn_packed(int64_t block, int both)
   return block == 8 ? both ? dnnl_ABcd8b8a : dnnl_Acdb8a : dnnl_format_tag_undef;
 }
 
-static jfl_status vector(onednn_operand *o, int64_t n)
+static jfl_status vector(onednn_operand *o, const jf_dnnl_conv *c, int64_t n)
 {
   dnnl_dims_t dim = { n }, stride = { 1 };
-  JF_TRY(layout_new(&o->given, 1, dim, stride, dnnl_format_tag_undef));
-  return layout_new(&o->asked, 1, dim, stride, dnnl_format_tag_undef);
+  JF_TRY(layout_new(&o->given, c->to, 1, dim, stride, dnnl_format_tag_undef));
+  return layout_new(&o->asked, c->to, 1, dim, stride, dnnl_format_tag_undef);
 }
 
 static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int free)
@@ -590,10 +593,11 @@ static jfl_status conv_filters(const jf_dnnl_conv *c, onednn_operand *o, int fre
   const onednn_axes w = axes_of(c, g, c->out_channels / g, in, c->kernel);
   dnnl_format_tag_t tag =
       c->packed ? onednn_packed(c->block, in % c->block == 0) : dnnl_format_tag_any;
-  return conv_operand(o, c, &w, tag, free || c->last);
+  return conv_operand(o, c, &w, tag, free || c->last || (o->slot == B && c->from == JFL_BF16));
 }
 
-/* Describes x, w and y, then the tensors that the epilogue adds. */
+/* Describes x, w and y, then the tensors that the epilogue adds. Filters of bfloat16 lie in pairs
+   of input channels, so they are always converted. */
 static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int free, problem *p)
 {
   roles r = role_of[kind];
@@ -607,8 +611,8 @@ static jfl_status conv_operands(const jf_dnnl_conv *c, jf_dnnl_kind kind, int fr
   JF_TRY(conv_operand(add_operand(p, r.arg_y, r.y), c, &y, tag_y, free));
   if (e->bias)
     JF_TRY(kind == JF_DNNL_FILTER_GRAD
-             ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c->out_channels)
-             : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c->out_channels));
+             ? vector(add_operand(p, DNNL_ARG_DIFF_BIAS, DBIAS), c, c->out_channels)
+             : vector(add_operand(p, DNNL_ARG_BIAS, BIAS), c, c->out_channels));
   if (!e->residual) return JFL_OK;
   return conv_operand(add_operand(p, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, RESIDUAL),
                       c, &y, tag_y, free);
@@ -712,7 +716,7 @@ static int wants_block(dnnl_primitive_desc_t pd, int64_t block)
   dnnl_dims_t x = { 1, 32, 14, 14 };
   onednn_layout l;
   memset(&l, 0, sizeof l);
-  if (layout_new(&l, 4, x, NULL, onednn_blocked(block)) != JFL_OK) return 0;
+  if (layout_new(&l, JFL_F32, 4, x, NULL, onednn_blocked(block)) != JFL_OK) return 0;
   layout_ref wanted = lib.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, DNNL_ARG_SRC);
   int same = lib.memory_desc_equal(ref(&l), wanted);
   layout_free(&l);
@@ -755,9 +759,20 @@ const jf_dnnl *jf_dnnl_open(void) { return NULL; }
 
 #endif
 
+/* Whether the processor multiplies bfloat16, and both operands are that. */
+static int onednn_brief(const jf_kargs *k)
+{
+#if defined(__x86_64__)
+  return k->n_in > 1 && k->in[1].dtype == JFL_BF16 && __builtin_cpu_supports("avx512bf16");
+#else
+  return (void)k, 0;
+#endif
+}
+
 int jf_dnnl_accepts(const jf_kargs *k)
 {
-  if (k->in[0].dtype != JFL_F32) return 0;
+  const int brief = k->in[0].dtype == JFL_BF16;
+  if ((k->in[0].dtype != JFL_F32 && !brief) || (brief && !onednn_brief(k))) return 0;
   for (int i = 0; i < k->n_in + k->n_out; i++)
     if (jf_numel(i < k->n_in ? &k->in[i].shape : &k->out[i - k->n_in].shape) > INT32_MAX) return 0;
   return jf_dnnl_open() != NULL;

@@ -1,6 +1,6 @@
 /* oneDNN, opened at run time. dnnl.c hides the library's versions and types: a row describes a
-   product or a convolution of float32 tensors and gets a unit that runs it on one thread. Rows use
-   units through pieces.h, which cuts large problems. */
+   product or a convolution of float32 or bfloat16 tensors and gets a unit that runs it on one
+   thread. Rows use units through pieces.h, which cuts large problems. */
 #ifndef JF_DNNL_H
 #define JF_DNNL_H
 
@@ -16,6 +16,7 @@ typedef struct jf_dnnl_matmul {
   jf_dnnl_lines a, b, c;       /* the residual lies as c does */
   int transpose_a, transpose_b;
   int add;                     /* c += a b instead of c = a b */
+  jfl_dtype from, to;          /* of a and b; of c, bias and residual */
   jf_epilogue epilogue;        /* bias (n), residual like c */
 } jf_dnnl_matmul;
 
@@ -29,6 +30,7 @@ typedef struct jf_dnnl_conv {
   int axes, last;
   int64_t block;
   int block_x, block_y, packed;
+  jfl_dtype from, to;          /* of the two operands; of the result, bias and residual */
   jf_epilogue epilogue;        /* of a forward call; with `bias`, JF_DNNL_FILTER_GRAD gives dbias */
 } jf_dnnl_conv;
 
@@ -71,8 +73,9 @@ typedef struct jf_dnnl {
 
 /* Opens the library the first time; returns NULL if it is not installed. */
 const jf_dnnl *jf_dnnl_open(void);
-/* For rows: whether the library is there, and the call's tensors are float32 and small enough for
-   it. It counts in ints, and would divide by a number that overflowed. */
+/* For rows: whether the library is there, and the call's tensors are float32, or all that it reads
+   are bfloat16 on a processor that multiplies these, and small enough for it. It counts in ints,
+   and would divide by a number that overflowed. */
 int jf_dnnl_accepts(const jf_kargs *k);
 
 #endif

@@ -58,6 +58,11 @@ static jfl_status fast_matmul_finish(const jf_kargs *k)
   return jf_finish(k, &a->epilogue, k->out[0].shape.n - 1, 0);
 }
 
+static int then_accepts(const jf_kargs *k)
+{
+  return k->out[0].dtype == JFL_F32 && jf_dnnl_accepts(k);
+}
+
 static jfl_status dnnl_then_run(const jf_kargs *k)
 {
   JF_TRY(dnnl_run(k));
@@ -67,7 +72,7 @@ static jfl_status dnnl_then_run(const jf_kargs *k)
 JFL_CPU(dnnl_matmul_fused, .op = "matmul_fused", .accepts = jf_dnnl_accepts,
   .prepare = matmul_fused_prepare, .run = matmul_fused_run,
   .release = jf_pieces_release, .priority = 20)
-JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = jf_dnnl_accepts, .prepare = dnnl_prepare,
+JFL_CPU(dnnl_matmul_then, .op = "matmul_fused", .accepts = then_accepts, .prepare = dnnl_prepare,
   .run = dnnl_then_run, .release = jf_pieces_release, .priority = 15)
 
 /* ---- with a step along the product ---- */

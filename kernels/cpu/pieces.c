@@ -36,6 +36,7 @@ typedef struct pieces {
   int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
+  size_t from, to;                 /* bytes of an element of the operands, and of the result */
 } pieces;
 
 static int64_t cut_count(pieces_cut c) { return (c.n + c.each - 1) / c.each; }
@@ -102,7 +103,8 @@ static int64_t pieces_parts(const pieces *p) { return p->sums ? pieces_count(p) 
 /* Bytes of the copy at the start of a lane's scratch. */
 static size_t copy_room(const pieces *p)
 {
-  return p->copy ? ((size_t)(p->k * p->inner.each) * sizeof(float) + 63) / 64 * 64 : 0;
+  const size_t size = p->copy == COPY_A ? p->from : p->to;
+  return p->copy ? ((size_t)(p->k * p->inner.each) * size + 63) / 64 * 64 : 0;
 }
 
 static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
@@ -120,10 +122,13 @@ static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scra
   return JFL_OK;
 }
 
-static jfl_status pieces_new(pieces **out)
+static jfl_status pieces_new(jfl_dtype from, jfl_dtype to, pieces **out)
 {
   *out = jf_new(sizeof **out);
-  return *out ? JFL_OK : jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  if (!*out) return jf_fail(JFL_ENOMEM, "onednn: out of memory");
+  (*out)->from = jfl_dtype_size(from);
+  (*out)->to = jfl_dtype_size(to);
+  return JFL_OK;
 }
 
 /* ---- products ---- */
@@ -186,7 +191,9 @@ static void cut_matmul(pieces *p, matmul_problem *q)
 jfl_status jf_pieces_matmul(jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
 {
   pieces *p;
-  JF_TRY(pieces_new(&p));
+  m->from = k->in[0].dtype;
+  m->to = k->out[0].dtype;
+  JF_TRY(pieces_new(m->from, m->to, &p));
   m->a = m->transpose_a ? dense(m->k, m->m) : dense(m->m, m->k);
   m->b = m->transpose_b ? dense(m->n, m->k) : dense(m->k, m->n);
   m->c = dense(m->m, m->n);
@@ -287,9 +294,11 @@ static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
 jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k, size_t *scratch)
 {
   pieces *p;
-  const conv_problem q = { *c, kind };
+  conv_problem q = { *c, kind };
   const jf_tensor *dbias = c->epilogue.bias && kind == JF_DNNL_FILTER_GRAD ? &k->out[1] : NULL;
-  JF_TRY(pieces_new(&p));
+  q.c.from = k->in[0].dtype;
+  q.c.to = k->out[0].dtype;
+  JF_TRY(pieces_new(q.c.from, q.c.to, &p));
   p->sums = jf_numel(&k->out[0].shape);
   conv_steps(p, c, kind);
   cut_conv(p, c, kind);
@@ -310,9 +319,9 @@ typedef struct pieces_job {
   atomic_int failed;           /* the status of a piece that failed */
 } pieces_job;
 
-static const void *further(const void *at, int64_t elements)
+static const void *further(const void *at, int64_t elements, size_t size)
 {
-  return at ? (const float *)at + elements : NULL;
+  return at ? (const char *)at + elements * (int64_t)size : NULL;
 }
 
 /* The operands of the piece that begins at these elements. */
@@ -321,28 +330,38 @@ static jf_dnnl_run pieces_operands(const pieces_job *j, int64_t outer, int64_t i
   const pieces_step *o = &j->p->by_outer, *i = &j->p->by_inner;
   const int64_t c = outer * o->c + inner * i->c;
   return (jf_dnnl_run){
-    .a = further(j->r.a, outer * o->a + inner * i->a),
-    .b = further(j->r.b, outer * o->b + inner * i->b),
-    .c = (void *)further(j->r.c, c),
-    .bias = further(j->r.bias, inner * i->bias),
-    .residual = further(j->r.residual, c),
-    .dbias = (void *)further(j->r.dbias, inner * i->dbias),
+    .a = further(j->r.a, outer * o->a + inner * i->a, j->p->from),
+    .b = further(j->r.b, outer * o->b + inner * i->b, j->p->from),
+    .c = (void *)further(j->r.c, c, j->p->to),
+    .bias = further(j->r.bias, inner * i->bias, j->p->to),
+    .residual = further(j->r.residual, c, j->p->to),
+    .dbias = (void *)further(j->r.dbias, inner * i->dbias, j->p->to),
     .scale = j->r.scale
   };
 }
 
-/* Copies a piece's columns of a, times the scale. */
-static void pieces_gather(const pieces *p, int64_t n, const jf_dnnl_run *r, float *to)
+/* Copies lines of n elements; lines lie so many elements apart. */
+static void pieces_lines(const pieces *p, size_t size, int64_t n, const char *from,
+                         int64_t from_lead, char *to, int64_t to_lead)
 {
-  const float *from = r->a;
-  for (int64_t i = 0; i < p->k; i++, from += p->lead, to += n)
-    for (int64_t j = 0; j < n; j++) to[j] = r->scale * from[j];
+  for (int64_t i = 0; i < p->k; i++) {
+    memcpy(to, from, (size_t)n * size);
+    from += from_lead * (int64_t)size;
+    to += to_lead * (int64_t)size;
+  }
 }
 
-static void pieces_scatter(const pieces *p, int64_t n, const float *from, float *to)
+/* Copies a piece's columns of a, times the scale, which is 1 where a is not of float32. */
+static void pieces_gather(const pieces *p, int64_t n, const jf_dnnl_run *r, void *copy)
 {
-  for (int64_t i = 0; i < p->k; i++, from += n, to += p->lead)
-    memcpy(to, from, (size_t)n * sizeof *to);
+  const float *from = r->a;
+  float *to = copy;
+  if (p->from != sizeof(float)) {
+    pieces_lines(p, p->from, n, r->a, p->lead, copy, n);
+    return;
+  }
+  for (int64_t i = 0; i < p->k; i++, from += p->lead, to += n)
+    for (int64_t j = 0; j < n; j++) to[j] = r->scale * from[j];
 }
 
 static void pieces_one(void *ctx, int n, int lane)
@@ -360,12 +379,12 @@ static void pieces_one(void *ctx, int n, int lane)
     r.c = j->sums + n * (p->sums + p->bias_sums);
     r.dbias = p->bias_sums ? (float *)r.c + p->sums : NULL;
   }
-  if (p->copy == COPY_A) pieces_gather(p, wide, &r, (float *)scratch);
+  if (p->copy == COPY_A) pieces_gather(p, wide, &r, scratch);
   if (p->copy == COPY_A) r.a = scratch;
   if (p->copy == COPY_C) r.c = scratch;
   jfl_status s = jf_dnnl_open()->execute(p->unit[2 * last_outer + last_inner], lane,
                                          scratch + copy_room(p), r);
-  if (p->copy == COPY_C) pieces_scatter(p, wide, r.c, c);
+  if (p->copy == COPY_C) pieces_lines(p, p->to, wide, r.c, wide, c, p->lead);
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
@@ -394,7 +413,11 @@ static void pieces_add_up(const jf_kargs *k, const pieces_job *j)
   for (int i = 0; i < jf_parts(t.n, JF_PART); i++) add_up()(&t, i);
 }
 
-int jf_pieces_scale(const void *state) { return ((const pieces *)state)->copy == COPY_A; }
+int jf_pieces_scale(const void *state)
+{
+  const pieces *p = state;
+  return p->copy == COPY_A && p->from == sizeof(float);
+}
 
 jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r)
 {

@@ -17,7 +17,7 @@ typedef void (*jf_part)(void *ctx, int i);
 #define JF_VARIANTS(name)                                                     \
   JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \
   JF_AVX2 static void name##_avx2(void *ctx, int i) { name##_body(ctx, i); }  \
-  static void name##_base(void *ctx, int i) { name##_body(ctx, i); }          \
+  JF_SMALL static void name##_base(void *ctx, int i) { name##_body(ctx, i); } \
   static jf_part name(void)                                                   \
   {                                                                           \
     if (jf_has_avx512()) return name##_avx512;                                \

@@ -486,14 +486,13 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
    off: for convolutions, and for the filters' gradient. Measured. */
 enum { LEAST = 7000, LEAST_GATHERED = 7000 };
 
-/* Whether this file serves a convolution of that input, filters and results; if not, the library
+/* Whether this file serves a convolution of those filters and results; if not, the library
    does. */
-static int serves(const jf_kargs *k, const jf_tensor *x, const jf_tensor *f, const jf_tensor *y,
-                  int64_t least)
+static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y, int64_t least)
 {
   const jf_conv *a = k->attr;
   const int64_t *d = f->shape.d;
-  if (x->dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed)
+  if (k->in[0].dtype != JFL_F32 || a->block != JF_LANES || !a->block_x || !a->block_y || !a->packed)
     return 0;
   if (f->shape.n != 6 || d[2] != d[3] || (d[2] != 3 && d[2] != 5) || a->groups != 1) return 0;
   for (int i = 0; i < 2; i++) {
@@ -537,7 +536,7 @@ static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
 static int forward_accepts(const jf_kargs *k)
 {
   return !((const jf_conv *)k->attr)->epilogue.act &&
-         serves(k, &k->in[0], &k->in[1], &k->out[0], LEAST);
+         serves(k, &k->in[1], &k->out[0], LEAST);
 }
 
 static winograd forward_of(const jf_kargs *k)
@@ -564,7 +563,7 @@ static jfl_status winograd_forward_run(const jf_kargs *k)
 static int data_accepts(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
-  return serves(k, &k->out[0], &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
+  return serves(k, &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
          a->pad[4] < k->in[0].shape.d[2];
 }
 
@@ -592,7 +591,7 @@ static jfl_status data_run(const jf_kargs *k)
 
 static int filter_accepts(const jf_kargs *k)
 {
-  return serves(k, &k->in[0], &k->out[0], &k->in[1], LEAST_GATHERED);
+  return serves(k, &k->out[0], &k->in[1], LEAST_GATHERED);
 }
 
 static winograd filter_of(const jf_kargs *k)

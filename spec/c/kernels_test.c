@@ -244,7 +244,7 @@ static void find_libraries(void)
 static void product(int64_t m, int64_t k, int64_t n)
 {
   for (int i = 0; i < 4; i++) {
-    jf_matmul a = { i & 1, i >> 1 };
+    jf_matmul a = { .transpose_a = i & 1, .transpose_b = i >> 1 };
     int64_t d[4] = { m, k, k, n };
     if (a.transpose_a) d[0] = k, d[1] = m;
     if (a.transpose_b) d[2] = n, d[3] = k;

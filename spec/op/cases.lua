@@ -23,6 +23,7 @@ for _, area in ipairs {
   "arrays",
   "attention",
   "conv",
+  "images",
   "losses",
   "math",
   "norm",

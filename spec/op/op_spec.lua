@@ -6,7 +6,7 @@ local support = require "spec.op.support"
 teardown(core.reset)
 
 --- Ops whose results differ from call to call, and the spec that checks their gradient.
-local ELSEWHERE = { dropout = "spec/op/dropout_spec.lua",
+local ELSEWHERE = { dropout = "spec/op/dropout_spec.lua", random_crop = "spec/op/image_spec.lua",
   stop_gradient = "spec/lua/net/assign_spec.lua" }
 
 local ops = core.ops()

@@ -62,6 +62,14 @@ jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
   return JFL_OK;
 }
 
+jfl_status jfl_graph_mixed_precision(jfl_graph *g, int on)
+{
+  JF_NEED(GRAPH, g);
+  JF_TRY(check_open(g));
+  g->mixed = on != 0;
+  return JFL_OK;
+}
+
 jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                            jfl_value **out)
 {

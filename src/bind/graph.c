@@ -143,6 +143,14 @@ static int l_place(lua_State *L)
   return 0;
 }
 
+/* mixed_precision(graph, on) */
+static int l_mixed_precision(lua_State *L)
+{
+  const jf_lgraph *g = jf_need_graph(L, 1, "mixed_precision");
+  jf_check(L, jfl_graph_mixed_precision(g->graph, lua_toboolean(L, 2)));
+  return 0;
+}
+
 static int l_graph_mode(lua_State *L)
 {
   jfl_mode mode = jfl_graph_mode(jf_need_graph(L, 1, "graph_mode")->graph);
@@ -377,6 +385,7 @@ const luaL_Reg jf_graph_functions[] = {
   { "input", l_input },
   { "variable", l_variable }, { "find_variable", l_find_variable }, { "minimize", l_minimize },
   { "gradients", l_gradients }, { "output", l_output }, { "place", l_place },
+  { "mixed_precision", l_mixed_precision },
   { "watch_gradient", l_watch_gradient }, { "need_blob", l_need_blob }, { NULL, NULL }
 };
 

@@ -30,14 +30,24 @@ static void add_fail(lua_State *L, jf_state *st)
   lua_setfield(L, 1, "fail");
 }
 
+/* The text of a module as an array of bytes. */
+static jfl_status module_text(const jf_lua_module *m, jfl_array **out)
+{
+  return jfl_inflate(m->packed, (size_t)(m->end - m->packed), JFL_GZIP, 0, out);
+}
+
 /* source(name): the text of a module of the front end; nil for another. */
 static int module_l_source(lua_State *L)
 {
   const char *name = jf_need_string(L, 1, "source", "name");
   const jf_lua_module *m = jf_lua_modules;
   while (m->name && strcmp(m->name, name)) m++;
-  if (m->name) lua_pushlstring(L, m->text, m->size);
-  else lua_pushnil(L);
+  if (!m->name) return lua_pushnil(L), 1;
+  jf_larray *b = jf_push_array(L);
+  jfl_array *text;
+  jf_check(L, module_text(m, &text));
+  jf_set_array(b, text);
+  lua_pushlstring(L, b->data, (size_t)jfl_array_size(text));
   return 1;
 }
 
@@ -96,7 +106,11 @@ int luaopen_jfl_core(lua_State *L)
 static int load_module(lua_State *L)
 {
   const jf_lua_module *m = lua_touserdata(L, lua_upvalueindex(1));
-  if (luaL_loadbufferx(L, m->text, m->size, m->chunk, "t")) return lua_error(L);
+  jfl_array *text;
+  if (module_text(m, &text)) return luaL_error(L, "%s", jfl_errmsg());
+  int wrong = luaL_loadbufferx(L, jfl_array_data(text), (size_t)jfl_array_size(text), m->chunk, "t");
+  jfl_array_unref(text);
+  if (wrong) return lua_error(L);
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 1);
   return 1;

@@ -121,6 +121,14 @@ static void check_dot(lua_State *L, const record *r)
            lua_tostring(L, -1), r->info.name);
 }
 
+/* Room on the stack for n more results. */
+static void need_room(lua_State *L, const record *r, int n)
+{
+  if (lua_checkstack(L, n + 16)) return;
+  lua_settop(L, 1);
+  jf_raise(L, "%s: results must be fewer, as Lua returns several thousand at most", r->info.name);
+}
+
 static void too_many(lua_State *L, const record *r, int n)
 {
   int most = n_slots(r);
@@ -263,7 +271,7 @@ static int run_now(lua_State *L, bind_op_call *c, int like)
     jf_check(L, jfl_op_outputs(r->op, in, c->n_in, c->arg, c->n_arg, &n_out));
     n_public = n_out;
   }
-  luaL_checkstack(L, n_out + 8, "too many results");
+  need_room(L, r, n_out);
   jfl_array **out = memset(room(L, few_out, n_out), 0, (size_t)n_out * sizeof *out);
   jf_larray **box = room(L, few_box, n_out);
   for (int i = 0; i < n_public; i++) box[i] = jf_push_array(L);
@@ -369,7 +377,7 @@ static int bind_op_append(lua_State *L, bind_op_call *c, int like)
     ((jf_lblob *)lua_touserdata(L, top + 1 + n))->value = out[n];
   lua_settop(L, top + n);
   for (jfl_value *v; r->info.many && (v = jfl_value_output(out[0], n)); n++) {
-    luaL_checkstack(L, 8, "too many results");
+    need_room(L, r, 1);
     jf_push_blob(L, env)->value = v;
   }
   return n;

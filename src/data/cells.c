@@ -11,7 +11,7 @@ int jf_cells_more(jf_cells *c)
 }
 
 /* Ends a cell at its separator, its line's end or the text's end. */
-static void cells_end(jf_cells *c, jf_cell *out)
+static void cells_end(jf_cells *c, jf_csv_cell *out)
 {
   out->last = c->at >= c->end || *c->at != c->separator;
   if (c->at < c->end && *c->at == '\r') c->at++;
@@ -20,11 +20,11 @@ static void cells_end(jf_cells *c, jf_cell *out)
 }
 
 /* A cell in quotes; at is behind the first of them. */
-static jfl_status cells_quoted(jf_cells *c, jf_cell *out)
+static jfl_status cells_quoted(jf_cells *c, jf_csv_cell *out)
 {
   const int64_t line = c->line;
   const char *p = c->at;
-  *out = (jf_cell){ .s = p };
+  *out = (jf_csv_cell){ .s = p };
   for (;; p += 2, out->doubled = 1) {
     const char *quote = memchr(p, '"', (size_t)(c->end - p));
     if (!quote) return jf_fail(JFL_EDATA, "line %lld: a quote is not closed", (long long)line);
@@ -50,7 +50,7 @@ size_t jf_cells_undouble(char *to, const char *s, size_t n)
   return at;
 }
 
-jfl_status jf_cells_next(jf_cells *c, jf_cell *out)
+jfl_status jf_cells_next(jf_cells *c, jf_csv_cell *out)
 {
   const char *p = c->at;
   if (p < c->end && *p == '"') {
@@ -58,7 +58,7 @@ jfl_status jf_cells_next(jf_cells *c, jf_cell *out)
     return cells_quoted(c, out);
   }
   while (*p != c->separator && *p != '\n' && (*p || p < c->end)) p++;
-  *out = (jf_cell){ .s = c->at, .n = (size_t)(p - c->at) };
+  *out = (jf_csv_cell){ .s = c->at, .n = (size_t)(p - c->at) };
   if (out->n && (p >= c->end || *p == '\n') && p[-1] == '\r') out->n--;
   c->at = p;
   cells_end(c, out);

@@ -114,7 +114,7 @@ static jfl_status csv_head(jfl_csv *t)
 {
   const int skips = t->size >= 3 && !memcmp(t->text, "\xef\xbb\xbf", 3) ? 3 : 0;
   jf_cells c = csv_from(t, t->text + skips, 1);
-  jf_cell cell = { 0 };
+  jf_csv_cell cell = { 0 };
   int cap = 0;
   if (!jf_cells_more(&c)) return jf_fail(JFL_EDATA, "it has no lines");
   t->start = c.at;
@@ -129,7 +129,7 @@ static jfl_status csv_head(jfl_csv *t)
   return JFL_OK;
 }
 
-static int csv_is_missing(const jfl_csv_spec *spec, const jf_cell *cell)
+static int csv_is_missing(const jfl_csv_spec *spec, const jf_csv_cell *cell)
 {
   for (int i = 0; i < spec->n_missing; i++)
     if (strlen(spec->missing[i]) == cell->n && !memcmp(spec->missing[i], cell->s, cell->n))
@@ -162,14 +162,14 @@ static void csv_make_real(csv_column *c, int64_t rows)
   c->kind = JF_REAL;
 }
 
-static jfl_status csv_no_number(const csv_column *c, const jf_cell *cell, int64_t line)
+static jfl_status csv_no_number(const csv_column *c, const jf_csv_cell *cell, int64_t line)
 {
   const int n = cell->n < SHOWN ? (int)cell->n : SHOWN;
   return jf_fail(JFL_EDATA, "line %lld, column '%.*s': a number must stand there, got '%.*s'",
                  (long long)line, MOST_NAME, c->name, n, cell->s);
 }
 
-static jfl_status csv_put_number(jfl_csv *t, csv_column *c, const jf_cell *cell, int64_t line)
+static jfl_status csv_put_number(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, int64_t line)
 {
   jf_cell_number *to = (jf_cell_number *)c->cell + t->n_row, v = { 0 };
   jf_cell_kind kind = jf_decimal(cell->s, cell->n, &v);
@@ -190,7 +190,7 @@ static jfl_status csv_put_number(jfl_csv *t, csv_column *c, const jf_cell *cell,
   return JFL_OK;
 }
 
-static jfl_status csv_put(jfl_csv *t, csv_column *c, const jf_cell *cell, int64_t line)
+static jfl_status csv_put(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, int64_t line)
 {
   if (t->again && c->type == JFL_CSV_TEXT) return JFL_OK;
   JF_TRY(csv_room(c, t->n_row));
@@ -201,13 +201,13 @@ static jfl_status csv_put(jfl_csv *t, csv_column *c, const jf_cell *cell, int64_
 
 /* Goes through the lines, at most so many (0: all), with the cells that put takes. */
 static jfl_status csv_lines(jfl_csv *t, int64_t most,
-                            jfl_status (*put)(jfl_csv *, csv_column *, const jf_cell *, int64_t))
+                            jfl_status (*put)(jfl_csv *, csv_column *, const jf_csv_cell *, int64_t))
 {
   jf_cells c = csv_from(t, t->start, t->start_line);
   t->n_row = 0;
   while (jf_cells_more(&c) && (!most || t->n_row < most)) {
     const int64_t line = c.line;
-    jf_cell cell = { 0 };
+    jf_csv_cell cell = { 0 };
     int i = 0;
     for (; !cell.last && i < t->n_column; i++) {
       JF_TRY(jf_cells_next(&c, &cell));
@@ -222,7 +222,7 @@ static jfl_status csv_lines(jfl_csv *t, int64_t most,
 }
 
 /* A column of which all that stands there are numbers is one of numbers. */
-static jfl_status csv_look(jfl_csv *t, csv_column *c, const jf_cell *cell, int64_t line)
+static jfl_status csv_look(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, int64_t line)
 {
   jf_cell_number v;
   (void)line;

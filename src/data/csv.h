@@ -18,11 +18,11 @@ typedef struct jf_cells {
 } jf_cells;
 
 /* A cell's text; last: it ends its line; doubled: quotes in it are doubled. */
-typedef struct jf_cell { const char *s; size_t n; int last, doubled; } jf_cell;
+typedef struct jf_csv_cell { const char *s; size_t n; int last, doubled; } jf_csv_cell;
 
 /* Moves past empty lines; returns 0 at the end of the text. */
 int jf_cells_more(jf_cells *c);
-jfl_status jf_cells_next(jf_cells *c, jf_cell *out);
+jfl_status jf_cells_next(jf_cells *c, jf_csv_cell *out);
 /* Copies a text with one quote for each two; `to` may be the text. Returns how many bytes it has
    then. */
 size_t jf_cells_undouble(char *to, const char *s, size_t n);

@@ -7,17 +7,24 @@
    best build of name_body, a JF_BODY. The choice takes some nanoseconds, so a call should do more
    than that. */
 #define JF_BODY static inline __attribute__((always_inline))
+/* The build for processors that have none of the sets is kept small. */
+#ifdef __clang__
+#define JF_SMALL
+#else
+#define JF_SMALL __attribute__((optimize("O2")))
+#endif
 #if defined(__x86_64__)
 #define JF_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
 #define JF_AVX2 __attribute__((target("avx2,fma")))
 #define JF_DISPATCH(name, PARAMETERS, ARGUMENTS)                             \
   JF_AVX512 static void name##_avx512 PARAMETERS { name##_body ARGUMENTS; }  \
   JF_AVX2 static void name##_avx2 PARAMETERS { name##_body ARGUMENTS; }      \
+  JF_SMALL static void name##_base PARAMETERS { name##_body ARGUMENTS; }     \
   static void name PARAMETERS                                                \
   {                                                                          \
     if (jf_has_avx512()) name##_avx512 ARGUMENTS;                            \
     else if (jf_has_avx2()) name##_avx2 ARGUMENTS;                           \
-    else name##_body ARGUMENTS;                                              \
+    else name##_base ARGUMENTS;                                              \
   }
 static inline int jf_has_avx512(void)
 {

@@ -95,6 +95,7 @@ struct jfl_graph {
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added now serve; see jf_serve */
   const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
+  int mixed;                           /* products read bfloat16, where the device is fast at it */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
   int updating;                        /* set by the pass update: effects are emitted in order */
@@ -208,6 +209,10 @@ enum {
                          flat, the gradient is 0 */
 };
 
+/* How mixed precision runs an op of float32: it makes these inputs bfloat16 (bit i: input i) and
+   sets the int at `wide` in the attributes, which says that the result stays float32. */
+typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
+
 struct jf_layout;        /* op/layout.h */
 
 struct jfl_op {
@@ -232,6 +237,7 @@ struct jfl_op {
   jfl_value *(*fold)(jf_foldctx *c);      /* NULL: only the facts fold it */
   const jf_line *line;                    /* this and the next two: NULL if it is none */
   const jf_ending *ending;
+  const jf_mixed *mixed;                  /* NULL: mixed precision leaves it in float32 */
   const jf_side_sum *side_sum;
   int (*layout)(struct jf_layout *c);     /* how it runs on blocks of channels; returns 0 if it
                                              cannot. NULL: it takes plain tensors only, unless it is

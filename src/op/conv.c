@@ -104,6 +104,11 @@ static jfl_status check_pair(const jf_infer *c, jf_form first, jf_form second, j
                           jfl_dtype_name(c->in[1]->dtype));
 }
 
+static jfl_dtype conv_result(const jf_infer *c)
+{
+  return ((const jf_conv *)c->attr)->wide ? JFL_F32 : c->in[0]->dtype;
+}
+
 /* Sets the result: it has these extents and is stored in `form`. */
 static jfl_status conv_give(jf_infer *c, jf_form form, const int64_t d[5])
 {
@@ -111,7 +116,7 @@ static jfl_status conv_give(jf_infer *c, jf_form form, const int64_t d[5])
   const jfl_shape s = conv_shape(a, d);
   char buf[JF_SHAPE_STR];
   jf_relayout r;
-  c->dtype[0] = c->in[0]->dtype;
+  c->dtype[0] = conv_result(c);
   c->shape[0] = s;
   if (form == JF_PLAIN) return JFL_OK;
   if (!jf_relayout_to(&(jf_packing){ form, a->block }, &s, &r))
@@ -194,7 +199,7 @@ static jfl_status filter_infer(jf_infer *c)
   if (x.d[1] % a->groups || dy.d[1] % a->groups || x.d[0] != dy.d[0])
     return jf_fail_argument(JFL_ESHAPE, "dy", "must agree with the input in batch size and groups");
   c->shape[1] = (jfl_shape){ 1, { dy.d[1] } };
-  c->dtype[1] = c->in[0]->dtype;
+  c->dtype[1] = conv_result(c);
   c->n_out = a->epilogue.bias ? 2 : 1;
   d[0] = dy.d[1];
   d[1] = x.d[1] / a->groups;
@@ -349,17 +354,20 @@ static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogu
                                   jf_conv_line_axis };
 static const jf_side_sum bias_sum = { 1, 1, jf_conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
+static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };
+
 #define FORWARD(n)                                                                          \
   .in = { "input", "filters" }, .out = { "y" }, .attr = attrs_##n, .attr_size = sizeof(jf_conv), \
-  .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop
+  .infer = conv_infer, .grad = conv_grad, .cpu = cpu, .flop = conv_flop, \
+  .mixed = &mixed
 #define DATA(n)                                                                             \
   .in = { "filters", "dy" }, .out = { "dx" }, .attr = grad_attrs_##n,                       \
   .attr_size = sizeof(jf_conv), .infer = data_infer, .grad = data_grad_grad, .cpu = data_cpu, \
-  .flop = data_flop
+  .flop = data_flop, .mixed = &mixed
 #define FILTER(n)                                                                           \
   .in = { "input", "dy" }, .out = { "dfilters", "dbias" }, .attr = filter_attrs_##n,        \
   .attr_size = sizeof(jf_conv), .infer = filter_infer, .grad = filter_grad_grad,            \
-  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum
+  .cpu = filter_cpu, .flop = filter_flop, .side_sum = &bias_sum, .mixed = &mixed
 
 JFL_OP(conv1d, .doc = "Slides filters (out, in / groups, width) over input (N, in, W).",
        .path = "nn.conv1d", FORWARD(1))

@@ -27,8 +27,10 @@ static const jf_kernel cpu[JFL_N_DTYPE] = {
 
 static double conv2d_fused_flop(const jf_kargs *k) { return jf_op_conv2d.flop(k); }
 
+static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };
+
 JFL_OP(conv2d_fused, .doc = "conv2d, then what is added and applied to its result.",
        .in = { "input", "filters", "extra" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_conv), .flags = JF_VARIADIC | JF_OPTIONAL,
-       .infer = conv2d_fused_infer, .cpu = cpu, .flop = conv2d_fused_flop,
+       .infer = conv2d_fused_infer, .cpu = cpu, .mixed = &mixed, .flop = conv2d_fused_flop,
        .layout = jf_conv2d_layout)

@@ -35,13 +35,13 @@ static jfl_status matmul_infer(jf_infer *c)
   c->shape[0] = *a;
   c->shape[0].d[last - 1] = a->d[p->transpose_a ? last : last - 1];
   c->shape[0].d[last] = b->d[p->transpose_b ? last - 1 : last];
-  c->dtype[0] = c->in[0]->dtype;
+  c->dtype[0] = p->wide ? JFL_F32 : c->in[0]->dtype;
   return JFL_OK;
 }
 
 static jfl_value *matmul_product(jf_gradctx *c, jfl_value *a, jfl_value *b, int ta, int tb)
 {
-  jf_matmul p = { ta, tb };
+  jf_matmul p = { ta, tb, 0 };
   return JF_EMIT(c->g, matmul, &p, a, b);
 }
 
@@ -90,7 +90,7 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
   const jf_node *n = jf_made_by(v, &jf_op_matmul);
   if (!n || !swaps_last(c->node) || !c->is_alone(c, v)) return NULL;
   const jf_matmul *p = n->attr;
-  jf_matmul a = { !p->transpose_b, !p->transpose_a };
+  jf_matmul a = { !p->transpose_b, !p->transpose_a, p->wide };
   return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);
 }
 
@@ -184,8 +184,10 @@ static const jf_ending ending = {
   &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis
 };
 
+static const jf_mixed mixed = { 3, offsetof(jf_matmul, wide) };
+
 JFL_OP(matmul, .doc = "The matrix product of a and b; further axes in front make a batch.",
        .path = "matmul linalg.matmul", .in = { "a", "b" }, .out = { "y" }, .attr = attrs,
        .attr_size = sizeof(jf_matmul), .infer = matmul_infer, .grad = matmul_grad,
        .fold = matmul_fold, .cpu = cpu,
-       .ending = &ending, .descent = &jf_op_matmul_update, .flop = matmul_flop)
+       .ending = &ending, .mixed = &mixed, .descent = &jf_op_matmul_update, .flop = matmul_flop)

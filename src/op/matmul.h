@@ -4,8 +4,9 @@
 
 #include "op/epilogue.h"
 
-/* Each flag says that the last two axes of that operand are swapped. */
-typedef struct jf_matmul { int transpose_a, transpose_b; } jf_matmul;
+/* Each flag says that the last two axes of that operand are swapped. Passes set `wide`: operands of
+   16 bits then have a product of float32. */
+typedef struct jf_matmul { int transpose_a, transpose_b, wide; } jf_matmul;
 
 /* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
    call of matmul_fused, as its attributes begin with those of matmul. */

@@ -80,6 +80,15 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Replaces the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
 
+/* ---- floats of 16 bits (halves.c) ---- */
+
+/* Whether the device of n has a fast kernel that takes n with these tensors. */
+int jf_has_row(const jf_target *t, const jf_node *n, const jf_kargs *k);
+/* The node as a call, with tensors that may be changed. */
+jf_kargs jf_call_of(jf_arena *a, const jf_node *n);
+/* Emits a conversion of v, which looks like v to later passes. */
+jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to);
+
 /* ---- tensors of one number (number.c) ---- */
 
 /* Whether n's only output is one number throughout; if so, computes the number as a run would. */

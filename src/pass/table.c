@@ -20,6 +20,8 @@ const jf_pass jf_passes[] = {
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
     1 },
+  { "mixed", jf_pass_mixed,
+    "what follows a product is in it; layouts, which conversions take over", 0 },
   { "widen", jf_pass_widen,
     "what follows a product is in it; layouts, which conversions take over", 0 },
   { "forms", jf_pass_forms, "variables that layout chose a form for have its shape", 0 },

@@ -3,10 +3,7 @@
    them part of programs, which then read and write 16 bits. A result that only one such node reads
    is not rounded. */
 #include "dev/half.h"
-#include "op/cast.h"
 #include "pass/pass.h"
-
-#include <string.h>
 
 typedef struct widener {
   jfl_graph *g;
@@ -18,24 +15,10 @@ typedef struct widener {
 
 /* ---- which nodes ---- */
 
-static jf_tensor *widen_tensors(jf_arena *a, jfl_value *const *v, int n)
-{
-  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
-  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ NULL, v[i]->dtype, v[i]->shape };
-  return t;
-}
-
-/* Whether the device has a fast kernel that takes the node as it is. */
 static int widen_has_row(const widener *w, const jf_node *n)
 {
-  const jf_kind *kind = w->target->device[n->place]->kind;
-  if (!kind->rows || (kind->plain && w->target->reference)) return 0;
-  jf_kargs k = { .in = widen_tensors(w->g->arena, n->in, n->n_in), .n_in = n->n_in,
-                 .out = widen_tensors(w->g->arena, n->out, n->n_out), .n_out = n->n_out,
-                 .attr = n->attr, .threads = 1 };
-  for (const jf_kernel_row *const *r = kind->rows(); *r; r++)
-    if (!strcmp((*r)->op, n->op->name) && (!(*r)->accepts || (*r)->accepts(&k))) return 1;
-  return 0;
+  const jf_kargs k = jf_call_of(w->g->arena, n);
+  return jf_has_row(w->target, n, &k);
 }
 
 static int widen_is_wide(const widener *w, const jf_node *n)
@@ -51,30 +34,13 @@ static int widen_is_wide(const widener *w, const jf_node *n)
 
 /* ---- making them wide ---- */
 
-/* A conversion of v, which looks like v to later passes. */
-static jfl_value *widen_cast(widener *w, jfl_value *v, jfl_dtype to)
-{
-  double number;
-  char rounded[8];
-  if (jf_number(v, &number)) {
-    jfl_number_put(v->dtype, rounded, 0, number);
-    return jf_emit_number(w->g, to, &v->shape, jfl_number_get(v->dtype, rounded, 0));
-  }
-  const jf_cast a = { to };
-  jfl_value *c = JF_EMIT(w->g, cast, &a, v);
-  if (!c) return NULL;
-  c->packing = v->packing;
-  c->plain = v->plain;
-  return c;
-}
-
 static void widen_inputs(widener *w, jf_node *n)
 {
   for (int k = 0; k < n->n_in; k++) n->in[k] = jf_current(&w->r, n->in[k]);
   for (int k = 0; k < n->n_in && !w->g->err; k++) {
     jfl_value *v = n->in[k];
     if (!jf_is_half(v->dtype)) continue;
-    jfl_value *c = widen_cast(w, v, JFL_F32);
+    jfl_value *c = jf_emit_cast(w->g, v, JFL_F32);
     for (int j = k; j < n->n_in && c; j++)
       if (n->in[j] == v) n->in[j] = c;
   }
@@ -88,7 +54,7 @@ static void widen_outputs(widener *w, const jf_node *n)
     if (!jf_is_half(half)) continue;
     v->dtype = JFL_F32;
     if (w->reader[v->id] >= 0 && w->wide[w->reader[v->id]]) continue;
-    jfl_value *c = widen_cast(w, v, half);
+    jfl_value *c = jf_emit_cast(w->g, v, half);
     if (c) c->name = v->name;
     if (c) jf_replace(&w->r, v, c);
   }

@@ -71,7 +71,8 @@ static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const
 {
   if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;
   if (jf_widens(op, k) && !jf_is_half(jf_choose_key(op, k))) return 0;
-  const int plain = dev->kind->plain && op->cpu && op->cpu[jf_choose_key(op, k)];
+  const int plain =
+      dev->kind->plain && op->cpu && (op->cpu[jf_choose_key(op, k)] || jf_widens(op, k));
   return !plain || !has_empty_operand(k);
 }
 

@@ -52,6 +52,24 @@ for epoch, i, images, labels in flow.data.batches(pets, { batch_size = 2, worker
 end                                              --> 2	3	uint8	dogs
 ```
 
+Batches of pictures are uint8, rows by columns by channels; in a body `flow.image` makes floats of
+them, and changes them at random in jobs that train:
+
+```lua
+local augment = flow.global_function {
+  name = "augment",
+  type = "predict",                              -- where nothing is random
+  inputs = { { "images", tp.Numpy.Placeholder({ -1, 32, 32, 3 }, flow.uint8) } },
+  returns = tp.Numpy,
+  body = function(images)
+    local x = flow.image.CropMirrorNormalize(images, { mean = { 124, 117, 104 }, std = { 58 } })
+    x = flow.image.random_crop(x, 32, { padding = 4, flip = 0.5 })
+    return flow.image.random_erasing(x)
+  end,
+}
+print(augment(flow.ndarray.zeros({ 5, 32, 32, 3 }, "uint8")).shape[2])     --> 3
+```
+
 `flow.data.csv("houses.csv")` reads a table: each column an array or, where it is none of numbers, a
 list of texts, which `categories = true` turns into numbers from 0. Damaged tables and pictures are
 errors that name the file, and the line.

@@ -17,6 +17,10 @@ function options.default_initializer_conf(value)
     .. "flow.truncated_normal(0.1), got %s", args.describe(value))
 end
 
+function options.enable_auto_mixed_precision(on)
+  return args.expect("enable_auto_mixed_precision", "value", on, "boolean")
+end
+
 function options.concurrency_width(n) return args.integer("concurrency_width", "value", n, 1) end
 
 return options

@@ -1,4 +1,5 @@
 -- The context of the body that is running: its job, graph, variables, and the names given so far.
+local config = require "jfl.job.config"
 local core = require "jfl.core"
 
 local trace = {
@@ -52,6 +53,9 @@ function trace.run(job, graph, body, ...)
   local placement = job.config.default_placement_scope
   context.device = placement and placement.on
   core.place(context.device, graph)
+  local mixed = job.config.enable_auto_mixed_precision
+  if mixed == nil then mixed = config.values.enable_auto_mixed_precision end
+  core.mixed_precision(graph, mixed)
   local function close(ok, ...)
     if not ok then error(explained(job, body, (...)), 0) end
     return context, ...

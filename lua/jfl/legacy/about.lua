@@ -47,8 +47,6 @@ local ABOUT = {
   ["flow.config.load_library_now"] = "is an error: an op is built into jfl",
   ["FunctionConfig.default_logical_view"] = VIEW,
   ["FunctionConfig.default_distribute_strategy"] = VIEW,
-  ["FunctionConfig.enable_auto_mixed_precision"] = "has no effect: jobs compute in the dtypes that "
-    .. "their values have, float32 or float64",
   ["FunctionConfig.default_initializer_conf"] = "also takes the original's tables, such as "
     .. "{ constant_conf = { value = 0 } }",
   ["FunctionConfig.train.*"] = LOSSES,

@@ -77,7 +77,7 @@ end
 for _, name in ipairs {
   "allow_cpu_return_op", "cudnn_conv_enable_pseudo_half", "cudnn_conv_enable_true_half",
   "cudnn_conv_heuristic_search_algo", "cudnn_conv_use_deterministic_algo_only",
-  "enable_auto_mixed_precision", "do_parallel_cast_before_widening_type_cast", "enable_cudnn",
+  "do_parallel_cast_before_widening_type_cast", "enable_cudnn",
   "enable_cudnn_conv_pseudo_half", "enable_cudnn_fused_normalization_add_relu",
   "enable_float_compute_for_half_gemm", "enable_fuse_add_to_output", "enable_fuse_cast_scale",
   "enable_fuse_model_update_ops", "enable_gradients_stats_aggregation", "enable_inplace",

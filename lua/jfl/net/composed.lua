@@ -19,6 +19,11 @@ local paths = {
     "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
     "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
   },
+  ["jfl.net.images"] = {
+    "image.CropMirrorNormalize", "image.Resize", "image.center_crop", "image.color_jitter",
+    "image.flip", "image.normalize", "image.random_crop", "image.random_erasing",
+    "image.random_flip", "random.CoinFlip",
+  },
   ["jfl.net.resize"] = {
     "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
   },

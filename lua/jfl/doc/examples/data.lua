@@ -49,4 +49,49 @@ end
 local digits = nd.rand({ 20, 1, 28, 28 })
 flow.data.save_image("digits.png", digits, { columns = 5 })
 print(flow.data.load_image("digits.png").shape[2])  --> 152
+
+## image.CropMirrorNormalize
+local pixels = nd.full({ 2, 4, 4, 3 }, 200, flow.uint8)
+local mirrored = nd.array({ 1, 0 }, flow.int8)
+local x = flow.image.CropMirrorNormalize(pixels, mirrored, { mean = { 124, 117, 104 },
+  std = { 58.4, 57.1, 57.4 }, color_space = "RGB" })
+print(x.dtype, x.shape[2], x.shape[4])  --> float32	3	4
+
+## image.Resize
+local pixels = nd.arange(16):reshape({ 1, 4, 4, 1 })
+print(flow.image.Resize(pixels, { 2, 1 }):reshape({ 2 }))  --> [6.5 8.5]
+
+## image.center_crop
+local x = nd.arange(9):reshape({ 1, 1, 3, 3 })
+print(flow.image.center_crop(x, 1):item())  --> 4
+
+## image.color_jitter
+local x = nd.rand({ 8, 3, 32, 32 })
+local y = flow.image.color_jitter(x, { brightness = 0.4, contrast = 0.4, saturation = 0.4 })
+print(y:max() <= 1, y:eq(x):all())  --> true	false
+
+## image.flip
+local x = nd.arange(3):reshape({ 1, 1, 3, 1 })
+print(flow.image.flip(x):reshape({ 3 }))  --> [2. 1. 0.]
+
+## image.normalize
+local x = nd.array({ { { { 10, 20 } } } })
+print(flow.image.normalize(x, { 2, 10 }, { 10, 10 }))  --> [[[[0. 1.]]]]
+
+## image.random_crop
+local x = nd.rand({ 8, 3, 32, 32 })
+print(flow.image.random_crop(x, 24).shape[4])                       --> 24
+print(flow.image.random_crop(x, 32, { padding = 4, flip = 0.5 }).shape[4])  --> 32
+
+## image.random_erasing
+local x = nd.ones({ 8, 3, 32, 32 })
+print(flow.image.random_erasing(x, { probability = 1 }):min())  --> 0
+
+## image.random_flip
+local x = nd.arange(3):reshape({ 1, 1, 1, 3 })
+print(flow.image.random_flip(x, 1):reshape({ 3 }))  --> [2. 1. 0.]
+
+## random.CoinFlip
+local coins = flow.random.CoinFlip(1000, 0.5)
+print(coins.dtype, coins:sum() > 300)  --> int8	true
 ]==]

@@ -43,6 +43,19 @@ local job = flow.global_function {
   body = function(x) return x + 1 end }
 print(job({ 1 }))  --> [2.]
 
+## FunctionConfig.enable_auto_mixed_precision
+local config = flow.function_config()
+config.enable_auto_mixed_precision(true)
+local job = flow.global_function {
+  name = "mixed", function_config = config,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2, 2 }) } },
+  returns = tp.Numpy,
+  body = function(x) return flow.matmul(x, x) end,
+}
+print(job({ { 1, 2 }, { 3, 4 } }))  -- too small to gain: it stays in float32
+--> [[ 7. 10.]
+--> [15. 22.]]
+
 ## config.background
 -- a game or an editor that draws while jobs train
 flow.config.background(true)
@@ -93,6 +106,10 @@ flow.config.on_warning(false)  -- to stderr again
 flow.config.passes("-fuse -cse")
 print(flow.config.passes())  --> -cse -fuse
 flow.config.passes("")
+
+## config.enable_auto_mixed_precision
+flow.config.enable_auto_mixed_precision(true)  -- of jobs that are defined from now on
+print(flow.config.enable_auto_mixed_precision())  --> true
 
 ## config.strict_placement
 flow.config.strict_placement(true)  -- no GPU: an error instead of a warning

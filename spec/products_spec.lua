@@ -1,5 +1,5 @@
--- The products as they are linked: what an attacker would use of a mistake is closed. readelf is of
--- binutils, which a compiler needs.
+-- The products as they are linked: they are small, and what an attacker would use of a mistake is
+-- closed. readelf and strip are of binutils, which a compiler needs.
 local helper = require "spec.lua.helper"
 
 local PRODUCTS = { "build/jfl", "build/jfl.so" }
@@ -35,6 +35,16 @@ describe("what is built #cpu", function()
       assert.matches("__[%w]+_chk@", (symbols:gsub("__stack_chk_fail", "")))
     end)
   end
+
+  it("takes less than 4 MB without what debuggers need", function()
+    local stripped = os.tmpname()
+    assert.equal(0, os.execute("strip -o " .. stripped .. " build/jfl"))
+    local file = io.open(stripped)
+    local size = file:seek "end"
+    file:close()
+    os.remove(stripped)
+    assert.is_true(size < 4e6, size .. " bytes")
+  end)
 
   it("lies at another address in each run", function()
     assert.matches("Type:%s+DYN", readelf("-h", "build/jfl"))

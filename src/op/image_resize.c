@@ -1,0 +1,166 @@
+/* image_resize brings pictures to another size. */
+#include "data/resample.h"
+#include "op/move.h"
+#include "op/window.h"
+
+#include <string.h>
+
+enum { MOST_SIDE = 1 << 20 };
+
+/* image_resize(x) -> y, whose rows and columns are `size`; image_resize_grad(dy) -> dx likewise. */
+typedef struct image_resize {
+  jf_ints size;
+  const char *interpolation, *data_format;
+  /* Set by infer: */
+  int axis;                    /* that of rows */
+  jf_filter filter;
+} image_resize;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(image_resize, size, INTS, NULL, "rows and columns of the result"),
+  JF_WORD(image_resize, interpolation, "auto", "auto nearest bilinear area",
+          "area: means of what lies under a pixel; auto: area where the picture shrinks, bilinear "
+          "where it grows"),
+  JF_WORD(image_resize, data_format, "NHWC", "NHWC NCHW", "the order of axes"),
+  {0},
+};
+
+static jfl_status image_resize_infer(jf_infer *c)
+{
+  static const char *const words[] = { "nearest", "bilinear", "area", "auto" };
+  image_resize *a = c->attr;
+  const jfl_shape *s = &c->in[0]->shape;
+  int64_t size[2];
+  a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
+  JF_TRY(jf_check_rank4(c, 0, a->axis == 1 ? "(N, H, W, C)" : "(N, C, H, W)"));
+  JF_TRY(jf_extents("size", &a->size, 1, 2, size));
+  for (a->filter = JF_NEAREST; strcmp(a->interpolation, words[a->filter]); a->filter++) continue;
+  c->shape[0] = *s;
+  c->dtype[0] = c->in[0]->dtype;
+  for (int i = 0; i < 2; i++) {
+    if (s->d[a->axis + i] < 1 || s->d[a->axis + i] > MOST_SIDE)
+      return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, "
+                              "got %lld", MOST_SIDE, (long long)s->d[a->axis + i]);
+    if (size[i] > MOST_SIDE)
+      return jf_fail_argument(JFL_EINVAL, "size", "must be at most %d, got %lld", MOST_SIDE,
+                              (long long)size[i]);
+    c->shape[0].d[a->axis + i] = size[i];
+  }
+  return JFL_OK;
+}
+
+/* Emits `op` on v with results of the rows and columns that `like` has. */
+static jfl_value *image_resize_emit(const jf_gradctx *c, const jfl_op *op, jfl_value *v,
+                                    const jfl_value *like)
+{
+  image_resize a = *(const image_resize *)c->node->attr;
+  a.size = (jf_ints){ 2, (int64_t *)like->shape.d + a.axis };
+  return jf_emit(c->g, op, &a, JF_IN(v));
+}
+
+static void image_resize_to_grad(jf_gradctx *c)
+{
+  c->dx[0] = image_resize_emit(c, &jf_op_image_resize_grad, c->dy[0], c->in[0]);
+}
+
+static void image_resize_grad_grad(jf_gradctx *c)
+{
+  c->dx[0] = image_resize_emit(c, &jf_op_image_resize, c->dy[0], c->in[0]);
+}
+
+/* ---- kernels ---- */
+
+/* How the smaller and larger of two tensors lie, and the taps from x's axes to y's. */
+typedef struct resizing {
+  int64_t n, h, w, inner;      /* pictures or planes; extents of x; cells that lie together */
+  int64_t to_h, to_w;
+  jf_stretch y, x;
+} resizing;
+
+static resizing resizing_of(const image_resize *a, const jfl_shape *x, const jfl_shape *y)
+{
+  resizing r = { x->d[0], x->d[a->axis], x->d[a->axis + 1], 1, y->d[a->axis], y->d[a->axis + 1],
+                 { 0 }, { 0 } };
+  if (a->axis == 1) r.inner = x->d[3];
+  else r.n *= x->d[1];
+  r.y = (jf_stretch){ r.to_h, r.h, 0, (double)r.h, a->filter };
+  r.x = (jf_stretch){ r.to_w, r.w, 0, (double)r.w, a->filter };
+  return r;
+}
+
+static size_t image_resize_scratch(const jf_kargs *k)
+{
+  const resizing r = resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
+  return jf_taps_size(&r.y) + jf_taps_size(&r.x) + jf_resize_line(r.w, r.inner);
+}
+
+static jfl_status image_resize_any(const jf_kargs *k)
+{
+  const resizing r = resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
+  char *room = k->scratch;
+  const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y));
+  const size_t size = jfl_dtype_size(k->in[0].dtype);
+  for (int64_t i = 0; i < r.n && r.inner; i++)
+    jf_resize_rows(&(jf_resize){
+      .y = &y, .x = &x, .from = k->in[0].dtype, .to = k->in[0].dtype, .channels = r.inner,
+      .src = (const char *)k->in[0].data + (size_t)(i * r.h * r.w * r.inner) * size,
+      .src_row = r.w * r.inner, .row = r.to_w * r.inner, .column = r.inner, .channel = 1,
+      .dst = (char *)k->out[0].data + (size_t)(i * r.to_h * r.to_w * r.inner) * size, .scale = 1
+    }, 0, r.to_h, room + jf_taps_size(&r.y) + jf_taps_size(&r.x));
+  return JFL_OK;
+}
+
+static size_t image_resize_grad_scratch(const jf_kargs *k)
+{
+  const resizing r = resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);
+  return jf_taps_size(&r.y) + jf_taps_size(&r.x)
+         + (size_t)(r.h * r.w * r.inner) * sizeof(double);
+}
+
+/* Adds weight times a pixel of dy to the columns that it was made of. */
+#define SPREAD(D, T)                                                                           \
+  static void image_resize_spread_##D(const resizing *r, const jf_taps *x, double weight,      \
+                                      const T *dy, double *sum)                                \
+  {                                                                                            \
+    for (int64_t j = 0; j < r->to_w; j++)                                                      \
+      for (int64_t q = 0; q < x->width; q++) {                                                 \
+        const double w = weight * x->weight[j * x->width + q];                                 \
+        for (int64_t c = 0; c < r->inner; c++)                                                 \
+          sum[(x->first[j] + q) * r->inner + c] += w * dy[j * r->inner + c];                   \
+      }                                                                                        \
+  }                                                                                            \
+  static jfl_status image_resize_grad_##D(const jf_kargs *k)                                   \
+  {                                                                                            \
+    const resizing r = resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);                \
+    char *room = k->scratch;                                                                   \
+    const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y)); \
+    double *sum = (double *)(room + jf_taps_size(&r.y) + jf_taps_size(&r.x));                  \
+    const int64_t cells = r.h * r.w * r.inner, line = r.w * r.inner;                           \
+    for (int64_t i = 0; i < r.n; i++) {                                                        \
+      memset(sum, 0, (size_t)cells * sizeof *sum);                                             \
+      for (int64_t at = 0; at < r.to_h; at++)                                                  \
+        for (int64_t p = 0; p < y.width; p++)                                                  \
+          image_resize_spread_##D(&r, &x, y.weight[at * y.width + p],                          \
+                                  (const T *)k->in[0].data + (i * r.to_h + at) * r.to_w * r.inner, \
+                                  sum + (y.first[at] + p) * line);                             \
+      for (int64_t j = 0; j < cells; j++) ((T *)k->out[0].data)[i * cells + j] = (T)sum[j];    \
+    }                                                                                          \
+    return JFL_OK;                                                                             \
+  }
+JF_EACH_FLOAT(SPREAD)
+
+static const jf_kernel cpu[JFL_N_DTYPE] = {
+  [JFL_U8] = image_resize_any, [JFL_F32] = image_resize_any, [JFL_F64] = image_resize_any
+};
+static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = image_resize_grad_F32, [JFL_F64] = image_resize_grad_F64
+};
+
+JFL_OP(image_resize, .doc = "Pictures at another size; those of uint8 are rounded.", .in = { "x" },
+       .out = { "y" }, .attr = attrs, .attr_size = sizeof(image_resize),
+       .infer = image_resize_infer, .grad = image_resize_to_grad, .cpu = cpu,
+       .scratch = image_resize_scratch)
+
+JFL_OP(image_resize_grad, .doc = "Gradient of image_resize.", .in = { "dy" }, .out = { "dx" },
+       .attr = attrs, .attr_size = sizeof(image_resize), .infer = image_resize_infer,
+       .grad = image_resize_grad_grad, .cpu = grad_cpu, .scratch = image_resize_grad_scratch)

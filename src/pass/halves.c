@@ -1,0 +1,44 @@
+/* What passes share that deal with floats of 16 bits. */
+#include "op/cast.h"
+#include "pass/pass.h"
+
+#include <string.h>
+
+static jf_tensor *halves_tensors(jf_arena *a, jfl_value *const *v, int n)
+{
+  jf_tensor *t = jf_alloc(a, (size_t)n * sizeof *t);
+  for (int i = 0; i < n; i++) t[i] = (jf_tensor){ NULL, v[i]->dtype, v[i]->shape };
+  return t;
+}
+
+jf_kargs jf_call_of(jf_arena *a, const jf_node *n)
+{
+  return (jf_kargs){ .in = halves_tensors(a, n->in, n->n_in), .n_in = n->n_in,
+                     .out = halves_tensors(a, n->out, n->n_out), .n_out = n->n_out,
+                     .attr = n->attr, .threads = 1 };
+}
+
+int jf_has_row(const jf_target *t, const jf_node *n, const jf_kargs *k)
+{
+  const jf_kind *kind = t->device[n->place]->kind;
+  if (!kind->rows || (kind->plain && t->reference)) return 0;
+  for (const jf_kernel_row *const *r = kind->rows(); *r; r++)
+    if (!strcmp((*r)->op, n->op->name) && (!(*r)->accepts || (*r)->accepts(k))) return 1;
+  return 0;
+}
+
+jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to)
+{
+  double number;
+  char rounded[8];
+  if (jf_number(v, &number)) {
+    jfl_number_put(v->dtype, rounded, 0, number);
+    return jf_emit_number(g, to, &v->shape, jfl_number_get(v->dtype, rounded, 0));
+  }
+  const jf_cast a = { to };
+  jfl_value *c = JF_EMIT(g, cast, &a, v);
+  if (!c) return NULL;
+  c->packing = v->packing;
+  c->plain = v->plain;
+  return c;
+}
