@@ -8,7 +8,7 @@
 /* x as (before, m, after), taken along m. A part of the loop is `span` lines where after is 1, else
    a block of columns of one index of `before`. */
 typedef struct cumulate_job {
-  const float *x;
+  const float *x, *dy;                 /* dy: for a gradient */
   float *y;
   jf_axes s;
   const jf_cumulate *a;
@@ -101,5 +101,61 @@ static jfl_status run_cumprod(const jf_kargs *k)
   return run_all(k, run_product_rows(), run_product_columns());
 }
 
+/* Lines of the gradient of cumprod, as op/cumulate.c computes it, BACK_LINES at a time. */
+enum { BACK_LINES = 4 };
+
+JF_BODY void back_lines(const cumulate_job *j, const int64_t *at, int n)
+{
+  const int64_t m = j->s.m, step = j->a->reverse ? -j->s.after : j->s.after;
+  double next[BACK_LINES] = { 0 }, before[BACK_LINES] = { 1, 1, 1, 1 };
+  for (int64_t l = m - 1; l >= 0; l--)
+    for (int r = 0; r < n; r++) {
+      const int64_t i = at[r] + l * step;
+      const double own = (double)j->dy[i], v = (double)j->x[i];
+      const double sum = j->a->exclusive ? next[r] : own + next[r];
+      next[r] = (j->a->exclusive ? own : 0) + v * sum;
+      j->y[i] = (float)sum;
+    }
+  for (int64_t l = 0; l < m; l++)
+    for (int r = 0; r < n; r++) {
+      const int64_t i = at[r] + l * step;
+      j->y[i] = (float)(before[r] * (double)j->y[i]);
+      before[r] *= (double)j->x[i];
+    }
+}
+
+JF_BODY void cumulate_back_body(void *ctx, int i)
+{
+  const cumulate_job *j = ctx;
+  const int64_t to = jf_to(i, j->span, j->s.before * j->s.after);
+  for (int64_t r = jf_from(i, j->span); r < to; r += BACK_LINES) {
+    const int n = to - r < BACK_LINES ? (int)(to - r) : BACK_LINES;
+    int64_t at[BACK_LINES] = { 0 };
+    for (int l = 0; l < n; l++) {
+      at[l] = (r + l) / j->s.after * j->s.m * j->s.after + (r + l) % j->s.after;
+      if (j->a->reverse) at[l] += (j->s.m - 1) * j->s.after;
+    }
+    if (n == BACK_LINES) back_lines(j, at, BACK_LINES);
+    else back_lines(j, at, n);
+  }
+}
+JF_VARIANTS(cumulate_back)
+
+static int cumulate_back_accepts(const jf_kargs *k)
+{
+  return k->in[0].dtype == JFL_F32;
+}
+
+static jfl_status run_cumprod_grad(const jf_kargs *k)
+{
+  cumulate_job j = { .x = k->in[0].data, .dy = k->in[1].data, .y = k->out[0].data, .a = k->attr };
+  j.s = jf_axes_at(&k->in[0].shape, j.a->axis);
+  j.span = (JF_PART / j.s.m / BACK_LINES + 1) * BACK_LINES;
+  jf_run_parts(k, jf_parts(j.s.before * j.s.after, j.span), cumulate_back(), &j);
+  return JFL_OK;
+}
+
+JFL_CPU(fast_cumprod_grad, .op = "cumprod_grad", .accepts = cumulate_back_accepts,
+        .run = run_cumprod_grad, .priority = 10)
 JFL_CPU(vec_cumsum, .op = "cumsum", .accepts = run_accepts, .run = run_cumsum, .priority = 10)
 JFL_CPU(vec_cumprod, .op = "cumprod", .accepts = run_accepts, .run = run_cumprod, .priority = 10)

@@ -90,15 +90,14 @@ typedef struct add_job {
   int across, down;                    /* how many parts a plane has, by columns and by ids */
 } add_job;
 
-enum { ADD_COLUMNS = 64, ADD_RANGES = 2 };
+enum { ADD_COLUMNS = 64, ADD_RANGES = 2, ADD_SHORT = 8 };
 
-/* Where a run is one number. */
+/* Where a run is one number; all ids are in the one range. */
 #define ADD_ONES(I)                                                                       \
-  JF_BODY void add_ones_##I(const add_job *g, const float *x, float *y, const I *id,      \
-                            int64_t low, int64_t high)                                    \
+  JF_BODY void add_ones_##I(const add_job *g, const float *x, float *y, const I *id)      \
   {                                                                                       \
     for (int64_t j = 0; j < g->p.n; j++)                                                  \
-      if (id[j] >= low && id[j] < high && id[j] != g->ignored) y[id[j]] += g->scale * x[j]; \
+      if (id[j] != g->ignored) y[id[j]] += g->scale * x[j];                               \
   }
 ADD_ONES(int32_t)
 ADD_ONES(int64_t)
@@ -115,9 +114,9 @@ JF_BODY void add_slices_body(void *ctx, int i)
   float *y = g->y + plane * p->m * p->run + c0;
   const int64_t first = plane / p->outer * p->n;
   if (p->run == 1 && g->ids->dtype == JFL_I32)
-    add_ones_int32_t(g, x, y, (const int32_t *)g->ids->data + first, low, high);
+    add_ones_int32_t(g, x, y, (const int32_t *)g->ids->data + first);
   else if (p->run == 1)
-    add_ones_int64_t(g, x, y, (const int64_t *)g->ids->data + first, low, high);
+    add_ones_int64_t(g, x, y, (const int64_t *)g->ids->data + first);
   else
     for (int64_t j = 0; j < p->n; j++, x += p->run) {
       const int64_t id = jf_index_at(g->ids, first + j);
@@ -133,7 +132,7 @@ static void add_all(const jf_kargs *k, add_job *g)
   const int64_t planes = g->p.batches * g->p.outer;
   g->columns = g->p.run < 2 * ADD_COLUMNS ? g->p.run : ADD_COLUMNS;
   g->across = (int)((g->p.run + g->columns - 1) / g->columns);
-  g->down = g->across == 1 && planes < 2 * ADD_RANGES && g->p.m >= ADD_RANGES ? ADD_RANGES : 1;
+  g->down = g->across == 1 && g->p.run >= ADD_SHORT && planes < 2 * ADD_RANGES ? ADD_RANGES : 1;
   g->rows = (g->p.m + g->down - 1) / g->down;
   jf_run_parts(k, (int)(planes * g->across * g->down), add_slices(), g);
 }
@@ -197,13 +196,13 @@ typedef struct along_job {
   JF_BODY void along_##T##_##I(const along_job *g, int64_t from, int64_t to)              \
   {                                                                                       \
     const int64_t a = g->after;                                                           \
-    for (int64_t r = from; r < to; r++) {                                                 \
-      const T *x = (const T *)g->x + r / g->n * g->m * a;                                 \
-      const I *id = (const I *)g->ids->data + r * a;                                      \
-      T *y = (T *)g->y + r * a;                                                           \
-      if (a == 1) *y = x[*id];                                                            \
-      else for (int64_t l = 0; l < a; l++) y[l] = x[id[l] * a + l];                       \
-    }                                                                                     \
+    const T *x = (const T *)g->x + from / g->n * g->m * a;                                \
+    const I *id = (const I *)g->ids->data;                                                \
+    T *y = (T *)g->y;                                                                     \
+    if (a == 1) for (int64_t r = from; r < to; r++) y[r] = x[id[r]];                      \
+    else                                                                                  \
+      for (int64_t r = from * a; r < to * a; r += a)                                      \
+        for (int64_t l = 0; l < a; l++) y[r + l] = x[id[r + l] * a + l];                  \
   }
 ALONG(uint32_t, int32_t)
 ALONG(uint32_t, int64_t)

@@ -94,7 +94,10 @@ local function step_of(row, backward)
       return gradients(y, dy, { ... })
     end,
   }
-  return function() job(unpack(arrays)) end
+  -- PyTorch gives the memory of results back at once, so ours is too.
+  return function()
+    for _, y in ipairs(job(unpack(arrays))) do y:free() end
+  end
 end
 
 local function median(step)

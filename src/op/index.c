@@ -1,5 +1,6 @@
 /* Functions on axes and on tensors of indices. */
 #include "op/index.h"
+#include "dev/variants.h"
 
 jf_axes jf_axes_at(const jfl_shape *s, int64_t axis)
 {
@@ -16,13 +17,14 @@ int64_t jf_index_at(const jf_tensor *t, int64_t i)
 
 /* Whether all elements are within 0..n-1; quicker than to look for the first that is not. */
 #define WITHIN(D, T, U)                                                        \
-  static int index_within_##D(const T *v, int64_t size, int64_t n)             \
+  JF_BODY void within_##D##_body(const T *v, int64_t size, int64_t n, int *out) \
   {                                                                            \
     const U most = (U)(n - 1);                                                 \
     U wrong = 0;                                                               \
     for (int64_t i = 0; i < size; i++) wrong |= (U)v[i] > most;                \
-    return !wrong;                                                             \
-  }
+    *out = !wrong;                                                             \
+  }                                                                            \
+  JF_DISPATCH(within_##D, (const T *v, int64_t size, int64_t n, int *out), (v, size, n, out))
 WITHIN(I32, int32_t, uint32_t)
 WITHIN(I64, int64_t, uint64_t)
 
@@ -30,8 +32,10 @@ static int index_all_within(const jf_tensor *t, int64_t n)
 {
   const int64_t size = jf_numel(&t->shape);
   if (n < 1 || (t->dtype == JFL_I32 && n > INT32_MAX)) return 0;
-  return t->dtype == JFL_I32 ? index_within_I32(t->data, size, n)
-                             : index_within_I64(t->data, size, n);
+  int all;
+  if (t->dtype == JFL_I32) within_I32(t->data, size, n, &all);
+  else within_I64(t->data, size, n, &all);
+  return all;
 }
 
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n)

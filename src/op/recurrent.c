@@ -233,7 +233,7 @@ static void unit_backward(jf_cell kind, unit_back *b)
     }                                                                                  \
     return JFL_OK;                                                                     \
   }
-/* Back through a step of row b; dh and dc, of that row, go from the states after to those before. */
+/* Back through a step of row b, whose dh and dc go from the states after to those before. */
 #define RECURRENT_BACK(D, T)                                                           \
   static void recurrent_back_##D(const jf_kargs *k, const jf_recurrent_dims *d, int64_t t, \
                                  int64_t b, double *dh, double *dc)                    \

@@ -135,20 +135,6 @@ args.define("reverse", "input in the opposite order along axes.", {
   return (op.strided_slice(o.input, { begin = begin, step = step, size = shape, name = o.name }))
 end)
 
--- x with its elements moved by `shift` along axis i; those that leave it come back at its start.
-local function rolled(x, shift, i, name)
-  local shape, begin = x.shape, {}
-  local n = shape[i]
-  if n == 0 or shift % n == 0 then return x end
-  for j = 1, #shape do begin[j] = 0 end
-  local function part(from, size)
-    begin[i], shape[i] = from, size
-    return (op.slice(x, { begin = begin, size = shape }))
-  end
-  shift = shift % n
-  return (op.concat({ part(n - shift, shift), part(0, n - shift) }, { axis = i - 1, name = name }))
-end
-
 args.define("roll", "x moved along axes; what leaves one at its end comes back at its beginning.", {
   { "x", "a blob or NdArray", type = "Tensor" },
   { "shifts", "by how many places, for each axis; negative: towards the beginning",
@@ -164,14 +150,16 @@ args.define("roll", "x moved along axes; what leaves one at its end comes back a
     if #shifts ~= 1 then
       core.fail("%s: shifts must be one number without dims, got %d", who, #shifts)
     end
-    local line = rolled(op.reshape(x, { -1 }), shifts[1], 1)
+    local line = op.roll(op.reshape(x, { -1 }), { shift = shifts[1] })
     return (op.reshape(line, x.shape, { name = o.name }))
   end
   local dims = tensors.axes(who, "dims", o.dims, #x.shape)
   if #dims ~= #shifts then
     core.fail("%s: shifts must be a number for each of %d dims, got %d", who, #dims, #shifts)
   end
-  for k, i in ipairs(dims) do x = rolled(x, shifts[k], i, k == #dims and o.name or nil) end
+  for k, i in ipairs(dims) do
+    x = op.roll(x, { shift = shifts[k], axis = i - 1, name = k == #dims and o.name or nil })
+  end
   return x
 end)
 

@@ -134,6 +134,7 @@ return function(give)
       for _, o in ipairs { {}, { exclusive = true }, { reverse = true } } do
         o.axis = axis
         big("cumsum", { of(shape) }, o)
+        big("cumprod_grad", { of(shape, 0.9, 1.1), of(shape) }, o)
         case("cumprod", { of(shape, 0.9, 1.1) }, o, { grad = false, only = "float32", tol = 1e-4 })
       end
     end
@@ -181,6 +182,12 @@ return function(give)
     case("strided_slice_update", { of(shape), of(size, 5, 9) }, { begin = begin, step = step })
   end
   case("strided_slice", { of { 7, 5 } }, { begin = { 6, 1 }, step = { -2, 3 }, size = { -1, -1 } })
+
+  case("roll", { of { 5, 3 } }, { shift = 2 })
+  case("roll", { of { 2, 4, 3 } }, { shift = -7, axis = 1 })
+  case("roll", { of { 2, 3 } }, { shift = 6, axis = -1 })
+  case("roll", { of { 0, 3 } }, { shift = 1 })
+  big("roll", { of { 90, 900 } }, { shift = 100, axis = 1 })
 
   -- borders
   case("pad", { of { 2, 3 } }, { paddings = { 1, 2, 0, 3 }, constant_value = 7 })

@@ -1,0 +1,111 @@
+-- Two layers of LSTM learn to write, letter by letter, from a licence that comes with Debian or any
+-- other file, and then write (as in Graves 2013). Every row of a batch goes on in the text where
+-- the last call left it, with the states that it left.
+--   jfl examples/lstm.lua [steps] [file]
+local flow = require "jfl"
+local nd, tp = flow.ndarray, flow.typing
+
+local STEPS, FILE = tonumber((...)) or 1000, select(2, ...) or "/usr/share/common-licenses/GPL-3"
+local BATCH, LENGTH, UNITS, LAYERS = 32, 32, 128, 2
+
+local text = assert(io.open(FILE)):read "*a"
+local letters, number = {}, {}   -- letter by number + 1, and number by letter
+for c in text:gmatch "." do number[c] = true end
+for c in pairs(number) do letters[#letters + 1] = c end
+table.sort(letters)
+for i, c in ipairs(letters) do number[c] = i - 1 end
+
+-- Where each row of the batch is in the text; the text is a ring.
+local at = {}
+for i = 1, BATCH do at[i] = math.floor((i - 1) * #text / BATCH) end
+
+local function batch()
+  local ids, nexts = nd.zeros({ BATCH, LENGTH }, "int32"), nd.zeros({ BATCH, LENGTH }, "int32")
+  for i = 1, BATCH do
+    local row, after = ids[i], nexts[i]
+    for j = 1, LENGTH do
+      row[j] = number[text:sub(at[i] + 1, at[i] + 1)]
+      at[i] = (at[i] + 1) % #text
+      after[j] = number[text:sub(at[i] + 1, at[i] + 1)]
+    end
+  end
+  return ids, nexts
+end
+
+-- ids (batch, length) and states -> logits (batch * length, letters) and the last states.
+local function network(ids, h0, c0)
+  local x = flow.layers.embedding(ids, #letters, 32, { name = "letters" })
+  local y, h, c = flow.layers.lstm(x, UNITS, { num_layers = LAYERS, h0 = h0, c0 = c0,
+    name = "lstm" })
+  return flow.layers.dense(flow.reshape(y, { -1, UNITS }), #letters, { name = "output" }), h, c
+end
+
+local function inputs(rows, length, ...)
+  return { { "ids", tp.Numpy.Placeholder({ rows, length }, { dtype = flow.int32 }) },
+    { "h0", tp.Numpy.Placeholder({ LAYERS, rows, UNITS }) },
+    { "c0", tp.Numpy.Placeholder({ LAYERS, rows, UNITS }) }, ... }
+end
+
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy),
+  inputs = inputs(BATCH, LENGTH,
+    { "nexts", tp.Numpy.Placeholder({ BATCH, LENGTH }, { dtype = flow.int32 }) }),
+  body = function(ids, h0, c0, nexts)
+    local logits, h, c = network(ids, h0, c0)
+    local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(flow.reshape(nexts, { -1 }),
+      logits)
+    flow.optimizer.Adam(3e-3, {
+      grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
+    return loss, h, c
+  end,
+}
+
+local predict = flow.global_function {
+  name = "predict", returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy), inputs = inputs(1, 1),
+  body = function(ids, h0, c0)
+    local logits, h, c = network(ids, h0, c0)
+    return flow.nn.softmax(logits), h, c
+  end,
+}
+
+local function draw(chances)
+  local left = math.random()
+  for i = 1, #letters do
+    left = left - chances[i]
+    if left < 0 then return i end
+  end
+  return #letters
+end
+
+local function write(start, n)
+  local h, c = nd.zeros({ LAYERS, 1, UNITS }), nd.zeros({ LAYERS, 1, UNITS })
+  local out, chances = { start }, nil
+  for letter in start:gmatch "." do
+    chances, h, c = predict({ { number[letter] or 0 } }, h, c)
+  end
+  for _ = 1, n do
+    local i = draw(chances[1])
+    out[#out + 1] = letters[i]
+    chances, h, c = predict({ { i - 1 } }, h, c)
+  end
+  return table.concat(out)
+end
+
+math.randomseed(1)
+flow.random.seed(1)
+local h, c = nd.zeros({ LAYERS, BATCH, UNITS }), nd.zeros({ LAYERS, BATCH, UNITS })
+local sum, n = 0, 0
+local bar = flow.progress(STEPS, { desc = "training" })
+for step in bar do
+  local ids, nexts = batch()
+  local losses
+  losses, h, c = train(ids, h, c, nexts)
+  local loss = losses:mean()
+  bar.loss = loss
+  sum, n = sum + loss, n + 1
+  if step == 1 or step % math.ceil(STEPS / 10) == 0 then
+    print(("step %d: loss %.3f"):format(step, sum / n))
+    sum, n = 0, 0
+  end
+end
+print(write("The ", 300))
