@@ -436,6 +436,7 @@ static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counter
 {
   jfl_session *s = l->session;
   s->disturbances++;
+  s->changes++;
   for (int i = 0; i < s->n_var; i++)
     if (l->fresh[i]) {
       JF_TRY(jf_var_store(s->var[i], l->fresh[i]));
