@@ -102,7 +102,7 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
-FUZZED := $(wildcard src/checkpoint/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
+FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
   src/bind/convert.c
 FUZZ_OBJ := $(FUZZED:%.c=$O/fuzz/%.o)
 fuzzer: $O/fuzz/fuzz

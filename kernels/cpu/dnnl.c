@@ -255,7 +255,7 @@ static jfl_status attr_new(const jf_epilogue *e, const onednn_layout *residual, 
 typedef struct tensor {
   onednn_slot slot;
   dnnl_primitive_t convert;
-  size_t offset;
+  size_t offset, size;
 } tensor;
 
 /* What a lane has of its own: memories, which know the addresses that they are set to now. `inner`
@@ -264,6 +264,7 @@ typedef struct onednn_lane {
   dnnl_memory_t given[N_SLOT], inner[N_SLOT], pad;
   const void *data[N_SLOT];
   char *scratch;
+  void *ready;
   dnnl_exec_arg_t arg[N_SLOT + 1];  /* the tensors, then pad */
 } onednn_lane;
 
@@ -335,7 +336,8 @@ static jfl_status tensor_new(jf_dnnl_unit *u, const onednn_operand *o, dnnl_prim
   JF_TRY(memories_new(u, &u->lane->inner[i], wanted, i, o->arg));
   JF_TRY(is_written(o->slot) ? convert_new(&t->convert, wanted, given)
                              : convert_new(&t->convert, given, wanted));
-  t->offset = onednn_reserve(scratch, lib.memory_desc_get_size(wanted));
+  t->size = lib.memory_desc_get_size(wanted);
+  t->offset = onednn_reserve(scratch, t->size);
   return JFL_OK;
 }
 
@@ -348,6 +350,20 @@ static jfl_status onednn_fill(jf_dnnl_unit *u, dnnl_primitive_desc_t pd, const p
   JF_TRY(memories_new(u, &u->lane->pad, pad, u->n, DNNL_ARG_SCRATCHPAD));
   u->pad_offset = onednn_reserve(scratch, lib.memory_desc_get_size(pad));
   return JFL_OK;
+}
+
+/* The tensor that is the factor b. */
+static int onednn_b(const jf_dnnl_unit *u)
+{
+  int i = 0;
+  while (i < u->n && u->tensor[i].slot != B) i++;
+  return i;
+}
+
+static size_t onednn_ready_size(const jf_dnnl_unit *u)
+{
+  const int i = onednn_b(u);
+  return i < u->n && u->tensor[i].convert ? u->tensor[i].size : 0;
 }
 
 static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_dnnl_make *make)
@@ -363,29 +379,31 @@ static jfl_status unit_new(dnnl_primitive_desc_t pd, const problem *p, jf_dnnl_m
   }
   make->unit = u;
   make->scratch = need;
+  make->ready = onednn_ready_size(u);
   return JFL_OK;
 }
 
 /* Sets the addresses of the tensors. Plans seldom move their memory, so most calls change
    nothing. */
 static jfl_status point(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
-                        char *scratch)
+                        char *scratch, void *ready)
 {
-  int moved = l->scratch != scratch;
+  int moved = l->scratch != scratch || l->ready != ready;
   for (int i = 0; i < u->n; i++) {
     const tensor *t = &u->tensor[i];
     const void *to = data[t->slot];
     if (l->data[i] != to)
       JF_TRY(onednn_check(lib.memory_set_data_handle(l->given[i], (void *)to), "data handle"));
     l->data[i] = to;
+    void *inner = ready && t->slot == B ? ready : scratch + t->offset;
     if (t->convert && moved)
-      JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], scratch + t->offset),
-                          "data handle"));
+      JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], inner), "data handle"));
   }
   if (moved)
     JF_TRY(onednn_check(lib.memory_set_data_handle(l->pad, scratch + u->pad_offset),
                         "data handle"));
   l->scratch = scratch;
+  l->ready = ready;
   return JFL_OK;
 }
 
@@ -394,7 +412,7 @@ static jfl_status onednn_convert(const jf_dnnl_unit *u, const onednn_lane *l, in
 {
   for (int i = 0; i < u->n; i++) {
     const tensor *t = &u->tensor[i];
-    if (!t->convert || is_written(t->slot) != written) continue;
+    if (!t->convert || is_written(t->slot) != written || (l->ready && t->slot == B)) continue;
     dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, written ? l->inner[i] : l->given[i] },
                               { DNNL_ARG_TO, written ? l->given[i] : l->inner[i] } };
     JF_TRY(onednn_check(lib.primitive_execute(t->convert, lib.stream, 2, arg), "reorder"));
@@ -403,9 +421,9 @@ static jfl_status onednn_convert(const jf_dnnl_unit *u, const onednn_lane *l, in
 }
 
 static jfl_status run_alone(const jf_dnnl_unit *u, onednn_lane *l, const void *const *data,
-                            char *scratch)
+                            char *scratch, void *ready)
 {
-  JF_TRY(point(u, l, data, scratch));
+  JF_TRY(point(u, l, data, scratch, ready));
   JF_TRY(onednn_convert(u, l, 0));
   JF_TRY(
       onednn_check(lib.primitive_execute(u->primitive, lib.stream, u->n + 1, l->arg), "execute"));
@@ -431,17 +449,28 @@ static jfl_status execute(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run 
   const void *const data[N_SLOT] = { [A] = r.a, [B] = r.b, [C] = r.c, [BIAS] = r.bias,
                                      [RESIDUAL] = r.residual, [DBIAS] = r.dbias };
   int before = alone();
-  jfl_status s = run_alone(u, &u->lane[lane], data, scratch);
+  jfl_status s = run_alone(u, &u->lane[lane], data, scratch, r.ready);
   not_alone(before);
   return s;
 }
 
-/* Whether the factor B is converted before each run. */
-static int onednn_converts(const jf_dnnl_unit *u)
+static jfl_status onednn_convert_b(const jf_dnnl_unit *u, onednn_lane *l, const void *b, void *to)
 {
-  for (int i = 0; i < u->n; i++)
-    if (u->tensor[i].slot == B && u->tensor[i].convert) return 1;
-  return 0;
+  const int i = onednn_b(u);
+  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, l->given[i] }, { DNNL_ARG_TO, l->inner[i] } };
+  l->data[i] = NULL;
+  l->scratch = NULL;               /* the next run sets all addresses */
+  JF_TRY(onednn_check(lib.memory_set_data_handle(l->given[i], (void *)b), "data handle"));
+  JF_TRY(onednn_check(lib.memory_set_data_handle(l->inner[i], to), "data handle"));
+  return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
+}
+
+static jfl_status onednn_ready(jf_dnnl_unit *u, const void *b, void *to)
+{
+  int before = alone();
+  jfl_status s = onednn_convert_b(u, &u->lane[0], b, to);
+  not_alone(before);
+  return s;
 }
 
 /* ---- products ---- */
@@ -745,7 +774,7 @@ static void find_block(void)
 static int64_t onednn_block(void) { return lib.block; }
 
 static const jf_dnnl functions = { onednn_matmul,   onednn_conv, execute,     onednn_release,
-                                   onednn_converts, activates,   onednn_block };
+                                   onednn_ready, activates,   onednn_block };
 
 const jf_dnnl *jf_dnnl_open(void)
 {

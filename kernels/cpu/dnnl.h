@@ -47,6 +47,7 @@ typedef struct jf_dnnl_run {
   void *c;
   const void *bias, *residual;
   void *dbias;
+  void *ready;                 /* b as jf_dnnl.ready has converted it; NULL: each run converts b */
   float scale;                 /* pieces.h: what a is multiplied by, where it can be; 0: nothing */
 } jf_dnnl_run;
 
@@ -54,8 +55,13 @@ typedef struct jf_dnnl_run {
    scratch of its own. */
 typedef struct jf_dnnl_unit jf_dnnl_unit;
 
-/* How many lanes are wanted; the unit, and how many bytes of scratch a lane needs. */
-typedef struct jf_dnnl_make { int lanes; jf_dnnl_unit *unit; size_t scratch; } jf_dnnl_make;
+/* How many lanes are wanted; the unit, and how many bytes of scratch a lane needs. `ready`: bytes
+   of b in the layout that the unit converts it to; 0: it takes b as it is. */
+typedef struct jf_dnnl_make {
+  int lanes;
+  jf_dnnl_unit *unit;
+  size_t scratch, ready;
+} jf_dnnl_make;
 
 /* What the library can do. */
 typedef struct jf_dnnl {
@@ -63,8 +69,8 @@ typedef struct jf_dnnl {
   jfl_status (*conv)(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_dnnl_make *make);
   jfl_status (*execute)(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run r);
   void (*release)(jf_dnnl_unit *u);
-  /* Whether each run converts the factor b to a layout that the library likes better. */
-  int (*converts)(const jf_dnnl_unit *u);
+  /* Converts b once for many runs, of any lane; those are then given `to` as ready. */
+  jfl_status (*ready)(jf_dnnl_unit *u, const void *b, void *to);
   /* Whether epilogues may have this activation. */
   int (*activates)(const char *act);
   /* How many channels the fast convolutions want in a block; 0: they want no blocks. */

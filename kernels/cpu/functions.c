@@ -1,111 +1,14 @@
 /* Vectorized float32 loops for ops whose formulas call the mathematical library. Results are within
    a few units in the last place of the library's. */
 #include "functions.h"
+#include "op/activation.h"
+#include "op/smooth.h"
 
-#include "vector.h"
+#include "vector_math.h"
 
-#include <math.h>
 #include <string.h>
 
-/* log of each lane: x = 2^e f with f near 1; for log f the polynomial of Cephes' logf (Moshier). */
-JF_BODY void log_vec(jf_vec *v)
-{
-  const jf_vec none = { 0 }, x = *v;
-  const jf_ivec small = x < 0x1p-126f;
-  const jf_vec y = JF_SELECT(small, x * 0x1p23f, x);
-  jf_ivec e = (((jf_ivec)y >> 23) & 0xff) - 126 - (small & 23);
-  jf_vec f = (jf_vec)(((jf_ivec)y & 0x7fffff) | 0x3f000000);     /* in [0.5, 1) */
-  const jf_ivec low = f < 0.707106781186547524f;
-  e += low;                                                      /* subtracts 1 where low is -1 */
-  f = JF_SELECT(low, f + f, f) - 1;
-  const jf_vec n = __builtin_convertvector(e, jf_vec), z = f * f;
-  jf_vec p = none + 7.0376836292e-2f;
-  p = p * f - 1.1514610310e-1f;
-  p = p * f + 1.1676998740e-1f;
-  p = p * f - 1.2420140846e-1f;
-  p = p * f + 1.4249322787e-1f;
-  p = p * f - 1.6668057665e-1f;
-  p = p * f + 2.0000714765e-1f;
-  p = p * f - 2.4999993993e-1f;
-  p = p * f + 3.3333331174e-1f;
-  p = p * f * z - n * 2.12194440e-4f - z * 0.5f + f + n * 0.693359375f;
-  p = JF_SELECT(x == 0, none - INFINITY, p);
-  p = JF_SELECT(x == INFINITY, x, p);
-  *v = JF_SELECT(x >= 0, p, none + NAN);
-}
-
-/* exp(x) - 1; for |x| < 0.5 its series up to x^8. */
-JF_BODY void expm1_vec(jf_vec *v)
-{
-  const jf_vec x = *v, none = { 0 };
-  jf_vec p = none + 1.0f / 40320;
-  p = p * x + 1.0f / 5040;
-  p = p * x + 1.0f / 720;
-  p = p * x + 1.0f / 120;
-  p = p * x + 1.0f / 24;
-  p = p * x + 1.0f / 6;
-  p = p * x + 0.5f;
-  p = p * x * x + x;
-  jf_exp(v);
-  *v = JF_SELECT((jf_vec)((jf_ivec)x & INT32_MAX) < 0.5f, p, *v - 1);
-}
-
-/* log(1 + x) = log(u) x / (u - 1), where u is 1 + x after rounding. */
-JF_BODY void log1p_vec(jf_vec *v)
-{
-  const jf_vec x = *v, u = x + 1, d = u - 1;
-  jf_vec l = u;
-  log_vec(&l);
-  *v = JF_SELECT(u == INFINITY, l, l * (x / d));
-  *v = JF_SELECT(d == 0, x, *v);
-}
-
-JF_BODY void sigmoid_vec(jf_vec *v)
-{
-  *v = -*v;
-  jf_exp(v);
-  *v = 1 / (1 + *v);
-}
-
-/* tanh |x| = 1 - 2 / (exp(2 |x|) + 1); near 0 the polynomial of Cephes' tanhf (Moshier). */
-JF_BODY void tanh_vec(jf_vec *v)
-{
-  const jf_vec none = { 0 }, x = *v, z = x * x;
-  const jf_ivec sign = (jf_ivec)x & INT32_MIN;
-  const jf_vec size = (jf_vec)((jf_ivec)x ^ sign);
-  jf_vec p = none - 5.70498872745e-3f, t = size + size;
-  p = p * z + 2.06390887954e-2f;
-  p = p * z - 5.37397155531e-2f;
-  p = p * z + 1.33314422036e-1f;
-  p = p * z - 3.33332819422e-1f;
-  p = p * z * x + x;
-  jf_exp(&t);
-  t = (jf_vec)((jf_ivec)(1 - 2 / (t + 1)) | sign);
-  *v = JF_SELECT(size < 0.625f, p, t);
-}
-
-/* erf: x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)), with the sign of x. P and Q are minimax
-   polynomials with errors of 4e-8 and 1e-9. */
-JF_BODY void erf_vec(jf_vec *v)
-{
-  const jf_vec none = { 0 }, x = *v, z = x * x;
-  const jf_ivec sign = (jf_ivec)x & INT32_MIN;
-  const jf_vec size = (jf_vec)((jf_ivec)x ^ sign), s = JF_SELECT(size > 4, none + 4, size);
-  jf_vec p = none - 0.00056314195f, q = none + 0.00018638036f;
-  p = p * z + 0.004917551f;
-  p = p * z - 0.026711311f;
-  p = p * z + 0.1128018f;
-  p = p * z - 0.37612325f;
-  p = p * z + 1.1283791f;
-  q = q * s - 0.0029476697f;
-  q = q * s + 0.021838108f;
-  q = q * s - 0.10310685f;
-  q = q * s - 0.63814473f;
-  q = q * s - 1.1270893f;
-  q = q * s - 0.00034150775f;
-  jf_exp(&q);
-  *v = JF_SELECT(size < 1, p * x, (jf_vec)((jf_ivec)(1 - q) | sign));
-}
+/* ---- activations ---- */
 
 JF_BODY void gelu_vec(jf_vec *v)
 {
@@ -125,18 +28,176 @@ JF_BODY void gelu_slope_vec(jf_vec *v)
   *v = (1 + *v) / 2 + x * bell * 0.39894228040143267794f;
 }
 
-JF_BODY void softplus_vec(jf_vec *v)
+/* gelu_tanh x = x sigmoid(2 u), as (1 + tanh u) / 2 = sigmoid(2 u); this makes 2 u of x. */
+JF_BODY void gelu_tanh_twice(jf_vec *x)
 {
-  const jf_vec none = { 0 }, x = *v;
-  *v = -(jf_vec)((jf_ivec)x & INT32_MAX);
-  jf_exp(v);
-  log1p_vec(v);
-  *v += JF_SELECT(x > 0, x, none);
+  *x *= 1.59576912160573072f * (1 + 0.044715f * *x * *x);
 }
 
-JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
+JF_BODY void gelu_tanh_vec(jf_vec *v)
+{
+  const jf_vec x = *v;
+  gelu_tanh_twice(v);
+  *v = -*v;
+  jf_exp(v);
+  *v = x / (1 + *v);
+}
 
-#define LOOP(id)                                                              \
+JF_BODY void gelu_tanh_slope_vec(jf_vec *v)
+{
+  const jf_vec ten = (jf_vec){ 0 } + 10;
+  jf_vec x = JF_SELECT(*v > ten, ten, *v);
+  x = JF_SELECT(x < -ten, -ten, x);
+  *v = x;
+  gelu_tanh_twice(v);
+  sigmoid_vec(v);
+  *v += x * *v * (1 - *v) * 1.59576912160573072f * (1 + 0.134145f * x * x);
+}
+
+/* x sigmoid(beta x) */
+JF_BODY void swish_with(jf_vec *v, float beta)
+{
+  const jf_vec x = *v;
+  *v *= -beta;
+  jf_exp(v);
+  *v = x / (1 + *v);
+}
+
+/* With s = sigmoid(z), z = beta x, the slope is s + z s (1 - s); 1 - s = sigmoid(-z). */
+JF_BODY void swish_slope_with(jf_vec *v, float beta)
+{
+  const jf_vec z = *v * beta;
+  jf_vec s = z, rest = -z;
+  sigmoid_vec(&s);
+  sigmoid_vec(&rest);
+  *v = s + s * JF_SELECT(rest == 0, rest, z * rest);
+}
+
+JF_BODY void silu_vec(jf_vec *v) { swish_with(v, 1); }
+JF_BODY void silu_slope_vec(jf_vec *v) { swish_slope_with(v, 1); }
+
+/* With u = exp(-|x|) and n, d as below tanh(softplus(x)) = n / (n + d). */
+JF_BODY void mish_parts(const jf_vec *x, jf_vec *u, jf_vec *n, jf_vec *d)
+{
+  const jf_vec none = { 0 };
+  const jf_ivec above = *x > 0;
+  *u = -JF_MAGNITUDE(*x);
+  jf_exp(u);
+  *n = JF_SELECT(above, 1 + 2 * *u, *u * (*u + 2));
+  *d = JF_SELECT(above, 2 * *u * *u, none + 2);
+}
+
+JF_BODY void mish_vec(jf_vec *v)
+{
+  const jf_vec x = *v;
+  jf_vec u, n, d;
+  mish_parts(&x, &u, &n, &d);
+  *v = x * (n / (n + d));
+}
+
+JF_BODY void mish_slope_vec(jf_vec *v)
+{
+  const jf_vec x = *v;
+  jf_vec u, n, d;
+  mish_parts(&x, &u, &n, &d);
+  const jf_vec t = n / (n + d), sigmoid = JF_SELECT(x > 0, u * 0 + 1, u) / (1 + u);
+  *v = t + x * (d / (n + d)) * sigmoid * (1 + t);
+}
+
+JF_BODY void log_sigmoid_vec(jf_vec *v)
+{
+  *v = -*v;
+  softplus_vec(v);
+  *v = -*v;
+}
+
+/* x, or below 0 alpha (exp(x) - 1) */
+JF_BODY void elu_with(jf_vec *v, float alpha)
+{
+  const jf_vec x = *v;
+  expm1_vec(v);
+  *v = JF_SELECT(x > 0, x, *v * alpha);
+}
+
+JF_BODY void selu_vec(jf_vec *v)
+{
+  elu_with(v, 1.6732632423543772848f);
+  *v *= 1.0507009873554804934f;
+}
+
+/* ---- functions of two numbers ---- */
+
+/* The cross entropy of label a and sigmoid(b). */
+JF_BODY void sigmoid_cross_entropy_with_logits_vec(const jf_vec *a, const jf_vec *b, jf_vec *y)
+{
+  jf_vec v = -JF_MAGNITUDE(*b);
+  jf_exp(&v);
+  log1p_vec(&v);
+  *y = JF_SELECT(*b > 0, *b, (jf_vec){ 0 }) - *b * *a + v;
+}
+
+JF_BODY void xlogy_vec(const jf_vec *a, const jf_vec *b, jf_vec *y)
+{
+  *y = *b;
+  log_vec(y);
+  *y = JF_SELECT((*a == 0) & (*b == *b), (jf_vec){ 0 }, *a * *y);
+}
+
+typedef double pow_wide __attribute__((vector_size(JF_LANES * 8)));
+typedef int64_t pow_mask __attribute__((vector_size(JF_LANES * 8)));
+#define POW_SELECT(m, a, b) ((pow_wide)(((pow_mask)(a) & (m)) | ((pow_mask)(b) & ~(m))))
+
+/* a^b = exp(b log a) for positive finite a that are no denormals. The logarithm is in double, by
+   the series of atanh, since b multiplies its error. */
+JF_BODY void pow_positive(const jf_vec *a, const jf_vec *b, jf_vec *power)
+{
+  jf_vec n, f, rest;
+  jf_log_parts(a, &n, &f, &rest);
+  const pow_wide g = __builtin_convertvector(f, pow_wide), s = g / (g + 2), z = s * s;
+  pow_wide l = (pow_wide){ 0 } + 1.0 / 15;
+  for (int k = 13; k > 0; k -= 2) l = l * z + 1.0 / k;
+  l = 2 * s * l + __builtin_convertvector(n, pow_wide) * 0.69314718055994530942;
+  pow_wide y = l * __builtin_convertvector(*b, pow_wide) * 1.44269504088896340736;
+  const pow_wide most = (pow_wide){ 0 } + 300;
+  y = POW_SELECT(y > most, most, y);
+  y = POW_SELECT(y < -most, -most, y);
+  const pow_wide magic = (pow_wide){ 0 } + 0x1.8p52, whole = (y + magic) - magic;
+  jf_vec e = __builtin_convertvector(whole, jf_vec);
+  jf_vec r = __builtin_convertvector(y - whole, jf_vec);
+  exp2_vec(&r);
+  const jf_ivec i = __builtin_convertvector(e, jf_ivec), third = i / 3;
+  const jf_vec scale = (jf_vec)((third + 127) << 23);
+  *power = r * scale * scale * (jf_vec)((i - 2 * third + 127) << 23);
+}
+
+/* Lanes that are not simple are left to the library. */
+JF_BODY void pow_vec(const jf_vec *a, const jf_vec *b, jf_vec *power)
+{
+  const jf_ivec simple = (*a >= 0x1p-126f) & (*a < INFINITY) & (JF_MAGNITUDE(*b) < INFINITY);
+  const jf_ivec other = ~simple;
+  const jf_vec squared = *a * *a;
+  jf_vec y;
+  pow_positive(a, b, &y);
+  if (jf_any(&other)) {
+    float x[JF_LANES], p[JF_LANES], z[JF_LANES];
+    int32_t hard[JF_LANES];
+    memcpy(x, a, sizeof x);
+    memcpy(p, b, sizeof p);
+    memcpy(z, &y, sizeof z);
+    memcpy(hard, &other, sizeof hard);
+    for (int i = 0; i < JF_LANES; i++)
+      if (hard[i]) z[i] = powf(x[i], p[i]);
+    memcpy(&y, z, sizeof y);
+  }
+  *power = JF_SELECT(*b == 2, squared, JF_SELECT(*b == 1, *a, y));
+}
+
+/* ---- loops ---- */
+
+/* Loops of functions of one number, without attributes and with one. */
+#define LOOP(id) LOOP_AS(id, id##_vec(&v))
+#define SWISH_LOOP(id) LOOP_AS(id, id##_with(&v, (float)((const jf_swish *)t->attr)->beta))
+#define LOOP_AS(id, CALL)                                                     \
   JF_BODY void id##_loop_body(const jf_loop_args *t)                          \
   {                                                                           \
     const float *x = t->in[0];                                                \
@@ -146,22 +207,49 @@ JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
     for (int64_t i = 0; i < n; i += JF_LANES) {                               \
       const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;               \
       jf_load_part(x + i, some, 0, &v);                                       \
-      id##_vec(&v);                                                           \
+      CALL;                                                                   \
       jf_store_part(y + i, some, &v);                                         \
     }                                                                         \
     for (int64_t i = n; i < t->n; i++) y[i] = y[0];                           \
   }                                                                           \
   JF_DISPATCH(id##_loop, (const jf_loop_args *t), (t))
 
-#define EACH(X) \
-  X(exp) X(expm1) X(log) X(log1p) X(sigmoid) X(tanh) X(erf) X(gelu) X(gelu_slope) X(softplus)
-EACH(LOOP)
+#define EACH_PLAIN(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sigmoid) X(tanh) X(erf) X(erfc) \
+  X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) \
+  X(gelu) X(gelu_slope) X(gelu_tanh) X(gelu_tanh_slope) X(softplus) X(log_sigmoid) X(silu) \
+  X(silu_slope) X(mish) X(mish_slope) X(selu)
+#define EACH(X) EACH_PLAIN(X) X(swish) X(swish_slope) X(elu)
+EACH_PLAIN(LOOP)
+SWISH_LOOP(swish)
+SWISH_LOOP(swish_slope)
+LOOP_AS(elu, elu_with(&v, (float)((const jf_leaky *)t->attr)->alpha))
+
+/* Loops of functions of two numbers, of which either may be one for all. */
+#define LOOP_OF_TWO(id)                                                       \
+  JF_BODY void id##_loop_body(const jf_loop_args *t)                          \
+  {                                                                           \
+    const float *a = t->in[0], *b = t->in[1];                                 \
+    float *y = t->out;                                                        \
+    jf_vec u = (jf_vec){ 0 } + a[0], v = (jf_vec){ 0 } + b[0];                \
+    for (int64_t i = 0; i < t->n; i += JF_LANES) {                            \
+      const int64_t some = t->n - i < JF_LANES ? t->n - i : JF_LANES;         \
+      if (t->step[0]) jf_load_part(a + i, some, 1, &u);                       \
+      if (t->step[1]) jf_load_part(b + i, some, 1, &v);                       \
+      jf_vec z;                                                               \
+      id##_vec(&u, &v, &z);                                                   \
+      jf_store_part(y + i, some, &z);                                         \
+    }                                                                         \
+  }                                                                           \
+  JF_DISPATCH(id##_loop, (const jf_loop_args *t), (t))
+#define EACH_OF_TWO(X) X(sigmoid_cross_entropy_with_logits) X(xlogy) X(pow)
+EACH_OF_TWO(LOOP_OF_TWO)
 
 jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 {
 #define ENTRY(id) { #id, id##_loop },
   static const struct { const char *op; jf_loop loop; } list[] = {
-    EACH(ENTRY)
+    EACH(ENTRY) EACH_OF_TWO(ENTRY)
     { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
   };
   for (size_t i = 0; i < sizeof list / sizeof *list && t == JFL_F32; i++)
@@ -172,40 +260,85 @@ jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 /* ---- rows that run one such op ---- */
 
 typedef struct functions_whole {
-  const float *x;
-  float *y;
+  const jf_kargs *k;
   int64_t n;
   jf_loop loop;
 } functions_whole;
 
+/* An input of one element is that for all. */
 static void functions_run_part(void *ctx, int i)
 {
   const functions_whole *w = ctx;
   const int64_t at = jf_from(i, JF_PART);
-  w->loop(&(jf_loop_args){ .n = jf_to(i, JF_PART, w->n) - at, .in = { w->x + at }, .step = { 1 },
-                           .out = w->y + at });
+  jf_loop_args t = { .n = jf_to(i, JF_PART, w->n) - at, .attr = w->k->attr,
+                     .out = (float *)w->k->out[0].data + at };
+  for (int j = 0; j < w->k->n_in; j++) {
+    t.step[j] = w->k->n_in == 1 || jf_numel(&w->k->in[j].shape) == w->n;
+    t.in[j] = (const float *)w->k->in[j].data + t.step[j] * at;
+  }
+  w->loop(&t);
 }
 
 static jfl_status functions_run(const jf_kargs *k, jf_loop loop)
 {
-  functions_whole w = { k->in[0].data, k->out[0].data, jf_numel(&k->out[0].shape), loop };
+  functions_whole w = { k, jf_numel(&k->out[0].shape), loop };
   jf_run_parts(k, jf_parts(w.n, JF_PART), functions_run_part, &w);
   return JFL_OK;
 }
 
-static int functions_accepts(const jf_kargs *k) { return k->in[0].dtype == JFL_F32; }
+/* Inputs have the shape of the result, or one element. */
+static int functions_accepts(const jf_kargs *k)
+{
+  const int64_t n = jf_numel(&k->out[0].shape);
+  int fit = k->in[0].dtype == JFL_F32;
+  for (int j = 0; j < k->n_in; j++) {
+    const int64_t own = jf_numel(&k->in[j].shape);
+    fit = fit && (own == n || own == 1);
+  }
+  return fit;
+}
 
 #define RUN(id) \
   static jfl_status id##_run(const jf_kargs *k) { return functions_run(k, id##_loop); }
 EACH(RUN)
+EACH_OF_TWO(RUN)
 #define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run, .priority = 10
 JFL_CPU(vec_exp, ROW(exp))
+JFL_CPU(vec_exp2, ROW(exp2))
 JFL_CPU(vec_expm1, ROW(expm1))
 JFL_CPU(vec_log, ROW(log))
+JFL_CPU(vec_log2, ROW(log2))
+JFL_CPU(vec_log10, ROW(log10))
 JFL_CPU(vec_log1p, ROW(log1p))
 JFL_CPU(vec_sigmoid, ROW(sigmoid))
 JFL_CPU(vec_tanh, ROW(tanh))
 JFL_CPU(vec_erf, ROW(erf))
+JFL_CPU(vec_erfc, ROW(erfc))
+JFL_CPU(vec_sin, ROW(sin))
+JFL_CPU(vec_cos, ROW(cos))
+JFL_CPU(vec_tan, ROW(tan))
+JFL_CPU(vec_asin, ROW(asin))
+JFL_CPU(vec_acos, ROW(acos))
+JFL_CPU(vec_atan, ROW(atan))
+JFL_CPU(vec_sinh, ROW(sinh))
+JFL_CPU(vec_cosh, ROW(cosh))
+JFL_CPU(vec_asinh, ROW(asinh))
+JFL_CPU(vec_acosh, ROW(acosh))
+JFL_CPU(vec_atanh, ROW(atanh))
 JFL_CPU(vec_gelu, ROW(gelu))
 JFL_CPU(vec_gelu_slope, ROW(gelu_slope))
+JFL_CPU(vec_gelu_tanh, ROW(gelu_tanh))
+JFL_CPU(vec_gelu_tanh_slope, ROW(gelu_tanh_slope))
 JFL_CPU(vec_softplus, ROW(softplus))
+JFL_CPU(vec_log_sigmoid, ROW(log_sigmoid))
+JFL_CPU(vec_silu, ROW(silu))
+JFL_CPU(vec_silu_slope, ROW(silu_slope))
+JFL_CPU(vec_mish, ROW(mish))
+JFL_CPU(vec_mish_slope, ROW(mish_slope))
+JFL_CPU(vec_selu, ROW(selu))
+JFL_CPU(vec_swish, ROW(swish))
+JFL_CPU(vec_swish_slope, ROW(swish_slope))
+JFL_CPU(vec_elu, ROW(elu))
+JFL_CPU(vec_sigmoid_cross_entropy_with_logits, ROW(sigmoid_cross_entropy_with_logits))
+JFL_CPU(vec_xlogy, ROW(xlogy))
+JFL_CPU(vec_pow, ROW(pow))

@@ -22,9 +22,13 @@ static int64_t join_run(const join_job *j, int i)
   return jf_numel(&t->shape) / j->before * (int64_t)jfl_dtype_size(t->dtype);
 }
 
-/* Copies `count` runs of one number, `pitch` bytes apart in the joined tensor. */
+/* Runs of 4 or 8 bytes. They may be several elements, so nothing is known of where they lie. */
+typedef uint32_t join_four __attribute__((aligned(1), may_alias));
+typedef uint64_t join_eight __attribute__((aligned(1), may_alias));
+
+/* Copies `count` runs, `pitch` bytes apart in the joined tensor. */
 #define JOIN_NUMBERS(T)                                                                   \
-  JF_BODY void join_##T(char *whole, char *part, int64_t count, int64_t pitch, int joins) \
+  JF_BODY void copy_##T(char *whole, char *part, int64_t count, int64_t pitch, int joins) \
   {                                                                                       \
     T *x = (T *)part;                                                                     \
     for (int64_t r = 0; r < count; r++) {                                                 \
@@ -32,14 +36,14 @@ static int64_t join_run(const join_job *j, int i)
       if (joins) *y = x[r]; else x[r] = *y;                                               \
     }                                                                                     \
   }
-JOIN_NUMBERS(uint32_t)
-JOIN_NUMBERS(uint64_t)
+JOIN_NUMBERS(join_four)
+JOIN_NUMBERS(join_eight)
 
 JF_BODY void join_runs(char *whole, char *part, int64_t count, int64_t pitch, int64_t run,
                        int joins)
 {
-  if (run == 4) join_uint32_t(whole, part, count, pitch, joins);
-  else if (run == 8) join_uint64_t(whole, part, count, pitch, joins);
+  if (run == 4) copy_join_four(whole, part, count, pitch, joins);
+  else if (run == 8) copy_join_eight(whole, part, count, pitch, joins);
   else
     for (int64_t r = 0; r < count; r++, whole += pitch, part += run)
       memcpy(joins ? whole : part, joins ? part : whole, (size_t)run);

@@ -33,6 +33,8 @@ typedef struct pieces {
   pieces_step by_outer, by_inner;  /* from one element of an axis to the next */
   jf_dnnl_unit *unit[4];           /* for full pieces; the last inner; the last outer; both */
   size_t room;                     /* bytes of scratch for each lane */
+  int converts;                    /* units convert b, */
+  size_t ready;                    /* which is done once for all pieces, into so many bytes; or 0 */
   int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
@@ -76,6 +78,8 @@ static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem,
     jf_dnnl_make m = { .lanes = lanes };
     JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
     p->unit[i] = m.unit;
+    p->ready = i ? 0 : m.ready;      /* another unit might want another layout */
+    p->converts |= m.ready > 0;
     if (m.scratch > p->room) p->room = m.scratch;
   }
   return JFL_OK;
@@ -88,6 +92,7 @@ static void drop_units(pieces *p)
     p->unit[i] = NULL;
   }
   p->room = 0;
+  p->converts = 0;
 }
 
 void jf_pieces_release(void *state)
@@ -107,6 +112,7 @@ static size_t copy_room(const pieces *p)
   return p->copy ? ((size_t)(p->k * p->inner.each) * size + 63) / 64 * 64 : 0;
 }
 
+static size_t ready_room(const pieces *p) { return (p->ready + 63) / 64 * 64; }
 static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
 
 /* Hands p, or what went wrong with it, to k. */
@@ -118,7 +124,7 @@ static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scra
   }
   const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
   k->state = p;
-  *scratch = (size_t)k->threads * lane_room(p) + (size_t)pieces_parts(p) * part;
+  *scratch = (size_t)k->threads * lane_room(p) + ready_room(p) + (size_t)pieces_parts(p) * part;
   return JFL_OK;
 }
 
@@ -199,7 +205,9 @@ jfl_status jf_pieces_matmul(jf_dnnl_matmul *m, jf_kargs *k, size_t *scratch)
   m->c = dense(m->m, m->n);
   matmul_problem q = { .m = *m };
   cut_matmul(p, &q);
-  return pieces_give(p, pieces_fill(p, matmul_piece, &q, k->threads), k, scratch);
+  const jfl_status s = pieces_fill(p, matmul_piece, &q, k->threads);
+  p->ready = 0;
+  return pieces_give(p, s, k, scratch);
 }
 
 /* ---- convolutions ---- */
@@ -276,15 +284,17 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
 }
 
-/* Makes the units. If every piece had to convert the filters and is too small for that, pieces are
-   made larger. */
+/* Makes the units. Filters that are to be converted are so once for all pieces. Where that cannot
+   be, and every piece would have to and is too small for that, pieces are made larger. */
 static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
+  if (q->kind == JF_DNNL_FILTER_GRAD || pieces_count(p) == 1 || cut_count(p->inner) > 1)
+    p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
-                    p->outer.each < least && p->outer.each < p->outer.n &&
-                    jf_dnnl_open()->converts(p->unit[0]);
+                    p->outer.each < least && p->outer.each < p->outer.n && p->converts &&
+                    !p->ready;
   if (!again) return JFL_OK;
   drop_units(p);
   p->outer.each = least < p->outer.n ? least : p->outer.n;
@@ -336,7 +346,7 @@ static jf_dnnl_run pieces_operands(const pieces_job *j, int64_t outer, int64_t i
     .bias = further(j->r.bias, inner * i->bias, j->p->to),
     .residual = further(j->r.residual, c, j->p->to),
     .dbias = (void *)further(j->r.dbias, inner * i->dbias, j->p->to),
-    .scale = j->r.scale
+    .ready = j->r.ready, .scale = j->r.scale
   };
 }
 
@@ -423,8 +433,13 @@ jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r)
 {
   const pieces *p = k->state;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
-  j.sums = (float *)(j.scratch + (size_t)k->threads * lane_room(p));
+  char *ready = j.scratch + (size_t)k->threads * lane_room(p);
+  j.sums = (float *)(ready + ready_room(p));
   if (j.r.scale == 0) j.r.scale = 1;
+  if (p->ready) {
+    JF_TRY(jf_dnnl_open()->ready(p->unit[0], r.b, ready));
+    j.r.ready = ready;
+  }
   jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
   if (j.failed) return jf_fail((jfl_status)j.failed, "onednn: a piece of the work failed");
   if (p->sums) pieces_add_up(k, &j);

@@ -4,8 +4,8 @@
 
 #include "vector.h"
 
-/* STRIP: floats of dy that are added up before they are given to dx. LINE: pixels of a row of x that
-   is mixed before its pixels are taken. */
+/* STRIP: floats of dy that are added up before they are given to dx. LINE: pixels of a row of x
+   that is mixed before its pixels are taken. */
 enum { STRIP = 512, LINE = 4096 };
 
 /* Column j of y is made of columns low[j] and high[j] of x; the second one has that share. */

@@ -101,7 +101,7 @@ end
 local parts = {
   ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
     load = "jfl.nd.npy:load" },
-  random = { CoinFlip = "jfl.net.functions:CoinFlip", bernoulli = "jfl.net.functions:bernoulli",
+  random = { CoinFlip = "jfl.net.images:CoinFlip", bernoulli = "jfl.net.functions:bernoulli",
     generate_random_batch_permutation_indices =
       "jfl.net.functions:generate_random_batch_permutation_indices",
     shuffle = "jfl.net.functions:shuffle" },

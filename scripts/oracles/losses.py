@@ -120,3 +120,39 @@ def margins(x, label, m1, m2, m3):
 for m in ((1, 0, 0.3), (1, 0.5, 0), (1.2, 0.1, 0.05)):
     entry("combined_margin_loss", [W((4, 5), 1, 0.9), labels], dict(zip(("m1", "m2", "m3"), m)),
           lambda x, l, m=m: margins(x, l, *m))
+
+
+def ctc(x, targets, times, lengths, blank=0):
+    """Graves et al. (ICML 2006), equations 6 and 7, so that log_probs have the gradient of what is
+    defined; that of PyTorch's function counts the softmax before it."""
+    losses = []
+    for i in range(x.shape[1]):
+        labels = [int(v) for v in targets[i][:int(lengths[i])]]
+        path = [blank] + [v for label in labels for v in (label, blank)]
+        none = torch.tensor(float("-inf"))
+        a = [x[0, i, c] if p < 2 else none for p, c in enumerate(path)]
+        for t in range(1, int(times[i])):
+            new = []
+            for p, c in enumerate(path):
+                ways = [a[p]] + ([a[p - 1]] if p else [])
+                if p > 1 and c != blank and c != path[p - 2]:
+                    ways.append(a[p - 2])
+                ways = [w for w in ways if w > none]
+                new.append(torch.logsumexp(torch.stack(ways), 0) + x[t, i, c] if ways else none)
+            a = new
+        losses.append(-torch.logsumexp(torch.stack(a[-2:]), 0))
+    return torch.stack(losses)
+
+
+T2 = D([[1, 2, 2], [3, 0, 0]], "int32")
+for how in ("mean", "sum", "none"):
+    def of(x, t, n, m):
+        y = ctc(x, t, n, m)
+        theirs = F.ctc_loss(x, t, n, m, reduction="none")
+        assert torch.allclose(y, theirs, rtol=1e-12), (y, theirs)
+        return reduced(how, y / m if how == "mean" else y)
+    entry("ctc_loss", [W((7, 2, 4), 1), T2, D([7, 5], "int32"), D([3, 1], "int32")],
+          {"reduction": how}, of)
+entry("ctc_loss", [W((3, 2, 4), 1), T2, D([3, 3], "int32"), D([3, 1], "int32")],
+      {"reduction": "none", "zero_infinity": True},
+      lambda x, t, n, m: torch.stack([torch.zeros(()), ctc(x, t, n, m)[1]]))

@@ -20,18 +20,51 @@ static double slope(double x)
   return (1 + erf(x * 0.70710678118654752440)) / 2 + x * exp(x * x / -2) * 0.39894228040143267794;
 }
 static double softplus(double x) { return (x > 0 ? x : 0) + log1p(exp(-fabs(x))); }
+static double silu(double x) { return x / (1 + exp(-x)); }
+static double silu_slope(double x) { return (1 + x / (1 + exp(x))) / (1 + exp(-x)); }
+static double swish(double x) { return x / (1 + exp(-1.5 * x)); }
+static double gelu_tanh(double x)
+{
+  return x / (1 + exp(-2 * 0.7978845608028654 * x * (1 + 0.044715 * x * x)));
+}
+static double mish(double x) { return x * tanh(softplus(x)); }
+static double mish_slope(double x)
+{
+  const double t = tanh(softplus(x));
+  return t + x * sigmoid(x) * (1 - t * t);
+}
+static double log_sigmoid(double x) { return -softplus(-x); }
+static double elu(double x) { return x > 0 ? x : 0.7 * expm1(x); }
+static double selu(double x)
+{
+  return 1.0507009873554804934 * (x > 0 ? x : 1.6732632423543772848 * expm1(x));
+}
+
+/* What the functions with an attribute are given. */
+static const double attribute[] = { 1.5, 0.7 };
 
 static const function functions[] = {
   { "vec_exp", exp, 6, 0 }, { "vec_expm1", expm1, 6, 0 }, { "vec_log", log, 4, 0 },
   { "vec_log1p", log1p, 6, 0 }, { "vec_sigmoid", sigmoid, 8, 1e-38 }, { "vec_tanh", tanh, 6, 0 },
   { "vec_erf", erf, 6, 0 }, { "vec_gelu", gelu, 8, 5e-7 }, { "vec_gelu_slope", slope, 8, 5e-7 },
   { "vec_softplus", softplus, 8, 1e-38 },
+  { "vec_exp2", exp2, 6, 0 }, { "vec_log2", log2, 8, 2e-7 }, { "vec_log10", log10, 8, 1e-7 },
+  { "vec_sin", sin, 6, 2e-7 }, { "vec_cos", cos, 6, 2e-7 }, { "vec_tan", tan, 200, 4e-7 },
+  { "vec_asin", asin, 8, 0 }, { "vec_acos", acos, 8, 2e-7 }, { "vec_atan", atan, 8, 0 },
+  { "vec_sinh", sinh, 10, 0 }, { "vec_cosh", cosh, 10, 0 }, { "vec_asinh", asinh, 10, 0 },
+  { "vec_acosh", acosh, 10, 0 }, { "vec_atanh", atanh, 10, 0 }, { "vec_erfc", erfc, 150, 1e-30 },
+  { "vec_silu", silu, 12, 2e-36 }, { "vec_silu_slope", silu_slope, 12, 3e-7 },
+  { "vec_swish", swish, 150, 2e-36 }, { "vec_gelu_tanh", gelu_tanh, 200, 2e-36 },
+  { "vec_mish", mish, 12, 2e-36 }, { "vec_mish_slope", mish_slope, 12, 6e-7 },
+  { "vec_log_sigmoid", log_sigmoid, 8, 1e-38 }, { "vec_selu", selu, 8, 1e-38 },
+  { "vec_elu", elu, 8, 0 },
 };
 
 static void run(const char *name, float *x, float *y, int64_t n)
 {
   jf_tensor in = { x, JFL_F32, { 1, { n } } }, out = { y, JFL_F32, { 1, { n } } };
-  const jf_kargs k = { .in = &in, .out = &out, .n_in = 1, .n_out = 1, .threads = 1 };
+  const jf_kargs k = { .in = &in, .out = &out, .n_in = 1, .n_out = 1, .threads = 1,
+                       .attr = &attribute[strcmp(name, "vec_elu") == 0] };
   int found = 0;
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
     if (strcmp((*r)->name, name)) continue;
@@ -67,6 +100,40 @@ static void each_is_near(void)
   }
 }
 
+/* Whether a function of that number is left open: products of x and a function that goes to 0. */
+static int is_open(const function *f, float x)
+{
+  return isinf(x) && (strstr(f->row, "elu") || strstr(f->row, "silu") || strstr(f->row, "mish") ||
+                      strstr(f->row, "swish"));
+}
+
+/* Powers of numbers of all kinds. */
+static void powers_are_near(void)
+{
+  enum { N = 4000 };
+  static float a[N], b[N], y[N];
+  static const float ends[] = { 0, -0.0f, 1, -1, 2, 3, -3, 0.5f, INFINITY, -INFINITY, NAN, 1e-40f };
+  enum { ENDS = sizeof ends / sizeof *ends };
+  for (int i = 0; i < N; i++) {
+    a[i] = i < ENDS * ENDS ? ends[i / ENDS] : exp2f((float)(i % 61) * 0.7f - 20);
+    b[i] = i < ENDS * ENDS ? ends[i % ENDS] : (float)(i % 97) * 0.31f - 15;
+  }
+  const jfl_shape n = { 1, { N } };
+  jf_tensor in[] = { { a, JFL_F32, n }, { b, JFL_F32, n } }, out = { y, JFL_F32, n };
+  const jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .threads = 1 };
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
+    if (!strcmp((*r)->name, "vec_pow")) CHECK((*r)->accepts(&k) && (*r)->run(&k) == JFL_OK);
+  for (int i = 0; i < N; i++) {
+    const double exact = pow((double)a[i], (double)b[i]);
+    const float want = (float)exact;
+    const double off = fabs((double)y[i] - exact);
+    const int same = y[i] == want || (want != want && y[i] != y[i]);
+    CHECK_MSG(same || off <= 4 * 0x1p-24 * fabs(exact) + 0x1p-149,
+              "%a to the power %a is %a, should be %a", (double)a[i], (double)b[i], (double)y[i],
+              (double)want);
+  }
+}
+
 static void ends_are_right(void)
 {
   static const float ends[] = {
@@ -81,7 +148,7 @@ static void ends_are_right(void)
       memcpy(x, ends + N - n, (size_t)n * sizeof *x);
       run(functions[f].row, x, y, n);
       for (int i = 0; i < n; i++)
-        if (!(isinf(x[i]) && strstr(functions[f].row, "gelu"))) check(&functions[f], x[i], y[i]);
+        if (!is_open(&functions[f], x[i])) check(&functions[f], x[i], y[i]);
       run(functions[f].row, x, x, n);       /* in place */
       CHECK(!memcmp(x, y, (size_t)n * sizeof *x));
     }
@@ -91,5 +158,6 @@ int main(void)
 {
   RUN(each_is_near);
   RUN(ends_are_right);
+  RUN(powers_are_near);
   return test_done();
 }

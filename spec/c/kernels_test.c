@@ -539,8 +539,8 @@ static void normalises_lines(void)
     TRY(softmax, &a, 1e-6, 1, F32(37, n[i]));
     TRY(softmax_grad, &a, 1e-6, 1, F32(37, n[i]), F32(37, n[i]));
     if (n[i] < 10) continue;
-    TRY(sparse_softmax_cross_entropy_with_logits, NULL, 1e-6, 1, I32(37), F32(37, n[i]));
-    jf_cross_entropy by = { 0.25 };
+    jf_cross_entropy by = { .scale = 0.25 };
+    TRY(sparse_softmax_cross_entropy_with_logits, &by, 1e-6, 1, I32(37), F32(37, n[i]));
     TRY(sparse_softmax_cross_entropy_grad, &by, 0, 1, I64(37), F32(37, n[i]), F32(37));
     TRY(sparse_softmax_cross_entropy_grad, &by, 0, 1, I64(37), F32(37, n[i]));
   }
@@ -591,7 +591,8 @@ static void names_a_wrong_label(void)
   jf_tensor in[] = { fill(JFL_I32, &samples, 1), fill(JFL_F32, &lines, 2) };
   jf_tensor out[] = { fill(JFL_F32, &samples, 1), fill(JFL_F32, &lines, 2) };
   ((int32_t *)in[0].data)[2] = 10;
-  jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 2, .threads = 1 };
+  const jf_cross_entropy a = { 0 };
+  jf_kargs k = { .in = in, .out = out, .n_in = 2, .n_out = 2, .attr = &a, .threads = 1 };
   for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++)
     if (!strcmp((*r)->op, "sparse_softmax_cross_entropy_with_logits")) {
       CHECK((*r)->run(&k) == JFL_EDATA);

@@ -15,6 +15,7 @@
 #include <lualib.h>
 
 #include "base/json.h"
+#include "data/data.h"
 #include "fuzz.h"
 #include "jfl.h"
 #include "../c/scratch.h"
@@ -186,6 +187,62 @@ static void oneflow(const unsigned char *data, size_t n)
   read_checkpoint(in_scratch("tree/w"));
 }
 
+/* ---- pictures and tables ---- */
+
+/* Decodes a picture whole and to a size, if it promises no more pixels than a run may take. */
+static void picture(const unsigned char *data, size_t n, int png)
+{
+  const jfl_picture_spec specs[] = {
+    { .fit = JFL_WHOLE }, { .fit = JFL_RANDOM, .channels = 3, .height = 7, .width = 5, .flip = 1,
+      .area = { 0.1, 1 }, .aspect = { 0.5, 2 }, .dtype = JFL_F32, .planes = 1 },
+    { .fit = JFL_CENTER, .channels = 1, .height = 3, .width = 90, .shorter = 20 },
+  };
+  const long before = atomic_load(&held);
+  jf_decoder d = { 0 };
+  jf_pixels p = { 0 };
+  jfl_status s = png ? jf_png_head(data, n, &p) : jf_jpeg_head(&d, data, n, &p);
+  check_status(s);
+  jf_decoder_free(&d);
+  for (int i = 0; i < 3 && p.width * p.height <= MOST_TENSOR; i++) {
+    jfl_array *a = NULL;
+    check_status(jfl_picture_decode(data, n, &specs[i], n, &a));
+    jfl_array_unref(a);
+  }
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
+static void png(const unsigned char *data, size_t n) { picture(data, n, 1); }
+static void jpeg(const unsigned char *data, size_t n) { picture(data, n, 0); }
+
+/* The first byte says how the table is to be read. */
+static void csv(const unsigned char *data, size_t n)
+{
+  static const char *const missing[] = { "", "NA" }, *const typed[] = { "b" };
+  const jfl_csv_type number = JFL_CSV_NUMBER;
+  const jfl_dtype dtype = JFL_I32;
+  const long before = atomic_load(&held);
+  const char *path = in_scratch("a.csv");
+  jfl_csv *t = NULL;
+  if (!n) return;
+  put_input(path, data + 1, n - 1);
+  const jfl_csv_spec spec = { data[0] & 1 ? ',' : '\t', data[0] & 2, missing, data[0] & 4 ? 2 : 0,
+                              typed, &number, &dtype, data[0] & 8 ? 1 : 0 };
+  jfl_status s = jfl_csv_read(path, &spec, &t);
+  check_status(s);
+  if (s != JFL_OK && !strstr(jfl_errmsg(), scratch)) fuzz_wrong("%s", jfl_errmsg());
+  for (int i = 0; s == JFL_OK && i < jfl_csv_columns(t); i++)
+    for (int64_t row = 0; row < jfl_csv_rows(t); row++) {
+      const char *text;
+      size_t size;
+      jfl_array *a = NULL;
+      if (jfl_csv_is_text(t, i)) check_status(jfl_csv_text(t, i, row, &text, &size));
+      else if (!row) check_status(jfl_csv_column(t, i, &a));
+      jfl_array_unref(a);
+    }
+  jfl_csv_free(t);
+  if (atomic_load(&held) != before) fuzz_wrong("a leak");
+}
+
 /* ---- what Lua reads ---- */
 
 static lua_State *L;
@@ -301,10 +358,18 @@ static const char *const npz_words[] = { "PK\1\2", "PK\3\4", "PK\5\6", "PK\6\6",
 static const char *const loop_words[] = { "1 ", "0 ", "-", " ", "9007199254740993", "nan", "inf",
   "1e99", NULL };
 
+static const char *const png_words[] = { "IHDR", "IDAT", "PLTE", "tRNS", "gAMA", "IEND", "sRGB",
+  NULL };
+static const char *const jpeg_words[] = { "\xff\xd8", "\xff\xc0", "\xff\xc2", "\xff\xc4",
+  "\xff\xda", "\xff\xdb", "\xff\xdd", "\xff\xd9", "Adobe", NULL };
+static const char *const csv_words[] = { "\"", "\"\"", ",", "\t", "\n", "\r\n", "\xef\xbb\xbf",
+  "NA", "1e400", "-0.5", "9223372036854775807", "nan", "0x1", NULL };
+
 const fuzz_target fuzz_targets[] = {
   { "json", json, json_words }, { "inflate", inflate, NULL },
   { "safetensors", safetensors, safetensors_words }, { "oneflow", oneflow, oneflow_words },
   { "npy", npy, npy_words }, { "npz", npz, npz_words }, { "idx", idx, NULL },
-  { "loop", loop, loop_words },
+  { "loop", loop, loop_words }, { "png", png, png_words }, { "jpeg", jpeg, jpeg_words },
+  { "csv", csv, csv_words },
 };
 const int fuzz_n_targets = sizeof fuzz_targets / sizeof *fuzz_targets;

@@ -199,9 +199,11 @@ static jfl_status csv_put(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, in
   return JFL_OK;
 }
 
+/* Takes a cell of a column, and the number of its line. */
+typedef jfl_status csv_taker(jfl_csv *t, csv_column *c, const jf_csv_cell *cell, int64_t line);
+
 /* Goes through the lines, at most so many (0: all), with the cells that put takes. */
-static jfl_status csv_lines(jfl_csv *t, int64_t most,
-                            jfl_status (*put)(jfl_csv *, csv_column *, const jf_csv_cell *, int64_t))
+static jfl_status csv_lines(jfl_csv *t, int64_t most, csv_taker *put)
 {
   jf_cells c = csv_from(t, t->start, t->start_line);
   t->n_row = 0;

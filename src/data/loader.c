@@ -115,11 +115,12 @@ static void loader_check_fork(jfl_loader *l)
   pthread_cond_init(&l->wanted, NULL);
   pthread_cond_init(&l->finished, NULL);
   for (loader_batch *b = l->first; b; b = b->next) {
-    b->begun = b->n;
+    b->begun = b->done = b->n;
     for (int i = b->n; i-- > 0;)
       if (b->picture[i].state != DONE) {
         b->picture[i].state = WAITS;
         b->begun = i;
+        b->done--;
       }
   }
 }

@@ -5,6 +5,7 @@ jfl_status jf_fault_fail(const jf_fault *f)
 {
   static const char *const nouns[] = {
     [JF_WRONG_LABEL] = "label", [JF_WRONG_INDEX] = "index", [JF_WRONG_SEGMENT] = "segment id",
+    [JF_WRONG_LENGTH] = "length",
   };
   return jf_fail(JFL_EDATA,
                  "%s at position %lld must be from 0 to %lld, got %lld; all count from 0",

@@ -17,7 +17,7 @@ typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
    step has done so; of several wrong elements it reports the one with the lowest position. Once
    `what` is set, no kernel changes a variable. */
 typedef enum jf_wrong {
-  JF_NOTHING_WRONG, JF_WRONG_LABEL, JF_WRONG_INDEX, JF_WRONG_SEGMENT
+  JF_NOTHING_WRONG, JF_WRONG_LABEL, JF_WRONG_INDEX, JF_WRONG_SEGMENT, JF_WRONG_LENGTH
 } jf_wrong;
 typedef struct jf_fault {
   int32_t what;            /* a jf_wrong */

@@ -28,11 +28,14 @@ typedef struct jf_line { const jfl_op *op; size_t axis; } jf_line;
 
 /* Says that what follows this product may become part of it, by turning it into the op `fused`. The
    attributes of `fused` begin with this op's and have a jf_epilogue at offset `epilogue`. A bias
-   runs along the axis of the product that `axis` gives for a node. */
+   runs along the axis of the product that `axis` gives for a node. `scaled` emits what can take the
+   place of the node's input 1 so that the product is multiplied by a line along that axis; NULL:
+   there is nothing. */
 typedef struct jf_ending {
   const jfl_op *fused;
   size_t epilogue;
   int (*axis)(const jf_node *n);
+  jfl_value *(*scaled)(jfl_graph *g, const jf_node *n, jfl_value *factor, jfl_value *line);
 } jf_ending;
 
 /* Says that if the int at offset `asked` of its attributes is set, the op also gives, as output

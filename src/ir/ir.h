@@ -196,6 +196,7 @@ enum {
   JF_SUMS = 1 << 15,           /* it is sums of input 0 over axes; the attributes are a jf_reduce */
   JF_MEANS = 1 << 16,          /* it is means of input 0 over axes, likewise */
   JF_PICKS = 1 << 17,          /* each element is the largest of some elements of input 0 */
+  JF_SCALES = 1 << 23,         /* it is the product of the two inputs, which broadcast */
   JF_STORED = 1 << 19,         /* the array of its attributes, a jf_array; the host's kernels read
                                   it there */
   JF_RISES = 1 << 18  /* it is f(x) for each x of the one input, where f never falls; and where f is

@@ -142,7 +142,7 @@ JFL_OP(subtract, .doc = "x - y.", .path = "math.subtract", BINARY(subtract),
   .neutral = { 2, 0 }, .fold = subtract_fold, .grad = subtract_grad)
 
 JFL_OP(multiply, .doc = "x * y.", .path = "math.multiply", BINARY(multiply),
-  .flags = JF_COMMUTES, .neutral = { 3, 1 }, .grad = multiply_grad)
+  .flags = JF_COMMUTES | JF_SCALES, .neutral = { 3, 1 }, .grad = multiply_grad)
 
 JFL_OP(divide, .doc = "x / y; of integers it rounds towards zero, and by zero gives 0.",
   .path = "math.divide", BINARY(divide), JF_DEFINES(divide), .neutral = { 2, 1 },

@@ -297,6 +297,12 @@ static int groups_fit(int64_t groups, int64_t channels, int64_t filters, int64_t
 /* Chooses forms for the fast rows: y is in blocks wherever its channels allow it, and x with it. An
    x of at most FEW channels, as in a first layer, stays plain, but the filters are packed. */
 enum { FEW = 3 };
+int jf_conv_packs(const jf_conv *a, int64_t channels, int64_t filters, int64_t block)
+{
+  return !a->last && a->groups == 1 && filters && filters % block == 0 &&
+         (channels % block == 0 || channels <= FEW);
+}
+
 static int arrange(jf_layout *c, places p)
 {
   jf_conv *a = c->attr;
@@ -306,7 +312,7 @@ static int arrange(jf_layout *c, places p)
   a->block = b;
   a->block_y = filters % b == 0;
   a->block_x = channels % b == 0 && (a->block_y || *form_at(c, p.x) == JF_BLOCKED);
-  a->packed = a->groups == 1 && a->block_y && (a->block_x || channels <= FEW);
+  a->packed = jf_conv_packs(a, channels, filters, b);
   if (!a->block_x && !a->block_y) return 0;
   jf_layout_all(c, JF_PLAIN);
   *form_at(c, p.x) = a->block_x ? JF_BLOCKED : JF_PLAIN;
@@ -350,8 +356,13 @@ static const jf_kernel filter_cpu[JFL_N_DTYPE] = {
   [JFL_F32] = jf_conv_filter_grad, [JFL_F64] = jf_conv_filter_grad,
 };
 
+static jfl_value *conv_scaled(jfl_graph *g, const jf_node *n, jfl_value *filters, jfl_value *line)
+{
+  return JF_EMIT(g, scale_filters, n->attr, filters, line);
+}
+
 static const jf_ending ending = { &jf_op_conv2d_fused, offsetof(jf_conv, epilogue),
-                                  jf_conv_line_axis };
+                                  jf_conv_line_axis, conv_scaled };
 static const jf_side_sum bias_sum = { 1, 1, jf_conv_line_axis, offsetof(jf_conv, epilogue.bias) };
 
 static const jf_mixed mixed = { 3, offsetof(jf_conv, wide) };

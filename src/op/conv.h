@@ -57,6 +57,9 @@ int jf_conv_channel_axis(const jf_conv *a);
 struct jf_node;
 int jf_conv_line_axis(const struct jf_node *n);
 
+/* Whether the fast loops want filters packed, where y is in blocks. */
+int jf_conv_packs(const jf_conv *a, int64_t channels, int64_t filters, int64_t block);
+
 /* The plain kernels, for tensors in any form. */
 jfl_status jf_conv_forward(const jf_kargs *k);
 jfl_status jf_conv_data_grad(const jf_kargs *k);

@@ -181,7 +181,7 @@ static double matmul_flop(const jf_kargs *k)
 static int matmul_column_axis(const jf_node *n) { return n->out[0]->shape.n - 1; }
 
 static const jf_ending ending = {
-  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis
+  &jf_op_matmul_fused, offsetof(jf_matmul_fused, epilogue), matmul_column_axis, NULL
 };
 
 static const jf_mixed mixed = { 3, offsetof(jf_matmul, wide) };

@@ -24,7 +24,7 @@ JF_FLOAT_FUNCTION(mish_slope,
   const T n = a > 0 ? 1 + 2 * u : u * (u + 2);
   const T d = a > 0 ? 2 * u * u : 2;
   const T t = n / (n + d);
-  return t + a * (a > 0 ? 1 : u) / (1 + u) * (1 + t) * (d / (n + d));)
+  return t + a * (d / (n + d)) * (a > 0 ? 1 : u) / (1 + u) * (1 + t);)
 #define jf_mish_slope(a) JF_FLOAT_CALL(mish_slope, a)
 JF_UNARY_FLOAT(mish_slope, jf_mish_slope(a))
 

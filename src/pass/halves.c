@@ -18,13 +18,16 @@ jf_kargs jf_call_of(jf_arena *a, const jf_node *n)
                      .attr = n->attr, .threads = 1 };
 }
 
-int jf_has_row(const jf_target *t, const jf_node *n, const jf_kargs *k)
+const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k)
 {
   const jf_kind *kind = t->device[n->place]->kind;
-  if (!kind->rows || (kind->plain && t->reference)) return 0;
-  for (const jf_kernel_row *const *r = kind->rows(); *r; r++)
-    if (!strcmp((*r)->op, n->op->name) && (!(*r)->accepts || (*r)->accepts(k))) return 1;
-  return 0;
+  const jf_kernel_row *best = NULL;
+  if (!kind->rows || (kind->plain && t->reference)) return NULL;
+  for (const jf_kernel_row *const *r = kind->rows(); *r; r++) {
+    if (strcmp((*r)->op, n->op->name) || (best && (*r)->priority <= best->priority)) continue;
+    if (!(*r)->accepts || (*r)->accepts(k)) best = *r;
+  }
+  return best;
 }
 
 jfl_value *jf_emit_cast(jfl_graph *g, jfl_value *v, jfl_dtype to)

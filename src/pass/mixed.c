@@ -18,20 +18,24 @@ typedef struct mixer {
 
 static int mixed_reads(const jf_mixed *m, int i) { return i < JF_MAXIN && (m->inputs >> i & 1); }
 
-/* Whether the node gains by reading bfloat16. */
+/* Whether the node gains by reading bfloat16. Convolutions by transforms do not: those of float32
+   are as fast as direct ones of bfloat16. */
 static int mixed_gains(const mixer *w, const jf_node *n)
 {
   const jf_mixed *m = n->op->mixed;
   double bytes = 0, number;
   if (!m || !n->op->flop) return 0;
   jf_kargs k = jf_call_of(w->g->arena, n);
+  const jf_kernel_row *now = jf_row_for(w->target, n, &k);
+  if (now && now->indirect) return 0;
   for (int i = 0; i < n->n_in; i++) {
     if (!mixed_reads(m, i)) continue;
     if (n->in[i]->dtype != JFL_F32 || jf_number(n->in[i], &number)) return 0;
     bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float);
     k.in[i].dtype = JFL_BF16;
   }
-  return n->op->flop(&k) >= MIXED_WORTH * bytes && bytes > 0 && jf_has_row(w->target, n, &k);
+  const int worth = bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes;
+  return worth && jf_row_for(w->target, n, &k) != NULL;
 }
 
 /* The value in bfloat16; its name says so, which plans show. */

@@ -82,8 +82,8 @@ void jf_rewrite_end(jf_rewrite *r);
 
 /* ---- floats of 16 bits (halves.c) ---- */
 
-/* Whether the device of n has a fast kernel that takes n with these tensors. */
-int jf_has_row(const jf_target *t, const jf_node *n, const jf_kargs *k);
+/* The best fast kernel that the device of n has for n with these tensors, or NULL. */
+const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_kargs *k);
 /* The node as a call, with tensors that may be changed. */
 jf_kargs jf_call_of(jf_arena *a, const jf_node *n);
 /* Emits a conversion of v, which looks like v to later passes. */

@@ -18,7 +18,7 @@ typedef struct widener {
 static int widen_has_row(const widener *w, const jf_node *n)
 {
   const jf_kargs k = jf_call_of(w->g->arena, n);
-  return jf_has_row(w->target, n, &k);
+  return jf_row_for(w->target, n, &k) != NULL;
 }
 
 static int widen_is_wide(const widener *w, const jf_node *n)

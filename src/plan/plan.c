@@ -13,6 +13,7 @@ typedef struct builder {
   jf_where *where;             /* of roots: where their memory is */
   int *last_use;               /* of roots: last step that reads it */
   int *made_by;                /* of roots: the step that makes it, or -1 */
+  char *still;                 /* whether it depends on variables alone, which do not change */
   jf_life *life; int n_life;
   int *life_place;             /* of lifetimes: the place in whose arena they are */
 } builder;
@@ -116,6 +117,59 @@ static void add_step(builder *b, const jf_node *n)
   p->is_late |= !plan_is_host(p, st->place);
 }
 
+/* A constant of more bytes is made in each run instead of being kept. */
+enum { MOST_STILL = 1 << 14 };
+
+/* Whether a call of n draws random bits. */
+static int plan_draws(const jf_node *n)
+{
+  return n->op->flags & JF_RANDOM && (!n->op->draws || n->op->draws(n->attr));
+}
+
+static int plan_is_still(const builder *b, const jf_node *n)
+{
+  if (plan_draws(n) || n->op->flags & (JF_EFFECT | JF_TRANSFER)) return 0;
+  for (int k = 0; k < n->n_in; k++)
+    if (!b->still[n->in[k]->id]) return 0;
+  for (int k = 0; k < n->n_out; k++) {
+    if (b->where[b->root[n->out[k]->id]->id].memory == JF_AT_OUTPUT) return 0;
+    if (!n->n_in && !lies_ready(b, n) && plan_bytes_of(n->out[k]) > MOST_STILL) return 0;
+  }
+  return 1;
+}
+
+/* Finds the nodes whose results are the same in every run until a variable changes. Where all work
+   is done on the host, their results are kept. */
+static void find_still(builder *b)
+{
+  int any = 0, elsewhere = 0;
+  b->still = jf_alloc(b->arena, (size_t)b->g->n_value);
+  for (int i = 0; i < b->g->n_node; i++) {
+    b->p->updates |= (b->g->node[i]->op->flags & JF_EFFECT) != 0;
+    elsewhere |= !plan_is_host(b->p, b->g->node[i]->place);
+  }
+  if (b->p->updates || elsewhere) return;
+  for (int i = 0; i < b->g->n_value; i++) b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
+  for (int i = 0; i < b->g->n_node; i++) {
+    const jf_node *n = b->g->node[i];
+    const int still = plan_is_still(b, n);
+    for (int k = 0; k < n->n_out; k++) b->still[n->out[k]->id] = (char)still;
+    any |= still && n->n_in && !(n->op->flags & JF_VIEW);
+  }
+  if (!any) memset(b->still, 0, (size_t)b->g->n_value);
+}
+
+/* Adds the steps that come first: those of still nodes. */
+static void add_still_steps(builder *b)
+{
+  for (int i = 0; i < b->g->n_node; i++) {
+    const jf_node *n = b->g->node[i];
+    if (n->n_out && b->still[n->out[0]->id] && !(n->op->flags & JF_VIEW) && !lies_ready(b, n))
+      add_step(b, n);
+  }
+  b->p->n_still = b->p->n_step;
+}
+
 static void make_steps(builder *b)
 {
   const jfl_graph *g = b->g;
@@ -124,9 +178,12 @@ static void make_steps(builder *b)
   for (int i = 0; i < g->n_value; i++) b->made_by[i] = -1;
   for (int i = 0; i < g->n_node; i++)
     for (int k = 0; k < g->node[i]->n_in; k++) is_read[b->root[g->node[i]->in[k]->id]->id] = 1;
+  find_still(b);
+  add_still_steps(b);
   for (int stage = 0; stage < PLAN_N_STAGE; stage++)
     for (int i = 0; i < g->n_node; i++)
       if (!(g->node[i]->op->flags & JF_VIEW) && !lies_ready(b, g->node[i]) &&
+          !(g->node[i]->n_out && b->still[g->node[i]->out[0]->id]) &&
           (int)plan_stage_of(b, g->node[i], is_read) == stage)
         add_step(b, g->node[i]);
 }
@@ -168,6 +225,17 @@ static int reusable(const builder *b, const jf_node *n, int step)
   return -1;
 }
 
+/* Gives a value memory of its own for as long as the plan lives. */
+static void keep_value(builder *b, const jfl_value *v)
+{
+  enum { ALIGN = 64 };
+  jf_where *w = &b->where[v->id];
+  *w = plan_at(JF_AT_CONSTANT, v, 0);
+  char *room = jf_alloc(b->arena, w->size + ALIGN);
+  w->data = room + (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
+  b->p->constant_size += w->size;
+}
+
 static void place_temporaries(builder *b)
 {
   for (int s = 0; s < b->p->n_step; s++) {
@@ -176,6 +244,10 @@ static void place_temporaries(builder *b)
       const jfl_value *v = n->out[k];
       if (b->where[v->id].memory != JF_AT_NONE) continue;
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
+      if (s < b->p->n_still && last >= b->p->n_still) {
+        keep_value(b, v);
+        continue;
+      }
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
       else life = add_life(b, plan_bytes_of(v), v->place, s, last);
@@ -266,8 +338,7 @@ static void settle(builder *b)
       add_patch(b, w, &t->data);
     }
     if (st->scratch_life >= 0) st->scratch_offset = b->life[st->scratch_life].offset;
-    const jfl_op *op = st->node->op;
-    if (op->flags & JF_RANDOM && (!op->draws || op->draws(st->node->attr))) {
+    if (plan_draws(st->node)) {
       st->stream = jf_hash_str(jf_hash_str(0, b->g->name), st->node->name);
       st->random = 1;
     }

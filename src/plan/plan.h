@@ -57,7 +57,8 @@ jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);
 
 typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
-  JF_AT_CONSTANT               /* an array that the graph keeps, on the host */
+  JF_AT_CONSTANT               /* an array that the graph keeps, or a result that the plan keeps; on
+                                  the host */
 } jf_memory;
 
 /* Where a value's memory is. Inputs and outputs of the job are arrays on the host. */
@@ -112,7 +113,12 @@ struct jfl_plan {
   void **data;                 /* of the variables; set by the run layer */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
   size_t arena_size, arena_bound;              /* sums over all devices */
-  size_t constant_size;                        /* bytes of the arrays that the graph keeps */
+  size_t constant_size;        /* bytes of the arrays that the graph keeps and of what is kept */
+  /* The first n_still steps depend on variables alone, and their results are kept from run to run.
+     `kept` is what session->changes was when they were made, 0 before; in a plan that changes
+     variables itself there are none. */
+  int n_still, updates;
+  uint64_t kept;               /* by the run layer */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
   int flags;

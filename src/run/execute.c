@@ -21,6 +21,7 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
 {
   jfl_session *s = p->job->session;
   if (p->bound != s->arenas) jf_job_bind(p);
+  if (p->updates) s->changes++;
   set_pointers(p, in, out);
   if (p->is_late) JF_TRY(jf_late_begin(p));
   return s->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;
@@ -48,7 +49,7 @@ static jfl_status execute_ask(const jfl_plan *p, const jf_step *st, int *asks)
 static jfl_status run_steps(jfl_plan *p, int asks)
 {
   const int work = p->is_warm && !p->saved ? p->work_first : -1;
-  for (int i = 0; i < p->n_step;) {
+  for (int i = jf_first_step(p); i < p->n_step;) {
     if (asks) JF_TRY(execute_ask(p, &p->step[i], &asks));
     if (i == work) {
       JF_TRY(jf_late_work(p));
@@ -59,6 +60,7 @@ static jfl_status run_steps(jfl_plan *p, int asks)
     }
   }
   p->is_warm = 1;
+  jf_steps_done(p);
   return JFL_OK;
 }
 

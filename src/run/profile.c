@@ -80,7 +80,7 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
   JF_TRY(run_profile_find(f, p, &a));
   const int worker = p->job->session->current != NULL;
   double start = jf_now();
-  for (int i = 0; i < p->n_step; i++) {
+  for (int i = jf_first_step(p); i < p->n_step; i++) {
     JF_TRY(jf_execute_step(p, &p->step[i]));
     if (p->is_late) JF_TRY(jf_late_finish_step(p, &p->step[i]));
     double end = jf_now();
@@ -91,6 +91,7 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p)
     start = end;
   }
   a->runs++;
+  jf_steps_done(p);
   return JFL_OK;
 }
 

@@ -83,6 +83,7 @@ struct jfl_session {
   jf_runs *ahead; int n_ahead; /* of jobs that are not defined yet, by name */
   jf_site **site; int n_site, cap_site;        /* by place; site 0 is the host */
   uint64_t arenas;             /* how often an arena was replaced */
+  uint64_t changes;            /* 1 + how often variables changed */
   uint64_t seed; int seeded;   /* seeded: the user chose it */
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
@@ -145,6 +146,10 @@ jfl_status jf_plan_check_inputs(const jfl_plan *p, jfl_array *const *in);
 jfl_profile *jf_profile_new(size_t max_events);
 /* Runs p's steps with the pointers set, timing each. */
 jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
+/* The first step that a run of p needs: those before it made what is kept, and no variable has
+   changed since; and says that all steps of a run have ended. */
+int jf_first_step(const jfl_plan *p);
+void jf_steps_done(jfl_plan *p);
 /* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
 

@@ -46,6 +46,7 @@ jfl_status jfl_session_new(jfl_session **out)
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
   s->fd = -1;
+  s->changes = 1;
   s->seed = jf_entropy();
   s->settings = (jf_settings){ .threads = jf_cpu_count(),
                                .max_inflight = 2,

@@ -10,6 +10,16 @@ static jfl_status step_answer(const jfl_plan *p, const jf_step *st)
   return jf_fail_in(e, JFL_ERROR_JOB, p->job->name);
 }
 
+int jf_first_step(const jfl_plan *p)
+{
+  return p->kept == p->job->session->changes ? p->n_still : 0;
+}
+
+void jf_steps_done(jfl_plan *p)
+{
+  if (!p->updates) p->kept = p->job->session->changes;
+}
+
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
 {
   if (st->random)

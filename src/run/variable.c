@@ -304,6 +304,7 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
                    jfl_dtype_name(value->dtype), jf_shape_str(&value->shape, b));
   jf_session_acquire(s);
   jfl_status st = jf_var_write(v, value->data);
+  s->changes++;
   v->written = 1;
   jf_session_release(s);
   return st;

@@ -163,18 +163,6 @@ define("random.bernoulli", "1 with the probabilities that x holds, else 0.", {
   return op.cast(drawn, { dtype = o.dtype or o.x.dtype, name = o.name })
 end)
 
-functions.CoinFlip = args.define("random.CoinFlip", "For each sample 1 or 0, as int8: whether a "
-  .. "picture is mirrored.", {
-  { "batch_size", "how many there are", 1, type = "integer" },
-  { "probability", "of 1", 0.5, type = "number" }, NAME,
-  returns = TENSOR,
-}, function(o)
-  local who = "random.CoinFlip"
-  args.integer(who, "batch_size", o.batch_size, 0)
-  need_share(who, "probability", o.probability)
-  return (op.less(uniform { o.batch_size }, o.probability, { name = o.name }))
-end)
-
 -- Numbers of the rows of a tensor in random order.
 local function rows_of(who, value)
   local n = value.shape[1]

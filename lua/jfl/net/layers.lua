@@ -81,6 +81,31 @@ Dropout drops in train jobs only; `training = true` or `false` overrides that. A
 a scheduler. Gradients can be taken of whatever has one; `flow.help` says so of those that have
 none.
 
+Convolutions, `conv1d`, `conv2d` and `conv3d`, have weights (filters, inputs / groups, ...). With as
+many groups as channels they are depthwise; `dilation_rate` puts distance between a window's cells.
+Padding is "VALID" (none), "SAME" (as many cells as before over strides, an odd one in front),
+"SAME_UPPER" (the odd one behind, as in TensorFlow) or a list: cells on all sides, on each axis, or
+before and after each axis. With `data_format = "NHWC"` channels are last, in weights too. Pictures
+become larger by `conv2d_transpose`, whose weights are (inputs, filters / groups, ...), by
+`flow.nn.interpolate` and by `flow.nn.PixelShuffle`.
+
+```lua
+local shapes = flow.global_function {
+  name = "shapes",
+  inputs = { { "pictures", tp.Numpy.Placeholder({ 2, 3, 32, 32 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    x = flow.layers.conv2d(x, 16, 3, { padding = "SAME" })                    -- (2, 16, 32, 32)
+    x = flow.layers.conv2d(x, 16, 3, { padding = 1, groups = 16 })            -- depthwise
+    x = flow.nn.max_pool2d(x, 2)                                              -- (2, 16, 16, 16)
+    x = flow.layers.conv2d_transpose(x, 8, 4, { strides = 2, padding = 1 })   -- (2, 8, 32, 32)
+    x = flow.layers.upsample_2d(x, { interpolation = "bilinear" })            -- (2, 8, 64, 64)
+    return flow.nn.adaptive_avg_pool2d(x, 7)
+  end,
+}
+print(shapes(flow.ndarray.ones({ 2, 3, 32, 32 })).shape[4])   --> 7
+```
+
 Initializers are `flow.truncated_normal(stddev)`, `flow.constant_initializer(value)`,
 `flow.glorot_uniform_initializer()` (what weights get if nothing is said), and more:
 `flow.help("initializer")` suggests them.

@@ -391,6 +391,25 @@ define("nn.dice_loss", "1 - 2 |input and target| / (|input| + |target|) of each 
   return one_minus((op.divide(both, op.add(op.add(over(o.input), over(target)), o.smooth))))
 end)
 
+define("ctc_loss", "Minus the logarithm of the probability that each sequence holds its target, "
+  .. "with blanks and repetitions (Graves et al., ICML 2006).", {
+    input("log_probs", "logarithms of probabilities (times, samples, classes)"),
+    input("targets", "labels (samples, labels), or those of all samples in one axis"),
+    input("input_lengths", "times of each sample"),
+    input("target_lengths", "labels of each sample"),
+    { "blank", "the class that stands for no label", 0, type = "integer" },
+    { "reduction", "mean, for which each loss is divided by its target's length, sum or none",
+      "mean" },
+    { "zero_infinity", "whether losses of targets that cannot be aligned are 0", false },
+  }, function(who, o)
+    for _, name in ipairs { "log_probs", "targets", "input_lengths", "target_lengths" } do
+      need_tensor(who, name, o[name])
+    end
+    local y = op.ctc_loss(o.log_probs, o.targets, o.input_lengths, o.target_lengths,
+      { blank = o.blank, zero_infinity = o.zero_infinity })
+    return o.reduction == "mean" and (op.divide(y, (op.maximum(o.target_lengths, 1)))) or y
+  end)
+
 losses.combined_margin_loss = args.define("combined_margin_loss", "cos(m1 acos(x) + m2) - m3 at "
   .. "each sample's label, and x elsewhere: what the margins of ArcFace, CosFace and SphereFace "
   .. "make of cosines before a softmax.", {

@@ -81,6 +81,17 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     return o.offset and (op.add(y, broadcast("offset", o.offset), { name = o.name })) or y
   end)
 
+--- The same as layers use it in jobs where mean and variance are variables: y = x f + o, so that f
+-- can become part of the filters of a convolution that makes x.
+function norms.fixed(who, x, r)
+  local function broadcast(line) return along(who, "inputs", line, r.axis, x.shape) end
+  local f = op.rsqrt(r.variance + r.epsilon)
+  if r.gamma then f = op.multiply(r.gamma, f) end
+  local o = op.negative((op.multiply(r.mean, f)))
+  if r.beta then o = r.beta + o end
+  return (op.add(op.multiply(x, broadcast(f)), broadcast(o), { name = r.name }))
+end
+
 --- The mean and the biased variance over some axes.
 norms.moments = args.define("nn.moments", "The mean and the biased variance over some axes.", {
   { "x", "a blob or NdArray", type = TENSOR },

@@ -70,6 +70,25 @@ describe("pictures as files", function()
     end
   end)
 
+  -- Red is 9 (row + column), counted from 0, green what it lacks to 255, blue half of red.
+  it("reads what other programs write: progressive scans, inks, palettes, 16 bits", function()
+    for _, file in ipairs { "jpeg/progressive", "jpeg/inks", "png/palette" } do
+      local a = load_image("spec/fuzz/corpus/" .. file, { channels = 3 })
+      assert.same({ 9, 12, 3 }, a.shape)
+      for y = 1, 9 do
+        for x = 1, 12 do
+          local red = 9 * (x + y - 2)
+          assert.near(red, a[y][x][1], 34, file)
+          assert.near(255 - red, a[y][x][2], 34, file)
+          assert.near(red / 2, a[y][x][3], 34, file)
+        end
+      end
+    end
+    local grey = load_image("spec/fuzz/corpus/png/sixteen")
+    assert.same({ 9, 12, 1 }, grey.shape)
+    for x = 1, 12 do assert.equal(9 * (x + 3), grey[5][x][1]) end
+  end)
+
   it("takes floats, other ranges and planes", function()
     local a = nd.array({ { { -1, 1 }, { 0, 5 } } })
     save_image(path("a.png"), a, { range = { -1, 1 } })

@@ -28,6 +28,14 @@ local function in_job(f, x)
   return job(unpack(x))
 end
 
+local function dtype_of(op, case)
+  if case.only then return case.only end
+  for _, dtype in ipairs(op.dtypes) do
+    if dtype == "float32" then return dtype end
+  end
+  return op.dtypes[1]
+end
+
 -- A call of the op with the case's options, by the function that users have.
 local function caller(op, case)
   local f = at(op.path:match("%S+"))
@@ -37,18 +45,10 @@ local function caller(op, case)
     if op.variadic then given[#given + 1] = { select(single + 1, ...) } end
     local options = {}
     for key, value in pairs(case.options or {}) do options[key] = value end
-    if op.key == -1 then options.dtype = case.dtype or "float32" end
+    if op.key == -1 then options.dtype = case.dtype or dtype_of(op, case) end
     if next(options) then given[#given + 1] = options end
     return f(unpack(given))
   end
-end
-
-local function dtype_of(op, case)
-  if case.only then return case.only end
-  for _, dtype in ipairs(op.dtypes) do
-    if dtype == "float32" then return dtype end
-  end
-  return op.dtypes[1]
 end
 
 local names, ops = {}, core.ops()

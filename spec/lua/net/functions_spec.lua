@@ -62,7 +62,7 @@ describe("random numbers", function()
     helper.fails(function() flow.random.permutation(3, flow.float) end,
       "dtype must be int32 or int64, got float32")
     helper.fails(function() flow.random.CoinFlip(3, 2) end,
-      "random.CoinFlip: probability must be from 0 to 1, got number 2")
+      "random.CoinFlip: probability must be a number from 0 to 1, got number 2")
     helper.fails(function() flow.nn.random_mask_like(nd.zeros { 2 }, 1) end,
       "nn.random_mask_like: rate must be below 1, got 1")
   end)

@@ -40,6 +40,24 @@ describe("losses", function()
     fails("label", nn.cross_entropy, nd.zeros { 1, 3 }, nd.array({ 3 }, flow.int32))
   end)
 
+  it("of sequences refuse labels and lengths that are not there", function()
+    local function ctc(targets, times, lengths, options)
+      local function ints(list) return nd.array(list, flow.int32) end
+      return flow.ctc_loss(nd.zeros { 4, 2, 3 }, ints(targets), ints(times), ints(lengths), options)
+    end
+    local t = { { 1, 2 }, { 1, 0 } }
+    fails("label at position 1 must be from 0 to 2, got 5", ctc, { { 1, 5 }, { 1, 0 } }, { 4, 4 },
+      { 2, 1 })
+    fails("length at position 1 must be from 0 to 4, got 5", ctc, t, { 4, 5 }, { 2, 1 })
+    fails("length at position 0 must be from 0 to 2, got 3", ctc, t, { 4, 4 }, { 3, 1 })
+    fails("length at position 1 must be from 0 to 1, got 2", ctc, { 1, 2, 1 }, { 4, 4 }, { 2, 2 })
+    fails("blank must be from 0 to 2, got 3", ctc, t, { 4, 4 }, { 2, 1 }, { blank = 3 })
+    fails("input_lengths must be (2), one for each sample, got (1)", ctc, t, { 4 }, { 2, 1 })
+    -- what stands behind a target's length is not looked at
+    assert.is_true(ctc({ { 1, 2 }, { 1, -100 } }, { 4, 4 }, { 2, 1 })[1] < math.huge)
+    assert.equal(math.huge, ctc({ { 1, 1 }, { 1, 0 } }, { 2, 4 }, { 2, 1 })[1])
+  end)
+
   it("take targets of whole numbers", function()
     assert.same({ 0.5 }, nn.L1Loss(nd.array { 1, 3 }, nd.array({ 1, 2 }, flow.int32)):totable())
     local loss = nn.BCEWithLogitsLoss(nd.zeros { 2 }, nd.array({ 0, 1 }, flow.int8))

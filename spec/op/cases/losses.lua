@@ -27,6 +27,13 @@ return function(give)
     { { data = { { 1, 0 }, { 2, 2 } }, dtype = "int32" }, of { 2, 2, 3 } })
   case("softmax_cross_entropy_with_logits", { of({ 4, 5 }, 0, 0.5), of { 4, 5 } })
   case("softmax_cross_entropy_with_logits", { of({ 2, 3, 4 }, 0, 0.5), of { 2, 3, 4 } })
+  local function ints(...) return { data = { ... }, dtype = "int32" } end
+  local targets = { data = { { 1, 2, 2 }, { 3, 0, 0 } }, dtype = "int64" }
+  case("ctc_loss", { of({ 6, 2, 4 }, -3, -0.5), targets, ints(6, 4), ints(3, 1) })
+  case("ctc_loss", { of({ 6, 2, 4 }, -3, -0.5), ints(1, 2, 0, 0), ints(5, 3), ints(2, 2) },
+    { blank = 3 })
+  case("ctc_loss", { of({ 3, 2, 4 }, -3, -0.5), targets, ints(3, 2), ints(3, 0) },
+    { zero_infinity = true })
   for _, beta in ipairs { 1, 0.3, 0 } do
     case("smooth_l1_loss", { of({ 4, 5 }, -2, 2), of({ 4, 5 }, -1, 1.1) },
       { beta = beta })

@@ -71,6 +71,10 @@ return function(give)
     end
   end
 
+  -- filters of a convolution, each multiplied by a number
+  case("scale_filters", { of { 3, 2, 2, 2 }, of { 3 } })
+  case("scale_filters", { of { 0, 2, 2, 2 }, of { 0 } })
+
   for _, momentum in ipairs { 0, 0.9, 1 } do
     case("moving_average", { of { 5 }, of({ 5 }, 1, 3) }, { momentum = momentum })
   end

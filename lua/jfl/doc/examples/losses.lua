@@ -5,6 +5,12 @@ local cosines = nd.array({ { 0.5, 0.25 } })
 local label = nd.array({ 0 }, flow.int32)
 print(flow.combined_margin_loss(cosines, label, { m3 = 0.25 }))  --> [[0.25 0.25]]
 
+## ctc_loss
+local function ints(list) return nd.array(list, flow.int32) end
+local log_probs = flow.nn.logsoftmax(nd.zeros({ 4, 1, 2 }))     -- 4 times, 1 sample, 2 classes
+local loss = flow.ctc_loss(log_probs, ints({ { 1 } }), ints({ 4 }), ints({ 1 }))
+print(("%.4f"):format(loss[1]))                  --> 0.4700
+
 ## nn.BCELoss
 local p, target = nd.array({ 0.5, 1 }), nd.array({ 1, 1 })
 print(flow.nn.BCELoss(p, target, { reduction = "none" }))  --> [ 0.6931472 -0.       ]

@@ -132,10 +132,6 @@ local mask = flow.nn.random_mask_like(nd.zeros({ 1000 }), 0.25)
 local kept = mask:sum() / 1000
 print(mask.dtype, kept > 0.65 and kept < 0.85)   --> int8	true
 
-## random.CoinFlip
-local flips = flow.random.CoinFlip(100)
-print(flips.dtype, flips:any(), flips:all())     --> int8	true	false
-
 ## random.bernoulli
 print(flow.random.bernoulli(nd.array({ 0, 1, 1 })))  --> [0. 1. 1.]
 

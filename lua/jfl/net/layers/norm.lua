@@ -106,7 +106,8 @@ local function batch_normalize(who, o, addend, with_relu)
     moving_average(variance, batch_variance, { momentum = o.momentum })
     return y
   end
-  local y = norms.batch_normalization(x, mean, variance, beta, gamma, o.epsilon, axis)
+  local y = norms.fixed(who, x, { mean = mean, variance = variance, beta = beta, gamma = gamma,
+    epsilon = o.epsilon, axis = axis, name = layer.op "" })
   if addend then y = y + addend end
   return with_relu and relu(y, { name = layer.op "-relu" }) or y
 end

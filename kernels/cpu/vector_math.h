@@ -1,0 +1,387 @@
+/* Elementary functions of vectors of float32. Results are within a few units in the last place of
+   the library's. Polynomials are those of Cephes (Moshier), unless it is said otherwise. */
+#ifndef JF_VECTOR_MATH_H
+#define JF_VECTOR_MATH_H
+
+#include "vector.h"
+
+#include <math.h>
+
+/* The magnitude of each lane, and its sign bit. */
+#define JF_MAGNITUDE(x) ((jf_vec)((jf_ivec)(x) & INT32_MAX))
+#define JF_SIGN(x) ((jf_ivec)(x) & INT32_MIN)
+#define JF_WITH_SIGN(size, sign) ((jf_vec)((jf_ivec)(size) | (sign)))
+/* Whether any lane of a mask is set. */
+JF_BODY int jf_any(const jf_ivec *m)
+{
+  int32_t l[JF_LANES], any = 0;
+  memcpy(l, m, sizeof l);
+  for (int i = 0; i < JF_LANES; i++) any |= l[i];
+  return any != 0;
+}
+
+/* For positive x = 2^n g with g near 1: *n, *f = g - 1, and *rest = log g - f + f^2 / 2. */
+JF_BODY void jf_log_parts(const jf_vec *v, jf_vec *n, jf_vec *f, jf_vec *rest)
+{
+  const jf_vec none = { 0 }, x = *v;
+  const jf_ivec small = x < 0x1p-126f;
+  const jf_vec y = JF_SELECT(small, x * 0x1p23f, x);
+  jf_ivec e = (((jf_ivec)y >> 23) & 0xff) - 126 - (small & 23);
+  jf_vec g = (jf_vec)(((jf_ivec)y & 0x7fffff) | 0x3f000000);     /* in [0.5, 1) */
+  const jf_ivec low = g < 0.707106781186547524f;
+  e += low;                                                      /* subtracts 1 where low is -1 */
+  g = JF_SELECT(low, g + g, g) - 1;
+  jf_vec p = none + 7.0376836292e-2f;
+  p = p * g - 1.1514610310e-1f;
+  p = p * g + 1.1676998740e-1f;
+  p = p * g - 1.2420140846e-1f;
+  p = p * g + 1.4249322787e-1f;
+  p = p * g - 1.6668057665e-1f;
+  p = p * g + 2.0000714765e-1f;
+  p = p * g - 2.4999993993e-1f;
+  p = p * g + 3.3333331174e-1f;
+  *n = __builtin_convertvector(e, jf_vec);
+  *f = g;
+  *rest = p * g * (g * g);
+}
+
+/* What a logarithm p of x is where x has none, or an infinite one. */
+#define JF_LOG_ENDS(x, p)                              \
+  p = JF_SELECT((x) == 0, (jf_vec){ 0 } - INFINITY, p); \
+  p = JF_SELECT((x) == INFINITY, (x), p);              \
+  p = JF_SELECT((x) >= 0, p, (jf_vec){ 0 } + NAN)
+
+JF_BODY void log_vec(jf_vec *v)
+{
+  const jf_vec x = *v;
+  jf_vec n, f, rest;
+  jf_log_parts(&x, &n, &f, &rest);
+  jf_vec p = rest - n * 2.12194440e-4f - f * f * 0.5f + f + n * 0.693359375f;
+  JF_LOG_ENDS(x, p);
+  *v = p;
+}
+
+/* The logarithm to another base: n high + (n low + factor log f), where high + low is the logarithm
+   of 2. */
+#define JF_LOG_TO(id, high, low, factor)                          \
+  JF_BODY void id##_vec(jf_vec *v)                                \
+  {                                                               \
+    const jf_vec x = *v;                                          \
+    jf_vec n, f, rest;                                            \
+    jf_log_parts(&x, &n, &f, &rest);                              \
+    jf_vec p = n * (high) + (n * (low) + (factor) * (rest - f * f * 0.5f + f)); \
+    JF_LOG_ENDS(x, p);                                            \
+    *v = p;                                                       \
+  }
+JF_LOG_TO(log2, 1, 0, 1.44269504088896341f)
+JF_LOG_TO(log10, 0.30078125f, 2.48745663981195213e-4f, 0.43429448190325183f)
+
+JF_BODY void exp_vec(jf_vec *v) { jf_exp(v); }
+
+/* exp(x) - 1; for |x| < 0.5 its series up to x^8. */
+JF_BODY void expm1_vec(jf_vec *v)
+{
+  const jf_vec x = *v, none = { 0 };
+  jf_vec p = none + 1.0f / 40320;
+  p = p * x + 1.0f / 5040;
+  p = p * x + 1.0f / 720;
+  p = p * x + 1.0f / 120;
+  p = p * x + 1.0f / 24;
+  p = p * x + 1.0f / 6;
+  p = p * x + 0.5f;
+  p = p * x * x + x;
+  jf_exp(v);
+  *v = JF_SELECT(JF_MAGNITUDE(x) < 0.5f, p, *v - 1);
+}
+
+/* 2^x = 2^n 2^r for |r| <= 1/2. As in jf_exp, 2^n is applied as two factors. */
+JF_BODY void exp2_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, high = none + 129, low = none - 151, magic = none + 0x1.8p23f;
+  jf_vec x = JF_SELECT(*v > high, high, *v);
+  x = JF_SELECT(x < low, low, x);
+  const jf_vec t = x + magic, r = x - (t - magic);
+  jf_vec p = none + 1.535336188319500e-4f;
+  p = p * r + 1.339887440266574e-3f;
+  p = p * r + 9.618437357674640e-3f;
+  p = p * r + 5.550332471162809e-2f;
+  p = p * r + 2.402264791363012e-1f;
+  p = p * r + 6.931472028550421e-1f;
+  p = p * r + 1;
+  const jf_ivec e = (jf_ivec)t - 0x4B400000, half = e >> 1;
+  *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
+}
+
+/* log(1 + x) = log(u) x / (u - 1), where u is 1 + x after rounding. */
+JF_BODY void log1p_vec(jf_vec *v)
+{
+  const jf_vec x = *v, u = x + 1, d = u - 1;
+  jf_vec l = u;
+  log_vec(&l);
+  *v = JF_SELECT(u == INFINITY, l, l * (x / d));
+  *v = JF_SELECT(d == 0, x, *v);
+}
+
+JF_BODY void sigmoid_vec(jf_vec *v)
+{
+  *v = -*v;
+  jf_exp(v);
+  *v = 1 / (1 + *v);
+}
+
+/* tanh |x| = 1 - 2 / (exp(2 |x|) + 1); near 0 a polynomial. */
+JF_BODY void tanh_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x * x, size = JF_MAGNITUDE(x);
+  jf_vec p = none - 5.70498872745e-3f, t = size + size;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  p = p * z * x + x;
+  jf_exp(&t);
+  t = JF_WITH_SIGN(1 - 2 / (t + 1), JF_SIGN(x));
+  *v = JF_SELECT(size < 0.625f, p, t);
+}
+
+/* exp(|x|) / 2 without overflow before that of sinh and cosh. */
+JF_BODY void jf_half_exp(jf_vec *v)
+{
+  *v = JF_MAGNITUDE(*v) * 0.5f;
+  jf_exp(v);
+  *v *= 0.5f * *v;
+}
+
+JF_BODY void sinh_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x * x;
+  jf_vec p = none + 2.03721912945e-4f, h = x;
+  p = p * z + 8.33028376239e-3f;
+  p = p * z + 1.66667160211e-1f;
+  p = p * z * x + x;
+  jf_half_exp(&h);
+  *v = JF_SELECT(JF_MAGNITUDE(x) < 1, p, JF_WITH_SIGN(h - 0.25f / h, JF_SIGN(x)));
+}
+
+JF_BODY void cosh_vec(jf_vec *v)
+{
+  jf_half_exp(v);
+  *v += 0.25f / *v;
+}
+
+JF_BODY void jf_sqrt(jf_vec *v)
+{
+  float l[JF_LANES];
+  memcpy(l, v, sizeof l);
+  for (int i = 0; i < JF_LANES; i++) l[i] = sqrtf(l[i]);
+  memcpy(v, l, sizeof l);
+}
+
+JF_BODY void asinh_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x * x, size = JF_MAGNITUDE(x);
+  const jf_ivec large = size > 1500;
+  jf_vec p = none + 2.0122003309e-2f, root = z + 1;
+  p = p * z - 4.2699340972e-2f;
+  p = p * z + 7.4847586088e-2f;
+  p = p * z - 1.6666288134e-1f;
+  p = p * z * x + x;
+  jf_sqrt(&root);
+  jf_vec l = JF_SELECT(large, size, size + root);
+  log_vec(&l);
+  l += JF_SELECT(large, none + 0.69314718055994531f, none);
+  *v = JF_SELECT(size < 0.5f, p, JF_WITH_SIGN(l, JF_SIGN(x)));
+}
+
+JF_BODY void acosh_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x - 1;
+  const jf_ivec large = x > 1500;
+  jf_vec p = none + 1.7596881071e-3f, near = z, root = z * (x + 1);
+  p = p * z - 7.5272886713e-3f;
+  p = p * z + 2.6454905019e-2f;
+  p = p * z - 1.1784741703e-1f;
+  p = p * z + 1.4142135263e0f;
+  jf_sqrt(&near);
+  jf_sqrt(&root);
+  p *= near;
+  jf_vec l = JF_SELECT(large, x, x + root);
+  log_vec(&l);
+  l += JF_SELECT(large, none + 0.69314718055994531f, none);
+  *v = JF_SELECT(z < 0.5f, p, l);
+}
+
+JF_BODY void atanh_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x * x;
+  jf_vec p = none + 1.81740078349e-1f, l = (1 + x) / (1 - x);
+  p = p * z + 8.24370301058e-2f;
+  p = p * z + 1.46691431730e-1f;
+  p = p * z + 1.99782164500e-1f;
+  p = p * z + 3.33337300303e-1f;
+  p = p * z * x + x;
+  log_vec(&l);
+  *v = JF_SELECT(JF_MAGNITUDE(x) < 0.5f, p, l * 0.5f);
+}
+
+/* Makes of |x| <= 1/2 asin x, given x^2. */
+JF_BODY void jf_asin_small(jf_vec *x, const jf_vec *square)
+{
+  const jf_vec none = { 0 }, z = *square;
+  jf_vec p = none + 4.2163199048e-2f;
+  p = p * z + 2.4181311049e-2f;
+  p = p * z + 4.5470025998e-2f;
+  p = p * z + 7.4953002686e-2f;
+  p = p * z + 1.6666752422e-1f;
+  *x += p * z * *x;
+}
+
+/* Beyond 1/2 asin x = pi / 2 - 2 asin sqrt((1 - x) / 2). */
+JF_BODY void asin_vec(jf_vec *v)
+{
+  const jf_vec x = *v, size = JF_MAGNITUDE(x), half = (1 - size) * 0.5f;
+  const jf_ivec large = size > 0.5f;
+  const jf_vec z = JF_SELECT(large, half, size * size);
+  jf_vec a = half;
+  jf_sqrt(&a);
+  a = JF_SELECT(large, a, size);
+  jf_asin_small(&a, &z);
+  *v = JF_WITH_SIGN(JF_SELECT(large, 1.57079632679489662f - (a + a), a), JF_SIGN(x));
+  *v = JF_SELECT(size <= 1, *v, (jf_vec){ 0 } + NAN);
+}
+
+JF_BODY void acos_vec(jf_vec *v)
+{
+  const jf_vec x = *v, size = JF_MAGNITUDE(x), half = (1 - size) * 0.5f;
+  const jf_ivec large = size > 0.5f;
+  const jf_vec z = JF_SELECT(large, half, x * x);
+  jf_vec a = half;
+  jf_sqrt(&a);
+  a = JF_SELECT(large, a, x);
+  jf_asin_small(&a, &z);
+  const jf_vec twice = a + a;
+  *v = JF_SELECT(large, JF_SELECT(x < 0, 3.14159265358979324f - twice, twice),
+                 1.57079632679489662f - a);
+  *v = JF_SELECT(size <= 1, *v, (jf_vec){ 0 } + NAN);
+}
+
+/* atan x = pi / 4 + atan((x - 1) / (x + 1)) = pi / 2 - atan(1 / x). */
+JF_BODY void atan_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, size = JF_MAGNITUDE(x);
+  const jf_ivec large = size > 2.414213562373095f, middle = size > 0.4142135623730950f;
+  jf_vec s = JF_SELECT(middle, (size - 1) / (size + 1), size);
+  s = JF_SELECT(large, -1 / size, s);
+  jf_vec y = JF_SELECT(middle, none + 0.785398163397448310f, none);
+  y = JF_SELECT(large, none + 1.57079632679489662f, y);
+  const jf_vec z = s * s;
+  jf_vec p = none + 8.05374449538e-2f;
+  p = p * z - 1.38776856032e-1f;
+  p = p * z + 1.99777106478e-1f;
+  p = p * z - 3.33329491539e-1f;
+  *v = JF_WITH_SIGN(y + (p * z * s + s), JF_SIGN(x));
+}
+
+/* sin and cos of |x| below 8192: x = j pi / 2 + r, where pi / 2 has three parts of which the first
+   two times j are exact. */
+JF_BODY void jf_sin_cos(const jf_vec *x, jf_vec *sine, jf_vec *cosine)
+{
+  const jf_vec none = { 0 }, magic = none + 0x1.8p23f;
+  const jf_vec t = *x * 0.636619772367581343f + magic, j = t - magic;
+  const jf_ivec quarter = (jf_ivec)t - 0x4B400000;
+  const jf_vec r = ((*x - j * 1.5703125f) - j * 4.837512969970703125e-4f) - j * 7.54978995489e-8f;
+  const jf_vec z = r * r;
+  jf_vec s = none - 1.9515295891e-4f, c = none + 2.443315711809948e-5f;
+  s = s * z + 8.3321608736e-3f;
+  s = s * z - 1.6666654611e-1f;
+  s = s * z * r + r;
+  c = c * z - 1.388731625493765e-3f;
+  c = c * z + 4.166664568298827e-2f;
+  c = c * z * z - 0.5f * z + 1;
+  const jf_ivec odd = -(quarter & 1);
+  *sine = (jf_vec)((jf_ivec)JF_SELECT(odd, c, s) ^ ((quarter & 2) << 30));
+  *cosine = (jf_vec)((jf_ivec)JF_SELECT(odd, s, c) ^ (((quarter + 1) & 2) << 30));
+}
+
+/* Lanes of 8192 or more are left to the library. */
+#define JF_OF_ANGLE(id, EXPR)                                     \
+  JF_BODY void id##_vec(jf_vec *v)                                \
+  {                                                               \
+    const jf_vec x = *v;                                          \
+    const jf_ivec far = ~(JF_MAGNITUDE(x) < 8192);                \
+    jf_vec s, c;                                                  \
+    jf_sin_cos(&x, &s, &c);                                       \
+    *v = (EXPR);                                                  \
+    if (!jf_any(&far)) return;                                    \
+    float from[JF_LANES], to[JF_LANES];                           \
+    memcpy(from, &x, sizeof from);                                \
+    memcpy(to, v, sizeof to);                                     \
+    for (int i = 0; i < JF_LANES; i++)                            \
+      if (!(fabsf(from[i]) < 8192)) to[i] = id##f(from[i]);       \
+    memcpy(v, to, sizeof to);                                     \
+  }
+JF_OF_ANGLE(sin, s)
+JF_OF_ANGLE(cos, c)
+JF_OF_ANGLE(tan, s / c)
+
+/* erf: x P(x^2) for |x| < 1, else 1 - exp(-Q(|x|)), with the sign of x. P and Q are minimax
+   polynomials with errors of 4e-8 and 1e-9. */
+JF_BODY void erf_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, z = x * x;
+  const jf_ivec sign = (jf_ivec)x & INT32_MIN;
+  const jf_vec size = (jf_vec)((jf_ivec)x ^ sign), s = JF_SELECT(size > 4, none + 4, size);
+  jf_vec p = none - 0.00056314195f, q = none + 0.00018638036f;
+  p = p * z + 0.004917551f;
+  p = p * z - 0.026711311f;
+  p = p * z + 0.1128018f;
+  p = p * z - 0.37612325f;
+  p = p * z + 1.1283791f;
+  q = q * s - 0.0029476697f;
+  q = q * s + 0.021838108f;
+  q = q * s - 0.10310685f;
+  q = q * s - 0.63814473f;
+  q = q * s - 1.1270893f;
+  q = q * s - 0.00034150775f;
+  jf_exp(&q);
+  *v = JF_SELECT(size < 1, p * x, (jf_vec)((jf_ivec)(1 - q) | sign));
+}
+
+/* erfc x = 1 - erf x for |x| < 1, else exp(-x^2) / |x| times a polynomial of 1 / x^2, or 2 minus
+   that. */
+JF_BODY void erfc_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v, size = JF_MAGNITUDE(x);
+  const jf_vec q = 1 / JF_SELECT(size < 1, none + 1, size), y = q * q;
+  jf_vec e = x, p = none + 2.326819970068386e-2f, r = none - 1.047766399936249e1f, bell = -x * x;
+  p = p * y - 1.387039388740657e-1f;
+  p = p * y + 3.687424674597105e-1f;
+  p = p * y - 5.824733027278666e-1f;
+  p = p * y + 6.210004621745983e-1f;
+  p = p * y - 4.944515323274145e-1f;
+  p = p * y + 3.404879937665872e-1f;
+  p = p * y - 2.741127028184656e-1f;
+  p = p * y + 5.638259427386472e-1f;
+  r = r * y + 1.297719955372516e1f;
+  r = r * y - 7.495518717768503e0f;
+  r = r * y + 2.921019019210786e0f;
+  r = r * y - 1.015265279202700e0f;
+  r = r * y + 4.218463358204948e-1f;
+  r = r * y - 2.820767439740514e-1f;
+  r = r * y + 5.641895067754075e-1f;
+  erf_vec(&e);
+  jf_exp(&bell);
+  const jf_vec far = bell * q * JF_SELECT(size < 2, p, r);
+  *v = JF_SELECT(size < 1, 1 - e, JF_SELECT(x < 0, 2 - far, far));
+}
+
+JF_BODY void softplus_vec(jf_vec *v)
+{
+  const jf_vec none = { 0 }, x = *v;
+  *v = -JF_MAGNITUDE(x);
+  jf_exp(v);
+  log1p_vec(v);
+  *v += JF_SELECT(x > 0, x, none);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* Multiplies the filters of a convolution by a line instead of its result, where the line depends
+   on variables alone and no variable changes, as after a batch normalization with moving averages.
+   The plan keeps such filters from run to run until a variable changes. Every product whose record
+   says how to scale it, and every multiplication that the records mark JF_SCALES, counts. */
+#include "op/reshape.h"
+#include "pass/pass.h"
+
+typedef struct scaling {
+  jf_rewrite r;
+  const jf_target *target;
+  char *still;                 /* by value id: it depends on variables alone */
+} scaling;
+
+/* Whether v has a number for each index of that axis of shape s, and else broadcasts. */
+static int is_line(const jfl_value *v, const jfl_shape *s, int axis)
+{
+  const int at = axis - (s->n - v->shape.n);
+  return at >= 0 && v->shape.d[at] == s->d[axis] && jf_numel(&v->shape) == s->d[axis];
+}
+
+/* The node that makes v, which only one reads; else NULL. */
+static const jf_node *sole_maker(const scaling *s, const jfl_value *v)
+{
+  return v->origin == JF_RESULT && s->r.uses[v->id] == 1 ? v->node : NULL;
+}
+
+/* Whether n is a product that can be scaled, by a factor that does not change, on the host, where
+   the plan keeps what is scaled. */
+static int is_scalable(const scaling *s, const jf_node *n)
+{
+  return n && s->target->device[n->place]->kind->host && n->op->ending && n->op->ending->scaled &&
+         s->still[n->in[1]->id];
+}
+
+/* If node a adds a still line to a product that only it reads, gives the product; else NULL. */
+static const jf_node *below_bias(const scaling *s, const jf_node *a)
+{
+  const jfl_op *op = a->op->line ? a->op->line->op : a->op;
+  const jf_node *p = op->flags & JF_ADDS ? sole_maker(s, a->in[0]) : NULL;
+  if (!is_scalable(s, p) || !jf_shape_eq(&a->out[0]->shape, &p->out[0]->shape)) return NULL;
+  const int axis = p->op->ending->axis(p);
+  const int along = a->op->line ? jf_line_axis(a) == axis
+                                : is_line(a->in[1], &p->out[0]->shape, axis);
+  return along && s->still[a->in[1]->id] ? p : NULL;
+}
+
+/* What is turned into a product of scaled filters: line * (product + bias), or line * product. */
+typedef struct multiple { const jf_node *product, *bias; jfl_value *line; } multiple;
+
+/* Whether node n is such a multiple. */
+static int is_multiple(const scaling *s, const jf_node *n, multiple *m)
+{
+  if (!(n->op->flags & JF_SCALES)) return 0;
+  for (int i = 0; i < 2; i++) {
+    const jfl_value *v = n->in[i], *line = n->in[1 - i];
+    const jf_node *p = sole_maker(s, v), *below = p ? below_bias(s, p) : NULL;
+    *m = (multiple){ below ? below : p, below ? p : NULL, (jfl_value *)line };
+    if (!is_scalable(s, m->product) || !jf_shape_eq(&v->shape, &n->out[0]->shape)) continue;
+    if (s->still[line->id] && is_line(line, &v->shape, m->product->op->ending->axis(m->product)))
+      return 1;
+  }
+  return 0;
+}
+
+static void find_still_values(scaling *s)
+{
+  const jfl_graph *g = s->r.g;
+  for (int i = 0; i < g->n_value; i++) s->still[i] = g->value[i]->origin == JF_VARIABLE;
+  for (int i = 0; i < s->r.n_old; i++) {
+    const jf_node *n = s->r.old[i];
+    int still = !(n->op->flags & JF_RANDOM);
+    for (int k = 0; k < n->n_in; k++) still &= s->still[n->in[k]->id];
+    for (int k = 0; k < n->n_out; k++) s->still[n->out[k]->id] = (char)still;
+  }
+}
+
+/* Emits a multiple as a product of scaled filters, plus a scaled bias, in the place of v. */
+static void emit_scaled(scaling *s, const multiple *m, const jfl_value *v)
+{
+  jfl_graph *g = s->r.g;
+  const jf_node *p = m->product, *a = m->bias;
+  const jfl_shape flat = { 1, { jf_numel(&m->line->shape) } };
+  jf_serve(g, p);
+  jfl_value *line = jf_emit_view(g, jf_current(&s->r, m->line), &flat);
+  jfl_value *f = line ? p->op->ending->scaled(g, p, jf_current(&s->r, p->in[1]), line) : NULL;
+  jfl_value *bias = a ? jf_emit_view(g, jf_current(&s->r, a->in[1]), &flat) : NULL;
+  if (bias) bias = JF_EMIT(g, multiply, NULL, bias, line);
+  jf_serve(g, NULL);
+  if (g->err) return;
+  jfl_value *y = jf_emit(g, p->op, p->attr, JF_IN(jf_current(&s->r, p->in[0]), f));
+  if (!y) return;
+  y->node->name = y->name = p->name;
+  if (a) y = jf_emit(g, a->op, a->attr, JF_IN(y, jf_emit_view(g, bias, &a->in[1]->shape)));
+  if (y) jf_replace(&s->r, v, y);
+}
+
+static int changes_variables(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_node; i++)
+    if (g->node[i]->op->flags & JF_EFFECT) return 1;
+  return 0;
+}
+
+jfl_status jf_pass_scale_filters(jfl_graph *g, const jf_target *target)
+{
+  scaling s;
+  if (changes_variables(g)) return JFL_OK;
+  s.target = target;
+  jf_rewrite_begin(g, &s.r);
+  s.still = jf_alloc(g->arena, (size_t)g->n_value);
+  find_still_values(&s);
+  char *moved = jf_alloc(g->arena, (size_t)s.r.n_value);
+  multiple *found = jf_alloc(g->arena, (size_t)s.r.n_old * sizeof *found);
+  for (int i = 0; i < s.r.n_old; i++) {
+    multiple m;
+    if (!is_multiple(&s, s.r.old[i], &m)) continue;
+    found[i] = m;
+    moved[m.product->out[0]->id] = 1;
+    if (m.bias) moved[m.bias->out[0]->id] = 1;
+  }
+  for (int i = 0; i < s.r.n_old && !g->err; i++) {
+    jf_node *n = s.r.old[i];
+    if (found[i].product) emit_scaled(&s, &found[i], n->out[0]);
+    else if (!n->n_out || !moved[n->out[0]->id]) jf_rewrite_keep(&s.r, n);
+  }
+  jf_rewrite_end(&s.r);
+  return g->err;
+}
