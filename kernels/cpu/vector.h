@@ -12,8 +12,8 @@
 typedef void (*jf_part)(void *ctx, int i);
 
 /* JF_VARIANTS(name) defines `jf_part name(void)`, which returns the best build for this processor
-   of the function name_body, a JF_BODY. JF_WIDE_VARIANTS(name) does so for large bodies that an op's
-   plain kernel can stand in for: where jf_has_wide() is 0 there is no build of them. */
+   of the function name_body, a JF_BODY. JF_WIDE_VARIANTS(name) does so for large bodies that an
+   op's plain kernel can stand in for: where jf_has_wide() is 0 there is no build of them. */
 #if defined(__x86_64__)
 #define JF_WIDE_VARIANTS(name)                                                \
   JF_AVX512 static void name##_avx512(void *ctx, int i) { name##_body(ctx, i); } \

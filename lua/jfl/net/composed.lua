@@ -31,6 +31,11 @@ local paths = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
   ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
+  ["jfl.net.quantization"] = {
+    "quantization.fake_quantization", "quantization.min_max_observer",
+    "quantization.moving_average_min_maxObserver",
+    "quantization.moving_average_min_max_observer = quantization.moving_average_min_maxObserver",
+  },
   ["jfl.net.slices"] = {
     "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
     "flip = reverse", "reverse", "roll", "slice_update",
