@@ -126,7 +126,9 @@ local good = {
   digits = function() return core.array("int64", { 2 }), 1 end,
   directory = function() return "." end,
   csv = function()
-    io.open("a.csv", "w"):write("a,b\n1,x\n"):close()
+    local file = io.open("a.csv", "w")
+    file:write("a,b\n1,x\n")
+    file:close()
     return "a.csv", { separator = ",", header = true, missing = { "" }, typed = { "a" },
       types = { "int32" } }, "who"
   end,
@@ -172,6 +174,7 @@ local good = {
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
   make_directory = function() return "made/deep" end,
+  mixed_precision = function() return core.graph("g", "train"), true end,
   minimize = function()
     local g = trained()
     return g, minimized(g)
