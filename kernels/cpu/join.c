@@ -22,7 +22,7 @@ static int64_t join_run(const join_job *j, int i)
   return jf_numel(&t->shape) / j->before * (int64_t)jfl_dtype_size(t->dtype);
 }
 
-/* Runs of 4 or 8 bytes, which may be several elements, so that nothing is known of where they lie. */
+/* Runs of 4 or 8 bytes. They may be several elements, so nothing is known of where they lie. */
 typedef uint32_t join_four __attribute__((aligned(1), may_alias));
 typedef uint64_t join_eight __attribute__((aligned(1), may_alias));
 

@@ -483,12 +483,12 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 /* ---- rows ---- */
 
 /* How many direct products each pair of channels must have so that transforming the filters pays
-   off: for convolutions, and for the filters' gradient. Measured. */
-enum { LEAST = 7000, LEAST_GATHERED = 7000 };
+   off. Measured. */
+enum { LEAST = 7000 };
 
 /* Whether this file serves a convolution of those filters and results; if not, the library
    does. */
-static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y, int64_t least)
+static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
 {
   const jf_conv *a = k->attr;
   const int64_t *d = f->shape.d;
@@ -499,7 +499,7 @@ static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y, int
     if (a->stride[1 + i] != 1 || a->dilation[1 + i] != 1) return 0;
     if (d[i] * JF_LANES > MOST_CHANNELS) return 0;
   }
-  return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
+  return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= LEAST;
 }
 
 static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
@@ -536,7 +536,7 @@ static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
 static int forward_accepts(const jf_kargs *k)
 {
   return !((const jf_conv *)k->attr)->epilogue.act &&
-         serves(k, &k->in[1], &k->out[0], LEAST);
+         serves(k, &k->in[1], &k->out[0]);
 }
 
 static winograd forward_of(const jf_kargs *k)
@@ -563,7 +563,7 @@ static jfl_status winograd_forward_run(const jf_kargs *k)
 static int data_accepts(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
-  return serves(k, &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
+  return serves(k, &k->in[0], &k->in[1]) && a->pad[2] < k->in[0].shape.d[2] &&
          a->pad[4] < k->in[0].shape.d[2];
 }
 
@@ -591,7 +591,7 @@ static jfl_status data_run(const jf_kargs *k)
 
 static int filter_accepts(const jf_kargs *k)
 {
-  return serves(k, &k->out[0], &k->in[1], LEAST_GATHERED);
+  return serves(k, &k->out[0], &k->in[1]);
 }
 
 static winograd filter_of(const jf_kargs *k)

@@ -15,6 +15,8 @@ local models = {
   { "predict1", "LeNet, batch 1, prediction" },
   { "resnet50", "ResNet-50, batch 16, training step" },
   { "resnet50_predict1", "ResNet-50, batch 1, prediction" },
+  { "gpt2", "GPT-2 124M, 4 x 64 words, training step" },
+  { "bert_predict1", "BERT-base, 1 x 128 words, prediction" },
 }
 local calls = {
   { "tiny", "two adds of 4 numbers, a synchronous call" },

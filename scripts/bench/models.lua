@@ -84,6 +84,8 @@ end
 
 local function ignore() end
 
+local transformers = dofile "scripts/bench/transformers.lua"
+
 return {
   lenet = function() return train(lenet, 100) end,
   mlp = function() return train(mlp, 100) end,
@@ -92,6 +94,8 @@ return {
   predict1 = function() return predict(lenet, 1) end,
   resnet50 = function() return train(resnet50, 16, PICTURE) end,
   resnet50_predict1 = function() return predict(resnet50, 1, PICTURE) end,
+  gpt2 = transformers.gpt2,
+  bert_predict1 = transformers.bert_predict1,
   tiny = function() return tiny(tp.Numpy, ignore) end,
   tiny_async = function() return tiny(tp.Callback(tp.Numpy), function(call) call(ignore) end) end,
 }

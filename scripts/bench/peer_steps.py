@@ -74,8 +74,62 @@ class Resnet50(nn.Module):
         return self.layers(x)
 
 
-def train(model, images, labels):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+class Layer(nn.Module):
+    """A block of a transformer of 768 numbers a word, its norms before the sums or behind them."""
+
+    def __init__(self, first, approximate):
+        super().__init__()
+        self.first, self.approximate = first, approximate
+        self.norm1, self.norm2 = nn.LayerNorm(768), nn.LayerNorm(768)
+        self.into, self.out = nn.Linear(768, 2304), nn.Linear(768, 768)
+        self.mlp1, self.mlp2 = nn.Linear(768, 3072), nn.Linear(3072, 768)
+
+    def attend(self, x):
+        heads = self.into(x).view(*x.shape[:2], 36, 64).transpose(1, 2)
+        y = F.scaled_dot_product_attention(*heads.chunk(3, 1), is_causal=self.first)
+        return self.out(y.transpose(1, 2).reshape(x.shape))
+
+    def mlp(self, x):
+        return self.mlp2(F.gelu(self.mlp1(x), approximate=self.approximate))
+
+    def forward(self, x):
+        if self.first:
+            x = x + self.attend(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+        x = self.norm1(x + self.attend(x))
+        return self.norm2(x + self.mlp(x))
+
+
+class Transformer(nn.Module):
+    def __init__(self, words, places, first, approximate):
+        super().__init__()
+        self.words, self.places = nn.Embedding(words, 768), nn.Embedding(places, 768)
+        self.norm = nn.LayerNorm(768)
+        self.layers = nn.Sequential(*[Layer(first, approximate) for _ in range(12)])
+
+    def embed(self, ids):
+        return self.words(ids) + self.places.weight[:ids.shape[1]]
+
+
+class Gpt2(Transformer):
+    def __init__(self):
+        super().__init__(50257, 1024, True, "tanh")
+
+    def forward(self, ids):
+        x = self.norm(self.layers(self.embed(ids)))
+        return F.linear(x.view(-1, 768), self.words.weight)
+
+
+class Bert(Transformer):
+    def __init__(self):
+        super().__init__(30522, 512, False, "none")
+
+    def forward(self, ids):
+        return self.layers(self.norm(self.embed(ids)))
+
+
+def train(model, images, labels, optimizer=None):
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.001)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -117,6 +171,17 @@ def predictor(network, batch, images_of=images_like_mnist):
     return make
 
 
+def writer(prepare):
+    """A training step of GPT-2."""
+    model, ids = prepare(Gpt2(), torch.randint(50257, (4, 64)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+    return train(model, ids, torch.randint(50257, (256,)), optimizer)
+
+
+def reader(batch):
+    return torch.randint(30522, (batch, 128))
+
+
 # Each takes a function that puts a model and its input into the layout and mode asked for, and
 # gives a function that runs one step.
 MODELS = {
@@ -125,6 +190,8 @@ MODELS = {
     "predict1": predictor(Lenet, 1),
     "resnet50": classifier(Resnet50, 16, photographs),
     "resnet50_predict1": predictor(Resnet50, 1, photographs),
+    "gpt2": writer,
+    "bert_predict1": predictor(Bert, 1, reader),
 }
 
 

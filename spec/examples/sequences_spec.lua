@@ -41,11 +41,11 @@ describe("examples about sequences #cpu", function()
   end)
 
   it("learn to fill in hidden letters", function()
-    local first, last, out = losses("bert", 220, text)
+    local first, last, out = losses("bert", 80, text)
     assert.is_true(first > 3, out)
-    assert.is_true(last < 2.4, out)
+    assert.is_true(last < 1, out)
     -- What is most frequent, the space, is one letter in four.
     local right, all = out:match "hidden letters told: (%d+) of (%d+)"
-    assert.is_true(tonumber(right) > tonumber(all) * 0.3, out)
+    assert.is_true(tonumber(right) > tonumber(all) * 0.6, out)
   end)
 end)

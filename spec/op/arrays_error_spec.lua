@@ -54,6 +54,8 @@ describe("a mistake is named:", function()
     .. "got 3", x23, { begin = { 0, 2 }, step = { 1, -2 }, size = { 1, 3 } })
   says("strided_slice_update", "update must be float32 like x, got int32; cast converts", x23,
     ids { { 1 } }, { begin = { 0, 0 }, step = { 1, 1 } })
+  says("split", "sizes must cut axis into at most 4096 parts, got 5000", zeros { 5000 },
+    { sizes = 1 })
   says("pad", "paddings must have two numbers for each of 2 axes, got 3 numbers", x23,
     { paddings = { 1, 2, 3 } })
   says("pad", "paddings must be from 0 to 1 on axis 0 of extent 2 in mode reflect, got 2", x23,

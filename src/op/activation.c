@@ -6,6 +6,8 @@ JF_UNARY_NUM(relu, a < 0 ? 0 : a)
 JF_BINARY_NUM(relu_grad, a > 0 ? b : 0)
 JF_UNARY_FLOAT_ATTRS(leaky_relu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : a * (T)alpha)
 JF_UNARY_FLOAT_ATTRS(elu, JF_ATTR(jf_leaky, alpha), a > 0 ? a : expm1(a) * (T)alpha)
+JF_BINARY_FLOAT_ATTRS(leaky_relu_grad, JF_ATTR(jf_leaky, alpha), a > 0 ? b : b * (T)alpha)
+JF_BINARY_FLOAT_ATTRS(elu_grad, JF_ATTR(jf_leaky, alpha), a > 0 ? b : b * (a + (T)alpha))
 JF_UNARY_FLOAT(gelu, a * (1 + erf(a * (T)0.70710678118654752440)) / 2)
 JF_UNARY_FLOAT(gelu_slope,
   (1 + erf(a * (T)0.70710678118654752440)) / 2 + a * exp(a * a / -2) * (T)0.39894228040143267794)
@@ -42,20 +44,19 @@ static void relu_op_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, relu_grad, NULL, c->out[0], c->dy[0]);
 }
 
-/* alpha is the slope below 0. */
 static void leaky_grad(jf_gradctx *c)
 {
-  const jf_leaky *a = c->node->attr;
-  jfl_value *above = JF_EMIT(c->g, greater, NULL, c->in[0], jf_scalar(c->g, c->in[0]->dtype, 0));
-  jfl_value *below = JF_EMIT(c->g, multiply, NULL, c->dy[0],
-                             jf_scalar(c->g, c->in[0]->dtype, a->alpha));
-  c->dx[0] = JF_EMIT(c->g, where, NULL, above, c->dy[0], below);
+  c->dx[0] = JF_EMIT(c->g, leaky_relu_grad, c->node->attr, c->in[0], c->dy[0]);
 }
 
-/* Below 0 the slope is alpha exp(x) = y + alpha. */
-static void elu_grad(jf_gradctx *c)
+/* Below 0 the slope is alpha exp(x) = y + alpha. Unless alpha is below 0, y tells where x is. */
+static void elu_op_grad(jf_gradctx *c)
 {
   const jf_leaky *a = c->node->attr;
+  if (a->alpha >= 0) {
+    c->dx[0] = JF_EMIT(c->g, elu_grad, a, c->out[0], c->dy[0]);
+    return;
+  }
   jfl_value *above = JF_EMIT(c->g, greater, NULL, c->in[0], jf_scalar(c->g, c->in[0]->dtype, 0));
   jfl_value *slope = JF_EMIT(c->g, add, NULL, c->out[0],
                              jf_scalar(c->g, c->in[0]->dtype, a->alpha));
@@ -89,7 +90,15 @@ JFL_OP(leaky_relu, .doc = "x where it is above 0, else alpha x.", .path = "nn.le
 
 JFL_OP(elu, .doc = "x where it is above 0, else alpha (exp(x) - 1).", .path = "nn.elu",
   .in = {"x"}, UNARY(elu), .flags = JF_COSTLY, .attr = elu_attr, .attr_size = sizeof(jf_leaky),
-  .infer = jf_infer_same, .grad = elu_grad)
+  .infer = jf_infer_same, .grad = elu_op_grad)
+
+JFL_OP(leaky_relu_grad, .doc = "Gradient of leaky_relu at x.", .in = {"x", "dy"}, .out = {"dx"},
+  .attr = leaky_attr, .attr_size = sizeof(jf_leaky), .infer = jf_infer_same, .inplace = 3,
+  JF_ELEMENTWISE(leaky_relu_grad))
+
+JFL_OP(elu_grad, .doc = "Gradient of elu at output y.", .in = {"y", "dy"}, .out = {"dx"},
+  .attr = elu_attr, .attr_size = sizeof(jf_leaky), .infer = jf_infer_same, .inplace = 3,
+  JF_ELEMENTWISE(elu_grad))
 
 JFL_OP(gelu, .doc = "x times the probability that a standard normal number is below x.",
   .path = "math.gelu", .in = {"x"}, UNARY(gelu), .flags = JF_COSTLY,

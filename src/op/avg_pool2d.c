@@ -35,7 +35,7 @@ static void avg_pool2d_grad(jf_gradctx *c)
   c->dx[0] = JF_EMIT(c->g, avg_pool2d_grad, &a, c->dy[0]);
 }
 
-static double avg_pool2d_count(jf_cells at)
+static double avg_pool2d_count(jf_pool_cells at)
 {
   return (double)((at.bottom - at.top) * (at.right - at.left));
 }

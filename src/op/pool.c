@@ -85,9 +85,9 @@ int jf_pool_layout(jf_layout *c)
 }
 
 /* The valid cells of window (i, j) in an input of that height and width. */
-static jf_cells cells(const jf_pool2d *a, const int64_t *size, int64_t i, int64_t j)
+static jf_pool_cells cells(const jf_pool2d *a, const int64_t *size, int64_t i, int64_t j)
 {
-  jf_cells r = { i * a->stride[0] - a->pad[0], 0, j * a->stride[1] - a->pad[2], 0 };
+  jf_pool_cells r = { i * a->stride[0] - a->pad[0], 0, j * a->stride[1] - a->pad[2], 0 };
   r.bottom = r.top + a->kernel[0];
   r.right = r.left + a->kernel[1];
   if (r.top < 0) r.top = 0;

@@ -13,19 +13,26 @@ static const jf_attr attrs[] = {
   {0},
 };
 
+/* The most parts: Lua's stack holds all results of a call. */
+enum { SPLIT_MOST = 4096 };
+
+static jfl_status split_count(int64_t parts)
+{
+  if (parts <= SPLIT_MOST) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "sizes", "must cut axis into at most %d parts, got %lld",
+                          SPLIT_MOST, (long long)parts);
+}
+
 /* Replaces the one size by a list with the size of each part of an axis of extent n; the last part
    may be smaller. If that makes a single part, the list stays as it is. */
 static jfl_status split_equal(const jf_infer *c, jf_ints *sizes, int64_t n)
 {
-  enum { MOST = 1 << 16 };
   const int64_t size = sizes->v[0];
   if (size < 1) return jf_fail_argument(JFL_EINVAL, "sizes", "must be at least 1, got %lld",
                                         (long long)size);
   const int64_t parts = n > size ? (n - 1) / size + 1 : 1;
   if (parts == 1) return JFL_OK;
-  if (parts > MOST)
-    return jf_fail_argument(JFL_EINVAL, "sizes", "must cut axis into at most %d parts, got %lld",
-                            MOST, (long long)parts);
+  JF_TRY(split_count(parts));
   *sizes = (jf_ints){ (int)parts, jf_alloc(c->arena, (size_t)parts * sizeof *sizes->v) };
   for (int64_t i = 0; i < parts; i++) sizes->v[i] = n - i * size < size ? n - i * size : size;
   return JFL_OK;
@@ -54,6 +61,7 @@ static jfl_status split_infer(jf_infer *c)
   const int64_t n = x->shape.d[a->axis];
   if (a->sizes.n == 1) JF_TRY(split_equal(c, &a->sizes, n));
   const int whole = a->sizes.n == 1;
+  JF_TRY(split_count(a->sizes.n));
   if (!whole) JF_TRY(split_check(&a->sizes, n));
   jf_infer_many(c, a->sizes.n);
   for (int i = 0; i < c->n_out; i++) {

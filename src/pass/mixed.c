@@ -34,7 +34,8 @@ static int mixed_gains(const mixer *w, const jf_node *n)
     bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float);
     k.in[i].dtype = JFL_BF16;
   }
-  return n->op->flop(&k) >= MIXED_WORTH * bytes && bytes > 0 && jf_row_for(w->target, n, &k) != NULL;
+  const int worth = bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes;
+  return worth && jf_row_for(w->target, n, &k) != NULL;
 }
 
 /* The value in bfloat16; its name says so, which plans show. */

@@ -12,6 +12,7 @@ local PARTS = {
   "norm",
   "ops",
   "optimizers",
+  "quantization",
   "settings",
   "tools",
   "typing",

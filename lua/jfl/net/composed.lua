@@ -31,6 +31,11 @@ local paths = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
   ["jfl.net.products"] = { "einsum", "linalg.matmul = matmul", "matmul" },
+  ["jfl.net.quantization"] = {
+    "quantization.fake_quantization", "quantization.min_max_observer",
+    "quantization.moving_average_min_maxObserver",
+    "quantization.moving_average_min_max_observer = quantization.moving_average_min_maxObserver",
+  },
   ["jfl.net.slices"] = {
     "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
     "flip = reverse", "reverse", "roll", "slice_update",
@@ -44,7 +49,8 @@ local paths = {
     "nn.random_mask_like",
   },
   ["jfl.net.losses"] = {
-    "combined_margin_loss", "ctc_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
+    "combined_margin_loss", "ctc_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss",
+    "nn.L1Loss",
     "nn.MSELoss", "nn.MarginRankingLoss", "nn.TripletMarginLoss", "nn.cosine_embedding_loss",
     "nn.cross_entropy", "nn.dice_loss", "nn.hinge_embedding_loss", "nn.hinge_loss",
     "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",

@@ -50,6 +50,7 @@ return function(give)
   end
   case("elu", { of { 4, 3 } }, { alpha = 0.5 })
   case("leaky_relu", { of { 4, 3 } }, { alpha = 0.01 })
+  case("elu", { of { 4, 3 } }, { alpha = -0.5 })
   for _, name in ipairs { "gelu_slope", "silu_slope", "swish_slope", "mish_slope",
     "gelu_tanh_slope", "hardswish_slope" } do
     case(name, { of({ 4, 3 }, -9, 9.5) })
@@ -67,7 +68,7 @@ return function(give)
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { max_value = 1 })
   case("clip_by_value", { of({ 4, 5 }, -3, 3.3) }, { min_value = 0 })
   for _, name in ipairs { "sigmoid_grad", "tanh_grad", "relu_grad", "softsign_grad", "selu_grad",
-    "relu6_grad", "hardsigmoid_grad", "shrink_grad" } do
+    "relu6_grad", "hardsigmoid_grad", "shrink_grad", "leaky_relu_grad", "elu_grad" } do
     case(name, { of { 3, 4 }, of { 3, 4 } })
   end
 

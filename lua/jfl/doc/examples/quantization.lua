@@ -1,0 +1,29 @@
+return [==[
+## quantization.fake_quantization
+-- what numbers become if they are kept as integers of 4 bits, scale times -8 to 7
+local x = nd.array { -1, -0.3, 0.2, 1 }
+local scale, zero = flow.quantization.min_max_observer(x, { quantization_bit = 4 })
+print(flow.quantization.fake_quantization(x, scale, zero, { quantization_bit = 4 }))
+--> [-1.         -0.2857143   0.14285715  1.        ]
+
+## quantization.min_max_observer
+local x = nd.array { -1, 0.5, 2 }
+print(flow.quantization.min_max_observer(x))  --> [0.01574803]	[0.]
+print(flow.quantization.min_max_observer(x, { quantization_scheme = "affine" }))
+--> [0.01176471]	[85.]
+
+## quantization.moving_average_min_maxObserver
+local job = flow.global_function {
+  name = "observe", returns = tp.Numpy, inputs = { { "x", tp.Numpy.Placeholder({ 4 }) } },
+  body = function(x)
+    local scale, zero = flow.quantization.moving_average_min_maxObserver(x, { name = "range" })
+    return flow.quantization.fake_quantization(x, scale, zero)
+  end,
+}
+flow.load_variables { ["range-moving_max"] = nd.array { 127 } }     -- as training would have
+print(job({ 0.4, 3.6, -7, 300 }))  --> [  0.   4.  -7. 127.]
+
+## quantization.moving_average_min_max_observer
+print(flow.quantization.moving_average_min_max_observer
+  == flow.quantization.moving_average_min_maxObserver)  --> true
+]==]
