@@ -350,16 +350,34 @@ JFL_API jfl_value *jfl_graph_find_variable(jfl_graph *g, const char *name);
    jfl_value_output gives them. */
 JFL_API jfl_status jfl_graph_op(jfl_graph *g, const jfl_op *op, jfl_value *const *in, int n_in,
                                 const jfl_arg *arg, int n_arg, const char *name, jfl_value **out);
-/* Registers losses to minimize with an optimizer ("SGD"), whose learning rate is `schedule`, a
-   schedule op ("piecewise_constant_schedule") of the train step. A job may have several, each with
-   variables of its own, which it steps along the gradients of its own losses. All these gradients
-   are of the same run: every variable changes after all were computed. */
+/* Registers losses to minimize with an optimizer ("SGD"). Its learning rate is `schedule`, a
+   schedule op ("piecewise_constant_schedule") of the train step, or `rate`. A job may have several,
+   each with variables of its own, which it steps along the gradients of its own losses. All these
+   gradients are of the same run: every variable changes after all were computed. Fields that are 0
+   ask for nothing. */
 typedef struct jfl_minimize {
   jfl_value *const *loss; int n_loss;
   const char *optimizer;  const jfl_arg *arg; int n_arg;
   const char *schedule;   const jfl_arg *schedule_arg; int n_schedule_arg;
+  jfl_value *rate;             /* one number, which the job computes or gets; schedule NULL */
+  jfl_value *step;             /* int64 (1): counts the steps in place of the job's own variable */
   jfl_value *const *variable; int n_variable;   /* the variables to train; n 0: all trainable */
-  double clip_norm;  /* the most that these gradients' norm may be; 0: not clipped */
+  jfl_value *const *undecayed; int n_undecayed; /* those that the optimizer's weight decay spares */
+  double clip_norm;            /* the most that these gradients' norm may be, all together */
+  double clip_each_norm;       /* the same for each variable's */
+  double clip_value;           /* the most that the magnitude of an element may be */
+  /* What losses are multiplied by while gradients are computed, and these are divided by. With a
+     period it is the first scale: a step with a gradient that is not finite is skipped, not
+     counted, and divides the scale by the multiplier; as many good steps as the period multiply it.
+     */
+  double loss_scale;
+  int64_t scale_period;
+  double scale_multiplier;
+  int64_t accumulate;          /* how many calls' gradients a step takes the mean of */
+  /* The decay of moving averages of the variables, "<variable>-ema", which every step moves. If
+     average_warms_up, step n has the lesser of it and (1 + n) / (10 + n). */
+  double average;
+  int average_warms_up;
 } jfl_minimize;
 JFL_API jfl_status jfl_graph_minimize(jfl_graph *g, const jfl_minimize *m);
 /* Gradients of sum(y * dy) with respect to x[i]; dy NULL: ones. grad[i] is NULL where none
@@ -430,6 +448,8 @@ JFL_API jfl_status jfl_plan_text(const jfl_plan *p, char **out);
 /* The learning rate of the next run, by the i-th call of jfl_graph_minimize, counted from 0. It
    waits for queued runs. */
 JFL_API jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out);
+/* Whether the host has set that rate, and to what. */
+JFL_API jfl_status jfl_plan_rate_set(jfl_plan *p, int i, int *is_set, double *out);
 /* Sets that rate for all runs to come of the plan's job, whatever the schedule says; NULL: the
    schedule rules again. Checkpoints keep it. */
 JFL_API jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate);
@@ -458,6 +478,10 @@ JFL_API jfl_status jfl_request_cancel(jfl_request *r, int *cancelled);
    Returns at once when nothing is in flight. */
 JFL_API jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds);
 JFL_API int jfl_session_pending(jfl_session *s);     /* runs queued or running */
+/* Counts what makes variables other than the calls so far say: runs that failed or were taken back,
+   variables that were set, loaded or dropped. While it stays, a job's steps can be counted by its
+   calls. */
+JFL_API unsigned jfl_session_disturbances(const jfl_session *s);
 /* asked(ctx), or nothing if that is NULL, is called, on any thread, between the steps of runs that
    jfl_run makes, until one changes a variable: where it gives other than 0 the run fails there with
    JFL_ESTATE. It must not call the library. */

@@ -112,6 +112,9 @@ static void every_optimizer_has_rules(void)
     for (const jf_attr *a = (*o)->attr; a && a->name; a++)
       if (a->type == JF_ATTR_NUM) *(double *)(void *)(attr + a->off) = 0.5;
     add_rule((*o)->rule(attr));
+    for (const jf_attr *a = (*o)->attr; a && a->name; a++)
+      if (a->type == JF_ATTR_BOOL) *(int *)(void *)(attr + a->off) = 1;
+    add_rule((*o)->rule(attr));
   }
   CHECK(n_rule > 0);
 }
@@ -165,25 +168,36 @@ static jfl_dtype slot_type(const rule_case *c, int slot)
   return own == JFL_N_DTYPE ? c->type : own;
 }
 
+/* Writes a loop that does what a formula says to each element. */
+static void write_loop(FILE *to, const rule_case *c, const char *formula)
+{
+  const jf_rule *r = c->rule;
+  fprintf(to, "  for (int i = 0; i < %d; i++) {\n"
+          "    T w = ((T *)tensor[0])[i]; const T g = ((const T *)tensor[1])[i] * scale;\n", N);
+  for (int i = 0; i < r->n_slot; i++)
+    fprintf(to, "    %s %s = ((const %s *)tensor[%d])[i];\n", types[slot_type(c, i)].name,
+            r->slot[i].name, types[slot_type(c, i)].name, JF_FIRST_SLOT + i);
+  fprintf(to, "    %s;\n    ((T *)tensor[0])[i] = w;\n", formula);
+  for (int i = 0; i < r->n_slot; i++)
+    fprintf(to, "    ((%s *)tensor[%d])[i] = %s;\n", types[slot_type(c, i)].name,
+            JF_FIRST_SLOT + i, r->slot[i].name);
+  fputs("  }\n", to);
+}
+
 /* Writes a function that takes gradients and slots and changes w and slots. */
 static void write_rule(FILE *to, const rule_case *c, int number)
 {
   const jf_rule *r = c->rule;
   fprintf(to, "#define T %s\nvoid rule_%d(void *const *tensor, const double *scalar)\n{\n"
-          "  const T scale = (T)scalar[%d], lr = (T)scalar[%d];\n", types[c->type].name, number,
-          JF_SCALE, JF_RATE);
+          "  const T scale = (T)scalar[%d], lr = (T)scalar[%d];\n  const double elements = %d;\n",
+          types[c->type].name, number, JF_SCALE, JF_RATE, N);
   for (int i = 0; i < r->n_scalar; i++)
     fprintf(to, "  const T %s = (T)scalar[%d];\n", r->scalar[i], JF_FIRST_SCALAR + i);
-  fprintf(to, "  (void)lr;\n  for (int i = 0; i < %d; i++) {\n"
-          "    T w = ((T *)tensor[0])[i]; const T g = ((const T *)tensor[1])[i] * scale;\n", N);
-  for (int i = 0; i < r->n_slot; i++)
-    fprintf(to, "    %s %s = ((const %s *)tensor[%d])[i];\n", types[slot_type(c, i)].name,
-            r->slot[i].name, types[slot_type(c, i)].name, JF_FIRST_SLOT + i);
-  fprintf(to, "    %s;\n    ((T *)tensor[0])[i] = w;\n", r->formula);
-  for (int i = 0; i < r->n_slot; i++)
-    fprintf(to, "    ((%s *)tensor[%d])[i] = %s;\n", types[slot_type(c, i)].name,
-            JF_FIRST_SLOT + i, r->slot[i].name);
-  fputs("  }\n}\n#undef T\n", to);
+  for (int i = 0; i < r->n_sum; i++) fprintf(to, "  double %s = 0;\n", r->sum[i]);
+  if (r->measure) write_loop(to, c, r->measure);
+  if (r->derive) fprintf(to, "  %s;\n", r->derive);
+  write_loop(to, c, r->formula);
+  fputs("}\n#undef T\n", to);
 }
 
 static void write_source(const char *path)
@@ -278,6 +292,13 @@ static void fill_tensor(char *to, jfl_dtype t, int which)
   }
 }
 
+/* Sums are added in another order, so what follows from them may differ by roundings. */
+static int near(jfl_dtype t, const void *a, const void *b)
+{
+  if (t == JFL_F32) return fabsf(*(const float *)a - *(const float *)b) <= 1e-6f;
+  return fabs(*(const double *)a - *(const double *)b) <= 1e-12;
+}
+
 typedef void (*rule_loop)(void *const *tensor, const double *scalar);
 
 static void run_rule(const rule_case *c, rule_loop loop)
@@ -288,7 +309,7 @@ static void run_rule(const rule_case *c, rule_loop loop)
   double scalar[MOST_SCALARS];
   jf_tensor tensor[MOST];
   void *data[MOST];
-  for (int i = 0; i < MOST_SCALARS; i++) scalar[i] = 0.9 - 0.11 * i;
+  for (int i = 0; i < MOST_SCALARS; i++) scalar[i] = 0.9 - 0.05 * i;
   for (int i = 0; i < n; i++) {
     const jfl_dtype t = i < JF_FIRST_SLOT ? c->type : slot_type(c, i - JF_FIRST_SLOT);
     fill_tensor(mine[i], t, i);
@@ -296,14 +317,17 @@ static void run_rule(const rule_case *c, rule_loop loop)
     tensor[i] = (jf_tensor){ mine[i], t, { 1, { N } } };
     data[i] = theirs[i];
   }
-  const jf_update_args u = { .tensor = tensor, .from = 0, .n = N, .scalar = scalar };
+  double sum[JF_MOST_SUMS] = { 0 };
+  const jf_update_args u = { .tensor = tensor, .n = N, .scalar = scalar, .sum = sum };
+  if (c->rule->n_sum) c->rule->measure_plain[c->type](&u);
   c->rule->plain[c->type](&u);
   loop(data, scalar);
   for (int i = 0; i < n; i++)
     for (int j = 0; j < N; j++) {
       const size_t size = jfl_dtype_size(tensor[i].dtype), at = (size_t)j * size;
-      CHECK_MSG(same(tensor[i].dtype, mine[i] + at, theirs[i] + at), "%s: tensor %d, element %d",
-                c->rule->formula, i, j);
+      const int agree = c->rule->n_sum ? near(tensor[i].dtype, mine[i] + at, theirs[i] + at)
+                                       : same(tensor[i].dtype, mine[i] + at, theirs[i] + at);
+      CHECK_MSG(agree, "%s: tensor %d, element %d", c->rule->formula, i, j);
     }
 }
 

@@ -9,12 +9,13 @@
 #include "op/cross_entropy.h"
 #include "op/dropout.h"
 #include "op/matmul.h"
-#include "optim/matmul_update.h"
 #include "op/op.h"
 #include "op/pool2d.h"
 #include "op/reduce.h"
 #include "op/softmax.h"
 #include "op/transpose.h"
+#include "optim/matmul_update.h"
+#include "optim/optim.h"
 #include "test.h"
 
 #include <assert.h>
@@ -203,7 +204,7 @@ static void check(call *c, int rows)
 
 /* ---- cases ---- */
 
-extern const jf_kernel_row jf_cpu_vec_clip_scale;
+extern const jf_kernel_row jf_cpu_vec_clip_scale, jf_cpu_vec_update;
 
 #define SHAPE(...) \
   { sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), { __VA_ARGS__ } }
@@ -624,15 +625,22 @@ static void updates(void)
   TRY(update, &sgd, 1e-15, 1, F64(3), F64(3), F64(123, 457), F64(123, 457), F64(2));
   TRY(update, &momentum, 1e-6, 1, F32(3), F32(3), F32(3), F32(123, 457), F32(123, 457),
       F32(123, 457), F64(3));
+  jf_update lars = { .choice = { .optimizer = "LARS" } };
+  jf_update averages = { .choice = { .optimizer = "LARS" }, .averages = 1 };
+  TRY(update, &lars, 1e-6, 1, F32(3), F32(3), F32(3), F32(123, 457), F32(123, 457), F32(123, 457),
+      F64(7));
+  TRY(update, &lars, 1e-12, 1, F64(16384), F64(16384), F64(16384), F64(5), F64(5), F64(5), F64(7));
+  TRY(update, &averages, 1e-6, 1, F32(9), F32(9), F32(9), F32(9), F32(123, 457), F32(123, 457),
+      F32(123, 457), F32(123, 457), F64(1), F64(7));
   TRY(update, &momentum, 1e-15, 1, F64(16384), F64(16384), F64(16384), F64(5), F64(5), F64(5),
       F64(3));
 }
 
 static void measures_norms(void)
 {
-  jf_clip_scale a = { 0.5 };
-  TRY(clip_scale, &a, 1e-13, 1, F32(3), F32(123, 457), F32(1), F32(16384));
-  TRY(clip_scale, &a, 1e-13, 0, F64(3), F64(123, 457));
+  jf_clip_scale a = { 0.5, 0 };
+  TRY(clip_scale, &a, 1e-13, 1, F64(1), F32(3), F32(123, 457), F32(1), F32(16384));
+  TRY(clip_scale, &a, 1e-13, 1, F64(1), F64(3), F64(123, 457), F32(7));
 }
 
 static void reorders_axes(void)
@@ -688,13 +696,13 @@ static void ignores_the_thread_count(void)
 static void norms_ignore_the_thread_count(void)
 {
   jfl_shape s[] = { SHAPE(7), SHAPE(200000), SHAPE(40001) };
-  jf_clip_scale a = { 1e-3 };
-  double y[2] = { 0 };
-  jf_tensor x[3], out = { y, JFL_F64, SHAPE(1) };
-  for (int i = 0; i < 3; i++) x[i] = fill(JFL_F32, &s[i], 5);
+  jf_clip_scale a = { 1e-3, 0 };
+  double y[2] = { 0 }, by = 2;
+  jf_tensor x[4] = { { &by, JFL_F64, SHAPE(1) } }, out = { y, JFL_F64, SHAPE(1) };
+  for (int i = 0; i < 3; i++) x[i + 1] = fill(JFL_F32, &s[i], 5);
   for (int threads = 1; threads <= 2; threads++) {
     size_t size = 0;
-    jf_kargs k = { .in = x, .out = &out, .n_in = 3, .n_out = 1, .attr = &a, .threads = threads };
+    jf_kargs k = { .in = x, .out = &out, .n_in = 4, .n_out = 1, .attr = &a, .threads = threads };
     out.data = &y[threads - 1];
     CHECK(jf_cpu_vec_clip_scale.prepare(&k, &size) == JFL_OK);
     k.scratch = jf_new_raw(size);
@@ -702,7 +710,43 @@ static void norms_ignore_the_thread_count(void)
     jf_free(k.scratch);
   }
   CHECK(y[0] > 0 && !memcmp(&y[0], &y[1], sizeof *y));
-  for (int i = 0; i < 3; i++) jf_free(x[i].data);
+  for (int i = 1; i < 4; i++) jf_free(x[i].data);
+}
+
+/* An update by norms of whole parameters is the same for any number of threads. */
+static void steps_ignore_the_thread_count(void)
+{
+  enum { TENSORS = 3, STRIDE = 4, SIZE = 200000 };
+  static const int64_t n[] = { 7, SIZE, 40001 };
+  double scalar[] = { 0.5, 0.1, 0.9, 0.1, 0.99, 0.01, 1e-6, 0.1, 1.2, 3 };
+  jf_update a = { .choice = { .optimizer = "LAMB" } };
+  float *w[2] = { jf_new_raw(SIZE * sizeof **w), jf_new_raw(SIZE * sizeof **w) };
+  jf_arena arena = {0};
+  CHECK(!jf_optim_read(&arena, &a.choice));
+  a.stride = STRIDE;
+  a.n = TENSORS;
+  for (int threads = 1; threads <= 2; threads++) {
+    jf_tensor x[TENSORS * STRIDE + 1];
+    size_t size = 0;
+    jf_kargs k = { .in = x, .n_in = TENSORS * STRIDE + 1, .attr = &a, .threads = threads };
+    for (int i = 0; i < TENSORS * STRIDE; i++) {
+      const jfl_shape s = SHAPE(n[i / STRIDE]);
+      x[i] = fill(JFL_F32, &s, 5);
+      for (int64_t j = 0; j < s.d[0] && i % STRIDE == STRIDE - 1; j++)
+        ((float *)x[i].data)[j] = fabsf(((float *)x[i].data)[j]);
+    }
+    x[TENSORS * STRIDE] = (jf_tensor){ scalar, JFL_F64, SHAPE(10) };
+    CHECK(jf_cpu_vec_update.prepare(&k, &size) == JFL_OK);
+    k.scratch = jf_new_raw(size);
+    CHECK(jf_cpu_vec_update.run(&k) == JFL_OK);
+    jf_free(k.scratch);
+    memcpy(w[threads - 1], x[STRIDE].data, SIZE * sizeof **w);
+    for (int i = 0; i < TENSORS * STRIDE; i++) jf_free(x[i].data);
+  }
+  CHECK(isfinite(w[0][0]) && !memcmp(w[0], w[1], SIZE * sizeof **w));
+  jf_arena_free(&arena);
+  jf_free(w[0]);
+  jf_free(w[1]);
 }
 
 int main(void)
@@ -727,5 +771,6 @@ int main(void)
   RUN(measures_norms);
   RUN(ignores_the_thread_count);
   RUN(norms_ignore_the_thread_count);
+  RUN(steps_ignore_the_thread_count);
   return test_done();
 }

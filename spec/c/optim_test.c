@@ -250,7 +250,7 @@ static void describes_optimizers(void)
   CHECK(jfl_optimizer_check(sgd, &wrong, 1) == JFL_EINVAL);
   CHECK(jfl_optimizer_check(NULL, &wrong, 1) == JFL_EINVAL);
   jfl_optimizer_describe(jfl_optimizer_find("Adam"), &info);
-  CHECK(info.n_param == 4);
+  CHECK(info.n_param == 5);
   jfl_optimizer_param(jfl_optimizer_find("Adam"), 1, &p);
   CHECK(!strcmp(p.name, "beta2") && !strcmp(p.type, "number") && !strcmp(p.def, "0.999"));
 }

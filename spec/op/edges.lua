@@ -165,7 +165,11 @@ return function(case, of)
       { optimizer = "SGD", options = { 0 } })
     case("update", { of(shape), of(shape), of(shape), scalars(0.5, 0.1, 0.9) },
       { optimizer = "SGD" })
-    case("clip_scale", { of { 3 }, of(shape) }, { clip = 1 })
+    case("update", { of(shape), of(shape), of(shape), scalars(0.5, 0.1, 0.9, 1e-6, 0.1, 0.2, 0.2) },
+      { optimizer = "LARS" })
+    case("clip_scale", { scalars(1), of({ 3 }, -2, 2, "float32"), of(shape, -2, 2, "float32") },
+      { clip = 1 })
+    case("carry", { of(shape), of(shape), scalars(1) })
   end
   case("matmul_update", { of { 2, 3 }, of { 2, 0 }, of(none), scalars(1, 0.1) })
   case("matmul_update", { of(none), of { 0, 2 }, of { 2, 3 }, scalars(1, 0.1) })

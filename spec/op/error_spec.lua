@@ -223,8 +223,8 @@ describe("a mistake is named:", function()
     { x23, x23, rates }, { optimizer = "SGD" })
   says("update", "optimizer must be one of the optimizers, got 'SDG'", { x23, x23, rates },
     { optimizer = "SDG" })
-  says("update", "options must be the 1 numbers of SGD, got 2", { x23, x23, rates },
-    { optimizer = "SGD", options = { 0, 0 } })
+  says("update", "options must be the 2 numbers of SGD, got 3", { x23, x23, rates },
+    { optimizer = "SGD", options = { 0, 0, 0 } })
   says("assign", "value must be float32 (2, 3) like variable, got float64 (2)", x23, rates)
   local count, one_rate = zeros({ 1 }, "int64"), zeros({ 1 }, "float64")
   says("optimizer_scalars", "step must be int64 (1), got float64 (1)", one_rate, one_rate, rates,
@@ -242,5 +242,5 @@ describe("a mistake is named:", function()
     { warmup = "linear" })
   says(schedule, "warmup_multiplier must be in [0, 1), got 2", step, { 2 }, { 1, 2 },
     { warmup = "constant", warmup_steps = 5, warmup_multiplier = 2 })
-  says("train_step_increment", "step must be (1), got (2)", zeros({ 2 }, "int64"))
+  says("train_step_increment", "step must be int64 (1), got int64 (2)", zeros({ 2 }, "int64"))
 end)

@@ -149,9 +149,10 @@ describe("floats of 16 bits", function()
 
   it("are converted where another tensor chooses the kernel", function()
     local a, b = core.from_table({ 3 }, "float32"), core.from_table({ 4, 0 }, "bfloat16")
+    local by = core.from_table({ 1 }, "float64")
     for _, kernels in ipairs { "fast", "reference" } do
       core.set("kernels", kernels)
-      assert.same({ 0.2 }, core.to_table(core.op("clip_scale")({ a, b }, { clip = 1 })))
+      assert.same({ 0.2 }, core.to_table(core.op("clip_scale")(by, { a, b }, { clip = 1 })))
     end
     core.set("kernels", "fast")
   end)

@@ -115,6 +115,10 @@ jfl_status jfl_schedule_rate(const jfl_op *schedule, const jfl_arg *arg, int n_a
 /* What the schedule gives for the next step. */
 static jfl_status scheduled(const jfl_plan *p, const jf_training *t, double *out)
 {
+  if (!t->schedule)
+    return jf_fail_in(jf_fail(JFL_ESTATE, "the rate must come from a schedule to be known before a "
+                              "run, got one that the job computes"), JFL_ERROR_JOB,
+                      p->graph->name);
   jfl_array *step = NULL;
   JF_TRY(jfl_variable_get(p->job->session, t->step->name, &step));
   const int64_t at = *(const int64_t *)jfl_array_data(step);
@@ -123,20 +127,33 @@ static jfl_status scheduled(const jfl_plan *p, const jf_training *t, double *out
   return s;
 }
 
-jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out)
+jfl_status jfl_plan_rate_set(jfl_plan *p, int i, int *is_set, double *out)
 {
   const jf_training *t = NULL;
   jfl_array *a = NULL;
   JF_NEED(PLAN, p);
+  JF_NEED_POINTER(is_set);
   JF_NEED_POINTER(out);
   JF_TRY(find_training(p, i, &t));
   JF_TRY(jfl_variable_get(p->job->session, t->set->name, &a));
   const double *set = jfl_array_data(a);
-  jfl_status s = JFL_OK;
-  if (set[JF_IS_SET] != 0) *out = set[JF_SET_RATE];
-  else s = scheduled(p, t, out);
+  *is_set = set[JF_IS_SET] != 0;
+  *out = set[JF_SET_RATE];
   jfl_array_unref(a);
-  return s;
+  return JFL_OK;
+}
+
+jfl_status jfl_plan_rate(jfl_plan *p, int i, double *out)
+{
+  const jf_training *t = NULL;
+  double set = 0;
+  int is_set = 0;
+  JF_NEED_POINTER(out);
+  JF_TRY(jfl_plan_rate_set(p, i, &is_set, &set));
+  JF_TRY(find_training(p, i, &t));
+  if (!is_set) return scheduled(p, t, out);
+  *out = set;
+  return JFL_OK;
 }
 
 jfl_status jfl_plan_set_rate(jfl_plan *p, int i, const double *rate)

@@ -278,8 +278,41 @@ static int push_field(lua_State *L, int t, const char *key)
   return lua_gettop(L);
 }
 
-/* minimize(graph, {losses=, optimizer=, options=, schedule=, schedule_options=, variables=,
-   clip_norm=}) */
+/* The blob in field `key` of the table at t, or NULL. */
+static jfl_value *minimize_blob(lua_State *L, int t, const char *key, const jf_lgraph *g)
+{
+  const int at = push_field(L, t, key);
+  return lua_isnil(L, at) ? NULL : need_blob(L, at, g, key)->value;
+}
+
+static void minimize_rate(lua_State *L, const jf_lgraph *g, jfl_minimize *m)
+{
+  m->rate = minimize_blob(L, 2, "rate", g);
+  m->step = minimize_blob(L, 2, "step", g);
+  if (m->rate) return;
+  m->schedule = jf_need_string(L, push_field(L, 2, "schedule"), "minimize", "schedule");
+  m->schedule_arg = jf_read_args(L, push_field(L, 2, "schedule_options"), m->schedule,
+                                 &m->n_schedule_arg);
+}
+
+static void minimize_numbers(lua_State *L, jfl_minimize *m)
+{
+  const char *who = "minimize";
+  m->clip_norm = number_field(L, 2, "clip_norm", who);
+  m->clip_each_norm = number_field(L, 2, "clip_each_norm", who);
+  m->clip_value = number_field(L, 2, "clip_value", who);
+  m->loss_scale = number_field(L, 2, "loss_scale", who);
+  m->scale_period = (int64_t)number_field(L, 2, "scale_period", who);
+  m->scale_multiplier = number_field(L, 2, "scale_multiplier", who);
+  m->accumulate = (int64_t)number_field(L, 2, "accumulate", who);
+  m->average = number_field(L, 2, "average", who);
+  lua_getfield(L, 2, "average_warms_up");
+  m->average_warms_up = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+}
+
+/* minimize(graph, {losses=, optimizer=, options=, schedule= and schedule_options= or rate=, step=,
+   variables=, undecayed=, and the numbers of minimize_numbers}) */
 static int l_minimize(lua_State *L)
 {
   jfl_minimize m = {0};
@@ -291,11 +324,11 @@ static int l_minimize(lua_State *L)
   m.variable = read_blobs(L, push_field(L, 2, "variables"), g, "minimize: variables",
                           &m.n_variable);
   m.optimizer = jf_need_string(L, push_field(L, 2, "optimizer"), "minimize", "optimizer");
-  m.schedule = jf_need_string(L, push_field(L, 2, "schedule"), "minimize", "schedule");
+  m.undecayed = read_blobs(L, push_field(L, 2, "undecayed"), g, "minimize: undecayed",
+                           &m.n_undecayed);
   m.arg = jf_read_args(L, push_field(L, 2, "options"), m.optimizer, &m.n_arg);
-  m.schedule_arg = jf_read_args(L, push_field(L, 2, "schedule_options"), m.schedule,
-                                &m.n_schedule_arg);
-  m.clip_norm = lua_tonumber(L, push_field(L, 2, "clip_norm"));
+  minimize_rate(L, g, &m);
+  minimize_numbers(L, &m);
   jf_check(L, jfl_graph_minimize(g->graph, &m));
   return 0;
 }

@@ -73,6 +73,18 @@ static int l_plan_rate(lua_State *L)
   return 1;
 }
 
+/* plan_rate_set(plan, optimizer): the rate that the host has set, or nil. */
+static int l_plan_rate_set(lua_State *L)
+{
+  jf_lplan *p = jf_need_plan(L, 1, "plan_rate_set");
+  double rate = 0;
+  int is_set = 0;
+  jf_check(L, jfl_plan_rate_set(p->plan, need_index(L, "plan_rate_set"), &is_set, &rate));
+  if (is_set) lua_pushnumber(L, rate);
+  else lua_pushnil(L);
+  return 1;
+}
+
 /* plan_set_rate(plan, optimizer, rate | nil) */
 static int l_plan_set_rate(lua_State *L)
 {
@@ -86,5 +98,6 @@ static int l_plan_set_rate(lua_State *L)
 const luaL_Reg jf_optimizer_functions[] = {
   { "optimizers", l_optimizers }, { "optimizer_check", l_optimizer_check },
   { "schedule_rate", l_schedule_rate },
-  { "plan_rate", l_plan_rate }, { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
+  { "plan_rate", l_plan_rate }, { "plan_rate_set", l_plan_rate_set },
+  { "plan_set_rate", l_plan_set_rate }, { NULL, NULL }
 };

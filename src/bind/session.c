@@ -259,7 +259,15 @@ static int l_plan_variables(lua_State *L)
   return 1;
 }
 
+/* disturbances(): a number that changes when a run fails or a variable is set. */
+static int l_disturbances(lua_State *L)
+{
+  lua_pushnumber(L, jfl_session_disturbances(jf_session(L)));
+  return 1;
+}
+
 const luaL_Reg jf_session_functions[] = {
+  { "disturbances", l_disturbances },
   { "job", l_job }, { "job_mode", l_job_mode }, { "compile", l_compile },
   { "plan_text", l_plan_text }, { "plan_free", l_plan_free }, { "plan_pinned", l_plan_pinned },
   { "reset", l_reset }, { "variables", l_variables },

@@ -435,6 +435,7 @@ static void set_runs(const jfl_session *s, counters *c)
 static jfl_status checkpoint_session_apply(checkpoint_session_loader *l, counters *c)
 {
   jfl_session *s = l->session;
+  s->disturbances++;
   s->changes++;
   for (int i = 0; i < s->n_var; i++)
     if (l->fresh[i]) {

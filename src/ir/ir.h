@@ -53,16 +53,23 @@ typedef enum jf_placing { JF_TRACED, JF_RESOLVED, JF_PLACED } jf_placing;
 
 /* What one call of minimize recorded, for the passes grad and update. */
 typedef struct jf_training {
+  jfl_minimize asked;                  /* the call's numbers; its lists and values are below */
   jfl_value **loss; int n_loss;
   const jfl_optimizer *optim; const void *attr;
   const char *name;                    /* the optimizer's */
-  const jfl_op *schedule; const void *schedule_attr;
-  double clip_norm;  /* the largest norm that all gradients together may have; 0: not clipped */
+  const jfl_op *schedule; const void *schedule_attr;   /* NULL: the rate is `rate` */
+  jfl_value *rate, *own_step;          /* given with the call, or NULL */
   jfl_value **variable; int n_variable;   /* the variables that it trains */
+  const char *undecayed;               /* of each, whether it has no weight decay */
   jfl_value **grad;                    /* by the pass grad, NULL before: each variable's, or NULL */
+  jfl_value *loss_scale;               /* by the pass grad: the variable with it, if it changes */
   jfl_value *step, *set;               /* set by the pass update: the variables that count the steps
                                           and that hold the rate set by the host */
 } jf_training;
+
+/* Whether two calls of minimize have the same losses, whose gradients are then computed together.
+   */
+int jf_same_losses(const jf_training *a, const jf_training *b);
 
 /* A value whose gradient becomes a result of the job, and where the user asked for it:
    "train.lua:12", or "" if that is unknown. */

@@ -40,9 +40,15 @@ static void print_training(jf_text *out, const jf_training *t)
   if (t->step) return;
   jf_text_add(out, "  minimize ");
   print_names(out, t->loss, t->n_loss);
-  jf_text_add(out, " by %s with %s {", t->name, t->schedule->name);
-  jf_attr_print(out, t->schedule->attr, t->schedule_attr);
-  jf_text_add(out, "}, changing ");
+  jf_text_add(out, " by %s with ", t->name);
+  if (t->schedule) {
+    jf_text_add(out, "%s {", t->schedule->name);
+    jf_attr_print(out, t->schedule->attr, t->schedule_attr);
+    jf_text_add(out, "}");
+  } else {
+    print_names(out, &t->rate, 1);
+  }
+  jf_text_add(out, ", changing ");
   print_names(out, t->variable, t->n_variable);
   jf_text_add(out, "\n");
 }

@@ -1,36 +1,45 @@
 /* Adam (Kingma and Ba, ICLR 2015), in the form given at the end of its section 2: the bias
-   correction is a factor of the rate, and epsilon is not rescaled by it. */
+   correction is a factor of the rate, and epsilon is not rescaled by it. AdamW also decays weights
+   by the rate without that factor (Loshchilov and Hutter, "Decoupled weight decay regularization",
+   ICLR 2019, algorithm 2). amsgrad: Reddi et al., "On the convergence of Adam and beyond", ICLR
+   2018. */
+#include "optim/option.h"
 #include "optim/rule.h"
 
 typedef struct adam {
   double beta1, beta2, epsilon;
-  int do_bias_correction;
+  int do_bias_correction, amsgrad;
+  double weight_decay;         /* of AdamW */
 } adam;
 
-static const jf_attr attrs[] = {
-  JF_FIELD(adam, beta1, NUM, "0.9", "decay of the gradients' mean"),
-  JF_FIELD(adam, beta2, NUM, "0.999", "decay of the mean of their squares"),
-  JF_FIELD(adam, epsilon, NUM, "1e-08", "what is added to its root"),
-  JF_FIELD(adam, do_bias_correction, BOOL, "true",
-           "makes up for means that start at 0 by larger steps at first"),
+#define MEANS \
+  JF_FIELD(adam, beta1, NUM, "0.9", "decay of the gradients' mean"),        \
+  JF_FIELD(adam, beta2, NUM, "0.999", "decay of the mean of their squares"), \
+  JF_FIELD(adam, epsilon, NUM, "1e-08", "what is added to its root")
+#define CHOICES \
+  JF_FIELD(adam, do_bias_correction, BOOL, "true",                          \
+           "makes up for means that start at 0 by larger steps at first"),  \
+  JF_FIELD(adam, amsgrad, BOOL, "false", "divides by the largest mean of squares so far")
+
+static const jf_attr adam_attrs[] = { MEANS, CHOICES, {0} };
+static const jf_attr adamw_attrs[] = {
+  MEANS, CHOICES,
+  JF_FIELD(adam, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
   {0},
 };
+static const jf_attr lazy_attrs[] = { MEANS, {0} };
 
 static jfl_status adam_check(const void *attr)
 {
   const adam *a = attr;
-  if (!(a->beta1 >= 0 && a->beta1 < 1))
-    return jf_fail_argument(JFL_EINVAL, "beta1", "must be in [0, 1), got %.14g", a->beta1);
-  if (!(a->beta2 >= 0 && a->beta2 < 1))
-    return jf_fail_argument(JFL_EINVAL, "beta2", "must be in [0, 1), got %.14g", a->beta2);
-  if (!(a->epsilon >= 0 && isfinite(a->epsilon)))
-    return jf_fail_argument(JFL_EINVAL, "epsilon", "must be a finite number of at least 0, "
-                            "got %.14g", a->epsilon);
-  return JFL_OK;
+  JF_TRY(jf_check_decay("beta1", a->beta1));
+  JF_TRY(jf_check_decay("beta2", a->beta2));
+  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  return jf_check_amount("weight_decay", a->weight_decay);
 }
 
 /* rest1 and rest2 are 1 - beta1 and 1 - beta2, computed in double: in float32, 1 - 0.999f is off by
-   1e-5 of its value. */
+   1e-5 of its value. decay is lr weight_decay, before the bias correction. */
 #define adam_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
 #define adam_scalars(S) S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon)
 JF_RULE(adam, 0,
@@ -38,25 +47,80 @@ JF_RULE(adam, 0,
   v = beta2 * v + rest2 * g * g;
   w -= lr * m / (sqrt(v) + epsilon))
 
+#define adamw_slots(S) adam_slots(S)
+#define adamw_scalars(S) adam_scalars(S) S(decay)
+JF_RULE(adamw, 0,
+  m = beta1 * m + rest1 * g;
+  v = beta2 * v + rest2 * g * g;
+  w -= decay * w + lr * m / (sqrt(v) + epsilon))
+
+#define amsgrad_slots(S) adam_slots(S) S(max_v, LIKE, 0)
+#define amsgrad_scalars(S) adamw_scalars(S)
+JF_RULE(amsgrad, 0,
+  m = beta1 * m + rest1 * g;
+  v = beta2 * v + rest2 * g * g;
+  max_v = max_v > v ? max_v : v;
+  w -= decay * w + lr * m / (sqrt(max_v) + epsilon))
+
+/* An element whose gradient is exactly 0 is left alone: rows of a table that no lookup read. */
+#define lazy_slots(S) adam_slots(S)
+#define lazy_scalars(S) adam_scalars(S)
+JF_RULE(lazy, 0,
+  m = g != 0 ? beta1 * m + rest1 * g : m;
+  v = g != 0 ? beta2 * v + rest2 * g * g : v;
+  w = g != 0 ? w - lr * m / (sqrt(v) + epsilon) : w)
+
 static const jf_rule *adam_choose(const void *attr)
 {
+  const adam *a = attr;
+  if (a->amsgrad) return &amsgrad_rule;
+  return a->weight_decay != 0 ? &adamw_rule : &adam_rule;
+}
+
+static const jf_rule *lazy_choose(const void *attr)
+{
   (void)attr;
-  return &adam_rule;
+  return &lazy_rule;
+}
+
+/* A rate that makes up for means that began at 0: after t steps they lack these shares. */
+static double adam_corrected(const adam *a, int64_t t, double rate)
+{
+  return rate * sqrt(1 - pow(a->beta2, (double)t)) / (1 - pow(a->beta1, (double)t));
+}
+
+static void adam_means(const adam *a, double *own)
+{
+  own[0] = a->beta1;
+  own[1] = 1 - a->beta1;
+  own[2] = a->beta2;
+  own[3] = 1 - a->beta2;
+  own[4] = a->epsilon;
 }
 
 static void adam_scalars_of(const void *attr, int64_t t, double *scalar)
 {
   const adam *a = attr;
   double *own = scalar + JF_FIRST_SCALAR;
-  own[0] = a->beta1;
-  own[1] = 1 - a->beta1;
-  own[2] = a->beta2;
-  own[3] = 1 - a->beta2;
-  own[4] = a->epsilon;
-  if (a->do_bias_correction)
-    scalar[JF_RATE] *= sqrt(1 - pow(a->beta2, (double)t)) / (1 - pow(a->beta1, (double)t));
+  adam_means(a, own);
+  if (adam_choose(a) != &adam_rule) own[5] = scalar[JF_RATE] * a->weight_decay;
+  if (a->do_bias_correction) scalar[JF_RATE] = adam_corrected(a, t, scalar[JF_RATE]);
+}
+
+static void lazy_scalars_of(const void *attr, int64_t t, double *scalar)
+{
+  adam_means(attr, scalar + JF_FIRST_SCALAR);
+  scalar[JF_RATE] = adam_corrected(attr, t, scalar[JF_RATE]);
 }
 
 JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
-  .attr = attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
+  .attr = adam_attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
   .scalars = adam_scalars_of)
+
+JFL_OPTIM(AdamW, .doc = "Adam with decoupled weight decay.", .attr = adamw_attrs,
+  .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
+  .scalars = adam_scalars_of)
+
+JFL_OPTIM(LazyAdam, .doc = "Adam that leaves elements alone whose gradient is exactly 0, such as "
+  "rows of a table that no lookup read.", .attr = lazy_attrs, .attr_size = sizeof(adam),
+  .check = adam_check, .rule = lazy_choose, .scalars = lazy_scalars_of)

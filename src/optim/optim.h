@@ -35,6 +35,9 @@ const jfl_optimizer *jf_optim_find(const char *name);
 
 /* Chooses optimizer o with the attributes in that struct. */
 jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void *attr);
+/* The attribute of optimizers that decay weights; and a copy of attributes in which it is 0. */
+#define JF_DECAY_ATTR "weight_decay"
+const void *jf_optim_undecayed(jfl_graph *g, const jfl_optimizer *o, const void *attr);
 /* Finds the optimizer's record by name unless a has it already, and reads the options in a. */
 jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a);
 
@@ -42,6 +45,7 @@ jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a);
 typedef struct jf_step_of {
   const jf_optim_choice *choice;
   jfl_value *param, *grad, *scalars;
+  jfl_value *share;            /* of a moving average of the parameter; NULL: it has none */
 } jf_step_of;
 /* Emits the state variable of a slot; its shape may differ from the parameter's. */
 jfl_value *jf_emit_slot(jfl_graph *g, const jfl_value *param, const jf_slot *slot,

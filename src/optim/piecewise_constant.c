@@ -1,11 +1,12 @@
-/* The schedule piecewise_constant_schedule: values[i] for the first i with step <= boundaries[i],
-   else the last value. */
+/* The schedules piecewise_constant_schedule, values[i] for the first i with step <= boundaries[i],
+   else the last value; and piecewise_scaling_schedule, which does so with products of one rate. */
 #include "optim/schedule.h"
 
 #include <math.h>
 
 typedef struct piecewise {
-  jf_nums boundaries, values;
+  jf_nums boundaries, values;          /* of scaling: `values` are factors, without the first, 1 */
+  double base_lr;                      /* of scaling */
   jf_warmup warmup;
 } piecewise;
 
@@ -16,6 +17,37 @@ static const jf_attr attrs[] = {
   {0},
 };
 
+static const jf_attr scaling_attrs[] = {
+  JF_FIELD(piecewise, base_lr, NUM, NULL, "the rate up to the first boundary"),
+  JF_FIELD(piecewise, boundaries, NUMS, NULL, "the last step of each rate but the last"),
+  { "scale", JF_ATTR_NUMS, offsetof(piecewise, values), NULL,
+    "what base_lr is multiplied by behind each boundary; one number: once more at each", NULL },
+  JF_WARMUP_FIELDS(piecewise),
+  {0},
+};
+
+static jfl_status check_boundaries(const jf_nums *b)
+{
+  for (int i = 0; i < b->n; i++)
+    if (!(isfinite(b->v[i]) && b->v[i] >= 0))
+      return jf_fail_argument(JFL_EINVAL, "boundaries", "must be steps of at least 0, got %g",
+                              b->v[i]);
+  for (int i = 1; i < b->n; i++)
+    if (b->v[i] <= b->v[i - 1])
+      return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g", b->v[i],
+                              b->v[i - 1]);
+  return JFL_OK;
+}
+
+static jfl_status check_values(const char *name, const jf_nums *v)
+{
+  for (int i = 0; i < v->n; i++)
+    if (!(isfinite(v->v[i]) && v->v[i] >= 0))
+      return jf_fail_argument(JFL_EINVAL, name, "must be finite numbers of at least 0, got %g",
+                              v->v[i]);
+  return JFL_OK;
+}
+
 static jfl_status piecewise_infer(jf_infer *c)
 {
   const piecewise *a = c->attr;
@@ -23,30 +55,54 @@ static jfl_status piecewise_infer(jf_infer *c)
   if (a->values.n != a->boundaries.n + 1)
     return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
                             "got %d", a->boundaries.n + 1, a->values.n);
-  for (int i = 0; i < a->boundaries.n; i++)
-    if (!(isfinite(a->boundaries.v[i]) && a->boundaries.v[i] >= 0))
-      return jf_fail_argument(JFL_EINVAL, "boundaries", "must be steps of at least 0, got %g",
-                              a->boundaries.v[i]);
-  for (int i = 1; i < a->boundaries.n; i++)
-    if (a->boundaries.v[i] <= a->boundaries.v[i - 1])
-      return jf_fail_argument(JFL_EINVAL, "boundaries", "must ascend, got %g after %g",
-                              a->boundaries.v[i], a->boundaries.v[i - 1]);
-  for (int i = 0; i < a->values.n; i++)
-    if (!(isfinite(a->values.v[i]) && a->values.v[i] >= 0))
-      return jf_fail_argument(JFL_EINVAL, "values", "must be finite numbers of at least 0, got %g",
-                              a->values.v[i]);
-  return JFL_OK;
+  JF_TRY(check_boundaries(&a->boundaries));
+  return check_values("values", &a->values);
+}
+
+static jfl_status scaling_infer(jf_infer *c)
+{
+  const piecewise *a = c->attr;
+  JF_TRY(jf_infer_schedule(c, &a->warmup));
+  JF_TRY(jf_check_rate("base_lr", a->base_lr));
+  if (a->values.n != a->boundaries.n && a->values.n != 1)
+    return jf_fail_argument(JFL_EINVAL, "scale", "must be one number or %d, as many as boundaries, "
+                            "got %d", a->boundaries.n, a->values.n);
+  JF_TRY(check_boundaries(&a->boundaries));
+  return check_values("scale", &a->values);
+}
+
+/* How many boundaries the step of k is behind. */
+static int piece_of(const jf_kargs *k)
+{
+  const piecewise *a = k->attr;
+  int i = 0;
+  while (i < a->boundaries.n && (double)jf_schedule_step(k) > a->boundaries.v[i]) i++;
+  return i;
 }
 
 static jfl_status piecewise_plain(const jf_kargs *k)
 {
   const piecewise *a = k->attr;
-  int i = 0;
-  while (i < a->boundaries.n && (double)jf_schedule_step(k) > a->boundaries.v[i]) i++;
-  return jf_schedule_rate(k, &a->warmup, a->values.v[0], a->values.v[i]);
+  return jf_schedule_rate(k, &a->warmup, a->values.v[0], a->values.v[piece_of(k)]);
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = piecewise_plain };
+
+static jfl_status scaling_plain(const jf_kargs *k)
+{
+  const piecewise *a = k->attr;
+  const int i = piece_of(k);
+  double scale = 1;
+  if (i && a->values.n > 1) scale = a->values.v[i - 1];
+  else if (i) scale = pow(a->values.v[0], i);
+  return jf_schedule_rate(k, &a->warmup, a->base_lr, a->base_lr * scale);
+}
+static const jf_kernel scaling_cpu[JFL_N_DTYPE] = { [JFL_I64] = scaling_plain };
 
 JFL_OP(piecewise_constant_schedule, .doc = "A rate that changes at given steps.",
   .path = "PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, .attr = attrs,
   .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = piecewise_infer, .cpu = cpu)
+
+JFL_OP(piecewise_scaling_schedule, .doc = "A rate that is multiplied at given steps.",
+  .path = "PiecewiseScalingScheduler", .in = {"step"}, .out = {"lr"}, .attr = scaling_attrs,
+  .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = scaling_infer,
+  .cpu = scaling_cpu)

@@ -3,7 +3,7 @@
 #include "optim/scalars.h"
 #include "optim/optim.h"
 
-enum { STEP, LR, SET, SCALE };       /* the inputs */
+enum { STEP, LR, SET, SCALE };       /* the inputs; those behind the scale may skip the step */
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_optim_choice, optimizer, STR, NULL, "its name"),
@@ -31,9 +31,7 @@ static jfl_status scalars_infer(jf_infer *c)
   if (set->dtype != JFL_F64 || jf_numel(&set->shape) != JF_N_SET)
     return jf_fail_argument(JFL_ESHAPE, "set", "must be float64 (%d), got %s %s", JF_N_SET,
                             jfl_dtype_name(set->dtype), jf_shape_str(&set->shape, s));
-  if (c->n_in > SCALE + 1)
-    return jf_fail(JFL_EINVAL, "takes at most %d inputs, got %d", SCALE + 1, c->n_in);
-  if (c->n_in > SCALE) JF_TRY(infer_rate(c->in[SCALE], "scale"));
+  for (int i = SCALE; i < c->n_in; i++) JF_TRY(infer_rate(c->in[i], "scale"));
   JF_TRY(jf_optim_read(c->arena, a));
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { JF_FIRST_SCALAR + a->rule->n_scalar } };
@@ -46,6 +44,8 @@ static jfl_status scalars_plain(const jf_kargs *k)
   const double *set = k->in[SET].data;
   double *out = k->out[0].data;
   out[JF_SCALE] = k->n_in > SCALE ? *(const double *)k->in[SCALE].data : 1;
+  for (int i = SCALE; i < k->n_in; i++)
+    if (*(const double *)k->in[i].data < 0) out[JF_SCALE] = -1;
   out[JF_RATE] = set[JF_IS_SET] != 0 ? set[JF_SET_RATE] : *(const double *)k->in[LR].data;
   if (a->optim->scalars) a->optim->scalars(a->attr, *(const int64_t *)k->in[STEP].data + 1, out);
   return JFL_OK;

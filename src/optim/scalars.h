@@ -1,7 +1,7 @@
-/* optimizer_scalars(step, lr, set, [scale]) gives the numbers of a step as a float64 tensor: the
-   scale of gradients, the rate, and the scalars of the optimizer's rule. `set`, float64 (2), says
-   whether the host has set the rate, and to what. It is a state variable, so checkpoints keep
-   it. */
+/* optimizer_scalars(step, lr, set, [scale], [skip...]) gives the numbers of a step as a float64
+   tensor: the scale of gradients, the rate, and the scalars of the optimizer's rule. `set`, float64
+   (2), says whether the host has set the rate, and to what. It is a state variable, so checkpoints
+   keep it. The scale becomes -1, which skips the step, if `scale` or any of `skip` is negative. */
 #ifndef JF_OPTIM_SCALARS_H
 #define JF_OPTIM_SCALARS_H
 

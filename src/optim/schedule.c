@@ -1,7 +1,7 @@
-/* Learning rates as functions of the train step, computed in double, and the op that gives the
-   step. */
+/* Learning rates as functions of the train step, computed in double. */
 #include "optim/schedule.h"
 
+#include <math.h>
 #include <string.h>
 
 static int warms_up(const jf_warmup *w) { return w->kind && strcmp(w->kind, "none") != 0; }
@@ -35,6 +35,13 @@ jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w)
   return JFL_OK;
 }
 
+jfl_status jf_check_rate(const char *name, double rate)
+{
+  if (rate >= 0 && isfinite(rate)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number of at least 0, got %.14g",
+                          rate);
+}
+
 jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate)
 {
   const int64_t t = jf_schedule_step(k);
@@ -46,13 +53,3 @@ jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first,
   *(double *)k->out[0].data = rate;
   return JFL_OK;
 }
-
-static jfl_status increment_plain(const jf_kargs *k)
-{
-  ++*(int64_t *)k->in[0].data;
-  return JFL_OK;
-}
-static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
-
-JFL_OP(train_step_increment, .doc = "Counts a train step.", .in = {"step"}, .flags = JF_EFFECT,
-  .mutates = 1, .infer = check_step, .cpu = increment_cpu)

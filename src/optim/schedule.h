@@ -24,6 +24,8 @@ typedef struct jf_warmup {
 
 /* Checks the step and the warm-up, and sets the output's dtype and shape. */
 jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w);
+/* Fails unless the attribute of that name is a rate: finite, and not negative. */
+jfl_status jf_check_rate(const char *name, double rate);
 /* Writes the rate of k's step: while it warms up, one that starts from `first`; else `rate`. */
 jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate);
 /* The train step that k reads, counted from 0. */

@@ -1,20 +1,43 @@
 /* Stochastic gradient descent. Without momentum: w -= lr g. With it the rate is folded into the
-   velocity, so that a later rate does not rescale what has gathered there. */
+   velocity, so that a later rate does not rescale what has gathered there. SGDW also decays
+   weights, outside of the velocity (Loshchilov and Hutter, "Decoupled weight decay
+   regularization", ICLR 2019). */
+#include "optim/option.h"
 #include "optim/rule.h"
 
-typedef struct sgd { double momentum; } sgd;
+typedef struct sgd { double momentum; int nesterov; } sgd;
+typedef struct sgdw { sgd sgd; double weight_decay; } sgdw;
 
-static const jf_attr attrs[] = {
-  JF_FIELD(sgd, momentum, NUM, "0.9", "decay of the velocity; 0 keeps none"),
+#define MOMENTUM(T, field) \
+  { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", \
+    NULL }
+
+static const jf_attr sgd_attrs[] = {
+  MOMENTUM(sgd, momentum),
+  JF_FIELD(sgd, nesterov, BOOL, "false", "steps along the velocity that comes next"),
+  {0},
+};
+
+static const jf_attr sgdw_attrs[] = {
+  MOMENTUM(sgdw, sgd.momentum),
+  JF_FIELD(sgdw, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
   {0},
 };
 
 static jfl_status sgd_check(const void *attr)
 {
-  const double momentum = ((const sgd *)attr)->momentum;
-  if (momentum >= 0 && isfinite(momentum)) return JFL_OK;
-  return jf_fail_argument(JFL_EINVAL, "momentum", "must be a finite number of at least 0, "
-                          "got %.14g", momentum);
+  const sgd *a = attr;
+  JF_TRY(jf_check_amount("momentum", a->momentum));
+  if (!a->nesterov || a->momentum > 0) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "momentum", "must be above 0 for nesterov, got %.14g",
+                          a->momentum);
+}
+
+static jfl_status sgdw_check(const void *attr)
+{
+  const sgdw *a = attr;
+  JF_TRY(sgd_check(&a->sgd));
+  return jf_check_amount("weight_decay", a->weight_decay);
 }
 
 #define plain_slots(S)
@@ -25,9 +48,32 @@ JF_RULE(plain, 1, w -= lr * g)
 #define heavy_scalars(S) S(beta)
 JF_RULE(heavy, 0, momentum = beta * momentum - lr * g; w += momentum)
 
+#define nesterov_slots(S) heavy_slots(S)
+#define nesterov_scalars(S) heavy_scalars(S)
+JF_RULE(nesterov, 0, momentum = beta * momentum - lr * g; w += beta * momentum - lr * g)
+
+#define decayed_slots(S)
+#define decayed_scalars(S) S(weight_decay)
+JF_RULE(decayed, 0, w -= lr * (g + weight_decay * w))
+
+#define heavy_decayed_slots(S) heavy_slots(S)
+#define heavy_decayed_scalars(S) S(beta) S(weight_decay)
+JF_RULE(heavy_decayed, 0,
+  momentum = beta * momentum - lr * g;
+  w += momentum - lr * weight_decay * w)
+
 static const jf_rule *sgd_rule(const void *attr)
 {
-  return ((const sgd *)attr)->momentum == 0 ? &plain_rule : &heavy_rule;
+  const sgd *a = attr;
+  if (a->momentum == 0) return &plain_rule;
+  return a->nesterov ? &nesterov_rule : &heavy_rule;
+}
+
+static const jf_rule *sgdw_rule(const void *attr)
+{
+  const sgdw *a = attr;
+  if (a->weight_decay == 0) return sgd_rule(&a->sgd);
+  return a->sgd.momentum == 0 ? &decayed_rule : &heavy_decayed_rule;
 }
 
 static void sgd_scalars(const void *attr, int64_t t, double *scalar)
@@ -37,5 +83,16 @@ static void sgd_scalars(const void *attr, int64_t t, double *scalar)
   if (beta != 0) scalar[JF_FIRST_SCALAR] = beta;
 }
 
-JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = attrs,
+static void sgdw_scalars(const void *attr, int64_t t, double *scalar)
+{
+  const sgdw *a = attr;
+  sgd_scalars(&a->sgd, t, scalar);
+  if (a->weight_decay != 0) scalar[JF_FIRST_SCALAR + (a->sgd.momentum != 0)] = a->weight_decay;
+}
+
+JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = sgd_attrs,
   .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule, .scalars = sgd_scalars)
+
+JFL_OPTIM(SGDW, .doc = "Stochastic gradient descent with momentum and decoupled weight decay.",
+  .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .check = sgdw_check, .rule = sgdw_rule,
+  .scalars = sgdw_scalars)

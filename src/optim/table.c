@@ -37,6 +37,14 @@ jf_optim_choice jf_optim_choose(jfl_graph *g, const jfl_optimizer *o, const void
   return (jf_optim_choice){ o->name, { n, v }, o, attr, o->rule(attr) };
 }
 
+const void *jf_optim_undecayed(jfl_graph *g, const jfl_optimizer *o, const void *attr)
+{
+  char *copy = jf_attr_copy(g->arena, o->attr, o->attr_size, attr);
+  for (const jf_attr *a = o->attr; a->name; a++)
+    if (!strcmp(a->name, JF_DECAY_ATTR)) *(double *)(void *)(copy + a->off) = 0;
+  return copy;
+}
+
 jfl_status jf_optim_read(jf_arena *arena, jf_optim_choice *a)
 {
   const jfl_optimizer *o = a->optim ? a->optim : jf_optim_find(a->optimizer);

@@ -1,12 +1,14 @@
-/* The op that updates parameters. For each parameter its inputs are the parameter, its gradient and
-   its slots; after those of all parameters come the numbers of the step (scalars.h). It changes
-   parameters and slots in place. */
+/* The op that updates parameters. For each parameter its inputs are the parameter, its gradient,
+   its slots, and its moving average if it has one; after those of all parameters come the averages'
+   share, if there are any, and the numbers of the step (scalars.h). It changes all but gradients in
+   place, unless the step is to be skipped. */
 #ifndef JF_OPTIM_UPDATE_H
 #define JF_OPTIM_UPDATE_H
 
 #include "dev/kernel.h"
 
-/* The tensors of one parameter, and the numbers of a step, by index. */
+/* The tensors of one parameter, and the numbers of a step, by index. A step whose scale is negative
+   is skipped. */
 enum { JF_PARAM, JF_GRAD, JF_FIRST_SLOT };
 enum { JF_SCALE, JF_RATE, JF_FIRST_SCALAR };
 
@@ -16,6 +18,7 @@ typedef struct jf_update_args {
   const jf_tensor *tensor;
   int64_t from, n;
   const double *scalar;        /* the numbers of the step: scale, rate, the rule's own */
+  double *sum;                 /* of rules with n_sum: what measure adds to, and the loop reads */
 } jf_update_args;
 typedef void (*jf_update_loop)(const jf_update_args *u);
 
@@ -26,12 +29,16 @@ typedef struct jf_slot {
   double init;                 /* first value of all elements */
 } jf_slot;
 
+enum { JF_MOST_SUMS = 4 };
 /* A formula that says what a step does to one element. JF_RULE of rule.h makes it. */
 typedef struct jf_rule {
   const char *formula;
   const jf_slot *slot; int n_slot;
   const char *const *scalar; int n_scalar;     /* names of the scalars after JF_RATE */
   const jf_update_loop *plain, *best;          /* by dtype of the parameter */
+  const char *measure, *derive;        /* what goes before the formula if n_sum, as rule.h says */
+  const char *const *sum; int n_sum;   /* names of the sums over a whole parameter */
+  const jf_update_loop *measure_plain, *measure_best;
   int descends;                /* the formula is w -= lr * g, so where g is a product it can be
                                   subtracted from w while it is computed */
 } jf_rule;
@@ -47,6 +54,7 @@ typedef struct jf_optim_choice {
 
 typedef struct jf_update {
   jf_optim_choice choice;
+  int averages;                /* whether each parameter has a moving average behind its slots */
   int stride, n;               /* set by infer: tensors for each parameter; parameters */
 } jf_update;
 
@@ -56,10 +64,27 @@ static inline const jf_tensor *jf_update_tensors(const jf_kargs *k, int i)
   return k->in + i * ((const jf_update *)k->attr)->stride;
 }
 
+/* How many inputs come behind the tensors. */
+static inline int jf_update_rest(const jf_update *a) { return a->averages ? 2 : 1; }
+
 /* The numbers of the step. */
 static inline const double *jf_update_scalars(const jf_kargs *k)
 {
   return (const double *)k->in[k->n_in - 1].data;
 }
+
+/* Whether nothing is to be changed. */
+static inline int jf_update_skips(const jf_kargs *k) { return jf_update_scalars(k)[JF_SCALE] < 0; }
+
+/* The rule that moves averages (average.c): its only scalar is the averages' share. */
+extern const jf_rule *const jf_average;
+/* One call of its loop, for the same elements as a call of the optimizer's; it lies in a struct of
+   its own, as the loop reads tensors and scalars that the other has elsewhere. */
+typedef struct jf_average_args {
+  jf_update_args args;
+  jf_tensor tensor[JF_FIRST_SLOT + 1];
+  double scalar[JF_FIRST_SCALAR + 1];
+} jf_average_args;
+void jf_average_of(const jf_kargs *k, const jf_update_args *u, jf_average_args *out);
 
 #endif

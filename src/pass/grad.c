@@ -90,14 +90,6 @@ typedef struct objective {
   jfl_value **target; int n_target;
 } objective;
 
-static int same_losses(const jf_training *a, const jf_training *b)
-{
-  if (a->n_loss != b->n_loss) return 0;
-  for (int i = 0; i < a->n_loss; i++)
-    if (a->loss[i] != b->loss[i]) return 0;
-  return 1;
-}
-
 /* Collects the optimizers of the same losses, so that one backward walk serves them all. */
 static objective objective_of(jfl_graph *g, const jf_training *first)
 {
@@ -107,7 +99,7 @@ static objective objective_of(jfl_graph *g, const jf_training *first)
   o.target = jf_alloc(g->arena, (size_t)most * sizeof *o.target);
   for (int i = 0; i < g->n_training; i++) {
     const jf_training *t = g->training[i];
-    for (int k = 0; same_losses(first, t) && k < t->n_variable; k++)
+    for (int k = 0; jf_same_losses(first, t) && k < t->n_variable; k++)
       o.target[o.n_target++] = t->variable[k];
   }
   for (int i = 0; i < g->n_watched; i++) o.target[o.n_target++] = g->watched[i].value;
@@ -146,19 +138,39 @@ static jfl_status differentiate(jfl_graph *g, const objective *o, jfl_value **wa
   const size_t n_value = (size_t)g->n_value;
   jfl_value **dy = jf_alloc(g->arena, (size_t)t->n_loss * sizeof *dy);
   jfl_value **adj = jf_alloc(g->arena, n_value * sizeof *adj);
-  for (int i = 0; i < t->n_loss; i++)
-    dy[i] = jf_full_like(g, t->loss[i], 1 / (double)seeded(o));
+  const double scale = t->loss_scale || t->asked.loss_scale == 0 ? 1 : t->asked.loss_scale;
+  for (int i = 0; i < t->n_loss; i++) {
+    dy[i] = jf_full_like(g, t->loss[i], scale / (double)seeded(o));
+    if (t->loss_scale)
+      dy[i] = JF_EMIT(g, multiply, NULL, dy[i],
+                      JF_EMIT(g, cast, &(jf_cast){ dy[i]->dtype }, t->loss_scale));
+  }
   if (g->err) return g->err;
   jf_backward b = { t->loss, dy, t->n_loss, o->target, o->n_target };
   JF_TRY(jf_gradients(g, &b, adj));
   for (int i = 0; i < g->n_training; i++)
-    if (same_losses(t, g->training[i])) JF_TRY(keep_gradients(g, g->training[i], adj));
+    if (jf_same_losses(t, g->training[i])) JF_TRY(keep_gradients(g, g->training[i], adj));
   for (int i = 0; i < g->n_watched && !g->err; i++) {
     jfl_value *d = adj[g->watched[i].value->id];
     if (d) d = without_seed(g, o, d);
     if (d) watched[i] = watched[i] ? JF_EMIT(g, add, NULL, watched[i], d) : d;
   }
   return g->err;
+}
+
+/* Adds the variable with the scale of training i's losses, if the scale changes. Optimizers of the
+   same losses share it. */
+static void add_loss_scale(jfl_graph *g, int i)
+{
+  const jf_training *first = g->training[i];
+  const char *number = i ? jf_sprintf(g->arena, "%d", i + 1) : "";
+  if (!first->asked.scale_period) return;
+  jfl_value *scale = jf_state_variable(g, &(jfl_variable_spec){
+    .name = jf_sprintf(g->arena, "System-Train-DynamicLossScale%s-%s-LossScale", number, g->name),
+    .dtype = JFL_F32, .shape = { 1, { 1 } }, .state = JFL_STATE, .init = JFL_INIT_CONSTANT,
+    .a = first->asked.loss_scale });
+  for (int k = i; k < g->n_training; k++)
+    if (jf_same_losses(first, g->training[k])) g->training[k]->loss_scale = scale;
 }
 
 /* Removes the watched values from the graph and makes their gradients results. */
@@ -183,6 +195,7 @@ jfl_status jf_pass_grad(jfl_graph *g, const jf_target *target)
   if (!g->n_training) return JFL_OK;
   for (int i = 0; i < g->n_training; i++) {
     if (g->training[i]->grad) continue;
+    add_loss_scale(g, i);
     const objective o = objective_of(g, g->training[i]);
     JF_TRY(differentiate(g, &o, watched));
   }

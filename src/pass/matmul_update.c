@@ -16,7 +16,7 @@ static int all_stay(const jf_node *n)
 static const jf_node *matmul_update_maker(const jf_rewrite *r, const jf_node *update)
 {
   const jf_update *a = jf_update_of(update);
-  if (!a || a->n != 1 || !a->choice.rule->descends) return NULL;
+  if (!a || a->n != 1 || a->averages || !a->choice.rule->descends) return NULL;
   const jfl_value *grad = update->in[JF_GRAD];
   const jf_node *maker = grad->origin == JF_RESULT ? grad->node : NULL;
   if (!maker || !maker->op->descent || grad->shape.n != 2 || r->uses[grad->id] != 1) return NULL;

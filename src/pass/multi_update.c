@@ -6,7 +6,7 @@
 typedef struct update_group {
   const jf_node *first;
   int last;                    /* its position in the old graph */
-  int n_in;                    /* inputs of the new node, without scalars */
+  int n_in;                    /* tensors of parameters that the new node has */
 } update_group;
 
 typedef struct merge {
@@ -26,10 +26,17 @@ static int mergeable(const jf_node *n)
   return 1;
 }
 
+/* How many inputs of n are tensors of parameters. */
+static int n_tensors(const jf_node *n) { return n->n_in - jf_update_rest(n->attr); }
+
 static int alike(const jf_node *a, const jf_node *b)
 {
-  return a->place == b->place && a->in[a->n_in - 1] == b->in[b->n_in - 1] &&
-         a->in[0]->dtype == b->in[0]->dtype && jf_attr_same(a->op->attr, 0, a->attr, b->attr);
+  if (a->place != b->place || a->in[0]->dtype != b->in[0]->dtype ||
+      !jf_attr_same(a->op->attr, 0, a->attr, b->attr))
+    return 0;
+  for (int i = 1; i <= a->n_in - n_tensors(a); i++)
+    if (a->in[a->n_in - i] != b->in[b->n_in - i]) return 0;
+  return 1;
 }
 
 static int find_group(merge *m, const jf_node *n)
@@ -50,21 +57,24 @@ static void multi_update_groups(merge *m)
     if (m->of[i] < 0) continue;
     update_group *to = &m->group[m->of[i]];
     to->last = i;
-    to->n_in += n->n_in - 1;
+    to->n_in += n_tensors(n);
   }
 }
 
 static void multi_update_emit(merge *m, int which)
 {
   const update_group *from = &m->group[which];
-  const jf_update a = { .choice = ((const jf_update *)from->first->attr)->choice };
-  jfl_value **in = jf_alloc(m->r.g->arena, ((size_t)from->n_in + 1) * sizeof *in);
+  const jf_node *first = from->first;
+  const jf_update *like = first->attr;
+  const jf_update a = { .choice = like->choice, .averages = like->averages };
+  const size_t room = (size_t)(from->n_in + jf_update_rest(like));
+  jfl_value **in = jf_alloc(m->r.g->arena, room * sizeof *in);
   size_t n = 0;
   for (int i = 0; i <= from->last; i++)
-    for (int k = 0; m->of[i] == which && k < m->r.old[i]->n_in - 1; k++)
+    for (int k = 0; m->of[i] == which && k < n_tensors(m->r.old[i]); k++)
       in[n++] = jf_current(&m->r, m->r.old[i]->in[k]);
-  in[n++] = jf_current(&m->r, from->first->in[from->first->n_in - 1]);
-  jf_emit(m->r.g, from->first->op, &a, in, n);
+  for (int k = n_tensors(first); k < first->n_in; k++) in[n++] = jf_current(&m->r, first->in[k]);
+  jf_emit(m->r.g, first->op, &a, in, n);
 }
 
 jfl_status jf_pass_multi_update(jfl_graph *g, const jf_target *target)

@@ -12,8 +12,12 @@ void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
     for (int k = 0; k < g->node[i]->n_in; k++) r->uses[g->node[i]->in[k]->id]++;
   for (int i = 0; i < g->n_output; i++) r->uses[g->output[i]->id]++;
   for (int i = 0; i < g->n_watched; i++) r->uses[g->watched[i].value->id]++;
-  for (int i = 0; i < g->n_training; i++)
-    for (int k = 0; k < g->training[i]->n_loss; k++) r->uses[g->training[i]->loss[k]->id]++;
+  for (int i = 0; i < g->n_training; i++) {
+    const jf_training *t = g->training[i];
+    for (int k = 0; k < t->n_loss; k++) r->uses[t->loss[k]->id]++;
+    if (t->rate) r->uses[t->rate->id]++;
+    if (t->own_step) r->uses[t->own_step->id]++;
+  }
   g->node = NULL;
   g->n_node = g->cap_node = 0;
 }
@@ -121,5 +125,7 @@ void jf_rewrite_end(jf_rewrite *r)
   for (int i = 0; i < r->g->n_training; i++) {
     jf_training *t = r->g->training[i];
     for (int k = 0; k < t->n_loss; k++) t->loss[k] = jf_current(r, t->loss[k]);
+    if (t->rate) t->rate = jf_current(r, t->rate);
+    if (t->own_step) t->own_step = jf_current(r, t->own_step);
   }
 }

@@ -33,6 +33,7 @@ static jfl_status execute_end(jfl_plan *p, jfl_status s)
   if (p->is_late) s = jf_late_end(p, s);
   if (p->saved) jf_finite_end(p, s);
   if (!s) p->job->run++;
+  else p->job->session->disturbances++;
   return s;
 }
 

@@ -27,6 +27,7 @@ void jf_queue_init(jfl_session *s) { init_locks(s); }
 /* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
 static void fail_queued(jfl_request *r, const char *why)
 {
+  r->plan->job->session->disturbances++;
   r->status = JFL_ESTATE;
   jf_fail(JFL_ESTATE, "%s", why);
   jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);

@@ -88,6 +88,7 @@ struct jfl_session {
   uint64_t eager_calls;        /* stream counter of random ops run at once */
   jf_settings settings;
   jfl_profile *profile;        /* NULL: runs are not timed */
+  atomic_uint disturbances;    /* runs that failed or were not made, variables that were set */
   int (*stop_asked)(void *ctx); void *stop_ctx;    /* whether synchronous runs end early; or NULL */
 };
 

@@ -248,6 +248,11 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
   return JFL_OK;
 }
 
+unsigned jfl_session_disturbances(const jfl_session *s)
+{
+  return JF_IS(SESSION, s) ? s->disturbances : 0;
+}
+
 int jfl_variable_count(jfl_session *s) { return JF_IS(SESSION, s) ? s->n_var : 0; }
 
 const char *jfl_variable_name(jfl_session *s, int i)
@@ -306,6 +311,7 @@ jfl_status jfl_variable_set(jfl_session *s, const char *name, const jfl_array *v
   jfl_status st = jf_var_write(v, value->data);
   s->changes++;
   v->written = 1;
+  s->disturbances++;
   jf_session_release(s);
   return st;
 }
@@ -333,6 +339,7 @@ jfl_status jfl_variable_drop(jfl_session *s, const char *name)
   int i = 0;
   while (s->var[i] != v) i++;
   jf_session_acquire(s);
+  s->disturbances++;
   jf_map_remove(&s->var_names, name);
   memmove(&s->var[i], &s->var[i + 1], (size_t)(--s->n_var - i) * sizeof *s->var);
   jf_session_release(s);

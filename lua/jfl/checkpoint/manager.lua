@@ -1,5 +1,6 @@
 -- flow.train: CheckPoint, and a manager of checkpoints with dates in their names.
 local args = require "jfl.base.args"
+local averages = require "jfl.net.averages"
 local checkpoint = require "jfl.checkpoint.checkpoint"
 local core = require "jfl.core"
 
@@ -135,5 +136,7 @@ train.SimpleCheckPointManager = args.define("train.SimpleCheckPointManager",
     return setmetatable({ root_path = root, prefix = o.prefix, keep = o.keep or false,
       check_point = checkpoint.CheckPoint() }, Manager)
   end)
+
+train.ExponentialMovingAverage = averages.ExponentialMovingAverage
 
 return train

@@ -7,6 +7,7 @@ local core = require "jfl.core"
 local definition = require "jfl.job.definition"
 local plan = require "jfl.job.plan"
 local profile = require "jfl.tools.profile"
+local rates = require "jfl.job.rates"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 local warn = require "jfl.base.warn"
@@ -87,6 +88,7 @@ function job.global_function(...)
   self._plans, self._n_plans, self._tick = {}, 0, 0
   self._core, self._latest, self._retired, self._closed = false, false, false, false
   self._told, self._number, n_jobs = false, n_jobs, n_jobs + 1
+  self._steps = false
   by_name[self.name] = setmetatable(self, Job)
   return self
 end
@@ -103,13 +105,18 @@ local function plan_for(self, values)
   return entry
 end
 
-local function run(self, entry, ...)
+local function run_plan(self, entry, ...)
   if self._async then return core.call(entry.plan, ...) end
   if not entry.read then return core.run(entry.plan, ...) end
   local value = entry.read(entry.watches and core.run_watched(entry.plan, ...)
     or { core.run(entry.plan, ...) })
   if self._returns.kind == "Tuple" then return unpack(value) end
   return value
+end
+
+local function run(self, entry, ...)
+  if entry.rates then return rates.run(run_plan, self, entry, ...) end
+  return run_plan(self, entry, ...)
 end
 
 local function fixed_plan(self)

@@ -150,7 +150,8 @@ local function build(self, graph, shapes)
   local reader, watches, context =
     add_outputs(self, trace.run(self, graph, self._body, unpack(blobs)))
   local entry = { plan = core.compile(core_job(self), graph), graph = graph, used = self._tick,
-    read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false }
+    read = (watches or needs_reader(self)) and reader or nil, watches = watches, retired = false,
+    rates = context.rates or false }
   queue.own(entry, self._gives, self.config.concurrency_width)
   variable.share(context)
   return entry

@@ -6,17 +6,7 @@ local function initializer(place, ...)
   return list
 end
 
--- Where an optimizer's loss_scale_factor stands before its own parameters.
-local EARLY_SCALE = { SGD = true, SGDW = true }
-
--- Those of an optimizer with n parameters of its own, which follow lr_scheduler.
-local function of_optimizer(name, n)
-  return { { EARLY_SCALE[name] and 2 or n + 2, "loss_scale_factor", "refused" },
-    { n + 4, "train_step_lbn", "refused" }, { n + 5, "loss_scale_policy", "refused" } }
-end
-
 return {
-  of_optimizer = of_optimizer,
   get_variable = {
     { 7, "model_name", "ignored" }, { 8, "random_seed", "ignored" },
     { 9, "distribute", "refused" },

@@ -1,41 +1,19 @@
 -- flow.optimizer: what makes a job train.
 local args = require "jfl.base.args"
+local averages = require "jfl.net.averages"
 local core = require "jfl.core"
+local decay = require "jfl.net.decay"
 local names = require "jfl.base.names"
-local older = require "jfl.legacy.arguments"
+local policies = require "jfl.net.policies"
+local rates = require "jfl.job.rates"
 local records = require "jfl.net.records"
 local schedule = require "jfl.net.schedules"
 local trace = require "jfl.job.trace"
 
-local optimizer = { warmup = schedule.warmup }
+local optimizer = { warmup = schedule.warmup, grad_clipping = policies.grad_clipping,
+  loss_scale = policies.loss_scale, CustomScheduler = schedule.CustomScheduler }
 for name, make in pairs(schedule.kinds) do optimizer[name] = make end
-
-local Clipping = { __tostring = function(self)
-  return ("optimizer.grad_clipping.by_global_norm(%g)"):format(self.norm)
-end }
-
---- optimizer.grad_clipping.
-optimizer.grad_clipping = {
-  by_global_norm = args.define("optimizer.grad_clipping.by_global_norm",
-    "Multiplies all gradients by clip_norm / max(norm, clip_norm); norm is that of all together.", {
-    { "clip_norm", "the largest norm that is left as it is", type = "number" },
-    returns = "Clipping",
-  }, function(o)
-    local who = "optimizer.grad_clipping.by_global_norm"
-    local norm = args.expect(who, "clip_norm", o.clip_norm, "number")
-    if not (norm > 0 and norm < math.huge) then
-      core.fail("%s: clip_norm must be a positive number, got %s", who, args.describe(norm))
-    end
-    return setmetatable({ norm = norm }, Clipping)
-  end),
-}
-
-local function clip_norm(who, clipping)
-  if clipping == nil then return nil end
-  if getmetatable(clipping) == Clipping then return clipping.norm end
-  core.fail("%s: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), got %s",
-    who, args.describe(clipping))
-end
+optimizer.PolynomialSchduler = optimizer.PolynomialScheduler     -- as the original spells it
 
 local methods = {}
 local Optimizer = { names = methods, __tostring = function(self) return self.text end }
@@ -88,6 +66,31 @@ local function check_self(self, method)
   core.fail("%s: call it with a colon: optimizer:%s(...)", method, method)
 end
 
+-- The variables of a job that weight decay spares.
+local function find_spared(self, context, variables)
+  if not self.spares then return nil end
+  local spared = {}
+  for _, blob in ipairs(variables or context.trainable) do
+    blob = blob.blob or blob
+    if self.spares(blob.name) then spared[#spared + 1] = blob end
+  end
+  return spared
+end
+
+-- What moves averages of the variables, told which these are.
+local function tell_average(average, context, variables, request)
+  if not average then return end
+  request.average, request.average_warms_up = average.decay, average.warms_up
+  for _, blob in ipairs(variables or context.trainable) do average:cover(blob.name) end
+end
+
+-- Counts an optimizer that the body has used. The number is that of the core.
+local function note(self, context)
+  context.n_optimizers = context.n_optimizers + 1
+  self.trained[context.job] = context.n_optimizers
+  self.latest = context.job
+end
+
 --- Makes the job change variables so that the loss gets smaller: a blob, or a list of blobs whose
 -- gradients add up. Gradients are divided by the number of elements of the loss. A body may call it
 -- for several optimizers, each with variables of its own: each takes the gradients of its own loss,
@@ -98,14 +101,15 @@ function methods:minimize(loss)
   end
   local who = self.name .. ".minimize"
   local context = trace.need_train(who)
-  core.minimize(context.graph, {
-    losses = optimizer.need_losses(who, loss), optimizer = self.name, options = self.options,
-    schedule = self.schedule.op, schedule_options = self.schedule.options,
-    variables = find_variables(who, context, self.variables), clip_norm = self.clip_norm or nil,
-  })
-  context.n_optimizers = context.n_optimizers + 1
-  self.trained[context.job] = context.n_optimizers
-  self.latest = context.job
+  local variables = find_variables(who, context, self.variables)
+  local request = { losses = optimizer.need_losses(who, loss), optimizer = self.name,
+    options = self.options, variables = variables,
+    undecayed = find_spared(self, context, variables) }
+  for name, value in pairs(self.request) do request[name] = value end
+  schedule.request(who, context, self.schedule, request)
+  tell_average(self.average, context, variables, request)
+  core.minimize(context.graph, request)
+  note(self, context)
 end
 
 -- The plan of a job that the optimizer trains. Any does: those of a job share its variables.
@@ -138,7 +142,10 @@ end
 local function present_rate(self)
   local job = self.latest
   if not job then return schedule.rate(self.schedule, 0) end
-  return core.plan_rate(plan_of(self.name .. ".lr", job), self.trained[job])
+  local plan = plan_of(self.name .. ".lr", job)
+  local set = core.plan_rate_set(plan, self.trained[job])
+  if set or self.schedule.op then return set or core.plan_rate(plan, self.trained[job]) end
+  return schedule.rate(self.schedule, rates.step(job, job._latest))
 end
 
 -- The names of what an optimizer has, for messages.
@@ -172,32 +179,164 @@ function Optimizer:__newindex(key, value)
     .. "flow.optimizer.%s(rate, {%s = %s})", self.name, key, self.name, key, tostring(value))
 end
 
--- What all optimizers take: before their own parameters, and behind them.
-local RATE = { "lr_scheduler", "a number or a scheduler", type = "number|Scheduler" }
+-- What optimizers take beside their own parameters, in the original's order: SCALE stands before or
+-- behind these, DECAY follows weight_decay.
+local RATE = { "lr_scheduler", "a number, a scheduler, or a function of the step to a number",
+  type = "number|Scheduler|fun(step: integer): number" }
+local SCALE = { "loss_scale_factor", "the same as loss_scale.static_loss_scale(it)", args.none,
+  type = "number" }
+local DECAY = {
+  { "weight_decay_includes", "regular expressions; what weights decay has a name that one of them "
+    .. "finds", args.none, type = "string[]" },
+  { "weight_decay_excludes", "the same for what does not decay", args.none, type = "string[]" },
+}
 local COMMON = {
   { "grad_clipping", "such as grad_clipping.by_global_norm(1)", args.none, type = "Clipping" },
+  { "train_step_lbn", "a blob, int64 of one element, that counts steps in place of the job",
+    args.none, type = "Blob" },
+  { "loss_scale_policy", "such as loss_scale.dynamic_loss_scale()", args.none, type = "LossScale" },
   { "variables", "what is trained: names or blobs, or a function that says of a name whether it "
     .. "is; all trainable variables", args.none,
     type = "(string|Blob)[]|fun(name: string): boolean|(string|Blob)[]" },
 }
+local NEWER = {
+  { "gradient_accumulation_steps", "how many calls' gradients a step takes the mean of", 1,
+    type = "integer" },
+  { "moving_average", "what flow.train.ExponentialMovingAverage(decay) gives", args.none,
+    type = "MovingAverage" },
+}
+
+-- Parameters of records that the original does not have, which follow its own.
+local IS_NEWER = { nesterov = true, amsgrad = true }
+-- Those of which loss_scale_factor comes first.
+local SCALE_FIRST = { SGD = true, SGDW = true }
+
+local function append(list, more)
+  for _, each in ipairs(more) do list[#list + 1] = each end
+end
+
+local function params_of(info)
+  local params, own, newer, decays = { RATE, returns = "Optimizer" }, {}, {}, {}
+  for _, param in ipairs(info.params) do
+    local list = IS_NEWER[param.name] and newer or param.name == "weight_decay" and decays or own
+    list[#list + 1] = records.param(param)
+  end
+  if SCALE_FIRST[info.name] then params[2] = SCALE end
+  append(params, own)
+  if not SCALE_FIRST[info.name] then params[#params + 1] = SCALE end
+  append(params, decays)
+  if decays[1] then append(params, DECAY) end
+  append(params, COMMON)
+  append(params, newer)
+  append(params, NEWER)
+  return params
+end
+
+-- What the options ask of the core at each minimize.
+local function request_of(who, o)
+  local request, steps = {}, o.gradient_accumulation_steps
+  policies.clip(who, o.grad_clipping, request)
+  policies.scale(who, o.loss_scale_factor, o.loss_scale_policy, request)
+  request.accumulate = args.integer(who, "gradient_accumulation_steps", steps, 1)
+  request.step = o.train_step_lbn
+  if request.step and core.type(request.step) ~= "blob" then
+    core.fail("%s: train_step_lbn must be a blob, got %s", who, args.describe(request.step))
+  end
+  if request.step and request.scale_period then
+    core.fail("%s: train_step_lbn and dynamic_loss_scale exclude each other, as steps that are "
+      .. "skipped do not count", who)
+  end
+  return request
+end
 
 -- The function that makes an optimizer which the core has a record of.
 local function define(info)
-  local path, params = "optimizer." .. info.name, { RATE, returns = "Optimizer" }
-  for _, param in ipairs(info.params) do params[#params + 1] = records.param(param) end
-  for _, common in ipairs(COMMON) do params[#params + 1] = common end
-  older[path] = older.of_optimizer(info.name, #info.params)
-  return args.define(path, info.doc, params, function(o)
+  local path = "optimizer." .. info.name
+  return args.define(path, info.doc, params_of(info), function(o)
     local options, rate = records.read(path, info.params, o), schedule.of(path, o.lr_scheduler)
     core.optimizer_check(info.name, options)
     return setmetatable({ name = info.name, options = options, schedule = rate,
       text = ("%s(%s, %s)"):format(info.name, tostring(rate), records.text(info.params, options)),
       variables = o.variables or false, trained = {}, latest = false,
-      clip_norm = clip_norm(path, o.grad_clipping) or false }, Optimizer)
+      request = request_of(path, o), spares = decay.spares(path, o) or false,
+      average = averages.of(path, o.moving_average) or false }, Optimizer)
   end)
 end
 
 for _, info in ipairs(core.optimizers()) do optimizer[info.name] = define(info) end
+
+-- The variables that no member of a combination names itself.
+local function rest_for(who, context, optimizers)
+  local taken, rest = {}, {}
+  for _, each in ipairs(optimizers) do
+    for _, blob in ipairs(find_variables(who, context, each.variables) or {}) do
+      taken[blob.name] = true
+    end
+  end
+  for _, v in ipairs(context.trainable) do
+    if not taken[v.name] then rest[#rest + 1] = v.name end
+  end
+  return rest
+end
+
+local Combined = { __tostring = function(self)
+  local parts = {}
+  for i, each in ipairs(self.optimizers) do parts[i] = tostring(each) end
+  return "CombinedOptimizer({" .. table.concat(parts, ", ") .. "})"
+end }
+Combined.__index = Combined
+
+--- Lets each member train its variables along the gradients of the loss.
+function Combined:minimize(loss)
+  if getmetatable(self) ~= Combined then
+    core.fail("minimize: call it with a colon: optimizer:minimize(loss)")
+  end
+  local who = "CombinedOptimizer.minimize"
+  local context = trace.need_train(who)
+  for _, each in ipairs(self.optimizers) do
+    local all = not each.variables
+    if all then each.variables = rest_for(who, context, self.optimizers) end
+    for name, value in pairs(self.request) do each.request[name] = value end
+    each:minimize(loss)
+    if all then each.variables = false end
+  end
+end
+
+local function check_members(who, list)
+  local free
+  for i, each in ipairs(args.expect(who, "optimizers", list, "table")) do
+    if getmetatable(each) ~= Optimizer then
+      core.fail("%s: optimizers: item %d must be an optimizer such as flow.optimizer.SGD(0.1), "
+        .. "got %s", who, i, args.describe(each))
+    end
+    if each.request.loss_scale or each.request.step then
+      core.fail("%s: optimizers: item %d must leave loss scale and train_step_lbn to the "
+        .. "combination", who, i)
+    end
+    if not each.variables and free then
+      core.fail("%s: optimizers: items %d and %d both lack variables; one alone gets what the "
+        .. "others leave", who, free, i)
+    end
+    if not each.variables then free = i end
+  end
+  if #list == 0 then core.fail("%s: optimizers must not be empty", who) end
+  return list
+end
+
+optimizer.CombinedOptimizer = args.define("optimizer.CombinedOptimizer",
+  "Several optimizers of one loss, each with variables of its own.", {
+    { "optimizers", "a list; one without variables gets those that the others leave",
+      type = "Optimizer[]" },
+    SCALE, COMMON[2], COMMON[3],
+    returns = "Optimizer",
+  }, function(o)
+    local who = "optimizer.CombinedOptimizer"
+    o.gradient_accumulation_steps = 1
+    local request = request_of(who, o)
+    request.accumulate = nil
+    return setmetatable({ optimizers = check_members(who, o.optimizers), request = request },
+      Combined)
+  end)
 
 --- Ends a body: a train job must have an optimizer.
 function optimizer.close(context)

@@ -18,23 +18,29 @@ function records.param(param)
   return { param.name, param.doc, default_of(param), type = ANNOTATED[param.type] or param.type }
 end
 
+-- One number stands for a list of it.
 local function read_list(who, name, list)
   local copy = {}
+  if type(list) == "number" then return { list } end
   for i, value in ipairs(args.expect(who, name, list, "table")) do
     copy[i] = args.expect(who, name, value, "number")
   end
   return copy
 end
 
+local function read_value(who, param, value)
+  local name, kind = param.name, param.type
+  if kind == "numbers" then return read_list(who, name, value) end
+  if kind == "integer" then return args.integer(who, name, value, 0) end
+  return args.expect(who, name, value, kind)
+end
+
 --- The options that a record's parameters get from the values that a call gave.
 function records.read(who, params, values)
   local options = {}
   for _, param in ipairs(params) do
-    local name, value = param.name, values[param.name]
-    if value ~= nil then
-      options[name] = param.type == "numbers" and read_list(who, name, value)
-        or args.expect(who, name, value, param.type)
-    end
+    local value = values[param.name]
+    if value ~= nil then options[param.name] = read_value(who, param, value) end
   end
   return options
 end

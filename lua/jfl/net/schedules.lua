@@ -43,13 +43,14 @@ end
 
 -- The function that makes a schedule which the core has an op for.
 local function define(info)
-  local params, own = { returns = "Scheduler" }, {}
+  local params, own, warms = { returns = "Scheduler" }, {}, false
+  for _, param in ipairs(info.params) do warms = warms or param.name == "warmup" end
   for _, param in ipairs(info.params) do
-    if not param.name:find("^warmup") then
+    if not warms or not param.name:find("^warmup") then
       own[#own + 1], params[#params + 1] = param, records.param(param)
     end
   end
-  params[#params + 1] = WARMUP
+  if warms then params[#params + 1] = WARMUP end
   return args.define("optimizer." .. info.schedule, info.doc, params, function(o)
     local options = records.read(info.schedule, own, o)
     add_warmup(info.schedule, options, o.warmup)
@@ -65,8 +66,52 @@ for _, info in pairs(core.ops()) do
   if info.schedule then schedule.kinds[info.schedule] = define(info) end
 end
 
+-- Fails unless what a user's function gave for a step is a rate.
+local function need_rate(who, rate, step)
+  if type(rate) == "number" and rate >= 0 and rate < math.huge then return rate end
+  core.fail("%s: lr_scheduler must give a finite number of at least 0, got %s for step %d", who,
+    args.describe(rate), step)
+end
+
 --- The rate that a schedule gives for a step, counted from 0.
-function schedule.rate(value, step) return core.schedule_rate(value.op, value.options, step) end
+function schedule.rate(value, step)
+  if value.fn then return need_rate("lr", value.fn(step), step) end
+  if value.blob then
+    core.fail("lr: %s computes the rate within the job; return that blob to see it", value.text)
+  end
+  return core.schedule_rate(value.op, value.options, step)
+end
+
+--- A rate that the job computes, or gets as an input.
+schedule.CustomScheduler = args.define("optimizer.CustomScheduler",
+  "The rate is what a blob of the job holds.", {
+    { "lbn", "a blob of one element", type = "Blob" },
+    returns = "Scheduler",
+  }, function(o)
+    if core.type(o.lbn) ~= "blob" then
+      core.fail("optimizer.CustomScheduler: lbn must be a blob, got %s", args.describe(o.lbn))
+    end
+    return setmetatable({ blob = o.lbn, text = "CustomScheduler(" .. o.lbn.name .. ")" }, Schedule)
+  end)
+
+--- Puts a schedule into the request that core.minimize takes. The rate of a function becomes an
+-- input of the job, which every call computes.
+function schedule.request(who, context, value, request)
+  if value.op then
+    request.schedule, request.schedule_options = value.op, value.options
+    return
+  end
+  request.rate = value.blob
+  if not value.fn then return end
+  if request.step then
+    core.fail("%s: lr_scheduler must not be a function where train_step_lbn counts the steps", who)
+  end
+  context.rates = context.rates or {}
+  local list = context.rates
+  list[#list + 1] = function(step) return need_rate(who, value.fn(step), step) end
+  list.skips = list.skips or request.scale_period or request.accumulate > 1
+  request.rate = core.input(context.graph, "System-Train-Rate" .. #list, "float64", { 1 })
+end
 
 --- The schedule that lr_scheduler stands for: a scheduler itself, or a number for a constant rate.
 function schedule.of(who, value)
@@ -79,7 +124,10 @@ function schedule.of(who, value)
     return constant
   end
   if getmetatable(value) == Schedule then return value end
-  core.fail("%s: lr_scheduler must be a number or a scheduler such as "
+  if type(value) == "function" then
+    return setmetatable({ fn = value, text = "function" }, Schedule)
+  end
+  core.fail("%s: lr_scheduler must be a number, a function of the step or a scheduler such as "
     .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got %s", who, args.describe(value))
 end
 

@@ -1,5 +1,6 @@
 -- flow.get_variable: variables of a job, shared with other jobs by their names.
 local args = require "jfl.base.args"
+local averages = require "jfl.net.averages"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
@@ -82,6 +83,9 @@ end
 
 --- A layer's variable: `<layer>-<part>`. It must be new unless v.reuse allows that it is not.
 function variable.of_layer(who, context, v)
+  local averaged
+  v.name, averaged = averages.name_of(context, v.name, v.trainable)
+  if averaged then v.trainable = false end
   if not context.variables[v.name] then return create(who, context, v) end
   if v.reuse then return again(who, context, v) end
   core.fail("%s: '%s' exists in this job already; another name makes another layer, and "
@@ -104,8 +108,8 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   local who = "get_variable"
   local context = trace.need(who)
   args.name(who, "name", o.name)
-  local name = context.prefix .. o.name
   args.expect(who, "trainable", o.trainable, "boolean")
+  local name, averaged = averages.name_of(context, context.prefix .. o.name, o.trainable)
   args.expect(who, "reuse", o.reuse, "boolean")
   local existing = context.variables[name]
   if existing and not o.reuse then
@@ -120,7 +124,7 @@ variable.get_variable = args.define("get_variable", "A variable of the job.", {
   if not existing then
     return create(who, context, { name = name, shape = o.shape, dtype = dtype,
       initializer = o.initializer or context.config.default_initializer_conf,
-      regularizer = o.regularizer, trainable = o.trainable })
+      regularizer = o.regularizer, trainable = o.trainable and not averaged })
   end
   regularizers.factors(who, "regularizer", o.regularizer)
   return again(who, context, { name = name, shape = o.shape, dtype = dtype })

@@ -95,7 +95,7 @@ describe("optimizer.SGD", function()
       helper.fails(function() job({ 1, 2 }) end, text)
     end
     fails(function() flow.optimizer.SGD("fast") end,
-      "optimizer.SGD: lr_scheduler must be a number or a scheduler")
+      "optimizer.SGD: lr_scheduler must be a number, a function of the step or a scheduler")
     fails(function() flow.optimizer.SGD() end, "argument 1 'lr_scheduler' is missing")
     fails(function(y) flow.optimizer.SGD(0.1, { momentun = 0 }):minimize(y) end,
       "unknown option 'momentun'")
@@ -111,7 +111,8 @@ describe("optimizer.SGD", function()
     fails(function(y) flow.losses.add_loss(y) end,
       "there is no learning rate: set it in the")
     fails(function() flow.optimizer.SGD(0.1, { grad_clipping = 1 }) end,
-      "optimizer.SGD: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), got")
+      "optimizer.SGD: grad_clipping must be optimizer.grad_clipping.by_global_norm(clip_norm), "
+      .. "by_norm or by_value, got")
     fails(function() flow.optimizer.grad_clipping.by_global_norm(0) end,
       "by_global_norm: clip_norm must be a positive number, got number 0")
     fails(function() flow.optimizer.PiecewiseConstantScheduler({ 1 }, { 0.1 }) end,
@@ -484,7 +485,7 @@ describe("optimizers and schedules", function()
   it("show what they were given, and say how to change it", function()
     local sgd = flow.optimizer.SGD(0.1)
     assert.same({ 0.1, 0.9 }, { sgd.lr, sgd.momentum })
-    assert.equal("SGD(0.1, momentum=0.9)", tostring(sgd))
+    assert.equal("SGD(0.1, momentum=0.9, nesterov=false)", tostring(sgd))
     local rate = flow.optimizer.PiecewiseConstantScheduler({ 10 }, { 0.1, 0.01 })
     local adam = flow.optimizer.Adam(rate, { beta1 = 0.5 })
     assert.same({ 0.1, 0.5, 0.999, true },
@@ -495,7 +496,7 @@ describe("optimizers and schedules", function()
     helper.fails(function() sgd.momentum = 0.5 end, "SGD: 'momentum' cannot be set later; give it "
       .. "where the optimizer is made: flow.optimizer.SGD(rate, {momentum = 0.5})")
     helper.fails(function() return sgd.mometum end,
-      "SGD has no 'mometum'; it has lr, minimize, momentum, set_lr")
+      "SGD has no 'mometum'; it has lr, minimize, momentum, nesterov, set_lr")
     helper.fails(function() sgd.beta1 = 1 end, "SGD has no 'beta1'; it has")
   end)
 
@@ -515,8 +516,9 @@ describe("optimizers and schedules", function()
       ["boundaries must be steps of at least 0, got "] = function()
         o.PiecewiseConstantScheduler({ math.huge - math.huge }, { 1, 2 })
       end,
-      ["optimizer.SGD: unknown option 'weight_decay'; options are lr_scheduler, momentum, "
-        .. "grad_clipping, variables; flow.help('weight_decay') tells"] = function()
+      ["optimizer.SGD: unknown option 'weight_decay'; options are lr_scheduler, "
+        .. "loss_scale_factor, momentum, grad_clipping, train_step_lbn, loss_scale_policy, "
+        .. "variables, nesterov, "] = function()
         o.SGD(0.1, { weight_decay = 0.1 })
       end,
       ["truncated_normal: stddev must be a finite number, got inf"] = function()
@@ -553,8 +555,13 @@ describe("optimizers and schedules", function()
       return table.concat(list, " ")
     end
     assert.equal("lr_scheduler loss_scale_factor momentum grad_clipping train_step_lbn "
-      .. "loss_scale_policy variables", order "SGD")
+      .. "loss_scale_policy variables nesterov gradient_accumulation_steps moving_average",
+      order "SGD")
     assert.equal("lr_scheduler beta1 beta2 epsilon do_bias_correction loss_scale_factor "
-      .. "grad_clipping train_step_lbn loss_scale_policy variables", order "Adam")
+      .. "grad_clipping train_step_lbn loss_scale_policy variables amsgrad "
+      .. "gradient_accumulation_steps moving_average", order "Adam")
+    assert.equal("lr_scheduler momentum_beta epsilon lars_coefficient loss_scale_factor "
+      .. "weight_decay weight_decay_includes weight_decay_excludes grad_clipping train_step_lbn "
+      .. "loss_scale_policy variables gradient_accumulation_steps moving_average", order "LARS")
   end)
 end)

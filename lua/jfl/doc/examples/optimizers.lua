@@ -100,4 +100,265 @@ local rate = flow.optimizer.PiecewiseConstantScheduler({ 1000 },
 -- rises to 0.5 in 100 steps
 print(flow.optimizer.SGD(rate).lr)  --> 0.05
 
+## optimizer.CosineScheduler
+-- from 0.1 to 0.01 in 1000 steps
+local rate = flow.optimizer.CosineScheduler(0.1, 1000, { alpha = 0.1 })
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.CosineRestartsScheduler
+-- falls from 0.1 in 1000 steps, then again in 2000, in 4000 and so on
+local rate = flow.optimizer.CosineRestartsScheduler(0.1, 1000, { multiplier = 2 })
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.CosineWarmupScheduler
+-- rises to 0.1 in 100 steps, and falls in the other 900
+local rate = flow.optimizer.CosineWarmupScheduler(0.1, 1000, 100)
+print(flow.optimizer.SGD(rate).lr)  --> 0
+
+## optimizer.ExponentialScheduler
+-- halves in each 1000 steps
+local rate = flow.optimizer.ExponentialScheduler(0.1, 1000, 0.5)
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.InverseTimeScheduler
+-- 0.1 / 2 after 1000 steps, 0.1 / 3 after 2000
+local rate = flow.optimizer.InverseTimeScheduler(0.1, 1000, 1)
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.LinearCosineScheduler
+-- a straight line times half a cosine
+local rate = flow.optimizer.LinearCosineScheduler(0.1, 1000)
+print(flow.optimizer.SGD(rate).lr)  --> 0.1001
+
+## optimizer.NaturalExpScheduler
+-- divided by e in each 1000 steps
+local rate = flow.optimizer.NaturalExpScheduler(0.1, 1000, 1)
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.OneCycleScheduler
+-- from 0.004 up to 0.1 in 300 steps, then down to 4e-7
+local rate = flow.optimizer.OneCycleScheduler(0.1, 1000)
+print(flow.optimizer.SGD(rate).lr)  --> 0.004
+
+## optimizer.PiecewiseScalingScheduler
+-- a tenth behind step 1000, a tenth of that behind step 5000
+local rate = flow.optimizer.PiecewiseScalingScheduler(0.1, { 1000, 5000 }, 0.1)
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.PolynomialScheduler
+-- in a straight line to 0
+local rate = flow.optimizer.PolynomialScheduler(0.1, 1000, { end_learning_rate = 0 })
+print(flow.optimizer.SGD(rate).lr)  --> 0.1
+
+## optimizer.AdamW
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.AdamW(0.1, { weight_decay = 0.001 }):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.Adadelta
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.Adadelta(10):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.Adagrad
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.Adagrad(1):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.LAMB
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.LAMB(0.05):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.LARS
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.LARS(0.1, { lars_coefficient = 0.1, momentum_beta = 0 }):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.LazyAdam
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.LazyAdam(0.1):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.Lion
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.Lion(0.02):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.NAdam
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.NAdam(0.1):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.RMSProp
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.RMSProp(0.02):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.SGDW
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.SGDW(0.05, { weight_decay = 0.001 }):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.CombinedOptimizer
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.CombinedOptimizer({
+      flow.optimizer.Adam(0.1, { variables = { "w" } }),
+    }):minimize(loss)
+    return loss
+  end }
+for i = 1, 300 do train({ 3 }) end
+print(math.abs(flow.get_all_variables().w[1] - 3) < 0.1)  --> true
+
+## optimizer.CustomScheduler
+-- the rate is an input of the job
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) },
+    { "rate", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x, rate)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    local schedule = flow.optimizer.CustomScheduler(rate)
+    flow.optimizer.SGD(schedule, { momentum = 0 }):minimize(loss)
+    return loss
+  end }
+train({ 3 }, { 0.25 })
+print(flow.get_all_variables().w)  --> [2.]
+
+## optimizer.grad_clipping.by_norm
+-- no variable's gradient has a norm above 1
+local clip = flow.optimizer.grad_clipping.by_norm(1)
+print(flow.optimizer.SGD(0.1, { grad_clipping = clip }).lr)  --> 0.1
+
+## optimizer.grad_clipping.by_value
+-- no element of a gradient is beyond -1 or 1
+local clip = flow.optimizer.grad_clipping.by_value(1)
+print(flow.optimizer.SGD(0.1, { grad_clipping = clip }).lr)  --> 0.1
+
+## optimizer.loss_scale.static_loss_scale
+local policy = flow.optimizer.loss_scale.static_loss_scale(1024)
+print(flow.optimizer.SGD(0.1, { loss_scale_policy = policy }).lr)  --> 0.1
+
+## optimizer.loss_scale.dynamic_loss_scale
+-- halves when a gradient is not finite; doubles after 2000 good steps
+local policy = flow.optimizer.loss_scale.dynamic_loss_scale(2 ^ 16)
+print(flow.optimizer.Adam(0.1, { loss_scale_policy = policy }).lr)  --> 0.1
+
+## train.ExponentialMovingAverage
+local average = flow.train.ExponentialMovingAverage(0.9)
+local train = flow.global_function {
+  name = "train", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 1 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() })
+    local loss = flow.math.square(w - x)
+    flow.optimizer.SGD(0.1, { momentum = 0, moving_average = average }):minimize(loss)
+    return loss
+  end }
+for i = 1, 10 do train({ 3 }) end
+local show = flow.global_function { name = "show", returns = tp.Numpy,
+  body = function()
+    return average:use(function() return flow.get_variable("w", { 1 },
+      { initializer = flow.ones_initializer() }) end)
+  end }
+print(show()[1] < flow.get_all_variables().w[1])  --> true
 ]==]

@@ -1,0 +1,58 @@
+/* Exponential moving averages of parameters, which an update moves right after its step, and the op
+   that says how far. */
+#include "optim/average.h"
+#include "optim/rule.h"
+
+#define average_slots(S) S(ema, LIKE, 0)
+#define average_scalars(S) S(share)
+JF_RULE(average, 0, ema += share * (w - ema))
+
+const jf_rule *const jf_average = &average_rule;
+
+void jf_average_of(const jf_kargs *k, const jf_update_args *u, jf_average_args *out)
+{
+  const jf_update *a = k->attr;
+  out->tensor[JF_PARAM] = u->tensor[JF_PARAM];
+  out->tensor[JF_GRAD] = u->tensor[JF_GRAD];
+  out->tensor[JF_FIRST_SLOT] = u->tensor[a->stride - 1];
+  out->scalar[JF_SCALE] = 1;
+  out->scalar[JF_RATE] = 0;
+  out->scalar[JF_FIRST_SCALAR] = *(const double *)k->in[k->n_in - 2].data;
+  out->args = (jf_update_args){ out->tensor, u->from, u->n, out->scalar, NULL };
+}
+
+static const jf_attr attrs[] = {
+  JF_FIELD(jf_average_share, decay, NUM, NULL, "how much an average keeps of itself"),
+  JF_FIELD(jf_average_share, warms_up, BOOL, "false", "keeps less of itself at first"),
+  {0},
+};
+
+static jfl_status average_share_infer(jf_infer *c)
+{
+  char s[JF_SHAPE_STR];
+  const double decay = ((const jf_average_share *)c->attr)->decay;
+  const jfl_value *count = c->in[0];
+  if (!(decay >= 0 && decay < 1))
+    return jf_fail_argument(JFL_EINVAL, "decay", "must be in [0, 1), got %.14g", decay);
+  if (count->dtype != JFL_I64 || jf_numel(&count->shape) != 1)
+    return jf_fail_argument(JFL_ESHAPE, "count", "must be int64 (1), got %s %s",
+                            jfl_dtype_name(count->dtype), jf_shape_str(&count->shape, s));
+  c->dtype[0] = JFL_F64;
+  c->shape[0] = (jfl_shape){ 1, { 1 } };
+  return JFL_OK;
+}
+
+/* The first step of all makes the averages what the parameters are. */
+static jfl_status average_share_plain(const jf_kargs *k)
+{
+  const jf_average_share *a = k->attr;
+  const double n = (double)*(const int64_t *)k->in[0].data, rising = (1 + n) / (10 + n);
+  const double keeps = a->warms_up && rising < a->decay ? rising : a->decay;
+  *(double *)k->out[0].data = n == 0 ? 1 : 1 - keeps;
+  return JFL_OK;
+}
+static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = average_share_plain };
+
+JFL_OP(average_share, .doc = "What averages take of parameters, after count steps.",
+  .in = {"count"}, .out = {"share"}, .attr = attrs, .attr_size = sizeof(jf_average_share),
+  .infer = average_share_infer, .cpu = cpu)

@@ -1,0 +1,311 @@
+/* Schedules that are formulas of the step t, counted from 0. Those that have `steps` hold their
+   last rate from there on, unless said otherwise. */
+#include "optim/schedule.h"
+
+#include <math.h>
+
+/* The attributes of all of them; each has some. */
+typedef struct decay {
+  double base_lr, alpha, num_periods, beta, end_learning_rate, power, decay_rate, multiplier;
+  double pct_start, div_factor, final_div_factor, start_multiplier;
+  int64_t steps, warmup_steps;
+  int cycle, staircase;
+  jf_warmup warmup;
+} decay;
+
+static const double PI = 3.14159265358979323846;
+
+#define BASE JF_FIELD(decay, base_lr, NUM, NULL, "the rate at first")
+#define STEPS(what) JF_FIELD(decay, steps, INT, NULL, what)
+#define ALPHA JF_FIELD(decay, alpha, NUM, "0", "the last rate, as a share of base_lr")
+
+static jfl_status check_steps(const char *name, int64_t steps)
+{
+  if (steps >= 1) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, name, "must be at least 1, got %lld", (long long)steps);
+}
+
+static jfl_status check_finite(const char *name, double value)
+{
+  if (isfinite(value)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number, got %g", value);
+}
+
+static jfl_status check_above(const char *name, double value, double least)
+{
+  if (value > least && isfinite(value)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, name, "must be a finite number above %g, got %g", least,
+                          value);
+}
+
+/* What all schedules with a base_lr and steps check. */
+static jfl_status decay_infer(jf_infer *c)
+{
+  const decay *a = c->attr;
+  JF_TRY(jf_infer_schedule(c, &a->warmup));
+  JF_TRY(jf_check_rate("base_lr", a->base_lr));
+  JF_TRY(check_steps("steps", a->steps));
+  JF_TRY(check_finite("alpha", a->alpha));
+  return check_finite("beta", a->beta);
+}
+
+/* t, but at most steps. */
+static double steps_done(const jf_kargs *k)
+{
+  const int64_t t = jf_schedule_step(k), steps = ((const decay *)k->attr)->steps;
+  return (double)(t < steps ? t : steps);
+}
+
+/* Gives base_lr times that factor, or what the warm-up says. */
+static jfl_status decay_rate_of(const jf_kargs *k, double factor)
+{
+  const decay *a = k->attr;
+  return jf_schedule_rate(k, &a->warmup, a->base_lr, a->base_lr * factor);
+}
+
+/* From 1 to 0 along half a cosine, as x goes from 0 to 1. */
+static double half_cosine(double x) { return 0.5 * (1 + cos(PI * x)); }
+
+/* ---- cosines ---- */
+
+static const jf_attr cosine_attrs[] = {
+  BASE, STEPS("how long it falls"), ALPHA, JF_WARMUP_FIELDS(decay), {0},
+};
+
+/* base_lr ((1 - alpha) (1 + cos(pi k / steps)) / 2 + alpha), k = min(t, steps) (Loshchilov and
+   Hutter, "SGDR", ICLR 2017, equation 5). */
+static jfl_status cosine_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const double fallen = half_cosine(steps_done(k) / (double)a->steps);
+  return decay_rate_of(k, (1 - a->alpha) * fallen + a->alpha);
+}
+static const jf_kernel cosine_cpu[JFL_N_DTYPE] = { [JFL_I64] = cosine_plain };
+
+JFL_OP(cosine_schedule, .doc = "A rate that falls along half a cosine.",
+  .path = "CosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = cosine_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = decay_infer, .cpu = cosine_cpu)
+
+static const jf_attr restarts_attrs[] = {
+  BASE, STEPS("how long the first period is"),
+  JF_FIELD(decay, multiplier, NUM, "1", "how many times as long each next period is"),
+  ALPHA, JF_WARMUP_FIELDS(decay), {0},
+};
+
+static jfl_status restarts_infer(jf_infer *c)
+{
+  const double multiplier = ((const decay *)c->attr)->multiplier;
+  JF_TRY(decay_infer(c));
+  if (multiplier >= 1 && isfinite(multiplier)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "multiplier", "must be a finite number of at least 1, got %g",
+                          multiplier);
+}
+
+/* The same along one period after the other (SGDR, section 3). */
+static jfl_status restarts_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  double period = (double)a->steps, at = (double)jf_schedule_step(k);
+  if (a->multiplier == 1) at = fmod(at, period);
+  for (; at >= period; period *= a->multiplier) at -= period;
+  return decay_rate_of(k, (1 - a->alpha) * half_cosine(at / period) + a->alpha);
+}
+static const jf_kernel restarts_cpu[JFL_N_DTYPE] = { [JFL_I64] = restarts_plain };
+
+JFL_OP(cosine_restarts_schedule, .doc = "A rate that falls along half a cosine, again and again.",
+  .path = "CosineRestartsScheduler", .in = {"step"}, .out = {"lr"}, .attr = restarts_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = restarts_infer, .cpu = restarts_cpu)
+
+static const jf_attr warm_attrs[] = {
+  JF_FIELD(decay, base_lr, NUM, NULL, "the highest rate, at the end of the warm-up"),
+  STEPS("how long it lasts, warm-up included"),
+  JF_FIELD(decay, warmup_steps, INT, NULL, "how long the rate rises, in a straight line"),
+  ALPHA,
+  JF_FIELD(decay, start_multiplier, NUM, "0", "the first rate, as a share of base_lr"),
+  {0},
+};
+
+static jfl_status warm_infer(jf_infer *c)
+{
+  const decay *a = c->attr;
+  JF_TRY(decay_infer(c));
+  JF_TRY(check_finite("start_multiplier", a->start_multiplier));
+  if (a->warmup_steps >= 0 && a->warmup_steps < a->steps) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "warmup_steps", "must be from 0 to below steps %lld, got "
+                          "%lld", (long long)a->steps, (long long)a->warmup_steps);
+}
+
+/* Rises to base_lr in warmup_steps, and falls along half a cosine in the rest of `steps`. */
+static jfl_status warm_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const double t = steps_done(k), rise = (double)a->warmup_steps, s = a->start_multiplier;
+  const double fallen = half_cosine((t - rise) / ((double)a->steps - rise));
+  return decay_rate_of(k, t < rise ? s + (1 - s) * t / rise : (1 - a->alpha) * fallen + a->alpha);
+}
+static const jf_kernel warm_cpu[JFL_N_DTYPE] = { [JFL_I64] = warm_plain };
+
+JFL_OP(cosine_warmup_schedule, .doc = "A rate that rises, then falls along half a cosine.",
+  .path = "CosineWarmupScheduler", .in = {"step"}, .out = {"lr"}, .attr = warm_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = warm_infer, .cpu = warm_cpu)
+
+static const jf_attr linear_cosine_attrs[] = {
+  BASE, STEPS("how long it falls"),
+  JF_FIELD(decay, num_periods, NUM, "0.5", "how many periods the cosine has"),
+  JF_FIELD(decay, alpha, NUM, "0", "what is added to the straight line"),
+  JF_FIELD(decay, beta, NUM, "0.001", "what is added to the product"),
+  JF_WARMUP_FIELDS(decay), {0},
+};
+
+static jfl_status linear_cosine_infer(jf_infer *c)
+{
+  JF_TRY(decay_infer(c));
+  return check_above("num_periods", ((const decay *)c->attr)->num_periods, 0);
+}
+
+/* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello
+   et al., "Neural optimizer search", ICML 2017, section 4.4). */
+static jfl_status linear_cosine_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const double x = steps_done(k) / (double)a->steps;
+  return decay_rate_of(k, (a->alpha + 1 - x) * half_cosine(2 * a->num_periods * x) + a->beta);
+}
+static const jf_kernel linear_cosine_cpu[JFL_N_DTYPE] = { [JFL_I64] = linear_cosine_plain };
+
+JFL_OP(linear_cosine_schedule, .doc = "A rate that falls along a straight line times a cosine.",
+  .path = "LinearCosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = linear_cosine_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = linear_cosine_infer,
+  .cpu = linear_cosine_cpu)
+
+static const jf_attr one_cycle_attrs[] = {
+  { "max_lr", JF_ATTR_NUM, offsetof(decay, base_lr), NULL, "the highest rate", NULL },
+  STEPS("how long the cycle lasts"),
+  JF_FIELD(decay, pct_start, NUM, "0.3", "the share of the steps in which it rises"),
+  JF_FIELD(decay, div_factor, NUM, "25", "max_lr over the first rate"),
+  JF_FIELD(decay, final_div_factor, NUM, "10000", "the first rate over the last one"),
+  {0},
+};
+
+static jfl_status one_cycle_infer(jf_infer *c)
+{
+  const decay *a = c->attr;
+  JF_TRY(jf_infer_schedule(c, &a->warmup));
+  JF_TRY(jf_check_rate("max_lr", a->base_lr));
+  JF_TRY(check_steps("steps", a->steps));
+  JF_TRY(check_above("div_factor", a->div_factor, 0));
+  JF_TRY(check_above("final_div_factor", a->final_div_factor, 0));
+  if (a->pct_start >= 0 && a->pct_start <= 1) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "pct_start", "must be in [0, 1], got %g", a->pct_start);
+}
+
+/* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate
+   at step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
+static jfl_status one_cycle_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const double top = a->pct_start * (double)a->steps - 1, last = (double)a->steps - 1;
+  const double t = fmin((double)jf_schedule_step(k), last);
+  const double first = 1 / a->div_factor, end = first / a->final_div_factor;
+  if (t <= top && top > 0) return decay_rate_of(k, 1 + (first - 1) * half_cosine(t / top));
+  const double x = last > top ? (t - top) / (last - top) : 1;
+  return decay_rate_of(k, end + (1 - end) * half_cosine(x));
+}
+static const jf_kernel one_cycle_cpu[JFL_N_DTYPE] = { [JFL_I64] = one_cycle_plain };
+
+JFL_OP(one_cycle_schedule, .doc = "A rate that rises to max_lr and falls far below the first one.",
+  .path = "OneCycleScheduler", .in = {"step"}, .out = {"lr"}, .attr = one_cycle_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = one_cycle_infer,
+  .cpu = one_cycle_cpu)
+
+/* ---- powers ---- */
+
+static const jf_attr polynomial_attrs[] = {
+  BASE, STEPS("how long it falls"),
+  JF_FIELD(decay, end_learning_rate, NUM, "0.0001", "the last rate"),
+  JF_FIELD(decay, power, NUM, "1", "1: in a straight line"),
+  JF_FIELD(decay, cycle, BOOL, "false", "falls from higher up again after each `steps`"),
+  JF_WARMUP_FIELDS(decay), {0},
+};
+
+static jfl_status polynomial_infer(jf_infer *c)
+{
+  const decay *a = c->attr;
+  JF_TRY(decay_infer(c));
+  JF_TRY(jf_check_rate("end_learning_rate", a->end_learning_rate));
+  return check_above("power", a->power, 0);
+}
+
+/* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and
+   T the next multiple of steps, which for t = 0 is the first. */
+static jfl_status polynomial_plain(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const int64_t t = jf_schedule_step(k), cycles = t ? (t + a->steps - 1) / a->steps : 1;
+  const double whole = (double)a->steps * (double)(a->cycle ? cycles : 1);
+  const double x = (a->cycle ? (double)t : steps_done(k)) / whole, end = a->end_learning_rate;
+  return jf_schedule_rate(k, &a->warmup, a->base_lr,
+                          (a->base_lr - end) * pow(1 - x, a->power) + end);
+}
+static const jf_kernel polynomial_cpu[JFL_N_DTYPE] = { [JFL_I64] = polynomial_plain };
+
+JFL_OP(polynomial_schedule, .doc = "A rate that falls to another along a power of the time left.",
+  .path = "PolynomialScheduler", .in = {"step"}, .out = {"lr"}, .attr = polynomial_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = polynomial_infer,
+  .cpu = polynomial_cpu)
+
+/* ---- without an end ---- */
+
+static const jf_attr endless_attrs[] = {
+  BASE, STEPS("the unit in which steps are counted"),
+  JF_FIELD(decay, decay_rate, NUM, NULL, "how fast it falls"),
+  JF_FIELD(decay, staircase, BOOL, "false", "counts whole units only"),
+  JF_WARMUP_FIELDS(decay), {0},
+};
+
+static jfl_status endless_infer(jf_infer *c)
+{
+  JF_TRY(decay_infer(c));
+  return jf_check_rate("decay_rate", ((const decay *)c->attr)->decay_rate);
+}
+
+/* t / steps, or the whole number below that. */
+static double units_done(const jf_kargs *k)
+{
+  const decay *a = k->attr;
+  const double p = (double)jf_schedule_step(k) / (double)a->steps;
+  return a->staircase ? floor(p) : p;
+}
+
+static jfl_status exponential_plain(const jf_kargs *k)
+{
+  return decay_rate_of(k, pow(((const decay *)k->attr)->decay_rate, units_done(k)));
+}
+static const jf_kernel exponential_cpu[JFL_N_DTYPE] = { [JFL_I64] = exponential_plain };
+
+JFL_OP(exponential_schedule, .doc = "base_lr times decay_rate to the power of t / steps.",
+  .path = "ExponentialScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
+  .cpu = exponential_cpu)
+
+static jfl_status natural_exp_plain(const jf_kargs *k)
+{
+  return decay_rate_of(k, exp(-((const decay *)k->attr)->decay_rate * units_done(k)));
+}
+static const jf_kernel natural_exp_cpu[JFL_N_DTYPE] = { [JFL_I64] = natural_exp_plain };
+
+JFL_OP(natural_exp_schedule, .doc = "base_lr times exp(-decay_rate t / steps).",
+  .path = "NaturalExpScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
+  .cpu = natural_exp_cpu)
+
+static jfl_status inverse_time_plain(const jf_kargs *k)
+{
+  return decay_rate_of(k, 1 / (1 + ((const decay *)k->attr)->decay_rate * units_done(k)));
+}
+static const jf_kernel inverse_time_cpu[JFL_N_DTYPE] = { [JFL_I64] = inverse_time_plain };
+
+JFL_OP(inverse_time_schedule, .doc = "base_lr over 1 + decay_rate t / steps.",
+  .path = "InverseTimeScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
+  .cpu = inverse_time_cpu)

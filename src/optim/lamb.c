@@ -1,0 +1,70 @@
+/* LAMB (You et al., "Large batch optimization for deep learning", ICLR 2020, algorithm 2), as
+   OneFlow computes it: the ratio of norms leaves weight decay out, and the bias corrections of step
+   t, from 1, have the power t + 1.
+
+     u = m / (1 - beta1^(t+1)) / (sqrt(v / (1 - beta2^(t+1))) + epsilon)
+     w -= lr |w| / |u| (u + weight_decay w)
+
+   The ratio is 1 where either norm is 0. */
+#include "optim/option.h"
+#include "optim/rule.h"
+
+typedef struct lamb { double beta1, beta2, epsilon, weight_decay; } lamb;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(lamb, beta1, NUM, "0.9", "decay of the gradients' mean"),
+  JF_FIELD(lamb, beta2, NUM, "0.999", "decay of the mean of their squares"),
+  JF_FIELD(lamb, epsilon, NUM, "1e-06", "what is added to its root"),
+  JF_FIELD(lamb, weight_decay, NUM, "0", "the share of a weight that is added to its step"),
+  {0},
+};
+
+static jfl_status lamb_check(const void *attr)
+{
+  const lamb *a = attr;
+  JF_TRY(jf_check_decay("beta1", a->beta1));
+  JF_TRY(jf_check_decay("beta2", a->beta2));
+  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  return jf_check_amount("weight_decay", a->weight_decay);
+}
+
+/* of_mean and of_squares make up for means that began at 0. */
+#define lamb_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
+#define lamb_scalars(S) \
+  S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon) S(weight_decay) S(of_mean) S(of_squares)
+#define lamb_sums(S) S(squares_of_w) S(squares_of_step)
+#define lamb_measured(S) lamb_slots(S)
+#define lamb_stepped(S)
+JF_MEASURED_RULE(lamb,
+  m = beta1 * m + rest1 * g;
+  v = beta2 * v + rest2 * g * g;
+  const T step = of_mean * m / (sqrt(of_squares * v) + epsilon);
+  squares_of_w += (double)w * (double)w;
+  squares_of_step += (double)step * (double)step,
+  const int any = squares_of_w > 0 && squares_of_step > 0;
+  const T trust = lr * (T)(any ? sqrt(squares_of_w / squares_of_step) : 1.0),
+  w -= trust * (of_mean * m / (sqrt(of_squares * v) + epsilon) + weight_decay * w))
+
+static const jf_rule *lamb_choose(const void *attr)
+{
+  (void)attr;
+  return &lamb_rule;
+}
+
+static void lamb_scalars_of(const void *attr, int64_t t, double *scalar)
+{
+  const lamb *a = attr;
+  double *own = scalar + JF_FIRST_SCALAR;
+  own[0] = a->beta1;
+  own[1] = 1 - a->beta1;
+  own[2] = a->beta2;
+  own[3] = 1 - a->beta2;
+  own[4] = a->epsilon;
+  own[5] = a->weight_decay;
+  own[6] = 1 / (1 - pow(a->beta1, (double)t + 1));
+  own[7] = 1 / (1 - pow(a->beta2, (double)t + 1));
+}
+
+JFL_OPTIM(LAMB, .doc = "Adam whose steps have a size that fits each variable's norm.",
+  .attr = attrs, .attr_size = sizeof(lamb), .check = lamb_check, .rule = lamb_choose,
+  .scalars = lamb_scalars_of)

@@ -1,0 +1,51 @@
+/* Lion (Chen et al., "Symbolic discovery of optimization algorithms", NeurIPS 2023, algorithm 2):
+   a step of the same size along each coordinate, and decoupled weight decay. */
+#include "optim/option.h"
+#include "optim/rule.h"
+
+typedef struct lion { double beta1, beta2, weight_decay; } lion;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(lion, beta1, NUM, "0.9", "what the step takes of the mean, against the gradient"),
+  JF_FIELD(lion, beta2, NUM, "0.99", "decay of the gradients' mean"),
+  JF_FIELD(lion, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
+  {0},
+};
+
+static jfl_status lion_check(const void *attr)
+{
+  const lion *a = attr;
+  JF_TRY(jf_check_decay("beta1", a->beta1));
+  JF_TRY(jf_check_decay("beta2", a->beta2));
+  return jf_check_amount("weight_decay", a->weight_decay);
+}
+
+#define lion_slots(S) S(m, LIKE, 0)
+#define lion_scalars(S) S(beta1) S(rest1) S(beta2) S(rest2) S(weight_decay)
+JF_RULE(lion, 0,
+  const T mixed = beta1 * m + rest1 * g;
+  const T sign = mixed > 0 ? (T)1 : mixed < 0 ? (T)-1 : mixed;
+  m = beta2 * m + rest2 * g;
+  w -= lr * (sign + weight_decay * w))
+
+static const jf_rule *lion_choose(const void *attr)
+{
+  (void)attr;
+  return &lion_rule;
+}
+
+static void lion_scalars_of(const void *attr, int64_t t, double *scalar)
+{
+  const lion *a = attr;
+  double *own = scalar + JF_FIRST_SCALAR;
+  (void)t;
+  own[0] = a->beta1;
+  own[1] = 1 - a->beta1;
+  own[2] = a->beta2;
+  own[3] = 1 - a->beta2;
+  own[4] = a->weight_decay;
+}
+
+JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", .attr = attrs,
+  .attr_size = sizeof(lion), .check = lion_check, .rule = lion_choose,
+  .scalars = lion_scalars_of)

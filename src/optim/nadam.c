@@ -1,0 +1,78 @@
+/* Adam with Nesterov's momentum (Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop
+   2016), with the momentum's schedule of its section 2: mu_t = beta1 (1 - 0.96^(t momentum_decay) /
+   2). With b1 = the product of all mu so far and b2 = beta2^t,
+   w -= lr (mu_(t+1) m / (1 - b1 mu_(t+1)) + (1 - mu_t) g / (1 - b1)) / (sqrt(v / (1 - b2)) +
+   epsilon). */
+#include "optim/option.h"
+#include "optim/rule.h"
+
+typedef struct nadam { double beta1, beta2, epsilon, momentum_decay; } nadam;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(nadam, beta1, NUM, "0.9", "decay of the gradients' mean"),
+  JF_FIELD(nadam, beta2, NUM, "0.999", "decay of the mean of their squares"),
+  JF_FIELD(nadam, epsilon, NUM, "1e-08", "what is added to its root"),
+  JF_FIELD(nadam, momentum_decay, NUM, "0.004", "how soon the momentum reaches beta1"),
+  {0},
+};
+
+static jfl_status nadam_check(const void *attr)
+{
+  const nadam *a = attr;
+  JF_TRY(jf_check_decay("beta1", a->beta1));
+  JF_TRY(jf_check_decay("beta2", a->beta2));
+  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  return jf_check_amount("momentum_decay", a->momentum_decay);
+}
+
+/* of_mean and of_g are the factors of m and g, rate included; root is the factor of sqrt(v). */
+#define nadam_slots(S) S(m, LIKE, 0) S(v, LIKE, 0)
+#define nadam_scalars(S) \
+  S(beta1) S(rest1) S(beta2) S(rest2) S(epsilon) S(of_mean) S(of_g) S(root)
+JF_RULE(nadam, 0,
+  m = beta1 * m + rest1 * g;
+  v = beta2 * v + rest2 * g * g;
+  w -= (of_mean * m + of_g * g) / (root * sqrt(v) + epsilon))
+
+static const jf_rule *nadam_choose(const void *attr)
+{
+  (void)attr;
+  return &nadam_rule;
+}
+
+static double mu_at(const nadam *a, int64_t t)
+{
+  return a->beta1 * (1 - 0.5 * pow(0.96, (double)t * a->momentum_decay));
+}
+
+/* The product of mu_1 to mu_t. Factors are below beta1, and what is below the precision of 1 is as
+   good as 0. */
+static double nadam_product(const nadam *a, int64_t t)
+{
+  const double ratio = pow(0.96, a->momentum_decay);
+  double product = 1, power = 1;
+  for (int64_t i = 0; i < t && product > 1e-18; i++) {
+    power *= ratio;
+    product *= a->beta1 * (1 - 0.5 * power);
+  }
+  return product;
+}
+
+static void nadam_scalars_of(const void *attr, int64_t t, double *scalar)
+{
+  const nadam *a = attr;
+  const double product = nadam_product(a, t), next = mu_at(a, t + 1);
+  double *own = scalar + JF_FIRST_SCALAR;
+  own[0] = a->beta1;
+  own[1] = 1 - a->beta1;
+  own[2] = a->beta2;
+  own[3] = 1 - a->beta2;
+  own[4] = a->epsilon;
+  own[5] = scalar[JF_RATE] * next / (1 - product * next);
+  own[6] = scalar[JF_RATE] * (1 - mu_at(a, t)) / (1 - product);
+  own[7] = 1 / sqrt(1 - pow(a->beta2, (double)t));
+}
+
+JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", .attr = attrs,
+  .attr_size = sizeof(nadam), .check = nadam_check, .rule = nadam_choose,
+  .scalars = nadam_scalars_of)

@@ -1,0 +1,52 @@
+/* RMSProp (Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012):
+   w -= lr g / sqrt(mean_square + epsilon). Centered, the mean's square is taken from mean_square
+   (Graves, "Generating sequences with recurrent neural networks", 2013, equations 38 to 41). */
+#include "optim/option.h"
+#include "optim/rule.h"
+
+typedef struct rmsprop { double decay_rate, epsilon; int centered; } rmsprop;
+
+static const jf_attr attrs[] = {
+  JF_FIELD(rmsprop, decay_rate, NUM, "0.99", "decay of the means"),
+  JF_FIELD(rmsprop, epsilon, NUM, "1e-08", "what is added to the mean of squares, in the root"),
+  JF_FIELD(rmsprop, centered, BOOL, "false", "divides by an estimate of the standard deviation"),
+  {0},
+};
+
+static jfl_status rmsprop_check(const void *attr)
+{
+  const rmsprop *a = attr;
+  JF_TRY(jf_check_decay("decay_rate", a->decay_rate));
+  return jf_check_amount("epsilon", a->epsilon);
+}
+
+#define rms_slots(S) S(mean_square, LIKE, 0)
+#define rms_scalars(S) S(decay) S(rest) S(epsilon)
+JF_RULE(rms, 0,
+  mean_square = decay * mean_square + rest * g * g;
+  w -= lr * g / sqrt(mean_square + epsilon))
+
+#define centered_slots(S) rms_slots(S) S(mean_gradient, LIKE, 0)
+#define centered_scalars(S) rms_scalars(S)
+JF_RULE(centered, 0,
+  mean_square = decay * mean_square + rest * g * g;
+  mean_gradient = decay * mean_gradient + rest * g;
+  w -= lr * g / sqrt(mean_square - mean_gradient * mean_gradient + epsilon))
+
+static const jf_rule *rmsprop_rule(const void *attr)
+{
+  return ((const rmsprop *)attr)->centered ? &centered_rule : &rms_rule;
+}
+
+static void rmsprop_scalars(const void *attr, int64_t t, double *scalar)
+{
+  const rmsprop *a = attr;
+  (void)t;
+  scalar[JF_FIRST_SCALAR] = a->decay_rate;
+  scalar[JF_FIRST_SCALAR + 1] = 1 - a->decay_rate;
+  scalar[JF_FIRST_SCALAR + 2] = a->epsilon;
+}
+
+JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.", .attr = attrs,
+  .attr_size = sizeof(rmsprop), .check = rmsprop_check, .rule = rmsprop_rule,
+  .scalars = rmsprop_scalars)

@@ -1,0 +1,170 @@
+/* What a train job counts: its steps, the calls whose gradients one step takes together, and the
+   scale of its losses. */
+#include "optim/loss_scale.h"
+#include "optim/optim.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- steps ---- */
+
+static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype dtype, int many)
+{
+  char s[JF_SHAPE_STR];
+  if (v->dtype == dtype && (many || jf_numel(&v->shape) == 1)) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, name, "must be %s%s, got %s %s", jfl_dtype_name(dtype),
+                          many ? "" : " (1)", jfl_dtype_name(v->dtype),
+                          jf_shape_str(&v->shape, s));
+}
+
+static jfl_status increment_infer(jf_infer *c)
+{
+  JF_TRY(check_numbers(c->in[0], "step", JFL_I64, 0));
+  for (int i = 1; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "scalars", JFL_F64, 1));
+  return JFL_OK;
+}
+
+/* Whether an optimizer that has these numbers makes its step; any does if there are none. */
+static int increment_counts(const jf_kargs *k)
+{
+  int any = k->n_in == 1;
+  for (int i = 1; i < k->n_in; i++) any |= ((const double *)k->in[i].data)[JF_SCALE] >= 0;
+  return any;
+}
+
+static jfl_status increment_plain(const jf_kargs *k)
+{
+  *(int64_t *)k->in[0].data += increment_counts(k);
+  return JFL_OK;
+}
+static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
+
+JFL_OP(train_step_increment, .doc = "Counts a train step, unless every optimizer skips it.",
+  .in = {"step", "scalars"}, .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1,
+  .infer = increment_infer, .cpu = increment_cpu)
+
+/* ---- gradients of several calls ---- */
+
+typedef struct accumulation { int64_t calls; } accumulation;
+static const jf_attr accumulation_attrs[] = {
+  JF_FIELD(accumulation, calls, INT, NULL, "how many calls a step takes together"),
+  {0},
+};
+
+static jfl_status turn_infer(jf_infer *c)
+{
+  JF_TRY(check_numbers(c->in[0], "count", JFL_I64, 0));
+  c->dtype[0] = JFL_F64;
+  c->shape[0] = (jfl_shape){ 1, { 1 } };
+  return JFL_OK;
+}
+
+static jfl_status turn_plain(const jf_kargs *k)
+{
+  const int64_t count = *(const int64_t *)k->in[0].data;
+  *(double *)k->out[0].data = count + 1 >= ((const accumulation *)k->attr)->calls ? 1 : -1;
+  return JFL_OK;
+}
+static const jf_kernel turn_cpu[JFL_N_DTYPE] = { [JFL_I64] = turn_plain };
+
+JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' gradients, else -1.",
+  .in = {"count"}, .out = {"turn"}, .attr = accumulation_attrs, .attr_size = sizeof(accumulation),
+  .infer = turn_infer, .cpu = turn_cpu)
+
+static jfl_status count_infer(jf_infer *c)
+{
+  JF_TRY(check_numbers(c->in[0], "count", JFL_I64, 0));
+  return check_numbers(c->in[1], "turn", JFL_F64, 0);
+}
+
+static jfl_status count_plain(const jf_kargs *k)
+{
+  int64_t *count = k->in[0].data;
+  *count = *(const double *)k->in[1].data > 0 ? 0 : *count + 1;
+  return JFL_OK;
+}
+static const jf_kernel count_cpu[JFL_N_DTYPE] = { [JFL_I64] = count_plain };
+
+JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in = {"count", "turn"},
+  .flags = JF_EFFECT, .mutates = 1, .infer = count_infer, .cpu = count_cpu)
+
+/* carry(kept, total, turn): kept becomes total, or 0 in the call that makes the step. */
+static jfl_status carry_infer(jf_infer *c)
+{
+  char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
+  const jfl_value *kept = c->in[0], *total = c->in[1];
+  JF_TRY(check_numbers(c->in[2], "turn", JFL_F64, 0));
+  if (total->dtype == kept->dtype && jf_shape_eq(&total->shape, &kept->shape)) return JFL_OK;
+  return jf_fail_argument(JFL_ESHAPE, "total", "must be %s %s like kept, got %s %s",
+                          jfl_dtype_name(kept->dtype), jf_shape_str(&kept->shape, s),
+                          jfl_dtype_name(total->dtype), jf_shape_str(&total->shape, t));
+}
+
+static jfl_status carry_plain(const jf_kargs *k)
+{
+  const jf_tensor *kept = &k->in[0];
+  const size_t n = (size_t)jf_numel(&kept->shape) * jfl_dtype_size(kept->dtype);
+  if (*(const double *)k->in[2].data > 0) memset(kept->data, 0, n);
+  else memcpy(kept->data, k->in[1].data, n);
+  return JFL_OK;
+}
+static const jf_kernel carry_cpu[JFL_N_DTYPE] = {
+  [JFL_F32] = carry_plain, [JFL_F64] = carry_plain
+};
+
+JFL_OP(carry, .doc = "Keeps a sum of gradients for the next call, until a step is made of it.",
+  .in = {"kept", "total", "turn"}, .flags = JF_EFFECT | JF_POINTWISE, .mutates = 1,
+  .infer = carry_infer, .cpu = carry_cpu)
+
+/* ---- dynamic loss scale ---- */
+
+enum { SCALE, GOOD, TURN, FACTORS };
+
+static const jf_attr scale_attrs[] = {
+  JF_FIELD(jf_loss_scale, increment_period, INT, "2000", "good steps before the scale grows"),
+  JF_FIELD(jf_loss_scale, multiplier, NUM, "2", "what it grows by, and shrinks by"),
+  {0},
+};
+
+static jfl_status loss_scale_infer(jf_infer *c)
+{
+  const jf_loss_scale *a = c->attr;
+  JF_TRY(check_numbers(c->in[SCALE], "scale", JFL_F32, 0));
+  JF_TRY(check_numbers(c->in[GOOD], "good", JFL_I64, 0));
+  JF_TRY(check_numbers(c->in[TURN], "turn", JFL_F64, 0));
+  for (int i = FACTORS; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "factors", JFL_F64, 0));
+  return jf_check_loss_scale(a);
+}
+
+jfl_status jf_check_loss_scale(const jf_loss_scale *a)
+{
+  if (a->increment_period < 1)
+    return jf_fail_argument(JFL_EINVAL, "increment_period", "must be at least 1, got %lld",
+                            (long long)a->increment_period);
+  if (a->multiplier > 1 && isfinite(a->multiplier)) return JFL_OK;
+  return jf_fail_argument(JFL_EINVAL, "multiplier", "must be a finite number above 1, got %.14g",
+                          a->multiplier);
+}
+
+static jfl_status loss_scale_plain(const jf_kargs *k)
+{
+  const jf_loss_scale *a = k->attr;
+  float *scale = k->in[SCALE].data;
+  int64_t *good = k->in[GOOD].data;
+  int bad = 0;
+  if (*(const double *)k->in[TURN].data < 0) return JFL_OK;
+  for (int i = FACTORS; i < k->n_in; i++) bad |= *(const double *)k->in[i].data < 0;
+  *good = bad ? 0 : *good + 1;
+  if (bad) *scale = (float)fmax(*scale / a->multiplier, 1);
+  if (*good < a->increment_period) return JFL_OK;
+  *good = 0;
+  *scale = (float)fmin(*scale * a->multiplier, FLT_MAX);
+  return JFL_OK;
+}
+static const jf_kernel scale_cpu[JFL_N_DTYPE] = { [JFL_F32] = loss_scale_plain };
+
+JFL_OP(loss_scale_update, .doc = "Shrinks the scale of losses after a step that was skipped, and "
+  "lets it grow after many that were not.", .in = {"scale", "good", "turn", "factors"},
+  .attr = scale_attrs, .attr_size = sizeof(jf_loss_scale), .flags = JF_EFFECT | JF_VARIADIC,
+  .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer, .cpu = scale_cpu)
