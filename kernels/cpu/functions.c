@@ -70,7 +70,7 @@ JF_BODY void swish_slope_with(jf_vec *v, float beta)
   jf_vec s = z, rest = -z;
   sigmoid_vec(&s);
   sigmoid_vec(&rest);
-  *v = s + s * JF_SELECT(rest == 0, rest, z * rest);
+  *v = s + s * (z * rest);
 }
 
 JF_BODY void silu_vec(jf_vec *v) { swish_with(v, 1); }

@@ -87,6 +87,18 @@ local function blob(graph) return core.find_variable(graph or trained(), "w") en
 
 -- ---- calls that succeed, of every function of the core ----
 
+local PICTURE = { fit = "stretch", channels = 3, height = 2, width = 2 }
+
+-- A loader that has a batch to give.
+local function wanting()
+  local file = io.open("a.jpg", "w")
+  file:write(core.bytes(core.jpeg(core.array("uint8", { 2, 3, 3 }), 90, "who")))
+  file:close()
+  local loader = core.loader(PICTURE, 1, "who")
+  core.loader_want(loader, { "a.jpg" }, { 7 })
+  return loader
+end
+
 local traced = adder()
 local good = {
   abandon = function() end,
@@ -113,6 +125,13 @@ local good = {
   device_count = function() return "cpu" end,
   digits = function() return core.array("int64", { 2 }), 1 end,
   directory = function() return "." end,
+  csv = function()
+    local file = io.open("a.csv", "w")
+    file:write("a,b\n1,x\n")
+    file:close()
+    return "a.csv", { separator = ",", header = true, missing = { "" }, typed = { "a" },
+      types = { "int32" } }, "who"
+  end,
   done = finished,
   due = function() return true end,
   fd = function() end,
@@ -136,7 +155,16 @@ local good = {
   input = function() return core.graph("g", "predict"), "x", "float32", { 2 } end,
   inflate_head = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 4, "what" end,
   inflate_within = function() return core.bytes(core.deflate("text", "zlib")), "zlib", 9, "a" end,
+  is_directory = function() return "x" end,
   is_file = function() return "x" end,
+  jpeg = function() return core.array("uint8", { 2, 3, 3 }), 90, "who" end,
+  loader = function() return PICTURE, 1, "who" end,
+  loader_close = function() return core.loader(PICTURE, 1, "who") end,
+  loader_take = function() return wanting(), "who" end,
+  loader_want = function() return core.loader(PICTURE, 1, "who"), { "a.jpg" }, { 7 } end,
+  picture = function()
+    return core.bytes(core.jpeg(core.array("uint8", { 2, 3, 3 }), 90, "who")), PICTURE, 3, "what"
+  end,
   is_freed = freed,
   is_interruption = function() return "error" end,
   job = function() return fresh "job", "predict" end,
@@ -146,6 +174,7 @@ local good = {
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
   make_directory = function() return "made/deep" end,
+  mixed_precision = function() return core.graph("g", "train"), true end,
   minimize = function()
     local g = trained()
     return g, minimized(g)
@@ -178,7 +207,9 @@ local good = {
   end,
   plan_free = new_plan,
   plan_pinned = new_plan,
+  disturbances = function() end,
   plan_rate = function() return train_plan(), 1 end,
+  plan_rate_set = function() return train_plan(), 1 end,
   plan_set_rate = function() return train_plan(), 1, 0.5 end,
   plan_text = new_plan,
   plan_variables = new_plan,

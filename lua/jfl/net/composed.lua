@@ -49,7 +49,8 @@ local paths = {
     "nn.random_mask_like",
   },
   ["jfl.net.losses"] = {
-    "combined_margin_loss", "ctc_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss", "nn.L1Loss",
+    "combined_margin_loss", "ctc_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss",
+    "nn.L1Loss",
     "nn.MSELoss", "nn.MarginRankingLoss", "nn.TripletMarginLoss", "nn.cosine_embedding_loss",
     "nn.cross_entropy", "nn.dice_loss", "nn.hinge_embedding_loss", "nn.hinge_loss",
     "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",

@@ -1,0 +1,57 @@
+-- Rates of schedules at some steps, by their formulas.
+local flow = require "jfl"
+local schedules = require "jfl.net.schedules"
+local o = flow.optimizer
+
+local pi, cos = math.pi, math.cos
+local function half(x) return 0.5 * (1 + cos(pi * x)) end
+
+local cases = {
+  { "CosineScheduler", o.CosineScheduler(0.2, 10, { alpha = 0.1 }),
+    function(t) return 0.2 * (0.9 * half(math.min(t, 10) / 10) + 0.1) end },
+  { "LinearCosineScheduler", o.LinearCosineScheduler(0.2, 10),
+    function(t)
+      local k = math.min(t, 10)
+      return 0.2 * ((10 - k) / 10 * half(k / 10) + 0.001)
+    end },
+  { "PolynomialScheduler", o.PolynomialScheduler(0.2, 10, 0.1, 2),
+    function(t) return 0.1 * (1 - math.min(t, 10) / 10) ^ 2 + 0.1 end },
+  { "PolynomialScheduler that cycles", o.PolynomialScheduler(0.2, 10, 0.1, 1, true),
+    function(t) return 0.1 * (1 - t / (10 * math.max(1, math.ceil(t / 10)))) + 0.1 end },
+  { "ExponentialScheduler", o.ExponentialScheduler(0.2, 10, 0.5),
+    function(t) return 0.2 * 0.5 ^ (t / 10) end },
+  { "ExponentialScheduler in stairs", o.ExponentialScheduler(0.2, 10, 0.5, true),
+    function(t) return 0.2 * 0.5 ^ math.floor(t / 10) end },
+  { "NaturalExpScheduler", o.NaturalExpScheduler(0.2, 10, 0.5),
+    function(t) return 0.2 * math.exp(-0.5 * t / 10) end },
+  { "InverseTimeScheduler", o.InverseTimeScheduler(0.2, 10, 0.5),
+    function(t) return 0.2 / (1 + 0.5 * t / 10) end },
+  { "PiecewiseScalingScheduler", o.PiecewiseScalingScheduler(0.2, { 3, 12 }, 0.5),
+    function(t) return t <= 3 and 0.2 or t <= 12 and 0.1 or 0.05 end },
+  { "CosineWarmupScheduler", o.CosineWarmupScheduler(0.2, 10, 4),
+    function(t) return t < 4 and 0.05 * t or 0.2 * half((math.min(t, 10) - 4) / 6) end },
+  { "CosineRestartsScheduler", o.CosineRestartsScheduler(0.2, 4, 2),
+    function(t) return 0.2 * half(t < 4 and t / 4 or t < 12 and (t - 4) / 8 or (t - 12) / 16) end },
+  { "OneCycleScheduler", o.OneCycleScheduler(0.2, 20, { pct_start = 0.3 }),
+    function(t)
+      local first, last = 0.2 / 25, 0.2 / 25 / 1e4
+      t = math.min(t, 19)
+      if t <= 5 then return 0.2 + (first - 0.2) * half(t / 5) end
+      return last + (0.2 - last) * half((t - 5) / 14)
+    end },
+  { "a warm-up", o.CosineScheduler(0.2, 10, { warmup = o.warmup.linear(5, 0.5) }),
+    function(t)
+      return t < 5 and 0.2 * (0.5 + 0.5 * t / 5) or 0.2 * half(math.min(t, 10) / 10)
+    end },
+}
+
+describe("the rate of", function()
+  for _, case in ipairs(cases) do
+    it(case[1] .. " is its formula's", function()
+      for t = 0, 27 do
+        local want, got = case[3](t), schedules.rate(case[2], t)
+        assert(math.abs(want - got) < 1e-14, ("step %d: %.17g, not %.17g"):format(t, got, want))
+      end
+    end)
+  end
+end)
