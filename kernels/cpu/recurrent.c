@@ -92,7 +92,7 @@ JF_BODY void recurrent_tanh_slope(jf_vec *x, jf_vec *slope)
 typedef struct unit_vec { jf_vec x[MOST_PARTS], s[MOST_PARTS], h, c; } unit_vec;
 
 /* As unit_forward of op/recurrent.c; gates are left in x, and for GRU s_n in x[3]. */
-JF_BODY void unit_vec_forward(jf_cell kind, unit_vec *u)
+JF_BODY void unit_vec_forward(jf_recurrent_cell kind, unit_vec *u)
 {
   jf_vec *x = u->x, t;
   switch (kind) {
@@ -186,7 +186,7 @@ JF_WIDE_VARIANTS(recurrent_part)
    products with the state; h and c as there. */
 typedef struct unit_vec_back { unit_vec u; jf_vec c_before, dh, dc; } unit_vec_back;
 
-JF_BODY void unit_vec_backward(jf_cell kind, unit_vec_back *b)
+JF_BODY void unit_vec_backward(jf_recurrent_cell kind, unit_vec_back *b)
 {
   jf_vec *x = b->u.x, t = b->u.c, slope, dh = b->dh;
   const jf_vec i = x[0], f = x[1], g = x[2], o = x[3];

@@ -141,7 +141,7 @@ JF_BODY void fast_transpose_units_body(void *ctx, int i)
     strip(j, j->x + x * j->size, j->y + y * j->size, m);
   }
 }
-JF_VARIANTS(fast_transpose_units)
+JF_WIDE_VARIANTS(fast_transpose_units)
 
 static jfl_status fast_transpose_run(const jf_kargs *k)
 {
@@ -150,4 +150,11 @@ static jfl_status fast_transpose_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CPU(vec_transpose, .op = "transpose", .run = fast_transpose_run, .priority = 10)
+static int fast_transpose_accepts(const jf_kargs *k)
+{
+  (void)k;
+  return jf_has_wide();
+}
+
+JFL_CPU(vec_transpose, .op = "transpose", .accepts = fast_transpose_accepts,
+        .run = fast_transpose_run, .priority = 10)

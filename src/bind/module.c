@@ -108,7 +108,8 @@ static int load_module(lua_State *L)
   const jf_lua_module *m = lua_touserdata(L, lua_upvalueindex(1));
   jfl_array *text;
   if (module_text(m, &text)) return luaL_error(L, "%s", jfl_errmsg());
-  int wrong = luaL_loadbufferx(L, jfl_array_data(text), (size_t)jfl_array_size(text), m->chunk, "t");
+  const size_t size = (size_t)jfl_array_size(text);
+  int wrong = luaL_loadbufferx(L, jfl_array_data(text), size, m->chunk, "t");
   jfl_array_unref(text);
   if (wrong) return lua_error(L);
   lua_insert(L, 1);

@@ -74,7 +74,7 @@ JF_BODY void get_all_body(jfl_dtype t, const void *data, int64_t at, int n, doub
   case JFL_N_DTYPE: break;
   }
 }
-JF_DISPATCH(get_all, (jfl_dtype t, const void *data, int64_t at, int n, double *to),
+JF_DISPATCH_FEW(get_all, (jfl_dtype t, const void *data, int64_t at, int n, double *to),
             (t, data, at, n, to))
 
 #define PUT_ALL(D, T, number, element)                                                   \
@@ -91,7 +91,7 @@ JF_BODY void put_all_body(jfl_dtype t, void *data, int64_t at, int n, const doub
   case JFL_N_DTYPE: break;
   }
 }
-JF_DISPATCH(put_all, (jfl_dtype t, void *data, int64_t at, int n, const double *from),
+JF_DISPATCH_FEW(put_all, (jfl_dtype t, void *data, int64_t at, int n, const double *from),
             (t, data, at, n, from))
 
 void jf_numbers_get(jfl_dtype t, const void *data, int64_t at, int n, double *v)

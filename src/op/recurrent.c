@@ -126,7 +126,7 @@ typedef struct unit { double x[4], s[4], h, c, gate[4]; } unit;
 static double sigma(double x) { return 1 / (1 + exp(-x)); }
 
 /* x: what comes from the inputs; s: from the state; h and c: before the step, then after it. */
-static void unit_forward(jf_cell kind, unit *u)
+static void unit_forward(jf_recurrent_cell kind, unit *u)
 {
   double *g = u->gate;
   switch (kind) {
@@ -154,7 +154,7 @@ static void unit_forward(jf_cell kind, unit *u)
    after); c and c_before are the cells. */
 typedef struct unit_back { unit u; double c_before, dh, dc; } unit_back;
 
-static void unit_backward(jf_cell kind, unit_back *b)
+static void unit_backward(jf_recurrent_cell kind, unit_back *b)
 {
   const double *g = b->u.gate, dh = b->dh, t = tanh(b->u.c);
   double *d = b->u.x;
@@ -192,7 +192,7 @@ static void unit_backward(jf_cell kind, unit_back *b)
   static void recurrent_row_##D(const jf_kargs *k, const jf_recurrent_dims *d, int64_t row, \
                                 const T *h, const T *c)                                \
   {                                                                                    \
-    const jf_cell kind = ((const jf_recurrent *)k->attr)->kind;                        \
+    const jf_recurrent_cell kind = ((const jf_recurrent *)k->attr)->kind;                        \
     const T *x = AT(const T, k->in[JF_RNN_X]) + row * d->gates * d->units;             \
     const T *bias = kind == JF_GRU ? AT(const T, k->in[JF_RNN_EXTRA]) : NULL;          \
     double *s = k->scratch;                                                            \

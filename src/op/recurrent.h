@@ -4,11 +4,11 @@
 
 #include "dev/kernel.h"
 
-typedef enum jf_cell { JF_RNN_TANH, JF_RNN_RELU, JF_LSTM, JF_GRU } jf_cell;
+typedef enum jf_recurrent_cell { JF_RNN_TANH, JF_RNN_RELU, JF_LSTM, JF_GRU } jf_recurrent_cell;
 typedef struct jf_recurrent {
   const char *cell;
   int reverse;
-  jf_cell kind;                /* set by infer */
+  jf_recurrent_cell kind;                /* set by infer */
 } jf_recurrent;
 
 /* The inputs of the op and of its gradient. What comes last depends on the cell: LSTM has c0 (and

@@ -26,7 +26,7 @@ enum { LANES = 32, LONG = 1024 };
       *(A *)to += (A)lane[0];                                                   \
     }                                                                           \
   }                                                                             \
-  JF_DISPATCH(sum_##D, (const void *from, int64_t n, void *to), (from, n, to))
+  JF_DISPATCH_OF(D)(sum_##D, (const void *from, int64_t n, void *to), (from, n, to))
 
 enum { WIDE = 16, TALL = 32 };
 
@@ -55,7 +55,7 @@ enum { WIDE = 16, TALL = 32 };
     for (; j + WIDE <= n; j += WIDE) tall_##D(x + j, rows, n, WIDE, y + j);     \
     if (j < n) tall_##D(x + j, rows, n, (int)(n - j), y + j);                   \
   }                                                                             \
-  JF_DISPATCH(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
+  JF_DISPATCH_OF(D)(columns_##D, (const void *from, int64_t rows, int64_t n, void *to),   \
               (from, rows, n, to))
 
 /* Two loops. The first: y[r] = the sum of row r, divided by count. The second: y[i] = the sum over
@@ -70,7 +70,7 @@ enum { WIDE = 16, TALL = 32 };
       ((T *)to)[r] = (T)(QUOTIENT);                                             \
     }                                                                           \
   }                                                                             \
-  JF_DISPATCH(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
+  JF_DISPATCH_OF(D)(rows_##D, (const void *from, int64_t rows, int64_t n, double count, void *to), \
               (from, rows, n, count, to))                                       \
   JF_BODY void finish_##D##_body(void *from, int64_t n, int64_t step, int parts, double count,  \
                                  void *to)                                      \
@@ -85,8 +85,9 @@ enum { WIDE = 16, TALL = 32 };
       y[i] = (T)(QUOTIENT);                                                     \
     }                                                                           \
   }                                                                             \
-  JF_DISPATCH(finish_##D, (void *from, int64_t n, int64_t step, int parts, double count,        \
-                           void *to), (from, n, step, parts, count, to))
+  JF_DISPATCH_OF(D)(finish_##D,                                                 \
+                    (void *from, int64_t n, int64_t step, int parts, double count, void *to), \
+                    (from, n, step, parts, count, to))
 #define SUMS(D, T, L, A, QUOTIENT) SUM(D, T, L, A) COLUMNS(D, T, L, A) QUOTIENTS(D, T, A, QUOTIENT)
 SUMS(F32, float, float, double, s / count)
 SUMS(F64, double, double, double, s / count)
