@@ -87,7 +87,7 @@ local train = flow.global_function {
       gpt(ids))
     local rate = flow.optimizer.PiecewiseConstantScheduler({ math.ceil(STEPS * 0.8) },
       { o.rate, o.rate / 5 }, { warmup = flow.optimizer.warmup.linear(math.ceil(STEPS / 20), 0.1) })
-    flow.optimizer.Adam(rate, { beta2 = 0.98,
+    flow.optimizer.AdamW(rate, { beta2 = 0.98, weight_decay = 0.1,
       grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) }):minimize(loss)
     return loss
   end,
