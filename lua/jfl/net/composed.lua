@@ -56,6 +56,7 @@ local paths = {
     "nn.huber_loss", "nn.nll_loss", "nn.sigmoid_focal_loss", "nn.softmax_cross_entropy_with_logits",
     "nn.sparse_cross_entropy", "smooth_l1_loss",
   },
+  ["jfl.net.dropout"] = { "nn.dropout" },
   ["jfl.net.attention"] = {
     "nn.scaled_dot_product_attention",
   },

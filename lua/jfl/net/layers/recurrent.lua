@@ -3,6 +3,7 @@ local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"
+local dropout = require "jfl.net.dropout"
 local initializers = require "jfl.net.initializers"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
@@ -81,7 +82,7 @@ local function all_layers(l, x)
     end
     x = join(both, 2)
     if l.o.dropout > 0 and layer < l.layers - 1 then
-      x = require("jfl").nn.dropout(x, l.o.dropout)
+      x = dropout(x, l.o.dropout)
     end
   end
   return x, join(h, 0), c[1] and join(c, 0)
