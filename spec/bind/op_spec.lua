@@ -52,7 +52,7 @@ describe("an op on arrays", function()
     local lr, half = core.from_table({ 2 }, "float64"), core.from_table({ 0.5 }, "float64")
     assert.same({ 1, 2 }, core.to_table(scalars(step, lr, set, sgd)))
     assert.same({ 0.5, 2 }, core.to_table(scalars(step, lr, set, { half }, sgd)))
-    assert.has_error(function() scalars(step, lr, set, { half, half }, sgd) end)
+    assert.has_error(function() scalars(step, lr, set, { half, step }, sgd) end)
   end)
 
   it("is one closure per op", function()

@@ -233,9 +233,9 @@ describe("a session", function()
     _G.flow = require "jfl"
     finally(function() _G.flow = nil end)
     assert.same({ "flow.layers" }, complete("flow.la"))
-    assert.same({ "flow.nn.relu" }, complete("flow.nn.re"))
-    assert.same({ "flow.train.CheckPoint", "flow.train.SimpleCheckPointManager" },
-      complete("flow.train."))
+    assert.same({ "flow.nn.relu", "flow.nn.relu6" }, complete("flow.nn.re"))
+    assert.same({ "flow.train.CheckPoint", "flow.train.ExponentialMovingAverage",
+      "flow.train.SimpleCheckPointManager" }, complete("flow.train."))
   end)
 
   it("shows long values in part, and any value on the way", function()

@@ -237,10 +237,12 @@ args.define("math.reduced_shape_elem_cnt", "How many elements a reduction of x o
   return (op.constant({ value = n, dtype = o.dtype, name = o.name }))
 end)
 
--- A constant of the job, or an array, with these numbers.
-local function line_of(who, values, dtype, name)
+-- A constant of the job, or an array, with n numbers, of which number(i) is the one at i from 0.
+local function line_of(who, n, number, dtype, name)
   dtype = args.dtype(who, "dtype", dtype)
-  return (op.array({ value = core.from_table(values, dtype), name = name }))
+  local line = core.array("float64", { n })
+  for i = 0, n - 1 do line[i + 1] = number(i) end
+  return (op.array({ value = core.cast(line, dtype, true), name = name }))
 end
 
 args.define("range", "Numbers from start to below limit in steps of delta.", {
@@ -252,7 +254,7 @@ args.define("range", "Numbers from start to below limit in steps of delta.", {
   NAME,
   returns = "Tensor",
 }, function(o)
-  local who, values = "range", {}
+  local who = "range"
   local from, to, step = o.start, o.limit, args.expect("range", "delta", o.delta, "number")
   args.expect(who, "start", from, "number")
   if to == nil then from, to = 0, from end
@@ -262,9 +264,7 @@ args.define("range", "Numbers from start to below limit in steps of delta.", {
     core.fail("%s: delta must lead from %g to %g in less than 2^31 steps, got %g", who, from, to,
       step)
   end
-  for i = 1, n do values[i] = from + (i - 1) * step end
-  if n == 0 then return (op.constant({ value = 0, dtype = o.dtype, shape = { 0 } })) end
-  return line_of(who, values, o.dtype, o.name)
+  return line_of(who, n, function(i) return from + i * step end, o.dtype, o.name)
 end)
 
 args.define("linspace", "num numbers at equal distances, from start to stop.", {
@@ -275,15 +275,15 @@ args.define("linspace", "num numbers at equal distances, from start to stop.", {
   NAME,
   returns = "Tensor",
 }, function(o)
-  local who, values = "linspace", {}
+  local who = "linspace"
   local n = args.integer(who, "num", o.num, 1)
+  if n >= 2 ^ 31 then core.fail("%s: num must be below 2^31, got %g", who, n) end
   local from = args.expect(who, "start", o.start, "number")
   local to = args.expect(who, "stop", o.stop, "number")
-  for i = 0, n - 1 do
+  return line_of(who, n, function(i)
     local part = n > 1 and i / (n - 1) or 0
-    values[i + 1] = from * (1 - part) + to * part
-  end
-  return line_of(who, values, o.dtype, o.name)
+    return from * (1 - part) + to * part
+  end, o.dtype, o.name)
 end)
 
 -- ---- choice ----

@@ -128,7 +128,7 @@ describe("an NdArray in a body", function()
       helper.fails(function() helper.predict("j" .. text, { 2, 3 }, f):compile() end, text)
     end
     fails(function(x) return x + nd.ones { 4 } end, "do not broadcast")
-    fails(function(x) return x + nd.ones({ 3 }, "int32") end, "int32")
+    fails(function(x) return x + nd.ones({ 3 }, "float64") end, "float64")
     fails(function(x)
       local a = nd.ones { 3 }
       a:free()

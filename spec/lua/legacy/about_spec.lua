@@ -16,7 +16,7 @@ describe("what is said of names of the original", function()
       if name then assert.truthy(flow.function_config()[name], path) end
     end
     assert.truthy(count > 80)
-    assert.truthy(about.by_path["flow.optimizer.SGD, argument train_step_lbn"])
+    assert.truthy(about.by_path["flow.layers.dense, argument model_distribute"])
     assert.truthy(about.by_path["FunctionConfig.enable_cudnn"]:find("^has no effect"))
     assert.is_nil(about.text("relu"))
   end)

@@ -19,7 +19,7 @@ local layer = flow.nn.Linear(10, 5) --@
 print(layer)
 ]] },
   { "an optimizer that does not exist", {
-    "there is no flow.optimizer.Nadam; did you mean flow.optimizer.Adam?",
+    "there is no flow.optimizer.Nadam; did you mean flow.optimizer.NAdam?",
   }, [[
 local adam = flow.optimizer.Nadam(0.001) --@
 print(adam)

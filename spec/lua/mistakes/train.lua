@@ -73,7 +73,7 @@ flow.optimizer.SGD():minimize(loss) --@
 return loss
 ]] },
   { "a learning rate as text", {
-    "optimizer.SGD: lr_scheduler must be a number or a scheduler such as "
+    "optimizer.SGD: lr_scheduler must be a number, a function of the step or a scheduler such as "
       .. "flow.optimizer.PiecewiseConstantScheduler({}, {0.1}), got string '0.1'",
   }, "train", [[
 flow.optimizer.SGD("0.1"):minimize(loss) --@
@@ -120,15 +120,16 @@ flow.optimizer.SGD(rates):minimize(loss)
 return loss
 ]] },
   { "a schedule's rate without its list", {
-    "PiecewiseConstantScheduler: values must be a table, got number 0.1",
+    "PiecewiseConstantScheduler: values must be",
+    "got string '0.1'",
   }, "train", [[
-local rates = flow.optimizer.PiecewiseConstantScheduler({}, 0.1) --@
+local rates = flow.optimizer.PiecewiseConstantScheduler({}, "0.1") --@
 flow.optimizer.SGD(rates):minimize(loss)
 return loss
 ]] },
   { "clipping by a plain number", {
     "optimizer.SGD: grad_clipping must be "
-      .. "optimizer.grad_clipping.by_global_norm(clip_norm), got number 1",
+      .. "optimizer.grad_clipping.by_global_norm(clip_norm), by_norm or by_value, got number 1",
   }, "train", [[
 flow.optimizer.SGD(0.1, { grad_clipping = 1 }):minimize(loss) --@
 return loss
@@ -238,10 +239,9 @@ local wrong = flow.reshape(logits, { 8, 5 })
 return flow.nn.sparse_softmax_cross_entropy_with_logits(labels, wrong) --@
 ]] },
   { "a loss of another library", {
-    "there is no flow.nn.cross_entropy; did you mean "
-      .. "flow.nn.sparse_softmax_cross_entropy_with_logits?",
+    "there is no flow.nn.CrossEntropyLoss",
   }, "train", [[
-return flow.nn.cross_entropy(logits, labels) --@
+return flow.nn.CrossEntropyLoss(logits, labels) --@
 ]] },
   { "labels that are counted from 1", {
     "train_job: sparse_softmax_cross_entropy_with_logits_1: label at position 3 must be "

@@ -4,6 +4,7 @@ local common = require "jfl.net.layers.common"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
 local norms = require "jfl.net.norms"
+local tensors = require "jfl.net.tensors"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
@@ -257,8 +258,11 @@ norm.layer_norm_grad = args.define("layers.layer_norm_grad", "The gradient of la
     { "name", "of the op", args.none },
     returns = TENSOR,
   }, function(o)
-    local axis = norms.axis("layers.layer_norm_grad", "begin_norm_axis", o.begin_norm_axis,
-      #o.x.shape)
+    local who = "layers.layer_norm_grad"
+    for _, name in ipairs { "dy", "x", "mean", "inv_variance" } do
+      tensors.need(who, name, o[name])
+    end
+    local axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #o.x.shape)
     return (row_norm_grad(o.dy, o.x, reshape(o.mean, { -1 }), reshape(o.inv_variance, { -1 }),
       { axis = axis, name = o.name }))
   end)
@@ -273,8 +277,9 @@ norm.layer_norm_param_grad = args.define("layers.layer_norm_param_grad", "The gr
     { "name", "of the op that gives the first of them", args.none },
     returns = { TENSOR, TENSOR, TENSOR },
   }, function(o)
-    local before, axis = {}, norms.axis("layers.layer_norm_param_grad", "begin_params_axis",
-      o.begin_params_axis, #o.norm.shape)
+    local who, before = "layers.layer_norm_param_grad", {}
+    for _, name in ipairs { "dy", "norm", "gamma" } do tensors.need(who, name, o[name]) end
+    local axis = norms.axis(who, "begin_params_axis", o.begin_params_axis, #o.norm.shape)
     for i = 1, axis do before[i] = i - 1 end
     local function total(x) return axis == 0 and x or (reduce_sum(x, { axis = before })) end
     local multiply = core.op "multiply"
