@@ -195,3 +195,37 @@ describe("a step", function()
     assert.same({ -0.5, 1, 1, 1 }, core.to_table(core.variable_get "w"))
   end)
 end)
+
+describe("a checkpoint", function()
+  after_each(flow.clear_default_session)
+
+  for _, info in ipairs(core.optimizers()) do
+    it("lets " .. info.name .. " go on bit for bit", function()
+      local path = os.tmpname()
+      os.remove(path)
+      finally(function() os.execute("rm -rf " .. path) end)
+      local function make()
+        return o[info.name](RATE, {
+          moving_average = flow.train.ExponentialMovingAverage(0.9),
+          gradient_accumulation_steps = 2,
+          loss_scale_policy = o.loss_scale.dynamic_loss_scale(64, 2),
+        })
+      end
+      flow.clear_default_session()
+      local job = job_of(make, "float32")
+      for step = 1, 5 do job(inputs(step, "float32")) end
+      flow.train.CheckPoint():save(path)
+      local function rest(goes_on)
+        for step = 6, 9 do goes_on(inputs(step, "float32")) end
+        local all = {}
+        for name, array in pairs(flow.get_all_variables()) do all[name] = core.to_table(array) end
+        return all
+      end
+      local want = rest(job)
+      flow.clear_default_session()
+      local again = job_of(make, "float32")
+      flow.train.CheckPoint():load(path)
+      assert.same(want, rest(again))
+    end)
+  end
+end)

@@ -183,12 +183,12 @@ static void update_begin(jfl_graph *g, update_parts *u, jfl_value *step)
   t->step = t->own_step ? t->own_step : step;
   t->set = update_set(g, u->number);
   if (t->asked.accumulate > 1) {
-    u->count = update_state(g, u, "Accumulated", "", JFL_I64, JFL_STATE_UNLESS_ZERO);
+    u->count = update_state(g, u, "Accumulated", "", JFL_I64, JFL_STATE);
     u->turn = jf_emit(g, &jf_op_step_turn, &t->asked.accumulate, JF_IN(u->count));
   }
   if (t->asked.average > 0) {
     const jf_average_share a = { t->asked.average, t->asked.average_warms_up };
-    u->averaged = update_state(g, u, "Averaged", "", JFL_I64, JFL_STATE_UNLESS_ZERO);
+    u->averaged = update_state(g, u, "Averaged", "", JFL_I64, JFL_STATE);
     u->share = JF_EMIT(g, average_share, &a, u->averaged);
   }
   update_by(g, u);

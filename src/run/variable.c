@@ -49,14 +49,48 @@ static double variable_draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
   return 0;
 }
 
-/* Elements depend on seed, name and position alone: not on threads, nor on what was made before. */
+/* Elements depend on seed, name and position alone: not on threads, nor on what was made before.
+   bound: what uniform elements stay below; not-a-number where there is no such bound. */
 typedef struct variable_fill {
   const jfl_variable_spec *spec;
   void *data;
   int64_t n;
   uint64_t key;
+  double bound;
 } variable_fill;
 enum { CHUNK = 4096, FEW = 64 };
+
+/* v as an element of that dtype has it. */
+static double variable_rounded(jfl_dtype t, double v)
+{
+  double room;
+  jf_numbers_put(t, &room, 0, 1, &v);
+  jf_numbers_get(t, &room, 0, 1, &v);
+  return v;
+}
+
+/* A range whose ends round to one number has no element below its upper end. */
+static double variable_bound(const jfl_variable_spec *v)
+{
+  if (v->init != JFL_INIT_UNIFORM || !jf_is_float(v->dtype)) return NAN;
+  const double top = variable_rounded(v->dtype, v->b);
+  return variable_rounded(v->dtype, v->a) < top ? top : NAN;
+}
+
+/* Draws again for those of n elements from i on that were rounded up to the bound. */
+static void variable_redraw(const variable_fill *f, int64_t i, int n)
+{
+  const jfl_variable_spec *spec = f->spec;
+  double v[FEW];
+  jf_numbers_get(spec->dtype, f->data, i, n, v);
+  for (int j = 0; j < n; j++) {
+    draws d = { .key = f->key, .element = (uint64_t)(i + j), .block = 1 };
+    if (!(v[j] >= f->bound)) continue;
+    do v[j] = variable_rounded(spec->dtype, spec->a + (spec->b - spec->a) * variable_unit(&d));
+    while (v[j] >= f->bound);
+    jf_numbers_put(spec->dtype, f->data, i + j, 1, &v[j]);
+  }
+}
 
 static void fill_chunk(void *ctx, int chunk)
 {
@@ -70,6 +104,7 @@ static void fill_chunk(void *ctx, int chunk)
       if (!jf_is_float(f->spec->dtype)) v[n] = floor(v[n]);
     }
     jf_numbers_put(f->spec->dtype, f->data, i, n, v);
+    if (!isnan(f->bound)) variable_redraw(f, i, n);
   }
 }
 
@@ -95,7 +130,8 @@ static jfl_status check_spec(const jfl_variable_spec *v)
 
 static void variable_fill_all(const jfl_session *s, const jfl_variable_spec *spec, void *data)
 {
-  variable_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(s->seed, spec->name) };
+  variable_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(s->seed, spec->name),
+                      variable_bound(spec) };
   jf_parallel(f.n < 16 * CHUNK ? 1 : s->settings.threads, (int)((f.n + CHUNK - 1) / CHUNK),
               fill_chunk, &f);
 }

@@ -1,13 +1,48 @@
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
--- The values of a new variable of that shape.
-local function values(initializer, shape)
+-- The values of a new variable of that shape, as float64 where its dtype is given.
+local function values(initializer, shape, dtype)
   flow.clear_default_session()
   flow.random.seed(3)
   local job = flow.global_function { name = "values", returns = flow.typing.Numpy,
-    body = function() return flow.get_variable("v", shape, { initializer = initializer }) end }
+    body = function()
+      local v = flow.get_variable("v", shape, { initializer = initializer, dtype = dtype })
+      return dtype and flow.cast(v, "float64") or v
+    end }
   return job()
+end
+
+-- Sorted numbers of an array.
+local function sorted(v)
+  local list = helper.list(v)
+  table.sort(list)
+  return list
+end
+
+-- The share of normal values below z, by the error function's approximation 7.1.26 of Abramowitz
+-- and Stegun, which is off by less than 2e-7.
+local function normal_share(z)
+  local x = math.abs(z) / math.sqrt(2)
+  local t = 1 / (1 + 0.3275911 * x)
+  local tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027
+    + t * 1.061405429)))) * math.exp(-x * x)
+  return z > 0 and 1 - tail / 2 or tail / 2
+end
+
+-- Fails unless the shares of values below their quantiles are what share(x) says: the greatest
+-- distance exceeds 2.3 / sqrt(n) once in 20000 times (Kolmogorov and Smirnov's test).
+local function distributed(v, share)
+  local list = sorted(v)
+  local n, worst = #list, 0
+  for i, x in ipairs(list) do
+    worst = math.max(worst, math.abs(share(x) - i / n), math.abs(share(x) - (i - 1) / n))
+  end
+  assert.is_true(worst < 2.3 / math.sqrt(n), ("%g of %d values"):format(worst, n))
+end
+
+local function uniform_share(low, high)
+  return function(x) return (x - low) / (high - low) end
 end
 
 local function near(want, got, tolerance)
@@ -55,6 +90,63 @@ describe("initializers", function()
   it("follow He et al. for relu", function()
     local kaiming = flow.kaiming_initializer({ 100, 200 }, { nonlinearity = "relu" })
     near(math.sqrt(2 / 200), values(kaiming, { 100, 200 }):std(), 3e-3)
+  end)
+
+  it("have the quantiles of their distributions", function()
+    local shape = { 100, 200 }
+    distributed(values(flow.random_uniform_initializer(-1, 3), shape), uniform_share(-1, 3))
+    distributed(values(flow.random_normal_initializer(2, 0.5), shape),
+      function(x) return normal_share((x - 2) / 0.5) end)
+    local cut, inside = normal_share(-2), normal_share(2) - normal_share(-2)
+    distributed(values(flow.truncated_normal_initializer(2, 0.5), shape),
+      function(x) return (normal_share((x - 2) / 0.5) - cut) / inside end)
+    local bound = math.sqrt(6 / 300)
+    distributed(values(flow.glorot_uniform_initializer(), shape), uniform_share(-bound, bound))
+    distributed(values(flow.glorot_normal_initializer(), shape),
+      function(x) return normal_share(x / math.sqrt(2 / 300)) end)
+  end)
+
+  it("draw every whole number of a range as often, and none outside", function()
+    for _, dtype in ipairs { "int32", "int64" } do
+      local counts = {}
+      for _, x in ipairs(helper.list(values(flow.random_uniform_initializer(-2, 3),
+        { 10000 }, dtype))) do counts[x] = (counts[x] or 0) + 1 end
+      for x = -2, 2 do near(2000, counts[x], 160); counts[x] = nil end
+      assert.is_nil(next(counts))
+    end
+  end)
+
+  it("stay below the bound above where elements are rounded", function()
+    for dtype, step in pairs { float16 = 2 ^ -11, bfloat16 = 2 ^ -8 } do
+      local v = values(flow.random_uniform_initializer(0, 1), { 100000 }, dtype)
+      assert.equal(1 - step, v:max(), dtype)
+      assert.is_true(v:min() >= 0)
+    end
+    -- No float32 lies between these.
+    assert.equal(1, values(flow.random_uniform_initializer(1, 1 + 1e-12), { 3 }):max())
+  end)
+
+  it("scale by the mode and the distribution asked for", function()
+    local fans = { fan_in = 200, fan_out = 100, fan_avg = 150 }
+    for mode, fan in pairs(fans) do
+      for _, how in ipairs { "truncated_normal", "random_normal", "random_uniform" } do
+        local v = values(flow.variance_scaling_initializer(2, mode, how), { 100, 200 })
+        near(math.sqrt(2 / fan), v:std(), 2e-3)
+        near(0, v:mean(), 3e-3)
+      end
+    end
+  end)
+
+  it("have the gains of kaiming's nonlinearities", function()
+    local gains = { none = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2),
+      leaky_relu = math.sqrt(2 / 1.25) }
+    for name, gain in pairs(gains) do
+      for _, how in ipairs { "random_normal", "random_uniform" } do
+        local v = values(flow.kaiming_initializer({ 100, 200 }, how, "fan_out", name, 0.5),
+          { 100, 200 })
+        near(gain / 10, v:std(), 3e-3)
+      end
+    end
   end)
 
   it("are the same in every run after seed, and differ by name", function()
