@@ -540,7 +540,8 @@ describe("asynchronous calls", function()
     end }
     local function disturb()
       deep = deep + 1
-      if deep == 1 then assert(pcall(acts[math.random(#acts)])) end
+      -- An error that leaves a finalizer while a compiled trace is left crashes LuaJIT.
+      if deep == 1 and not pcall(acts[math.random(#acts)]) then wrong = wrong + 1 end
       deep = deep - 1
     end
     local function litter()
