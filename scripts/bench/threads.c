@@ -85,9 +85,10 @@ static void vectors(int64_t rows)
   static const jf_dropout half = { 0.5 };
   static const jf_softmax lines = { 1 };
   const jf_reduce down = { .axis = JF_INTS(0) };
-  const double momentum = 0;
+  const double options[2] = { 0 };    /* as the record lays them out */
   const jfl_optimizer *sgd = jf_optim_find("SGD");
-  const jf_update plain = { { .optim = sgd, .rule = sgd->rule(&momentum) }, 2, 1 };
+  const jf_optim_choice choice = { .optim = sgd, .rule = sgd->rule(options) };
+  const jf_update plain = { .choice = choice, .stride = 2, .n = 1 };
   jf_tensor x = matrix(rows, 512), mask = { NULL, JFL_I8, x.shape };
   jf_tensor sum = { NULL, JFL_F32, { 1, { 512 } } }, scalars = { NULL, JFL_F64, { 1, { 2 } } };
   char what[32];
@@ -104,7 +105,7 @@ static void products(int64_t m, int64_t k, int64_t n)
 {
   char what[32];
   snprintf(what, sizeof what, "%dx%dx%d", (int)m, (int)k, (int)n);
-  compare((step){ "matmul", &(jf_matmul){ 0, 1 }, { matrix(m, k), matrix(n, k) },
+  compare((step){ "matmul", &(jf_matmul){ .transpose_b = 1 }, { matrix(m, k), matrix(n, k) },
                   { matrix(m, n) }, 2, 1 },
           what);
 }

@@ -357,7 +357,7 @@ static jfl_status check_limits(const jfl_minimize *m)
   JF_TRY(check_limit("clip_each_norm", m->clip_each_norm));
   JF_TRY(check_limit("clip_value", m->clip_value));
   JF_TRY(check_limit("accumulate", (double)m->accumulate));
-  if (!(m->loss_scale >= 0 && isfinite(m->loss_scale)) || (m->scale_period && !m->loss_scale))
+  if (!(m->loss_scale >= 0 && isfinite(m->loss_scale)) || (m->scale_period && m->loss_scale == 0))
     return jf_fail(JFL_EINVAL, "minimize: loss_scale must be a finite number above 0, got %.14g",
                    m->loss_scale);
   if (!(m->average >= 0 && m->average < 1))
