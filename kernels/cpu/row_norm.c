@@ -228,8 +228,8 @@ JF_BODY void fast_row_norm_grad_body(void *ctx, int part)
   const int64_t to = jf_to(part, p->span, p->s.n), n = 2 * p->s.n_param;
   double *sums = p->sums + part * n;
   float *few = p->few + part * n;
-  memset(sums, 0, (size_t)n * sizeof *sums);
-  memset(few, 0, (size_t)n * sizeof *few);
+  if (n) memset(sums, 0, (size_t)n * sizeof *sums);
+  if (n) memset(few, 0, (size_t)n * sizeof *few);
   for (int64_t r = jf_from(part, p->span), i = 1; r < to; r++, i++) {
     row_slopes(p, r, row_totals(p, r, sums, few));
     if (p->s.step && (i % FEW == 0 || r == to - 1)) few_to_sums(sums, few, n);

@@ -157,7 +157,7 @@ describe("floats of 16 bits", function()
     core.set("kernels", "fast")
   end)
 
-  it("need no float32 in memory where a chain is fused", function()
+  it("need no float32 in memory where a chain is fused #cpu", function()
     local big = core.array("bfloat16", { 1000, 100 })
     local plan = support.plan({ big, big }, function(_, b)
       local y = core.op("exp")(core.op("add")(b[1], b[2]))
