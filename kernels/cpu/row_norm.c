@@ -219,7 +219,7 @@ JF_BODY void row_slopes(const fast_rows *p, int64_t r, row_sums s)
 JF_BODY void few_to_sums(double *sums, float *few, int64_t n)
 {
   for (int64_t i = 0; i < n; i++) sums[i] += (double)few[i];
-  memset(few, 0, (size_t)n * sizeof *few);
+  if (n) memset(few, 0, (size_t)n * sizeof *few);
 }
 
 JF_BODY void fast_row_norm_grad_body(void *ctx, int part)
