@@ -50,6 +50,7 @@ static inline void jf_run_parts(const jf_kargs *k, int n, jf_part part, void *ct
 /* A vector of 16 lanes on every processor. Loads and stores need no alignment. */
 typedef float jf_vec __attribute__((vector_size(64)));
 typedef int32_t jf_ivec __attribute__((vector_size(64)));
+typedef uint32_t jf_uvec __attribute__((vector_size(64)));
 typedef float jf_vec_in_memory __attribute__((vector_size(64), aligned(4), may_alias));
 enum { JF_LANES = 16 };
 #define JF_LOAD(p) ((jf_vec)*(const jf_vec_in_memory *)(p))

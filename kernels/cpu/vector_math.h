@@ -108,7 +108,7 @@ JF_BODY void exp2_vec(jf_vec *v)
   p = p * r + 2.402264791363012e-1f;
   p = p * r + 6.931472028550421e-1f;
   p = p * r + 1;
-  const jf_ivec e = (jf_ivec)t - 0x4B400000, half = e >> 1;
+  const jf_ivec e = (jf_ivec)((jf_uvec)t - 0x4B400000), half = e >> 1;
   *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
 }
 
@@ -288,7 +288,7 @@ JF_BODY void jf_sin_cos(const jf_vec *x, jf_vec *sine, jf_vec *cosine)
 {
   const jf_vec none = { 0 }, magic = none + 0x1.8p23f;
   const jf_vec t = *x * 0.636619772367581343f + magic, j = t - magic;
-  const jf_ivec quarter = (jf_ivec)t - 0x4B400000;
+  const jf_ivec quarter = (jf_ivec)((jf_uvec)t - 0x4B400000);
   const jf_vec r = ((*x - j * 1.5703125f) - j * 4.837512969970703125e-4f) - j * 7.54978995489e-8f;
   const jf_vec z = r * r;
   jf_vec s = none - 1.9515295891e-4f, c = none + 2.443315711809948e-5f;

@@ -22,7 +22,7 @@ const jfl_value *jf_root(const jfl_value *v)
 
 int jf_mutates(const jf_node *n, int i)
 {
-  return n->op->mutates_of ? n->op->mutates_of(n, i) : i < JF_MAXIN && (n->op->mutates >> i & 1);
+  return n->op->mutates_of ? n->op->mutates_of(n, i) : jf_has_input(n->op->mutates, i);
 }
 
 int jf_updates(const jf_node *n)

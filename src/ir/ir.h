@@ -14,6 +14,9 @@
 
 /* Declared inputs and outputs; a variadic op may be given more, one with JF_MANY may give more. */
 enum { JF_MAXIN = 8, JF_MAXOUT = 8 };
+/* Whether a record's bits, one for each declared input, have that of input i of a call, which may
+   have more. */
+static inline int jf_has_input(unsigned bits, int i) { return i < JF_MAXIN && (bits >> i & 1); }
 
 typedef enum jf_origin { JF_INPUT, JF_VARIABLE, JF_RESULT } jf_origin;
 

@@ -14,14 +14,14 @@ int jf_suit(const jfl_op *op, const jfl_dtype *in, int n, jfl_dtype *to)
 {
   int common = -1, changes = 0;
   for (int i = 0; i < n; i++)
-    if (op->alike >> i & 1)
+    if (jf_has_input(op->alike, i))
       common = (int)(common < 0 ? in[i] : suit_common((jfl_dtype)common, in[i]));
   const int narrow = common == JFL_I8 || common == JFL_U8;
   if (narrow && !(jf_op_dtypes(op) >> common & 1)) common = JFL_I32;
   for (int i = 0; i < n; i++) {
     to[i] = in[i];
-    if (common >= 0 && op->alike >> i & 1 && !jf_is_float(in[i])) to[i] = (jfl_dtype)common;
-    if (op->truth >> i & 1) to[i] = JFL_I8;
+    if (common >= 0 && jf_has_input(op->alike, i) && !jf_is_float(in[i])) to[i] = (jfl_dtype)common;
+    if (jf_has_input(op->truth, i)) to[i] = JFL_I8;
     changes |= to[i] != in[i];
   }
   return changes;

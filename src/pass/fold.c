@@ -31,7 +31,7 @@ static jfl_value *beside_neutral(const jf_node *n)
 {
   const jf_neutral *e = &n->op->neutral;
   for (int k = 0; k < n->n_in; k++)
-    if (e->inputs >> k & 1 && is_number(n->in[k], e->number)
+    if (jf_has_input(e->inputs, k) && is_number(n->in[k], e->number)
         && jf_shape_eq(&n->in[1 - k]->shape, &n->out[0]->shape))
       return n->in[1 - k];
   return NULL;

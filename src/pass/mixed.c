@@ -16,7 +16,7 @@ typedef struct mixer {
   jfl_value **brief;           /* by value of the old graph: it in bfloat16, or NULL */
 } mixer;
 
-static int mixed_reads(const jf_mixed *m, int i) { return i < JF_MAXIN && (m->inputs >> i & 1); }
+static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
 
 /* Whether the node gains by reading bfloat16. Convolutions by transforms do not: those of float32
    are as fast as direct ones of bfloat16. */
