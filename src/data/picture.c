@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /* TRIES: how often a random part is drawn that lies within the picture. MOST_RATIO: deflate never
-   packs more into a byte. */
-enum { TRIES = 10, MOST_RATIO = 1032 };
+   packs more bytes into one. MOST_PIXELS: a JPEG takes a bit or more for each block of 64 pixels. */
+enum { TRIES = 10, MOST_RATIO = 1032, MOST_PIXELS = 8 * 64 };
 static const size_t MOST_FILE = (size_t)1 << 30;
 
 void *jf_room_for(jf_room *r, size_t n)
@@ -134,7 +134,9 @@ static jfl_status picture_head(jf_decoder *d, const uint8_t *data, size_t n, jf_
     return jf_fail(JFL_EDATA, "its sides must be below %d and its pixels at most %d, got %lld by "
                    "%lld", JF_MOST_SIDE, JF_MOST_PIXELS, (long long)p->width,
                    (long long)p->height);
-  if (png && (size_t)(p->width / 8 * p->height) / MOST_RATIO > n)
+  const int64_t least = png ? p->width / 8 * p->height / MOST_RATIO
+                            : p->width * p->height / MOST_PIXELS;
+  if ((size_t)least > n)
     return jf_fail(JFL_EDATA, "its %zu bytes cannot hold %lld by %lld pixels", n,
                    (long long)p->width, (long long)p->height);
   return JFL_OK;
