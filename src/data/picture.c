@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* TRIES: how often a random part is drawn that lies within the picture. MOST_RATIO: deflate never
-   packs more bytes into one. MOST_PIXELS: a JPEG takes a bit or more for each block of 64 pixels. */
+   packs more bytes into one. MOST_PIXELS: a JPEG takes a bit or more for each block of 64. */
 enum { TRIES = 10, MOST_RATIO = 1032, MOST_PIXELS = 8 * 64 };
 static const size_t MOST_FILE = (size_t)1 << 30;
 

@@ -151,6 +151,8 @@ describe("pictures as files", function()
     bomb = write("bomb.jpg", jpg:sub(1, at + 4) .. "\255\220\255\220" .. jpg:sub(at + 9))
     helper.fails(function() load_image(bomb) end,
       "its pixels at most 134217728, got 65500 by 65500")
+    bomb = write("wide.jpg", jpg:sub(1, at + 4) .. "\31\255\31\255" .. jpg:sub(at + 9))
+    helper.fails(function() load_image(bomb) end, "bytes cannot hold 8191 by 8191 pixels")
   end)
 
   it("names what is wrong", function()
