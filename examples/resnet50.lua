@@ -9,12 +9,13 @@
 --   epochs=1      how often it goes through the pictures
 --   steps=0       the most steps of an epoch, and batches of the evaluation; 0: all
 --   rate=0.1      the learning rate for 256 pictures a step
+--   seed=0        a number of your own makes the run repeatable
 --   blocks=3,4,6,3  and  width=64: how many blocks each of the four stages has, and the channels
 --                 within those of the first one; less of both makes a small network
 local flow = require "jfl"
 local tp = flow.typing
 
-local options = { size = 224, batch = 16, epochs = 1, steps = 0, rate = 0.1, width = 64,
+local options = { size = 224, batch = 16, epochs = 1, steps = 0, rate = 0.1, seed = 0, width = 64,
   blocks = "3,4,6,3" }
 local folder
 
@@ -79,6 +80,7 @@ end
 if ... == "network" then return resnet end
 for _, text in ipairs(arg) do read_option(text) end
 
+if options.seed ~= 0 then flow.random.seed(options.seed) end
 local SIZE, BATCH = options.size, options.batch
 local blocks = {}
 for count in options.blocks:gmatch "%d+" do blocks[#blocks + 1] = tonumber(count) end
