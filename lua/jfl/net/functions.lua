@@ -2,31 +2,25 @@
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
+local tensors = require "jfl.net.tensors"
 
 local op = call.op
 
 local functions = {}
 
 local TENSOR = "Tensor"
-local NAME = { "name", "of the op", args.none }
+local NAME = tensors.NAME
 local X = { "x", "a blob or NdArray", type = TENSOR }
 local INPUT = { "input_tensor", "a blob or NdArray of floats", type = TENSOR }
 local AXIS = { "axis", "the axes to reduce; all of them unless given", args.none,
   type = "integer|integer[]" }
 local KEEP = { "keepdims", "keep reduced axes with extent 1", false }
 
--- Fails unless a value is a tensor.
-local function need_tensor(who, name, x)
-  local kind = core.type(x)
-  if kind == "blob" or kind == "array" then return x end
-  core.fail("%s: %s must be a blob or an NdArray, got %s", who, name, args.describe(x))
-end
-
 local function define(path, doc, params, body)
   params[#params + 1] = NAME
   params.returns = TENSOR
   functions[path:match "[^.]+$"] = args.define(path, doc, params, function(o)
-    need_tensor(path, params[1][1], o[params[1][1]])
+    tensors.need(path, params[1][1], o[params[1][1]])
     return (body(o, path))
   end)
 end
@@ -123,7 +117,7 @@ args.define("math.add_n", "The sum of the tensors of a list.", {
   returns = TENSOR,
 }, function(o)
   local list = need_list("math.add_n", "inputs", o.inputs, "blobs or NdArrays")
-  local sum = need_tensor("math.add_n", "inputs[1]", list[1])
+  local sum = tensors.need("math.add_n", "inputs[1]", list[1])
   if #list == 1 then return (op.identity(sum, { name = o.name })) end
   for i = 2, #list do
     sum = op.add(sum, list[i], { name = i == #list and o.name or nil })
@@ -138,7 +132,7 @@ args.define("math.polyval", "The polynomial of x whose coefficients are given, t
   }, function(o)
     local who = "math.polyval"
     local list = need_list(who, "coeffs", o.coeffs, "numbers")
-    local y = op.multiply(op.zeros_like(need_tensor(who, "x", o.x)), 1)
+    local y = op.multiply(op.zeros_like(tensors.need(who, "x", o.x)), 1)
     y = op.add(y, list[1], { name = #list == 1 and o.name or nil })
     for i = 2, #list do
       y = op.add(op.multiply(y, o.x), list[i], { name = i == #list and o.name or nil })

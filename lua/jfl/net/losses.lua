@@ -2,37 +2,23 @@
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
+local tensors = require "jfl.net.tensors"
 
 local op = call.op
 
 local losses = {}
 
 local TENSOR = "Tensor"
-local NAME = { "name", "of the op", args.none }
+local NAME = tensors.NAME
 local REDUCTION = { "reduction", "mean, sum or none", "mean" }
 local NO_REDUCTION = { "reduction", "mean, sum or none", "none" }
 
--- Fails unless a value is a tensor.
-local function need_tensor(who, name, x)
-  local kind = core.type(x)
-  if kind == "blob" or kind == "array" then return x end
-  core.fail("%s: %s must be a blob or an NdArray, got %s", who, name, args.describe(x))
-end
-
-local function same_shape(a, b)
-  if #a ~= #b then return false end
-  for i = 1, #a do
-    if a[i] ~= b[i] then return false end
-  end
-  return true
-end
-
 -- Fails unless the named tensors have the shape of the first.
 local function alike(who, o, first, ...)
-  local shape = need_tensor(who, first, o[first]).shape
+  local shape = tensors.need(who, first, o[first]).shape
   for _, name in ipairs { ... } do
-    local other = need_tensor(who, name, o[name]).shape
-    if not same_shape(shape, other) then
+    local other = tensors.need(who, name, o[name]).shape
+    if not tensors.same(shape, other) then
       core.fail("%s: %s must be of shape %s like %s, got %s", who, name, args.shape_text(shape),
         first, args.shape_text(other))
     end
@@ -176,8 +162,8 @@ define("nn.sparse_cross_entropy", "Minus the logarithm of the probability at the
     input("labels", "int32 or int64 (...)"), input("prediction", "probabilities (..., classes)"),
   }, function(who, o)
     o.reduction = "none"
-    need_tensor(who, "labels", o.labels)
-    local p = picked(need_tensor(who, "prediction", o.prediction), o.labels)
+    tensors.need(who, "labels", o.labels)
+    local p = picked(tensors.need(who, "prediction", o.prediction), o.labels)
     return (op.negative(op.log(op.maximum(p, 1e-20))))
   end)
 
@@ -213,8 +199,8 @@ define("nn.nll_loss", "Minus the element of input at the label: the loss of netw
     input("input", "logarithms of probabilities (..., classes)"),
     input("target", "labels, int32 or int64 (...)"), CLASS_WEIGHT, IGNORE, REDUCTION,
   }, function(who, o)
-    need_tensor(who, "input", o.input)
-    local labels, mask = without_ignored(who, o, need_tensor(who, "target", o.target))
+    tensors.need(who, "input", o.input)
+    local labels, mask = without_ignored(who, o, tensors.need(who, "target", o.target))
     return weighted_samples(o, labels, mask, (op.negative(picked(o.input, labels))))
   end)
 
@@ -229,8 +215,8 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
       type = "number" },
     REDUCTION,
   }, function(who, o)
-    need_tensor(who, "input", o.input)
-    if need_tensor(who, "target", o.target).dtype:find "float" then
+    tensors.need(who, "input", o.input)
+    if tensors.need(who, "target", o.target).dtype:find "float" then
       if o.weight ~= nil or o.ignore_index ~= nil then
         core.fail("%s: target must hold labels where weight or ignore_index is given, got %s", who,
           o.target.dtype)
@@ -256,7 +242,7 @@ losses.softmax_cross_entropy_with_logits = args.define("nn.softmax_cross_entropy
     local who = "nn.softmax_cross_entropy_with_logits"
     local s = need_number(who, "label_smoothing", o.label_smoothing, 0)
     if s > 1 then core.fail("%s: label_smoothing must be at most 1, got %g", who, s) end
-    local labels = need_tensor(who, "labels", o.labels)
+    local labels = tensors.need(who, "labels", o.labels)
     if s > 0 then
       local classes = labels.shape[#labels.shape] or 1
       labels = op.add(op.multiply(labels, 1 - s), s / classes)
@@ -341,13 +327,13 @@ define("nn.cosine_embedding_loss", "1 - cos(input1, input2) where target is 1, a
     { "margin", "what may remain", 0, type = "number" }, REDUCTION,
   }, function(who, o)
     alike(who, o, "input1", "input2")
-    need_tensor(who, "target", o.target)
+    tensors.need(who, "target", o.target)
     args.expect(who, "margin", o.margin, "number")
     local function over(a, b) return (op.reduce_sum(op.multiply(a, b), { axis = -1 })) end
     local function size(a) return (op.add(over(a, a), 1e-12)) end
     local cosine = op.multiply(over(o.input1, o.input2),
       (op.rsqrt(op.multiply(size(o.input1), size(o.input2)))))
-    if not same_shape(cosine.shape, o.target.shape) then
+    if not tensors.same(cosine.shape, o.target.shape) then
       core.fail("%s: target must be %s, one for each sample, got %s", who,
         args.shape_text(cosine.shape), args.shape_text(o.target.shape))
     end
@@ -403,7 +389,7 @@ define("ctc_loss", "Minus the logarithm of the probability that each sequence ho
     { "zero_infinity", "whether losses of targets that cannot be aligned are 0", false },
   }, function(who, o)
     for _, name in ipairs { "log_probs", "targets", "input_lengths", "target_lengths" } do
-      need_tensor(who, name, o[name])
+      tensors.need(who, name, o[name])
     end
     local y = op.ctc_loss(o.log_probs, o.targets, o.input_lengths, o.target_lengths,
       { blank = o.blank, zero_infinity = o.zero_infinity })
@@ -421,8 +407,8 @@ losses.combined_margin_loss = args.define("combined_margin_loss", "cos(m1 acos(x
     returns = TENSOR,
   }, function(o)
     local who = "combined_margin_loss"
-    local x = need_tensor(who, "x", o.x)
-    need_tensor(who, "label", o.label)
+    local x = tensors.need(who, "x", o.x)
+    tensors.need(who, "label", o.label)
     for _, name in ipairs { "m1", "m2", "m3" } do args.expect(who, name, o[name], "number") end
     if #x.shape ~= 2 then
       core.fail("%s: x must be (samples, classes), got %s", who, args.shape_text(x.shape))

@@ -4,6 +4,7 @@ local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"
 local core = require "jfl.core"
 local initializers = require "jfl.net.initializers"
+local tensors = require "jfl.net.tensors"
 local trace = require "jfl.job.trace"
 local variable = require "jfl.net.variable"
 
@@ -12,7 +13,7 @@ local op = call.op
 local norms = {}
 
 local TENSOR = "Tensor"
-local NAME = { "name", "of the op", args.none }
+local NAME = tensors.NAME
 
 --- An axis of a tensor of that rank, counted from 0.
 function norms.axis(who, name, axis, rank)
@@ -21,12 +22,6 @@ function norms.axis(who, name, axis, rank)
       type(axis) == "number" and ("%.14g"):format(axis) or args.describe(axis))
   end
   return axis < 0 and axis + rank or axis
-end
-
-local function need_tensor(who, name, value)
-  local kind = core.type(value)
-  if kind == "blob" or kind == "array" then return value end
-  core.fail("%s: %s must be a blob or an NdArray, got %s", who, name, args.describe(value))
 end
 
 local function need_epsilon(who, name, value)
@@ -62,9 +57,9 @@ norms.batch_normalization = args.define("nn.batch_normalization", "Normalizes x 
     returns = TENSOR,
   }, function(o)
     local who = "nn.batch_normalization"
-    for _, name in ipairs { "x", "mean", "variance" } do need_tensor(who, name, o[name]) end
+    for _, name in ipairs { "x", "mean", "variance" } do tensors.need(who, name, o[name]) end
     for _, name in ipairs { "offset", "scale" } do
-      if o[name] ~= nil then need_tensor(who, name, o[name]) end
+      if o[name] ~= nil then tensors.need(who, name, o[name]) end
     end
     need_epsilon(who, "variance_epsilon", o.variance_epsilon)
     local shape = o.x.shape
@@ -101,7 +96,7 @@ norms.moments = args.define("nn.moments", "The mean and the biased variance over
   returns = { TENSOR, TENSOR },
 }, function(o)
   local who = "nn.moments"
-  need_tensor(who, "x", o.x)
+  tensors.need(who, "x", o.x)
   args.expect(who, "keepdims", o.keepdims, "boolean")
   local axes = {}
   for i, axis in ipairs(type(o.axes) == "table" and o.axes or { o.axes }) do
@@ -129,7 +124,7 @@ local function check_params(who, o, x, names)
   for _, name in ipairs(names) do
     local p = o[name]
     if p ~= nil then
-      need_tensor(who, name, p)
+      tensors.need(who, name, p)
       for i = 1, #p.shape do
         if #p.shape > #x.shape or p.shape[i] ~= x.shape[#x.shape - #p.shape + i] then
           core.fail("%s: %s must be like the last axes of inputs %s, got %s", who, name,
@@ -157,7 +152,7 @@ norms.layer_norm = args.define("nn.layer_norm", "Normalizes each row, which is a
     returns = TENSOR,
   }, function(o)
     local who = "nn.layer_norm"
-    local x = need_tensor(who, "inputs", o.inputs)
+    local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma", "beta" })
     need_epsilon(who, "epsilon", o.epsilon)
     norms.axis(who, "begin_params_axis", o.begin_params_axis, #x.shape)
@@ -176,7 +171,7 @@ norms.rms_norm = args.define("nn.rms_norm", "Divides each row, which is all axes
     returns = TENSOR,
   }, function(o)
     local who = "nn.rms_norm"
-    local x = need_tensor(who, "inputs", o.inputs)
+    local x = tensors.need(who, "inputs", o.inputs)
     check_params(who, o, x, { "gamma" })
     need_epsilon(who, "epsilon", o.epsilon)
     return norms.rows(x, { axis = norms.axis(who, "begin_norm_axis", o.begin_norm_axis, #x.shape),
@@ -207,7 +202,7 @@ local function grouped(who, kind, o, groups)
 end
 
 local function need_channels(who, x, least)
-  need_tensor(who, "x", x)
+  tensors.need(who, "x", x)
   if #x.shape >= least then return x.shape[2] end
   core.fail("%s: x must have %d or more axes, got shape %s", who, least, args.shape_text(x.shape))
 end
