@@ -94,7 +94,7 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     if o.rotary then
       q, k = op.rotary_embedding(q), op.rotary_embedding(k)
     end
-    local y = composed["nn.scaled_dot_product_attention"](q, k, v, { causal = o.causal,
+    local y = composed.spaces.nn.scaled_dot_product_attention(q, k, v, { causal = o.causal,
       mask = o.mask })
     y = op.transpose(y, { perm = { 0, 2, 1, 3 } })
     y = op.reshape(y, { x.shape[1], x.shape[2], l.heads * l.size })
