@@ -93,6 +93,7 @@ for _, name in ipairs {
   "ones_initializer", "random_uniform_initializer", "random_normal_initializer",
   "variance_scaling_initializer", "glorot_uniform_initializer", "glorot_normal_initializer",
   "xavier_uniform_initializer", "xavier_normal_initializer", "kaiming_initializer",
+  "orthogonal_initializer",
 } do
   sources[name] = "jfl.net.initializers:" .. name
 end
