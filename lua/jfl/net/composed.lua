@@ -1,6 +1,6 @@
--- Functions that are made of ops, and layers, by the modules that define them. Each module is loaded
--- when one of its functions is called for the first time; one with the path of an op takes its
--- place.
+-- Functions that are made of ops, and layers, by the modules that define them. Each module is
+-- loaded when one of its functions is called for the first time. A function with the path of an op
+-- takes its place.
 local args = require "jfl.base.args"
 
 local paths = {
@@ -83,8 +83,8 @@ local paths = {
 }
 
 local composed = {
-  --- The functions by namespace and name, such as spaces.nn.dropout. Those of flow itself are in the
-  -- one named "".
+  --- The functions by namespace and name, such as spaces.nn.dropout. Those of flow itself are in
+  -- the one named "".
   spaces = {},
 }
 
