@@ -47,13 +47,15 @@ ALL_CFLAGS = -std=c11 -D_GNU_SOURCE $(OPT) -g $(WARN) $(HARD) -fPIC -fvisibility
 LDLIBS := -l:libz.a -ldl -lm -pthread
 
 LIB_SRC := $(filter-out src/cmd/%,$(wildcard src/*/*.c src/*/*/*.c)) \
-  $(wildcard kernels/cpu/*.c kernels/cpu/*/*.c)
+  $(wildcard kernels/cpu/*.c kernels/cpu/*/*.c kernels/cuda/*.c)
+CUDA_SRC := $(wildcard kernels/cuda/*.cu)
 CMD_SRC := $(wildcard src/cmd/*.c)
-LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $O/gen/embed.o
+LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(CUDA_SRC:%.cu=$O/%.o) $O/gen/embed.o $O/gen/cudatexts.o
 CMD_OBJ := $(CMD_SRC:%.c=$O/%.o)
 LUA := $(wildcard lua/jfl/*.lua lua/jfl/*/*.lua lua/jfl/*/*/*.lua)
-GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h \
-  build/gen/passlist.h build/gen/entries.h build/gen/embed.c
+GEN := build/gen/devicelist.h build/gen/oplist.h build/gen/optimlist.h build/gen/cpulist.h build/gen/cudalist.h \
+  build/gen/passlist.h build/gen/entries.h build/gen/embed.c \
+  build/gen/cudatexts.c
 TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 
 all: build/jfl build/jfl.so build/libjfl.a
@@ -94,6 +96,13 @@ $O/%.o: %.c Makefile | $(GEN)
 build/gen/lua/%.gz: lua/%
 	@mkdir -p $(@D)
 	gzip -9nc $< >$@
+# The GPU's kernels: the half of a file that is C is compiled here, and its text is embedded.
+$O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) -x c $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_SRC) kernels/cuda/prelude.cuh
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -104,6 +113,23 @@ $O/spec/misuse_test: build/gen/entries.h
 $O/spec/%: spec/c/%.c $O/libjfl.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $O/libjfl.a $(LDLIBS)
+
+# The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
+EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h.gch
+emulated: $(EMULATED)
+EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
+build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c emulated.h image.h)
+	@mkdir -p $(@D)
+	gcc $(EMULATED_CFLAGS) -Wl,-soname,libcuda.so.1 -o $@ $(filter %.c,$^) -ldl
+build/emulated/libnvrtc.so.13: spec/cuda/nvrtc.c spec/cuda/image.h
+	@mkdir -p $(@D)
+	gcc $(EMULATED_CFLAGS) -Wl,-soname,libnvrtc.so.13 -o $@ $< -ldl
+build/emulated/runtime.h: spec/cuda/runtime.h
+	@mkdir -p $(@D)
+	cp $< $@
+build/emulated/runtime.h.gch: build/emulated/runtime.h
+	g++ -std=c++17 -O1 -fPIC -fvisibility=hidden -Wall -Wno-unused-function -Wno-unused-variable \
+	  -Wno-unknown-pragmas -fno-strict-aliasing -ffp-contract=off -x c++-header -o $@ $<
 
 # The fuzzer: what reads files of others is compiled once more, to tell which places it reaches.
 FUZZED := $(wildcard src/checkpoint/*.c src/data/*.c) src/base/json.c src/base/shape.c src/api/inflate.c \
@@ -126,6 +152,10 @@ build/gen/optimlist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_OPTIM OPTIM src/optim/*.c)
 build/gen/cpulist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_CPU KERNEL kernels/cpu/*.c kernels/cpu/*/*.c)
+build/gen/cudalist.h: FORCE
+	@$(call remake,scripts/list.sh JFL_CUDA KERNEL kernels/cuda/*.c kernels/cuda/*.cu)
+build/gen/cudatexts.c: FORCE
+	@$(call remake,scripts/texts.sh kernels/cuda/*.cu*)
 build/gen/passlist.h: FORCE
 	@$(call remake,scripts/passes.sh src/pass/*.c src/pass/*/*.c)
 build/gen/entries.h: FORCE
@@ -166,6 +196,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
+.PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(TESTS:=.d)

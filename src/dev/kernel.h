@@ -39,6 +39,8 @@ typedef struct jf_kargs {
   void *stream;            /* stream to queue work on; NULL if kernels are done when they return */
   jf_fault *fault;         /* in the device's memory; NULL if kernels are done when they return */
   int step;                /* number of the call's step, for jf_fault */
+  const struct jfl_op *op; /* these two are set when a kernel is chosen */
+  struct jf_device *device;
 } jf_kargs;
 
 /* Attribute types other than plain C types. Lists have any length; a node owns its lists. */
@@ -71,7 +73,7 @@ typedef void (*jf_loop)(const jf_loop_args *t);
    priority. accepts and prepare see shapes, dtypes and attr; data is NULL. */
 typedef struct jf_kernel_row {
   const char *name;        /* name that plans print: "dnnl_matmul" */
-  const char *op;
+  const char *op;          /* NULL: any op; accepts decides */
   int (*accepts)(const jf_kargs *k);                      /* NULL: always */
   /* Sets k->state and *scratch (in bytes); NULL: nothing to prepare. If it returns JFL_ENOSYS, the
      row cannot serve this call and the plan tries the next one; any other failure ends

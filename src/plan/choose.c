@@ -21,7 +21,7 @@ static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *
 {
   const jf_kernel_row *best = NULL;
   for (const jf_kernel_row *const *r = dev->kind->rows(); *r; r++) {
-    if (strcmp((*r)->op, op->name) || (*r)->priority >= below) continue;
+    if (((*r)->op && strcmp((*r)->op, op->name)) || (*r)->priority >= below) continue;
     if ((flags & JF_DIRECT) && (*r)->indirect) continue;
     if (best && (*r)->priority <= best->priority) continue;
     if (!(*r)->accepts || (*r)->accepts(k)) best = *r;
@@ -82,6 +82,8 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
   *scratch = 0;
   *out = (jf_choice){ NULL, NULL };
   k->threads = jf_worth_threads(op, k, k->threads);
+  k->op = op;
+  k->device = (jf_device *)dev;
   if ((!dev->kind->rows && !dev->kind->plain) || has_no_result(op, k)) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;

@@ -1,0 +1,23 @@
+/* Source text of the GPU's elementwise kernels, made of the formulas in the records of ops. */
+#ifndef JF_CUDA_FORMULA_H
+#define JF_CUDA_FORMULA_H
+
+#include "dev/cuda/cuda.h"
+#include "op/fused.h"
+
+/* The C++ type in which elements of a dtype are stored, and the one in which they are computed. */
+const char *jf_cuda_stored(jfl_dtype t);
+const char *jf_cuda_computed(jfl_dtype t);
+
+enum { JF_FORMULA_POINTERS = 64 };
+/* The parameter of such a kernel. */
+typedef struct jf_formula_args {
+  int64_t n;                           /* elements of the space */
+  jf_random_source random;
+  void *data[JF_FORMULA_POINTERS];     /* inputs, then outputs */
+} jf_formula_args;
+
+/* Writes the source of a kernel `fused` for a program without sums. */
+void jf_formula_source(jf_text *to, const jf_fused *f);
+
+#endif

@@ -1,0 +1,143 @@
+/* Runs an op that has no kernel of its own here by its plain kernel: the stream copies what the op
+   reads to the host, calls the plain kernel there, and copies back what it writes. It is slow, but
+   every op runs, and it can be captured like any other step. */
+#include "dev/cuda/cuda.h"
+#include "op/op.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+typedef struct host_call {
+  jf_cuda *cuda;
+  jf_kernel run;
+  jf_kargs k;                          /* as the plain kernel sees it */
+  char *pinned;                        /* the tensors, then the run's jf_fault */
+  size_t fault_at;
+  void *scratch;
+  jf_tensor tensor[];                  /* of k: inputs, then outputs */
+} host_call;
+
+static jfl_dtype host_key(const jf_kargs *k)
+{
+  return k->op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[k->op->key].dtype;
+}
+
+static int host_accepts(const jf_kargs *k)
+{
+  return k->op->cpu && k->op->cpu[host_key(k)] && !(k->op->flags & JF_TRANSFER);
+}
+
+static size_t host_bytes(const jf_tensor *t)
+{
+  return (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
+}
+
+static size_t host_room(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+/* Lays the tensors out in pinned memory; gives the bytes of it. */
+static size_t host_lay_out(host_call *h)
+{
+  size_t at = 0;
+  for (int i = 0; i < h->k.n_in + h->k.n_out; i++) {
+    h->tensor[i].data = (char *)NULL + at;
+    at += host_room(host_bytes(&h->tensor[i]));
+  }
+  h->fault_at = at;
+  return at + host_room(sizeof(jf_fault));
+}
+
+static void host_release(void *state)
+{
+  host_call *h = state;
+  if (h->pinned && !jf_cuda_enter(h->cuda)) {
+    h->cuda->api->host_free(h->pinned);
+    jf_cuda_leave(h->cuda);
+  }
+  jf_free(h->scratch);
+  jf_free(h);
+}
+
+static jfl_status host_take_memory(host_call *h)
+{
+  const size_t size = host_lay_out(h);
+  const size_t scratch = h->k.op->scratch ? h->k.op->scratch(&h->k) : 0;
+  h->scratch = jf_new(scratch);
+  if (!h->scratch) return jf_fail(JFL_ENOMEM, "out of memory");
+  JF_TRY(jf_cuda_enter(h->cuda));
+  jfl_status s = jf_cuda_check(h->cuda, h->cuda->api->host_alloc((void **)&h->pinned, size, 0),
+                               "taking pinned memory");
+  jf_cuda_leave(h->cuda);
+  for (int i = 0; i < h->k.n_in + h->k.n_out && !s; i++)
+    h->tensor[i].data = h->pinned + (size_t)((char *)h->tensor[i].data - (char *)NULL);
+  return s;
+}
+
+static jfl_status host_prepare(jf_kargs *k, size_t *scratch)
+{
+  const size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
+  host_call *h = jf_new(sizeof *h + (n_in + n_out) * sizeof *h->tensor);
+  (void)scratch;
+  if (!h) return jf_fail(JFL_ENOMEM, "out of memory");
+  h->cuda = k->device->state;
+  h->run = k->op->cpu[host_key(k)];
+  h->k = *k;
+  if (n_in) memcpy(h->tensor, k->in, n_in * sizeof *k->in);
+  if (n_out) memcpy(h->tensor + n_in, k->out, n_out * sizeof *k->out);
+  h->k.in = h->tensor;
+  h->k.out = h->tensor + n_in;
+  h->k.threads = 1;
+  jfl_status s = host_take_memory(h);
+  if (s) host_release(h);
+  else k->state = h;
+  return s;
+}
+
+/* Called on a thread of the driver's, in the stream's order. */
+static void host_work(void *state)
+{
+  host_call *h = state;
+  jf_fault *found = (jf_fault *)(void *)(h->pinned + h->fault_at);
+  if (found->what) return;
+  h->run(&h->k);
+}
+
+/* Copies tensor i between its place on the device and that in pinned memory. */
+static jf_cu host_copy(const host_call *h, jf_cu_stream *s, int i, const void *device, int to_host)
+{
+  const size_t size = host_bytes(&h->tensor[i]);
+  const jf_cu_address at = (jf_cu_address)(uintptr_t)device;
+  if (size == 0) return 0;
+  return to_host ? h->cuda->api->get(h->tensor[i].data, at, size, s)
+                 : h->cuda->api->put(at, h->tensor[i].data, size, s);
+}
+
+static jf_cu host_queue(host_call *h, const jf_kargs *k, jf_cu_stream *s)
+{
+  const jf_cu_address fault = (jf_cu_address)(uintptr_t)k->fault;
+  char *found = h->pinned + h->fault_at;
+  jf_cu e = h->cuda->api->get(found, fault, sizeof(jf_fault), s);
+  for (int i = 0; i < k->n_in && !e; i++) e = host_copy(h, s, i, k->in[i].data, 1);
+  if (!e) e = h->cuda->api->host_call(s, host_work, h);
+  for (int i = 0; i < k->n_in && !e && k->op->flags & JF_EFFECT; i++)
+    e = host_copy(h, s, i, k->in[i].data, 0);
+  for (int i = 0; i < k->n_out && !e; i++) e = host_copy(h, s, k->n_in + i, k->out[i].data, 0);
+  return e ? e : h->cuda->api->put(fault, found, sizeof(jf_fault), s);
+}
+
+static jfl_status host_run(const jf_kargs *k)
+{
+  host_call *h = k->state;
+  h->k.random = k->random;
+  h->k.step = k->step;
+  h->k.scratch = h->scratch;
+  h->k.fault = (jf_fault *)(void *)(h->pinned + h->fault_at);
+  JF_TRY(jf_cuda_enter(h->cuda));
+  jfl_status s = jf_cuda_check(h->cuda, host_queue(h, k, jf_cuda_queue(k)), "running a step on the "
+                               "host");
+  jf_cuda_leave(h->cuda);
+  return s;
+}
+
+JFL_CUDA(cuda_host, .accepts = host_accepts, .prepare = host_prepare, .run = host_run,
+  .release = host_release, .priority = 1)

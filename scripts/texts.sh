@@ -1,0 +1,16 @@
+#!/bin/sh
+# texts.sh FILE... : C source that holds the files as strings. kernels/cuda/softmax.cu becomes
+# jf_cuda_text_softmax, and what ends in .cuh jf_cuda_NAME.
+printf '%s\n' '/* The source of the kernels of GPUs. Generated from kernels/cuda. */'
+for f; do
+  name=${f##*/}
+  case $name in
+    *.cuh) symbol=jf_cuda_${name%.cuh} ;;
+    *) symbol=jf_cuda_text_${name%.cu} ;;
+  esac
+  [ -e "$f" ] || continue
+  printf '\nextern const char %s[];\n' "$symbol"
+  printf '__asm__(".section .rodata\\n.globl %s\\n.hidden %s\\n%s:\\n"\n' \
+    "$symbol" "$symbol" "$symbol"
+  printf '        ".incbin \\"%s\\"\\n.byte 0\\n.previous\\n");\n' "$f"
+done

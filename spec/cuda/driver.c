@@ -1,0 +1,582 @@
+/* The entry points of the emulated driver, and what it refuses. */
+#define _GNU_SOURCE
+#include "emulated.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "image.h"
+
+static int initialized, n_device = 2;
+static emulated_context contexts[MOST_DEVICES];
+static int lost[MOST_DEVICES];
+static _Thread_local emulated_context *stack[16];
+static _Thread_local int depth;
+
+/* ---- failures ---- */
+
+/* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
+   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end. */
+static int calls, fail_at, fail_with;
+
+__attribute__((constructor)) static void driver_read_settings(void)
+{
+  const char *fail = getenv("JFL_EMULATED_FAIL"), *n = getenv("JFL_EMULATED_DEVICES");
+  if (fail) sscanf(fail, "%d:%d", &fail_at, &fail_with);
+  if (n) n_device = atoi(n) < MOST_DEVICES ? atoi(n) : MOST_DEVICES;
+}
+
+__attribute__((destructor)) static void driver_write_calls(void)
+{
+  const char *path = getenv("JFL_EMULATED_CALLS");
+  FILE *f = path ? fopen(path, "w") : NULL;
+  if (f) fprintf(f, "%d\n", calls);
+  if (f) fclose(f);
+}
+
+int emulated_lost(int device) { return __atomic_load_n(&lost[device], __ATOMIC_SEQ_CST); }
+void emulated_lose(int device, int error)
+{
+  __atomic_store_n(&lost[device], error, __ATOMIC_SEQ_CST);
+}
+
+/* Whether this call fails as was asked. An error that ends a context ends it. */
+static int driver_injected(void)
+{
+  if (__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != fail_at) return CU_OK;
+  if (fail_with >= CU_ILLEGAL_ADDRESS && depth) emulated_lose(stack[depth - 1]->device, fail_with);
+  return fail_with;
+}
+
+emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
+
+/* What every call that works on a context begins with. */
+#define NEEDS_CONTEXT(c)                                                   \
+  emulated_context *c = emulated_current();                                \
+  do {                                                                     \
+    if (!initialized) return CU_NOT_INITIALIZED;                           \
+    if (!c || !c->refs) return CU_INVALID_CONTEXT;                         \
+    const int injected_ = driver_injected();                               \
+    if (injected_) return injected_;                                       \
+    if (emulated_lost(c->device)) return emulated_lost(c->device);         \
+  } while (0)
+#define NEEDS(condition, error) do { if (!(condition)) return (error); } while (0)
+#define NEEDS_STREAM(c, s)                                                              \
+  do {                                                                                  \
+    NEEDS((s) && emulated_stream_is(s), CU_INVALID_HANDLE);                             \
+    NEEDS(emulated_stream_device(s) == (c)->device, CU_INVALID_HANDLE);                 \
+  } while (0)
+
+typedef struct error_text { int number; const char *name, *text; } error_text;
+static const error_text errors[] = {
+  { CU_OK, "CUDA_SUCCESS", "no error" },
+  { CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument" },
+  { CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory" },
+  { CU_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error" },
+  { CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected" },
+  { CU_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal" },
+  { CU_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid" },
+  { CU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context" },
+  { CU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle" },
+  { CU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "named symbol not found" },
+  { CU_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered" },
+  { CU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure" },
+  { CU_LAUNCH_OUT_OF_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+    "too many resources requested for launch" },
+  { CU_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+    "operation not permitted when stream is capturing" },
+};
+
+static const error_text *driver_error(int e)
+{
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+    if (errors[i].number == e) return &errors[i];
+  return NULL;
+}
+
+EMULATED_ENTRY int cuGetErrorString(int e, const char **out)
+{
+  const error_text *t = driver_error(e);
+  *out = t ? t->text : NULL;
+  return t ? CU_OK : CU_INVALID_VALUE;
+}
+
+EMULATED_ENTRY int cuGetErrorName(int e, const char **out)
+{
+  const error_text *t = driver_error(e);
+  *out = t ? t->name : NULL;
+  return t ? CU_OK : CU_INVALID_VALUE;
+}
+
+/* ---- devices and contexts ---- */
+
+EMULATED_ENTRY int cuInit(unsigned flags)
+{
+  const char *error = getenv("JFL_EMULATED_INIT");
+  NEEDS(flags == 0, CU_INVALID_VALUE);
+  if (error) return atoi(error);
+  if (n_device == 0) return CU_NO_DEVICE;
+  initialized = 1;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDriverGetVersion(int *out)
+{
+  const char *version = getenv("JFL_EMULATED_VERSION");
+  *out = version ? atoi(version) : 13000;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceGetCount(int *out)
+{
+  NEEDS(initialized, CU_NOT_INITIALIZED);
+  *out = n_device;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceGet(int *out, int ordinal)
+{
+  NEEDS(initialized, CU_NOT_INITIALIZED);
+  NEEDS(ordinal >= 0 && ordinal < n_device, CU_INVALID_DEVICE);
+  *out = ordinal;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceGetName(char *to, int size, int device)
+{
+  NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  snprintf(to, (size_t)size, "Emulated GPU");
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceTotalMem_v2(size_t *out, int device)
+{
+  size_t unused;
+  NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  emulated_memory_info(device, &unused, out);
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceGetAttribute(int *out, int attribute, int device)
+{
+  enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76, MOST_SHARED_OPTIN = 97, POOLS = 115 };
+  NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  switch (attribute) {
+  case MULTIPROCESSORS: *out = 4; return CU_OK;
+  case MAJOR: *out = 9; return CU_OK;
+  case MINOR: *out = 0; return CU_OK;
+  case MOST_SHARED_OPTIN: *out = MOST_SHARED; return CU_OK;
+  case POOLS: *out = 1; return CU_OK;
+  default: return CU_INVALID_VALUE;
+  }
+}
+
+EMULATED_ENTRY int cuDevicePrimaryCtxRetain(emulated_context **out, int device)
+{
+  NEEDS(initialized, CU_NOT_INITIALIZED);
+  NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  contexts[device].device = device;
+  contexts[device].refs++;
+  *out = &contexts[device];
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDevicePrimaryCtxRelease_v2(int device)
+{
+  NEEDS(device >= 0 && device < n_device && contexts[device].refs, CU_INVALID_CONTEXT);
+  contexts[device].refs--;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuCtxPushCurrent_v2(emulated_context *c)
+{
+  NEEDS(c && c->refs && depth < 16, CU_INVALID_CONTEXT);
+  stack[depth++] = c;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuCtxPopCurrent_v2(emulated_context **out)
+{
+  NEEDS(depth, CU_INVALID_CONTEXT);
+  depth--;
+  if (out) *out = stack[depth];
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuDeviceCanAccessPeer(int *out, int a, int b)
+{
+  *out = a != b && a < n_device && b < n_device;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuCtxEnablePeerAccess(emulated_context *peer, unsigned flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(peer && peer != c && flags == 0, CU_INVALID_VALUE);
+  return CU_OK;
+}
+
+/* ---- memory ---- */
+
+EMULATED_ENTRY int cuMemGetInfo_v2(size_t *unused, size_t *all)
+{
+  NEEDS_CONTEXT(c);
+  emulated_memory_info(c->device, unused, all);
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuMemAlloc_v2(emulated_address *out, size_t size)
+{
+  NEEDS_CONTEXT(c);
+  return emulated_take(c->device, size, out);
+}
+
+EMULATED_ENTRY int cuMemFree_v2(emulated_address at)
+{
+  NEEDS_CONTEXT(c);
+  return emulated_drop(c->device, at);
+}
+
+/* The pool is in order with all streams, as the caller must have waited for the block's users. */
+EMULATED_ENTRY int cuMemAllocAsync(emulated_address *out, size_t size, emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  return emulated_take(c->device, size, out);
+}
+
+EMULATED_ENTRY int cuMemFreeAsync(emulated_address at, emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  const int error = emulated_stream_wait(s);
+  return error ? error : emulated_drop(c->device, at);
+}
+
+EMULATED_ENTRY int cuDeviceGetDefaultMemPool(void **out, int device)
+{
+  NEEDS(device >= 0 && device < n_device, CU_INVALID_DEVICE);
+  *out = &contexts[device];
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuMemPoolSetAttribute(void *pool, int attribute, void *value)
+{
+  NEEDS(pool && value && attribute >= 1 && attribute <= 8, CU_INVALID_VALUE);
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuMemHostAlloc(void **out, size_t size, unsigned flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(flags <= 7, CU_INVALID_VALUE);
+  return emulated_pin(size, out);
+}
+
+EMULATED_ENTRY int cuMemFreeHost(void *p)
+{
+  NEEDS_CONTEXT(c);
+  return emulated_unpin(p);
+}
+
+static int driver_queue(emulated_stream *s, emulated_item what)
+{
+  emulated_item *i = malloc(sizeof *i);
+  if (!i) return CU_OUT_OF_MEMORY;
+  *i = what;
+  return emulated_queue(s, i);
+}
+
+EMULATED_ENTRY int cuMemcpyHtoDAsync_v2(emulated_address to, const void *from, size_t size,
+                                        emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(from && emulated_holds(c->device, to, size), CU_INVALID_VALUE);
+  emulated_item i = { .sort = ITEM_COPY, .to = (void *)to, .from = from, .size = size };
+  if (!emulated_is_pinned(from, size)) {
+    NEEDS(!emulated_stream_captures(s), CU_CAPTURE_UNSUPPORTED);
+    i.snapshot = malloc(size);
+    NEEDS(i.snapshot, CU_OUT_OF_MEMORY);
+    memcpy(i.snapshot, from, size);
+  }
+  return driver_queue(s, i);
+}
+
+/* Into memory that is not pinned the driver copies at once. */
+EMULATED_ENTRY int cuMemcpyDtoHAsync_v2(void *to, emulated_address from, size_t size,
+                                        emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(to && emulated_holds(c->device, from, size), CU_INVALID_VALUE);
+  const int pinned = emulated_is_pinned(to, size);
+  NEEDS(pinned || !emulated_stream_captures(s), CU_CAPTURE_UNSUPPORTED);
+  const int error = driver_queue(s, (emulated_item){ .sort = ITEM_COPY, .to = to,
+                                                     .from = (const void *)from, .size = size });
+  return error || pinned ? error : emulated_stream_wait(s);
+}
+
+EMULATED_ENTRY int cuMemcpyDtoDAsync_v2(emulated_address to, emulated_address from, size_t size,
+                                        emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(emulated_holds(c->device, from, size), CU_INVALID_VALUE);
+  NEEDS(emulated_holds(c->device, to, size), CU_INVALID_VALUE);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_COPY, .to = (void *)to,
+                                          .from = (const void *)from, .size = size });
+}
+
+EMULATED_ENTRY int cuMemcpyPeerAsync(emulated_address to, emulated_context *there,
+                                     emulated_address from, emulated_context *here, size_t size,
+                                     emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(there && here && emulated_holds(here->device, from, size), CU_INVALID_VALUE);
+  NEEDS(emulated_holds(there->device, to, size), CU_INVALID_VALUE);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_COPY, .to = (void *)to,
+                                          .from = (const void *)from, .size = size });
+}
+
+EMULATED_ENTRY int cuMemsetD8Async(emulated_address to, unsigned char byte, size_t size,
+                                   emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(emulated_holds(c->device, to, size), CU_INVALID_VALUE);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_FILL, .to = (void *)to, .byte = byte,
+                                          .size = size });
+}
+
+/* ---- streams and events ---- */
+
+EMULATED_ENTRY int cuStreamCreate(emulated_stream **out, unsigned flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(out && flags <= 1, CU_INVALID_VALUE);
+  return emulated_stream_new(c->device, out);
+}
+
+EMULATED_ENTRY int cuStreamDestroy_v2(emulated_stream *s)
+{
+  NEEDS(s && emulated_stream_is(s), CU_INVALID_HANDLE);
+  return emulated_stream_end(s);
+}
+
+EMULATED_ENTRY int cuStreamSynchronize(emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(!emulated_stream_captures(s), CU_CAPTURE_UNSUPPORTED);
+  return emulated_stream_wait(s);
+}
+
+EMULATED_ENTRY int cuEventCreate(emulated_event **out, unsigned flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(out && flags <= 7, CU_INVALID_VALUE);
+  return emulated_event_new(out);
+}
+
+EMULATED_ENTRY int cuEventDestroy_v2(emulated_event *e)
+{
+  NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
+  return emulated_event_end(e);
+}
+
+EMULATED_ENTRY int cuEventRecord(emulated_event *e, emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
+  return emulated_event_record(e, s);
+}
+
+EMULATED_ENTRY int cuEventSynchronize(emulated_event *e)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
+  return emulated_event_wait(e);
+}
+
+EMULATED_ENTRY int cuStreamWaitEvent(emulated_stream *s, emulated_event *e, unsigned flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
+  NEEDS(flags <= 1, CU_INVALID_VALUE);
+  return emulated_event_await(s, e);
+}
+
+/* ---- modules ---- */
+
+typedef struct module {
+  void *library;
+  image_head head;
+  emulated_function function[IMAGE_MOST];
+} module;
+
+/* Opens the shared object behind the head. It must be in a file for that, under a name of its own,
+   as dlopen gives a name that it knows the library that it has. */
+static void *module_open(const char *image)
+{
+  const image_head *h = (const image_head *)image;
+  const unsigned char *elf = (const unsigned char *)(h + 1);
+  uint64_t headers;
+  uint16_t size, n;
+  memcpy(&headers, elf + 40, sizeof headers);       /* the section headers are an object's end */
+  memcpy(&size, elf + 58, sizeof size);
+  memcpy(&n, elf + 60, sizeof n);
+  const size_t bytes = headers + (size_t)size * n;
+  char path[] = "/tmp/jfl_module_XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return NULL;
+  void *library = NULL;
+  if (write(fd, elf, bytes) == (ssize_t)bytes) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) fprintf(stderr, "emulated GPU: %s\n", dlerror());
+  close(fd);
+  unlink(path);
+  return library;
+}
+
+static int module_find(module *m, int i)
+{
+  emulated_function *f = &m->function[i];
+  char symbol[160];
+  int (*sizes)(size_t *);
+  snprintf(f->name, sizeof f->name, "%s", m->head.name[i]);
+  snprintf(symbol, sizeof symbol, "emulated_call_%s", f->name);
+  *(void **)&f->call = dlsym(m->library, symbol);
+  snprintf(symbol, sizeof symbol, "emulated_sizes_%s", f->name);
+  *(void **)&sizes = dlsym(m->library, symbol);
+  f->world = dlsym(m->library, "emulated");
+  f->meets = m->head.meets;
+  f->most_shared = USUAL_SHARED;
+  if (f->call && sizes && f->world) f->n_parameter = sizes(f->size);
+  return f->call && sizes && f->world;
+}
+
+EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(out && image, CU_INVALID_VALUE);
+  const image_head *h = image;
+  NEEDS(h->magic == IMAGE_MAGIC, CU_INVALID_IMAGE);
+  module *m = calloc(1, sizeof *m);
+  NEEDS(m, CU_OUT_OF_MEMORY);
+  m->head = *h;
+  m->library = module_open(image);
+  int ok = m->library != NULL;
+  for (int i = 0; ok && i < h->n; i++) ok = module_find(m, i);
+  if (!ok) return free(m), CU_INVALID_IMAGE;
+  *out = m;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuModuleUnload(module *m)
+{
+  NEEDS(m && m->library, CU_INVALID_HANDLE);
+  dlclose(m->library);
+  free(m);
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuModuleGetFunction(emulated_function **out, module *m, const char *name)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(out && m && name, CU_INVALID_VALUE);
+  for (int i = 0; i < m->head.n; i++)
+    if (!strcmp(m->head.name[i], name)) return *out = &m->function[i], CU_OK;
+  return CU_NOT_FOUND;
+}
+
+EMULATED_ENTRY int cuFuncSetAttribute(emulated_function *f, int attribute, int value)
+{
+  enum { DYNAMIC_SHARED = 8 };
+  NEEDS_CONTEXT(c);
+  NEEDS(f && attribute == DYNAMIC_SHARED && value <= MOST_SHARED, CU_INVALID_VALUE);
+  f->most_shared = (size_t)value;
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsigned gy, unsigned gz,
+                                  unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                                  emulated_stream *s, void **parameter, void **extra)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(f, CU_INVALID_HANDLE);
+  NEEDS_STREAM(c, s);
+  NEEDS(gx && gy && gz && bx && by && bz && !extra, CU_INVALID_VALUE);
+  NEEDS(gx <= 0x7fffffffu && gy <= 65535 && gz <= 65535, CU_INVALID_VALUE);
+  NEEDS(bx <= 1024 && by <= 1024 && bz <= 64 && bx * by * bz <= 1024, CU_INVALID_VALUE);
+  NEEDS(shared <= f->most_shared, CU_INVALID_VALUE);
+  size_t bytes = 0;
+  for (int i = 0; i < f->n_parameter; i++) bytes += (f->size[i] + 15) / 16 * 16;
+  NEEDS(bytes <= 4096, CU_INVALID_VALUE);
+  emulated_launch *l = calloc(1, sizeof *l + bytes);
+  NEEDS(l, CU_OUT_OF_MEMORY);
+  *l = (emulated_launch){ .function = f, .grid = { gx, gy, gz }, .block = { bx, by, bz },
+                          .shared = shared };
+  for (size_t i = 0, at = 0; i < (size_t)f->n_parameter; at += (f->size[i++] + 15) / 16 * 16)
+    memcpy(l->parameter[i] = l->bytes + at, parameter[i], f->size[i]);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_LAUNCH, .launch = l });
+}
+
+EMULATED_ENTRY int cuLaunchHostFunc(emulated_stream *s, void (*fn)(void *), void *ctx)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(fn, CU_INVALID_VALUE);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_HOST, .fn = fn, .ctx = ctx });
+}
+
+/* ---- graphs ---- */
+
+EMULATED_ENTRY int cuStreamBeginCapture_v2(emulated_stream *s, int mode)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(mode >= 0 && mode <= 2, CU_INVALID_VALUE);
+  return emulated_capture(s);
+}
+
+EMULATED_ENTRY int cuStreamEndCapture(emulated_stream *s, emulated_graph **out)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  return emulated_captured(s, out);
+}
+
+EMULATED_ENTRY int cuGraphInstantiateWithFlags(emulated_graph **out, emulated_graph *g,
+                                               unsigned long long flags)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(emulated_graph_is(g) && flags == 0, CU_INVALID_VALUE);
+  return emulated_graph_copy(g, out);
+}
+
+EMULATED_ENTRY int cuGraphLaunch(emulated_graph *g, emulated_stream *s)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS_STREAM(c, s);
+  NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
+  return emulated_graph_queue(g, s);
+}
+
+EMULATED_ENTRY int cuGraphExecDestroy(emulated_graph *g)
+{
+  NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
+  return emulated_graph_end(g);
+}
+
+EMULATED_ENTRY int cuGraphDestroy(emulated_graph *g)
+{
+  NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
+  return emulated_graph_end(g);
+}

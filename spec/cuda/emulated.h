@@ -1,0 +1,135 @@
+/* An emulated GPU for tests: libraries with the entry points of NVIDIA's driver and of NVRTC that
+   jfl uses. Kernels are compiled by g++ and run on the CPU, the threads of a block as fibres.
+
+     nvrtc.c    compiles the source of kernels, under the header runtime.h, to a shared object
+     driver.c   devices, contexts, modules; what is refused, as the real driver refuses it
+     memory.c   device memory, which the host cannot touch while no work is done, and pinned memory
+     stream.c   streams with a thread each, events, captured graphs
+     fibre.c    the threads of a block: barriers and shuffles
+
+   Types and numbers are those of the driver's interface (CUDA driver API reference). */
+#ifndef EMULATED_H
+#define EMULATED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define EMULATED_ENTRY __attribute__((visibility("default")))
+
+enum {
+  CU_OK = 0, CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NOT_INITIALIZED = 3, CU_NO_DEVICE = 100,
+  CU_INVALID_DEVICE = 101, CU_INVALID_IMAGE = 200, CU_INVALID_CONTEXT = 201,
+  CU_INVALID_HANDLE = 400, CU_NOT_FOUND = 500, CU_NOT_READY = 600, CU_ILLEGAL_ADDRESS = 700,
+  CU_LAUNCH_OUT_OF_RESOURCES = 701, CU_PEER_ALREADY_ENABLED = 704, CU_LAUNCH_FAILED = 719,
+  CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903
+};
+
+typedef uint64_t emulated_address;
+
+/* ---- devices and contexts (driver.c) ---- */
+
+enum { MOST_DEVICES = 8 };
+
+typedef struct emulated_context { int device, refs; } emulated_context;
+/* The calling thread's context, or NULL. */
+emulated_context *emulated_current(void);
+/* A failure that ends a context: every later call on that device gives it. 0: none so far. */
+int emulated_lost(int device);
+void emulated_lose(int device, int error);
+
+/* ---- memory (memory.c) ---- */
+
+int emulated_take(int device, size_t size, emulated_address *out);
+int emulated_drop(int device, emulated_address at);
+/* Whether bytes at..at+size-1 lie in one block of that device, or of any for device -1, which is not
+   freed. */
+int emulated_holds(int device, emulated_address at, size_t size);
+void emulated_memory_info(int device, size_t *unused, size_t *all);
+/* Host memory that copies read and write late. */
+int emulated_pin(size_t size, void **out);
+int emulated_unpin(void *p);
+int emulated_is_pinned(const void *p, size_t size);
+/* Device memory can be touched between these two, which nest over all threads. */
+void emulated_memory_open(void);
+void emulated_memory_close(void);
+
+/* ---- modules and launches (driver.c, fibre.c) ---- */
+
+/* What a compiled kernel sees of its surroundings; runtime.h has the same struct. */
+typedef struct emulated_index { unsigned x, y, z; } emulated_index;
+typedef struct emulated_world {
+  emulated_index thread, block, block_size, grid;
+  void (*sync)(void);
+  /* Waits for the lanes of the mask, and gives what lane `from` has put. */
+  uint64_t (*shuffle)(unsigned mask, uint64_t value, int from);
+  /* The lanes of the mask whose value is not 0. */
+  unsigned (*ballot)(unsigned mask, int value);
+  void *shared;                        /* the dynamic shared memory of the block */
+} emulated_world;
+
+enum { MOST_PARAMETERS = 16, MOST_SHARED = 227 * 1024, USUAL_SHARED = 48 * 1024 };
+typedef struct emulated_function {
+  char name[128];
+  void (*call)(void **parameter);      /* runs one thread */
+  int n_parameter;
+  size_t size[MOST_PARAMETERS];
+  int meets;                           /* threads of a block wait for each other somewhere */
+  size_t most_shared;
+  emulated_world **world;              /* the module's pointer */
+} emulated_function;
+
+typedef struct emulated_launch {
+  const emulated_function *function;
+  emulated_index grid, block;
+  size_t shared;
+  void *parameter[MOST_PARAMETERS];    /* into bytes */
+  _Alignas(16) char bytes[];
+} emulated_launch;
+/* Runs all blocks; gives 0 or an error of the driver. */
+int emulated_run(const emulated_launch *l);
+
+/* ---- streams, events, graphs (stream.c) ---- */
+
+typedef struct emulated_stream emulated_stream;
+typedef struct emulated_event emulated_event;
+typedef struct emulated_graph emulated_graph;
+
+typedef enum emulated_sort { ITEM_LAUNCH, ITEM_COPY, ITEM_FILL, ITEM_RECORD, ITEM_AWAIT,
+  ITEM_HOST } emulated_sort;
+typedef struct emulated_item {
+  struct emulated_item *next;
+  emulated_sort sort;
+  emulated_launch *launch;             /* owned */
+  void *to;
+  const void *from;                    /* of a copy */
+  void *snapshot;                      /* owned: what `from` held when it was queued, or NULL */
+  size_t size;
+  unsigned char byte;                  /* of a fill */
+  emulated_event *event;
+  uint64_t turn;                       /* which recording of the event */
+  void (*fn)(void *ctx);               /* of a call on the host */
+  void *ctx;
+} emulated_item;
+
+int emulated_stream_new(int device, emulated_stream **out);
+int emulated_stream_end(emulated_stream *s);
+int emulated_stream_is(const emulated_stream *s);            /* whether there is such a stream */
+int emulated_stream_device(const emulated_stream *s);
+int emulated_stream_captures(const emulated_stream *s);
+/* Takes the item over. */
+int emulated_queue(emulated_stream *s, emulated_item *i);
+int emulated_stream_wait(emulated_stream *s);
+int emulated_event_new(emulated_event **out);
+int emulated_event_end(emulated_event *e);
+int emulated_event_is(const emulated_event *e);
+int emulated_event_record(emulated_event *e, emulated_stream *s);
+int emulated_event_await(emulated_stream *s, emulated_event *e);
+int emulated_event_wait(emulated_event *e);
+int emulated_capture(emulated_stream *s);
+int emulated_captured(emulated_stream *s, emulated_graph **out);
+int emulated_graph_end(emulated_graph *g);
+int emulated_graph_is(const emulated_graph *g);
+int emulated_graph_copy(const emulated_graph *g, emulated_graph **out);
+int emulated_graph_queue(emulated_graph *g, emulated_stream *s);
+
+#endif

@@ -1,0 +1,12 @@
+/* The head of what the emulated NVRTC gives in place of a cubin; a shared object is behind it. */
+#ifndef EMULATED_IMAGE_H
+#define EMULATED_IMAGE_H
+
+enum { IMAGE_MAGIC = 0x6c666a45, IMAGE_MOST = 64, IMAGE_NAME = 96 };
+typedef struct image_head {
+  int magic, n;
+  int meets;                   /* threads of a block wait for each other in some kernel */
+  char name[IMAGE_MOST][IMAGE_NAME];
+} image_head;
+
+#endif

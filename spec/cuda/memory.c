@@ -1,0 +1,164 @@
+/* Memory of the emulated GPU. The host cannot touch a device's blocks while no work is done; freed
+   blocks and what lies behind a block can never be touched. */
+#include "emulated.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PAGE = 4096, ALIGNMENT = 256 };
+static const size_t ALL = (size_t)4 << 30;               /* bytes of a device */
+
+/* A block's pages, and where it begins in them: as near to their end as its alignment allows. */
+typedef struct block {
+  char *page;
+  size_t pages;
+  emulated_address at;
+  size_t size;
+  int device;
+} block;
+typedef struct pin { void *p; size_t size; } pin;
+
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
+static block *blocks;
+static int n_block, cap_block, open_windows;
+static pin *pins;
+static int n_pin, cap_pin;
+static size_t used[MOST_DEVICES];
+
+static void memory_protect(const block *b)
+{
+  mprotect(b->page, b->pages * PAGE, open_windows ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+int emulated_take(int device, size_t size, emulated_address *out)
+{
+  const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  const size_t pages = (whole + PAGE - 1) / PAGE;
+  if (size == 0) return CU_INVALID_VALUE;
+  pthread_mutex_lock(&mu);
+  int error = used[device] + whole > ALL ? CU_OUT_OF_MEMORY : CU_OK;
+  if (!error && n_block == cap_block) {
+    cap_block = cap_block ? 2 * cap_block : 64;
+    blocks = realloc(blocks, (size_t)cap_block * sizeof *blocks);
+  }
+  /* One page more, which stays out of reach. */
+  char *page = error ? MAP_FAILED : mmap(NULL, (pages + 1) * PAGE, PROT_NONE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (!error && page == MAP_FAILED) error = CU_OUT_OF_MEMORY;
+  if (!error) {
+    block *b = &blocks[n_block++];
+    *b = (block){ page, pages, (emulated_address)(page + pages * PAGE - whole), size, device };
+    used[device] += whole;
+    mprotect(page, pages * PAGE, PROT_READ | PROT_WRITE);
+    memset((void *)b->at, 0xff, whole);                 /* not zero, as a device's memory is not */
+    memory_protect(b);
+    *out = b->at;
+  }
+  pthread_mutex_unlock(&mu);
+  return error;
+}
+
+static int memory_find(emulated_address at)
+{
+  for (int i = 0; i < n_block; i++)
+    if (at >= blocks[i].at && at < blocks[i].at + blocks[i].size) return i;
+  return -1;
+}
+
+int emulated_drop(int device, emulated_address at)
+{
+  pthread_mutex_lock(&mu);
+  const int i = memory_find(at);
+  const int known = i >= 0 && blocks[i].at == at && blocks[i].device == device;
+  if (known) {
+    used[device] -= (blocks[i].size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    /* The addresses stay taken for good, so that nothing else is found there. */
+    madvise(blocks[i].page, blocks[i].pages * PAGE, MADV_DONTNEED);
+    mprotect(blocks[i].page, blocks[i].pages * PAGE, PROT_NONE);
+    blocks[i] = blocks[--n_block];
+  }
+  pthread_mutex_unlock(&mu);
+  return known ? CU_OK : CU_INVALID_VALUE;
+}
+
+int emulated_holds(int device, emulated_address at, size_t size)
+{
+  pthread_mutex_lock(&mu);
+  const int i = memory_find(at);
+  const int holds = i >= 0 && (device < 0 || blocks[i].device == device) &&
+                    size <= blocks[i].size - (at - blocks[i].at);
+  pthread_mutex_unlock(&mu);
+  return holds;
+}
+
+void emulated_memory_info(int device, size_t *unused, size_t *all)
+{
+  pthread_mutex_lock(&mu);
+  *all = ALL;
+  *unused = ALL - used[device];
+  pthread_mutex_unlock(&mu);
+}
+
+static void memory_protect_all(void)
+{
+  for (int i = 0; i < n_block; i++) memory_protect(&blocks[i]);
+}
+
+void emulated_memory_open(void)
+{
+  pthread_mutex_lock(&mu);
+  if (open_windows++ == 0) memory_protect_all();
+  pthread_mutex_unlock(&mu);
+}
+
+void emulated_memory_close(void)
+{
+  pthread_mutex_lock(&mu);
+  if (--open_windows == 0) memory_protect_all();
+  pthread_mutex_unlock(&mu);
+}
+
+/* ---- pinned host memory ---- */
+
+int emulated_pin(size_t size, void **out)
+{
+  void *p = NULL;
+  if (size == 0) return CU_INVALID_VALUE;
+  if (posix_memalign(&p, PAGE, size)) return CU_OUT_OF_MEMORY;
+  pthread_mutex_lock(&mu);
+  if (n_pin == cap_pin) {
+    cap_pin = cap_pin ? 2 * cap_pin : 16;
+    pins = realloc(pins, (size_t)cap_pin * sizeof *pins);
+  }
+  pins[n_pin++] = (pin){ p, size };
+  pthread_mutex_unlock(&mu);
+  *out = p;
+  return CU_OK;
+}
+
+int emulated_unpin(void *p)
+{
+  pthread_mutex_lock(&mu);
+  int i = 0;
+  while (i < n_pin && pins[i].p != p) i++;
+  const int known = i < n_pin;
+  if (known) pins[i] = pins[--n_pin];
+  pthread_mutex_unlock(&mu);
+  if (!known) return CU_INVALID_VALUE;
+  free(p);
+  return CU_OK;
+}
+
+int emulated_is_pinned(const void *p, size_t size)
+{
+  pthread_mutex_lock(&mu);
+  int is = 0;
+  for (int i = 0; i < n_pin; i++) {
+    const char *from = pins[i].p, *at = p;
+    is |= at >= from && at < from + pins[i].size && size <= pins[i].size - (size_t)(at - from);
+  }
+  pthread_mutex_unlock(&mu);
+  return is;
+}

@@ -1,0 +1,339 @@
+/* An emulation of NVRTC: compiles the source of kernels by g++ under runtime.h. What it gives in
+   place of a cubin is a shared object, behind a head that says which kernels it has. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "image.h"
+
+extern char **environ;
+
+enum { NVRTC_OK = 0, NVRTC_OUT_OF_MEMORY = 1, NVRTC_INVALID_INPUT = 3, NVRTC_INVALID_PROGRAM = 4,
+       NVRTC_INVALID_OPTION = 5, NVRTC_COMPILATION = 6 };
+
+/* The folder of this library, where runtime.h is too, as text and precompiled. */
+static const char *nvrtc_folder(void)
+{
+  static char folder[512];
+  Dl_info info;
+  if (!*folder && dladdr((void *)nvrtc_folder, &info)) {
+    snprintf(folder, sizeof folder, "%s", info.dli_fname);
+    *strrchr(folder, '/') = 0;
+  }
+  return folder;
+}
+
+typedef struct program {
+  char *source, *log, *image;
+  size_t image_size;
+} program;
+
+/* ---- files ---- */
+
+static int nvrtc_write(const char *path, const char *text, size_t n)
+{
+  FILE *f = fopen(path, "w");
+  int ok = f && fwrite(text, 1, n, f) == n;
+  if (f && fclose(f)) ok = 0;
+  return ok;
+}
+
+static char *nvrtc_read(const char *path, size_t *size)
+{
+  FILE *f = fopen(path, "r");
+  if (!f) return NULL;
+  fseek(f, 0, SEEK_END);
+  const long n = ftell(f);
+  rewind(f);
+  char *text = n < 0 ? NULL : calloc(1, (size_t)n + 1);
+  if (text && fread(text, 1, (size_t)n, f) != (size_t)n) {
+    free(text);
+    text = NULL;
+  }
+  fclose(f);
+  *size = (size_t)n;
+  return text;
+}
+
+/* Runs a command with its output in a file. */
+static int nvrtc_run(char *const *argv, const char *log)
+{
+  posix_spawn_file_actions_t files;
+  pid_t child;
+  int status = -1;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (!posix_spawnp(&child, argv[0], &files, NULL, argv, environ))
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  posix_spawn_file_actions_destroy(&files);
+  return status;
+}
+
+/* ---- which kernels there are ---- */
+
+static int is_name(char c)
+{
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The name of the function declared behind `at`: the word before the first parenthesis, that of
+   __launch_bounds__ apart. */
+static int nvrtc_name(const char *at, char *to, size_t size)
+{
+  static const char bounds[] = "__launch_bounds__";
+  while (*at) {
+    while (*at && !is_name(*at)) at++;
+    const char *word = at;
+    while (is_name(*at)) at++;
+    const size_t n = (size_t)(at - word);
+    if (n == sizeof bounds - 1 && !memcmp(word, bounds, n)) {
+      while (*at && *at != ')') at++;
+      continue;
+    }
+    while (*at == ' ' || *at == '\n') at++;
+    if (*at != '(') continue;
+    if (n >= size) return 0;
+    memcpy(to, word, n);
+    to[n] = 0;
+    return 1;
+  }
+  return 0;
+}
+
+static int nvrtc_find_kernels(const char *source, image_head *h)
+{
+  h->meets = strstr(source, "__syncthreads") || strstr(source, "__shfl_") ||
+             strstr(source, "__syncwarp") || strstr(source, "_sync(");
+  for (const char *at = source; (at = strstr(at, "__global__")); at++) {
+    if (h->n == IMAGE_MOST) return 0;
+    if (!nvrtc_name(at + strlen("__global__"), h->name[h->n], IMAGE_NAME)) return 0;
+    h->n++;
+  }
+  return 1;
+}
+
+/* The source as g++ gets it. Static shared memory of unknown size is the block's dynamic one. */
+static char *nvrtc_complete(const char *source, const image_head *h, size_t *size)
+{
+  char *text = NULL;
+  FILE *f = open_memstream(&text, size);
+  if (!f) return NULL;
+  fputs("#include \"runtime.h\"\n", f);
+  for (const char *at = source; *at;) {
+    static const char dynamic[] = "extern __shared__";
+    if (strncmp(at, dynamic, sizeof dynamic - 1)) {
+      fputc(*at++, f);
+      continue;
+    }
+    /* extern __shared__ TYPE NAME[]; becomes TYPE *const NAME = (TYPE *)emulated->shared; */
+    const char *type = at + sizeof dynamic - 1, *end = strchr(type, '[');
+    const char *name = end;
+    if (!end) break;
+    while (name > type && is_name(name[-1])) name--;
+    const int n_type = (int)(name - type), n_name = (int)(end - name);
+    fprintf(f, "%.*s *const %.*s = (%.*s *)emulated->shared", n_type, type, n_name, name, n_type,
+            type);
+    at = strchr(end, ']') + 1;
+  }
+  for (int i = 0; i < h->n; i++) fprintf(f, "\nEMULATED_KERNEL(%s)", h->name[i]);
+  fputc('\n', f);
+  fclose(f);
+  return text;
+}
+
+/* ---- compiling ---- */
+
+enum { MOST_OPTIONS = 64 };
+
+/* Translates an option; 0 if NVRTC has none such. */
+static int nvrtc_option(const char *option, char **argv, int *n)
+{
+  static const char *const ignored[] = { "--gpu-architecture=", "-arch=", "--std=", "-std=",
+    "--ptxas-options=", "--fmad=", "-fmad=", "--device-as-default", "-default-device",
+    "--restrict", "-lineinfo", "--generate-line-info", "--extra-device-vectorization", "-w",
+    "--split-compile=", "--use_fast_math", "--prec-div=", "--prec-sqrt=", "--ftz=",
+    "--relocatable-device-code=false", "--dopt=on" };
+  if (!strncmp(option, "-D", 2)) return argv[(*n)++] = (char *)option, 1;
+  if (!strncmp(option, "--define-macro=", 15)) {
+    static _Thread_local char define[MOST_OPTIONS][256];
+    snprintf(define[*n], sizeof define[*n], "-D%s", option + 15);
+    argv[*n] = define[*n];
+    return ++*n;
+  }
+  for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+    if (!strncmp(option, ignored[i], strlen(ignored[i]))) return 1;
+  return 0;
+}
+
+typedef struct scratch { char folder[64], source[96], whole[96], out[96], log[96]; } scratch;
+
+static int nvrtc_scratch(scratch *s)
+{
+  const char *temporary = getenv("TMPDIR");
+  snprintf(s->folder, sizeof s->folder, "%.30s/jfl_nvrtc_XXXXXX", temporary ? temporary : "/tmp");
+  if (!mkdtemp(s->folder)) return 0;
+  snprintf(s->source, sizeof s->source, "%s/kernel.cpp", s->folder);
+  snprintf(s->whole, sizeof s->whole, "%s/whole.cpp", s->folder);
+  snprintf(s->out, sizeof s->out, "%s/out", s->folder);
+  snprintf(s->log, sizeof s->log, "%s/log", s->folder);
+  return 1;
+}
+
+static void nvrtc_sweep(const scratch *s)
+{
+  unlink(s->source);
+  unlink(s->whole);
+  unlink(s->out);
+  unlink(s->log);
+  rmdir(s->folder);
+}
+
+/* Runs the preprocessor, so that kernels are found in what is compiled and nowhere else. */
+static char *nvrtc_preprocess(program *p, const scratch *s, char **define, int n_define)
+{
+  char *argv[MOST_OPTIONS + 16], *expanded;
+  size_t size;
+  int n = 0;
+  argv[n++] = (char *)"g++";
+  argv[n++] = (char *)"-std=c++17";
+  argv[n++] = (char *)"-E";
+  argv[n++] = (char *)"-P";
+  argv[n++] = (char *)"-nostdinc";
+  argv[n++] = (char *)"-D__CUDACC__";
+  argv[n++] = (char *)"-D__CUDACC_RTC__";
+  argv[n++] = (char *)"-D__CUDA_ARCH__=900";
+  argv[n++] = (char *)"-DJF_EMULATED";
+  for (int i = 0; i < n_define; i++) argv[n++] = define[i];
+  argv[n++] = (char *)"-o";
+  argv[n++] = (char *)s->out;
+  argv[n++] = (char *)s->source;
+  argv[n] = NULL;
+  if (!nvrtc_write(s->source, p->source, strlen(p->source)) || nvrtc_run(argv, s->log)) return NULL;
+  expanded = nvrtc_read(s->out, &size);
+  return expanded;
+}
+
+static int nvrtc_build(program *p, const scratch *s, const image_head *h, const char *source)
+{
+  /* The Makefile precompiles runtime.h with the same options. */
+  char *argv[] = { (char *)"g++", (char *)"-std=c++17", (char *)"-O1", (char *)"-fPIC",
+                   (char *)"-fvisibility=hidden", (char *)"-Wall", (char *)"-Wno-unused-function",
+                   (char *)"-Wno-unused-variable", (char *)"-Wno-unknown-pragmas",
+                   (char *)"-fno-strict-aliasing", (char *)"-ffp-contract=off", (char *)"-I",
+                   (char *)nvrtc_folder(), (char *)"-shared", (char *)"-o", (char *)s->out,
+                   (char *)s->whole, NULL };
+  size_t n, size;
+  char *whole = nvrtc_complete(source, h, &n);
+  const int written = whole && nvrtc_write(s->whole, whole, n);
+  free(whole);
+  if (!written || nvrtc_run(argv, s->log)) return 0;
+  char *object = nvrtc_read(s->out, &size);
+  if (!object) return 0;
+  p->image_size = sizeof *h + size;
+  p->image = malloc(p->image_size);
+  if (p->image) {
+    memcpy(p->image, h, sizeof *h);
+    memcpy(p->image + sizeof *h, object, size);
+  }
+  free(object);
+  return p->image != NULL;
+}
+
+/* ---- the entry points ---- */
+
+#define ENTRY __attribute__((visibility("default")))
+
+ENTRY int nvrtcVersion(int *major, int *minor)
+{
+  *major = 13;
+  *minor = 0;
+  return NVRTC_OK;
+}
+
+ENTRY const char *nvrtcGetErrorString(int e)
+{
+  return e == NVRTC_OK ? "NVRTC_SUCCESS" : e == NVRTC_COMPILATION ? "NVRTC_ERROR_COMPILATION"
+       : e == NVRTC_INVALID_OPTION ? "NVRTC_ERROR_INVALID_OPTION" : "NVRTC_ERROR";
+}
+
+ENTRY int nvrtcCreateProgram(program **out, const char *source, const char *name, int n_header,
+                             const char *const *header, const char *const *header_name)
+{
+  (void)name;
+  (void)header;
+  (void)header_name;
+  if (!out || !source || n_header) return NVRTC_INVALID_INPUT;
+  program *p = calloc(1, sizeof *p);
+  if (!p) return NVRTC_OUT_OF_MEMORY;
+  p->source = strdup(source);
+  p->log = strdup("");
+  *out = p;
+  return NVRTC_OK;
+}
+
+ENTRY int nvrtcCompileProgram(program *p, int n_option, const char *const *option)
+{
+  char *define[MOST_OPTIONS];
+  int n_define = 0, ok = 0;
+  scratch s;
+  image_head h = { .magic = IMAGE_MAGIC };
+  if (!p || n_option > MOST_OPTIONS) return NVRTC_INVALID_PROGRAM;
+  for (int i = 0; i < n_option; i++)
+    if (!nvrtc_option(option[i], define, &n_define)) return NVRTC_INVALID_OPTION;
+  if (!nvrtc_scratch(&s)) return NVRTC_OUT_OF_MEMORY;
+  char *source = nvrtc_preprocess(p, &s, define, n_define);
+  if (source && nvrtc_find_kernels(source, &h)) ok = nvrtc_build(p, &s, &h, source);
+  free(source);
+  size_t size;
+  char *log = nvrtc_read(s.log, &size);
+  if (log) {
+    free(p->log);
+    p->log = log;
+  }
+  nvrtc_sweep(&s);
+  return ok ? NVRTC_OK : NVRTC_COMPILATION;
+}
+
+ENTRY int nvrtcGetProgramLogSize(const program *p, size_t *size)
+{
+  *size = strlen(p->log) + 1;
+  return NVRTC_OK;
+}
+
+ENTRY int nvrtcGetProgramLog(const program *p, char *to)
+{
+  strcpy(to, p->log);
+  return NVRTC_OK;
+}
+
+ENTRY int nvrtcGetCUBINSize(const program *p, size_t *size)
+{
+  *size = p->image_size;
+  return p->image ? NVRTC_OK : NVRTC_INVALID_PROGRAM;
+}
+
+ENTRY int nvrtcGetCUBIN(const program *p, char *to)
+{
+  if (!p->image) return NVRTC_INVALID_PROGRAM;
+  memcpy(to, p->image, p->image_size);
+  return NVRTC_OK;
+}
+
+ENTRY int nvrtcDestroyProgram(program **p)
+{
+  if (!p || !*p) return NVRTC_INVALID_PROGRAM;
+  free((*p)->source);
+  free((*p)->log);
+  free((*p)->image);
+  free(*p);
+  *p = NULL;
+  return NVRTC_OK;
+}

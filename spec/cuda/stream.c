@@ -1,0 +1,328 @@
+/* Streams of the emulated GPU: each has a thread, which does late and in order what was queued. */
+#include "emulated.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* All streams, events and graphs there are, so that a handle that is none is refused. */
+enum { MOST_HANDLES = 4096 };
+static const void *handles[MOST_HANDLES];
+static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;        /* guards all that is here */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static int stream_know(const void *h)
+{
+  for (int i = 0; i < MOST_HANDLES; i++)
+    if (!handles[i]) return handles[i] = h, 1;
+  return 0;
+}
+
+static int stream_knows(const void *h)
+{
+  for (int i = 0; h && i < MOST_HANDLES; i++)
+    if (handles[i] == h) return 1;
+  return 0;
+}
+
+static void stream_forget(const void *h)
+{
+  for (int i = 0; i < MOST_HANDLES; i++)
+    if (handles[i] == h) handles[i] = NULL;
+}
+
+typedef struct list { emulated_item *head, *tail; } list;
+
+struct emulated_stream {
+  int device, busy, stop, has_thread;
+  pthread_t thread;
+  list queue;
+  emulated_graph *captured;            /* what is captured now, or NULL */
+  unsigned seed;
+};
+struct emulated_event { uint64_t asked, reached; };
+struct emulated_graph { list items; };
+
+static void list_add(list *l, emulated_item *i)
+{
+  i->next = NULL;
+  if (l->tail) l->tail->next = i;
+  else l->head = i;
+  l->tail = i;
+}
+
+static void item_free(emulated_item *i)
+{
+  free(i->launch);
+  free(i->snapshot);
+  free(i);
+}
+
+/* ---- doing the work ---- */
+
+/* Sometimes waits, so that whoever does not wait for the stream comes too early. */
+static void stream_dawdle(emulated_stream *s)
+{
+  static int delay = -1;
+  if (delay < 0) delay = getenv("JFL_EMULATED_DELAY") ? atoi(getenv("JFL_EMULATED_DELAY")) : 40;
+  s->seed = s->seed * 1664525u + 1013904223u;
+  if (delay && s->seed >> 30 == 0) usleep((s->seed >> 8) % (unsigned)delay + 1);
+}
+
+static int stream_work(emulated_item *i)
+{
+  int error = CU_OK;
+  emulated_memory_open();
+  if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
+  if (i->sort == ITEM_COPY) memmove(i->to, i->snapshot ? i->snapshot : i->from, i->size);
+  if (i->sort == ITEM_FILL) memset(i->to, i->byte, i->size);
+  if (i->sort == ITEM_HOST) i->fn(i->ctx);
+  emulated_memory_close();
+  return error;
+}
+
+static void stream_do(emulated_stream *s, emulated_item *i)
+{
+  if (i->sort == ITEM_RECORD) {
+    pthread_mutex_lock(&mu);
+    i->event->reached = i->turn;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&mu);
+  } else if (i->sort == ITEM_AWAIT) {
+    pthread_mutex_lock(&mu);
+    while (i->event->reached < i->turn) pthread_cond_wait(&changed, &mu);
+    pthread_mutex_unlock(&mu);
+  } else if (!emulated_lost(s->device)) {
+    stream_dawdle(s);
+    const int error = stream_work(i);
+    if (error) emulated_lose(s->device, error);
+  }
+}
+
+static void *stream_main(void *arg)
+{
+  emulated_stream *s = arg;
+  pthread_mutex_lock(&mu);
+  for (;;) {
+    while (!s->queue.head && !s->stop) pthread_cond_wait(&changed, &mu);
+    emulated_item *i = s->queue.head;
+    if (!i) break;
+    s->queue.head = i->next;
+    if (!s->queue.head) s->queue.tail = NULL;
+    s->busy = 1;
+    pthread_mutex_unlock(&mu);
+    stream_do(s, i);
+    item_free(i);
+    pthread_mutex_lock(&mu);
+    s->busy = 0;
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&mu);
+  return NULL;
+}
+
+/* ---- streams ---- */
+
+int emulated_stream_new(int device, emulated_stream **out)
+{
+  emulated_stream *s = calloc(1, sizeof *s);
+  if (!s) return CU_OUT_OF_MEMORY;
+  s->device = device;
+  s->seed = (unsigned)(uintptr_t)s;
+  pthread_mutex_lock(&mu);
+  int ok = stream_know(s);
+  if (ok && pthread_create(&s->thread, NULL, stream_main, s)) {
+    stream_forget(s);
+    ok = 0;
+  }
+  pthread_mutex_unlock(&mu);
+  if (!ok) return free(s), CU_OUT_OF_MEMORY;
+  *out = s;
+  return CU_OK;
+}
+
+int emulated_stream_is(const emulated_stream *s)
+{
+  pthread_mutex_lock(&mu);
+  const int is = stream_knows(s);
+  pthread_mutex_unlock(&mu);
+  return is;
+}
+
+int emulated_stream_device(const emulated_stream *s) { return s->device; }
+int emulated_stream_captures(const emulated_stream *s) { return s->captured != NULL; }
+
+int emulated_stream_end(emulated_stream *s)
+{
+  pthread_mutex_lock(&mu);
+  stream_forget(s);
+  s->stop = 1;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mu);
+  pthread_join(s->thread, NULL);
+  free(s);
+  return CU_OK;
+}
+
+int emulated_queue(emulated_stream *s, emulated_item *i)
+{
+  pthread_mutex_lock(&mu);
+  list_add(s->captured ? &s->captured->items : &s->queue, i);
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&mu);
+  return CU_OK;
+}
+
+int emulated_stream_wait(emulated_stream *s)
+{
+  pthread_mutex_lock(&mu);
+  while (s->queue.head || s->busy) pthread_cond_wait(&changed, &mu);
+  pthread_mutex_unlock(&mu);
+  return emulated_lost(s->device);
+}
+
+/* ---- events ---- */
+
+int emulated_event_new(emulated_event **out)
+{
+  emulated_event *e = calloc(1, sizeof *e);
+  if (!e) return CU_OUT_OF_MEMORY;
+  pthread_mutex_lock(&mu);
+  const int ok = stream_know(e);
+  pthread_mutex_unlock(&mu);
+  if (!ok) return free(e), CU_OUT_OF_MEMORY;
+  *out = e;
+  return CU_OK;
+}
+
+int emulated_event_is(const emulated_event *e) { return emulated_stream_is((const void *)e); }
+
+/* Work that is queued may still reach the event, so it is forgotten and not freed. */
+int emulated_event_end(emulated_event *e)
+{
+  pthread_mutex_lock(&mu);
+  stream_forget(e);
+  pthread_mutex_unlock(&mu);
+  return CU_OK;
+}
+
+static int event_queue(emulated_stream *s, emulated_event *e, emulated_sort sort, uint64_t turn)
+{
+  emulated_item *i = calloc(1, sizeof *i);
+  if (!i) return CU_OUT_OF_MEMORY;
+  *i = (emulated_item){ .sort = sort, .event = e, .turn = turn };
+  return emulated_queue(s, i);
+}
+
+int emulated_event_record(emulated_event *e, emulated_stream *s)
+{
+  pthread_mutex_lock(&mu);
+  const uint64_t turn = ++e->asked;
+  pthread_mutex_unlock(&mu);
+  return event_queue(s, e, ITEM_RECORD, turn);
+}
+
+int emulated_event_await(emulated_stream *s, emulated_event *e)
+{
+  pthread_mutex_lock(&mu);
+  const uint64_t turn = e->asked;
+  pthread_mutex_unlock(&mu);
+  return event_queue(s, e, ITEM_AWAIT, turn);
+}
+
+int emulated_event_wait(emulated_event *e)
+{
+  pthread_mutex_lock(&mu);
+  const uint64_t turn = e->asked;
+  while (e->reached < turn) pthread_cond_wait(&changed, &mu);
+  pthread_mutex_unlock(&mu);
+  return CU_OK;
+}
+
+/* ---- graphs ---- */
+
+static int graph_new(emulated_graph **out)
+{
+  emulated_graph *g = calloc(1, sizeof *g);
+  if (!g) return CU_OUT_OF_MEMORY;
+  pthread_mutex_lock(&mu);
+  const int ok = stream_know(g);
+  pthread_mutex_unlock(&mu);
+  if (!ok) return free(g), CU_OUT_OF_MEMORY;
+  *out = g;
+  return CU_OK;
+}
+
+int emulated_graph_is(const emulated_graph *g) { return emulated_stream_is((const void *)g); }
+
+int emulated_capture(emulated_stream *s)
+{
+  emulated_graph *g;
+  if (s->captured) return CU_INVALID_VALUE;
+  const int error = graph_new(&g);
+  if (!error) s->captured = g;
+  return error;
+}
+
+int emulated_captured(emulated_stream *s, emulated_graph **out)
+{
+  if (!s->captured) return CU_INVALID_VALUE;
+  *out = s->captured;
+  s->captured = NULL;
+  return CU_OK;
+}
+
+int emulated_graph_end(emulated_graph *g)
+{
+  pthread_mutex_lock(&mu);
+  stream_forget(g);
+  pthread_mutex_unlock(&mu);
+  for (emulated_item *i = g->items.head, *next; i; i = next) {
+    next = i->next;
+    item_free(i);
+  }
+  free(g);
+  return CU_OK;
+}
+
+static void *copy_of(const void *p, size_t size)
+{
+  void *copy = p ? malloc(size) : NULL;
+  if (copy) memcpy(copy, p, size);
+  return copy;
+}
+
+/* The bytes of a launch with those of its parameters, which are behind it. */
+static size_t launch_bytes(const emulated_launch *l)
+{
+  size_t n = sizeof *l;
+  for (int i = 0; i < l->function->n_parameter; i++) n += (l->function->size[i] + 15) / 16 * 16;
+  return n;
+}
+
+static emulated_item *item_copy(const emulated_item *i)
+{
+  emulated_item *copy = copy_of(i, sizeof *i);
+  copy->snapshot = copy_of(i->snapshot, i->size);
+  if (!i->launch) return copy;
+  copy->launch = copy_of(i->launch, launch_bytes(i->launch));
+  for (int p = 0; p < i->launch->function->n_parameter; p++)
+    copy->launch->parameter[p] =
+        copy->launch->bytes + ((char *)i->launch->parameter[p] - i->launch->bytes);
+  return copy;
+}
+
+int emulated_graph_copy(const emulated_graph *g, emulated_graph **out)
+{
+  const int error = graph_new(out);
+  for (const emulated_item *i = g->items.head; i && !error; i = i->next)
+    list_add(&(*out)->items, item_copy(i));
+  return error;
+}
+
+int emulated_graph_queue(emulated_graph *g, emulated_stream *s)
+{
+  for (const emulated_item *i = g->items.head; i; i = i->next) emulated_queue(s, item_copy(i));
+  return CU_OK;
+}

@@ -1,0 +1,196 @@
+/* Compiled kernels on disk. */
+#include "dev/cuda/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The head of a file; the image follows. `text` is a second hash of the source, which must agree as
+   the key does, and `image` one of the image, so that a file cut short or damaged is not used. */
+enum { CACHE_MAGIC = 0x316c666a };
+typedef struct cache_head { uint32_t magic, version; uint64_t key, text, image, size; } cache_head;
+
+enum { NAME = 32, MOST_BYTES = 256 << 20 };
+static const char suffix[] = ".cubin";
+
+static cache_head cache_head_of(uint64_t key, const char *text, const void *image, size_t size)
+{
+  return (cache_head){ CACHE_MAGIC, 1, key, jf_hash_str(key, text), jf_hash(0, image, size), size };
+}
+
+static void cache_name(uint64_t key, char *to)
+{
+  snprintf(to, NAME, "%016llx%s", (unsigned long long)key, suffix);
+}
+
+/* ---- the folder ---- */
+
+/* Opens a folder in another, making it if it is not there; -1: that cannot be. */
+static int cache_enter(int in, const char *name)
+{
+  if (mkdirat(in, name, 0700) && errno != EEXIST) return -1;
+  return openat(in, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Whether nobody else can put files there: an image is code. */
+static int cache_is_ours(int folder)
+{
+  struct stat st;
+  return !fstat(folder, &st) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int cache_folder(void)
+{
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const int own = cache && *cache == '/';
+  if (!own && (!home || *home != '/')) return -1;
+  int top = open(own ? cache : home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (top >= 0 && !own) {
+    const int below = cache_enter(top, ".cache");
+    close(top);
+    top = below;
+  }
+  if (top < 0) return -1;
+  const int folder = cache_enter(top, "jfl");
+  close(top);
+  if (folder < 0 || cache_is_ours(folder)) return folder;
+  close(folder);
+  return -1;
+}
+
+/* ---- reading ---- */
+
+static int cache_read_all(int fd, void *to, size_t size)
+{
+  for (char *at = to; size;) {
+    const ssize_t n = read(fd, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    at += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
+
+static int cache_read_image(int fd, uint64_t key, const char *text, void **image, size_t *size)
+{
+  cache_head h;
+  if (!cache_read_all(fd, &h, sizeof h) || h.size == 0 || h.size > MOST_BYTES) return 0;
+  void *p = jf_new_raw(h.size);
+  if (!p) return 0;
+  if (cache_read_all(fd, p, h.size)) {
+    const cache_head want = cache_head_of(key, text, p, h.size);
+    if (!memcmp(&h, &want, sizeof h)) {
+      futimens(fd, NULL);              /* it was used now */
+      *image = p;
+      *size = h.size;
+      return 1;
+    }
+  }
+  jf_free(p);
+  return 0;
+}
+
+int jf_cuda_cache_read(uint64_t key, const char *text, void **image, size_t *size)
+{
+  char name[NAME];
+  const int folder = cache_folder();
+  if (folder < 0) return 0;
+  cache_name(key, name);
+  const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  close(folder);
+  if (fd < 0) return 0;
+  const int found = cache_read_image(fd, key, text, image, size);
+  close(fd);
+  return found;
+}
+
+/* ---- keeping the folder small ---- */
+
+typedef struct cache_entry { char name[NAME]; int64_t used; int64_t size; } cache_entry;
+
+static int cache_older(const void *a, const void *b)
+{
+  const int64_t x = ((const cache_entry *)a)->used, y = ((const cache_entry *)b)->used;
+  return (x > y) - (x < y);
+}
+
+/* Lists the images; *n is how many there are, *sum their bytes. */
+static cache_entry *cache_list(int folder, int *n, int64_t *sum)
+{
+  cache_entry *list = NULL;
+  int cap = 0;
+  struct stat st;
+  DIR *d = fdopendir(dup(folder));
+  *n = 0;
+  *sum = 0;
+  for (struct dirent *e; d && (e = readdir(d));) {
+    const char *dot = strrchr(e->d_name, '.');
+    if (!dot || strcmp(dot, suffix) || strlen(e->d_name) >= NAME) continue;
+    if (fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW)) continue;
+    cache_entry *room = jf_regrow(list, *n, &cap, sizeof *room);
+    if (!room) break;
+    list = room;
+    cache_entry *to = &list[(*n)++];
+    snprintf(to->name, sizeof to->name, "%s", e->d_name);
+    to->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    to->size = st.st_size;
+    *sum += st.st_size;
+  }
+  if (d) closedir(d);
+  return list;
+}
+
+static void cache_trim(int folder)
+{
+  int n;
+  int64_t sum;
+  cache_entry *list = cache_list(folder, &n, &sum);
+  if (sum > MOST_BYTES) {
+    qsort(list, (size_t)n, sizeof *list, cache_older);
+    for (int i = 0; i < n && sum > MOST_BYTES / 4 * 3; i++)
+      if (!unlinkat(folder, list[i].name, 0)) sum -= list[i].size;
+  }
+  jf_free(list);
+}
+
+/* ---- writing: a file of its own first, which then takes the name ---- */
+
+static int cache_write_all(int fd, const void *from, size_t size)
+{
+  for (const char *at = from; size;) {
+    const ssize_t n = write(fd, at, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    at += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
+
+static void cache_write_file(int folder, const cache_head *h, const void *image)
+{
+  char name[NAME], fresh[NAME];
+  cache_name(h->key, name);
+  snprintf(fresh, sizeof fresh, "new-%016llx", (unsigned long long)jf_entropy());
+  const int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return;
+  int ok = cache_write_all(fd, h, sizeof *h) && cache_write_all(fd, image, h->size);
+  if (close(fd)) ok = 0;
+  if (!ok || renameat(folder, fresh, folder, name)) unlinkat(folder, fresh, 0);
+}
+
+void jf_cuda_cache_write(uint64_t key, const char *text, const void *image, size_t size)
+{
+  const int folder = cache_folder();
+  if (folder < 0) return;
+  const cache_head h = cache_head_of(key, text, image, size);
+  if (size <= MOST_BYTES) cache_write_file(folder, &h, image);
+  cache_trim(folder);
+  close(folder);
+}

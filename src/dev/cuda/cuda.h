@@ -1,0 +1,112 @@
+/* NVIDIA GPUs as devices, for src/dev/cuda and kernels/cuda. */
+#ifndef JF_DEV_CUDA_H
+#define JF_DEV_CUDA_H
+
+#include <pthread.h>
+
+#include "dev/cuda/driver.h"
+#include "dev/dev.h"
+
+/* Defines a row of the GPU's kernels. The build collects these lines, so they start in column 0. */
+#define JFL_CUDA(id, ...)                   \
+  extern const jf_kernel_row jf_cuda_##id;  \
+  const jf_kernel_row jf_cuda_##id = { .name = #id, __VA_ARGS__ };
+
+/* ---- devices (device.c), entering them (context.c) ---- */
+
+typedef struct jf_cuda_image jf_cuda_image;
+
+/* The state of a device. */
+typedef struct jf_cuda {
+  const jf_cuda_driver *api;
+  char name[24];                       /* "gpu:0" */
+  int ordinal;                         /* the driver's */
+  int arch;                            /* 90 for compute capability 9.0 */
+  int multiprocessors;
+  jf_cu_context *context;
+  jf_cu_stream *own;                   /* for memory that is taken and given back */
+  unsigned forks;                      /* jf_forks() when it was opened */
+  jf_cu lost;                          /* the error that ended the context; 0: none */
+  pthread_mutex_t mu;                  /* guards images */
+  jf_cuda_image *images;
+} jf_cuda;
+
+/* Makes the device's context the calling thread's until jf_cuda_leave. Fails, and then must not be
+   left, where the device is lost or the process was forked from one that uses it. */
+jfl_status jf_cuda_enter(jf_cuda *c);
+void jf_cuda_leave(jf_cuda *c);
+/* Fails unless e is 0; `doing` says what was tried: "copying to it". */
+jfl_status jf_cuda_check(jf_cuda *c, jf_cu e, const char *doing);
+
+/* ---- streams (stream.c) ---- */
+
+typedef struct jf_cuda_stream jf_cuda_stream;
+/* The device on whose stream k runs, and the driver's stream. */
+jf_cuda *jf_cuda_of(const jf_kargs *k);
+jf_cu_stream *jf_cuda_queue(const jf_kargs *k);
+
+jfl_status jf_cuda_stream_new(jf_device *d, void **out);
+void jf_cuda_stream_free(jf_device *d, void *stream);
+jfl_status jf_cuda_put(jf_device *d, void *stream, void *to, const void *from, size_t size);
+jfl_status jf_cuda_get(jf_device *d, void *stream, void *to, const void *from, size_t size);
+jfl_status jf_cuda_move(jf_device *d, void *stream, void *to, jf_device *source, const void *from,
+                        size_t size);
+jfl_status jf_cuda_wait(jf_device *d, void *stream);
+jfl_status jf_cuda_capture(jf_device *d, void *stream);
+jfl_status jf_cuda_captured(jf_device *d, void *stream, void **out);
+jfl_status jf_cuda_replay(jf_device *d, void *stream, void *work);
+void jf_cuda_work_free(jf_device *d, void *work);
+jfl_status jf_cuda_event_new(jf_device *d, void **out);
+void jf_cuda_event_free(jf_device *d, void *event);
+jfl_status jf_cuda_record(jf_device *d, void *stream, void *event);
+jfl_status jf_cuda_await(jf_device *d, void *stream, void *event);
+
+/* ---- kernels (image.c, compile.c) ---- */
+
+/* Gives the function `name` of a source, which is compiled for the device if it is not yet. Each of
+   the device's sources is compiled and loaded once. `what` is what messages call it. */
+typedef struct jf_cuda_source {
+  const char *what;
+  const char *text;
+  const char *define;                  /* text before it, such as "#define T float\n", or NULL */
+} jf_cuda_source;
+jfl_status jf_cuda_function(jf_cuda *c, const jf_cuda_source *s, const char *name,
+                            jf_cu_function **out);
+void jf_cuda_images_free(jf_cuda *c);
+/* The text before every source: types and helpers (kernels/cuda/prelude.cuh). */
+extern const char jf_cuda_prelude[];
+/* Compiles a source, the prelude before it, for an architecture; *image is freed by jf_free. */
+jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, void **image, size_t *size);
+
+/* A launch of `blocks` blocks of `threads` threads; the kernel has one parameter, at `args`. */
+typedef struct jf_cuda_grid { int64_t blocks; int threads; size_t shared; } jf_cuda_grid;
+jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid grid, void *args);
+/* A grid of one thread for each of n, or fewer threads that go on to further ones. */
+jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
+
+/* ---- calls (call.c) ---- */
+
+/* What the parameter of every kernel begins with; prelude.cuh has the same struct. data: inputs,
+   then outputs, then scratch. */
+enum { JF_CUDA_POINTERS = 8 };
+typedef struct jf_cuda_head {
+  void *data[JF_CUDA_POINTERS];
+  jf_fault *fault;
+  int64_t step;
+  jf_random_source random;
+} jf_cuda_head;
+
+/* Prepares a launch of kernel `name` of a source: its parameter is a copy of the `size` bytes at
+   args, which begin with a jf_cuda_head. Sets k->state, which jf_free frees. `types` are pairs of a
+   name and a dtype: the source sees each name as the type in which such elements are stored. */
+typedef struct jf_cuda_type { const char *name; jfl_dtype dtype; } jf_cuda_type;
+jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
+                           const char *name, jf_cuda_grid grid, const void *args, size_t size);
+/* Runs what was prepared on k's tensors. */
+jfl_status jf_cuda_run(const jf_kargs *k);
+
+/* The rows of kernels/cuda, ended by NULL (rows.c). */
+const jf_kernel_row *const *jf_cuda_rows(void);
+extern const jf_fused_limits jf_cuda_fused_limits;
+
+#endif

@@ -1,0 +1,111 @@
+/* The table of functions of NVIDIA GPUs, which plans and sessions call, and their memory. */
+#include "dev/cuda/cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+/* Memory that is given back stays reserved for the next to take it. */
+static jfl_status device_keep_memory(jf_cuda *c)
+{
+  jf_cu_pool *pool;
+  uint64_t all = UINT64_MAX;
+  JF_TRY(jf_cuda_check(c, c->api->default_pool(&pool, c->ordinal), "opening it"));
+  return jf_cuda_check(c, c->api->pool_set(pool, JF_CU_KEEP, &all), "opening it");
+}
+
+static jfl_status device_ask(jf_cuda *c)
+{
+  int major, minor;
+  JF_TRY(jf_cuda_check(c, c->api->device_attribute(&major, JF_CU_MAJOR, c->ordinal), "opening it"));
+  JF_TRY(jf_cuda_check(c, c->api->device_attribute(&minor, JF_CU_MINOR, c->ordinal), "opening it"));
+  c->arch = 10 * major + minor;
+  if (c->arch < 70)
+    return jf_fail(JFL_ENOSYS, "%s: it has compute capability %d.%d; 7.0 or newer is needed",
+                   c->name, major, minor);
+  return jf_cuda_check(c, c->api->device_attribute(&c->multiprocessors, JF_CU_MULTIPROCESSORS,
+                                                   c->ordinal), "opening it");
+}
+
+static jfl_status device_start(jf_cuda *c, int index)
+{
+  JF_TRY(jf_cuda_check(c, c->api->device(&c->ordinal, index), "opening it"));
+  JF_TRY(device_ask(c));
+  JF_TRY(device_keep_memory(c));
+  JF_TRY(jf_cuda_check(c, c->api->context_retain(&c->context, c->ordinal), "opening it"));
+  jfl_status s = jf_cuda_enter(c);
+  if (!s) {
+    s = jf_cuda_check(c, c->api->stream_new(&c->own, JF_CU_NON_BLOCKING), "opening it");
+    jf_cuda_leave(c);
+  }
+  if (s) c->api->context_release(c->ordinal);
+  return s;
+}
+
+static jfl_status device_open(jf_device *d)
+{
+  jf_cuda *c = jf_new(sizeof *c);
+  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
+  c->api = jf_cuda_driver_open();
+  c->forks = jf_forks();
+  memcpy(c->name, d->name, sizeof c->name);
+  pthread_mutex_init(&c->mu, NULL);
+  jfl_status s = device_start(c, d->index);
+  if (s) jf_free(c);
+  else d->state = c;
+  return s;
+}
+
+static void device_close(jf_device *d)
+{
+  jf_cuda *c = d->state;
+  if (!jf_cuda_enter(c)) {
+    jf_cuda_images_free(c);
+    c->api->stream_free(c->own);
+    jf_cuda_leave(c);
+    c->api->context_release(c->ordinal);
+  }
+  pthread_mutex_destroy(&c->mu);
+  jf_free(c);
+}
+
+/* ---- memory ---- */
+
+/* Takes zeroed memory; the caller has entered. Nothing may be 0 bytes. */
+static jf_cu device_take(jf_cuda *c, size_t size, jf_cu_address *out)
+{
+  jf_cu e = c->api->alloc(out, size, c->own);
+  if (e) return e;
+  e = c->api->fill(*out, 0, size, c->own);
+  if (!e) e = c->api->stream_wait(c->own);
+  if (e) c->api->free(*out, c->own);
+  return e;
+}
+
+static void *device_alloc(jf_device *d, size_t size)
+{
+  jf_cuda *c = d->state;
+  jf_cu_address at = 0;
+  if (jf_cuda_enter(c)) return NULL;
+  const jf_cu e = device_take(c, size ? size : 1, &at);
+  if (e) jf_cuda_check(c, e, "taking memory");
+  jf_cuda_leave(c);
+  return e ? NULL : (void *)(uintptr_t)at;
+}
+
+static void device_free(jf_device *d, void *p)
+{
+  jf_cuda *c = d->state;
+  if (!p || jf_cuda_enter(c)) return;
+  c->api->free((jf_cu_address)(uintptr_t)p, c->own);
+  jf_cuda_leave(c);
+}
+
+JFL_DEVICE(gpu, .count = jf_cuda_device_count, .open = device_open, .close = device_close,
+  .rows = jf_cuda_rows, .fused = &jf_cuda_fused_limits, .alloc = device_alloc, .free = device_free,
+  .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
+  .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,
+  .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,
+  .event_new = jf_cuda_event_new, .event_free = jf_cuda_event_free, .record = jf_cuda_record,
+  .await = jf_cuda_await)

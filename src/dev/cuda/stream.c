@@ -1,0 +1,253 @@
+/* Streams of a GPU: copies by way of pinned memory, events, and work that is repeated. */
+#include "dev/cuda/cuda.h"
+
+#include <string.h>
+
+/* Copies of up to STAGE bytes go through pinned memory, so that the caller goes on at once; larger
+   ones the driver makes itself. */
+enum { STAGE = 1 << 22, ALIGNMENT = 64 };
+
+/* A copy to the host whose bytes are in pinned memory until someone waits for the stream. */
+typedef struct stream_arrival {
+  struct stream_arrival *next;
+  void *to;
+  const void *from;
+  size_t size;
+} stream_arrival;
+
+struct jf_cuda_stream {
+  jf_cuda *cuda;
+  jf_cu_stream *stream;
+  char *stage;                         /* STAGE pinned bytes; NULL until they are needed */
+  size_t staged;                       /* how many are in use until the next wait */
+  stream_arrival *arrivals;
+};
+
+jf_cuda *jf_cuda_of(const jf_kargs *k) { return ((jf_cuda_stream *)k->stream)->cuda; }
+jf_cu_stream *jf_cuda_queue(const jf_kargs *k) { return ((jf_cuda_stream *)k->stream)->stream; }
+
+static jfl_status stream_check(jf_cuda_stream *s, jf_cu e, const char *doing)
+{
+  return jf_cuda_check(s->cuda, e, doing);
+}
+
+/* What runs between entering the device and leaving it. */
+#define STREAM_INSIDE(c, call)         \
+  do {                                 \
+    JF_TRY(jf_cuda_enter(c));          \
+    const jfl_status s_ = (call);      \
+    jf_cuda_leave(c);                  \
+    return s_;                         \
+  } while (0)
+
+static jfl_status stream_make(jf_cuda *c, void **out)
+{
+  jf_cuda_stream *s = jf_new(sizeof *s);
+  if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
+  s->cuda = c;
+  jfl_status e = stream_check(s, c->api->stream_new(&s->stream, JF_CU_NON_BLOCKING),
+                              "making a stream");
+  if (e) jf_free(s);
+  else *out = s;
+  return e;
+}
+
+jfl_status jf_cuda_stream_new(jf_device *d, void **out)
+{
+  jf_cuda *c = d->state;
+  STREAM_INSIDE(c, stream_make(c, out));
+}
+
+static void stream_forget_arrivals(jf_cuda_stream *s)
+{
+  for (stream_arrival *a = s->arrivals, *next; a; a = next) {
+    next = a->next;
+    jf_free(a);
+  }
+  s->arrivals = NULL;
+}
+
+void jf_cuda_stream_free(jf_device *d, void *stream)
+{
+  jf_cuda_stream *s = stream;
+  (void)d;
+  if (!jf_cuda_enter(s->cuda)) {
+    s->cuda->api->stream_wait(s->stream);
+    s->cuda->api->stream_free(s->stream);
+    if (s->stage) s->cuda->api->host_free(s->stage);
+    jf_cuda_leave(s->cuda);
+  }
+  stream_forget_arrivals(s);
+  jf_free(s);
+}
+
+/* ---- copies ---- */
+
+/* Pinned bytes that stay until the next wait; NULL: there are no more, or none at all. */
+static char *stream_stage(jf_cuda_stream *s, size_t size)
+{
+  const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (size > STAGE || s->staged + whole > STAGE) return NULL;
+  if (!s->stage && s->cuda->api->host_alloc((void **)&s->stage, STAGE, 0)) return NULL;
+  s->staged += whole;
+  return s->stage + s->staged - whole;
+}
+
+static jfl_status stream_put(jf_cuda_stream *s, void *to, const void *from, size_t size)
+{
+  char *stage = stream_stage(s, size);
+  if (stage) memcpy(stage, from, size);
+  return stream_check(s, s->cuda->api->put((jf_cu_address)(uintptr_t)to, stage ? stage : from, size,
+                                           s->stream), "copying to it");
+}
+
+jfl_status jf_cuda_put(jf_device *d, void *stream, void *to, const void *from, size_t size)
+{
+  jf_cuda *c = d->state;
+  if (size == 0) return JFL_OK;
+  STREAM_INSIDE(c, stream_put(stream, to, from, size));
+}
+
+static jfl_status stream_get(jf_cuda_stream *s, void *to, const void *from, size_t size)
+{
+  stream_arrival *a = jf_new_raw(sizeof *a);
+  char *stage = a ? stream_stage(s, size) : NULL;
+  if (stage) {
+    *a = (stream_arrival){ s->arrivals, to, stage, size };
+    s->arrivals = a;
+  } else {
+    jf_free(a);
+  }
+  return stream_check(s, s->cuda->api->get(stage ? stage : to, (jf_cu_address)(uintptr_t)from, size,
+                                           s->stream), "copying from it");
+}
+
+jfl_status jf_cuda_get(jf_device *d, void *stream, void *to, const void *from, size_t size)
+{
+  jf_cuda *c = d->state;
+  if (size == 0) return JFL_OK;
+  STREAM_INSIDE(c, stream_get(stream, to, from, size));
+}
+
+jfl_status jf_cuda_move(jf_device *d, void *stream, void *to, jf_device *source, const void *from,
+                        size_t size)
+{
+  jf_cuda *c = d->state, *other = source->state;
+  jf_cuda_stream *s = stream;
+  if (size == 0) return JFL_OK;
+  STREAM_INSIDE(c, stream_check(s, c->api->move((jf_cu_address)(uintptr_t)to, c->context,
+                                                (jf_cu_address)(uintptr_t)from, other->context,
+                                                size, s->stream), "copying between devices"));
+}
+
+static jfl_status stream_wait(jf_cuda_stream *s)
+{
+  const jfl_status e = stream_check(s, s->cuda->api->stream_wait(s->stream), "running a kernel");
+  for (const stream_arrival *a = s->arrivals; a && !e; a = a->next) memcpy(a->to, a->from, a->size);
+  stream_forget_arrivals(s);
+  s->staged = 0;
+  return e;
+}
+
+jfl_status jf_cuda_wait(jf_device *d, void *stream)
+{
+  jf_cuda *c = d->state;
+  STREAM_INSIDE(c, stream_wait(stream));
+}
+
+/* ---- work that is repeated ---- */
+
+jfl_status jf_cuda_capture(jf_device *d, void *stream)
+{
+  jf_cuda *c = d->state;
+  jf_cuda_stream *s = stream;
+  STREAM_INSIDE(c, stream_check(s, c->api->capture(s->stream, JF_CU_RELAXED), "capturing work"));
+}
+
+static jfl_status stream_end_capture(jf_cuda_stream *s, void **out)
+{
+  jf_cu_graph *graph = NULL;
+  jf_cu_replay *replay = NULL;
+  JF_TRY(stream_check(s, s->cuda->api->captured(s->stream, &graph), "capturing work"));
+  const jf_cu e = s->cuda->api->graph_ready(&replay, graph, 0);
+  s->cuda->api->graph_free(graph);
+  *out = replay;
+  return stream_check(s, e, "capturing work");
+}
+
+jfl_status jf_cuda_captured(jf_device *d, void *stream, void **out)
+{
+  jf_cuda *c = d->state;
+  *out = NULL;
+  STREAM_INSIDE(c, stream_end_capture(stream, out));
+}
+
+jfl_status jf_cuda_replay(jf_device *d, void *stream, void *work)
+{
+  jf_cuda *c = d->state;
+  jf_cuda_stream *s = stream;
+  STREAM_INSIDE(c, stream_check(s, c->api->graph_launch(work, s->stream), "launching kernels"));
+}
+
+void jf_cuda_work_free(jf_device *d, void *work)
+{
+  jf_cuda *c = d->state;
+  if (!work || jf_cuda_enter(c)) return;
+  c->api->replay_free(work);
+  jf_cuda_leave(c);
+}
+
+/* ---- events ---- */
+
+jfl_status jf_cuda_event_new(jf_device *d, void **out)
+{
+  jf_cuda *c = d->state;
+  STREAM_INSIDE(c, jf_cuda_check(c, c->api->event_new((jf_cu_event **)out, JF_CU_NO_TIMING),
+                                 "making an event"));
+}
+
+void jf_cuda_event_free(jf_device *d, void *event)
+{
+  jf_cuda *c = d->state;
+  if (!event || jf_cuda_enter(c)) return;
+  c->api->event_free(event);
+  jf_cuda_leave(c);
+}
+
+jfl_status jf_cuda_record(jf_device *d, void *stream, void *event)
+{
+  jf_cuda *c = d->state;
+  jf_cuda_stream *s = stream;
+  STREAM_INSIDE(c, stream_check(s, c->api->event_record(event, s->stream), "recording an event"));
+}
+
+jfl_status jf_cuda_await(jf_device *d, void *stream, void *event)
+{
+  jf_cuda *c = d->state;
+  jf_cuda_stream *s = stream;
+  STREAM_INSIDE(c, stream_check(s, c->api->stream_await(s->stream, event, 0),
+                                "waiting for an event"));
+}
+
+/* ---- launches ---- */
+
+jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid grid, void *args)
+{
+  jf_cuda_stream *s = k->stream;
+  jf_cuda *c = s->cuda;
+  void *parameter[] = { args };
+  JF_TRY(jf_cuda_enter(c));
+  const jf_cu e = c->api->launch(f, (unsigned)grid.blocks, 1, 1, (unsigned)grid.threads, 1, 1,
+                                 (unsigned)grid.shared, s->stream, parameter, NULL);
+  const jfl_status st = jf_cuda_check(c, e, "launching a kernel");
+  jf_cuda_leave(c);
+  return st;
+}
+
+jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n)
+{
+  enum { THREADS = 256, WAVES = 32 };
+  int64_t blocks = (n + THREADS - 1) / THREADS, most = (int64_t)c->multiprocessors * WAVES;
+  if (blocks > most) blocks = most;
+  return (jf_cuda_grid){ blocks < 1 ? 1 : blocks, THREADS, 0 };
+}
