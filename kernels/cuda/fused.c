@@ -45,8 +45,8 @@ static jfl_status cuda_fused_run(const jf_kargs *k)
   return jf_cuda_launch(k, call->function, call->grid, &a);
 }
 
-JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run, .release = jf_free,
-  .priority = 10)
+JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run,
+  .release = jf_free, .priority = 10)
 
 /* Programs have no sums yet, so reductions are steps of their own. */
 const jf_fused_limits jf_cuda_fused_limits = {

@@ -160,6 +160,7 @@ static void *slot(void)
 #define GOOD_jfl_session_set_setting &seed_setting
 #define GOOD_jfl_session_get_setting "threads"
 #define GOOD_jfl_device_count_kind "cpu"
+#define GOOD_jfl_device_absence_kind "gpu"
 #define GOOD_jfl_job_compile_j predict_job()
 #define GOOD_jfl_job_compile_g fresh_graph()
 #define GOOD_jfl_plan_free_p fresh_plan()

@@ -41,8 +41,8 @@ void emulated_lose(int device, int error);
 
 int emulated_take(int device, size_t size, emulated_address *out);
 int emulated_drop(int device, emulated_address at);
-/* Whether bytes at..at+size-1 lie in one block of that device, or of any for device -1, which is not
-   freed. */
+/* Whether bytes at..at+size-1 lie in one block of that device, or of any for device -1, which is
+   not freed. */
 int emulated_holds(int device, emulated_address at, size_t size);
 void emulated_memory_info(int device, size_t *unused, size_t *all);
 /* Host memory that copies read and write late. */

@@ -54,6 +54,14 @@ static int l_device_count(lua_State *L)
   return 1;
 }
 
+/* device_absence(kind): why this machine has no device of a kind; nil: it has some. */
+static int l_device_absence(lua_State *L)
+{
+  const char *why = jfl_device_absence(jf_need_string(L, 1, "device_absence", "kind"));
+  if (why) lua_pushstring(L, why);
+  return why != NULL;
+}
+
 /* device(): the name of the one that jobs run on. */
 static int l_device(lua_State *L)
 {
@@ -274,7 +282,8 @@ const luaL_Reg jf_session_functions[] = {
   { "variable_get", l_variable_get }, { "variable_set", l_variable_set },
   { "variable_info", l_variable_info }, { "passes", l_passes },
   { "variable_drop", l_variable_drop }, { "plan_variables", l_plan_variables },
-  { "device_count", l_device_count }, { "device", l_device }, { NULL, NULL }
+  { "device_count", l_device_count }, { "device_absence", l_device_absence },
+  { "device", l_device }, { NULL, NULL }
 };
 
 void jf_open_session(lua_State *L, jf_state *st)

@@ -23,6 +23,7 @@ typedef struct jf_kind {
   int host;                            /* its memory is the host's, kernels end when they return */
   int plain;                           /* the plain kernels of op records can run on it */
   int (*count)(void);                  /* how many such devices there are now; NULL: one */
+  const char *(*absence)(void);        /* why count gave 0, "the driver finds none"; NULL: unsaid */
   /* open prepares a device for use and may set d->state; close ends that. NULL: nothing to do. */
   jfl_status (*open)(jf_device *d);
   void (*close)(jf_device *d);

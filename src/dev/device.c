@@ -47,6 +47,9 @@ jfl_status jf_device_parse(const char *text, const jf_kind **kind, int *index)
   if (!k || at < 0)
     return jf_fail(JFL_ENAME, "device must be a kind and a number, as in cpu:0, got '%.60s'", text);
   n = jf_kind_count(k);
+  if (n == 0 && k->absence)
+    return jf_fail(JFL_ENAME, "device must be one that is here, got '%.60s': %s", text,
+                   k->absence());
   if (at >= n)
     return jf_fail(JFL_ENAME, "device must be one of the %d that %s has, got '%.60s'", n, k->name,
                    text);

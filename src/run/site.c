@@ -80,6 +80,13 @@ int jfl_device_count(const char *kind)
   return k && (k->rows || k->plain) ? jf_kind_count(k) : 0;
 }
 
+const char *jfl_device_absence(const char *kind)
+{
+  if (!kind) return jf_need_pointer(__func__, "kind", kind), NULL;
+  const jf_kind *k = jf_kind_find(kind);
+  return k && !jf_kind_count(k) && k->absence ? k->absence() : NULL;
+}
+
 const char *jfl_session_device(const jfl_session *s, int i)
 {
   return JF_IS(SESSION, s) && i >= 0 && i < s->n_site ? s->site[i]->device->name : NULL;

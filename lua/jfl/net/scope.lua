@@ -37,13 +37,14 @@ end
 
 -- Without a GPU the work is done where all else is; a user who counts on one has to hear of it.
 local function lack_of_gpu()
+  local why = core.device_absence("gpu") or "there is none"
   if config.values.strict_placement then
-    core.fail("placement: no GPU is usable here and flow.config.strict_placement is on")
+    core.fail("placement: no GPU is usable here and flow.config.strict_placement is on: %s", why)
   end
   if not warned then
     warned = true
     warn.say("no GPU is usable here: what is placed on \"gpu\" runs on the CPU "
-      .. "(flow.config.strict_placement(true) makes this an error)")
+      .. "(flow.config.strict_placement(true) makes this an error): " .. why)
   end
 end
 

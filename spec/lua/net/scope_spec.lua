@@ -22,7 +22,8 @@ describe("scope.placement", function()
     ]]
     assert.equal(0, status)
     assert.equal("jfl: no GPU is usable here: what is placed on \"gpu\" runs on the CPU"
-      .. " (flow.config.strict_placement(true) makes this an error)\n", out)
+      .. " (flow.config.strict_placement(true) makes this an error): "
+      .. require("jfl.core").device_absence("gpu") .. "\n", out)
   end)
 
   it("keeps ops and variables on the device that it names", function()

@@ -102,7 +102,8 @@ static void device_free(jf_device *d, void *p)
   jf_cuda_leave(c);
 }
 
-JFL_DEVICE(gpu, .count = jf_cuda_device_count, .open = device_open, .close = device_close,
+JFL_DEVICE(gpu, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
+  .open = device_open, .close = device_close,
   .rows = jf_cuda_rows, .fused = &jf_cuda_fused_limits, .alloc = device_alloc, .free = device_free,
   .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
   .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,

@@ -143,6 +143,8 @@ jfl_status jf_cuda_move(jf_device *d, void *stream, void *to, jf_device *source,
 static jfl_status stream_wait(jf_cuda_stream *s)
 {
   const jfl_status e = stream_check(s, s->cuda->api->stream_wait(s->stream), "running a kernel");
+  /* If the wait itself failed, memory must not be freed under the work that goes on. */
+  if (e && !s->cuda->lost) s->cuda->api->stream_wait(s->stream);
   for (const stream_arrival *a = s->arrivals; a && !e; a = a->next) memcpy(a->to, a->from, a->size);
   stream_forget_arrivals(s);
   s->staged = 0;

@@ -1,0 +1,124 @@
+/* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
+   installed, for every architecture that is served, without a warning. */
+#include "dev/cuda/cuda.h"
+#include "cuda/formula.h"
+#include "op/op.h"
+#include "test.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 1000 };
+
+static const int archs[] = { 75, 80, 90, 100, 120 };
+enum { N_ARCH = sizeof archs / sizeof *archs };
+
+/* A program of one op over three axes, of which the first input has all and the others the last. */
+typedef struct one_op {
+  jf_fused f;
+  jf_fused_slot slot[5];
+  jf_instr instr;
+  jf_fused_arg in[3];
+  jfl_dtype key;
+  _Alignas(8) char attr[64];
+} one_op;
+
+static const jfl_shape whole = { 3, { 5, 7, 11 } }, line = { 1, { 11 } };
+
+/* Infers what the op gives for inputs of that dtype, or of int8 for input `odd`; 0: it refuses. */
+static int one_op_infer(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
+{
+  jfl_value in[3] = { { 0 } }, *list[3];
+  static jf_arena arena;       /* freed with the process */
+  const int n_in = jf_op_n_in(op);
+  jf_infer c = { .op = op, .arena = &arena, .in = list, .n_in = n_in, .attr = p->attr };
+  for (int i = 0; i < n_in; i++) {
+    p->in[i] = (jf_fused_arg){ i == odd ? JFL_I8 : t, whole };
+    in[i].dtype = p->in[i].dtype;
+    in[i].shape = whole;
+    list[i] = &in[i];
+  }
+  for (const jf_attr *a = op->attr; a && a->name; a++) {
+    if (a->type == JF_ATTR_NUM) *(double *)(void *)(p->attr + a->off) = 0.5;
+    if (a->type == JF_ATTR_DTYPE) *(jfl_dtype *)(void *)(p->attr + a->off) = JFL_F16;
+  }
+  if (jf_op_infer(&c)) return 0;
+  for (int i = 0; i < c.n_out; i++) p->f.out[i] = (jf_fused_arg){ c.dtype[i], whole };
+  p->f.n_out = c.n_out;
+  p->key = op->key < 0 ? c.dtype[0] : p->in[op->key].dtype;
+  return op->loop[p->key] != NULL;
+}
+
+static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
+{
+  *p = (one_op){ .f = { .space = whole, .slot = p->slot, .instr = &p->instr, .in = p->in } };
+  if (!one_op_infer(p, op, t, odd)) return 0;
+  const int n_in = jf_op_n_in(op);
+  for (int i = 0; i < n_in; i++) {
+    p->slot[i] = (jf_fused_slot){ .kind = i ? JF_SLOT_BROADCAST : JF_SLOT_EACH, .in = i, .out = -1,
+                                  .dtype = p->in[i].dtype, .step = { 0, 0, 1 } };
+    if (i) p->in[i].shape = line;
+    p->instr.in[i] = i;
+  }
+  for (int i = 0; i < p->f.n_out; i++) {
+    p->slot[n_in + i] = (jf_fused_slot){ .kind = JF_SLOT_EACH, .in = -1, .out = i,
+                                         .dtype = p->f.out[i].dtype };
+    p->instr.out[i] = n_in + i;
+  }
+  p->f.title = p->f.program = op->name;
+  p->f.n_instr = 1;
+  p->f.n_in = n_in;
+  p->f.n_slot = n_in + p->f.n_out;
+  p->instr = (jf_instr){ .name = op->name, .op = op, .key = p->key, .attr = p->attr,
+                         .shape = whole, .n_in = n_in, .n_out = p->f.n_out,
+                         .in = { 0, 1, 2 }, .out = { n_in, n_in + 1 } };
+  return 1;
+}
+
+static int compiled;
+
+static void compile_for(const one_op *p, int arch)
+{
+  jf_text text = { 0 };
+  char *source;
+  void *image;
+  size_t size;
+  jf_formula_source(&text, &p->f);
+  CHECK(!jf_text_take(&text, &source));
+  const jf_cuda_source s = { p->f.title, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", p->f.title, arch, jfl_errmsg(), source);
+  if (!e) {
+    compiled++;
+    jf_free(image);
+  }
+  jf_free(source);
+}
+
+/* Each op for some architecture, all architectures in turn. */
+static void every_elementwise_op_compiles(void)
+{
+  static const jfl_dtype types[] = { JFL_F32, JFL_F16, JFL_F64, JFL_I32, JFL_I64, JFL_I8 };
+  one_op p;
+  int turn = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++) {
+    if (!(*o)->expr || !(*o)->loop) continue;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+      for (int odd = -1; odd < 2; odd++)
+        if (one_op_make(&p, *o, types[t], odd)) {
+          compile_for(&p, archs[turn++ % N_ARCH]);
+          break;
+        }
+  }
+  printf("%d programs\n", compiled);
+}
+
+int main(void)
+{
+  void *so = dlopen("libnvrtc.so.13", RTLD_NOW);
+  if (!so) so = dlopen("libnvrtc.so.12", RTLD_NOW);
+  if (so) RUN(every_elementwise_op_compiles);
+  else printf("left out: NVRTC is not installed\n");
+  return test_done();
+}

@@ -1,0 +1,139 @@
+--- GPUs, on the emulated driver of spec/cuda: what is said where none can be used, jobs, and failures
+-- of each call to the driver.
+local helper = require "spec.lua.helper"
+
+local EMULATED = "build/emulated"
+
+--- Runs a script with these variables in its environment; the driver is the emulated one.
+local function on_gpu(variables, text)
+  local list = { ("LD_LIBRARY_PATH='%s' XDG_CACHE_HOME='build/cache'")
+    :format(variables.folder or EMULATED) }
+  for name, value in pairs(variables) do
+    if name ~= "folder" then list[#list + 1] = ("%s='%s'"):format(name, value) end
+  end
+  return helper.script(text, table.concat(list, " "))
+end
+
+local PLACED = [[
+  local flow = require "jfl"
+  flow.scope.placement("gpu", "0:0", function() end)
+]]
+
+describe("without a GPU", function()
+  local why = {
+    ["the NVIDIA driver finds no GPU"] = { JFL_EMULATED_INIT = 100 },
+    ["libcuda.so.1 is the stub"] = { JFL_EMULATED_INIT = 34 },
+    ["the NVIDIA driver does not start: unspecified launch failure (CUDA error 719)"] =
+      { JFL_EMULATED_INIT = 719 },
+    ["the NVIDIA driver is too old: it serves CUDA 11.4; it must serve CUDA 12.0 or newer"] =
+      { JFL_EMULATED_VERSION = 11040 },
+  }
+  for sentence, variables in pairs(why) do
+    it("warns that " .. sentence, function()
+      local out, status = on_gpu(variables, PLACED)
+      assert.equal(0, status)
+      assert.truthy(out:find(sentence, 1, true), out)
+      assert.truthy(out:find('what is placed on "gpu" runs on the CPU', 1, true), out)
+    end)
+  end
+
+  it("fails with that reason where placing must not be given up", function()
+    local out = on_gpu({ JFL_EMULATED_INIT = 100 }, [[
+      require("jfl").config.strict_placement(true)
+    ]] .. PLACED)
+    assert.truthy(out:find("no GPU is usable here and flow.config.strict_placement is on: "
+      .. "the NVIDIA driver finds no GPU", 1, true), out)
+  end)
+
+  it("says why JFL_DEVICE cannot be used", function()
+    local out = on_gpu({ JFL_EMULATED_INIT = 100, JFL_DEVICE = "gpu" },
+      "require('jfl').random.normal({ 2 })")
+    assert.truthy(out:find("JFL_DEVICE: device must be one that is here, got 'gpu': the NVIDIA "
+      .. "driver finds no GPU", 1, true), out)
+  end)
+end)
+
+-- Two dense layers with dropout, whose loss is printed after each of some steps.
+local TRAINS = [[
+  local flow = require "jfl"
+  local tp = flow.typing
+  flow.random.seed(5)
+  local train = flow.global_function {
+    name = "train", type = "train",
+    inputs = { { "x", tp.Numpy.Placeholder({ 8, 6 }) },
+               { "y", tp.Numpy.Placeholder({ 8 }, { dtype = flow.int32 }) } },
+    returns = tp.Numpy,
+    body = function(x, y)
+      local h = flow.layers.dense(x, 16, { activation = flow.math.tanh, name = "h" })
+      h = flow.nn.dropout(h, 0.25)
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.layers.dense(h, 4))
+      flow.optimizer.Adam(0.01):minimize(loss)
+      return loss
+    end,
+  }
+  local x, y = flow.random.normal({ 8, 6 }), { 0, 1, 2, 3, 0, 1, 2, 3 }
+  for _ = 1, 3 do
+    local ok, loss = pcall(train, x, y)
+    print(ok and ("%.5f"):format(loss:mean()) or loss)
+  end
+]]
+
+describe("a GPU", function()
+  local want
+
+  setup(function() want = on_gpu({ JFL_DEVICE = "cpu", JFL_KERNELS = "reference" }, TRAINS) end)
+
+  it("trains as the CPU does, with the same random numbers", function()
+    assert.equal(want, (on_gpu({ JFL_DEVICE = "gpu" }, TRAINS)))
+  end)
+
+  it("needs NVIDIA's compiler, and says so", function()
+    local folder = helper.directory()
+    assert(os.execute(("ln -s \"$PWD/%s/libcuda.so.1\" '%s'"):format(EMULATED, folder)) == 0)
+    for version = 12, 13 do      -- what is no library hides one that is installed
+      assert(io.open(("%s/libnvrtc.so.%d"):format(folder, version), "w")):close()
+    end
+    local out = on_gpu({ JFL_DEVICE = "gpu", folder = folder }, TRAINS)
+    helper.remove(folder)
+    assert.truthy(out:find("NVIDIA's compiler of kernels is not installed", 1, true), out)
+  end)
+
+  it("keeps compiled kernels, and compiles again what is damaged", function()
+    local cache = helper.directory()
+    local settings = { JFL_DEVICE = "gpu", XDG_CACHE_HOME = cache }
+    local function count()
+      local pipe = io.popen(("ls '%s/jfl' | wc -l"):format(cache))
+      return tonumber(pipe:read("*l")), pipe:close()
+    end
+    assert.equal(want, (on_gpu(settings, TRAINS)))
+    local kept = count()
+    assert.truthy(kept > 0)
+    assert(os.execute(("for f in '%s'/jfl/*; do echo nonsense > $f; done"):format(cache)) == 0)
+    assert.equal(want, (on_gpu(settings, TRAINS)))
+    assert.equal(kept, (count()))
+    assert(os.execute(("chmod 777 '%s/jfl'"):format(cache)) == 0)
+    assert.equal(want, (on_gpu(settings, TRAINS)))
+    helper.remove(cache)
+  end)
+
+  -- Every call in CI, some of them otherwise.
+  it("makes an error of each failure of the driver", function()
+    local counted = os.tmpname()
+    assert.equal(want, (on_gpu({ JFL_DEVICE = "gpu", JFL_EMULATED_CALLS = counted }, TRAINS)))
+    local file = assert(io.open(counted))
+    local calls = file:read("*n")
+    file:close()
+    os.remove(counted)
+    assert.truthy(calls > 50)
+    for number = 1, calls, os.getenv "JFL_CUTS" and 1 or 17 do
+      for _, code in ipairs { 2, 700 } do
+        local out, status = on_gpu({ JFL_DEVICE = "gpu",
+          JFL_EMULATED_FAIL = number .. ":" .. code }, TRAINS)
+        local said = ("call %d fails with %d: %s"):format(number, code, out)
+        assert.truthy(status == 0 or status == 1, said)
+        local fails = out:find("gpu:0", 1, true) or out == want
+        assert.truthy(fails, said)
+      end
+    end
+  end)
+end)
