@@ -112,14 +112,15 @@ static jfl_status stream_get(jf_cuda_stream *s, void *to, const void *from, size
 {
   stream_arrival *a = jf_new_raw(sizeof *a);
   char *stage = a ? stream_stage(s, size) : NULL;
-  if (stage) {
+  const jf_cu e = s->cuda->api->get(stage ? stage : to, (jf_cu_address)(uintptr_t)from, size,
+                                    s->stream);
+  if (stage && !e) {
     *a = (stream_arrival){ s->arrivals, to, stage, size };
     s->arrivals = a;
   } else {
     jf_free(a);
   }
-  return stream_check(s, s->cuda->api->get(stage ? stage : to, (jf_cu_address)(uintptr_t)from, size,
-                                           s->stream), "copying from it");
+  return stream_check(s, e, "copying from it");
 }
 
 jfl_status jf_cuda_get(jf_device *d, void *stream, void *to, const void *from, size_t size)
