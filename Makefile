@@ -78,7 +78,7 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o: OPT += $(LOOPS)
+$O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
 $(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax): \
