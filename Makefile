@@ -78,10 +78,10 @@ $O/libjfl.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$O/src/op/%.o $O/src/optim/%.o: OPT += $(LOOPS)
+$O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
-$O/kernels/cpu/functions.o $O/kernels/cpu/attention.o $O/kernels/cpu/recurrent.o: \
+$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax): \
   ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.

@@ -7,7 +7,8 @@ local LIST = {
   Initializers say what variables start as: flow.truncated_normal(0.1),
   flow.glorot_uniform_initializer() (what layers take if nothing is said),
   flow.kaiming_initializer(shape), flow.constant_initializer(0), flow.zeros_initializer(),
-  flow.ones_initializer(), flow.random_normal_initializer(0, 0.02), and more that end so.
+  flow.ones_initializer(), flow.random_normal_initializer(0, 0.02),
+  flow.orthogonal_initializer() for recurrent weights, and more that end so.
     flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })]] },
   { "optimizer optimizers training trainer minimize backward", [[
   A body trains by flow.optimizer.SGD(0.1):minimize(loss) or

@@ -4,8 +4,10 @@ local call = require "jfl.net.call"
 
 local op = call.op
 
+local attention = {}
+
 --- softmax(scale q k^T + mask) v, without the matrix of scores (Dao et al., FlashAttention, 2022).
-args.define("nn.scaled_dot_product_attention",
+attention.scaled_dot_product_attention = args.define("nn.scaled_dot_product_attention",
   "For each query the mean of the values, weighted by softmax(scale q k^T + mask). The matrix of "
   .. "weights is never made, so that memory grows with the length, not with its square.", {
     { "q", "queries, a blob or NdArray (batch, heads, length, size)", type = "Tensor" },
@@ -22,3 +24,5 @@ args.define("nn.scaled_dot_product_attention",
     local options = { causal = o.causal, scale = o.scale, name = o.name }
     return (op.scaled_dot_product_attention(o.q, o.k, o.v, o.mask and { o.mask } or nil, options))
   end)
+
+return attention

@@ -2,11 +2,11 @@
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"
-local composed = require "jfl.net.composed"
 local core = require "jfl.core"
 local trace = require "jfl.job.trace"
 
 local op = call.op
+local attend = require("jfl.net.attention").scaled_dot_product_attention
 local layers = { dense = require("jfl.net.layers.dense").dense }
 
 local attention = {}
@@ -94,8 +94,7 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     if o.rotary then
       q, k = op.rotary_embedding(q), op.rotary_embedding(k)
     end
-    local y = composed["nn.scaled_dot_product_attention"](q, k, v, { causal = o.causal,
-      mask = o.mask })
+    local y = attend(q, k, v, { causal = o.causal, mask = o.mask })
     y = op.transpose(y, { perm = { 0, 2, 1, 3 } })
     y = op.reshape(y, { x.shape[1], x.shape[2], l.heads * l.size })
     return project(l, y, x.shape[3], "-out_proj")
