@@ -78,8 +78,8 @@ print(flow.math.abs(short[1] - other[1]):max())  --> 0
 
 The loss of each place is `flow.nn.sparse_softmax_cross_entropy_with_logits(nexts, logits)` with
 labels (batch, length) and logits (batch, length, vocabulary); `flow.nn.cross_entropy` leaves out
-places of one label (`ignore_index`). A job is compiled once for each length that comes up, and in
-about the same time for any: sort texts by length, or pad them to a few lengths.
+places of one label (`ignore_index`). A job has one length: pad texts to it, or define a job for
+each of a few lengths; compiling takes about as long for any.
 
 `examples/lstm.lua`, `gpt.lua` and `bert.lua` are whole programs.
 `flow.config.enable_auto_mixed_precision(true)` before a job is defined makes large ones faster
