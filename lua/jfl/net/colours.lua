@@ -85,9 +85,10 @@ for name, doc in pairs {
     returns = "Tensor",
   }, function(o)
     local axis, value = axis_of(path, o.x, o.data_format), o[factor]
+    local turns = type(value) == "number" and value >= -0.5 and value <= 0.5
     if name ~= "hue" then
       share(path, factor, value, math.huge)
-    elseif type(value) ~= "number" or not (math.abs(value) <= 0.5) then
+    elseif not turns then
       core.fail("%s: %s must be a number from -0.5 to 0.5, got %s", path, factor,
         args.describe(value))
     end

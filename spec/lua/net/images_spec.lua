@@ -147,7 +147,8 @@ describe("pictures in batches", function()
       { data_format = "NHWC" })
     fails("brightness must be a number from 0 to any bound, got number -1", image.color_jitter, x,
       { brightness = -1 })
-    fails("hue must be a number from 0 to 0.5, got number 0.6", image.color_jitter, x, { hue = 0.6 })
+    fails("hue must be a number from 0 to 0.5, got number 0.6", image.color_jitter, x,
+      { hue = 0.6 })
     fails("hue_factor must be a number from -0.5 to 0.5, got number -1", image.adjust_hue, x, -1)
     fails("saturation_factor must be a number from 0 to any bound, got string 'a'",
       image.adjust_saturation, x, "a")
