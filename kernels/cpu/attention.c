@@ -84,17 +84,6 @@ JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys
   attention_hide(t, key, keys, score);
 }
 
-/* exp of each lane, where what is below the least normal number becomes 0: numbers between these
-   are slow, and hidden keys have plenty. */
-JF_BODY void attention_exp(jf_vec *x)
-{
-  const jf_vec none = { 0 }, least = none - 87;
-  const jf_ivec small = *x < least;
-  *x = JF_SELECT(small, least, *x);
-  jf_exp(x);
-  *x = JF_SELECT(small, none, *x);
-}
-
 /* Replaces scores by exp(score - max), where max goes with the queries, and adds these to sum. All
    are of one vector of queries; a query that sees no key so far has no max. */
 JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *sum,
@@ -109,12 +98,12 @@ JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *
   const jf_vec base = JF_SELECT(most == none, (jf_vec){ 0 }, most);
   for (int64_t k = 0; k < keys; k++) {
     jf_vec p = JF_LOAD(score + k * QUERIES) - base;
-    attention_exp(&p);
+    jf_exp_low(&p);
     JF_STORE(score + k * QUERIES, p);
     total += p;
   }
   *factor = *max - base;
-  attention_exp(factor);
+  jf_exp_low(factor);
   *sum = *sum * *factor + total;
   *max = most;
 }
@@ -239,7 +228,7 @@ JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_
       float *p = b->p + k * QUERIES + v * JF_LANES, *dp = b->dp + k * QUERIES + v * JF_LANES;
       jf_vec w = JF_LOAD(p) - b->lse[v];
       w = JF_SELECT(w > 0, (jf_vec){ 0 }, w);
-      attention_exp(&w);
+      jf_exp_low(&w);
       JF_STORE(p, w);
       JF_STORE(dp, JF_SELECT(w == 0, (jf_vec){ 0 }, w * (JF_LOAD(dp) - b->dot[v])));
     }
