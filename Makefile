@@ -91,9 +91,9 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-build/gen/lua/%.gz: lua/%
+build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
-	gzip -9nc $< >$@
+	awk -f scripts/embedded.awk $< | gzip -9n >$@
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
