@@ -57,14 +57,15 @@ local step = flow.global_function {
   returns = tp.Numpy,
   body = function(x)
     local loss = flow.math.square(flow.layers.dense(x, 2))
-    flow.optimizer.SGD(0.1, { loss_scale_policy =
-      flow.optimizer.loss_scale.dynamic_loss_scale(2 ^ 20) }):minimize(loss)
+    flow.optimizer.SGD(0.005, { momentum = 0,
+      loss_scale_policy = flow.optimizer.loss_scale.dynamic_loss_scale() }):minimize(loss)
     return loss
   end,
 }
-local x, first = flow.ndarray.ones({ 4, 8 }), nil
-for i = 1, 20 do first = first or step(x):mean() end   -- the first steps overflow and are skipped
-print(step(x):mean() < first)                    --> true
+local x, losses = flow.ndarray.ones({ 4, 8 }), {}
+for i = 1, 60 do losses[i] = step(x):mean() end
+-- the first steps overflow and change nothing, until the scale is small enough
+print(losses[2] == losses[1], losses[60] < losses[1])    --> true	true
 flow.config.enable_auto_mixed_precision(false)
 ```
 
