@@ -17,8 +17,8 @@
    gradient of the filters, DEEP tiles are summed at a time, GROUP are transformed by a thread, and
    CHUNK floats hold the tiles that are transformed before their products are summed. FEW: tiles of
    SIDE below which small ones are better. */
-enum { SIDE = 6, CELLS = SIDE * SIDE, SMALL = 4, FEW = 24, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 512,
-       DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
+enum { SIDE = 6, CELLS = SIDE * SIDE, SMALL = 4, FEW = 24, BATCH = 48, ROWS = 6, WIDE = 64,
+       MOST_CHANNELS = 512, DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
 
 #define INNER __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"), always_inline)) \
   static inline
