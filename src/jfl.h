@@ -324,7 +324,9 @@ typedef enum jfl_init_kind {
   JFL_INIT_CONSTANT,           /* a */
   JFL_INIT_UNIFORM,            /* [a, b) */
   JFL_INIT_NORMAL,             /* mean a, standard deviation b */
-  JFL_INIT_TRUNCATED_NORMAL    /* the same, redrawn until within 2 b of a */
+  JFL_INIT_TRUNCATED_NORMAL,   /* the same, redrawn until within 2 b of a */
+  JFL_INIT_ORTHOGONAL          /* as a matrix of shape[0] rows: a times orthonormal rows or columns,
+                                  whichever are fewer, in a direction drawn evenly */
 } jfl_init_kind;
 typedef enum jfl_variable_role {
   JFL_WEIGHT,

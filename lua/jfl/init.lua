@@ -93,19 +93,10 @@ for _, name in ipairs {
   "ones_initializer", "random_uniform_initializer", "random_normal_initializer",
   "variance_scaling_initializer", "glorot_uniform_initializer", "glorot_normal_initializer",
   "xavier_uniform_initializer", "xavier_normal_initializer", "kaiming_initializer",
+  "orthogonal_initializer",
 } do
   sources[name] = "jfl.net.initializers:" .. name
 end
-
--- The same for names in these modules that come from others.
-local parts = {
-  ndarray = { rand = "jfl.nd.random:rand", randn = "jfl.nd.random:randn", save = "jfl.nd.npy:save",
-    load = "jfl.nd.npy:load" },
-  random = { CoinFlip = "jfl.net.images:CoinFlip", bernoulli = "jfl.net.functions:bernoulli",
-    generate_random_batch_permutation_indices =
-      "jfl.net.functions:generate_random_batch_permutation_indices",
-    shuffle = "jfl.net.functions:shuffle" },
-}
 
 local installed = false
 
@@ -123,21 +114,12 @@ local function source(where)
   return value
 end
 
--- Makes the names in `lent` load their values when they are read from t.
-local function lend(t, lent)
-  local meta = getmetatable(t) or {}
-  local index = meta.__index
-  function meta.__index(_, name)
-    if lent[name] then return source(lent[name]) end
-    return index and index(t, name)
-  end
-  setmetatable(t, meta)
-end
-
 local function load(name)
   local value = source(sources[name])
-  if parts[name] then lend(value, parts[name]) end
-  if type(value) == "table" then names.guard("flow." .. name, value) end
+  if type(value) == "table" then
+    for each, f in pairs(require("jfl.net.composed").spaces[name] or {}) do value[each] = f end
+    names.guard("flow." .. name, value)
+  end
   rawset(flow, name, value)
   return value
 end

@@ -120,6 +120,17 @@ entry("nn.adaptive_avg_pool2d", [W((2, 6, 4, 3), 1)],
       lambda x: F.adaptive_avg_pool2d(x.permute(first), (3, 2)).permute(last))
 entry("nn.adaptive_avg_pool3d", [W((1, 2, 3, 5, 4), 1)], {"output_size": 2},
       lambda x: F.adaptive_avg_pool3d(x, 2))
+entry("nn.adaptive_max_pool1d", [W((2, 3, 7), 1)], {"output_size": 3},
+      lambda x: F.adaptive_max_pool1d(x, 3))
+entry("nn.adaptive_max_pool2d", [W((2, 3, 7, 5), 1)], {"output_size": [4, 6]},
+      lambda x: F.adaptive_max_pool2d(x, (4, 6)))
+entry("nn.adaptive_max_pool2d", [D([[[[1, 3, 3], [2, 3, 3], [1, 0, 2]]]])], {"output_size": 2},
+      lambda x: F.adaptive_max_pool2d(x, 2))
+entry("nn.adaptive_max_pool2d", [W((2, 6, 4, 3), 1)],
+      {"output_size": [3, 3], "data_format": "NHWC"},
+      lambda x: F.adaptive_max_pool2d(x.permute(first), (3, 3)).permute(last))
+entry("nn.adaptive_max_pool3d", [W((1, 2, 3, 5, 4), 1)], {"output_size": 2},
+      lambda x: F.adaptive_max_pool3d(x, 2))
 entry("nn.global_avg_pool", [W((2, 3, 4, 5), 1)], {}, lambda x: x.mean((2, 3)))
 entry("nn.global_avg_pool", [W((2, 4, 5, 3), 1)], {"data_format": "NHWC", "keepdims": True},
       lambda x: x.mean((1, 2), keepdim=True))

@@ -37,8 +37,8 @@ describe("a graph", function()
     local graph = core.graph("g", "train")
     assert.equal("user.lua:1: variable: name must be a string, got nil",
       message("c.variable(..., {})", graph))
-    assert.equal("user.lua:1: w: init must be constant, uniform, normal or truncated_normal, "
-      .. "got 'zeros'",
+    assert.equal("user.lua:1: w: init must be constant, uniform, normal, truncated_normal "
+      .. "or orthogonal, got 'zeros'",
       message("c.variable(..., {name = 'w', dtype = 'int32', shape = {1}, init = 'zeros'})", graph))
     assert.equal("user.lua:1: w: a must be a number, got string",
       message("c.variable(..., {name = 'w', dtype = 'float32', shape = {1}, a = 'x'})", graph))

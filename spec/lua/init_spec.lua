@@ -86,6 +86,22 @@ describe("the module", function()
     assert.equal(0, status)
   end)
 
+  it("loads layers and what is made of ops when they are called, and lists them before", function()
+    local out = helper.script [[
+      local flow = require "jfl"
+      local function loaded(name) return package.loaded["jfl.net." .. name] ~= nil end
+      local listed = {}
+      for name in pairs(flow.layers) do listed[name] = true end
+      for name in pairs(flow.nn) do listed[name] = true end
+      print(listed.dense, listed.lstm, listed.relu, listed.interpolate)
+      pcall(flow.layers.dense, 1, 2)
+      print(loaded "layers.dense", loaded "layers.norm", loaded "resize")
+      pcall(flow.nn.upsample, 1)
+      print(loaded "resize", flow.nn.upsample == flow.nn.interpolate)
+    ]]
+    assert.equal("true\ttrue\ttrue\ttrue\ntrue\tfalse\tfalse\ntrue\ttrue\n", out)
+  end)
+
   it("adds no globals", function()
     local out = helper.script [[
       local before = {}

@@ -88,7 +88,7 @@ static jfl_status check_variable(const jfl_variable_spec *v)
   JF_TRY(jf_need_pointer("jfl_graph_variable", "spec->name", v->name));
   JF_TRY(jfl_name_check("the variable's name", v->name));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->dtype", v->dtype, JFL_N_DTYPE));
-  JF_TRY(jf_need_below("jfl_graph_variable", "spec->init", v->init, JFL_INIT_TRUNCATED_NORMAL + 1));
+  JF_TRY(jf_need_below("jfl_graph_variable", "spec->init", v->init, JFL_INIT_ORTHOGONAL + 1));
   JF_TRY(jf_need_below("jfl_graph_variable", "spec->state", v->state, JFL_STATE_UNLESS_ZERO + 1));
   if (isfinite(v->l1) && isfinite(v->l2)) return JFL_OK;
   return jf_fail(JFL_EINVAL, "variable '%s': the regularizer's factors must be finite, got %g and "

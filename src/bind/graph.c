@@ -196,15 +196,18 @@ static double number_field(lua_State *L, int t, const char *key, const char *who
 
 static jfl_init_kind init_field(lua_State *L, int t, const char *who)
 {
-  static const char *const names[] = { "constant", "uniform", "normal", "truncated_normal" };
+  static const char *const names[] = {
+    "constant", "uniform", "normal", "truncated_normal", "orthogonal"
+  };
+  const int n = sizeof names / sizeof *names;
   int k = 0;
   lua_getfield(L, t, "init");
   if (lua_isnil(L, -1)) return lua_pop(L, 1), JFL_INIT_CONSTANT;
   const char *name = jf_need_string(L, -1, who, "init");
-  while (k < 4 && strcmp(name, names[k])) k++;
-  if (k == 4)
-    jf_raise(L, "%s: init must be constant, uniform, normal or truncated_normal, got '%s'", who,
-             name);
+  while (k < n && strcmp(name, names[k])) k++;
+  if (k == n)
+    jf_raise(L, "%s: init must be constant, uniform, normal, truncated_normal or orthogonal, got "
+             "'%s'", who, name);
   lua_pop(L, 1);
   return (jfl_init_kind)k;
 }

@@ -502,10 +502,12 @@ static void push_op(lua_State *L, const jfl_op *op, const jfl_op_info *i)
   set_params(L, op, i->n_param);
 }
 
+/* ops(): all of them by name. */
 static int l_ops(lua_State *L)
 {
+  const int n = jfl_op_count();
   lua_newtable(L);
-  for (int i = 0; i < jfl_op_count(); i++) {
+  for (int i = 0; i < n; i++) {
     jfl_op_info info;
     jfl_op_describe(jfl_op_at(i), &info);
     push_op(L, jfl_op_at(i), &info);
@@ -514,4 +516,34 @@ static int l_ops(lua_State *L)
   return 1;
 }
 
-const luaL_Reg jf_op_functions[] = { { "op", l_op }, { "ops", l_ops }, { NULL, NULL } };
+/* op_paths(): the paths of those that have one by name. */
+static int l_op_paths(lua_State *L)
+{
+  const int n = jfl_op_count();
+  lua_createtable(L, 0, n);
+  for (int i = 0; i < n; i++) {
+    jfl_op_info info;
+    jfl_op_describe(jfl_op_at(i), &info);
+    if (info.path) jf_set_string(L, info.name, info.path);
+  }
+  return 1;
+}
+
+/* schedules(): those that compute learning rates, as ops() gives them, in a list. */
+static int l_schedules(lua_State *L)
+{
+  const int n = jfl_op_count();
+  lua_newtable(L);
+  for (int i = 0; i < n; i++) {
+    jfl_op_info info;
+    jfl_op_describe(jfl_op_at(i), &info);
+    if (!info.schedule) continue;
+    push_op(L, jfl_op_at(i), &info);
+    lua_rawseti(L, -2, (int)lua_objlen(L, -2) + 1);
+  }
+  return 1;
+}
+
+const luaL_Reg jf_op_functions[] = { { "op", l_op }, { "ops", l_ops },
+                                     { "op_paths", l_op_paths }, { "schedules", l_schedules },
+                                     { NULL, NULL } };

@@ -108,6 +108,11 @@ jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scr
 /* Waits for all that was queued, and gives what went wrong; not for the host. */
 jfl_status jf_site_settle(jf_site *t);
 
+/* Checks that a variable's initializer serves its dtype and shape; puts what it says in memory of
+   the host, in plain order. */
+jfl_status jf_initial_check(const jfl_variable_spec *spec);
+jfl_status jf_initial_fill(const jfl_session *s, const jfl_variable_spec *spec, void *data);
+
 /* Finds a variable by name; NULL if there is none. */
 jf_var *jf_session_var(const jfl_session *s, const char *name);
 /* Finds or creates and initializes; a different shape or dtype under the name is an error. A

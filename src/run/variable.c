@@ -1,139 +1,13 @@
-/* Variables of a session: finding, creating, initializing. */
-#include "dev/number.h"
+/* Variables of a session: finding, creating, reading, writing. */
 #include "op/layout.h"
 #include "run/run.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 jf_var *jf_session_var(const jfl_session *s, const char *name)
 {
   return jf_map_get(&s->var_names, name);
-}
-
-/* Random numbers for one element: words of Philox blocks counted by `low`, element by `high`. */
-typedef struct draws { uint64_t key, element, block; jf_philox bits; int left; } draws;
-
-static double variable_unit(draws *d)
-{
-  if (!d->left) {
-    d->bits = jf_philox_at(d->key, d->element, d->block++);
-    d->left = 2;
-  }
-  d->left--;
-  uint64_t w = (uint64_t)d->bits.w[2 * d->left] << 32 | d->bits.w[2 * d->left + 1];
-  return (double)(w >> 11) * 0x1p-53;
-}
-
-/* Box and Muller's transform; 1 - u keeps the logarithm finite. */
-static double variable_normal(draws *d)
-{
-  double radius = sqrt(-2 * log(1 - variable_unit(d)));
-  return radius * cos(6.283185307179586 * variable_unit(d));
-}
-
-static double variable_draw(const jfl_variable_spec *v, uint64_t key, int64_t i)
-{
-  draws d = { .key = key, .element = (uint64_t)i };
-  double z;
-  switch (v->init) {
-  case JFL_INIT_CONSTANT: return v->a;
-  case JFL_INIT_UNIFORM: return v->a + (v->b - v->a) * variable_unit(&d);
-  case JFL_INIT_NORMAL: return v->a + v->b * variable_normal(&d);
-  case JFL_INIT_TRUNCATED_NORMAL:
-    do z = variable_normal(&d);
-    while (fabs(z) >= 2);
-    return v->a + v->b * z;
-  }
-  return 0;
-}
-
-/* Elements depend on seed, name and position alone: not on threads, nor on what was made before.
-   bound: what uniform elements stay below; not-a-number where there is no such bound. */
-typedef struct variable_fill {
-  const jfl_variable_spec *spec;
-  void *data;
-  int64_t n;
-  uint64_t key;
-  double bound;
-} variable_fill;
-enum { CHUNK = 4096, FEW = 64 };
-
-/* v as an element of that dtype has it. */
-static double variable_rounded(jfl_dtype t, double v)
-{
-  double room;
-  jf_numbers_put(t, &room, 0, 1, &v);
-  jf_numbers_get(t, &room, 0, 1, &v);
-  return v;
-}
-
-/* A range whose ends round to one number has no element below its upper end. */
-static double variable_bound(const jfl_variable_spec *v)
-{
-  if (v->init != JFL_INIT_UNIFORM || !jf_is_float(v->dtype)) return NAN;
-  const double top = variable_rounded(v->dtype, v->b);
-  return variable_rounded(v->dtype, v->a) < top ? top : NAN;
-}
-
-/* Draws again for those of n elements from i on that were rounded up to the bound. */
-static void variable_redraw(const variable_fill *f, int64_t i, int n)
-{
-  const jfl_variable_spec *spec = f->spec;
-  double v[FEW];
-  jf_numbers_get(spec->dtype, f->data, i, n, v);
-  for (int j = 0; j < n; j++) {
-    draws d = { .key = f->key, .element = (uint64_t)(i + j), .block = 1 };
-    if (!(v[j] >= f->bound)) continue;
-    do v[j] = variable_rounded(spec->dtype, spec->a + (spec->b - spec->a) * variable_unit(&d));
-    while (v[j] >= f->bound);
-    jf_numbers_put(spec->dtype, f->data, i + j, 1, &v[j]);
-  }
-}
-
-static void fill_chunk(void *ctx, int chunk)
-{
-  const variable_fill *f = ctx;
-  int64_t i = (int64_t)chunk * CHUNK, end = i + CHUNK;
-  if (end > f->n) end = f->n;
-  for (int n = 0; i < end; i += n) {
-    double v[FEW];
-    for (n = 0; n < FEW && i + n < end; n++) {
-      v[n] = variable_draw(f->spec, f->key, i + n);
-      if (!jf_is_float(f->spec->dtype)) v[n] = floor(v[n]);
-    }
-    jf_numbers_put(f->spec->dtype, f->data, i, n, v);
-    if (!isnan(f->bound)) variable_redraw(f, i, n);
-  }
-}
-
-/* Draws for an integer variable are rounded down, so their range must be one of integers. */
-static jfl_status check_whole(const jfl_variable_spec *v)
-{
-  int range = v->init == JFL_INIT_UNIFORM;
-  if (jf_is_float(v->dtype)) return JFL_OK;
-  if (!range && v->init != JFL_INIT_CONSTANT)
-    return jf_fail(JFL_EDTYPE, "variable '%s': the initializer must be constant or uniform for %s",
-                   v->name, jfl_dtype_name(v->dtype));
-  if (jf_holds(v->dtype, v->a) && (!range || jf_holds(v->dtype, v->b))) return JFL_OK;
-  return jf_fail(JFL_EDTYPE, "variable '%s': the initializer's value must fit %s, got %.14g",
-                 v->name, jfl_dtype_name(v->dtype), jf_holds(v->dtype, v->a) ? v->b : v->a);
-}
-
-static jfl_status check_spec(const jfl_variable_spec *v)
-{
-  JF_TRY(check_whole(v));
-  if (v->init == JFL_INIT_CONSTANT || (isfinite(v->a) && isfinite(v->b))) return JFL_OK;
-  return jf_fail(JFL_EINVAL, "variable '%s': the initializer's parameters must be finite", v->name);
-}
-
-static void variable_fill_all(const jfl_session *s, const jfl_variable_spec *spec, void *data)
-{
-  variable_fill f = { spec, data, jf_numel(&spec->shape), jf_hash_str(s->seed, spec->name),
-                      variable_bound(spec) };
-  jf_parallel(f.n < 16 * CHUNK ? 1 : s->settings.threads, (int)((f.n + CHUNK - 1) / CHUNK),
-              fill_chunk, &f);
 }
 
 static jfl_status variable_add(jfl_session *s, jf_var *v)
@@ -224,11 +98,11 @@ static jfl_status variable_initialize(const jfl_session *s, jf_var *v)
   const jfl_variable_spec *spec = &v->spec;
   if (spec->init == JFL_INIT_CONSTANT && spec->a == 0) return JFL_OK;   /* memory starts zeroed */
   void *plain = jf_var_data(v);
-  if (plain) return variable_fill_all(s, spec, plain), JFL_OK;
+  if (plain) return jf_initial_fill(s, spec, plain);
   plain = jf_new_raw(variable_bytes(v));
   if (!plain) return variable_no_memory(v);
-  variable_fill_all(s, spec, plain);
-  jfl_status st = jf_var_write(v, plain);
+  jfl_status st = jf_initial_fill(s, spec, plain);
+  if (!st) st = jf_var_write(v, plain);
   jf_free(plain);
   return st;
 }
@@ -270,7 +144,7 @@ jfl_status jf_session_need_var(jfl_session *s, const jfl_variable_spec *spec,
   char a[JF_SHAPE_STR], b[JF_SHAPE_STR];
   jf_var *v = jf_session_var(s, spec->name);
   if (!v) {
-    JF_TRY(check_spec(spec));
+    JF_TRY(jf_initial_check(spec));
     return variable_make(s, spec, packing, site, out);
   }
   if (v->spec.dtype != spec->dtype || !jf_shape_eq(&v->spec.shape, &spec->shape))

@@ -172,6 +172,14 @@ local function is_keyed(f, i, options)
   return true
 end
 
+-- Whether an empty table in place of a parameter may be its value: one that must be given, or is a
+-- list.
+local function takes_list(param)
+  local default, of = param[3], param.type or ""
+  return default == nil or default ~= args.none and type(default) == "table" or param.keyed
+    or of:find("[]", 1, true) or ("|" .. of):find("|table", 1, true)
+end
+
 -- Removes the arguments that only scripts of the original give; fails for those that ask for what
 -- jfl lacks.
 local function drop_older(f, values)
@@ -188,7 +196,8 @@ end
 local function read(f, n, ...)
   local given, values = { ... }, {}
   local last = given[n]
-  local empty = n > #f.taken and type(last) == "table" and next(last) == nil
+  local empty = type(last) == "table" and next(last) == nil and getmetatable(last) == nil
+    and (n > #f.taken or not takes_list(f.taken[n]))
   local is_options = empty or args.is_options(last) and not is_keyed(f, n, last)
   local options = is_options and last or nil
   local count = options and n - 1 or n

@@ -216,5 +216,11 @@ setmetatable(methods, { __index = function(_, name)
   return value
 end })
 
+-- What is loaded at its first use.
+local lazy = { rand = "jfl.nd.random", randn = "jfl.nd.random", save = "jfl.nd.npy",
+  load = "jfl.nd.npy" }
+
 -- Every method is a function too: nd.sum(a).
-return setmetatable(nd, { __index = function(_, name) return rawget(methods, name) end })
+return setmetatable(nd, { __names = lazy, __index = function(_, name)
+  return lazy[name] and require(lazy[name])[name] or rawget(methods, name)
+end })

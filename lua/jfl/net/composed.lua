@@ -1,5 +1,6 @@
--- Functions that are made of ops, by the modules that define them. Each is loaded when its path,
--- such as flow.slice_v2, is read for the first time; one with the path of an op takes its place.
+-- Functions that are made of ops, and layers, by the modules that define them. Each module is
+-- loaded when one of its functions is called for the first time. A function with the path of an op
+-- takes its place.
 local args = require "jfl.base.args"
 
 local paths = {
@@ -11,18 +12,37 @@ local paths = {
     "math.unsorted_segment_sum_like", "meshgrid", "moveaxis", "multi_count_not_finite",
     "nn.embedding", "range", "repeat_interleave", "reshape_like", "swapaxes", "tile",
   },
+  ["jfl.net.layers.attention"] = { "layers.multi_head_attention" },
+  ["jfl.net.layers.conv"] = {
+    "layers.conv1d", "layers.conv1d_transpose", "layers.conv2d", "layers.conv2d_transpose",
+    "layers.conv3d", "layers.conv3d_transpose", "layers.upsample_2d",
+  },
+  ["jfl.net.layers.dense"] = { "layers.dense" },
+  ["jfl.net.layers.embedding"] = { "layers.embedding" },
+  ["jfl.net.layers.norm"] = {
+    "layers.batch_normalization", "layers.batch_normalization_add_relu",
+    "layers.batch_normalization_relu", "layers.group_norm", "layers.instance_norm",
+    "layers.layer_norm", "layers.layer_norm_grad", "layers.layer_norm_param_grad", "layers.prelu",
+    "layers.rms_norm",
+  },
+  ["jfl.net.layers.recurrent"] = { "layers.gru", "layers.lstm", "layers.rnn" },
   ["jfl.net.convolutions"] = {
     "nn.compat_conv2d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
     "nn.torch_conv2d_transpose",
   },
   ["jfl.net.pools"] = {
     "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d",
+    "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d",
     "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
   },
   ["jfl.net.images"] = {
-    "image.CropMirrorNormalize", "image.Resize", "image.center_crop", "image.color_jitter",
+    "image.CropMirrorNormalize", "image.Resize", "image.center_crop",
     "image.flip", "image.normalize", "image.random_crop", "image.random_erasing",
     "image.random_flip", "random.CoinFlip",
+  },
+  ["jfl.net.colours"] = {
+    "image.adjust_brightness", "image.adjust_contrast", "image.adjust_hue",
+    "image.adjust_saturation", "image.color_jitter",
   },
   ["jfl.net.resize"] = {
     "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
@@ -46,7 +66,8 @@ local paths = {
     "math.l2_normalize", "nn.l2_normalize = math.l2_normalize", "math.polyval",
     "math.reduce_euclidean_norm", "math.reduce_l1", "math.reduce_logsumexp", "math.reduce_std",
     "math.reduce_variance", "math.two_stage_reduce_max", "math.two_stage_reduce_min",
-    "nn.random_mask_like",
+    "nn.random_mask_like", "random.bernoulli",
+    "random.generate_random_batch_permutation_indices", "random.shuffle",
   },
   ["jfl.net.losses"] = {
     "combined_margin_loss", "ctc_loss", "nn.BCELoss", "nn.BCEWithLogitsLoss", "nn.KLDivLoss",
@@ -67,26 +88,34 @@ local paths = {
 }
 
 local composed = {
-  --- The name of the module that defines a path.
-  module_of = {},
+  --- The functions by namespace and name, such as spaces.nn.dropout. Those of flow itself are in
+  -- the one named "".
+  spaces = {},
 }
 
-local same_as = {}               -- what a path is another name of
+local made = {}                  -- the functions by path
+
+-- The function of a path in a module.
+local function function_of(module, path)
+  local f
+  return function(...)
+    if not f then
+      require(module)
+      f = args.defined[path].fn
+    end
+    return f(...)
+  end
+end
 
 for module, list in pairs(paths) do
   for _, entry in ipairs(list) do
     local path, other = entry:match("^([%w_.]+) ?=? ?([%w_.]*)$")
-    composed.module_of[path] = module
-    same_as[path] = other ~= "" and other or path
+    local space, name = path:match("^(.-)%.?([^.]+)$")
+    if other == "" then other = path end
+    made[other] = made[other] or function_of(module, other)
+    composed.spaces[space] = composed.spaces[space] or {}
+    composed.spaces[space][name] = made[other]
   end
 end
 
---- The function that a path stands for.
-function composed.load(path)
-  require(composed.module_of[path])
-  return args.defined[same_as[path]].fn
-end
-
-return setmetatable(composed, { __index = function(_, path)
-  return composed.module_of[path] and composed.load(path)
-end })
+return composed

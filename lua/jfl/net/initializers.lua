@@ -1,5 +1,5 @@
--- Initializers of variables: each returns, for a shape, a distribution of the core and its two
--- parameters.
+-- Initializers of variables: each returns, for a shape, a kind of initial contents that the core
+-- knows and its two parameters.
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 
@@ -192,6 +192,23 @@ initializer.kaiming_initializer = args.define("kaiming_initializer",
       "random_normal or random_uniform")
     local fan_in, fan_out = fans(o.shape, o.data_format)
     return fixed("kaiming_initializer", draw(gain * gain / fan_of(fan_in, fan_out)))
+  end)
+
+--- The weights as a matrix (shape[1], all other extents) are gain times a random matrix whose rows,
+-- or columns where these are fewer, are orthonormal: Saxe et al., "Exact solutions to the nonlinear
+-- dynamics of learning in deep linear neural networks", 2014.
+initializer.orthogonal_initializer = args.define("orthogonal_initializer",
+  "Fills a variable with a random orthogonal matrix.", {
+    { "gain", "what it is multiplied by", 1 },
+    returns = "Initializer",
+  }, function(o)
+    local who = "orthogonal_initializer"
+    local gain = number(who, "gain", o.gain)
+    return new(("%s(%g)"):format(who, gain), function(shape)
+      if #shape > 1 then return "orthogonal", gain, 0 end
+      core.fail("%s: the variable must have two or more axes, got shape %s", who,
+        args.shape_text(shape))
+    end)
   end)
 
 return initializer

@@ -117,15 +117,5 @@ Initializers are `flow.truncated_normal(stddev)`, `flow.constant_initializer(val
 `flow.glorot_uniform_initializer()` (what weights get if nothing is said), and more:
 `flow.help("initializer")` suggests them.
 ]==]
-local layers = {}
-
--- Each family of layers is a module of its own.
-for _, family in ipairs {
-  "jfl.net.layers.attention", "jfl.net.layers.dense", "jfl.net.layers.recurrent",
-  "jfl.net.layers.conv", "jfl.net.layers.embedding",
-  "jfl.net.layers.norm",
-} do
-  for name, layer in pairs(require(family)) do layers[name] = layer end
-end
-
-return layers
+-- The layers are in modules of their own, a family in each; jfl.net.composed lists them.
+return {}

@@ -118,43 +118,6 @@ require "jfl.nd.array"
 
 local ops = {}
 
--- The namespace that a path of flow ends in, and the last name. modules: names of flow that load
--- modules.
-local function space_of(flow, modules, path)
-  local at, where = flow, "flow"
-  for part in path:gmatch("([^.]+)%.") do
-    local loaded = rawget(at, part) ~= nil or (at == flow and modules[part] and at[part])
-    where = where .. "." .. part
-    if not loaded then at[part] = names.guard(where, {}) end
-    at = at[part]
-  end
-  return at, path:match("[^.]+$")
-end
-
--- Puts f under a path of flow, unless something made of ops has that path.
-local function place(flow, modules, path, f)
-  local at, name = space_of(flow, modules, path)
-  if rawget(at, name) == nil and not composed.module_of[path] then at[name] = f end
-end
-
--- Makes a path of flow load the module that defines what it stands for.
-local function lend(flow, modules, path)
-  local at, name = space_of(flow, modules, path)
-  if at == flow then
-    modules[name] = "jfl.net.composed:" .. name
-    return
-  end
-  local meta = getmetatable(at)
-  local look = meta.look
-  meta.__names = meta.__names or {}
-  meta.__names[name] = path
-  function meta.look(key)
-    if key ~= name then return look(key) end
-    at[name] = composed.load(path)
-    return at[name]
-  end
-end
-
 local constant, array = core.op("constant"), core.op("array")
 
 --- A tensor filled with a number, or one with the data of an NdArray.
@@ -177,16 +140,32 @@ local constant_of = args.define("constant", "A tensor filled with value; of an N
     return (array({ value = value, name = name }))
   end)
 
---- Puts every op of the table into flow, and then the functions written by hand in place of some.
--- modules: names of flow that load modules.
+-- The namespace at that path below flow, which is made where there is none.
+local function space_of(flow, modules, space)
+  if space == "" then return flow end
+  if not modules[space] and not rawget(flow, space) then
+    rawset(flow, space, names.guard("flow." .. space, {}))
+  end
+  return flow[space]
+end
+
+--- Puts every op of the table into flow, and what is made of ops beside and in place of them.
+-- modules: names of flow that load modules, with what is made of ops.
 function ops.install(flow, modules)
-  for name, info in pairs(core.ops()) do
-    if info.path then
-      local f = call.of(name)
-      for path in info.path:gmatch("%S+") do place(flow, modules, path, f) end
+  for name, paths in pairs(core.op_paths()) do
+    local f = call.of(name)
+    for path in paths:gmatch("%S+") do
+      local space, last = path:match("^(.-)%.?([^.]+)$")
+      local at = space_of(flow, modules, space)
+      if rawget(at, last) == nil then at[last] = f end
     end
   end
-  for path in pairs(composed.module_of) do lend(flow, modules, path) end
+  for space, functions in pairs(composed.spaces) do
+    if not modules[space] then
+      local at = space_of(flow, modules, space)
+      for name, f in pairs(functions) do at[name] = f end
+    end
+  end
   flow.constant = constant_of
 end
 

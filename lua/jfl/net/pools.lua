@@ -79,14 +79,17 @@ define_pool("avg", 3, AVG, pool_3d)
 
 -- ---- pools of a given size ----
 
--- The matrix (n, m) whose column j averages elements from floor(j n / m) to before ceil((j + 1) n /
--- m), as PyTorch's adaptive pools do.
+-- The elements, of n, of window j of m: the one before the first, and the last. They overlap where
+-- m does not divide n, as those of PyTorch's adaptive pools do.
+local function window(n, m, j) return math.floor((j - 1) * n / m), math.ceil(j * n / m) end
+
+-- The matrix (n, m) whose column j averages the elements of window j.
 local function averages(n, m, dtype)
   local rows = {}
   for i = 1, n do
     rows[i] = {}
     for j = 1, m do
-      local first, last = math.floor((j - 1) * n / m), math.ceil(j * n / m)
+      local first, last = window(n, m, j)
       rows[i][j] = i > first and i <= last and 1 / (last - first) or 0
     end
   end
@@ -119,30 +122,75 @@ local function adapt(x, size, n, is_last)
   return is_last and op.transpose(x, { perm = back }) or x
 end
 
-for n = 1, 3 do
-  local path = ("nn.adaptive_avg_pool%dd"):format(n)
-  args.define(path, "Means of windows that cover the input and give a result of that size.", {
+-- x with windows of one length along an axis (from 0), one behind the other, and that length. What
+-- a shorter window lacks is its last element once more, which is not its first maximum.
+local function spread(x, axis, m)
+  local n, most, list = x.shape[axis + 1], 0, {}
+  for j = 1, m do
+    local first, last = window(n, m, j)
+    most = math.max(most, last - first)
+  end
+  for j = 1, m do
+    local first, last = window(n, m, j)
+    for i = 1, most do list[#list + 1] = math.min(first + i, last) - 1 end
+  end
+  return op.gather(x, core.from_table(list, "int32"), { axis = axis }), most
+end
+
+-- The function of a pool over n axes.
+local function pool_of(kind, n)
+  return n == 2 and op[kind .. "_pool2d"] or args.defined[("nn.%s_pool%dd"):format(kind, n)].fn
+end
+
+local function adaptive_avg(x, size, n, o)
+  return op.identity(adapt(x, size, n, o.is_last), { name = o.name })
+end
+
+-- One axis after the other, the last one first: so the first of several maxima is the one that
+-- comes first in x.
+local function adaptive_max(x, size, n, o)
+  for i = n, 1, -1 do
+    local kernel = { 1, 1, 1 }
+    x, kernel[i] = spread(x, i + (o.is_last and 0 or 1), size[i])
+    x = pool_of("max", n)(x, { ksize = { unpack(kernel, 1, n) }, data_format = o.data_format,
+      name = i == 1 and o.name or nil })
+  end
+  return x
+end
+
+local function define_adaptive(kind, n, doc, pool)
+  local path = ("nn.adaptive_%s_pool%dd"):format(kind, n)
+  args.define(path, doc, {
     { "input", "a blob or NdArray", type = "Tensor" },
     { "output_size", "spatial extents of the result: one number, or one for each axis",
       type = "integer|integer[]" },
     windows.format_param(n), NAME,
     returns = "Tensor",
   }, function(o)
-    local is_last = windows.is_last(path, o.data_format, n)
+    o.is_last = windows.is_last(path, o.data_format, n)
     local shape = windows.shape(path, "input", o.input, n, o.data_format)
     local size = windows.extents(path, "output_size", o.output_size, n, 1)
     local kernel, divides = {}, true
     for i = 1, n do
-      local extent = shape[i + (is_last and 1 or 2)]
+      local extent = shape[i + (o.is_last and 1 or 2)]
+      if extent < 1 then
+        core.fail("%s: input must have one or more cells, got shape %s", path,
+          args.shape_text(shape))
+      end
       kernel[i] = extent / size[i]
-      divides = divides and extent > 0 and kernel[i] % 1 == 0
+      divides = divides and kernel[i] % 1 == 0
     end
-    if divides then
-      local pool = n == 2 and op.avg_pool2d or args.defined[("nn.avg_pool%dd"):format(n)].fn
-      return (pool(o.input, { ksize = kernel, data_format = o.data_format, name = o.name }))
-    end
-    return op.identity(adapt(o.input, size, n, is_last), { name = o.name })
+    if not divides then return (pool(o.input, size, n, o)) end
+    return (pool_of(kind, n)(o.input, { ksize = kernel, data_format = o.data_format,
+      name = o.name }))
   end)
+end
+
+for n = 1, 3 do
+  define_adaptive("avg", n, "Means of windows that cover the input and give a result of that size.",
+    adaptive_avg)
+  define_adaptive("max", n, "The largest cells of windows that cover the input and give a result "
+    .. "of that size.", adaptive_max)
 end
 
 args.define("nn.global_avg_pool", "The mean of each channel of each image.", {

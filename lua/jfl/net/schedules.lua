@@ -62,9 +62,7 @@ end
 
 --- Schedules by name: PiecewiseConstantScheduler and its like.
 schedule.kinds = {}
-for _, info in pairs(core.ops()) do
-  if info.schedule then schedule.kinds[info.schedule] = define(info) end
-end
+for _, info in ipairs(core.schedules()) do schedule.kinds[info.schedule] = define(info) end
 
 -- Fails unless what a user's function gave for a step is a rate.
 local function need_rate(who, rate, step)

@@ -96,7 +96,8 @@ end
 -- and in others.
 variable.get_variable = args.define("get_variable", "A variable of the job.", {
   { "name", "its name, which other jobs share it by" },
-  { "shape", "its extents; may be left out where the variable exists", args.none },
+  { "shape", "its extents; may be left out where the variable exists", args.none,
+    type = "integer[]" },
   { "dtype", "of its elements; the job's default_data_type", args.none },
   { "initializer", "such as flow.truncated_normal(0.1); the job's default_initializer_conf",
     args.none, type = "Initializer" },

@@ -36,6 +36,8 @@ return function(row)
     function(x) return flow.nn.global_avg_pool(x) end)
   row("adaptive_avg_pool2d 7 of (16, 512, 10, 10)", { { 16, 512, 10, 10 } },
     function(x) return flow.nn.adaptive_avg_pool2d(x, 7) end)
+  row("adaptive_max_pool2d 7 of (16, 512, 10, 10)", { { 16, 512, 10, 10 } },
+    function(x) return flow.nn.adaptive_max_pool2d(x, 7) end)
   row("nearest pixels of (16, 64, 56, 56), twice", { images },
     function(x) return flow.nn.interpolate(x, { scale_factor = 2 }) end)
   row("bilinear pixels of (16, 64, 56, 56), twice", { images }, function(x)

@@ -25,6 +25,7 @@ ROWS = {
     "avg_pool3d 2 of (4, 32, 16, 56, 56)": lambda x: F.avg_pool3d(x, 2),
     "mean of each channel of (16, 2048, 7, 7)": lambda x: x.mean((2, 3)),
     "adaptive_avg_pool2d 7 of (16, 512, 10, 10)": lambda x: F.adaptive_avg_pool2d(x, 7),
+    "adaptive_max_pool2d 7 of (16, 512, 10, 10)": lambda x: F.adaptive_max_pool2d(x, 7),
     "nearest pixels of (16, 64, 56, 56), twice": lambda x: F.interpolate(x, scale_factor=2),
     "bilinear pixels of (16, 64, 56, 56), twice":
         lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),

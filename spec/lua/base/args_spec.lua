@@ -21,6 +21,9 @@ describe("args", function()
     assert.same({ 1, 5, "a" }, { f(1, { n = 5, name = "a" }) })
     assert.same({ 7, 2 }, { f { x = 7 } })
     assert.same({ 1, 2, "a" }, { f(1, nil, "a", {}) })
+    assert.same({ 1, 2 }, { f(1, {}) })
+    assert.same({ 1, 3 }, { f(1, 3, {}) })
+    assert.equal("Adam(0.1, ", tostring(require("jfl").optimizer.Adam(0.1, {})):sub(1, 10))
   end)
 
   it("leaves lists and objects alone", function()
@@ -28,6 +31,11 @@ describe("args", function()
     assert.equal(list, (f(list)))
     assert.equal(object, (f(object)))
     assert.same({}, (f({})))
+    local lists = args.define("spec.lists", "", { { "shape", "", args.none, type = "integer[]" },
+      { "mean", "", { 0 } } }, function(o) return o.shape, o.mean end)
+    args.defined["spec.lists"] = nil
+    assert.same({ {}, { 0 } }, { lists({}) })
+    assert.same({ { 1 }, {} }, { lists({ 1 }, {}) })
   end)
 
   it("takes a table of the names that a parameter expects for its value", function()

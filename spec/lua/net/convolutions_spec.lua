@@ -85,6 +85,8 @@ describe("pools over one and three axes", function()
       { ceil_mode = 1 })
     fails("adaptive_avg_pool2d", "output_size must be a whole number of at least 1, got number 0",
       ones(1, 2, 4, 4), 0)
+    fails("adaptive_max_pool1d", "input must have one or more cells, got shape (1, 2, 0)",
+      nd.zeros({ 1, 2, 0 }), 1)
     fails("global_avg_pool", "input must have three or more axes, got shape (2, 3)", ones(2, 3))
     fails("global_avg_pool", "data_format must be NCHW or NHWC, got string 'HWC'",
       ones(1, 2, 4, 4), "HWC")

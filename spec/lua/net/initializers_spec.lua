@@ -149,6 +149,48 @@ describe("initializers", function()
     end
   end)
 
+  -- The greatest distance of A A' from gain^2 I.
+  local function skew(a, gain)
+    local product = flow.ndarray.matmul(a, a:transpose())
+    local unit = flow.ndarray.zeros(product.shape, product.dtype)
+    for i = 1, product.shape[1] do unit:set(gain * gain, i, i) end
+    return flow.math.abs(product - unit):max()
+  end
+
+  it("make rows, or columns where these are fewer, orthonormal", function()
+    local draw = flow.orthogonal_initializer(2)
+    for _, shape in ipairs { { 1, 1 }, { 3, 50 }, { 50, 3 }, { 40, 40 }, { 8, 4, 3, 3 } } do
+      local v = values(draw, shape, "float64")
+      v = v:reshape { shape[1], -1 }
+      assert.is_true(skew(shape[1] > v.shape[2] and v:transpose() or v, 2) < 1e-13)
+      v = values(draw, shape):reshape { shape[1], -1 }
+      assert.is_true(skew(shape[1] > v.shape[2] and v:transpose() or v, 2) < 3e-6)
+    end
+    assert.equal(0, values(draw, { 0, 4 }).size)
+  end)
+
+  -- As evenly drawn directions have them: entries of mean 0 and variance 1 / n, both signs on the
+  -- diagonal.
+  it("draw orthogonal matrices without a preferred direction", function()
+    local v, plus = values(flow.orthogonal_initializer(), { 64, 64 }), 0
+    near(0, v:mean(), 0.01)
+    for i = 1, 64 do plus = plus + (v:get(i, i) > 0 and 1 or 0) end
+    near(32, plus, 16)
+    distributed(v, function(x) return normal_share(x * 8) end)
+  end)
+
+  it("give orthogonal matrices that threads do not change", function()
+    local before = flow.config.threads()
+    finally(function() flow.config.threads(before) end)
+    local function of(threads)
+      flow.config.threads(threads)
+      return values(flow.orthogonal_initializer(), { 70, 300 }):totable()
+    end
+    local alone = of(1)
+    assert.same(alone, of(2))
+    assert.same(alone, of(3))
+  end)
+
   it("are the same in every run after seed, and differ by name", function()
     assert.same(values(flow.truncated_normal(1), { 5 }):totable(),
       values(flow.truncated_normal(1), { 5 }):totable())
@@ -159,6 +201,10 @@ describe("initializers", function()
       "truncated_normal: stddev must be a number above 0, got 0")
     helper.fails(function() flow.random_uniform_initializer(2, 1) end,
       "minval must be at most maxval 1, got 2")
+    helper.fails(function() values(flow.orthogonal_initializer(), { 4 }) end,
+      "orthogonal_initializer: the variable must have two or more axes, got shape (4)")
+    helper.fails(function() values(flow.orthogonal_initializer(), { 4, 4 }, "int32") end,
+      "the initializer must be constant or uniform for int32")
     helper.fails(function() flow.variance_scaling_initializer(1, "fan") end,
       "variance_scaling_initializer: mode must be fan_in, fan_out or fan_avg, got string 'fan'")
   end)

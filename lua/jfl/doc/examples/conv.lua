@@ -66,6 +66,18 @@ print(flow.nn.adaptive_avg_pool2d(x, { 4, 2 }).shape[3])  --> 4
 local x = nd.rand({ 1, 3, 5, 9, 9 })
 print(flow.nn.adaptive_avg_pool3d(x, 2).shape[5])  --> 2
 
+## nn.adaptive_max_pool1d
+local x = nd.array({ { { 1, 2, 5, 4, 3 } } })
+print(flow.nn.adaptive_max_pool1d(x, 2)[1])  --> [[5. 5.]]
+
+## nn.adaptive_max_pool2d
+local x = nd.rand({ 1, 3, 13, 9 })
+print(flow.nn.adaptive_max_pool2d(x, { 4, 2 }).shape[3])  --> 4
+
+## nn.adaptive_max_pool3d
+local x = nd.rand({ 1, 3, 5, 9, 9 })
+print(flow.nn.adaptive_max_pool3d(x, 2).shape[5])  --> 2
+
 ## nn.global_avg_pool
 local x = nd.arange(8):reshape(1, 2, 2, 2)
 print(flow.nn.global_avg_pool(x))  --> [[1.5 5.5]]

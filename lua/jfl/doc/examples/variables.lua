@@ -119,6 +119,15 @@ local job = flow.global_function {
   end }
 print(job())  --> [1. 1.]
 
+## orthogonal_initializer
+local job = flow.global_function { name = "w", returns = tp.Numpy,
+  body = function()
+    return flow.get_variable("w", { 2, 2 },
+      { initializer = flow.orthogonal_initializer() })
+  end }
+local w = job()  -- a rotation, or a reflection
+print(math.abs(w:get(1, 1) ^ 2 + w:get(1, 2) ^ 2 - 1) < 1e-6)  --> true
+
 ## random_normal_initializer
 local job = flow.global_function {
   name = "w", inputs = {}, returns = tp.Numpy,
