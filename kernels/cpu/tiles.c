@@ -38,7 +38,25 @@ JF_BODY void tiles_product_body(const jf_tile *t, int64_t rows, int64_t vectors)
 JF_DISPATCH_WIDE(tiles_product, (const jf_tile *t, int64_t rows, int64_t vectors),
                  (t, rows, vectors))
 
+JF_BODY void tiles_careful_body(const jf_tile *t, int64_t rows, int64_t vectors)
+{
+  const jf_vec none = { 0 };
+  for (int64_t i = 0; i < rows * vectors; i++) {
+    const float *a = t->a + i / vectors * t->a_row, *b = t->b + i % vectors * JF_LANES;
+    float *c = t->c + i / vectors * t->c_row + i % vectors * JF_LANES;
+    jf_vec sum = t->add ? JF_LOAD(c) : none;
+    for (int64_t k = 0; k < t->depth; k++, a += t->a_next, b += t->b_row) {
+      const jf_vec x = none + *a, y = JF_LOAD(b), zero = t->zeros == JF_ZEROS_OF_A ? x : y;
+      sum += JF_SELECT(zero == 0, none, x * y);
+    }
+    JF_STORE(c, sum);
+  }
+}
+JF_DISPATCH_WIDE(tiles_careful, (const jf_tile *t, int64_t rows, int64_t vectors),
+                 (t, rows, vectors))
+
 void jf_tile_product(const jf_tile *t, int64_t rows, int64_t vectors)
 {
-  tiles_product(t, rows, vectors);
+  if (t->zeros) tiles_careful(t, rows, vectors);
+  else tiles_product(t, rows, vectors);
 }

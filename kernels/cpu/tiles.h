@@ -4,6 +4,10 @@
 
 #include "vector.h"
 
+/* Whose zeros count for nothing where they meet what is not finite. Products that see to that are
+   slow. */
+typedef enum jf_tile_zeros { JF_ZEROS_USUAL, JF_ZEROS_OF_A, JF_ZEROS_OF_B } jf_tile_zeros;
+
 /* c (+)= a b, where row r of a has its elements `a_next` apart and begins at r * a_row; rows of b
    and c are vectors side by side, b_row and c_row floats apart. `depth` is the length of a's
    rows. */
@@ -12,6 +16,7 @@ typedef struct jf_tile {
   float *c;
   int64_t a_row, a_next, b_row, c_row, depth;
   int add;
+  jf_tile_zeros zeros;
 } jf_tile;
 
 /* The product of `rows` rows and so many vectors. It may be called only where jf_has_wide(). */

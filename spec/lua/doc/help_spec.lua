@@ -125,7 +125,8 @@ describe("help", function()
     local text = {}
     for _, word in ipairs { "initializer", "optimizer", "loss", "save", "gpu", "async", "threads",
       "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
-      "memory", "random", "plot", "keep_prob", "nesterov", "einsum", "eye", "amp", "convolution", "ema",
+      "memory", "random", "plot", "keep_prob", "nesterov", "einsum", "eye",
+      "amp", "convolution", "ema",
       "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
       text[#text + 1] = help.text(word)
     end
