@@ -59,10 +59,10 @@ TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 all: build/jfl build/jfl.so build/libjfl.a
 products: $O/jfl $O/jfl.so $O/libjfl.a
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS)
+tests: $(TESTS) $(if $(SAN),,build/counted)
 
 # build/ itself has the products of the setting that was built last.
-build/jfl build/jfl.so build/libjfl.a: build/%: $O/% FORCE
+build/jfl build/jfl.so build/libjfl.a build/counted: build/%: $O/% FORCE
 	@cmp -s $< $@ || { cp $< $@.tmp && mv -f $@.tmp $@; }
 
 # -Wl,-E: C modules that scripts load find the symbols of Lua in the command.
@@ -81,7 +81,7 @@ $O/libjfl.a: $(LIB_OBJ)
 $O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
-$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax): \
+$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
@@ -91,9 +91,9 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-build/gen/lua/%.gz: lua/%
+build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
-	gzip -9nc $< >$@
+	awk -f scripts/embedded.awk $< | gzip -9n >$@
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -116,6 +116,22 @@ $O/fuzz/src/%.o: src/%.c | $(GEN)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -fsanitize-coverage=trace-pc,trace-cmp -MMD -MP -c -o $@ $<
 $O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
+
+# The command once more, to count what it does; kernels and readers of files are those of the library.
+COUNTED := $(filter-out src/data/%,$(wildcard src/*/*.c src/*/*/*.c))
+COUNTED_OBJ := $(COUNTED:%.c=$O/count/%.o) $O/count/spec/counted/count.o
+COMMA := ,
+$O/count/src/bind/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/count/src/%.o: src/%.c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
+$O/count/spec/%.o: spec/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$O/counted: $(COUNTED_OBJ) $O/libjfl.a
+	$(CC) $(CHECKED) -pie $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
+	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc) \
+	  -l:libluajit-5.1.a $(LDLIBS)
 
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
 build/gen/devicelist.h: FORCE
@@ -168,4 +184,4 @@ clean:
 FORCE:
 .PHONY: all products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)
