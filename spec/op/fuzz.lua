@@ -14,7 +14,7 @@ local WILD = { -1, 0, 1, 2, 3, -2, -2 ^ 31, 2 ^ 47, 2 ^ 48, 2 ^ 52, 2 ^ 53, -2 ^
 local HUGE = { 2 ^ 16, 2 ^ 20, 2 ^ 26, 2 ^ 30, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40, 2 ^ 46, 2 ^ 47 }
 local NO_EXTENTS = { 2 ^ 15, 2 ^ 31 - 1, 2 ^ 31, 2 ^ 32, 2 ^ 40 }
 local EXTENT_OPTIONS = { shape = true, size = true, depth = true, num_segments = true,
-  padding = true }
+  padding = true, paddings = true, n = true, crop_h = true, crop_w = true }
 local WORDS = { "SAME", "SAME_LOWER", "SAME_UPPER", "VALID", "NCHW", "NHWC", "none", "linear",
   "constant", "", "float32", "int64", "x" }
 
