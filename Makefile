@@ -81,7 +81,7 @@ $O/libjfl.a: $(LIB_OBJ)
 $O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
-$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax): \
+$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
@@ -91,9 +91,9 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-build/gen/lua/%.gz: lua/%
+build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
-	gzip -9nc $< >$@
+	awk -f scripts/embedded.awk $< | gzip -9n >$@
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<

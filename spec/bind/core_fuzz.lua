@@ -187,6 +187,8 @@ local good = {
   now = function() end,
   op = function() return "relu" end,
   ops = function() end,
+  op_paths = function() end,
+  schedules = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
   optimizers = function() end,
   own = function() return new_plan(), {}, unpack, { { "a", tostring, "where", unpack } }, 2 end,
@@ -216,6 +218,7 @@ local good = {
   poll = function() return 0 end,
   pointer = array,
   printable = function() return "a\27[31m" end,
+  matches = function() return "^a(b|c)+$", "abc" end,
   process = function() end,
   profile_start = function()
     pcall(core.profile_stop)

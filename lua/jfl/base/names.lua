@@ -1,5 +1,5 @@
 -- Errors for misspelled names, which suggest what was meant.
---[==[ guide 13: Errors
+--[==[ guide 14: Errors
 Whatever goes wrong raises a Lua error with a message that names the thing and says what was
 expected and found, at the line of the script that did it. Nothing ends the process, and the session
 can be used after it.
@@ -95,10 +95,15 @@ local ALIASES = {
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
-  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.nn.embedding",
-  mse_loss = "flow.math.squared_difference", mseloss = "flow.math.squared_difference",
-  bcewithlogitsloss = "flow.nn.sigmoid_cross_entropy_with_logits",
-  binary_cross_entropy_with_logits = "flow.nn.sigmoid_cross_entropy_with_logits",
+  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.layers.embedding",
+  mse_loss = "flow.nn.MSELoss", l1_loss = "flow.nn.L1Loss", kl_div = "flow.nn.KLDivLoss",
+  binary_cross_entropy = "flow.nn.BCELoss", nllloss = "flow.nn.nll_loss",
+  binary_cross_entropy_with_logits = "flow.nn.BCEWithLogitsLoss",
+  crossentropyloss = "flow.nn.cross_entropy", ctcloss = "flow.ctc_loss",
+  batchnorm1d = "flow.layers.batch_normalization", batchnorm2d = "flow.layers.batch_normalization",
+  batch_norm = "flow.layers.batch_normalization", layernorm = "flow.layers.layer_norm",
+  rmsnorm = "flow.layers.rms_norm", multiheadattention = "flow.layers.multi_head_attention",
+  convtranspose2d = "flow.layers.conv2d_transpose", detach = "flow.stop_gradient",
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", max = "flow.math.reduce_max",
   min = "flow.math.reduce_min", prod = "flow.math.reduce_prod", all = "flow.math.reduce_all",
   any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
@@ -107,13 +112,11 @@ local FOREIGN = {
   mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",
   dataloader = "flow.data.batches", imagefolder = "flow.data.folder",
   topk = "flow.math.top_k", maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
-  cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
-  crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
   tensor = "flow.ndarray.array",
   from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
   bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
   half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
-  view = "flow.reshape(x, shape)", flatten = "flow.reshape(x, shape)",
+  view = "flow.reshape(x, shape)", flatten = "flow.flatten",
   permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
   backward = "flow.optimizer.SGD(rate):minimize(loss)",
   step = "minimize, which trains at every call of the job",

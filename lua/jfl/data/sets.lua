@@ -1,5 +1,5 @@
 -- flow.data: data sets in the form that jobs take.
---[==[ guide 9: Data
+--[==[ guide 10: Data
 `flow.data.load_mnist(train_batch_size, test_batch_size, options)` reads MNIST or Fashion-MNIST:
 from the directory `out_dir`, from `$JFL_DATA`, from the working directory, or from Debian's package
 `dataset-fashion-mnist`, as `mnist.npz` or as the four IDX files, gzipped or not.

@@ -36,9 +36,13 @@ local paths = {
     "nn.avg_pool1d", "nn.avg_pool3d", "nn.global_avg_pool", "nn.max_pool1d", "nn.max_pool3d",
   },
   ["jfl.net.images"] = {
-    "image.CropMirrorNormalize", "image.Resize", "image.center_crop", "image.color_jitter",
+    "image.CropMirrorNormalize", "image.Resize", "image.center_crop",
     "image.flip", "image.normalize", "image.random_crop", "image.random_erasing",
     "image.random_flip", "random.CoinFlip",
+  },
+  ["jfl.net.colours"] = {
+    "image.adjust_brightness", "image.adjust_contrast", "image.adjust_hue",
+    "image.adjust_saturation", "image.color_jitter",
   },
   ["jfl.net.resize"] = {
     "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",

@@ -2,7 +2,6 @@
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
-local trace = require "jfl.job.trace"
 
 local dropout = core.op("dropout")
 
@@ -16,15 +15,8 @@ return args.define("nn.dropout", "Sets elements to 0 with probability rate in tr
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o)
-    args.expect("nn.dropout", "rate", o.rate, "number")
-    if not (o.rate >= 0 and o.rate < 1) then
-      core.fail("nn.dropout: rate must be a number from 0 to below 1, got %g", o.rate)
-    end
-    local context = trace.current
-    local active = o.training
-    if active ~= nil then args.expect("nn.dropout", "training", active, "boolean") end
-    if active == nil then active = context and context.mode == "train" end
-    if not active or o.rate == 0 then return o.x end
+    local rate = call.dropout_rate("nn.dropout", "rate", o.rate, o.training)
+    if rate == 0 then return o.x end
     local name = call.full_name("nn.dropout", o.name)
-    return (dropout(o.x, { rate = o.rate, name = name }))
+    return (dropout(o.x, { rate = rate, name = name }))
   end)
