@@ -57,6 +57,9 @@ Errors that are found while a body runs name its job; what fails while a plan ru
 range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
 Calls that fail leave variables as they were.
 
+A finalizer of your own (`__gc`, `ffi.gc`) must not raise: LuaJIT itself crashes if an error leaves
+one just as a compiled loop is left. `pcall` what it does. Those of jfl raise nothing.
+
 Memory that runs out is an error too, wherever jfl itself asks for it. oneDNN and OpenBLAS end the
 process, or wait for ever, where memory fails within them. So jfl opens them and lets them make
 kernels only while enough is free: below that its own kernels serve, which are slower and may differ
