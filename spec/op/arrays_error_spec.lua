@@ -3,20 +3,13 @@
 local core = require "jfl.core"
 local support = require "spec.op.support"
 
+local says = support.says(it)
+
 teardown(core.reset)
 
 local function zeros(shape, dtype) return core.array(dtype or "float32", shape) end
 local function ids(data, dtype) return core.from_table(data, dtype or "int32") end
 local x23, x234 = zeros { 2, 3 }, zeros { 2, 3, 4 }
-
-local function says(op, message, ...)
-  local args = { ... }
-  it(op .. " says: " .. message, function()
-    local ok, got = pcall(core.op(op), unpack(args))
-    assert.is_false(ok)
-    assert.equal(op .. ": " .. message, (got:gsub("^[^ ]+:%d+: ", "")))
-  end)
-end
 
 describe("a mistake is named:", function()
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
