@@ -110,7 +110,8 @@ jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got)
       jf_text_add(&names, "%s%s", names.n ? ", " : "", jfl_dtype_name((jfl_dtype)t));
   jfl_status s = jf_fail_argument(JFL_EDTYPE, whose, "must be one of %s, got %s%s",
                                   names.failed ? "other dtypes" : names.s, jfl_dtype_name(got),
-                                  jf_is_half(got) ? "; what is updated must have more bits" : "");
+                                  jf_is_half(got) ? "; what is updated must have more bits"
+                                                  : "; cast converts");
   jfl_text_free(names.s);
   return s;
 }

@@ -212,9 +212,14 @@ return flow.layers:dense(flat, 10) --@
 return flow.nn:relu(images) --@
 ]] },
   { "a fully connected layer on labels", {
-    "layers.dense: inputs must have two or more axes, got shape (4)",
+    "layers.dense: inputs must be floats, got int32; flow.cast converts",
   }, "net", [[
 return flow.layers.dense(labels, 10) --@
+]] },
+  { "a fully connected layer on one axis", {
+    "layers.dense: inputs must have two or more axes, got shape (256)",
+  }, "net", [[
+return flow.layers.dense(flow.reshape(images, { -1 }), 10) --@
 ]] },
   { "a convolution of flattened images", {
     "layers.conv2d: inputs must have four axes (NCHW), got shape (4, 64)",

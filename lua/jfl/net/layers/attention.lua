@@ -12,7 +12,7 @@ local layers = { dense = require("jfl.net.layers.dense").dense }
 local attention = {}
 
 local function check_axes(who, name, x)
-  common.need_blob(who, name, x)
+  common.need_floats(who, name, x)
   if #x.shape == 3 then return x end
   core.fail("%s: %s must have three axes (batch, length, size), got shape %s", who, name,
     args.shape_text(x.shape))

@@ -186,7 +186,7 @@ end
 
 local function read(who, kind, o)
   local context = trace.need(who)
-  local x = common.need_blob(who, "inputs", o.inputs)
+  local x = common.need_floats(who, "inputs", o.inputs)
   if #x.shape ~= 3 then
     core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
       args.shape_text(x.shape))
