@@ -13,6 +13,15 @@ local x23, x234 = zeros { 2, 3 }, zeros { 2, 3, 4 }
 
 describe("a mistake is named:", function()
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
+  says("reshape", "'shape' must be a list of numbers, got a table with the name 'dtype'", x23,
+    { shape = { 6, dtype = "float32" } })
+  says("flatten", "end_dim must be from -2 to 1, got 2; axes count from 0", x23, { end_dim = 2 })
+  says("transpose", "perm must be from -2 to 1, got 2; axes count from 0", x23, { perm = { 2, 0 } })
+  says("zeros", "shape must have no negative extent, got -1 on axis 0", { shape = { -1 } })
+  says("broadcast_to", "shape must have at most 2^47 elements", zeros { 1 },
+    { shape = { 2 ^ 46, 2 ^ 46 } })
+  says("gather", "index at position 0 must not be given where there is nothing to name, got 4",
+    zeros { 0, 3 }, ids { 4 })
   says("gather", "batch_dims must be from 0 to 1, got 2", x234, ids { 0 }, { batch_dims = 2 })
   says("gather", "indices must have the first 1 extents of params (2, 3, 4), got (3)", x234,
     ids { 0, 1, 2 }, { batch_dims = 1 })
