@@ -135,7 +135,7 @@ JF_BODY void jf_exp(jf_vec *v)
   *v = x * (jf_vec)((t >> 1) << 23) * (jf_vec)((t - (t >> 1)) << 23);
 }
 
-/* The same for lanes of at most 88, but 0 where the result would be below 1e-38: the numbers between
+/* The same for lanes of at most 88, but 0 where the result would be below 1e-38: numbers between
    are slow, and differences from a maximum give plenty of them. */
 JF_BODY void jf_exp_low(jf_vec *v)
 {
