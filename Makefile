@@ -2,7 +2,7 @@
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
-#                installs in build/peer; compile times
+#                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make golden    rewrite spec/golden from what the code prints now
@@ -159,9 +159,10 @@ demo: setup
 	@build/jfl examples/demo.lua
 test: setup
 	@scripts/test.sh
-bench: all
+bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua
+	@build/jfl scripts/bench/memory.lua
 	@build/jfl scripts/bench/compile.lua
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)

@@ -135,11 +135,11 @@ JF_BODY void jf_exp(jf_vec *v)
   *v = x * (jf_vec)((t >> 1) << 23) * (jf_vec)((t - (t >> 1)) << 23);
 }
 
-/* The same for lanes of at most 88, but 0 where the result would be below the least normal number:
-   numbers between these are slow, and differences from a maximum give plenty of them. */
+/* The same for lanes of at most 88, but 0 where the result would be below 1e-38: numbers between
+   are slow, and differences from a maximum give plenty of them. */
 JF_BODY void jf_exp_low(jf_vec *v)
 {
-  const jf_ivec small = *v < -87;
+  const jf_ivec small = *v < -87.5f;
   jf_ivec t;
   jf_exp_rest(v, 127, &t);
   *v = JF_SELECT(small, (jf_vec){ 0 }, *v * (jf_vec)(t << 23));

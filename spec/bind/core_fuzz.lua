@@ -174,7 +174,7 @@ local good = {
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
   make_directory = function() return "made/deep" end,
-  mixed_precision = function() return core.graph("g", "train"), true end,
+  mixed_precision = function() return core.graph("g", "train"), "bfloat16" end,
   minimize = function()
     local g = trained()
     return g, minimized(g)

@@ -1,18 +1,12 @@
 --- Every check of an op says which op and argument it was, what was expected and what was found.
 local core = require "jfl.core"
+local support = require "spec.op.support"
+
+local says = support.says(it)
 
 local function zeros(shape, dtype) return core.array(dtype or "float32", shape) end
 local x23, i2 = zeros { 2, 3 }, zeros({ 2 }, "int32")
 local image = zeros { 1, 4, 5, 5 }
-
-local function says(op, message, ...)
-  local args = { ... }
-  it(op .. " says: " .. message, function()
-    local ok, got = pcall(core.op(op), unpack(args))
-    assert.is_false(ok)
-    assert.equal(op .. ": " .. message, (got:gsub("^[^ ]+:%d+: ", "")))
-  end)
-end
 
 describe("a mistake is named:", function()
   says("add", "shapes (2, 3) and (2) do not broadcast: extents from the right must be equal or 1",

@@ -398,7 +398,8 @@ static double attention_flop(const jf_kargs *k)
 {
   const jf_attention_dims d = jf_attention_dims_of(k);
   const double half = ((const jf_attention *)k->attr)->causal ? 0.5 : 1;
-  return half * 2 * (double)(d.batch * d.heads * d.q_len * d.k_len) * (double)(d.size + d.v_size);
+  const double rows = (double)(d.batch * d.heads * d.q_len);
+  return half * 2 * rows * (double)d.k_len * (double)(d.size + d.v_size);
 }
 
 static double attention_grad_flop(const jf_kargs *k) { return 2.5 * attention_flop(k); }

@@ -16,13 +16,7 @@ local TENSOR = "Tensor"
 local NAME = tensors.NAME
 
 --- An axis of a tensor of that rank, counted from 0.
-function norms.axis(who, name, axis, rank)
-  if type(axis) ~= "number" or axis % 1 ~= 0 or axis < -rank or axis >= rank then
-    core.fail("%s: %s must be from %d to %d, got %s; axes count from 0", who, name, -rank, rank - 1,
-      type(axis) == "number" and ("%.14g"):format(axis) or args.describe(axis))
-  end
-  return axis < 0 and axis + rank or axis
-end
+function norms.axis(who, name, axis, rank) return tensors.axis(who, name, axis, rank) - 1 end
 
 local function need_epsilon(who, name, value)
   if type(value) == "number" and value >= 0 and value < math.huge then return end
