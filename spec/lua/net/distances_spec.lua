@@ -11,7 +11,7 @@ describe("distances", function()
     helper.fails(function() nn.cosine_similarity(a, b) end,
       "nn.cosine_similarity: shapes (2, 3) and (2, 4) do not broadcast")
     helper.fails(function() nn.cosine_similarity(a, a, 2) end,
-      "nn.cosine_similarity: axis must be a whole number from -2 to 1, got number 2")
+      "nn.cosine_similarity: axis must be from -2 to 1, got 2; axes count from 0")
     helper.fails(function() nn.cosine_similarity(a, a, 1, 0) end,
       "nn.cosine_similarity: eps must be a number above 0, got number 0")
     helper.fails(function() nn.pairwise_distance(a, a, 0) end,
