@@ -1,5 +1,5 @@
 -- Errors for misspelled names, which suggest what was meant.
---[==[ guide 14: Errors
+--[==[ guide 15: Errors
 Whatever goes wrong raises a Lua error with a message that names the thing and says what was
 expected and found, at the line of the script that did it. Nothing ends the process, and the session
 can be used after it.

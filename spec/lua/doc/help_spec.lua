@@ -117,7 +117,7 @@ describe("help", function()
       assert.truthy(#help.text("guide " .. number) > 300, title)
     end
     assert.equal(help.text("guide 5"), help.text("blobs and ops"))
-    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 14\").")
+    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 15\").")
     holds(help.text("data"), "flow.data\n")
   end)
 
