@@ -22,7 +22,7 @@ describe("help", function()
     local text = help.text("dense")
     holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
     holds(text, "of the layer; dense_1, dense_2")
-    holds(help.text("dropout"), "flow.nn.dropout(x, rate, {training, name})")
+    holds(help.text("dropout"), "flow.nn.dropout(x, rate, noise_shape, {training, name})")
     holds(help.text("truncated_normal"), "stddev=1")
   end)
 
