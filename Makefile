@@ -2,7 +2,7 @@
 # make demo      install what is missing, build, train LeNet on Fashion-MNIST
 # make test      install what is missing, build, run every test; the last line is the verdict
 # make bench     milliseconds per step and per op beside those of PyTorch, which scripts/bench/setup
-#                installs in build/peer; compile times
+#                installs in build/peer; ops that take rows beside memcpy; compile times
 # make bench-load  the same beside other programs, which it runs itself: JFL_PEER=python compares
 # make fuzz      give changed files to every reader: SECONDS=60 for each, or for TARGET=npz alone
 # make golden    rewrite spec/golden from what the code prints now
@@ -61,10 +61,10 @@ TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 all: build/jfl build/jfl.so build/libjfl.a
 products: $O/jfl $O/jfl.so $O/libjfl.a
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS)
+tests: $(TESTS) $(if $(SAN),,build/counted)
 
 # build/ itself has the products of the setting that was built last.
-build/jfl build/jfl.so build/libjfl.a: build/%: $O/% FORCE
+build/jfl build/jfl.so build/libjfl.a build/counted: build/%: $O/% FORCE
 	@cmp -s $< $@ || { cp $< $@.tmp && mv -f $@.tmp $@; }
 
 # -Wl,-E: C modules that scripts load find the symbols of Lua in the command.
@@ -83,7 +83,7 @@ $O/libjfl.a: $(LIB_OBJ)
 $O/src/op/%.o $O/src/optim/%.o $O/src/run/initial.o: OPT += $(LOOPS)
 $O/src/data/%.o $O/kernels/%.o $O/src/dev/number.o: OPT += $(FAST)
 # Polynomials and products take half as long where a product and a sum are one instruction.
-$O/kernels/cpu/functions.o $O/kernels/cpu/attention.o $O/kernels/cpu/recurrent.o: \
+$(patsubst %,$O/kernels/cpu/%.o,attention cross_entropy functions recurrent row_norm softmax tiles): \
   ALL_CFLAGS += -ffp-contract=fast
 $O/src/bind/%.o $O/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
 # ThreadSanitizer does not see that Lua's errors leave functions, and would count them as entered.
@@ -93,9 +93,9 @@ endif
 $O/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-build/gen/lua/%.gz: lua/%
+build/gen/lua/%.gz: lua/% scripts/embedded.awk
 	@mkdir -p $(@D)
-	gzip -9nc $< >$@
+	awk -f scripts/embedded.awk $< | gzip -9n >$@
 # The GPU's kernels: the half of a file that is C is compiled here, and its text is embedded.
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
 	@mkdir -p $(@D)
@@ -143,6 +143,22 @@ $O/fuzz/src/%.o: src/%.c | $(GEN)
 $O/fuzz/fuzz: spec/fuzz/fuzz.c spec/fuzz/targets.c spec/fuzz/fuzz.h spec/c/scratch.h $(FUZZ_OBJ) $O/libjfl.a
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -o $@ $(filter %.c %.o %.a,$^) -l:libluajit-5.1.a $(LDLIBS)
 
+# The command once more, to count what it does; kernels and readers of files are those of the library.
+COUNTED := $(filter-out src/data/%,$(wildcard src/*/*.c src/*/*/*.c))
+COUNTED_OBJ := $(COUNTED:%.c=$O/count/%.o) $O/count/spec/counted/count.o
+COMMA := ,
+$O/count/src/bind/%.o $O/count/src/cmd/%.o: ALL_CFLAGS += -isystem $(LUAJIT_INC)
+$O/count/src/%.o: src/%.c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O0 -g0 -U_FORTIFY_SOURCE -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
+$O/count/spec/%.o: spec/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+$O/counted: $(COUNTED_OBJ) $O/libjfl.a
+	$(CC) $(CHECKED) -pie $(LINK_HARD) -o $@ $^ -Wl,-E -Wl,--exclude-libs,libz.a \
+	  $(addprefix -Wl$(COMMA)--wrap=,memcpy memmove memset calloc realloc) \
+	  -l:libluajit-5.1.a $(LDLIBS)
+
 # Lists are remade on every run and touched only when they change, so removing a file counts too.
 build/gen/devicelist.h: FORCE
 	@$(call remake,scripts/list.sh JFL_DEVICE DEVICE src/dev/*/*.c)
@@ -173,9 +189,10 @@ demo: setup
 	@build/jfl examples/demo.lua
 test: setup
 	@scripts/test.sh
-bench: all
+bench: all build/bench-copy
 	@build/jfl scripts/bench/compare.lua
 	@build/jfl scripts/bench/vocabulary.lua
+	@build/jfl scripts/bench/memory.lua
 	@build/jfl scripts/bench/compile.lua
 bench-load: all build/bench-load
 	@build/jfl scripts/bench/load.lua $(LOAD)
@@ -198,4 +215,4 @@ clean:
 FORCE:
 .PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
 .SECONDARY:
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)

@@ -135,7 +135,8 @@ run "build" ${ci:+quiet_}build all tests
 if [ -n "$ci" ] && command -v clang >/dev/null; then
   run "build with clang" quiet_build CC=clang objects
 fi
-run "build of the benches" quiet_build build/bench-kernels build/bench-threads build/bench-load
+run "build of the benches" quiet_build build/bench-kernels build/bench-threads \
+  build/bench-load build/bench-copy
 run "structure" scripts/lint.sh
 [ -z "$ci" ] || export JFL_CUTS=1      # every instruction and allocation, not some
 c_tests "C" build/obj-gcc

@@ -46,6 +46,20 @@ describe("what is built #cpu", function()
     assert.is_true(size < 4e6, size .. " bytes")
   end)
 
+  -- The listing has the lines of each function, its instructions and their constants.
+  it("holds the front end without comments: the same code on the same lines", function()
+    local folder = os.tmpname()
+    local differ = ([[rm FOLDER; mkdir FOLDER; list() { (cd FOLDER && luajit -bl a.lua); }
+      for file in $(find lua/jfl -name '*.lua'); do
+        cp $file FOLDER/a.lua; list > FOLDER/before
+        awk -f scripts/embedded.awk $file > FOLDER/a.lua; list > FOLDER/after
+        cmp -s FOLDER/before FOLDER/after || echo $file
+      done; wc -c < FOLDER/before; rm -r FOLDER]]):gsub("FOLDER", folder)
+    local pipe = io.popen(differ)
+    assert.matches("^[1-9]%d*\n$", pipe:read "*a")
+    pipe:close()
+  end)
+
   it("lies at another address in each run", function()
     assert.matches("Type:%s+DYN", readelf("-h", "build/jfl"))
     assert.matches("PIE", readelf("-d", "build/jfl"))

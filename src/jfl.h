@@ -312,10 +312,10 @@ JFL_API jfl_mode jfl_graph_mode(const jfl_graph *g);
 /* From here on ops and variables are added on a device, "gpu:1", of the session that will compile
    g; NULL: on the one that the session's setting "device" names then. */
 JFL_API jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device);
-/* Whether matrix products and convolutions of float32, and their gradients, round what they read to
-   bfloat16, where the device is faster with that. Their sums and all other ops stay in float32, and
-   so do variables. */
-JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, int on);
+/* What matrix products and convolutions of float32, and their gradients, round to what they read:
+   JFL_BF16, where the device is faster with that; JFL_F16, everywhere; or JFL_F32, nothing. Their
+   sums and all other ops stay in float32, and so do variables. */
+JFL_API jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to);
 
 JFL_API jfl_status jfl_graph_input(jfl_graph *g, const char *name, jfl_dtype t, const jfl_shape *s,
                                    jfl_value **out);

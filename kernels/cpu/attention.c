@@ -1,8 +1,13 @@
 /* Attention in tiles (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022): scores of some queries
    for some keys at a time, whose largest score and sum are kept up as keys go by. Queries lie along
-   the lanes of vectors, so that these are kept without sums over lanes. */
+   the lanes of vectors, so that these are kept without sums over lanes.
+
+   A key that is hidden has the weight 0. Where its vectors are not finite, products with 0 would be
+   nan: so what gave a result that is not finite is done once more with products that leave those
+   out. */
 #include "op/attention.h"
 
+#include "philox.h"
 #include "tiles.h"
 
 #include <math.h>
@@ -14,6 +19,7 @@ typedef struct attention_job {
   const jf_kargs *k;
   jf_attention_dims d;
   jf_attention_mask mask;
+  jf_attention_drop drop;
   float scale;
   int causal;
   int64_t tiles;               /* of queries in a head */
@@ -25,6 +31,7 @@ typedef struct attention_job {
 /* Some queries of a head, and keys and values of its group. */
 typedef struct attention_tile {
   const attention_job *j;
+  int careful;                 /* whether products leave weights of 0 out */
   const float *key, *value;
   int64_t batch, head, first;  /* the first query */
   int64_t row;                 /* its number among all queries of all heads */
@@ -38,10 +45,13 @@ static int64_t attention_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t padded(int64_t n) { return (n + JF_LANES - 1) / JF_LANES * JF_LANES; }
 
 /* Tile `tile` of a head, which is numbered among all heads. */
-static attention_tile attention_tile_at(const attention_job *j, int64_t head, int64_t tile)
+static attention_tile attention_tile_at(const attention_job *j, int64_t head, int64_t tile,
+                                        int careful)
 {
   const jf_attention_dims *d = &j->d;
-  attention_tile t = { .j = j, .batch = head / d->heads, .head = head % d->heads };
+  attention_tile t = { .j = j, .careful = careful };
+  t.batch = head / d->heads;
+  t.head = head % d->heads;
   const int64_t kv = (t.batch * d->groups + t.head / d->shared) * d->k_len;
   t.first = tile * QUERIES;
   t.row = head * d->q_len + t.first;
@@ -64,8 +74,10 @@ JF_BODY void attention_hide(const attention_tile *t, int64_t key, int64_t keys, 
   const jf_attention_mask *m = &t->j->mask;
   for (int64_t i = 0; m->tensor && i < t->n; i++) {
     int64_t at = jf_attention_mask_row(m, t->batch, t->head, t->first + i) + key * m->step[3];
-    for (int64_t k = 0; k < keys; k++, at += m->step[3])
-      score[k * QUERIES + i] += (float)jf_attention_mask_at(m, at);
+    for (int64_t k = 0; k < keys; k++, at += m->step[3]) {
+      const float more = (float)jf_attention_mask_at(m, at);
+      score[k * QUERIES + i] = more == -INFINITY ? more : score[k * QUERIES + i] + more;
+    }
   }
   if (!t->j->causal) return;
   for (int64_t k = 0; k < keys; k++)
@@ -84,17 +96,6 @@ JF_BODY void attention_scores(const attention_tile *t, int64_t key, int64_t keys
   attention_hide(t, key, keys, score);
 }
 
-/* exp of each lane, where what is below the least normal number becomes 0: numbers between these
-   are slow, and hidden keys have plenty. */
-JF_BODY void attention_exp(jf_vec *x)
-{
-  const jf_vec none = { 0 }, least = none - 87;
-  const jf_ivec small = *x < least;
-  *x = JF_SELECT(small, least, *x);
-  jf_exp(x);
-  *x = JF_SELECT(small, none, *x);
-}
-
 /* Replaces scores by exp(score - max), where max goes with the queries, and adds these to sum. All
    are of one vector of queries; a query that sees no key so far has no max. */
 JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *sum,
@@ -109,15 +110,53 @@ JF_BODY void attention_weights(float *score, int64_t keys, jf_vec *max, jf_vec *
   const jf_vec base = JF_SELECT(most == none, (jf_vec){ 0 }, most);
   for (int64_t k = 0; k < keys; k++) {
     jf_vec p = JF_LOAD(score + k * QUERIES) - base;
-    attention_exp(&p);
+    jf_exp_low(&p);
     JF_STORE(score + k * QUERIES, p);
     total += p;
   }
   *factor = *max - base;
-  attention_exp(factor);
+  jf_exp_low(factor);
   *sum = *sum * *factor + total;
   *max = most;
 }
+
+/* What dropout multiplies the weights of keys from `key` on by, a multiple of four. */
+JF_BODY void attention_keep_body(const attention_tile *t, int64_t key, int64_t keys, float *keep)
+{
+  enum { DRAWN = 8 * JF_PHILOX_CHAINS };
+  const jf_attention_drop *d = &t->j->drop;
+  const jf_random_source source = { d->seed, 0 };
+  const float by = (float)d->keep;
+  uint32_t bits;
+  memcpy(&bits, &by, sizeof bits);
+  for (int64_t k = 0; k < keys; k += 4)
+    for (int64_t from = 0; from < t->n; from += DRAWN) {
+      jf_philox_words w[4][JF_PHILOX_CHAINS] = { { { 0 } } };
+      jf_philox_draw(&source, (uint64_t)((key + k) / 4 * d->rows + t->row + from), w);
+      for (int i = 0; i < 4; i++)
+        for (int q = 0; q < JF_PHILOX_CHAINS; q++) {
+          const jf_philox_words kept = (jf_philox_words)(w[i][q] >> 8 >= d->threshold);
+          const jf_philox_halves h = __builtin_convertvector(kept, jf_philox_halves) & bits;
+          memcpy(keep + (k + i) * QUERIES + from + 8 * q, &h, sizeof h);
+        }
+    }
+}
+JF_DISPATCH_WIDE(attention_keep,
+                 (const attention_tile *t, int64_t key, int64_t keys, float *keep),
+                 (t, key, keys, keep))
+
+/* Multiplies weights by what dropout makes of them, where a weight that is dropped becomes 0 even
+   if it is not a number. */
+JF_BODY void attention_drop(const attention_tile *t, const float *keep, int64_t keys, float *weight)
+{
+  for (int64_t at = 0; t->j->drop.threshold && at < keys * QUERIES; at += JF_LANES) {
+    const jf_vec by = JF_LOAD(keep + at);
+    JF_STORE(weight + at, JF_SELECT(by == 0, by, by * JF_LOAD(weight + at)));
+  }
+}
+
+/* Whether n floats are finite; where their sum is not, it may say no. */
+JF_BODY int attention_is_finite(const float *x, int64_t n) { return jf_sum(x, n) * 0 == 0; }
 
 /* Writes y and the logarithms of sums, of weights that were taken relative to max. */
 JF_BODY void attention_finish(const attention_tile *t, const float *weighted, const jf_vec *max,
@@ -136,36 +175,58 @@ JF_BODY void attention_finish(const attention_tile *t, const float *weighted, co
   }
 }
 
-JF_BODY void attention_body(void *ctx, int i)
+/* Adds the values of some keys, times their weights, to sums. */
+JF_BODY void attention_add(const attention_tile *t, int64_t key, int64_t keys, float *score,
+                           float *keep, float *sums)
 {
-  const attention_piece *piece = ctx;
-  const attention_job *j = piece->j;
-  const attention_tile t = attention_tile_at(j, i / j->tiles, i % j->tiles);
-  const int64_t size = j->d.size, wide = j->d.v_size, seen = attention_keys(&t);
-  float *q = piece->scratch, *score = q + size * QUERIES, *sums = score + KEYS * QUERIES;
+  const int64_t wide = t->j->d.v_size;
+  if (t->j->drop.threshold) attention_keep(t, key, keys, keep);
+  attention_drop(t, keep, keys, score);
+  jf_tile_product(&(jf_tile){ .a = t->value + key * wide, .a_row = 1, .a_next = wide, .b = score,
+                              .b_row = QUERIES, .c = sums, .c_row = QUERIES, .depth = keys,
+                              .add = key > 0, .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
+                  wide, t->vectors);
+}
+
+JF_BODY void attention_try(const attention_tile *t, float *scratch)
+{
+  const attention_job *j = t->j;
+  const int64_t size = j->d.size, wide = j->d.v_size, seen = attention_keys(t);
+  float *q = scratch, *score = q + size * QUERIES, *keep = score + KEYS * QUERIES;
+  float *sums = keep + KEYS * QUERIES;
   jf_vec max[VECTORS], sum[VECTORS], factor;
   for (int64_t v = 0; v < VECTORS; v++) {
     max[v] = (jf_vec){ 0 } - INFINITY;
     sum[v] = (jf_vec){ 0 };
   }
-  jf_tile_turn((const float *)j->k->in[JF_ATTENTION_Q].data + t.row * size, size, t.n, size,
+  jf_tile_turn((const float *)j->k->in[JF_ATTENTION_Q].data + t->row * size, size, t->n, size,
                j->scale, q, QUERIES);
   memset(sums, 0, (size_t)(wide * QUERIES) * sizeof *sums);
   for (int64_t key = 0, keys; key < seen; key += keys) {
     keys = attention_least(seen - key, KEYS);
-    attention_scores(&t, key, keys, q, score);
-    for (int64_t v = 0; v < t.vectors; v++) {
+    attention_scores(t, key, keys, q, score);
+    for (int64_t v = 0; v < t->vectors; v++) {
       attention_weights(score + v * JF_LANES, keys, &max[v], &sum[v], &factor);
       for (int64_t l = 0; key && l < wide; l++) {
         float *s = sums + l * QUERIES + v * JF_LANES;
-        JF_STORE(s, JF_LOAD(s) * factor);
+        JF_STORE(s, JF_SELECT(factor == 0, factor, JF_LOAD(s) * factor));
       }
     }
-    jf_tile_product(&(jf_tile){ .a = t.value + key * wide, .a_row = 1, .a_next = wide, .b = score,
-                                .b_row = QUERIES, .c = sums, .c_row = QUERIES, .depth = keys,
-                                .add = key > 0 }, wide, t.vectors);
+    attention_add(t, key, keys, score, keep, sums);
   }
-  attention_finish(&t, sums, max, sum);
+  attention_finish(t, sums, max, sum);
+}
+
+JF_BODY void attention_body(void *ctx, int i)
+{
+  const attention_piece *piece = ctx;
+  const attention_job *j = piece->j;
+  for (int careful = 0; careful < 2; careful++) {
+    const attention_tile t = attention_tile_at(j, i / j->tiles, i % j->tiles, careful);
+    attention_try(&t, piece->scratch);
+    const float *y = (const float *)j->k->out[0].data + t.row * j->d.v_size;
+    if (attention_is_finite(y, t.n * j->d.v_size)) return;
+  }
 }
 JF_WIDE_VARIANTS(attention)
 
@@ -174,14 +235,14 @@ JF_WIDE_VARIANTS(attention)
 /* What a tile of queries needs: q (scaled) and dy with queries in lanes and with queries in lines,
    and of each query lse and <dy, y>. */
 typedef struct attention_back {
-  float *q_lanes, *dy_lanes, *q, *dy, *p, *dp, *dq, *dk, *dv;
+  float *q_lanes, *dy_lanes, *q, *dy, *p, *dp, *keep, *dq, *dk, *dv;
   jf_vec lse[VECTORS], dot[VECTORS];
 } attention_back;
 
 static size_t attention_back_room(const attention_job *j)
 {
   const int64_t q = padded(j->d.size), v = padded(j->d.v_size);
-  return (size_t)(QUERIES * (3 * q + 2 * v) + 2 * KEYS * QUERIES + j->part * (q + v));
+  return (size_t)(QUERIES * (3 * q + 2 * v) + 3 * KEYS * QUERIES + j->part * (q + v));
 }
 
 static attention_back attention_back_in(const attention_job *j, float *at)
@@ -194,7 +255,8 @@ static attention_back attention_back_in(const attention_job *j, float *at)
   b.dy = b.dy_lanes + QUERIES * v;
   b.p = b.dy + QUERIES * v;
   b.dp = b.p + KEYS * QUERIES;
-  b.dk = b.dp + KEYS * QUERIES;
+  b.keep = b.dp + KEYS * QUERIES;
+  b.dk = b.keep + KEYS * QUERIES;
   b.dv = b.dk + j->part * q;
   return b;
 }
@@ -232,17 +294,21 @@ JF_BODY void attention_gather(const attention_tile *t, attention_back *b)
 }
 
 /* Makes weights of the scores in p, and of the products in dp the gradients of scores. */
-JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_t keys)
+JF_BODY void attention_slopes(const attention_tile *t, attention_back *b, int64_t key, int64_t keys)
 {
+  if (t->j->drop.threshold) attention_keep(t, key, keys, b->keep);
+  attention_drop(t, b->keep, keys, b->dp);
   for (int64_t v = 0; v < t->vectors; v++)
     for (int64_t k = 0; k < keys; k++) {
       float *p = b->p + k * QUERIES + v * JF_LANES, *dp = b->dp + k * QUERIES + v * JF_LANES;
-      jf_vec w = JF_LOAD(p) - b->lse[v];
-      w = JF_SELECT(w > 0, (jf_vec){ 0 }, w);
-      attention_exp(&w);
+      const jf_vec none = { 0 }, score = JF_LOAD(p);
+      jf_vec w = JF_SELECT(score == -INFINITY, score, score - b->lse[v]);
+      w = JF_SELECT(w > 0, none, w);
+      jf_exp_low(&w);
       JF_STORE(p, w);
-      JF_STORE(dp, JF_SELECT(w == 0, (jf_vec){ 0 }, w * (JF_LOAD(dp) - b->dot[v])));
+      JF_STORE(dp, JF_SELECT(w == 0, none, w * (JF_LOAD(dp) - b->dot[v])));
     }
+  attention_drop(t, b->keep, keys, b->p);
 }
 
 /* Adds what the tile's queries give keys `key` .. `key + keys`, and to dq what those give. */
@@ -251,20 +317,22 @@ JF_BODY void attention_give(const attention_tile *t, attention_back *b, int64_t 
 {
   const jf_attention_dims *d = &t->j->d;
   const int64_t size = padded(d->size), wide = padded(d->v_size);
+  const jf_tile_zeros a = t->careful ? JF_ZEROS_OF_A : 0;
   attention_scores(t, key, keys, b->q_lanes, b->p);
   jf_tile_product(&(jf_tile){ .a = t->value + key * d->v_size, .a_row = d->v_size, .a_next = 1,
                               .b = b->dy_lanes, .b_row = QUERIES, .c = b->dp, .c_row = QUERIES,
                               .depth = d->v_size }, keys, t->vectors);
-  attention_slopes(t, b, keys);
+  attention_slopes(t, b, key, keys);
   jf_tile_product(&(jf_tile){ .a = t->key + key * d->size, .a_row = 1, .a_next = d->size,
                               .b = b->dp, .b_row = QUERIES, .c = b->dq, .c_row = QUERIES,
-                              .depth = keys, .add = add }, d->size, t->vectors);
+                              .depth = keys, .add = add, .zeros = t->careful ? JF_ZEROS_OF_B : 0 },
+                  d->size, t->vectors);
   jf_tile_product(&(jf_tile){ .a = b->p, .a_row = QUERIES, .a_next = 1, .b = b->dy, .b_row = wide,
                               .c = b->dv + (key - from) * wide, .c_row = wide, .depth = t->n,
-                              .add = 1 }, keys, wide / JF_LANES);
+                              .add = 1, .zeros = a }, keys, wide / JF_LANES);
   jf_tile_product(&(jf_tile){ .a = b->dp, .a_row = QUERIES, .a_next = 1, .b = b->q,
                               .b_row = size, .c = b->dk + (key - from) * size, .c_row = size,
-                              .depth = t->n, .add = 1 }, keys, size / JF_LANES);
+                              .depth = t->n, .add = 1, .zeros = a }, keys, size / JF_LANES);
 }
 
 /* The gradients that one tile of queries gives keys from .. to, and gets from them. */
@@ -290,26 +358,37 @@ JF_BODY void attention_put(const float *from, int64_t n, int64_t size, float *to
     memcpy(to + i * size, from + i * padded(size), (size_t)size * sizeof *to);
 }
 
-/* Piece i: part i % parts of the keys of group i / parts, with all queries that read them. */
-JF_BODY void attention_grad_body(void *ctx, int i)
+/* Does piece i; returns whether all that it wrote is finite. */
+JF_BODY int attention_grad_try(const attention_job *j, int i, float *scratch, int careful)
 {
-  const attention_piece *piece = ctx;
-  const attention_job *j = piece->j;
   const jf_attention_dims *d = &j->d;
   const int64_t group = i / j->parts, part = i % j->parts;
   const int64_t from = part * j->part, to = attention_least(from + j->part, d->k_len);
+  const int64_t row = group * d->k_len + from, queries = d->shared * d->q_len;
   float *dq = j->dq + part * d->batch * d->heads * d->q_len * d->size;
-  attention_back b = attention_back_in(j, piece->scratch);
+  float *dk = (float *)j->k->out[1].data + row * d->size;
+  float *dv = (float *)j->k->out[2].data + row * d->v_size;
+  attention_back b = attention_back_in(j, scratch);
   memset(b.dk, 0, (size_t)(j->part * padded(d->size)) * sizeof *b.dk);
   memset(b.dv, 0, (size_t)(j->part * padded(d->v_size)) * sizeof *b.dv);
   for (int64_t h = group * d->shared; h < (group + 1) * d->shared; h++)
     for (int64_t tile = 0; tile < j->tiles; tile++) {
-      const attention_tile t = attention_tile_at(j, h, tile);
+      const attention_tile t = attention_tile_at(j, h, tile, careful);
       attention_back_tile(&t, &b, from, to, dq);
     }
-  const int64_t row = group * d->k_len + from;
-  attention_put(b.dk, to - from, d->size, (float *)j->k->out[1].data + row * d->size);
-  attention_put(b.dv, to - from, d->v_size, (float *)j->k->out[2].data + row * d->v_size);
+  attention_put(b.dk, to - from, d->size, dk);
+  attention_put(b.dv, to - from, d->v_size, dv);
+  return attention_is_finite(dk, (to - from) * d->size) &&
+         attention_is_finite(dv, (to - from) * d->v_size) &&
+         attention_is_finite(dq + group * queries * d->size, queries * d->size);
+}
+
+/* Piece i: part i % parts of the keys of group i / parts, with all queries that read them. */
+JF_BODY void attention_grad_body(void *ctx, int i)
+{
+  const attention_piece *piece = ctx;
+  for (int careful = 0; careful < 2; careful++)
+    if (attention_grad_try(piece->j, i, piece->scratch, careful)) return;
 }
 JF_WIDE_VARIANTS(attention_grad)
 
@@ -342,7 +421,7 @@ static attention_job attention_job_of(const jf_kargs *k, int mask)
 static attention_job attention_forward_job(const jf_kargs *k)
 {
   attention_job j = attention_job_of(k, JF_ATTENTION_MASK);
-  j.room = (size_t)(QUERIES * (j.d.size + j.d.v_size + KEYS));
+  j.room = (size_t)(QUERIES * (j.d.size + j.d.v_size + 2 * KEYS));
   return j;
 }
 
@@ -416,6 +495,7 @@ static void attention_grad_lane(void *ctx, int i, int lane)
 static jfl_status attention_run(const jf_kargs *k)
 {
   attention_job j = attention_forward_job(k);
+  j.drop = jf_attention_drop_of(k);
   jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.heads * j.tiles), attention_lane, &j);
   return JFL_OK;
 }
@@ -423,6 +503,7 @@ static jfl_status attention_run(const jf_kargs *k)
 static jfl_status attention_grad_run(const jf_kargs *k)
 {
   attention_job j = attention_backward_job(k);
+  j.drop = jf_attention_drop_of(k);
   j.dq = j.parts > 1 ? (float *)k->scratch + (size_t)k->threads * j.room : k->out[0].data;
   jf_parallel_lanes(k->threads, (int)(j.d.batch * j.d.groups * j.parts), attention_grad_lane, &j);
   if (j.parts > 1)

@@ -2,48 +2,24 @@
 #include "op/dropout.h"
 
 #include "functions.h"
+#include "philox.h"
 #include "vector.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
-/* The random words of eight counters. Each word has a lane of 64 bits, so that products need no
-   unpacking. */
-typedef uint64_t words __attribute__((vector_size(64)));
-typedef uint32_t halves __attribute__((vector_size(32)));
-/* Several vectors are drawn together, since each round waits for the products of the one before. */
 enum { LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
-enum { CHAINS = 4, GROUP = CHAINS * 32 };     /* elements drawn together */
-
-/* Philox 4x32-10 at counters `first` to `first` + 8 CHAINS - 1: w[i] gets word i of each. */
-JF_BODY void fast_dropout_draw(const jf_random_source *r, uint64_t first, words w[4][CHAINS])
-{
-  const words none = { 0 };
-  for (int q = 0; q < CHAINS; q++) {
-    const words at = first + 8u * (uint64_t)q + (words){ 0, 1, 2, 3, 4, 5, 6, 7 };
-    w[0][q] = at & UINT32_MAX;
-    w[1][q] = at >> 32;
-    w[2][q] = none + (r->run & UINT32_MAX);
-    w[3][q] = none + (r->run >> 32);
-  }
-  uint32_t k0 = (uint32_t)r->key, k1 = (uint32_t)(r->key >> 32);
-  for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-    for (int q = 0; q < CHAINS; q++) {
-      const words x = w[0][q] * 0xD2511F53u, y = w[2][q] * 0xCD9E8D57u;
-      w[0][q] = y >> 32 ^ w[1][q] ^ k0;
-      w[2][q] = x >> 32 ^ w[3][q] ^ k1;
-      w[1][q] = y & UINT32_MAX;
-      w[3][q] = x & UINT32_MAX;
-    }
-}
+enum { CHAINS = JF_PHILOX_CHAINS, GROUP = CHAINS * 32 };     /* elements drawn together */
+typedef jf_philox_words words;
+typedef jf_philox_halves halves;
 
 /* The masks of elements j to j + GROUP - 1, of which a tensor's last ones may not be needed. The
    four masks of a counter are the bytes of one 32-bit word, the lowest first. */
 JF_BODY void masks(const jf_loop_args *t, uint32_t threshold, int64_t j, int8_t out[GROUP])
 {
   words w[4][CHAINS];
-  fast_dropout_draw(&t->random, (uint64_t)j / 4, w);
+  jf_philox_draw(&t->random, (uint64_t)j / 4, w);
   for (int q = 0; q < CHAINS; q++) {
     words m = { 0 };
     for (int i = 0; i < 4; i++)

@@ -24,7 +24,7 @@ JF_BODY void gelu_slope_vec(jf_vec *v)
   jf_vec bell = x * x / -2;
   *v *= 0.70710678118654752440f;
   erf_vec(v);
-  jf_exp(&bell);
+  jf_exp_low(&bell);
   *v = (1 + *v) / 2 + x * bell * 0.39894228040143267794f;
 }
 
@@ -82,7 +82,7 @@ JF_BODY void mish_parts(const jf_vec *x, jf_vec *u, jf_vec *n, jf_vec *d)
   const jf_vec none = { 0 };
   const jf_ivec above = *x > 0;
   *u = -JF_MAGNITUDE(*x);
-  jf_exp(u);
+  jf_exp_low(u);
   *n = JF_SELECT(above, 1 + 2 * *u, *u * (*u + 2));
   *d = JF_SELECT(above, 2 * *u * *u, none + 2);
 }
@@ -131,16 +131,18 @@ JF_BODY void selu_vec(jf_vec *v)
 JF_BODY void sigmoid_cross_entropy_with_logits_vec(const jf_vec *a, const jf_vec *b, jf_vec *y)
 {
   jf_vec v = -JF_MAGNITUDE(*b);
-  jf_exp(&v);
-  log1p_vec(&v);
+  jf_exp_low(&v);
+  jf_log1p_unit(&v);
   *y = JF_SELECT(*b > 0, *b, (jf_vec){ 0 }) - *b * *a + v;
 }
 
+/* 0 where a is, unless b is not a number. */
 JF_BODY void xlogy_vec(const jf_vec *a, const jf_vec *b, jf_vec *y)
 {
-  *y = *b;
+  const jf_ivec bits = (jf_ivec)*b, nan = (bits & INT32_MAX) > 0x7f800000;
+  *y = JF_SELECT(*a == 0, (jf_vec){ 0 } + 1, *b);
   log_vec(y);
-  *y = JF_SELECT((*a == 0) & (*b == *b), (jf_vec){ 0 }, *a * *y);
+  *y = *a * *y + (jf_vec)(bits & nan);
 }
 
 typedef double pow_wide __attribute__((vector_size(JF_LANES * 8)));
@@ -173,8 +175,9 @@ JF_BODY void pow_positive(const jf_vec *a, const jf_vec *b, jf_vec *power)
 /* Lanes that are not simple are left to the library. */
 JF_BODY void pow_vec(const jf_vec *a, const jf_vec *b, jf_vec *power)
 {
-  const jf_ivec simple = (*a >= 0x1p-126f) & (*a < INFINITY) & (JF_MAGNITUDE(*b) < INFINITY);
-  const jf_ivec other = ~simple;
+  const jf_vec least = JF_SELECT(*a >= 0x1p-126f, *a, (jf_vec){ 0 } + NAN);
+  const jf_vec odd = (least - *a) + (*b - *b);            /* 0 where all is simple, else a nan */
+  const jf_ivec other = ~(odd == 0);
   const jf_vec squared = *a * *a;
   jf_vec y;
   pow_positive(a, b, &y);
@@ -245,12 +248,43 @@ LOOP_AS(elu, elu_with(&v, (float)((const jf_leaky *)t->attr)->alpha))
 #define EACH_OF_TWO(X) X(sigmoid_cross_entropy_with_logits) X(xlogy) X(pow)
 EACH_OF_TWO(LOOP_OF_TWO)
 
+/* Loops of comparisons, which write int8. n is copied, as results might be part of *t for all that
+   the compiler knows. */
+#define COMPARE_EACH(EXPR) JF_EACH_ALONE for (int64_t i = 0; i < n; i++) y[i] = (EXPR)
+#define COMPARE_LOOP(id, OP)                                                  \
+  JF_BODY void id##_loop_body(const jf_loop_args *t)                          \
+  {                                                                           \
+    const float *a = t->in[0], *b = t->in[1], a0 = a[0], b0 = b[0];           \
+    int8_t *y = t->out;                                                       \
+    const int64_t n = t->n;                                                   \
+    if (t->step[0] & t->step[1]) COMPARE_EACH(a[i] OP b[i]);                  \
+    else if (t->step[0]) COMPARE_EACH(a[i] OP b0);                            \
+    else COMPARE_EACH(a0 OP b[i * t->step[1]]);                               \
+  }                                                                           \
+  JF_DISPATCH_WIDE(id##_loop, (const jf_loop_args *t), (t))
+#define COMPARE_SWAPPED(id, of)                                               \
+  static void id##_loop(const jf_loop_args *t)                                \
+  {                                                                           \
+    jf_loop_args u = *t;                                                      \
+    u.in[0] = t->in[1], u.in[1] = t->in[0];                                   \
+    u.step[0] = t->step[1], u.step[1] = t->step[0];                           \
+    of##_loop(&u);                                                            \
+  }
+COMPARE_LOOP(equal, ==)
+COMPARE_LOOP(not_equal, !=)
+COMPARE_LOOP(greater, >)
+COMPARE_LOOP(greater_equal, >=)
+COMPARE_SWAPPED(less, greater)
+COMPARE_SWAPPED(less_equal, greater_equal)
+#define EACH_COMPARE(X) \
+  X(equal) X(not_equal) X(greater) X(greater_equal) X(less) X(less_equal)
+
 jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 {
 #define ENTRY(id) { #id, id##_loop },
   static const struct { const char *op; jf_loop loop; } list[] = {
     { "dropout", jf_dropout_loop }, { "dropout_grad", jf_dropout_grad_loop },
-    EACH(ENTRY) EACH_OF_TWO(ENTRY)
+    EACH(ENTRY) EACH_OF_TWO(ENTRY) EACH_COMPARE(ENTRY)
   };
   const size_t n = jf_has_wide() ? sizeof list / sizeof *list : 2;
   for (size_t i = 0; i < n && t == JFL_F32; i++)
@@ -262,7 +296,7 @@ jf_loop jf_vec_loop(const char *op, jfl_dtype t)
 
 typedef struct functions_whole {
   const jf_kargs *k;
-  int64_t n;
+  int64_t n, size;             /* results, and the bytes of one */
   jf_loop loop;
 } functions_whole;
 
@@ -272,7 +306,7 @@ static void functions_run_part(void *ctx, int i)
   const functions_whole *w = ctx;
   const int64_t at = jf_from(i, JF_PART);
   jf_loop_args t = { .n = jf_to(i, JF_PART, w->n) - at, .attr = w->k->attr,
-                     .out = (float *)w->k->out[0].data + at };
+                     .out = (char *)w->k->out[0].data + at * w->size };
   for (int j = 0; j < w->k->n_in; j++) {
     t.step[j] = w->k->n_in == 1 || jf_numel(&w->k->in[j].shape) == w->n;
     t.in[j] = (const float *)w->k->in[j].data + t.step[j] * at;
@@ -282,7 +316,8 @@ static void functions_run_part(void *ctx, int i)
 
 static jfl_status functions_run(const jf_kargs *k, jf_loop loop)
 {
-  functions_whole w = { k, jf_numel(&k->out[0].shape), loop };
+  functions_whole w = { .k = k, .n = jf_numel(&k->out[0].shape), .loop = loop };
+  w.size = (int64_t)jfl_dtype_size(k->out[0].dtype);
   jf_run_parts(k, jf_parts(w.n, JF_PART), functions_run_part, &w);
   return JFL_OK;
 }
@@ -303,6 +338,7 @@ static int functions_accepts(const jf_kargs *k)
   static jfl_status id##_run(const jf_kargs *k) { return functions_run(k, id##_loop); }
 EACH(RUN)
 EACH_OF_TWO(RUN)
+EACH_COMPARE(RUN)
 #define ROW(id) .op = #id, .accepts = functions_accepts, .run = id##_run, .priority = 10
 JFL_CPU(vec_exp, ROW(exp))
 JFL_CPU(vec_exp2, ROW(exp2))
@@ -343,3 +379,9 @@ JFL_CPU(vec_elu, ROW(elu))
 JFL_CPU(vec_sigmoid_cross_entropy_with_logits, ROW(sigmoid_cross_entropy_with_logits))
 JFL_CPU(vec_xlogy, ROW(xlogy))
 JFL_CPU(vec_pow, ROW(pow))
+JFL_CPU(vec_equal, ROW(equal))
+JFL_CPU(vec_not_equal, ROW(not_equal))
+JFL_CPU(vec_greater, ROW(greater))
+JFL_CPU(vec_greater_equal, ROW(greater_equal))
+JFL_CPU(vec_less, ROW(less))
+JFL_CPU(vec_less_equal, ROW(less_equal))

@@ -17,34 +17,31 @@ typedef struct fast_reduce_plane {
   double scale;
 } fast_reduce_plane;
 
-enum { COLUMNS = 256, GROUP = 16, LEAST_ROWS = 32, FEW = 8 * JF_PART };
+/* COLUMNS: of a block where there are few rows; WIDE: the most that are summed side by side. */
+enum { COLUMNS = 256, WIDE = 1024, GROUP = 32, LEAST_ROWS = 32, FEW = 8 * JF_PART };
 
-/* s[j] += the sum of column j over `rows` <= GROUP rows, which are `pitch` apart, for n columns. */
-JF_BODY void add_group(const float *x, int64_t rows, int64_t pitch, int64_t n, double *s)
+/* sum[j] += the sum of column j over `rows` <= 4 rows, which are `pitch` apart. */
+JF_BODY void add_rows(const float *x, int64_t rows, int64_t pitch, int64_t n, float *sum)
 {
-  int64_t j = 0;
-  for (; j + JF_LANES <= n; j += JF_LANES) {
-    jf_vec v[4] = { { 0 } };
-    int64_t r = 0;
-    for (; r + 4 <= rows; r += 4)
-      for (int i = 0; i < 4; i++) v[i] += JF_LOAD(x + (r + i) * pitch + j);
-    for (; r < rows; r++) v[0] += JF_LOAD(x + r * pitch + j);
-    v[0] += v[1] + (v[2] + v[3]);
-    float sum[JF_LANES];
-    memcpy(sum, v, sizeof sum);
-    for (int l = 0; l < JF_LANES; l++) s[j + l] += (double)sum[l];
-  }
-  for (; j < n; j++)
-    for (int64_t r = 0; r < rows; r++) s[j] += (double)x[r * pitch + j];
+  const float *a = x, *b = a + pitch, *c = b + pitch, *d = c + pitch;
+  if (rows == 4)
+    JF_EACH_ALONE for (int64_t j = 0; j < n; j++) sum[j] += (a[j] + b[j]) + (c[j] + d[j]);
+  else
+    for (int64_t r = 0; r < rows; r++)
+      JF_EACH_ALONE for (int64_t j = 0; j < n; j++) sum[j] += x[r * pitch + j];
 }
 
-/* y[j] = the sum of column j, for n <= COLUMNS columns. */
+/* y[j] = the sum of column j, for n <= WIDE columns. Rows are read as they lie in memory. */
 JF_BODY void sum_columns(const float *x, int64_t rows, int64_t pitch, int64_t n, double *y)
 {
-  double s[COLUMNS] = { 0 };
-  for (int64_t r = 0; r < rows; r += GROUP)
-    add_group(x + r * pitch, rows - r < GROUP ? rows - r : GROUP, pitch, n, s);
-  memcpy(y, s, (size_t)n * sizeof *y);
+  float sum[WIDE];
+  for (int64_t j = 0; j < n; j++) y[j] = 0;
+  for (int64_t r = 0, to; r < rows; r = to) {
+    to = rows - r < GROUP ? rows : r + GROUP;
+    memset(sum, 0, (size_t)n * sizeof *sum);
+    for (; r < to; r += 4) add_rows(x + r * pitch, to - r < 4 ? to - r : 4, pitch, n, sum);
+    for (int64_t j = 0; j < n; j++) y[j] += (double)sum[j];
+  }
 }
 
 /* The same for short rows of n < JF_LANES that lie side by side: as many rows as fill the lanes are
@@ -61,6 +58,13 @@ JF_BODY void sum_narrow(const float *x, int64_t rows, int64_t n, double *y)
   }
 }
 
+/* Makes results of n sums from number `at` on, where each sum is one piece. */
+JF_BODY void whole_results(const fast_reduce_plane *p, int64_t at, int64_t n)
+{
+  if (p->sum * p->pieces > 1) return;
+  for (int64_t j = at; j < at + n; j++) p->y[j] = (float)(p->piece[j] * p->scale);
+}
+
 JF_BODY void pieces_body(void *ctx, int part)
 {
   const fast_reduce_plane *p = ctx;
@@ -72,9 +76,16 @@ JF_BODY void pieces_body(void *ctx, int part)
     double *y = p->piece + i * n;
     if (n == 1) *y = jf_sum(x, rows);
     else if (n < JF_LANES) sum_narrow(x, rows, n, y);
-    else
-      for (int64_t j = t % p->blocks * COLUMNS; j < n; j += p->blocks * COLUMNS)
-        sum_columns(x + j, rows, n, n - j < COLUMNS ? n - j : COLUMNS, y + j);
+    else if (p->blocks == 1)
+      for (int64_t j = 0; j < n; j += WIDE)
+        sum_columns(x + j, rows, n, n - j < WIDE ? n - j : WIDE, y + j);
+    else {
+      const int64_t j = t % p->blocks * COLUMNS, some = n - j < COLUMNS ? n - j : COLUMNS;
+      sum_columns(x + j, rows, n, some, y + j);
+      whole_results(p, i * n + j, some);
+      continue;
+    }
+    whole_results(p, i * n, n);
   }
 }
 JF_WIDE_VARIANTS(pieces)
@@ -88,7 +99,8 @@ JF_BODY void results_body(void *ctx, int part)
   float *y = p->y + part * p->last;
   for (int64_t m = 0; m < p->last; m += COLUMNS) {
     const int n = p->last - m < COLUMNS ? (int)(p->last - m) : COLUMNS;
-    double s[COLUMNS] = { 0 };
+    double s[COLUMNS];
+    for (int l = 0; l < n; l++) s[l] = 0;
     for (int64_t i = 0; i < p->sum; i++)
       for (int64_t b = 0; b < p->pieces; b++) {
         const double *t = from + (i * p->keep * p->pieces + b) * p->last + m;
@@ -170,6 +182,7 @@ static jfl_status fast_reduce_run(const jf_kargs *k, double scale)
   p.scale = scale;
   const int64_t n = all_pieces(&p);
   jf_run_parts(k, jf_parts(n * p.blocks, p.span), pieces(), &p);
+  if (p.sum * p.pieces == 1) return JFL_OK;
   /* There are far fewer pieces than elements: a small number is not worth a second thread. */
   jf_parallel(n * p.last < JF_PART ? 1 : k->threads, (int)(p.outer * p.keep), results(), &p);
   return JFL_OK;

@@ -91,7 +91,7 @@ JF_BODY void fast_row_norm_body(void *ctx, int part)
     const float mean = (float)exact;
     const double off = exact - (double)mean;
     const double square = row_squares(x, n, mean) / (double)n - off * off;
-    const float inverse = (float)(1 / sqrt((square > 0 ? square : 0) + p->a.epsilon));
+    const float inverse = (float)(1 / sqrt((square < 0 ? 0 : square) + p->a.epsilon));
     p->mean[r] = mean;
     p->inverse[r] = inverse;
     row_apply(p, r, mean, inverse);
@@ -178,7 +178,8 @@ JF_BODY void piece_slopes(const float *dy, const float *x, float *dx, int64_t n,
     JF_EACH_ALONE for (int64_t j = 0; j < n; j++) dx[j] = f * dy[j] - a - (x[j] - mean) * b;
 }
 
-/* A param that a whole piece shares multiplies the piece's sums. */
+/* A param that a whole piece shares multiplies the piece's sums. Where it is infinite, the row's
+   gradient is a difference of infinities, which is no number. */
 JF_BODY row_sums row_totals(const fast_rows *p, int64_t r, double *sums, float *few)
 {
   const float mean = p->mean_in[r], inverse = p->inverse_in[r];
@@ -196,7 +197,7 @@ JF_BODY row_sums row_totals(const fast_rows *p, int64_t r, double *sums, float *
     }
     const double shared = !along && p->gamma ? (double)p->gamma[first] : 1;
     all.g += shared * s.g;
-    all.gu += shared * s.gu;
+    all.gu += shared * s.gu + (shared - shared);
   }
   return all;
 }

@@ -32,16 +32,27 @@ JF_BODY void logsoftmax_line(const float *a, const float *b, float *y, int64_t n
   JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] - max - rest;
 }
 
+/* <a, b> */
+JF_BODY float line_dot(const float *a, const float *b, int64_t n)
+{
+  jf_vec u, v, sum[4] = { { 0 } };
+  int64_t i = 0;
+  for (; i + 4 * JF_LANES <= n; i += 4 * JF_LANES)
+    for (int j = 0; j < 4; j++)
+      sum[j] += JF_LOAD(a + i + j * JF_LANES) * JF_LOAD(b + i + j * JF_LANES);
+  for (; i < n; i += JF_LANES) {
+    jf_load_part(a + i, n - i < JF_LANES ? n - i : JF_LANES, 0, &u);
+    jf_load_part(b + i, n - i < JF_LANES ? n - i : JF_LANES, 0, &v);
+    sum[0] += u * v;
+  }
+  sum[0] += sum[1] + (sum[2] + sum[3]);
+  return jf_lane_sum(sum);
+}
+
 /* y = a (b - <a, b>), where a is the output of softmax and b is the gradient of that output. */
 JF_BODY void softmax_grad_line(const float *a, const float *b, float *y, int64_t n)
 {
-  jf_vec u, v, sum = { 0 };
-  for (int64_t j = 0; j < n; j += JF_LANES) {
-    jf_load_part(a + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &u);
-    jf_load_part(b + j, n - j < JF_LANES ? n - j : JF_LANES, 0, &v);
-    sum += u * v;
-  }
-  const float dot = jf_lane_sum(&sum);
+  const float dot = line_dot(a, b, n);
   JF_EACH_ALONE for (int64_t j = 0; j < n; j++) y[j] = a[j] * (b[j] - dot);
 }
 
@@ -54,7 +65,7 @@ JF_BODY void logsoftmax_grad_line(const float *a, const float *b, float *y, int6
     const int64_t some = n - j < JF_LANES ? n - j : JF_LANES;
     jf_load_part(a + j, some, 0, &u);
     jf_load_part(b + j, some, 0, &v);
-    jf_exp(&u);
+    jf_exp_low(&u);
     v -= u * sum;
     jf_store_part(y + j, some, &v);
   }
@@ -86,7 +97,7 @@ JF_BODY void tile_exp(const lines *t, const float *a, float *y, int n, jf_vec *m
   EACH_IN_TILE(r, j) {
     jf_tile_load(ROW(a, r), n, j, &v);
     v -= max[j];
-    jf_exp(&v);
+    jf_exp_low(&v);
     if (y) jf_tile_store(ROW(y, r), n, j, &v);
     sum[j] += v;
     ADD_TO(all, sum, r, j)
@@ -149,7 +160,7 @@ JF_BODY void logsoftmax_grad_tile(const lines *t, const float *a, const float *b
   EACH_IN_TILE(r, j) {
     jf_tile_load(ROW(a, r), n, j, &u);
     jf_tile_load(ROW(b, r), n, j, &v);
-    jf_exp(&u);
+    jf_exp_low(&u);
     v -= u * all[j];
     jf_tile_store(ROW(y, r), n, j, &v);
   }

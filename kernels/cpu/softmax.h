@@ -6,17 +6,26 @@
 
 #include <math.h>
 
+/* The greatest of n >= 1 floats. */
 JF_BODY float jf_line_max(const float *x, int64_t n)
 {
-  jf_vec m, v;
-  jf_load_part(x, n < JF_LANES ? n : JF_LANES, -INFINITY, &m);
-  for (int64_t i = JF_LANES; i < n; i += JF_LANES) {
+  jf_vec m[4], v;
+  int64_t i = 0;
+  for (int j = 0; j < 4; j++) m[j] = (jf_vec){ 0 } - INFINITY;
+  for (; i + 4 * JF_LANES <= n; i += 4 * JF_LANES)
+    for (int j = 0; j < 4; j++) {
+      v = JF_LOAD(x + i + j * JF_LANES);
+      m[j] = JF_SELECT(v > m[j], v, m[j]);
+    }
+  for (; i < n; i += JF_LANES) {
     jf_load_part(x + i, n - i < JF_LANES ? n - i : JF_LANES, -INFINITY, &v);
-    m = JF_SELECT(v > m, v, m);
+    m[0] = JF_SELECT(v > m[0], v, m[0]);
   }
+  for (int j = 1; j < 4; j++) m[0] = JF_SELECT(m[j] > m[0], m[j], m[0]);
   float l[JF_LANES];
-  memcpy(l, &m, sizeof l);
-  for (int i = 1; i < JF_LANES; i++) l[0] = l[i] > l[0] ? l[i] : l[0];
+  memcpy(l, m, sizeof l);
+  for (int w = JF_LANES / 2; w; w /= 2)
+    for (int k = 0; k < w; k++) l[k] = l[k + w] > l[k] ? l[k + w] : l[k];
   return l[0];
 }
 
@@ -31,7 +40,7 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
     const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;
     jf_load_part(x + i, some, -INFINITY, &v);
     v -= max;
-    jf_exp(&v);
+    jf_exp_low(&v);
     if (y) jf_store_part(y + i, some, &v);
     sum += v;
   }

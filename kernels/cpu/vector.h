@@ -106,26 +106,43 @@ JF_BODY void jf_store_part(float *p, int64_t n, const jf_vec *v)
   else memcpy(p, v, (size_t)n * sizeof *p);
 }
 
-/* exp of each lane, within 2 units in the last place, for denormal results and infinities too.
-   After Cephes' expf (Moshier): x = n log 2 + r, exp x = 2^n exp r, with a polynomial for |r| <=
-   log(2) / 2. */
+/* Makes of x = n log 2 + r, where |r| <= log(2) / 2, exp r; the low bits of t are n + bias. The
+   polynomial is off by at most 2.7e-8 of the result, and exact at 0. */
+JF_BODY void jf_exp_rest(jf_vec *x, float bias, jf_ivec *t)
+{
+  const jf_vec none = { 0 }, magic = none + (0x1.8p23f + bias);
+  const jf_vec sum = *x * 1.44269504088896341f + magic, n = sum - magic;
+  const jf_vec r = *x - n * 0.693359375f + n * 2.12194440e-4f;
+  jf_vec p = none + 1.446831949e-3f;
+  p = p * r + 8.362431413e-3f;
+  p = p * r + 4.165872969e-2f;
+  p = p * r + 1.666660266e-1f;
+  p = p * r + 5.000001581e-1f;
+  p = p * r + 1;
+  *x = p * r + 1;
+  *t = (jf_ivec)sum;
+}
+
+/* exp of each lane, within 2 units in the last place, for denormal results and infinities too:
+   2^n is applied as two factors, since n may be below the least exponent. */
 JF_BODY void jf_exp(jf_vec *v)
 {
-  const jf_vec none = { 0 }, high = none + 89, low = none - 105, magic = none + 0x1.8p23f;
+  const jf_vec none = { 0 }, high = none + 89, low = none - 105;
   jf_vec x = JF_SELECT(*v > high, high, *v);
+  jf_ivec t;
   x = JF_SELECT(x < low, low, x);
-  const jf_vec t = x * 1.44269504088896341f + magic, n = t - magic;
-  const jf_vec r = x - n * 0.693359375f + n * 2.12194440e-4f;
-  jf_vec p = none + 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1;
-  /* 2^n is applied as two factors, since n may be below the least exponent. */
-  const jf_ivec e = (jf_ivec)t - 0x4B400000, half = e >> 1;
-  *v = p * (jf_vec)((half + 127) << 23) * (jf_vec)((e - half + 127) << 23);
+  jf_exp_rest(&x, 254, &t);
+  *v = x * (jf_vec)((t >> 1) << 23) * (jf_vec)((t - (t >> 1)) << 23);
+}
+
+/* The same for lanes of at most 88, but 0 where the result would be below 1e-38: numbers between
+   are slow, and differences from a maximum give plenty of them. */
+JF_BODY void jf_exp_low(jf_vec *v)
+{
+  const jf_ivec small = *v < -87.5f;
+  jf_ivec t;
+  jf_exp_rest(v, 127, &t);
+  *v = JF_SELECT(small, (jf_vec){ 0 }, *v * (jf_vec)(t << 23));
 }
 
 /* The first element of part i of n elements, and the one after its last. */

@@ -2,7 +2,9 @@
    tiles of 6x6 cells are transformed, multiplied channel by channel, and transformed back. A tile
    takes 36 products instead of 144 or 100. The points of interpolation are 0, 1, -1, 1/2, -2 and
    infinity, chosen after Barabasz et al. (2020): errors are about three times those of direct
-   float32 sums. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
+   float32 sums. Transformed filters are four times as large as 3x3 ones. For small pictures, where
+   reading them takes longer than multiplying, tiles have 4x4 cells and the points 0, 1, -1 and
+   infinity. Tensors are in blocks of 16 channels and filters are packed, as in op/conv.h. */
 #include "op/conv.h"
 
 #include "vector.h"
@@ -10,12 +12,13 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* SIDE: cells along a side of a tile. BATCH: tiles that are transformed together, so that they stay
-   in the second-level cache. WIDE: columns of a product that are kept in registers. For the
-   gradient of the filters, DEEP tiles are summed at a time, GROUP are transformed by a thread, and
-   CHUNK floats hold the tiles that are transformed before their products are summed. */
-enum { SIDE = 6, CELLS = SIDE * SIDE, BATCH = 48, ROWS = 6, WIDE = 64, MOST_CHANNELS = 512,
-       DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
+/* SIDE: cells along a side of a tile; SMALL: of a small one. BATCH: tiles that are transformed
+   together, so that they stay in the second-level cache. WIDE: columns of a product that are kept
+   in registers. For the gradient of the filters, DEEP tiles are summed at a time, GROUP are
+   transformed by a thread, and CHUNK floats hold the tiles that are transformed before their
+   products are summed. FEW: tiles of SIDE below which small ones are better. */
+enum { SIDE = 6, CELLS = SIDE * SIDE, SMALL = 4, FEW = 24, BATCH = 48, ROWS = 6, WIDE = 64,
+       MOST_CHANNELS = 512, DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
 
 #define INNER __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma"), always_inline)) \
   static inline
@@ -28,6 +31,7 @@ typedef __m512 vec;
    counted in blocks of 16. */
 typedef struct winograd {
   int taps, out;               /* cells of a filter's side; results of a tile's side */
+  int side;                    /* cells of a tile's side */
   int turned;
   int64_t batch, height, width;            /* extents of `from` */
   int64_t rows, columns;                   /* extents of `to` */
@@ -38,6 +42,7 @@ typedef struct winograd {
   float *to, *dfilter, *dbias;
   int lanes;
   int64_t span;                /* tiles of a batch, at most BATCH; of a chunk for a gradient */
+  int64_t most;                /* tiles for which there is room, a multiple of ROWS */
   float *u;                    /* transformed filters, or their gradient */
   float *room; size_t room_size;           /* floats for each lane */
   float *v, *d;                /* for the filters' gradient: the transformed tiles of a chunk */
@@ -47,8 +52,15 @@ typedef struct winograd {
 /* ---- the transforms of one line ---- */
 
 /* Transforms an input line: the values of the cofactors of the polynomial of the points. */
-INNER void transform(const vec x[SIDE], vec y[SIDE])
+INNER void transform(const vec *x, vec *y, int side)
 {
+  if (side == SMALL) {
+    y[0] = x[0] - x[2];
+    y[1] = x[1] + x[2];
+    y[2] = x[2] - x[1];
+    y[3] = x[3] - x[1];
+    return;
+  }
   const vec two = _mm512_set1_ps(2), half = _mm512_set1_ps(0.5f), one_half = _mm512_set1_ps(1.5f);
   const vec more = _mm512_set1_ps(2.5f), a = x[3] - x[1], b = x[4] - x[2];
   y[0] = _mm512_fmadd_ps(one_half, a, _mm512_fnmadd_ps(two, x[2], x[0] + x[4]));
@@ -64,19 +76,21 @@ static const float half_power[] = { 1, 0.5f, 0.25f, 0.125f, 0.0625f };
 static const float two_power[] = { 1, -2, 4, -8, 16 };
 
 /* Result k of m: the sum of each product times the k-th power of its point. */
-INNER vec evaluate(const vec s[SIDE], int k, int m)
+INNER vec evaluate(const vec *s, int k, int m, int side)
 {
   vec y = s[1] + s[2];
   if (k % 2) y = s[1] - s[2];
-  y = _mm512_fmadd_ps(_mm512_set1_ps(half_power[k]), s[3], y);
-  y = _mm512_fmadd_ps(_mm512_set1_ps(two_power[k]), s[4], y);
+  if (side == SIDE) {
+    y = _mm512_fmadd_ps(_mm512_set1_ps(half_power[k]), s[3], y);
+    y = _mm512_fmadd_ps(_mm512_set1_ps(two_power[k]), s[4], y);
+  }
   if (k == 0) y = y + s[0];
-  if (k == m - 1) y = y + s[5];
+  if (k == m - 1) y = y + s[side - 1];
   return y;
 }
 
-/* The transpose of that: the values at the six points of a polynomial of n coefficients. */
-INNER void interpolate(const vec *x, int n, vec y[SIDE])
+/* The transpose of that: the values at the points of a polynomial of n coefficients. */
+INNER void interpolate(const vec *x, int n, vec *y, int side)
 {
   vec even = x[0], odd = x[1], at_half = x[0], at_two = x[0];
   for (int k = 2; k < n; k++) {
@@ -90,13 +104,15 @@ INNER void interpolate(const vec *x, int n, vec y[SIDE])
   y[0] = x[0];
   y[1] = even + odd;
   y[2] = even - odd;
+  y[side - 1] = x[n - 1];
+  if (side == SMALL) return;
   y[3] = at_half;
   y[4] = at_two;
-  y[5] = x[n - 1];
 }
 
 /* What a filter's values at the points are divided by. */
-static const float weight[SIDE] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 15, 1 };
+static const float weight[] = { 1, 1.0f / 3, -1.0f / 3, -16.0f / 15, 1.0f / 15, 1 };
+static const float small_weight[] = { 1, 0.5f, 0.5f, 1 };
 
 /* ---- tiles ---- */
 
@@ -107,7 +123,11 @@ static inline int64_t pitch_of(int64_t tiles, int64_t channels)
 {
   return tiles * channels + JF_LANES;
 }
-static inline int64_t pitch(int64_t channels) { return pitch_of(BATCH, channels); }
+static inline int64_t pitch(const winograd *w, int64_t channels)
+{
+  return pitch_of(w->most, channels);
+}
+static inline int tile_cells(const winograd *w) { return w->side * w->side; }
 
 /* Where tile t is: its image and its first cell in `from`, which may be outside of the plane. */
 typedef struct spot { int64_t image, y, x; } spot;
@@ -138,7 +158,8 @@ INNER void winograd_load(const float *plane, int64_t height, int64_t width, int6
 }
 
 /* v[cell][tile][channel] of n tiles from `first` on; cells are `apart`. */
-INNER void transform_input(const winograd *w, int64_t first, int n, int64_t apart, float *v)
+INNER void transform_input(const winograd *w, int64_t first, int n, int64_t apart, float *v,
+                           int side)
 {
   const int64_t stride = w->n_from * JF_LANES;
   for (int t = 0; t < n; t++) {
@@ -147,14 +168,14 @@ INNER void transform_input(const winograd *w, int64_t first, int n, int64_t apar
       float *out = v + t * stride + c * JF_LANES;
       vec cell[CELLS], line[SIDE], half[CELLS];
       const float *plane = w->from + (s.image * w->n_from + c) * w->height * w->width * JF_LANES;
-      winograd_load(plane, w->height, w->width, s.y - w->top, s.x - w->left, SIDE, cell);
-      for (int i = 0; i < SIDE; i++) transform(cell + i * SIDE, half + i * SIDE);
-      for (int j = 0; j < SIDE; j++) {
+      winograd_load(plane, w->height, w->width, s.y - w->top, s.x - w->left, side, cell);
+      for (int i = 0; i < side; i++) transform(cell + i * side, half + i * side, side);
+      for (int j = 0; j < side; j++) {
         vec x[SIDE];
-        for (int i = 0; i < SIDE; i++) x[i] = half[i * SIDE + j];
-        transform(x, line);
-        for (int i = 0; i < SIDE; i++)
-          _mm512_storeu_ps(out + (i * SIDE + j) * apart, line[i]);
+        for (int i = 0; i < side; i++) x[i] = half[i * side + j];
+        transform(x, line, side);
+        for (int i = 0; i < side; i++)
+          _mm512_storeu_ps(out + (i * side + j) * apart, line[i]);
       }
     }
   }
@@ -172,11 +193,11 @@ INNER void transform_gradient(const winograd *w, int64_t first, int n, int out, 
       vec cell[16], half[4 * SIDE];
       const float *plane = w->dto + (s.image * w->n_to + c) * w->rows * w->columns * JF_LANES;
       winograd_load(plane, w->rows, w->columns, s.y, s.x, out, cell);
-      for (int i = 0; i < out; i++) interpolate(cell + i * out, out, half + i * SIDE);
+      for (int i = 0; i < out; i++) interpolate(cell + i * out, out, half + i * SIDE, SIDE);
       for (int j = 0; j < SIDE; j++) {
         vec x[4], line[SIDE];
         for (int i = 0; i < out; i++) x[i] = half[i * SIDE + j];
-        interpolate(x, out, line);
+        interpolate(x, out, line, SIDE);
         for (int i = 0; i < SIDE; i++)
           _mm512_storeu_ps(to + (i * SIDE + j) * apart, line[i]);
       }
@@ -196,21 +217,21 @@ INNER void put(const winograd *w, int64_t channel, spot s, int i, int j, vec y)
 
 /* Transforms m[cell][tile][column] back; m has `width` channels, from block `channel` on. */
 INNER void transform_output(const winograd *w, int64_t first, int n, int64_t channel, int width,
-                            int out, const float *m)
+                            int out, int side, const float *m)
 {
   for (int t = 0; t < n; t++) {
     const spot s = spot_of(w, first + t);
     for (int c = 0; c < width; c++) {
       vec half[4 * SIDE];
       const float *in = m + t * WIDE + c * JF_LANES;
-      for (int j = 0; j < SIDE; j++) {
+      for (int j = 0; j < side; j++) {
         vec x[SIDE];
-        for (int i = 0; i < SIDE; i++) x[i] = _mm512_loadu_ps(in + (i * SIDE + j) * pitch(WIDE));
-        for (int k = 0; k < out; k++) half[k * SIDE + j] = evaluate(x, k, out);
+        for (int i = 0; i < side; i++) x[i] = _mm512_loadu_ps(in + (i * side + j) * pitch(w, WIDE));
+        for (int k = 0; k < out; k++) half[k * side + j] = evaluate(x, k, out, side);
       }
       for (int i = 0; i < out; i++)
         for (int j = 0; j < out; j++)
-          put(w, channel + c, s, i, j, evaluate(half + i * SIDE, j, out));
+          put(w, channel + c, s, i, j, evaluate(half + i * side, j, out, side));
     }
   }
 }
@@ -223,6 +244,7 @@ typedef struct winograd_product {
   const float *a, *b;
   float *c;
   int64_t a_row, a_n, b_n, c_row, n;
+  const float *soon;           /* of ROWS rows: n cache lines that are read soon */
 } winograd_product;
 
 INNER void winograd_multiply(const winograd_product *p, int rows, int width, int add)
@@ -235,6 +257,7 @@ INNER void winograd_multiply(const winograd_product *p, int rows, int width, int
   const float *a = p->a, *b = p->b;
   for (int64_t i = 0; i < p->n; i++, a += p->a_n, b += p->b_n) {
     vec line[4];
+    if (rows == ROWS) _mm_prefetch(p->soon + i * JF_LANES, _MM_HINT_T1);
     for (int j = 0; j < width; j++) line[j] = _mm512_loadu_ps(b + j * JF_LANES);
     for (int r = 0; r < rows; r++) {
       const vec x = _mm512_set1_ps(a[r * p->a_row]);
@@ -267,19 +290,20 @@ PRODUCT(add_product, 4, 1)
 /* How many floats u has. */
 static size_t u_size(const winograd *w)
 {
-  return CELLS * (size_t)(w->n_from * w->n_to) * JF_LANES * JF_LANES;
+  return (size_t)(tile_cells(w) * w->n_from * w->n_to) * JF_LANES * JF_LANES;
 }
 
 /* How many floats a lane needs for a batch before the product, and after it. */
 static size_t room_size(const winograd *w)
 {
-  return CELLS * (size_t)(pitch(w->n_from * JF_LANES) + pitch(WIDE));
+  return (size_t)(tile_cells(w) * (pitch(w, w->n_from * JF_LANES) + pitch(w, WIDE)));
 }
 
-static void winograd_lay_out(winograd *w, void *scratch)
+/* Filters that are the same in each run are transformed once. */
+static void winograd_lay_out(winograd *w, const jf_kargs *k)
 {
-  w->u = scratch;
-  w->room = w->u + u_size(w);
+  w->u = k->kept ? k->kept : k->scratch;
+  w->room = k->kept ? k->scratch : w->u + u_size(w);
   w->room_size = room_size(w);
 }
 
@@ -291,35 +315,64 @@ static int width_at(const winograd *w, int64_t channel)
   return left < WIDE / JF_LANES ? (int)left : WIDE / JF_LANES;
 }
 
+/* Multiplies n tiles by the filters of blocks o..o + 3, and transforms the products back. */
+OUTER void multiply_tiles(const winograd *w, int64_t first, int n, int64_t o, const float *v,
+                          float *m)
+{
+  const int64_t from = w->n_from * JF_LANES;
+  const int width = width_at(w, o);
+  const float *u = w->u + o * tile_cells(w) * from * JF_LANES;
+  for (int k = 0; k < tile_cells(w); k++) {
+    const float *next = u + (int64_t)width * from * JF_LANES;
+    for (int t = 0; t < n; t += ROWS) {
+      const winograd_product p = { v + k * pitch(w, from) + t * from,
+                                   u,
+                                   m + k * pitch(w, WIDE) + t * WIDE,
+                                   from,
+                                   1,
+                                   width * JF_LANES,
+                                   WIDE,
+                                   from,
+                                   next + t / ROWS % width * from * JF_LANES };
+      winograd_product_of(&p, width);
+    }
+    u = next;
+  }
+  if (w->side == SMALL) transform_output(w, first, n, o, width, 2, SMALL, m);
+  else if (w->out == 2) transform_output(w, first, n, o, width, 2, SIDE, m);
+  else transform_output(w, first, n, o, width, 4, SIDE, m);
+}
+
 OUTER void convolve_tiles(const winograd *w, int64_t first, float *v, float *m)
 {
   const int64_t from = w->n_from * JF_LANES, left = w->tiles - first;
   const int n = (int)(left < w->span ? left : w->span);
-  transform_input(w, first, n, pitch(from), v);
-  for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) {
-    const int width = width_at(w, o);
-    for (int k = 0; k < CELLS; k++)
-      for (int t = 0; t < n; t += ROWS) {
-        const winograd_product p = { v + k * pitch(from) + t * from,
-                                     w->u + (o * CELLS + k * width) * from * JF_LANES,
-                                     m + k * pitch(WIDE) + t * WIDE,
-                                     from,
-                                     1,
-                                     width * JF_LANES,
-                                     WIDE,
-                                     from };
-        winograd_product_of(&p, width);
-      }
-    if (w->out == 2) transform_output(w, first, n, o, width, 2, m);
-    else transform_output(w, first, n, o, width, 4, m);
-  }
+  transform_input(w, first, n, pitch(w, from), v, SIDE);
+  for (int64_t o = 0; o < w->n_to; o += WIDE / JF_LANES) multiply_tiles(w, first, n, o, v, m);
 }
 
 static void convolve_batch(void *ctx, int i, int lane)
 {
   const winograd *w = ctx;
   float *v = w->room + (size_t)lane * w->room_size;
-  convolve_tiles(w, i * w->span, v, v + CELLS * pitch(w->n_from * JF_LANES));
+  convolve_tiles(w, i * w->span, v, v + tile_cells(w) * pitch(w, w->n_from * JF_LANES));
+}
+
+/* Small tiles are few, and the filters large: all are transformed first, then each lane reads a
+   share of the filters. */
+OUTER void small_input(void *ctx, int i)
+{
+  const winograd *w = ctx;
+  const int64_t from = w->n_from * JF_LANES, first = i * ROWS, left = w->tiles - first;
+  transform_input(w, first, (int)(left < ROWS ? left : ROWS), pitch(w, from),
+                  w->room + first * from, SMALL);
+}
+
+static void small_output(void *ctx, int i, int lane)
+{
+  const winograd *w = ctx;
+  float *m = w->room + tile_cells(w) * pitch(w, w->n_from * JF_LANES) + (size_t)lane * w->room_size;
+  multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room, m);
 }
 
 /* Transposes a block of a filter's channels, 16 x 16: out[i][j] = in[j][i]. */
@@ -330,13 +383,14 @@ INNER void turn(const float *in, float *out)
 }
 
 /* u[block of 64 `to`][cell][from][to] of one block of `from` and one of `to`. */
-INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int taps)
+INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int taps, int side)
 {
   const int64_t group = to / 4 * 4, place = to % 4;
   const int width = width_at(w, group), all = taps * taps;
   const float *f = w->filter + (w->turned ? from * w->n_to + to : to * w->n_from + from) * all *
                    JF_LANES * JF_LANES;
-  float *u = w->u + group * CELLS * w->n_from * JF_LANES * JF_LANES + place * JF_LANES;
+  const float *by = side == SMALL ? small_weight : weight;
+  float *u = w->u + group * side * side * w->n_from * JF_LANES * JF_LANES + place * JF_LANES;
   float turned[25 * JF_LANES * JF_LANES];
   if (w->turned) {
     for (int k = 0; k < all; k++)
@@ -349,16 +403,16 @@ INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int tap
       vec x[5];
       for (int j = 0; j < taps; j++)
         x[j] = _mm512_loadu_ps(f + ((i * taps + j) * JF_LANES + c) * JF_LANES);
-      interpolate(x, taps, half + i * SIDE);
+      interpolate(x, taps, half + i * side, side);
     }
-    for (int j = 0; j < SIDE; j++) {
+    for (int j = 0; j < side; j++) {
       vec x[5], y[SIDE];
-      for (int i = 0; i < taps; i++) x[i] = half[i * SIDE + j];
-      interpolate(x, taps, y);
-      for (int i = 0; i < SIDE; i++) {
-        float *to_cell = u + ((i * SIDE + j) * w->n_from * JF_LANES + from * JF_LANES + c) * width *
+      for (int i = 0; i < taps; i++) x[i] = half[i * side + j];
+      interpolate(x, taps, y, side);
+      for (int i = 0; i < side; i++) {
+        float *to_cell = u + ((i * side + j) * w->n_from * JF_LANES + from * JF_LANES + c) * width *
                          JF_LANES;
-        _mm512_storeu_ps(to_cell, y[i] * _mm512_set1_ps(weight[i] * weight[j]));
+        _mm512_storeu_ps(to_cell, y[i] * _mm512_set1_ps(by[i] * by[j]));
       }
     }
   }
@@ -367,8 +421,9 @@ INNER void transform_filter(const winograd *w, int64_t from, int64_t to, int tap
 OUTER void filter_part(void *ctx, int i)
 {
   const winograd *w = ctx;
-  if (w->taps == 5) transform_filter(w, i % w->n_from, i / w->n_from, 5);
-  else transform_filter(w, i % w->n_from, i / w->n_from, 3);
+  if (w->taps == 5) transform_filter(w, i % w->n_from, i / w->n_from, 5, SIDE);
+  else if (w->side == SMALL) transform_filter(w, i % w->n_from, i / w->n_from, 3, SMALL);
+  else transform_filter(w, i % w->n_from, i / w->n_from, 3, SIDE);
 }
 
 /* Cuts the tiles into batches so that each lane gets about as many. Results of a tile do not depend
@@ -378,9 +433,14 @@ static jfl_status convolve(const jf_kargs *k, winograd *w)
   const int64_t turns = (w->tiles + (int64_t)w->lanes * BATCH - 1) / ((int64_t)w->lanes * BATCH);
   const int64_t share = (w->tiles + w->lanes * turns - 1) / (w->lanes * turns);
   w->span = (share + ROWS - 1) / ROWS * ROWS;
-  winograd_lay_out(w, k->scratch);
-  jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
-  jf_parallel_lanes(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
+  winograd_lay_out(w, k);
+  if (!k->kept || *k->renew) jf_parallel(k->threads, (int)(w->n_from * w->n_to), filter_part, w);
+  if (w->side == SMALL) {
+    jf_parallel(k->threads, jf_parts(w->tiles, ROWS), small_input, w);
+    jf_parallel_lanes(k->threads, jf_parts(w->n_to, WIDE / JF_LANES), small_output, w);
+  } else {
+    jf_parallel_lanes(k->threads, jf_parts(w->tiles, w->span), convolve_batch, w);
+  }
   return JFL_OK;
 }
 
@@ -395,7 +455,7 @@ OUTER void transform_part(void *ctx, int i)
   const int n = (int)(left < GROUP ? left : GROUP);
   const int64_t apart = pitch_of(w->span, from), apart_d = pitch_of(w->span, to);
   float *d = w->d + i * GROUP * to;
-  transform_input(w, first, n, apart, w->v + i * GROUP * from);
+  transform_input(w, first, n, apart, w->v + i * GROUP * from, SIDE);
   if (w->out == 2) transform_gradient(w, first, n, 2, apart_d, d);
   else transform_gradient(w, first, n, 4, apart_d, d);
 }
@@ -413,7 +473,7 @@ OUTER void gather_part(void *ctx, int i)
   for (int64_t t = 0; t < n; t += DEEP)
     for (int64_t c = 0; c < from; c += 4) {
       const winograd_product p = { v + t * from + c, d + t * to, u + c * to, 1, from, to, to,
-                                   n - t < DEEP ? n - t : DEEP };
+                                   n - t < DEEP ? n - t : DEEP, NULL };
       if (w->first + t) add_product(&p, width_at(w, o));
       else first_product(&p, width_at(w, o));
     }
@@ -432,13 +492,13 @@ INNER void transform_back(const winograd *w, int64_t from, int64_t to, int taps)
         x[i] = _mm512_loadu_ps(w->u + ((i * SIDE + j) * n_from + from * JF_LANES + c) * n_to +
                                to * JF_LANES) *
                _mm512_set1_ps(weight[i] * weight[j]);
-      for (int k = 0; k < taps; k++) half[k * SIDE + j] = evaluate(x, k, taps);
+      for (int k = 0; k < taps; k++) half[k * SIDE + j] = evaluate(x, k, taps, SIDE);
     }
     float *f = w->dfilter + (to * w->n_from + from) * taps * taps * JF_LANES * JF_LANES;
     for (int i = 0; i < taps; i++)
       for (int j = 0; j < taps; j++)
         _mm512_storeu_ps(f + ((i * taps + j) * JF_LANES + c) * JF_LANES,
-                         evaluate(half + i * SIDE, j, taps));
+                         evaluate(half + i * SIDE, j, taps, SIDE));
   }
 }
 
@@ -483,12 +543,15 @@ static jfl_status winograd_gather(const jf_kargs *k, winograd *w)
 /* ---- rows ---- */
 
 /* How many direct products each pair of channels must have so that transforming the filters pays
-   off. Measured. */
-enum { LEAST = 7000 };
+   off, and how many where they are transformed once for many runs. Measured. */
+enum { LEAST = 7000, LEAST_STILL = 400 };
+
+/* Whether the filters of a forward call can be kept transformed. */
+static int winograd_keeps(const jf_kargs *k) { return k->still >> 1 & 1; }
 
 /* Whether this file serves a convolution of those filters and results; if not, the library
    does. */
-static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
+static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y, int64_t least)
 {
   const jf_conv *a = k->attr;
   const int64_t *d = f->shape.d;
@@ -499,7 +562,18 @@ static int serves(const jf_kargs *k, const jf_tensor *f, const jf_tensor *y)
     if (a->stride[1 + i] != 1 || a->dilation[1 + i] != 1) return 0;
     if (d[i] * JF_LANES > MOST_CHANNELS) return 0;
   }
-  return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= LEAST;
+  return jf_has_avx512() && y->shape.d[0] * y->shape.d[2] * y->shape.d[3] * d[2] * d[3] >= least;
+}
+
+/* Cuts the results into tiles. */
+static void winograd_cut(winograd *w, int side)
+{
+  w->side = side;
+  w->out = side + 1 - w->taps;
+  w->down = (w->rows + w->out - 1) / w->out;
+  w->across = (w->columns + w->out - 1) / w->out;
+  w->tiles = w->batch * w->down * w->across;
+  w->most = side == SMALL ? (w->tiles + ROWS - 1) / ROWS * ROWS : BATCH;
 }
 
 static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, const jf_tensor *f,
@@ -512,10 +586,7 @@ static winograd winograd_describe(const jf_kargs *k, const jf_tensor *from, cons
     .columns = out[3], .top = a->pad[2], .left = a->pad[4], .n_from = in[1], .n_to = out[1],
     .from = from->data, .filter = f->data, .to = to->data, .lanes = k->threads
   };
-  w.out = SIDE + 1 - w.taps;
-  w.down = (w.rows + w.out - 1) / w.out;
-  w.across = (w.columns + w.out - 1) / w.out;
-  w.tiles = w.batch * w.down * w.across;
+  winograd_cut(&w, SIDE);
   return w;
 }
 
@@ -527,16 +598,18 @@ static void set_span(winograd *w)
   if (w->span > w->tiles) w->span = w->tiles;
 }
 
-static jfl_status winograd_reserve(const winograd *w, size_t *scratch)
+static jfl_status winograd_reserve(const winograd *w, jf_kargs *k, int keeps, size_t *scratch)
 {
-  *scratch = (u_size(w) + (size_t)w->lanes * room_size(w)) * sizeof(float);
+  if (keeps) k->keep = u_size(w) * sizeof(float);
+  *scratch = ((keeps ? 0 : u_size(w)) + (size_t)w->lanes * room_size(w)) * sizeof(float);
   return JFL_OK;
 }
 
 static int forward_accepts(const jf_kargs *k)
 {
+  const int still = winograd_keeps(k) && k->in[1].shape.d[2] == 3;
   return !((const jf_conv *)k->attr)->epilogue.act &&
-         serves(k, &k->in[1], &k->out[0]);
+         serves(k, &k->in[1], &k->out[0], still ? LEAST_STILL : LEAST);
 }
 
 static winograd forward_of(const jf_kargs *k)
@@ -545,13 +618,14 @@ static winograd forward_of(const jf_kargs *k)
   winograd w = winograd_describe(k, &k->in[0], &k->in[1], &k->out[0]);
   w.bias = jf_epilogue_bias(k, e);
   w.residual = jf_epilogue_residual(k, e);
+  if (winograd_keeps(k) && w.taps == 3 && w.tiles < FEW) winograd_cut(&w, SMALL);
   return w;
 }
 
 static jfl_status forward_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = forward_of(k);
-  return winograd_reserve(&w, scratch);
+  return winograd_reserve(&w, k, winograd_keeps(k), scratch);
 }
 
 static jfl_status winograd_forward_run(const jf_kargs *k)
@@ -563,7 +637,7 @@ static jfl_status winograd_forward_run(const jf_kargs *k)
 static int data_accepts(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
-  return serves(k, &k->in[0], &k->in[1]) && a->pad[2] < k->in[0].shape.d[2] &&
+  return serves(k, &k->in[0], &k->in[1], LEAST) && a->pad[2] < k->in[0].shape.d[2] &&
          a->pad[4] < k->in[0].shape.d[2];
 }
 
@@ -580,7 +654,7 @@ static winograd winograd_data_of(const jf_kargs *k)
 static jfl_status data_prepare(jf_kargs *k, size_t *scratch)
 {
   const winograd w = winograd_data_of(k);
-  return winograd_reserve(&w, scratch);
+  return winograd_reserve(&w, k, 0, scratch);
 }
 
 static jfl_status data_run(const jf_kargs *k)
@@ -591,7 +665,7 @@ static jfl_status data_run(const jf_kargs *k)
 
 static int filter_accepts(const jf_kargs *k)
 {
-  return serves(k, &k->out[0], &k->in[1]);
+  return serves(k, &k->out[0], &k->in[1], LEAST);
 }
 
 static winograd filter_of(const jf_kargs *k)

@@ -1,8 +1,8 @@
 -- The bench: each model's median step here and in PyTorch, measured in turn, and their ratio.
 --   jfl scripts/bench/compare.lua [model...]
--- The peer is the PyTorch that scripts/bench/setup installs, or that of the Python in JFL_PEER; of
--- its settings the best counts. What the environment chooses for BLAS libraries is taken out on
--- both sides.
+-- The peer is the PyTorch that scripts/bench/setup installs, or that of the Python in JFL_PEER, and
+-- for predictions OpenVINO; of its settings the best counts. What the environment chooses for BLAS
+-- libraries is taken out on both sides. Behind them: what bfloat16 makes of our steps.
 local CLEAN = "env -u OPENBLAS_CORETYPE -u OPENBLAS_NUM_THREADS -u OMP_NUM_THREADS"
 local PYTHON = os.getenv "JFL_PEER" or "build/peer/bin/python3"
 local ROUNDS = 3
@@ -18,6 +18,7 @@ local models = {
   { "gpt2", "GPT-2 124M, 4 x 64 words, training step" },
   { "bert_predict1", "BERT-base, 1 x 128 words, prediction" },
 }
+local in_bfloat16 = { resnet50 = true, gpt2 = true }
 local calls = {
   { "tiny", "two adds of 4 numbers, a synchronous call" },
   { "tiny_async", "the same, asynchronous with a callback" },
@@ -31,17 +32,21 @@ local function number_of(command)
   return tonumber(text)
 end
 
-local function ours(name)
-  return number_of(("%s %s scripts/bench/steps.lua %s"):format(CLEAN, arg[-1], name))
+local function ours(name, dtype)
+  local threads = dtype and 2 or ""
+  return number_of(("%s %s scripts/bench/steps.lua %s %s %s"):format(CLEAN, arg[-1], name, threads,
+    dtype or ""))
 end
 
---- Settings to try: threads, layouts of images, eager or compiled.
+--- Settings to try: threads, layouts of images, eager or compiled, OpenVINO.
 local function settings(name)
   local list = {}
+  local images = not (name:find "mlp" or name:find "gpt" or name:find "bert")
   for _, threads in ipairs { 1, 2 } do
     for _, layout in ipairs { "contiguous", "channels_last" } do
-      for _, mode in ipairs { "eager", "compile" } do
-        if layout == "contiguous" or not name:find "mlp" then
+      for _, mode in ipairs { "eager", "compile", "openvino" } do
+        if (layout == "contiguous" or images and mode ~= "openvino")
+            and (mode ~= "openvino" or name:find "predict") then
           list[#list + 1] = { threads = threads, layout = layout, mode = mode }
         end
       end
@@ -88,7 +93,7 @@ if not have_peer then
   print "PyTorch is not here (scripts/bench/setup installs it): only our side is measured"
 end
 local row = "%-42s %8s %10s %6s  %s"
-print(row:format("", "jfl ms", "PyTorch ms", "ratio", "its threads, layout, mode"))
+print(row:format("", "jfl ms", "peer ms", "ratio", "its threads, layout, mode"))
 for _, model in ipairs(models) do
   if is_wanted(model[1]) then
     local s = have_peer and best_setting(model[1])
@@ -96,6 +101,18 @@ for _, model in ipairs(models) do
     print(row:format(model[2], ("%.3f"):format(mine), theirs and ("%.3f"):format(theirs) or "-",
       theirs and ("%.2f"):format(mine / theirs) or "-",
       s and ("%d, %s, %s"):format(s.threads, s.layout, s.mode) or ""))
+    io.stdout:flush()
+  end
+end
+print(("\n%-42s %8s %10s %6s"):format("", "float32", "bfloat16", "ratio"))
+for _, model in ipairs(models) do
+  if in_bfloat16[model[1]] and is_wanted(model[1]) then
+    local wide, brief = {}, {}
+    for i = 1, ROUNDS do
+      wide[i], brief[i] = ours(model[1], "float32"), ours(model[1], "bfloat16")
+    end
+    print(row:format(model[2], ("%.3f"):format(median(wide)), ("%.3f"):format(median(brief)),
+      ("%.2f"):format(median(brief) / median(wide)), ""))
     io.stdout:flush()
   end
 end

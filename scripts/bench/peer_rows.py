@@ -4,7 +4,8 @@
     peer_rows.py THREADS < requests > replies
 
 A request is a line of JSON: area, row, inputs ([shape, dtype, low, high]), backward, seconds. The
-reply is the best median of eager mode and torch.compile, in milliseconds, and which it was."""
+reply is the best median of eager mode and torch.compile, in milliseconds, and which it was. Rows in
+ROWS are functions of tensors; those in STEPS give their steps by name, of which the best counts."""
 import importlib.util
 import json
 import os
@@ -25,7 +26,7 @@ def rows_of(area):
             "rows_" + area, os.path.join(FOLDER, area + ".py"))
         areas[area] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(areas[area])
-    return areas[area].ROWS
+    return areas[area]
 
 
 def tensor(shape, dtype, low, high):
@@ -63,7 +64,10 @@ def median(step, seconds):
 
 
 def candidates(request):
-    f = rows_of(request["area"])[request["row"]]
+    area, row = rows_of(request["area"]), request["row"]
+    if row in getattr(area, "STEPS", {}):
+        return area.STEPS[row]()
+    f = area.ROWS[row]
     found = {"eager": step_of(f, request)}
     try:
         torch._dynamo.reset()
@@ -76,7 +80,8 @@ def candidates(request):
 
 for line in sys.stdin:
     request = json.loads(line)
-    if request["row"] not in rows_of(request["area"]):
+    area = rows_of(request["area"])
+    if request["row"] not in {**getattr(area, "ROWS", {}), **getattr(area, "STEPS", {})}:
         print("none -", flush=True)
         continue
     key = json.dumps([request["area"], request["row"], request["backward"]])

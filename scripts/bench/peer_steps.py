@@ -3,7 +3,8 @@
 
     peer_steps.py MODEL THREADS LAYOUT MODE SECONDS
 
-MODELS lists the models; layouts are contiguous and channels_last, modes eager and compile.
+MODELS lists the models; layouts are contiguous and channels_last; modes eager, compile, bfloat16
+(eager, within torch.autocast) and, for predictions, openvino, which computes in float32 as well.
 """
 import sys
 import time
@@ -149,6 +150,18 @@ def predict(model, images):
     return step
 
 
+def answer_by_openvino(model, x):
+    """A prediction by OpenVINO, of a model that PyTorch describes."""
+    import openvino
+    options = {"INFERENCE_NUM_THREADS": torch.get_num_threads(), "PERFORMANCE_HINT": "LATENCY",
+               "INFERENCE_PRECISION_HINT": "f32"}
+    with torch.inference_mode():
+        described = openvino.convert_model(model, example_input=x, input=[list(x.shape)])
+    request = openvino.compile_model(described, "CPU", options).create_infer_request()
+    x = x.numpy()
+    return lambda: request.infer([x])
+
+
 def images_like_mnist(batch):
     return torch.rand(batch, 1, 28, 28)
 
@@ -167,7 +180,10 @@ def classifier(network, batch, images_of=images_like_mnist):
 
 def predictor(network, batch, images_of=images_like_mnist):
     def make(prepare):
-        return predict(*prepare(network().eval(), images_of(batch)))
+        model, x = network().eval(), images_of(batch)
+        if prepare.mode == "openvino":
+            return answer_by_openvino(model, x)
+        return predict(*prepare(model, x))
     return make
 
 
@@ -216,10 +232,14 @@ def main():
     torch.set_num_threads(int(threads))
 
     def prepare(model, x):
+        if mode == "openvino":
+            sys.exit("only predictions run in openvino")
         if layout == "channels_last" and x.dim() == 4:
             model, x = (m.to(memory_format=torch.channels_last) for m in (model, x))
         return torch.compile(model) if mode == "compile" else model, x
-    print("%.6f" % (1e3 * median(MODELS[name](prepare), float(seconds))))
+    prepare.mode = mode
+    with torch.autocast("cpu", torch.bfloat16, enabled=mode == "bfloat16"):
+        print("%.6f" % (1e3 * median(MODELS[name](prepare), float(seconds))))
 
 
 main()

@@ -18,7 +18,8 @@ local THREADS = core.get "threads"
 
 -- The variables of malloc are read when a process starts.
 if not os.getenv "MALLOC_TRIM_THRESHOLD_" then
-  local words = { CLEAN .. KEEP .. arg[-1], arg[0], unpack(arg) }
+  local words = { CLEAN .. KEEP .. arg[-1], arg[0] }
+  for _, name in ipairs(arg) do words[#words + 1] = ("%q"):format(name) end
   os.exit(os.execute(table.concat(words, " ")) == 0 and 0 or 1)
 end
 
@@ -77,7 +78,6 @@ local function gradients(y, dy, blobs)
 end
 
 local function step_of(row, backward)
-  flow.clear_default_session()
   local arrays, inputs = {}, {}
   for i, input in ipairs(row.inputs) do
     arrays[i] = filled(input)
@@ -122,20 +122,29 @@ local function middle(list)
   return list[math.ceil(#list / 2)]
 end
 
+--- How near a row that has no peer is to a loop that only moves so many bytes.
+local function share_of_copy(row, ms)
+  local _, bytes = core.machine_peak(THREADS)
+  return ("%.0f%% of copy"):format(1e5 * row.bytes / bytes / ms)
+end
+
 local function print_row(row, backward)
-  local mine, other, mode, step = {}, {}, nil, step_of(row, backward)
+  flow.clear_default_session()
+  local mine, other, mode, step = {}, {}, nil, (row.step or step_of)(row, backward)
   for i = 1, ROUNDS do
     mine[i] = median(step)
     other[i], mode = theirs(row, backward)
   end
   local a, b = middle(mine), middle(other)
+  if not b then mode = row.bytes and share_of_copy(row, a) or "" end
   print(LINE:format(row.name, backward and "backward" or "forward", ("%.3f"):format(a),
-    b and ("%.3f"):format(b) or "-", b and ("%.2f"):format(a / b) or "-", mode or ""))
+    b and ("%.3f"):format(b) or "-", b and ("%.2f"):format(a / b) or "-", mode))
   io.stdout:flush()
 end
 
 --- Adds a row. inputs: shapes, or { shape, dtype, low, high }; numbers from low to high, -1 to 1
---- unless told. f: from blobs to a blob. options: backward = false where there is no gradient.
+--- unless told. f: from blobs to a blob. options: backward = false where there is no gradient;
+-- step, where f is nil: a function that makes the step to time; bytes: how many it moves.
 local function reader(area, list)
   return function(name, inputs, f, options)
     local full = {}
@@ -144,8 +153,9 @@ local function reader(area, list)
       full[i] = is_shape and { input, "float32", -1, 1 }
         or { input[1], input[2] or "float32", input[3] or -1, input[4] or 1 }
     end
-    list[#list + 1] = { area = area, name = name, inputs = full, f = f,
-      backward = not options or options.backward ~= false }
+    options = options or {}
+    list[#list + 1] = { area = area, name = name, inputs = full, f = f, step = options.step,
+      bytes = options.bytes, backward = f ~= nil and options.backward ~= false }
   end
 end
 

@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from .common import D, W, entry
+from .common import D, W, entry, wave
 
 
 def last(f):
@@ -35,3 +35,42 @@ entry("image.normalize", [W((2, 2, 3, 3), 1)], {"mean": [0.1, 0.2, 0.3], "std": 
       lambda x: (x - torch.tensor([0.1, 0.2, 0.3])) / torch.tensor([1.0, 2.0, 4.0]))
 entry("image.flip", [W((2, 3, 4, 1), 1)], {"flip_code": -1}, lambda x: x.flip(1, 2))
 entry("image.center_crop", [W((1, 2, 5, 7), 1)], {"size": [3, 3]}, lambda x: x[:, :, 1:4, 2:5])
+
+
+# Colours: by the formulas of torchvision's adjust functions, hues by the hexagons of HSV.
+def within(x):
+    return x.clamp(0, 1)
+
+
+def grey(x):
+    return (x * torch.tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)).sum(1, keepdim=True)
+
+
+def turned(x, turn):
+    """Through hue, saturation and value, and back by the six sectors."""
+    r, g, b = x.unbind(1)
+    top, low = x.max(1).values, x.min(1).values
+    span = top - low
+    some = torch.where(span > 0, span, torch.ones_like(span))
+    h = torch.where(top == r, (g - b) / some,
+                    torch.where(top == g, 2 + (b - r) / some, 4 + (r - g) / some))
+    h = (h / 6 + turn) % 1.0 * 6
+    s = torch.where(top > 0, span / top, torch.zeros_like(top))
+    sector, f = h.floor(), h - h.floor()
+    p, q, t = top * (1 - s), top * (1 - s * f), top * (1 - s * (1 - f))
+    sectors = [(top, t, p), (q, top, p), (p, top, t), (p, q, top), (t, p, top), (top, p, q)]
+    y = torch.zeros_like(x)
+    for i, channels in enumerate(sectors):
+        y = y + torch.where((sector % 6 == i).unsqueeze(1), torch.stack(channels, 1), 0.0)
+    return y
+
+
+colours = D(((wave((2, 3, 3, 4), 1) + 1) / 2).round(4).tolist())
+entry("image.adjust_brightness", [colours, 1.5], {}, lambda x: within(x * 1.5))
+entry("image.adjust_contrast", [colours, 0.3], {}, lambda x: within(
+    0.3 * x + 0.7 * grey(x).mean((1, 2, 3), keepdim=True)))
+entry("image.adjust_saturation", [colours, 1.7], {}, lambda x: within(1.7 * x - 0.7 * grey(x)))
+for turn in (-0.5, -0.07, 0, 0.2, 0.5):
+    entry("image.adjust_hue", [colours, turn], {}, lambda x: turned(x, turn))
+entry("image.adjust_hue", [D([[[[0.5, 0.2]], [[0.5, 0.2]], [[0.5, 0.3]]]]), 0.25], {},
+      lambda x: turned(x, 0.25), False)

@@ -320,6 +320,20 @@ describe("accounting", function()
     assert.equal(before, core.live_bytes())
   end)
 
+  it("goes on after an error of a finalizer, which whoever makes an array gets", function()
+    local function make(n)
+      for _ = 1, n do core.array("float32", { 512, 512 }) end
+    end
+    collectgarbage()
+    jit.off()                    -- an error that leaves a finalizer as a trace is left is a crash
+    getmetatable(newproxy(true)).__gc = function() error("of a finalizer", 0) end
+    local ok, why = pcall(make, 400)
+    jit.on()
+    assert.same({ false, "of a finalizer" }, { ok, why })
+    make(400)
+    assert.is_true(core.live_bytes() < 160 * 2 ^ 20, core.live_bytes())
+  end)
+
   it("keeps thousands of dropped arrays of a mebibyte within 160 MB", function()
     local most, before = 0, helper.resident()
     for i = 1, 4000 do

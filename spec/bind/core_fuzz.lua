@@ -174,7 +174,7 @@ local good = {
   load = function() return core.checkpoint_open(saved()), false, { "v" } end,
   machine_peak = function() return 1 end,
   make_directory = function() return "made/deep" end,
-  mixed_precision = function() return core.graph("g", "train"), true end,
+  mixed_precision = function() return core.graph("g", "train"), "bfloat16" end,
   minimize = function()
     local g = trained()
     return g, minimized(g)
@@ -187,6 +187,8 @@ local good = {
   now = function() end,
   op = function() return "relu" end,
   ops = function() end,
+  op_paths = function() end,
+  schedules = function() end,
   optimizer_check = function() return "SGD", { momentum = 0.5 } end,
   optimizers = function() end,
   own = function() return new_plan(), {}, unpack, { { "a", tostring, "where", unpack } }, 2 end,
@@ -216,6 +218,7 @@ local good = {
   poll = function() return 0 end,
   pointer = array,
   printable = function() return "a\27[31m" end,
+  matches = function() return "^a(b|c)+$", "abc" end,
   process = function() end,
   profile_start = function()
     pcall(core.profile_stop)

@@ -134,6 +134,43 @@ static void powers_are_near(void)
   }
 }
 
+/* The row's answer for a and b, of which either may be one number for all. */
+static void compare(const char *name, jf_tensor a, jf_tensor b, int8_t *y, int64_t n)
+{
+  jf_tensor in[] = { a, b }, out = { y, JFL_I8, { 1, { n } } };
+  const jf_kargs k = { .in = in, .out = &out, .n_in = 2, .n_out = 1, .threads = 1 };
+  int found = 0;
+  for (const jf_kernel_row *const *r = jf_cpu_rows(); *r; r++) {
+    if (strcmp((*r)->name, name)) continue;
+    CHECK((*r)->accepts(&k) && (*r)->run(&k) == JFL_OK);
+    found = 1;
+  }
+  CHECK_MSG(found, "%s", name);
+}
+
+static void comparisons_are_those_of_c(void)
+{
+  enum { N = 203 };
+  static const float some[] = { 0, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-149f };
+  static const char *const names[] = {
+    "vec_equal", "vec_not_equal", "vec_less", "vec_less_equal", "vec_greater", "vec_greater_equal"
+  };
+  float a[N], b[N];
+  int8_t y[N];
+  for (int i = 0; i < N; i++) a[i] = some[i % 8], b[i] = some[i / 8 % 8];
+  for (int f = 0; f < 6; f++)
+    for (int kind = 0; kind < 3; kind++) {  /* two tensors; one number on the right; on the left */
+      const int u = kind != 2, v = kind != 1;
+      compare(names[f], (jf_tensor){ a + 2, JFL_F32, { 1, { u ? N - 2 : 1 } } },
+              (jf_tensor){ b + 2, JFL_F32, { 1, { v ? N - 2 : 1 } } }, y, N - 2);
+      for (int i = 0; i < N - 2; i++) {
+        const float p = a[2 + i * u], q = b[2 + i * v];
+        const int want[] = { p == q, p != q, p < q, p <= q, p > q, p >= q };
+        CHECK_MSG(y[i] == want[f], "%s(%g, %g) is %d", names[f], (double)p, (double)q, y[i]);
+      }
+    }
+}
+
 static void ends_are_right(void)
 {
   static const float ends[] = {
@@ -159,5 +196,6 @@ int main(void)
   RUN(each_is_near);
   RUN(ends_are_right);
   RUN(powers_are_near);
+  RUN(comparisons_are_those_of_c);
   return test_done();
 }

@@ -327,7 +327,7 @@ static const char *const may_be_anything[] = {
   "jfl_session_wait.seconds", "jfl_graph_op.name", "jfl_graph_place.device",
   "jfl_graph_watch_gradient.where", "jfl_variable_info.dtype", "jfl_variable_info.shape",
   "jfl_checkpoint_apply.only", "jfl_plan_set_rate.rate", "jfl_graph_gradients.dy",
-  "jfl_set_allocator.a", "jfl_machine_peak.threads", "jfl_graph_mixed_precision.on",
+  "jfl_set_allocator.a", "jfl_machine_peak.threads",
   /* which the file records */
   "jfl_checkpoint_read.dtype", "jfl_checkpoint_read.shape",
   /* 0 inputs, options, notes, ... are as good */

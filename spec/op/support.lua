@@ -57,6 +57,19 @@ local function near(got, want, tol)
   return math.abs(got - want) <= tol * math.max(1, math.abs(want))
 end
 
+--- A function says(op, message, ...): a spec, made by busted's `it`, that the op refuses what is
+--- given to it with that message.
+function support.says(it)
+  return function(op, message, ...)
+    local args = { ... }
+    it(op .. " says: " .. message, function()
+      local ok, got = pcall(core.op(op), unpack(args))
+      local text = not ok and got:gsub("^[^ ]+:%d+: ", "")
+      assert(text == op .. ": " .. message, text or "it was taken")
+    end)
+  end
+end
+
 --- True, or false and where two lists of numbers differ.
 function support.close(got, want, tol)
   if #got ~= #want then return false, ("%d numbers, expected %d"):format(#got, #want) end

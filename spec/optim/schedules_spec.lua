@@ -55,3 +55,33 @@ describe("the rate of", function()
     end)
   end
 end)
+
+describe("CosineRestartsScheduler", function()
+  -- The rate period by period.
+  local function by_period(steps, multiplier, t)
+    local period = steps
+    while t >= period do t, period = t - period, period * multiplier end
+    return half(t / period)
+  end
+
+  it("begins its periods where they add up to", function()
+    for _, form in ipairs { { 10, 1 }, { 1, 2 }, { 7, 3 }, { 8, 1.5 }, { 97, 1.1 },
+      { 1024, 1 + 2 ^ -10 } } do
+      local schedule = o.CosineRestartsScheduler(1, form[1], form[2])
+      for t = 0, 5000, 3 do
+        local want, got = by_period(form[1], form[2], t), schedules.rate(schedule, t)
+        assert(math.abs(want - got) < 1e-9, ("%g, %g: step %d: %.17g, not %.17g"):format(form[1],
+          form[2], t, got, want))
+      end
+    end
+  end)
+
+  it("takes no longer for steps far on, and longer periods than steps", function()
+    for _, multiplier in ipairs { 1 + 1e-12, 1.001, 1e308 } do
+      local schedule = o.CosineRestartsScheduler(1, 1, multiplier)
+      local rate = schedules.rate(schedule, 2 ^ 52)
+      assert.truthy(rate >= 0 and rate <= 1, tostring(rate))
+    end
+    assert.equal(1, schedules.rate(o.CosineRestartsScheduler(1, 5, 1e308), 6))
+  end)
+end)

@@ -204,6 +204,47 @@ describe("folding", function()
       local y = o.matmul(a, b, { transpose_a = true })
       return o.concat({ o.transpose(y, last), o.reshape(y, { 2, 5, 4 }) }) end)
   end)
+
+  it("joins parts of tensors without cutting them out first", function()
+    local function is(want, axis, f)
+      for _, kernels in ipairs { "fast", "reference" } do
+        for _, dtype in ipairs { "float32", "float64", "int8", "int32" } do
+          core.set("kernels", kernels)
+          local ok, text = pcall(folded, { { dtype, { 6, 14 } }, { dtype, { 6, 14 } } },
+            function(x) return { o.concat(f(x[1], x[2]), { axis = axis }) } end)
+          core.set("kernels", "fast")
+          assert.is_true(ok, text)
+          assert.truthy(text:find(want, 1, true), text)
+        end
+      end
+    end
+    is("join(x1, x1) {axis=1 begin={9, 0} size={5, 9}}", 1, function(x)
+      local a, b, c = o.split(x, { 4, 5, 5 }, 1)
+      return { c, a, b }
+    end)
+    is("concat(x1, x2)", 1, function(x, y) return { o.concat({ o.split(x, 2, 0) }), y } end)
+    is("join(x1, x2, x1) {axis=0 begin={2, 0, 1} size={4, 6, 1}}", 0, function(x, y)
+      return { o.slice(x, { 2, 0 }, { 1, 14 }), o.slice(x, { -3, 0 }, { 3, 14 }), y,
+        o.slice(x, { 1, 0 }, { 1, 14 }) }
+    end)
+    is("join(x1) {axis=1 begin={1} size={13}}", 1, function(x)
+      return { o.slice(x, { 0, 1 }, { 6, 5 }), o.slice(x, { 0, 6 }, { 6, 8 }) }
+    end)
+    -- One part or two of one or four elements, which kernels copy as numbers.
+    is("join(x1, x2) {axis=1 begin={13, 0} size={1, 1}}", 1, function(x, y)
+      return { o.slice(x, { 0, 13 }, { 6, 1 }), o.slice(y, { 0, 0 }, { 6, 1 }) }
+    end)
+    is("join(x1, x2) {axis=1 begin={10, 3} size={4, 8}}", 1, function(x, y)
+      return { o.slice(x, { 0, 10 }, { 6, 4 }), o.slice(y, { 0, 3 }, { 6, 8 }) }
+    end)
+    -- A part that is cut along another axis, or that something else reads.
+    is("concat(slice_1, slice_2)", 1, function(x, y) return {
+      o.slice(x, { 1, 0 }, { 5, 3 }), o.slice(y, { 1, 0 }, { 5, 14 }) } end)
+    is("concat(split_1, split_1/1, split_1, split_1/1)", 1, function(x)
+      local a, b = o.split(x, 7, 1)
+      return { a, b, a, b }
+    end)
+  end)
 end)
 
 describe("folding a train job", function()

@@ -404,6 +404,13 @@ local LAYERS = {
     local begin = pick(random, { 0, n })
     return rest > 0 and flow.slice(x, { 0, begin, 0, 0 }, { -1, math.min(n, rest), -1, -1 }) or nil
   end,
+  function(x, y, random)     -- its channels in another order, perhaps before others
+    local n = pick(random, { 8, 16 })
+    if x.shape[2] <= n then return nil end
+    local a, b = flow.split(x, { n, x.shape[2] - n }, 1)
+    local more = random(3) == 1 and same(x, y) and x.shape[2] <= 50
+    return flow.concat(more and { b, y, a } or { b, a }, 1)
+  end,
   function(x) return cells(x) > 4 and flow.nn.max_pool2d(x, 2, 2, "SAME") or nil end,
   function(x) return cells(x) > 4 and flow.nn.avg_pool2d(x, 3, 2, "SAME") or nil end,
   function(x) return flow.nn.max_pool2d(x, 3, 1, "SAME") end,

@@ -1,5 +1,5 @@
--- Mixed precision: what products and convolutions read is rounded to bfloat16, and training takes
--- the same course.
+-- Mixed precision: what products and convolutions read is rounded to bfloat16 or float16, and
+-- training takes the same course.
 local flow = require "jfl"
 local helper = require "spec.lua.helper"
 
@@ -81,9 +81,11 @@ describe("mixed precision", function()
     flow.clear_default_session()
     assert.is_false(ask())
     helper.fails(function() flow.config.enable_auto_mixed_precision(1) end,
-      "config.enable_auto_mixed_precision: value must be a boolean, got number 1")
+      "config.enable_auto_mixed_precision: value must be true, false, 'bfloat16' (as true) or "
+      .. "'float16', got number 1")
     helper.fails(function() flow.function_config().enable_auto_mixed_precision("on") end,
-      "enable_auto_mixed_precision: value must be a boolean, got string 'on'")
+      "enable_auto_mixed_precision: value must be true, false, 'bfloat16' (as true) or 'float16', "
+      .. "got string 'on'")
   end)
 
   it("rounds a variable once in a step, however often it is read", function()
@@ -103,10 +105,75 @@ describe("mixed precision", function()
   end)
 end)
 
+describe("mixed precision with float16", function()
+  it("rounds what products and convolutions read, however small, on every processor", function()
+    local a, b = filled({ 5, 7 }, 1), filled({ 7, 3 }, 2)
+    local x, f = filled({ 1, 3, 6, 6 }, 3), filled({ 4, 3, 3, 3 }, 4)
+    local function round(v) return v:astype("float16"):astype("float32") end
+    local product = job_of("product", "float16", { input("a", a.shape), input("b", b.shape) },
+      function(p, q) return flow.matmul(p, q) end)
+    local slid = job_of("slid", "float16", { input("x", x.shape), input("f", f.shape) },
+      function(p, q) return flow.nn.conv2d(p, q, { padding = "SAME" }) end)
+    assert.equal("float32", product(a, b).dtype)
+    assert.is_true(distance(product(a, b), flow.matmul(round(a), round(b))) < 1e-6)
+    assert.is_true(distance(slid(x, f), flow.nn.conv2d(round(x), round(f),
+      { padding = "SAME" })) < 1e-6)
+    assert.is_true(distance(product(a, b), flow.matmul(a, b)) > 1e-5)
+  end)
+
+  it("leaves float64 as it is", function()
+    local a = filled({ 4, 4 }, 1):astype("float64")
+    local job = job_of("doubles", "float16", { input("a", a.shape, "float64") },
+      function(p) return flow.matmul(p, p) end)
+    assert.same(flow.matmul(a, a):totable(), job(a):totable())
+  end)
+
+  -- y = w x with loss y: the gradient of w is x times what the loss is scaled by.
+  local function step_of(policy, x)
+    flow.clear_default_session()
+    local job = job_of("step", "float16", { input("x", { 1, 1 }) }, function(v)
+      local w = flow.get_variable("w", { shape = { 1, 1 }, initializer = flow.ones_initializer() })
+      local y = flow.matmul(v, w)
+      flow.optimizer.SGD(1, { momentum = 0, loss_scale_policy = policy }):minimize(y)
+      return y
+    end, "train")
+    return function()
+      job(nd.array { { x } })
+      return flow.get_all_variables().w:totable()[1][1]
+    end
+  end
+
+  it("skips steps whose scaled gradients overflow, and halves the scale", function()
+    local step = step_of(flow.optimizer.loss_scale.dynamic_loss_scale(2 ^ 18), 0.5)
+    assert.equal(1, step())          -- the scale is 2^18, then 2^17, then 2^16: all above 65504
+    assert.equal(1, step())
+    assert.equal(1, step())
+    assert.equal(0.5, step())
+    assert.equal(0, step())
+  end)
+
+  it("loses no small gradient that a loss scale lifts", function()
+    local function smaller(policy)
+      flow.clear_default_session()
+      local job = job_of("small", "float16", { input("x", { 1, 1 }) }, function(v)
+        local w = flow.get_variable("w", { shape = { 1, 1 },
+          initializer = flow.ones_initializer() })
+        local y = flow.matmul(v, w) * 1e-9
+        flow.optimizer.SGD(1, { momentum = 0, loss_scale_policy = policy }):minimize(y)
+        return y
+      end, "train")
+      for _ = 1, 2 do job(nd.array { { 1000 } }) end
+      return flow.get_all_variables().w:totable()[1][1]
+    end
+    assert.equal(1, smaller())
+    assert.is_true(smaller(flow.optimizer.loss_scale.static_loss_scale(2 ^ 20)) < 1)
+  end)
+end)
+
 -- The losses of a training job with and without the option, from the same variables.
-local function courses(name, inputs, body, steps, draw)
+local function courses(name, inputs, body, steps, draw, to)
   local courses_of = {}
-  for i, mixed in ipairs { false, true } do
+  for i, mixed in ipairs { false, to or true } do
     flow.clear_default_session()
     flow.random.seed(11)
     local job, losses = job_of(name, mixed, inputs, body, "train"), {}
@@ -123,7 +190,7 @@ local function check_courses(exact, mixed)
     local far = math.abs(mixed[i] - exact[i]) / math.max(exact[i], exact[1] / 10)
     assert.is_true(far < 0.1, ("step %d: %g, in float32 %g"):format(i, mixed[i], exact[i]))
   end
-  return has_bfloat16() and mixed[n] ~= exact[n]
+  return mixed[n] ~= exact[n]
 end
 
 describe("training in mixed precision", function()
@@ -184,5 +251,9 @@ describe("training in mixed precision", function()
       { input("x", { B * T, D }), input("labels", { B * T }, "int32") }, transformer, 12,
       function() return x, labels end)
     assert.equal(has_bfloat16(), check_courses(exact, mixed))
+    exact, mixed = courses("transformer",
+      { input("x", { B * T, D }), input("labels", { B * T }, "int32") }, transformer, 12,
+      function() return x, labels end, "float16")
+    assert.is_true(check_courses(exact, mixed))
   end)
 end)

@@ -82,4 +82,43 @@ describe("a plan", function()
         ("%d: %g and %g"):format(i, want[i], got[i]))
     end
   end)
+
+  it("keeps filters as a row transforms them until they change", function()
+    local shape = { 1, 32, 8, 9 }
+    local x, kernel = flow.ndarray.rand(shape), { 48, 32, 3, 3 }
+    local first, second = flow.ndarray.rand(kernel), flow.ndarray.rand(kernel)
+    local function run(kernels)
+      flow.clear_default_session()
+      flow.config.kernels(kernels)
+      local f = flow.global_function {
+        name = "job", inputs = { { "x", tp.Numpy.Placeholder(shape) } }, returns = tp.Numpy,
+        body = function(v)
+          local y = flow.layers.conv2d(v, 32, 1, { name = "before",
+            kernel_initializer = flow.constant_initializer(0.1) })
+          return flow.layers.conv2d(y, 48, 3, { padding = "SAME", name = "c" })
+        end,
+      }
+      local results = {}
+      f:compile()
+      for _, values in ipairs { first, first, second, second } do
+        if values ~= results.last then flow.load_variables { ["c-weight"] = values } end
+        results.last = values
+        results[#results + 1] = core.reshape(f(x), { -1 })
+      end
+      flow.config.kernels "fast"
+      return results, f:plan()
+    end
+    local want = run "direct"
+    local got, plan = run "fast"
+    local cpu = io.open("/proc/cpuinfo"):read "*a"
+    if plan:find "dnnl" and cpu:find "avx512dq" and cpu:find "avx512vl" then
+      assert.truthy(plan:find "winograd")
+    end
+    for k = 1, 4 do
+      for i = 1, #want[k] do
+        assert.is_true(math.abs(want[k][i] - got[k][i]) < 2e-4,
+          ("%d of call %d: %g and %g"):format(i, k, want[k][i], got[k][i]))
+      end
+    end
+  end)
 end)

@@ -62,11 +62,14 @@ jfl_status jfl_graph_place(jfl_graph *g, jfl_session *s, const char *device)
   return JFL_OK;
 }
 
-jfl_status jfl_graph_mixed_precision(jfl_graph *g, int on)
+jfl_status jfl_graph_mixed_precision(jfl_graph *g, jfl_dtype to)
 {
   JF_NEED(GRAPH, g);
   JF_TRY(check_open(g));
-  g->mixed = on != 0;
+  if (to != JFL_F32 && !jf_is_half(to))
+    return jf_need_told(__func__, jf_fail_argument(JFL_EDTYPE, "to", "must be float32, bfloat16 or "
+                                                   "float16, got %s", jfl_dtype_name(to)));
+  g->mixed = to;
   return JFL_OK;
 }
 

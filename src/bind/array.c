@@ -5,16 +5,26 @@
 
 enum { MIN_LIMIT = 64 << 20 };     /* bytes of arrays below which nothing is collected */
 
-/* Lua's collector does not see the arrays' memory and would run too seldom, so it is run here. */
+/* The first collection frees pointers, the second one the arrays that they kept. */
+static int collect_all(lua_State *L)
+{
+  lua_gc(L, LUA_GCCOLLECT, 0);
+  if (jf_state_of(L)->pointed) lua_gc(L, LUA_GCCOLLECT, 0);
+  return 0;
+}
+
+/* Lua's collector does not see the arrays' memory and would run too seldom, so it is run here. An
+   error of a finalizer ends a collection; the caller of whatever needed memory gets it. */
 static void bind_array_collect(lua_State *L, jf_state *st)
 {
   if (st->collecting) return;
+  lua_pushlightuserdata(L, st);
+  lua_pushcclosure(L, collect_all, 1);
   st->collecting = 1;
-  lua_gc(L, LUA_GCCOLLECT, 0);
-  /* The first collection frees pointers, this one the arrays that they kept. */
-  if (st->pointed) lua_gc(L, LUA_GCCOLLECT, 0);
+  int failed = lua_pcall(L, 0, 0, 0);
   st->collecting = 0;
   st->limit = st->live > MIN_LIMIT / 2 ? 2 * st->live : MIN_LIMIT;
+  if (failed) lua_error(L);
 }
 
 jf_larray *jf_push_array(lua_State *L)

@@ -143,11 +143,11 @@ static int l_place(lua_State *L)
   return 0;
 }
 
-/* mixed_precision(graph, on) */
+/* mixed_precision(graph, dtype) */
 static int l_mixed_precision(lua_State *L)
 {
   const jf_lgraph *g = jf_need_graph(L, 1, "mixed_precision");
-  jf_check(L, jfl_graph_mixed_precision(g->graph, lua_toboolean(L, 2)));
+  jf_check(L, jfl_graph_mixed_precision(g->graph, jf_need_dtype(L, 2, "mixed_precision")));
   return 0;
 }
 

@@ -1,6 +1,12 @@
 /* Texts and names in Lua. */
 #include "bind/bind.h"
 
+#include <regex.h>
+#include <string.h>
+
+/* Bytes of a regular expression, and how many + it may have: compiled, each may double its size. */
+enum { MOST_BYTES = 256, MOST_PLUS = 8 };
+
 /* printable(text): as a terminal may show it. */
 static int l_printable(lua_State *L)
 {
@@ -20,6 +26,39 @@ static int l_name_check(lua_State *L)
   return 0;
 }
 
+/* What is wrong with a regular expression before it is compiled, or NULL. */
+static const char *too_large(const char *expression)
+{
+  int n = 0;
+  if (strlen(expression) > MOST_BYTES) return "more than 256 bytes";
+  for (const char *c = expression; *c; c++) {
+    if (*c == '{') return "a {";
+    if (*c == '\\' && c[1]) c++;
+    else n += *c == '+';
+  }
+  return n > MOST_PLUS ? "more than 8 +" : NULL;
+}
+
+/* matches(expression, text): whether POSIX's extended regular expression matches a part of the
+   text; nil and what is wrong for one that cannot be read. */
+static int l_matches(lua_State *L)
+{
+  const char *expression = jf_need_string(L, 1, "matches", "expression");
+  const char *text = jf_need_string(L, 2, "matches", "text"), *wrong = too_large(expression);
+  char message[128];
+  regex_t r;
+  if (wrong) return lua_pushnil(L), lua_pushfstring(L, "%s", wrong), 2;
+  int failed = regcomp(&r, expression, REG_EXTENDED | REG_NOSUB);
+  if (failed) {
+    regerror(failed, &r, message, sizeof message);
+    return lua_pushnil(L), lua_pushstring(L, message), 2;
+  }
+  int found = !regexec(&r, text, 0, NULL, 0);
+  regfree(&r);
+  return lua_pushboolean(L, found), 1;
+}
+
 const luaL_Reg jf_text_functions[] = {
-  { "printable", l_printable }, { "name_check", l_name_check }, { NULL, NULL }
+  { "printable", l_printable }, { "name_check", l_name_check }, { "matches", l_matches },
+  { NULL, NULL }
 };

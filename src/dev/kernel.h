@@ -39,6 +39,13 @@ typedef struct jf_kargs {
   void *stream;            /* stream to queue work on; NULL if kernels are done when they return */
   jf_fault *fault;         /* in the device's memory; NULL if kernels are done when they return */
   int step;                /* number of the call's step, for jf_fault */
+  /* Bit i of `still`: input i changes only in runs where *renew is 1. What a row makes of such
+     inputs it may keep: prepare says in `keep` how many bytes, which are then at `kept`, aligned
+     to 64. */
+  unsigned still;
+  const int *renew;
+  size_t keep;
+  void *kept;
   const struct jfl_op *op; /* these two are set when a kernel is chosen */
   struct jf_device *device;
 } jf_kargs;

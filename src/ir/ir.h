@@ -98,7 +98,7 @@ struct jfl_graph {
   jf_map counters;                     /* op name -> last number given to an unnamed node */
   const char *serving;                 /* what nodes that are added now serve; see jf_serve */
   const jf_node *served;               /* the node for which nodes are added now; NULL: for none */
-  int mixed;                           /* products read bfloat16, where the device is fast at it */
+  jfl_dtype mixed;                     /* what products round their inputs to */
   int place;                           /* where the body puts nodes that are added now; see jf_at */
   jf_placing placing;
   int updating;                        /* set by the pass update: effects are emitted in order */
@@ -213,8 +213,8 @@ enum {
                          flat, the gradient is 0 */
 };
 
-/* How mixed precision runs an op of float32: it makes these inputs bfloat16 (bit i: input i) and
-   sets the int at `wide` in the attributes, which says that the result stays float32. */
+/* How mixed precision runs an op of float32: it rounds these inputs (bit i: input i) and sets the
+   int at `wide` in the attributes, which says that the result stays float32. */
 typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */

@@ -79,7 +79,7 @@ static void clip_grad(jf_gradctx *c)
 #define UNARY(id) .out = {"y"}, .inplace = 1, JF_ELEMENTWISE(id)
 
 JFL_OP(relu, .doc = "x where it is above 0, else 0.", .path = "nn.relu math.relu", .in = {"x"},
-  UNARY(relu), .flags = JF_RISES, .infer = jf_infer_same, .grad = relu_op_grad)
+  UNARY(relu), .alike = 1, .flags = JF_RISES, .infer = jf_infer_same, .grad = relu_op_grad)
 
 JFL_OP(relu_grad, .doc = "Gradient of relu at output y.", .in = {"y", "dy"}, .out = {"dx"},
   .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(relu_grad))
@@ -109,5 +109,5 @@ JFL_OP(gelu_slope, .doc = "The derivative of gelu at x.", .in = {"x"}, UNARY(gel
 
 JFL_OP(clip_by_value, .doc = "x kept between min_value and max_value.",
   .path = "math.clip_by_value clip_by_value math.clip math.clamp clip clamp", .in = {"values"},
-  UNARY(clip_by_value), .attr = clip_attr, .attr_size = sizeof(jf_clip), .infer = clip_infer,
-  .grad = clip_grad)
+  UNARY(clip_by_value), .alike = 1, .attr = clip_attr, .attr_size = sizeof(jf_clip),
+  .infer = clip_infer, .grad = clip_grad)

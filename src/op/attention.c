@@ -3,6 +3,7 @@
    gradients compute any weight anew (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022). Sums are
    in double. */
 #include "op/attention.h"
+#include "op/dropout.h"
 #include "op/move.h"
 
 #include <math.h>
@@ -14,6 +15,8 @@
 static const jf_attr attrs[] = {
   JF_FIELD(jf_attention, scale, NUM, "0", "what scores are multiplied by; 0: 1 / sqrt(size)"),
   JF_FIELD(jf_attention, causal, BOOL, "false", "query i sees keys 0 to i only"),
+  JF_FIELD(jf_attention, dropout_rate, NUM, "0", "the share of weights to zero, in [0, 1); if not "
+           "0, one int64 behind the mask is the seed"),
   {0},
 };
 
@@ -24,10 +27,24 @@ jf_attention_dims jf_attention_dims_of(const jf_kargs *k)
   return d;
 }
 
+static int attention_seeds(const jf_attention *a) { return a->dropout_rate > 0; }
+
+jf_attention_drop jf_attention_drop_of(const jf_kargs *k)
+{
+  const jf_attention *a = k->attr;
+  const jf_attention_dims n = jf_attention_dims_of(k);
+  jf_attention_drop d = { .keep = 1, .rows = n.batch * n.heads * n.q_len };
+  if (!attention_seeds(a)) return d;
+  d.seed = (uint64_t)*(const int64_t *)k->in[k->n_in - 1].data;
+  d.threshold = jf_dropout_threshold(a->dropout_rate);
+  d.keep = 1 / (1 - a->dropout_rate);
+  return d;
+}
+
 jf_attention_mask jf_attention_mask_of(const jf_kargs *k, int input)
 {
   jf_attention_mask m = { NULL, { 0 } };
-  if (k->n_in <= input) return m;
+  if (k->n_in - attention_seeds(k->attr) <= input) return m;
   m.tensor = &k->in[input];
   const jfl_shape *s = &m.tensor->shape;
   int64_t step = 1;
@@ -83,7 +100,28 @@ static jfl_status attention_check_mask(const jf_infer *c, int i)
                           jf_shape_str(&scores, s), jf_shape_str(&m->shape, t));
 }
 
-/* Checks q, k, v and a mask, which is input `mask` if there is one; completes the scale. */
+/* Checks the mask, which is input `mask` if there is one, and the seed behind it. */
+static jfl_status attention_check_more(const jf_infer *c, int mask)
+{
+  const jf_attention *a = c->attr;
+  char s[JF_SHAPE_STR];
+  if (!(a->dropout_rate >= 0 && a->dropout_rate < 1))
+    return jf_fail_argument(JFL_EINVAL, "dropout_rate", "must be in [0, 1), got %g",
+                            a->dropout_rate);
+  const int seeds = attention_seeds(a), masks = c->n_in - mask - seeds;
+  if (masks < 0)
+    return jf_fail_argument(JFL_EINVAL, "seed", "must be given, as dropout_rate is not 0");
+  if (masks > 1)
+    return jf_fail_argument(JFL_EINVAL, "mask", "must be one tensor, got %d", masks);
+  const jfl_value *seed = seeds ? c->in[c->n_in - 1] : NULL;
+  if (seed && (seed->dtype != JFL_I64 || jf_numel(&seed->shape) != 1))
+    return jf_fail_argument(JFL_ESHAPE, "seed", "must be one int64, got %s %s",
+                            jfl_dtype_name(seed->dtype), jf_shape_str(&seed->shape, s));
+  return masks ? attention_check_mask(c, mask) : JFL_OK;
+}
+
+/* Checks q, k, v and what comes behind other inputs, from number `mask` on; completes the
+   scale. */
 static jfl_status attention_check(jf_infer *c, int mask)
 {
   jf_attention *a = c->attr;
@@ -101,9 +139,7 @@ static jfl_status attention_check(jf_infer *c, int mask)
   if (!(fabs(a->scale) <= MOST_SCALE))
     return jf_fail_argument(JFL_EINVAL, "scale", "must be a number from -1e30 to 1e30, got %g",
                             a->scale);
-  if (c->n_in > mask + 1)
-    return jf_fail_argument(JFL_EINVAL, "mask", "must be one tensor, got %d", c->n_in - mask);
-  if (c->n_in > mask) JF_TRY(attention_check_mask(c, mask));
+  JF_TRY(attention_check_more(c, mask));
   if (a->scale == 0) a->scale = q->d[3] ? 1 / sqrt((double)q->d[3]) : 1;
   return JFL_OK;
 }
@@ -150,7 +186,8 @@ static jfl_status attention_grad_infer(jf_infer *c)
 static jfl_status attention_mask_grad_infer(jf_infer *c)
 {
   JF_TRY(attention_check_grad(c));
-  if (c->n_in <= JF_ATTENTION_GRAD_MASK || !jf_is_float(c->in[JF_ATTENTION_GRAD_MASK]->dtype))
+  if (c->n_in - attention_seeds(c->attr) <= JF_ATTENTION_GRAD_MASK ||
+      !jf_is_float(c->in[JF_ATTENTION_GRAD_MASK]->dtype))
     return jf_fail_argument(JFL_EINVAL, "mask", "must be numbers to add to scores");
   c->shape[0] = c->in[JF_ATTENTION_GRAD_MASK]->shape;
   c->dtype[0] = c->in[0]->dtype;
@@ -164,7 +201,8 @@ typedef struct attention_row {
   const jf_kargs *k;
   jf_attention_dims d;
   jf_attention_mask mask;
-  int64_t q, y, kv, mask_at, seen;   /* elements, but kv: rows of k and v */
+  jf_attention_drop drop;
+  int64_t row, q, y, kv, mask_at, seen;   /* elements, but kv: rows of k and v */
 } attention_row;
 
 /* Sets r to query `at`, of all queries of all heads. */
@@ -173,6 +211,7 @@ static void attention_seek(attention_row *r, int64_t at)
   const jf_attention_dims *d = &r->d;
   const int64_t i = at % d->q_len, head = at / d->q_len % d->heads;
   const int64_t batch = at / d->q_len / d->heads;
+  r->row = at;
   r->q = at * d->size;
   r->y = at * d->v_size;
   r->kv = (batch * d->groups + head / d->shared) * d->k_len;
@@ -184,23 +223,41 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
 {
   attention_row r = { .k = k, .d = jf_attention_dims_of(k) };
   r.mask = jf_attention_mask_of(k, mask);
+  r.drop = jf_attention_drop_of(k);
   return r;
+}
+
+/* What dropout multiplies the weight of key j by. */
+static double attention_kept(const attention_row *r, int64_t j)
+{
+  const jf_attention_drop *d = &r->drop;
+  if (!d->threshold) return 1;
+  const jf_philox bits = jf_philox_at(d->seed, 0, (uint64_t)(j / 4 * d->rows + r->row));
+  return bits.w[j % 4] >> 8 >= d->threshold ? d->keep : 0;
+}
+
+/* exp(score - base), which is at most 1 but for rounding, which must make no weight larger. */
+static double attention_weight(double score, double base)
+{
+  const double log_p = score - base;
+  if (score == -INFINITY || log_p < JF_ATTENTION_LEAST) return 0;
+  return exp(log_p > 0 ? 0 : log_p);
 }
 
 #define TENSOR(T, name, input) const T *name = k->in[JF_ATTENTION_##input].data;
 
-/* The score of the row's query for key j. */
+/* The score of the row's query for key j; -infinity if that is hidden. */
 #define ATTENTION_SCORE(D, T)                                                     \
   static double attention_score_##D(const attention_row *r, int64_t j)            \
   {                                                                               \
     const jf_kargs *k = r->k;                                                     \
+    const jf_attention_mask *m = &r->mask;                                        \
+    const double more = m->tensor ? jf_attention_mask_at(m, r->mask_at + j * m->step[3]) : 0; \
     TENSOR(T, q, Q) TENSOR(T, keys, K)                                            \
     double s = 0;                                                                 \
     for (int64_t l = 0; l < r->d.size; l++)                                       \
       s += (double)q[r->q + l] * (double)keys[(r->kv + j) * r->d.size + l];       \
-    s *= ((const jf_attention *)k->attr)->scale;                                  \
-    return r->mask.tensor                                                         \
-               ? s + jf_attention_mask_at(&r->mask, r->mask_at + j * r->mask.step[3]) : s; \
+    return more == -INFINITY ? more : s * ((const jf_attention *)k->attr)->scale + more; \
   }
 /* y = sum_j p_j v_j, where p_j = exp(s_j - lse) and lse = log sum exp s_j. A query that sees no key
    gets 0, and as lse infinity, which makes its weights 0 in the gradients too. */
@@ -216,10 +273,11 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
     }                                                                             \
     memset(sum, 0, (size_t)r->d.v_size * sizeof *sum);                            \
     for (int64_t j = 0; j < r->seen; j++) {                                       \
-      const double p = max == -INFINITY && s[j] == max ? 0 : exp(s[j] - max);     \
+      const double p = attention_weight(s[j], max);                               \
+      const double kept = p == 0 ? 0 : attention_kept(r, j);                      \
       all += p;                                                                   \
-      for (int64_t l = 0; l < r->d.v_size; l++)                                   \
-        sum[l] += p * (double)v[(r->kv + j) * r->d.v_size + l];                   \
+      for (int64_t l = 0; kept != 0 && l < r->d.v_size; l++)                      \
+        sum[l] += kept * p * (double)v[(r->kv + j) * r->d.v_size + l];            \
     }                                                                             \
     for (int64_t l = 0; l < r->d.v_size; l++) y[l] = (T)(all == 0 ? 0 : sum[l] / all); \
     *lse = (T)(all == 0 ? INFINITY : max + log(all));                             \
@@ -236,24 +294,26 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
     return JFL_OK;                                                                \
   }
 
-/* The weight p of key j for query `at`, which rounding must not make larger than 1, and the
-   gradient of its score: p (<dy, v_j> - <dy, y>). */
+/* The weight that key j has for the query after dropout, *p, and the gradient of its score: with
+   the weight w before dropout and what that multiplies it by, w (kept <dy, v_j> - <dy, y>). */
 #define ATTENTION_SLOPE(D, T)                                                     \
-  static double attention_slope_##D(const attention_row *r, int64_t at, int64_t j, double *p) \
+  static double attention_slope_##D(const attention_row *r, int64_t j, double *p) \
   {                                                                               \
     const jf_kargs *k = r->k;                                                     \
     TENSOR(T, v, V) TENSOR(T, y, Y) TENSOR(T, lse, LSE) TENSOR(T, dy, DY)         \
-    const double log_p = attention_score_##D(r, j) - (double)lse[at];             \
-    double dp = 0;                                                                \
-    *p = exp(log_p > 0 ? 0 : log_p);                                              \
-    for (int64_t l = 0; l < r->d.v_size; l++)                                     \
-      dp += (double)dy[r->y + l]                                                  \
-            * ((double)v[(r->kv + j) * r->d.v_size + l] - (double)y[r->y + l]);   \
-    return *p == 0 ? 0 : *p * dp;                                                 \
+    const double w = attention_weight(attention_score_##D(r, j), (double)lse[r->row]); \
+    const double kept = w == 0 ? 0 : attention_kept(r, j);                        \
+    double dp = 0, dot = 0;                                                       \
+    *p = kept == 0 ? 0 : kept * w;                                                \
+    for (int64_t l = 0; w != 0 && l < r->d.v_size; l++) {                         \
+      dp += (double)dy[r->y + l] * (double)v[(r->kv + j) * r->d.v_size + l];      \
+      dot += (double)dy[r->y + l] * (double)y[r->y + l];                          \
+    }                                                                             \
+    return w == 0 ? 0 : w * ((kept == 0 ? 0 : kept * dp) - dot);                  \
   }
 /* Adds a query's part to dk and dv of its group, and sets dq. */
 #define ATTENTION_BACK(D, T)                                                      \
-  static void attention_back_##D(const attention_row *r, int64_t at, double *sum, T *dq) \
+  static void attention_back_##D(const attention_row *r, double *sum, T *dq)      \
   {                                                                               \
     const jf_kargs *k = r->k;                                                     \
     const double scale = ((const jf_attention *)k->attr)->scale;                  \
@@ -262,10 +322,12 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
     double *own = sum, *dk = own + n, *dv = dk + r->d.k_len * n, p;               \
     memset(own, 0, (size_t)n * sizeof *own);                                      \
     for (int64_t j = 0; j < r->seen; j++) {                                       \
-      const double ds = scale * attention_slope_##D(r, at, j, &p);                \
-      for (int64_t l = 0; l < m; l++) dv[j * m + l] += p * (double)dy[r->y + l];  \
-      for (int64_t l = 0; l < n; l++) own[l] += ds * (double)keys[(r->kv + j) * n + l]; \
-      for (int64_t l = 0; l < n; l++) dk[j * n + l] += ds * (double)q[r->q + l];  \
+      const double ds = scale * attention_slope_##D(r, j, &p);                    \
+      for (int64_t l = 0; p != 0 && l < m; l++) dv[j * m + l] += p * (double)dy[r->y + l]; \
+      for (int64_t l = 0; ds != 0 && l < n; l++) {                                \
+        own[l] += ds * (double)keys[(r->kv + j) * n + l];                         \
+        dk[j * n + l] += ds * (double)q[r->q + l];                                \
+      }                                                                           \
     }                                                                             \
     for (int64_t l = 0; l < n; l++) dq[r->q + l] = (T)own[l];                     \
   }
@@ -280,7 +342,7 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
       memset(dk, 0, (size_t)(nk + nv) * sizeof *dk);                              \
       for (int64_t i = g * n; i < (g + 1) * n; i++) {                             \
         attention_seek(&r, i);                                                    \
-        attention_back_##D(&r, i, sum, k->out[0].data);                           \
+        attention_back_##D(&r, sum, k->out[0].data);                              \
       }                                                                           \
       for (int64_t l = 0; l < nk; l++) ((T *)k->out[1].data)[g * nk + l] = (T)dk[l]; \
       for (int64_t l = 0; l < nv; l++) ((T *)k->out[2].data)[g * nv + l] = (T)dk[nk + l]; \
@@ -296,7 +358,7 @@ static attention_row attention_rows(const jf_kargs *k, int mask)
     for (int64_t i = 0, rows = jf_numel(&k->in[JF_ATTENTION_LSE].shape); i < rows; i++) { \
       attention_seek(&r, i);                                                      \
       for (int64_t j = 0; j < r.seen; j++)                                        \
-        sum[r.mask_at + j * r.mask.step[3]] += attention_slope_##D(&r, i, j, &p); \
+        sum[r.mask_at + j * r.mask.step[3]] += attention_slope_##D(&r, j, &p);    \
     }                                                                             \
     for (int64_t l = 0; l < n; l++) ((T *)k->out[0].data)[l] = (T)sum[l];         \
     return JFL_OK;                                                                \
@@ -336,7 +398,8 @@ static double attention_flop(const jf_kargs *k)
 {
   const jf_attention_dims d = jf_attention_dims_of(k);
   const double half = ((const jf_attention *)k->attr)->causal ? 0.5 : 1;
-  return half * 2 * (double)(d.batch * d.heads * d.q_len * d.k_len) * (double)(d.size + d.v_size);
+  const double rows = (double)(d.batch * d.heads * d.q_len);
+  return half * 2 * rows * (double)d.k_len * (double)(d.size + d.v_size);
 }
 
 static double attention_grad_flop(const jf_kargs *k) { return 2.5 * attention_flop(k); }
@@ -346,19 +409,21 @@ static double attention_grad_flop(const jf_kargs *k) { return 2.5 * attention_fl
 static void attention_grad(jf_gradctx *c)
 {
   const jf_node *n = c->node;
-  jfl_value *in[] = { c->in[0], c->in[1], c->in[2], c->out[0], c->out[1], c->dy[0], NULL };
-  const int mask = n->n_in > JF_ATTENTION_MASK;
-  if (mask) in[JF_ATTENTION_GRAD_MASK] = c->in[JF_ATTENTION_MASK];
-  const size_t n_in = JF_ATTENTION_GRAD_MASK + (size_t)mask;
+  jfl_value *in[JF_ATTENTION_GRAD_MASK + 2] = { c->in[0], c->in[1], c->in[2], c->out[0], c->out[1],
+                                                c->dy[0] };
+  const int more = n->n_in - JF_ATTENTION_MASK;            /* a mask and a seed, if there are any */
+  for (int i = 0; i < more; i++) in[JF_ATTENTION_GRAD_MASK + i] = c->in[JF_ATTENTION_MASK + i];
+  const size_t n_in = JF_ATTENTION_GRAD_MASK + (size_t)more;
   if (!c->dy[0]) return;
   jfl_value *dq = jf_emit(c->g, &jf_op_scaled_dot_product_attention_grad, n->attr, in, n_in);
   for (int i = 0; dq && i < 3; i++) c->dx[i] = dq->node->out[i];
-  if (mask && jf_is_float(c->in[JF_ATTENTION_MASK]->dtype))
+  if (more > attention_seeds(n->attr) && jf_is_float(c->in[JF_ATTENTION_MASK]->dtype))
     c->dx[3] = jf_emit(c->g, &jf_op_scaled_dot_product_attention_mask_grad, n->attr, in, n_in);
 }
 
 #define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule
+/* Behind the mask there may be a seed. */
 #define ATTENTION_GRAD_IN .in = { "q", "k", "v", "y", "lse", "dy", "mask" }
 
 JFL_OP(scaled_dot_product_attention,

@@ -4,7 +4,11 @@
 
 #include "dev/kernel.h"
 
-typedef struct jf_attention { double scale; int causal; } jf_attention;  /* infer completes scale */
+typedef struct jf_attention {
+  double scale;                /* infer completes it */
+  int causal;
+  double dropout_rate;         /* where it is not 0, the last input is the seed, one int64 */
+} jf_attention;
 
 /* The inputs of the op, and those that its gradients have behind the first three. */
 enum { JF_ATTENTION_Q, JF_ATTENTION_K, JF_ATTENTION_V, JF_ATTENTION_MASK, JF_ATTENTION_Y = 3,
@@ -17,14 +21,30 @@ typedef struct jf_attention_dims {
 } jf_attention_dims;
 jf_attention_dims jf_attention_dims_of(const jf_kargs *k);
 
-/* A mask, broadcast to (batch, heads, q_len, k_len): numbers to add to scores, or int8, where 0
-   hides a key. No tensor: nothing is masked. */
+/* A mask, broadcast to (batch, heads, q_len, k_len): numbers to add to scores, of which -infinity
+   hides a key, or int8, where 0 hides one. What is hidden counts for nothing, even if it is not
+   finite. No tensor: nothing is masked. */
 typedef struct jf_attention_mask { const jf_tensor *tensor; int64_t step[4]; } jf_attention_mask;
 jf_attention_mask jf_attention_mask_of(const jf_kargs *k, int input);
 /* Which of its elements belongs to that query's first key. */
 int64_t jf_attention_mask_row(const jf_attention_mask *m, int64_t batch, int64_t head, int64_t i);
 /* What element `at` adds to a score. */
 double jf_attention_mask_at(const jf_attention_mask *m, int64_t at);
+
+/* Weights of less than e to this power are 0 in all kernels. */
+#define JF_ATTENTION_LEAST (-87)
+
+/* Dropout of weights: key j of query `row`, of `rows` queries in all heads, is kept, times `keep`,
+   unless the upper 24 bits of word j % 4 of jf_philox_at(seed, 0, j / 4 * rows + row) are below the
+   threshold, so that all kernels and gradients find the same weights dropped. Threshold 0: all are
+   kept. */
+typedef struct jf_attention_drop {
+  uint64_t seed;
+  uint32_t threshold;
+  double keep;
+  int64_t rows;
+} jf_attention_drop;
+jf_attention_drop jf_attention_drop_of(const jf_kargs *k);
 
 /* How many of the keys query i may see. */
 static inline int64_t jf_attention_seen(const jf_kargs *k, const jf_attention_dims *d, int64_t i)

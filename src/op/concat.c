@@ -1,13 +1,20 @@
-/* Joining tensors along an axis, a present one or a new one. */
+/* Joining tensors, or parts of them, along an axis, a present one or a new one. */
 #include "op/layout.h"
 #include "op/move.h"
 #include "op/reshape.h"
 #include "op/slice.h"
+#include "op/split.h"
 
 #include <string.h>
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_concat, axis, INT, "0", "the axis along which inputs follow each other"),
+  {0},
+};
+static const jf_attr join_attrs[] = {
+  JF_FIELD(jf_join, axis, INT, NULL, "the axis along which parts follow each other"),
+  JF_FIELD(jf_join, begin, INTS, NULL, "where the part of each input begins"),
+  JF_FIELD(jf_join, size, INTS, NULL, "the extent of the part of each input"),
   {0},
 };
 static const jf_attr stack_attrs[] = {
@@ -94,29 +101,137 @@ static void stack_grad(jf_gradctx *c)
     c->dx[i] = jf_emit_view(c->g, concat_part(c, i, 1), &c->in[0]->shape);
 }
 
-/* concat and stack do the same in memory: for each index before the axis they write one run of each
-   input in turn. */
-static jfl_status concat_join(const jf_kargs *k)
+/* ---- joining parts of tensors ---- */
+
+static jfl_status join_infer(jf_infer *c)
+{
+  jf_join *a = c->attr;
+  if (a->begin.n != c->n_in || a->size.n != c->n_in)
+    return jf_fail(JFL_EINVAL, "begin and size must have a number for each of %d inputs, got %d "
+                   "and %d", c->n_in, a->begin.n, a->size.n);
+  c->shape[0] = c->in[0]->shape;
+  c->dtype[0] = c->in[0]->dtype;
+  JF_TRY(jf_axis(&a->axis, c->shape[0].n));
+  c->shape[0].d[a->axis] = 0;
+  for (int i = 0; i < c->n_in; i++) {
+    JF_TRY(check_input(c, i, a->axis));
+    const int64_t n = c->in[i]->shape.d[a->axis];
+    if (a->begin.v[i] < 0 || a->size.v[i] < 0 || a->size.v[i] > n - a->begin.v[i])
+      return jf_fail(JFL_ESHAPE, "begin and size of input %d must lie within its extent %lld",
+                     i + 1, (long long)n);
+    c->shape[0].d[a->axis] += a->size.v[i];
+  }
+  return JFL_OK;
+}
+
+/* Blocks of channels can be joined if each part consists of whole ones. */
+static int join_layout(jf_layout *c)
+{
+  jf_join *a = c->attr;
+  if (!jf_layout_blocks(c)) return 0;
+  const int64_t block = a->axis == 1 ? jf_layout_block(c) : 1;
+  for (int i = 0; i < a->size.n; i++)
+    if (a->begin.v[i] % block || a->size.v[i] % block) return 0;
+  for (int i = 0; i < a->size.n; i++) {
+    a->begin.v[i] /= block;
+    a->size.v[i] /= block;
+  }
+  jf_layout_all(c, JF_BLOCKED);
+  return 1;
+}
+
+/* Whether v is the part of another tensor that has `size` indices of the axis, from `begin` on. */
+typedef struct concat_piece { jfl_value *of; int64_t begin, size; } concat_piece;
+
+static int concat_of_split(const jfl_value *v, int64_t axis, concat_piece *p)
+{
+  const jf_split *a = v->node->attr;
+  if (a->axis != axis) return 0;
+  for (int i = 0; i < v->index; i++) p->begin += a->sizes.v[i];
+  return 1;
+}
+
+static int concat_of_slice(const jfl_value *v, int64_t axis, concat_piece *p)
+{
+  const jf_slice *a = v->node->attr;
+  for (int i = 0; i < v->shape.n; i++)
+    if (i != axis && v->shape.d[i] != v->node->in[0]->shape.d[i]) return 0;
+  p->begin = a->begin.v[axis];
+  return 1;
+}
+
+/* Where input i of a concat comes from: a part that nothing else reads is not copied first. */
+static concat_piece concat_source(const jf_foldctx *c, int i)
+{
+  const int64_t axis = ((const jf_concat *)c->node->attr)->axis;
+  jfl_value *v = c->node->in[i];
+  concat_piece p = { v, 0, v->shape.d[axis] };
+  if (!c->is_alone(c, v)) return p;
+  if ((jf_made_by(v, &jf_op_split) && concat_of_split(v, axis, &p)) ||
+      (jf_made_by(v, &jf_op_slice) && concat_of_slice(v, axis, &p)))
+    p.of = v->node->in[0];
+  return p;
+}
+
+/* Parts that follow each other in one tensor are one part. */
+static jfl_value *concat_fold(jf_foldctx *c)
+{
+  const int n_in = c->node->n_in;
+  jf_join a = { .axis = ((const jf_concat *)c->node->attr)->axis };
+  jfl_value **in = jf_alloc(c->g->arena, (size_t)n_in * sizeof *in);
+  int64_t *begin = jf_alloc(c->g->arena, 2 * (size_t)n_in * sizeof *begin), *size = begin + n_in;
+  int n = 0, cuts = 0;
+  for (int i = 0; i < n_in; i++) {
+    const concat_piece p = concat_source(c, i);
+    cuts += p.of != c->node->in[i];
+    if (n && in[n - 1] == p.of && begin[n - 1] + size[n - 1] == p.begin) {
+      size[n - 1] += p.size;
+      continue;
+    }
+    in[n] = p.of;
+    begin[n] = p.begin;
+    size[n++] = p.size;
+  }
+  if (!cuts) return NULL;
+  if (n == 1 && size[0] == in[0]->shape.d[a.axis]) return in[0];
+  a.begin = (jf_ints){ n, begin };
+  a.size = (jf_ints){ n, size };
+  return jf_emit(c->g, &jf_op_join, &a, in, (size_t)n);
+}
+
+/* concat, stack and join do the same in memory: for each index before the axis they write one run
+   of each input in turn. */
+static jfl_status concat_join(const jf_kargs *k, const jf_join *cut)
 {
   jf_axes s = jf_axes_at(&k->out[0].shape, ((const jf_concat *)k->attr)->axis);
-  size_t size = jfl_dtype_size(k->out[0].dtype), at = 0;
-  size_t row = (size_t)(s.m * s.after) * size;
+  const size_t size = jfl_dtype_size(k->out[0].dtype), one = (size_t)s.after * size;
+  const size_t row = (size_t)s.m * one;
+  size_t at = 0;
   for (int i = 0; i < k->n_in; i++) {
-    size_t run = (size_t)(jf_numel(&k->in[i].shape) / s.before) * size;
+    const size_t whole = s.before ? (size_t)(jf_numel(&k->in[i].shape) / s.before) * size : 0;
+    const size_t run = cut ? (size_t)cut->size.v[i] * one : whole;
+    const size_t skip = cut ? (size_t)cut->begin.v[i] * one : 0;
     for (int64_t j = 0; j < s.before; j++)
       memcpy((char *)k->out[0].data + (size_t)j * row + at,
-             (const char *)k->in[i].data + (size_t)j * run, run);
+             (const char *)k->in[i].data + (size_t)j * whole + skip, run);
     at += run;
   }
   return JFL_OK;
 }
-static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_join) };
+static jfl_status concat_whole(const jf_kargs *k) { return concat_join(k, NULL); }
+static jfl_status concat_parts(const jf_kargs *k) { return concat_join(k, k->attr); }
+static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_whole) };
+static const jf_kernel join_cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(concat_parts) };
 
 JFL_OP(concat, .doc = "The inputs, one after another along axis.", .path = "concat",
        .in = { "inputs" }, .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_concat),
        .flags = JF_VARIADIC | JF_KEEPS, .infer = concat_infer, .layout = concat_layout,
-       .grad = concat_grad, .cpu = cpu)
+       .grad = concat_grad, .fold = concat_fold, .cpu = cpu)
 
 JFL_OP(stack, .doc = "The inputs, one after another along a new axis.", .path = "stack",
   .in = {"inputs"}, .out = {"y"}, .attr = stack_attrs, .attr_size = sizeof(jf_concat),
   .flags = JF_VARIADIC | JF_KEEPS, .infer = stack_infer, .grad = stack_grad, .cpu = cpu)
+
+JFL_OP(join, .doc = "Parts of the inputs, one after another along axis.", .in = {"inputs"},
+  .out = {"y"}, .attr = join_attrs, .attr_size = sizeof(jf_join),
+  .flags = JF_VARIADIC | JF_INTERNAL, .infer = join_infer, .layout = join_layout, .cpu = join_cpu)

@@ -74,10 +74,13 @@ static int64_t ctc_room(const jf_kargs *k)
   return (k->in[LOG_PROBS].shape.d[0] + 2) * ctc_places(k);
 }
 
+/* Where extents are more than any memory holds, so is the size. */
 static size_t ctc_scratch(const jf_kargs *k)
 {
-  const int64_t size = (int64_t)sizeof(double);
-  return (size_t)(ctc_room(k) * size * k->in[LOG_PROBS].shape.d[1]);
+  const jfl_shape *x = &k->in[LOG_PROBS].shape;
+  const double times = (double)x->d[0] + 2, samples = (double)x->d[1];
+  const double size = times * (double)ctc_places(k) * samples * sizeof(double);
+  return size < 0x1p62 ? (size_t)size : (size_t)1 << 62;
 }
 
 /* A sample: log_probs[t * step + class], and where its labels begin. */

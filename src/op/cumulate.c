@@ -94,12 +94,12 @@ static const jf_kernel back_cpu[JFL_N_DTYPE] = {
 };
 
 JFL_OP(cumsum, .doc = "The sums of all elements of x up to each place along axis.",
-  .path = "cumsum math.cumsum", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .path = "cumsum math.cumsum", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer, .grad = cumsum_grad,
   .cpu = sum_cpu)
 
 JFL_OP(cumprod, .doc = "The products of all elements of x up to each place along axis.",
-  .path = "cumprod math.cumprod", .in = {"x"}, .out = {"y"}, .attr = attrs,
+  .path = "cumprod math.cumprod", .in = {"x"}, .alike = 1, .out = {"y"}, .attr = attrs,
   .attr_size = sizeof(jf_cumulate), .inplace = 1, .infer = cumulate_infer,
   .grad = cumprod_to_grad, .cpu = prod_cpu)
 

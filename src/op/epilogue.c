@@ -58,7 +58,7 @@ jf_channels jf_channels_at(const jfl_shape *s, int axis, int blocked)
     c.groups = 1;
   }
   c.row = c.width == 1 ? c.inner : c.width;
-  c.n_row = jf_numel(s) / c.row;
+  c.n_row = c.row ? jf_numel(s) / c.row : 0;
   return c;
 }
 

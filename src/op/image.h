@@ -2,6 +2,7 @@
 #ifndef JF_OP_IMAGE_H
 #define JF_OP_IMAGE_H
 
+#include "data/resample.h"
 #include "dev/kernel.h"
 
 /* crop_mirror_normalize(input_blob, mirror_blob) -> y: pixels of uint8 (N, H, W, C) as float32,
@@ -30,5 +31,21 @@ typedef struct jf_random_crop {
 void jf_random_crop_move(const jf_kargs *k, int64_t i, int back);
 /* Draws place for picture i. */
 void jf_random_crop_draw(const jf_kargs *k, int64_t i);
+
+/* image_resize(x) -> y: pictures whose rows and columns are `size`. */
+typedef struct jf_image_resize {
+  jf_ints size;
+  const char *interpolation, *data_format;
+  /* Set by infer: */
+  int axis;                    /* that of rows */
+  jf_filter filter;
+} jf_image_resize;
+/* A call: n pictures or planes of h by w pixels, `inner` elements each, become to_h by to_w. y and
+   x: how the axes are stretched. */
+typedef struct jf_resizing {
+  int64_t n, h, w, inner, to_h, to_w;
+  jf_stretch y, x;
+} jf_resizing;
+jf_resizing jf_resizing_of(const jf_image_resize *a, const jfl_shape *x, const jfl_shape *y);
 
 #endif

@@ -1,5 +1,5 @@
 /* image_resize brings pictures to another size. */
-#include "data/resample.h"
+#include "op/image.h"
 #include "op/move.h"
 #include "op/window.h"
 
@@ -7,28 +7,19 @@
 
 enum { MOST_SIDE = 1 << 20 };
 
-/* image_resize(x) -> y, whose rows and columns are `size`; image_resize_grad(dy) -> dx likewise. */
-typedef struct image_resize {
-  jf_ints size;
-  const char *interpolation, *data_format;
-  /* Set by infer: */
-  int axis;                    /* that of rows */
-  jf_filter filter;
-} image_resize;
-
 static const jf_attr attrs[] = {
-  JF_FIELD(image_resize, size, INTS, NULL, "rows and columns of the result"),
-  JF_WORD(image_resize, interpolation, "auto", "auto nearest bilinear area",
+  JF_FIELD(jf_image_resize, size, INTS, NULL, "rows and columns of the result"),
+  JF_WORD(jf_image_resize, interpolation, "auto", "auto nearest bilinear area",
           "area: means of what lies under a pixel; auto: area where the picture shrinks, bilinear "
           "where it grows"),
-  JF_WORD(image_resize, data_format, "NHWC", "NHWC NCHW", "the order of axes"),
+  JF_WORD(jf_image_resize, data_format, "NHWC", "NHWC NCHW", "the order of axes"),
   {0},
 };
 
 static jfl_status image_resize_infer(jf_infer *c)
 {
   static const char *const words[] = { "nearest", "bilinear", "area", "auto" };
-  image_resize *a = c->attr;
+  jf_image_resize *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   int64_t size[2];
   a->axis = strcmp(a->data_format, "NHWC") ? 2 : 1;
@@ -53,7 +44,7 @@ static jfl_status image_resize_infer(jf_infer *c)
 static jfl_value *image_resize_emit(const jf_gradctx *c, const jfl_op *op, jfl_value *v,
                                     const jfl_value *like)
 {
-  image_resize a = *(const image_resize *)c->node->attr;
+  jf_image_resize a = *(const jf_image_resize *)c->node->attr;
   a.size = (jf_ints){ 2, (int64_t *)like->shape.d + a.axis };
   return jf_emit(c->g, op, &a, JF_IN(v));
 }
@@ -70,17 +61,10 @@ static void image_resize_grad_grad(jf_gradctx *c)
 
 /* ---- kernels ---- */
 
-/* How the smaller and larger of two tensors lie, and the taps from x's axes to y's. */
-typedef struct resizing {
-  int64_t n, h, w, inner;      /* pictures or planes; extents of x; cells that lie together */
-  int64_t to_h, to_w;
-  jf_stretch y, x;
-} resizing;
-
-static resizing resizing_of(const image_resize *a, const jfl_shape *x, const jfl_shape *y)
+jf_resizing jf_resizing_of(const jf_image_resize *a, const jfl_shape *x, const jfl_shape *y)
 {
-  resizing r = { x->d[0], x->d[a->axis], x->d[a->axis + 1], 1, y->d[a->axis], y->d[a->axis + 1],
-                 { 0 }, { 0 } };
+  jf_resizing r = { x->d[0], x->d[a->axis], x->d[a->axis + 1], 1, y->d[a->axis],
+                    y->d[a->axis + 1], { 0 }, { 0 } };
   if (a->axis == 1) r.inner = x->d[3];
   else r.n *= x->d[1];
   r.y = (jf_stretch){ r.to_h, r.h, 0, (double)r.h, a->filter };
@@ -90,13 +74,13 @@ static resizing resizing_of(const image_resize *a, const jfl_shape *x, const jfl
 
 static size_t image_resize_scratch(const jf_kargs *k)
 {
-  const resizing r = resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
+  const jf_resizing r = jf_resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
   return jf_taps_size(&r.y) + jf_taps_size(&r.x) + jf_resize_line(r.w, r.inner);
 }
 
 static jfl_status image_resize_any(const jf_kargs *k)
 {
-  const resizing r = resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
+  const jf_resizing r = jf_resizing_of(k->attr, &k->in[0].shape, &k->out[0].shape);
   char *room = k->scratch;
   const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y));
   const size_t size = jfl_dtype_size(k->in[0].dtype);
@@ -112,14 +96,14 @@ static jfl_status image_resize_any(const jf_kargs *k)
 
 static size_t image_resize_grad_scratch(const jf_kargs *k)
 {
-  const resizing r = resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);
+  const jf_resizing r = jf_resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);
   return jf_taps_size(&r.y) + jf_taps_size(&r.x)
          + (size_t)(r.h * r.w * r.inner) * sizeof(double);
 }
 
 /* Adds weight times a pixel of dy to the columns that it was made of. */
 #define SPREAD(D, T)                                                                           \
-  static void image_resize_spread_##D(const resizing *r, const jf_taps *x, double weight,      \
+  static void image_resize_spread_##D(const jf_resizing *r, const jf_taps *x, double weight,      \
                                       const T *dy, double *sum)                                \
   {                                                                                            \
     for (int64_t j = 0; j < r->to_w; j++)                                                      \
@@ -131,7 +115,7 @@ static size_t image_resize_grad_scratch(const jf_kargs *k)
   }                                                                                            \
   static jfl_status image_resize_grad_##D(const jf_kargs *k)                                   \
   {                                                                                            \
-    const resizing r = resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);                \
+    const jf_resizing r = jf_resizing_of(k->attr, &k->out[0].shape, &k->in[0].shape);          \
     char *room = k->scratch;                                                                   \
     const jf_taps y = jf_taps_in(&r.y, room), x = jf_taps_in(&r.x, room + jf_taps_size(&r.y)); \
     double *sum = (double *)(room + jf_taps_size(&r.y) + jf_taps_size(&r.x));                  \
@@ -157,10 +141,10 @@ static const jf_kernel grad_cpu[JFL_N_DTYPE] = {
 };
 
 JFL_OP(image_resize, .doc = "Pictures at another size; those of uint8 are rounded.", .in = { "x" },
-       .out = { "y" }, .attr = attrs, .attr_size = sizeof(image_resize),
+       .out = { "y" }, .attr = attrs, .attr_size = sizeof(jf_image_resize),
        .infer = image_resize_infer, .grad = image_resize_to_grad, .cpu = cpu,
        .scratch = image_resize_scratch)
 
 JFL_OP(image_resize_grad, .doc = "Gradient of image_resize.", .in = { "dy" }, .out = { "dx" },
-       .attr = attrs, .attr_size = sizeof(image_resize), .infer = image_resize_infer,
+       .attr = attrs, .attr_size = sizeof(jf_image_resize), .infer = image_resize_infer,
        .grad = image_resize_grad_grad, .cpu = grad_cpu, .scratch = image_resize_grad_scratch)

@@ -297,7 +297,7 @@ JFL_OP(reduce_prod, .doc = "The product over axes.", .path = "math.reduce_prod",
   REDUCTION(prod, reduce_infer), .alike = 1, .flags = JF_KEEPS, .grad = prod_grad)
 
 JFL_OP(reduce_any, .doc = "1 where any element over axes is not 0.", .path = "math.reduce_any",
-  REDUCTION(any, reduce_infer))
+  REDUCTION(any, reduce_infer), .truth = 1)
 
 JFL_OP(reduce_all, .doc = "1 where no element over axes is 0.", .path = "math.reduce_all",
-  REDUCTION(all, reduce_infer))
+  REDUCTION(all, reduce_infer), .truth = 1)

@@ -64,15 +64,16 @@ static void softplus_grad(jf_gradctx *c) { times(c, EMIT(sigmoid, c->in[0])); }
 #define AT_OUTPUT(id) \
   .in = {"y", "dy"}, .out = {"dx"}, .infer = jf_infer_same, .inplace = 3, JF_ELEMENTWISE(id)
 
-JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .grad = negative_grad,
-  .fold = negative_fold)
+JFL_OP(negative, .doc = "-x.", .path = "math.negative", UNARY(negative), .alike = 1,
+  .grad = negative_grad, .fold = negative_fold)
 
-JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .grad = abs_grad)
+JFL_OP(abs, .doc = "The magnitude of x.", .path = "math.abs", UNARY(abs), .alike = 1,
+  .grad = abs_grad)
 
 JFL_OP(sign, .doc = "-1, 0 or 1, as x is below, at or above 0.", .path = "math.sign", UNARY(sign),
-  .grad = jf_grad_flat)
+  .alike = 1, .grad = jf_grad_flat)
 
-JFL_OP(square, .doc = "x^2.", .path = "math.square", UNARY(square), .grad = square_grad)
+JFL_OP(square, .doc = "x^2.", .path = "math.square", UNARY(square), .alike = 1, .grad = square_grad)
 
 JFL_OP(sqrt, .doc = "The square root of x.", .path = "math.sqrt", UNARY(sqrt), .grad = sqrt_grad)
 

@@ -12,10 +12,7 @@ typedef struct adam {
   double weight_decay;         /* of AdamW */
 } adam;
 
-#define MEANS \
-  JF_FIELD(adam, beta1, NUM, "0.9", "decay of the gradients' mean"),        \
-  JF_FIELD(adam, beta2, NUM, "0.999", "decay of the mean of their squares"), \
-  JF_FIELD(adam, epsilon, NUM, "1e-08", "what is added to its root")
+#define MEANS JF_MEANS_FIELDS(adam, "1e-08")
 #define CHOICES \
   JF_FIELD(adam, do_bias_correction, BOOL, "true",                          \
            "makes up for means that start at 0 by larger steps at first"),  \
@@ -32,9 +29,7 @@ static const jf_attr lazy_attrs[] = { MEANS, {0} };
 static jfl_status adam_check(const void *attr)
 {
   const adam *a = attr;
-  JF_TRY(jf_check_decay("beta1", a->beta1));
-  JF_TRY(jf_check_decay("beta2", a->beta2));
-  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
   return jf_check_amount("weight_decay", a->weight_decay);
 }
 

@@ -101,14 +101,23 @@ static jfl_status restarts_infer(jf_infer *c)
                           multiplier);
 }
 
+/* How far into its period step t is, from 0 to 1. Period n, of steps m^n, begins at
+   steps (m^n - 1) / (m - 1); one begins at the first step that is within rounding of that. */
+static double restarts_phase(double t, double steps, double m)
+{
+  if (t < steps || m == 1) return fmod(t, steps) / steps;
+  const double more = fmin(m, 1e200) - 1, growth = log1p(more);
+  const double n = floor(log1p(t / steps * more) / growth + 1e-9);
+  const double start = steps * expm1(n * growth) / more;
+  return fmax((t - start) / (steps * exp(n * growth)), 0);
+}
+
 /* The same along one period after the other (SGDR, section 3). */
 static jfl_status restarts_plain(const jf_kargs *k)
 {
   const decay *a = k->attr;
-  double period = (double)a->steps, at = (double)jf_schedule_step(k);
-  if (a->multiplier == 1) at = fmod(at, period);
-  for (; at >= period; period *= a->multiplier) at -= period;
-  return decay_rate_of(k, (1 - a->alpha) * half_cosine(at / period) + a->alpha);
+  const double x = restarts_phase((double)jf_schedule_step(k), (double)a->steps, a->multiplier);
+  return decay_rate_of(k, (1 - a->alpha) * half_cosine(x) + a->alpha);
 }
 static const jf_kernel restarts_cpu[JFL_N_DTYPE] = { [JFL_I64] = restarts_plain };
 

@@ -12,9 +12,7 @@
 typedef struct lamb { double beta1, beta2, epsilon, weight_decay; } lamb;
 
 static const jf_attr attrs[] = {
-  JF_FIELD(lamb, beta1, NUM, "0.9", "decay of the gradients' mean"),
-  JF_FIELD(lamb, beta2, NUM, "0.999", "decay of the mean of their squares"),
-  JF_FIELD(lamb, epsilon, NUM, "1e-06", "what is added to its root"),
+  JF_MEANS_FIELDS(lamb, "1e-06"),
   JF_FIELD(lamb, weight_decay, NUM, "0", "the share of a weight that is added to its step"),
   {0},
 };
@@ -22,9 +20,7 @@ static const jf_attr attrs[] = {
 static jfl_status lamb_check(const void *attr)
 {
   const lamb *a = attr;
-  JF_TRY(jf_check_decay("beta1", a->beta1));
-  JF_TRY(jf_check_decay("beta2", a->beta2));
-  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
   return jf_check_amount("weight_decay", a->weight_decay);
 }
 

@@ -9,9 +9,7 @@
 typedef struct nadam { double beta1, beta2, epsilon, momentum_decay; } nadam;
 
 static const jf_attr attrs[] = {
-  JF_FIELD(nadam, beta1, NUM, "0.9", "decay of the gradients' mean"),
-  JF_FIELD(nadam, beta2, NUM, "0.999", "decay of the mean of their squares"),
-  JF_FIELD(nadam, epsilon, NUM, "1e-08", "what is added to its root"),
+  JF_MEANS_FIELDS(nadam, "1e-08"),
   JF_FIELD(nadam, momentum_decay, NUM, "0.004", "how soon the momentum reaches beta1"),
   {0},
 };
@@ -19,9 +17,7 @@ static const jf_attr attrs[] = {
 static jfl_status nadam_check(const void *attr)
 {
   const nadam *a = attr;
-  JF_TRY(jf_check_decay("beta1", a->beta1));
-  JF_TRY(jf_check_decay("beta2", a->beta2));
-  JF_TRY(jf_check_amount("epsilon", a->epsilon));
+  JF_TRY(jf_check_means(a->beta1, a->beta2, a->epsilon));
   return jf_check_amount("momentum_decay", a->momentum_decay);
 }
 

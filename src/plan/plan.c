@@ -156,7 +156,8 @@ static void find_still(builder *b)
     for (int k = 0; k < n->n_out; k++) b->still[n->out[k]->id] = (char)still;
     any |= still && n->n_in && !(n->op->flags & JF_VIEW);
   }
-  if (!any) memset(b->still, 0, (size_t)b->g->n_value);
+  for (int i = 0; i < b->g->n_value && !any; i++)
+    b->still[i] = b->g->value[i]->origin == JF_VARIABLE;
 }
 
 /* Adds the steps that come first: those of still nodes. */
@@ -225,29 +226,50 @@ static int reusable(const builder *b, const jf_node *n, int step)
   return -1;
 }
 
-/* Gives a value memory of its own for as long as the plan lives. */
-static void keep_value(builder *b, const jfl_value *v)
+enum { PLAN_ALIGN = 64 };
+
+static size_t plan_padded(size_t size) { return (size + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN; }
+
+/* Memory that lasts for as long as the plan lives. What is kept lies together: large blocks are in
+   large pages, which are read faster. */
+static char *plan_keep(builder *b, size_t size)
 {
-  enum { ALIGN = 64 };
-  jf_where *w = &b->where[v->id];
-  *w = plan_at(JF_AT_CONSTANT, v, 0);
-  char *room = jf_alloc(b->arena, w->size + ALIGN);
-  w->data = room + (ALIGN - (uintptr_t)room % ALIGN) % ALIGN;
-  b->p->constant_size += w->size;
+  char *room = jf_alloc(b->arena, size + PLAN_ALIGN);
+  b->p->constant_size += size;
+  return room + (PLAN_ALIGN - (uintptr_t)room % PLAN_ALIGN) % PLAN_ALIGN;
+}
+
+/* Gives the results of still steps that others read memory of their own. */
+static void keep_values(builder *b)
+{
+  size_t size = 0;
+  for (int s = 0; s < b->p->n_still; s++) {
+    const jf_node *n = b->p->step[s].node;
+    for (int k = 0; k < n->n_out; k++) {
+      const jfl_value *v = n->out[k];
+      if (b->where[v->id].memory != JF_AT_NONE || b->last_use[v->id] < b->p->n_still) continue;
+      b->where[v->id] = plan_at(JF_AT_CONSTANT, v, 0);
+      b->where[v->id].offset = size;
+      size += plan_padded(plan_bytes_of(v));
+    }
+  }
+  char *room = size ? plan_keep(b, size) : NULL;
+  for (int s = 0; s < b->p->n_still; s++)
+    for (int k = 0; k < b->p->step[s].node->n_out; k++) {
+      jf_where *w = &b->where[b->p->step[s].node->out[k]->id];
+      if (w->memory == JF_AT_CONSTANT && !w->data) w->data = room + w->offset;
+    }
 }
 
 static void place_temporaries(builder *b)
 {
+  keep_values(b);
   for (int s = 0; s < b->p->n_step; s++) {
     const jf_node *n = b->p->step[s].node;
     for (int k = 0; k < n->n_out; k++) {
       const jfl_value *v = n->out[k];
       if (b->where[v->id].memory != JF_AT_NONE) continue;
       int last = b->last_use[v->id] > s ? b->last_use[v->id] : s;
-      if (s < b->p->n_still && last >= b->p->n_still) {
-        keep_value(b, v);
-        continue;
-      }
       int life = k == 0 && !(b->p->flags & JF_SEPARATE) ? reusable(b, n, s) : -1;
       if (life >= 0) b->life[life].last = last;
       else life = add_life(b, plan_bytes_of(v), v->place, s, last);
@@ -269,13 +291,14 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   jf_kargs *k = &st->k;
   size_t n_in = (size_t)n->n_in, n_out = (size_t)n->n_out, scratch = 0;
   *k = (jf_kargs){ .n_in = n->n_in, .n_out = n->n_out, .attr = n->attr, .threads = threads,
-                   .step = index,
+                   .step = index, .renew = &b->p->renew,
                    .in = jf_alloc(b->arena, n_in * sizeof *k->in),
                    .out = jf_alloc(b->arena, n_out * sizeof *k->out) };
   st->in = jf_alloc(b->arena, n_in * sizeof *st->in);
   st->out = jf_alloc(b->arena, n_out * sizeof *st->out);
   for (int i = 0; i < n->n_in; i++) {
     k->in[i] = tensor_of(n->in[i]);
+    if (i < JF_MAXIN && b->still[n->in[i]->id]) k->still |= 1u << i;
     st->in[i] = where_of(b, n->in[i]);
   }
   for (int i = 0; i < n->n_out; i++) {
@@ -288,6 +311,20 @@ static jfl_status fill_step(builder *b, jf_step *st, int index, int threads)
   if (k->threads > b->p->threads) b->p->threads = k->threads;
   st->scratch_life = scratch ? add_life(b, scratch, n->place, index, index) : -1;
   return JFL_OK;
+}
+
+/* Gives rows the memory that they want kept. */
+static void keep_for_rows(builder *b)
+{
+  size_t size = 0;
+  for (int s = 0; s < b->p->n_step; s++) size += plan_padded(b->p->step[s].k.keep);
+  char *room = size ? plan_keep(b, size) : NULL;
+  for (int s = 0; s < b->p->n_step; s++) {
+    jf_kargs *k = &b->p->step[s].k;
+    if (!k->keep) continue;
+    k->kept = room;
+    room += plan_padded(k->keep);
+  }
 }
 
 /* Adds the kernel that a step lacks to the list of missing ones, unless it is there already. */
@@ -477,6 +514,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   keep_what_others_read(&b);
   place_temporaries(&b);
   JF_TRY(fill_steps(&b, o->threads));
+  keep_for_rows(&b);
   for (int i = 0; i < p->n_part; i++) pack_part(&b, i);
   settle(&b);
   order_streams(&b);

@@ -119,6 +119,7 @@ struct jfl_plan {
      variables itself there are none. */
   int n_still, updates;
   uint64_t kept;               /* by the run layer */
+  int renew;                   /* by the run layer: this run makes them, and what rows keep */
   double work;                 /* sum over all steps */
   int threads;                 /* the largest number that a step takes */
   int flags;

@@ -22,6 +22,7 @@ static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *
   jfl_session *s = p->job->session;
   if (p->bound != s->arenas) jf_job_bind(p);
   if (p->updates) s->changes++;
+  p->renew = p->kept != s->changes;
   set_pointers(p, in, out);
   if (p->is_late) JF_TRY(jf_late_begin(p));
   return s->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;

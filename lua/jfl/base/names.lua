@@ -1,5 +1,5 @@
 -- Errors for misspelled names, which suggest what was meant.
---[==[ guide 13: Errors
+--[==[ guide 15: Errors
 Whatever goes wrong raises a Lua error with a message that names the thing and says what was
 expected and found, at the line of the script that did it. Nothing ends the process, and the session
 can be used after it.
@@ -57,6 +57,9 @@ Errors that are found while a body runs name its job; what fails while a plan ru
 range, no memory) is raised by the call, or goes to the second function of an asynchronous one.
 Calls that fail leave variables as they were.
 
+A finalizer of your own (`__gc`, `ffi.gc`) must not raise: LuaJIT itself crashes if an error leaves
+one just as a compiled loop is left. `pcall` what it does. Those of jfl raise nothing.
+
 Memory that runs out is an error too, wherever jfl itself asks for it. oneDNN and OpenBLAS end the
 process, or wait for ever, where memory fails within them. So jfl opens them and lets them make
 kernels only while enough is free: below that its own kernels serve, which are slower and may differ
@@ -95,25 +98,42 @@ local ALIASES = {
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
 local FOREIGN = {
-  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.nn.embedding",
-  mse_loss = "flow.math.squared_difference", mseloss = "flow.math.squared_difference",
-  bcewithlogitsloss = "flow.nn.sigmoid_cross_entropy_with_logits",
-  binary_cross_entropy_with_logits = "flow.nn.sigmoid_cross_entropy_with_logits",
+  linear = "flow.layers.dense", fc = "flow.layers.dense", embedding = "flow.layers.embedding",
+  mse_loss = "flow.nn.MSELoss", l1_loss = "flow.nn.L1Loss", kl_div = "flow.nn.KLDivLoss",
+  binary_cross_entropy = "flow.nn.BCELoss", nllloss = "flow.nn.nll_loss",
+  binary_cross_entropy_with_logits = "flow.nn.BCEWithLogitsLoss",
+  crossentropyloss = "flow.nn.cross_entropy", ctcloss = "flow.ctc_loss",
+  batchnorm1d = "flow.layers.batch_normalization", batchnorm2d = "flow.layers.batch_normalization",
+  batch_norm = "flow.layers.batch_normalization", layernorm = "flow.layers.layer_norm",
+  rmsnorm = "flow.layers.rms_norm", multiheadattention = "flow.layers.multi_head_attention",
+  convtranspose2d = "flow.layers.conv2d_transpose", detach = "flow.stop_gradient",
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", max = "flow.math.reduce_max",
   min = "flow.math.reduce_min", prod = "flow.math.reduce_prod", all = "flow.math.reduce_all",
   any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
-  scatter_add = "flow.dim_scatter_add",
+  scatter_add = "flow.dim_scatter_add", take_along_axis = "flow.dim_gather",
+  index_select = "flow.gather", narrow = "flow.slice", full = "flow.constant",
+  full_like = "flow.constant_like", std = "flow.math.reduce_std",
+  var = "flow.math.reduce_variance", logsumexp = "flow.math.reduce_logsumexp",
+  outer = "flow.einsum(\"i,j->ij\", {x, y})", trace = "flow.diagonal, and flow.math.reduce_sum",
+  embedding_bag = "flow.layers.embedding, and flow.math.reduce_mean(x, 1)",
+  dropout2d = "flow.nn.dropout(x, rate, { noise_shape = { n, channels, 1, 1 } })",
+  kaiming_normal = "flow.kaiming_initializer(shape)", he_normal = "flow.kaiming_initializer(shape)",
+  kaiming_normal_initializer = "flow.kaiming_initializer(shape)",
+  he_normal_initializer = "flow.kaiming_initializer(shape)",
+  kaiming_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
+  he_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
+  lecun_normal_initializer = "flow.variance_scaling_initializer(1, \"fan_in\")",
+  name_scope = "flow.scope.namespace", variable_scope = "flow.scope.namespace",
+  norm = "flow.math.reduce_euclidean_norm", normalize = "flow.math.l2_normalize",
   arange = "flow.range",
   mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",
   dataloader = "flow.data.batches", imagefolder = "flow.data.folder",
   topk = "flow.math.top_k", maxpool2d = "flow.nn.max_pool2d", avgpool2d = "flow.nn.avg_pool2d",
-  cross_entropy = "flow.nn.sparse_softmax_cross_entropy_with_logits",
-  crossentropyloss = "flow.nn.sparse_softmax_cross_entropy_with_logits",
   tensor = "flow.ndarray.array",
   from_numpy = "flow.ndarray.array", manual_seed = "flow.random.seed",
   bool = "flow.int8", int16 = "flow.int32", int = "flow.int32", long = "flow.int64",
   half = "flow.float16", placeholder = "flow.typing.Numpy.Placeholder",
-  view = "flow.reshape(x, shape)", flatten = "flow.reshape(x, shape)",
+  view = "flow.reshape(x, shape)", flatten = "flow.flatten",
   permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
   backward = "flow.optimizer.SGD(rate):minimize(loss)",
   step = "minimize, which trains at every call of the job",

@@ -10,17 +10,20 @@ local LIST = {
   flow.ones_initializer(), flow.random_normal_initializer(0, 0.02),
   flow.orthogonal_initializer() for recurrent weights, and more that end so.
     flow.layers.dense(x, 10, { kernel_initializer = flow.truncated_normal(0.1) })]] },
-  { "optimizer optimizers training trainer minimize backward", [[
+  { "optimizer optimizers training trainer minimize backward nesterov amsgrad", [[
   A body trains by flow.optimizer.SGD(0.1):minimize(loss) or
-  flow.optimizer.Adam(0.001):minimize(loss); each call of the job is a step then. There is no
-  backward() and no step(). Rates may follow flow.optimizer.PiecewiseConstantScheduler, gradients
-  may be clipped by flow.optimizer.grad_clipping.by_global_norm.]] },
-  { "loss losses cost criterion crossentropy cross_entropy mse bce nll", [[
-  Losses are ops that give one number a sample:
+  flow.optimizer.AdamW(0.001, { weight_decay = 0.01 }):minimize(loss); each call of the job is a
+  step then. There is no backward() and no step(). flow.help("optimizer") lists the others. Rates
+  may follow flow.optimizer.CosineScheduler or a function of the step, gradients may be clipped by
+  flow.optimizer.grad_clipping.by_global_norm. SGD takes { nesterov = true }, Adam
+  { amsgrad = true }.]] },
+  { "loss losses cost criterion crossentropy mse bce nll kl triplet", [[
+  Losses are ops. OneFlow's give one number a sample:
   flow.nn.sparse_softmax_cross_entropy_with_logits(labels, logits) for classes,
-  flow.nn.sigmoid_cross_entropy_with_logits(labels, logits) for yes or no,
-  flow.math.squared_difference(a, b) for numbers. optimizer:minimize(loss) divides the gradients
-  by how many there are, so the mean is what is minimized.]] },
+  flow.nn.sigmoid_cross_entropy_with_logits(labels, logits) for yes or no; optimizer:minimize(loss)
+  divides the gradients by how many there are. Others take the network's result first and give the
+  mean: flow.nn.cross_entropy, flow.nn.BCEWithLogitsLoss, flow.nn.MSELoss, flow.nn.L1Loss,
+  flow.nn.huber_loss, flow.nn.KLDivLoss, flow.nn.TripletMarginLoss, flow.ctc_loss and more.]] },
   { "checkpoint checkpoints save saving load loading restore resume", [[
   A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
   :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
@@ -44,6 +47,11 @@ local LIST = {
   flow.int64; comparisons give int8, as there is no bool. flow.float16 and flow.bfloat16 take 16
   bits in memory and are computed in float32, each result being rounded; variables of them can be
   read but not trained. flow.cast(x, dtype) and a:astype(dtype) convert.]] },
+  { "amp autocast gradscaler mixed_precision fp16 bf16", [[
+  flow.config.enable_auto_mixed_precision(true), before jobs are defined, lets large products and
+  convolutions read bfloat16 where the processor multiplies it; variables stay float32. Scaling of
+  losses, which bfloat16 does not need, is an optimizer's option:
+  { loss_scale_policy = flow.optimizer.loss_scale.dynamic_loss_scale() }.]] },
   { "array arrays tensor tensors numpy np matrix", [[
   Arrays are NdArrays of flow.ndarray: flow.ndarray.array({ { 1, 2 }, { 3, 4 } }), zeros, ones,
   rand; in the body of a job the values are blobs, which have a shape and no data yet.
@@ -53,7 +61,8 @@ local LIST = {
   flow.help("global_function"). Its inputs and results have types of flow.typing; job:graph() and
   job:plan() show it.]] },
   { "layer layers module modulelist sequential network model", [[
-  flow.layers.dense and flow.layers.conv2d make ops together with their variables; activations,
+  flow.layers.dense, flow.layers.conv2d, flow.layers.batch_normalization, flow.layers.lstm,
+  flow.layers.multi_head_attention and others make ops together with their variables; activations,
   pooling and dropout are ops of flow.nn. A network is a Lua function that calls them.]] },
   { "variable variables parameter parameters weight", [[
   Variables are made by layers or by flow.get_variable(name, shape, { initializer = ... }) in a
@@ -64,19 +73,24 @@ local LIST = {
   and pictures of flow.data.folder; flow.data.load_mnist(100) gives images and labels in batches,
   flow.data.loop(data, { epochs = 10 }) goes through such; both can be resumed. flow.zip(a, b) goes
   through arrays side by side. flow.ndarray.load reads numpy's files.]] },
-  { "image images picture pictures jpeg jpg png photo imagefolder", [[
+  { "image images picture pictures jpeg jpg png photo imagefolder augmentation transforms", [[
   flow.data.folder("photos", { size = 224 }) is a data set of JPEG and PNG files in a folder for
-  each class, for flow.data.batches; flow.data.load_image and save_image read and write one.]] },
+  each class, for flow.data.batches; flow.data.load_image and save_image read and write one. In a
+  body flow.image.random_crop, random_flip, color_jitter, random_erasing and normalize change whole
+  batches.]] },
   { "gradient gradients grad autograd derivative", [[
   Gradients are taken by optimizer:minimize(loss); flow.watch_diff(x, fn) in the body shows the
   gradient of x at every call.]] },
   { "lr rate learning_rate schedule scheduler warmup", [[
-  A learning rate is a number, or flow.optimizer.PiecewiseConstantScheduler(steps, rates, { warmup
-  = ... }). optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls.]] },
+  A learning rate is a number, a function of the step, or a schedule such as
+  flow.optimizer.CosineScheduler(rate, steps, { warmup = flow.optimizer.warmup.linear(100, 0) }).
+  optimizer.lr reads it, optimizer:set_lr(rate) sets it between calls.]] },
   { "weight_decay decay regularization regularizer regularizers", [[
-  flow.layers.dense(x, 10, { kernel_regularizer = flow.regularizers.l2(1e-4) }) decays a layer's
-  weight: training adds 1e-4 times the weight to its gradient. bias_regularizer and
-  flow.get_variable's regularizer are alike. Optimizers have no weight_decay.]] },
+  flow.optimizer.AdamW(0.001, { weight_decay = 0.01, weight_decay_excludes = { "bias$", "norm" } })
+  makes weights smaller at every step, but for variables whose names these regular expressions find.
+  flow.layers.dense(x, 10, { kernel_regularizer = flow.regularizers.l2(1e-4) }) adds 1e-4 times one
+  layer's weight to its gradient instead; bias_regularizer and flow.get_variable's regularizer are
+  alike.]] },
   { "nan inf infinity infinite finite diverge", [[
   A loss that is nan or inf is no error by itself. flow.config.check_finite(true) makes each run
   look for the first value that is not finite, and fail with its name and the step; variables stay
@@ -104,37 +118,37 @@ local LIST = {
   { "attention transformer multihead multiheadattention", [[
   flow.layers.multi_head_attention is the layer, flow.nn.scaled_dot_product_attention what it does
   with queries, keys and values, flow.nn.rotary_embedding marks positions.]] },
+  { "batch_norm batchnorm batchnorm1d batchnorm2d normalization layernorm groupnorm", [[
+  flow.layers.batch_normalization(x, { axis = 1 }) normalizes channels, (N, C, H, W), and keeps
+  their statistics for predict jobs; flow.layers.layer_norm(x, { begin_norm_axis = -1 }) and
+  flow.layers.rms_norm the last axis; flow.layers.group_norm and flow.layers.instance_norm channels
+  of each sample.]] },
+  { "convolution deconvolution conv_transpose convtranspose2d depthwise", [[
+  flow.layers.conv1d, conv2d and conv3d; flow.layers.conv2d_transpose and its kin make their input
+  larger. With as many groups as channels a convolution is depthwise.]] },
+  { "ema averaging swa averagedmodel", [[
+  flow.optimizer.Adam(rate, { moving_average = flow.train.ExponentialMovingAverage(0.999) }) keeps
+  averages of the variables; the average's use() runs a part of a job with them.]] },
   { "exit quit", [[
   os.exit() ends the program, Ctrl-D the prompt.]] },
 }
 
--- What jfl does not have, and what to use instead.
-local ABSENT = {
-  { "batch_norm batchnorm2d batch_normalization normalization layer_norm layernorm", [[
-  There is no layer of normalization. One over the last axis is made of ops:
-    local mean = flow.math.reduce_mean(x, -1, { keepdims = true })
-    local var = flow.math.reduce_mean(flow.math.square(x - mean), -1, { keepdims = true })
-    local y = (x - mean) * flow.math.rsqrt(var + 1e-5)]] },
-  { "while loop scan", [[
+--- What jfl does not have, and what to use instead.
+topics.absent = {
+  { "while while_loop scan", [[
   There is no loop in a plan. A Lua loop in a body writes its steps one after another, with the
   same variables by flow.get_variable; flow.layers.rnn, lstm and gru go through a sequence.]] },
   { "keep_prob keep", [[
   flow.nn.dropout takes the rate at which elements are dropped: 1 - keep_prob.]] },
-  { "nesterov dampening amsgrad adamw rmsprop adagrad lars lamb", [[
-  There are flow.optimizer.SGD, with momentum, and flow.optimizer.Adam. Weight decay is a
-  regularizer: flow.help("weight_decay").]] },
-  { "einsum tensordot", [[
-  Products of sums are flow.matmul with { transpose_a = true } or { transpose_b = true }, and
-  flow.math.reduce_sum of products that broadcast.]] },
+  { "tensordot", [[
+  flow.einsum("abc,cd->abd", { x, y }) multiplies and sums over any axes.]] },
   { "eye", [[
   A matrix with 1 on its diagonal is one line for each place:
     flow.one_hot(flow.range(n), n)]] },
-  { "conv1d conv3d conv_transpose conv2d_transpose deconvolution upsample", [[
-  There are convolutions over two axes, flow.layers.conv2d; with an extent of 1 one serves for a
-  single axis.]] },
   { "eager no_grad requires_grad detach", [[
   Every op runs at once on NdArrays, without gradients. In a body nothing has data yet, and only
-  optimizer:minimize takes gradients; { trainable = false } keeps a variable as it is.]] },
+  optimizer:minimize takes gradients; flow.stop_gradient(x) lets none through, and
+  { trainable = false } keeps a variable as it is.]] },
   { "onnx torchscript pytorch torch keras tensorflow", [[
   jfl reads .safetensors files (flow.checkpoint.load), numpy's .npy and .npz and OneFlow's
   checkpoints; PyTorch's can be saved as safetensors there. The guide has tables for those who
@@ -147,7 +161,7 @@ local ABSENT = {
 }
 
 local by_word = {}
-for _, list in ipairs { LIST, ABSENT } do
+for _, list in ipairs { LIST, topics.absent } do
   for _, topic in ipairs(list) do
     for word in topic[1]:gmatch("%S+") do by_word[word] = by_word[word] or topic[2] end
   end

@@ -1,5 +1,5 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
---[==[ guide 10: Placement, settings, sessions
+--[==[ guide 12: Placement, settings, sessions
 `flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops and variables on a
 device and gives what it returns; values are copied to where they are read. What is put on no device
 is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the
@@ -44,6 +44,30 @@ else stays in float32: variables, so that small steps are not lost, losses, soft
 No loss scaling is needed, as bfloat16 has the range of float32. Training takes about the same
 course; `job:plan()` names what was rounded `x-bfloat16`. Products with few rows, as of a batch of
 one, are left as they are, for they gain nothing.
+
+`"float16"` in place of `true` rounds what all products and convolutions read to float16, on every
+processor, which is slower on one that computes in float32 as this one does, but takes the course
+that training on a device with float16 takes. Its numbers end at 65504 and at 6e-8, so that a
+gradient may become infinite or 0; a loss scale that adapts itself keeps them between:
+
+```lua
+flow.config.enable_auto_mixed_precision("float16")
+local step = flow.global_function {
+  name = "float16_step", type = "train", inputs = { { "x", tp.Numpy.Placeholder({ 4, 8 }) } },
+  returns = tp.Numpy,
+  body = function(x)
+    local loss = flow.math.square(flow.layers.dense(x, 2))
+    flow.optimizer.SGD(0.005, { momentum = 0,
+      loss_scale_policy = flow.optimizer.loss_scale.dynamic_loss_scale() }):minimize(loss)
+    return loss
+  end,
+}
+local x, losses = flow.ndarray.ones({ 4, 8 }), {}
+for i = 1, 60 do losses[i] = step(x):mean() end
+-- the first steps overflow and change nothing, until the scale is small enough
+print(losses[2] == losses[1], losses[60] < losses[1])    --> true	true
+flow.config.enable_auto_mixed_precision(false)
+```
 
 A job's own settings are in a config: `flow.function_config()`, whose options are calls.
 
@@ -122,7 +146,13 @@ local settings = {
   memory_limit = in_core("memory_limit", 0),
   max_plans = count("max_plans", 1),
   strict_placement = flag("strict_placement"),
-  enable_auto_mixed_precision = flag("enable_auto_mixed_precision"),
+  enable_auto_mixed_precision = function(value)
+    if value ~= nil then
+      config.values.enable_auto_mixed_precision =
+        options.mixed("config.enable_auto_mixed_precision", value)
+    end
+    return config.values.enable_auto_mixed_precision
+  end,
 }
 
 -- A function that gets the text of each warning; false: they go to stderr.

@@ -158,8 +158,8 @@ local function read_returns(t)
   if t.returns == nil then return typing.any, true, future end
   if not typing.is_type(t.returns) then
     core.fail("%s: returns must be a type such as flow.typing.Numpy or, for several results, "
-      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got %s", t.name,
-      args.describe(t.returns))
+      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), and for those with names "
+      .. "flow.typing.Dict(flow.typing.Numpy), got %s", t.name, args.describe(t.returns))
   end
   if t.returns.kind == "Callback" then return t.returns.part, true end
   return t.returns, false

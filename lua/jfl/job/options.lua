@@ -17,8 +17,15 @@ function options.default_initializer_conf(value)
     .. "flow.truncated_normal(0.1), got %s", args.describe(value))
 end
 
-function options.enable_auto_mixed_precision(on)
-  return args.expect("enable_auto_mixed_precision", "value", on, "boolean")
+--- Checks a setting of mixed precision; `who` is named in errors.
+function options.mixed(who, value)
+  if type(value) == "boolean" or value == "bfloat16" or value == "float16" then return value end
+  core.fail("%s: value must be true, false, 'bfloat16' (as true) or 'float16', got %s", who,
+    args.describe(value))
+end
+
+function options.enable_auto_mixed_precision(value)
+  return options.mixed("enable_auto_mixed_precision", value)
 end
 
 function options.concurrency_width(n) return args.integer("concurrency_width", "value", n, 1) end

@@ -55,7 +55,7 @@ function trace.run(job, graph, body, ...)
   core.place(context.device, graph)
   local mixed = job.config.enable_auto_mixed_precision
   if mixed == nil then mixed = config.values.enable_auto_mixed_precision end
-  core.mixed_precision(graph, mixed)
+  core.mixed_precision(graph, mixed == true and "bfloat16" or mixed or "float32")
   local function close(ok, ...)
     if not ok then error(explained(job, body, (...)), 0) end
     return context, ...

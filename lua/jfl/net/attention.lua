@@ -16,13 +16,23 @@ attention.scaled_dot_product_attention = args.define("nn.scaled_dot_product_atte
     { "v", "values, one for each key (batch, heads, length, size)", type = "Tensor" },
     { "causal", "query i sees the keys 0 to i only", false },
     { "scale", "what scores are multiplied by; 1 / sqrt(size)", args.none, type = "number" },
-    { "mask", "int8, where 0 hides a key, or numbers to add to scores; broadcast to (batch, heads, "
-      .. "queries, keys). A query that sees no key gets 0", args.none, type = "Tensor" },
+    { "mask", "int8, where 0 hides a key, or numbers to add to scores, of which -inf hides a key; "
+      .. "broadcast to (batch, heads, queries, keys). A query that sees no key gets 0", args.none,
+      type = "Tensor" },
+    { "dropout_rate", "probability of a weight being dropped in train jobs, from 0 to below 1; the "
+      .. "others are multiplied by 1 / (1 - dropout_rate)", 0, type = "number" },
+    { "training", "true or false overrides the job's type", args.none, type = "boolean" },
     { "name", "of the op", args.none },
     returns = "Tensor",
   }, function(o)
-    local options = { causal = o.causal, scale = o.scale, name = o.name }
-    return (op.scaled_dot_product_attention(o.q, o.k, o.v, o.mask and { o.mask } or nil, options))
+    local rate = call.dropout_rate("nn.scaled_dot_product_attention", "dropout_rate",
+      o.dropout_rate, o.training)
+    local more = { o.mask }
+    if rate > 0 then
+      more[#more + 1] = op.random_randint { low = 0, high = 2 ^ 53, dtype = "int64" }
+    end
+    return (op.scaled_dot_product_attention(o.q, o.k, o.v, more[1] and more or nil,
+      { causal = o.causal, scale = o.scale, dropout_rate = rate, name = o.name }))
   end)
 
 return attention

@@ -23,6 +23,18 @@ function call.full_name(who, name)
   return (trace.current and trace.current.prefix or "") .. name
 end
 
+--- The rate at which a part of a body drops elements: that given in train jobs, else 0; training =
+-- true or false overrides the job's type. `name` is the rate's argument.
+function call.dropout_rate(who, name, rate, training)
+  args.expect(who, name, rate, "number")
+  if not (rate >= 0 and rate < 1) then
+    core.fail("%s: %s must be a number from 0 to below 1, got %g", who, name, rate)
+  end
+  if training ~= nil then args.expect(who, "training", training, "boolean") end
+  if training == nil then training = trace.current and trace.current.mode == "train" end
+  return training and rate or 0
+end
+
 --- An op as a function of flow, which puts the prefix of the namespaces around it before its name.
 -- The core makes the op at its first call, since scripts never call most of them.
 function call.of(name)

@@ -1,5 +1,5 @@
--- Pictures in batches: sizes, parts, colours, and the random changes that keep a network from
--- learning its training set by heart.
+-- Pictures in batches: sizes, parts, and the random changes that keep a network from learning its
+-- training set by heart.
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local core = require "jfl.core"
@@ -14,11 +14,9 @@ local TENSOR = "Tensor"
 local FORMAT = { "data_format", "NCHW or NHWC: the order of x's axes", "NCHW" }
 local TRAINING = { "training", "true or false overrides the job's type", args.none,
   type = "boolean" }
--- ITU-R BT.601's shares of red, green and blue in brightness.
-local LUMA = { 0.299, 0.587, 0.114 }
 
--- The number of x's axis of channels, from 1, where x is a batch of pictures.
-local function channels_of(who, x, format, name)
+--- The number of x's axis of channels, from 1, where x is a batch of pictures.
+function images.channels_of(who, x, format, name)
   if format ~= "NCHW" and format ~= "NHWC" then
     core.fail("%s: data_format must be NCHW or NHWC, got %s", who, args.describe(format))
   end
@@ -27,17 +25,28 @@ local function channels_of(who, x, format, name)
     format == "NCHW" and "(N, C, H, W)" or "(N, H, W, C)", args.shape_text(x.shape))
 end
 
--- Whether random changes are made: in train jobs and outside of jobs, unless training says.
-local function is_active(who, training)
+--- Whether random changes are made: in train jobs and outside of jobs, unless training says.
+function images.is_active(who, training)
   if training ~= nil then return args.expect(who, "training", training, "boolean") end
   return not trace.current or trace.current.mode == "train"
 end
 
-local function share(who, name, value, most)
+--- Fails unless value is a number from 0 to `most`.
+function images.share(who, name, value, most)
   if type(value) == "number" and value >= 0 and value <= most then return value end
   core.fail("%s: %s must be a number from 0 to %s, got %s", who, name,
     most == math.huge and "any bound" or tostring(most), args.describe(value))
 end
+
+--- A list of numbers, one a channel, as an array that broadcasts over pictures.
+function images.along(list, axis, dtype)
+  local shape = { 1, 1, 1, 1 }
+  shape[axis] = #list
+  return core.reshape(core.from_table(list, dtype), shape)
+end
+
+local along, channels_of, is_active, share =
+  images.along, images.channels_of, images.is_active, images.share
 
 -- ---- sizes and parts ----
 
@@ -201,13 +210,6 @@ images.CropMirrorNormalize = args.define("image.CropMirrorNormalize", "(pixels -
     return (op.crop_mirror_normalize(x, { tensors.need(who, "mirror_blob", mirror) }, o))
   end)
 
--- A list of numbers, one a channel, as an array that broadcasts over pictures.
-local function along(list, axis, dtype)
-  local shape = { 1, 1, 1, 1 }
-  shape[axis] = #list
-  return core.reshape(core.from_table(list, dtype), shape)
-end
-
 local function channel_numbers(who, name, value, n)
   local list = type(value) == "number" and { value } or args.expect(who, name, value, "table")
   for i = 1, #list do args.expect(who, ("%s[%d]"):format(name, i), list[i], "number") end
@@ -231,54 +233,6 @@ images.normalize = args.define("image.normalize", "(image - mean) / std, channel
   local mean = along(channel_numbers(who, "mean", o.mean, n), axis, x.dtype)
   local std = along(channel_numbers(who, "std", o.std, n), axis, x.dtype)
   return (op.divide(op.subtract(x, mean), std, { name = o.name }))
-end)
-
--- One number for each picture, from 1 - span (0 at least) to 1 + span.
-local function factors(x, span)
-  return op.random_uniform({ shape = { x.shape[1], 1, 1, 1 }, minval = math.max(0, 1 - span),
-    maxval = 1 + span, dtype = x.dtype })
-end
-
--- Goes from `other` to x and as far beyond as the picture's factor says; within 0 and 1.
-local function blend(x, other, span)
-  local f = factors(x, span)
-  local y = other and op.add(op.multiply(x, f), op.multiply(other, op.subtract(1, f)))
-    or op.multiply(x, f)
-  return op.clip_by_value(y, { min_value = 0, max_value = 1 })
-end
-
-local function grey(x, axis)
-  return op.reduce_sum(op.multiply(x, along(LUMA, axis, x.dtype)), { axis = { axis - 1 },
-    keepdims = true })
-end
-
---- Changes brightness, contrast and saturation of each picture by factors of its own, from 1 - s to
--- 1 + s, in this order; nothing in jobs that do not train. Values are kept within 0 and 1.
-images.color_jitter = args.define("image.color_jitter", "Changes colours at random, in training.", {
-  { "x", "float pictures from 0 to 1, of 3 channels: red, green, blue", type = TENSOR },
-  { "brightness", "how much all colours are multiplied", 0 },
-  { "contrast", "how far colours go from the picture's mean brightness", 0 },
-  { "saturation", "how far colours go from grey", 0 },
-  FORMAT, TRAINING,
-  returns = TENSOR,
-}, function(o)
-  local who, x = "image.color_jitter", o.x
-  local axis = channels_of(who, x, o.data_format)
-  if x.shape[axis] ~= 3 or not x.dtype:match("float") then
-    core.fail("%s: x must be floats with 3 channels, got %s %s", who, x.dtype,
-      args.shape_text(x.shape))
-  end
-  for _, name in ipairs { "brightness", "contrast", "saturation" } do
-    share(who, name, o[name], math.huge)
-  end
-  if not is_active(who, o.training) then return x end
-  if o.brightness > 0 then x = blend(x, nil, o.brightness) end
-  if o.contrast > 0 then
-    local mean = op.reduce_mean(grey(x, axis), { axis = { 1, 2, 3 }, keepdims = true })
-    x = blend(x, mean, o.contrast)
-  end
-  if o.saturation > 0 then x = blend(x, grey(x, axis), o.saturation) end
-  return x
 end)
 
 -- 1 where the numbers 0 .. n - 1 along an axis are from `low` up to below `low + size`, else 0.

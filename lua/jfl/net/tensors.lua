@@ -24,8 +24,8 @@ end
 --- The number of an axis among `rank`, from 1.
 function tensors.axis(who, name, axis, rank)
   if type(axis) ~= "number" or axis % 1 ~= 0 or axis < -rank or axis >= rank then
-    core.fail("%s: %s must be a whole number from %d to %d, got %s; axes count from 0", who, name,
-      -rank, rank - 1, args.describe(axis))
+    core.fail("%s: %s must be from %d to %d, got %s; axes count from 0", who, name, -rank, rank - 1,
+      type(axis) == "number" and ("%.14g"):format(axis) or args.describe(axis))
   end
   return axis % rank + 1
 end

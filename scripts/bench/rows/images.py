@@ -20,11 +20,21 @@ def random_crop(x):
                   columns.reshape(n, 1, 1, w)]
 
 
+def last(x):
+    """Bilinear pixels of pictures whose channels come last, in memory as in their shape."""
+    y = F.interpolate(x.permute(0, 3, 1, 2), size=(224, 224), mode="bilinear")
+    return y.permute(0, 2, 3, 1)
+
+
 ROWS = {
     "crop_mirror_normalize of (16, 256, 256, 3) to 224":
         lambda x: (x[:, 16:240, 16:240].permute(0, 3, 1, 2).float() - MEAN) / STD,
     "image.Resize of (16, 3, 256, 256) to 128, areas":
         lambda x: F.interpolate(x, size=(128, 128), mode="area"),
+    "image.Resize of (16, 3, 256, 256) to 224, bilinear":
+        lambda x: F.interpolate(x, size=(224, 224), mode="bilinear"),
+    "image.Resize of (16, 256, 256, 3) to 224, bilinear": last,
+    "image.Resize of (16, 256, 256, 3) bytes to 224, bilinear": last,
     "image.normalize of (16, 3, 224, 224)": lambda x: (x - LOW) / SPAN,
     "image.random_crop of (128, 3, 32, 32), padded by 4 and mirrored": random_crop,
 }

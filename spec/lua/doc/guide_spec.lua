@@ -31,6 +31,18 @@ describe("the guide #cpu", function()
     assert.truthy(count > last.guide)
   end)
 
+  it("tells of names that are there", function()
+    local gone = {}
+    for _, page in ipairs(pages) do
+      for span in page.text:gsub("\n```.-\n```", ""):gmatch("`([^`\n]+)`") do
+        for path in span:gmatch("%f[%w]flow%.([%w_.]*%w)") do
+          if not flow.has(path) then gone[#gone + 1] = page.source .. ": flow." .. path end
+        end
+      end
+    end
+    assert.same({}, gone)
+  end)
+
   it("links to pages that are there", function()
     local texts = require "scripts.doc.pages" ()
     for name, text in pairs(texts) do

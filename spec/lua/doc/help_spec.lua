@@ -3,6 +3,7 @@ local helper = require "spec.lua.helper"
 
 local help = require "jfl.doc.help"
 local index = require "jfl.doc.index"
+local topics = require "jfl.doc.topics"
 
 describe("help", function()
   local function holds(text, part)
@@ -21,7 +22,7 @@ describe("help", function()
     local text = help.text("dense")
     holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
     holds(text, "of the layer; dense_1, dense_2")
-    holds(help.text("dropout"), "flow.nn.dropout(x, rate, {training, name})")
+    holds(help.text("dropout"), "flow.nn.dropout(x, rate, noise_shape, {training, name})")
     holds(help.text("truncated_normal"), "stddev=1")
   end)
 
@@ -116,7 +117,7 @@ describe("help", function()
       assert.truthy(#help.text("guide " .. number) > 300, title)
     end
     assert.equal(help.text("guide 5"), help.text("blobs and ops"))
-    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 13\").")
+    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 15\").")
     holds(help.text("data"), "flow.data\n")
   end)
 
@@ -125,11 +126,20 @@ describe("help", function()
     for _, word in ipairs { "initializer", "optimizer", "loss", "save", "gpu", "async", "threads",
       "dtype", "tensor", "layers", "variable", "data", "gradient", "lr", "nan", "error", "speed",
       "memory", "random", "plot", "keep_prob", "nesterov", "einsum", "eye",
+      "amp", "convolution", "ema",
       "batch_norm", "rnn", "attention", "embedding", "conv1d" } do
       text[#text + 1] = help.text(word)
     end
     for path in table.concat(text, "\n"):gmatch("%f[%w]flow%.([%w_.]*[%w_])") do
       assert.truthy(path == "typing" or pcall(help.text, path), path)
+    end
+  end)
+
+  it("says of nothing that is there that it is absent", function()
+    local last = {}
+    for path in pairs(index.paths()) do last[path:match("[%w_]+$"):lower()] = path end
+    for _, topic in ipairs(topics.absent) do
+      for word in topic[1]:gmatch("%S+") do assert.is_nil(last[word], word) end
     end
   end)
 
@@ -151,9 +161,10 @@ describe("help", function()
   it("is pointed to for what other libraries have, unless one name does it here", function()
     for name, text in pairs {
       LSTM = "there is no flow.nn.LSTM; did you mean flow.layers.lstm?",
-      BatchNorm2d = "flow.help('BatchNorm2d') tells what there is instead",
-      mse_loss = "did you mean flow.math.squared_difference?",
-      Embedding = "did you mean flow.nn.embedding?",
+      BatchNorm2d = "did you mean flow.layers.batch_normalization?",
+      torchscript = "flow.help('torchscript') tells what there is instead",
+      mse_loss = "did you mean flow.nn.MSELoss?",
+      Embedding = "did you mean flow.layers.embedding?",
     } do
       helper.fails(function() return flow.nn[name] end, text)
       assert.truthy(text:find("mean") or help.text(name))

@@ -158,8 +158,8 @@ print(labels)
 ]] },
   { "a placeholder as what a job returns", {
     "job: returns must be a type such as flow.typing.Numpy or, for several results, "
-      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got Numpy.Placeholder((2), "
-      .. "float32)",
+      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), and for those with names "
+      .. "flow.typing.Dict(flow.typing.Numpy), got Numpy.Placeholder((2), float32)",
   }, [[
 local job = flow.global_function { name = "job", --@
   returns = tp.Numpy.Placeholder({ 2 }),
@@ -169,7 +169,8 @@ print(job)
 ]] },
   { "a table of types instead of a Tuple", {
     "job: returns must be a type such as flow.typing.Numpy or, for several results, "
-      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), got a table",
+      .. "flow.typing.Tuple(flow.typing.Numpy, flow.typing.Numpy), and for those with names "
+      .. "flow.typing.Dict(flow.typing.Numpy), got a table",
   }, [[
 local job = flow.global_function { name = "job", --@
   returns = { tp.Numpy, tp.Numpy },

@@ -212,9 +212,14 @@ return flow.layers:dense(flat, 10) --@
 return flow.nn:relu(images) --@
 ]] },
   { "a fully connected layer on labels", {
-    "layers.dense: inputs must have two or more axes, got shape (4)",
+    "layers.dense: inputs must be floats, got int32; flow.cast converts",
   }, "net", [[
 return flow.layers.dense(labels, 10) --@
+]] },
+  { "a fully connected layer on one axis", {
+    "layers.dense: inputs must have two or more axes, got shape (256)",
+  }, "net", [[
+return flow.layers.dense(flow.reshape(images, { -1 }), 10) --@
 ]] },
   { "a convolution of flattened images", {
     "layers.conv2d: inputs must have four axes (NCHW), got shape (4, 64)",
@@ -393,7 +398,7 @@ return flow.math.reduce_sum(images, { axis = { 1, 1 } }) --@
 return flow.transpose(images, { 0, 2 }) --@
 ]] },
   { "a permutation that counts from 1", {
-    "transpose: axis must be from -4 to 3, got 4; axes count from 0",
+    "transpose: perm must be from -4 to 3, got 4; axes count from 0",
   }, "net", [[
 return flow.transpose(images, { 1, 3, 4, 2 }) --@
 ]] },

@@ -51,7 +51,8 @@ describe("pictures in batches", function()
       crop = function(x) return image.random_crop(x, 8, { padding = 2, flip = 0.5 }) end,
       flip = function(x) return image.random_flip(x) end,
       jitter = function(x)
-        return image.color_jitter(x, { brightness = 0.4, contrast = 0.4, saturation = 0.4 })
+        return image.color_jitter(x, { brightness = 0.4, contrast = 0.4, saturation = 0.4,
+          hue = 0.1 })
       end,
       erase = function(x) return image.random_erasing(x, { probability = 1 }) end,
     }
@@ -86,6 +87,8 @@ describe("pictures in batches", function()
     local bright = image.color_jitter(nd.full({ 50, 3, 1, 1 }, 0.2), { brightness = 0.5 })
     assert.is_true(bright:min() >= 0.1 - 1e-6 and bright:max() <= 0.3 + 1e-6)
     assert.is_true(bright:max() - bright:min() > 0.1)
+    local grey = image.color_jitter(x, { hue = 0.5 })
+    assert.near(0, flow.math.abs(grey - x):max(), 1e-6)
   end)
 
   it("lose a rectangle of all channels", function()
@@ -144,6 +147,11 @@ describe("pictures in batches", function()
       { data_format = "NHWC" })
     fails("brightness must be a number from 0 to any bound, got number -1", image.color_jitter, x,
       { brightness = -1 })
+    fails("hue must be a number from 0 to 0.5, got number 0.6", image.color_jitter, x,
+      { hue = 0.6 })
+    fails("hue_factor must be a number from -0.5 to 0.5, got number -1", image.adjust_hue, x, -1)
+    fails("saturation_factor must be a number from 0 to any bound, got string 'a'",
+      image.adjust_saturation, x, "a")
     fails("scale must be two numbers above 0", image.random_erasing, x, { scale = { 0, 1 } })
     fails("mean must have one number, or one for each of 3 channels, got 2", image.normalize, u, 1,
       { 1, 2 })

@@ -107,6 +107,7 @@ return function(give)
   end
   case("split", { of { 700, 150 } }, { sizes = { 1, 129, 20 }, axis = 1 }, { grad = false })
   case("split", { of { 9000, 3 } }, { sizes = { 1, 2 }, axis = 1 }, { grad = false })
+  case("split", { of { 9000, 2 } }, { sizes = 1, axis = 1 }, { grad = false })
   case("split", { of { 70, 900 } }, { sizes = 32 }, { grad = false })
   big("slice", { of { 90, 900 } }, { begin = { 3, 5 }, size = { 80, 700 } })
   big("slice", { of { 90, 900 } }, { begin = { 3, 0 }, size = { 80, 900 } })

@@ -8,6 +8,9 @@ return function(give)
     local y, lse = of { q[1], q[2], q[3], v[4] }, of({ q[1], q[2], q[3] }, 3, 5)
     local function try(op, inputs)
       inputs[#inputs + 1] = mask
+      if options and options.dropout_rate then
+        inputs[#inputs + 1] = { data = { 2 ^ 52 + 5 }, dtype = "int64" }
+      end
       case(op, inputs, options, large and { grad = false, only = "float32", tol = 1e-4 })
     end
     local small_q, small_k = of(q, -1, 1.1), of(k, -1, 1.1)
@@ -26,12 +29,18 @@ return function(give)
   local hidden = { data = { { 1, 0, 1 }, { 0, 0, 0 } }, dtype = "int8" }
   attention({ 1, 2, 2, 2 }, { 1, 2, 3, 2 }, { 1, 2, 3, 2 }, hidden)
 
+  attention({ 2, 2, 3, 4 }, { 2, 2, 5, 4 }, { 2, 2, 5, 3 }, nil, { dropout_rate = 0.4 })
+  attention({ 1, 2, 5, 2 }, { 1, 1, 6, 2 }, { 1, 1, 6, 2 }, of { 5, 6 },
+    { dropout_rate = 0.3, causal = true })
+
   -- enough for several tiles, of sizes that fill no vector; spec/op/attention_spec.lua has the
   -- gradients of such
   attention({ 1, 4, 150, 5 }, { 1, 2, 141, 5 }, { 1, 2, 141, 19 }, nil, { causal = true },
     "large")
   attention({ 2, 2, 70, 17 }, { 2, 2, 70, 17 }, { 2, 2, 70, 16 }, of { 2, 1, 1, 70 }, nil, "large")
   attention({ 1, 1, 66, 16 }, { 1, 1, 300, 16 }, { 1, 1, 300, 4 }, of { 66, 300 }, nil, "large")
+  attention({ 1, 2, 101, 8 }, { 1, 2, 141, 8 }, { 1, 2, 141, 5 }, of { 141 },
+    { dropout_rate = 0.5, causal = true }, "large")
 
   case("rotary_embedding", { of { 2, 3, 4 } })
   case("rotary_embedding", { of { 3, 5 } }, { dims = 4, offset = 7, base = 50, interleaved = true })

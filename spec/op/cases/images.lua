@@ -20,7 +20,7 @@ return function(give)
   resized({ 0, 4, 3, 2 }, { size = { 2, 5 } })
   resized({ 2, 4, 3, 0 }, { size = { 2, 5 } })
   big("image_resize", { of { 3, 67, 45, 3 } }, { size = { 31, 90 } })
-  case("image_resize", { of({ 2, 4, 3, 3 }, 0, 255, "uint8") }, { size = { 7, 2 } },
+  case("image_resize", { of({ 2, 400, 3, 3 }, 0, 255, "uint8") }, { size = { 7, 500 } },
     { only = "uint8" })
 
   local pixels = of({ 3, 4, 5, 3 }, 0, 255, "uint8")

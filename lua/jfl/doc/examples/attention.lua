@@ -45,5 +45,9 @@ local v = nd.array({ { { { 1 }, { 3 } } } })
 print(flow.reshape(flow.nn.scaled_dot_product_attention(q, q, v), { -1 }))  --> [2. 2.]
 local y = flow.nn.scaled_dot_product_attention(q, q, v, { causal = true })
 print(flow.reshape(y, { -1 }))                                              --> [1. 2.]
+-- a mask hides keys; in train jobs dropout_rate drops weights
+y = flow.nn.scaled_dot_product_attention(q, q, v, { mask = nd.array({ 0, 1 }, "int8"),
+  dropout_rate = 0.1 })
+print(flow.reshape(y, { -1 }))                                              --> [3. 3.]
 
 ]==]

@@ -61,13 +61,33 @@ print(x.dtype, x.shape[2], x.shape[4])  --> float32	3	4
 local pixels = nd.arange(16):reshape({ 1, 4, 4, 1 })
 print(flow.image.Resize(pixels, { 2, 1 }):reshape({ 2 }))  --> [6.5 8.5]
 
+## image.adjust_brightness
+local x = nd.full({ 1, 3, 1, 1 }, 0.5)
+print(flow.image.adjust_brightness(x, 0.5):max())  --> 0.25
+
+## image.adjust_contrast
+local x = nd.rand({ 1, 3, 8, 8 })
+local y = flow.image.adjust_contrast(x, 0)  -- one grey
+print(y:max() - y:min() < 1e-6)  --> true
+
+## image.adjust_hue
+local red = nd.array({ 1, 0, 0 }):reshape({ 1, 3, 1, 1 })
+local y = flow.image.adjust_hue(red, 1 / 3)
+print(y:get(1, 2, 1, 1) > 0.999)  --> true
+
+## image.adjust_saturation
+local red = nd.array({ 1, 0, 0 }):reshape({ 1, 3, 1, 1 })
+print(flow.image.adjust_saturation(red, 0):reshape({ 3 }))
+--> [0.299 0.299 0.299]
+
 ## image.center_crop
 local x = nd.arange(9):reshape({ 1, 1, 3, 3 })
 print(flow.image.center_crop(x, 1):item())  --> 4
 
 ## image.color_jitter
 local x = nd.rand({ 8, 3, 32, 32 })
-local y = flow.image.color_jitter(x, { brightness = 0.4, contrast = 0.4, saturation = 0.4 })
+local y = flow.image.color_jitter(x, { brightness = 0.4, contrast = 0.4,
+  saturation = 0.4, hue = 0.1 })
 print(y:max() <= 1, y:eq(x):all())  --> true	false
 
 ## image.flip

@@ -110,6 +110,8 @@ flow.config.passes("")
 ## config.enable_auto_mixed_precision
 flow.config.enable_auto_mixed_precision(true)  -- of jobs that are defined from now on
 print(flow.config.enable_auto_mixed_precision())  --> true
+flow.config.enable_auto_mixed_precision("float16")  -- with a loss scale, as gradients may overflow
+flow.config.enable_auto_mixed_precision(false)
 
 ## config.strict_placement
 flow.config.strict_placement(true)  -- no GPU: an error instead of a warning

@@ -12,7 +12,7 @@ local layers = { dense = require("jfl.net.layers.dense").dense }
 local attention = {}
 
 local function check_axes(who, name, x)
-  common.need_blob(who, name, x)
+  common.need_floats(who, name, x)
   if #x.shape == 3 then return x end
   core.fail("%s: %s must have three axes (batch, length, size), got shape %s", who, name,
     args.shape_text(x.shape))
@@ -75,6 +75,8 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
       type = "Blob" },
     { "causal", "position i reads positions 0 to i only", false },
     { "mask", "as in nn.scaled_dot_product_attention", args.none, type = "Blob" },
+    { "dropout_rate", "probability of a weight of attention being dropped in train jobs", 0,
+      type = "number" },
     { "rotary", "whether queries and keys are turned by nn.rotary_embedding", false },
     { "num_kv_heads", "heads of keys and values, a divisor of num_heads; num_heads", args.none,
       type = "integer" },
@@ -94,7 +96,8 @@ attention.multi_head_attention = args.define("layers.multi_head_attention",
     if o.rotary then
       q, k = op.rotary_embedding(q), op.rotary_embedding(k)
     end
-    local y = attend(q, k, v, { causal = o.causal, mask = o.mask })
+    local y = attend(q, k, v, { causal = o.causal, mask = o.mask,
+      dropout_rate = call.dropout_rate(who, "dropout_rate", o.dropout_rate) })
     y = op.transpose(y, { perm = { 0, 2, 1, 3 } })
     y = op.reshape(y, { x.shape[1], x.shape[2], l.heads * l.size })
     return project(l, y, x.shape[3], "-out_proj")

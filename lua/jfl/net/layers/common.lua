@@ -17,6 +17,12 @@ function common.need_blob(who, name, value)
   core.fail("%s: %s must be a blob, got %s", who, name, args.describe(value))
 end
 
+--- The same where a layer computes with it, and so makes variables of its dtype.
+function common.need_floats(who, name, value)
+  if common.need_blob(who, name, value).dtype:match("float") then return value end
+  core.fail("%s: %s must be floats, got %s; flow.cast converts", who, name, value.dtype)
+end
+
 --- The layer's activation of x; name gives the names of the layer's ops.
 function common.activate(who, activation, x, name)
   if activation == nil then return x end

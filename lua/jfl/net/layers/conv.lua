@@ -52,7 +52,7 @@ end
 local function build(kind, n, o, is_transposed, make)
   local who = "layers." .. kind
   local context = trace.need(who)
-  local x = common.need_blob(who, "inputs", o.inputs)
+  local x = common.need_floats(who, "inputs", o.inputs)
   local name = trace.name(context, o.name, kind)
   local weight_name = o.weight_name or name .. "-weight"
   local op = common.namer(name, common.is_again(who, context, o, weight_name))

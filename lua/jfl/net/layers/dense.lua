@@ -36,7 +36,7 @@ dense.dense = args.define("layers.dense", "A fully connected layer over the last
 }, function(o)
   local who = "layers.dense"
   local context = trace.need(who)
-  local x = common.need_blob(who, "inputs", o.inputs)
+  local x = common.need_floats(who, "inputs", o.inputs)
   local units = args.integer(who, "units", o.units, 1)
   if #x.shape < 2 then
     core.fail("%s: inputs must have two or more axes, got shape %s", who, args.shape_text(x.shape))

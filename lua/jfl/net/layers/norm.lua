@@ -40,7 +40,7 @@ end
 -- The layer that a call describes: its context, inputs and name.
 local function layer_of(who, o, kind, parts)
   local context = trace.need(who)
-  local x = common.need_blob(who, "inputs", o.inputs)
+  local x = common.need_floats(who, "inputs", o.inputs)
   for _, name in ipairs(parts) do args.expect(who, name, o[name], "boolean") end
   local name = trace.name(context, o.name, kind)
   local first = name .. (o.scale == false and "-beta" or "-gamma")
@@ -305,7 +305,7 @@ norm.prelu = args.define("layers.prelu", "x where it is above 0, else alpha x, w
   }, function(o)
     local who = "layers.prelu"
     local context = trace.need(who)
-    local x = common.need_blob(who, "inputs", o.inputs)
+    local x = common.need_floats(who, "inputs", o.inputs)
     args.expect(who, "trainable", o.trainable, "boolean")
     if #x.shape < 2 then
       core.fail("%s: inputs must have two or more axes, got shape %s", who,

@@ -1,4 +1,90 @@
 -- flow.layers: rnn, lstm and gru, by PyTorch's formulas and with its names of variables.
+--[==[ guide 9: Sequences
+Layers for texts, sounds and series take and give (batch, length, features). Numbers of words or
+letters, (batch, length), become that by `flow.layers.embedding`; with `padding_idx` one number
+stands for nothing, and its vector is 0 and stays so. A dense layer and `flow.nn.softmax` work on
+the last axis, so they serve each place alike. The [tutorial](tutorial-a-network-that-writes.md) has
+a chapter that trains two such networks.
+
+`flow.layers.rnn`, `lstm` and `gru` go through a sequence by PyTorch's formulas. They give the
+states at all places, then the last state of each layer, (layers, batch, units), and `lstm` the last
+cell too. With `num_layers` each layer reads the one before, with `dropout` between them; with
+`bidirectional = true` a second one goes from the end to the start, and the features of both are
+joined.
+
+```lua
+local classify = flow.global_function {
+  name = "classify",
+  inputs = { { "words", tp.Numpy.Placeholder({ 4, 9 }, flow.int32) } },
+  returns = tp.Tuple(tp.Numpy, tp.Numpy),
+  body = function(words)
+    local x = flow.layers.embedding(words, 1000, 16, { padding_idx = 0 })       -- (4, 9, 16)
+    local y, last = flow.layers.gru(x, 8, { num_layers = 2, bidirectional = true })
+    print(y.shape[1], y.shape[2], y.shape[3], last.shape[1])                    --> 4	9	16	4
+    return y, flow.layers.dense(flow.math.reduce_mean(y, 1), 3)
+  end,
+}
+local _, scores = classify(flow.ndarray.ones({ 4, 9 }, flow.int32))
+print(scores.shape[1], scores.shape[2])          --> 4	3
+```
+
+First states come in by `h0` (and `c0`), so a job that takes and returns them goes on where its last
+call ended. With `reuse = true` a layer of the same name reads a second sequence with the same
+weights: two texts that are to be compared, say.
+
+```lua
+local compare = flow.global_function {
+  name = "compare",
+  inputs = {
+    { "a", tp.Numpy.Placeholder({ 2, 5, 3 }) },
+    { "b", tp.Numpy.Placeholder({ 2, 7, 3 }) },
+    { "state", tp.Numpy.Placeholder({ 1, 2, 6 }) },
+  },
+  returns = tp.Tuple(tp.Numpy, tp.Numpy),
+  body = function(a, b, state)
+    local _, of_a = flow.layers.gru(a, 6, { h0 = state, name = "reader" })
+    local _, of_b = flow.layers.gru(b, 6, { h0 = state, name = "reader", reuse = true })
+    return flow.math.reduce_sum(flow.math.abs(of_a - of_b), { 0, 2 }), of_a
+  end,
+}
+local nd = flow.ndarray
+local apart, state = compare(nd.rand({ 2, 5, 3 }), nd.rand({ 2, 7, 3 }), nd.zeros({ 1, 2, 6 }))
+print(apart.shape[1], state.shape[1], state.shape[3])              --> 2	1	6
+```
+
+`flow.layers.multi_head_attention(x, heads)` lets each place read all others: `causal = true` those
+up to itself, `rotary = true` with angles that tell distances, `key_value = y` another sequence
+instead, as a translator reads the original. `num_kv_heads` makes several heads share keys and
+values. A `mask` hides what is padding; it is int8 and broadcast to (batch, heads, places, places
+that are read). `flow.nn.scaled_dot_product_attention` is the op by itself. No matrix of (length,
+length) is ever kept, forward or backward, so memory grows with the length alone.
+
+```lua
+local fill = flow.global_function {
+  name = "fill",
+  inputs = { { "words", tp.Numpy.Placeholder({ 2, 6 }, flow.int32) } },
+  returns = tp.Numpy,
+  body = function(words)
+    local there = flow.reshape(flow.math.not_equal(words, 0), { 2, 1, 1, 6 })
+    local x = flow.layers.embedding(words, 50, 8, { padding_idx = 0 })
+    x = x + flow.layers.multi_head_attention(x, 2, { mask = there, rotary = true })
+    return flow.layers.layer_norm(x, { begin_norm_axis = -1 })
+  end,
+}
+local short = fill({ { 7, 3, 9, 0, 0, 0 }, { 4, 2, 6, 8, 5, 1 } })
+local other = fill({ { 7, 3, 9, 0, 0, 0 }, { 1, 1, 1, 1, 1, 1 } })
+print(flow.math.abs(short[1] - other[1]):max())  --> 0
+```
+
+The loss of each place is `flow.nn.sparse_softmax_cross_entropy_with_logits(nexts, logits)` with
+labels (batch, length) and logits (batch, length, vocabulary); `flow.nn.cross_entropy` leaves out
+places of one label (`ignore_index`). A job has one length: pad texts to it, or define a job for
+each of a few lengths; compiling takes about as long for any.
+
+`examples/lstm.lua`, `gpt.lua` and `bert.lua` are whole programs.
+`flow.config.enable_auto_mixed_precision(true)` before a job is defined makes large ones faster
+where the processor multiplies bfloat16, see [settings](guide-placement-settings-sessions.md).
+]==]
 local args = require "jfl.base.args"
 local call = require "jfl.net.call"
 local common = require "jfl.net.layers.common"
@@ -100,7 +186,7 @@ end
 
 local function read(who, kind, o)
   local context = trace.need(who)
-  local x = common.need_blob(who, "inputs", o.inputs)
+  local x = common.need_floats(who, "inputs", o.inputs)
   if #x.shape ~= 3 then
     core.fail("%s: inputs must have three axes (batch, length, size), got shape %s", who,
       args.shape_text(x.shape))
