@@ -61,7 +61,7 @@ TESTS := $(patsubst spec/c/%.c,$O/spec/%,$(wildcard spec/c/*_test.c))
 all: build/jfl build/jfl.so build/libjfl.a
 products: $O/jfl $O/jfl.so $O/libjfl.a
 objects: $(LIB_OBJ) $(CMD_OBJ)
-tests: $(TESTS) $(if $(SAN),,build/counted)
+tests: $(TESTS) $(if $(SAN),,build/counted) emulated
 
 # build/ itself has the products of the setting that was built last.
 build/jfl build/jfl.so build/libjfl.a build/counted: build/%: $O/% FORCE

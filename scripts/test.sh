@@ -124,6 +124,18 @@ simulated() {
   run "examples on sim" same_examples plain sim
 }
 
+# The emulated GPU gives what the CPU's plain kernels give. Its kernels are compiled here, so few ops
+# are tried outside of CI.
+emulated() {
+  export JFL_SPEC_DEVICE=gpu JFL_EMULATED_DEVICES=4 XDG_CACHE_HOME="$PWD/build/cache"
+  export LD_LIBRARY_PATH="$PWD/build/emulated"
+  ops="with add"
+  [ -z "$ci" ] || ops=.
+  specs "specs on the emulated GPU" build/jfl --filter="$ops" --filter=trains --filter=device \
+    spec/dev/late_spec.lua
+  unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
+}
+
 finish() {
   echo "$passed passed, $failed failed"
   [ $failed = 0 ]
@@ -146,6 +158,7 @@ LUA_CPATH="$PWD/build/?.so;;" specs "specs in luajit" luajit spec/bind spec/lua
 examples
 run "soak" build/jfl scripts/soak.lua 5
 simulated
+emulated
 
 # The leak check cannot read the thread storage of libraries that are opened late.
 sanitized=build/obj-gcc-address,undefined

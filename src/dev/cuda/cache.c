@@ -137,7 +137,7 @@ static cache_entry *cache_list(int folder, int *n, int64_t *sum)
     if (!room) break;
     list = room;
     cache_entry *to = &list[(*n)++];
-    snprintf(to->name, sizeof to->name, "%s", e->d_name);
+    memcpy(to->name, e->d_name, strlen(e->d_name) + 1);
     to->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
     to->size = st.st_size;
     *sum += st.st_size;
