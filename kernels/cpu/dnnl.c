@@ -465,10 +465,10 @@ static jfl_status onednn_convert_b(const jf_dnnl_unit *u, onednn_lane *l, const 
   return onednn_check(lib.primitive_execute(u->tensor[i].convert, lib.stream, 2, arg), "reorder");
 }
 
-static jfl_status onednn_ready(jf_dnnl_unit *u, const void *b, void *to)
+static jfl_status onednn_ready(jf_dnnl_unit *u, int lane, const void *b, void *to)
 {
   int before = alone();
-  jfl_status s = onednn_convert_b(u, &u->lane[0], b, to);
+  jfl_status s = onednn_convert_b(u, &u->lane[lane], b, to);
   not_alone(before);
   return s;
 }

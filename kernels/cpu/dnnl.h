@@ -71,7 +71,7 @@ typedef struct jf_dnnl {
   jfl_status (*execute)(jf_dnnl_unit *u, int lane, void *scratch, jf_dnnl_run r);
   void (*release)(jf_dnnl_unit *u);
   /* Converts b once for many runs, of any lane; those are then given `to` as ready. */
-  jfl_status (*ready)(jf_dnnl_unit *u, const void *b, void *to);
+  jfl_status (*ready)(jf_dnnl_unit *u, int lane, const void *b, void *to);
   /* Whether epilogues may have this activation. */
   int (*activates)(const char *act);
   /* How many channels the fast convolutions want in a block; 0: they want no blocks. */

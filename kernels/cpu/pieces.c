@@ -34,7 +34,8 @@ typedef struct pieces {
   jf_dnnl_unit *unit[4];           /* for full pieces; the last inner; the last outer; both */
   size_t room;                     /* bytes of scratch for each lane */
   int converts;                    /* units convert b, */
-  size_t ready;                    /* which is done once for all pieces, into so many bytes; or 0 */
+  size_t ready;                    /* which is done once for all outer pieces, into so many bytes
+                                      for each inner piece; or 0 */
   int64_t sums, bias_sums;         /* elements that each piece sums on its own, or 0 */
   pieces_copy copy;
   int64_t k, lead;                 /* lines of a, or lines of c, and how far apart they are */
@@ -77,8 +78,11 @@ static jfl_status pieces_fill(pieces *p, pieces_maker make, const void *problem,
     if ((!last_outer && p->outer.n < outer[0]) || (!last_inner && p->inner.n < inner[0])) continue;
     jf_dnnl_make m = { .lanes = lanes };
     JF_TRY(make(problem, outer[last_outer], inner[last_inner], &m));
+    const int first = !p->unit[0];
     p->unit[i] = m.unit;
-    p->ready = i ? 0 : m.ready;      /* another unit might want another layout */
+    /* The unit for the last outer piece might want another layout. */
+    if (last_outer || !m.ready || (!first && !p->ready)) p->ready = 0;
+    else if (m.ready > p->ready) p->ready = m.ready;
     p->converts |= m.ready > 0;
     if (m.scratch > p->room) p->room = m.scratch;
   }
@@ -91,7 +95,7 @@ static void drop_units(pieces *p)
     if (p->unit[i]) jf_dnnl_open()->release(p->unit[i]);
     p->unit[i] = NULL;
   }
-  p->room = 0;
+  p->room = p->ready = 0;
   p->converts = 0;
 }
 
@@ -113,6 +117,7 @@ static size_t copy_room(const pieces *p)
 }
 
 static size_t ready_room(const pieces *p) { return (p->ready + 63) / 64 * 64; }
+static size_t all_ready(const pieces *p) { return ready_room(p) * (size_t)cut_count(p->inner); }
 static size_t lane_room(const pieces *p) { return copy_room(p) + p->room; }
 
 /* Hands p, or what went wrong with it, to k. */
@@ -124,7 +129,8 @@ static jfl_status pieces_give(pieces *p, jfl_status s, jf_kargs *k, size_t *scra
   }
   const size_t part = (size_t)(p->sums + p->bias_sums) * sizeof(float);
   k->state = p;
-  *scratch = (size_t)k->threads * lane_room(p) + ready_room(p) + (size_t)pieces_parts(p) * part;
+  *scratch = (size_t)k->threads * lane_room(p) + (size_t)pieces_parts(p) * part;
+  if (!k->keep) *scratch += all_ready(p);
   return JFL_OK;
 }
 
@@ -289,13 +295,13 @@ static void cut_conv(pieces *p, const jf_dnnl_conv *c, jf_dnnl_kind kind)
   if (count > 1) p->inner = cut_into(c->out_channels, count, 16);
 }
 
-/* Makes the units. Filters that are to be converted are so once for all pieces. Where that cannot
-   be, and every piece would have to and is too small for that, pieces are made larger. */
-static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes)
+/* Makes the units. Filters that are to be converted are so once for all pieces, and once for all
+   runs if they `stay` the same. Where that cannot be, and every piece would have to and is too
+   small for that, pieces are made larger. */
+static jfl_status conv_fill(pieces *p, const conv_problem *q, int lanes, int stay)
 {
   JF_TRY(pieces_fill(p, conv_piece, q, lanes));
-  if (q->kind == JF_DNNL_FILTER_GRAD || pieces_count(p) == 1 || cut_count(p->inner) > 1)
-    p->ready = 0;
+  if (q->kind == JF_DNNL_FILTER_GRAD || (cut_count(p->outer) == 1 && !stay)) p->ready = 0;
   const int64_t plane = image(1, q->c.out, 0), least = (ENOUGH + plane - 1) / plane;
   const int again = q->kind != JF_DNNL_FILTER_GRAD && cut_count(p->inner) == 1 &&
                     p->outer.each < least && p->outer.each < p->outer.n && p->converts &&
@@ -321,7 +327,10 @@ jfl_status jf_pieces_conv(const jf_dnnl_conv *c, jf_dnnl_kind kind, jf_kargs *k,
   const pieces_cut over = kind == JF_DNNL_FILTER_GRAD ? p->outer : p->inner;
   if (kind == JF_DNNL_FORWARD || cut_count(over) == 1) p->sums = 0;
   if (p->sums && dbias) p->bias_sums = jf_numel(&dbias->shape);
-  return pieces_give(p, conv_fill(p, &q, k->threads), k, scratch);
+  const int stay = kind == JF_DNNL_FORWARD && (k->still >> 1 & 1);
+  const jfl_status s = conv_fill(p, &q, k->threads, stay);
+  if (stay) k->keep = all_ready(p);
+  return pieces_give(p, s, k, scratch);
 }
 
 /* ---- runs ---- */
@@ -351,7 +360,8 @@ static jf_dnnl_run pieces_operands(const pieces_job *j, int64_t outer, int64_t i
     .bias = further(j->r.bias, inner * i->bias, j->p->to),
     .residual = further(j->r.residual, c, j->p->to),
     .dbias = (void *)further(j->r.dbias, inner * i->dbias, j->p->to),
-    .ready = j->r.ready, .scale = j->r.scale
+    .ready = (void *)further(j->r.ready, inner / j->p->inner.each, ready_room(j->p)),
+    .scale = j->r.scale
   };
 }
 
@@ -403,6 +413,18 @@ static void pieces_one(void *ctx, int n, int lane)
   if (s != JFL_OK) atomic_store(&j->failed, (int)s);
 }
 
+/* Converts the filters of an inner piece. */
+static void pieces_ready(void *ctx, int n, int lane)
+{
+  pieces_job *j = ctx;
+  const pieces *p = j->p;
+  const int64_t inner = n * p->inner.each;
+  const int last = inner + p->inner.each > p->inner.n;
+  const jf_dnnl_run r = pieces_operands(j, 0, inner);
+  const jfl_status s = jf_dnnl_open()->ready(p->unit[last], lane, r.b, r.ready);
+  if (s != JFL_OK) atomic_store(&j->failed, (int)s);
+}
+
 /* Adds up elements of the parts' sums, in the order of parts. */
 typedef struct pieces_total { const float *from; float *to; int64_t n, apart, parts; } pieces_total;
 
@@ -439,12 +461,11 @@ jfl_status jf_pieces_run(const jf_kargs *k, jf_dnnl_run r)
   const pieces *p = k->state;
   pieces_job j = { .p = p, .r = r, .scratch = k->scratch };
   char *ready = j.scratch + (size_t)k->threads * lane_room(p);
-  j.sums = (float *)(ready + ready_room(p));
+  j.sums = (float *)(k->kept ? ready : ready + all_ready(p));
   if (j.r.scale == 0) j.r.scale = 1;
-  if (p->ready) {
-    JF_TRY(jf_dnnl_open()->ready(p->unit[0], r.b, ready));
-    j.r.ready = ready;
-  }
+  if (p->ready) j.r.ready = k->kept ? k->kept : ready;
+  if (p->ready && (!k->kept || *k->renew))
+    jf_parallel_lanes(k->threads, (int)cut_count(p->inner), pieces_ready, &j);
   jf_parallel_lanes(k->threads, (int)pieces_count(p), pieces_one, &j);
   if (j.failed) return jf_fail((jfl_status)j.failed, "onednn: a piece of the work failed");
   if (p->sums) pieces_add_up(k, &j);

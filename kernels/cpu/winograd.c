@@ -12,11 +12,11 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* SIDE: cells along a side of a tile; SMALL: of a small one. BATCH: tiles that are transformed together, so that they stay
-   in the second-level cache. WIDE: columns of a product that are kept in registers. For the
-   gradient of the filters, DEEP tiles are summed at a time, GROUP are transformed by a thread, and
-   CHUNK floats hold the tiles that are transformed before their products are summed. FEW: tiles of
-   SIDE below which small ones are better. */
+/* SIDE: cells along a side of a tile; SMALL: of a small one. BATCH: tiles that are transformed
+   together, so that they stay in the second-level cache. WIDE: columns of a product that are kept
+   in registers. For the gradient of the filters, DEEP tiles are summed at a time, GROUP are
+   transformed by a thread, and CHUNK floats hold the tiles that are transformed before their
+   products are summed. FEW: tiles of SIDE below which small ones are better. */
 enum { SIDE = 6, CELLS = SIDE * SIDE, SMALL = 4, FEW = 24, BATCH = 48, ROWS = 6, WIDE = 64,
        MOST_CHANNELS = 512, DEEP = 128, GROUP = 8, CHUNK = 1 << 20 };
 
@@ -127,7 +127,7 @@ static inline int64_t pitch(const winograd *w, int64_t channels)
 {
   return pitch_of(w->most, channels);
 }
-static inline int cells(const winograd *w) { return w->side * w->side; }
+static inline int tile_cells(const winograd *w) { return w->side * w->side; }
 
 /* Where tile t is: its image and its first cell in `from`, which may be outside of the plane. */
 typedef struct spot { int64_t image, y, x; } spot;
@@ -290,13 +290,13 @@ PRODUCT(add_product, 4, 1)
 /* How many floats u has. */
 static size_t u_size(const winograd *w)
 {
-  return (size_t)(cells(w) * w->n_from * w->n_to) * JF_LANES * JF_LANES;
+  return (size_t)(tile_cells(w) * w->n_from * w->n_to) * JF_LANES * JF_LANES;
 }
 
 /* How many floats a lane needs for a batch before the product, and after it. */
 static size_t room_size(const winograd *w)
 {
-  return (size_t)(cells(w) * (pitch(w, w->n_from * JF_LANES) + pitch(w, WIDE)));
+  return (size_t)(tile_cells(w) * (pitch(w, w->n_from * JF_LANES) + pitch(w, WIDE)));
 }
 
 /* Filters that are the same in each run are transformed once. */
@@ -321,8 +321,8 @@ OUTER void multiply_tiles(const winograd *w, int64_t first, int n, int64_t o, co
 {
   const int64_t from = w->n_from * JF_LANES;
   const int width = width_at(w, o);
-  const float *u = w->u + o * cells(w) * from * JF_LANES;
-  for (int k = 0; k < cells(w); k++) {
+  const float *u = w->u + o * tile_cells(w) * from * JF_LANES;
+  for (int k = 0; k < tile_cells(w); k++) {
     const float *next = u + (int64_t)width * from * JF_LANES;
     for (int t = 0; t < n; t += ROWS) {
       const winograd_product p = { v + k * pitch(w, from) + t * from,
@@ -355,7 +355,7 @@ static void convolve_batch(void *ctx, int i, int lane)
 {
   const winograd *w = ctx;
   float *v = w->room + (size_t)lane * w->room_size;
-  convolve_tiles(w, i * w->span, v, v + cells(w) * pitch(w, w->n_from * JF_LANES));
+  convolve_tiles(w, i * w->span, v, v + tile_cells(w) * pitch(w, w->n_from * JF_LANES));
 }
 
 /* Small tiles are few, and the filters large: all are transformed first, then each lane reads a
@@ -371,7 +371,7 @@ OUTER void small_input(void *ctx, int i)
 static void small_output(void *ctx, int i, int lane)
 {
   const winograd *w = ctx;
-  float *m = w->room + cells(w) * pitch(w, w->n_from * JF_LANES) + (size_t)lane * w->room_size;
+  float *m = w->room + tile_cells(w) * pitch(w, w->n_from * JF_LANES) + (size_t)lane * w->room_size;
   multiply_tiles(w, 0, (int)w->tiles, i * (WIDE / JF_LANES), w->room, m);
 }
 
