@@ -2,8 +2,8 @@
    everything else stays in float32, variables and losses among it (Micikevicius et al., "Mixed
    Precision Training", 2018). bfloat16, whose range needs no scaling of losses, is for speed, and
    read where the device has kernels for it. float16 is read by all: where there are no kernels for
-   it, widen rounds to it and computes in float32. Each value is converted once, so a variable once in a step; conversions are
-   elementwise, so that fusion lets what makes a value convert it. */
+   it, widen rounds to it and computes in float32. Each value is converted once, so a variable once
+   in a step; conversions are elementwise, so that fusion lets what makes a value convert it. */
 #include "dev/half.h"
 #include "pass/pass.h"
 
