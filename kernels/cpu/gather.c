@@ -6,6 +6,8 @@
 
 #include "vector.h"
 
+#include <stdatomic.h>
+
 /* ---- picking slices ---- */
 
 /* Runs of x by id, seen as (planes, n): plane i is one index of the axes in front. */
@@ -15,9 +17,19 @@ typedef struct pick_job {
   const jf_tensor *ids;
   jf_picks p;
   int64_t run, size, span;             /* run: bytes; size: of an element */
+  atomic_int wrong;                    /* whether an id is out of range */
 } pick_job;
 
-enum { PICK_BYTES = 1 << 17 };
+/* SHORT: bytes of a run that are not worth a call of memcpy. */
+enum { PICK_BYTES = 1 << 17, PICK_SHORT = 256 };
+
+/* Copies a run, whose size is known to be `run` or a multiple of LINE. */
+enum { LINE = 64 };
+JF_BODY void pick_run(char *y, const char *x, int64_t run)
+{
+  if (run > PICK_SHORT || run % LINE) memcpy(y, x, (size_t)run);
+  else for (int64_t i = 0; i < run; i += LINE) memcpy(y + i, x + i, LINE);
+}
 
 #define PICK_ONES(T, I)                                                                   \
   JF_BODY void pick_##T##_##I(const char *from, char *to, const I *id, int64_t n)         \
@@ -45,18 +57,23 @@ JF_BODY void pick_some(const pick_job *g, const char *x, char *y, int64_t j, int
     else pick_uint64_t_int64_t(x, y, wide, n);
   } else {
     for (int64_t i = 0; i < n; i++, y += run)
-      memcpy(y, x + (is_narrow ? narrow[i] : wide[i]) * run, (size_t)run);
+      pick_run(y, x + (is_narrow ? narrow[i] : wide[i]) * run, run);
   }
 }
 
+/* Ids that each plane has for itself are checked right before they are used. */
 JF_BODY void pick_rows_body(void *ctx, int i)
 {
-  const pick_job *g = ctx;
+  pick_job *g = ctx;
   const jf_picks *p = &g->p;
   const int64_t to = jf_to(i, g->span, p->batches * p->outer * p->n);
   for (int64_t r = jf_from(i, g->span), n; r < to; r += n) {
     const int64_t plane = r / p->n, j = r % p->n;
     n = p->n - j < to - r ? p->n - j : to - r;
+    if (p->outer == 1 && !jf_within(g->ids, r, n, p->m)) {
+      atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+      return;
+    }
     pick_some(g, g->x + plane * p->m * g->run, g->y + r * g->run, plane / p->outer * p->n + j, n);
   }
 }
@@ -71,9 +88,63 @@ static jfl_status pick_gather(const jf_kargs *k)
   g.p = jf_picks_of(&x->shape, &g.ids->shape, a->axis, a->batch_dims);
   g.run = g.p.run * g.size;
   g.span = PICK_BYTES / g.run + 1;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m));
+  if (g.p.outer > 1) JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m));
   jf_run_parts(k, jf_parts(g.p.batches * g.p.outer * g.p.n, g.span), pick_rows(), &g);
-  return JFL_OK;
+  return atomic_load(&g.wrong) ? jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m) : JFL_OK;
+}
+
+/* ---- picking slices by tuples ---- */
+
+typedef struct tuple_job {
+  jf_tuples t;
+  const char *x;
+  char *y;
+  int64_t size, run, span;             /* size: bytes of an element; run: of a slice */
+  atomic_int wrong;
+} tuple_job;
+
+/* The slices of tuples from..to - 1. Returns whether all are within x. */
+#define PICK_TUPLES(I)                                                                  \
+  JF_BODY int pick_tuples_##I(const tuple_job *g, int64_t from, int64_t to)             \
+  {                                                                                     \
+    const jf_tuples *t = &g->t;                                                         \
+    const I *id = (const I *)t->ids->data + from * t->n;                                \
+    char *y = g->y + from * g->run;                                                     \
+    for (int64_t j = from; j < to; j++, id += t->n, y += g->run) {                      \
+      int64_t at = 0;                                                                   \
+      int wrong = 0;                                                                    \
+      for (int i = 0; i < t->n; i++) {                                                  \
+        wrong |= id[i] < 0 || id[i] >= t->whole->d[i];                                  \
+        at += id[i] * t->step[i];                                                       \
+      }                                                                                 \
+      if (wrong) return 0;                                                              \
+      if (g->run == 4) memcpy(y, g->x + at * g->size, 4);                               \
+      else pick_run(y, g->x + at * g->size, g->run);                                    \
+    }                                                                                   \
+    return 1;                                                                           \
+  }
+PICK_TUPLES(int32_t)
+PICK_TUPLES(int64_t)
+
+JF_BODY void pick_tuples_body(void *ctx, int i)
+{
+  tuple_job *g = ctx;
+  const int64_t from = jf_from(i, g->span), to = jf_to(i, g->span, g->t.count);
+  if (g->t.ids->dtype == JFL_I32 ? pick_tuples_int32_t(g, from, to)
+                                 : pick_tuples_int64_t(g, from, to))
+    return;
+  atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+}
+JF_VARIANTS(pick_tuples)
+
+static jfl_status pick_gather_nd(const jf_kargs *k)
+{
+  tuple_job g = { .t = jf_tuples_of(&k->in[1], &k->in[0].shape), .x = k->in[0].data,
+                  .y = k->out[0].data, .size = (int64_t)jfl_dtype_size(k->in[0].dtype) };
+  g.run = g.t.run * g.size;
+  g.span = PICK_BYTES / (g.run + 16) + 1;
+  jf_run_parts(k, jf_parts(g.t.count, g.span), pick_tuples(), &g);
+  return atomic_load(&g.wrong) ? jf_tuples_check(k, &g.t) : JFL_OK;
 }
 
 /* ---- adding slices ---- */
@@ -190,6 +261,7 @@ typedef struct along_job {
   char *y;
   const jf_tensor *ids;
   int64_t before, m, n, after, span, size;
+  atomic_int wrong;
 } along_job;
 
 #define ALONG(T, I)                                                                       \
@@ -210,11 +282,15 @@ ALONG(uint64_t, int32_t)
 ALONG(uint64_t, int64_t)
 
 /* Lines of x in turn, so that nothing is divided within them. */
-static void along_part(void *ctx, int i)
+JF_BODY void along_lines_body(void *ctx, int i)
 {
-  const along_job *g = ctx;
-  const int64_t to = jf_to(i, g->span, g->before * g->n);
-  for (int64_t r = jf_from(i, g->span), next; r < to; r = next) {
+  along_job *g = ctx;
+  const int64_t first = jf_from(i, g->span), to = jf_to(i, g->span, g->before * g->n);
+  if (!jf_within(g->ids, first * g->after, (to - first) * g->after, g->m)) {
+    atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+    return;
+  }
+  for (int64_t r = first, next; r < to; r = next) {
     next = (r / g->n + 1) * g->n < to ? (r / g->n + 1) * g->n : to;
     const int is_narrow = g->ids->dtype == JFL_I32;
     if (g->size == 4 && is_narrow) along_uint32_t_int32_t(g, r, next);
@@ -223,6 +299,7 @@ static void along_part(void *ctx, int i)
     else along_uint64_t_int64_t(g, r, next);
   }
 }
+JF_VARIANTS(along_lines)
 
 /* Whether index agrees with input in all axes but dim. */
 static int along_accepts(const jf_kargs *k)
@@ -242,9 +319,8 @@ static jfl_status along_gather(const jf_kargs *k)
                   .m = s.m, .n = k->in[1].shape.d[dim], .after = s.after,
                   .size = (int64_t)jfl_dtype_size(k->in[0].dtype) };
   g.span = JF_PART / g.after + 1;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, s.m));
-  jf_run_parts(k, jf_parts(g.before * g.n, g.span), along_part, &g);
-  return JFL_OK;
+  jf_run_parts(k, jf_parts(g.before * g.n, g.span), along_lines(), &g);
+  return atomic_load(&g.wrong) ? jf_check_range(k, JF_WRONG_INDEX, g.ids, s.m) : JFL_OK;
 }
 
 /* y is input, plus src at the same places; a part has some of the lines along dim. */
@@ -286,6 +362,7 @@ static jfl_status along_scatter(const jf_kargs *k)
 }
 
 JFL_CPU(fast_gather, .op = "gather", .run = pick_gather, .priority = 10)
+JFL_CPU(fast_gather_nd, .op = "gather_nd", .run = pick_gather_nd, .priority = 10)
 JFL_CPU(fast_segment_sum, .op = "unsorted_segment_sum", .accepts = add_accepts, .run = add_sums,
         .priority = 10)
 JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_descend,
