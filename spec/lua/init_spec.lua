@@ -81,8 +81,11 @@ describe("the module", function()
       local before = package.loaded["jfl.job.job"]
       local f = flow.global_function
       print(before, package.loaded["jfl.job.job"] ~= nil, package.loaded["jfl.data.sets"])
+      f { name = "f", inputs = { { "x", flow.typing.Numpy.Placeholder({ 1 }) } },
+        returns = flow.typing.Numpy, body = function(x) return x + 1 end }({ 1 })
+      print(package.loaded["jfl.net.optimizers"])
     ]]
-    assert.equal("nil\ttrue\tnil\n", out)
+    assert.equal("nil\ttrue\tnil\nnil\n", out)
     assert.equal(0, status)
   end)
 
