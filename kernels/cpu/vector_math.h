@@ -28,8 +28,8 @@ JF_BODY void jf_log_parts(const jf_vec *v, jf_vec *n, jf_vec *f, jf_vec *rest)
   const jf_vec x = *v;
   const jf_ivec small = x < 0x1p-126f;
   const jf_ivec y = (jf_ivec)JF_SELECT(small, x * 0x1p23f, x);
-  const jf_ivec e = (y - 0x3f3504f3) >> 23;              /* that of the root of 1/2 */
-  const jf_vec g = (jf_vec)(y - (jf_ivec)((jf_uvec)e << 23)) - 1, z = g * g, w = z * z;
+  const jf_ivec e = (jf_ivec)((jf_uvec)y - 0x3f3504f3) >> 23;   /* that of the root of 1/2 */
+  const jf_vec g = (jf_vec)((jf_uvec)y - ((jf_uvec)e << 23)) - 1, z = g * g, w = z * z;
   const jf_vec a = -2.4999993993e-1f * g + 3.3333331174e-1f;
   const jf_vec b = -1.6668057665e-1f * g + 2.0000714765e-1f;
   const jf_vec c = -1.2420140846e-1f * g + 1.4249322787e-1f;
@@ -96,7 +96,7 @@ JF_BODY void exp2_vec(jf_vec *v)
   jf_vec x = JF_SELECT(*v > high, high, *v);
   x = JF_SELECT(x < low, low, x);
   const jf_vec sum = x + magic, r = x - (sum - magic);
-  const jf_ivec t = (jf_ivec)sum;
+  const jf_uvec t = (jf_uvec)sum;
   jf_vec p = none + 1.535336188319500e-4f;
   p = p * r + 1.339887440266574e-3f;
   p = p * r + 9.618437357674640e-3f;
@@ -322,7 +322,7 @@ JF_BODY void jf_sin_near(const jf_vec *x, float half, jf_vec *y)
   p = p * z - 1.9809924579e-4f;
   p = p * z + 8.3330839139e-3f;
   p = p * z - 1.6666661077e-1f;
-  *y = (jf_vec)((jf_ivec)(p * z * r + r) ^ ((jf_ivec)t << 31));
+  *y = (jf_vec)((jf_ivec)(p * z * r + r) ^ (jf_ivec)((jf_uvec)t << 31));
 }
 
 JF_BODY void jf_near_sin(const jf_vec *x, jf_vec *y) { jf_sin_near(x, 0, y); }
