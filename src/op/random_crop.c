@@ -60,6 +60,10 @@ static jfl_status random_crop_infer(jf_infer *c)
   JF_TRY(random_crop_check(c));
   const jf_random_crop *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
+  const int64_t rows = s->d[a->axis], columns = s->d[a->axis + 1];
+  if (rows < 1 || rows > MOST_SIDE || columns < 1 || columns > MOST_SIDE)
+    return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, got "
+                            "%lld and %lld", MOST_SIDE, (long long)rows, (long long)columns);
   JF_TRY(random_crop_fits(a, s->d + a->axis, a->size.v));
   c->shape[0] = *s;
   c->shape[0].d[a->axis] = a->size.v[0];
