@@ -104,6 +104,15 @@ describe("an index that names nothing is found", function()
   finds("tensor_scatter_nd_add", negative, { zeros { 2 }, ids { { 0 }, { -1 } }, zeros { 2 } })
   finds("dim_gather", negative, { zeros { 2 }, ids { 0, -1 } }, { dim = 0 })
   finds("dim_scatter_add", negative, { zeros { 2 }, ids { 0, -1 }, zeros { 2 } }, { dim = 0 })
+  -- Of many indices the first wrong one, whichever part of the loop comes upon one first.
+  for _, dtype in ipairs { "int32", "int64" } do
+    local many = core.array(dtype, { 100000 })
+    many[95001], many[70001] = 2, -1
+    local first = "index at position 70000 must be from 0 to 1, got -1"
+    finds("gather", first, { zeros { 2 }, many })
+    finds("dim_gather", first, { zeros { 2 }, many }, { dim = 0 })
+    finds("gather_nd", first, { zeros { 2 }, core.reshape(many, { 100000, 1 }) })
+  end
   finds("unsorted_segment_sum", "segment id at position 2 must be from 0 to 1, got 7",
     { zeros { 3 }, ids { 0, 1, 7 } }, { num_segments = 2 })
 end)

@@ -129,3 +129,10 @@ void jf_rewrite_end(jf_rewrite *r)
     if (t->own_step) t->own_step = jf_current(r, t->own_step);
   }
 }
+
+int jf_changes_variables(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_node; i++)
+    if (g->node[i]->op->flags & JF_EFFECT) return 1;
+  return 0;
+}

@@ -94,17 +94,10 @@ static void emit_scaled(scaling *s, const multiple *m, const jfl_value *v)
   if (y) jf_replace(&s->r, v, y);
 }
 
-static int changes_variables(const jfl_graph *g)
-{
-  for (int i = 0; i < g->n_node; i++)
-    if (g->node[i]->op->flags & JF_EFFECT) return 1;
-  return 0;
-}
-
 jfl_status jf_pass_scale_filters(jfl_graph *g, const jf_target *target)
 {
   scaling s;
-  if (changes_variables(g)) return JFL_OK;
+  if (jf_changes_variables(g)) return JFL_OK;
   s.target = target;
   jf_rewrite_begin(g, &s.r);
   s.still = jf_alloc(g->arena, (size_t)g->n_value);
