@@ -125,10 +125,10 @@ local function try(op, call)
     if bare(message) ~= bare(plain_message) then return false, message end
     return op.effect or same_message(op, said, plain_message), said or "fails only outside a job"
   end
+  fine = fine + 1
   local ok, difference = compare(fast, plain, #plain)
   if not ok or op.effect then return ok, difference end
   if not results then return false, said end
-  fine = fine + 1
   ok, difference = compare(results, plain, op.random and 0 or #results)
   if not ok then return false, difference end
   -- Indices that a result without elements does not need are read by its gradient.

@@ -153,7 +153,8 @@ static jfl_status conv_infer(jf_infer *c)
   JF_TRY(conv_channels(a, f.d[1], &channels));
   if (channels != x.d[1])
     return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have %lld channels for filters %s, got "
-                            "%lld", (long long)channels, jf_shape_str(&filters, s), (long long)x.d[1]);
+                            "%lld", (long long)channels, jf_shape_str(&filters, s),
+                            (long long)x.d[1]);
   int64_t d[5] = { x.d[0], f.d[0], 1, 1, 1 };
   memcpy(d + 5 - a->axes, w.out, (size_t)a->axes * sizeof *d);
   return conv_give(c, form_y(c), d);

@@ -1,4 +1,5 @@
 /* random_crop takes a part of each picture, at a place of its own. */
+#include "op/constant.h"
 #include "op/image.h"
 #include "op/move.h"
 #include "op/window.h"
@@ -60,10 +61,6 @@ static jfl_status random_crop_infer(jf_infer *c)
   JF_TRY(random_crop_check(c));
   const jf_random_crop *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
-  const int64_t rows = s->d[a->axis], columns = s->d[a->axis + 1];
-  if (rows < 1 || rows > MOST_SIDE || columns < 1 || columns > MOST_SIDE)
-    return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have from 1 to %d rows and columns, got "
-                            "%lld and %lld", MOST_SIDE, (long long)rows, (long long)columns);
   JF_TRY(random_crop_fits(a, s->d + a->axis, a->size.v));
   c->shape[0] = *s;
   c->shape[0].d[a->axis] = a->size.v[0];
@@ -92,6 +89,11 @@ static jfl_status random_crop_back_infer(jf_infer *c)
 static void random_crop_to_grad(jf_gradctx *c)
 {
   jf_random_crop a = *(const jf_random_crop *)c->node->attr;
+  const jfl_value *x = c->in[0];
+  if (!jf_numel(&x->shape)) {
+    c->dx[0] = jf_emit_number(c->g, x->dtype, &x->shape, 0);
+    return;
+  }
   a.size = (jf_ints){ 2, c->in[0]->shape.d + a.axis };
   c->dx[0] = JF_EMIT(c->g, random_crop_grad, &a, c->dy[0], c->out[1]);
 }
