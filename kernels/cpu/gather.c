@@ -6,6 +6,8 @@
 
 #include "vector.h"
 
+#include <stdatomic.h>
+
 /* ---- picking slices ---- */
 
 /* Runs of x by id, seen as (planes, n): plane i is one index of the axes in front. */
@@ -15,9 +17,19 @@ typedef struct pick_job {
   const jf_tensor *ids;
   jf_picks p;
   int64_t run, size, span;             /* run: bytes; size: of an element */
+  atomic_int wrong;                    /* whether an id is out of range */
 } pick_job;
 
-enum { PICK_BYTES = 1 << 17 };
+/* SHORT: bytes of a run that are not worth a call of memcpy. */
+enum { PICK_BYTES = 1 << 17, PICK_SHORT = 256 };
+
+/* Copies a run, whose size is known to be `run` or a multiple of LINE. */
+enum { LINE = 64 };
+JF_BODY void pick_run(char *y, const char *x, int64_t run)
+{
+  if (run > PICK_SHORT || run % LINE) memcpy(y, x, (size_t)run);
+  else for (int64_t i = 0; i < run; i += LINE) memcpy(y + i, x + i, LINE);
+}
 
 #define PICK_ONES(T, I)                                                                   \
   JF_BODY void pick_##T##_##I(const char *from, char *to, const I *id, int64_t n)         \
@@ -45,18 +57,23 @@ JF_BODY void pick_some(const pick_job *g, const char *x, char *y, int64_t j, int
     else pick_uint64_t_int64_t(x, y, wide, n);
   } else {
     for (int64_t i = 0; i < n; i++, y += run)
-      memcpy(y, x + (is_narrow ? narrow[i] : wide[i]) * run, (size_t)run);
+      pick_run(y, x + (is_narrow ? narrow[i] : wide[i]) * run, run);
   }
 }
 
+/* Ids that each plane has for itself are checked right before they are used. */
 JF_BODY void pick_rows_body(void *ctx, int i)
 {
-  const pick_job *g = ctx;
+  pick_job *g = ctx;
   const jf_picks *p = &g->p;
   const int64_t to = jf_to(i, g->span, p->batches * p->outer * p->n);
   for (int64_t r = jf_from(i, g->span), n; r < to; r += n) {
     const int64_t plane = r / p->n, j = r % p->n;
     n = p->n - j < to - r ? p->n - j : to - r;
+    if (p->outer == 1 && !jf_within(g->ids, r, n, p->m)) {
+      atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+      return;
+    }
     pick_some(g, g->x + plane * p->m * g->run, g->y + r * g->run, plane / p->outer * p->n + j, n);
   }
 }
@@ -71,9 +88,71 @@ static jfl_status pick_gather(const jf_kargs *k)
   g.p = jf_picks_of(&x->shape, &g.ids->shape, a->axis, a->batch_dims);
   g.run = g.p.run * g.size;
   g.span = PICK_BYTES / g.run + 1;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m));
+  if (g.p.outer > 1) JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m));
   jf_run_parts(k, jf_parts(g.p.batches * g.p.outer * g.p.n, g.span), pick_rows(), &g);
-  return JFL_OK;
+  return atomic_load(&g.wrong) ? jf_check_range(k, JF_WRONG_INDEX, g.ids, g.p.m) : JFL_OK;
+}
+
+/* ---- picking slices by tuples ---- */
+
+typedef struct tuple_job {
+  jf_tuples t;
+  const char *x;
+  char *y;
+  int64_t size, run, span;             /* size: bytes of an element; run: of a slice */
+  atomic_int wrong;
+} tuple_job;
+
+/* Where the slices of n tuples from number `from` on begin, in bytes; so much is found first that
+   the memory fetches them meanwhile. Returns whether all are within x. */
+enum { TUPLES = 64 };
+#define PLACE_TUPLES(I)                                                                 \
+  JF_BODY int place_tuples_##I(const tuple_job *g, int64_t from, int n, int64_t *place) \
+  {                                                                                     \
+    const jf_tuples *t = &g->t;                                                         \
+    const I *id = (const I *)t->ids->data + from * t->n;                                \
+    for (int j = 0; j < n; j++) {                                                       \
+      int64_t at = 0;                                                                   \
+      for (int i = 0; i < t->n; i++, id++) {                                            \
+        if (*id < 0 || *id >= t->whole->d[i]) return 0;                                 \
+        at += *id * t->step[i];                                                         \
+      }                                                                                 \
+      place[j] = at * g->size;                                                          \
+      __builtin_prefetch(g->x + place[j]);                                              \
+    }                                                                                   \
+    return 1;                                                                           \
+  }
+PLACE_TUPLES(int32_t)
+PLACE_TUPLES(int64_t)
+
+JF_BODY void pick_tuples_body(void *ctx, int i)
+{
+  tuple_job *g = ctx;
+  const int64_t to = jf_to(i, g->span, g->t.count), run = g->run;
+  const int is_narrow = g->t.ids->dtype == JFL_I32;
+  int64_t place[TUPLES];
+  for (int64_t from = jf_from(i, g->span); from < to; from += TUPLES) {
+    const int n = to - from < TUPLES ? (int)(to - from) : TUPLES;
+    char *y = g->y + from * run;
+    if (!(is_narrow ? place_tuples_int32_t(g, from, n, place)
+                    : place_tuples_int64_t(g, from, n, place))) {
+      atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+      return;
+    }
+    if (run == 4) for (int j = 0; j < n; j++) memcpy(y + 4 * j, g->x + place[j], 4);
+    else for (int j = 0; j < n; j++) pick_run(y + j * run, g->x + place[j], run);
+  }
+}
+JF_VARIANTS(pick_tuples)
+
+static jfl_status pick_gather_nd(const jf_kargs *k)
+{
+  tuple_job g = { .t = jf_tuples_of(&k->in[1], &k->in[0].shape), .x = k->in[0].data,
+                  .y = k->out[0].data, .size = (int64_t)jfl_dtype_size(k->in[0].dtype) };
+  g.run = g.t.run * g.size;
+  g.span = PICK_BYTES / (g.run + 16) + 1;
+  jf_run_parts(k, jf_parts(g.t.count, g.span), pick_tuples(), &g);
+  return atomic_load(&g.wrong) ? jf_tuples_check(k, &g.t) : JFL_OK;
 }
 
 /* ---- adding slices ---- */
@@ -190,6 +269,7 @@ typedef struct along_job {
   char *y;
   const jf_tensor *ids;
   int64_t before, m, n, after, span, size;
+  atomic_int wrong;
 } along_job;
 
 #define ALONG(T, I)                                                                       \
@@ -209,20 +289,36 @@ ALONG(uint32_t, int64_t)
 ALONG(uint64_t, int32_t)
 ALONG(uint64_t, int64_t)
 
-/* Lines of x in turn, so that nothing is divided within them. */
-static void along_part(void *ctx, int i)
+/* Has the memory fetch the line of x after that of row r, where many of its elements are picked. */
+JF_BODY void along_ahead(const along_job *g, int64_t r)
 {
-  const along_job *g = ctx;
-  const int64_t to = jf_to(i, g->span, g->before * g->n);
-  for (int64_t r = jf_from(i, g->span), next; r < to; r = next) {
+  enum { CACHE_LINE = 64, LONGEST = 1 << 14 };
+  const int64_t bytes = g->m * g->size, next = r / g->n + 1;
+  if (g->after > 1 || bytes > LONGEST || bytes > g->n * CACHE_LINE || next >= g->before) return;
+  for (int64_t at = 0; at < bytes; at += CACHE_LINE)
+    __builtin_prefetch(g->x + next * bytes + at);
+}
+
+/* Lines of x in turn, so that nothing is divided within them. */
+JF_BODY void along_lines_body(void *ctx, int i)
+{
+  along_job *g = ctx;
+  const int64_t first = jf_from(i, g->span), to = jf_to(i, g->span, g->before * g->n);
+  if (!jf_within(g->ids, first * g->after, (to - first) * g->after, g->m)) {
+    atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+    return;
+  }
+  for (int64_t r = first, next; r < to; r = next) {
     next = (r / g->n + 1) * g->n < to ? (r / g->n + 1) * g->n : to;
     const int is_narrow = g->ids->dtype == JFL_I32;
+    along_ahead(g, r);
     if (g->size == 4 && is_narrow) along_uint32_t_int32_t(g, r, next);
     else if (g->size == 4) along_uint32_t_int64_t(g, r, next);
     else if (is_narrow) along_uint64_t_int32_t(g, r, next);
     else along_uint64_t_int64_t(g, r, next);
   }
 }
+JF_VARIANTS(along_lines)
 
 /* Whether index agrees with input in all axes but dim. */
 static int along_accepts(const jf_kargs *k)
@@ -242,9 +338,8 @@ static jfl_status along_gather(const jf_kargs *k)
                   .m = s.m, .n = k->in[1].shape.d[dim], .after = s.after,
                   .size = (int64_t)jfl_dtype_size(k->in[0].dtype) };
   g.span = JF_PART / g.after + 1;
-  JF_TRY(jf_check_range(k, JF_WRONG_INDEX, g.ids, s.m));
-  jf_run_parts(k, jf_parts(g.before * g.n, g.span), along_part, &g);
-  return JFL_OK;
+  jf_run_parts(k, jf_parts(g.before * g.n, g.span), along_lines(), &g);
+  return atomic_load(&g.wrong) ? jf_check_range(k, JF_WRONG_INDEX, g.ids, s.m) : JFL_OK;
 }
 
 /* y is input, plus src at the same places; a part has some of the lines along dim. */
@@ -286,6 +381,7 @@ static jfl_status along_scatter(const jf_kargs *k)
 }
 
 JFL_CPU(fast_gather, .op = "gather", .run = pick_gather, .priority = 10)
+JFL_CPU(fast_gather_nd, .op = "gather_nd", .run = pick_gather_nd, .priority = 10)
 JFL_CPU(fast_segment_sum, .op = "unsorted_segment_sum", .accepts = add_accepts, .run = add_sums,
         .priority = 10)
 JFL_CPU(fast_segment_update, .op = "segment_update", .accepts = add_accepts, .run = add_descend,

@@ -56,14 +56,20 @@ enum { JF_LANES = 16 };
 #define JF_LOAD(p) ((jf_vec)*(const jf_vec_in_memory *)(p))
 #define JF_STORE(p, v) (*(jf_vec_in_memory *)(p) = (v))
 
+/* Lane i of the result is lane i + w of v, for the first lanes; the others hold anything. */
+#define JF_LANES_FROM(v, w)                                                          \
+  __builtin_shufflevector(v, v, (w) + 0, (w) + 1, (w) + 2, (w) + 3, (w) + 4, (w) + 5, (w) + 6, \
+                          (w) + 7, 8, 9, 10, 11, 12, 13, 14, 15)
+
 /* The sum of all lanes, in a fixed order. */
 JF_BODY float jf_lane_sum(const jf_vec *v)
 {
-  float l[JF_LANES];
-  memcpy(l, v, sizeof l);
-  for (int w = JF_LANES / 2; w; w /= 2)
-    for (int i = 0; i < w; i++) l[i] += l[i + w];
-  return l[0];
+  jf_vec s = *v;
+  s += JF_LANES_FROM(s, 8);
+  s += JF_LANES_FROM(s, 4);
+  s += JF_LANES_FROM(s, 2);
+  s += JF_LANES_FROM(s, 1);
+  return s[0];
 }
 
 /* The sum of n floats: blocks are summed in float lanes, and their sums in double. */

@@ -118,3 +118,7 @@ for equation, shapes in (
         ("...ij,...jk->...ik", ((2, 1, 3, 4), (3, 4, 2)))):
     entry("einsum", [equation, L(*(W(s, i + 1) for i, s in enumerate(shapes)))], {},
           lambda *x, e=equation: torch.einsum(e, *x))
+entry("unbind", [X234], {"axis": 1}, lambda x: x.unbind(1))
+entry("unbind", [X234], {}, lambda x: x.unbind())
+entry("chunk", [W((5, 2), 1), 3], {}, lambda x: x.chunk(3))
+entry("chunk", [X234, 3], {"axis": -1}, lambda x: x.chunk(3, -1))

@@ -183,3 +183,15 @@ entry("layers.conv3d_transpose", [W((1, 2, 2, 2, 2), 1)],
       {"filters": 2, "kernel_size": 2, "strides": 2, "use_bias": False, "name": "t"},
       lambda x, f: F.conv_transpose3d(x, f, stride=2),
       variables={"t-weight": W((2, 2, 2, 2, 2), 2)})
+
+# Windows as columns, and back.
+entry("nn.unfold", [W((2, 3, 5, 4), 1), 2], {}, lambda x: F.unfold(x, 2))
+entry("nn.unfold", [W((1, 2, 6, 7), 1)],
+      {"kernel_size": [3, 2], "dilation": [1, 2], "padding": [1, 0], "stride": [2, 1]},
+      lambda x: F.unfold(x, (3, 2), (1, 2), (1, 0), (2, 1)))
+entry("nn.fold", [W((2, 12, 12), 1)], {"output_size": [5, 4], "kernel_size": 2},
+      lambda x: F.fold(x, (5, 4), 2))
+entry("nn.fold", [W((1, 12, 15), 1)],
+      {"output_size": [6, 7], "kernel_size": [3, 2], "dilation": [1, 2], "padding": [1, 0],
+       "stride": [2, 1]},
+      lambda x: F.fold(x, (6, 7), (3, 2), (1, 2), (1, 0), (2, 1)))

@@ -99,3 +99,16 @@ for k in (-1, 0, 2):
     entry("triu", [W((2, 4, 3), 1)], {"diagonal": k}, lambda x: torch.triu(x, k))
 entry("fused_scale_tril", [W((3, 3), 1)], {"scale": 0.5, "fill_value": -9},
       lambda x: torch.tril(0.5 * x) + torch.triu(torch.full((3, 3), -9.0), 1))
+entry("nn.glu", [W((2, 6, 3), 1)], {"axis": 1}, lambda x: F.glu(x, 1))
+entry("nn.glu", [W((2, 4), 1)], {}, F.glu)
+entry("nn.celu", [W((3, 4), 1, 3.0)], {"alpha": 1.5}, lambda x: F.celu(x, 1.5))
+entry("nn.tanhshrink", [W((3, 4), 1, 3.0)], {}, F.tanhshrink)
+entry("nn.threshold", [W((3, 4), 1), 0.25, -2], {}, lambda x: F.threshold(x, 0.25, -2))
+entry("nn.cosine_similarity", [W((3, 5), 1), W((3, 5), 2)], {}, F.cosine_similarity)
+entry("nn.cosine_similarity", [W((2, 3, 4), 1), W((3, 1), 2)], {"axis": -1},
+      lambda a, b: F.cosine_similarity(a, b, -1))
+entry("nn.cosine_similarity", [W((4, 2), 1), W((2, 4, 1), 2)], {"axis": 1, "eps": 0.9},
+      lambda a, b: F.cosine_similarity(a, b, 1, 0.9), False)
+for p in (1, 2, 3):
+    entry("nn.pairwise_distance", [W((3, 4), 1), W((3, 4), 2)], {"p": p, "keepdims": p == 2},
+          lambda a, b: F.pairwise_distance(a, b, p, keepdim=p == 2))

@@ -88,3 +88,7 @@ entry("layers.layer_norm_grad", [W((3, 4), 1), W((3, 4), 2), D([0.1, 0.2, 0.3]),
                                         * (dy * (x - m[:, None])).mean(1, True)), grad=False)
 entry("layers.layer_norm_param_grad", [W((3, 4), 1), W((3, 4), 2), W((4,), 3)], {},
       lambda dy, n, g: (dy * g, dy.sum(0), (dy * n).sum(0)), grad=False)
+for size in (1, 4, 5):
+    entry("nn.local_response_norm", [W((2, 6, 3), 1, 2.0), size],
+          {"alpha": 0.5, "beta": 0.6, "k": 1.5},
+          lambda x: F.local_response_norm(x, size, 0.5, 0.6, 1.5))

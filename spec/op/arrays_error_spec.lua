@@ -13,6 +13,15 @@ local x23, x234 = zeros { 2, 3 }, zeros { 2, 3, 4 }
 
 describe("a mistake is named:", function()
   says("gather", "indices must be int32 or int64, got float32", x23, x23)
+  says("reshape", "'shape' must be a list of numbers, got a table with the name 'dtype'", x23,
+    { shape = { 6, dtype = "float32" } })
+  says("flatten", "end_dim must be from -2 to 1, got 2; axes count from 0", x23, { end_dim = 2 })
+  says("transpose", "perm must be from -2 to 1, got 2; axes count from 0", x23, { perm = { 2, 0 } })
+  says("zeros", "shape must have no negative extent, got -1 on axis 0", { shape = { -1 } })
+  says("broadcast_to", "shape must have at most 2^47 elements", zeros { 1 },
+    { shape = { 2 ^ 46, 2 ^ 46 } })
+  says("gather", "index at position 0 must not be given where there is nothing to name, got 4",
+    zeros { 0, 3 }, ids { 4 })
   says("gather", "batch_dims must be from 0 to 1, got 2", x234, ids { 0 }, { batch_dims = 2 })
   says("gather", "indices must have the first 1 extents of params (2, 3, 4), got (3)", x234,
     ids { 0, 1, 2 }, { batch_dims = 1 })
@@ -93,6 +102,15 @@ describe("an index that names nothing is found", function()
   finds("tensor_scatter_nd_add", negative, { zeros { 2 }, ids { { 0 }, { -1 } }, zeros { 2 } })
   finds("dim_gather", negative, { zeros { 2 }, ids { 0, -1 } }, { dim = 0 })
   finds("dim_scatter_add", negative, { zeros { 2 }, ids { 0, -1 }, zeros { 2 } }, { dim = 0 })
+  -- Of many indices the first wrong one, whichever part of the loop comes upon one first.
+  for _, dtype in ipairs { "int32", "int64" } do
+    local many = core.array(dtype, { 100000 })
+    many[95001], many[70001] = 2, -1
+    local first = "index at position 70000 must be from 0 to 1, got -1"
+    finds("gather", first, { zeros { 2 }, many })
+    finds("dim_gather", first, { zeros { 2 }, many }, { dim = 0 })
+    finds("gather_nd", first, { zeros { 2 }, core.reshape(many, { 100000, 1 }) })
+  end
   finds("unsorted_segment_sum", "segment id at position 2 must be from 0 to 1, got 7",
     { zeros { 3 }, ids { 0, 1, 7 } }, { num_segments = 2 })
 end)

@@ -6,6 +6,15 @@
 
 enum { MAX_NEST = 8 };       /* levels of a list */
 
+/* Fails if the table at stack top has a name: what was meant as an option would be lost. */
+static void check_no_names(lua_State *L, const char *who, const char *name)
+{
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING)
+      jf_raise(L, "%s: '%s' must be a list of numbers, got a table with the name '%s'", who, name,
+               lua_tostring(L, -2));
+}
+
 /* Counts the numbers of the nested list at stack top and, where out is given, writes them there. */
 static size_t flatten(lua_State *L, const char *who, const char *name, int level, double *out)
 {
@@ -13,6 +22,7 @@ static size_t flatten(lua_State *L, const char *who, const char *name, int level
   if (level == MAX_NEST)
     jf_raise(L, "%s: '%s' must be nested at most %d deep", who, name, MAX_NEST);
   luaL_checkstack(L, 8, NULL);
+  if (!out) check_no_names(L, who, name);
   for (size_t i = 1; i <= len; i++) {
     lua_rawgeti(L, -1, (int)i);
     if (lua_istable(L, -1)) {

@@ -135,14 +135,21 @@ void jf_infer_many(jf_infer *c, int n)
   c->shape = jf_alloc(c->arena, (size_t)n * sizeof *c->shape);
 }
 
+/* What gives output i its shape: the attribute of that name, or else the output is named. */
+static const char *infer_shape_of(const jf_infer *c, int i)
+{
+  for (const jf_attr *a = c->op->attr; a && a->name; a++)
+    if (!strcmp(a->name, "shape")) return a->name;
+  const int declared = jf_op_n_out(c->op);
+  return c->op->out[i < declared ? i : declared - 1];
+}
+
 static jfl_status infer_checked(jf_infer *c)
 {
   JF_TRY(check_count(c));
-  const int declared = jf_op_n_out(c->op);
-  jf_infer_many(c, declared);
+  jf_infer_many(c, jf_op_n_out(c->op));
   JF_TRY(c->op->infer(c));
-  for (int i = 0; i < c->n_out; i++)
-    JF_TRY(jf_shape_check(&c->shape[i], c->op->out[i < declared ? i : declared - 1]));
+  for (int i = 0; i < c->n_out; i++) JF_TRY(jf_shape_check(&c->shape[i], infer_shape_of(c, i)));
   return check_dtype(c);
 }
 

@@ -4,6 +4,7 @@
 #include "base/walk.h"
 #include "op/constant.h"
 #include "op/move.h"
+#include "op/reshape.h"
 
 #include <string.h>
 
@@ -19,10 +20,7 @@ static jfl_status dim_check(const jf_infer *c)
   const jfl_shape *s = &c->in[0]->shape, *ids = &c->in[1]->shape;
   char x[JF_SHAPE_STR], y[JF_SHAPE_STR];
   JF_TRY(jf_check_indices(c, 1));
-  if (a->dim < -s->n || a->dim >= s->n)
-    return jf_fail_argument(JFL_ESHAPE, "dim", "must be from %d to %d, got %lld; axes count from 0",
-                            -s->n, s->n - 1, (long long)a->dim);
-  if (a->dim < 0) a->dim += s->n;
+  JF_TRY(jf_dim(&a->dim, s->n, "dim"));
   int fit = ids->n == s->n;
   for (int i = 0; fit && i < s->n; i++) fit = i == a->dim || ids->d[i] <= s->d[i];
   if (fit) return JFL_OK;

@@ -1,4 +1,4 @@
-/* Attributes of gather, unsorted_segment_sum (its gradient) and one_hot. */
+/* Attributes of gather, unsorted_segment_sum (its gradient) and one_hot; where indices point. */
 #ifndef JF_OP_GATHER_H
 #define JF_OP_GATHER_H
 
@@ -20,5 +20,17 @@ typedef struct jf_one_hot {
 typedef struct jf_picks { int64_t batches, outer, m, n, run; } jf_picks;
 jf_picks jf_picks_of(const jfl_shape *whole, const jfl_shape *ids, int64_t axis,
                      int64_t batch_dims);
+
+/* The tuples of `ids` over a tensor of that shape: there are `count` of n numbers, each for a slice
+   of `run` elements; step[i]: how many elements the i-th number counts. */
+typedef struct jf_tuples {
+  const jf_tensor *ids;
+  const jfl_shape *whole;
+  int n;
+  int64_t count, run, step[JFL_MAXDIM];
+} jf_tuples;
+jf_tuples jf_tuples_of(const jf_tensor *ids, const jfl_shape *whole);
+/* Does what jf_check_range does for all numbers of tuples. */
+jfl_status jf_tuples_check(const jf_kargs *k, const jf_tuples *t);
 
 #endif

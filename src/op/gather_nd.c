@@ -1,6 +1,7 @@
 /* Slices chosen by tuples of indices: gather_nd picks them, scatter_nd adds them among zeros,
    tensor_scatter_nd_update and tensor_scatter_nd_add put them into a tensor. */
 #include "op/constant.h"
+#include "op/gather.h"
 #include "op/move.h"
 
 #include <string.h>
@@ -97,17 +98,10 @@ static void nd_add_grad(jf_gradctx *c)
   c->dx[2] = JF_EMIT(c->g, gather_nd, NULL, c->dy[0], c->in[1]);
 }
 
-/* The tuples of `ids` over a tensor of shape *whole: there are `count` of n numbers, each for a
-   slice of `run` elements; step[i]: how many elements the i-th number counts. */
-typedef struct nd_tuples {
-  const jf_tensor *ids;
-  int n;
-  int64_t count, run, step[JFL_MAXDIM];
-} nd_tuples;
-
-static nd_tuples nd_find(const jf_tensor *ids, const jfl_shape *whole)
+jf_tuples jf_tuples_of(const jf_tensor *ids, const jfl_shape *whole)
 {
-  nd_tuples t = { .ids = ids, .n = (int)ids->shape.d[ids->shape.n - 1], .count = 1, .run = 1 };
+  jf_tuples t = { .ids = ids, .whole = whole, .n = (int)ids->shape.d[ids->shape.n - 1],
+                  .count = 1, .run = 1 };
   for (int i = 0; i < ids->shape.n - 1; i++) t.count *= ids->shape.d[i];
   for (int i = t.n; i < whole->n; i++) t.run *= whole->d[i];
   int64_t size = t.run;
@@ -116,17 +110,17 @@ static nd_tuples nd_find(const jf_tensor *ids, const jfl_shape *whole)
 }
 
 /* The first element of the slice that tuple j stands for. */
-static int64_t nd_place(const nd_tuples *t, int64_t j)
+static int64_t nd_place(const jf_tuples *t, int64_t j)
 {
   int64_t at = 0;
   for (int i = 0; i < t->n; i++) at += jf_index_at(t->ids, j * t->n + i) * t->step[i];
   return at;
 }
 
-static jfl_status nd_check(const jf_kargs *k, const nd_tuples *t, const jfl_shape *whole)
+jfl_status jf_tuples_check(const jf_kargs *k, const jf_tuples *t)
 {
   for (int64_t i = 0; i < t->count * t->n; i++) {
-    const int64_t v = jf_index_at(t->ids, i), limit = whole->d[i % t->n];
+    const int64_t v = jf_index_at(t->ids, i), limit = t->whole->d[i % t->n];
     if (v >= 0 && v < limit) continue;
     const jf_fault f = { JF_WRONG_INDEX, k->step, v, i, limit };
     if (k->fault && !k->fault->what) *k->fault = f;
@@ -138,10 +132,10 @@ static jfl_status nd_check(const jf_kargs *k, const nd_tuples *t, const jfl_shap
 static jfl_status nd_gather(const jf_kargs *k)
 {
   const jf_tensor *x = &k->in[0];
-  const nd_tuples t = nd_find(&k->in[1], &x->shape);
+  const jf_tuples t = jf_tuples_of(&k->in[1], &x->shape);
   const size_t size = jfl_dtype_size(x->dtype), run = (size_t)t.run * size;
   char *y = k->out[0].data;
-  JF_TRY(nd_check(k, &t, &x->shape));
+  JF_TRY(jf_tuples_check(k, &t));
   for (int64_t j = 0; j < t.count; j++, y += run)
     memcpy(y, (const char *)x->data + (size_t)nd_place(&t, j) * size, run);
   return JFL_OK;
@@ -159,10 +153,10 @@ static void nd_begin(const jf_kargs *k)
 static jfl_status nd_put(const jf_kargs *k)
 {
   const jf_tensor *y = &k->out[0];
-  const nd_tuples t = nd_find(&k->in[1], &y->shape);
+  const jf_tuples t = jf_tuples_of(&k->in[1], &y->shape);
   const size_t size = jfl_dtype_size(y->dtype), run = (size_t)t.run * size;
   const char *u = k->in[2].data;
-  JF_TRY(nd_check(k, &t, &y->shape));
+  JF_TRY(jf_tuples_check(k, &t));
   nd_begin(k);
   for (int64_t j = 0; j < t.count; j++, u += run)
     memcpy((char *)y->data + (size_t)nd_place(&t, j) * size, u, run);
@@ -171,7 +165,7 @@ static jfl_status nd_put(const jf_kargs *k)
 
 /* y[place of tuple j] += u[j], in the order of j; sums of integers wrap. */
 #define ADD(D, T, U)                                                                \
-  static void nd_sum_##D(const jf_tensor *y, const nd_tuples *t, const T *u)        \
+  static void nd_sum_##D(const jf_tensor *y, const jf_tuples *t, const T *u)        \
   {                                                                                 \
     for (int64_t j = 0; j < t->count; j++, u += t->run) {                           \
       T *at = (T *)y->data + nd_place(t, j);                                        \
@@ -180,8 +174,8 @@ static jfl_status nd_put(const jf_kargs *k)
   }                                                                                 \
   static jfl_status nd_add_##D(const jf_kargs *k)                                   \
   {                                                                                 \
-    const nd_tuples t = nd_find(&k->in[1], &k->out[0].shape);                       \
-    JF_TRY(nd_check(k, &t, &k->out[0].shape));                                      \
+    const jf_tuples t = jf_tuples_of(&k->in[1], &k->out[0].shape);                  \
+    JF_TRY(jf_tuples_check(k, &t));                                                 \
     nd_begin(k);                                                                    \
     nd_sum_##D(&k->out[0], &t, k->in[2].data);                                      \
     return JFL_OK;                                                                  \
@@ -189,8 +183,8 @@ static jfl_status nd_put(const jf_kargs *k)
   static jfl_status nd_scatter_##D(const jf_kargs *k)                               \
   {                                                                                 \
     const jf_tensor *y = &k->out[0];                                                \
-    const nd_tuples t = nd_find(&k->in[0], &y->shape);                              \
-    JF_TRY(nd_check(k, &t, &y->shape));                                             \
+    const jf_tuples t = jf_tuples_of(&k->in[0], &y->shape);                         \
+    JF_TRY(jf_tuples_check(k, &t));                                                 \
     memset(y->data, 0, (size_t)jf_numel(&y->shape) * sizeof(T));                    \
     nd_sum_##D(y, &t, k->in[1].data);                                               \
     return JFL_OK;                                                                  \

@@ -28,20 +28,20 @@ int64_t jf_index_at(const jf_tensor *t, int64_t i)
 WITHIN(I32, int32_t, uint32_t)
 WITHIN(I64, int64_t, uint64_t)
 
-static int index_all_within(const jf_tensor *t, int64_t n)
+int jf_within(const jf_tensor *t, int64_t from, int64_t count, int64_t n)
 {
-  const int64_t size = jf_numel(&t->shape);
   if (n < 1 || (t->dtype == JFL_I32 && n > INT32_MAX)) return 0;
   int all;
-  if (t->dtype == JFL_I32) within_I32(t->data, size, n, &all);
-  else within_I64(t->data, size, n, &all);
+  if (t->dtype == JFL_I32) within_I32((const int32_t *)t->data + from, count, n, &all);
+  else within_I64((const int64_t *)t->data + from, count, n, &all);
   return all;
 }
 
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n)
 {
-  if (index_all_within(t, n)) return JFL_OK;
-  for (int64_t i = 0, size = jf_numel(&t->shape); i < size; i++) {
+  const int64_t size = jf_numel(&t->shape);
+  if (jf_within(t, 0, size, n)) return JFL_OK;
+  for (int64_t i = 0; i < size; i++) {
     int64_t v = jf_index_at(t, i);
     if (v >= 0 && v < n) continue;
     jf_fault f = { what, k->step, v, i, n };

@@ -11,6 +11,9 @@ jf_axes jf_axes_at(const jfl_shape *s, int64_t axis);
 /* Element i of a tensor of int32 or int64. */
 int64_t jf_index_at(const jf_tensor *t, int64_t i);
 
+/* Whether elements `from` to `from` + count - 1 of a tensor of int32 or int64 are within 0..n-1. */
+int jf_within(const jf_tensor *t, int64_t from, int64_t count, int64_t n);
+
 /* Returns JFL_EDATA if an element of t is not within 0..n-1, and stores the first such element in
    k->fault as well. The message names no op: the caller adds that. */
 jfl_status jf_check_range(const jf_kargs *k, jf_wrong what, const jf_tensor *t, int64_t n);

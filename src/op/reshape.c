@@ -67,14 +67,23 @@ static jfl_status reshape_infer(jf_infer *c)
   return reshape_view(c, &y);
 }
 
+jfl_status jf_dim(int64_t *dim, int rank, const char *argument)
+{
+  if (*dim < -rank || *dim >= rank)
+    return jf_fail_argument(JFL_ESHAPE, argument, "must be from %d to %d, got %lld; axes count "
+                            "from 0", -rank, rank - 1, (long long)*dim);
+  if (*dim < 0) *dim += rank;
+  return JFL_OK;
+}
+
 static jfl_status flatten_infer(jf_infer *c)
 {
   jf_flatten *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   jfl_shape y = { 0 };
   if (!s->n) return reshape_view(c, &(jfl_shape){ 1, { 1 } });
-  JF_TRY(jf_axis(&a->start_dim, s->n));
-  JF_TRY(jf_axis(&a->end_dim, s->n));
+  JF_TRY(jf_dim(&a->start_dim, s->n, "start_dim"));
+  JF_TRY(jf_dim(&a->end_dim, s->n, "end_dim"));
   if (a->start_dim > a->end_dim)
     return jf_fail_argument(JFL_EINVAL, "start_dim", "must be at most end_dim %lld, got %lld",
                             (long long)a->end_dim, (long long)a->start_dim);

@@ -12,5 +12,7 @@ typedef struct jf_expand_dims { int64_t axis; } jf_expand_dims;
 /* Emits v under a shape of as many elements. Gives v itself if it has that shape, and NULL for
    NULL. */
 jfl_value *jf_emit_view(jfl_graph *g, jfl_value *v, const jfl_shape *s);
+/* Does what jf_axis does for an argument of another name. */
+jfl_status jf_dim(int64_t *dim, int rank, const char *argument);
 
 #endif

@@ -24,7 +24,7 @@ static jfl_status transpose_infer(jf_infer *c)
                             perm->n);
   c->shape[0].n = s->n;
   for (int i = 0; i < s->n; i++) {
-    JF_TRY(jf_axis(&perm->v[i], s->n));
+    JF_TRY(jf_dim(&perm->v[i], s->n, "perm"));
     if (seen[perm->v[i]]++)
       return jf_fail_argument(JFL_EINVAL, "perm", "must name each axis once, got axis %lld twice",
                               (long long)perm->v[i]);

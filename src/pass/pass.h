@@ -82,6 +82,9 @@ void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Replaces the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
 
+/* Whether a node of g changes a variable. */
+int jf_changes_variables(const jfl_graph *g);
+
 /* ---- floats of 16 bits (halves.c) ---- */
 
 /* The best fast kernel that the device of n has for n with these tensors, or NULL. */

@@ -1,5 +1,5 @@
 -- Errors for misspelled names, which suggest what was meant.
---[==[ guide 14: Errors
+--[==[ guide 15: Errors
 Whatever goes wrong raises a Lua error with a message that names the thing and says what was
 expected and found, at the line of the script that did it. Nothing ends the process, and the session
 can be used after it.
@@ -93,7 +93,8 @@ local ALIASES = {
   p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
   out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
   dims = "perm", size = "shape", params = "variables", axes = "axis",
-  eps = "epsilon",
+  eps = "epsilon", hidden_size = "units", embedding_dim = "units", num_embeddings = "vocabulary",
+  betas = "beta1", num_features = "inputs", embed_dim = "inputs", is_causal = "causal",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
@@ -110,7 +111,21 @@ local FOREIGN = {
   sum = "flow.math.reduce_sum", mean = "flow.math.reduce_mean", max = "flow.math.reduce_max",
   min = "flow.math.reduce_min", prod = "flow.math.reduce_prod", all = "flow.math.reduce_all",
   any = "flow.math.reduce_any", cat = "flow.concat", unsqueeze = "flow.expand_dims",
-  scatter_add = "flow.dim_scatter_add",
+  scatter_add = "flow.dim_scatter_add", take_along_axis = "flow.dim_gather",
+  index_select = "flow.gather", narrow = "flow.slice", full = "flow.constant",
+  full_like = "flow.constant_like", std = "flow.math.reduce_std",
+  var = "flow.math.reduce_variance", logsumexp = "flow.math.reduce_logsumexp",
+  outer = "flow.einsum(\"i,j->ij\", {x, y})", trace = "flow.diagonal, and flow.math.reduce_sum",
+  embedding_bag = "flow.layers.embedding, and flow.math.reduce_mean(x, 1)",
+  dropout2d = "flow.nn.dropout(x, rate, { noise_shape = { n, channels, 1, 1 } })",
+  kaiming_normal = "flow.kaiming_initializer(shape)", he_normal = "flow.kaiming_initializer(shape)",
+  kaiming_normal_initializer = "flow.kaiming_initializer(shape)",
+  he_normal_initializer = "flow.kaiming_initializer(shape)",
+  kaiming_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
+  he_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
+  lecun_normal_initializer = "flow.variance_scaling_initializer(1, \"fan_in\")",
+  name_scope = "flow.scope.namespace", variable_scope = "flow.scope.namespace",
+  norm = "flow.math.reduce_euclidean_norm", normalize = "flow.math.l2_normalize",
   arange = "flow.range",
   mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",
   dataloader = "flow.data.batches", imagefolder = "flow.data.folder",
@@ -123,6 +138,16 @@ local FOREIGN = {
   permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
   backward = "flow.optimizer.SGD(rate):minimize(loss)",
   step = "minimize, which trains at every call of the job",
+  steplr = "flow.optimizer.PiecewiseScalingScheduler",
+  multisteplr = "flow.optimizer.PiecewiseScalingScheduler",
+  exponentiallr = "flow.optimizer.ExponentialScheduler",
+  cosineannealinglr = "flow.optimizer.CosineScheduler",
+  onecyclelr = "flow.optimizer.OneCycleScheduler",
+  lambdalr = "a function of the step in place of the rate",
+  reducelronplateau = "optimizer:set_lr(rate), between calls of the job",
+  clip_grad_norm_ = "flow.optimizer.grad_clipping.by_global_norm",
+  clip_grad_norm = "flow.optimizer.grad_clipping.by_global_norm",
+  clip_grad_value_ = "flow.optimizer.grad_clipping.by_value",
   zero_grad = "minimize, which trains at every call of the job",
 }
 

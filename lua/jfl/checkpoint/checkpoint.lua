@@ -1,5 +1,5 @@
 -- Checkpoints: flow.train.CheckPoint and flow.checkpoint.
---[==[ guide 9: Checkpoints
+--[==[ guide 10: Checkpoints
 ```lua
 local train = flow.global_function {
   name = "train",

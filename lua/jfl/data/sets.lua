@@ -1,5 +1,5 @@
 -- flow.data: data sets in the form that jobs take.
---[==[ guide 10: Data
+--[==[ guide 11: Data
 `flow.data.load_mnist(train_batch_size, test_batch_size, options)` reads MNIST or Fashion-MNIST:
 from the directory `out_dir`, from `$JFL_DATA`, from the working directory, or from Debian's package
 `dataset-fashion-mnist`, as `mnist.npz` or as the four IDX files, gzipped or not.
@@ -62,9 +62,12 @@ local augment = flow.global_function {
   inputs = { { "images", tp.Numpy.Placeholder({ -1, 32, 32, 3 }, flow.uint8) } },
   returns = tp.Numpy,
   body = function(images)
-    local x = flow.image.CropMirrorNormalize(images, { mean = { 124, 117, 104 }, std = { 58 } })
+    local x = flow.image.CropMirrorNormalize(images, { std = { 255 } })    -- (N, C, H, W), 0 to 1
+    x = flow.image.color_jitter(x, { brightness = 0.2, contrast = 0.2, saturation = 0.2 })
     x = flow.image.random_crop(x, 32, { padding = 4, flip = 0.5 })
-    return flow.image.random_erasing(x)
+    x = flow.image.random_erasing(x)
+    local std, mean = { 0.229, 0.224, 0.225 }, { 0.485, 0.456, 0.406 }     -- of many photographs
+    return flow.image.normalize(x, std, mean, { data_format = "NCHW" })
   end,
 }
 print(augment(flow.ndarray.zeros({ 5, 32, 32, 3 }, "uint8")).shape[2])     --> 3

@@ -1,5 +1,5 @@
 -- flow.config (the session's settings) and flow.function_config() (a job's).
---[==[ guide 11: Placement, settings, sessions
+--[==[ guide 12: Placement, settings, sessions
 `flow.scope.placement("cpu", "0:0", fn)` runs a part of a body with its ops and variables on a
 device and gives what it returns; values are copied to where they are read. What is put on no device
 is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the

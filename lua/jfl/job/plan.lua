@@ -2,8 +2,6 @@
 -- and frees it.
 local config = require "jfl.job.config"
 local core = require "jfl.core"
-local older_losses = require "jfl.legacy.losses"
-local optimizer = require "jfl.net.optimizers"
 local queue = require "jfl.job.queue"
 local trace = require "jfl.job.trace"
 local typing = require "jfl.job.typing"
@@ -132,8 +130,10 @@ end
 local function add_outputs(self, context, ...)
   variable.check(context)
   local blobs, reader = match_results(self, select("#", ...), ...)
-  older_losses.minimize(context)
-  optimizer.close(context)
+  if context.mode == "train" then      -- others need not load what trains
+    require("jfl.legacy.losses").minimize(context)
+    require("jfl.net.optimizers").close(context)
+  end
   for _, blob in ipairs(blobs) do core.output(context.graph, blob) end
   return reader, watch.close(context, #blobs), context
 end

@@ -12,7 +12,7 @@ return {
     { 9, "distribute", "refused" },
   },
   ["layers.dense"] = { { 11, "model_distribute", "refused" } },
-  ["nn.dropout"] = { { 3, "noise_shape", "refused" }, { 4, "seed", "ignored" } },
+  ["nn.dropout"] = { { 4, "seed", "ignored" } },
   constant_initializer = initializer(2, "dtype"),
   glorot_normal_initializer = initializer(1, "data_format", "dtype"),
   glorot_uniform_initializer = initializer(1, "data_format", "dtype"),

@@ -37,10 +37,9 @@ local function optimizer_of(name, config)
   return optimizers[parsed.optimizer](update_conf.schedule(parsed, rate), options)
 end
 
---- Minimizes the losses that a body has added, if it has.
+--- Minimizes the losses that a train job's body has added, if it has.
 function losses.minimize(context)
   local list, name, config = added[context], context.job.name, context.config.train or {}
-  if context.mode ~= "train" then return end
   if not list then
     if context.n_optimizers > 0 or not config.primary_lr then return end
     core.fail("%s: no loss was added: call flow.losses.add_loss(loss) in the body", name)

@@ -1,7 +1,7 @@
 -- The names of the original that have another spelling here or do nothing: what each loads, a
 -- module or "module:field"; with a star, a table that has the names of that space. Scripts may use
 -- them; help and completion leave them out.
---[==[ guide 15: Scripts of the original
+--[==[ guide 16: Scripts of the original
 Scripts that were written for OneFlow and carried over to Lua run as they are: the names, settings,
 options and arguments that mean nothing here are taken and checked, and those that ask for what is
 not there are errors that say why. `flow.help()`, completion and the reference leave them out, a new

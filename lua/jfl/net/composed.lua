@@ -47,6 +47,11 @@ local paths = {
   ["jfl.net.resize"] = {
     "nn.PixelShuffle", "nn.PixelShufflev2", "nn.interpolate", "nn.upsample = nn.interpolate",
   },
+  ["jfl.net.patches"] = { "nn.fold", "nn.unfold" },
+  ["jfl.net.activations"] = {
+    "nn.celu", "nn.glu", "nn.gumbel_softmax", "nn.tanhshrink", "nn.threshold",
+  },
+  ["jfl.net.distances"] = { "nn.cosine_similarity", "nn.pairwise_distance" },
   ["jfl.net.padding"] = {
     "constant_pad2d", "reflection_pad2d", "replication_pad2d", "same_padding",
   },
@@ -57,9 +62,9 @@ local paths = {
     "quantization.moving_average_min_max_observer = quantization.moving_average_min_maxObserver",
   },
   ["jfl.net.slices"] = {
-    "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
+    "chunk", "diagonal", "experimental.logical_slice", "experimental.logical_slice_assign",
     "flip = reverse", "reverse", "roll", "slice_update",
-    "slice_v2",
+    "slice_v2", "unbind", "unstack = unbind",
   },
   ["jfl.net.functions"] = {
     "math.add_n", "math.fused_bias_add_gelu", "math.gelu", "nn.gelu = math.gelu",
@@ -83,7 +88,8 @@ local paths = {
   },
   ["jfl.net.norms"] = {
     "nn.GroupNorm", "nn.InstanceNorm1d", "nn.InstanceNorm2d", "nn.InstanceNorm3d",
-    "nn.batch_normalization", "nn.layer_norm", "nn.moments", "nn.rms_norm",
+    "nn.batch_normalization", "nn.layer_norm", "nn.local_response_norm", "nn.moments",
+    "nn.rms_norm",
   },
 }
 

@@ -81,12 +81,8 @@ Dropout drops in train jobs only; `training = true` or `false` overrides that. A
 a scheduler, or a function of the step, counted from 0, which every call asks before it begins.
 Gradients can be taken of whatever has one; `flow.help` says so of those that have none.
 
-`weight_decay` of optimizers that have it is for all variables, unless `weight_decay_excludes` or
-`weight_decay_includes` names some by regular expressions. `gradient_accumulation_steps = 4` makes a
-step of four calls, with the mean of their gradients. A `loss_scale_policy` multiplies the loss
-while gradients are computed; a dynamic one skips steps whose gradients are not finite. Averages of
-the variables come from `moving_average = flow.train.ExponentialMovingAverage(0.999)`; its method
-`use` runs a part of an evaluation job's body with them.
+Other optimizers, schedules, decay of weights and averages of them have
+[a page of their own](guide-rates-decay-and-averages.md).
 
 Convolutions, `conv1d`, `conv2d` and `conv3d`, have weights (filters, inputs / groups, ...). With as
 many groups as channels they are depthwise; `dilation_rate` puts distance between a window's cells.

@@ -245,4 +245,33 @@ for axes = 1, 3 do
     end)
 end
 
+args.define("nn.local_response_norm", "x / (k + alpha * mean(x^2))^beta, the mean over `size` "
+  .. "channels around each, with zeros beyond the first and last (Krizhevsky et al., \"ImageNet "
+  .. "classification with deep convolutional neural networks\", 2012, section 3.3).", {
+    { "x", "(N, C, ...)", type = TENSOR },
+    { "size", "how many channels", type = "integer" },
+    { "alpha", "share of the mean", 1e-4, type = "number" },
+    { "beta", "the exponent", 0.75, type = "number" },
+    { "k", "what is added", 1, type = "number" }, NAME,
+    returns = TENSOR,
+  }, function(o)
+    local who = "nn.local_response_norm"
+    local channels, shape = need_channels(who, o.x, 3), o.x.shape
+    local size = args.integer(who, "size", o.size, 1)
+    for _, name in ipairs { "alpha", "beta", "k" } do args.expect(who, name, o[name], "number") end
+    local pads = { 0, 0, math.floor(size / 2), math.floor((size - 1) / 2) }
+    for i = 5, 2 * #shape do pads[i] = 0 end
+    local squares, sum = op.pad(op.square(o.x), { paddings = pads }), nil
+    local begin = {}
+    for i = 1, #shape do begin[i] = 0 end
+    for i = 0, size - 1 do
+      begin[2] = i
+      local part = op.slice(squares, { begin = { unpack(begin) }, size = { shape[1], channels,
+        unpack(shape, 3) } })
+      sum = sum and op.add(sum, part) or part
+    end
+    local divisor = op.pow(op.add(op.multiply(sum, o.alpha / size), o.k), o.beta)
+    return (op.divide(o.x, divisor, { name = o.name }))
+  end)
+
 return norms

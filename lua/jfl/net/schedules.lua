@@ -1,4 +1,73 @@
 -- Learning rate schedules and their warm-ups.
+--[==[ guide 8: Rates, decay and averages
+An optimizer says how gradients become steps. `SGD` has a momentum of 0.9; `Adam` and its kin, where
+each weight has a rate of its own, need less care: `AdamW`, `NAdam`, `LazyAdam`, and `RMSProp`,
+`Adagrad`, `Adadelta`. `Lion` keeps half of Adam's memory; `LARS` and `LAMB` are for very large
+batches. `flow.help("optimizer")` lists them with their options.
+
+The rate is a number, a function of the step, or a schedule: `CosineScheduler`, `OneCycleScheduler`,
+`PiecewiseConstantScheduler`, `ExponentialScheduler` and others. A `warmup` raises it slowly at
+first, while gradients are still large.
+
+`weight_decay` makes weights smaller at every step, so that those which nothing needs vanish. Biases
+and normalization are better left out: `weight_decay_excludes` has regular expressions that find
+their names, `weight_decay_includes` those of all that decays. `grad_clipping` shortens gradients,
+and `moving_average` keeps averages of the variables over the last steps, which often do better than
+the variables themselves; a part of a body that `average:use` runs has them in place of these.
+
+Here a small network learns which points of a square are in a circle:
+
+```lua
+local STEPS = 300
+local average = flow.train.ExponentialMovingAverage(0.98)
+local adam = flow.optimizer.AdamW(
+  flow.optimizer.CosineScheduler(0.01, STEPS, { warmup = flow.optimizer.warmup.linear(20, 0.1) }),
+  { weight_decay = 0.01, weight_decay_excludes = { "bias$", "^norm" }, moving_average = average,
+    grad_clipping = flow.optimizer.grad_clipping.by_global_norm(1) })
+
+local function network(x)
+  x = flow.layers.dense(x, 32, { activation = flow.nn.relu, name = "hidden" })
+  x = flow.layers.layer_norm(x, { name = "norm" })
+  return flow.layers.dense(x, 2, { name = "output" })
+end
+
+local function job(name, type, body)
+  return flow.global_function { name = name, type = type, returns = tp.Numpy, body = body,
+    inputs = { { "x", tp.Numpy.Placeholder({ 50, 2 }) },
+      { "inside", tp.Numpy.Placeholder({ 50 }, flow.int32) } } }
+end
+
+local train = job("train", "train", function(x, inside)
+  local loss = flow.nn.cross_entropy(network(x), inside, { label_smoothing = 0.05 })
+  adam:minimize(loss)
+  return loss
+end)
+
+local test = job("test", "predict", function(x, inside)
+  return average:use(function()
+    return flow.math.equal(flow.math.argmax(network(x)), inside)
+  end)
+end)
+
+local function points()
+  local x = flow.ndarray.rand({ 50, 2 }) * 2 - 1
+  return x, flow.math.less(flow.math.reduce_sum(x * x, 1), 0.6):astype(flow.int32)
+end
+
+flow.random.seed(1)
+for step = 1, STEPS do
+  if step % 100 == 1 then print(("%d %.4f"):format(step, adam.lr)) end   --> 101 0.0075
+  train(points())
+end
+print(test(points()):mean() > 0.9)               --> true
+```
+
+`gradient_accumulation_steps = 4` makes a step of four calls, with the mean of their gradients: a
+batch that memory does not hold in one piece. `loss_scale_policy` multiplies the loss while
+gradients are computed, for float16; a dynamic one skips steps whose gradients are not finite.
+`optimizer:set_lr(rate)` between calls rules over any schedule, as on a plateau of the loss. What
+optimizers keep, averages and steps counted included, is part of a checkpoint.
+]==]
 local args = require "jfl.base.args"
 local core = require "jfl.core"
 local records = require "jfl.net.records"

@@ -192,3 +192,35 @@ args.define("diagonal", "The diagonal of two axes, as a new last axis.", {
   return (op.strided_slice(op.reshape(x, flat),
     { begin = begin, step = step, size = size, name = o.name }))
 end)
+
+args.define("unbind", "The parts of x along an axis, one for each place, without that axis.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "axis", "the axis that they lose", 0, type = "integer" },
+  returns = "Tensor",
+}, function(o)
+  local who, shape = "unbind", tensors.need("unbind", "x", o.x).shape
+  local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
+  if shape[axis + 1] < 1 then
+    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
+  end
+  local parts = { op.split(o.x, { sizes = 1, axis = axis }) }
+  for i, part in ipairs(parts) do parts[i] = op.squeeze(part, { axis = axis }) end
+  return unpack(parts)
+end)
+
+args.define("chunk", "x in so many parts along an axis, of one extent but for the last, which may "
+  .. "have less; fewer parts where there are not enough places.", {
+  { "x", "a blob or NdArray", type = "Tensor" },
+  { "chunks", "how many parts", type = "integer" },
+  { "axis", "the axis along which they follow each other", 0, type = "integer" },
+  returns = "Tensor",
+}, function(o)
+  local who, shape = "chunk", tensors.need("chunk", "x", o.x).shape
+  local axis = tensors.axis(who, "axis", o.axis, #shape) - 1
+  local chunks = args.integer(who, "chunks", o.chunks, 1)
+  local size = math.ceil(shape[axis + 1] / chunks)
+  if size < 1 then
+    core.fail("%s: x must have one or more places along axis %d, got none", who, axis)
+  end
+  return op.split(o.x, { sizes = size, axis = axis })
+end)

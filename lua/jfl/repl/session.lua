@@ -1,5 +1,5 @@
 -- The interactive session: reads, runs and prints, with the front end as the global `flow`.
---[==[ guide 13: The command and the prompt
+--[==[ guide 14: The command and the prompt
 `jfl train.lua 10` runs a script as `luajit` would, with jfl inside: `arg[1]` is `"10"`, and
 `require "jfl"` needs no path. An error ends it with a traceback on stderr and status 1, Ctrl-C with
 status 130.

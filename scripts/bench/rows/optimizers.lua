@@ -31,7 +31,8 @@ local function shapes_of()
   return shapes
 end
 
---- A job that updates all parameters. Nothing asks for the loss, so that it computes nothing else.
+--- A job that updates all parameters. Nothing asks for the loss, so that it computes nothing else;
+--- it has a result because a call without one is asynchronous, for which gradients are copied.
 local function stepper(make)
   return function()
     local inputs, gradients, shapes = {}, {}, shapes_of()
@@ -40,7 +41,7 @@ local function stepper(make)
       gradients[i] = nd.rand(shape)
     end
     local job = flow.global_function {
-      name = "update", type = "train", inputs = inputs,
+      name = "update", type = "train", inputs = inputs, returns = tp.Numpy,
       body = function(...)
         local loss
         for i, g in ipairs { ... } do
@@ -50,6 +51,7 @@ local function stepper(make)
           loss = loss and loss + part or part
         end
         make():minimize(loss)
+        return flow.zeros { 1 }
       end,
     }
     return function() job(unpack(gradients)) end

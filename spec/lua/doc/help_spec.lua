@@ -22,7 +22,7 @@ describe("help", function()
     local text = help.text("dense")
     holds(text, "flow.layers.dense(inputs, units, activation, use_bias=true, ")
     holds(text, "of the layer; dense_1, dense_2")
-    holds(help.text("dropout"), "flow.nn.dropout(x, rate, {training, name})")
+    holds(help.text("dropout"), "flow.nn.dropout(x, rate, noise_shape, {training, name})")
     holds(help.text("truncated_normal"), "stddev=1")
   end)
 
@@ -117,7 +117,7 @@ describe("help", function()
       assert.truthy(#help.text("guide " .. number) > 300, title)
     end
     assert.equal(help.text("guide 5"), help.text("blobs and ops"))
-    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 14\").")
+    holds(help.text("errors"), "The guide has a chapter on it: flow.help(\"guide 15\").")
     holds(help.text("data"), "flow.data\n")
   end)
 

@@ -22,14 +22,14 @@ describe("arguments of the original", function()
   end)
 
   it("fail where they ask for what is not there", function()
-    helper.fails(function() flow.nn.dropout(x, 0, { 4 }) end,
-      "nn.dropout: noise_shape, which is argument 3, is not supported; give others by name: "
-        .. "{training = ...}")
+    local function dense() flow.layers.dense(x, 3, nil, true, nil, nil, nil, nil, true, nil, 1) end
+    helper.fails(dense, "layers.dense: model_distribute, which is argument 11, is not supported; "
+      .. "give others by name: {reuse = ...}")
   end)
 
   it("are not named beside an unknown option, nor suggested for one", function()
     local message = helper.fails(function() flow.nn.dropout(x, { sed = 1 }) end,
-      "nn.dropout: unknown option 'sed'; options are x, rate, training, name")
+      "nn.dropout: unknown option 'sed'; options are x, rate, noise_shape, training, name")
     assert.falsy(message:find("did you mean", 1, true))
   end)
 

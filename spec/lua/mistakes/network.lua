@@ -398,7 +398,7 @@ return flow.math.reduce_sum(images, { axis = { 1, 1 } }) --@
 return flow.transpose(images, { 0, 2 }) --@
 ]] },
   { "a permutation that counts from 1", {
-    "transpose: axis must be from -4 to 3, got 4; axes count from 0",
+    "transpose: perm must be from -4 to 3, got 4; axes count from 0",
   }, "net", [[
 return flow.transpose(images, { 1, 3, 4, 2 }) --@
 ]] },

@@ -190,3 +190,19 @@ describe("layers of convolutions", function()
     assert.is_true(fast[4] < fast[1])
   end)
 end)
+
+describe("windows as columns", function()
+  it("name what is wrong", function()
+    local x = ones(1, 2, 4, 4)
+    helper.fails(function() nn.unfold(ones(2, 4), 2) end,
+      "nn.unfold: input must have four axes (NCHW), got shape (2, 4)")
+    helper.fails(function() nn.unfold(x, 0) end,
+      "nn.unfold: kernel_size must be a whole number of at least 1, got number 0")
+    helper.fails(function() nn.unfold(nd.zeros { 1, 0, 4, 4 }, 2) end,
+      "nn.unfold: input must have one or more channels, got shape (1, 0, 4, 4)")
+    helper.fails(function() nn.fold(ones(1, 8, 4), 4, 2) end,
+      "nn.fold: input must have shape (N, C * 4, 9), got (1, 8, 4)")
+    helper.fails(function() nn.fold(ones(1, 6, 9), 4, 2) end,
+      "nn.fold: input must have shape (N, C * 4, 9), got (1, 6, 9)")
+  end)
+end)

@@ -263,6 +263,21 @@ describe("get_variable", function()
 end)
 
 describe("nn.dropout", function()
+  it("drops what shares a draw together", function()
+    flow.random.seed(2)
+    local x = flow.ndarray.ones { 40, 5, 3, 2 }
+    local y = flow.nn.dropout(x, 0.25, { 40, 5, 1, 1 }, { training = true })
+    local kept = 0
+    for _, sum in ipairs(helper.list(y:sum { 2, 3 })) do
+      assert.is_true(sum == 0 or math.abs(sum - 8) < 1e-5)
+      kept = kept + (sum > 0 and 1 or 0)
+    end
+    assert.near(150, kept, 30)
+    helper.fails(function() flow.nn.dropout(x, 0.5, { 40, 4, 1, 1 }, { training = true }) end,
+      "nn.dropout: noise_shape must be that of x, (40, 5, 3, 2), with 1 where places share a draw, "
+        .. "got (40, 4, 1, 1)")
+  end)
+
   before_each(flow.clear_default_session)
 
   local function dropped(mode, options)

@@ -151,4 +151,18 @@ print(job(nd.rand({ 1, 4, 3, 3, 3 })).shape[5])  --> 6
 local x = nd.array({ { { { 1, 2 } } } })
 print(flow.layers.upsample_2d(x)[1][1])  --> [[1. 1. 2. 2.]
                                          -->  [1. 1. 2. 2.]]
+
+## nn.unfold
+local x = nd.arange(9):reshape(1, 1, 3, 3)
+print(flow.nn.unfold(x, 2)[1])  --> [[0. 1. 3. 4.]
+                                -->  [1. 2. 4. 5.]
+                                -->  [3. 4. 6. 7.]
+                                -->  [4. 5. 7. 8.]]
+
+## nn.fold
+local columns = flow.nn.unfold(nd.ones({ 1, 1, 3, 3 }), 2)
+print(flow.nn.fold(columns, 3, 2)[1][1])  --> [[1. 2. 1.]
+                                          -->  [2. 4. 2.]
+                                          -->  [1. 2. 1.]]
+
 ]==]

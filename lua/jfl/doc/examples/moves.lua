@@ -10,6 +10,10 @@ local x, like = nd.array({ 1, 2 }), nd.zeros({ 2, 3 })
 print(flow.broadcast_like(x, like, { 1 }))  --> [[1. 1. 1.]
                                             -->  [2. 2. 2.]]
 
+## chunk
+local a, b, c = flow.chunk(nd.arange(5), 3)
+print(a, b, c)  --> [0. 1.]	[2. 3.]	[4.]
+
 ## constant_like
 print(flow.constant_like(nd.zeros({ 2 }), 7))  --> [7. 7.]
 
@@ -212,4 +216,9 @@ print(flow.tensor_scatter_nd_update(x, rows, nd.ones({ 1, 2 })))
 print(flow.tile(nd.array({ 1, 2 }), 2))         --> [1. 2. 1. 2.]
 print(flow.tile(nd.array({ 1, 2 }), { 2, 1 }))  --> [[1. 2.]
                                                 -->  [1. 2.]]
+
+## unbind
+local a, b = flow.unbind(nd.array({ { 1, 2 }, { 3, 4 } }), 1)
+print(a, b)  --> [1. 3.]	[2. 4.]
+
 ]==]

@@ -121,4 +121,10 @@ print(flow.nn.batch_normalization(x, nd.array({ 2, 20 }), nd.array({ 1, 100 }), 
   nd.array({ 1, 2 }), { variance_epsilon = 0 }))     --> [[-1.  3.]
                                                      -->  [ 1.  7.]]
 
-#]==]
+#
+
+## nn.local_response_norm
+local x = nd.full({ 1, 3, 1 }, 2)
+print(flow.nn.local_response_norm(x, 1, { alpha = 0.25, beta = 1 })[1][1])  --> [1.]
+
+]==]
