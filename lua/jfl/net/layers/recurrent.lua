@@ -56,8 +56,10 @@ print(apart.shape[1], state.shape[1], state.shape[3])              --> 2	1	6
 up to itself, `rotary = true` with angles that tell distances, `key_value = y` another sequence
 instead, as a translator reads the original. `num_kv_heads` makes several heads share keys and
 values. A `mask` hides what is padding; it is int8 and broadcast to (batch, heads, places, places
-that are read). `flow.nn.scaled_dot_product_attention` is the op by itself. No matrix of (length,
-length) is ever kept, forward or backward, so memory grows with the length alone.
+that are read); what is hidden counts for nothing, even if it is not a number.
+`dropout_rate = 0.1` drops a tenth of the weights in train jobs.
+`flow.nn.scaled_dot_product_attention` is the op by itself. No matrix of (length, length) is ever
+kept, forward or backward, not even of what is dropped, so memory grows with the length alone.
 
 ```lua
 local fill = flow.global_function {
