@@ -94,6 +94,12 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
   return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);
 }
 
+int jf_matmul_takes_panels(const jf_node *n)
+{
+  const jf_matmul *p = n->attr;
+  return n->op == &jf_op_matmul && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
+}
+
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
 /* One product of m x k by k x n: its extents, how far apart a's rows and columns lie, and whether b

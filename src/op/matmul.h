@@ -16,6 +16,10 @@ typedef struct jf_matmul_fused {
   jf_epilogue epilogue;
 } jf_matmul_fused;
 
+struct jf_node;
+/* Whether n is a product for which `panel` may be set. */
+int jf_matmul_takes_panels(const struct jf_node *n);
+
 struct jf_foldctx;
 /* What stands for the transpose that is the node of c, where it swaps the last two axes of a
    product that nothing else reads; else NULL. */

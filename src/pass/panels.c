@@ -14,11 +14,10 @@ enum { WIDEST = 96, NARROWEST = 48, UNIT = 16, ROWS = 16, MANY = 256 };
 /* The width for a product's weights, a variable with a line for each column of results; or 0. */
 static int64_t panels_width(const jf_node *n)
 {
-  const jf_matmul *a = n->attr;
-  if (n->op != &jf_op_matmul || a->transpose_a || !a->transpose_b) return 0;
+  if (!jf_matmul_takes_panels(n)) return 0;
   const jfl_shape *x = &n->in[0]->shape, *w = &n->in[1]->shape;
-  if (n->in[1]->origin != JF_VARIABLE || x->n != 2 || x->d[0] < ROWS) return 0;
-  if (w->d[0] < MANY || w->d[1] < MANY) return 0;
+  if (n->in[1]->origin != JF_VARIABLE || n->in[1]->dtype != JFL_F32) return 0;
+  if (x->d[0] < ROWS || w->d[0] < MANY || w->d[1] < MANY) return 0;
   for (int64_t p = WIDEST; p >= NARROWEST; p -= UNIT)
     if (w->d[0] % p == 0) return p;
   return 0;
