@@ -57,6 +57,17 @@ describe("mixed precision", function()
     assert.equal(rounded, slid:plan():find("-bfloat16", 1, true) ~= nil)
   end)
 
+  it("counts conversions of weights less where they are made once", function()
+    local shape, kernel = { 1, 256, 4, 4 }, { 256, 256, 1, 1 }
+    local kept = job_of("kept", true, { input("x", shape) }, function(x)
+      return flow.layers.conv2d(x, 256, 1, { use_bias = false })
+    end)
+    local given = job_of("given", true, { input("x", shape), input("w", kernel) },
+      function(x, w) return flow.nn.conv2d(x, w) end)
+    assert.equal(has_bfloat16(), kept:plan():find("-bfloat16", 1, true) ~= nil)
+    assert.is_nil(given:plan():find("-bfloat16", 1, true))
+  end)
+
   it("lets batch normalizations write bfloat16, with the same results", function()
     local shape, labels = { 4, 128, 11, 11 }, nd.array({ 1, 0, 3, 2 }):astype "int32"
     local function block(x, name)

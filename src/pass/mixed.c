@@ -10,8 +10,8 @@
 #include "pass/pass.h"
 
 /* The least additions and multiplications per byte of what is converted that make up for the
-   conversion. */
-enum { MIXED_WORTH = 24 };
+   conversion, and how much less a conversion counts that is made once for many runs. */
+enum { MIXED_WORTH = 24, STILL_LESS = 4 };
 
 typedef struct mixer {
   jfl_graph *g;
@@ -20,6 +20,7 @@ typedef struct mixer {
   jfl_value **brief;           /* by value of the old graph: it in 16 bits, or NULL */
   char *takes;                 /* by number of an old node: whether it will read 16 bits */
   int *reads;                  /* by value: how often such nodes read it as that */
+  char *still;                 /* by value: whether it is converted once for many runs; or NULL */
 } mixer;
 
 static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
@@ -44,7 +45,8 @@ static int mixed_gains(const mixer *w, const jf_node *n)
   for (int i = 0; i < n->n_in; i++) {
     if (!mixed_reads(n->op->mixed, i)) continue;
     if (jf_number(n->in[i], &number)) return 0;
-    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float);
+    const int still = w->still && w->still[n->in[i]->id];
+    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
     k.in[i].dtype = JFL_BF16;
   }
   const int worth = bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes;
@@ -108,6 +110,7 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
   mixer w = { .g = g, .target = target };
   if (!jf_is_half(g->mixed)) return JFL_OK;
   w.brief = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.brief);
+  w.still = jf_still_values(g);
   jf_rewrite_begin(g, &w.r);
   mixed_find(&w);
   for (int i = 0; i < w.r.n_old && !g->err; i++) {

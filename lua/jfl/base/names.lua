@@ -124,7 +124,6 @@ local FOREIGN = {
   kaiming_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
   he_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
   lecun_normal_initializer = "flow.variance_scaling_initializer(1, \"fan_in\")",
-  name_scope = "flow.scope.namespace", variable_scope = "flow.scope.namespace",
   norm = "flow.math.reduce_euclidean_norm", normalize = "flow.math.l2_normalize",
   arange = "flow.range",
   mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",

@@ -100,6 +100,7 @@ local op = call.op
 
 local recurrent = {}
 
+local MOST_LAYERS = 1000
 -- How many rows of the weights a unit has.
 local GATES = { rnn_tanh = 1, rnn_relu = 1, lstm = 4, gru = 3 }
 
@@ -199,9 +200,12 @@ local function read(who, kind, o)
   if args.expect(who, "dropout", o.dropout, "number") < 0 or o.dropout >= 1 then
     core.fail("%s: dropout must be a number from 0 to below 1, got %g", who, o.dropout)
   end
+  if args.integer(who, "num_layers", o.num_layers, 1) > MOST_LAYERS then
+    core.fail("%s: num_layers must be at most %d, got %g", who, MOST_LAYERS, o.num_layers)
+  end
   local l = { who = who, o = o, context = context, dtype = x.dtype,
     units = args.integer(who, "units", o.units, 1),
-    layers = args.integer(who, "num_layers", o.num_layers, 1),
+    layers = o.num_layers,
     directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind) }
   local first = o.batch_first and 2 or 1
   l.length, l.batch = x.shape[first], x.shape[3 - first]
