@@ -123,6 +123,18 @@ local judge = flow.global_function {
   body = function(state) return values(state, "online") end,
 }
 
+-- The target network begins as the online one.
+local function agree()
+  train:compile()
+  local all, same = flow.get_all_variables(), {}
+  for i = 1, #LAYERS do
+    for _, part in ipairs { "-weight", "-bias" } do
+      same["target" .. i .. part] = all["online" .. i .. part]
+    end
+  end
+  flow.load_variables(same)
+end
+
 -- ---- playing and learning ----
 
 local seen = nd.zeros({ 1, 4 })
@@ -155,9 +167,10 @@ end
 
 math.randomseed(1)
 flow.random.seed(1)
+agree()
 local returns, sum, began = {}, 0, os.clock()
 for episode = 1, EPISODES do
-  returns[episode] = play(math.max(0.01, 0.97 ^ episode))
+  returns[episode] = play(math.max(0.01, 0.98 ^ episode))
   sum = sum + returns[episode] - (returns[episode - WINDOW] or 0)
   local average = sum / math.min(episode, WINDOW)
   local solved = episode >= WINDOW and average >= SOLVED

@@ -18,7 +18,7 @@ typedef struct fast_batch_plane {
   int64_t units, runs, apart, rows, stride, unit;
   int tail, width, last;
   double count, epsilon;       /* elements of a channel */
-  int add, relu;
+  int add, relu, brief;
   const float *x, *gamma, *beta, *extra, *dy, *mean_in, *variance_in;
   float *y, *mean, *variance, *dx, *dgamma, *dbeta, *daddend;
 } fast_batch_plane;
@@ -29,7 +29,8 @@ static fast_batch_plane fast_batch_plane_of(const jf_kargs *k, const jfl_shape *
 {
   const jf_batch_norm *a = k->attr;
   const jf_batch_plane p = jf_batch_plane_of(x, a);
-  fast_batch_plane f = { .epsilon = a->epsilon, .add = a->add, .relu = a->relu };
+  fast_batch_plane f = { .epsilon = a->epsilon, .add = a->add, .relu = a->relu,
+                         .brief = a->brief };
   f.count = (double)(p.outer * p.inner);
   if (whole_tiles(p.width)) {
     const int64_t run = p.inner * p.width;
@@ -166,6 +167,25 @@ JF_BODY void unit_moments(const fast_batch_plane *p, int64_t u, moment *m)
   }
 }
 
+typedef uint16_t brief_vec __attribute__((vector_size(32)));
+
+/* Stores vector j of the tile at element `at` of the first result, as bfloat16 if that is asked
+   for; see jf_to_bf16. */
+JF_BODY void store_result(const fast_batch_plane *p, float *to, int64_t at, int n, int j,
+                          const jf_vec *v)
+{
+  if (!p->brief) {
+    jf_tile_store(to + at, n, j, v);
+    return;
+  }
+  const jf_uvec u = (jf_uvec)*v, even = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+  const jf_uvec is_nan = (jf_uvec)(*v != *v);
+  const brief_vec b = __builtin_convertvector((even & ~is_nan) | ((u >> 16 | 0x40) & is_nan),
+                                              brief_vec);
+  memcpy((uint16_t *)(void *)to + at + j * JF_LANES, &b,
+         (size_t)jf_tile_lanes(n, j) * sizeof(uint16_t));
+}
+
 /* y = (x - mean) scale + beta. The gradient computes it in the same way. */
 JF_BODY void normalized(const jf_vec *x, const jf_vec *mean, const jf_vec *scale,
                         const jf_vec *beta, jf_vec *y)
@@ -191,7 +211,7 @@ JF_BODY void tile_normalize(const fast_batch_plane *p, int64_t at, int n, const 
       y += v;
     }
     if (relu) y = JF_SELECT(y < zero, zero, y);
-    jf_tile_store(p->y + at, n, j, &y);
+    store_result(p, p->y, at, n, j, &y);
   }
 }
 
@@ -332,7 +352,7 @@ JF_BODY void tile_slopes(const fast_batch_plane *p, int64_t at, int n, const aff
     const jf_vec scale = ALL_LANES(&f->scale, j);
     tile_before(p, at, n, j, f, mode, &d, &u);
     d = scale * (d - ALL_LANES(&s->a, j) - u * ALL_LANES(&s->b, j));
-    jf_tile_store(p->dx + at, n, j, &d);
+    store_result(p, p->dx, at, n, j, &d);
   }
 }
 

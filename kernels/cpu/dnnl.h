@@ -15,6 +15,7 @@ typedef struct jf_dnnl_matmul {
   int64_t batch, m, k, n;
   jf_dnnl_lines a, b, c;       /* the residual lies as c does */
   int transpose_a, transpose_b;
+  int64_t panel;               /* pieces.h: b lies in panels, as op/matmul.h says; 0: it does not */
   int add;                     /* c += a b instead of c = a b */
   jfl_dtype from, to;          /* of a and b; of c, bias and residual */
   jf_epilogue epilogue;        /* bias (n), residual like c */

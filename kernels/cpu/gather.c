@@ -103,37 +103,45 @@ typedef struct tuple_job {
   atomic_int wrong;
 } tuple_job;
 
-/* The slices of tuples from..to - 1. Returns whether all are within x. */
-#define PICK_TUPLES(I)                                                                  \
-  JF_BODY int pick_tuples_##I(const tuple_job *g, int64_t from, int64_t to)             \
+/* Where the slices of n tuples from number `from` on begin, in bytes; so much is found first that
+   the memory fetches them meanwhile. Returns whether all are within x. */
+enum { TUPLES = 64 };
+#define PLACE_TUPLES(I)                                                                 \
+  JF_BODY int place_tuples_##I(const tuple_job *g, int64_t from, int n, int64_t *place) \
   {                                                                                     \
     const jf_tuples *t = &g->t;                                                         \
     const I *id = (const I *)t->ids->data + from * t->n;                                \
-    char *y = g->y + from * g->run;                                                     \
-    for (int64_t j = from; j < to; j++, id += t->n, y += g->run) {                      \
+    for (int j = 0; j < n; j++) {                                                       \
       int64_t at = 0;                                                                   \
-      int wrong = 0;                                                                    \
-      for (int i = 0; i < t->n; i++) {                                                  \
-        wrong |= id[i] < 0 || id[i] >= t->whole->d[i];                                  \
-        at += id[i] * t->step[i];                                                       \
+      for (int i = 0; i < t->n; i++, id++) {                                            \
+        if (*id < 0 || *id >= t->whole->d[i]) return 0;                                 \
+        at += *id * t->step[i];                                                         \
       }                                                                                 \
-      if (wrong) return 0;                                                              \
-      if (g->run == 4) memcpy(y, g->x + at * g->size, 4);                               \
-      else pick_run(y, g->x + at * g->size, g->run);                                    \
+      place[j] = at * g->size;                                                          \
+      __builtin_prefetch(g->x + place[j]);                                              \
     }                                                                                   \
     return 1;                                                                           \
   }
-PICK_TUPLES(int32_t)
-PICK_TUPLES(int64_t)
+PLACE_TUPLES(int32_t)
+PLACE_TUPLES(int64_t)
 
 JF_BODY void pick_tuples_body(void *ctx, int i)
 {
   tuple_job *g = ctx;
-  const int64_t from = jf_from(i, g->span), to = jf_to(i, g->span, g->t.count);
-  if (g->t.ids->dtype == JFL_I32 ? pick_tuples_int32_t(g, from, to)
-                                 : pick_tuples_int64_t(g, from, to))
-    return;
-  atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+  const int64_t to = jf_to(i, g->span, g->t.count), run = g->run;
+  const int is_narrow = g->t.ids->dtype == JFL_I32;
+  int64_t place[TUPLES];
+  for (int64_t from = jf_from(i, g->span); from < to; from += TUPLES) {
+    const int n = to - from < TUPLES ? (int)(to - from) : TUPLES;
+    char *y = g->y + from * run;
+    if (!(is_narrow ? place_tuples_int32_t(g, from, n, place)
+                    : place_tuples_int64_t(g, from, n, place))) {
+      atomic_store_explicit(&g->wrong, 1, memory_order_relaxed);
+      return;
+    }
+    if (run == 4) for (int j = 0; j < n; j++) memcpy(y + 4 * j, g->x + place[j], 4);
+    else for (int j = 0; j < n; j++) pick_run(y + j * run, g->x + place[j], run);
+  }
 }
 JF_VARIANTS(pick_tuples)
 
@@ -281,6 +289,16 @@ ALONG(uint32_t, int64_t)
 ALONG(uint64_t, int32_t)
 ALONG(uint64_t, int64_t)
 
+/* Has the memory fetch the line of x after that of row r, where many of its elements are picked. */
+JF_BODY void along_ahead(const along_job *g, int64_t r)
+{
+  enum { CACHE_LINE = 64, LONGEST = 1 << 14 };
+  const int64_t bytes = g->m * g->size, next = r / g->n + 1;
+  if (g->after > 1 || bytes > LONGEST || bytes > g->n * CACHE_LINE || next >= g->before) return;
+  for (int64_t at = 0; at < bytes; at += CACHE_LINE)
+    __builtin_prefetch(g->x + next * bytes + at);
+}
+
 /* Lines of x in turn, so that nothing is divided within them. */
 JF_BODY void along_lines_body(void *ctx, int i)
 {
@@ -293,6 +311,7 @@ JF_BODY void along_lines_body(void *ctx, int i)
   for (int64_t r = first, next; r < to; r = next) {
     next = (r / g->n + 1) * g->n < to ? (r / g->n + 1) * g->n : to;
     const int is_narrow = g->ids->dtype == JFL_I32;
+    along_ahead(g, r);
     if (g->size == 4 && is_narrow) along_uint32_t_int32_t(g, r, next);
     else if (g->size == 4) along_uint32_t_int64_t(g, r, next);
     else if (is_narrow) along_uint64_t_int32_t(g, r, next);

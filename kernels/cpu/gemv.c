@@ -109,6 +109,7 @@ static gemv_extents gemv_measure(const jf_kargs *k)
 static int gemv_accepts(const jf_kargs *k)
 {
   if (k->in[0].dtype != JFL_F32 || k->out[0].shape.n != 2) return 0;
+  if (((const jf_matmul *)k->attr)->panel) return 0;
   gemv_extents e = gemv_measure(k);
   return e.m == 1 || e.n == 1 || e.k == 1;
 }

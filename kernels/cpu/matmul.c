@@ -12,7 +12,7 @@ static jf_dnnl_matmul fast_matmul_extents(const jf_kargs *k)
   int n = y->n;
   jf_dnnl_matmul m = {
     .batch = 1, .m = y->d[n - 2], .k = x->d[a->transpose_a ? n - 2 : n - 1], .n = y->d[n - 1],
-    .transpose_a = a->transpose_a, .transpose_b = a->transpose_b
+    .transpose_a = a->transpose_a, .transpose_b = a->transpose_b, .panel = a->panel
   };
   for (int i = 0; i < n - 2; i++) m.batch *= y->d[i];
   return m;
@@ -161,8 +161,8 @@ static void tile(void *ctx, int i)
 static int blas_accepts(const jf_kargs *k)
 {
   jfl_dtype t = k->in[0].dtype;
-  if (t != JFL_F32 && t != JFL_F64) return 0;
   jf_dnnl_matmul m = fast_matmul_extents(k);
+  if ((t != JFL_F32 && t != JFL_F64) || m.panel) return 0;
   if (m.batch * (m.m / TILE_M + 1) * (m.n / TILE_N + 1) > INT32_MAX) return 0;
   return m.m <= INT32_MAX && m.n <= INT32_MAX && m.k <= INT32_MAX && jf_blas_open() != NULL;
 }

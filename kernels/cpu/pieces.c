@@ -160,6 +160,10 @@ static jfl_status matmul_piece(const void *problem, int64_t outer, int64_t inner
   m.batch = outer;
   if (p->by_rows) m.m = inner;
   else m.n = inner;
+  if (m.panel) {
+    m.b.lead = inner;
+    m.transpose_b = 0;
+  }
   if (p->copy == COPY_A) m.a.lead = inner;
   if (p->copy == COPY_C) m.c.lead = inner;
   return jf_dnnl_open()->matmul(&m, make);
@@ -170,9 +174,10 @@ static void cut_matrix(pieces *p, matmul_problem *q, int64_t count)
 {
   const jf_dnnl_matmul *m = &q->m;
   const int copy_a = m->transpose_a && !m->transpose_b && m->n >= LONG && m->m >= LONG;
-  q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n);
+  q->by_rows = copy_a || (m->n < 2 * WIDTH && m->m > m->n && !m->panel);
   const int64_t most = q->by_rows ? m->m / HEIGHT : m->n / WIDTH;
   while (count > most) count /= 2;
+  if (m->panel) count = m->n / m->panel;
   if (count < 1) count = 1;
   if (q->by_rows) {
     p->inner = cut_into(m->m, count, 8);

@@ -51,17 +51,18 @@ JF_BODY void backward_wide(const pool *p, const tile *t, const int64_t *col, int
     }
 }
 
-/* ---- single floats in windows of 2 x 2 that do not overlap ---- */
+/* ---- single floats in windows of 2 x 2 or 1 x 2 that do not overlap ---- */
 
-/* Loads n of LANES neighbouring windows: cell (u, v) of every window goes to LANES lanes from (2 u
-   + v) LANES on. Rows of x are w floats long; x may be read up to `end`. */
+/* Loads n of LANES neighbouring windows of `rows` rows: cell (u, v) of every window goes to LANES
+   lanes from (2 u + v) LANES on. Rows of x are w floats long; x may be read up to `end`. */
 enum { SQUARE = 4 * LANES };
 static const int64_t square_col[2] = { 0, LANES };
 
-JF_BODY void load_squares(const float *x, int64_t w, const float *end, int64_t n, float *s)
+JF_BODY void load_squares(const float *x, int64_t w, const float *end, int64_t n, int rows,
+                          float *s)
 {
   float some[2 * LANES];
-  for (int u = 0; u < 2; u++, x += w, s += 2 * LANES)
+  for (int u = 0; u < rows; u++, x += w, s += 2 * LANES)
     if (end - x < 2 * LANES) {
       memcpy(some, x, (size_t)(2 * n) * sizeof *x);
       part_pairs(some, s, s + LANES);
@@ -72,10 +73,11 @@ JF_BODY void load_squares(const float *x, int64_t w, const float *end, int64_t n
 
 /* The reverse: stores the cells to x, which may be written up to `end`, provided that the row after
    is written later. */
-JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, const float *s)
+JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, int rows,
+                           const float *s)
 {
   float some[2 * LANES];
-  for (int u = 0; u < 2; u++, x += w, s += 2 * LANES)
+  for (int u = 0; u < rows; u++, x += w, s += 2 * LANES)
     if (end - x < 2 * LANES) {
       join_pairs(some, s, s + LANES);
       memcpy(x, some, (size_t)(2 * n) * sizeof *x);
@@ -88,7 +90,7 @@ JF_BODY void store_squares(float *x, int64_t w, const float *end, int64_t n, con
    the last one is moved back to be full: computing a window twice does no harm. */
 JF_BODY int64_t vector_at(int64_t j, int64_t n) { return n < LANES ? j : least(j, n - LANES); }
 
-JF_BODY void forward_squares(const pool *p, const tile *t, const float *end, int kind)
+JF_BODY void forward_squares(const pool *p, const tile *t, const float *end, int kind, int rows)
 {
   const int64_t n = p->out[1], w = p->in[1];
   const float *x_end = p->x + p->outer * p->in[0] * w;
@@ -98,32 +100,34 @@ JF_BODY void forward_squares(const pool *p, const tile *t, const float *end, int
     for (int64_t l = 0; l < n; l += LANES) {
       const int64_t j = vector_at(l, n), some = least(n - j, LANES);
       float *y = cell_of(p->to, p->out, t->plane, i, j, 1);
-      load_squares(cell_of((float *)p->x, p->in, t->plane, 2 * i, 2 * j, 1), w, x_end, some, s);
-      vec r = (vec){ 0 } + 0.25f;
-      pool_one(s, &squares, 2, 2, kind, &r);
+      const float *x = cell_of((float *)p->x, p->in, t->plane, rows * i, 2 * j, 1);
+      load_squares(x, w, x_end, some, rows, s);
+      vec r = (vec){ 0 } + 0.5f / (float)rows;
+      pool_one(s, &squares, rows, 2, kind, &r);
       store_part(y, end - y < LANES ? some : LANES, &r);
     }
 }
 
-JF_BODY void backward_squares(const pool *p, const tile *t, const float *end, int kind)
+JF_BODY void backward_squares(const pool *p, const tile *t, const float *end, int kind, int rows)
 {
   const int64_t n = p->out[1], w = p->in[1];
   const float *x_end = p->x + p->outer * p->in[0] * w;
   const float *dy_end = p->dy + p->outer * p->out[0] * n;
   const taps squares = { 2 * LANES, square_col };
   float x[SQUARE], dx[SQUARE];
-  const gift g = { x, dx, 0, 2, 1 };
+  const gift g = { x, dx, 0, rows, 1 };
   for (int64_t i = t->row.windows.lo; i < t->row.windows.hi; i++)
     for (int64_t l = 0; l < n; l += LANES) {
       const int64_t j = vector_at(l, n), some = least(n - j, LANES);
       const float *dy = cell_of((float *)p->dy, p->out, t->plane, i, j, 1);
       vec d;
       load_part(dy, dy_end - dy < LANES ? some : LANES, &d);
-      if (kind == AVG) d *= 0.25f;
+      if (kind == AVG) d *= 0.5f / (float)rows;
       else
-        load_squares(cell_of((float *)p->x, p->in, t->plane, 2 * i, 2 * j, 1), w, x_end, some, x);
-      give_one(&g, &squares, 2, 2, kind, &d);
-      store_squares(cell_of(p->to, p->in, t->plane, 2 * i, 2 * j, 1), w, end, some, dx);
+        load_squares(cell_of((float *)p->x, p->in, t->plane, rows * i, 2 * j, 1), w, x_end, some,
+                     rows, x);
+      give_one(&g, &squares, rows, 2, kind, &d);
+      store_squares(cell_of(p->to, p->in, t->plane, rows * i, 2 * j, 1), w, end, some, rows, dx);
     }
 }
 
@@ -213,10 +217,13 @@ JF_BODY void wide_part(const pool *p, int64_t from, int64_t to, int kind, int ba
 JF_BODY void squares_part(const pool *p, int64_t from, int64_t to, int kind, int backward)
 {
   const float *end = pool_end(p, to);
+  const int flat = p->kernel[0] == 1;
   tile t = pool_tile(p, from);
   for (int64_t i = from; i < to; next_tile(p, ++i, &t)) {
-    if (backward) backward_squares(p, &t, end, kind);
-    else forward_squares(p, &t, end, kind);
+    if (backward && flat) backward_squares(p, &t, end, kind, 1);
+    else if (backward) backward_squares(p, &t, end, kind, 2);
+    else if (flat) forward_squares(p, &t, end, kind, 1);
+    else forward_squares(p, &t, end, kind, 2);
   }
 }
 
@@ -340,7 +347,7 @@ enum { FEWEST = 3 };
 static void plan(pool *p, int kind)
 {
   p->way = p->inner >= LANES ? WIDE : LINES;
-  if (p->inner == 1 && p->own && p->kernel[0] == 2 && p->kernel[1] == 2) p->way = SQUARES;
+  if (p->inner == 1 && p->own && p->kernel[0] <= 2 && p->kernel[1] == 2) p->way = SQUARES;
   if (p->inner == 1 && kind == AVG && is_global(p)) p->way = PLANES;
   else if (p->kernel[1] > WIDEST || p->out[1] * p->inner < FEWEST) p->way = SINGLE;
   if ((p->way == WIDE || p->way == SQUARES) && !cut_rows(p)) p->way = SINGLE;

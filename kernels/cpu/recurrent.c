@@ -46,11 +46,22 @@ JF_BODY void recurrent_copy_body(void *ctx, int i)
 }
 JF_WIDE_VARIANTS(recurrent_copy)
 
+/* What is read after a product: n floats, which may be none. */
+typedef struct recurrent_next { const float *x; int64_t n; } recurrent_next;
+
+/* Has the memory fetch part p of `parts` of them. */
+JF_BODY void recurrent_fetch(recurrent_next next, int64_t p, int64_t parts)
+{
+  for (int64_t i = next.n * p / parts; i < next.n * (p + 1) / parts; i += JF_LANES)
+    __builtin_prefetch(next.x + i, 0, 2);
+}
+
 /* to (+)= from W for some rows; rows of `to` are j->wide floats apart. */
 JF_BODY void recurrent_product(const recurrent_job *j, const float *from, int64_t from_row,
-                               int64_t rows, float *to, int add)
+                               int64_t rows, float *to, int add, recurrent_next next)
 {
   for (int64_t p = 0; p < j->panels; p++) {
+    recurrent_fetch(next, p, j->panels);
     const int64_t n = recurrent_least(j->columns - p * WIDE, WIDE);
     jf_tile_product(&(jf_tile){ .a = from, .a_row = from_row, .a_next = 1,
                                 .b = j->panel + p * WIDE * j->depth, .b_row = WIDE,
@@ -172,7 +183,9 @@ JF_BODY void recurrent_part_body(void *ctx, int i)
       c = (const float *)(before < 0 ? in[JF_RNN_EXTRA].data : out[2].data) + old;
     for (int64_t r = 0; bias && r < rows; r++)
       memcpy(s + r * j->wide, bias, (size_t)j->columns * sizeof *s);
-    recurrent_product(j, h, d->units, rows, s, bias != NULL);
+    const int64_t x_row = d->gates * d->units;
+    const float *x = (const float *)in[JF_RNN_X].data + (t * d->batch + first) * x_row;
+    recurrent_product(j, h, d->units, rows, s, bias != NULL, (recurrent_next){ x, rows * x_row });
     for (int64_t r = 0; r < rows; r++)
       recurrent_units(j, t * d->batch + first + r, s + r * j->wide, h + r * d->units,
                       c ? c + r * d->units : NULL);
@@ -271,7 +284,7 @@ JF_BODY void recurrent_back_step(const recurrent_job *j, int64_t t, int64_t firs
     recurrent_units_back(j, at + r, h + r * d->units, c ? c + r * d->units : NULL,
                          (recurrent_carry){ carry.dh + r * j->wide, carry.dc + r * j->wide });
   const float *ds = (const float *)j->k->out[gru ? 2 : 0].data + at * j->depth;
-  recurrent_product(j, ds, j->depth, rows, carry.dh, gru);
+  recurrent_product(j, ds, j->depth, rows, carry.dh, gru, (recurrent_next){ 0 });
 }
 
 JF_BODY void recurrent_back_part_body(void *ctx, int i)

@@ -22,11 +22,14 @@ JF_BODY float jf_line_max(const float *x, int64_t n)
     m[0] = JF_SELECT(v > m[0], v, m[0]);
   }
   for (int j = 1; j < 4; j++) m[0] = JF_SELECT(m[j] > m[0], m[j], m[0]);
-  float l[JF_LANES];
-  memcpy(l, m, sizeof l);
-  for (int w = JF_LANES / 2; w; w /= 2)
-    for (int k = 0; k < w; k++) l[k] = l[k + w] > l[k] ? l[k + w] : l[k];
-  return l[0];
+  v = JF_LANES_FROM(m[0], 8);
+  m[0] = JF_SELECT(v > m[0], v, m[0]);
+  v = JF_LANES_FROM(m[0], 4);
+  m[0] = JF_SELECT(v > m[0], v, m[0]);
+  v = JF_LANES_FROM(m[0], 2);
+  m[0] = JF_SELECT(v > m[0], v, m[0]);
+  v = JF_LANES_FROM(m[0], 1);
+  return v[0] > m[0][0] ? v[0] : m[0][0];
 }
 
 enum { JF_LINE_BLOCK = 64 * JF_LANES };
@@ -36,12 +39,18 @@ enum { JF_LINE_BLOCK = 64 * JF_LANES };
 JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
 {
   jf_vec sum = { 0 }, v;
-  for (int64_t i = 0; i < n; i += JF_LANES) {
-    const int64_t some = n - i < JF_LANES ? n - i : JF_LANES;
-    jf_load_part(x + i, some, -INFINITY, &v);
+  int64_t i = 0;
+  for (; i + JF_LANES <= n; i += JF_LANES) {
+    v = JF_LOAD(x + i) - max;
+    jf_exp_low(&v);
+    if (y) JF_STORE(y + i, v);
+    sum += v;
+  }
+  if (i < n) {
+    jf_load_part(x + i, n - i, -INFINITY, &v);
     v -= max;
     jf_exp_low(&v);
-    if (y) jf_store_part(y + i, some, &v);
+    if (y) jf_store_part(y + i, n - i, &v);
     sum += v;
   }
   return jf_lane_sum(&sum);

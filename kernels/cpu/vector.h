@@ -56,14 +56,20 @@ enum { JF_LANES = 16 };
 #define JF_LOAD(p) ((jf_vec)*(const jf_vec_in_memory *)(p))
 #define JF_STORE(p, v) (*(jf_vec_in_memory *)(p) = (v))
 
+/* Lane i of the result is lane i + w of v, for the first lanes; the others hold anything. */
+#define JF_LANES_FROM(v, w)                                                          \
+  __builtin_shufflevector(v, v, (w) + 0, (w) + 1, (w) + 2, (w) + 3, (w) + 4, (w) + 5, (w) + 6, \
+                          (w) + 7, 8, 9, 10, 11, 12, 13, 14, 15)
+
 /* The sum of all lanes, in a fixed order. */
 JF_BODY float jf_lane_sum(const jf_vec *v)
 {
-  float l[JF_LANES];
-  memcpy(l, v, sizeof l);
-  for (int w = JF_LANES / 2; w; w /= 2)
-    for (int i = 0; i < w; i++) l[i] += l[i + w];
-  return l[0];
+  jf_vec s = *v;
+  s += JF_LANES_FROM(s, 8);
+  s += JF_LANES_FROM(s, 4);
+  s += JF_LANES_FROM(s, 2);
+  s += JF_LANES_FROM(s, 1);
+  return s[0];
 }
 
 /* The sum of n floats: blocks are summed in float lanes, and their sums in double. */
@@ -108,7 +114,7 @@ JF_BODY void jf_store_part(float *p, int64_t n, const jf_vec *v)
 
 /* Makes of x = n log 2 + r, where |r| <= log(2) / 2, exp r; the low bits of t are n + bias. The
    polynomial is off by at most 2.7e-8 of the result, and exact at 0. */
-JF_BODY void jf_exp_rest(jf_vec *x, float bias, jf_ivec *t)
+JF_BODY void jf_exp_rest(jf_vec *x, float bias, jf_uvec *t)
 {
   const jf_vec none = { 0 }, magic = none + (0x1.8p23f + bias);
   const jf_vec sum = *x * 1.44269504088896341f + magic, n = sum - magic;
@@ -120,7 +126,7 @@ JF_BODY void jf_exp_rest(jf_vec *x, float bias, jf_ivec *t)
   p = p * r + 5.000001581e-1f;
   p = p * r + 1;
   *x = p * r + 1;
-  *t = (jf_ivec)sum;
+  *t = (jf_uvec)sum;
 }
 
 /* exp of each lane, within 2 units in the last place, for denormal results and infinities too:
@@ -129,7 +135,7 @@ JF_BODY void jf_exp(jf_vec *v)
 {
   const jf_vec none = { 0 }, high = none + 89, low = none - 105;
   jf_vec x = JF_SELECT(*v > high, high, *v);
-  jf_ivec t;
+  jf_uvec t;
   x = JF_SELECT(x < low, low, x);
   jf_exp_rest(&x, 254, &t);
   *v = x * (jf_vec)((t >> 1) << 23) * (jf_vec)((t - (t >> 1)) << 23);
@@ -140,7 +146,7 @@ JF_BODY void jf_exp(jf_vec *v)
 JF_BODY void jf_exp_low(jf_vec *v)
 {
   const jf_ivec small = *v < -87.5f;
-  jf_ivec t;
+  jf_uvec t;
   jf_exp_rest(v, 127, &t);
   *v = JF_SELECT(small, (jf_vec){ 0 }, *v * (jf_vec)(t << 23));
 }

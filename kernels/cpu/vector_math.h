@@ -14,10 +14,12 @@
 /* Whether any lane of a mask is set. */
 JF_BODY int jf_any(const jf_ivec *m)
 {
-  int32_t l[JF_LANES], any = 0;
-  memcpy(l, m, sizeof l);
-  for (int i = 0; i < JF_LANES; i++) any |= l[i];
-  return any != 0;
+  jf_ivec any = *m;
+  any |= JF_LANES_FROM(any, 8);
+  any |= JF_LANES_FROM(any, 4);
+  any |= JF_LANES_FROM(any, 2);
+  any |= JF_LANES_FROM(any, 1);
+  return any[0] != 0;
 }
 
 /* For positive x = 2^n g with g near 1: *n, *f = g - 1, and *rest = log g - f + f^2 / 2. */
@@ -26,8 +28,8 @@ JF_BODY void jf_log_parts(const jf_vec *v, jf_vec *n, jf_vec *f, jf_vec *rest)
   const jf_vec x = *v;
   const jf_ivec small = x < 0x1p-126f;
   const jf_ivec y = (jf_ivec)JF_SELECT(small, x * 0x1p23f, x);
-  const jf_ivec e = (y - 0x3f3504f3) >> 23;              /* that of the root of 1/2 */
-  const jf_vec g = (jf_vec)(y - (jf_ivec)((jf_uvec)e << 23)) - 1, z = g * g, w = z * z;
+  const jf_ivec e = (jf_ivec)((jf_uvec)y - 0x3f3504f3) >> 23;   /* that of the root of 1/2 */
+  const jf_vec g = (jf_vec)((jf_uvec)y - ((jf_uvec)e << 23)) - 1, z = g * g, w = z * z;
   const jf_vec a = -2.4999993993e-1f * g + 3.3333331174e-1f;
   const jf_vec b = -1.6668057665e-1f * g + 2.0000714765e-1f;
   const jf_vec c = -1.2420140846e-1f * g + 1.4249322787e-1f;
@@ -94,7 +96,7 @@ JF_BODY void exp2_vec(jf_vec *v)
   jf_vec x = JF_SELECT(*v > high, high, *v);
   x = JF_SELECT(x < low, low, x);
   const jf_vec sum = x + magic, r = x - (sum - magic);
-  const jf_ivec t = (jf_ivec)sum;
+  const jf_uvec t = (jf_uvec)sum;
   jf_vec p = none + 1.535336188319500e-4f;
   p = p * r + 1.339887440266574e-3f;
   p = p * r + 9.618437357674640e-3f;
@@ -307,15 +309,42 @@ JF_BODY void jf_sin_cos(const jf_vec *x, jf_vec *sine, jf_vec *cosine)
   *cosine = (jf_vec)((jf_ivec)JF_SELECT(odd, s, c) ^ (((quarter + 1) & 2) << 30));
 }
 
+/* sin(x - h pi) for whole numbers h + half near x / pi, half being 0 or 1/2, with the sign that
+   makes it sin x or -cos x. pi has three parts, of which the first two times h are exact; the
+   polynomial is off by at most 1.1e-8 of the result. */
+JF_BODY void jf_sin_near(const jf_vec *x, float half, jf_vec *y)
+{
+  const jf_vec none = { 0 }, magic = none + 0x1.8p23f;
+  const jf_vec t = *x * 0.318309886183790672f - half + magic, h = t - magic + half;
+  const jf_vec r = ((*x - h * 3.140625f) - h * 9.67502593994140625e-4f) - h * 1.50995799e-7f;
+  const jf_vec z = r * r;
+  jf_vec p = none + 2.6050929465e-6f;
+  p = p * z - 1.9809924579e-4f;
+  p = p * z + 8.3330839139e-3f;
+  p = p * z - 1.6666661077e-1f;
+  *y = (jf_vec)((jf_ivec)(p * z * r + r) ^ (jf_ivec)((jf_uvec)t << 31));
+}
+
+JF_BODY void jf_near_sin(const jf_vec *x, jf_vec *y) { jf_sin_near(x, 0, y); }
+JF_BODY void jf_near_cos(const jf_vec *x, jf_vec *y)
+{
+  jf_sin_near(x, 0.5f, y);
+  *y = -*y;
+}
+JF_BODY void jf_near_tan(const jf_vec *x, jf_vec *y)
+{
+  jf_vec s, c;
+  jf_sin_cos(x, &s, &c);
+  *y = s / c;
+}
+
 /* Lanes of 8192 or more are left to the library. */
-#define JF_OF_ANGLE(id, EXPR)                                     \
+#define JF_OF_ANGLE(id)                                           \
   JF_BODY void id##_vec(jf_vec *v)                                \
   {                                                               \
     const jf_vec x = *v;                                          \
     const jf_ivec far = ~(JF_MAGNITUDE(x) < 8192);                \
-    jf_vec s, c;                                                  \
-    jf_sin_cos(&x, &s, &c);                                       \
-    *v = (EXPR);                                                  \
+    jf_near_##id(&x, v);                                          \
     if (!jf_any(&far)) return;                                    \
     float from[JF_LANES], to[JF_LANES];                           \
     memcpy(from, &x, sizeof from);                                \
@@ -324,9 +353,9 @@ JF_BODY void jf_sin_cos(const jf_vec *x, jf_vec *sine, jf_vec *cosine)
       if (!(fabsf(from[i]) < 8192)) to[i] = id##f(from[i]);       \
     memcpy(v, to, sizeof to);                                     \
   }
-JF_OF_ANGLE(sin, s)
-JF_OF_ANGLE(cos, c)
-JF_OF_ANGLE(tan, s / c)
+JF_OF_ANGLE(sin)
+JF_OF_ANGLE(cos)
+JF_OF_ANGLE(tan)
 
 /* Lane j of *out is number i[j] % JF_LANES of the table. */
 JF_BODY void jf_lookup(const float *table, const jf_ivec *i, jf_vec *out)

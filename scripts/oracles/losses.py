@@ -156,3 +156,8 @@ for how in ("mean", "sum", "none"):
 entry("ctc_loss", [W((3, 2, 4), 1), T2, D([3, 3], "int32"), D([3, 1], "int32")],
       {"reduction": "none", "zero_infinity": True},
       lambda x, t, n, m: torch.stack([torch.zeros(()), ctc(x, t, n, m)[1]]))
+entry("nn.KLDivLoss", [W((2, 3), 1, 2), P], {"reduction": "batchmean"},
+      lambda x, t: F.kl_div(x, t, reduction="batchmean"))
+entry("nn.KLDivLoss", [W((2, 3), 1, 2), W((2, 3), 2)],
+      {"log_target": True, "reduction": "batchmean"},
+      lambda x, t: F.kl_div(x, t, log_target=True, reduction="batchmean"))

@@ -280,6 +280,14 @@ static void product(int64_t m, int64_t k, int64_t n)
   }
 }
 
+static void product_in_panels(int64_t m, int64_t k, int64_t n, int panel)
+{
+  const jf_matmul a = { .transpose_b = 1, .panel = panel };
+  const jf_matmul_fused f = { a, { .bias = 1, .residual = 1, .act = "tanh" } };
+  TRY(matmul, &a, 2e-6, libraries.dnnl, F32(m, k), F32(n, k));
+  TRY(matmul_fused, &f, 2e-5, libraries.dnnl ? 2 : 0, F32(m, k), F32(n, k), F32(n), F32(m, n));
+}
+
 static void multiplies_matrices(void)
 {
   product(1, 1, 1);
@@ -288,6 +296,8 @@ static void multiplies_matrices(void)
   product(33, 100, 1);
   product(230, 65, 197);
   product(97, 1, 111);
+  product_in_panels(50, 300, 288, 96);
+  product_in_panels(1, 40, 160, 80);
 }
 
 typedef struct geometry { int64_t n, c, h, w, o, kh, kw, g, s, d, pad; } geometry;

@@ -33,6 +33,25 @@ describe("the module", function()
       "did you mean flow.optimizer.warmup.linear?")
   end)
 
+  it("says what names of other libraries are called here", function()
+    for path, here in pairs {
+      ["optimizer.StepLR"] = "flow.optimizer.PiecewiseScalingScheduler",
+      ["optimizer.ReduceLROnPlateau"] = "optimizer:set_lr(rate), between calls of the job",
+      ["nn.clip_grad_norm_"] = "flow.optimizer.grad_clipping.by_global_norm",
+      ["nn.dropout2d"] = "flow.nn.dropout(x, rate, { noise_shape = { n, channels, 1, 1 } })",
+      index_select = "flow.gather", take_along_axis = "flow.dim_gather", full = "flow.constant",
+      outer = "flow.einsum(\"i,j->ij\", {x, y})", var = "flow.math.reduce_variance",
+      he_normal_initializer = "flow.kaiming_initializer(shape)",
+    } do
+      helper.fails(function()
+        local at = flow
+        for part in path:gmatch "[^.]+" do at = at[part] end
+      end, ("there is no flow.%s; did you mean %s?"):format(path, here))
+    end
+    helper.fails(function() flow.optimizer.Adam(0.1, { betas = { 0.9, 0.99 } }) end,
+      "did you mean beta1?")
+  end)
+
   it("may be looked through, and tested for keys that are no names", function()
     for _, space in ipairs { flow, flow.nn, flow.layers, flow.ndarray, flow.typing } do
       for name in pairs(space) do assert.equal("string", type(name)) end

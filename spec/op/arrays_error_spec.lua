@@ -22,6 +22,8 @@ describe("a mistake is named:", function()
     { shape = { 2 ^ 46, 2 ^ 46 } })
   says("gather", "index at position 0 must not be given where there is nothing to name, got 4",
     zeros { 0, 3 }, ids { 4 })
+  says("unsorted_segment_sum", "ignored must be -1 or one of 3 segments, got 3", x23,
+    ids { 0, 2 }, { num_segments = 3, ignored = 3 })
   says("gather", "batch_dims must be from 0 to 1, got 2", x234, ids { 0 }, { batch_dims = 2 })
   says("gather", "indices must have the first 1 extents of params (2, 3, 4), got (3)", x234,
     ids { 0, 1, 2 }, { batch_dims = 1 })

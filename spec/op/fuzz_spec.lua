@@ -1,5 +1,6 @@
 --- Whatever an op is given, at once or in a job, it agrees with its plain kernels or fails by its
---- name. JFL_FUZZ sets how many calls of each op are tried, JFL_FUZZ_SEED the first of them.
+--- name; so does a job with its gradients. JFL_FUZZ sets how many calls of each op are tried, and
+--- has them counted; JFL_FUZZ_SEED sets the first of them.
 local core = require "jfl.core"
 local fuzz = require "spec.op.fuzz"
 local support = require "spec.op.support"
@@ -7,7 +8,14 @@ local support = require "spec.op.support"
 local CALLS = tonumber(os.getenv "JFL_FUZZ") or 40
 local SEED = tonumber(os.getenv "JFL_FUZZ_SEED") or 1
 
-teardown(core.reset)
+local described, called, fine = 0, 0, 0
+
+teardown(function()
+  core.reset()
+  if not os.getenv "JFL_FUZZ" then return end
+  io.stderr:write(("%d calls described, %d made, of which %d gave a result\n"):format(described,
+    called, fine))
+end)
 
 local ops, names = core.ops(), {}
 for name in pairs(ops) do names[#names + 1] = name end
@@ -32,12 +40,25 @@ local function at_once(op, call, kernels)
   return results
 end
 
+--- The results of a call on blobs; and if the first is of floats, the gradients of its sum with
+--- respect to all inputs of floats.
+local function traced(op, call, g, blobs, gradients)
+  local results = { support.call(op, call, blobs) }
+  local y, of = results[1], {}
+  for _, x in ipairs(blobs) do if x.dtype:find "float" then of[#of + 1] = x end end
+  if not gradients or op.effect or not y.dtype:find "float" or #of == 0 then return results end
+  for _, dx in ipairs(core.gradients(g, y, core.op "ones_like"(y), of)) do
+    if dx then results[#results + 1] = dx end
+  end
+  return results
+end
+
 --- The results of a job that calls the op on its inputs; or nil and the message.
-local function in_job(op, call)
+local function in_job(op, call, gradients)
   local specs = {}
   for i, a in ipairs(call.inputs) do specs[i] = { dtype = a.dtype, shape = a.shape } end
-  local ok, plan = pcall(support.plan, specs, function(_, blobs)
-    return { support.call(op, call, blobs) }
+  local ok, plan = pcall(support.plan, specs, function(g, blobs)
+    return traced(op, call, g, blobs, gradients)
   end)
   if not ok then return nil, plan end
   local results = { pcall(core.run, plan, unpack(call.inputs)) }
@@ -70,37 +91,49 @@ local function same_message(op, said, want)
   return said ~= nil and bare(said):find(bare(want):sub(#op.name + 3), 1, true) ~= nil
 end
 
+local function lacks_gradient(op, message)
+  return bare(message):find(op.name .. " has no gradient", 1, true) ~= nil
+end
+
 --- Describes and compiles the op on inputs of any extents; what comes must name the op or the job.
 local function try_describing(op, random)
   local specs, options = fuzz.symbols(random, op)
   local call = { inputs = specs, options = options }
   core.set("memory_limit", 1e8)
-  local ok, plan = pcall(support.plan, specs, function(_, blobs)
-    return { support.call(op, call, blobs) }
+  local gradients = random(2) == 1
+  described = described + 1
+  local ok, plan = pcall(support.plan, specs, function(g, blobs)
+    return traced(op, call, g, blobs, gradients)
   end)
   core.set("memory_limit", 0)
   if ok then core.plan_free(plan) end
-  return ok or begins(plan, op.name) or bare(plan):find "^op_spec_%d+: "
+  return ok or begins(plan, op.name) or lacks_gradient(op, plan) or bare(plan):find "^op_spec_%d+: "
     or bare(plan):find "^x%d must ",
     plan, call
 end
 
 --- True, or false and what went wrong.
 local function try(op, call)
+  called = called + 1
   local fast, message = at_once(op, call, "fast")
   local plain, plain_message = at_once(op, call, "reference")
   if not plain and not begins(plain_message, op.name) then return false, plain_message end
   if (fast == nil) ~= (plain == nil) then return false, message or plain_message end
-  local traced, said
-  if not op.effect then traced, said = in_job(op, call) end
+  local results, said
+  if not op.effect then results, said = in_job(op, call) end
   if not plain then
     if bare(message) ~= bare(plain_message) then return false, message end
     return op.effect or same_message(op, said, plain_message), said or "fails only outside a job"
   end
+  fine = fine + 1
   local ok, difference = compare(fast, plain, #plain)
   if not ok or op.effect then return ok, difference end
-  if not traced then return false, said end
-  return compare(traced, plain, op.random and 0 or #traced)
+  if not results then return false, said end
+  ok, difference = compare(results, plain, op.random and 0 or #results)
+  if not ok then return false, difference end
+  -- Indices that a result without elements does not need are read by its gradient.
+  local sloped, why = in_job(op, call, true)
+  return sloped or lacks_gradient(op, why) or bare(why):find(" at position ", 1, true), why
 end
 
 describe("random calls, on extents that no memory holds, of", function()

@@ -23,6 +23,16 @@ describe("random_crop", function()
     return core.from_table(list, "float64")
   end
 
+  it("has a gradient for pictures without rows", function()
+    local plan = support.plan({ { dtype = "float32", shape = { 1, 3, 0, 6 } } }, function(g, blobs)
+      local y = crop(blobs[1], { size = { 1, 3 }, padding = 2 })
+      return core.gradients(g, y, core.op "ones_like"(y), { blobs[1] })
+    end)
+    local dx = core.run(plan, core.array("float32", { 1, 3, 0, 6 }))
+    assert.same({ 1, 3, 0, 6 }, dx.shape)
+    core.plan_free(plan)
+  end)
+
   it("takes every part that fits, mirrored or not, each from its own picture", function()
     core.set("seed", 3)
     local y = support.flat(crop(pictures(), { size = { 2, 2 }, flip = 0.5 }))

@@ -57,6 +57,51 @@ describe("mixed precision", function()
     assert.equal(rounded, slid:plan():find("-bfloat16", 1, true) ~= nil)
   end)
 
+  it("counts conversions of weights less where they are made once", function()
+    local shape, kernel = { 1, 256, 4, 4 }, { 256, 256, 1, 1 }
+    local kept = job_of("kept", true, { input("x", shape) }, function(x)
+      return flow.layers.conv2d(x, 256, 1, { use_bias = false })
+    end)
+    local given = job_of("given", true, { input("x", shape), input("w", kernel) },
+      function(x, w) return flow.nn.conv2d(x, w) end)
+    assert.equal(has_bfloat16(), kept:plan():find("-bfloat16", 1, true) ~= nil)
+    assert.is_nil(given:plan():find("-bfloat16", 1, true))
+  end)
+
+  it("lets batch normalizations write bfloat16, with the same results", function()
+    local shape, labels = { 4, 128, 11, 11 }, nd.array({ 1, 0, 3, 2 }):astype "int32"
+    local function block(x, name)
+      local y = flow.layers.conv2d(x, 128, 1, { name = name, use_bias = false })
+      return flow.layers.batch_normalization_relu(y, { axis = 1, name = name .. "-norm" }), y
+    end
+    -- What is watched is read as float32 too.
+    local function run(watches)
+      flow.clear_default_session()
+      flow.random.seed(5)
+      local train = job_of("train", true, { input("x", shape), input("labels", { 4 }, "int32") },
+        function(x, l)
+          local a, before = block(x, "first")
+          local b = block(a, "second")
+          if watches then
+            flow.watch(a, function() end)
+            flow.watch_diff(before, function() end)
+          end
+          local logits = flow.math.reduce_mean(block(b, "third"), { axis = { 2, 3 } })
+          local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(l, logits)
+          flow.optimizer.SGD(0.5):minimize(loss)
+          return loss
+        end, "train")
+      local x = filled(shape, 6)
+      for _ = 1, 3 do train(x, labels) end
+      local _, casts = train:graph("optimized"):gsub("= cast%(", "")
+      return train(x, labels), casts
+    end
+    local want, more = run(true)
+    local got, casts = run(false)
+    for i = 1, 4 do assert.equal(want[i], got[i]) end
+    if has_bfloat16() then assert.equal(2, more - casts) end
+  end)
+
   it("leaves products that are too small to gain, and jobs without the option", function()
     local function body(p, q) return flow.matmul(p, q) end
     local few = job_of("few", true, { input("a", { 8, 256 }), input("b", { 256, 256 }) }, body)

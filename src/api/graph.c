@@ -215,7 +215,8 @@ static jfl_status check_losses(const jfl_graph *g, const jfl_minimize *m)
       return jf_fail(JFL_EDTYPE, "minimize: the loss '%s' must be a float blob, got %s", v->name,
                      jfl_dtype_name(v->dtype));
     if (!jf_shape_eq(&v->shape, &first->shape))
-      return jf_fail(JFL_ESHAPE, "minimize: losses must have one shape, got %s and %s",
+      return jf_fail(JFL_ESHAPE, "minimize: losses must have one shape, got %s and %s; "
+                     "reduce_mean makes one number of each",
                      jf_shape_str(&first->shape, a), jf_shape_str(&v->shape, b));
   }
   return JFL_OK;

@@ -1,6 +1,7 @@
 /* Batch normalization by the mean and variance of each channel, and its gradient. Sums are in
    double. */
 #include "op/batch_norm.h"
+#include "dev/half.h"
 #include "op/epilogue.h"
 #include "op/layout.h"
 #include "op/op.h"
@@ -83,6 +84,7 @@ static jfl_status batch_norm_infer(jf_infer *c)
   c->shape[0] = c->in[0]->shape;
   c->shape[1] = c->shape[2] = (jfl_shape){ 1, { channels } };
   for (int i = 0; i < 3; i++) c->dtype[i] = c->in[0]->dtype;
+  if (a->brief) c->dtype[0] = JFL_BF16;
   return JFL_OK;
 }
 
@@ -103,6 +105,7 @@ static jfl_status batch_norm_grad_infer(jf_infer *c)
     c->shape[i] = i % 3 ? (jfl_shape){ 1, { channels } } : c->in[1]->shape;
     c->dtype[i] = c->in[0]->dtype;
   }
+  if (a->brief) c->dtype[0] = JFL_BF16;
   return JFL_OK;
 }
 
@@ -151,6 +154,7 @@ static double batch_number(const jf_tensor *t, int64_t i)
 static void batch_put(const jf_tensor *t, int64_t i, double v)
 {
   if (t->dtype == JFL_F32) ((float *)t->data)[i] = (float)v;
+  else if (t->dtype == JFL_BF16) ((uint16_t *)t->data)[i] = jf_to_bf16((float)v);
   else ((double *)t->data)[i] = v;
 }
 
@@ -266,14 +270,16 @@ static int batch_norm_blocks(jf_layout *c, int of)
 static int batch_norm_layout(jf_layout *c) { return batch_norm_blocks(c, 0); }
 static int batch_norm_grad_layout(jf_layout *c) { return batch_norm_blocks(c, 1); }
 
+static const jf_mixed mixed = { 0, offsetof(jf_batch_norm, brief) };
+
 JFL_OP(batch_norm, .doc = "x normalized by the mean and variance of each channel, times gamma, "
        "plus beta.", .in = { "x", "gamma", "beta", "extra" }, .out = { "y", "mean", "variance" },
        .attr = attrs, .attr_size = sizeof(jf_batch_norm), .flags = JF_VARIADIC | JF_OPTIONAL,
        .inplace = 9, .infer = batch_norm_infer, .grad = batch_norm_grad, .cpu = cpu,
-       .scratch = batch_norm_scratch, .layout = batch_norm_layout)
+       .scratch = batch_norm_scratch, .layout = batch_norm_layout, .mixed = &mixed)
 
 JFL_OP(batch_norm_grad, .doc = "Gradients of batch_norm for x, gamma, beta and the addend.",
   .in = {"dy", "x", "mean", "variance", "gamma", "extra"},
   .out = {"dx", "dgamma", "dbeta", "daddend"}, .attr = attrs, .attr_size = sizeof(jf_batch_norm),
   .flags = JF_VARIADIC | JF_OPTIONAL, .inplace = 1, .infer = batch_norm_grad_infer, .cpu = grad_cpu,
-  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout)
+  .scratch = batch_norm_scratch, .layout = batch_norm_grad_layout, .mixed = &mixed)

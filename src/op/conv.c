@@ -126,10 +126,22 @@ static jfl_status conv_give(jf_infer *c, jf_form form, const int64_t d[5])
   return JFL_OK;
 }
 
+/* Gives the channels of all groups together. There may be no filters, which any groups divide. */
+static jfl_status conv_channels(const jf_conv *a, int64_t of_one, int64_t *channels)
+{
+  if (of_one && a->groups > INT64_MAX / of_one)
+    return jf_fail_argument(JFL_ESHAPE, "groups", "must be at most %lld for %lld channels in each, "
+                            "got %lld", (long long)(INT64_MAX / of_one), (long long)of_one,
+                            (long long)a->groups);
+  *channels = of_one * a->groups;
+  return JFL_OK;
+}
+
 static jfl_status conv_infer(jf_infer *c)
 {
   const jf_conv *a = c->attr;
   jf_conv_extents x, f;
+  int64_t channels = 0;
   char s[JF_SHAPE_STR];
   jf_window w;
   JF_TRY(check_pair(c, form_x(c), form_f(c), &x, &f));
@@ -138,9 +150,10 @@ static jfl_status conv_infer(jf_infer *c)
     return jf_fail_argument(JFL_ESHAPE, "groups", "must divide the %lld filters, got %lld",
                             (long long)f.d[0], (long long)a->groups);
   const jfl_shape filters = conv_shape(a, f.d);
-  if (f.d[1] * a->groups != x.d[1])
+  JF_TRY(conv_channels(a, f.d[1], &channels));
+  if (channels != x.d[1])
     return jf_fail_argument(JFL_ESHAPE, c->op->in[0], "must have %lld channels for filters %s, got "
-                            "%lld", (long long)(f.d[1] * a->groups), jf_shape_str(&filters, s),
+                            "%lld", (long long)channels, jf_shape_str(&filters, s),
                             (long long)x.d[1]);
   int64_t d[5] = { x.d[0], f.d[0], 1, 1, 1 };
   memcpy(d + 5 - a->axes, w.out, (size_t)a->axes * sizeof *d);
@@ -182,7 +195,7 @@ static jfl_status data_infer(jf_infer *c)
                             "%lld groups, got %lld", (long long)f.d[0], (long long)a->groups,
                             (long long)dy.d[1]);
   d[0] = dy.d[0];
-  d[1] = f.d[1] * a->groups;
+  JF_TRY(conv_channels(a, f.d[1], &d[1]));
   return conv_give(c, form_x(c), d);
 }
 

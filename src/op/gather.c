@@ -110,6 +110,9 @@ static jfl_status sum_infer(jf_infer *c)
   if (a->num_segments < 0)
     return jf_fail_argument(JFL_EINVAL, "num_segments", "must be at least 0, got %lld",
                             (long long)a->num_segments);
+  if (a->ignored != -1 && (a->ignored < 0 || a->ignored >= a->num_segments))
+    return jf_fail_argument(JFL_EINVAL, "ignored", "must be -1 or one of %lld segments, got %lld",
+                            (long long)a->num_segments, (long long)a->ignored);
   c->dtype[0] = c->in[0]->dtype;
   return splice(s, (int)a->axis, ids.n, &(jfl_shape){ 1, { a->num_segments } }, &c->shape[0]);
 }

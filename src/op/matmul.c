@@ -41,7 +41,7 @@ static jfl_status matmul_infer(jf_infer *c)
 
 static jfl_value *matmul_product(jf_gradctx *c, jfl_value *a, jfl_value *b, int ta, int tb)
 {
-  jf_matmul p = { ta, tb, 0 };
+  jf_matmul p = { .transpose_a = ta, .transpose_b = tb };
   return JF_EMIT(c->g, matmul, &p, a, b);
 }
 
@@ -90,25 +90,37 @@ jfl_value *jf_fold_transposed(jf_foldctx *c)
   const jf_node *n = jf_made_by(v, &jf_op_matmul);
   if (!n || !swaps_last(c->node) || !c->is_alone(c, v)) return NULL;
   const jf_matmul *p = n->attr;
-  jf_matmul a = { !p->transpose_b, !p->transpose_a, p->wide };
+  jf_matmul a = { .transpose_a = !p->transpose_b, .transpose_b = !p->transpose_a, .wide = p->wide };
   return JF_EMIT(c->g, matmul, &a, n->in[1], n->in[0]);
+}
+
+int jf_matmul_takes_panels(const jf_node *n)
+{
+  const jf_matmul *p = n->attr;
+  return n->op == &jf_op_matmul && p->transpose_b && !p->transpose_a && n->in[0]->shape.n == 2;
 }
 
 enum { WIDTH = 64, DEPTH = 256, LANES = 8 };
 
 /* One product of m x k by k x n: its extents, how far apart a's rows and columns lie, and whether b
    is stored as n x k. */
-typedef struct dims { int64_t m, k, n, row, column; int tb; } dims;
+typedef struct dims { int64_t m, k, n, row, column, panel; int tb; } dims;
 
 static dims dims_of(const jf_kargs *k)
 {
   const jf_matmul *p = k->attr;
   const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;
-  dims s = { .m = y->d[y->n - 2], .n = y->d[y->n - 1], .tb = p->transpose_b };
+  dims s = { .m = y->d[y->n - 2], .n = y->d[y->n - 1], .tb = p->transpose_b, .panel = p->panel };
   s.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];
   s.row = p->transpose_a ? 1 : s.k;
   s.column = p->transpose_a ? s.m : 1;
   return s;
+}
+
+/* Where b, in panels, has row i of column j. */
+static int64_t matmul_in_panels(const dims *s, int64_t i, int64_t j)
+{
+  return (j / s->panel * s->k + i) * s->panel + j % s->panel;
 }
 
 /* The product <a, b> of n elements, summed in lanes. */
@@ -129,7 +141,11 @@ static dims dims_of(const jf_kargs *k)
   static void block_##D(A *acc, const A *a, const T *b, const dims *s, int64_t k0,  \
                         int depth, int64_t j0, int width)                           \
   {                                                                                 \
-    if (s->tb)                                                                      \
+    if (s->panel)                                                                   \
+      for (int i = 0; i < depth; i++)                                               \
+        for (int j = 0; j < width; j++)                                             \
+          acc[j] += a[i] * (A)b[matmul_in_panels(s, k0 + i, j0 + j)];               \
+    else if (s->tb)                                                                 \
       for (int j = 0; j < width; j++) acc[j] += dot_##D(a, b + (j0 + j) * s->k + k0, depth); \
     else                                                                            \
       for (int i = 0; i < depth; i++) {                                             \

@@ -5,8 +5,9 @@
 #include "op/epilogue.h"
 
 /* Each flag says that the last two axes of that operand are swapped. Passes set `wide`: operands of
-   16 bits then have a product of float32. */
-typedef struct jf_matmul { int transpose_a, transpose_b, wide; } jf_matmul;
+   16 bits then have a product of float32; and `panel`: then b, one matrix of n lines that
+   transpose_b is for, lies in panels of so many lines, a divisor of n, each of them transposed. */
+typedef struct jf_matmul { int transpose_a, transpose_b, wide, panel; } jf_matmul;
 
 /* matmul_fused(a, b, extra...) -> y: a product and its epilogue. Kernels of matmul may be given a
    call of matmul_fused, as its attributes begin with those of matmul. */
@@ -14,6 +15,10 @@ typedef struct jf_matmul_fused {
   jf_matmul product;
   jf_epilogue epilogue;
 } jf_matmul_fused;
+
+struct jf_node;
+/* Whether n is a product for which `panel` may be set. */
+int jf_matmul_takes_panels(const struct jf_node *n);
 
 struct jf_foldctx;
 /* What stands for the transpose that is the node of c, where it swaps the last two axes of a

@@ -1,4 +1,5 @@
 /* random_crop takes a part of each picture, at a place of its own. */
+#include "op/constant.h"
 #include "op/image.h"
 #include "op/move.h"
 #include "op/window.h"
@@ -88,6 +89,11 @@ static jfl_status random_crop_back_infer(jf_infer *c)
 static void random_crop_to_grad(jf_gradctx *c)
 {
   jf_random_crop a = *(const jf_random_crop *)c->node->attr;
+  const jfl_value *x = c->in[0];
+  if (!jf_numel(&x->shape)) {
+    c->dx[0] = jf_emit_number(c->g, x->dtype, &x->shape, 0);
+    return;
+  }
   a.size = (jf_ints){ 2, c->in[0]->shape.d + a.axis };
   c->dx[0] = JF_EMIT(c->g, random_crop_grad, &a, c->dy[0], c->out[1]);
 }

@@ -2,20 +2,25 @@
    everything else stays in float32, variables and losses among it (Micikevicius et al., "Mixed
    Precision Training", 2018). bfloat16, whose range needs no scaling of losses, is for speed, and
    read where the device has kernels for it. float16 is read by all: where there are no kernels for
-   it, widen rounds to it and computes in float32. Each value is converted once, so a variable once in a step; conversions are
-   elementwise, so that fusion lets what makes a value convert it. */
+   it, widen rounds to it and computes in float32. Each value is converted once, so a variable once
+   in a step; conversions are elementwise, so that fusion lets what makes a value convert it. Some
+   other ops write bfloat16 themselves, where nothing reads their result as float32. */
 #include "dev/half.h"
+#include "ir/brief.h"
 #include "pass/pass.h"
 
 /* The least additions and multiplications per byte of what is converted that make up for the
-   conversion. */
-enum { MIXED_WORTH = 24 };
+   conversion, and how much less a conversion counts that is made once for many runs. */
+enum { MIXED_WORTH = 24, STILL_LESS = 4 };
 
 typedef struct mixer {
   jfl_graph *g;
   const jf_target *target;
   jf_rewrite r;
   jfl_value **brief;           /* by value of the old graph: it in 16 bits, or NULL */
+  char *takes;                 /* by number of an old node: whether it will read 16 bits */
+  int *reads;                  /* by value: how often such nodes read it as that */
+  char *still;                 /* by value: whether it is converted once for many runs; or NULL */
 } mixer;
 
 static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
@@ -40,7 +45,8 @@ static int mixed_gains(const mixer *w, const jf_node *n)
   for (int i = 0; i < n->n_in; i++) {
     if (!mixed_reads(n->op->mixed, i)) continue;
     if (jf_number(n->in[i], &number)) return 0;
-    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float);
+    const int still = w->still && w->still[n->in[i]->id];
+    bytes += (double)jf_numel(&n->in[i]->shape) * sizeof(float) / (still ? STILL_LESS : 1);
     k.in[i].dtype = JFL_BF16;
   }
   const int worth = bytes > 0 && n->op->flop(&k) >= MIXED_WORTH * bytes;
@@ -69,17 +75,49 @@ static void mixed_change(mixer *w, jf_node *n)
     if (mixed_reads(m, i)) n->in[i] = mixed_brief(w, n->in[i]);
 }
 
+static int mixed_takes(const mixer *w, const jf_node *n)
+{
+  if (!n->op->mixed || !n->op->mixed->inputs || !mixed_can(n)) return 0;
+  return w->g->mixed == JFL_F16 || mixed_gains(w, n);
+}
+
+static void mixed_find(mixer *w)
+{
+  w->takes = jf_alloc(w->g->arena, (size_t)w->r.n_old);
+  w->reads = jf_alloc(w->g->arena, (size_t)w->r.n_value * sizeof *w->reads);
+  for (int i = 0; i < w->r.n_old; i++) {
+    const jf_node *n = w->r.old[i];
+    w->takes[i] = (char)mixed_takes(w, n);
+    for (int k = 0; k < n->n_in && w->takes[i]; k++)
+      w->reads[n->in[k]->id] += mixed_reads(n->op->mixed, k);
+  }
+}
+
+/* Lets n write its first result as bfloat16, if it can and that is what all readers want. */
+static void mixed_write(mixer *w, jf_node *n)
+{
+  if (w->g->mixed != JFL_BF16 || !jf_brief(n->op, n->attr)) return;
+  jfl_value *v = n->out[0];
+  if (v->dtype != JFL_F32 || !w->reads[v->id] || w->reads[v->id] != w->r.uses[v->id]) return;
+  n->attr = jf_attr_copy(w->g->arena, n->op->attr, n->op->attr_size, n->attr);
+  *jf_brief(n->op, n->attr) = 1;
+  v->dtype = JFL_BF16;
+  w->brief[v->id] = v;
+}
+
 jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
 {
   mixer w = { .g = g, .target = target };
   if (!jf_is_half(g->mixed)) return JFL_OK;
   w.brief = jf_alloc(g->arena, (size_t)g->n_value * sizeof *w.brief);
+  w.still = jf_still_values(g);
   jf_rewrite_begin(g, &w.r);
+  mixed_find(&w);
   for (int i = 0; i < w.r.n_old && !g->err; i++) {
     jf_node *n = w.r.old[i];
     jf_serve(g, n);
-    if (n->op->mixed && mixed_can(n) && (g->mixed == JFL_F16 || mixed_gains(&w, n)))
-      mixed_change(&w, n);
+    if (w.takes[i]) mixed_change(&w, n);
+    else mixed_write(&w, n);
     jf_rewrite_keep(&w.r, n);
   }
   jf_serve(g, NULL);

@@ -68,6 +68,8 @@ typedef struct jf_rewrite {
   int *update;
 } jf_rewrite;
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r);
+/* By value id: whether it depends on variables alone; NULL if the graph changes variables. */
+char *jf_still_values(const jfl_graph *g);
 /* The value that replaces v, or v itself. */
 jfl_value *jf_current(const jf_rewrite *r, const jfl_value *v);
 /* Makes `by` replace v, in nodes that are kept from now on and in the job's losses and results. */
@@ -79,6 +81,9 @@ int jf_may_replace(jf_rewrite *r, const jfl_value *v, const jfl_value *by);
 void jf_rewrite_keep(jf_rewrite *r, jf_node *n);
 /* Replaces the job's losses and results. */
 void jf_rewrite_end(jf_rewrite *r);
+
+/* Whether a node of g changes a variable. */
+int jf_changes_variables(const jfl_graph *g);
 
 /* ---- floats of 16 bits (halves.c) ---- */
 

@@ -3,6 +3,20 @@
 
 #include <string.h>
 
+char *jf_still_values(const jfl_graph *g)
+{
+  if (jf_changes_variables(g)) return NULL;
+  char *still = jf_alloc(g->arena, (size_t)g->n_value);
+  for (int i = 0; i < g->n_value; i++) still[i] = g->value[i]->origin == JF_VARIABLE;
+  for (int i = 0; i < g->n_node; i++) {
+    const jf_node *n = g->node[i];
+    int all = !(n->op->flags & JF_RANDOM);
+    for (int k = 0; k < n->n_in; k++) all &= still[n->in[k]->id];
+    for (int k = 0; k < n->n_out; k++) still[n->out[k]->id] = (char)all;
+  }
+  return still;
+}
+
 void jf_rewrite_begin(jfl_graph *g, jf_rewrite *r)
 {
   *r = (jf_rewrite){ .g = g, .old = g->node, .n_old = g->n_node, .n_value = g->n_value };
@@ -128,4 +142,11 @@ void jf_rewrite_end(jf_rewrite *r)
     if (t->rate) t->rate = jf_current(r, t->rate);
     if (t->own_step) t->own_step = jf_current(r, t->own_step);
   }
+}
+
+int jf_changes_variables(const jfl_graph *g)
+{
+  for (int i = 0; i < g->n_node; i++)
+    if (g->node[i]->op->flags & JF_EFFECT) return 1;
+  return 0;
 }

@@ -62,18 +62,6 @@ static int is_multiple(const scaling *s, const jf_node *n, multiple *m)
   return 0;
 }
 
-static void find_still_values(scaling *s)
-{
-  const jfl_graph *g = s->r.g;
-  for (int i = 0; i < g->n_value; i++) s->still[i] = g->value[i]->origin == JF_VARIABLE;
-  for (int i = 0; i < s->r.n_old; i++) {
-    const jf_node *n = s->r.old[i];
-    int still = !(n->op->flags & JF_RANDOM);
-    for (int k = 0; k < n->n_in; k++) still &= s->still[n->in[k]->id];
-    for (int k = 0; k < n->n_out; k++) s->still[n->out[k]->id] = (char)still;
-  }
-}
-
 /* Emits a multiple as a product of scaled filters, plus a scaled bias, in the place of v. */
 static void emit_scaled(scaling *s, const multiple *m, const jfl_value *v)
 {
@@ -94,21 +82,11 @@ static void emit_scaled(scaling *s, const multiple *m, const jfl_value *v)
   if (y) jf_replace(&s->r, v, y);
 }
 
-static int changes_variables(const jfl_graph *g)
-{
-  for (int i = 0; i < g->n_node; i++)
-    if (g->node[i]->op->flags & JF_EFFECT) return 1;
-  return 0;
-}
-
 jfl_status jf_pass_scale_filters(jfl_graph *g, const jf_target *target)
 {
-  scaling s;
-  if (changes_variables(g)) return JFL_OK;
-  s.target = target;
+  scaling s = { .target = target, .still = jf_still_values(g) };
+  if (!s.still) return JFL_OK;
   jf_rewrite_begin(g, &s.r);
-  s.still = jf_alloc(g->arena, (size_t)g->n_value);
-  find_still_values(&s);
   char *moved = jf_alloc(g->arena, (size_t)s.r.n_value);
   multiple *found = jf_alloc(g->arena, (size_t)s.r.n_old * sizeof *found);
   for (int i = 0; i < s.r.n_old; i++) {

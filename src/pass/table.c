@@ -18,6 +18,7 @@ const jf_pass jf_passes[] = {
     "products have their final flags; dce takes away those it folds", JF_MERGES },
   { "dce", jf_pass_dce, "updates are in the graph, so that what they need is known", 0 },
   { "scale_filters", jf_pass_scale_filters, "no reader of a value that nothing needs", JF_MERGES },
+  { "panels", jf_pass_panels, "products have their final flags; nothing folds them later", 1 },
   { "epilogue", jf_pass_epilogue, "no reader of a value that nothing needs", JF_MERGES },
   { "layout", jf_pass_layout, "updates are in the graph, and what follows a convolution is in it",
     1 },

@@ -3,6 +3,7 @@
    them part of programs, which then read and write 16 bits. A result that only one such node reads
    is not rounded. */
 #include "dev/half.h"
+#include "ir/brief.h"
 #include "pass/pass.h"
 
 typedef struct widener {
@@ -25,6 +26,7 @@ static int widen_is_wide(const widener *w, const jf_node *n)
 {
   const jfl_op *op = n->op;
   int any = 0;
+  if (jf_is_brief(op, n->attr)) return 0;
   for (int i = 0; i < n->n_in; i++) any |= jf_is_half(n->in[i]->dtype);
   for (int i = 0; i < n->n_out; i++) any |= jf_is_half(n->out[i]->dtype);
   if (!any) return 0;

@@ -1,5 +1,6 @@
 /* Choosing the kernel for one call of an op. */
 #include "dev/half.h"
+#include "ir/brief.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ static jfl_status take_row(const jf_kernel_row *r, jf_kargs *k, size_t *scratch,
 int jf_widens(const jfl_op *op, const jf_kargs *k)
 {
   int any = 0;
+  if (jf_is_brief(op, k->attr)) return 0;
   for (int i = 0; i < k->n_in; i++) any |= jf_is_half(k->in[i].dtype);
   for (int i = 0; i < k->n_out; i++) any |= jf_is_half(k->out[i].dtype);
   return any && jf_is_widened(op, jf_choose_key(op, k));

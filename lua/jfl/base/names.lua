@@ -93,7 +93,8 @@ local ALIASES = {
   p = "rate", kernel_size = "ksize", pool_size = "ksize", stride = "strides", bias = "use_bias",
   out_features = "units", out_channels = "filters", dilation = "dilation_rate", input = "inputs",
   dims = "perm", size = "shape", params = "variables", axes = "axis",
-  eps = "epsilon",
+  eps = "epsilon", hidden_size = "units", embedding_dim = "units", num_embeddings = "vocabulary",
+  betas = "beta1", num_features = "inputs", embed_dim = "inputs", is_causal = "causal",
 }
 
 -- Names of functions and classes in other libraries, in lower case, and what they are called here.
@@ -123,7 +124,6 @@ local FOREIGN = {
   kaiming_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
   he_uniform_initializer = "flow.kaiming_initializer(shape, \"random_uniform\")",
   lecun_normal_initializer = "flow.variance_scaling_initializer(1, \"fan_in\")",
-  name_scope = "flow.scope.namespace", variable_scope = "flow.scope.namespace",
   norm = "flow.math.reduce_euclidean_norm", normalize = "flow.math.l2_normalize",
   arange = "flow.range",
   mm = "flow.matmul", bmm = "flow.matmul", dot = "flow.matmul",
@@ -137,6 +137,16 @@ local FOREIGN = {
   permute = "flow.transpose(x, perm)", size = "x.shape", dim = "#x.shape", t = "flow.transpose",
   backward = "flow.optimizer.SGD(rate):minimize(loss)",
   step = "minimize, which trains at every call of the job",
+  steplr = "flow.optimizer.PiecewiseScalingScheduler",
+  multisteplr = "flow.optimizer.PiecewiseScalingScheduler",
+  exponentiallr = "flow.optimizer.ExponentialScheduler",
+  cosineannealinglr = "flow.optimizer.CosineScheduler",
+  onecyclelr = "flow.optimizer.OneCycleScheduler",
+  lambdalr = "a function of the step in place of the rate",
+  reducelronplateau = "optimizer:set_lr(rate), between calls of the job",
+  clip_grad_norm_ = "flow.optimizer.grad_clipping.by_global_norm",
+  clip_grad_norm = "flow.optimizer.grad_clipping.by_global_norm",
+  clip_grad_value_ = "flow.optimizer.grad_clipping.by_value",
   zero_grad = "minimize, which trains at every call of the job",
 }
 

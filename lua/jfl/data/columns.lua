@@ -31,6 +31,13 @@ end
 --- The names of a set's columns in their order; nil for any other value.
 function columns.order(set) return orders[set] end
 
+-- The end of a message that suggests names of the source.
+local function suggested(name, source)
+  local known = {}
+  for key in pairs(source) do known[key] = type(key) == "string" or nil end
+  return names.suggest(tostring(name), known)
+end
+
 -- The columns with these names, in this order.
 local function chosen(who, source, wanted)
   local list = {}
@@ -38,7 +45,7 @@ local function chosen(who, source, wanted)
     list[i] = source[name]
     if list[i] == nil then
       core.fail("%s: columns: source has no column %s%s", who, args.describe(name),
-        names.suggest(tostring(name), source))
+        suggested(name, source))
     end
   end
   if #list == 0 then

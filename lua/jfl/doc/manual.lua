@@ -137,9 +137,9 @@ for _, e in ipairs {
     "integer" },
   { "device", "Where jobs compute what they put on no device: \"cpu:0\".", "string" },
   { "enable_auto_mixed_precision", "true or \"bfloat16\": jobs round what large products and "
-    .. "convolutions read to bfloat16, where the processor is faster at that; \"float16\": what all "
-    .. "of them read, to float16. Sums and all else stay in float32. For jobs that are compiled "
-    .. "from then on.", "boolean|\"bfloat16\"|\"float16\"" },
+    .. "convolutions read to bfloat16, where the processor is faster at that; \"float16\": what "
+    .. "all of them read, to float16. Sums and all else stay in float32. For jobs that are "
+    .. "compiled from then on.", "boolean|\"bfloat16\"|\"float16\"" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
     "fun(text: string)|false" },
@@ -157,8 +157,8 @@ for _, e in ipairs {
     "Placement" },
   { "concurrency_width", "How many calls of the job may be queued; a further one waits.",
     "integer" },
-  { "enable_auto_mixed_precision", "Whether products and convolutions read bfloat16 or float16; see "
-    .. "flow.config.enable_auto_mixed_precision.", "boolean|\"bfloat16\"|\"float16\"" },
+  { "enable_auto_mixed_precision", "Whether products and convolutions read bfloat16 or float16; "
+    .. "see flow.config.enable_auto_mixed_precision.", "boolean|\"bfloat16\"|\"float16\"" },
   { "default_initializer_conf", "The initializer of variables that name none.", "Initializer" },
 } do
   add { entry("FunctionConfig." .. e[1], e[2], { "value", "what it is set to", type = e[3] }) }

@@ -26,6 +26,10 @@ local ABOUT = {
   ["flow.device_prior_placement"] = "is flow.scope.placement",
   ["flow.variable_scope"] = "is flow.scope.namespace",
   ["flow.scope.name_scope"] = "is flow.scope.namespace",
+  ["flow.name_scope"] = "is flow.scope.namespace",
+  ["flow.dynamic_reshape"] = "is flow.reshape",
+  ["flow.math.tanh_v2"] = "is flow.math.tanh",
+  ["flow.math.sigmoid_v2"] = "is flow.math.sigmoid",
   ["flow.scope.consistent_view"] = VIEW, ["flow.scope.mirrored_view"] = VIEW,
   ["flow.sync_default_session"] = "is flow.sync",
   ["flow.losses"] = "has add_loss, which a job's function_config says how to minimize; "

@@ -138,15 +138,22 @@ define("nn.KLDivLoss", "target (log target - input): how far the distribution of
     input("input", "logarithms of probabilities"),
     input("target", "probabilities, or with log_target their logarithms"),
     { "log_target", "whether target holds logarithms", false },
-    REDUCTION,
+    { "reduction", "mean, sum, none or batchmean: the mean of the samples' sums, the divergence",
+      "mean" },
   }, function(who, o)
     alike(who, o, "input", "target")
     args.expect(who, "log_target", o.log_target, "boolean")
-    if o.log_target then
-      return (op.multiply(op.exp(o.target), (op.subtract(o.target, o.input))))
+    local samples = o.input.shape[1]
+    local p = o.log_target and op.exp(o.target) or op.relu(o.target)
+    local y = o.log_target and op.multiply(p, (op.subtract(o.target, o.input)))
+      or op.subtract(op.xlogy(p, p), (op.multiply(p, o.input)))
+    if o.reduction ~= "batchmean" then return y end
+    if not samples or samples < 1 then
+      core.fail("%s: input must have one or more samples for batchmean, got shape %s", who,
+        args.shape_text(o.input.shape))
     end
-    local p = op.relu(o.target)
-    return (op.subtract(op.xlogy(p, p), (op.multiply(p, o.input))))
+    o.reduction = "sum"
+    return (op.multiply(y, 1 / samples))
   end)
 
 -- The element of each sample at its label: of x (..., classes), for labels (...).

@@ -11,6 +11,13 @@ return function(row)
         end)
     end
   end
+  for _, shape in ipairs { { 4, 12, 64, 64 }, { 1, 12, 1024, 64 } } do
+    row(("attention of (%s), a tenth dropped"):format(table.concat(shape, ", ")),
+      { shape, shape, shape }, function(q, k, v)
+        return flow.nn.scaled_dot_product_attention(q, k, v, { dropout_rate = 0.1,
+          training = true })
+      end)
+  end
   row("rotary embedding of (4, 12, 1024, 64)", { { 4, 12, 1024, 64 } },
     function(x) return flow.nn.rotary_embedding(x) end)
   -- The same weights that PyTorch's layers have, and its form of the input.

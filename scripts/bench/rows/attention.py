@@ -3,8 +3,8 @@ import torch
 import torch.nn.functional as F
 
 
-def attend(causal):
-    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+def attend(causal, rate=0.0):
+    return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, None, rate, causal)
 
 
 def turn(x):
@@ -27,5 +27,6 @@ ROWS = {"rotary embedding of (4, 12, 1024, 64)": turn}
 for shape in ("(4, 12, 64, 64)", "(1, 12, 1024, 64)"):
     ROWS["attention of " + shape] = attend(False)
     ROWS["causal attention of " + shape] = attend(True)
+    ROWS["attention of " + shape + ", a tenth dropped"] = attend(False, 0.1)
 for name, run in (("lstm", torch.lstm), ("gru", torch.gru), ("rnn_tanh", torch.rnn_tanh)):
     ROWS[name + " of (64, 32, 256), 256 units"] = recurrent(run)

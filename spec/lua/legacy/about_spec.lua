@@ -38,6 +38,14 @@ describe("what is said of names of the original", function()
     end
   end)
 
+  it("is said of second names of ops, which compute what these do", function()
+    local x = flow.ndarray.array { -1, 0, 2, 3 }
+    assert.same(flow.math.tanh(x):totable(), flow.math.tanh_v2(x):totable())
+    assert.same(flow.math.sigmoid(x):totable(), flow.math.sigmoid_v2(x):totable())
+    assert.same({ { -1, 0 }, { 2, 3 } }, flow.dynamic_reshape(x, { 2, 2 }):totable())
+    assert.equal(flow.scope.namespace, flow.name_scope)
+  end)
+
   it("is a page of the manual", function()
     local page = about.page()
     for path, text in pairs(about.by_path) do

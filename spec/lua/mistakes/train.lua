@@ -26,6 +26,20 @@ local train = flow.global_function { name = "train_job", type = "train", returns
 }
 print(train({ 1, 2 })) --@
 ]] },
+  { "losses of several shapes", {
+    "train_job: minimize: losses must have one shape, got (2) and (1); reduce_mean makes one "
+      .. "number of each",
+  }, [[
+local train = flow.global_function { name = "train_job", type = "train", returns = tp.Numpy,
+  inputs = { { "x", tp.Numpy.Placeholder({ 2 }) } },
+  body = function(x)
+    local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+    flow.optimizer.SGD(0.1):minimize({ x * w, flow.math.reduce_sum(x * w) }) --@
+    return x * w
+  end,
+}
+print(train({ 1, 2 }))
+]] },
   { "an optimizer in a predict job", {
     "SGD.minimize: job 'net' is a predict job; only a job with type = \"train\" can be "
       .. "trained",

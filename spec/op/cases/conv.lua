@@ -101,6 +101,16 @@ return function(give)
     data_format = "NHWC" })
   case("max_pool2d_grad", { of { 8, 32, 28, 28 }, of { 8, 32, 14, 14 }, of { 8, 32, 14, 14 } },
     { ksize = 2, strides = 2, padding = "SAME" }, { y_of = "max_pool2d", only = "float32" })
+  -- pairs: rows of whole vectors, of several with a rest, and of less than one
+  for _, n in ipairs { 32, 75, 9 } do
+    local x, y = of { 6, 5, 3, 2 * n }, of { 6, 5, 3, n }
+    local pairs_of = { ksize = { 1, 2 }, strides = { 1, 2 } }
+    local f32 = { y_of = "max_pool2d", only = "float32" }
+    big("max_pool2d", { x }, pairs_of)
+    big("avg_pool2d", { x }, pairs_of)
+    case("max_pool2d_grad", { x, y, y }, pairs_of, f32)
+    case("avg_pool2d_grad", { y }, { ksize = { 1, 2 }, strides = { 1, 2 }, size = { 3, 2 * n } })
+  end
   local lenet = { padding = "SAME" }
   big("conv2d", { of { 8, 1, 28, 28 }, of { 32, 1, 5, 5 } }, lenet)
   big("conv2d", { of { 4, 32, 14, 14 }, of { 64, 32, 5, 5 } }, lenet, 1e-3)

@@ -26,8 +26,8 @@ end
 --- The layer's activation of x; name gives the names of the layer's ops.
 function common.activate(who, activation, x, name)
   if activation == nil then return x end
-  local kind = type(activation)
-  if kind ~= "function" and kind ~= "table" then
+  local meta = getmetatable(activation)
+  if type(activation) ~= "function" and not (type(meta) == "table" and meta.__call) then
     core.fail("%s: activation must be a function such as flow.nn.relu, got %s", who,
       args.describe(activation))
   end

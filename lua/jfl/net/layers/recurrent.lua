@@ -56,8 +56,10 @@ print(apart.shape[1], state.shape[1], state.shape[3])              --> 2	1	6
 up to itself, `rotary = true` with angles that tell distances, `key_value = y` another sequence
 instead, as a translator reads the original. `num_kv_heads` makes several heads share keys and
 values. A `mask` hides what is padding; it is int8 and broadcast to (batch, heads, places, places
-that are read). `flow.nn.scaled_dot_product_attention` is the op by itself. No matrix of (length,
-length) is ever kept, forward or backward, so memory grows with the length alone.
+that are read); what is hidden counts for nothing, even if it is not a number.
+`dropout_rate = 0.1` drops a tenth of the weights in train jobs.
+`flow.nn.scaled_dot_product_attention` is the op by itself. No matrix of (length, length) is ever
+kept, forward or backward, not even of what is dropped, so memory grows with the length alone.
 
 ```lua
 local fill = flow.global_function {
@@ -98,6 +100,7 @@ local op = call.op
 
 local recurrent = {}
 
+local MOST_LAYERS = 1000
 -- How many rows of the weights a unit has.
 local GATES = { rnn_tanh = 1, rnn_relu = 1, lstm = 4, gru = 3 }
 
@@ -197,9 +200,12 @@ local function read(who, kind, o)
   if args.expect(who, "dropout", o.dropout, "number") < 0 or o.dropout >= 1 then
     core.fail("%s: dropout must be a number from 0 to below 1, got %g", who, o.dropout)
   end
+  if args.integer(who, "num_layers", o.num_layers, 1) > MOST_LAYERS then
+    core.fail("%s: num_layers must be at most %d, got %g", who, MOST_LAYERS, o.num_layers)
+  end
   local l = { who = who, o = o, context = context, dtype = x.dtype,
     units = args.integer(who, "units", o.units, 1),
-    layers = args.integer(who, "num_layers", o.num_layers, 1),
+    layers = o.num_layers,
     directions = o.bidirectional and 2 or 1, name = trace.name(context, o.name, kind) }
   local first = o.batch_first and 2 or 1
   l.length, l.batch = x.shape[first], x.shape[3 - first]

@@ -1,0 +1,34 @@
+--- Calls whose extents no memory holds: they fail by a message, and nothing overflows on the way,
+--- which the sanitizers would tell. The random ones are in fuzz_spec.lua.
+local core = require "jfl.core"
+local support = require "spec.op.support"
+
+teardown(core.reset)
+
+local function says(message, name, inputs, options)
+  it(("%s says: %s"):format(name, message), function()
+    core.set("memory_limit", 1e8)
+    finally(function() core.set("memory_limit", 0) end)
+    local op = core.ops()[name]
+    local ok, got = pcall(support.plan, inputs, function(_, blobs)
+      return { support.call(op, { inputs = inputs, options = options }, blobs) }
+    end)
+    if ok then core.plan_free(got) end
+    assert.is_false(ok)
+    assert.truthy(got:find(message, 1, true), got)
+  end)
+end
+
+local function float(...) return { dtype = "float32", shape = { ... } } end
+local function ids(...) return { dtype = "int32", shape = { ... } } end
+
+describe("of extents that no memory holds", function()
+  local labels, times = 2 ^ 30, 2 ^ 30
+  says("temporaries take", "ctc_loss", { float(times, 2, 3), ids(2, labels), ids(2), ids(2) })
+  local wide = 2 ^ 40
+  says("groups must be at most 8388607 for 1099511627776 channels in each, got 1099511627776",
+    "conv2d", { float(1, 3, 4, 4), float(0, wide, 3, 3) }, { groups = wide })
+  says("groups must be at most 8388607 for 1099511627776 channels in each, got 1099511627776",
+    "conv2d_data_grad", { float(0, wide, 3, 3), float(1, 0, 2, 2) },
+    { groups = wide, size = { 4, 4 } })
+end)

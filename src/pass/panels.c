@@ -1,0 +1,62 @@
+/* Where no variable changes, puts the weights of large products into panels that kernels read from
+   end to end. The plan keeps panels from run to run until a variable changes; then making them
+   takes about as long as one product of 128 rows. */
+#include "dev/half.h"
+#include "op/matmul.h"
+#include "op/reshape.h"
+#include "op/transpose.h"
+#include "pass/pass.h"
+
+/* How wide panels may be, and by how much these widths differ. Fewer rows of results, or lines
+   shorter or fewer than MANY, are not worth a copy of the weights. */
+enum { WIDEST = 96, NARROWEST = 48, UNIT = 16, ROWS = 16, MANY = 256 };
+
+/* The width for a product's weights, a variable with a line for each column of results; or 0. */
+static int64_t panels_width(const jf_node *n)
+{
+  if (!jf_matmul_takes_panels(n)) return 0;
+  const jfl_shape *x = &n->in[0]->shape, *w = &n->in[1]->shape;
+  if (n->in[1]->origin != JF_VARIABLE || n->in[1]->dtype != JFL_F32) return 0;
+  if (x->d[0] < ROWS || w->d[0] < MANY || w->d[1] < MANY) return 0;
+  for (int64_t p = WIDEST; p >= NARROWEST; p -= UNIT)
+    if (w->d[0] % p == 0) return p;
+  return 0;
+}
+
+static jfl_value *panels_of(jfl_graph *g, jfl_value *w, int64_t width)
+{
+  const jfl_shape split = { 3, { w->shape.d[0] / width, width, w->shape.d[1] } };
+  int64_t *perm = jf_alloc(g->arena, 3 * sizeof *perm);
+  perm[1] = 2;
+  perm[2] = 1;
+  const jf_transpose a = { { .v = perm, .n = 3 } };
+  jfl_value *turned = JF_EMIT(g, transpose, &a, jf_emit_view(g, w, &split));
+  return turned ? jf_emit_view(g, turned, &w->shape) : NULL;
+}
+
+jfl_status jf_pass_panels(jfl_graph *g, const jf_target *target)
+{
+  jf_rewrite r;
+  if (jf_is_half(g->mixed) || jf_changes_variables(g)) return JFL_OK;
+  jf_rewrite_begin(g, &r);
+  jfl_value **made = jf_alloc(g->arena, (size_t)r.n_value * sizeof *made);
+  for (int i = 0; i < r.n_old && !g->err; i++) {
+    jf_node *n = r.old[i];
+    jf_matmul *a = jf_attr_copy(g->arena, n->op->attr, n->op->attr_size, n->attr);
+    const int64_t width = panels_width(n);
+    jf_kargs k = jf_call_of(g->arena, n);
+    k.attr = a;
+    if (width) a->panel = (int)width;
+    if (width && jf_row_for(target, n, &k)) {
+      const int id = n->in[1]->id;
+      jf_serve(g, n);
+      if (!made[id]) made[id] = panels_of(g, n->in[1], width);
+      jf_serve(g, NULL);
+      n->attr = a;
+      if (made[id]) n->in[1] = made[id];
+    }
+    jf_rewrite_keep(&r, n);
+  }
+  jf_rewrite_end(&r);
+  return g->err;
+}
