@@ -426,8 +426,8 @@ JFL_API const char *jfl_session_pass(const jfl_session *s, int i, int *on);
 JFL_API jfl_status jfl_session_get(jfl_session *s, const char *setting, double *out);
 /* How many devices of a kind, "cpu" or "gpu", can compute here; 0 for an unknown kind. */
 JFL_API int jfl_device_count(const char *kind);
-/* Why no device of a kind can compute here, "the NVIDIA driver finds no GPU"; NULL where some can, or
-   for an unknown kind. */
+/* Why no device of a kind can compute here, "the NVIDIA driver finds no GPU"; NULL where some can,
+   or for an unknown kind. */
 JFL_API const char *jfl_device_absence(const char *kind);
 /* The name of a device that the session has used, "gpu:1", by the number that jfl_session_get gives
    for "device"; NULL past the last. */

@@ -1,5 +1,5 @@
---- GPUs, on the emulated driver of spec/cuda: what is said where none can be used, jobs, and failures
--- of each call to the driver.
+--- GPUs, on the emulated driver of spec/cuda: what is said where none can be used, jobs, and
+-- failures of each call to the driver.
 local helper = require "spec.lua.helper"
 
 local EMULATED = "build/emulated"
