@@ -97,7 +97,7 @@ JF_BODY void tile_exp(const lines *t, const float *a, float *y, int n, jf_vec *m
   EACH_IN_TILE(r, j) {
     jf_tile_load(ROW(a, r), n, j, &v);
     v -= max[j];
-    jf_exp_low(&v);
+    jf_exp_below(&v);
     if (y) jf_tile_store(ROW(y, r), n, j, &v);
     sum[j] += v;
     ADD_TO(all, sum, r, j)

@@ -42,14 +42,14 @@ JF_BODY float jf_block_exp(const float *x, float *y, int64_t n, float max)
   int64_t i = 0;
   for (; i + JF_LANES <= n; i += JF_LANES) {
     v = JF_LOAD(x + i) - max;
-    jf_exp_low(&v);
+    jf_exp_below(&v);
     if (y) JF_STORE(y + i, v);
     sum += v;
   }
   if (i < n) {
     jf_load_part(x + i, n - i, -INFINITY, &v);
     v -= max;
-    jf_exp_low(&v);
+    jf_exp_below(&v);
     if (y) jf_store_part(y + i, n - i, &v);
     sum += v;
   }

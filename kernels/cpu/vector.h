@@ -151,6 +151,17 @@ JF_BODY void jf_exp_low(jf_vec *v)
   *v = JF_SELECT(small, (jf_vec){ 0 }, *v * (jf_vec)(t << 23));
 }
 
+/* The same for lanes of at most 0, denormal results too, by way of 2^64 times the result: small
+   probabilities are told apart. */
+JF_BODY void jf_exp_below(jf_vec *v)
+{
+  const jf_vec low = (jf_vec){ 0 } - 105;
+  jf_uvec t;
+  *v = JF_SELECT(*v < low, low, *v);
+  jf_exp_rest(v, 127 + 64, &t);
+  *v = *v * (jf_vec)(t << 23) * 0x1p-64f;
+}
+
 /* The first element of part i of n elements, and the one after its last. */
 static inline int64_t jf_from(int i, int64_t size) { return (int64_t)i * size; }
 static inline int64_t jf_to(int i, int64_t size, int64_t n)
