@@ -123,6 +123,7 @@ local good = {
   deflate = function() return "text", "zlib" end,
   device = function() end,
   device_count = function() return "cpu" end,
+  device_absence = function() return "gpu" end,
   digits = function() return core.array("int64", { 2 }), 1 end,
   directory = function() return "." end,
   csv = function()

@@ -133,6 +133,9 @@ uint64_t jf_entropy(void);
    some settings can be made in no other way. Variables that the user set are left alone, and none
    is set once the process has several threads, which might be reading the environment. */
 void *jf_library_open(const char *name, const char *const *env, size_t room);
+/* The same without the environment and the memory, and without a note of what is missing: for
+   libraries that most machines lack. */
+void *jf_library_try(const char *name);
 /* Whether so many bytes are free now. oneDNN ends the process, and OpenBLAS waits for ever, where
    memory fails within them: so they are asked for nothing when little is left. */
 int jf_library_room(size_t bytes);

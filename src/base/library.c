@@ -61,6 +61,8 @@ void *jf_library_open(const char *name, const char *const *env, size_t room)
   return so;
 }
 
+void *jf_library_try(const char *name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
+
 int jf_library_find(void *so, const char *name, void *fn)
 {
   void *f = so ? dlsym(so, name) : NULL;

@@ -41,7 +41,7 @@ static void compile_open(void)
   static const char *const names[] = { "libnvrtc.so.13", "libnvrtc.so.12", NULL };
   int major = 0, minor = 0;
   for (int i = 0; names[i] && !nvrtc.is; i++)
-    nvrtc.is = compile_find(jf_library_open(names[i], NULL, 0));
+    nvrtc.is = compile_find(jf_library_try(names[i]));
   if (nvrtc.is && !nvrtc.api.version(&major, &minor)) nvrtc.version = 1000 * major + 10 * minor;
 }
 

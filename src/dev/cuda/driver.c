@@ -46,7 +46,7 @@ static int driver_refused(jf_cu e)
 /* Gives the number of devices; 0: none can be used. */
 static int driver_start(void)
 {
-  void *so = jf_library_open("libcuda.so.1", NULL, 0);
+  void *so = jf_library_try("libcuda.so.1");
   int version = 0, n = 0;
   if (!so) return driver_is_absent("no NVIDIA driver is installed (there is no libcuda.so.1)");
   if (!driver_find(so)) return 0;
