@@ -35,12 +35,12 @@ static size_t host_bytes(const jf_tensor *t)
 
 static size_t host_room(size_t size) { return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* Lays the tensors out in pinned memory; gives the bytes of it. */
-static size_t host_lay_out(host_call *h)
+/* Lays the tensors out in pinned memory, unless that is NULL; gives the bytes of it. */
+static size_t host_lay_out(host_call *h, char *pinned)
 {
   size_t at = 0;
   for (int i = 0; i < h->k.n_in + h->k.n_out; i++) {
-    h->tensor[i].data = (char *)NULL + at;
+    if (pinned) h->tensor[i].data = pinned + at;
     at += host_room(host_bytes(&h->tensor[i]));
   }
   h->fault_at = at;
@@ -60,7 +60,7 @@ static void host_release(void *state)
 
 static jfl_status host_take_memory(host_call *h)
 {
-  const size_t size = host_lay_out(h);
+  const size_t size = host_lay_out(h, NULL);
   const size_t scratch = h->k.op->scratch ? h->k.op->scratch(&h->k) : 0;
   h->scratch = jf_new(scratch);
   if (!h->scratch) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -68,8 +68,7 @@ static jfl_status host_take_memory(host_call *h)
   jfl_status s = jf_cuda_check(h->cuda, h->cuda->api->host_alloc((void **)&h->pinned, size, 0),
                                "taking pinned memory");
   jf_cuda_leave(h->cuda);
-  for (int i = 0; i < h->k.n_in + h->k.n_out && !s; i++)
-    h->tensor[i].data = h->pinned + (size_t)((char *)h->tensor[i].data - (char *)NULL);
+  if (!s) host_lay_out(h, h->pinned);
   return s;
 }
 
