@@ -20,7 +20,7 @@ typedef unsigned long long uint64_t;
 #endif
 #define JF_KERNEL extern "C" __global__ void
 #define JF_DEVICE_INLINE __device__ __forceinline__
-#define JF_INLINE static JF_DEVICE_INLINE
+#define JF_INLINE JF_DEVICE_INLINE
 
 /* ---- floats of 16 bits: stored as uint16_t, computed in float ---- */
 
@@ -122,7 +122,6 @@ JF_INLINE void jf_report(const jf_cuda_head &h, int what, int64_t value, int64_t
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n);      \
        i += (int64_t)gridDim.x * blockDim.x)
 
-struct jf_add { template <class A> static JF_DEVICE_INLINE A of(A a, A b) { return a + b; } };
 
 /* Joins a number of each thread of a warp; every lane gets the result. */
 template <class Op, class A> JF_INLINE A jf_warp_join(A v)

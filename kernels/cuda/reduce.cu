@@ -1,0 +1,217 @@
+/* Reductions over any axes: sums, means, products, extremes, all and any. */
+#ifndef JF_DEVICE
+#include "base/walk.h"
+#include "dev/cuda/cuda.h"
+#include "op/reduce.h"
+
+#include <stdio.h>
+#include <string.h>
+#endif
+
+/* Result i is made of `count` elements of x. The axes of x are two nests: those that are kept, over
+   which i runs, and those that are gone. Steps are in elements. */
+typedef struct reduce_args {
+  struct jf_cuda_head head;
+  int64_t results, count, n_kept, n_gone;
+  int64_t kept[8], kept_step[8], gone[8], gone_step[8];
+} reduce_args;
+
+#ifdef JF_DEVICE
+
+/* The source is given T, the elements' type; A, in which they are joined; INIT, which is joined
+   without effect; STEP(a, v); and FINISH(a, n) of n elements. */
+struct reduce_step {
+  static __device__ __forceinline__ A of(A a, A v) { return STEP(a, v); }
+};
+
+JF_INLINE int64_t reduce_offset(int64_t index, int64_t n, const int64_t *d, const int64_t *step)
+{
+  int64_t at = 0;
+  for (int k = (int)n - 1; k >= 0; k--) {
+    at += index % d[k] * step[k];
+    index /= d[k];
+  }
+  return at;
+}
+
+/* One thread for each result. */
+JF_KERNEL reduce_few(const reduce_args a)
+{
+  const T *x = (const T *)a.head.data[0];
+  T *y = (T *)a.head.data[1];
+  JF_EACH(i, a.results) {
+    const T *from = x + reduce_offset(i, a.n_kept, a.kept, a.kept_step);
+    A sum = (A)INIT;
+    for (int64_t j = 0; j < a.count; j++)
+      sum = STEP(sum, (A)jf_load(from[reduce_offset(j, a.n_gone, a.gone, a.gone_step)]));
+    jf_store(&y[i], (T)(FINISH(sum, a.count)));
+  }
+}
+
+/* One block for each result. */
+JF_KERNEL reduce_many(const reduce_args a)
+{
+  const T *x = (const T *)a.head.data[0];
+  T *y = (T *)a.head.data[1];
+  for (int64_t i = blockIdx.x; i < a.results; i += gridDim.x) {
+    const T *from = x + reduce_offset(i, a.n_kept, a.kept, a.kept_step);
+    A sum = (A)INIT;
+    for (int64_t j = threadIdx.x; j < a.count; j += blockDim.x)
+      sum = STEP(sum, (A)jf_load(from[reduce_offset(j, a.n_gone, a.gone, a.gone_step)]));
+    sum = jf_block_join<reduce_step>(sum, (A)INIT);
+    if (threadIdx.x == 0) jf_store(&y[i], (T)(FINISH(sum, a.count)));
+  }
+}
+
+#else
+
+extern const char jf_cuda_text_reduce[];
+
+/* Whether axis i of x is reduced. */
+static int reduce_goes(const jf_kargs *k, int i)
+{
+  const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
+  for (int j = 0; j < axis->n; j++)
+    if (axis->v[j] == i) return 1;
+  return 0;
+}
+
+static void reduce_split(const jf_kargs *k, reduce_args *a)
+{
+  const jfl_shape *s = &k->in[0].shape;
+  int64_t dense[JFL_MAXDIM], step[2][1][JFL_MAXDIM];
+  jf_nest nest[2] = { { .n_op = 1, .step = step[0] }, { .n_op = 1, .step = step[1] } };
+  jf_dense_steps(s->n, s->d, 1, dense);
+  for (int i = 0; i < s->n; i++) {
+    const int gone = reduce_goes(k, i);
+    jf_nest *w = &nest[gone];
+    w->d[w->n] = s->d[i];
+    step[gone][0][w->n++] = dense[i];
+  }
+  a->results = a->count = 1;
+  for (int i = 0; i < nest[0].n; i++) a->results *= nest[0].d[i];
+  for (int i = 0; i < nest[1].n; i++) a->count *= nest[1].d[i];
+  for (int i = 0; i < 2; i++)
+    if (nest[i].n) jf_nest_join(&nest[i], 0);
+  a->n_kept = nest[0].n;
+  a->n_gone = nest[1].n;
+  memcpy(a->kept, nest[0].d, sizeof a->kept);
+  memcpy(a->gone, nest[1].d, sizeof a->gone);
+  memcpy(a->kept_step, step[0], sizeof a->kept_step);
+  memcpy(a->gone_step, step[1], sizeof a->gone_step);
+}
+
+static jfl_status reduce_prepare(jf_kargs *k, const char *accumulator, const char *joins)
+{
+  enum { FEW = 128, THREADS = 256, WAVES = 32 };
+  const jf_cuda *c = k->device->state;
+  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
+  reduce_args a = { .n_kept = 0 };
+  jf_text define = { 0 };
+  char *text;
+  reduce_split(k, &a);
+  jf_text_add(&define, "typedef %s A;\n%s", accumulator, joins);
+  JF_TRY(jf_text_take(&define, &text));
+  const int few = a.count <= FEW;
+  const int64_t most = (int64_t)c->multiprocessors * WAVES;
+  jf_cuda_grid grid = { a.results < most ? a.results : most, THREADS, 0 };
+  if (few) grid = jf_cuda_grid_of(c, a.results);
+  const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, text };
+  jfl_status e = jf_cuda_prepare(k, &s, types, few ? "reduce_few" : "reduce_many", grid, &a,
+                                 sizeof a);
+  jf_free(text);
+  return e;
+}
+
+/* Sums of integers wrap; all other sums and products are in double, as those of the CPU. */
+static const char *reduce_wide(const jf_kargs *k)
+{
+  return jf_is_float(k->in[0].dtype) ? "double" : "uint64_t";
+}
+
+static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return reduce_prepare(k, reduce_wide(k), "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
+                        "#define FINISH(a, n) (a)\n");
+}
+
+static jfl_status mean_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return reduce_prepare(k, "double", "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
+                        "#define FINISH(a, n) ((a) / (double)(n))\n");
+}
+
+static jfl_status prod_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return reduce_prepare(k, reduce_wide(k), "#define INIT 1\n#define STEP(a, v) ((a) * (v))\n"
+                        "#define FINISH(a, n) (a)\n");
+}
+
+/* The type in which extremes are joined, and its ends: shuffles move no fewer than 4 bytes. */
+static const struct { const char *type, *least, *most; } ends[JFL_N_DTYPE] = {
+  [JFL_F32] = { "float", "(-1.0f / 0.0f)", "(1.0f / 0.0f)" },
+  [JFL_F64] = { "double", "(-1.0 / 0.0)", "(1.0 / 0.0)" },
+  [JFL_I8] = { "int32_t", "INT8_MIN", "INT8_MAX" }, [JFL_U8] = { "int32_t", "0", "UINT8_MAX" },
+  [JFL_I32] = { "int32_t", "INT32_MIN", "INT32_MAX" },
+  [JFL_I64] = { "int64_t", "INT64_MIN", "INT64_MAX" },
+};
+
+static int reduce_accepts_extreme(const jf_kargs *k) { return ends[k->in[0].dtype].type != NULL; }
+
+static jfl_status extreme_prepare(jf_kargs *k, const char *init, const char *sign)
+{
+  char joins[256];
+  snprintf(joins, sizeof joins, "#define INIT %s\n#define STEP(a, v) "
+           "((a) %s (v) || (a) != (a) ? (a) : (v))\n#define FINISH(a, n) (a)\n", init, sign);
+  return reduce_prepare(k, ends[k->in[0].dtype].type, joins);
+}
+
+static jfl_status max_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return extreme_prepare(k, ends[k->in[0].dtype].least, ">");
+}
+
+static jfl_status min_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return extreme_prepare(k, ends[k->in[0].dtype].most, "<");
+}
+
+static jfl_status any_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return reduce_prepare(k, "int32_t", "#define INIT 0\n#define STEP(a, v) ((a) | ((v) != 0))\n"
+                        "#define FINISH(a, n) (a)\n");
+}
+
+static jfl_status all_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return reduce_prepare(k, "int32_t", "#define INIT 1\n#define STEP(a, v) ((a) & ((v) != 0))\n"
+                        "#define FINISH(a, n) (a)\n");
+}
+
+static int reduce_accepts_sum(const jf_kargs *k)
+{
+  const jfl_dtype t = k->in[0].dtype;
+  return t == JFL_F32 || t == JFL_F64 || t == JFL_I32 || t == JFL_I64;
+}
+
+static int reduce_accepts_truth(const jf_kargs *k) { return k->in[0].dtype == JFL_I8; }
+
+#define REDUCES(op_, accepts_, prepare_)                                              \
+  .op = op_, .accepts = accepts_, .prepare = prepare_, .run = jf_cuda_run,            \
+  .release = jf_free, .priority = 10
+JFL_CUDA(cuda_reduce_sum, REDUCES("reduce_sum", reduce_accepts_sum, sum_prepare))
+JFL_CUDA(cuda_reduce_mean, REDUCES("reduce_mean", reduce_accepts_sum, mean_prepare))
+JFL_CUDA(cuda_reduce_prod, REDUCES("reduce_prod", reduce_accepts_sum, prod_prepare))
+JFL_CUDA(cuda_reduce_max, REDUCES("reduce_max", reduce_accepts_extreme, max_prepare))
+JFL_CUDA(cuda_reduce_min, REDUCES("reduce_min", reduce_accepts_extreme, min_prepare))
+JFL_CUDA(cuda_reduce_any, REDUCES("reduce_any", reduce_accepts_truth, any_prepare))
+JFL_CUDA(cuda_reduce_all, REDUCES("reduce_all", reduce_accepts_truth, all_prepare))
+
+#endif
