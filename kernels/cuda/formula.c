@@ -115,6 +115,17 @@ static void formula_instruction(jf_text *to, const jf_fused *f, int number)
               p->op->name);
 }
 
+void jf_formula_unary(jf_text *to, const jfl_op *op, jfl_dtype t, const char *name)
+{
+  const char *type = types[t].computed;
+  jf_text_add(to, "#define T %s\n#define U %s\n#define O %s\n", type, type, type);
+  if (op->define[0])
+    jf_text_add(to, "JF_INLINE O %s_inner(T a) { %s }\n#define jf_%s %s_inner\n", name,
+                op->define[0], op->name, name);
+  jf_text_add(to, "JF_INLINE O %s(const T a) { return (O)(%s); }\n#undef T\n#undef U\n#undef O\n"
+              "#undef jf_%s\n", name, op->expr, op->name);
+}
+
 /* ---- indices ---- */
 
 typedef struct formula_space {

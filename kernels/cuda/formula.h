@@ -17,6 +17,9 @@ typedef struct jf_formula_args {
   void *data[JF_FORMULA_POINTERS];     /* inputs, then outputs */
 } jf_formula_args;
 
+/* Writes the function `name` of one number, which an op without attributes computes in dtype t. */
+struct jfl_op;
+void jf_formula_unary(jf_text *to, const struct jfl_op *op, jfl_dtype t, const char *name);
 /* Writes the source of a kernel `fused` for a program without sums. */
 void jf_formula_source(jf_text *to, const jf_fused *f);
 

@@ -1,0 +1,144 @@
+/* Matrix products, one or a batch, and what is added and applied to them. Each block makes a square
+   of the result; its threads keep 4 x 4 sums each, and read both operands through shared memory. */
+#ifndef JF_DEVICE
+#include "dev/cuda/cuda.h"
+#include "formula.h"
+#include "op/matmul.h"
+#include "op/op.h"
+
+#include <string.h>
+#endif
+
+enum { MATMUL_SIDE = 64, MATMUL_DEPTH = 16, MATMUL_THREADS = 256 };
+
+/* y is m x n; operands have k columns and rows, and lie with these steps, in elements. */
+typedef struct matmul_args {
+  struct jf_cuda_head head;
+  int64_t batch, m, n, k;
+  int64_t a_row, a_column, b_row, b_column;
+} matmul_args;
+
+#ifdef JF_DEVICE
+
+/* The source is given T, the operands' type; A, that of sums; O, the result's; Y, its place in
+   data; BIAS and RESIDUAL, their places or 0; and act(a). */
+JF_KERNEL matmul(const matmul_args p)
+{
+  __shared__ A a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
+  const int64_t down = (p.m + MATMUL_SIDE - 1) / MATMUL_SIDE;
+  const int64_t across = (p.n + MATMUL_SIDE - 1) / MATMUL_SIDE;
+  const int64_t number = blockIdx.x / (down * across), square = blockIdx.x % (down * across);
+  const int64_t row0 = square / across * MATMUL_SIDE, column0 = square % across * MATMUL_SIDE;
+  const T *a = (const T *)p.head.data[0] + number * p.m * p.k;
+  const T *b = (const T *)p.head.data[1] + number * p.k * p.n;
+  const int t = threadIdx.x, ty = t / 16, tx = t % 16;
+  A sum[4][4] = { { 0 } };
+  for (int64_t k0 = 0; k0 < p.k; k0 += MATMUL_DEPTH) {
+    for (int i = t; i < MATMUL_SIDE * MATMUL_DEPTH; i += MATMUL_THREADS) {
+      /* Neighbouring threads read neighbouring elements. */
+      const int al = p.a_column == 1 ? i % MATMUL_DEPTH : i / MATMUL_SIDE;
+      const int ar = p.a_column == 1 ? i / MATMUL_DEPTH : i % MATMUL_SIDE;
+      const int bl = p.b_column == 1 ? i / MATMUL_SIDE : i % MATMUL_DEPTH;
+      const int bc = p.b_column == 1 ? i % MATMUL_SIDE : i / MATMUL_DEPTH;
+      a_tile[al][ar] = row0 + ar < p.m && k0 + al < p.k
+        ? (A)jf_load(a[(row0 + ar) * p.a_row + (k0 + al) * p.a_column]) : (A)0;
+      b_tile[bl][bc] = column0 + bc < p.n && k0 + bl < p.k
+        ? (A)jf_load(b[(k0 + bl) * p.b_row + (column0 + bc) * p.b_column]) : (A)0;
+    }
+    __syncthreads();
+    for (int l = 0; l < MATMUL_DEPTH; l++)
+      for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) sum[i][j] += a_tile[l][ty + 16 * i] * b_tile[l][tx + 16 * j];
+    __syncthreads();
+  }
+  O *y = (O *)p.head.data[Y] + number * p.m * p.n;
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) {
+      const int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
+      if (row >= p.m || column >= p.n) continue;
+      A v = sum[i][j];
+      if (BIAS) v += (A)jf_load(((const O *)p.head.data[BIAS])[column]);
+      if (RESIDUAL)
+        v += (A)jf_load(((const O *)p.head.data[RESIDUAL])[(number * p.m + row) * p.n + column]);
+      jf_store(&y[row * p.n + column], act(v));
+    }
+}
+
+#else
+
+extern const char jf_cuda_text_matmul[];
+
+static int matmul_accepts(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  return jf_is_float(k->in[0].dtype) && !a->panel && jf_numel(&k->out[0].shape) > 0;
+}
+
+/* Writes the function act, for the computing type of t. */
+static jfl_status matmul_act(jf_text *to, const char *name, jfl_dtype t)
+{
+  const char *type = jf_cuda_computed(t);
+  jf_text_add(to, "typedef %s A;\n", type);
+  if (!name) {
+    jf_text_add(to, "JF_INLINE A act(A a) { return a; }\n");
+    return JFL_OK;
+  }
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if (!strcmp((*o)->name, name)) return jf_formula_unary(to, *o, t, "act"), JFL_OK;
+  return JFL_ENOSYS;
+}
+
+static matmul_args matmul_args_of(const jf_kargs *k)
+{
+  const jf_matmul *p = k->attr;
+  const jfl_shape *y = &k->out[0].shape, *a = &k->in[0].shape;
+  matmul_args r = { .batch = 1, .m = y->d[y->n - 2], .n = y->d[y->n - 1] };
+  r.k = a->d[p->transpose_a ? a->n - 2 : a->n - 1];
+  for (int i = 0; i < y->n - 2; i++) r.batch *= y->d[i];
+  r.a_row = p->transpose_a ? 1 : r.k;
+  r.a_column = p->transpose_a ? r.m : 1;
+  r.b_row = p->transpose_b ? 1 : r.n;
+  r.b_column = p->transpose_b ? r.k : 1;
+  return r;
+}
+
+static jfl_status matmul_make(jf_kargs *k, const jf_epilogue *e)
+{
+  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { "O", k->out[0].dtype },
+                                 { NULL, JFL_F32 } };
+  const matmul_args a = matmul_args_of(k);
+  jf_text define = { 0 };
+  char *text;
+  jf_text_add(&define, "#define Y %d\n#define BIAS %d\n#define RESIDUAL %d\n", k->n_in,
+              e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
+  jfl_status s = matmul_act(&define, e->act, k->out[0].dtype);
+  jfl_status taken = jf_text_take(&define, &text);
+  if (taken) return taken;
+  const int64_t squares = ((a.m + MATMUL_SIDE - 1) / MATMUL_SIDE) *
+                          ((a.n + MATMUL_SIDE - 1) / MATMUL_SIDE);
+  const jf_cuda_source source = { "matmul", jf_cuda_text_matmul, text };
+  if (!s)
+    s = jf_cuda_prepare(k, &source, types, "matmul",
+                        (jf_cuda_grid){ squares * a.batch, MATMUL_THREADS, 0 }, &a, sizeof a);
+  jf_free(text);
+  return s;
+}
+
+static jfl_status matmul_prepare_alone(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return matmul_make(k, &(jf_epilogue){ 0 });
+}
+
+static jfl_status matmul_prepare_fused(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return matmul_make(k, &((const jf_matmul_fused *)k->attr)->epilogue);
+}
+
+JFL_CUDA(cuda_matmul, .op = "matmul", .accepts = matmul_accepts, .prepare = matmul_prepare_alone,
+  .run = jf_cuda_run, .release = jf_free, .priority = 10)
+JFL_CUDA(cuda_matmul_fused, .op = "matmul_fused", .accepts = matmul_accepts,
+  .prepare = matmul_prepare_fused, .run = jf_cuda_run, .release = jf_free, .priority = 10)
+
+#endif
