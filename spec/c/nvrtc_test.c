@@ -114,11 +114,39 @@ static void every_elementwise_op_compiles(void)
   printf("%d programs\n", compiled);
 }
 
+/* ---- the sources of kernels/cuda ---- */
+
+extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[];
+
+/* What each is given besides its types, as its C half gives it. */
+static const struct { const char *what, *text, *define; } sources[] = {
+  { "move", jf_cuda_text_move, "#define T uint16_t\n" },
+  { "reduce", jf_cuda_text_reduce, "typedef float T;\ntypedef double A;\n#define INIT 0\n"
+    "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
+  { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
+    "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
+    "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+};
+
+static void every_source_compiles(void)
+{
+  void *image;
+  size_t size;
+  for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+    for (int a = 0; a < N_ARCH; a++) {
+      const jf_cuda_source s = { sources[i].what, sources[i].text, sources[i].define };
+      const jfl_status e = jf_cuda_compile(archs[a], &s, &image, &size);
+      CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
+      if (!e) jf_free(image);
+    }
+}
+
 int main(void)
 {
   void *so = dlopen("libnvrtc.so.13", RTLD_NOW);
   if (!so) so = dlopen("libnvrtc.so.12", RTLD_NOW);
   if (so) RUN(every_elementwise_op_compiles);
+  if (so) RUN(every_source_compiles);
   else printf("left out: NVRTC is not installed\n");
   return test_done();
 }
