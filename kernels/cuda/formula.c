@@ -115,15 +115,23 @@ static void formula_instruction(jf_text *to, const jf_fused *f, int number)
               p->op->name);
 }
 
-void jf_formula_unary(jf_text *to, const jfl_op *op, jfl_dtype t, const char *name)
+static void formula_act_of(jf_text *to, const jfl_op *op)
 {
-  const char *type = types[t].computed;
-  jf_text_add(to, "#define T %s\n#define U %s\n#define O %s\n", type, type, type);
+  jf_text_add(to, "#define T A\n#define U A\n#define O A\n");
   if (op->define[0])
-    jf_text_add(to, "JF_INLINE O %s_inner(T a) { %s }\n#define jf_%s %s_inner\n", name,
-                op->define[0], op->name, name);
-  jf_text_add(to, "JF_INLINE O %s(const T a) { return (O)(%s); }\n#undef T\n#undef U\n#undef O\n"
-              "#undef jf_%s\n", name, op->expr, op->name);
+    jf_text_add(to, "JF_INLINE O act_inner(T a) { %s }\n#define jf_%s act_inner\n", op->define[0],
+                op->name);
+  jf_text_add(to, "JF_INLINE O act(const T a) { return (O)(%s); }\n#undef T\n#undef U\n#undef O\n"
+              "#undef jf_%s\n", op->expr, op->name);
+}
+
+jfl_status jf_formula_act(jf_text *to, const char *op, jfl_dtype t)
+{
+  jf_text_add(to, "typedef %s A;\n", types[t].computed);
+  if (!op) jf_text_add(to, "JF_INLINE A act(const A a) { return a; }\n");
+  for (const jfl_op *const *o = jf_ops; op && *o; o++)
+    if (!strcmp((*o)->name, op)) return formula_act_of(to, *o), JFL_OK;
+  return op ? JFL_ENOSYS : JFL_OK;
 }
 
 /* ---- indices ---- */

@@ -17,9 +17,9 @@ typedef struct jf_formula_args {
   void *data[JF_FORMULA_POINTERS];     /* inputs, then outputs */
 } jf_formula_args;
 
-/* Writes the function `name` of one number, which an op without attributes computes in dtype t. */
-struct jfl_op;
-void jf_formula_unary(jf_text *to, const struct jfl_op *op, jfl_dtype t, const char *name);
+/* Writes a type A, in which elements of dtype t are computed, and a function act of one such
+   number: what the op of that name computes, which has no attributes, or for NULL the number. */
+jfl_status jf_formula_act(jf_text *to, const char *op, jfl_dtype t);
 /* Writes the source of a kernel `fused` for a program without sums. */
 void jf_formula_source(jf_text *to, const jf_fused *f);
 

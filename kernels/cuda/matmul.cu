@@ -4,9 +4,6 @@
 #include "dev/cuda/cuda.h"
 #include "formula.h"
 #include "op/matmul.h"
-#include "op/op.h"
-
-#include <string.h>
 #endif
 
 enum { MATMUL_SIDE = 64, MATMUL_DEPTH = 16, MATMUL_THREADS = 256 };
@@ -74,20 +71,6 @@ static int matmul_accepts(const jf_kargs *k)
   return jf_is_float(k->in[0].dtype) && !a->panel && jf_numel(&k->out[0].shape) > 0;
 }
 
-/* Writes the function act, for the computing type of t. */
-static jfl_status matmul_act(jf_text *to, const char *name, jfl_dtype t)
-{
-  const char *type = jf_cuda_computed(t);
-  jf_text_add(to, "typedef %s A;\n", type);
-  if (!name) {
-    jf_text_add(to, "JF_INLINE A act(A a) { return a; }\n");
-    return JFL_OK;
-  }
-  for (const jfl_op *const *o = jf_ops; *o; o++)
-    if (!strcmp((*o)->name, name)) return jf_formula_unary(to, *o, t, "act"), JFL_OK;
-  return JFL_ENOSYS;
-}
-
 static matmul_args matmul_args_of(const jf_kargs *k)
 {
   const jf_matmul *p = k->attr;
@@ -111,7 +94,7 @@ static jfl_status matmul_make(jf_kargs *k, const jf_epilogue *e)
   char *text;
   jf_text_add(&define, "#define Y %d\n#define BIAS %d\n#define RESIDUAL %d\n", k->n_in,
               e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
-  jfl_status s = matmul_act(&define, e->act, k->out[0].dtype);
+  jfl_status s = jf_formula_act(&define, e->act, k->out[0].dtype);
   jfl_status taken = jf_text_take(&define, &text);
   if (taken) return taken;
   const int64_t squares = ((a.m + MATMUL_SIDE - 1) / MATMUL_SIDE) *

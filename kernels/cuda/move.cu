@@ -56,7 +56,8 @@ extern const char jf_cuda_text_move[];
 static jfl_status move_function(const jf_kargs *k, const char *name, jf_cu_function **out)
 {
   static const char *const define[] = { [1] = "#define T uint8_t\n", [2] = "#define T uint16_t\n",
-                                        [4] = "#define T uint32_t\n", [8] = "#define T uint64_t\n" };
+                                        [4] = "#define T uint32_t\n",
+                                        [8] = "#define T uint64_t\n" };
   const jf_cuda_source s = { "move", jf_cuda_text_move, define[jfl_dtype_size(k->out[0].dtype)] };
   return jf_cuda_function(k->device->state, &s, name, out);
 }

@@ -13,7 +13,7 @@ static jfl_dtype update_slot_dtype(const jf_rule *r, int slot, jfl_dtype param)
 }
 
 /* Rules that measure a whole parameter first, and moving averages, are left to the host. */
-static int update_accepts(const jf_kargs *k)
+static int cuda_update_accepts(const jf_kargs *k)
 {
   const jf_update *a = k->attr;
   const jf_rule *r = a->choice.rule;
@@ -87,5 +87,5 @@ static jfl_status cuda_update_run(const jf_kargs *k)
   return JFL_OK;
 }
 
-JFL_CUDA(cuda_update, .op = "update", .accepts = update_accepts, .prepare = cuda_update_prepare,
-  .run = cuda_update_run, .release = jf_free, .priority = 10)
+JFL_CUDA(cuda_update, .op = "update", .accepts = cuda_update_accepts,
+  .prepare = cuda_update_prepare, .run = cuda_update_run, .release = jf_free, .priority = 10)
