@@ -24,9 +24,9 @@ typedef struct conv_args {
 
 #ifdef JF_DEVICE
 
-/* T is the elements' type, O that of the result, A that in which act works; sums are in double. X, F
-   and Y are the places of x, f and y in data, whichever of them the op makes; BIAS, RESIDUAL and act
-   are as in matmul. */
+/* T is the elements' type, O that of the result, A that in which act works; sums are in double.
+   X, F and Y are the places of x, f and y in data, whichever of them the op makes; BIAS, RESIDUAL
+   and act are as in matmul. */
 
 /* Splits element i of a tensor into its index along the five axes. */
 JF_INLINE void conv_index(const conv_tensor &t, int64_t i, int64_t *at)

@@ -17,8 +17,9 @@ typedef struct matmul_args {
 
 #ifdef JF_DEVICE
 
-/* The source is given T, the operands' type; A, that of sums; O, the result's; Y, its place in
-   data; BIAS and RESIDUAL, their places or 0; and act(a). */
+/* The source is given T, the operands' type; A, that in which act works (sums are in double, as
+   those of plain kernels); O, the result's; Y, its place in data; BIAS and RESIDUAL, their places or
+   0; and act(a). */
 JF_KERNEL matmul(const matmul_args p)
 {
   __shared__ A a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
@@ -29,7 +30,7 @@ JF_KERNEL matmul(const matmul_args p)
   const T *a = (const T *)p.head.data[0] + number * p.m * p.k;
   const T *b = (const T *)p.head.data[1] + number * p.k * p.n;
   const int t = threadIdx.x, ty = t / 16, tx = t % 16;
-  A sum[4][4] = { { 0 } };
+  double sum[4][4] = { { 0 } };
   for (int64_t k0 = 0; k0 < p.k; k0 += MATMUL_DEPTH) {
     for (int i = t; i < MATMUL_SIDE * MATMUL_DEPTH; i += MATMUL_THREADS) {
       /* Neighbouring threads read neighbouring elements. */
@@ -45,7 +46,8 @@ JF_KERNEL matmul(const matmul_args p)
     __syncthreads();
     for (int l = 0; l < MATMUL_DEPTH; l++)
       for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) sum[i][j] += a_tile[l][ty + 16 * i] * b_tile[l][tx + 16 * j];
+        for (int j = 0; j < 4; j++)
+          sum[i][j] += (double)a_tile[l][ty + 16 * i] * (double)b_tile[l][tx + 16 * j];
     __syncthreads();
   }
   O *y = (O *)p.head.data[Y] + number * p.m * p.n;
@@ -53,11 +55,12 @@ JF_KERNEL matmul(const matmul_args p)
     for (int j = 0; j < 4; j++) {
       const int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
       if (row >= p.m || column >= p.n) continue;
-      A v = sum[i][j];
-      if (BIAS) v += (A)jf_load(((const O *)p.head.data[BIAS])[column]);
+      double v = sum[i][j];
+      if (BIAS) v += (double)jf_load(((const O *)p.head.data[BIAS])[column]);
+      const int64_t at = row * p.n + column;
       if (RESIDUAL)
-        v += (A)jf_load(((const O *)p.head.data[RESIDUAL])[(number * p.m + row) * p.n + column]);
-      jf_store(&y[row * p.n + column], act(v));
+        v += (double)jf_load(((const O *)p.head.data[RESIDUAL])[number * p.m * p.n + at]);
+      jf_store(&y[at], act((A)v));
     }
 }
 
