@@ -100,7 +100,11 @@ build/gen/lua/%.gz: lua/% scripts/embedded.awk
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) -x c $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-$O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_SRC) kernels/cuda/prelude.cuh
+CUDA_TEXT := $(patsubst kernels/cuda/%,build/gen/cuda/%,$(CUDA_SRC) kernels/cuda/prelude.cuh)
+build/gen/cuda/%: kernels/cuda/% scripts/device.awk
+	@mkdir -p $(@D)
+	awk -f scripts/device.awk $< >$@
+$O/gen/cudatexts.o: build/gen/cudatexts.c $(CUDA_TEXT)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $O/gen/embed.o: build/gen/embed.c $(LUA:%=build/gen/%.gz)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # texts.sh FILE... : C source that holds the files as strings. kernels/cuda/softmax.cu becomes
-# jf_cuda_text_softmax, and what ends in .cuh jf_cuda_NAME.
+# jf_cuda_text_softmax, and what ends in .cuh jf_cuda_NAME. The build has put what devices need of
+# them in build/gen/cuda.
 printf '%s\n' '/* The source of the kernels of GPUs. Generated from kernels/cuda. */'
 for f; do
   name=${f##*/}
@@ -12,5 +13,5 @@ for f; do
   printf '\nextern const char %s[];\n' "$symbol"
   printf '__asm__(".section .rodata\\n.globl %s\\n.hidden %s\\n%s:\\n"\n' \
     "$symbol" "$symbol" "$symbol"
-  printf '        ".incbin \\"%s\\"\\n.byte 0\\n.previous\\n");\n' "$f"
+  printf '        ".incbin \\"build/gen/cuda/%s\\"\\n.byte 0\\n.previous\\n");\n' "$name"
 done

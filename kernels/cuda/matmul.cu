@@ -18,8 +18,8 @@ typedef struct matmul_args {
 #ifdef JF_DEVICE
 
 /* The source is given T, the operands' type; A, that in which act works (sums are in double, as
-   those of plain kernels); O, the result's; Y, its place in data; BIAS and RESIDUAL, their places or
-   0; and act(a). */
+   those of plain kernels); O, the result's; Y, its place in data; BIAS and RESIDUAL, their places
+   or 0; and act(a). */
 JF_KERNEL matmul(const matmul_args p)
 {
   __shared__ A a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
