@@ -50,7 +50,7 @@ static size_t host_lay_out(host_call *h, char *pinned)
 static void host_release(void *state)
 {
   host_call *h = state;
-  if (h->pinned && !jf_cuda_enter(h->cuda)) {
+  if (h->pinned && jf_cuda_enter_to_end(h->cuda)) {
     h->cuda->api->host_free(h->pinned);
     jf_cuda_leave(h->cuda);
   }

@@ -29,4 +29,9 @@ jfl_status jf_cuda_enter(jf_cuda *c)
   return jf_cuda_check(c, c->api->push(c->context), "using it");
 }
 
+int jf_cuda_enter_to_end(jf_cuda *c)
+{
+  return c->forks == jf_forks() && !c->api->push(c->context);
+}
+
 void jf_cuda_leave(jf_cuda *c) { c->api->pop(NULL); }

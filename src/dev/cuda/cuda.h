@@ -35,6 +35,9 @@ typedef struct jf_cuda {
    left, where the device is lost or the process was forked from one that uses it. */
 jfl_status jf_cuda_enter(jf_cuda *c);
 void jf_cuda_leave(jf_cuda *c);
+/* Does the same to give back what is there, so a lost device is no hindrance; 0: a forked process
+   leaves that to the one that it forked from. */
+int jf_cuda_enter_to_end(jf_cuda *c);
 /* Fails unless e is 0; `doing` says what was tried: "copying to it". */
 jfl_status jf_cuda_check(jf_cuda *c, jf_cu e, const char *doing);
 

@@ -60,7 +60,7 @@ static jfl_status device_open(jf_device *d)
 static void device_close(jf_device *d)
 {
   jf_cuda *c = d->state;
-  if (!jf_cuda_enter(c)) {
+  if (jf_cuda_enter_to_end(c)) {
     jf_cuda_images_free(c);
     c->api->stream_free(c->own);
     jf_cuda_leave(c);
@@ -97,7 +97,7 @@ static void *device_alloc(jf_device *d, size_t size)
 static void device_free(jf_device *d, void *p)
 {
   jf_cuda *c = d->state;
-  if (!p || jf_cuda_enter(c)) return;
+  if (!p || !jf_cuda_enter_to_end(c)) return;
   c->api->free((jf_cu_address)(uintptr_t)p, c->own);
   jf_cuda_leave(c);
 }

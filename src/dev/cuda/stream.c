@@ -71,7 +71,7 @@ void jf_cuda_stream_free(jf_device *d, void *stream)
 {
   jf_cuda_stream *s = stream;
   (void)d;
-  if (!jf_cuda_enter(s->cuda)) {
+  if (jf_cuda_enter_to_end(s->cuda)) {
     s->cuda->api->stream_wait(s->stream);
     s->cuda->api->stream_free(s->stream);
     if (s->stage) s->cuda->api->host_free(s->stage);
@@ -195,7 +195,7 @@ jfl_status jf_cuda_replay(jf_device *d, void *stream, void *work)
 void jf_cuda_work_free(jf_device *d, void *work)
 {
   jf_cuda *c = d->state;
-  if (!work || jf_cuda_enter(c)) return;
+  if (!work || !jf_cuda_enter_to_end(c)) return;
   c->api->replay_free(work);
   jf_cuda_leave(c);
 }
@@ -212,7 +212,7 @@ jfl_status jf_cuda_event_new(jf_device *d, void **out)
 void jf_cuda_event_free(jf_device *d, void *event)
 {
   jf_cuda *c = d->state;
-  if (!event || jf_cuda_enter(c)) return;
+  if (!event || !jf_cuda_enter_to_end(c)) return;
   c->api->event_free(event);
   jf_cuda_leave(c);
 }
