@@ -129,8 +129,8 @@ simulated() {
 emulated() {
   export JFL_SPEC_DEVICE=gpu JFL_EMULATED_DEVICES=4 XDG_CACHE_HOME="$PWD/build/cache"
   export LD_LIBRARY_PATH="$PWD/build/emulated"
-  if [ -n "$ci" ]; then few="at once"; else few="with add"; fi
-  specs "specs on the emulated GPU" build/jfl --filter="$few" --filter=trains \
+  if [ -n "$ci" ]; then first="at once" second=trains; else first="with add" second="trains mlp"; fi
+  specs "specs on the emulated GPU" build/jfl --filter="$first" --filter="$second" \
     --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
 }
