@@ -6,7 +6,7 @@ local EMULATED = "build/emulated"
 
 --- Runs a script with these variables in its environment; the driver is the emulated one.
 local function on_gpu(variables, text)
-  local list = { ("LD_LIBRARY_PATH='%s' XDG_CACHE_HOME='build/cache'")
+  local list = { ("LD_LIBRARY_PATH='%s' XDG_CACHE_HOME=\"$PWD/build/cache\"")
     :format(variables.folder or EMULATED) }
   for name, value in pairs(variables) do
     if name ~= "folder" then list[#list + 1] = ("%s='%s'"):format(name, value) end

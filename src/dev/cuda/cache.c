@@ -49,6 +49,7 @@ static int cache_folder(void)
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   const int own = cache && *cache == '/';
   if (!own && (!home || *home != '/')) return -1;
+  if (own) mkdir(cache, 0700);         /* it need not be there yet */
   int top = open(own ? cache : home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (top >= 0 && !own) {
     const int below = cache_enter(top, ".cache");
