@@ -122,9 +122,7 @@ static jfl_status matmul_prepare_fused(jf_kargs *k, size_t *scratch)
   return matmul_make(k, &((const jf_matmul_fused *)k->attr)->epilogue);
 }
 
-JFL_CUDA(cuda_matmul, .op = "matmul", .accepts = matmul_accepts, .prepare = matmul_prepare_alone,
-  .run = jf_cuda_run, .release = jf_free, .priority = 10)
-JFL_CUDA(cuda_matmul_fused, .op = "matmul_fused", .accepts = matmul_accepts,
-  .prepare = matmul_prepare_fused, .run = jf_cuda_run, .release = jf_free, .priority = 10)
+JFL_CUDA(cuda_matmul, JF_CUDA_LAUNCHED("matmul", matmul_accepts, matmul_prepare_alone))
+JFL_CUDA(cuda_matmul_fused, JF_CUDA_LAUNCHED("matmul_fused", matmul_accepts, matmul_prepare_fused))
 
 #endif

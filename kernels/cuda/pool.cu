@@ -173,12 +173,11 @@ static jfl_status avg_pool_grad_prepare(jf_kargs *k, size_t *scratch)
   return pool_make(k, k->op->name, &k->out[0].shape, &k->in[0].shape);
 }
 
-#define POOLS(op_, prepare_) \
-  .op = op_, .accepts = pool_accepts, .prepare = prepare_, .run = jf_cuda_run, \
-  .release = jf_free, .priority = 10
-JFL_CUDA(cuda_max_pool2d, POOLS("max_pool2d", pool_prepare))
-JFL_CUDA(cuda_avg_pool2d, POOLS("avg_pool2d", pool_prepare))
-JFL_CUDA(cuda_max_pool2d_grad, POOLS("max_pool2d_grad", max_pool_grad_prepare))
-JFL_CUDA(cuda_avg_pool2d_grad, POOLS("avg_pool2d_grad", avg_pool_grad_prepare))
+JFL_CUDA(cuda_max_pool2d, JF_CUDA_LAUNCHED("max_pool2d", pool_accepts, pool_prepare))
+JFL_CUDA(cuda_avg_pool2d, JF_CUDA_LAUNCHED("avg_pool2d", pool_accepts, pool_prepare))
+JFL_CUDA(cuda_max_pool2d_grad,
+  JF_CUDA_LAUNCHED("max_pool2d_grad", pool_accepts, max_pool_grad_prepare))
+JFL_CUDA(cuda_avg_pool2d_grad,
+  JF_CUDA_LAUNCHED("avg_pool2d_grad", pool_accepts, avg_pool_grad_prepare))
 
 #endif

@@ -95,6 +95,7 @@ JF_INLINE double jf_uniform(jf_random r, int64_t i)
 
 struct jf_fault { int32_t what, step; int64_t value, at, limit; };
 struct jf_cuda_head { void *data[8]; jf_fault *fault; int64_t step; jf_random random; };
+JF_INLINE jf_random jf_random_of(const jf_cuda_head &h) { return h.random; }
 enum { JF_WRONG_LABEL = 1, JF_WRONG_INDEX, JF_WRONG_SEGMENT, JF_WRONG_LENGTH };
 
 /* Whether an earlier step has found something wrong, so that nothing may change a variable. */

@@ -203,15 +203,12 @@ static int reduce_accepts_sum(const jf_kargs *k)
 
 static int reduce_accepts_truth(const jf_kargs *k) { return k->in[0].dtype == JFL_I8; }
 
-#define REDUCES(op_, accepts_, prepare_)                                              \
-  .op = op_, .accepts = accepts_, .prepare = prepare_, .run = jf_cuda_run,            \
-  .release = jf_free, .priority = 10
-JFL_CUDA(cuda_reduce_sum, REDUCES("reduce_sum", reduce_accepts_sum, sum_prepare))
-JFL_CUDA(cuda_reduce_mean, REDUCES("reduce_mean", reduce_accepts_sum, mean_prepare))
-JFL_CUDA(cuda_reduce_prod, REDUCES("reduce_prod", reduce_accepts_sum, prod_prepare))
-JFL_CUDA(cuda_reduce_max, REDUCES("reduce_max", reduce_accepts_extreme, max_prepare))
-JFL_CUDA(cuda_reduce_min, REDUCES("reduce_min", reduce_accepts_extreme, min_prepare))
-JFL_CUDA(cuda_reduce_any, REDUCES("reduce_any", reduce_accepts_truth, any_prepare))
-JFL_CUDA(cuda_reduce_all, REDUCES("reduce_all", reduce_accepts_truth, all_prepare))
+JFL_CUDA(cuda_reduce_sum, JF_CUDA_LAUNCHED("reduce_sum", reduce_accepts_sum, sum_prepare))
+JFL_CUDA(cuda_reduce_mean, JF_CUDA_LAUNCHED("reduce_mean", reduce_accepts_sum, mean_prepare))
+JFL_CUDA(cuda_reduce_prod, JF_CUDA_LAUNCHED("reduce_prod", reduce_accepts_sum, prod_prepare))
+JFL_CUDA(cuda_reduce_max, JF_CUDA_LAUNCHED("reduce_max", reduce_accepts_extreme, max_prepare))
+JFL_CUDA(cuda_reduce_min, JF_CUDA_LAUNCHED("reduce_min", reduce_accepts_extreme, min_prepare))
+JFL_CUDA(cuda_reduce_any, JF_CUDA_LAUNCHED("reduce_any", reduce_accepts_truth, any_prepare))
+JFL_CUDA(cuda_reduce_all, JF_CUDA_LAUNCHED("reduce_all", reduce_accepts_truth, all_prepare))
 
 #endif

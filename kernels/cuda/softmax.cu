@@ -200,13 +200,11 @@ static jfl_status cuda_softmax_prepare(jf_kargs *k, size_t *scratch)
   return softmax_make(k, k->op->name);
 }
 
-#define SOFTMAXES(op_) \
-  .op = op_, .accepts = softmax_accepts, .prepare = cuda_softmax_prepare, .run = jf_cuda_run, \
-  .release = jf_free, .priority = 10
-JFL_CUDA(cuda_softmax, SOFTMAXES("softmax"))
-JFL_CUDA(cuda_logsoftmax, SOFTMAXES("logsoftmax"))
-JFL_CUDA(cuda_softmax_grad, SOFTMAXES("softmax_grad"))
-JFL_CUDA(cuda_logsoftmax_grad, SOFTMAXES("logsoftmax_grad"))
+JFL_CUDA(cuda_softmax, JF_CUDA_LAUNCHED("softmax", softmax_accepts, cuda_softmax_prepare))
+JFL_CUDA(cuda_logsoftmax, JF_CUDA_LAUNCHED("logsoftmax", softmax_accepts, cuda_softmax_prepare))
+JFL_CUDA(cuda_softmax_grad, JF_CUDA_LAUNCHED("softmax_grad", softmax_accepts, cuda_softmax_prepare))
+JFL_CUDA(cuda_logsoftmax_grad,
+  JF_CUDA_LAUNCHED("logsoftmax_grad", softmax_accepts, cuda_softmax_prepare))
 
 /* ---- cross entropy ---- */
 

@@ -107,6 +107,10 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
 /* Runs what was prepared on k's tensors. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* The fields of a row that is prepared by jf_cuda_prepare alone. */
+#define JF_CUDA_LAUNCHED(op_, accepts_, prepare_)                                     \
+  .op = op_, .accepts = accepts_, .prepare = prepare_, .run = jf_cuda_run,            \
+  .release = jf_free, .priority = 10
 
 /* The rows of kernels/cuda, ended by NULL (rows.c). */
 const jf_kernel_row *const *jf_cuda_rows(void);
