@@ -87,6 +87,7 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
   k->threads = jf_worth_threads(op, k, k->threads);
   k->op = op;
   k->device = (jf_device *)dev;
+  k->tf32 = flags & JF_TF32 && !(flags & JF_REFERENCE);
   if ((!dev->kind->rows && !dev->kind->plain) || has_no_result(op, k)) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;
