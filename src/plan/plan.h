@@ -50,9 +50,6 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
 /* Whether a call has floats of 16 bits that the op's plain kernel does not take. */
 int jf_widens(const jfl_op *op, const jf_kargs *k);
 
-/* The dtype that chooses the kernel. */
-jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);
-
 /* ---- plans (plan.c) ---- */
 
 typedef enum jf_memory {
