@@ -1,6 +1,6 @@
 /* Ops on a few numbers: one thread runs the functions whose text the op's record gives. */
+#include "small.h"
 #include "dev/cuda/cuda.h"
-#include "op/small.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -22,19 +22,19 @@ static int small_accepts(const jf_kargs *k)
 }
 
 /* Lists of numbers are host memory, so the source holds them. */
-static void small_lists(jf_text *to, const jf_kargs *k, const jf_small *s)
+static void small_lists(jf_text *to, const jfl_op *op, const void *attr, const jf_small *s)
 {
-  const int own = s->attr == k->attr;
-  for (const jf_attr *a = k->op->attr; own && a && a->name; a++) {
+  const int own = s->attr == attr;
+  for (const jf_attr *a = op->attr; own && a && a->name; a++) {
     if (a->type != JF_ATTR_NUMS) continue;
-    const jf_nums *list = (const jf_nums *)(const void *)((const char *)k->attr + a->off);
+    const jf_nums *list = (const jf_nums *)(const void *)((const char *)attr + a->off);
     jf_text_add(to, "  const double list%zu[] = { ", a->off);
     for (int i = 0; i < list->n; i++) jf_text_add(to, "%.17g, ", list->v[i]);
     jf_text_add(to, "0 };\n  ((jf_nums *)((char *)attr + %zu))->v = list%zu;\n", a->off, a->off);
   }
 }
 
-static void small_source(jf_text *to, const jf_kargs *k, const jf_small *s)
+void jf_small_source(jf_text *to, const jfl_op *op, const void *attr, const jf_small *s)
 {
   jf_text_add(to, "#define JF_LOCAL JF_INLINE\n#define JF_GLOBAL JF_INLINE\n"
               "struct jf_nums { int n; const double *v; };\n");
@@ -42,11 +42,11 @@ static void small_source(jf_text *to, const jf_kargs *k, const jf_small *s)
   jf_text_add(to, "struct small_args {\n  jf_fault *fault;\n  int64_t n;\n  void *at[%d];\n"
               "  double attr[%d];\n};\nJF_KERNEL small(const small_args a)\n{\n", JF_SMALL_TENSORS,
               (int)(SMALL_ATTR / sizeof(double)));
-  if (k->op->flags & JF_EFFECT)
+  if (op->flags & JF_EFFECT)
     jf_text_add(to, "  if (a.fault && *(volatile int32_t *)&a.fault->what) return;\n");
   jf_text_add(to, "  double attr[%d];\n  for (int i = 0; i < %d; i++) attr[i] = a.attr[i];\n",
               (int)(SMALL_ATTR / sizeof(double)), (int)((s->attr_size + 7) / 8));
-  small_lists(to, k, s);
+  small_lists(to, op, attr, s);
   jf_text_add(to, "  %s(attr, a.at, (int)a.n%s%s);\n}\n", s->run, s->more ? ", " : "",
               s->more ? s->more : "");
 }
@@ -63,7 +63,7 @@ static jfl_status small_prepare(jf_kargs *k, size_t *scratch)
   c->args.n = k->n_in + k->n_out;
   if (s.attr_size > SMALL_ATTR) return jf_free(c), JFL_ENOSYS;
   if (s.attr_size) memcpy(c->args.attr, s.attr, s.attr_size);
-  small_source(&text, k, &s);
+  jf_small_source(&text, k->op, k->attr, &s);
   jfl_status e = jf_text_take(&text, &source);
   if (!e) {
     e = jf_cuda_function(k->device->state, &(jf_cuda_source){ k->op->name, source, NULL }, "small",

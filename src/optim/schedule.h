@@ -9,7 +9,9 @@
    to `first` in a straight line ("linear"), where first is the schedule's rate at step 0. "none" or
    NULL: there is no warm-up. */
 #define JF_WARMUP \
-  typedef struct jf_warmup { const char *kind; int64_t steps; double multiplier; int way; } jf_warmup;
+  typedef struct jf_warmup {                                            \
+    const char *kind; int64_t steps; double multiplier; int way;        \
+  } jf_warmup;
 JF_WARMUP
 /* What `way` says, which infer sets. */
 #define JF_WARMUP_WAYS enum { JF_WARM_NONE, JF_WARM_CONSTANT, JF_WARM_LINEAR };
