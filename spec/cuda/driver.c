@@ -52,6 +52,8 @@ static int driver_injected(void)
   return fail_with;
 }
 
+int emulated_injected(void) { return driver_injected(); }
+
 emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
 
 /* What every call that works on a context begins with. */
@@ -405,6 +407,14 @@ EMULATED_ENTRY int cuEventSynchronize(emulated_event *e)
   return emulated_event_wait(e);
 }
 
+EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(from && emulated_event_is(from) && to && emulated_event_is(to), CU_INVALID_HANDLE);
+  NEEDS(ms, CU_INVALID_VALUE);
+  return emulated_event_between(from, to, ms);
+}
+
 EMULATED_ENTRY int cuStreamWaitEvent(emulated_stream *s, emulated_event *e, unsigned flags)
 {
   NEEDS_CONTEXT(c);
@@ -584,4 +594,24 @@ EMULATED_ENTRY int cuGraphDestroy(emulated_graph *g)
 {
   NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
   return emulated_graph_end(g);
+}
+
+/* ---- for the other libraries ---- */
+
+int emulated_work(emulated_stream *s, void (*fn)(void *arg), const void *arg, size_t size)
+{
+  NEEDS(s && emulated_stream_is(s), CU_INVALID_HANDLE);
+  const int error = emulated_lost(emulated_stream_device(s));
+  NEEDS(!error, error);
+  void *copy = malloc(size);
+  NEEDS(copy, CU_OUT_OF_MEMORY);
+  memcpy(copy, arg, size);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_HOST, .fn = fn, .snapshot = copy,
+                                          .size = size });
+}
+
+int emulated_reaches(emulated_stream *s, const void *at, size_t size)
+{
+  return emulated_stream_is(s) &&
+         emulated_holds(emulated_stream_device(s), (emulated_address)(uintptr_t)at, size);
 }
