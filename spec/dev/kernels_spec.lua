@@ -37,7 +37,7 @@ describe("the kernels of a GPU", function()
     for _, line in ipairs(kernels.lacking(by_op)) do
       if not HOSTED[line:match "^[%w_]+"] then list[#list + 1] = line end
     end
-    assert.equal("", table.concat(list, "\n"))
+    assert.equal("", table.concat(list, "\n", 1, math.min(#list, 20)))
   end)
 
   it("are named where they are asked for", function()
