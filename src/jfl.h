@@ -415,7 +415,8 @@ JFL_API void jfl_session_free(jfl_session *s);
    lowest priority, one core is left alone, and what is submitted never runs on the caller),
    max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
-   passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
+   tf32 (1 | 0: whether products and convolutions of float32 may read 10 bits of each mantissa,
+   where a device is faster at that), passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
    of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is
    quicker than handing it over; 0: never), device (where jobs compiled later keep and compute what
    they put on no device themselves, "cpu:0"; jfl_session_get gives its number). */

@@ -55,16 +55,11 @@ const jf_fused_limits jf_cuda_fused_limits = {
 
 /* ---- a single op ---- */
 
-static jfl_dtype each_key(const jf_kargs *k)
-{
-  return k->op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[k->op->key].dtype;
-}
-
 /* Any elementwise op whose dtypes it serves. */
 static int each_accepts(const jf_kargs *k)
 {
   const jfl_op *op = k->op;
-  return op->expr && op->loop && op->loop[each_key(k)] && k->n_in <= 3 && k->n_out <= 2;
+  return op->expr && op->loop && op->loop[jf_call_key(op, k)] && k->n_in <= 3 && k->n_out <= 2;
 }
 
 /* A program of one instruction, with what it consists of. */
@@ -98,7 +93,7 @@ static void each_output(each_program *p, const jf_kargs *k, int i)
 
 static void each_program_of(each_program *p, const jf_kargs *k)
 {
-  *p = (each_program){ .instr = { .name = k->op->name, .op = k->op, .key = each_key(k),
+  *p = (each_program){ .instr = { .name = k->op->name, .op = k->op, .key = jf_call_key(k->op, k),
                                   .attr = k->attr, .shape = k->out[0].shape, .n_in = k->n_in,
                                   .n_out = k->n_out } };
   for (int i = 0; i < k->n_in; i++) each_input(p, k, i);

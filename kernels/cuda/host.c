@@ -18,14 +18,9 @@ typedef struct host_call {
   jf_tensor tensor[];                  /* of k: inputs, then outputs */
 } host_call;
 
-static jfl_dtype host_key(const jf_kargs *k)
-{
-  return k->op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[k->op->key].dtype;
-}
-
 static int host_accepts(const jf_kargs *k)
 {
-  return k->op->cpu && k->op->cpu[host_key(k)] && !(k->op->flags & JF_TRANSFER);
+  return k->op->cpu && k->op->cpu[jf_call_key(k->op, k)] && !(k->op->flags & JF_TRANSFER);
 }
 
 static size_t host_bytes(const jf_tensor *t)
@@ -79,7 +74,7 @@ static jfl_status host_prepare(jf_kargs *k, size_t *scratch)
   (void)scratch;
   if (!h) return jf_fail(JFL_ENOMEM, "out of memory");
   h->cuda = k->device->state;
-  h->run = k->op->cpu[host_key(k)];
+  h->run = k->op->cpu[jf_call_key(k->op, k)];
   h->k = *k;
   if (n_in) memcpy(h->tensor, k->in, n_in * sizeof *k->in);
   if (n_out) memcpy(h->tensor + n_in, k->out, n_out * sizeof *k->out);

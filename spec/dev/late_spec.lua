@@ -16,7 +16,7 @@ ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *
 
 local CPU = { device = "cpu", kernels = "reference" }
 local KIND = os.getenv "JFL_SPEC_DEVICE" or "sim"
-local THERE = { device = KIND }
+local THERE = { device = KIND, tf32 = 0 }
 local MOST_ERROR = KIND == "sim" and 0 or 1e-5
 
 --- The names of some of those devices.

@@ -55,7 +55,7 @@ static jfl_status api_job_build(const jfl_job *j, jfl_graph *g, jfl_plan **p)
                   .session = j->session };
   jf_resolve_places(g, set->place, &t);
   JF_TRY(jf_run_passes(g, &t));
-  int flags = set->kernels |
+  int flags = set->kernels | set->tf32 |
               (jf_pass_is_off("inplace", set->passes_off) ? JF_SEPARATE : 0);
   jf_plan_options o = { t.device, t.n_device, flags, set->threads };
   return jf_plan_new(g, &o, p);

@@ -112,8 +112,9 @@ static jfl_status run_kernel(const api_op_call *c, jf_kargs *k)
   /* what passes would ask about the call */
   const jf_node node = { .op = c->op, .attr = (void *)k->attr, .n_in = k->n_in };
   jf_site *site = s->site[s->settings.place];
+  const int flags = s->settings.kernels | s->settings.tf32;
   size_t scratch;
-  JF_TRY(jf_choose(site->device, c->op, s->settings.kernels, k, &scratch, &chosen));
+  JF_TRY(jf_choose(site->device, c->op, flags, k, &scratch, &chosen));
   for (int i = 0; i < k->n_in; i++) k->in[i].data = c->in[i]->data;
   for (int i = 0; i < k->n_out; i++) k->out[i].data = c->out[i]->data;
   if (c->op->flags & JF_RANDOM)

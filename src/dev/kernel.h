@@ -41,6 +41,7 @@ typedef struct jf_kargs {
   void *scratch;           /* as many bytes as prepare asked for, aligned to 64 bytes */
   jf_random_source random; /* for ops with JF_RANDOM */
   int threads;             /* how many threads to use at most */
+  int tf32;                /* products of float32 may read 10 bits of each mantissa (TF32) */
   void *stream;            /* stream to queue work on; NULL if kernels are done when they return */
   /* The first field of a jf_run_record, in the device's memory; NULL if kernels are done when they
      return. */

@@ -88,9 +88,14 @@ void jf_attr_widen(const jfl_op *op, void *attr)
   }
 }
 
-jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out)
+jfl_dtype jf_call_key(const jfl_op *op, const jf_kargs *k)
 {
-  return op->key < 0 || !op->in[0] ? out[0] : in[op->key];
+  return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
+}
+
+jfl_dtype jf_node_key(const jfl_op *op, const jf_node *n)
+{
+  return op->key < 0 || !n->n_in ? n->out[0]->dtype : n->in[op->key]->dtype;
 }
 
 static jfl_status check_count(const jf_infer *c)
@@ -119,13 +124,11 @@ jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got)
 /* Fails for a dtype that no kernel of the op serves, and lists those that are served. */
 static jfl_status check_dtype(const jf_infer *c)
 {
-  jfl_dtype in[JF_MAXIN];
-  for (int i = 0; i < c->n_in && i < JF_MAXIN; i++) in[i] = c->in[i]->dtype;
-  jfl_dtype key = jf_op_key(c->op, in, c->dtype);
+  const int by_output = c->op->key < 0 || !c->n_in;
+  const jfl_dtype key = by_output ? c->dtype[0] : c->in[c->op->key]->dtype;
   unsigned ok = jf_op_dtypes(c->op);
   if (ok >> key & 1) return JFL_OK;
-  return jf_fail_dtype(c->op->key < 0 || !c->op->in[0] ? c->op->out[0] : c->op->in[c->op->key], ok,
-                       key);
+  return jf_fail_dtype(by_output ? c->op->out[0] : c->op->in[c->op->key], ok, key);
 }
 
 void jf_infer_many(jf_infer *c, int n)

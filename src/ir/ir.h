@@ -340,7 +340,9 @@ jfl_status jf_fail_dtype(const char *whose, unsigned served, jfl_dtype got);
 int jf_is_widened(const jfl_op *op, jfl_dtype key);
 /* Puts float32 in place of such floats in the attributes of a call. */
 void jf_attr_widen(const jfl_op *op, void *attr);
-jfl_dtype jf_op_key(const jfl_op *op, const jfl_dtype *in, const jfl_dtype *out);
+/* The dtype that chooses a call's kernel (jfl_op.key): of a call, and of a node as one of `op`. */
+jfl_dtype jf_call_key(const jfl_op *op, const jf_kargs *k);
+jfl_dtype jf_node_key(const jfl_op *op, const jf_node *n);
 
 /* Shape rules that several ops share (infer.c). */
 jfl_status jf_infer_same(jf_infer *c);  /* one output like in[0]; all inputs agree with it */

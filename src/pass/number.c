@@ -12,8 +12,8 @@ static const jfl_shape one = { 1, { 1 } };
 
 static int number_run(const jfl_op *op, const void *attr, jf_tensor *in, int n_in, jf_tensor *out)
 {
-  jfl_dtype t = op->key < 0 || !n_in ? out->dtype : in[op->key].dtype;
   jf_kargs k = { .in = in, .out = out, .n_in = n_in, .n_out = 1, .attr = attr, .threads = 1 };
+  const jfl_dtype t = jf_call_key(op, &k);
   return op->cpu && op->cpu[t] && !op->cpu[t](&k);
 }
 

@@ -30,7 +30,7 @@ static int widen_is_wide(const widener *w, const jf_node *n)
   for (int i = 0; i < n->n_in; i++) any |= jf_is_half(n->in[i]->dtype);
   for (int i = 0; i < n->n_out; i++) any |= jf_is_half(n->out[i]->dtype);
   if (!any) return 0;
-  const jfl_dtype key = op->key < 0 || !n->n_in ? n->out[0]->dtype : n->in[op->key]->dtype;
+  const jfl_dtype key = jf_node_key(op, n);
   return jf_is_widened(op, key) && !(jf_is_half(key) && widen_has_row(w, n));
 }
 

@@ -11,11 +11,6 @@ static jfl_status run_nothing(const jf_kargs *k)
   return JFL_OK;
 }
 
-jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k)
-{
-  return op->key < 0 || !k->n_in ? k->out[0].dtype : k->in[op->key].dtype;
-}
-
 /* The row of the highest priority below `below` that accepts the call, or NULL. */
 static const jf_kernel_row *choose_next_row(const jf_device *dev, const jfl_op *op, int flags,
                                      const jf_kargs *k, int below)
@@ -47,7 +42,7 @@ int jf_widens(const jfl_op *op, const jf_kargs *k)
   if (jf_is_brief(op, k->attr)) return 0;
   for (int i = 0; i < k->n_in; i++) any |= jf_is_half(k->in[i].dtype);
   for (int i = 0; i < k->n_out; i++) any |= jf_is_half(k->out[i].dtype);
-  return any && jf_is_widened(op, jf_choose_key(op, k));
+  return any && jf_is_widened(op, jf_call_key(op, k));
 }
 
 static int choose_is_empty(const jf_tensor *t) { return jf_numel(&t->shape) == 0; }
@@ -73,9 +68,9 @@ static int has_empty_operand(const jf_kargs *k)
 static int may_use_rows(const jf_device *dev, const jfl_op *op, int flags, const jf_kargs *k)
 {
   if (!dev->kind->rows || (dev->kind->plain && flags & JF_REFERENCE)) return 0;
-  if (jf_widens(op, k) && !jf_is_half(jf_choose_key(op, k))) return 0;
+  if (jf_widens(op, k) && !jf_is_half(jf_call_key(op, k))) return 0;
   const int plain =
-      dev->kind->plain && op->cpu && (op->cpu[jf_choose_key(op, k)] || jf_widens(op, k));
+      dev->kind->plain && op->cpu && (op->cpu[jf_call_key(op, k)] || jf_widens(op, k));
   return !plain || !has_empty_operand(k);
 }
 
@@ -87,6 +82,7 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
   k->threads = jf_worth_threads(op, k, k->threads);
   k->op = op;
   k->device = (jf_device *)dev;
+  k->tf32 = flags & JF_TF32 && !(flags & JF_REFERENCE);
   if ((!dev->kind->rows && !dev->kind->plain) || has_no_result(op, k)) {
     *out = (jf_choice){ run_nothing, NULL };
     return JFL_OK;
@@ -99,7 +95,7 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
     if (out->run) return JFL_OK;
     below = r->priority;
   }
-  const jfl_dtype key = jf_choose_key(op, k);
+  const jfl_dtype key = jf_call_key(op, k);
   if (!dev->kind->plain || !op->cpu || !op->cpu[key] || jf_widens(op, k)) return JFL_OK;
   *scratch = op->scratch ? op->scratch(k) : 0;
   *out = (jf_choice){ op->cpu[key], NULL };

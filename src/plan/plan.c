@@ -332,7 +332,7 @@ static const char *plan_lacks(builder *b, const jf_step *st, const char *lacks)
 {
   jf_arena *a = b->arena;
   const jfl_op *op = st->node->op;
-  const char *dtype = jfl_dtype_name(jf_choose_key(op, &st->k));
+  const char *dtype = jfl_dtype_name(jf_call_key(op, &st->k));
   const char *own = jf_sprintf(a, "%s (%s) on %s", op->name, dtype,
                                b->p->part[st->place].device->name);
   return !lacks ? own : strstr(lacks, own) ? lacks : jf_sprintf(a, "%s, %s", lacks, own);

@@ -38,8 +38,8 @@ int jf_worth_threads(const jfl_op *op, const jf_kargs *k, int most);
    lowers k->threads to what the call is worth. `row` is NULL if the op's plain kernel serves. */
 typedef struct jf_choice { jf_kernel run; const jf_kernel_row *row; } jf_choice;
 /* Flags. JF_REFERENCE: plain kernels only, where the device has them. JF_SEPARATE: no result in the
-   memory of an input. JF_DIRECT: no row that is indirect. */
-enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4 };
+   memory of an input. JF_DIRECT: no row that is indirect. JF_TF32: as tf32 of jf_kargs. */
+enum { JF_REFERENCE = 1, JF_SEPARATE = 2, JF_DIRECT = 4, JF_TF32 = 8 };
 jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                      size_t *scratch, jf_choice *out);
 
@@ -49,9 +49,6 @@ jfl_status jf_choose_as_is(const jf_device *dev, const jfl_op *op, int flags, jf
                            size_t *scratch, jf_choice *out);
 /* Whether a call has floats of 16 bits that the op's plain kernel does not take. */
 int jf_widens(const jfl_op *op, const jf_kargs *k);
-
-/* The dtype that chooses the kernel. */
-jfl_dtype jf_choose_key(const jfl_op *op, const jf_kargs *k);
 
 /* ---- plans (plan.c) ---- */
 

@@ -128,5 +128,5 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
   if (dev->kind->plain && jf_widens(op, k))
     return wide_choose(dev, op, flags, k, scratch, out);
   return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
-                 jfl_dtype_name(jf_choose_key(op, k)));
+                 jfl_dtype_name(jf_call_key(op, k)));
 }

@@ -61,6 +61,7 @@ typedef struct jf_settings {
   int place;                   /* of what jobs put on no device */
   int check_finite;            /* whether runs are checked (finite.c) */
   int kernels;                 /* 0, JF_DIRECT or JF_REFERENCE */
+  int tf32;                    /* JF_TF32 or 0 */
   unsigned passes_off;         /* bit i: pass i of the table is left out */
   double memory_limit;         /* bytes; 0: none */
   double inline_limit;         /* plans of less work run at once when they are submitted */

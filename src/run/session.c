@@ -21,6 +21,17 @@ static jfl_status find_kernels(const char *name, int *out)
   return jf_fail(JFL_EINVAL, "kernels must be fast, direct or reference, got '%.60s'", name);
 }
 
+/* Whether JFL_TF32, which is 0 or 1, leaves it to products to round what they read. */
+static jfl_status session_tf32(int *out)
+{
+  const char *text = getenv("JFL_TF32");
+  *out = JF_TF32;
+  if (!text || !*text || !strcmp(text, "1")) return JFL_OK;
+  *out = 0;
+  if (!strcmp(text, "0")) return JFL_OK;
+  return jf_fail(JFL_EINVAL, "JFL_TF32: tf32 must be 0 or 1, got '%.60s'", text);
+}
+
 /* The host is site 0. */
 static jfl_status session_open_devices(jfl_session *s)
 {
@@ -36,12 +47,13 @@ jfl_status jfl_session_new(jfl_session **out)
 {
   const char *which = getenv("JFL_KERNELS"), *passes = getenv("JFL_PASSES");
   unsigned off = 0;
-  int chosen = 0;
+  int chosen = 0, tf32;
   JF_NEED_POINTER(out);
   jfl_status bad = which && *which ? find_kernels(which, &chosen) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_KERNELS: ");
   bad = passes ? jf_passes_off(passes, &off) : JFL_OK;
   if (bad) return jf_blame(bad, "JFL_PASSES: ");
+  JF_TRY(session_tf32(&tf32));
   jfl_session *s = jf_new(sizeof *s);
   if (!s) return jf_fail(JFL_ENOMEM, "out of memory");
   s->tag = JF_TAG_SESSION;
@@ -52,7 +64,8 @@ jfl_status jfl_session_new(jfl_session **out)
                                .max_inflight = 2,
                                .inline_limit = INLINE_LIMIT,
                                .passes_off = off,
-                               .kernels = kernels[chosen].flags };
+                               .kernels = kernels[chosen].flags,
+                               .tf32 = tf32 };
   jf_queue_init(s);
   jfl_status st = session_open_devices(s);
   if (st) jfl_session_free(s);
@@ -122,6 +135,8 @@ static double get_kernels(const jfl_session *s)
   while (kernels[i].flags != s->settings.kernels) i++;
   return i;
 }
+static void set_tf32(jfl_session *s, double v) { s->settings.tf32 = v != 0 ? JF_TF32 : 0; }
+static double get_tf32(const jfl_session *s) { return s->settings.tf32 != 0; }
 static void set_passes(jfl_session *s, double v) { s->settings.passes_off = (unsigned)v; }
 static double get_passes(const jfl_session *s) { return s->settings.passes_off; }
 static void set_device(jfl_session *s, double v) { s->settings.place = (int)v; }
@@ -142,6 +157,7 @@ static const setting settings[] = {
   { "inline_limit", 0, 0x1p62, set_inline_limit, get_inline_limit },
   { "check_finite", 0, 1, set_check_finite, get_check_finite },
   { "kernels", 0, N_KERNELS - 1, set_kernels, get_kernels },
+  { "tf32", 0, 1, set_tf32, get_tf32 },
   { "passes", 0, UINT32_MAX, set_passes, get_passes },
   { "device", 0, INT32_MAX, set_device, get_device },
   { "seed", -0x1p53, 0x1p53, set_seed, get_seed },
@@ -152,8 +168,8 @@ static jfl_status run_session_find(const char *name, const setting **out)
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     if (!strcmp(settings[i].name, name)) return *out = &settings[i], JFL_OK;
   return jf_fail(JFL_ENAME, "unknown setting '%.60s'; settings are threads, background, "
-                 "max_inflight, memory_limit, inline_limit, check_finite, kernels, passes, "
-                 "device, seed", name);
+                 "max_inflight, memory_limit, inline_limit, check_finite, kernels, tf32, "
+                 "passes, device, seed", name);
 }
 
 /* The values of kernels and devices have names, and passes are a list; all else are numbers. */

@@ -73,6 +73,11 @@ print(losses[2] == losses[1], losses[60] < losses[1])    --> true	true
 flow.config.enable_auto_mixed_precision(false)
 ```
 
+On a GPU, products and convolutions of float32 round what they read to TF32, floats with 10 bits of
+mantissa, and add up in float32: several times faster, with errors of about 0.001 in place of
+0.0000001. `flow.config.enable_tensor_float_32_compute(false)`, or `JFL_TF32=0` outside, has them
+read all bits. On the CPU it changes nothing.
+
 A job's own settings are in a config: `flow.function_config()`, whose options are calls.
 
 ```lua
@@ -150,6 +155,7 @@ local settings = {
   memory_limit = in_core("memory_limit", 0),
   max_plans = count("max_plans", 1),
   strict_placement = flag("strict_placement"),
+  enable_tensor_float_32_compute = flag_in_core("tf32"),
   enable_auto_mixed_precision = function(value)
     if value ~= nil then
       config.values.enable_auto_mixed_precision =

@@ -22,7 +22,7 @@ local function flag(who, value) return args.expect(who, "value", value, "boolean
 
 for name, default in pairs {
   comm_net_worker_num = 4, disable_group_boxing_by_dst_parallel = false,
-  enable_numa_aware_cuda_malloc_host = false, enable_tensor_float_32_compute = true,
+  enable_numa_aware_cuda_malloc_host = false,
   max_mdsave_worker_num = 64, nccl_use_compute_stream = false, persistence_buf_byte = 0,
   rdma_mem_block_mbyte = 8, rdma_recv_msg_buf_mbyte = 6, reserved_device_mem_mbyte = 500,
   reserved_host_mem_mbyte = 500, save_downloaded_file_to_local_fs = false,

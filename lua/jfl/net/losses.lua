@@ -98,7 +98,21 @@ define("nn.huber_loss", "d^2 / 2 where the distance d of input and target is bel
 
 -- ---- probabilities ----
 
-local function weighted(o, y)
+-- Fails unless the argument, if it is given, broadcasts to losses of the input's shape.
+local function need_weight(who, o, name)
+  if o[name] == nil then return end
+  local shape, losses_shape = o[name].shape, o.input.shape
+  for i = 0, #shape - 1 do
+    local extent = shape[#shape - i]
+    if extent ~= 1 and extent ~= losses_shape[#losses_shape - i] then
+      core.fail("%s: %s must broadcast to the losses' shape %s, got shape %s", who, name,
+        args.shape_text(losses_shape), args.shape_text(shape))
+    end
+  end
+end
+
+local function weighted(who, o, y)
+  need_weight(who, o, "weight")
   return o.weight ~= nil and (op.multiply(y, o.weight)) or y
 end
 
@@ -111,7 +125,7 @@ define("nn.BCELoss", "The cross entropy of target and input, both probabilities.
 }, function(who, o)
   alike(who, o, "input", "target")
   local y = op.add(op.xlogy(o.target, o.input), op.xlogy(one_minus(o.target), one_minus(o.input)))
-  return weighted(o, (op.negative(y)))
+  return weighted(who, o, (op.negative(y)))
 end)
 
 define("nn.BCEWithLogitsLoss", "The cross entropy of target, a probability, and sigmoid(input).", {
@@ -124,13 +138,14 @@ define("nn.BCEWithLogitsLoss", "The cross entropy of target, a probability, and 
   alike(who, o, "input", "target")
   if o.pos_weight == nil then
     local labels = op.cast(o.target, { dtype = o.input.dtype })
-    return weighted(o, (op.sigmoid_cross_entropy_with_logits(labels, o.input)))
+    return weighted(who, o, (op.sigmoid_cross_entropy_with_logits(labels, o.input)))
   end
+  need_weight(who, o, "pos_weight")
   local positive = op.multiply(o.pos_weight, o.target)
   local rest = one_minus(o.target)
   local y = op.add(op.multiply(rest, o.input),
     op.multiply(op.add(rest, positive), op.softplus(op.negative(o.input))))
-  return weighted(o, (y))
+  return weighted(who, o, (y))
 end)
 
 define("nn.KLDivLoss", "target (log target - input): how far the distribution of target is from "
@@ -176,9 +191,14 @@ define("nn.sparse_cross_entropy", "Minus the logarithm of the probability at the
 
 -- Multiplies the losses of samples by the weights of their labels, and those of one label by 0;
 -- the mean is that of what is left.
-local function weighted_samples(o, labels, mask, y)
+local function weighted_samples(who, o, labels, mask, y)
   local weight = mask and op.cast(mask, { dtype = y.dtype })
   if o.weight ~= nil then
+    local classes, shape = o.input.shape, o.weight.shape
+    if #shape ~= 1 or shape[1] ~= classes[#classes] then
+      core.fail("%s: weight must be a line of %d, one for each class, got shape %s", who,
+        classes[#classes], args.shape_text(shape))
+    end
     local own = op.gather(o.weight, labels)
     weight = weight and op.multiply(weight, own) or own
   end
@@ -208,7 +228,7 @@ define("nn.nll_loss", "Minus the element of input at the label: the loss of netw
   }, function(who, o)
     tensors.need(who, "input", o.input)
     local labels, mask = without_ignored(who, o, tensors.need(who, "target", o.target))
-    return weighted_samples(o, labels, mask, (op.negative(picked(o.input, labels))))
+    return weighted_samples(who, o, labels, mask, (op.negative(picked(o.input, labels))))
   end)
 
 local sparse_entropy = core.op "sparse_softmax_cross_entropy_with_logits"
@@ -233,7 +253,7 @@ define("nn.cross_entropy", "The softmax cross entropy of logits, which come firs
     end
     local labels, mask = without_ignored(who, o, o.target)
     local y = sparse_entropy(labels, o.input, { label_smoothing = o.label_smoothing })
-    return weighted_samples(o, labels, mask, y)
+    return weighted_samples(who, o, labels, mask, y)
   end)
 
 local dense_entropy = core.op "softmax_cross_entropy_with_logits"

@@ -41,6 +41,20 @@ describe("config", function()
     assert.equal(before, flow.config.kernels())
   end)
 
+  it("rounds products to TF32 unless told otherwise", function()
+    local name = "enable_tensor_float_32_compute"
+    local before = flow.config[name]()
+    assert.is_false(flow.config[name](false))
+    assert.is_true(flow.config[name](true))
+    flow.config[name](before)
+    local SHOW = 'print(require("jfl").config.' .. name .. '())'
+    assert.equal("true\n", (helper.script(SHOW, "JFL_TF32=")))
+    assert.equal("false\n", (helper.script(SHOW, "JFL_TF32=0")))
+    local out, status = helper.script(SHOW, "JFL_TF32=no")
+    assert.equal(1, status)
+    assert.truthy(out:find("JFL_TF32: tf32 must be 0 or 1, got 'no'", 1, true), out)
+  end)
+
   it("gives warnings to a function, and to stderr again", function()
     assert.is_false(flow.config.on_warning())
     local told = {}

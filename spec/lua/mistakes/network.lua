@@ -262,6 +262,16 @@ return flow.layers.conv2d(images, 8, 3, { data_format = "CHW" }) --@
   }, "net", [[
 return flow.layers.conv2d(images, 8, 3, { strides = 0 }) --@
 ]] },
+  { "a rate of dilation of 0", {
+    "layers.conv2d: dilation_rate must be a whole number of at least 1, got number 0",
+  }, "net", [[
+return flow.layers.conv2d(images, 8, 3, { dilation_rate = 0 }) --@
+]] },
+  { "a weight's name that is empty", {
+    "layers.conv2d: weight_name must be a string that is not empty, got an empty one",
+  }, "net", [[
+return flow.layers.conv2d(images, 8, 3, { weight_name = "" }) --@
+]] },
   { "groups that do not divide the channels", {
     "layers.conv2d: groups must divide 8 filters and 1 input channels, got 3",
   }, "net", [[

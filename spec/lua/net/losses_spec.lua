@@ -58,6 +58,16 @@ describe("losses", function()
     assert.equal(math.huge, ctc({ { 1, 1 }, { 1, 0 } }, { 2, 4 }, { 2, 1 })[1])
   end)
 
+  it("name the weight that does not fit", function()
+    local wide = { weight = nd.ones { 2, 3 }, pos_weight = nd.ones { 2 } }
+    fails("nn.BCELoss: weight must broadcast to the losses' shape (3), got shape (2, 3)",
+      nn.BCELoss, x, y, { weight = wide.weight })
+    fails("nn.BCEWithLogitsLoss: pos_weight must broadcast to the losses' shape (3), got shape (2)",
+      nn.BCEWithLogitsLoss, x, y, { pos_weight = wide.pos_weight })
+    fails("nn.nll_loss: weight must be a line of 3, one for each class, got shape (2)",
+      nn.nll_loss, nd.ones { 2, 3 }, nd.array({ 0, 1 }, flow.int32), { weight = wide.pos_weight })
+  end)
+
   it("take targets of whole numbers", function()
     assert.same({ 0.5 }, nn.L1Loss(nd.array { 1, 3 }, nd.array({ 1, 2 }, flow.int32)):totable())
     local loss = nn.BCEWithLogitsLoss(nd.zeros { 2 }, nd.array({ 0, 1 }, flow.int8))

@@ -13,8 +13,7 @@ const jfl_op *jf_member_op(const jf_node *n)
 
 jfl_dtype jf_member_key(const jf_node *n)
 {
-  const jfl_op *op = jf_member_op(n);
-  return op->key < 0 ? n->out[0]->dtype : n->in[op->key]->dtype;
+  return jf_node_key(jf_member_op(n), n);
 }
 
 static int has_loop(const jf_node *n)

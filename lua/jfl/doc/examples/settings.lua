@@ -113,6 +113,10 @@ print(flow.config.enable_auto_mixed_precision())  --> true
 flow.config.enable_auto_mixed_precision("float16")  -- with a loss scale, as gradients may overflow
 flow.config.enable_auto_mixed_precision(false)
 
+## config.enable_tensor_float_32_compute
+flow.config.enable_tensor_float_32_compute(false)  -- products on a GPU as exact as on the CPU
+print(flow.config.enable_tensor_float_32_compute())  --> false
+
 ## config.strict_placement
 flow.config.strict_placement(true)  -- no GPU: an error instead of a warning
 print(flow.config.strict_placement())  --> true

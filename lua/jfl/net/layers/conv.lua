@@ -44,6 +44,10 @@ local function read(who, o, x, n)
     core.fail("%s: kernel_size must be %s, got a list of %d", who, SIZES[n], #size)
   end
   o.kernel = windows.extents(who, "kernel_size", size, n, 1)
+  if o.dilation_rate ~= nil then windows.extents(who, "dilation_rate", o.dilation_rate, n, 1) end
+  for _, name in ipairs { "weight_name", "bias_name" } do
+    if o[name] ~= nil then args.name(who, name, o[name]) end
+  end
   return channels
 end
 
