@@ -2,7 +2,9 @@
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
 #include "cuda/formula.h"
+#include "cuda/small.h"
 #include "op/op.h"
+#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -147,6 +149,40 @@ static void every_source_compiles(void)
     }
 }
 
+/* ---- ops on a few numbers ---- */
+
+static void compile_small(const jfl_op *op, const void *attr, int arch)
+{
+  jf_text text = { 0 };
+  jf_small s;
+  char *source;
+  void *image;
+  size_t size;
+  op->small(op, attr, &s);
+  jf_small_source(&text, op, attr, &s);
+  CHECK(!jf_text_take(&text, &source));
+  const jf_cuda_source in = { op->name, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
+/* Also the numbers of each optimizer's step. */
+static void every_small_op_compiles(void)
+{
+  static const double none[64];
+  int turn = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if ((*o)->small && *o != &jf_op_optimizer_scalars)
+      compile_small(*o, none, archs[turn++ % N_ARCH]);
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++)
+    compile_small(&jf_op_optimizer_scalars,
+                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
+                  archs[turn++ % N_ARCH]);
+  CHECK(turn > 20);
+}
+
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = 1 };
@@ -176,6 +212,7 @@ int main(void)
   if (has_compiler()) {
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
+    RUN(every_small_op_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }
