@@ -173,7 +173,8 @@ static const jf_kernel normal_cpu[JFL_N_DTYPE] = FLOATS(normal);
 
 JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
   .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
-  .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM, .infer = uniform_infer, .cpu = uniform_cpu)
+  .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM,
+  .infer = uniform_infer, .cpu = uniform_cpu)
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
   .key = -1, .attr = normal_attrs, .attr_size = sizeof(jf_random_normal), .flags = JF_RANDOM,
@@ -181,7 +182,8 @@ JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", 
 
 JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
   .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
-  .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM, .infer = randint_infer, .cpu = randint_cpu)
+  .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM,
+  .infer = randint_infer, .cpu = randint_cpu)
 
 JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
   .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,
