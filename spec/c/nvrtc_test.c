@@ -2,7 +2,9 @@
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
 #include "cuda/formula.h"
+#include "cuda/small.h"
 #include "op/op.h"
+#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -117,7 +119,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[];
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_assign[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
@@ -132,6 +135,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+  { "random", jf_cuda_text_random, "typedef float T;\n" },
+  { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
+  { "assign", jf_cuda_text_assign, "typedef double T;\n" },
 };
 
 static void every_source_compiles(void)
@@ -145,6 +151,40 @@ static void every_source_compiles(void)
       CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
       if (!e) jf_free(image);
     }
+}
+
+/* ---- ops on a few numbers ---- */
+
+static void compile_small(const jfl_op *op, const void *attr, int arch)
+{
+  jf_text text = { 0 };
+  jf_small s;
+  char *source;
+  void *image;
+  size_t size;
+  op->small(op, attr, &s);
+  jf_small_source(&text, op, attr, &s);
+  CHECK(!jf_text_take(&text, &source));
+  const jf_cuda_source in = { op->name, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
+/* Also the numbers of each optimizer's step. */
+static void every_small_op_compiles(void)
+{
+  static const double none[64];
+  int turn = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if ((*o)->small && *o != &jf_op_optimizer_scalars)
+      compile_small(*o, none, archs[turn++ % N_ARCH]);
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++)
+    compile_small(&jf_op_optimizer_scalars,
+                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
+                  archs[turn++ % N_ARCH]);
+  CHECK(turn > 20);
 }
 
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
@@ -176,6 +216,7 @@ int main(void)
   if (has_compiler()) {
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
+    RUN(every_small_op_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }

@@ -52,6 +52,8 @@ static int driver_injected(void)
   return fail_with;
 }
 
+int emulated_injected(void) { return driver_injected(); }
+
 emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
 
 /* What every call that works on a context begins with. */
@@ -405,6 +407,14 @@ EMULATED_ENTRY int cuEventSynchronize(emulated_event *e)
   return emulated_event_wait(e);
 }
 
+EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)
+{
+  NEEDS_CONTEXT(c);
+  NEEDS(from && emulated_event_is(from) && to && emulated_event_is(to), CU_INVALID_HANDLE);
+  NEEDS(ms, CU_INVALID_VALUE);
+  return emulated_event_between(from, to, ms);
+}
+
 EMULATED_ENTRY int cuStreamWaitEvent(emulated_stream *s, emulated_event *e, unsigned flags)
 {
   NEEDS_CONTEXT(c);
@@ -471,8 +481,8 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
   module *m = calloc(1, sizeof *m);
   NEEDS(m, CU_OUT_OF_MEMORY);
   m->head = *h;
-  m->library = module_open(image);
-  int ok = m->library != NULL;
+  m->library = h->hollow ? NULL : module_open(image);
+  int ok = h->hollow || m->library != NULL;
   for (int i = 0; ok && i < h->n; i++) ok = module_find(m, i);
   if (!ok) return free(m), CU_INVALID_IMAGE;
   *out = m;
@@ -481,8 +491,8 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
 
 EMULATED_ENTRY int cuModuleUnload(module *m)
 {
-  NEEDS(m && m->library, CU_INVALID_HANDLE);
-  dlclose(m->library);
+  NEEDS(m && (m->library || m->head.hollow), CU_INVALID_HANDLE);
+  if (m->library) dlclose(m->library);
   free(m);
   return CU_OK;
 }
@@ -493,7 +503,12 @@ EMULATED_ENTRY int cuModuleGetFunction(emulated_function **out, module *m, const
   NEEDS(out && m && name, CU_INVALID_VALUE);
   for (int i = 0; i < m->head.n; i++)
     if (!strcmp(m->head.name[i], name)) return *out = &m->function[i], CU_OK;
-  return CU_NOT_FOUND;
+  NEEDS(m->head.hollow && m->head.n < IMAGE_MOST, CU_NOT_FOUND);
+  emulated_function *f = &m->function[m->head.n];
+  snprintf(m->head.name[m->head.n++], IMAGE_NAME, "%s", name);
+  f->most_shared = USUAL_SHARED;
+  *out = f;
+  return CU_OK;
 }
 
 EMULATED_ENTRY int cuFuncSetAttribute(emulated_function *f, int attribute, int value)
@@ -510,7 +525,7 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
                                   emulated_stream *s, void **parameter, void **extra)
 {
   NEEDS_CONTEXT(c);
-  NEEDS(f, CU_INVALID_HANDLE);
+  NEEDS(f && f->call, CU_INVALID_HANDLE);
   NEEDS_STREAM(c, s);
   NEEDS(gx && gy && gz && bx && by && bz && !extra, CU_INVALID_VALUE);
   NEEDS(gx <= 0x7fffffffu && gy <= 65535 && gz <= 65535, CU_INVALID_VALUE);
@@ -579,4 +594,24 @@ EMULATED_ENTRY int cuGraphDestroy(emulated_graph *g)
 {
   NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
   return emulated_graph_end(g);
+}
+
+/* ---- for the other libraries ---- */
+
+int emulated_work(emulated_stream *s, void (*fn)(void *arg), const void *arg, size_t size)
+{
+  NEEDS(s && emulated_stream_is(s), CU_INVALID_HANDLE);
+  const int error = emulated_lost(emulated_stream_device(s));
+  NEEDS(!error, error);
+  void *copy = malloc(size);
+  NEEDS(copy, CU_OUT_OF_MEMORY);
+  memcpy(copy, arg, size);
+  return driver_queue(s, (emulated_item){ .sort = ITEM_HOST, .fn = fn, .snapshot = copy,
+                                          .size = size });
+}
+
+int emulated_reaches(emulated_stream *s, const void *at, size_t size)
+{
+  return emulated_stream_is(s) &&
+         emulated_holds(emulated_stream_device(s), (emulated_address)(uintptr_t)at, size);
 }

@@ -88,9 +88,20 @@ typedef struct emulated_launch {
 /* Runs all blocks; gives 0 or an error of the driver. */
 int emulated_run(const emulated_launch *l);
 
-/* ---- streams, events, graphs (stream.c) ---- */
+/* ---- for the other libraries, which are linked with the driver (driver.c) ---- */
 
 typedef struct emulated_stream emulated_stream;
+/* Counts a call that JFL_EMULATED_FAIL may let fail; gives the driver's error if this one fails. */
+EMULATED_ENTRY int emulated_injected(void);
+/* Queues a call of fn with a copy of `size` bytes at arg. It may touch device memory, and is
+   captured and repeated as a launch is. */
+EMULATED_ENTRY int emulated_work(emulated_stream *s, void (*fn)(void *arg), const void *arg,
+                                 size_t size);
+/* Whether these bytes lie in one block of memory of the stream's device. */
+EMULATED_ENTRY int emulated_reaches(emulated_stream *s, const void *at, size_t size);
+
+/* ---- streams, events, graphs (stream.c) ---- */
+
 typedef struct emulated_event emulated_event;
 typedef struct emulated_graph emulated_graph;
 
@@ -107,8 +118,8 @@ typedef struct emulated_item {
   unsigned char byte;                  /* of a fill */
   emulated_event *event;
   uint64_t turn;                       /* which recording of the event */
-  void (*fn)(void *ctx);               /* of a call on the host */
-  void *ctx;
+  void (*fn)(void *ctx);               /* of a call on the host; with a snapshot of `size` bytes */
+  void *ctx;                           /* it is called with that instead of ctx */
 } emulated_item;
 
 int emulated_stream_new(int device, emulated_stream **out);
@@ -125,6 +136,8 @@ int emulated_event_is(const emulated_event *e);
 int emulated_event_record(emulated_event *e, emulated_stream *s);
 int emulated_event_await(emulated_stream *s, emulated_event *e);
 int emulated_event_wait(emulated_event *e);
+/* Milliseconds between two events that have happened; CU_NOT_READY: one has not. */
+int emulated_event_between(emulated_event *from, emulated_event *to, float *ms);
 int emulated_capture(emulated_stream *s);
 int emulated_captured(emulated_stream *s, emulated_graph **out);
 int emulated_graph_end(emulated_graph *g);

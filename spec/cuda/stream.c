@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* All streams, events and graphs there are, so that a handle that is none is refused. */
@@ -41,7 +42,7 @@ struct emulated_stream {
   emulated_graph *captured;            /* what is captured now, or NULL */
   unsigned seed;
 };
-struct emulated_event { uint64_t asked, reached; };
+struct emulated_event { uint64_t asked, reached; struct timespec when; };
 struct emulated_graph { list items; };
 
 static void list_add(list *l, emulated_item *i)
@@ -77,7 +78,7 @@ static int stream_work(emulated_item *i)
   if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
   if (i->sort == ITEM_COPY) memmove(i->to, i->snapshot ? i->snapshot : i->from, i->size);
   if (i->sort == ITEM_FILL) memset(i->to, i->byte, i->size);
-  if (i->sort == ITEM_HOST) i->fn(i->ctx);
+  if (i->sort == ITEM_HOST) i->fn(i->snapshot ? i->snapshot : i->ctx);
   emulated_memory_close();
   return error;
 }
@@ -87,6 +88,7 @@ static void stream_do(emulated_stream *s, emulated_item *i)
   if (i->sort == ITEM_RECORD) {
     pthread_mutex_lock(&mu);
     i->event->reached = i->turn;
+    clock_gettime(CLOCK_MONOTONIC, &i->event->when);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mu);
   } else if (i->sort == ITEM_AWAIT) {
@@ -238,6 +240,17 @@ int emulated_event_wait(emulated_event *e)
   while (e->reached < turn) pthread_cond_wait(&changed, &mu);
   pthread_mutex_unlock(&mu);
   return CU_OK;
+}
+
+int emulated_event_between(emulated_event *from, emulated_event *to, float *ms)
+{
+  pthread_mutex_lock(&mu);
+  const int recorded = from->asked && to->asked;
+  const int ready = from->reached == from->asked && to->reached == to->asked;
+  *ms = (float)(to->when.tv_sec - from->when.tv_sec) * 1e3f +
+        (float)(to->when.tv_nsec - from->when.tv_nsec) * 1e-6f;
+  pthread_mutex_unlock(&mu);
+  return !recorded ? CU_INVALID_HANDLE : ready ? CU_OK : CU_NOT_READY;
 }
 
 /* ---- graphs ---- */

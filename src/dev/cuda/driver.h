@@ -49,6 +49,7 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(event_free, cuEventDestroy_v2, (jf_cu_event *e))                                              \
   X(event_record, cuEventRecord, (jf_cu_event *e, jf_cu_stream *s))                               \
   X(event_wait, cuEventSynchronize, (jf_cu_event *e))                                             \
+  X(event_elapsed, cuEventElapsedTime, (float *ms, jf_cu_event *from, jf_cu_event *to))           \
   X(module_load, cuModuleLoadData, (jf_cu_module **out, const void *image))                       \
   X(module_free, cuModuleUnload, (jf_cu_module *m))                                               \
   X(function, cuModuleGetFunction, (jf_cu_function **out, jf_cu_module *m, const char *name))     \
