@@ -1,5 +1,6 @@
 --- Kernels of GPUs that pick, scatter, order, accumulate and move elements, on the emulated driver,
--- for sizes that take several blocks, rounds or merges: they give what the CPU's plain kernels give.
+-- for sizes that take several blocks, rounds or merges: they give what the CPU's plain kernels
+-- give.
 local helper = require "spec.lua.helper"
 
 -- Calls ops on both devices and prints what differs.
@@ -85,6 +86,37 @@ describe("a GPU", function()
       compare("top_k", { { { 2, 9000 } } }, { k = 3 })
       compare("top_k", { { { 1, 5000 }, "int32", 0, 3 } }, { k = 256 })
       compare("top_k", { { { 3000, 2 } } }, { k = 700, axis = 0 })
+    ]]
+  end)
+
+  it("names the first index that is out of range, as the CPU does", function()
+    check [[
+      local function ids(dtype, ...) return core.from_table({ ... }, dtype) end
+      local x, rows = core.array("float32", { 4, 3 }), core.array("float32", { 5, 3 })
+      local tuples = core.from_table({ { 0, 2 }, { 1, 3 }, { -1, 0 } }, "int64")
+      local calls = {
+        gather = { x, ids("int32", 3, 0, 9, -1, 4) },
+        gather_nd = { x, tuples },
+        scatter_nd = { tuples, core.array("float32", { 3 }), { shape = { 4, 3 } } },
+        tensor_scatter_nd_update = { x, core.reshape(ids("int32", 0, 1, 5, 4, -2), { 5, 1 }),
+          rows },
+        unsorted_segment_sum = { rows, ids("int64", 1, 2, 3, 4, 5), { num_segments = 4 } },
+        dim_gather = { x, core.from_table({ { 0, 3, 2 } }, "int32"), { dim = 1 } },
+        one_hot = { ids("int32", 0, -1, 7), { depth = 3 } },
+      }
+      for op, args in pairs(calls) do
+        local said = {}
+        for i, device in ipairs { "cpu", "gpu" } do
+          flow.clear_default_session()
+          core.set("device", device)
+          said[i] = select(2, pcall(function()
+            return core.to_table((core.op(op)(unpack(args))))
+          end))
+        end
+        if said[1] ~= said[2] or not tostring(said[1]):find "position" then
+          print(op, said[1], said[2])
+        end
+      end
     ]]
   end)
 end)
