@@ -119,7 +119,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[];
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_assign[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
@@ -134,6 +135,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+  { "random", jf_cuda_text_random, "typedef float T;\n" },
+  { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
+  { "assign", jf_cuda_text_assign, "typedef double T;\n" },
 };
 
 static void every_source_compiles(void)
