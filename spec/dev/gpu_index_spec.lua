@@ -89,6 +89,24 @@ describe("a GPU", function()
     ]]
   end)
 
+  it("accumulates along lines of every length", function()
+    check [[
+      local ways = { {}, { exclusive = true }, { reverse = true },
+        { exclusive = true, reverse = true } }
+      for i, n in ipairs { 1, 31, 65, 1024, 1025, 5000 } do
+        local way = ways[i % 4 + 1]
+        way.axis = 1
+        compare("cumsum", { { { 3, n } } }, way)
+        compare("cumsum", { { { 2, n, 2 }, "int32", -9, 9 } }, way)
+        compare("cumprod", { { { 2, n }, "float32", 0.98, 1.02 } }, way)
+        compare("cumprod_grad", { { { 2, n, 2 }, "float32", 0.98, 1.02 }, { { 2, n, 2 } } }, way)
+      end
+      compare("cumsum", { { { 70, 4100 }, "float64" } }, { axis = 0 })
+      compare("cumprod_grad", { { { 2, 1300 }, "float64", 0.99, 1.01 },
+        { { 2, 1300 }, "float64" } }, { axis = 1, exclusive = true })
+    ]]
+  end)
+
   it("names the first index that is out of range, as the CPU does", function()
     check [[
       local function ids(dtype, ...) return core.from_table({ ... }, dtype) end
