@@ -111,6 +111,10 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
 /* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* Queue the clearing of bytes, and a copy on the device, of which nothing is done where `to` is
+   `from`. */
+jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size);
+jfl_status jf_cuda_copy(const jf_kargs *k, void *to, const void *from, size_t size);
 /* The type in which elements of so many bytes are moved: an integer, or of 16 bytes a vector. */
 const char *jf_cuda_moved(size_t size);
 /* The fields of a row that is prepared by jf_cuda_prepare alone. */
