@@ -10,23 +10,15 @@
 #include <string.h>
 #endif
 
-/* data is x, y. Neighbouring axes without padding are one. x has the extents d, y those of `whole`,
-   in which x begins at `before`; an index counts `step` elements of x. value: the constant, as often
-   as it fits. */
+/* data is x, y, or dy, dx. Neighbouring axes without padding are one. x has the extents d, y those
+   of `whole`, in which x begins at `before`; an index counts `step` elements of the input. count:
+   elements of the result; value: the constant, as often as it fits. */
 typedef struct pad_args {
   struct jf_cuda_head head;
   int64_t count, n, mode;
   int64_t d[8], whole[8], before[8], step[8];
   uint64_t value[2];
 } pad_args;
-
-/* One axis of a gradient: of (outer, m, inner) elements of dy, which begin at byte `from` of number
-   at_from of the head's data, (outer, n, inner) are made. */
-typedef struct fold_args {
-  struct jf_cuda_head head;
-  int64_t count, mode, m, n, inner, before;
-  int64_t at_from, from, at_to, to;
-} fold_args;
 
 /* data is x, y: matrices whose elements from column first + row to below column end + row are kept
    and multiplied by scale, with `fill` elsewhere. */
@@ -74,31 +66,63 @@ JF_KERNEL pad(const pad_args a)
 #endif
 #ifdef NUMBERS
 
-/* Sums of what was made of each element: of itself, and of what its border repeats it for. */
-JF_KERNEL pad_fold(const fold_args a)
+#ifdef AXES
+
+/* The places along axis k of what was made of element `at` of x: the first one, and the one after
+   p, or -1. */
+JF_INLINE int64_t pad_first(const pad_args &a, int k, int64_t at)
 {
-  const T *dy = (const T *)((const char *)a.head.data[a.at_from] + a.from);
-  T *dx = (T *)((char *)a.head.data[a.at_to] + a.to);
+  const int64_t low = a.before[k], own = low + at;
+  if (a.mode == PAD_REFLECT && at > 0 && at <= low) return low - at;
+  if (a.mode == PAD_REPLICATE && at == 0) return 0;
+  return a.mode == PAD_CIRCULAR && own >= a.d[k] ? own - a.d[k] : own;
+}
+
+JF_INLINE int64_t pad_next(const pad_args &a, int k, int64_t at, int64_t p)
+{
+  const int64_t low = a.before[k], n = a.d[k], own = low + at;
+  int64_t next = -1;
+  if (a.mode == PAD_REPLICATE) {
+    if (p < own || at == n - 1) next = p + 1;
+  } else if (p < own) {
+    next = own;
+  } else if (p == own) {
+    if (a.mode == PAD_REFLECT && at < n - 1) next = low + 2 * (n - 1) - at;
+    if (a.mode == PAD_CIRCULAR) next = own + n;
+  }
+  return next < a.whole[k] ? next : -1;
+}
+
+/* Sums of what was made of each element: of itself, and of what its border repeats it for, in the
+   order of places, as the CPU adds them. AXES is the number of axes. */
+JF_KERNEL pad_grad(const pad_args a)
+{
+  const T *dy = (const T *)a.head.data[0];
+  T *dx = (T *)a.head.data[1];
   JF_EACH(i, a.count) {
-    int64_t lane, at;
-    const int64_t outer = jf_divide(jf_divide(i, a.inner, &lane), a.n, &at);
-    const T *line = dy + outer * a.m * a.inner + lane;
-    const int64_t low = a.before, high = a.before + a.n;
-    T sum = line[(low + at) * a.inner];
-    int64_t p = -1, q = a.m;           /* other places, before and behind */
-    if (a.mode == PAD_REFLECT && at > 0) p = low - at;
-    if (a.mode == PAD_REFLECT && at < a.n - 1) q = high + a.n - 2 - at;
-    if (a.mode == PAD_CIRCULAR) p = low + at - a.n;
-    if (a.mode == PAD_CIRCULAR) q = high + at;
-    if (p >= 0) sum += line[p * a.inner];
-    if (q < a.m) sum += line[q * a.inner];
-    if (a.mode == PAD_REPLICATE && at == 0)
-      for (p = 0; p < low; p++) sum += line[p * a.inner];
-    if (a.mode == PAD_REPLICATE && at == a.n - 1)
-      for (q = high; q < a.m; q++) sum += line[q * a.inner];
+    int64_t at[AXES], p[AXES], rest = i;
+    T sum = 0;
+    for (int k = AXES - 1; k >= 0; k--) {
+      rest = jf_divide(rest, a.d[k], &at[k]);
+      p[k] = pad_first(a, k, at[k]);
+    }
+    for (int more = 1; more;) {
+      int64_t from = 0;
+      for (int k = 0; k < AXES; k++) from += p[k] * a.step[k];
+      sum += dy[from];
+      more = 0;
+      for (int k = AXES - 1; k >= 0; k--) {
+        if (more) continue;
+        const int64_t next = pad_next(a, k, at[k], p[k]);
+        more = next >= 0;
+        p[k] = more ? next : pad_first(a, k, at[k]);
+      }
+    }
     dx[i] = sum;
   }
 }
+
+#endif
 
 JF_KERNEL triangle(const triangle_args a)
 {
@@ -128,19 +152,18 @@ static jfl_status pad_add(jf_kargs *k, const char *define, const char *name, int
 
 /* ---- pad ---- */
 
-static pad_args pad_args_of(const jf_kargs *k)
+static pad_args pad_args_of(const jf_kargs *k, const jfl_shape *s, const jfl_shape *t)
 {
   const jf_pad_sides *p = k->attr;
-  const jfl_shape *s = &k->in[0].shape, *t = &k->out[0].shape;
-  pad_args a = { .count = jf_numel(t), .mode = (int64_t)jf_pad_mode_of(p) };
+  pad_args a = { .count = jf_numel(&k->out[0].shape), .mode = (int64_t)jf_pad_mode_of(p) };
   int plain = 0;                       /* whether the last axis so far has no padding */
   for (int i = 0; i < s->n; i++) {
-    const int has_none = s->d[i] == t->d[i];
-    const int64_t to = plain && has_none ? a.n - 1 : a.n++;
-    a.d[to] = (plain && has_none ? a.d[to] : 1) * s->d[i];
-    a.whole[to] = (plain && has_none ? a.whole[to] : 1) * t->d[i];
+    const int joins = plain && s->d[i] == t->d[i];
+    const int64_t to = joins ? a.n - 1 : a.n++;
+    a.d[to] = (joins ? a.d[to] : 1) * s->d[i];
+    a.whole[to] = (joins ? a.whole[to] : 1) * t->d[i];
     a.before[to] = p->paddings.v[2 * i];
-    plain = has_none;
+    plain = s->d[i] == t->d[i];
   }
   if (!a.n) a.d[a.n++] = a.whole[0] = 1;
   return a;
@@ -164,7 +187,7 @@ static jfl_status cuda_pad_prepare(jf_kargs *k, size_t *scratch)
 {
   const jfl_dtype t = k->in[0].dtype;
   const size_t size = jfl_dtype_size(t);
-  pad_args a = pad_args_of(k);
+  pad_args a = pad_args_of(k, &k->in[0].shape, &k->out[0].shape);
   char define[32];
   (void)scratch;
   if (a.count == 0) return JFL_OK;
@@ -176,45 +199,15 @@ static jfl_status cuda_pad_prepare(jf_kargs *k, size_t *scratch)
   return pad_add(k, define, "pad", a.count, &a, sizeof a);
 }
 
-/* ---- its gradient: axis by axis ---- */
-
-/* Adds the launch for axis i, of `count` padded axes the number `number`. Results lie in turn in
-   either half of the scratch, whose halves have `half` bytes. */
-static jfl_status fold_add(jf_kargs *k, int i, int number, int count, jfl_shape *s, int64_t half)
-{
-  const jf_pad_sides *p = k->attr;
-  fold_args a = { .mode = (int64_t)jf_pad_mode_of(p), .m = s->d[i], .n = k->out[0].shape.d[i],
-                  .inner = 1, .before = p->paddings.v[2 * i], .at_from = number ? 2 : 0,
-                  .from = number && number % 2 == 0 ? half : 0,
-                  .at_to = number + 1 < count ? 2 : 1,
-                  .to = number + 1 < count && number % 2 ? half : 0 };
-  s->d[i] = a.n;
-  for (int j = i + 1; j < s->n; j++) a.inner *= s->d[j];
-  a.count = jf_numel(s);
-  return pad_add(k, "#define NUMBERS\n", "pad_fold", a.count, &a, sizeof a);
-}
-
 static jfl_status pad_grad_prepare(jf_kargs *k, size_t *scratch)
 {
-  const jfl_shape *x = &k->out[0].shape;
-  const int64_t half = jf_numel(&k->in[0].shape) * (int64_t)jfl_dtype_size(k->in[0].dtype);
-  jfl_shape s = k->in[0].shape;
-  int count = 0, number = 0;
-  if (jf_numel(x) == 0) return JFL_OK;
-  for (int i = 0; i < s.n; i++) count += s.d[i] != x->d[i];
-  *scratch = count > 1 ? 2 * (size_t)half : 0;
-  for (int i = s.n - 1; i >= 0; i--)
-    if (s.d[i] != x->d[i]) JF_TRY(fold_add(k, i, number++, count, &s, half));
-  return JFL_OK;
-}
-
-/* Without padding there is nothing to fold. */
-static jfl_status pad_grad_run(const jf_kargs *k)
-{
-  const jf_tensor *dy = &k->in[0];
-  if (k->state) return jf_cuda_run(k);
-  return jf_cuda_copy(k, k->out[0].data, dy->data,
-                      (size_t)jf_numel(&k->out[0].shape) * jfl_dtype_size(dy->dtype));
+  pad_args a = pad_args_of(k, &k->out[0].shape, &k->in[0].shape);
+  char define[48];
+  (void)scratch;
+  if (a.count == 0) return JFL_OK;
+  for (int64_t i = a.n - 1, step = 1; i >= 0; step *= a.whole[i--]) a.step[i] = step;
+  snprintf(define, sizeof define, "#define NUMBERS\n#define AXES %d\n", (int)a.n);
+  return pad_add(k, define, "pad_grad", a.count, &a, sizeof a);
 }
 
 /* ---- triangles ---- */
@@ -255,8 +248,7 @@ static int pad_accepts_float(const jf_kargs *k)
 }
 
 JFL_CUDA(cuda_pad, JF_CUDA_LAUNCHED("pad", NULL, cuda_pad_prepare))
-JFL_CUDA(cuda_pad_grad, .op = "pad_grad", .accepts = pad_accepts_float,
-  .prepare = pad_grad_prepare, .run = pad_grad_run, .release = jf_free, .priority = 10)
+JFL_CUDA(cuda_pad_grad, JF_CUDA_LAUNCHED("pad_grad", pad_accepts_float, pad_grad_prepare))
 JFL_CUDA(cuda_tril, JF_CUDA_LAUNCHED("tril", pad_accepts_number, tril_prepare))
 JFL_CUDA(cuda_triu, JF_CUDA_LAUNCHED("triu", pad_accepts_number, triu_prepare))
 JFL_CUDA(cuda_fused_scale_tril,

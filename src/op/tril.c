@@ -50,7 +50,8 @@ static jfl_status tril_infer_plain(jf_infer *c)
 /* In each row the elements from column `from` to below column `to` are x times scale, all others
    are fill_value. */
 #define TRIANGLE(D, T)                                                                   \
-  static void tril_row_##D(const jf_tril *a, const T *x, T *y, int64_t n, int64_t from, int64_t to) \
+  static void tril_row_##D(const jf_tril *a, const T *x, T *y, int64_t n, int64_t from,  \
+                           int64_t to)                                                   \
   {                                                                                      \
     const T fill = (T)a->fill_value, scale = (T)a->scale;                                \
     from = from < 0 ? 0 : from > n ? n : from;                                           \
