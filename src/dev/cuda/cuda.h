@@ -59,10 +59,13 @@ jfl_status jf_cuda_capture(jf_device *d, void *stream);
 jfl_status jf_cuda_captured(jf_device *d, void *stream, void **out);
 jfl_status jf_cuda_replay(jf_device *d, void *stream, void *work);
 void jf_cuda_work_free(jf_device *d, void *work);
+void *jf_cuda_pin(jf_device *d, size_t size);
+void jf_cuda_unpin(jf_device *d, void *p);
 jfl_status jf_cuda_event_new(jf_device *d, void **out);
 void jf_cuda_event_free(jf_device *d, void *event);
 jfl_status jf_cuda_record(jf_device *d, void *stream, void *event);
 jfl_status jf_cuda_await(jf_device *d, void *stream, void *event);
+jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event);
 
 /* ---- kernels (image.c, compile.c) ---- */
 
