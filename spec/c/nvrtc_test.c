@@ -4,8 +4,8 @@
 #include "cuda/formula.h"
 #include "cuda/order.cuh"
 #include "cuda/small.h"
+#include "cuda/update.h"
 #include "op/op.h"
-#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -184,21 +184,27 @@ static void every_ordering_compiles(void)
 
 /* ---- ops on a few numbers ---- */
 
+/* Frees the source. */
+static void compile_source(const char *what, char *source, int arch)
+{
+  void *image;
+  size_t size;
+  const jf_cuda_source in = { what, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
 static void compile_small(const jfl_op *op, const void *attr, int arch)
 {
   jf_text text = { 0 };
   jf_small s;
   char *source;
-  void *image;
-  size_t size;
   op->small(op, attr, &s);
   jf_small_source(&text, op, attr, &s);
   CHECK(!jf_text_take(&text, &source));
-  const jf_cuda_source in = { op->name, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
-  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
-  if (!e) jf_free(image);
-  jf_free(source);
+  compile_source(op->name, source, arch);
 }
 
 /* Also the numbers of each optimizer's step. */
@@ -214,6 +220,20 @@ static void every_small_op_compiles(void)
                   &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
                   archs[turn++ % N_ARCH]);
   CHECK(turn > 20);
+}
+
+static void every_rule_compiles(void)
+{
+  static const double none[64];
+  char *source;
+  int turn = 0;
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++, turn++) {
+    jf_update a = { .choice = { .optimizer = (*o)->name, .rule = (*o)->rule(none) },
+                    .averages = turn % 2 };
+    a.stride = JF_FIRST_SLOT + a.choice.rule->n_slot + a.averages;
+    CHECK(!jf_update_source(&a, JFL_F32, &source));
+    compile_source((*o)->name, source, archs[turn % N_ARCH]);
+  }
 }
 
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
@@ -247,6 +267,7 @@ int main(void)
     RUN(every_source_compiles);
     RUN(every_ordering_compiles);
     RUN(every_small_op_compiles);
+    RUN(every_rule_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }
