@@ -221,15 +221,24 @@ static void formula_compute(jf_text *to, const jf_fused *f)
   }
 }
 
+static int formula_draws(const jf_fused *f)
+{
+  for (int i = 0; i < f->n_instr; i++)
+    if (f->instr[i].op->flags & JF_RANDOM) return 1;
+  return 0;
+}
+
 void jf_formula_source(jf_text *to, const jf_fused *f)
 {
   formula_space s;
   formula_space_of(&s, f);
   for (int i = 0; i < f->n_instr; i++) formula_instruction(to, f, i);
   const int wide = jf_numel(&f->space) > INT32_MAX / 2;
-  jf_text_add(to, "typedef %s I;\nstruct args { int64_t n; jf_random random; void *data[%d]; };\n"
-              "JF_KERNEL fused(const args a)\n{\n  const jf_random random = a.random;\n"
-              "  (void)random;\n", wide ? "int64_t" : "int32_t", JF_FORMULA_POINTERS);
+  jf_text_add(to, "typedef %s I;\nstruct args { int64_t n; uint64_t key; const jf_fault *fault; "
+              "void *data[%d]; };\nJF_KERNEL fused(const args a)\n{\n", wide ? "int64_t" : "int32_t",
+              JF_FORMULA_POINTERS);
+  if (formula_draws(f))
+    jf_text_add(to, "  const jf_random random = jf_random_with(a.key, a.fault);\n");
   for (int i = 0; i < f->n_in; i++)
     jf_text_add(to, "  const %s *p%d = (const %s *)a.data[%d];\n", types[f->in[i].dtype].stored, i,
                 types[f->in[i].dtype].stored, i);

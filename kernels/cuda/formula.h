@@ -13,7 +13,8 @@ enum { JF_FORMULA_POINTERS = 64 };
 /* The parameter of such a kernel. */
 typedef struct jf_formula_args {
   int64_t n;                           /* elements of the space */
-  jf_random_source random;
+  uint64_t key;                        /* of random bits */
+  const jf_fault *fault;               /* the first field of the run's record */
   void *data[JF_FORMULA_POINTERS];     /* inputs, then outputs */
 } jf_formula_args;
 

@@ -39,7 +39,7 @@ static jfl_status cuda_fused_prepare(jf_kargs *k, size_t *scratch)
 static jfl_status cuda_fused_run(const jf_kargs *k)
 {
   const fused_call *call = k->state;
-  jf_formula_args a = { .n = call->n, .random = k->random };
+  jf_formula_args a = { .n = call->n, .key = k->random.key, .fault = k->fault };
   for (int i = 0; i < k->n_in; i++) a.data[i] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) a.data[k->n_in + i] = k->out[i].data;
   return jf_cuda_launch(k, call->function, call->grid, &a);

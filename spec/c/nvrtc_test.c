@@ -2,7 +2,10 @@
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
 #include "cuda/formula.h"
+#include "cuda/order.cuh"
+#include "cuda/small.h"
 #include "op/op.h"
+#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -117,7 +120,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[];
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
@@ -132,6 +136,10 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+  { "random", jf_cuda_text_random, "typedef float T;\n" },
+  { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
+  { "assign", jf_cuda_text_assign, "typedef double T;\n" },
+  { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };
 
 static void every_source_compiles(void)
@@ -145,6 +153,63 @@ static void every_source_compiles(void)
       CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
       if (!e) jf_free(image);
     }
+}
+
+/* The sources that put words in order. */
+static void every_ordering_compiles(void)
+{
+  static const struct { const char *what, *text, *define; int wide; } ordered[] = {
+    { "sort", jf_cuda_text_sort, "typedef float T;\n#define FLIP (K)-1\n", 0 },
+    { "sort", jf_cuda_text_sort, "typedef int64_t T;\n#define FLIP (K)0\n", 1 },
+    { "scatter", jf_cuda_text_scatter,
+      "typedef float T;\ntypedef int32_t I;\n#define A float\n", 0 },
+    { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
+  };
+  void *image;
+  size_t size;
+  for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
+    char *define;
+    CHECK(!jf_order_define(ordered[i].define, ordered[i].wide, &define));
+    const jf_cuda_source s = { ordered[i].what, ordered[i].text, define };
+    const jfl_status e = jf_cuda_compile(archs[i % N_ARCH], &s, &image, &size);
+    CHECK_MSG(!e, "%s: %s", s.what, jfl_errmsg());
+    if (!e) jf_free(image);
+    jf_free(define);
+  }
+}
+
+/* ---- ops on a few numbers ---- */
+
+static void compile_small(const jfl_op *op, const void *attr, int arch)
+{
+  jf_text text = { 0 };
+  jf_small s;
+  char *source;
+  void *image;
+  size_t size;
+  op->small(op, attr, &s);
+  jf_small_source(&text, op, attr, &s);
+  CHECK(!jf_text_take(&text, &source));
+  const jf_cuda_source in = { op->name, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
+/* Also the numbers of each optimizer's step. */
+static void every_small_op_compiles(void)
+{
+  static const double none[64];
+  int turn = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if ((*o)->small && *o != &jf_op_optimizer_scalars)
+      compile_small(*o, none, archs[turn++ % N_ARCH]);
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++)
+    compile_small(&jf_op_optimizer_scalars,
+                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
+                  archs[turn++ % N_ARCH]);
+  CHECK(turn > 20);
 }
 
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
@@ -176,6 +241,8 @@ int main(void)
   if (has_compiler()) {
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
+    RUN(every_ordering_compiles);
+    RUN(every_small_op_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }
