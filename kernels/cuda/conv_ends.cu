@@ -16,7 +16,8 @@ enum { ENDS_THREADS = 256 };
 #ifdef JF_DEVICE
 
 /* T is the operands' type, O that of the result, A that in which act works, V how many elements of
-   the result a thread reads at once: 16 bytes of them, or 1. BIAS, RESIDUAL and Y are places in data, as in matmul. */
+   the result a thread reads at once: 16 bytes of them, or 1. BIAS, RESIDUAL and Y are places in
+   data, as in matmul. */
 struct alignas(V * sizeof(O)) ends_pack { O v[V]; };
 
 JF_KERNEL conv_finish(const ends_args p)

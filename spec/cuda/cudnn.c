@@ -3,8 +3,8 @@
    alone, and y = act(conv + residual + bias), where the residual and relu may be missing: what the
    engines of cuDNN 9.19 for an H200 take. Numbers are those of cudnn_graph.h.
 
-   JFL_EMULATED_CUDNN=single makes the engines refuse all but single ops, =none all graphs, and
-   =start lets cuDNN not start. */
+   JFL_EMULATED_CUDNN=single makes the engines refuse all but single ops, =none all graphs;
+   =start lets cuDNN not start, =slow lets engines that read all bits take some milliseconds. */
 #include "emulated.h"
 
 #include <pthread.h>
@@ -42,22 +42,24 @@ enum { T_HANDLE, T_DTYPE, T_BOOL, T_INT, T_FLOAT, T_DOUBLE, T_POINTER, T_CONV_MO
 enum { T_FACTOR = -1 };                /* a float or a double */
 typedef struct rule { int sort, name, type, least, most, needed; } rule;
 static const rule rules[] = {
-  { TENSOR, 900, T_INT, 1, 1, 1 }, { TENSOR, 901, T_DTYPE, 1, 1, 1 }, { TENSOR, 902, T_INT, 1, 8, 1 },
-  { TENSOR, 903, T_INT, 1, 8, 1 }, { TENSOR, 906, T_INT, 1, 1, 1 }, { TENSOR, 907, T_BOOL, 1, 1, 0 },
-  { CONV, 100, T_DTYPE, 1, 1, 1 }, { CONV, 101, T_CONV_MODE, 1, 1, 1 }, { CONV, 102, T_INT, 1, 6, 1 },
-  { CONV, 103, T_INT, 1, 6, 1 }, { CONV, 104, T_INT, 1, 6, 1 }, { CONV, 105, T_INT, 1, 6, 1 },
-  { CONV, 106, T_INT, 1, 1, 1 },
+  { TENSOR, 900, T_INT, 1, 1, 1 }, { TENSOR, 901, T_DTYPE, 1, 1, 1 },
+  { TENSOR, 902, T_INT, 1, 8, 1 }, { TENSOR, 903, T_INT, 1, 8, 1 },
+  { TENSOR, 906, T_INT, 1, 1, 1 }, { TENSOR, 907, T_BOOL, 1, 1, 0 },
+  { CONV, 100, T_DTYPE, 1, 1, 1 }, { CONV, 101, T_CONV_MODE, 1, 1, 1 },
+  { CONV, 102, T_INT, 1, 6, 1 }, { CONV, 103, T_INT, 1, 6, 1 }, { CONV, 104, T_INT, 1, 6, 1 },
+  { CONV, 105, T_INT, 1, 6, 1 }, { CONV, 106, T_INT, 1, 1, 1 },
   { POINTWISE, 0, T_POINT_MODE, 1, 1, 1 }, { POINTWISE, 1, T_DTYPE, 1, 1, 1 },
   { FORWARD, 700, T_FACTOR, 1, 1, 1 }, { FORWARD, 701, T_FACTOR, 1, 1, 1 },
   { FORWARD, 702, T_DESC, 1, 1, 1 }, { FORWARD, 703, T_DESC, 1, 1, 1 },
   { FORWARD, 704, T_DESC, 1, 1, 1 }, { FORWARD, 705, T_DESC, 1, 1, 1 },
-  { DATA, 706, T_FACTOR, 1, 1, 1 }, { DATA, 707, T_FACTOR, 1, 1, 1 }, { DATA, 708, T_DESC, 1, 1, 1 },
-  { DATA, 709, T_DESC, 1, 1, 1 }, { DATA, 710, T_DESC, 1, 1, 1 }, { DATA, 711, T_DESC, 1, 1, 1 },
+  { DATA, 706, T_FACTOR, 1, 1, 1 }, { DATA, 707, T_FACTOR, 1, 1, 1 },
+  { DATA, 708, T_DESC, 1, 1, 1 }, { DATA, 709, T_DESC, 1, 1, 1 }, { DATA, 710, T_DESC, 1, 1, 1 },
+  { DATA, 711, T_DESC, 1, 1, 1 },
   { FILTER, 712, T_FACTOR, 1, 1, 1 }, { FILTER, 713, T_FACTOR, 1, 1, 1 },
-  { FILTER, 714, T_DESC, 1, 1, 1 }, { FILTER, 715, T_DESC, 1, 1, 1 }, { FILTER, 716, T_DESC, 1, 1, 1 },
-  { FILTER, 717, T_DESC, 1, 1, 1 },
-  { POINT, 750, T_DESC, 1, 1, 1 }, { POINT, 751, T_DESC, 1, 1, 1 }, { POINT, 752, T_DESC, 1, 1, 0 },
-  { POINT, 753, T_DESC, 1, 1, 1 },
+  { FILTER, 714, T_DESC, 1, 1, 1 }, { FILTER, 715, T_DESC, 1, 1, 1 },
+  { FILTER, 716, T_DESC, 1, 1, 1 }, { FILTER, 717, T_DESC, 1, 1, 1 },
+  { POINT, 750, T_DESC, 1, 1, 1 }, { POINT, 751, T_DESC, 1, 1, 1 },
+  { POINT, 752, T_DESC, 1, 1, 0 }, { POINT, 753, T_DESC, 1, 1, 1 },
   { GRAPH, 800, T_HANDLE, 1, 1, 1 }, { GRAPH, 801, T_DESC, 1, EMULATED_OPS, 1 },
   { HEURISTICS, 200, T_HEURISTICS, 1, 1, 1 }, { HEURISTICS, 201, T_DESC, 1, 1, 1 },
   { PLAN, 400, T_HANDLE, 1, 1, 1 }, { PLAN, 401, T_DESC, 1, 1, 1 },
@@ -130,7 +132,8 @@ EMULATED_ENTRY int cudnnBackendSetAttribute(descriptor *d, int name, int type, i
   for (int i = 0; i < N_RULES; i++)
     if (rules[i].sort == d->sort && rules[i].name == name) r = &rules[i];
   NEEDS(r, BAD_PARAM);
-  NEEDS(r->type == type || (r->type == T_FACTOR && (type == T_FLOAT || type == T_DOUBLE)), BAD_TYPE);
+  const int factor = type == T_FLOAT || type == T_DOUBLE;
+  NEEDS(r->type == type || (r->type == T_FACTOR && factor), BAD_TYPE);
   NEEDS(n >= r->least && n <= r->most, BAD_SIZE);
   attribute *a = (attribute *)cudnn_find(d, name);
   if (!a) a = &d->at[d->n++];
@@ -409,6 +412,7 @@ EMULATED_ENTRY int cudnnBackendExecute(handle *h, const descriptor *plan, const 
   emulated_run_args *r = calloc(1, sizeof *r);
   NEEDS(r, NO_MEMORY);
   r->tf32 = plan->engine == ENGINE_TF32;
+  r->slow = !r->tf32 && cudnn_setting("slow");
   r->spoil = plan->engine == ENGINE_VARIES;
   for (int i = 0; i < cudnn_find(plan->graph, 801)->n; i++)
     run_op(r, cudnn_desc(plan->graph, 801, i), pack);

@@ -25,6 +25,7 @@ typedef struct emulated_run_args {
   int n_op, n_tensor;
   int tf32;                            /* float32 operands are read with 10 bits of mantissa */
   int spoil;                           /* results are wrong */
+  int slow;                            /* it takes some milliseconds */
   emulated_op op[EMULATED_OPS];
   emulated_tensor tensor[EMULATED_TENSORS];
 } emulated_run_args;

@@ -1,10 +1,11 @@
-/* Running a graph of cuDNN's on the CPU: every tensor is seen as an array of doubles in the order of
-   its axes, and rounded to its type where an op writes it. */
+/* Running a graph of cuDNN's on the CPU: every tensor is seen as an array of doubles in the order
+   of its axes, and rounded to its type where an op writes it. */
 #include "cudnn.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t emulated_type_size(int type) { return type == T64 ? 8 : type == T32 ? 4 : 2; }
 
@@ -55,9 +56,9 @@ static int64_t graph_count(const emulated_tensor *t)
 }
 
 /* Calls for each element: its number, and how far it lies from the tensor's beginning. */
-#define EACH_ELEMENT(t, i, offset)                                                       \
-  for (int64_t i = 0, at_[EMULATED_AXES] = { 0 }, offset = 0, n_ = graph_count(t); i < n_; \
-       i++, offset = graph_step(t, at_, offset))
+#define EACH_ELEMENT(t, i, offset)                                                   \
+  for (int64_t i = 0, at_[EMULATED_AXES] = { 0 }, offset = 0, n_ = graph_count(t);   \
+       i < n_; i++, offset = graph_step(t, at_, offset))
 
 static int64_t graph_step(const emulated_tensor *t, int64_t *at, int64_t offset)
 {
@@ -74,7 +75,8 @@ static double *graph_load(const emulated_tensor *t, int tf32)
 {
   double *v = malloc((size_t)graph_count(t) * sizeof *v);
   const size_t size = emulated_type_size(t->type);
-  EACH_ELEMENT(t, i, offset) v[i] = graph_read((char *)t->at + (size_t)offset * size, t->type, tf32);
+  EACH_ELEMENT(t, i, offset)
+    v[i] = graph_read((char *)t->at + (size_t)offset * size, t->type, tf32);
   return v;
 }
 
@@ -190,6 +192,12 @@ static double *graph_zero(const emulated_run_args *r, double **value, int i)
   return value[i] = calloc((size_t)graph_count(&r->tensor[i]), sizeof(double));
 }
 
+/* The array of a convolution's tensor i: zeroed if it is the one that is written. */
+static double *graph_of(const emulated_run_args *r, double **value, int i, int written)
+{
+  return i == written ? graph_zero(r, value, i) : graph_value(r, value, i, r->tf32);
+}
+
 static void graph_conv(const emulated_run_args *r, const emulated_op *op, double **value)
 {
   const int written = op->sort == 10 ? op->y : op->sort == 12 ? op->x : op->b;
@@ -205,9 +213,9 @@ static void graph_conv(const emulated_run_args *r, const emulated_op *op, double
     room *= c.room[k];
   }
   c.px = calloc((size_t)room, sizeof *c.px);
-  double *x = written == op->x ? graph_zero(r, value, op->x) : graph_value(r, value, op->x, r->tf32);
-  c.pw = written == op->b ? graph_zero(r, value, op->b) : graph_value(r, value, op->b, r->tf32);
-  c.py = written == op->y ? graph_zero(r, value, op->y) : graph_value(r, value, op->y, r->tf32);
+  double *x = graph_of(r, value, op->x, written);
+  c.pw = graph_of(r, value, op->b, written);
+  c.py = graph_of(r, value, op->y, written);
   if (written != op->x) conv_room(&c, x, 1);
   conv_run(&c);
   if (written == op->x) conv_room(&c, x, 0);
@@ -242,4 +250,5 @@ void emulated_graph_run(void *args)
     if (r->op[i].sort == 13) graph_point(r, &r->op[i], value);
     else graph_conv(r, &r->op[i], value);
   for (int i = 0; i < r->n_tensor; i++) free(value[i]);
+  if (r->slow) usleep(4000);
 }
