@@ -122,6 +122,7 @@ static void every_elementwise_op_compiles(void)
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
   jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
   jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
+extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
@@ -139,6 +140,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
+  { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
+  { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
+    "enum { R = 4, COLUMNS = 8 };\n" },
   { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };
 
