@@ -120,7 +120,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
+  jf_cuda_text_conv_ends[], jf_cuda_text_random[],
   jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
@@ -131,6 +132,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
   { "softmax", jf_cuda_text_softmax, "typedef float A;\ntypedef jf_bf16 T;\ntypedef int64_t L;\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
+  { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
+    "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"
+    "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
