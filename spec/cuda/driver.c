@@ -55,6 +55,7 @@ static int driver_injected(void)
 int emulated_injected(void) { return driver_injected(); }
 
 emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
+emulated_context *emulated_here(void) { return emulated_current(); }
 
 /* What every call that works on a context begins with. */
 #define NEEDS_CONTEXT(c)                                                   \
@@ -466,7 +467,6 @@ static int module_find(module *m, int i)
   snprintf(symbol, sizeof symbol, "emulated_sizes_%s", f->name);
   *(void **)&sizes = dlsym(m->library, symbol);
   f->world = dlsym(m->library, "emulated");
-  f->meets = m->head.meets;
   f->most_shared = USUAL_SHARED;
   if (f->call && sizes && f->world) f->n_parameter = sizes(f->size);
   return f->call && sizes && f->world;

@@ -27,8 +27,9 @@ typedef struct jf_cuda {
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
   jf_cu lost;                          /* the error that ended the context; 0: none */
-  pthread_mutex_t mu;                  /* guards images */
+  pthread_mutex_t mu;                  /* guards images and dnn */
   jf_cuda_image *images;
+  struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
 
 /* Makes the device's context the calling thread's until jf_cuda_leave. Fails, and then must not be

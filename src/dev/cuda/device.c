@@ -1,5 +1,6 @@
 /* The table of functions of NVIDIA GPUs, which plans and sessions call, and their memory. */
 #include "dev/cuda/cuda.h"
+#include "dev/cuda/dnn.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,7 @@ static void device_close(jf_device *d)
 {
   jf_cuda *c = d->state;
   if (jf_cuda_enter_to_end(c)) {
+    jf_dnn_close(c);
     jf_cuda_images_free(c);
     c->api->stream_free(c->own);
     jf_cuda_leave(c);
