@@ -8,6 +8,7 @@
 # make golden    rewrite spec/golden from what the code prints now
 # make doc       the guide and the reference as Markdown and as a site of HTML, and type stubs for
 #                editors, in build/doc
+# make kernels   the GPU's kernels for each op, in which dtypes
 # make lint      what includes and requires what, names, columns, exported symbols, luacheck
 # make config    print the switches; make clean removes build/
 #
@@ -206,8 +207,10 @@ fuzz:
 	@scripts/fuzz.sh "$(or $(SECONDS),60)" $(TARGET)
 golden: all
 	JFL_GOLDEN=write build/jfl /usr/bin/busted spec
-doc: all
+doc: all emulated
 	@build/jfl scripts/doc.lua build/doc
+kernels: all emulated
+	@build/jfl scripts/kernels.lua $(OP)
 lint: all
 	@scripts/lint.sh
 config:
@@ -217,6 +220,6 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc lint config clean FORCE
+.PHONY: all emulated products objects tests fuzzer fuzz setup demo test bench bench-load golden doc kernels lint config clean FORCE
 .SECONDARY:
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(COUNTED_OBJ:.o=.d) $(TESTS:=.d)

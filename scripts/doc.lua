@@ -1,6 +1,7 @@
 -- doc.lua [DIRECTORY]: writes type stubs for editors, reference pages and the guide (build/doc),
 -- and a site of HTML beside them. It runs the tutorial, for what that prints and draws.
 local blocks = require "scripts.doc.blocks"
+local kernels = require "scripts.doc.kernels"
 local site = require "scripts.doc.site"
 local tutorial = require "scripts.doc.tutorial"
 
@@ -41,7 +42,9 @@ end
 
 run("mkdir -p '%s'", directory)
 write(directory .. "/jfl.lua", require "scripts.doc.stubs" ())
-local texts, contents = require "scripts.doc.pages" (run_tutorial())
+local served, unknown = kernels.lists()
+if not served then say("the table of ops lacks the kernels of a GPU: %s", unknown) end
+local texts, contents = require "scripts.doc.pages" (run_tutorial(), served)
 for name, text in pairs(texts) do write(directory .. "/" .. name, text) end
 write_scripts(directory)
 say("the pages begin at %s/index.md", directory)

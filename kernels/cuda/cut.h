@@ -54,7 +54,7 @@ int jf_cut_holds(const jf_cut *c, int s, int loop);
 int jf_cut_adds(const jf_instr *p);
 
 /* Writes the kernels `fused` and, if sums are gathered, `finish` of a program; the text of
-   kernels/cuda/fused.cu stands before them (program.c). */
+   kernels/cuda/program.cu stands before them (program_text.c). */
 void jf_program_source(jf_text *to, const jf_cut *c);
 
 #endif

@@ -12,8 +12,8 @@ typedef struct host_call {
   jf_cuda *cuda;
   jf_kernel run;
   jf_kargs k;                          /* as the plain kernel sees it */
-  char *pinned;                        /* the tensors, then the run's jf_fault */
-  size_t fault_at;
+  char *pinned;                        /* the tensors, then the run's record */
+  size_t record_at;
   void *scratch;
   jf_tensor tensor[];                  /* of k: inputs, then outputs */
 } host_call;
@@ -38,8 +38,8 @@ static size_t host_lay_out(host_call *h, char *pinned)
     if (pinned) h->tensor[i].data = pinned + at;
     at += host_room(host_bytes(&h->tensor[i]));
   }
-  h->fault_at = at;
-  return at + host_room(sizeof(jf_fault));
+  h->record_at = at;
+  return at + host_room(sizeof(jf_run_record));
 }
 
 static void host_release(void *state)
@@ -87,12 +87,18 @@ static jfl_status host_prepare(jf_kargs *k, size_t *scratch)
   return s;
 }
 
+static jf_run_record *host_record(const host_call *h)
+{
+  return (jf_run_record *)(void *)(h->pinned + h->record_at);
+}
+
 /* Called on a thread of the driver's, in the stream's order. */
 static void host_work(void *state)
 {
   host_call *h = state;
-  jf_fault *found = (jf_fault *)(void *)(h->pinned + h->fault_at);
-  if (found->what) return;
+  const jf_run_record *record = host_record(h);
+  if (record->fault.what) return;
+  h->k.random.run = record->number;
   h->run(&h->k);
 }
 
@@ -108,15 +114,14 @@ static jf_cu host_copy(const host_call *h, jf_cu_stream *s, int i, const void *d
 
 static jf_cu host_queue(host_call *h, const jf_kargs *k, jf_cu_stream *s)
 {
-  const jf_cu_address fault = (jf_cu_address)(uintptr_t)k->fault;
-  char *found = h->pinned + h->fault_at;
-  jf_cu e = h->cuda->api->get(found, fault, sizeof(jf_fault), s);
+  const jf_cu_address record = (jf_cu_address)(uintptr_t)k->fault;
+  jf_cu e = h->cuda->api->get(host_record(h), record, sizeof(jf_run_record), s);
   for (int i = 0; i < k->n_in && !e; i++) e = host_copy(h, s, i, k->in[i].data, 1);
   if (!e) e = h->cuda->api->host_call(s, host_work, h);
   for (int i = 0; i < k->n_in && !e && k->op->flags & JF_EFFECT; i++)
     e = host_copy(h, s, i, k->in[i].data, 0);
   for (int i = 0; i < k->n_out && !e; i++) e = host_copy(h, s, k->n_in + i, k->out[i].data, 0);
-  return e ? e : h->cuda->api->put(fault, found, sizeof(jf_fault), s);
+  return e ? e : h->cuda->api->put(record, host_record(h), sizeof(jf_run_record), s);
 }
 
 static jfl_status host_run(const jf_kargs *k)
@@ -125,7 +130,7 @@ static jfl_status host_run(const jf_kargs *k)
   h->k.random = k->random;
   h->k.step = k->step;
   h->k.scratch = h->scratch;
-  h->k.fault = (jf_fault *)(void *)(h->pinned + h->fault_at);
+  h->k.fault = &host_record(h)->fault;
   JF_TRY(jf_cuda_enter(h->cuda));
   jfl_status s = jf_cuda_check(h->cuda, host_queue(h, k, jf_cuda_queue(k)), "running a step on the "
                                "host");

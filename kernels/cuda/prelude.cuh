@@ -94,8 +94,15 @@ JF_INLINE double jf_uniform(jf_random r, int64_t i)
 /* ---- the head of a kernel's parameter, and what a kernel finds wrong (dev/kernel.h) ---- */
 
 struct jf_fault { int32_t what, step; int64_t value, at, limit; };
-struct jf_cuda_head { void *data[8]; jf_fault *fault; int64_t step; jf_random random; };
-JF_INLINE jf_random jf_random_of(const jf_cuda_head &h) { return h.random; }
+struct jf_run_record { jf_fault fault; uint64_t number; };
+struct jf_cuda_head { void *data[8]; jf_fault *fault; int64_t step; uint64_t key; };
+
+/* The random bits of the run whose record begins with that fault. */
+JF_INLINE jf_random jf_random_with(uint64_t key, const jf_fault *fault)
+{
+  return { key, ((const jf_run_record *)fault)->number };
+}
+JF_INLINE jf_random jf_random_of(const jf_cuda_head &h) { return jf_random_with(h.key, h.fault); }
 enum { JF_WRONG_LABEL = 1, JF_WRONG_INDEX, JF_WRONG_SEGMENT, JF_WRONG_LENGTH };
 
 /* Whether an earlier step has found something wrong, so that nothing may change a variable. */

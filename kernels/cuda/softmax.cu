@@ -256,10 +256,9 @@ static jfl_status cross_entropy_run(const jf_kargs *k)
   const cross_entropy_call *c = k->state;
   softmax_args a = c->args;
   int n = 0;
+  a.head = jf_cuda_head_of(k);
   for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
-  a.head.fault = k->fault;
-  a.head.step = k->step;
   JF_TRY(jf_cuda_launch(k, c->check, (jf_cuda_grid){ 1, 256, 0 }, &a));
   return jf_cuda_launch(k, c->work, softmax_grid(k, a.lines), &a);
 }

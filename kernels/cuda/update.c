@@ -77,7 +77,7 @@ static jfl_status cuda_update_run(const jf_kargs *k)
   jf_cu_function **function = k->state;
   for (int i = 0; i < a->n; i++) {
     const jf_tensor *t = jf_update_tensors(k, i);
-    cuda_update_args u = { .head = { .fault = k->fault, .step = k->step },
+    cuda_update_args u = { .head = jf_cuda_head_of(k),
                            .n = jf_numel(&t->shape) };
     if (u.n == 0) continue;
     for (int j = 0; j < n_tensor; j++) u.head.data[j] = t[j].data;

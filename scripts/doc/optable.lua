@@ -3,6 +3,7 @@
 local core = require "jfl.core"
 local index = require "jfl.doc.index"
 local cases = require "spec.op.cases"
+local gpu = require "scripts.doc.kernels"
 local support = require "spec.op.support"
 
 local optable = {}
@@ -99,17 +100,19 @@ local function sorted_keys(t)
   return list
 end
 
-local function add_ops(out, by_op, count, link)
+local function add_ops(out, by_op, count, link, served)
   local ops = core.ops()
-  out[#out + 1] = "| op | in the reference | dtypes | gradient | fast kernels | parity cases |"
-  out[#out + 1] = "|---|---|---|---|---|---|"
+  out[#out + 1] = "| op | in the reference | dtypes | gradient | fast kernels of the CPU | "
+    .. (served and "kernels of a GPU | " or "") .. "parity cases |"
+  out[#out + 1] = "|---|---|---|---|---|---|" .. (served and "---|" or "")
   for _, name in ipairs(sorted_keys(ops)) do
     local info = ops[name]
     local kernels = by_op[name] or {}
     if info.elementwise then kernels = { "vector loop, fused", unpack(kernels) } end
-    out[#out + 1] = ("| `%s` | %s | %s | %s | %s | %s |"):format(name,
+    out[#out + 1] = ("| `%s` | %s | %s | %s | %s | %s%s |"):format(name,
       links(info.path or "", link), dtypes_text(info), gradient_text(info),
-      table.concat(kernels, ", "), count_of(count, name, info.path or ""))
+      table.concat(kernels, ", "), served and gpu.text(served[name]) .. " | " or "",
+      count_of(count, name, info.path or ""))
   end
 end
 
@@ -128,15 +131,21 @@ local function add_functions(out, count, link)
   end
 end
 
---- The page. link: gives the Markdown of a link to a path's place in the reference.
-function optable.text(link)
+--- The page. link: gives the Markdown of a link to a path's place in the reference; served: what
+--- kernels.lists gives, or nil for a table without the kernels of a GPU.
+function optable.text(link, served)
   local out = { "# The table of ops\n",
     "Each op has a plain kernel for each of its dtypes, and the fast kernels of the CPU that are "
     .. "named here. Its gradient is checked against differences. A parity case compares results "
     .. "and gradients with those of PyTorch or numpy. Ops without a place in the reference are "
     .. "made by jfl itself.\n" }
+  if served then
+    out[#out + 1] = "On a GPU these kernels serve, in the dtypes in parentheses: `cuda_each` and "
+      .. "`cuda_fused` are made of the op's formula. A star says that 16 bits are converted to "
+      .. "float32 and back by steps of their own, where no other step can do it.\n"
+  end
   local count = parity()
-  add_ops(out, rows(), count, link)
+  add_ops(out, rows(), count, link, served)
   add_functions(out, count, link)
   return table.concat(out, "\n") .. "\n"
 end

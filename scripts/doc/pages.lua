@@ -159,8 +159,8 @@ end
 
 --- The text of each page by the name of its file, and the table of contents: a list of sections
 -- { title, about, pages { name, title, section, entries } }. outputs: what the blocks of pages
--- printed, by the name of the page.
-return function(outputs)
+-- printed, by the name of the page. served: the kernels of a GPU for the table of ops.
+return function(outputs, served)
   local pages, order = by_page(api.names())
   local texts, guides = {}, guide.pages()
   for _, page in ipairs(guides) do
@@ -168,7 +168,7 @@ return function(outputs)
     texts[page.name] = ("# %s\n\n%s"):format(page.title, text)
   end
   for _, page in ipairs(order) do texts[file_of(page)] = reference(page, pages[page]) end
-  texts["ops.md"] = optable.text(linker(pages))
+  texts["ops.md"] = optable.text(linker(pages), served)
   local contents = contents_of(guides, pages, order)
   texts["index.md"] = index(contents)
   return texts, contents

@@ -1,8 +1,10 @@
 /* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
-#include "cuda/formula.h"
+#include "cuda/cut.h"
+#include "cuda/small.h"
 #include "op/op.h"
+#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -76,6 +78,7 @@ static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
   return 1;
 }
 
+extern const char jf_cuda_text_program[];
 static int compiled;
 
 static void compile_for(const one_op *p, int arch)
@@ -84,7 +87,10 @@ static void compile_for(const one_op *p, int arch)
   char *source;
   void *image;
   size_t size;
-  jf_formula_source(&text, &p->f);
+  jf_cut c;
+  CHECK(jf_cut_make(&c, &p->f));
+  jf_text_add(&text, "%s", jf_cuda_text_program);
+  jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
   const jf_cuda_source s = { p->f.title, source, NULL };
   const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);
@@ -147,6 +153,40 @@ static void every_source_compiles(void)
     }
 }
 
+/* ---- ops on a few numbers ---- */
+
+static void compile_small(const jfl_op *op, const void *attr, int arch)
+{
+  jf_text text = { 0 };
+  jf_small s;
+  char *source;
+  void *image;
+  size_t size;
+  op->small(op, attr, &s);
+  jf_small_source(&text, op, attr, &s);
+  CHECK(!jf_text_take(&text, &source));
+  const jf_cuda_source in = { op->name, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
+/* Also the numbers of each optimizer's step. */
+static void every_small_op_compiles(void)
+{
+  static const double none[64];
+  int turn = 0;
+  for (const jfl_op *const *o = jf_ops; *o; o++)
+    if ((*o)->small && *o != &jf_op_optimizer_scalars)
+      compile_small(*o, none, archs[turn++ % N_ARCH]);
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++)
+    compile_small(&jf_op_optimizer_scalars,
+                  &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
+                  archs[turn++ % N_ARCH]);
+  CHECK(turn > 20);
+}
+
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = 1 };
@@ -176,6 +216,7 @@ int main(void)
   if (has_compiler()) {
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
+    RUN(every_small_op_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }

@@ -481,8 +481,8 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
   module *m = calloc(1, sizeof *m);
   NEEDS(m, CU_OUT_OF_MEMORY);
   m->head = *h;
-  m->library = module_open(image);
-  int ok = m->library != NULL;
+  m->library = h->hollow ? NULL : module_open(image);
+  int ok = h->hollow || m->library != NULL;
   for (int i = 0; ok && i < h->n; i++) ok = module_find(m, i);
   if (!ok) return free(m), CU_INVALID_IMAGE;
   *out = m;
@@ -491,8 +491,8 @@ EMULATED_ENTRY int cuModuleLoadData(module **out, const void *image)
 
 EMULATED_ENTRY int cuModuleUnload(module *m)
 {
-  NEEDS(m && m->library, CU_INVALID_HANDLE);
-  dlclose(m->library);
+  NEEDS(m && (m->library || m->head.hollow), CU_INVALID_HANDLE);
+  if (m->library) dlclose(m->library);
   free(m);
   return CU_OK;
 }
@@ -503,7 +503,12 @@ EMULATED_ENTRY int cuModuleGetFunction(emulated_function **out, module *m, const
   NEEDS(out && m && name, CU_INVALID_VALUE);
   for (int i = 0; i < m->head.n; i++)
     if (!strcmp(m->head.name[i], name)) return *out = &m->function[i], CU_OK;
-  return CU_NOT_FOUND;
+  NEEDS(m->head.hollow && m->head.n < IMAGE_MOST, CU_NOT_FOUND);
+  emulated_function *f = &m->function[m->head.n];
+  snprintf(m->head.name[m->head.n++], IMAGE_NAME, "%s", name);
+  f->most_shared = USUAL_SHARED;
+  *out = f;
+  return CU_OK;
 }
 
 EMULATED_ENTRY int cuFuncSetAttribute(emulated_function *f, int attribute, int value)
@@ -520,7 +525,7 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
                                   emulated_stream *s, void **parameter, void **extra)
 {
   NEEDS_CONTEXT(c);
-  NEEDS(f, CU_INVALID_HANDLE);
+  NEEDS(f && f->call, CU_INVALID_HANDLE);
   NEEDS_STREAM(c, s);
   NEEDS(gx && gy && gz && bx && by && bz && !extra, CU_INVALID_VALUE);
   NEEDS(gx <= 0x7fffffffu && gy <= 65535 && gz <= 65535, CU_INVALID_VALUE);

@@ -76,6 +76,9 @@ typedef struct jf_kind {
   jfl_status (*captured)(jf_device *d, void *stream, void **out);
   jfl_status (*replay)(jf_device *d, void *stream, void *work);
   void (*work_free)(jf_device *d, void *work);
+  /* Whether kernels that draw random bits read the run's number in the jf_run_record, so that they
+     can be repeated, too. */
+  int reads_record;
 
   /* ---- events; NULL for a kind with `host` ---- */
 

@@ -12,8 +12,7 @@ typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_te
 typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
 
 /* What a run found wrong in its data. A device whose kernels end after they returned keeps one such
-   record in its memory; it is zeroed before the first step of a run and read together with the
-   results. A kernel that finds something wrong fills in the record, `what` last, unless an earlier
+   record in its memory, in a jf_run_record, and it is read together with the results. A kernel that finds something wrong fills in the record, `what` last, unless an earlier
    step has done so; of several wrong elements it reports the one with the lowest position. Once
    `what` is set, no kernel changes a variable. */
 typedef enum jf_wrong {
@@ -25,6 +24,12 @@ typedef struct jf_fault {
   int64_t value, at;       /* the wrong element, and its position in the tensor */
   int64_t limit;           /* the element must be at least 0 and below this */
 } jf_fault;
+/* What differs from run to run though the kernels' arguments do not: written before the first step
+   of a run, to memory of a device whose kernels end after they returned. */
+typedef struct jf_run_record {
+  jf_fault fault;          /* zeroed */
+  uint64_t number;         /* the run's, which jf_random_source has as `run` */
+} jf_run_record;
 /* Fails with the message for that fault. */
 jfl_status jf_fault_fail(const jf_fault *f);
 
@@ -38,7 +43,9 @@ typedef struct jf_kargs {
   int threads;             /* how many threads to use at most */
   int tf32;                /* products of float32 may read 10 bits of each mantissa (TF32) */
   void *stream;            /* stream to queue work on; NULL if kernels are done when they return */
-  jf_fault *fault;         /* in the device's memory; NULL if kernels are done when they return */
+  /* The first field of a jf_run_record, in the device's memory; NULL if kernels are done when they
+     return. */
+  jf_fault *fault;
   int step;                /* number of the call's step, for jf_fault */
   /* Bit i of `still`: input i changes only in runs where *renew is 1. What a row makes of such
      inputs it may keep: prepare says in `keep` how many bytes, which are then at `kept`, aligned

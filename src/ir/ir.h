@@ -218,6 +218,7 @@ enum {
 typedef struct jf_mixed { unsigned inputs; size_t wide; } jf_mixed;
 
 struct jf_layout;        /* op/layout.h */
+struct jf_small;         /* op/small.h */
 
 struct jfl_op {
   jf_tag tag;
@@ -253,6 +254,8 @@ struct jfl_op {
                                              "a + b"; op/elementwise.h says what stands in them */
   const char *define[2];                  /* the body of the function jf_NAME that expr calls, where
                                              O is a floating type, and where it is an integer */
+  /* Ops on a few numbers: gives their text, as op/small.h says. NULL: it is none of them. */
+  void (*small)(const jfl_op *op, const void *attr, struct jf_small *out);
   const char *(*title)(const void *attr); /* how texts call the op; NULL: by its name */
   const jfl_op *descent;                  /* an op of the same attributes that subtracts this op's
                                              result, times a rate, from a parameter without storing

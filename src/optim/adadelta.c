@@ -3,7 +3,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_adadelta_options_text,
 typedef struct adadelta { double rho, epsilon; } adadelta;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(adadelta, rho, NUM, "0.9", "decay of the means of squares"),
@@ -32,15 +34,17 @@ static const jf_rule *adadelta_choose(const void *attr)
   return &adadelta_rule;
 }
 
-static void adadelta_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_adadelta_scalars_text,
+JF_LOCAL void adadelta_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const adadelta *a = attr;
+  const adadelta *a = (const adadelta *)attr;
   (void)t;
   scalar[JF_FIRST_SCALAR] = a->rho;
   scalar[JF_FIRST_SCALAR + 1] = 1 - a->rho;
   scalar[JF_FIRST_SCALAR + 2] = a->epsilon;
-}
+})
 
 JFL_OPTIM(Adadelta, .doc = "Steps of the size of former steps over that of gradients.",
   .attr = attrs, .attr_size = sizeof(adadelta), .check = adadelta_check,
-  .rule = adadelta_choose, .scalars = adadelta_scalars_of)
+  .rule = adadelta_choose,
+  JF_SCALARS(adadelta_scalars_of, jf_adadelta_options_text, jf_adadelta_scalars_text))

@@ -4,7 +4,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_adagrad_options_text,
 typedef struct adagrad { double lr_decay, initial_accumulator_value, epsilon; } adagrad;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(adagrad, lr_decay, NUM, "0", "how the rate falls with the steps"),
@@ -31,14 +33,15 @@ static const jf_rule *adagrad_choose(const void *attr)
   return &adagrad_rule;
 }
 
-static void adagrad_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_adagrad_scalars_text,
+JF_LOCAL void adagrad_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const adagrad *a = attr;
+  const adagrad *a = (const adagrad *)attr;
   scalar[JF_RATE] /= 1 + (double)(t - 1) * a->lr_decay;
   scalar[JF_FIRST_SCALAR] = a->initial_accumulator_value;
   scalar[JF_FIRST_SCALAR + 1] = a->epsilon;
-}
+})
 
 JFL_OPTIM(Adagrad, .doc = "The gradient over the root of the sum of all its squares so far.",
   .attr = attrs, .attr_size = sizeof(adagrad), .check = adagrad_check, .rule = adagrad_choose,
-  .scalars = adagrad_scalars_of)
+  JF_SCALARS(adagrad_scalars_of, jf_adagrad_options_text, jf_adagrad_scalars_text))

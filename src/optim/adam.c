@@ -6,11 +6,13 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_adam_options_text,
 typedef struct adam {
   double beta1, beta2, epsilon;
   int do_bias_correction, amsgrad;
   double weight_decay;         /* of AdamW */
 } adam;
+)
 
 #define MEANS JF_MEANS_FIELDS(adam, "1e-08")
 #define CHOICES \
@@ -79,12 +81,13 @@ static const jf_rule *lazy_choose(const void *attr)
 }
 
 /* A rate that makes up for means that began at 0: after t steps they lack these shares. */
-static double adam_corrected(const adam *a, int64_t t, double rate)
+JF_TWICE(jf_adam_scalars_text,
+JF_LOCAL double adam_corrected(const adam *a, int64_t t, double rate)
 {
   return rate * sqrt(1 - pow(a->beta2, (double)t)) / (1 - pow(a->beta1, (double)t));
 }
 
-static void adam_means(const adam *a, double *own)
+JF_LOCAL void adam_means(const adam *a, double *own)
 {
   own[0] = a->beta1;
   own[1] = 1 - a->beta1;
@@ -93,29 +96,31 @@ static void adam_means(const adam *a, double *own)
   own[4] = a->epsilon;
 }
 
-static void adam_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_LOCAL void adam_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const adam *a = attr;
+  const adam *a = (const adam *)attr;
   double *own = scalar + JF_FIRST_SCALAR;
   adam_means(a, own);
-  if (adam_choose(a) != &adam_rule) own[5] = scalar[JF_RATE] * a->weight_decay;
+  if (a->amsgrad || a->weight_decay != 0) own[5] = scalar[JF_RATE] * a->weight_decay;
   if (a->do_bias_correction) scalar[JF_RATE] = adam_corrected(a, t, scalar[JF_RATE]);
 }
 
-static void lazy_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_LOCAL void lazy_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  adam_means(attr, scalar + JF_FIRST_SCALAR);
-  scalar[JF_RATE] = adam_corrected(attr, t, scalar[JF_RATE]);
-}
+  const adam *a = (const adam *)attr;
+  adam_means(a, scalar + JF_FIRST_SCALAR);
+  scalar[JF_RATE] = adam_corrected(a, t, scalar[JF_RATE]);
+})
 
 JFL_OPTIM(Adam, .doc = "Adam: the mean of gradients over the root of the mean of their squares.",
   .attr = adam_attrs, .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
-  .scalars = adam_scalars_of)
+  JF_SCALARS(adam_scalars_of, jf_adam_options_text, jf_adam_scalars_text))
 
 JFL_OPTIM(AdamW, .doc = "Adam with decoupled weight decay.", .attr = adamw_attrs,
   .attr_size = sizeof(adam), .check = adam_check, .rule = adam_choose,
-  .scalars = adam_scalars_of)
+  JF_SCALARS(adam_scalars_of, jf_adam_options_text, jf_adam_scalars_text))
 
 JFL_OPTIM(LazyAdam, .doc = "Adam that leaves elements alone whose gradient is exactly 0, such as "
   "rows of a table that no lookup read.", .attr = lazy_attrs, .attr_size = sizeof(adam),
-  .check = adam_check, .rule = lazy_choose, .scalars = lazy_scalars_of)
+  .check = adam_check, .rule = lazy_choose,
+  JF_SCALARS(lazy_scalars_of, jf_adam_options_text, jf_adam_scalars_text))

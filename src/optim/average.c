@@ -1,6 +1,7 @@
 /* Exponential moving averages of parameters, which an update moves right after its step, and the op
    that says how far. */
 #include "optim/average.h"
+#include "op/small.h"
 #include "optim/rule.h"
 
 #define average_slots(S) S(ema, LIKE, 0)
@@ -43,16 +44,19 @@ static jfl_status average_share_infer(jf_infer *c)
 }
 
 /* The first step of all makes the averages what the parameters are. */
-static jfl_status average_share_plain(const jf_kargs *k)
+static const char average_attributes_text[] = JF_QUOTED(JF_AVERAGE_SHARE);
+JF_TWICE(jf_average_share_text,
+JF_LOCAL void average_share_run(const void *attr, void *const *at, int n)
 {
-  const jf_average_share *a = k->attr;
-  const double n = (double)*(const int64_t *)k->in[0].data, rising = (1 + n) / (10 + n);
+  const jf_average_share *a = (const jf_average_share *)attr;
+  const double t = (double)*(const int64_t *)at[0], rising = (1 + t) / (10 + t);
   const double keeps = a->warms_up && rising < a->decay ? rising : a->decay;
-  *(double *)k->out[0].data = n == 0 ? 1 : 1 - keeps;
-  return JFL_OK;
-}
+  (void)n;
+  *(double *)at[1] = t == 0 ? 1 : 1 - keeps;
+})
+JF_SMALL_OP(average_share, average_attributes_text, jf_average_share_text)
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = average_share_plain };
 
 JFL_OP(average_share, .doc = "What averages take of parameters, after count steps.",
   .in = {"count"}, .out = {"share"}, .attr = attrs, .attr_size = sizeof(jf_average_share),
-  .infer = average_share_infer, .cpu = cpu)
+  .infer = average_share_infer, .cpu = cpu, .small = average_share_small)

@@ -5,6 +5,7 @@
 #include <math.h>
 
 /* The attributes of all of them; each has some. */
+JF_TWICE(jf_decay_text,
 typedef struct decay {
   double base_lr, alpha, num_periods, beta, end_learning_rate, power, decay_rate, multiplier;
   double pct_start, div_factor, final_div_factor, start_multiplier;
@@ -12,8 +13,7 @@ typedef struct decay {
   int cycle, staircase;
   jf_warmup warmup;
 } decay;
-
-static const double PI = 3.14159265358979323846;
+)
 
 #define BASE JF_FIELD(decay, base_lr, NUM, NULL, "the rate at first")
 #define STEPS(what) JF_FIELD(decay, steps, INT, NULL, what)
@@ -41,7 +41,7 @@ static jfl_status check_above(const char *name, double value, double least)
 /* What all schedules with a base_lr and steps check. */
 static jfl_status decay_infer(jf_infer *c)
 {
-  const decay *a = c->attr;
+  decay *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
   JF_TRY(jf_check_rate("base_lr", a->base_lr));
   JF_TRY(check_steps("steps", a->steps));
@@ -49,22 +49,21 @@ static jfl_status decay_infer(jf_infer *c)
   return check_finite("beta", a->beta);
 }
 
-/* t, but at most steps. */
-static double steps_done(const jf_kargs *k)
+/* What the formulas share: t, but at most steps; base_lr times a factor, or what the warm-up says;
+   and what goes from 1 to 0 along half a cosine, as x goes from 0 to 1. */
+JF_TWICE(jf_decay_shared_text,
+JF_LOCAL double steps_done(const decay *a, int64_t t)
 {
-  const int64_t t = jf_schedule_step(k), steps = ((const decay *)k->attr)->steps;
-  return (double)(t < steps ? t : steps);
+  return (double)(t < a->steps ? t : a->steps);
 }
 
-/* Gives base_lr times that factor, or what the warm-up says. */
-static jfl_status decay_rate_of(const jf_kargs *k, double factor)
+JF_LOCAL double decay_rate(const decay *a, int64_t t, double factor)
 {
-  const decay *a = k->attr;
-  return jf_schedule_rate(k, &a->warmup, a->base_lr, a->base_lr * factor);
+  return jf_warmed(&a->warmup, t, a->base_lr, a->base_lr * factor);
 }
 
-/* From 1 to 0 along half a cosine, as x goes from 0 to 1. */
-static double half_cosine(double x) { return 0.5 * (1 + cos(PI * x)); }
+JF_LOCAL double half_cosine(double x) { return 0.5 * (1 + cos(3.14159265358979323846 * x)); })
+#define DECAY(id) JF_SCHEDULE_OP(id, decay, jf_decay_text, jf_decay_shared_text, jf_##id##_text)
 
 /* ---- cosines ---- */
 
@@ -74,17 +73,18 @@ static const jf_attr cosine_attrs[] = {
 
 /* base_lr ((1 - alpha) (1 + cos(pi k / steps)) / 2 + alpha), k = min(t, steps) (Loshchilov and
    Hutter, "SGDR", ICLR 2017, equation 5). */
-static jfl_status cosine_plain(const jf_kargs *k)
+JF_TWICE(jf_cosine_text,
+JF_LOCAL double cosine_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const double fallen = half_cosine(steps_done(k) / (double)a->steps);
-  return decay_rate_of(k, (1 - a->alpha) * fallen + a->alpha);
-}
-static const jf_kernel cosine_cpu[JFL_N_DTYPE] = { [JFL_I64] = cosine_plain };
+  const double fallen = half_cosine(steps_done(a, t) / (double)a->steps);
+  return decay_rate(a, t, (1 - a->alpha) * fallen + a->alpha);
+})
+DECAY(cosine)
 
 JFL_OP(cosine_schedule, .doc = "A rate that falls along half a cosine.",
   .path = "CosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = cosine_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = decay_infer, .cpu = cosine_cpu)
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = decay_infer, .cpu = cosine_cpu,
+  .small = cosine_small)
 
 static const jf_attr restarts_attrs[] = {
   BASE, STEPS("how long the first period is"),
@@ -103,27 +103,30 @@ static jfl_status restarts_infer(jf_infer *c)
 
 /* How far into its period step t is, from 0 to 1. Period n, of steps m^n, begins at
    steps (m^n - 1) / (m - 1); one begins at the first step that is within rounding of that. */
-static double restarts_phase(double t, double steps, double m)
+JF_TWICE(jf_phase_text,
+JF_LOCAL double restarts_phase(double t, double steps, double m)
 {
   if (t < steps || m == 1) return fmod(t, steps) / steps;
   const double more = fmin(m, 1e200) - 1, growth = log1p(more);
   const double n = floor(log1p(t / steps * more) / growth + 1e-9);
   const double start = steps * expm1(n * growth) / more;
   return fmax((t - start) / (steps * exp(n * growth)), 0);
-}
+})
 
 /* The same along one period after the other (SGDR, section 3). */
-static jfl_status restarts_plain(const jf_kargs *k)
+JF_TWICE(jf_restarts_text,
+JF_LOCAL double restarts_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const double x = restarts_phase((double)jf_schedule_step(k), (double)a->steps, a->multiplier);
-  return decay_rate_of(k, (1 - a->alpha) * half_cosine(x) + a->alpha);
-}
-static const jf_kernel restarts_cpu[JFL_N_DTYPE] = { [JFL_I64] = restarts_plain };
+  const double x = restarts_phase((double)t, (double)a->steps, a->multiplier);
+  return decay_rate(a, t, (1 - a->alpha) * half_cosine(x) + a->alpha);
+})
+JF_SCHEDULE_OP(restarts, decay, jf_decay_text, jf_decay_shared_text, jf_phase_text,
+               jf_restarts_text)
 
 JFL_OP(cosine_restarts_schedule, .doc = "A rate that falls along half a cosine, again and again.",
   .path = "CosineRestartsScheduler", .in = {"step"}, .out = {"lr"}, .attr = restarts_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = restarts_infer, .cpu = restarts_cpu)
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = restarts_infer, .cpu = restarts_cpu,
+  .small = restarts_small)
 
 static const jf_attr warm_attrs[] = {
   JF_FIELD(decay, base_lr, NUM, NULL, "the highest rate, at the end of the warm-up"),
@@ -145,18 +148,19 @@ static jfl_status warm_infer(jf_infer *c)
 }
 
 /* Rises to base_lr in warmup_steps, and falls along half a cosine in the rest of `steps`. */
-static jfl_status warm_plain(const jf_kargs *k)
+JF_TWICE(jf_warm_text,
+JF_LOCAL double warm_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const double t = steps_done(k), rise = (double)a->warmup_steps, s = a->start_multiplier;
-  const double fallen = half_cosine((t - rise) / ((double)a->steps - rise));
-  return decay_rate_of(k, t < rise ? s + (1 - s) * t / rise : (1 - a->alpha) * fallen + a->alpha);
-}
-static const jf_kernel warm_cpu[JFL_N_DTYPE] = { [JFL_I64] = warm_plain };
+  const double k = steps_done(a, t), rise = (double)a->warmup_steps, s = a->start_multiplier;
+  const double fallen = half_cosine((k - rise) / ((double)a->steps - rise));
+  return decay_rate(a, t, k < rise ? s + (1 - s) * k / rise : (1 - a->alpha) * fallen + a->alpha);
+})
+DECAY(warm)
 
 JFL_OP(cosine_warmup_schedule, .doc = "A rate that rises, then falls along half a cosine.",
   .path = "CosineWarmupScheduler", .in = {"step"}, .out = {"lr"}, .attr = warm_attrs,
-  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = warm_infer, .cpu = warm_cpu)
+  .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = warm_infer, .cpu = warm_cpu,
+  .small = warm_small)
 
 static const jf_attr linear_cosine_attrs[] = {
   BASE, STEPS("how long it falls"),
@@ -174,18 +178,19 @@ static jfl_status linear_cosine_infer(jf_infer *c)
 
 /* base_lr ((alpha + (steps - k) / steps) (1 + cos(2 pi num_periods k / steps)) / 2 + beta) (Bello
    et al., "Neural optimizer search", ICML 2017, section 4.4). */
-static jfl_status linear_cosine_plain(const jf_kargs *k)
+JF_TWICE(jf_linear_cosine_text,
+JF_LOCAL double linear_cosine_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const double x = steps_done(k) / (double)a->steps;
-  return decay_rate_of(k, (a->alpha + 1 - x) * half_cosine(2 * a->num_periods * x) + a->beta);
-}
-static const jf_kernel linear_cosine_cpu[JFL_N_DTYPE] = { [JFL_I64] = linear_cosine_plain };
+  const double x = steps_done(a, t) / (double)a->steps;
+  return decay_rate(a, t, (a->alpha + 1 - x) * half_cosine(2 * a->num_periods * x) + a->beta);
+})
+DECAY(linear_cosine)
 
 JFL_OP(linear_cosine_schedule, .doc = "A rate that falls along a straight line times a cosine.",
   .path = "LinearCosineScheduler", .in = {"step"}, .out = {"lr"}, .attr = linear_cosine_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = linear_cosine_infer,
-  .cpu = linear_cosine_cpu)
+  .cpu = linear_cosine_cpu,
+  .small = linear_cosine_small)
 
 static const jf_attr one_cycle_attrs[] = {
   { "max_lr", JF_ATTR_NUM, offsetof(decay, base_lr), NULL, "the highest rate", NULL },
@@ -198,7 +203,7 @@ static const jf_attr one_cycle_attrs[] = {
 
 static jfl_status one_cycle_infer(jf_infer *c)
 {
-  const decay *a = c->attr;
+  decay *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
   JF_TRY(jf_check_rate("max_lr", a->base_lr));
   JF_TRY(check_steps("steps", a->steps));
@@ -210,22 +215,23 @@ static jfl_status one_cycle_infer(jf_infer *c)
 
 /* Half a cosine up to max_lr at step pct_start steps - 1, and half a cosine down to the last rate
    at step `steps` - 1 (Smith and Topin, "Super-convergence", 2018). */
-static jfl_status one_cycle_plain(const jf_kargs *k)
+JF_TWICE(jf_one_cycle_text,
+JF_LOCAL double one_cycle_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
   const double top = a->pct_start * (double)a->steps - 1, last = (double)a->steps - 1;
-  const double t = fmin((double)jf_schedule_step(k), last);
+  const double k = fmin((double)t, last);
   const double first = 1 / a->div_factor, end = first / a->final_div_factor;
-  if (t <= top && top > 0) return decay_rate_of(k, 1 + (first - 1) * half_cosine(t / top));
-  const double x = last > top ? (t - top) / (last - top) : 1;
-  return decay_rate_of(k, end + (1 - end) * half_cosine(x));
-}
-static const jf_kernel one_cycle_cpu[JFL_N_DTYPE] = { [JFL_I64] = one_cycle_plain };
+  if (k <= top && top > 0) return decay_rate(a, t, 1 + (first - 1) * half_cosine(k / top));
+  const double x = last > top ? (k - top) / (last - top) : 1;
+  return decay_rate(a, t, end + (1 - end) * half_cosine(x));
+})
+DECAY(one_cycle)
 
 JFL_OP(one_cycle_schedule, .doc = "A rate that rises to max_lr and falls far below the first one.",
   .path = "OneCycleScheduler", .in = {"step"}, .out = {"lr"}, .attr = one_cycle_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = one_cycle_infer,
-  .cpu = one_cycle_cpu)
+  .cpu = one_cycle_cpu,
+  .small = one_cycle_small)
 
 /* ---- powers ---- */
 
@@ -247,21 +253,22 @@ static jfl_status polynomial_infer(jf_infer *c)
 
 /* (base_lr - end) (1 - k / T)^power + end: T = steps and k = min(t, steps), or with cycle k = t and
    T the next multiple of steps, which for t = 0 is the first. */
-static jfl_status polynomial_plain(const jf_kargs *k)
+JF_TWICE(jf_polynomial_text,
+JF_LOCAL double polynomial_rate(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const int64_t t = jf_schedule_step(k), cycles = t ? (t + a->steps - 1) / a->steps : 1;
+  const int64_t cycles = t ? (t + a->steps - 1) / a->steps : 1;
   const double whole = (double)a->steps * (double)(a->cycle ? cycles : 1);
-  const double x = (a->cycle ? (double)t : steps_done(k)) / whole, end = a->end_learning_rate;
-  return jf_schedule_rate(k, &a->warmup, a->base_lr,
-                          (a->base_lr - end) * pow(1 - x, a->power) + end);
-}
-static const jf_kernel polynomial_cpu[JFL_N_DTYPE] = { [JFL_I64] = polynomial_plain };
+  const double x = (a->cycle ? (double)t : steps_done(a, t)) / whole, end = a->end_learning_rate;
+  return jf_warmed(&a->warmup, t, a->base_lr,
+                   (a->base_lr - end) * pow(1 - x, a->power) + end);
+})
+DECAY(polynomial)
 
 JFL_OP(polynomial_schedule, .doc = "A rate that falls to another along a power of the time left.",
   .path = "PolynomialScheduler", .in = {"step"}, .out = {"lr"}, .attr = polynomial_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = polynomial_infer,
-  .cpu = polynomial_cpu)
+  .cpu = polynomial_cpu,
+  .small = polynomial_small)
 
 /* ---- without an end ---- */
 
@@ -279,42 +286,50 @@ static jfl_status endless_infer(jf_infer *c)
 }
 
 /* t / steps, or the whole number below that. */
-static double units_done(const jf_kargs *k)
+JF_TWICE(jf_units_text,
+JF_LOCAL double units_done(const decay *a, int64_t t)
 {
-  const decay *a = k->attr;
-  const double p = (double)jf_schedule_step(k) / (double)a->steps;
+  const double p = (double)t / (double)a->steps;
   return a->staircase ? floor(p) : p;
-}
+})
+#define ENDLESS(id) \
+  JF_SCHEDULE_OP(id, decay, jf_decay_text, jf_decay_shared_text, jf_units_text, jf_##id##_text)
 
-static jfl_status exponential_plain(const jf_kargs *k)
+JF_TWICE(jf_exponential_text,
+JF_LOCAL double exponential_rate(const decay *a, int64_t t)
 {
-  return decay_rate_of(k, pow(((const decay *)k->attr)->decay_rate, units_done(k)));
-}
-static const jf_kernel exponential_cpu[JFL_N_DTYPE] = { [JFL_I64] = exponential_plain };
+  return decay_rate(a, t, pow(a->decay_rate, units_done(a, t)));
+})
+ENDLESS(exponential)
 
 JFL_OP(exponential_schedule, .doc = "base_lr times decay_rate to the power of t / steps.",
   .path = "ExponentialScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = exponential_cpu)
+  .cpu = exponential_cpu,
+  .small = exponential_small)
 
-static jfl_status natural_exp_plain(const jf_kargs *k)
+JF_TWICE(jf_natural_exp_text,
+JF_LOCAL double natural_exp_rate(const decay *a, int64_t t)
 {
-  return decay_rate_of(k, exp(-((const decay *)k->attr)->decay_rate * units_done(k)));
-}
-static const jf_kernel natural_exp_cpu[JFL_N_DTYPE] = { [JFL_I64] = natural_exp_plain };
+  return decay_rate(a, t, exp(-a->decay_rate * units_done(a, t)));
+})
+ENDLESS(natural_exp)
 
 JFL_OP(natural_exp_schedule, .doc = "base_lr times exp(-decay_rate t / steps).",
   .path = "NaturalExpScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = natural_exp_cpu)
+  .cpu = natural_exp_cpu,
+  .small = natural_exp_small)
 
-static jfl_status inverse_time_plain(const jf_kargs *k)
+JF_TWICE(jf_inverse_time_text,
+JF_LOCAL double inverse_time_rate(const decay *a, int64_t t)
 {
-  return decay_rate_of(k, 1 / (1 + ((const decay *)k->attr)->decay_rate * units_done(k)));
-}
-static const jf_kernel inverse_time_cpu[JFL_N_DTYPE] = { [JFL_I64] = inverse_time_plain };
+  return decay_rate(a, t, 1 / (1 + a->decay_rate * units_done(a, t)));
+})
+ENDLESS(inverse_time)
 
 JFL_OP(inverse_time_schedule, .doc = "base_lr over 1 + decay_rate t / steps.",
   .path = "InverseTimeScheduler", .in = {"step"}, .out = {"lr"}, .attr = endless_attrs,
   .attr_size = sizeof(decay), .flags = JF_SCHEDULE, .infer = endless_infer,
-  .cpu = inverse_time_cpu)
+  .cpu = inverse_time_cpu,
+  .small = inverse_time_small)

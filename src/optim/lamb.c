@@ -9,7 +9,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_lamb_options_text,
 typedef struct lamb { double beta1, beta2, epsilon, weight_decay; } lamb;
+)
 
 static const jf_attr attrs[] = {
   JF_MEANS_FIELDS(lamb, "1e-06"),
@@ -47,9 +49,10 @@ static const jf_rule *lamb_choose(const void *attr)
   return &lamb_rule;
 }
 
-static void lamb_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_lamb_scalars_text,
+JF_LOCAL void lamb_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const lamb *a = attr;
+  const lamb *a = (const lamb *)attr;
   double *own = scalar + JF_FIRST_SCALAR;
   own[0] = a->beta1;
   own[1] = 1 - a->beta1;
@@ -59,8 +62,8 @@ static void lamb_scalars_of(const void *attr, int64_t t, double *scalar)
   own[5] = a->weight_decay;
   own[6] = 1 / (1 - pow(a->beta1, (double)t + 1));
   own[7] = 1 / (1 - pow(a->beta2, (double)t + 1));
-}
+})
 
 JFL_OPTIM(LAMB, .doc = "Adam whose steps have a size that fits each variable's norm.",
   .attr = attrs, .attr_size = sizeof(lamb), .check = lamb_check, .rule = lamb_choose,
-  .scalars = lamb_scalars_of)
+  JF_SCALARS(lamb_scalars_of, jf_lamb_options_text, jf_lamb_scalars_text))

@@ -7,7 +7,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_lars_options_text,
 typedef struct lars { double momentum_beta, epsilon, lars_coefficient, weight_decay; } lars;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(lars, momentum_beta, NUM, "0.9", "decay of the velocity"),
@@ -46,17 +48,18 @@ static const jf_rule *lars_choose(const void *attr)
   return &lars_rule;
 }
 
-static void lars_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_lars_scalars_text,
+JF_LOCAL void lars_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const lars *a = attr;
+  const lars *a = (const lars *)attr;
   double *own = scalar + JF_FIRST_SCALAR;
   own[0] = a->momentum_beta;
   own[1] = a->epsilon;
   own[2] = a->lars_coefficient;
   own[3] = a->weight_decay;
   own[4] = t == 1 ? 0 : a->weight_decay;
-}
+})
 
 JFL_OPTIM(LARS, .doc = "Momentum whose steps have a size that fits each variable's norm.",
   .attr = attrs, .attr_size = sizeof(lars), .check = lars_check, .rule = lars_choose,
-  .scalars = lars_scalars_of)
+  JF_SCALARS(lars_scalars_of, jf_lars_options_text, jf_lars_scalars_text))

@@ -3,7 +3,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_lion_options_text,
 typedef struct lion { double beta1, beta2, weight_decay; } lion;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(lion, beta1, NUM, "0.9", "what the step takes of the mean, against the gradient"),
@@ -34,9 +36,10 @@ static const jf_rule *lion_choose(const void *attr)
   return &lion_rule;
 }
 
-static void lion_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_lion_scalars_text,
+JF_LOCAL void lion_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const lion *a = attr;
+  const lion *a = (const lion *)attr;
   double *own = scalar + JF_FIRST_SCALAR;
   (void)t;
   own[0] = a->beta1;
@@ -44,8 +47,8 @@ static void lion_scalars_of(const void *attr, int64_t t, double *scalar)
   own[2] = a->beta2;
   own[3] = 1 - a->beta2;
   own[4] = a->weight_decay;
-}
+})
 
 JFL_OPTIM(Lion, .doc = "Steps along the signs of a mean of gradients.", .attr = attrs,
   .attr_size = sizeof(lion), .check = lion_check, .rule = lion_choose,
-  .scalars = lion_scalars_of)
+  JF_SCALARS(lion_scalars_of, jf_lion_options_text, jf_lion_scalars_text))

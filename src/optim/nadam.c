@@ -6,7 +6,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_nadam_options_text,
 typedef struct nadam { double beta1, beta2, epsilon, momentum_decay; } nadam;
+)
 
 static const jf_attr attrs[] = {
   JF_MEANS_FIELDS(nadam, "1e-08"),
@@ -36,14 +38,15 @@ static const jf_rule *nadam_choose(const void *attr)
   return &nadam_rule;
 }
 
-static double mu_at(const nadam *a, int64_t t)
+JF_TWICE(jf_nadam_scalars_text,
+JF_LOCAL double mu_at(const nadam *a, int64_t t)
 {
   return a->beta1 * (1 - 0.5 * pow(0.96, (double)t * a->momentum_decay));
 }
 
 /* The product of mu_1 to mu_t. Factors are below beta1, and what is below the precision of 1 is as
    good as 0. */
-static double nadam_product(const nadam *a, int64_t t)
+JF_LOCAL double nadam_product(const nadam *a, int64_t t)
 {
   const double ratio = pow(0.96, a->momentum_decay);
   double product = 1, power = 1;
@@ -54,9 +57,9 @@ static double nadam_product(const nadam *a, int64_t t)
   return product;
 }
 
-static void nadam_scalars_of(const void *attr, int64_t t, double *scalar)
+JF_LOCAL void nadam_scalars_of(const void *attr, int64_t t, double *scalar)
 {
-  const nadam *a = attr;
+  const nadam *a = (const nadam *)attr;
   const double product = nadam_product(a, t), next = mu_at(a, t + 1);
   double *own = scalar + JF_FIRST_SCALAR;
   own[0] = a->beta1;
@@ -67,8 +70,8 @@ static void nadam_scalars_of(const void *attr, int64_t t, double *scalar)
   own[5] = scalar[JF_RATE] * next / (1 - product * next);
   own[6] = scalar[JF_RATE] * (1 - mu_at(a, t)) / (1 - product);
   own[7] = 1 / sqrt(1 - pow(a->beta2, (double)t));
-}
+})
 
 JFL_OPTIM(NAdam, .doc = "Adam with Nesterov's momentum.", .attr = attrs,
   .attr_size = sizeof(nadam), .check = nadam_check, .rule = nadam_choose,
-  .scalars = nadam_scalars_of)
+  JF_SCALARS(nadam_scalars_of, jf_nadam_options_text, jf_nadam_scalars_text))

@@ -4,11 +4,13 @@
 
 #include <math.h>
 
+JF_TWICE(jf_piecewise_text,
 typedef struct piecewise {
   jf_nums boundaries, values;          /* of scaling: `values` are factors, without the first, 1 */
   double base_lr;                      /* of scaling */
   jf_warmup warmup;
 } piecewise;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(piecewise, boundaries, NUMS, NULL, "the last step of each value but the last"),
@@ -50,7 +52,7 @@ static jfl_status check_values(const char *name, const jf_nums *v)
 
 static jfl_status piecewise_infer(jf_infer *c)
 {
-  const piecewise *a = c->attr;
+  piecewise *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
   if (a->values.n != a->boundaries.n + 1)
     return jf_fail_argument(JFL_EINVAL, "values", "must be %d numbers, one more than boundaries, "
@@ -61,7 +63,7 @@ static jfl_status piecewise_infer(jf_infer *c)
 
 static jfl_status scaling_infer(jf_infer *c)
 {
-  const piecewise *a = c->attr;
+  piecewise *a = c->attr;
   JF_TRY(jf_infer_schedule(c, &a->warmup));
   JF_TRY(jf_check_rate("base_lr", a->base_lr));
   if (a->values.n != a->boundaries.n && a->values.n != 1)
@@ -71,38 +73,41 @@ static jfl_status scaling_infer(jf_infer *c)
   return check_values("scale", &a->values);
 }
 
-/* How many boundaries the step of k is behind. */
-static int piece_of(const jf_kargs *k)
+/* How many boundaries step t is behind. */
+JF_TWICE(jf_piece_text,
+JF_LOCAL int piece_of(const piecewise *a, int64_t t)
 {
-  const piecewise *a = k->attr;
   int i = 0;
-  while (i < a->boundaries.n && (double)jf_schedule_step(k) > a->boundaries.v[i]) i++;
+  while (i < a->boundaries.n && (double)t > a->boundaries.v[i]) i++;
   return i;
-}
+})
+#define PIECEWISE(id) \
+  JF_SCHEDULE_OP(id, piecewise, jf_piecewise_text, jf_piece_text, jf_##id##_text)
 
-static jfl_status piecewise_plain(const jf_kargs *k)
+JF_TWICE(jf_piecewise_constant_text,
+JF_LOCAL double piecewise_constant_rate(const piecewise *a, int64_t t)
 {
-  const piecewise *a = k->attr;
-  return jf_schedule_rate(k, &a->warmup, a->values.v[0], a->values.v[piece_of(k)]);
-}
-static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_I64] = piecewise_plain };
+  return jf_warmed(&a->warmup, t, a->values.v[0], a->values.v[piece_of(a, t)]);
+})
+PIECEWISE(piecewise_constant)
 
-static jfl_status scaling_plain(const jf_kargs *k)
+JF_TWICE(jf_piecewise_scaling_text,
+JF_LOCAL double piecewise_scaling_rate(const piecewise *a, int64_t t)
 {
-  const piecewise *a = k->attr;
-  const int i = piece_of(k);
+  const int i = piece_of(a, t);
   double scale = 1;
   if (i && a->values.n > 1) scale = a->values.v[i - 1];
   else if (i) scale = pow(a->values.v[0], i);
-  return jf_schedule_rate(k, &a->warmup, a->base_lr, a->base_lr * scale);
-}
-static const jf_kernel scaling_cpu[JFL_N_DTYPE] = { [JFL_I64] = scaling_plain };
+  return jf_warmed(&a->warmup, t, a->base_lr, a->base_lr * scale);
+})
+PIECEWISE(piecewise_scaling)
 
 JFL_OP(piecewise_constant_schedule, .doc = "A rate that changes at given steps.",
   .path = "PiecewiseConstantScheduler", .in = {"step"}, .out = {"lr"}, .attr = attrs,
-  .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = piecewise_infer, .cpu = cpu)
+  .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = piecewise_infer,
+  .cpu = piecewise_constant_cpu, .small = piecewise_constant_small)
 
 JFL_OP(piecewise_scaling_schedule, .doc = "A rate that is multiplied at given steps.",
   .path = "PiecewiseScalingScheduler", .in = {"step"}, .out = {"lr"}, .attr = scaling_attrs,
   .attr_size = sizeof(piecewise), .flags = JF_SCHEDULE, .infer = scaling_infer,
-  .cpu = scaling_cpu)
+  .cpu = piecewise_scaling_cpu, .small = piecewise_scaling_small)

@@ -4,7 +4,9 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_rmsprop_options_text,
 typedef struct rmsprop { double decay_rate, epsilon; int centered; } rmsprop;
+)
 
 static const jf_attr attrs[] = {
   JF_FIELD(rmsprop, decay_rate, NUM, "0.99", "decay of the means"),
@@ -38,15 +40,16 @@ static const jf_rule *rmsprop_rule(const void *attr)
   return ((const rmsprop *)attr)->centered ? &centered_rule : &rms_rule;
 }
 
-static void rmsprop_scalars(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_rmsprop_scalars_text,
+JF_LOCAL void rmsprop_scalars(const void *attr, int64_t t, double *scalar)
 {
-  const rmsprop *a = attr;
+  const rmsprop *a = (const rmsprop *)attr;
   (void)t;
   scalar[JF_FIRST_SCALAR] = a->decay_rate;
   scalar[JF_FIRST_SCALAR + 1] = 1 - a->decay_rate;
   scalar[JF_FIRST_SCALAR + 2] = a->epsilon;
-}
+})
 
 JFL_OPTIM(RMSProp, .doc = "The gradient over the root of the mean of its squares.", .attr = attrs,
   .attr_size = sizeof(rmsprop), .check = rmsprop_check, .rule = rmsprop_rule,
-  .scalars = rmsprop_scalars)
+  JF_SCALARS(rmsprop_scalars, jf_rmsprop_options_text, jf_rmsprop_scalars_text))

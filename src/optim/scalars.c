@@ -3,7 +3,9 @@
 #include "optim/scalars.h"
 #include "optim/optim.h"
 
-enum { STEP, LR, SET, SCALE };       /* the inputs; those behind the scale may skip the step */
+/* The inputs; those behind the scale may skip the step. */
+#define SCALARS_INPUTS enum { STEP, LR, SET, SCALE };
+SCALARS_INPUTS
 
 static const jf_attr attrs[] = {
   JF_FIELD(jf_optim_choice, optimizer, STR, NULL, "its name"),
@@ -22,6 +24,7 @@ static jfl_status infer_rate(const jfl_value *v, const char *what)
 static jfl_status scalars_infer(jf_infer *c)
 {
   jf_optim_choice *a = c->attr;
+  JF_TRY(jf_small_check(c));
   const jfl_value *step = c->in[STEP], *set = c->in[SET];
   char s[JF_SHAPE_STR];
   if (step->dtype != JFL_I64 || jf_numel(&step->shape) != 1)
@@ -38,21 +41,46 @@ static jfl_status scalars_infer(jf_infer *c)
   return JFL_OK;
 }
 
+const char jf_step_numbers_text[] = JF_QUOTED(JF_STEP_NUMBERS);
+static const char scalars_inputs_text[] = JF_QUOTED(SCALARS_INPUTS JF_RATE_NUMBERS);
+/* The output is the last tensor. `own` sets the scalars of the optimizer, if it has any. */
+JF_TWICE(jf_scalars_text,
+JF_LOCAL void scalars_run(const void *attr, void *const *at, int n,
+                          void (*own)(const void *attr, int64_t t, double *scalar))
+{
+  const double *set = (const double *)at[SET];
+  double *out = (double *)at[n - 1];
+  out[JF_SCALE] = n - 1 > SCALE ? *(const double *)at[SCALE] : 1;
+  for (int i = SCALE; i < n - 1; i++)
+    if (*(const double *)at[i] < 0) out[JF_SCALE] = -1;
+  out[JF_RATE] = set[JF_IS_SET] != 0 ? set[JF_SET_RATE] : *(const double *)at[LR];
+  if (own) own(attr, *(const int64_t *)at[STEP] + 1, out);
+})
+
 static jfl_status scalars_plain(const jf_kargs *k)
 {
   const jf_optim_choice *a = k->attr;
-  const double *set = k->in[SET].data;
-  double *out = k->out[0].data;
-  out[JF_SCALE] = k->n_in > SCALE ? *(const double *)k->in[SCALE].data : 1;
-  for (int i = SCALE; i < k->n_in; i++)
-    if (*(const double *)k->in[i].data < 0) out[JF_SCALE] = -1;
-  out[JF_RATE] = set[JF_IS_SET] != 0 ? set[JF_SET_RATE] : *(const double *)k->in[LR].data;
-  if (a->optim->scalars) a->optim->scalars(a->attr, *(const int64_t *)k->in[STEP].data + 1, out);
+  void *at[JF_SMALL_TENSORS];
+  scalars_run(a->attr, at, jf_small_tensors(k, at), a->optim->scalars);
   return JFL_OK;
+}
+
+static void scalars_small(const jfl_op *op, const void *attr, jf_small *s)
+{
+  const jf_optim_choice *a = attr;
+  const jfl_optimizer *o = a->optim;
+  int n = 0;
+  (void)op;
+  *s = (jf_small){ .run = "scalars_run", .more = o->scalars ? o->scalars_name : "0",
+                   .attr = a->attr, .attr_size = o->attr_size };
+  s->text[n++] = jf_step_numbers_text;
+  s->text[n++] = scalars_inputs_text;
+  for (const char *const *t = o->scalars_text; *t; t++) s->text[n++] = *t;
+  s->text[n] = jf_scalars_text;
 }
 static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F64] = scalars_plain };
 
 JFL_OP(optimizer_scalars, .doc = "The numbers of a step: scale, rate, the optimizer's scalars.",
   .in = {"step", "lr", "set", "scale"}, .out = {"scalars"}, .attr = attrs,
   .attr_size = sizeof(jf_optim_choice), .flags = JF_OPTIONAL, .key = LR, .infer = scalars_infer,
-  .cpu = cpu)
+  .cpu = cpu, .small = scalars_small)

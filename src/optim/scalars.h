@@ -5,7 +5,8 @@
 #ifndef JF_OPTIM_SCALARS_H
 #define JF_OPTIM_SCALARS_H
 
-enum { JF_IS_SET, JF_SET_RATE, JF_N_SET };
+#define JF_RATE_NUMBERS enum { JF_IS_SET, JF_SET_RATE, JF_N_SET };
+JF_RATE_NUMBERS
 
 /* The names of the variables `set` begin with this: "System-Train-LearningRate-<job>" is that of a
    job's first optimizer, "System-Train-LearningRate2-<job>" that of its second. */

@@ -26,10 +26,12 @@ static jfl_status check_step(jf_infer *c)
                           jf_shape_str(&c->in[0]->shape, s));
 }
 
-jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w)
+jfl_status jf_infer_schedule(jf_infer *c, jf_warmup *w)
 {
   JF_TRY(check_step(c));
   JF_TRY(check_warmup(w));
+  w->way = !warms_up(w) ? JF_WARM_NONE : strcmp(w->kind, "linear") ? JF_WARM_CONSTANT
+                                                                   : JF_WARM_LINEAR;
   c->dtype[0] = JFL_F64;
   c->shape[0] = (jfl_shape){ 1, { 1 } };
   return JFL_OK;
@@ -42,14 +44,12 @@ jfl_status jf_check_rate(const char *name, double rate)
                           rate);
 }
 
-jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate)
+const char jf_warmup_text[] = JF_QUOTED(JF_WARMUP JF_WARMUP_WAYS);
+JF_TWICE(jf_warmed_text,
+JF_GLOBAL double jf_warmed(const jf_warmup *w, int64_t t, double first, double rate)
 {
-  const int64_t t = jf_schedule_step(k);
-  if (warms_up(w) && t < w->steps) {
-    double m = w->multiplier;
-    if (!strcmp(w->kind, "linear")) m += (1 - m) * (double)t / (double)w->steps;
-    rate = first * m;
-  }
-  *(double *)k->out[0].data = rate;
-  return JFL_OK;
-}
+  double m = w->multiplier;
+  if (w->way == JF_WARM_NONE || t >= w->steps) return rate;
+  if (w->way == JF_WARM_LINEAR) m += (1 - m) * (double)t / (double)w->steps;
+  return first * m;
+})

@@ -3,16 +3,19 @@
 #ifndef JF_OPTIM_SCHEDULE_H
 #define JF_OPTIM_SCHEDULE_H
 
-#include "op/op.h"
+#include "op/small.h"
 
 /* How the rate starts. While step < steps it is first * multiplier ("constant"), or goes from there
    to `first` in a straight line ("linear"), where first is the schedule's rate at step 0. "none" or
    NULL: there is no warm-up. */
-typedef struct jf_warmup {
-  const char *kind;
-  int64_t steps;
-  double multiplier;
-} jf_warmup;
+#define JF_WARMUP \
+  typedef struct jf_warmup {                                            \
+    const char *kind; int64_t steps; double multiplier; int way;        \
+  } jf_warmup;
+JF_WARMUP
+/* What `way` says, which infer sets. */
+#define JF_WARMUP_WAYS enum { JF_WARM_NONE, JF_WARM_CONSTANT, JF_WARM_LINEAR };
+JF_WARMUP_WAYS
 
 /* The attributes of an attribute struct T whose field `warmup` is a jf_warmup. */
 #define JF_WARMUP_FIELDS(T)                                                                     \
@@ -23,15 +26,23 @@ typedef struct jf_warmup {
     "what the rate is multiplied by then", NULL }
 
 /* Checks the step and the warm-up, and sets the output's dtype and shape. */
-jfl_status jf_infer_schedule(jf_infer *c, const jf_warmup *w);
+jfl_status jf_infer_schedule(jf_infer *c, jf_warmup *w);
 /* Fails unless the attribute of that name is a rate: finite, and not negative. */
 jfl_status jf_check_rate(const char *name, double rate);
-/* Writes the rate of k's step: while it warms up, one that starts from `first`; else `rate`. */
-jfl_status jf_schedule_rate(const jf_kargs *k, const jf_warmup *w, double first, double rate);
-/* The train step that k reads, counted from 0. */
-static inline int64_t jf_schedule_step(const jf_kargs *k)
-{
-  return *(const int64_t *)k->in[0].data;
-}
+/* The rate of step t: while it warms up, one that starts from `first`; else `rate`. */
+double jf_warmed(const jf_warmup *w, int64_t t, double first, double rate);
+/* The texts of these (op/small.h). */
+extern const char jf_warmup_text[], jf_warmed_text[];
+/* Defines the kernel and the texts of a schedule whose rate at step t, warm-up included, the
+   function id_rate(attributes, t) gives. */
+#define JF_SCHEDULE_OP(id, T, ...)                                              \
+  JF_TWICE(jf_##id##_run_text,                                                  \
+    JF_LOCAL void id##_run(const void *attr, void *const *at, int n)            \
+    {                                                                           \
+      (void)n;                                                                  \
+      *(double *)at[1] = id##_rate((const T *)attr, *(const int64_t *)at[0]);   \
+    })                                                                          \
+  JF_SMALL_OP(id, jf_warmup_text, jf_warmed_text, __VA_ARGS__, jf_##id##_run_text) \
+  static const jf_kernel id##_cpu[JFL_N_DTYPE] = { [JFL_I64] = id##_plain };
 
 #endif

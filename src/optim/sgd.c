@@ -5,8 +5,10 @@
 #include "optim/option.h"
 #include "optim/rule.h"
 
+JF_TWICE(jf_sgd_options_text,
 typedef struct sgd { double momentum; int nesterov; } sgd;
-typedef struct sgdw { sgd sgd; double weight_decay; } sgdw;
+typedef struct sgdw { sgd base; double weight_decay; } sgdw;
+)
 
 #define MOMENTUM(T, field) \
   { "momentum", JF_ATTR_NUM, offsetof(T, field), "0.9", "decay of the velocity; 0 keeps none", \
@@ -19,7 +21,7 @@ static const jf_attr sgd_attrs[] = {
 };
 
 static const jf_attr sgdw_attrs[] = {
-  MOMENTUM(sgdw, sgd.momentum),
+  MOMENTUM(sgdw, base.momentum),
   JF_FIELD(sgdw, weight_decay, NUM, "0", "lr times this share of a weight is taken from it"),
   {0},
 };
@@ -36,7 +38,7 @@ static jfl_status sgd_check(const void *attr)
 static jfl_status sgdw_check(const void *attr)
 {
   const sgdw *a = attr;
-  JF_TRY(sgd_check(&a->sgd));
+  JF_TRY(sgd_check(&a->base));
   return jf_check_amount("weight_decay", a->weight_decay);
 }
 
@@ -72,27 +74,29 @@ static const jf_rule *sgd_rule(const void *attr)
 static const jf_rule *sgdw_rule(const void *attr)
 {
   const sgdw *a = attr;
-  if (a->weight_decay == 0) return sgd_rule(&a->sgd);
-  return a->sgd.momentum == 0 ? &decayed_rule : &heavy_decayed_rule;
+  if (a->weight_decay == 0) return sgd_rule(&a->base);
+  return a->base.momentum == 0 ? &decayed_rule : &heavy_decayed_rule;
 }
 
-static void sgd_scalars(const void *attr, int64_t t, double *scalar)
+JF_TWICE(jf_sgd_scalars_text,
+JF_LOCAL void sgd_scalars(const void *attr, int64_t t, double *scalar)
 {
   const double beta = ((const sgd *)attr)->momentum;
   (void)t;
   if (beta != 0) scalar[JF_FIRST_SCALAR] = beta;
 }
 
-static void sgdw_scalars(const void *attr, int64_t t, double *scalar)
+JF_LOCAL void sgdw_scalars(const void *attr, int64_t t, double *scalar)
 {
-  const sgdw *a = attr;
-  sgd_scalars(&a->sgd, t, scalar);
-  if (a->weight_decay != 0) scalar[JF_FIRST_SCALAR + (a->sgd.momentum != 0)] = a->weight_decay;
-}
+  const sgdw *a = (const sgdw *)attr;
+  sgd_scalars(&a->base, t, scalar);
+  if (a->weight_decay != 0) scalar[JF_FIRST_SCALAR + (a->base.momentum != 0)] = a->weight_decay;
+})
 
 JFL_OPTIM(SGD, .doc = "Stochastic gradient descent, with momentum.", .attr = sgd_attrs,
-  .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule, .scalars = sgd_scalars)
+  .attr_size = sizeof(sgd), .check = sgd_check, .rule = sgd_rule,
+  JF_SCALARS(sgd_scalars, jf_sgd_options_text, jf_sgd_scalars_text))
 
 JFL_OPTIM(SGDW, .doc = "Stochastic gradient descent with momentum and decoupled weight decay.",
   .attr = sgdw_attrs, .attr_size = sizeof(sgdw), .check = sgdw_check, .rule = sgdw_rule,
-  .scalars = sgdw_scalars)
+  JF_SCALARS(sgdw_scalars, jf_sgd_options_text, jf_sgd_scalars_text))

@@ -1,9 +1,9 @@
 /* What a train job counts: its steps, the calls whose gradients one step takes together, and the
    scale of its losses. */
+#include "op/small.h"
 #include "optim/loss_scale.h"
 #include "optim/optim.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,33 +20,31 @@ static jfl_status check_numbers(const jfl_value *v, const char *name, jfl_dtype 
 
 static jfl_status increment_infer(jf_infer *c)
 {
+  JF_TRY(jf_small_check(c));
   JF_TRY(check_numbers(c->in[0], "step", JFL_I64, 0));
   for (int i = 1; i < c->n_in; i++) JF_TRY(check_numbers(c->in[i], "scalars", JFL_F64, 1));
   return JFL_OK;
 }
 
-/* Whether an optimizer that has these numbers makes its step; any does if there are none. */
-static int increment_counts(const jf_kargs *k)
+/* An optimizer makes its step if its scale is not negative; without one, the step is made. */
+JF_TWICE(jf_increment_text,
+JF_LOCAL void increment_run(const void *attr, void *const *at, int n)
 {
-  int any = k->n_in == 1;
-  for (int i = 1; i < k->n_in; i++) any |= ((const double *)k->in[i].data)[JF_SCALE] >= 0;
-  return any;
-}
-
-static jfl_status increment_plain(const jf_kargs *k)
-{
-  *(int64_t *)k->in[0].data += increment_counts(k);
-  return JFL_OK;
-}
+  int any = n == 1;
+  (void)attr;
+  for (int i = 1; i < n; i++) any |= ((const double *)at[i])[JF_SCALE] >= 0;
+  *(int64_t *)at[0] += any;
+})
+JF_SMALL_OP(increment, jf_step_numbers_text, jf_increment_text)
 static const jf_kernel increment_cpu[JFL_N_DTYPE] = { [JFL_I64] = increment_plain };
 
 JFL_OP(train_step_increment, .doc = "Counts a train step, unless every optimizer skips it.",
   .in = {"step", "scalars"}, .flags = JF_EFFECT | JF_OPTIONAL, .mutates = 1,
-  .infer = increment_infer, .cpu = increment_cpu)
+  .infer = increment_infer, .cpu = increment_cpu, .small = increment_small)
 
 /* ---- gradients of several calls ---- */
 
-typedef struct accumulation { int64_t calls; } accumulation;
+JF_TWICE(jf_accumulation_text, typedef struct accumulation { int64_t calls; } accumulation;)
 static const jf_attr accumulation_attrs[] = {
   JF_FIELD(accumulation, calls, INT, NULL, "how many calls a step takes together"),
   {0},
@@ -60,17 +58,19 @@ static jfl_status turn_infer(jf_infer *c)
   return JFL_OK;
 }
 
-static jfl_status turn_plain(const jf_kargs *k)
+JF_TWICE(jf_turn_text,
+JF_LOCAL void turn_run(const void *attr, void *const *at, int n)
 {
-  const int64_t count = *(const int64_t *)k->in[0].data;
-  *(double *)k->out[0].data = count + 1 >= ((const accumulation *)k->attr)->calls ? 1 : -1;
-  return JFL_OK;
-}
+  const int64_t count = *(const int64_t *)at[0] + 1;
+  (void)n;
+  *(double *)at[1] = count >= ((const accumulation *)attr)->calls ? 1 : -1;
+})
+JF_SMALL_OP(turn, jf_accumulation_text, jf_turn_text)
 static const jf_kernel turn_cpu[JFL_N_DTYPE] = { [JFL_I64] = turn_plain };
 
 JFL_OP(step_turn, .doc = "1 in the call that makes a step of several calls' gradients, else -1.",
   .in = {"count"}, .out = {"turn"}, .attr = accumulation_attrs, .attr_size = sizeof(accumulation),
-  .infer = turn_infer, .cpu = turn_cpu)
+  .infer = turn_infer, .cpu = turn_cpu, .small = turn_small)
 
 static jfl_status count_infer(jf_infer *c)
 {
@@ -78,16 +78,20 @@ static jfl_status count_infer(jf_infer *c)
   return check_numbers(c->in[1], "turn", JFL_F64, 0);
 }
 
-static jfl_status count_plain(const jf_kargs *k)
+JF_TWICE(jf_count_text,
+JF_LOCAL void count_run(const void *attr, void *const *at, int n)
 {
-  int64_t *count = k->in[0].data;
-  *count = *(const double *)k->in[1].data > 0 ? 0 : *count + 1;
-  return JFL_OK;
-}
+  int64_t *count = (int64_t *)at[0];
+  (void)attr;
+  (void)n;
+  *count = *(const double *)at[1] > 0 ? 0 : *count + 1;
+})
+JF_SMALL_OP(count, jf_count_text)
 static const jf_kernel count_cpu[JFL_N_DTYPE] = { [JFL_I64] = count_plain };
 
 JFL_OP(step_turn_count, .doc = "Counts a call of those that make a step.", .in = {"count", "turn"},
-  .flags = JF_EFFECT, .mutates = 1, .infer = count_infer, .cpu = count_cpu)
+  .flags = JF_EFFECT, .mutates = 1, .infer = count_infer, .cpu = count_cpu,
+  .small = count_small)
 
 /* carry(kept, total, turn): kept becomes total, or 0 in the call that makes the step. */
 static jfl_status carry_infer(jf_infer *c)
@@ -119,7 +123,9 @@ JFL_OP(carry, .doc = "Keeps a sum of gradients for the next call, until a step i
 
 /* ---- dynamic loss scale ---- */
 
-enum { SCALE, GOOD, TURN, FACTORS };
+#define LOSS_SCALE_INPUTS enum { SCALE, GOOD, TURN, FACTORS };
+LOSS_SCALE_INPUTS
+static const char loss_scale_inputs_text[] = JF_QUOTED(LOSS_SCALE_INPUTS JF_LOSS_SCALE);
 
 static const jf_attr scale_attrs[] = {
   JF_FIELD(jf_loss_scale, increment_period, INT, "2000", "good steps before the scale grows"),
@@ -130,6 +136,7 @@ static const jf_attr scale_attrs[] = {
 static jfl_status loss_scale_infer(jf_infer *c)
 {
   const jf_loss_scale *a = c->attr;
+  JF_TRY(jf_small_check(c));
   JF_TRY(check_numbers(c->in[SCALE], "scale", JFL_F32, 0));
   JF_TRY(check_numbers(c->in[GOOD], "good", JFL_I64, 0));
   JF_TRY(check_numbers(c->in[TURN], "turn", JFL_F64, 0));
@@ -147,24 +154,27 @@ jfl_status jf_check_loss_scale(const jf_loss_scale *a)
                           a->multiplier);
 }
 
-static jfl_status loss_scale_plain(const jf_kargs *k)
+JF_TWICE(jf_loss_scale_text,
+JF_LOCAL void loss_scale_run(const void *attr, void *const *at, int n)
 {
-  const jf_loss_scale *a = k->attr;
-  float *scale = k->in[SCALE].data;
-  int64_t *good = k->in[GOOD].data;
+  const jf_loss_scale *a = (const jf_loss_scale *)attr;
+  const double most = 3.4028234663852886e38;
+  float *scale = (float *)at[SCALE];
+  int64_t *good = (int64_t *)at[GOOD];
   int bad = 0;
-  if (*(const double *)k->in[TURN].data < 0) return JFL_OK;
-  for (int i = FACTORS; i < k->n_in; i++) bad |= *(const double *)k->in[i].data < 0;
+  if (*(const double *)at[TURN] < 0) return;
+  for (int i = FACTORS; i < n; i++) bad |= *(const double *)at[i] < 0;
   *good = bad ? 0 : *good + 1;
   if (bad) *scale = (float)fmax(*scale / a->multiplier, 1);
-  if (*good < a->increment_period) return JFL_OK;
+  if (*good < a->increment_period) return;
   *good = 0;
-  *scale = (float)fmin(*scale * a->multiplier, FLT_MAX);
-  return JFL_OK;
-}
+  *scale = (float)fmin(*scale * a->multiplier, most);
+})
+JF_SMALL_OP(loss_scale, loss_scale_inputs_text, jf_loss_scale_text)
 static const jf_kernel scale_cpu[JFL_N_DTYPE] = { [JFL_F32] = loss_scale_plain };
 
 JFL_OP(loss_scale_update, .doc = "Shrinks the scale of losses after a step that was skipped, and "
   "lets it grow after many that were not.", .in = {"scale", "good", "turn", "factors"},
   .attr = scale_attrs, .attr_size = sizeof(jf_loss_scale), .flags = JF_EFFECT | JF_VARIADIC,
-  .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer, .cpu = scale_cpu)
+  .mutates = 1 << SCALE | 1 << GOOD, .infer = loss_scale_infer, .cpu = scale_cpu,
+  .small = loss_scale_small)

@@ -10,7 +10,9 @@
 /* The tensors of one parameter, and the numbers of a step, by index. A step whose scale is negative
    is skipped. */
 enum { JF_PARAM, JF_GRAD, JF_FIRST_SLOT };
-enum { JF_SCALE, JF_RATE, JF_FIRST_SCALAR };
+#define JF_STEP_NUMBERS enum { JF_SCALE, JF_RATE, JF_FIRST_SCALAR };
+JF_STEP_NUMBERS
+extern const char jf_step_numbers_text[];      /* the text of that, for op/small.h */
 
 /* One call of a loop: elements `from` to `from` + n - 1 of a parameter, its gradient and its
    slots. */

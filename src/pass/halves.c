@@ -22,10 +22,14 @@ const jf_kernel_row *jf_row_for(const jf_target *t, const jf_node *n, const jf_k
 {
   const jf_kind *kind = t->device[n->place]->kind;
   const jf_kernel_row *best = NULL;
+  jf_kargs call = *k;
+  call.op = n->op;
+  call.device = (jf_device *)t->device[n->place];
   if (!kind->rows || (kind->plain && t->reference)) return NULL;
   for (const jf_kernel_row *const *r = kind->rows(); *r; r++) {
-    if (strcmp((*r)->op, n->op->name) || (best && (*r)->priority <= best->priority)) continue;
-    if (!(*r)->accepts || (*r)->accepts(k)) best = *r;
+    if ((*r)->op && strcmp((*r)->op, n->op->name)) continue;
+    if (best && (*r)->priority <= best->priority) continue;
+    if (!(*r)->accepts || (*r)->accepts(&call)) best = *r;
   }
   return best;
 }

@@ -454,18 +454,21 @@ static void order_streams(builder *b)
 static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
 
 /* The work is the steps between the transfers in and the transfers out. A device can repeat it as a
-   whole if it runs all of them and none draws random bits. */
+   whole if it runs all of them, and none that draws random bits is given the run's number. */
 static void find_work(jfl_plan *p)
 {
   int first = 0, end = p->n_step;
   p->work_first = p->work_end = -1;
   while (first < end && plan_is_transfer(&p->step[first])) first++;
   while (end > first && plan_is_transfer(&p->step[end - 1])) end--;
+  if (first == end) return;
+  const jf_kind *k = p->part[p->step[first].place].device->kind;
   for (int i = first; i < end; i++) {
     const jf_step *st = &p->step[i];
-    if (st->place != p->step[first].place || st->random || plan_is_transfer(st)) return;
+    if (st->place != p->step[first].place || plan_is_transfer(st)) return;
+    if (st->random && !k->reads_record) return;
   }
-  if (first == end || !p->part[p->step[first].place].device->kind->replay) return;
+  if (!k->replay) return;
   p->work_first = first;
   p->work_end = end;
 }

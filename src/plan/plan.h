@@ -121,10 +121,11 @@ struct jfl_plan {
   int threads;                 /* the largest number that a step takes */
   int flags;
   int is_late;                 /* some device queues work instead of doing it at once */
-  /* Steps work_first .. work_end - 1 are the work of one device, the same in every run: launches
-     that draw no random bits. -1: there is no such work, or the device cannot repeat it. */
+  /* Steps work_first .. work_end - 1 are the work of one device, launches that are the same in
+     every run. -1: there is no such work, or the device cannot repeat it. */
   int work_first, work_end;
   void *captured; int is_warm; /* by the run layer: the captured work, or NULL; whether it ran */
+  uint64_t captured_seed;      /* of the random bits that the captured work draws */
   void **saved;                /* by the run layer, in a checked run: copies of the variables */
   int n_event; void **event;   /* set by the run layer: one for each step that records one */
   /* If several devices work: the first step that changes a variable, else -1. Before it is queued,

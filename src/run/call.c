@@ -22,10 +22,9 @@ typedef struct call_away {
 /* Queues the copies, the kernel between them, and the record of what it finds wrong. */
 static jfl_status call_queue(call_away *c, jf_kernel run)
 {
-  static const jf_fault none;
   jf_device *d = c->site->device;
   void *stream = c->site->stream;
-  JF_TRY(d->kind->put(d, stream, c->site->fault, &none, sizeof none));
+  JF_TRY(jf_site_begin(c->site, c->k.random.run));
   for (int i = 0; i < c->k.n_in; i++)
     JF_TRY(d->kind->put(d, stream, c->k.in[i].data, c->host->in[i].data, call_bytes(&c->k.in[i])));
   JF_TRY(d->kind->launch ? d->kind->launch(d, stream, run, &c->k) : run(&c->k));
@@ -50,7 +49,7 @@ static void call_lay_out(call_away *c, size_t scratch)
   }
   c->k.scratch = scratch ? at : NULL;
   c->k.stream = c->site->stream;
-  c->k.fault = c->site->fault;
+  c->k.fault = &c->site->record->fault;
 }
 
 static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,

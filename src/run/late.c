@@ -13,14 +13,18 @@ static int late_works(const jfl_plan *p, int place)
 
 jfl_status jf_late_begin(jfl_plan *p)
 {
-  static const jf_fault none;
   for (int i = 0; i < p->n_part; i++) {
-    const jf_site *t = late_site(p, i);
     if (!late_works(p, i)) continue;
-    jfl_status s = t->device->kind->put(t->device, t->stream, t->fault, &none, sizeof none);
+    jfl_status s = jf_site_begin(late_site(p, i), p->job->run);
     if (s) return jf_late_end(p, s);
   }
   return JFL_OK;
+}
+
+jfl_status jf_site_begin(jf_site *t, uint64_t number)
+{
+  t->begin = (jf_run_record){ .number = number };
+  return t->device->kind->put(t->device, t->stream, t->record, &t->begin, sizeof t->begin);
 }
 
 /* Adds to an error of a step which one it was. */
@@ -35,7 +39,8 @@ jfl_status jf_site_settle(jf_site *t)
 {
   const jf_kind *k = t->device->kind;
   t->found = (jf_fault){ 0 };
-  jfl_status read = k->get(t->device, t->stream, &t->found, t->fault, sizeof t->found);
+  jfl_status read = k->get(t->device, t->stream, &t->found, &t->record->fault,
+                            sizeof t->found);
   jfl_status done = k->wait(t->device, t->stream);
   if (t->found.what) return jf_fault_fail(&t->found);
   return done ? done : read;
@@ -152,8 +157,12 @@ static jfl_status late_capture(jfl_plan *p)
   const jf_kind *k = t->device->kind;
   jfl_status s = k->capture(t->device, t->stream);
   if (s) return s;
-  for (int i = p->work_first; i < p->work_end && !s; i++) s = jf_late_step(p, &p->step[i]);
+  for (int i = p->work_first; i < p->work_end && !s; i++) {
+    jf_step_draw(p, &p->step[i]);
+    s = jf_late_step(p, &p->step[i]);
+  }
   jfl_status ended = k->captured(t->device, t->stream, &p->captured);
+  p->captured_seed = p->job->session->seed;
   if (s) jf_late_forget_work(p);
   return s ? s : ended;
 }
@@ -161,6 +170,7 @@ static jfl_status late_capture(jfl_plan *p)
 jfl_status jf_late_work(jfl_plan *p)
 {
   const jf_site *t = late_site(p, p->step[p->work_first].place);
+  if (p->captured_seed != p->job->session->seed) jf_late_forget_work(p);
   if (!p->captured) JF_TRY(late_capture(p));
   return t->device->kind->replay(t->device, t->stream, p->captured);
 }
@@ -190,7 +200,7 @@ jfl_status jf_late_prepare(jfl_session *s, jfl_plan *p)
     jf_step *st = &p->step[i];
     const jf_site *t = s->site[st->place];
     st->k.stream = t->stream;
-    st->k.fault = t->fault;
+    st->k.fault = t->record ? &t->record->fault : NULL;
     if (st->event >= 0) JF_TRY(t->device->kind->event_new(t->device, &p->event[st->event]));
   }
   return JFL_OK;

@@ -47,7 +47,8 @@ typedef struct jf_site {
   int place;                   /* its number in the session */
   void *stream;                /* NULL on the host */
   void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
-  jf_fault *fault;             /* in the device's memory; NULL on the host */
+  jf_run_record *record;       /* in the device's memory; NULL on the host */
+  jf_run_record begin;         /* what it is at the beginning of the run */
   jf_fault found;              /* what was there when the device was last waited for */
 } jf_site;
 
@@ -106,6 +107,8 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size);
    which inputs it changes. */
 jfl_status jf_site_call(jf_site *t, jf_kernel run, const jf_kargs *k, size_t scratch,
                         const jf_node *n);
+/* Queues the writing of the record that a run of that number begins with; not for the host. */
+jfl_status jf_site_begin(jf_site *t, uint64_t number);
 /* Waits for all that was queued, and gives what went wrong; not for the host. */
 jfl_status jf_site_settle(jf_site *t);
 
@@ -157,6 +160,8 @@ jfl_status jf_profile_run(jfl_profile *f, jfl_plan *p);
    changed since; and says that all steps of a run have ended. */
 int jf_first_step(const jfl_plan *p);
 void jf_steps_done(jfl_plan *p);
+/* Gives a step that draws random bits those of the run. */
+void jf_step_draw(const jfl_plan *p, jf_step *st);
 /* Runs one step, or queues it. */
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st);
 

@@ -7,8 +7,8 @@ static jfl_status site_set_up(jf_site *t)
   const jf_kind *k = t->device->kind;
   if (k->host) return JFL_OK;
   JF_TRY(k->stream_new(t->device, &t->stream));
-  t->fault = k->alloc(t->device, sizeof *t->fault);
-  return t->fault ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory on %s", t->device->name);
+  t->record = k->alloc(t->device, sizeof *t->record);
+  return t->record ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory on %s", t->device->name);
 }
 
 static void site_close(jf_site *t)
@@ -16,7 +16,7 @@ static void site_close(jf_site *t)
   const jf_kind *k = t->device->kind;
   k->free(t->device, t->arena);
   if (!k->host) {
-    k->free(t->device, t->fault);
+    k->free(t->device, t->record);
     if (t->stream) k->stream_free(t->device, t->stream);
   }
   if (t->device != jf_host()) jf_device_free(t->device);

@@ -19,6 +19,15 @@ describe("the table of ops", function()
     assert.truthy(row("relu"):find("vector loop, fused", 1, true))
   end)
 
+  it("says which kernels of a GPU serve an op, where that is known", function()
+    assert.falsy(text:find("of a GPU", 1, true))
+    local served = optable.text(function(path) return path end, { softmax = {
+      { dtype = "float16", kernels = { "cuda_softmax" }, converted = true },
+      { dtype = "float32", kernels = { "cuda_softmax" } },
+    } })
+    assert.truthy(served:match("\n| `softmax` |[^\n]*| cuda_softmax %(f32 f16%*%) | %d+ |\n"))
+  end)
+
   it("has the functions that are made of ops", function()
     assert.truthy(text:match("\n| <layers.dense> | 1 |"))
     assert.falsy(text:match("\n| <zip> "))

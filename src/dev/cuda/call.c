@@ -39,6 +39,11 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
   return JFL_OK;
 }
 
+jf_cuda_head jf_cuda_head_of(const jf_kargs *k)
+{
+  return (jf_cuda_head){ .fault = k->fault, .step = k->step, .key = k->random.key };
+}
+
 jfl_status jf_cuda_run(const jf_kargs *k)
 {
   const cuda_call *call = k->state;
@@ -46,11 +51,9 @@ jfl_status jf_cuda_run(const jf_kargs *k)
   jf_cuda_head *h = (jf_cuda_head *)(void *)args;
   int n = 0;
   memcpy(args, call->args, call->size);
+  *h = jf_cuda_head_of(k);
   for (int i = 0; i < k->n_in && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->in[i].data;
   for (int i = 0; i < k->n_out && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->out[i].data;
   if (n < JF_CUDA_POINTERS) h->data[n] = k->scratch;
-  h->fault = k->fault;
-  h->step = k->step;
-  h->random = k->random;
   return jf_cuda_launch(k, call->function, call->grid, args);
 }

@@ -101,14 +101,17 @@ const char *jf_cuda_computed(jfl_dtype t);
 /* ---- calls (call.c) ---- */
 
 /* What the parameter of every kernel begins with; prelude.cuh has the same struct. data: inputs,
-   then outputs, then scratch. */
+   then outputs, then scratch. fault: the first field of the run's record, which says the rest of
+   what random bits depend on. */
 enum { JF_CUDA_POINTERS = 8 };
 typedef struct jf_cuda_head {
   void *data[JF_CUDA_POINTERS];
   jf_fault *fault;
   int64_t step;
-  jf_random_source random;
+  uint64_t key;                        /* of random bits */
 } jf_cuda_head;
+/* The head of a call, without data. */
+jf_cuda_head jf_cuda_head_of(const jf_kargs *k);
 
 /* Prepares a launch of kernel `name` of a source: its parameter is a copy of the `size` bytes at
    args, which begin with a jf_cuda_head. Sets k->state, which jf_free frees. `types` are pairs of a

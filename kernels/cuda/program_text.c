@@ -352,6 +352,13 @@ static void program_lines(program *p)
 
 /* ---- the kernels ---- */
 
+static int program_draws_any(const program *p)
+{
+  for (int n = 0; n < p->f->n_instr; n++)
+    if (program_draws(&p->f->instr[n])) return 1;
+  return 0;
+}
+
 static void program_pointers(program *p)
 {
   for (int i = 0; i < p->f->n_in + p->f->n_out; i++) {
@@ -423,12 +430,12 @@ void jf_program_source(jf_text *to, const jf_cut *c)
     if (!jf_cut_adds(&c->f->instr[i])) jf_formula_instruction(to, c->f, i);
   ADD("typedef %s I;\nenum { W = %d };\n"
       "JF_KERNEL __launch_bounds__(%d) fused(const jf_cut_args a)\n{\n"
-      "  const jf_random random = jf_random_of(a.head); (void)random;\n"
       "  const I groups = (I)%s, lines = (I)a.lines;\n"
       "  const I tiles = (I)a.tiles, parts = (I)a.parts;\n"
       "  const I tile = (I)blockIdx.x %% tiles, part = (I)blockIdx.x / tiles;\n"
       "  const int x = threadIdx.x %% %d, y = threadIdx.x / %d; (void)y;\n",
       wide ? "int64_t" : "int32_t", c->vector, c->across * c->down, groups, c->across, c->across);
+  if (program_draws_any(p)) ADD("  const jf_random random = jf_random_of(a.head);\n");
   program_pointers(p);
   for (int s = 0; s < p->f->n_slot; s++) {
     if (p->f->slot[s].kind != JF_SLOT_NUMBER) continue;

@@ -107,7 +107,7 @@ template <class A, class D, class T> JF_INLINE void jf_gather(const jf_cut_gathe
 
 #else
 
-extern const char jf_cuda_text_fused[];
+extern const char jf_cuda_text_program[];
 
 /* A kernel that is ready to be launched, and the one that finishes its sums. */
 typedef struct fused_call {
@@ -181,7 +181,7 @@ static jfl_status fused_compile(fused_call *call, jf_cuda *cuda, const jf_cut *c
 {
   jf_text text = { 0 };
   char *source;
-  jf_text_add(&text, "%s", jf_cuda_text_fused);
+  jf_text_add(&text, "%s", jf_cuda_text_program);
   jf_program_source(&text, c);
   JF_TRY(jf_text_take(&text, &source));
   const jf_cuda_source s = { c->f->title, source, NULL };
@@ -219,7 +219,7 @@ static jfl_status cuda_fused_run(const jf_kargs *k)
 {
   const fused_call *call = k->state;
   jf_cut_args a = call->args;
-  a.head.random = k->random;
+  a.head = jf_cuda_head_of(k);
   for (int i = 0; i < k->n_in; i++) a.data[i] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) a.data[k->n_in + i] = k->out[i].data;
   for (int i = 0; i < call->n_gather; i++) {
