@@ -120,16 +120,16 @@ static void program_line_loads(program *p)
   }
 }
 
-/* Whether this loop reads slot s from memory. */
-static int program_reads(const program *p, int s)
+/* Whether this loop reads slot s from memory, or computes it. */
+static int program_makes(const program *p, int s)
 {
-  return p->need[s] && p->f->slot[s].in >= 0 && !jf_cut_holds(p->c, s, p->loop);
+  return p->need[s] && !jf_cut_holds(p->c, s, p->loop);
 }
 
 static void program_group_loads(program *p)
 {
   for (int s = 0; s < p->f->n_slot; s++) {
-    const program_access access = program_reads(p, s) ? program_access_of(p, s) : ACCESS_NONE;
+    const program_access access = program_makes(p, s) ? program_access_of(p, s) : ACCESS_NONE;
     const char *stored = program_stored(p, s);
     if (access == ACCESS_GROUP) {
       ADD("      const %s t%d = jf_load(p%d[", program_computed(p, s), s, program_pointer(p, s));
@@ -208,7 +208,7 @@ static void program_element(program *p)
     const jf_slot_kind kind = p->f->slot[i->out[0]].kind;
     for (int k = 0; k < i->n_out && kind == JF_SLOT_EACH; k++) {
       const int s = i->out[k];
-      if (!p->need[s] || jf_cut_holds(p->c, s, p->loop)) continue;
+      if (!program_makes(p, s)) continue;
       program_result(p, n, k, "u.v[w]");
       if (p->c->held[s]) ADD("        h%d[k * W + w] = t%d;\n", s, s);
     }
@@ -239,8 +239,8 @@ static int program_draws_each(const program *p)
 {
   for (int n = 0; n < p->f->n_instr; n++) {
     const jf_instr *i = &p->f->instr[n];
-    if (program_draws(i) && p->f->slot[i->out[0]].kind == JF_SLOT_EACH && p->need[i->out[0]]
-        && !jf_cut_holds(p->c, i->out[0], p->loop)) return 1;
+    for (int k = 0; k < i->n_out && program_draws(i); k++)
+      if (p->f->slot[i->out[k]].kind == JF_SLOT_EACH && program_makes(p, i->out[k])) return 1;
   }
   return 0;
 }
