@@ -101,7 +101,7 @@ build/gen/lua/%.gz: lua/% scripts/embedded.awk
 $O/kernels/cuda/%.o: kernels/cuda/%.cu Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) -x c $(ALL_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
-CUDA_TEXT := $(patsubst kernels/cuda/%,build/gen/cuda/%,$(CUDA_SRC) kernels/cuda/prelude.cuh)
+CUDA_TEXT := $(patsubst kernels/cuda/%,build/gen/cuda/%,$(CUDA_SRC) $(wildcard kernels/cuda/*.cuh))
 build/gen/cuda/%: kernels/cuda/% scripts/device.awk
 	@mkdir -p $(@D)
 	awk -f scripts/device.awk $< >$@

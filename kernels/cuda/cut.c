@@ -51,7 +51,7 @@ static int cut_has(const jf_cut *c, jf_cut_sum kind)
 }
 
 /* Lines are rows. Without them they are as short as the sums allow, or all is one line. */
-static int cut_lines(jf_cut *c)
+static int cut_into_lines(jf_cut *c)
 {
   int inner = c->nest.n;
   int64_t size = 1;
@@ -236,7 +236,7 @@ int jf_cut_make(jf_cut *c, const jf_fused *f)
   memset(c, 0, sizeof *c);
   c->f = f;
   cut_axes(c);
-  if (!cut_accepts_sums(f) || !cut_lines(c)) return 0;
+  if (!cut_accepts_sums(f) || !cut_into_lines(c)) return 0;
   cut_groups(c);
   if (f->row) cut_row_threads(c);
   else cut_other_threads(c);

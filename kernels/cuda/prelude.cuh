@@ -124,12 +124,47 @@ JF_INLINE void jf_report(const jf_cuda_head &h, int what, int64_t value, int64_t
   h.fault->what = what;
 }
 
+/* Does what jf_report does for any number of threads, of which the one with the lowest position is
+   heard. `what` is -1 while one of them writes. */
+JF_INLINE void jf_report_least(const jf_cuda_head &h, int what, int64_t value, int64_t at,
+                               int64_t limit)
+{
+  for (int done = !h.fault; !done;) {
+    const int32_t was = atomicExch(&h.fault->what, -1);
+    if (was == -1) continue;
+    volatile jf_fault *f = h.fault;
+    __threadfence();
+    const int first = !was || (f->step == (int32_t)h.step && at < f->at);
+    if (first) {
+      f->step = (int32_t)h.step;
+      f->value = value;
+      f->at = at;
+      f->limit = limit;
+    }
+    __threadfence();
+    atomicExch(&h.fault->what, first ? what : was);
+    done = 1;
+  }
+}
+
 /* ---- loops and sums ---- */
+
+/* Gives i / n, and what is left in *rest. Divisions of 32 bits are several times quicker. */
+JF_INLINE int64_t jf_divide(int64_t i, int64_t n, int64_t *rest)
+{
+  if (!((uint64_t)(i | n) >> 32)) {
+    const uint32_t q = (uint32_t)i / (uint32_t)n;
+    *rest = (uint32_t)i - q * (uint32_t)n;
+    return q;
+  }
+  const int64_t q = i / n;
+  *rest = i - q * n;
+  return q;
+}
 
 #define JF_EACH(i, n)                                                            \
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n);      \
        i += (int64_t)gridDim.x * blockDim.x)
-
 
 /* Joins a number of each thread of a warp; every lane gets the result. */
 template <class Op, class A> JF_INLINE A jf_warp_join(A v)

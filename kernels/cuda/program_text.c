@@ -329,8 +329,8 @@ static void program_lines(program *p)
   const jf_cut *c = p->c;
   ADD("  for (I base = part * %d; base < lines; base += parts * %d) {\n", c->down, c->down);
   if (c->down > 1)
-    ADD("    const int on = base + y < lines; (void)on;\n    const I line = on ? base + y : lines - 1;"
-        " (void)line;\n");
+    ADD("    const int on = base + y < lines; (void)on;\n"
+        "    const I line = on ? base + y : lines - 1; (void)line;\n");
   else
     ADD("    const I line = base; (void)line;\n");
   program_indices(p, 0, c->inner, "line");

@@ -4,7 +4,8 @@
 
 #include "op/small.h"
 
-/* Writes the source of a kernel `small` for a call of op with these attributes, whose texts are s. */
+/* Writes the source of a kernel `small` for a call of op with these attributes, whose texts are
+   s. */
 void jf_small_source(jf_text *to, const jfl_op *op, const void *attr, const jf_small *s);
 
 #endif

@@ -2,6 +2,7 @@
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
 #include "cuda/cut.h"
+#include "cuda/order.cuh"
 #include "cuda/small.h"
 #include "op/op.h"
 #include "optim/optim.h"
@@ -123,7 +124,9 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[];
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
+extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
@@ -138,6 +141,13 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+  { "random", jf_cuda_text_random, "typedef float T;\n" },
+  { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
+  { "assign", jf_cuda_text_assign, "typedef double T;\n" },
+  { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
+  { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
+    "enum { R = 4, COLUMNS = 8 };\n" },
+  { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };
 
 static void every_source_compiles(void)
@@ -151,6 +161,29 @@ static void every_source_compiles(void)
       CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
       if (!e) jf_free(image);
     }
+}
+
+/* The sources that put words in order. */
+static void every_ordering_compiles(void)
+{
+  static const struct { const char *what, *text, *define; int wide; } ordered[] = {
+    { "sort", jf_cuda_text_sort, "typedef float T;\n#define FLIP (K)-1\n", 0 },
+    { "sort", jf_cuda_text_sort, "typedef int64_t T;\n#define FLIP (K)0\n", 1 },
+    { "scatter", jf_cuda_text_scatter,
+      "typedef float T;\ntypedef int32_t I;\n#define A float\n", 0 },
+    { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
+  };
+  void *image;
+  size_t size;
+  for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
+    char *define;
+    CHECK(!jf_order_define(ordered[i].define, ordered[i].wide, &define));
+    const jf_cuda_source s = { ordered[i].what, ordered[i].text, define };
+    const jfl_status e = jf_cuda_compile(archs[i % N_ARCH], &s, &image, &size);
+    CHECK_MSG(!e, "%s: %s", s.what, jfl_errmsg());
+    if (!e) jf_free(image);
+    jf_free(define);
+  }
 }
 
 /* ---- ops on a few numbers ---- */
@@ -216,6 +249,7 @@ int main(void)
   if (has_compiler()) {
     RUN(every_elementwise_op_compiles);
     RUN(every_source_compiles);
+    RUN(every_ordering_compiles);
     RUN(every_small_op_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");

@@ -466,7 +466,6 @@ static int module_find(module *m, int i)
   snprintf(symbol, sizeof symbol, "emulated_sizes_%s", f->name);
   *(void **)&sizes = dlsym(m->library, symbol);
   f->world = dlsym(m->library, "emulated");
-  f->meets = m->head.meets;
   f->most_shared = USUAL_SHARED;
   if (f->call && sizes && f->world) f->n_parameter = sizes(f->size);
   return f->call && sizes && f->world;

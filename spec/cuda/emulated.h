@@ -73,7 +73,6 @@ typedef struct emulated_function {
   void (*call)(void **parameter);      /* runs one thread */
   int n_parameter;
   size_t size[MOST_PARAMETERS];
-  int meets;                           /* threads of a block wait for each other somewhere */
   size_t most_shared;
   emulated_world **world;              /* the module's pointer */
 } emulated_function;

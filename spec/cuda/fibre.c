@@ -1,6 +1,6 @@
-/* Running a kernel: block after block, and the threads of a block as fibres that go on in turns.
-   A thread runs until it has to wait for others. Blocks whose threads never wait are plain
-   loops. */
+/* Running a kernel: block after block, and the threads of a block as fibres that go on in turns. A
+   thread runs until it has to wait for others. One that ends without leaves its stack to the next,
+   so the threads of a block that never meet are a plain loop. */
 #include "emulated.h"
 
 #include <pthread.h>
@@ -9,21 +9,26 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK = 64 * 1024, MOST_THREADS = 1024, LANES = 32 };
+/* The stacks begin at different places of their pages, so that caches hold the tops of many. */
+enum { STACK = 64 * 1024, SPREAD = 192, SPREADS = 64, MOST_THREADS = 1024, LANES = 32 };
 
-typedef enum fibre_state { FIBRE_RUNS, FIBRE_AT_BARRIER, FIBRE_IN_WARP, FIBRE_ENDED } fibre_state;
+typedef enum fibre_state {
+  FIBRE_NEW, FIBRE_RUNS, FIBRE_AT_BARRIER, FIBRE_IN_WARP, FIBRE_ENDED
+} fibre_state;
 
 typedef struct fibre {
-  void *stack, *at;                /* at: its saved stack pointer */
+  void *at;                        /* its saved stack pointer */
   fibre_state state;
   emulated_index index;
-  int number;
-  unsigned mask;                   /* in a warp's exchange: the lanes that take part */
-  uint64_t value, got[LANES];      /* what it puts there, and what all have put */
+  int voted, from;                 /* in a warp's exchange: whether it votes, else whose it wants */
+  unsigned mask;                   /* the lanes that take part */
+  uint64_t value;                  /* what it puts there, then what it gets */
 } fibre;
 
 static fibre fibres[MOST_THREADS];
-static int n_fibre, current;
+static int n_fibre, n_ended, current;
+static void *stacks[MOST_THREADS];
+static int n_stack;                /* how many of them have had a thread of this block */
 static void *scheduler;            /* the saved stack pointer of the loop over fibres */
 static emulated_world world;
 static const emulated_launch *launch;
@@ -32,7 +37,8 @@ static int backwards;              /* in which order fibres go on; it changes at
 /* One kernel runs at a time, which is all that the CPU could do anyway. */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
-/* Saves the registers that a call must preserve, then goes on at the other stack pointer. */
+/* Saves the registers that a call must preserve, then goes on at the other stack pointer. It jumps
+   there, as processors foresee where a return goes by the calls before it. */
 #ifdef __x86_64__
 void emulated_switch(void **from, void *to);
 __asm__(".text\n.globl emulated_switch\n.hidden emulated_switch\n.type emulated_switch,@function\n"
@@ -41,29 +47,51 @@ __asm__(".text\n.globl emulated_switch\n.hidden emulated_switch\n.type emulated_
         "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
         "  movq %rsp, (%rdi)\n  movq %rsi, %rsp\n"
         "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
-        "  ret\n.size emulated_switch, .-emulated_switch\n");
+        "  popq %rcx\n  notrack jmp *%rcx\n.size emulated_switch, .-emulated_switch\n");
 #else
 #error "the emulated GPU switches fibres on x86-64 alone"
 #endif
 
+/* The thread that comes after thread i, or -1. */
+static int fibre_next(int i)
+{
+  const int next = backwards ? i - 1 : i + 1;
+  return next < n_fibre ? next : -1;
+}
+
+static void fibre_become(int i)
+{
+  current = i;
+  fibres[i].state = FIBRE_RUNS;
+  world.thread = fibres[i].index;
+}
+
+/* Runs threads one after the other, until one has to wait, which then keeps this stack. */
 static void fibre_main(void)
 {
-  launch->function->call((void **)launch->parameter);
-  fibres[current].state = FIBRE_ENDED;
+  for (;;) {
+    launch->function->call((void **)launch->parameter);
+    fibres[current].state = FIBRE_ENDED;
+    n_ended++;
+    const int next = fibre_next(current);
+    if (next < 0 || fibres[next].state != FIBRE_NEW) break;
+    fibre_become(next);
+  }
   emulated_switch(&fibres[current].at, scheduler);
   abort();
 }
 
-static void fibre_start(fibre *f)
+static void fibre_start(int i)
 {
-  if (!f->stack) {
-    f->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (f->stack == MAP_FAILED) abort();
+  void **stack = &stacks[n_stack];
+  if (!*stack) {
+    *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*stack == MAP_FAILED) abort();
   }
-  void **top = (void **)((char *)f->stack + STACK) - 2;
+  void **top = (void **)((char *)*stack + STACK - n_stack++ % SPREADS * SPREAD) - 2;
   *top = (void *)fibre_main;       /* where the first switch returns to, with an aligned stack */
-  f->at = top - 6;
-  f->state = FIBRE_RUNS;
+  fibre_become(i);
+  emulated_switch(&scheduler, top - 6);
 }
 
 static void fibre_leave(fibre_state why)
@@ -80,66 +108,60 @@ static uint64_t fibre_shuffle(unsigned mask, uint64_t value, int from)
   fibre *f = &fibres[current];
   f->mask = mask;
   f->value = value;
+  f->voted = 0;
+  f->from = from & (LANES - 1);
   fibre_leave(FIBRE_IN_WARP);
-  return f->got[from & (LANES - 1)];
+  return f->value;
 }
 
 static unsigned fibre_ballot(unsigned mask, int value)
 {
   fibre *f = &fibres[current];
-  unsigned set = 0;
   f->mask = mask;
   f->value = value != 0;
+  f->voted = 1;
   fibre_leave(FIBRE_IN_WARP);
-  for (int i = 0; i < LANES; i++)
-    if (mask >> i & 1 && f->got[i]) set |= 1u << i;
-  return set;
+  return (unsigned)f->value;
 }
 
 /* ---- who may go on ---- */
+
+/* Gives the lanes `there` of a warp, all of whose partners are there, what they want. */
+static void fibre_exchange(fibre *warp, unsigned there)
+{
+  uint64_t put[LANES] = { 0 };
+  unsigned votes = 0;
+  for (int j = 0; j < LANES; j++) {
+    if (!(there >> j & 1)) continue;
+    put[j] = warp[j].value;
+    votes |= (unsigned)(warp[j].voted && put[j]) << j;
+  }
+  for (int j = 0; j < LANES; j++) {
+    if (!(there >> j & 1)) continue;
+    warp[j].value = warp[j].voted ? votes : put[warp[j].from];
+    warp[j].state = FIBRE_RUNS;
+  }
+}
 
 /* Lets the lanes of a warp go on whose partners are all there. */
 static int fibre_settle_warp(int first)
 {
   const int n = n_fibre - first < LANES ? n_fibre - first : LANES;
+  fibre *warp = &fibres[first];
+  unsigned alive = 0, waiting = 0;
   int any = 0;
   for (int i = 0; i < n; i++) {
-    const fibre *f = &fibres[first + i];
-    unsigned there = 0, wanted = 0;
-    if (f->state != FIBRE_IN_WARP) continue;
-    for (int j = 0; j < n; j++) {
-      const fibre *o = &fibres[first + j];
-      if (o->state != FIBRE_ENDED) wanted |= 1u << j;
-      if (o->state == FIBRE_IN_WARP && o->mask == f->mask) there |= 1u << j;
-    }
-    wanted &= f->mask;
-    if ((there & wanted) != wanted) continue;
-    any = 1;
-    uint64_t put[LANES] = { 0 };
+    alive |= (unsigned)(warp[i].state != FIBRE_ENDED) << i;
+    waiting |= (unsigned)(warp[i].state == FIBRE_IN_WARP) << i;
+  }
+  while (waiting) {
+    const unsigned mask = warp[__builtin_ctz(waiting)].mask;
+    unsigned there = 0;
     for (int j = 0; j < n; j++)
-      if (there >> j & 1) put[j] = fibres[first + j].value;
-    for (int j = 0; j < n; j++) {
-      if (!(there >> j & 1)) continue;
-      memcpy(fibres[first + j].got, put, sizeof put);
-      fibres[first + j].state = FIBRE_RUNS;
-    }
-  }
-  return any;
-}
-
-/* Lets waiting fibres go on; 0 if none can. */
-static int fibre_settle(void)
-{
-  int any = 0, waiting = 0, ended = 0;
-  for (int i = 0; i < n_fibre; i += LANES) any |= fibre_settle_warp(i);
-  for (int i = 0; i < n_fibre; i++) {
-    waiting += fibres[i].state == FIBRE_AT_BARRIER;
-    ended += fibres[i].state == FIBRE_ENDED;
-  }
-  if (waiting && waiting + ended == n_fibre) {
-    for (int i = 0; i < n_fibre; i++)
-      if (fibres[i].state == FIBRE_AT_BARRIER) fibres[i].state = FIBRE_RUNS;
-    backwards = !backwards;
+      there |= (unsigned)(waiting >> j & 1 && warp[j].mask == mask) << j;
+    waiting &= ~there;
+    if ((alive & mask) & ~there) continue;
+    fibre_exchange(warp, there);
     any = 1;
   }
   return any;
@@ -147,16 +169,33 @@ static int fibre_settle(void)
 
 static void fibre_go_on(int i)
 {
-  if (fibres[i].state != FIBRE_RUNS) return;
-  current = i;
-  world.thread = fibres[i].index;
-  emulated_switch(&scheduler, fibres[i].at);
+  if (fibres[i].state == FIBRE_NEW) {
+    fibre_start(i);
+  } else if (fibres[i].state == FIBRE_RUNS) {
+    fibre_become(i);
+    emulated_switch(&scheduler, fibres[i].at);
+  }
 }
 
-static int fibre_all_ended(void)
+/* Lets the threads of a warp go on until each has ended or waits for other warps. */
+static void fibre_run_warp(int first)
 {
+  const int last = first + LANES < n_fibre ? first + LANES - 1 : n_fibre - 1;
+  do {
+    for (int i = backwards ? last : first; i >= first && i <= last; i += backwards ? -1 : 1)
+      fibre_go_on(i);
+  } while (fibre_settle_warp(first));
+}
+
+/* Lets the threads go on that wait for a whole block, if all are there. */
+static int fibre_pass_barrier(void)
+{
+  int waiting = 0;
+  for (int i = 0; i < n_fibre; i++) waiting += fibres[i].state == FIBRE_AT_BARRIER;
+  if (!waiting || waiting + n_ended < n_fibre) return 0;
   for (int i = 0; i < n_fibre; i++)
-    if (fibres[i].state != FIBRE_ENDED) return 0;
+    if (fibres[i].state == FIBRE_AT_BARRIER) fibres[i].state = FIBRE_RUNS;
+  backwards = !backwards;
   return 1;
 }
 
@@ -168,31 +207,18 @@ static emulated_index fibre_index(int i, emulated_index size)
   return (emulated_index){ u % size.x, u / size.x % size.y, u / size.x / size.y };
 }
 
-static int fibre_run_meeting_block(void)
+static int fibre_run_block(void)
 {
-  for (int i = 0; i < n_fibre; i++) {
-    fibres[i].number = i;
-    fibres[i].index = fibre_index(i, launch->block);
-    fibre_start(&fibres[i]);
-  }
-  while (!fibre_all_ended()) {
-    for (int i = 0; i < n_fibre; i++) fibre_go_on(backwards ? n_fibre - 1 - i : i);
-    if (!fibre_all_ended() && !fibre_settle()) {
-      fprintf(stderr, "emulated GPU: %s: threads of a block wait for others that never come\n",
-              launch->function->name);
-      return CU_LAUNCH_FAILED;
-    }
-  }
-  return CU_OK;
-}
-
-static int fibre_run_plain_block(void)
-{
-  for (int i = 0; i < n_fibre; i++) {
-    world.thread = fibre_index(i, launch->block);
-    launch->function->call((void **)launch->parameter);
-  }
-  return CU_OK;
+  const int last = (n_fibre - 1) / LANES * LANES;
+  for (int i = 0; i < n_fibre; i++) fibres[i].state = FIBRE_NEW;
+  n_stack = n_ended = 0;
+  do {
+    for (int i = 0; i <= last; i += LANES) fibre_run_warp(backwards ? last - i : i);
+  } while (fibre_pass_barrier());
+  if (n_ended == n_fibre) return CU_OK;
+  fprintf(stderr, "emulated GPU: %s: threads of a block wait for others that never come\n",
+          launch->function->name);
+  return CU_LAUNCH_FAILED;
 }
 
 int emulated_run(const emulated_launch *l)
@@ -205,13 +231,14 @@ int emulated_run(const emulated_launch *l)
                             .shuffle = fibre_shuffle, .ballot = fibre_ballot, .shared = shared };
   *l->function->world = &world;
   n_fibre = (int)(l->block.x * l->block.y * l->block.z);
+  for (int i = 0; i < n_fibre; i++) fibres[i].index = fibre_index(i, l->block);
   const uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
   for (uint64_t b = 0; b < blocks && !error; b++) {
     memset(shared, 0xff, l->shared);           /* it holds nothing at first */
     world.block = (emulated_index){ (unsigned)(b % l->grid.x),
                                     (unsigned)(b / l->grid.x % l->grid.y),
                                     (unsigned)(b / l->grid.x / l->grid.y) };
-    error = l->function->meets ? fibre_run_meeting_block() : fibre_run_plain_block();
+    error = fibre_run_block();
   }
   pthread_mutex_unlock(&one);
   return error;

@@ -6,7 +6,6 @@ enum { IMAGE_MAGIC = 0x6c666a45, IMAGE_MOST = 64, IMAGE_NAME = 96 };
 typedef struct image_head {
   int magic, n;
   int hollow;                  /* nothing was compiled: it has every kernel, and none can be run */
-  int meets;                   /* threads of a block wait for each other in some kernel */
   char name[IMAGE_MOST][IMAGE_NAME];
 } image_head;
 

@@ -113,8 +113,6 @@ static int nvrtc_name(const char *at, char *to, size_t size)
 
 static int nvrtc_find_kernels(const char *source, image_head *h)
 {
-  h->meets = strstr(source, "__syncthreads") || strstr(source, "__shfl_") ||
-             strstr(source, "__syncwarp") || strstr(source, "_sync(");
   for (const char *at = source; (at = strstr(at, "__global__")); at++) {
     if (h->n == IMAGE_MOST) return 0;
     if (!nvrtc_name(at + strlen("__global__"), h->name[h->n], IMAGE_NAME)) return 0;

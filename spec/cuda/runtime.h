@@ -132,6 +132,11 @@ static inline double rsqrt(double v) { return 1 / sqrt(v); }
 /* The C library has functions of these names inside. */
 #define __expf expf
 #define __logf logf
+/* Rounded at once, so that nothing joins a product and a sum. */
+static inline double __dmul_rn(double a, double b) { return a * b; }
+static inline double __dadd_rn(double a, double b) { return a + b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline float __fadd_rn(float a, float b) { return a + b; }
 static inline float __fdividef(float a, float b) { return a / b; }
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class A, class B> static inline std::common_type_t<A, B> min(A a, B b)

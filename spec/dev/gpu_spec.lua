@@ -1,18 +1,9 @@
 --- GPUs, on the emulated driver of spec/cuda: what is said where none can be used, jobs, and
 -- failures of each call to the driver.
+local emulated = require "spec.dev.emulated"
 local helper = require "spec.lua.helper"
 
-local EMULATED = "build/emulated"
-
---- Runs a script with these variables in its environment; the driver is the emulated one.
-local function on_gpu(variables, text)
-  local list = { ("LD_LIBRARY_PATH='%s' XDG_CACHE_HOME=\"$PWD/build/cache\"")
-    :format(variables.folder or EMULATED) }
-  for name, value in pairs(variables) do
-    if name ~= "folder" then list[#list + 1] = ("%s='%s'"):format(name, value) end
-  end
-  return helper.script(text, table.concat(list, " "))
-end
+local on_gpu = emulated.run
 
 local PLACED = [[
   local flow = require "jfl"
@@ -89,7 +80,7 @@ describe("a GPU", function()
 
   it("needs NVIDIA's compiler, and says so", function()
     local folder = helper.directory()
-    assert(os.execute(("ln -s \"$PWD/%s/libcuda.so.1\" '%s'"):format(EMULATED, folder)) == 0)
+    assert(os.execute(("ln -s \"$PWD/%s/libcuda.so.1\" '%s'"):format(emulated.folder, folder)) == 0)
     for version = 12, 13 do      -- what is no library hides one that is installed
       assert(io.open(("%s/libnvrtc.so.%d"):format(folder, version), "w")):close()
     end

@@ -1,39 +1,35 @@
 /* Tensors of random numbers, drawn anew on every run. */
+#include "op/random.h"
 #include "op/move.h"
 #include "op/op.h"
 
 #include <math.h>
 
-typedef struct uniform { jf_ints shape; double minval, maxval; jfl_dtype dtype; } uniform;
-typedef struct random_normal { jf_ints shape; double mean, stddev; jfl_dtype dtype; } random_normal;
-typedef struct randint { double low, high; jf_ints shape; jfl_dtype dtype; } randint;
-typedef struct permutation { int64_t n; jfl_dtype dtype; } permutation;
-
 static const jf_attr uniform_attrs[] = {
-  JF_FIELD(uniform, shape, INTS, NULL, "the extents of the result"),
-  JF_FIELD(uniform, minval, NUM, "0", "the least number"),
-  JF_FIELD(uniform, maxval, NUM, "1", "the bound, which is not reached"),
-  JF_FIELD(uniform, dtype, DTYPE, "float32", "its dtype"),
+  JF_FIELD(jf_random_uniform, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(jf_random_uniform, minval, NUM, "0", "the least number"),
+  JF_FIELD(jf_random_uniform, maxval, NUM, "1", "the bound, which is not reached"),
+  JF_FIELD(jf_random_uniform, dtype, DTYPE, "float32", "its dtype"),
   {0},
 };
 static const jf_attr normal_attrs[] = {
-  JF_FIELD(random_normal, shape, INTS, NULL, "the extents of the result"),
-  JF_FIELD(random_normal, mean, NUM, "0", "the mean"),
-  JF_FIELD(random_normal, stddev, NUM, "1", "the standard deviation"),
-  JF_FIELD(random_normal, dtype, DTYPE, "float32", "its dtype"),
+  JF_FIELD(jf_random_normal, shape, INTS, NULL, "the extents of the result"),
+  JF_FIELD(jf_random_normal, mean, NUM, "0", "the mean"),
+  JF_FIELD(jf_random_normal, stddev, NUM, "1", "the standard deviation"),
+  JF_FIELD(jf_random_normal, dtype, DTYPE, "float32", "its dtype"),
   {0},
 };
 
 static const jf_attr randint_attrs[] = {
-  JF_FIELD(randint, low, NUM, NULL, "the least number"),
-  JF_FIELD(randint, high, NUM, NULL, "the bound, which is not reached"),
-  JF_FIELD(randint, shape, INTS, "1", "the extents of the result"),
-  JF_FIELD(randint, dtype, DTYPE, "int32", "int32 or int64"),
+  JF_FIELD(jf_random_randint, low, NUM, NULL, "the least number"),
+  JF_FIELD(jf_random_randint, high, NUM, NULL, "the bound, which is not reached"),
+  JF_FIELD(jf_random_randint, shape, INTS, "1", "the extents of the result"),
+  JF_FIELD(jf_random_randint, dtype, DTYPE, "int32", "int32 or int64"),
   {0},
 };
 static const jf_attr permutation_attrs[] = {
-  JF_FIELD(permutation, n, INT, NULL, "how many numbers there are"),
-  JF_FIELD(permutation, dtype, DTYPE, "int32", "int32 or int64"),
+  JF_FIELD(jf_random_permutation, n, INT, NULL, "how many numbers there are"),
+  JF_FIELD(jf_random_permutation, dtype, DTYPE, "int32", "int32 or int64"),
   {0},
 };
 
@@ -48,7 +44,7 @@ static jfl_status random_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtyp
 
 static jfl_status uniform_infer(jf_infer *c)
 {
-  const uniform *a = c->attr;
+  const jf_random_uniform *a = c->attr;
   if (!isfinite(a->minval) || !isfinite(a->maxval) || a->minval > a->maxval)
     return jf_fail_argument(JFL_EINVAL, "minval", "must be at most maxval, and both finite, got "
                             "%g and %g", a->minval, a->maxval);
@@ -57,7 +53,7 @@ static jfl_status uniform_infer(jf_infer *c)
 
 static jfl_status normal_infer(jf_infer *c)
 {
-  const random_normal *a = c->attr;
+  const jf_random_normal *a = c->attr;
   if (!isfinite(a->mean) || !isfinite(a->stddev) || a->stddev < 0)
     return jf_fail_argument(JFL_EINVAL, "mean", "must be finite and stddev at least 0, got %g and "
                             "%g", a->mean, a->stddev);
@@ -75,7 +71,7 @@ static jfl_status whole_infer(jf_infer *c, const jf_ints *shape, jfl_dtype dtype
 
 static jfl_status randint_infer(jf_infer *c)
 {
-  const randint *a = c->attr;
+  const jf_random_randint *a = c->attr;
   const double most = 0x1p53;
   if (!(a->low < a->high) || floor(a->low) != a->low || floor(a->high) != a->high)
     return jf_fail_argument(JFL_EINVAL, "low", "must be below high, and both whole, got %.17g and "
@@ -89,7 +85,7 @@ static jfl_status randint_infer(jf_infer *c)
 
 static jfl_status permutation_infer(jf_infer *c)
 {
-  const permutation *a = c->attr;
+  const jf_random_permutation *a = c->attr;
   if (a->n < 0 || a->n > INT32_MAX)
     return jf_fail_argument(JFL_EINVAL, "n", "must be from 0 to %d, got %lld", INT32_MAX,
                             (long long)a->n);
@@ -108,7 +104,7 @@ static double random_unit(const jf_philox *r, int i)
 #define UNIFORM(D, T)                                                                  \
   static jfl_status uniform_##D(const jf_kargs *k)                                     \
   {                                                                                    \
-    const uniform *a = k->attr;                                                        \
+    const jf_random_uniform *a = k->attr;                                                        \
     T *y = k->out[0].data;                                                             \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
@@ -124,7 +120,7 @@ static double random_unit(const jf_philox *r, int i)
 #define NORMAL(D, T)                                                                   \
   static jfl_status normal_##D(const jf_kargs *k)                                      \
   {                                                                                    \
-    const random_normal *a = k->attr;                                                  \
+    const jf_random_normal *a = k->attr;                                                  \
     T *y = k->out[0].data;                                                             \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
       const jf_philox r = jf_philox_at(k->random.key, k->random.run, (uint64_t)i / 2); \
@@ -139,7 +135,7 @@ static double random_unit(const jf_philox *r, int i)
 #define RANDINT(D, T)                                                                  \
   static jfl_status randint_##D(const jf_kargs *k)                                     \
   {                                                                                    \
-    const randint *a = k->attr;                                                        \
+    const jf_random_randint *a = k->attr;                                                        \
     const double range = a->high - a->low;                                             \
     T *y = k->out[0].data;                                                             \
     for (int64_t i = 0, n = jf_numel(&k->out[0].shape); i < n; i += 2) {               \
@@ -177,17 +173,19 @@ static const jf_kernel normal_cpu[JFL_N_DTYPE] = FLOATS(normal);
 
 JFL_OP(random_uniform, .doc = "Uniform random numbers in [minval, maxval).",
   .path = "random.uniform", .out = {"y"}, .key = -1, .attr = uniform_attrs,
-  .attr_size = sizeof(uniform), .flags = JF_RANDOM, .infer = uniform_infer, .cpu = uniform_cpu)
+  .attr_size = sizeof(jf_random_uniform), .flags = JF_RANDOM,
+  .infer = uniform_infer, .cpu = uniform_cpu)
 
 JFL_OP(random_normal, .doc = "Normal random numbers.", .path = "random.normal", .out = {"y"},
-  .key = -1, .attr = normal_attrs, .attr_size = sizeof(random_normal), .flags = JF_RANDOM,
+  .key = -1, .attr = normal_attrs, .attr_size = sizeof(jf_random_normal), .flags = JF_RANDOM,
   .infer = normal_infer, .cpu = normal_cpu)
 
 JFL_OP(random_randint, .doc = "Random whole numbers from low to below high, all equally likely.",
   .path = "random.randint", .out = {"y"}, .key = -1, .attr = randint_attrs,
-  .attr_size = sizeof(randint), .flags = JF_RANDOM, .infer = randint_infer, .cpu = randint_cpu)
+  .attr_size = sizeof(jf_random_randint), .flags = JF_RANDOM,
+  .infer = randint_infer, .cpu = randint_cpu)
 
 JFL_OP(random_permutation, .doc = "The numbers from 0 to below n in random order.",
   .path = "random.permutation", .out = {"y"}, .key = -1, .attr = permutation_attrs,
-  .attr_size = sizeof(permutation), .flags = JF_RANDOM, .infer = permutation_infer,
+  .attr_size = sizeof(jf_random_permutation), .flags = JF_RANDOM, .infer = permutation_infer,
   .cpu = permutation_cpu)

@@ -54,6 +54,10 @@ return function(give)
     case("update", step_of(rule, { { 3, 4 }, { 7 } }), options)
     big("update", step_of(rule, { { 3 }, { 41, 819 }, { 5 }, { 99 } }), options)
   end
+  local many = {}                                          -- more than one launch on a GPU takes
+  for i = 1, 150 do many[i] = { i % 9 == 0 and 0 or 1 + i % 7 } end
+  case("update", step_of(rules[1], many), { optimizer = "SGD", options = rules[1][2] })
+  case("update", step_of(rules[1], { { 0 } }), { optimizer = "SGD", options = rules[1][2] })
   local averaged = { optimizer = "LAMB", options = rules[14][2], averages = true }
   case("update", step_of(rules[14], { { 3, 4 }, { 7 } }, true), averaged)
   big("update", step_of(rules[14], { { 3 }, { 41, 819 }, { 99 } }, true), averaged)

@@ -1,15 +1,32 @@
-/* Preparing the launch of a kernel whose parameter stays the same but for addresses. */
+/* Preparing launches of kernels whose parameters stay the same but for addresses. */
 #include "dev/cuda/cuda.h"
 
 #include <string.h>
 
-enum { MOST_ARGS = 1024 };
+enum { MOST_ARGS = 1024, ARGS_ALIGN = 16 };
 typedef struct cuda_call {
   jf_cu_function *function;
   jf_cuda_grid grid;
-  size_t size;
-  _Alignas(16) char args[];
+  size_t size;                         /* of args, a multiple of ARGS_ALIGN */
+  _Alignas(ARGS_ALIGN) char args[];
 } cuda_call;
+
+/* Launches, one behind the other in `size` bytes. */
+typedef struct cuda_calls {
+  size_t size;
+  _Alignas(ARGS_ALIGN) char calls[];
+} cuda_calls;
+
+const char *jf_cuda_moved(size_t size)
+{
+  switch (size) {
+  case 1: return "uint8_t";
+  case 2: return "uint16_t";
+  case 4: return "uint32_t";
+  case 8: return "uint64_t";
+  default: return "uint4";
+  }
+}
 
 static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cuda_type *types,
                                 const char *name, jf_cu_function **out)
@@ -25,17 +42,18 @@ static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cu
   return e;
 }
 
-jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
-                           const char *name, jf_cuda_grid grid, const void *args, size_t size)
+/* Makes room for one more call behind those of k->state. */
+static jfl_status call_room(jf_kargs *k, size_t args, cuda_call **out)
 {
-  cuda_call *call = jf_new(sizeof *call + size);
-  if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
-  jfl_status e = call_function(k->device->state, s, types, name, &call->function);
-  if (e) return jf_free(call), e;
-  call->grid = grid;
-  call->size = size;
-  memcpy(call->args, args, size);
-  k->state = call;
+  cuda_calls *was = k->state, *all;
+  const size_t used = was ? was->size : 0;
+  all = jf_new(sizeof *all + used + sizeof **out + args);
+  if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
+  if (was) memcpy(all->calls, was->calls, used);
+  all->size = used + sizeof **out + args;
+  jf_free(was);
+  k->state = all;
+  *out = (cuda_call *)(void *)(all->calls + used);
   return JFL_OK;
 }
 
@@ -44,10 +62,29 @@ jf_cuda_head jf_cuda_head_of(const jf_kargs *k)
   return (jf_cuda_head){ .fault = k->fault, .step = k->step, .key = k->random.key };
 }
 
-jfl_status jf_cuda_run(const jf_kargs *k)
+jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
+                           const char *name, jf_cuda_grid grid, const void *args, size_t size)
 {
-  const cuda_call *call = k->state;
-  _Alignas(16) char args[MOST_ARGS];
+  const size_t whole = (size + ARGS_ALIGN - 1) / ARGS_ALIGN * ARGS_ALIGN;
+  jf_cu_function *function;
+  cuda_call *call = NULL;
+  jfl_status e = call_function(k->device->state, s, types, name, &function);
+  if (!e) e = call_room(k, whole, &call);
+  if (e) {
+    jf_free(k->state);
+    k->state = NULL;
+    return e;
+  }
+  call->function = function;
+  call->grid = grid;
+  call->size = whole;
+  memcpy(call->args, args, size);
+  return JFL_OK;
+}
+
+static jfl_status call_run(const jf_kargs *k, const cuda_call *call)
+{
+  _Alignas(ARGS_ALIGN) char args[MOST_ARGS];
   jf_cuda_head *h = (jf_cuda_head *)(void *)args;
   int n = 0;
   memcpy(args, call->args, call->size);
@@ -56,4 +93,15 @@ jfl_status jf_cuda_run(const jf_kargs *k)
   for (int i = 0; i < k->n_out && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->out[i].data;
   if (n < JF_CUDA_POINTERS) h->data[n] = k->scratch;
   return jf_cuda_launch(k, call->function, call->grid, args);
+}
+
+jfl_status jf_cuda_run(const jf_kargs *k)
+{
+  const cuda_calls *all = k->state;
+  for (size_t at = 0; all && at < all->size;) {
+    const cuda_call *call = (const cuda_call *)(const void *)(all->calls + at);
+    JF_TRY(call_run(k, call));
+    at += sizeof *call + call->size;
+  }
+  return JFL_OK;
 }

@@ -113,14 +113,17 @@ typedef struct jf_cuda_head {
 /* The head of a call, without data. */
 jf_cuda_head jf_cuda_head_of(const jf_kargs *k);
 
-/* Prepares a launch of kernel `name` of a source: its parameter is a copy of the `size` bytes at
-   args, which begin with a jf_cuda_head. Sets k->state, which jf_free frees. `types` are pairs of a
+/* Prepares a launch of kernel `name` of a source, behind those that were prepared before: its
+   parameter is a copy of the `size` bytes at args, which begin with a jf_cuda_head. Sets k->state,
+   which jf_free frees; a failure leaves nothing there. `types` are pairs of a
    name and a dtype: the source sees each name as the type in which such elements are stored. */
 typedef struct jf_cuda_type { const char *name; jfl_dtype dtype; } jf_cuda_type;
 jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
-/* Runs what was prepared on k's tensors. */
+/* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* The type in which elements of so many bytes are moved: an integer, or of 16 bytes a vector. */
+const char *jf_cuda_moved(size_t size);
 /* The fields of a row that is prepared by jf_cuda_prepare alone. */
 #define JF_CUDA_LAUNCHED(op_, accepts_, prepare_)                                     \
   .op = op_, .accepts = accepts_, .prepare = prepare_, .run = jf_cuda_run,            \

@@ -1,0 +1,333 @@
+/* Ops that put slices at the places that indices name: scatter_nd, tensor_scatter_nd_add and _update,
+   dim_scatter_add, unsorted_segment_sum. Slices are ordered by their places first, so that sums have
+   one order. Then threads go through a few slices each; what of a sum several of them have is added
+   up by one. Indices that are out of range are reported and left out. */
+#ifndef JF_DEVICE
+#include "base/walk.h"
+#include "op/dim_gather.h"
+#include "op/gather.h"
+#include "op/op.h"
+#include "order.cuh"
+
+#include <string.h>
+#endif
+
+/* Slices are (lines, outer, m, run), y is (lines, outer, places, run); m indices of a line say where
+   its slices belong. Word i of a line is the place of slice i, or `places` for none. at_*: numbers
+   of the head's data; at_x is -1 where y begins as zeros. size: elements of y.
+   An index is a tuple of n numbers, of which number i is below extent[i] and counts step[i] slices;
+   `wrong` is what one is that is not. Or, for dim_scatter_add, it is one number below extent[0],
+   which counts `along` places, and slice i of one element stands at an index of axes d, which count
+   step[i]. */
+typedef struct scatter_args {
+  struct order_args order;
+  int64_t outer, run, places, at_x, at_ids, at_slices, at_y, size;
+  int64_t n, extent[8], step[8], d[8], along, ignored, wrong;
+  int64_t each, parts;                 /* slices of a thread, and how many such parts a line has */
+  int64_t sums;                        /* the byte of scratch from where sums of parts are */
+} scatter_args;
+
+#ifdef JF_DEVICE
+
+/* T is the elements' type, or one of their size; I that of indices. */
+JF_INLINE void scatter_word(const scatter_args &a, int64_t i, int64_t place)
+{
+  int64_t at;
+  jf_divide(i, a.order.m, &at);
+  order_scratch(a.order)[a.order.from + i] = { (K)place, (K)at };
+}
+
+/* What y begins as. */
+JF_INLINE void scatter_begin(const scatter_args &a)
+{
+  T *y = (T *)a.order.head.data[a.at_y];
+  const T *x = a.at_x < 0 ? NULL : (const T *)a.order.head.data[a.at_x];
+  if (x == y) return;
+  JF_EACH(i, a.size) {
+    T v = { };
+    if (x) v = x[i];
+    y[i] = v;
+  }
+}
+
+/* Words of tuples. */
+JF_KERNEL scatter_tuples(const scatter_args a)
+{
+  const I *id = (const I *)a.order.head.data[a.at_ids];
+  scatter_begin(a);
+  JF_EACH(i, a.order.lines * a.order.m) {
+    int64_t place = 0;
+    for (int64_t j = 0; j < a.n; j++) {
+      const int64_t v = id[i * a.n + j];
+      if (v < 0 || v >= a.extent[j]) {
+        jf_report_least(a.order.head, (int)a.wrong, v, i * a.n + j, a.extent[j]);
+        place = a.places;
+        break;
+      }
+      place += v * a.step[j];
+    }
+    scatter_word(a, i, place == a.ignored ? a.places : place);
+  }
+}
+
+/* Words of single elements along an axis. */
+JF_KERNEL scatter_along(const scatter_args a)
+{
+  scatter_begin(a);
+  JF_EACH(i, a.order.m) {
+    const int64_t v = ((const I *)a.order.head.data[a.at_ids])[i];
+    int64_t place = v * a.along, rest = i, here;
+    for (int k = (int)a.n - 1; k >= 0; k--) {
+      rest = jf_divide(rest, a.d[k], &here);
+      place += here * a.step[k];
+    }
+    if (v < 0 || v >= a.extent[0]) {
+      jf_report_least(a.order.head, (int)a.wrong, v, i, a.extent[0]);
+      place = a.places;
+    }
+    scatter_word(a, i, place);
+  }
+}
+
+/* Where a thread is: its line, its part of that, its column of the slices. */
+struct scatter_place {
+  int64_t line, part, column, outer, r;
+  const order_word *word;
+};
+
+JF_INLINE scatter_place scatter_place_of(const scatter_args &a, int64_t i)
+{
+  scatter_place p;
+  const int64_t row = jf_divide(i, a.outer * a.run, &p.column);
+  p.line = jf_divide(row, a.parts, &p.part);
+  p.outer = jf_divide(p.column, a.run, &p.r);
+  p.word = order_scratch(a.order) + a.order.from + p.line * a.order.m;
+  return p;
+}
+
+/* Where an element of a tensor (lines, outer, n, run) is. */
+JF_INLINE int64_t scatter_offset(const scatter_args &a, const scatter_place &p, int64_t n,
+                                 int64_t at)
+{
+  return ((p.line * a.outer + p.outer) * n + at) * a.run + p.r;
+}
+
+/* The last slice of each place. */
+JF_KERNEL scatter_last(const scatter_args a)
+{
+  const T *u = (const T *)a.order.head.data[a.at_slices];
+  T *y = (T *)a.order.head.data[a.at_y];
+  JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
+    const scatter_place p = scatter_place_of(a, i);
+    const order_word w = p.word[p.part];
+    if (w.key == (K)a.places) continue;
+    if (p.part + 1 < a.order.m && p.word[p.part + 1].key == w.key) continue;
+    y[scatter_offset(a, p, a.places, w.key)] = u[scatter_offset(a, p, a.order.m, w.at)];
+  }
+}
+
+#ifdef A
+
+/* The sums of a part's first place, where it began in an earlier part, and of its last place, where
+   that goes on in the next one. A is the type of sums. */
+JF_INLINE A *scatter_open(const scatter_args &a, const scatter_place &p, int64_t part, int last)
+{
+  A *sums = (A *)((char *)a.order.head.data[a.order.pointer] + a.sums);
+  return sums + ((p.line * a.parts + part) * 2 + last) * a.outer * a.run + p.column;
+}
+
+JF_INLINE void scatter_add(const scatter_args &a, const scatter_place &p, K key, A sum)
+{
+  T *y = (T *)a.order.head.data[a.at_y] + scatter_offset(a, p, a.places, key);
+  *y = (T)((A)*y + sum);
+}
+
+/* Sums of the slices of a part. */
+JF_KERNEL scatter_sum(const scatter_args a)
+{
+  const T *u = (const T *)a.order.head.data[a.at_slices];
+  JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
+    const scatter_place p = scatter_place_of(a, i);
+    const int64_t from = p.part * a.each, m = a.order.m;
+    const int64_t to = from + a.each < m ? from + a.each : m;
+    K key = p.word[from].key;
+    int begun = from > 0 && p.word[from - 1].key == key;
+    A sum = 0;
+    for (int64_t s = from; s < to; s++) {
+      const order_word w = p.word[s];
+      if (w.key != key) {
+        if (begun) *scatter_open(a, p, p.part, 0) = sum;
+        else scatter_add(a, p, key, sum);
+        begun = 0;
+        sum = 0;
+        key = w.key;
+      }
+      if (key == (K)a.places) break;
+      sum += (A)u[scatter_offset(a, p, m, w.at)];
+    }
+    if (key == (K)a.places) continue;
+    if (begun) *scatter_open(a, p, p.part, 0) = sum;
+    else if (to < m && p.word[to].key == key) *scatter_open(a, p, p.part, 1) = sum;
+    else scatter_add(a, p, key, sum);
+  }
+}
+
+/* Adds up sums of places that several parts have: the thread of the part where one begins. */
+JF_KERNEL scatter_join(const scatter_args a)
+{
+  JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
+    const scatter_place p = scatter_place_of(a, i);
+    const int64_t from = p.part * a.each, m = a.order.m;
+    int64_t to = from + a.each, part = p.part;
+    if (to >= m) continue;
+    const K key = p.word[to - 1].key;
+    if (key == (K)a.places || p.word[to].key != key) continue;
+    if (from > 0 && p.word[from - 1].key == key) continue;
+    A sum = *scatter_open(a, p, part, 1);
+    for (; to < m && p.word[to].key == key; to += a.each) sum += *scatter_open(a, p, ++part, 0);
+    scatter_add(a, p, key, sum);
+  }
+}
+
+#endif
+
+#else
+
+extern const char jf_cuda_text_scatter[];
+
+/* The types of a call: of elements, named T, and of indices. */
+typedef struct scatter_source {
+  char *define;
+  jf_cuda_type types[3];
+  jf_cuda_source source;
+} scatter_source;
+
+/* What sums are made in: the elements' own type, but integers wrap. */
+static const char *const scatter_sums[JFL_N_DTYPE] = {
+  [JFL_F32] = "#define A float\n", [JFL_F64] = "#define A double\n",
+  [JFL_I32] = "#define A uint32_t\n", [JFL_I64] = "#define A uint64_t\n",
+};
+
+static jfl_status scatter_add(jf_kargs *k, const scatter_source *s, const char *name, int64_t n,
+                              const scatter_args *a)
+{
+  return jf_cuda_prepare(k, &s->source, s->types, name, jf_cuda_grid_of(k->device->state, n), a,
+                         sizeof *a);
+}
+
+/* Adds the launches that make y once words are there, and gives the scratch that all take. */
+static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int adds, int wide,
+                                 scatter_args *a, size_t *scratch)
+{
+  enum { EACH = 32, EACH_OF_FEW = 8 };
+  order_args *o = &a->order;
+  const int64_t columns = a->outer * a->run, words = o->lines * o->m;
+  o->to = o->from + words;
+  JF_TRY(jf_order_add(k, &s->source, s->types, o));
+  a->each = !adds ? 1 : columns >= EACH ? EACH : EACH_OF_FEW;
+  a->parts = (o->m + a->each - 1) / a->each;
+  a->sums = 2 * words * (wide ? 16 : 8);
+  const int64_t threads = o->lines * a->parts * columns;
+  *scratch = (size_t)a->sums;
+  if (!adds) return scatter_add(k, s, "scatter_last", threads, a);
+  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->out[0].dtype);
+  JF_TRY(scatter_add(k, s, "scatter_sum", threads, a));
+  return a->parts > 1 ? scatter_add(k, s, "scatter_join", threads, a) : JFL_OK;
+}
+
+/* `words` is the kernel that makes them. */
+static jfl_status scatter_make(jf_kargs *k, const char *words, int adds, scatter_args *a,
+                               size_t *scratch)
+{
+  const jfl_dtype t = k->out[0].dtype;
+  const int wide = a->places >= UINT32_MAX;
+  const int64_t n = a->order.lines * a->order.m, most = n > a->size ? n : a->size;
+  scatter_source s = { .types = { { "T", t }, { "I", k->in[a->at_ids].dtype }, { NULL, t } } };
+  if (n >= INT32_MAX && !wide) return JFL_ENOSYS;
+  if (most == 0) return JFL_OK;
+  JF_TRY(jf_order_define(adds ? scatter_sums[t] : "", wide, &s.define));
+  s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
+  a->order.pointer = k->n_in + 1;
+  a->at_y = k->n_in;
+  jfl_status e = scatter_add(k, &s, words, most, a);
+  if (!e && n && a->size) e = scatter_finish(k, &s, adds, wide, a, scratch);
+  jf_free(s.define);
+  return e;
+}
+
+/* ---- the ops ---- */
+
+static jfl_status scatter_nd_make(jf_kargs *k, int ids, int adds, size_t *scratch)
+{
+  const jf_tuples t = jf_tuples_of(&k->in[ids], &k->out[0].shape);
+  scatter_args a = { .order = { .lines = 1, .m = t.count }, .outer = 1, .run = t.run, .places = 1,
+                     .at_x = ids - 1, .at_ids = ids, .at_slices = ids + 1,
+                     .size = jf_numel(&k->out[0].shape), .n = t.n, .ignored = -1,
+                     .wrong = JF_WRONG_INDEX };
+  for (int i = 0; i < t.n; i++) {
+    a.places *= t.whole->d[i];
+    a.extent[i] = t.whole->d[i];
+    a.step[i] = t.run ? t.step[i] / t.run : 0;
+  }
+  return scatter_make(k, "scatter_tuples", adds, &a, scratch);
+}
+
+static jfl_status scatter_nd_prepare(jf_kargs *k, size_t *scratch)
+{
+  return scatter_nd_make(k, 0, 1, scratch);
+}
+
+static jfl_status scatter_nd_add_prepare(jf_kargs *k, size_t *scratch)
+{
+  return scatter_nd_make(k, 1, 1, scratch);
+}
+
+static jfl_status scatter_nd_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  return scatter_nd_make(k, 1, 0, scratch);
+}
+
+static jfl_status segment_sum_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jf_segment_sum *g = k->attr;
+  const jf_picks p = jf_picks_of(&k->out[0].shape, &k->in[1].shape, g->axis, g->batch_dims);
+  scatter_args a = { .order = { .lines = p.batches, .m = p.n }, .outer = p.outer, .run = p.run,
+                     .places = p.m, .at_x = -1, .at_ids = 1, .at_slices = 0,
+                     .size = jf_numel(&k->out[0].shape), .n = 1, .extent = { p.m },
+                     .step = { 1 }, .ignored = g->ignored, .wrong = JF_WRONG_SEGMENT };
+  return scatter_make(k, "scatter_tuples", 1, &a, scratch);
+}
+
+static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jfl_shape *y = &k->out[0].shape, *ids = &k->in[1].shape;
+  const int64_t dim = ((const jf_dim_gather *)k->attr)->dim, size = jf_numel(y);
+  int64_t step[1][JFL_MAXDIM];
+  jf_nest nest = { .n = ids->n, .n_op = 1, .step = step };
+  jf_dense_steps(y->n, y->d, 1, step[0]);
+  memcpy(nest.d, ids->d, sizeof nest.d);
+  scatter_args a = { .order = { .lines = 1, .m = jf_numel(ids) }, .outer = 1, .run = 1,
+                     .places = size, .at_ids = 1, .at_slices = 2, .size = size,
+                     .extent = { y->d[dim] }, .along = step[0][dim], .ignored = -1,
+                     .wrong = JF_WRONG_INDEX };
+  step[0][dim] = 0;
+  if (a.order.m) jf_nest_join(&nest, 0);
+  a.n = nest.n;
+  memcpy(a.d, nest.d, sizeof a.d);
+  memcpy(a.step, step[0], sizeof a.step);
+  return scatter_make(k, "scatter_along", 1, &a, scratch);
+}
+
+static int scatter_accepts_sum(const jf_kargs *k) { return scatter_sums[k->out[0].dtype] != NULL; }
+
+JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd", scatter_accepts_sum, scatter_nd_prepare))
+JFL_CUDA(cuda_tensor_scatter_nd_add,
+  JF_CUDA_LAUNCHED("tensor_scatter_nd_add", scatter_accepts_sum, scatter_nd_add_prepare))
+JFL_CUDA(cuda_tensor_scatter_nd_update,
+  JF_CUDA_LAUNCHED("tensor_scatter_nd_update", NULL, scatter_nd_update_prepare))
+JFL_CUDA(cuda_unsorted_segment_sum,
+  JF_CUDA_LAUNCHED("unsorted_segment_sum", scatter_accepts_sum, segment_sum_prepare))
+JFL_CUDA(cuda_dim_scatter_add,
+  JF_CUDA_LAUNCHED("dim_scatter_add", scatter_accepts_sum, dim_scatter_prepare))
+
+#endif

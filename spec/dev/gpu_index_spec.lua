@@ -1,0 +1,122 @@
+--- Kernels of GPUs that pick, scatter, order, accumulate and move elements, on the emulated driver,
+-- for sizes that take several blocks, rounds or merges: they give what the CPU's plain kernels
+-- give.
+local helper = require "spec.lua.helper"
+
+-- Calls ops on both devices and prints what differs.
+local COMPARES = [[
+  local core = require "jfl.core"
+  local flow = require "jfl"
+  local support = require "spec.op.support"
+
+  local function on(device, op, case, inputs)
+    flow.clear_default_session()
+    core.set("device", device)
+    core.set("kernels", device == "cpu" and "reference" or "fast")
+    core.set("seed", 7)
+    local results = { support.call(core.ops()[op], case, inputs) }
+    for i, a in ipairs(results) do results[i] = support.flat(a) end
+    return results
+  end
+
+  -- An input is the shape, the dtype and the least and largest number of what it holds.
+  function compare(op, given, options)
+    local inputs = {}
+    for i, g in ipairs(given) do
+      inputs[i] = support.filled(g[2] or "float32", g[1], g[3] or -2, g[4] or 2.3)
+    end
+    local case = { options = options }
+    local want, got = on("cpu", op, case, inputs), on("gpu", op, case, inputs)
+    for i in ipairs(want) do
+      local ok, message = support.close(got[i], want[i], 2e-6)
+      if not ok then print(("%s of %s, result %d: %s"):format(op, table.concat(given[1][1], " x "),
+        i, message)) end
+    end
+  end
+]]
+
+local function check(text)
+  local out, status = helper.script(COMPARES .. text,
+    "LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\"")
+  assert.equal("", out)
+  assert.equal(0, status)
+end
+
+describe("a GPU", function()
+  it("picks by many indices", function()
+    check [[
+      compare("gather", { { { 33, 31 } }, { { 700 }, "int32", 0, 32 } })
+      compare("gather", { { { 5, 4, 16 } }, { { 129 }, "int64", 0, 3 } }, { axis = 1 })
+      compare("gather", { { { 3, 1025 } }, { { 3, 65 }, "int32", 0, 1024 } }, { batch_dims = 1 })
+      compare("gather_nd", { { { 40, 3, 24 } }, { { 300, 1 }, "int32", 0, 2 } })
+      compare("dim_gather", { { { 33, 70 } }, { { 33, 129 }, "int32", 0, 69 } }, { dim = 1 })
+      compare("one_hot", { { { 5, 33 }, "int64", 0, 30 } }, { depth = 31, axis = 1 })
+    ]]
+  end)
+
+  it("adds many slices at few places, in the same order every time", function()
+    check [[
+      compare("unsorted_segment_sum", { { { 2500, 3 } }, { { 2500 }, "int32", 0, 4 } },
+        { num_segments = 7 })
+      compare("unsorted_segment_sum", { { { 300, 40 } }, { { 300 }, "int64", 0, 299 } },
+        { num_segments = 300 })
+      compare("unsorted_segment_sum", { { { 3, 1025, 2 } }, { { 3, 1025 }, "int32", 0, 5 } },
+        { num_segments = 6, batch_dims = 1, ignored = 2 })
+      compare("scatter_nd", { { { 1025, 1 }, "int32", 0, 3 }, { { 1025, 33 } } },
+        { shape = { 4, 33 } })
+      compare("tensor_scatter_nd_add", { { { 9 }, "int32", -9, 9 }, { { 4100, 1 }, "int32", 0, 8 },
+        { { 4100 }, "int32", -5, 5 } })
+      compare("tensor_scatter_nd_update", { { { 31, 3 } }, { { 1500, 1 }, "int32", 0, 29 },
+        { { 1500, 3 } } })
+      compare("dim_scatter_add", { { { 3, 40 } }, { { 3, 900 }, "int32", 0, 4 }, { { 3, 900 } } },
+        { dim = 1 })
+    ]]
+  end)
+
+  it("orders lines of every length", function()
+    check [[
+      for _, n in ipairs { 1, 2, 31, 33, 1024, 1025, 2048, 5000 } do
+        compare("sort", { { { 2, n } } })
+        compare("argsort", { { { n, 2 }, "int32", -9, 9 } }, { axis = 0,
+          direction = "DESCENDING" })
+      end
+      compare("argsort", { { { 1500 }, "int64", -2^60, 2^60 } })
+      compare("sort", { { { 3000 }, "float64" } }, { direction = "DESCENDING" })
+      compare("sort", { { { 700, 5 } } }, { axis = 0 })
+      compare("top_k", { { { 2, 9000 } } }, { k = 3 })
+      compare("top_k", { { { 1, 5000 }, "int32", 0, 3 } }, { k = 256 })
+      compare("top_k", { { { 3000, 2 } } }, { k = 700, axis = 0 })
+    ]]
+  end)
+
+  it("names the first index that is out of range, as the CPU does", function()
+    check [[
+      local function ids(dtype, ...) return core.from_table({ ... }, dtype) end
+      local x, rows = core.array("float32", { 4, 3 }), core.array("float32", { 5, 3 })
+      local tuples = core.from_table({ { 0, 2 }, { 1, 3 }, { -1, 0 } }, "int64")
+      local calls = {
+        gather = { x, ids("int32", 3, 0, 9, -1, 4) },
+        gather_nd = { x, tuples },
+        scatter_nd = { tuples, core.array("float32", { 3 }), { shape = { 4, 3 } } },
+        tensor_scatter_nd_update = { x, core.reshape(ids("int32", 0, 1, 5, 4, -2), { 5, 1 }),
+          rows },
+        unsorted_segment_sum = { rows, ids("int64", 1, 2, 3, 4, 5), { num_segments = 4 } },
+        dim_gather = { x, core.from_table({ { 0, 3, 2 } }, "int32"), { dim = 1 } },
+        one_hot = { ids("int32", 0, -1, 7), { depth = 3 } },
+      }
+      for op, args in pairs(calls) do
+        local said = {}
+        for i, device in ipairs { "cpu", "gpu" } do
+          flow.clear_default_session()
+          core.set("device", device)
+          said[i] = select(2, pcall(function()
+            return core.to_table((core.op(op)(unpack(args))))
+          end))
+        end
+        if said[1] ~= said[2] or not tostring(said[1]):find "position" then
+          print(op, said[1], said[2])
+        end
+      end
+    ]]
+  end)
+end)

@@ -1,0 +1,45 @@
+--- Random numbers on a GPU, on the emulated driver of spec/cuda: those of the CPU.
+local helper = require "spec.lua.helper"
+
+-- Prints for each op whether both devices give the same bits.
+local DRAWS = [[
+  local core = require "jfl.core"
+  local flow = require "jfl"
+  local function drawn(device, fn)
+    flow.clear_default_session()
+    core.set("device", device)
+    core.set("seed", 11)
+    local first, second = fn(), fn()
+    return core.bytes(first) .. core.bytes(second)
+  end
+  local ways = {
+    uniform = function()
+      return core.op("random_uniform")({ shape = { 1001 }, minval = -3, maxval = 5 })
+    end,
+    double = function()
+      return core.op("random_uniform")({ shape = { 7, 3 }, minval = 0.1, dtype = "float64" })
+    end,
+    randint = function() return core.op("random_randint")(-7, 1000, { shape = { 77 } }) end,
+    permutation = function() return core.op("random_permutation")(5000) end,
+    long = function() return core.op("random_permutation")(3, { dtype = "int64" }) end,
+    dropout = function()
+      return (core.op("dropout")(core.op("ones")({ 37, 5 }), { rate = 0.3 }))
+    end,
+  }
+  local names = {}
+  for name in pairs(ways) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    local cpu, gpu = drawn("cpu", ways[name]), drawn("gpu", ways[name])
+    print(name, #cpu > 0 and cpu == gpu)
+  end
+]]
+
+describe("random numbers of a GPU", function()
+  it("are the CPU's, bit for bit", function()
+    local out = helper.script(DRAWS,
+      "LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\"")
+    assert.equal("double\ttrue\ndropout\ttrue\nlong\ttrue\npermutation\ttrue\nrandint\ttrue\n"
+      .. "uniform\ttrue\n", out)
+  end)
+end)
