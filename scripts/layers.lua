@@ -46,7 +46,7 @@ for path in files("kernels") do
   check(path, function(folder, header)
     return header == "dev/kernel.h" or header == "dev/variants.h" or header == "dev/form.h"
       or header == "base/base.h" or header == "base/walk.h"
-      or header == ("dev/%s/%s.h"):format(kind, kind)
+      or header:find(("^dev/%s/"):format(kind))
       or folder == "op" or folder == "optim" or folder == "gen"
       or io.open(("kernels/%s/%s"):format(own, header)) ~= nil
       or folder == kind and io.open("kernels/" .. header) ~= nil

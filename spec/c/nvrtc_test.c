@@ -4,8 +4,8 @@
 #include "cuda/cut.h"
 #include "cuda/order.cuh"
 #include "cuda/small.h"
+#include "cuda/update.h"
 #include "op/op.h"
-#include "optim/optim.h"
 #include "test.h"
 
 #include <dlfcn.h>
@@ -124,7 +124,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[], jf_cuda_text_random[],
+  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
+  jf_cuda_text_conv_ends[], jf_cuda_text_random[],
   jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
@@ -135,6 +136,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
   { "softmax", jf_cuda_text_softmax, "typedef float A;\ntypedef jf_bf16 T;\ntypedef int64_t L;\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
+  { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
+    "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"
+    "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
@@ -188,21 +192,27 @@ static void every_ordering_compiles(void)
 
 /* ---- ops on a few numbers ---- */
 
+/* Frees the source. */
+static void compile_source(const char *what, char *source, int arch)
+{
+  void *image;
+  size_t size;
+  const jf_cuda_source in = { what, source, NULL };
+  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), source);
+  if (!e) jf_free(image);
+  jf_free(source);
+}
+
 static void compile_small(const jfl_op *op, const void *attr, int arch)
 {
   jf_text text = { 0 };
   jf_small s;
   char *source;
-  void *image;
-  size_t size;
   op->small(op, attr, &s);
   jf_small_source(&text, op, attr, &s);
   CHECK(!jf_text_take(&text, &source));
-  const jf_cuda_source in = { op->name, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
-  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", op->name, arch, jfl_errmsg(), source);
-  if (!e) jf_free(image);
-  jf_free(source);
+  compile_source(op->name, source, arch);
 }
 
 /* Also the numbers of each optimizer's step. */
@@ -218,6 +228,20 @@ static void every_small_op_compiles(void)
                   &(jf_optim_choice){ .optimizer = (*o)->name, .optim = *o, .attr = none },
                   archs[turn++ % N_ARCH]);
   CHECK(turn > 20);
+}
+
+static void every_rule_compiles(void)
+{
+  static const double none[64];
+  char *source;
+  int turn = 0;
+  for (const jfl_optimizer *const *o = jf_optims; *o; o++, turn++) {
+    jf_update a = { .choice = { .optimizer = (*o)->name, .rule = (*o)->rule(none) },
+                    .averages = turn % 2 };
+    a.stride = JF_FIRST_SLOT + a.choice.rule->n_slot + a.averages;
+    CHECK(!jf_update_source(&a, JFL_F32, &source));
+    compile_source((*o)->name, source, archs[turn % N_ARCH]);
+  }
 }
 
 /* NVRTC keeps memory of its own for good, which the leak check would report. */
@@ -251,6 +275,7 @@ int main(void)
     RUN(every_source_compiles);
     RUN(every_ordering_compiles);
     RUN(every_small_op_compiles);
+    RUN(every_rule_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }

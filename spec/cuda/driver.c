@@ -55,6 +55,7 @@ static int driver_injected(void)
 int emulated_injected(void) { return driver_injected(); }
 
 emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
+emulated_context *emulated_here(void) { return emulated_current(); }
 
 /* What every call that works on a context begins with. */
 #define NEEDS_CONTEXT(c)                                                   \

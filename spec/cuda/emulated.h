@@ -1,11 +1,12 @@
-/* An emulated GPU for tests: libraries with the entry points of NVIDIA's driver and of NVRTC that
-   jfl uses. Kernels are compiled by g++ and run on the CPU, the threads of a block as fibres.
+/* An emulated GPU for tests: libraries with the entry points of NVIDIA's driver, NVRTC and cuDNN
+   that jfl uses. Kernels are compiled by g++ and run on the CPU, the threads of a block as fibres.
 
      nvrtc.c    compiles the source of kernels, under the header runtime.h, to a shared object
      driver.c   devices, contexts, modules; what is refused, as the real driver refuses it
      memory.c   device memory, which the host cannot touch while no work is done, and pinned memory
      stream.c   streams with a thread each, events, captured graphs
      fibre.c    the threads of a block: barriers and shuffles
+     cudnn.c    the descriptors of cuDNN; graph.c runs what they describe
 
    Types and numbers are those of the driver's interface (CUDA driver API reference). */
 #ifndef EMULATED_H
@@ -96,6 +97,8 @@ EMULATED_ENTRY int emulated_injected(void);
    captured and repeated as a launch is. */
 EMULATED_ENTRY int emulated_work(emulated_stream *s, void (*fn)(void *arg), const void *arg,
                                  size_t size);
+/* The calling thread's context, or NULL. */
+EMULATED_ENTRY emulated_context *emulated_here(void);
 /* Whether these bytes lie in one block of memory of the stream's device. */
 EMULATED_ENTRY int emulated_reaches(emulated_stream *s, const void *at, size_t size);
 

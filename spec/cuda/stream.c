@@ -42,7 +42,8 @@ struct emulated_stream {
   emulated_graph *captured;            /* what is captured now, or NULL */
   unsigned seed;
 };
-struct emulated_event { uint64_t asked, reached; struct timespec when; };
+/* Work that is queued or captured may reach an event which its owner has given back. */
+struct emulated_event { uint64_t asked, reached; struct timespec when; int items, is_given_back; };
 struct emulated_graph { list items; };
 
 static void list_add(list *l, emulated_item *i)
@@ -53,8 +54,24 @@ static void list_add(list *l, emulated_item *i)
   l->tail = i;
 }
 
+/* Counts an item more or less that refers to the event; the caller holds mu. */
+static void event_refer(emulated_event *e, int more)
+{
+  e->items += more;
+  if (e->is_given_back && e->items == 0) free(e);
+}
+
+static void item_refer(const emulated_item *i, int more)
+{
+  if (!i->event) return;
+  pthread_mutex_lock(&mu);
+  event_refer(i->event, more);
+  pthread_mutex_unlock(&mu);
+}
+
 static void item_free(emulated_item *i)
 {
+  item_refer(i, -1);
   free(i->launch);
   free(i->snapshot);
   free(i);
@@ -200,11 +217,12 @@ int emulated_event_new(emulated_event **out)
 
 int emulated_event_is(const emulated_event *e) { return emulated_stream_is((const void *)e); }
 
-/* Work that is queued may still reach the event, so it is forgotten and not freed. */
 int emulated_event_end(emulated_event *e)
 {
   pthread_mutex_lock(&mu);
   stream_forget(e);
+  e->is_given_back = 1;
+  event_refer(e, 0);
   pthread_mutex_unlock(&mu);
   return CU_OK;
 }
@@ -214,6 +232,7 @@ static int event_queue(emulated_stream *s, emulated_event *e, emulated_sort sort
   emulated_item *i = calloc(1, sizeof *i);
   if (!i) return CU_OUT_OF_MEMORY;
   *i = (emulated_item){ .sort = sort, .event = e, .turn = turn };
+  item_refer(i, 1);
   return emulated_queue(s, i);
 }
 
@@ -317,6 +336,7 @@ static size_t launch_bytes(const emulated_launch *l)
 static emulated_item *item_copy(const emulated_item *i)
 {
   emulated_item *copy = copy_of(i, sizeof *i);
+  item_refer(copy, 1);
   copy->snapshot = copy_of(i->snapshot, i->size);
   if (!i->launch) return copy;
   copy->launch = copy_of(i->launch, launch_bytes(i->launch));

@@ -27,8 +27,9 @@ typedef struct jf_cuda {
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
   jf_cu lost;                          /* the error that ended the context; 0: none */
-  pthread_mutex_t mu;                  /* guards images */
+  pthread_mutex_t mu;                  /* guards images and dnn */
   jf_cuda_image *images;
+  struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
 
 /* Makes the device's context the calling thread's until jf_cuda_leave. Fails, and then must not be
@@ -59,10 +60,13 @@ jfl_status jf_cuda_capture(jf_device *d, void *stream);
 jfl_status jf_cuda_captured(jf_device *d, void *stream, void **out);
 jfl_status jf_cuda_replay(jf_device *d, void *stream, void *work);
 void jf_cuda_work_free(jf_device *d, void *work);
+void *jf_cuda_pin(jf_device *d, size_t size);
+void jf_cuda_unpin(jf_device *d, void *p);
 jfl_status jf_cuda_event_new(jf_device *d, void **out);
 void jf_cuda_event_free(jf_device *d, void *event);
 jfl_status jf_cuda_record(jf_device *d, void *stream, void *event);
 jfl_status jf_cuda_await(jf_device *d, void *stream, void *event);
+jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event);
 
 /* ---- kernels (image.c, compile.c) ---- */
 

@@ -1,0 +1,190 @@
+/* The epilogue of a convolution that a library has made, and the gradient of its bias. */
+#ifndef JF_DEVICE
+#include "conv_ends.h"
+#include "formula.h"
+#include "op/op.h"
+#endif
+
+/* See conv_ends.h. */
+typedef struct ends_args {
+  struct jf_cuda_head head;
+  int64_t outer, channels, inner, parts;
+} ends_args;
+
+enum { ENDS_THREADS = 256 };
+
+#ifdef JF_DEVICE
+
+/* T is the operands' type, O that of the result, A that in which act works, V how many elements of
+   the result a thread reads at once: 16 bytes of them, or 1. BIAS, RESIDUAL and Y are places in
+   data, as in matmul. */
+struct alignas(V * sizeof(O)) ends_pack { O v[V]; };
+
+JF_KERNEL conv_finish(const ends_args p)
+{
+  const O *bias = (const O *)p.head.data[BIAS];
+  const ends_pack *residual = (const ends_pack *)p.head.data[RESIDUAL];
+  ends_pack *y = (ends_pack *)p.head.data[Y];
+  const int64_t count = p.outer * p.channels * p.inner / V;
+  JF_EACH(i, count) {
+    const int64_t channel = i * V / p.inner % p.channels;
+    ends_pack at = y[i], add;
+    if (RESIDUAL) add = residual[i];
+    for (int j = 0; j < V; j++) {
+      A v = (A)jf_load(at.v[j]);
+      /* With inner 1 the elements of a pack are of channels that follow each other, else of one. */
+      if (BIAS) v += (A)jf_load(bias[p.inner == 1 ? channel + j : channel]);
+      if (RESIDUAL) v += (A)jf_load(add.v[j]);
+      jf_store(&at.v[j], act(v));
+    }
+    y[i] = at;
+  }
+}
+
+struct ends_sum {
+  static __device__ __forceinline__ double of(double a, double b) { return a + b; }
+};
+
+/* Each block adds up a part of a channel, whose elements are `inner` apart in runs: threads in
+   A, the block in double. data is x, dy, df, db, scratch. */
+JF_KERNEL conv_bias_part(const ends_args p)
+{
+  const T *dy = (const T *)p.head.data[1];
+  const int64_t channel = blockIdx.x / p.parts, part = blockIdx.x % p.parts;
+  const int64_t n = p.outer * p.inner, size = (n + p.parts - 1) / p.parts;
+  const int64_t end = (part + 1) * size < n ? (part + 1) * size : n;
+  A sum = 0;
+  for (int64_t i = part * size + threadIdx.x; i < end; i += ENDS_THREADS)
+    sum += (A)jf_load(dy[(i / p.inner * p.channels + channel) * p.inner + i % p.inner]);
+  const double all = jf_block_join<ends_sum>((double)sum, 0.0);
+  if (threadIdx.x) return;
+  if (p.parts > 1) ((double *)p.head.data[4])[blockIdx.x] = all;
+  else jf_store((O *)p.head.data[3] + channel, (A)all);
+}
+
+/* The same where channels are innermost: 32 neighbouring threads read 32 channels of a row. */
+JF_KERNEL conv_bias_last(const ends_args p)
+{
+  __shared__ double row[ENDS_THREADS / 32][32];
+  const T *dy = (const T *)p.head.data[1];
+  const int lane = threadIdx.x % 32, line = threadIdx.x / 32, lines = ENDS_THREADS / 32;
+  const int64_t channel = blockIdx.x / p.parts * 32 + lane, part = blockIdx.x % p.parts;
+  const int64_t size = (p.outer + p.parts - 1) / p.parts;
+  const int64_t end = (part + 1) * size < p.outer ? (part + 1) * size : p.outer;
+  A sum = 0;
+  if (channel < p.channels)
+    for (int64_t i = part * size + line; i < end; i += lines)
+      sum += (A)jf_load(dy[i * p.channels + channel]);
+  row[line][lane] = (double)sum;
+  __syncthreads();
+  if (line || channel >= p.channels) return;
+  double all = 0;
+  for (int i = 0; i < lines; i++) all += row[i][lane];
+  if (p.parts > 1) ((double *)p.head.data[4])[channel * p.parts + part] = all;
+  else jf_store((O *)p.head.data[3] + channel, (A)all);
+}
+
+JF_KERNEL conv_bias_join(const ends_args p)
+{
+  const double *from = (const double *)p.head.data[4];
+  JF_EACH(channel, p.channels) {
+    double sum = 0;
+    for (int64_t i = 0; i < p.parts; i++) sum += from[channel * p.parts + i];
+    jf_store((O *)p.head.data[3] + channel, (A)sum);
+  }
+}
+
+#else
+
+extern const char jf_cuda_text_conv_ends[];
+
+static jf_conv_ends ends_of(const jf_conv *a, const jf_tensor *y)
+{
+  const jf_conv_extents e = jf_conv_extents_of(a, &y->shape);
+  const int64_t inner = e.d[2] * e.d[3] * e.d[4];
+  return (jf_conv_ends){ .outer = a->last ? e.d[0] * inner : e.d[0], .channels = e.d[1],
+                         .inner = a->last ? 1 : inner, .parts = 1 };
+}
+
+/* How many elements of one channel, or of neighbouring channels, fit into 16 bytes, or 1. */
+static int ends_vector(const jf_conv_ends *e, jfl_dtype t)
+{
+  const int n = 16 / (int)jfl_dtype_size(t);
+  return (e->inner == 1 ? e->channels : e->inner) % n ? 1 : n;
+}
+
+static jfl_status ends_define(jf_text *to, const jf_kargs *k, const jf_epilogue *e, int vector)
+{
+  const jfl_dtype t = k->out[0].dtype;
+  jf_text_add(to, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y %d\n#define BIAS %d\n"
+              "#define RESIDUAL %d\n", jf_cuda_stored(k->in[0].dtype), jf_cuda_stored(t), vector,
+              k->n_in, e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
+  return jf_formula_act(to, e->act, t);
+}
+
+/* Finds the kernel of that name, and conv_bias_join where there are parts. */
+static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name,
+                            jf_conv_ends *out)
+{
+  jf_text text = { 0 };
+  char *define;
+  jf_cuda *c = k->device->state;
+  jfl_status s = ends_define(&text, k, e, ends_vector(out, k->out[0].dtype));
+  const jfl_status taken = jf_text_take(&text, &define);
+  if (taken) return taken;
+  const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
+  if (!s) s = jf_cuda_function(c, &source, name, &out->work);
+  if (!s && out->parts > 1) s = jf_cuda_function(c, &source, "conv_bias_join", &out->join);
+  jf_free(define);
+  return s;
+}
+
+static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cu_function *f,
+                              jf_cuda_grid grid)
+{
+  ends_args a = { .outer = e->outer, .channels = e->channels, .inner = e->inner,
+                  .parts = e->parts };
+  int n = 0;
+  for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
+  for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
+  a.head.data[n] = k->scratch;
+  return jf_cuda_launch(k, f, grid, &a);
+}
+
+jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
+{
+  *out = ends_of(k->attr, &k->out[0]);
+  const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
+  out->grid = jf_cuda_grid_of(k->device->state, n);
+  return ends_find(k, e, "conv_finish", out);
+}
+
+jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f)
+{
+  return ends_launch(k, f, f->work, f->grid);
+}
+
+jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch)
+{
+  enum { LEAST = 16 * ENDS_THREADS };  /* elements of a channel that are worth a block */
+  static const jf_epilogue none;
+  const jf_conv *a = k->attr;
+  const jf_cuda *c = k->device->state;
+  *out = ends_of(a, &k->in[1]);
+  const int64_t columns = a->last ? (out->channels + 31) / 32 : out->channels;
+  const int64_t each = out->outer * out->inner, wanted = 2 * c->multiprocessors / columns;
+  out->parts = each / LEAST < wanted ? each / LEAST : wanted;
+  if (out->parts < 1) out->parts = 1;
+  out->grid = (jf_cuda_grid){ columns * out->parts, ENDS_THREADS, 0 };
+  out->join_grid = jf_cuda_grid_of(c, out->channels);
+  *scratch = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
+  return ends_find(k, &none, a->last ? "conv_bias_last" : "conv_bias_part", out);
+}
+
+jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b)
+{
+  JF_TRY(ends_launch(k, b, b->work, b->grid));
+  return b->join ? ends_launch(k, b, b->join, b->join_grid) : JFL_OK;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* What is done besides a convolution, by kernels of our own: its epilogue, where a library makes
+   the product alone, and the gradient of its bias. */
+#ifndef JF_CUDA_CONV_ENDS_H
+#define JF_CUDA_CONV_ENDS_H
+
+#include "dev/cuda/cuda.h"
+#include "op/conv.h"
+
+/* A result of a convolution is seen as (outer, channels, inner). */
+typedef struct jf_conv_ends {
+  jf_cu_function *work, *join;         /* join: adds up the parts; NULL: there is one */
+  jf_cuda_grid grid, join_grid;
+  int64_t outer, channels, inner;
+  int64_t parts;                       /* a channel's sum is made of so many, by a block each */
+} jf_conv_ends;
+
+/* Prepares y = act(y + bias + residual) in place, for k of a convolution with that epilogue. */
+jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
+jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f);
+/* Prepares db, the second output of a filter's gradient: the sum of dy, its second input, over all
+   but channels. *scratch is how many bytes it needs. */
+jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch);
+jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b);
+
+#endif
