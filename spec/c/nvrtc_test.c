@@ -1,7 +1,7 @@
 /* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
-#include "cuda/formula.h"
+#include "cuda/cut.h"
 #include "cuda/order.cuh"
 #include "cuda/small.h"
 #include "cuda/update.h"
@@ -79,6 +79,7 @@ static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
   return 1;
 }
 
+extern const char jf_cuda_text_program[];
 static int compiled;
 
 static void compile_for(const one_op *p, int arch)
@@ -87,7 +88,10 @@ static void compile_for(const one_op *p, int arch)
   char *source;
   void *image;
   size_t size;
-  jf_formula_source(&text, &p->f);
+  jf_cut c;
+  CHECK(jf_cut_make(&c, &p->f));
+  jf_text_add(&text, "%s", jf_cuda_text_program);
+  jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
   const jf_cuda_source s = { p->f.title, source, NULL };
   const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);

@@ -17,11 +17,6 @@ typedef struct cuda_calls {
   _Alignas(ARGS_ALIGN) char calls[];
 } cuda_calls;
 
-static const char *const call_stored[JFL_N_DTYPE] = {
-  [JFL_F32] = "float", [JFL_F64] = "double", [JFL_F16] = "jf_f16", [JFL_BF16] = "jf_bf16",
-  [JFL_I8] = "int8_t", [JFL_U8] = "uint8_t", [JFL_I32] = "int32_t", [JFL_I64] = "int64_t",
-};
-
 const char *jf_cuda_moved(size_t size)
 {
   switch (size) {
@@ -40,7 +35,7 @@ static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cu
   char *text;
   if (s->define) jf_text_add(&define, "%s", s->define);
   for (const jf_cuda_type *t = types; t && t->name; t++)
-    jf_text_add(&define, "typedef %s %s;\n", call_stored[t->dtype], t->name);
+    jf_text_add(&define, "typedef %s %s;\n", jf_cuda_stored(t->dtype), t->name);
   JF_TRY(jf_text_take(&define, &text));
   jfl_status e = jf_cuda_function(c, &(jf_cuda_source){ s->what, s->text, text }, name, out);
   jf_free(text);

@@ -91,6 +91,17 @@ jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid gri
 /* A grid of one thread for each of n, or fewer threads that go on to further ones. */
 jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
 
+/* ---- types (types.c) ---- */
+
+/* The C++ types of a dtype's elements: as they are stored, computed, computed where integers wrap,
+   and added up by a thread. least and most are the ends of an integer type. */
+typedef struct jf_cuda_ctype {
+  const char *stored, *computed, *wrapping, *summed, *least, *most;
+} jf_cuda_ctype;
+extern const jf_cuda_ctype jf_cuda_ctypes[JFL_N_DTYPE];
+const char *jf_cuda_stored(jfl_dtype t);
+const char *jf_cuda_computed(jfl_dtype t);
+
 /* ---- calls (call.c) ---- */
 
 /* What the parameter of every kernel begins with; prelude.cuh has the same struct. data: inputs,
