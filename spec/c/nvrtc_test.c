@@ -127,7 +127,8 @@ extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduc
   jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
   jf_cuda_text_conv_ends[], jf_cuda_text_random[], jf_cuda_text_assign[];
 extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
-  jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
+  jf_cuda_text_fill[], jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_pad[],
+  jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
 /* What each is given besides its types, as its C half gives it. */
@@ -135,6 +136,8 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
   { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
   { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "crop", jf_cuda_text_crop, "typedef uint16_t V;\n" },
+  { "resize", jf_cuda_text_resize, "typedef float A;\ntypedef uint8_t T;\n" },
   { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
     "typedef float T;\n" },
   { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
