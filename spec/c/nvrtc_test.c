@@ -1,7 +1,7 @@
 /* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
-#include "cuda/formula.h"
+#include "cuda/cut.h"
 #include "cuda/order.cuh"
 #include "cuda/small.h"
 #include "cuda/update.h"
@@ -79,6 +79,7 @@ static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
   return 1;
 }
 
+extern const char jf_cuda_text_program[];
 static int compiled;
 
 static void compile_for(const one_op *p, int arch)
@@ -87,7 +88,10 @@ static void compile_for(const one_op *p, int arch)
   char *source;
   void *image;
   size_t size;
-  jf_formula_source(&text, &p->f);
+  jf_cut c;
+  CHECK(jf_cut_make(&c, &p->f));
+  jf_text_add(&text, "%s", jf_cuda_text_program);
+  jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
   const jf_cuda_source s = { p->f.title, source, NULL };
   const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);
@@ -121,13 +125,22 @@ static void every_elementwise_op_compiles(void)
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
   jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
-  jf_cuda_text_conv_ends[], jf_cuda_text_random[],
-  jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
+  jf_cuda_text_conv_ends[], jf_cuda_text_random[], jf_cuda_text_assign[];
+extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
+  jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
-  { "move", jf_cuda_text_move, "#define T uint16_t\n" },
+  { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
+  { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
+  { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
+    "typedef float T;\n" },
+  { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
+    "typedef int32_t T;\n" },
+  { "gradient of running products", jf_cuda_text_cumulate, "#define BACK\ntypedef double A;\n"
+    "typedef float T;\n" },
   { "reduce", jf_cuda_text_reduce, "typedef float T;\ntypedef double A;\n#define INIT 0\n"
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
   { "softmax", jf_cuda_text_softmax, "typedef float A;\ntypedef jf_bf16 T;\ntypedef int64_t L;\n" },
