@@ -17,11 +17,6 @@ typedef struct cuda_calls {
   _Alignas(ARGS_ALIGN) char calls[];
 } cuda_calls;
 
-static const char *const call_stored[JFL_N_DTYPE] = {
-  [JFL_F32] = "float", [JFL_F64] = "double", [JFL_F16] = "jf_f16", [JFL_BF16] = "jf_bf16",
-  [JFL_I8] = "int8_t", [JFL_U8] = "uint8_t", [JFL_I32] = "int32_t", [JFL_I64] = "int64_t",
-};
-
 const char *jf_cuda_moved(size_t size)
 {
   switch (size) {
@@ -40,7 +35,7 @@ static jfl_status call_function(jf_cuda *c, const jf_cuda_source *s, const jf_cu
   char *text;
   if (s->define) jf_text_add(&define, "%s", s->define);
   for (const jf_cuda_type *t = types; t && t->name; t++)
-    jf_text_add(&define, "typedef %s %s;\n", call_stored[t->dtype], t->name);
+    jf_text_add(&define, "typedef %s %s;\n", jf_cuda_stored(t->dtype), t->name);
   JF_TRY(jf_text_take(&define, &text));
   jfl_status e = jf_cuda_function(c, &(jf_cuda_source){ s->what, s->text, text }, name, out);
   jf_free(text);
@@ -109,4 +104,30 @@ jfl_status jf_cuda_run(const jf_kargs *k)
     at += sizeof *call + call->size;
   }
   return JFL_OK;
+}
+
+/* ---- bytes ---- */
+
+static jfl_status call_bytes(const jf_kargs *k, void *to, const void *from, size_t size)
+{
+  jf_cuda *c = jf_cuda_of(k);
+  const jf_cu_address at = (jf_cu_address)(uintptr_t)to;
+  if (size == 0 || to == from) return JFL_OK;
+  JF_TRY(jf_cuda_enter(c));
+  const jf_cu e = from ? c->api->move(at, c->context, (jf_cu_address)(uintptr_t)from, c->context,
+                                      size, jf_cuda_queue(k))
+                       : c->api->fill(at, 0, size, jf_cuda_queue(k));
+  const jfl_status s = jf_cuda_check(c, e, from ? "copying on it" : "clearing memory");
+  jf_cuda_leave(c);
+  return s;
+}
+
+jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size)
+{
+  return call_bytes(k, to, NULL, size);
+}
+
+jfl_status jf_cuda_copy(const jf_kargs *k, void *to, const void *from, size_t size)
+{
+  return call_bytes(k, to, from, size);
 }

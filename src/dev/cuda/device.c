@@ -110,6 +110,6 @@ JFL_DEVICE(gpu, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
   .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
   .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,
   .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,
-  .reads_record = 1,
+  .pin = jf_cuda_pin, .unpin = jf_cuda_unpin, .reads_record = 1, .reach = jf_cuda_reach,
   .event_new = jf_cuda_event_new, .event_free = jf_cuda_event_free, .record = jf_cuda_record,
   .await = jf_cuda_await)
