@@ -3,6 +3,7 @@
 #include "dev/cuda/cuda.h"
 #include "cuda/cut.h"
 #include "cuda/order.cuh"
+#include "cuda/recurrent.h"
 #include "cuda/small.h"
 #include "cuda/update.h"
 #include "op/op.h"
@@ -128,13 +129,17 @@ extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduc
   jf_cuda_text_conv_ends[], jf_cuda_text_random[], jf_cuda_text_assign[];
 extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
-extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
+extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
+  jf_cuda_text_recurrent[];
+extern const char jf_cuda_text_crop[], jf_cuda_text_resize[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
   { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
   { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
   { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "crop", jf_cuda_text_crop, "typedef uint16_t V;\n" },
+  { "resize", jf_cuda_text_resize, "typedef float A;\ntypedef uint8_t T;\n" },
   { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
     "typedef float T;\n" },
   { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
@@ -157,6 +162,7 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
+  { "ctc", jf_cuda_text_ctc, "typedef float T;\n" },
   { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
   { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
     "enum { R = 4, COLUMNS = 8 };\n" },
@@ -239,6 +245,20 @@ static void every_small_op_compiles(void)
   CHECK(turn > 20);
 }
 
+static void every_cell_compiles(void)
+{
+  for (int kind = JF_RNN_TANH; kind <= JF_GRU; kind++) {
+    const jf_recurrent a = { .kind = kind };
+    const jf_recurrent_dims d = jf_recurrent_dims_of(&a, &whole, &whole);
+    jf_text text = { 0 };
+    char *source;
+    jf_recurrent_define(&text, kind % 2 ? JFL_F64 : JFL_F32, kind, &d);
+    jf_text_add(&text, "%s", jf_cuda_text_recurrent);
+    CHECK(!jf_text_take(&text, &source));
+    compile_source("recurrent layer", source, archs[kind]);
+  }
+}
+
 static void every_rule_compiles(void)
 {
   static const double none[64];
@@ -285,6 +305,7 @@ int main(void)
     RUN(every_ordering_compiles);
     RUN(every_small_op_compiles);
     RUN(every_rule_compiles);
+    RUN(every_cell_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }

@@ -128,6 +128,12 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
 /* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* Copies a table to the device, where it stays until jf_cuda_release: the launches prepared later
+   see its address behind that of scratch. */
+jfl_status jf_cuda_keep(jf_kargs *k, const void *table, size_t size);
+void jf_cuda_release(void *state);
+/* Takes memory of the device and copies to it at once. */
+jfl_status jf_cuda_upload(jf_device *d, const void *from, size_t size, void **out);
 /* Queue the clearing of bytes, and a copy on the device, of which nothing is done where `to` is
    `from`. */
 jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size);
