@@ -1,7 +1,8 @@
-/* Ops that put slices at the places that indices name: scatter_nd, tensor_scatter_nd_add and _update,
-   dim_scatter_add, unsorted_segment_sum. Slices are ordered by their places first, so that sums have
-   one order. Then threads go through a few slices each; what of a sum several of them have is added
-   up by one. Indices that are out of range are reported and left out. */
+/* Ops that put slices at the places that indices name: scatter_nd, dim_scatter_add,
+   tensor_scatter_nd_add and _update, unsorted_segment_sum. Slices are ordered by their places
+   first, so that sums have one order. Then threads go through a few slices each; what of a sum
+   several of them have is added up by one. Indices that are out of range are reported and left
+   out. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
 #include "op/dim_gather.h"
@@ -12,9 +13,9 @@
 #include <string.h>
 #endif
 
-/* Slices are (lines, outer, m, run), y is (lines, outer, places, run); m indices of a line say where
-   its slices belong. Word i of a line is the place of slice i, or `places` for none. at_*: numbers
-   of the head's data; at_x is -1 where y begins as zeros. size: elements of y.
+/* Slices are (lines, outer, m, run), y is (lines, outer, places, run); m indices of a line say
+   where its slices belong. Word i of a line is the place of slice i, or `places` for none. at_*:
+   numbers of the head's data; at_x is -1 where y begins as zeros. size: elements of y.
    An index is a tuple of n numbers, of which number i is below extent[i] and counts step[i] slices;
    `wrong` is what one is that is not. Or, for dim_scatter_add, it is one number below extent[0],
    which counts `along` places, and slice i of one element stands at an index of axes d, which count

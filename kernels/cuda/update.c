@@ -5,14 +5,26 @@
        typedef float T;
        struct part { void *data[3]; int64_t n, first; };
        struct args { jf_cuda_head head; int64_t n, chunk; part of[98]; };
-       struct numbers { T scale_of_g, lr, beta; };
-       JF_INLINE void element(const numbers k, T &w, const T grad, float &momentum) { ... }
-       JF_KERNEL update(const args a) { ... }
+       JF_KERNEL update(const args a)
+       {
+         const double *scalar_ = ...;
+         const T scale_of_g = (T)scalar_[0], lr = (T)scalar_[1];
+         const T beta = (T)scalar_[2];
+         ...
+         auto element = [&](T &w, const T grad, float &momentum) {
+           const T g = grad * scale_of_g;
+           momentum = beta * momentum - lr * g; w += momentum;
+         };
+         for (...) element(w[i_], g[i_], s0[i_]);
+       }
 
-   where `of` has a part for each parameter, and `first` is its first block. */
+   where `of` has a part for each parameter, and `first` is its first block. A rule that measures
+   parameters has a kernel `measure` too: each of its blocks writes its share of the sums, which all
+   blocks of `update` add up in the same order. */
 #include "formula.h"
-#include "optim/optim.h"
+#include "update.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* PARAMETER: the most bytes that a kernel's parameter has. LANES: how many elements a thread takes
@@ -21,12 +33,15 @@ enum { PARAMETER = 4096, THREADS = 256, LANES = 4, WAVES = 8, LEAST_CHUNK = THRE
        MOST_CHUNK = 64 * LEAST_CHUNK };
 
 /* What the kernel's parameter begins with; parts follow. Each has its tensors' addresses, then its
-   elements and its first block. data[0] of the head are the numbers of the step. */
+   elements and its first block. data of the head: the numbers of the step, the share of averages,
+   the sums of blocks. */
 typedef struct update_args { jf_cuda_head head; int64_t n, chunk; } update_args;
 enum { PART_REST = 2 };
+enum { UPDATE_NUMBERS, UPDATE_SHARE, UPDATE_SUMS };
 
 typedef struct update_call {
   jf_cu_function *function;
+  jf_cu_function *measure;             /* or NULL */
   int n_tensor;                        /* of a parameter */
   int64_t chunk;                       /* elements */
 } update_call;
@@ -36,106 +51,173 @@ static int update_most_parts(int n_tensor)
   return (int)((PARAMETER - sizeof(update_args)) / (8 * (size_t)(n_tensor + PART_REST)));
 }
 
-/* Rules that measure a whole parameter first, and moving averages, are left to the host. */
 static int cuda_update_accepts(const jf_kargs *k)
 {
-  const jf_update *a = k->attr;
-  return !a->choice.rule->n_sum && !a->averages &&
-         (k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_F64);
+  return k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_F64;
 }
 
 /* ---- the source ---- */
 
-static const char *update_slot_type(const jf_rule *r, int slot, jfl_dtype param)
+/* A source that is being written: for which update, of parameters of which dtype. */
+typedef struct update_text { jf_text text; const jf_update *a; jfl_dtype param; } update_text;
+
+/* The slots of a parameter, and its average behind them. */
+static int update_n_slot(const update_text *t) { return t->a->stride - JF_FIRST_SLOT; }
+
+static const jf_slot *update_slot_of(const update_text *t, int i)
 {
-  const jfl_dtype own = r->slot[slot].dtype;
-  return jf_cuda_computed(own == JFL_N_DTYPE ? param : own);
+  const jf_rule *r = t->a->choice.rule;
+  return i < r->n_slot ? &r->slot[i] : jf_average->slot;
 }
 
-static void update_types(jf_text *to, const jf_rule *r, jfl_dtype param)
+static const char *update_slot_type(const update_text *t, int i)
 {
-  const int n = JF_FIRST_SLOT + r->n_slot;
-  jf_text_add(to, "typedef %s T;\n"
+  const jfl_dtype own = update_slot_of(t, i)->dtype;
+  return jf_cuda_computed(own == JFL_N_DTYPE ? t->param : own);
+}
+
+static void update_types(update_text *t)
+{
+  jf_text_add(&t->text, "typedef %s T;\n"
               "struct part { void *data[%d]; int64_t n, first; };\n"
               "struct args { jf_cuda_head head; int64_t n, chunk; part of[%d]; };\n"
               "template <class U> struct __align__(16) lanes { U v[%d]; };\n"
-              "struct numbers { T scale_of_g, lr", jf_cuda_computed(param), n,
-              update_most_parts(n), LANES);
-  for (int i = 0; i < r->n_scalar; i++) jf_text_add(to, ", %s", r->scalar[i]);
-  jf_text_add(to, "; };\n");
+              "struct update_sum {\n"
+              "  static JF_INLINE double of(double a, double b) { return a + b; }\n};\n",
+              jf_cuda_computed(t->param), t->a->stride, update_most_parts(t->a->stride), LANES);
 }
 
-/* What the step does to one element. */
-static void update_element(jf_text *to, const jf_rule *r, jfl_dtype param)
+/* Begins a kernel: reads the numbers of the step; finds the block's part, and its elements from_ to
+   end_ - 1. Names of our own end in _, so that formulas may have the others. */
+static void update_begin(update_text *t, const char *name)
 {
-  jf_text_add(to, "JF_INLINE void element(const numbers k, T &w, const T grad");
-  for (int i = 0; i < r->n_slot; i++)
-    jf_text_add(to, ", %s &%s", update_slot_type(r, i, param), r->slot[i].name);
-  jf_text_add(to, ")\n{\n  const T lr = k.lr, g = grad * k.scale_of_g;\n  (void)lr, (void)g;\n");
+  const jf_rule *r = t->a->choice.rule;
+  jf_text_add(&t->text, "JF_KERNEL %s(const args a)\n{\n"
+              "  const double *scalar_ = (const double *)a.head.data[%d];\n"
+              "  if (jf_halted(a.head) || scalar_[%d] < 0) return;\n"
+              "  const T scale_of_g = (T)scalar_[%d], lr = (T)scalar_[%d];\n  (void)lr;\n", name,
+              UPDATE_NUMBERS, JF_SCALE, JF_SCALE, JF_RATE);
   for (int i = 0; i < r->n_scalar; i++)
-    jf_text_add(to, "  const T %s = k.%s; (void)%s;\n", r->scalar[i], r->scalar[i], r->scalar[i]);
-  jf_text_add(to, "  %s;\n}\n", r->formula);
+    jf_text_add(&t->text, "  const T %s = (T)scalar_[%d]; (void)%s;\n", r->scalar[i],
+                JF_FIRST_SCALAR + i, r->scalar[i]);
+  jf_text_add(&t->text, "  int part_ = 0;\n"
+              "  for (int end_ = (int)a.n; end_ - part_ > 1;) {\n"
+              "    const int middle_ = (part_ + end_) / 2;\n"
+              "    if (a.of[middle_].first <= blockIdx.x) part_ = middle_;\n"
+              "    else end_ = middle_;\n  }\n"
+              "  const int64_t first_ = a.of[part_].first, n_ = a.of[part_].n;\n"
+              "  const int64_t from_ = (blockIdx.x - first_) * a.chunk;\n"
+              "  const int64_t end_ = from_ + a.chunk < n_ ? from_ + a.chunk : n_;\n"
+              "  T *w = (T *)a.of[part_].data[%d];\n"
+              "  const T *g = (const T *)a.of[part_].data[%d];\n", JF_PARAM, JF_GRAD);
+  for (int i = 0; i < update_n_slot(t); i++)
+    jf_text_add(&t->text, "  %s *s%d = (%s *)a.of[part_].data[%d];\n", update_slot_type(t, i), i,
+                update_slot_type(t, i), JF_FIRST_SLOT + i);
 }
 
-/* Finds the block's part, and its elements `from` to `end` - 1. */
-static void update_find(jf_text *to, const jf_rule *r, jfl_dtype param)
+/* What is done to one element. */
+static void update_element(update_text *t, const char *formula, const char *then)
 {
-  jf_text_add(to, "  int part = 0;\n"
-              "  for (int end = (int)a.n; end - part > 1;) {\n"
-              "    const int middle = (part + end) / 2;\n"
-              "    if (a.of[middle].first <= blockIdx.x) part = middle;\n"
-              "    else end = middle;\n  }\n"
-              "  const int64_t from = (blockIdx.x - a.of[part].first) * a.chunk;\n"
-              "  const int64_t n = a.of[part].n, end = from + a.chunk < n ? from + a.chunk : n;\n"
-              "  T *w = (T *)a.of[part].data[%d];\n"
-              "  const T *g = (const T *)a.of[part].data[%d];\n", JF_PARAM, JF_GRAD);
-  for (int i = 0; i < r->n_slot; i++) {
-    const char *type = update_slot_type(r, i, param);
-    jf_text_add(to, "  %s *s%d = (%s *)a.of[part].data[%d];\n", type, i, type, JF_FIRST_SLOT + i);
+  jf_text_add(&t->text, "  auto element = [&](T &w, const T grad");
+  for (int i = 0; i < update_n_slot(t); i++)
+    jf_text_add(&t->text, ", %s &%s", update_slot_type(t, i), update_slot_of(t, i)->name);
+  jf_text_add(&t->text, ") {\n    const T g = grad * scale_of_g;\n    (void)g;\n    %s;\n    %s;\n"
+              "  };\n", formula, then);
+}
+
+static int update_in_word(char c) { return c == '_' || isalnum((unsigned char)c); }
+
+/* Whether the text sets a variable of that name. */
+static int update_sets(const char *text, const char *name)
+{
+  const size_t n = strlen(name);
+  for (const char *p = text; (p = strstr(p, name)) != NULL; p += n) {
+    const char *q = p + n;
+    if ((p > text && update_in_word(p[-1])) || update_in_word(*q)) continue;
+    q += strspn(q, " ");
+    q += strcspn(q, "+-*/=") == 0 && *q != '=' ? 1 : 0;
+    if (q[0] == '=' && q[1] != '=') return 1;
   }
+  return 0;
 }
 
-/* Several elements at once, while there are so many. */
-static void update_many(jf_text *to, const jf_rule *r, jfl_dtype param)
+/* Goes through the elements, several at once while there are so many, and stores what the texts
+   set. */
+static void update_loops(update_text *t, const char *formula, const char *then)
 {
-  jf_text_add(to, "  int64_t i = from + %d * threadIdx.x;\n"
-              "  for (; i + %d <= end; i += %d * blockDim.x) {\n"
-              "    lanes<T> w_ = *(lanes<T> *)(w + i);\n"
-              "    const lanes<T> g_ = *(const lanes<T> *)(g + i);\n", LANES, LANES, LANES);
-  for (int i = 0; i < r->n_slot; i++) {
-    const char *type = update_slot_type(r, i, param);
-    jf_text_add(to, "    lanes<%s> s%d_ = *(lanes<%s> *)(s%d + i);\n", type, i, type, i);
+  const int n = update_n_slot(t);
+  jf_text *to = &t->text;
+  jf_text_add(to, "  int64_t i_ = from_ + %d * threadIdx.x;\n"
+              "  for (; i_ + %d <= end_; i_ += %d * blockDim.x) {\n"
+              "    lanes<T> w_ = *(lanes<T> *)(w + i_);\n"
+              "    const lanes<T> g_ = *(const lanes<T> *)(g + i_);\n", LANES, LANES, LANES);
+  for (int i = 0; i < n; i++)
+    jf_text_add(to, "    lanes<%s> s%d_ = *(lanes<%s> *)(s%d + i_);\n", update_slot_type(t, i), i,
+                update_slot_type(t, i), i);
+  jf_text_add(to, "    for (int l = 0; l < %d; l++) element(w_.v[l], g_.v[l]", LANES);
+  for (int i = 0; i < n; i++) jf_text_add(to, ", s%d_.v[l]", i);
+  jf_text_add(to, ");\n");
+  if (update_sets(formula, "w")) jf_text_add(to, "    *(lanes<T> *)(w + i_) = w_;\n");
+  for (int i = 0; i < n; i++) {
+    const char *name = update_slot_of(t, i)->name;
+    if (update_sets(formula, name) || update_sets(then, name))
+      jf_text_add(to, "    *(lanes<%s> *)(s%d + i_) = s%d_;\n", update_slot_type(t, i), i, i);
   }
-  jf_text_add(to, "    for (int l = 0; l < %d; l++) element(k, w_.v[l], g_.v[l]", LANES);
-  for (int i = 0; i < r->n_slot; i++) jf_text_add(to, ", s%d_.v[l]", i);
-  jf_text_add(to, ");\n    *(lanes<T> *)(w + i) = w_;\n");
-  for (int i = 0; i < r->n_slot; i++)
-    jf_text_add(to, "    *(lanes<%s> *)(s%d + i) = s%d_;\n", update_slot_type(r, i, param), i, i);
-  jf_text_add(to, "  }\n");
+  jf_text_add(to, "  }\n  for (; i_ < end_; i_++) element(w[i_], g[i_]");
+  for (int i = 0; i < n; i++) jf_text_add(to, ", s%d[i_]", i);
+  jf_text_add(to, ");\n");
 }
 
-static void update_kernel(jf_text *to, const jf_rule *r, jfl_dtype param)
+/* The kernel that measures: its blocks write their shares of sums. */
+static void update_measure(update_text *t)
 {
-  jf_text_add(to, "JF_KERNEL update(const args a)\n{\n"
-              "  const double *scalar = (const double *)a.head.data[0];\n"
-              "  if (jf_halted(a.head) || scalar[%d] < 0) return;\n"
-              "  const numbers k = { (T)scalar[%d], (T)scalar[%d]", JF_SCALE, JF_SCALE, JF_RATE);
-  for (int i = 0; i < r->n_scalar; i++) jf_text_add(to, ", (T)scalar[%d]", JF_FIRST_SCALAR + i);
-  jf_text_add(to, " };\n");
-  update_find(to, r, param);
-  update_many(to, r, param);
-  jf_text_add(to, "  for (; i < end; i++) element(k, w[i], g[i]");
-  for (int i = 0; i < r->n_slot; i++) jf_text_add(to, ", s%d[i]", i);
-  jf_text_add(to, ");\n}\n");
+  const jf_rule *r = t->a->choice.rule;
+  jf_text *to = &t->text;
+  update_begin(t, "measure");
+  for (int i = 0; i < r->n_sum; i++) jf_text_add(to, "  double %s = 0;\n", r->sum[i]);
+  update_element(t, r->measure, "");
+  update_loops(t, r->measure, "");
+  jf_text_add(to, "  double *share_ = (double *)a.head.data[%d] + %d * (int64_t)blockIdx.x;\n",
+              UPDATE_SUMS, r->n_sum);
+  for (int i = 0; i < r->n_sum; i++)
+    jf_text_add(to, "  %s = jf_block_join<update_sum>(%s, 0.0);\n"
+                "  if (threadIdx.x == 0) share_[%d] = %s;\n", r->sum[i], r->sum[i], i, r->sum[i]);
+  jf_text_add(to, "}\n");
 }
 
-static jfl_status update_source(const jf_rule *r, jfl_dtype param, char **out)
+/* Adds up the sums of the part's blocks, and computes what the rule derives of them. */
+static void update_derive(update_text *t)
 {
-  jf_text text = { 0 };
-  update_types(&text, r, param);
-  update_element(&text, r, param);
-  update_kernel(&text, r, param);
-  return jf_text_take(&text, out);
+  const jf_rule *r = t->a->choice.rule;
+  jf_text *to = &t->text;
+  jf_text_add(to, "  const double elements = (double)n_;\n  (void)elements;\n"
+              "  const double *share_ = (const double *)a.head.data[%d] + %d * first_;\n"
+              "  const int64_t shares_ = (n_ + a.chunk - 1) / a.chunk;\n", UPDATE_SUMS, r->n_sum);
+  for (int i = 0; i < r->n_sum; i++)
+    jf_text_add(to, "  double %s = 0;\n"
+                "  for (int64_t b_ = threadIdx.x; b_ < shares_; b_ += blockDim.x)\n"
+                "    %s += share_[%d * b_ + %d];\n"
+                "  %s = jf_block_join<update_sum>(%s, 0.0);\n", r->sum[i], r->sum[i], r->n_sum, i,
+                r->sum[i], r->sum[i]);
+  jf_text_add(to, "  %s;\n", r->derive);
+}
+
+jfl_status jf_update_source(const jf_update *a, jfl_dtype param, char **out)
+{
+  update_text t = { .a = a, .param = param };
+  const jf_rule *r = a->choice.rule;
+  const char *then = a->averages ? jf_average->formula : "";
+  update_types(&t);
+  if (r->n_sum) update_measure(&t);
+  update_begin(&t, "update");
+  if (r->n_sum) update_derive(&t);
+  if (a->averages)
+    jf_text_add(&t.text, "  const T %s = (T)*(const double *)a.head.data[%d];\n",
+                jf_average->scalar[0], UPDATE_SHARE);
+  update_element(&t, r->formula, then);
+  update_loops(&t, r->formula, then);
+  jf_text_add(&t.text, "}\n");
+  return jf_text_take(&t.text, out);
 }
 
 /* ---- the call ---- */
@@ -151,35 +233,48 @@ static int64_t update_chunk(const jf_kargs *k)
   return share < LEAST_CHUNK ? LEAST_CHUNK : share < MOST_CHUNK ? share : MOST_CHUNK;
 }
 
+static int64_t update_blocks(const update_call *call, const jf_tensor *t)
+{
+  return (jf_numel(&t->shape) + call->chunk - 1) / call->chunk;
+}
+
+static jfl_status update_compile(const jf_kargs *k, update_call *call)
+{
+  const jf_update *a = k->attr;
+  char *source;
+  JF_TRY(jf_update_source(a, k->in[0].dtype, &source));
+  const jf_cuda_source s = { "update", source, NULL };
+  jfl_status e = jf_cuda_function(k->device->state, &s, "update", &call->function);
+  if (!e && a->choice.rule->n_sum)
+    e = jf_cuda_function(k->device->state, &s, "measure", &call->measure);
+  jf_free(source);
+  return e;
+}
+
 static jfl_status cuda_update_prepare(jf_kargs *k, size_t *scratch)
 {
-  const jf_rule *r = ((const jf_update *)k->attr)->choice.rule;
+  const jf_update *a = k->attr;
   update_call *call = jf_new(sizeof *call);
-  char *source;
-  (void)scratch;
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
-  *call = (update_call){ .n_tensor = JF_FIRST_SLOT + r->n_slot, .chunk = update_chunk(k) };
-  jfl_status s = update_source(r, k->in[0].dtype, &source);
-  if (!s) {
-    s = jf_cuda_function(k->device->state, &(jf_cuda_source){ "update", source, NULL }, "update",
-                         &call->function);
-    jf_free(source);
-  }
-  if (s) jf_free(call);
-  else k->state = call;
-  return s;
+  *call = (update_call){ .n_tensor = a->stride, .chunk = update_chunk(k) };
+  jfl_status e = update_compile(k, call);
+  if (e) return jf_free(call), e;
+  for (int i = 0; i < a->n; i++)
+    *scratch += (size_t)update_blocks(call, jf_update_tensors(k, i)) *
+                (size_t)a->choice.rule->n_sum * sizeof(double);
+  k->state = call;
+  return JFL_OK;
 }
 
 /* Writes the part of parameter i at `to`, from that block on; gives the number of its blocks. */
-static int64_t update_part(const jf_kargs *k, int i, int64_t first, uint64_t *to)
+static int64_t update_write_part(const jf_kargs *k, int i, int64_t first, uint64_t *to)
 {
   const update_call *call = k->state;
   const jf_tensor *t = jf_update_tensors(k, i);
-  const int64_t n = jf_numel(&t->shape);
   for (int j = 0; j < call->n_tensor; j++) *to++ = (uintptr_t)t[j].data;
-  *to++ = (uint64_t)n;
+  *to++ = (uint64_t)jf_numel(&t->shape);
   *to = (uint64_t)first;
-  return (n + call->chunk - 1) / call->chunk;
+  return update_blocks(call, t);
 }
 
 static jfl_status cuda_update_run(const jf_kargs *k)
@@ -190,16 +285,19 @@ static jfl_status cuda_update_run(const jf_kargs *k)
   union { update_args a; uint64_t word[PARAMETER / 8]; } args = { .a = { jf_cuda_head_of(k), 0,
                                                                          call->chunk } };
   uint64_t *part = args.word + sizeof args.a / 8;
-  args.a.head.data[0] = k->in[k->n_in - 1].data;
+  args.a.head.data[UPDATE_NUMBERS] = k->in[k->n_in - 1].data;
+  if (a->averages) args.a.head.data[UPDATE_SHARE] = k->in[k->n_in - 2].data;
+  args.a.head.data[UPDATE_SUMS] = k->scratch;
   for (int i = 0; i < a->n;) {
     int64_t blocks = 0;
     for (args.a.n = 0; i < a->n && args.a.n < most; i++) {
-      const int64_t own = update_part(k, i, blocks, part + args.a.n * words);
+      const int64_t own = update_write_part(k, i, blocks, part + args.a.n * words);
       args.a.n += own > 0;
       blocks += own;
     }
-    if (blocks) JF_TRY(jf_cuda_launch(k, call->function, (jf_cuda_grid){ blocks, THREADS, 0 },
-                                      &args));
+    const jf_cuda_grid grid = { blocks, THREADS, 0 };
+    if (blocks && call->measure) JF_TRY(jf_cuda_launch(k, call->measure, grid, &args));
+    if (blocks) JF_TRY(jf_cuda_launch(k, call->function, grid, &args));
   }
   return JFL_OK;
 }

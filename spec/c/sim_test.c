@@ -113,7 +113,7 @@ static void put(jf_sim_stream *s, note what)
   note *n = jf_new(sizeof *n);
   *n = what;
   n->item.run = run_note;
-  if (!what.item.sort) n->item.sort = JF_SIM_STEP;
+  n->item.sort = JF_SIM_WORK;
   CHECK(!jf_sim_put(s, &n->item));
 }
 
@@ -180,41 +180,20 @@ static void a_failure_leaves_the_rest_undone_and_is_told_once(void)
   close_device();
 }
 
-static jfl_status halt(jf_sim_stream *s, jf_sim_item *i)
-{
-  (void)i;
-  jf_sim_halt(s);
-  return JFL_OK;
-}
-
-static void wrong_data_leaves_steps_undone_but_not_copies(void)
-{
-  int at = 0, was = -1;
-  open_device();
-  jf_sim_item *i = jf_new(sizeof *i);
-  *i = (jf_sim_item){ NULL, halt, JF_SIM_STEP };
-  CHECK(!jf_sim_put(&first, i));
-  put(&first, (note){ .item.sort = JF_SIM_STEP, .at = &at, .value = 1 });
-  put(&first, (note){ .item.sort = JF_SIM_COPY, .at = &at, .was = &was });
-  CHECK(!jf_sim_wait(&first));
-  CHECK_MSG(at == 0 && was == 0, "at %d, was %d", at, was);
-  put(&first, (note){ .item.sort = JF_SIM_STEP, .at = &at, .value = 2 });
-  CHECK(!jf_sim_wait(&first));
-  CHECK_MSG(at == 2, "after a wait it goes on");
-  close_device();
-}
-
 static void an_event_happens_where_the_stream_failed_too(void)
 {
   int at = 0;
   open_device();
-  put(&first, (note){ .item.sort = JF_SIM_STEP, .at = &at, .status = JFL_EDATA });
+  put(&first, (note){ .at = &at, .status = JFL_EDATA });
   CHECK(!jf_sim_record(&first, &event));
   CHECK(!jf_sim_await(&second, &event));
   put(&second, (note){ .at = &at, .value = 2 });
   CHECK(!jf_sim_wait(&second));
   CHECK(at == 2);
+  CHECK(jf_sim_reach(&event) == JFL_EDEVICE);
   CHECK(jf_sim_wait(&first) == JFL_EDATA);
+  CHECK(!jf_sim_record(&first, &event));
+  CHECK(!jf_sim_reach(&event));
   close_device();
 }
 
@@ -349,6 +328,11 @@ static void wrong_data_are_told_by_the_record_and_leave_results_alone(void)
   CHECK_MSG(!get(v, y), "%s", jfl_errmsg());
   CHECK(said.what == JF_WRONG_INDEX && said.step == 7 && said.at == 1);
   CHECK_MSG(v[0] == 6 && v[1] == 7, "%g, %g", v[0], v[1]);
+  said = (jf_fault){ 0 };
+  CHECK(!device->kind->put(device, stream, fault, &said, sizeof said));
+  CHECK(!launch((product){ good, y, &three, fault }));
+  CHECK(!get(v, y));
+  CHECK_MSG(v[0] == 12 && v[1] == 15, "a new record lets it go on: %g, %g", v[0], v[1]);
   close_devices();
 }
 
@@ -382,7 +366,6 @@ int main(void)
   RUN(a_forgotten_event_shows);
   RUN(an_event_without_a_record_is_not_waited_for);
   RUN(a_failure_leaves_the_rest_undone_and_is_told_once);
-  RUN(wrong_data_leaves_steps_undone_but_not_copies);
   RUN(an_event_happens_where_the_stream_failed_too);
   RUN(ending_a_stream_does_what_it_was_given);
   RUN(a_forked_child_is_told_that_the_device_is_not_there);

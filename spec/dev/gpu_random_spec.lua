@@ -1,5 +1,5 @@
 --- Random numbers on a GPU, on the emulated driver of spec/cuda: those of the CPU.
-local helper = require "spec.lua.helper"
+local emulated = require "spec.dev.emulated"
 
 -- Prints for each op whether both devices give the same bits.
 local DRAWS = [[
@@ -37,8 +37,7 @@ local DRAWS = [[
 
 describe("random numbers of a GPU", function()
   it("are the CPU's, bit for bit", function()
-    local out = helper.script(DRAWS,
-      "LD_LIBRARY_PATH=build/emulated XDG_CACHE_HOME=\"$PWD/build/cache\"")
+    local out = emulated.run({}, DRAWS)
     assert.equal("double\ttrue\ndropout\ttrue\nlong\ttrue\npermutation\ttrue\nrandint\ttrue\n"
       .. "uniform\ttrue\n", out)
   end)

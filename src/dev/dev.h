@@ -61,8 +61,9 @@ typedef struct jf_kind {
   jfl_status (*move)(jf_device *d, void *stream, void *to, jf_device *source, const void *from,
                      size_t size);
   /* Runs a kernel, which sees k->stream and k->fault. NULL: the caller calls the kernel, which
-     queues its work itself. After a launch failed or a kernel filled in k->fault, no later launch
-     on the stream may change a variable until `wait`. */
+     queues its work itself. After a launch failed no later launch on the stream may change a
+     variable until `wait`; after a kernel filled in k->fault, none with that k->fault may, until it
+     is written again. */
   jfl_status (*launch)(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k);
   /* Returns when all work of the stream is done. Returns the first failure since the last wait, and
      makes the stream ready for another run. */
@@ -76,6 +77,10 @@ typedef struct jf_kind {
   jfl_status (*captured)(jf_device *d, void *stream, void **out);
   jfl_status (*replay)(jf_device *d, void *stream, void *work);
   void (*work_free)(jf_device *d, void *work);
+  /* Host memory that put and get may be given between capture and captured, and which replay then
+     reads and writes late; NULL where there is none left. Optional. */
+  void *(*pin)(jf_device *d, size_t size);
+  void (*unpin)(jf_device *d, void *p);
   /* Whether kernels that draw random bits read the run's number in the jf_run_record, so that they
      can be repeated, too. */
   int reads_record;
@@ -89,6 +94,9 @@ typedef struct jf_kind {
   /* Work queued later on d's stream begins only after the event has happened. A device of the kind,
      not necessarily d, must have recorded it before. */
   jfl_status (*await)(jf_device *d, void *stream, void *event);
+  /* Returns when the event, which the stream recorded, has happened. Fails if something queued
+     before it did; then the caller waits for the stream, which says what. */
+  jfl_status (*reach)(jf_device *d, void *stream, void *event);
 } jf_kind;
 
 /* An instance of a kind. It is immutable once open, except for what the kind keeps in state. */

@@ -353,8 +353,9 @@ static jfl_status fill_steps(builder *b, int threads)
 static void add_patch(builder *b, const jf_where *w, void **data)
 {
   jfl_plan *p = b->p;
-  if (w->memory == JF_AT_INPUT) p->input[p->n_input_patch++] = (jf_patch){ data, w->index };
-  if (w->memory == JF_AT_OUTPUT) p->output[p->n_output_patch++] = (jf_patch){ data, w->index };
+  const jf_patch patch = { data, w->index, w->offset, w->size };
+  if (w->memory == JF_AT_INPUT) p->input[p->n_input_patch++] = patch;
+  if (w->memory == JF_AT_OUTPUT) p->output[p->n_output_patch++] = patch;
 }
 
 /* Copies offsets from lifetimes to the steps, and lists the pointers to set in each run. */
@@ -453,19 +454,21 @@ static void order_streams(builder *b)
 
 static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
 
-/* The work is the steps between the transfers in and the transfers out. A device can repeat it as a
+/* The work is all steps of a plan with a lane, else those between the transfers in and the transfers
+   out. A device can repeat it as a
    whole if it runs all of them, and none that draws random bits is given the run's number. */
 static void find_work(jfl_plan *p)
 {
   int first = 0, end = p->n_step;
+  const int whole = p->lane.place >= 0;
   p->work_first = p->work_end = -1;
-  while (first < end && plan_is_transfer(&p->step[first])) first++;
-  while (end > first && plan_is_transfer(&p->step[end - 1])) end--;
+  while (!whole && first < end && plan_is_transfer(&p->step[first])) first++;
+  while (!whole && end > first && plan_is_transfer(&p->step[end - 1])) end--;
   if (first == end) return;
   const jf_kind *k = p->part[p->step[first].place].device->kind;
   for (int i = first; i < end; i++) {
     const jf_step *st = &p->step[i];
-    if (st->place != p->step[first].place || plan_is_transfer(st)) return;
+    if (st->place != p->step[first].place || (plan_is_transfer(st) && !whole)) return;
     if (st->random && !k->reads_record) return;
   }
   if (!k->replay) return;
@@ -514,6 +517,7 @@ jfl_status jf_plan_new(jfl_graph *g, const jf_plan_options *o, jfl_plan **out)
   place_outside(&b);
   place_constants(&b);
   make_steps(&b);
+  jf_plan_use_lane(p, b.root, b.where);
   keep_what_others_read(&b);
   place_temporaries(&b);
   JF_TRY(fill_steps(&b, o->threads));
@@ -538,6 +542,8 @@ static void bind(const jfl_plan *p, const jf_where *w, void *const *variable, vo
 {
   if (w->memory == JF_AT_ARENA) *data = (char *)p->part[w->place].arena + w->offset;
   if (w->memory == JF_AT_VARIABLE) *data = variable[w->index];
+  if (w->memory == JF_AT_LANE) *data = p->lane.device + w->offset;
+  if (w->memory == JF_AT_KEPT) *data = p->lane.kept + w->offset;
 }
 
 void jf_plan_bind(jfl_plan *p, void *const *variable)

@@ -54,11 +54,13 @@ int jf_widens(const jfl_op *op, const jf_kargs *k);
 
 typedef enum jf_memory {
   JF_AT_NONE, JF_AT_ARENA, JF_AT_INPUT, JF_AT_OUTPUT, JF_AT_VARIABLE,
-  JF_AT_CONSTANT               /* an array that the graph keeps, or a result that the plan keeps; on
+  JF_AT_CONSTANT,              /* an array that the graph keeps, or a result that the plan keeps; on
                                   the host */
+  JF_AT_LANE, JF_AT_KEPT       /* in the device's part of the plan's lane; among its constants */
 } jf_memory;
 
-/* Where a value's memory is. Inputs and outputs of the job are arrays on the host. */
+/* Where a value's memory is. Inputs and outputs of the job are arrays on the host; in a plan with a
+   lane the host's part of that holds them, at the offset. */
 typedef struct jf_where {
   jf_memory memory;
   int place;                   /* the device, by its place */
@@ -79,9 +81,24 @@ typedef struct jf_step {
   int *await; int n_await;     /* steps of other streams for whose events it waits first */
 } jf_step;
 
-/* A data pointer that changes with each run: it gets the address of input or output number
-   `index`. */
-typedef struct jf_patch { void **data; int index; } jf_patch;
+/* A data pointer that changes with each run: it gets the address of input or output number `index`,
+   or in a plan with a lane the one at `offset` in that. */
+typedef struct jf_patch { void **data; int index; size_t offset, size; } jf_patch;
+
+/* The memory through which inputs come to the only device that works, and results go from there
+   (lane.c). The run layer sets the addresses, of the lane that the plan's pointers point into. */
+typedef struct jf_plan_lane {
+  int place;                   /* the device's; -1: the plan has no lane */
+  size_t record, size;         /* where the jf_run_record is; bytes in all */
+  size_t kept_size;            /* of the constants */
+  char *device, *host, *kept;
+} jf_plan_lane;
+enum { JF_LANES = 2 };         /* how many runs a device has at once, one of them waiting */
+/* Decides whether a plan, of which the steps are known and only values outside of arenas are
+   placed, has a lane, and places what is in it. */
+void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where);
+/* Whether a step's copy is part of the lane's. */
+int jf_lane_covers(const jf_step *st);
 
 /* What a plan has on one device. */
 typedef struct jf_plan_part {
@@ -109,6 +126,7 @@ struct jfl_plan {
   const jfl_value **variable; int n_variable;
   void **data;                 /* of the variables; set by the run layer */
   jf_patch *input, *output; int n_input_patch, n_output_patch;
+  jf_plan_lane lane;
   size_t arena_size, arena_bound;              /* sums over all devices */
   size_t constant_size;        /* bytes of the arrays that the graph keeps and of what is kept */
   /* The first n_still steps depend on variables alone, and their results are kept from run to run.
@@ -121,10 +139,12 @@ struct jfl_plan {
   int threads;                 /* the largest number that a step takes */
   int flags;
   int is_late;                 /* some device queues work instead of doing it at once */
-  /* Steps work_first .. work_end - 1 are the work of one device, launches that are the same in
-     every run. -1: there is no such work, or the device cannot repeat it. */
+  /* Steps work_first .. work_end - 1 are the work of one device, the same in every run: launches,
+     or all steps of a plan with a lane. -1: there is no such work, or the device cannot repeat
+     it. */
   int work_first, work_end;
-  void *captured; int is_warm; /* by the run layer: the captured work, or NULL; whether it ran */
+  /* By the run layer: the captured work, by lane, or NULL; whether it ran. */
+  void *captured[JF_LANES]; int is_warm;
   uint64_t captured_seed;      /* of the random bits that the captured work draws */
   void **saved;                /* by the run layer, in a checked run: copies of the variables */
   int n_event; void **event;   /* set by the run layer: one for each step that records one */

@@ -11,31 +11,48 @@ void jf_job_bind(jfl_plan *p)
 {
   const jfl_session *s = p->job->session;
   for (int i = 0; i < p->n_part; i++) p->part[i].arena = s->site[i]->arena;
-  jf_plan_bind(p, p->data);
+  if (p->lane.place < 0) jf_plan_bind(p, p->data);
+  else jf_lane_bind(p, 0);
   jf_late_forget_work(p);
   p->bound = s->arenas;
 }
 
-/* Makes the plan ready for a run with these arrays. */
-static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
+/* Notes that a run of the plan begins. */
+static void execute_note(jfl_plan *p)
 {
   jfl_session *s = p->job->session;
   if (p->bound != s->arenas) jf_job_bind(p);
   if (p->updates) s->changes++;
   p->renew = p->kept != s->changes;
-  set_pointers(p, in, out);
-  if (p->is_late) JF_TRY(jf_late_begin(p));
-  return s->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;
 }
 
-/* Counts a run that ended without an error. */
-static jfl_status execute_end(jfl_plan *p, jfl_status s)
+/* Makes the plan ready for a run with these arrays, step by step. */
+static jfl_status execute_prepare(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)
 {
-  if (p->is_late) s = jf_late_end(p, s);
-  if (p->saved) jf_finite_end(p, s);
+  if (p->lane.place < 0) {
+    set_pointers(p, in, out);
+  } else {
+    jf_lane_bind(p, 0);
+    jf_lane_load(p, 0, p->job->run, in);
+  }
+  if (p->is_late) JF_TRY(jf_late_begin(p));
+  return p->job->session->settings.check_finite ? jf_finite_begin(p, in) : JFL_OK;
+}
+
+/* Counts a run that has come to s. */
+static jfl_status execute_count(jfl_plan *p, jfl_status s)
+{
   if (!s) p->job->run++;
   else p->job->session->disturbances++;
   return s;
+}
+
+static jfl_status execute_end(jfl_plan *p, jfl_array *const *out, jfl_status s)
+{
+  if (p->is_late) s = jf_late_end(p, s);
+  if (p->saved) jf_finite_end(p, s);
+  if (!s && p->lane.place >= 0) jf_lane_unload(p, 0, out);
+  return execute_count(p, s);
 }
 
 /* Asks whether to stop, until a step changes a variable. */
@@ -50,7 +67,7 @@ static jfl_status execute_ask(const jfl_plan *p, const jf_step *st, int *asks)
 /* Work that a device can repeat is given to it as a whole, from the second run on. */
 static jfl_status run_steps(jfl_plan *p, int asks)
 {
-  const int work = p->is_warm && !p->saved ? p->work_first : -1;
+  const int work = p->is_warm && !p->saved && p->lane.place < 0 ? p->work_first : -1;
   for (int i = jf_first_step(p); i < p->n_step;) {
     if (asks) JF_TRY(execute_ask(p, &p->step[i], &asks));
     if (i == work) {
@@ -75,15 +92,27 @@ static jfl_status run_paced(jfl_plan *p, int most, int low, int asks)
   return s;
 }
 
+/* Gives the whole run to the device. */
+static jfl_status execute_whole(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
+{
+  if (asks) JF_TRY(execute_ask(p, &p->step[0], &asks));
+  jf_lane_load(p, 0, p->job->run, in);
+  jfl_status s = jf_lane_end(p, 0, jf_lane_launch(p, 0));
+  if (!s) jf_lane_unload(p, 0, out);
+  return s;
+}
+
 static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
 {
   jfl_profile *f = p->job->session->profile;
   const int most = p->job->session->settings.background, low = most != 0;
+  execute_note(p);
+  if (jf_lane_repeats(p)) return execute_count(p, execute_whole(p, in, out, asks));
   JF_TRY(execute_prepare(p, in, out));
   jf_loops_set(most, low);
-  if (f) return execute_end(p, jf_profile_run(f, p));
+  if (f) return execute_end(p, out, jf_profile_run(f, p));
   const int paced = p->threads > 1 && most != 1 && !p->is_late;
-  return execute_end(p, paced ? run_paced(p, most, low, asks) : run_steps(p, asks));
+  return execute_end(p, out, paced ? run_paced(p, most, low, asks) : run_steps(p, asks));
 }
 
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out)

@@ -63,6 +63,7 @@ static void drop_plan(jfl_plan *p)
 {
   p->tag = JF_TAG_FREED;
   jf_plan_release(p);
+  jf_lane_release(p);
   jf_late_release(p);
   jf_free(p->data);
   jfl_graph_unref(p->graph);       /* the plan lies in its arena */
@@ -105,12 +106,12 @@ static jfl_status grow_arenas(jfl_session *s, const jfl_plan *p)
     t->arena_size = size;
     s->arenas++;
   }
-  return JFL_OK;
+  return jf_lanes_need(s, p);
 }
 
 static jfl_status check_budget(const jfl_session *s, const jfl_plan *p)
 {
-  double need = (double)p->arena_size + (double)p->constant_size;
+  double need = (double)(p->arena_size + p->constant_size + p->lane.size + p->lane.kept_size);
   for (int i = 0; i < p->n_variable; i++)
     need +=
         (double)jf_numel(&p->variable[i]->shape) * (double)jfl_dtype_size(p->variable[i]->dtype);
@@ -140,6 +141,7 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   j->plan = room;
   JF_TRY(grow_arenas(j->session, p));
   if (p->is_late) JF_TRY(jf_late_prepare(j->session, p));
+  JF_TRY(jf_lane_keep(j->session, p));
   return need_variables(j->session, p);
 }
 
@@ -153,6 +155,7 @@ jfl_status jf_job_admit(jfl_job *j, jfl_plan *p)
     j->plan[j->n_plan++] = p;
     jfl_graph_ref(p->graph);
   } else {
+    jf_lane_release(p);
     jf_late_release(p);
     jf_free(p->data);
     p->data = NULL;

@@ -11,40 +11,51 @@ static int late_works(const jfl_plan *p, int place)
   return p->part[place].n_step && !p->part[place].device->kind->host;
 }
 
+/* Where the run's record is on the device. */
+static jf_run_record *late_record(const jfl_plan *p, int place)
+{
+  return p->lane.place < 0 ? late_site(p, place)->record
+                           : (jf_run_record *)(void *)(p->lane.device + p->lane.record);
+}
+
+/* Queues the writing of a record. */
+static jfl_status site_begin(jf_site *t, jf_run_record *to, uint64_t number)
+{
+  t->begin = (jf_run_record){ .number = number };
+  return t->device->kind->put(t->device, t->stream, to, &t->begin, sizeof t->begin);
+}
+
+jfl_status jf_site_begin(jf_site *t, uint64_t number) { return site_begin(t, t->record, number); }
+
 jfl_status jf_late_begin(jfl_plan *p)
 {
   for (int i = 0; i < p->n_part; i++) {
     if (!late_works(p, i)) continue;
-    jfl_status s = jf_site_begin(late_site(p, i), p->job->run);
+    jfl_status s = site_begin(late_site(p, i), late_record(p, i), p->job->run);
     if (s) return jf_late_end(p, s);
   }
   return JFL_OK;
 }
 
-jfl_status jf_site_begin(jf_site *t, uint64_t number)
-{
-  t->begin = (jf_run_record){ .number = number };
-  return t->device->kind->put(t->device, t->stream, t->record, &t->begin, sizeof t->begin);
-}
-
-/* Adds to an error of a step which one it was. */
-static jfl_status late_blame(const jfl_plan *p, jfl_status e, int step)
+jfl_status jf_late_blame(const jfl_plan *p, jfl_status e, int step)
 {
   const jf_node *n = p->step[step].node;
   jf_fail_in(e, JFL_ERROR_OP, n->op->name);
   return jf_fail_in(e, JFL_ERROR_NODE, n->name);
 }
 
-jfl_status jf_site_settle(jf_site *t)
+/* Reads what the record says once all that was queued is done. */
+static jfl_status site_settle(jf_site *t, const jf_run_record *r)
 {
   const jf_kind *k = t->device->kind;
   t->found = (jf_fault){ 0 };
-  jfl_status read = k->get(t->device, t->stream, &t->found, &t->record->fault,
-                            sizeof t->found);
+  jfl_status read = k->get(t->device, t->stream, &t->found, &r->fault, sizeof t->found);
   jfl_status done = k->wait(t->device, t->stream);
   if (t->found.what) return jf_fault_fail(&t->found);
   return done ? done : read;
 }
+
+jfl_status jf_site_settle(jf_site *t) { return site_settle(t, t->record); }
 
 /* The error of a copy, or of the wait for it. */
 static jfl_status site_finish(jf_site *t, jfl_status copied)
@@ -73,8 +84,8 @@ jfl_status jf_site_get(jf_site *t, void *to, const void *from, size_t size)
 static jfl_status late_settle(const jfl_plan *p, int place)
 {
   jf_site *t = late_site(p, place);
-  jfl_status s = jf_site_settle(t);
-  return s && t->found.what ? late_blame(p, s, t->found.step) : s;
+  jfl_status s = site_settle(t, late_record(p, place));
+  return s && t->found.what ? jf_late_blame(p, s, t->found.step) : s;
 }
 
 jfl_status jf_late_end(jfl_plan *p, jfl_status s)
@@ -116,6 +127,7 @@ static jfl_status late_transfer(const jfl_plan *p, const jf_step *st)
   const void *x = st->k.in[0].data;
   void *y = st->k.out[0].data;
   const size_t size = st->out[0].size;
+  if (st->out[0].memory == JF_AT_KEPT) return JFL_OK;
   if (from->kind->host && to->kind->host) return memcpy(y, x, size), JFL_OK;
   if (from->kind->host) return to->kind->put(to, t->stream, y, x, size);
   if (to->kind->host) return from->kind->get(from, t->stream, y, x, size);
@@ -140,14 +152,17 @@ jfl_status jf_late_step(jfl_plan *p, const jf_step *st)
   jfl_status s = late_launch(p, st);
   if (!s && st->event >= 0)
     s = t->device->kind->record(t->device, t->stream, p->event[st->event]);
-  return s ? late_blame(p, s, step) : JFL_OK;
+  return s ? jf_late_blame(p, s, step) : JFL_OK;
 }
 
 void jf_late_forget_work(jfl_plan *p)
 {
-  jf_device *d = p->captured ? p->part[p->step[p->work_first].place].device : NULL;
-  if (d) d->kind->work_free(d, p->captured);
-  p->captured = NULL;
+  for (int i = 0; i < JF_LANES; i++) {
+    if (!p->captured[i]) continue;
+    jf_device *d = p->part[p->step[p->work_first].place].device;
+    d->kind->work_free(d, p->captured[i]);
+    p->captured[i] = NULL;
+  }
 }
 
 /* Keeps the work instead of doing it. What was begun is ended on failure, too. */
@@ -161,7 +176,7 @@ static jfl_status late_capture(jfl_plan *p)
     jf_step_draw(p, &p->step[i]);
     s = jf_late_step(p, &p->step[i]);
   }
-  jfl_status ended = k->captured(t->device, t->stream, &p->captured);
+  jfl_status ended = k->captured(t->device, t->stream, p->captured);
   p->captured_seed = p->job->session->seed;
   if (s) jf_late_forget_work(p);
   return s ? s : ended;
@@ -171,8 +186,8 @@ jfl_status jf_late_work(jfl_plan *p)
 {
   const jf_site *t = late_site(p, p->step[p->work_first].place);
   if (p->captured_seed != p->job->session->seed) jf_late_forget_work(p);
-  if (!p->captured) JF_TRY(late_capture(p));
-  return t->device->kind->replay(t->device, t->stream, p->captured);
+  if (!p->captured[0]) JF_TRY(late_capture(p));
+  return t->device->kind->replay(t->device, t->stream, p->captured[0]);
 }
 
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)

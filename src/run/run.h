@@ -41,6 +41,10 @@ struct jfl_request {
 /* How often a job ran before, as a loaded checkpoint says. */
 typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
+/* Memory through which the inputs of a run come to a device and its results go from there, and what
+   happens when they are there (plan/lane.c). */
+typedef struct jf_lane { char *device, *host; void *event; int busy; } jf_lane;
+
 /* A device that the session uses, and what all plans share there. */
 typedef struct jf_site {
   jf_device *device;
@@ -50,6 +54,8 @@ typedef struct jf_site {
   jf_run_record *record;       /* in the device's memory; NULL on the host */
   jf_run_record begin;         /* what it is at the beginning of the run */
   jf_fault found;              /* what was there when the device was last waited for */
+  /* lane[1] is made when it is first needed; both are as big as any plan wants. */
+  jf_lane lane[JF_LANES]; size_t lane_size;
 } jf_site;
 
 /* The most that may be asked for. */
@@ -186,8 +192,29 @@ jfl_status jf_late_end(jfl_plan *p, jfl_status s);
 jfl_status jf_late_work(jfl_plan *p);
 /* For a plan whose pointers change. */
 void jf_late_forget_work(jfl_plan *p);
+/* Adds to an error of a step which one it was. */
+jfl_status jf_late_blame(const jfl_plan *p, jfl_status e, int step);
 /* Waits for a step that was queued last. */
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st);
+
+/* ---- runs through lanes (lane.c) ---- */
+
+/* Gives the site of p's lane lanes that are big enough; called while no plan runs. */
+jfl_status jf_lanes_need(jfl_session *s, const jfl_plan *p);
+void jf_lanes_free(jf_site *t);
+/* Copies the plan's constants to its device, and frees them there. */
+jfl_status jf_lane_keep(jfl_session *s, jfl_plan *p);
+void jf_lane_release(jfl_plan *p);
+/* Points the plan into a lane. */
+void jf_lane_bind(jfl_plan *p, int lane);
+/* Fills the host's part of a lane for the run of that number, and reads its results there. */
+void jf_lane_load(const jfl_plan *p, int lane, uint64_t number, jfl_array *const *in);
+void jf_lane_unload(const jfl_plan *p, int lane, jfl_array *const *out);
+/* Whether p's next run can be given to its device as a whole. */
+int jf_lane_repeats(const jfl_plan *p);
+/* Does that; and waits for the end of a run that has come to s. */
+jfl_status jf_lane_launch(jfl_plan *p, int lane);
+jfl_status jf_lane_end(const jfl_plan *p, int lane, jfl_status s);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);

@@ -16,6 +16,7 @@ static void site_close(jf_site *t)
   const jf_kind *k = t->device->kind;
   k->free(t->device, t->arena);
   if (!k->host) {
+    jf_lanes_free(t);
     k->free(t->device, t->record);
     if (t->stream) k->stream_free(t->device, t->stream);
   }

@@ -20,6 +20,7 @@ struct jf_cuda_stream {
   jf_cu_stream *stream;
   char *stage;                         /* STAGE pinned bytes; NULL until they are needed */
   size_t staged;                       /* how many are in use until the next wait */
+  int captures;                        /* what is given is kept, so it is in pinned memory */
   stream_arrival *arrivals;
 };
 
@@ -83,11 +84,12 @@ void jf_cuda_stream_free(jf_device *d, void *stream)
 
 /* ---- copies ---- */
 
-/* Pinned bytes that stay until the next wait; NULL: there are no more, or none at all. */
+/* Pinned bytes that stay until the next wait; NULL: there are no more, none at all, or none is
+   needed. */
 static char *stream_stage(jf_cuda_stream *s, size_t size)
 {
   const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  if (size > STAGE || s->staged + whole > STAGE) return NULL;
+  if (s->captures || size > STAGE || s->staged + whole > STAGE) return NULL;
   if (!s->stage && s->cuda->api->host_alloc((void **)&s->stage, STAGE, 0)) return NULL;
   s->staged += whole;
   return s->stage + s->staged - whole;
@@ -160,17 +162,24 @@ jfl_status jf_cuda_wait(jf_device *d, void *stream)
 
 /* ---- work that is repeated ---- */
 
+static jfl_status stream_capture(jf_cuda_stream *s)
+{
+  JF_TRY(stream_check(s, s->cuda->api->capture(s->stream, JF_CU_RELAXED), "capturing work"));
+  s->captures = 1;
+  return JFL_OK;
+}
+
 jfl_status jf_cuda_capture(jf_device *d, void *stream)
 {
   jf_cuda *c = d->state;
-  jf_cuda_stream *s = stream;
-  STREAM_INSIDE(c, stream_check(s, c->api->capture(s->stream, JF_CU_RELAXED), "capturing work"));
+  STREAM_INSIDE(c, stream_capture(stream));
 }
 
 static jfl_status stream_end_capture(jf_cuda_stream *s, void **out)
 {
   jf_cu_graph *graph = NULL;
   jf_cu_replay *replay = NULL;
+  s->captures = 0;
   JF_TRY(stream_check(s, s->cuda->api->captured(s->stream, &graph), "capturing work"));
   const jf_cu e = s->cuda->api->graph_ready(&replay, graph, 0);
   s->cuda->api->graph_free(graph);
@@ -197,6 +206,29 @@ void jf_cuda_work_free(jf_device *d, void *work)
   jf_cuda *c = d->state;
   if (!work || !jf_cuda_enter_to_end(c)) return;
   c->api->replay_free(work);
+  jf_cuda_leave(c);
+}
+
+static jfl_status stream_pin(jf_cuda *c, size_t size, void **out)
+{
+  return jf_cuda_check(c, c->api->host_alloc(out, size, 0), "taking pinned memory");
+}
+
+void *jf_cuda_pin(jf_device *d, size_t size)
+{
+  jf_cuda *c = d->state;
+  void *p = NULL;
+  if (jf_cuda_enter(c)) return NULL;
+  const jfl_status s = stream_pin(c, size ? size : 1, &p);
+  jf_cuda_leave(c);
+  return s ? NULL : p;
+}
+
+void jf_cuda_unpin(jf_device *d, void *p)
+{
+  jf_cuda *c = d->state;
+  if (!p || !jf_cuda_enter_to_end(c)) return;
+  c->api->host_free(p);
   jf_cuda_leave(c);
 }
 
@@ -230,6 +262,17 @@ jfl_status jf_cuda_await(jf_device *d, void *stream, void *event)
   jf_cuda_stream *s = stream;
   STREAM_INSIDE(c, stream_check(s, c->api->stream_await(s->stream, event, 0),
                                 "waiting for an event"));
+}
+
+static jfl_status stream_reach(jf_cuda_stream *s, jf_cu_event *event)
+{
+  return stream_check(s, s->cuda->api->event_wait(event), "running a kernel");
+}
+
+jfl_status jf_cuda_reach(jf_device *d, void *stream, void *event)
+{
+  jf_cuda *c = d->state;
+  STREAM_INSIDE(c, stream_reach(stream, event));
 }
 
 /* ---- launches ---- */

@@ -131,7 +131,7 @@ static jfl_status sim_device_copy(void *stream, sim_copy what)
   sim_copy *c = jf_new_raw(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
   *c = what;
-  c->item = (jf_sim_item){ NULL, sim_device_run_copy, JF_SIM_COPY };
+  c->item = (jf_sim_item){ NULL, sim_device_run_copy, JF_SIM_WORK };
   return jf_sim_put(stream, &c->item);
 }
 
@@ -195,19 +195,20 @@ static jfl_status sim_device_find_arguments(sim_step *p)
   return JFL_OK;
 }
 
-/* Runs the step. If the kernel finds something wrong in its data, that is no failure of the step:
-   it stands in the run's record, which the host reads. */
+/* Runs the step, unless an earlier one of the run has found something wrong in its data. That is no
+   failure: it stands in the run's record, which the host reads. */
 static jfl_status sim_device_run_step(jf_sim_stream *stream, jf_sim_item *i)
 {
+  (void)stream;
   sim_step *p = (sim_step *)i;
   sim_state *s = p->device->state;
   if (atomic_fetch_add(&s->n_step, 1) + 1 == s->break_at)
     return jf_fail(JFL_EDEVICE, "%s is broken", p->device->name);
   JF_TRY(sim_device_find_arguments(p));
+  const jf_fault *found = p->k.fault;
+  if (found && found->what) return JFL_OK;
   jfl_status st = p->run(&p->k);
-  if (!p->k.fault || !p->k.fault->what) return st;
-  jf_sim_halt(stream);
-  return JFL_OK;
+  return found && found->what ? JFL_OK : st;
 }
 
 static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, const jf_kargs *k)
@@ -215,7 +216,7 @@ static jfl_status sim_device_launch(jf_device *d, void *stream, jf_kernel run, c
   size_t n_in = (size_t)k->n_in, n_out = (size_t)k->n_out;
   sim_step *p = jf_new_raw(sizeof *p + 2 * (n_in + n_out) * sizeof *p->tensor);
   if (!p) return jf_fail(JFL_ENOMEM, "out of memory");
-  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_STEP }, d, run, *k, *k };
+  *p = (sim_step){ { NULL, sim_device_run_step, JF_SIM_WORK }, d, run, *k, *k };
   p->k.in = p->tensor;
   p->k.out = p->tensor + n_in;
   p->k.threads = 1;
@@ -244,6 +245,25 @@ static jfl_status sim_device_replay(jf_device *d, void *stream, void *work)
   return jf_sim_replay(stream, work);
 }
 
+static void *sim_device_pin(jf_device *d, size_t size)
+{
+  (void)d;
+  return jf_new(size);
+}
+
+static void sim_device_unpin(jf_device *d, void *p)
+{
+  (void)d;
+  jf_free(p);
+}
+
+static jfl_status sim_device_reach(jf_device *d, void *stream, void *event)
+{
+  (void)d;
+  (void)stream;
+  return jf_sim_reach(event);
+}
+
 static void sim_device_work_free(jf_device *d, void *work)
 {
   (void)d;
@@ -263,4 +283,5 @@ JFL_DEVICE(sim, .plain = 1, .fused = &sim_fused, .count = sim_device_count, .ope
   .launch = sim_device_launch, .wait = sim_device_wait, .event_new = sim_device_event_new,
   .event_free = sim_device_event_free, .capture = sim_device_capture,
   .captured = sim_device_captured, .replay = sim_device_replay, .work_free = sim_device_work_free,
+  .pin = sim_device_pin, .unpin = sim_device_unpin, .reach = sim_device_reach,
   .record = sim_device_record, .await = sim_device_await)

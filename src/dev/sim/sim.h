@@ -50,14 +50,14 @@ typedef struct jf_sim_pace {
 typedef struct jf_sim_event {
   pthread_mutex_t mu;
   pthread_cond_t there;
-  uint64_t asked, reached;     /* how often it was recorded, and its stream came to it */
+  uint64_t asked, reached;     /* how often it was recorded, and its stream came to it, */
+  int failed;                  /* which last was after a failure */
 } jf_sim_event;
 
 struct jf_sim_stream;
 
-/* What a stream skips: steps after one that found something wrong in its data, steps and copies
-   after a failure, marks never. */
-typedef enum jf_sim_sort { JF_SIM_MARK, JF_SIM_COPY, JF_SIM_STEP } jf_sim_sort;
+/* What a stream skips after a failure: work, but no marks. */
+typedef enum jf_sim_sort { JF_SIM_MARK, JF_SIM_WORK } jf_sim_sort;
 
 /* A piece of work for a stream. */
 typedef struct jf_sim_item {
@@ -74,7 +74,6 @@ typedef struct jf_sim_stream {
   jf_sim_item *head, *tail;
   struct jf_sim_work *kept;    /* keeps the items given now; NULL: they are done */
   int busy;                    /* whether an item is being done */
-  int halted;                  /* whether a step found something wrong since the host last waited */
   jfl_status failed;           /* the first failure since the host last waited, */
   jf_error *error;             /* and its message, which the stream owns */
   const char *name;            /* the device's name */
@@ -95,8 +94,6 @@ jfl_status jf_sim_keep(jf_sim_stream *s);
 jf_sim_work *jf_sim_kept(jf_sim_stream *s);
 jfl_status jf_sim_replay(jf_sim_stream *s, jf_sim_work *w);
 void jf_sim_work_free(jf_sim_work *w);
-/* An item of s calls this so that no later step runs until the host has waited. */
-void jf_sim_halt(jf_sim_stream *s);
 /* Waits until all items are done; returns the first failure since the last wait and forgets it. */
 jfl_status jf_sim_wait(jf_sim_stream *s);
 
@@ -106,5 +103,7 @@ jfl_status jf_sim_record(jf_sim_stream *s, jf_sim_event *e);
 /* Items that s gets from now on wait for the last jf_sim_record of e; if there was none, they wait
    for nothing. */
 jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e);
+/* Waits until the last jf_sim_record of e has happened; fails where that was after a failure. */
+jfl_status jf_sim_reach(jf_sim_event *e);
 
 #endif

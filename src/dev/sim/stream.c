@@ -25,7 +25,7 @@ static void sim_stream_fail(jf_sim_stream *s, jfl_status status)
 /* Whether the stream skips the item. The caller holds mu. */
 static int sim_stream_leaves_out(const jf_sim_stream *s, const jf_sim_item *i)
 {
-  return (s->halted && i->sort == JF_SIM_STEP) || (s->failed && i->sort != JF_SIM_MARK);
+  return s->failed && i->sort != JF_SIM_MARK;
 }
 
 /* The next item; NULL when the stream ends. The caller holds mu. */
@@ -131,13 +131,6 @@ jfl_status jf_sim_put(jf_sim_stream *s, jf_sim_item *i)
   return st;
 }
 
-void jf_sim_halt(jf_sim_stream *s)
-{
-  pthread_mutex_lock(&s->mu);
-  s->halted = 1;
-  pthread_mutex_unlock(&s->mu);
-}
-
 jfl_status jf_sim_wait(jf_sim_stream *s)
 {
   if (sim_stream_is_lost(s)) return sim_stream_lost(s);
@@ -148,7 +141,6 @@ jfl_status jf_sim_wait(jf_sim_stream *s)
   jf_free(s->error);
   s->error = NULL;
   s->failed = JFL_OK;
-  s->halted = 0;
   pthread_mutex_unlock(&s->mu);
   return st;
 }
@@ -227,9 +219,12 @@ typedef struct sim_turn { jf_sim_item item; jf_sim_event *event; uint64_t turn; 
 static jfl_status sim_stream_reach(jf_sim_stream *s, jf_sim_item *i)
 {
   const sim_turn *t = (const sim_turn *)i;
-  (void)s;
+  pthread_mutex_lock(&s->mu);
+  const int failed = s->failed != JFL_OK;
+  pthread_mutex_unlock(&s->mu);
   pthread_mutex_lock(&t->event->mu);
   t->event->reached = t->turn;
+  t->event->failed = failed;
   pthread_cond_broadcast(&t->event->there);
   pthread_mutex_unlock(&t->event->mu);
   return JFL_OK;
@@ -274,4 +269,13 @@ jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e)
   pthread_mutex_unlock(&e->mu);
   const jf_sim_item stand = { NULL, sim_stream_stand, JF_SIM_MARK };
   return sim_stream_put_turn(s, (sim_turn){ stand, e, turn });
+}
+
+jfl_status jf_sim_reach(jf_sim_event *e)
+{
+  pthread_mutex_lock(&e->mu);
+  while (e->reached < e->asked) pthread_cond_wait(&e->there, &e->mu);
+  const int failed = e->failed;
+  pthread_mutex_unlock(&e->mu);
+  return failed ? jf_fail(JFL_EDEVICE, "work before the event failed") : JFL_OK;
 }

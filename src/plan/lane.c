@@ -1,0 +1,118 @@
+/* Lanes: how the inputs of a run come to a device, and its results go from there.
+
+   Where one device does all steps of a plan, inputs, the run's record and results lie in one block
+   of its memory, and in pinned memory of the host they lie at the same offsets:
+
+       | input | input | record | result | result |
+       |--- copied to the device ----|
+                       |--- copied from it -------|
+
+   So a run is a copy, its steps, and a copy, which the device can repeat as a whole; with two such
+   lanes the host fills and reads one while the device works on the other. Constants are copied to
+   the device once and kept there. */
+#include "plan/plan.h"
+
+/* A plan whose inputs and results take more bytes than MOST copies them one by one. */
+enum { LANE_ALIGN = 64, MOST = 1 << 30 };
+
+typedef struct lane_values { const jfl_value *const *root; jf_where *where; } lane_values;
+
+/* The only device that works, if it can be given its work as a whole; else -1. */
+static int lane_place(const jfl_plan *p)
+{
+  int place = -1;
+  for (int i = 0; i < p->n_part; i++) {
+    if (!p->part[i].n_step) continue;
+    if (place >= 0 || !p->part[i].device->kind->pin) return -1;
+    place = i;
+  }
+  return place;
+}
+
+static int lane_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
+
+/* Where the step's input and output are. */
+static jf_where *lane_from(const lane_values *v, const jf_step *st)
+{
+  return &v->where[v->root[st->node->in[0]->id]->id];
+}
+static jf_where *lane_to(const lane_values *v, const jf_step *st)
+{
+  return &v->where[v->root[st->node->out[0]->id]->id];
+}
+
+/* Whether all that is copied are inputs, constants and results. */
+static int lane_serves(const jfl_plan *p, const lane_values *v, int place)
+{
+  for (int s = 0; s < p->n_step; s++) {
+    const jf_step *st = &p->step[s];
+    if (!lane_is_transfer(st)) continue;
+    const jf_memory from = lane_from(v, st)->memory, to = lane_to(v, st)->memory;
+    if (st->node->place == place ? (from != JF_AT_INPUT && from != JF_AT_CONSTANT) ||
+                                       to != JF_AT_NONE
+                                 : to != JF_AT_OUTPUT)
+      return 0;
+  }
+  return 1;
+}
+
+/* Gives the next bytes. */
+static size_t lane_take(size_t *end, size_t size)
+{
+  const size_t at = *end;
+  *end += (size + LANE_ALIGN - 1) / LANE_ALIGN * LANE_ALIGN;
+  return at;
+}
+
+/* Puts a value that a device has in its part of the lane, or with the constants that it keeps. */
+static void lane_put(jf_where *w, int place, jf_memory memory, size_t offset, size_t size)
+{
+  *w = (jf_where){ .memory = memory, .place = place, .offset = offset, .size = size };
+}
+
+static void lane_inputs(jfl_plan *p, const lane_values *v, int place)
+{
+  for (int s = 0; s < p->n_step; s++) {
+    jf_where *from = lane_from(v, &p->step[s]);
+    if (!lane_is_transfer(&p->step[s]) || p->step[s].node->place != place) continue;
+    const int fixed = from->memory == JF_AT_CONSTANT;
+    const size_t at = lane_take(fixed ? &p->lane.kept_size : &p->lane.size, from->size);
+    if (!fixed) from->offset = at;
+    lane_put(lane_to(v, &p->step[s]), place, fixed ? JF_AT_KEPT : JF_AT_LANE, at, from->size);
+  }
+}
+
+/* A result that is a variable, an input or another result, too, is copied on its own. */
+static void lane_results(jfl_plan *p, const lane_values *v, int place)
+{
+  for (int s = 0; s < p->n_step; s++) {
+    if (!lane_is_transfer(&p->step[s]) || p->step[s].node->place == place) continue;
+    jf_where *from = lane_from(v, &p->step[s]), *to = lane_to(v, &p->step[s]);
+    to->offset = lane_take(&p->lane.size, to->size);
+    if (from->memory == JF_AT_NONE) lane_put(from, place, JF_AT_LANE, to->offset, to->size);
+  }
+}
+
+void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where)
+{
+  const lane_values v = { root, where };
+  const int place = lane_place(p);
+  size_t bytes = 0;
+  p->lane.place = -1;
+  if (place < 0 || !lane_serves(p, &v, place)) return;
+  for (int s = 0; s < p->n_step; s++)
+    if (lane_is_transfer(&p->step[s])) lane_take(&bytes, lane_from(&v, &p->step[s])->size);
+  if (bytes > MOST) return;
+  p->lane.place = place;
+  lane_inputs(p, &v, place);
+  p->lane.record = lane_take(&p->lane.size, sizeof(jf_run_record));
+  lane_results(p, &v, place);
+}
+
+int jf_lane_covers(const jf_step *st)
+{
+  const jf_where *from = &st->in[0], *to = &st->out[0];
+  return lane_is_transfer(st) &&
+         (to->memory == JF_AT_LANE || to->memory == JF_AT_KEPT ||
+          (from->memory == JF_AT_LANE && from->offset == to->offset));
+}

@@ -1,0 +1,194 @@
+/* Runs through lanes (plan/lane.c): taking their memory, and giving a device all of a run at once,
+   so that the host can prepare another while the device works. */
+#include "run/run.h"
+
+#include <string.h>
+
+static jf_site *lane_site(const jfl_plan *p) { return p->job->session->site[p->lane.place]; }
+
+static void lane_end(const jf_site *t, jf_lane *l)
+{
+  const jf_kind *k = t->device->kind;
+  k->free(t->device, l->device);
+  if (l->host) k->unpin(t->device, l->host);
+  if (l->event) k->event_free(t->device, l->event);
+  *l = (jf_lane){ 0 };
+}
+
+void jf_lanes_free(jf_site *t)
+{
+  for (int i = 0; i < JF_LANES; i++) lane_end(t, &t->lane[i]);
+}
+
+static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
+{
+  const jf_kind *k = t->device->kind;
+  l->device = k->alloc(t->device, size);
+  if (!l->device)
+    return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes on %s",
+                   size, t->device->name);
+  l->host = k->pin(t->device, size);
+  if (!l->host)
+    return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes of "
+                   "pinned host memory", size);
+  return k->event_new(t->device, &l->event);
+}
+
+/* Makes a lane of the site's present size. */
+static jfl_status lane_make(const jf_site *t, jf_lane *out)
+{
+  jf_lane l = { 0 };
+  jfl_status s = lane_set_up(t, t->lane_size, &l);
+  if (s) lane_end(t, &l);
+  else *out = l;
+  return s;
+}
+
+jfl_status jf_lanes_need(jfl_session *s, const jfl_plan *p)
+{
+  if (p->lane.place < 0) return JFL_OK;
+  jf_site *t = s->site[p->lane.place];
+  const size_t before = t->lane_size;
+  jf_lane first;
+  if (t->lane[0].host && p->lane.size <= before) return JFL_OK;
+  t->lane_size = p->lane.size;
+  jfl_status st = lane_make(t, &first);
+  if (st) return t->lane_size = before, st;
+  jf_lanes_free(t);
+  t->lane[0] = first;
+  s->arenas++;
+  return JFL_OK;
+}
+
+/* ---- constants ---- */
+
+void jf_lane_release(jfl_plan *p)
+{
+  if (!p->lane.kept) return;
+  jf_device *d = p->part[p->lane.place].device;
+  d->kind->free(d, p->lane.kept);
+  p->lane.kept = NULL;
+}
+
+jfl_status jf_lane_keep(jfl_session *s, jfl_plan *p)
+{
+  if (p->lane.place < 0 || !p->lane.kept_size) return JFL_OK;
+  jf_site *t = s->site[p->lane.place];
+  p->lane.kept = t->device->kind->alloc(t->device, p->lane.kept_size);
+  if (!p->lane.kept)
+    return jf_fail(JFL_ENOMEM, "out of memory: constants take %zu bytes on %s", p->lane.kept_size,
+                   t->device->name);
+  for (int i = 0; i < p->n_step; i++) {
+    const jf_step *st = &p->step[i];
+    if (!jf_lane_covers(st) || st->out[0].memory != JF_AT_KEPT) continue;
+    JF_TRY(jf_site_put(t, p->lane.kept + st->out[0].offset, st->in[0].data, st->in[0].size));
+  }
+  return JFL_OK;
+}
+
+/* ---- the pointers of a plan, and what is in a lane ---- */
+
+static jf_run_record *lane_record(const jfl_plan *p, const jf_lane *l)
+{
+  return (jf_run_record *)(void *)(l->host + p->lane.record);
+}
+
+void jf_lane_bind(jfl_plan *p, int lane)
+{
+  const jf_lane *l = &lane_site(p)->lane[lane];
+  p->lane.device = l->device;
+  p->lane.host = l->host;
+  for (int i = 0; i < p->n_input_patch; i++) *p->input[i].data = l->host + p->input[i].offset;
+  for (int i = 0; i < p->n_output_patch; i++) *p->output[i].data = l->host + p->output[i].offset;
+  for (int i = 0; i < p->n_step; i++)
+    p->step[i].k.fault = (jf_fault *)(void *)(l->device + p->lane.record);
+  jf_plan_bind(p, p->data);
+}
+
+void jf_lane_load(const jfl_plan *p, int lane, uint64_t number, jfl_array *const *in)
+{
+  const jf_lane *l = &lane_site(p)->lane[lane];
+  *lane_record(p, l) = (jf_run_record){ .number = number };
+  for (int i = 0; i < p->n_input_patch; i++) {
+    const jf_patch *t = &p->input[i];
+    memcpy(l->host + t->offset, in[t->index]->data, t->size);
+  }
+}
+
+void jf_lane_unload(const jfl_plan *p, int lane, jfl_array *const *out)
+{
+  const jf_lane *l = &lane_site(p)->lane[lane];
+  for (int i = 0; i < p->n_output_patch; i++) {
+    const jf_patch *t = &p->output[i];
+    memcpy(out[t->index]->data, l->host + t->offset, t->size);
+  }
+}
+
+/* ---- a run as a whole ---- */
+
+/* Queues the copy to the device, the steps, and the copy from it. */
+static jfl_status lane_queue(jfl_plan *p, const jf_lane *l)
+{
+  const jf_site *t = lane_site(p);
+  const jf_kind *k = t->device->kind;
+  const size_t record = p->lane.record;
+  JF_TRY(k->put(t->device, t->stream, l->device, l->host, record + sizeof(jf_run_record)));
+  for (int i = 0; i < p->n_step; i++) {
+    if (jf_lane_covers(&p->step[i])) continue;
+    jf_step_draw(p, &p->step[i]);
+    JF_TRY(jf_late_step(p, &p->step[i]));
+  }
+  return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.size - record);
+}
+
+/* Keeps the work instead of doing it. What was begun is ended on failure, too. */
+static jfl_status lane_capture(jfl_plan *p, int lane)
+{
+  const jf_site *t = lane_site(p);
+  const jf_kind *k = t->device->kind;
+  jf_lane_bind(p, lane);
+  JF_TRY(k->capture(t->device, t->stream));
+  jfl_status s = lane_queue(p, &t->lane[lane]);
+  jf_error *first = s ? jf_error_copy() : NULL;
+  jfl_status ended = k->captured(t->device, t->stream, &p->captured[lane]);
+  p->captured_seed = p->job->session->seed;
+  if (!s) return ended;
+  if (p->captured[lane]) k->work_free(t->device, p->captured[lane]);
+  p->captured[lane] = NULL;
+  jf_error_restore(s, first);
+  jf_free(first);
+  return s;
+}
+
+int jf_lane_repeats(const jfl_plan *p)
+{
+  const jfl_session *s = p->job->session;
+  return p->lane.place >= 0 && p->work_first == 0 && p->is_warm && !s->profile &&
+         !s->settings.check_finite;
+}
+
+jfl_status jf_lane_launch(jfl_plan *p, int lane)
+{
+  const jf_site *t = lane_site(p);
+  if (p->captured_seed != p->job->session->seed) jf_late_forget_work(p);
+  if (!p->captured[lane]) JF_TRY(lane_capture(p, lane));
+  return t->device->kind->replay(t->device, t->stream, p->captured[lane]);
+}
+
+/* What the run that has ended found wrong. */
+static jfl_status lane_found(const jfl_plan *p, int lane)
+{
+  const jf_fault *f = &lane_record(p, &lane_site(p)->lane[lane])->fault;
+  return f->what ? jf_late_blame(p, jf_fault_fail(f), f->step) : JFL_OK;
+}
+
+jfl_status jf_lane_end(const jfl_plan *p, int lane, jfl_status s)
+{
+  const jf_site *t = lane_site(p);
+  jf_error *first = s ? jf_error_copy() : NULL;
+  const jfl_status done = t->device->kind->wait(t->device, t->stream);
+  if (s) jf_error_restore(s, first);
+  else s = done ? done : lane_found(p, lane);
+  jf_free(first);
+  return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
