@@ -131,12 +131,15 @@ extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatt
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
   jf_cuda_text_recurrent[];
+extern const char jf_cuda_text_crop[], jf_cuda_text_resize[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
   { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
   { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
   { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "crop", jf_cuda_text_crop, "typedef uint16_t V;\n" },
+  { "resize", jf_cuda_text_resize, "typedef float A;\ntypedef uint8_t T;\n" },
   { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
     "typedef float T;\n" },
   { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
