@@ -157,7 +157,10 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
+  { "matmul_update", jf_cuda_text_matmul, "typedef float T;\ntypedef float A;\n"
+    "typedef double S;\nenum { JF_SCALE, JF_RATE };\n" },
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
+    "typedef double S;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },

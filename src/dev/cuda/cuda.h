@@ -15,6 +15,7 @@
 /* ---- devices (device.c), entering them (context.c) ---- */
 
 typedef struct jf_cuda_image jf_cuda_image;
+struct jf_cuda_blas;
 
 /* The state of a device. */
 typedef struct jf_cuda {
@@ -27,8 +28,9 @@ typedef struct jf_cuda {
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
   jf_cu lost;                          /* the error that ended the context; 0: none */
-  pthread_mutex_t mu;                  /* guards images and dnn */
+  pthread_mutex_t mu;                  /* guards what follows */
   jf_cuda_image *images;
+  struct jf_cuda_blas *blas;           /* NULL until a product needs it (blas.h) */
   struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
 
