@@ -1,14 +1,6 @@
-/* Ops that move elements without looking at them, as copies between boxes of tensors. */
+/* Copies between boxes of tensors: by vectors, or by tiles where axes change their order. */
 #ifndef JF_DEVICE
-#include "base/walk.h"
-#include "dev/cuda/cuda.h"
-#include "op/broadcast.h"
-#include "op/op.h"
-#include "op/roll.h"
-#include "op/slice.h"
-#include "op/split.h"
-#include "op/strided.h"
-#include "op/transpose.h"
+#include "move.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,9 +102,6 @@ static jfl_status move_function(const jf_kargs *k, const char *name, size_t size
 
 /* ---- copies ---- */
 
-/* What output 0 is before the copies: anything, zeros, or what input 0 is. */
-typedef enum move_begin { MOVE_NOTHING, MOVE_ZEROS, MOVE_INPUT } move_begin;
-
 /* A copy of a call, from an input to an output; size: bytes of the elements that it moves. */
 typedef struct move_copy { int in, out, turns; size_t size; move_part part; } move_copy;
 /* Some of the copies, one behind the other. */
@@ -122,33 +111,12 @@ typedef struct move_launch {
   int first;
   move_all all;
 } move_launch;
-typedef struct moves {
-  move_begin begin;
+struct jf_moves {
+  jf_move_begin begin;
   int n, n_launch;
   move_launch *launch;
   move_copy copy[];
-} moves;
-
-/* Where a box lies in a tensor: its steps there and its first element. */
-typedef struct move_place { int64_t at, step[JFL_MAXDIM]; } move_place;
-
-static move_place move_whole(const jfl_shape *s)
-{
-  move_place p = { 0 };
-  jf_dense_steps(s->n, s->d, 1, p.step);
-  return p;
-}
-
-/* step NULL: all are 1. */
-static move_place move_box(const jfl_shape *whole, const jf_ints *begin, const jf_ints *step)
-{
-  move_place p = move_whole(whole);
-  for (int i = 0; i < whole->n; i++) {
-    p.at += begin->v[i] * p.step[i];
-    if (step) p.step[i] *= step->v[i];
-  }
-  return p;
-}
+};
 
 /* Whether vectors of twice the elements can be moved: both tensors run on along the last axis. */
 static int move_widens(const move_part *a)
@@ -196,9 +164,8 @@ static int move_turns(move_part *a)
   return 0;
 }
 
-/* Adds a copy of a box between two places. */
-static void moves_add(moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
-                      const move_place *from, const move_place *to)
+void jf_moves_add(jf_moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
+                  const jf_move_place *from, const jf_move_place *to)
 {
   int64_t step[2][JFL_MAXDIM];
   jf_nest nest = { .n = box->n, .n_op = 2, .step = step };
@@ -233,7 +200,7 @@ static void move_tile(const jf_cuda *c, const move_part *p, move_launch *l)
 }
 
 /* How many copies from number `first` on one launch makes; their ends count those before. */
-static int move_gather(moves *m, int first)
+static int move_gather(jf_moves *m, int first)
 {
   move_copy *c = m->copy + first;
   int n = 1;
@@ -246,7 +213,7 @@ static int move_gather(moves *m, int first)
 }
 
 /* Chooses the kernels of the copies. */
-static jfl_status moves_choose(const jf_kargs *k, moves *m)
+static jfl_status moves_choose(const jf_kargs *k, jf_moves *m)
 {
   const jf_cuda *c = k->device->state;
   for (int i = 0; i < m->n; i += (int)m->launch[m->n_launch++].all.n) {
@@ -262,169 +229,15 @@ static jfl_status moves_choose(const jf_kargs *k, moves *m)
   return JFL_OK;
 }
 
-/* ---- the ops: what each copies ---- */
-
-/* Input 0 as it lies at `from`, to all of output 0. */
-static void moves_take(moves *m, const jf_kargs *k, const move_place *from)
+jfl_status jf_moves_prepare(jf_kargs *k, jf_move_begin begin,
+                            void (*describe)(jf_moves *m, const jf_kargs *k))
 {
-  const move_place to = move_whole(&k->out[0].shape);
-  moves_add(m, k, 0, 0, &k->out[0].shape, from, &to);
-}
-
-/* All of an input to `to` in output 0. */
-static void moves_give(moves *m, const jf_kargs *k, int in, const move_place *to)
-{
-  const move_place from = move_whole(&k->in[in].shape);
-  moves_add(m, k, in, 0, &k->in[in].shape, &from, to);
-}
-
-static void move_identity(moves *m, const jf_kargs *k)
-{
-  const move_place from = move_whole(&k->out[0].shape);
-  moves_take(m, k, &from);
-}
-
-static void move_broadcast(moves *m, const jf_kargs *k)
-{
-  move_place from = { 0 };
-  jf_broadcast_steps(&k->in[0].shape, &k->out[0].shape, 1, from.step);
-  moves_take(m, k, &from);
-}
-
-static void move_transpose(moves *m, const jf_kargs *k)
-{
-  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
-  const move_place x = move_whole(&k->in[0].shape);
-  move_place from = { 0 };
-  for (int i = 0; i < perm->n; i++) from.step[i] = x.step[perm->v[i]];
-  moves_take(m, k, &from);
-}
-
-static void move_slice(moves *m, const jf_kargs *k)
-{
-  const jf_slice *a = k->attr;
-  const move_place from = move_box(&k->in[0].shape, &a->begin, NULL);
-  moves_take(m, k, &from);
-}
-
-static void move_slice_grad(moves *m, const jf_kargs *k)
-{
-  const jf_slice_grad *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, NULL);
-  moves_give(m, k, 0, &to);
-}
-
-static void move_strided(moves *m, const jf_kargs *k)
-{
-  const jf_strided *a = k->attr;
-  const move_place from = move_box(&k->in[0].shape, &a->begin, &a->step);
-  moves_take(m, k, &from);
-}
-
-static void move_strided_grad(moves *m, const jf_kargs *k)
-{
-  const jf_strided_grad *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
-  moves_give(m, k, 0, &to);
-}
-
-static void move_strided_update(moves *m, const jf_kargs *k)
-{
-  const jf_strided_update *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
-  moves_give(m, k, 1, &to);
-}
-
-/* Both parts of a roll: what stays in front of the axis's end, and what comes back. */
-static void move_roll(moves *m, const jf_kargs *k)
-{
-  const jf_roll *a = k->attr;
-  const jfl_shape *s = &k->in[0].shape;
-  const move_place whole = move_whole(s);
-  move_place later = whole;
-  jfl_shape head = *s, tail = *s;
-  tail.d[a->axis] = a->shift;
-  head.d[a->axis] -= a->shift;
-  later.at = a->shift * whole.step[a->axis];
-  moves_add(m, k, 0, 0, &head, &whole, &later);
-  later.at = head.d[a->axis] * whole.step[a->axis];
-  moves_add(m, k, 0, 0, &tail, &later, &whole);
-}
-
-/* The parts of the inputs that follow each other along an axis; parts NULL: all of each. A stack
-   has one axis more than its inputs, along which each has one index. */
-static void move_parts_of(moves *m, const jf_kargs *k, int64_t axis, const jf_join *parts)
-{
-  const jfl_shape *y = &k->out[0].shape;
-  const move_place whole = move_whole(y);
-  move_place to = { 0 };
-  for (int i = 0; i < k->n_in; i++) {
-    jfl_shape x = k->in[i].shape;
-    move_place from = move_whole(&x);
-    const int is_stack = x.n < y->n;
-    for (int j = 0; j < x.n; j++) to.step[j] = whole.step[j + (is_stack && j >= axis)];
-    if (parts) {
-      from.at = parts->begin.v[i] * from.step[axis];
-      x.d[axis] = parts->size.v[i];
-    }
-    moves_add(m, k, i, 0, &x, &from, &to);
-    to.at += (is_stack ? 1 : x.d[axis]) * whole.step[axis];
-  }
-}
-
-static void move_concat(moves *m, const jf_kargs *k)
-{
-  move_parts_of(m, k, ((const jf_concat *)k->attr)->axis, NULL);
-}
-
-static void move_join(moves *m, const jf_kargs *k)
-{
-  const jf_join *a = k->attr;
-  move_parts_of(m, k, a->axis, a);
-}
-
-static void move_split(moves *m, const jf_kargs *k)
-{
-  const int64_t axis = ((const jf_split *)k->attr)->axis;
-  move_place from = move_whole(&k->in[0].shape);
-  for (int i = 0; i < k->n_out; i++) {
-    const move_place to = move_whole(&k->out[i].shape);
-    moves_add(m, k, 0, i, &k->out[i].shape, &from, &to);
-    from.at += k->out[i].shape.d[axis] * from.step[axis];
-  }
-}
-
-static const struct move_op {
-  const char *name;
-  void (*describe)(moves *m, const jf_kargs *k);
-  move_begin begin;
-} move_ops[] = {
-  { "identity", move_identity, MOVE_NOTHING },
-  { "broadcast_to", move_broadcast, MOVE_NOTHING },
-  { "transpose", move_transpose, MOVE_NOTHING },
-  { "slice", move_slice, MOVE_NOTHING },
-  { "slice_grad", move_slice_grad, MOVE_ZEROS },
-  { "strided_slice", move_strided, MOVE_NOTHING },
-  { "strided_slice_grad", move_strided_grad, MOVE_ZEROS },
-  { "strided_slice_update", move_strided_update, MOVE_INPUT },
-  { "roll", move_roll, MOVE_NOTHING },
-  { "concat", move_concat, MOVE_NOTHING },
-  { "stack", move_concat, MOVE_NOTHING },
-  { "join", move_join, MOVE_NOTHING },
-  { "split", move_split, MOVE_NOTHING },
-};
-
-static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
-{
-  const struct move_op *op = move_ops;
   const size_t most = (size_t)(k->n_in + k->n_out);
-  moves *m = jf_new(sizeof *m + most * (sizeof *m->copy + sizeof *m->launch));
-  (void)scratch;
+  jf_moves *m = jf_new(sizeof *m + most * (sizeof *m->copy + sizeof *m->launch));
   if (!m) return jf_fail(JFL_ENOMEM, "out of memory");
   m->launch = (move_launch *)(void *)(m->copy + most);
-  while (strcmp(op->name, k->op->name)) op++;
-  m->begin = op->begin;
-  op->describe(m, k);
+  m->begin = begin;
+  describe(m, k);
   const jfl_status s = moves_choose(k, m);
   if (s) jf_free(m);
   else k->state = m;
@@ -432,15 +245,15 @@ static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
 }
 
 /* Makes output 0 what it is before the copies. */
-static jfl_status moves_begin(const jf_kargs *k, move_begin begin)
+static jfl_status moves_begin(const jf_kargs *k, jf_move_begin begin)
 {
   const jf_tensor *y = &k->out[0];
   const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
-  if (begin == MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
-  return begin == MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
+  if (begin == JF_MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
+  return begin == JF_MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
 }
 
-static jfl_status moves_launch(const jf_kargs *k, const moves *m, const move_launch *l)
+static jfl_status moves_launch(const jf_kargs *k, const jf_moves *m, const move_launch *l)
 {
   move_several a;
   a.all = l->all;
@@ -453,28 +266,12 @@ static jfl_status moves_launch(const jf_kargs *k, const moves *m, const move_lau
   return jf_cuda_launch(k, l->function, l->grid, &a);
 }
 
-static jfl_status moves_run(const jf_kargs *k)
+jfl_status jf_moves_run(const jf_kargs *k)
 {
-  const moves *m = k->state;
+  const jf_moves *m = k->state;
   JF_TRY(moves_begin(k, m->begin));
   for (int i = 0; i < m->n_launch; i++) JF_TRY(moves_launch(k, m, &m->launch[i]));
   return JFL_OK;
 }
-
-#define MOVES(op_) \
-  .op = op_, .prepare = moves_prepare, .run = moves_run, .release = jf_free, .priority = 10
-JFL_CUDA(cuda_identity, MOVES("identity"))
-JFL_CUDA(cuda_broadcast_to, MOVES("broadcast_to"))
-JFL_CUDA(cuda_transpose, MOVES("transpose"))
-JFL_CUDA(cuda_slice, MOVES("slice"))
-JFL_CUDA(cuda_slice_grad, MOVES("slice_grad"))
-JFL_CUDA(cuda_strided_slice, MOVES("strided_slice"))
-JFL_CUDA(cuda_strided_slice_grad, MOVES("strided_slice_grad"))
-JFL_CUDA(cuda_strided_slice_update, MOVES("strided_slice_update"))
-JFL_CUDA(cuda_roll, MOVES("roll"))
-JFL_CUDA(cuda_concat, MOVES("concat"))
-JFL_CUDA(cuda_stack, MOVES("stack"))
-JFL_CUDA(cuda_join, MOVES("join"))
-JFL_CUDA(cuda_split, MOVES("split"))
 
 #endif
