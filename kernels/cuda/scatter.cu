@@ -1,5 +1,5 @@
 /* Ops that put slices at the places that indices name: scatter_nd, dim_scatter_add,
-   tensor_scatter_nd_add and _update, unsorted_segment_sum. Slices are ordered by their places
+   tensor_scatter_nd_add and _update, unsorted_segment_sum, segment_update. Slices are ordered by their places
    first, so that sums have one order. Then threads go through a few slices each; what of a sum
    several of them have is added up by one. Indices that are out of range are reported and left
    out. */
@@ -8,6 +8,7 @@
 #include "op/dim_gather.h"
 #include "op/gather.h"
 #include "op/op.h"
+#include "optim/segment_update.h"
 #include "order.cuh"
 
 #include <string.h>
@@ -26,6 +27,7 @@ typedef struct scatter_args {
   int64_t n, extent[8], step[8], d[8], along, ignored, wrong;
   int64_t each, parts;                 /* slices of a thread, and how many such parts a line has */
   int64_t sums;                        /* the byte of scratch from where sums of parts are */
+  int64_t at_scalars;                  /* the numbers of a step along the sums, or 0: it is none */
 } scatter_args;
 
 #ifdef JF_DEVICE
@@ -137,16 +139,30 @@ JF_INLINE A *scatter_open(const scatter_args &a, const scatter_place &p, int64_t
   return sums + ((p.line * a.parts + part) * 2 + last) * a.outer * a.run + p.column;
 }
 
+/* Adds a sum to its place; in a step along the sums, takes the rate times it away. */
 JF_INLINE void scatter_add(const scatter_args &a, const scatter_place &p, K key, A sum)
 {
   T *y = (T *)a.order.head.data[a.at_y] + scatter_offset(a, p, a.places, key);
-  *y = (T)((A)*y + sum);
+  if (!a.at_scalars) {
+    *y = (T)((A)*y + sum);
+    return;
+  }
+  const double *scalar = (const double *)a.order.head.data[a.at_scalars];
+  *y = (T)((A)*y - (A)(scalar[0] * scalar[1]) * sum);
+}
+
+/* Whether a step is not to be made: it is skipped, or some index is wrong. */
+JF_INLINE int scatter_skips(const scatter_args &a)
+{
+  return a.at_scalars &&
+         (jf_halted(a.order.head) || *(const double *)a.order.head.data[a.at_scalars] < 0);
 }
 
 /* Sums of the slices of a part. */
 JF_KERNEL scatter_sum(const scatter_args a)
 {
   const T *u = (const T *)a.order.head.data[a.at_slices];
+  if (scatter_skips(a)) return;
   JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
     const scatter_place p = scatter_place_of(a, i);
     const int64_t from = p.part * a.each, m = a.order.m;
@@ -176,6 +192,7 @@ JF_KERNEL scatter_sum(const scatter_args a)
 /* Adds up sums of places that several parts have: the thread of the part where one begins. */
 JF_KERNEL scatter_join(const scatter_args a)
 {
+  if (scatter_skips(a)) return;
   JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
     const scatter_place p = scatter_place_of(a, i);
     const int64_t from = p.part * a.each, m = a.order.m;
@@ -231,16 +248,16 @@ static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int adds,
   const int64_t threads = o->lines * a->parts * columns;
   *scratch = (size_t)a->sums;
   if (!adds) return scatter_add(k, s, "scatter_last", threads, a);
-  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->out[0].dtype);
+  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->in[a->at_slices].dtype);
   JF_TRY(scatter_add(k, s, "scatter_sum", threads, a));
   return a->parts > 1 ? scatter_add(k, s, "scatter_join", threads, a) : JFL_OK;
 }
 
-/* `words` is the kernel that makes them. */
+/* `words` is the kernel that makes them. The tensor that changes is the result, or input 0. */
 static jfl_status scatter_make(jf_kargs *k, const char *words, int adds, scatter_args *a,
                                size_t *scratch)
 {
-  const jfl_dtype t = k->out[0].dtype;
+  const jfl_dtype t = k->in[a->at_slices].dtype;
   const int wide = a->places >= UINT32_MAX;
   const int64_t n = a->order.lines * a->order.m, most = n > a->size ? n : a->size;
   scatter_source s = { .types = { { "T", t }, { "I", k->in[a->at_ids].dtype }, { NULL, t } } };
@@ -248,8 +265,8 @@ static jfl_status scatter_make(jf_kargs *k, const char *words, int adds, scatter
   if (most == 0) return JFL_OK;
   JF_TRY(jf_order_define(adds ? scatter_sums[t] : "", wide, &s.define));
   s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
-  a->order.pointer = k->n_in + 1;
-  a->at_y = k->n_in;
+  a->order.pointer = k->n_in + k->n_out;
+  a->at_y = k->n_out ? k->n_in : 0;
   jfl_status e = scatter_add(k, &s, words, most, a);
   if (!e && n && a->size) e = scatter_finish(k, &s, adds, wide, a, scratch);
   jf_free(s.define);
@@ -288,14 +305,29 @@ static jfl_status scatter_nd_update_prepare(jf_kargs *k, size_t *scratch)
   return scatter_nd_make(k, 1, 0, scratch);
 }
 
-static jfl_status segment_sum_prepare(jf_kargs *k, size_t *scratch)
+/* Sums of `slices` at those of `ids`, two of the inputs, for a result like y. */
+static scatter_args segment_args(const jf_kargs *k, const jf_tensor *y, int slices, int ids)
 {
   const jf_segment_sum *g = k->attr;
-  const jf_picks p = jf_picks_of(&k->out[0].shape, &k->in[1].shape, g->axis, g->batch_dims);
-  scatter_args a = { .order = { .lines = p.batches, .m = p.n }, .outer = p.outer, .run = p.run,
-                     .places = p.m, .at_x = -1, .at_ids = 1, .at_slices = 0,
-                     .size = jf_numel(&k->out[0].shape), .n = 1, .extent = { p.m },
-                     .step = { 1 }, .ignored = g->ignored, .wrong = JF_WRONG_SEGMENT };
+  const jf_picks p = jf_picks_of(&y->shape, &k->in[ids].shape, g->axis, g->batch_dims);
+  return (scatter_args){ .order = { .lines = p.batches, .m = p.n }, .outer = p.outer,
+                         .run = p.run, .places = p.m, .at_x = -1, .at_ids = ids,
+                         .at_slices = slices, .size = jf_numel(&y->shape), .n = 1,
+                         .extent = { p.m }, .step = { 1 }, .ignored = g->ignored,
+                         .wrong = JF_WRONG_SEGMENT };
+}
+
+static jfl_status segment_sum_prepare(jf_kargs *k, size_t *scratch)
+{
+  scatter_args a = segment_args(k, &k->out[0], 0, 1);
+  return scatter_make(k, "scatter_tuples", 1, &a, scratch);
+}
+
+static jfl_status cuda_segment_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  scatter_args a = segment_args(k, &k->in[JF_SEGMENT_PARAM], JF_SEGMENT_DATA, JF_SEGMENT_IDS);
+  a.at_x = 0;
+  a.at_scalars = JF_SEGMENT_SCALARS;
   return scatter_make(k, "scatter_tuples", 1, &a, scratch);
 }
 
@@ -321,6 +353,8 @@ static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
 
 static int scatter_accepts_sum(const jf_kargs *k) { return scatter_sums[k->out[0].dtype] != NULL; }
 
+static int segment_update_accepts(const jf_kargs *k) { return scatter_sums[k->in[0].dtype] != NULL; }
+
 JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd", scatter_accepts_sum, scatter_nd_prepare))
 JFL_CUDA(cuda_tensor_scatter_nd_add,
   JF_CUDA_LAUNCHED("tensor_scatter_nd_add", scatter_accepts_sum, scatter_nd_add_prepare))
@@ -328,6 +362,8 @@ JFL_CUDA(cuda_tensor_scatter_nd_update,
   JF_CUDA_LAUNCHED("tensor_scatter_nd_update", NULL, scatter_nd_update_prepare))
 JFL_CUDA(cuda_unsorted_segment_sum,
   JF_CUDA_LAUNCHED("unsorted_segment_sum", scatter_accepts_sum, segment_sum_prepare))
+JFL_CUDA(cuda_segment_update,
+  JF_CUDA_LAUNCHED("segment_update", segment_update_accepts, cuda_segment_update_prepare))
 JFL_CUDA(cuda_dim_scatter_add,
   JF_CUDA_LAUNCHED("dim_scatter_add", scatter_accepts_sum, dim_scatter_prepare))
 
