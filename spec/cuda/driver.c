@@ -21,7 +21,8 @@ static _Thread_local int depth;
 
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
    what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then the
-   number of calls of each function. */
+   number of calls of each function, and how often a graph was launched `ahead` of the end of other
+   work. */
 static int calls, fail_at, fail_with;
 enum { MOST_NAMES = 128 };
 static struct { const char *name; int calls; } named[MOST_NAMES];
@@ -601,6 +602,7 @@ EMULATED_ENTRY int cuGraphLaunch(emulated_graph *g, emulated_stream *s)
   NEEDS_CONTEXT(c);
   NEEDS_STREAM(c, s);
   NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
+  if (emulated_stream_works(s)) driver_count("ahead");
   return emulated_graph_queue(g, s);
 }
 

@@ -109,6 +109,17 @@ describe("a GPU", function()
       cuCtxPopCurrent_v2 = 20 }, calls_of_steps(silent, { JFL_DEVICE = "gpu" }, 10))
   end)
 
+  it("has the next of some asynchronous steps while it works on one", function()
+    local late = TRAINS:gsub("returns = tp.Numpy", "returns = tp.Callback(tp.Numpy)")
+      :gsub("local ok, loss.*print%b()", "train(x, y)(function() end)")
+      :gsub("flow.random.seed", 'require("jfl.core").set("inline_limit", 0)\n  %0')
+    local calls = calls_of_steps(late, { JFL_DEVICE = "gpu", JFL_EMULATED_DELAY = 3000 }, 20)
+    assert.truthy(calls.ahead >= 10, calls.ahead)
+    calls.ahead = nil
+    assert.same({ cuGraphLaunch = 20, cuEventRecord = 20, cuEventSynchronize = 20,
+      cuCtxPushCurrent_v2 = 60, cuCtxPopCurrent_v2 = 60 }, calls)
+  end)
+
   it("needs NVIDIA's compiler, and says so", function()
     local folder = helper.directory()
     assert(os.execute(("ln -s \"$PWD/%s/libcuda.so.1\" '%s'"):format(emulated.folder, folder)) == 0)

@@ -138,7 +138,7 @@ static jfl_status lane_queue(jfl_plan *p, const jf_lane *l)
     jf_step_draw(p, &p->step[i]);
     JF_TRY(jf_late_step(p, &p->step[i]));
   }
-  return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.size - record);
+  return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.end - record);
 }
 
 /* Keeps the work instead of doing it. What was begun is ended on failure, too. */
