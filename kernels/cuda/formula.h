@@ -5,23 +5,15 @@
 #include "dev/cuda/cuda.h"
 #include "op/fused.h"
 
-/* The C++ type in which elements of a dtype are stored, and the one in which they are computed. */
-const char *jf_cuda_stored(jfl_dtype t);
-const char *jf_cuda_computed(jfl_dtype t);
-
-enum { JF_FORMULA_POINTERS = 64 };
-/* The parameter of such a kernel. */
-typedef struct jf_formula_args {
-  int64_t n;                           /* elements of the space */
-  uint64_t key;                        /* of random bits */
-  const jf_fault *fault;               /* the first field of the run's record */
-  void *data[JF_FORMULA_POINTERS];     /* inputs, then outputs */
-} jf_formula_args;
-
 /* Writes a type A, in which elements of dtype t are computed, and a function act of one such
    number: what the op of that name computes, which has no attributes, or for NULL the number. */
 jfl_status jf_formula_act(jf_text *to, const char *op, jfl_dtype t);
-/* Writes the source of a kernel `fused` for a program without sums. */
-void jf_formula_source(jf_text *to, const jf_fused *f);
+/* Writes a number as C++ reads it. */
+void jf_formula_number(jf_text *to, double v);
+/* Writes the constant of a slot, as it is in the slot's dtype. */
+void jf_formula_constant(jf_text *to, const jf_fused_slot *s);
+/* Writes a function fN_0, and fN_1 for a second result, of instruction N: they take its inputs and
+   a random number from 0 to 1. */
+void jf_formula_instruction(jf_text *to, const jf_fused *f, int number);
 
 #endif

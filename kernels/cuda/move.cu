@@ -1,341 +1,429 @@
-/* Ops that move elements without looking at them, as copies between boxes of tensors, and ops that
-   fill a tensor. */
+/* Ops that move elements without looking at them, as copies between boxes of tensors. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
 #include "dev/cuda/cuda.h"
 #include "op/broadcast.h"
-#include "op/constant.h"
+#include "op/op.h"
+#include "op/roll.h"
 #include "op/slice.h"
 #include "op/split.h"
 #include "op/strided.h"
 #include "op/transpose.h"
 
+#include <stdio.h>
 #include <string.h>
 #endif
 
+enum { MOVE_TILE = 32, MOVE_ROWS = 8 };
+
 /* One copy: of `count` elements, over a nest of axes, from data[0] to data[1]. Offsets and steps
-   are in elements. */
+   are in elements. Where the copy goes by tiles, those lie over the last two axes, count is that of
+   tiles, and across and down are how many there are along the last axis and the one before. */
 typedef struct move_args {
   struct jf_cuda_head head;
-  int64_t count, n, from, to;
+  int64_t count, n, from, to, across, down;
   int64_t d[8], from_step[8], to_step[8];
 } move_args;
 
-/* One filling of data[0] with an element of these bytes. */
-typedef struct fill_args { struct jf_cuda_head head; int64_t count; uint64_t bytes; } fill_args;
-
 #ifdef JF_DEVICE
+
+/* Where both tensors are at an index of the first n axes. */
+struct move_place { int64_t from, to; };
+JF_INLINE move_place move_place_of(const move_args &a, int n, int64_t index)
+{
+  move_place p = { a.from, a.to };
+  for (int k = n - 1; k >= 0; k--) {
+    int64_t at;
+    index = jf_divide(index, a.d[k], &at);
+    p.from += at * a.from_step[k];
+    p.to += at * a.to_step[k];
+  }
+  return p;
+}
 
 JF_KERNEL move(const move_args a)
 {
-  const T *x = (const T *)a.head.data[0] + a.from;
-  T *y = (T *)a.head.data[1] + a.to;
+  const T *x = (const T *)a.head.data[0];
+  T *y = (T *)a.head.data[1];
   JF_EACH(i, a.count) {
-    int64_t rest = i, u = 0, v = 0;
-    for (int k = (int)a.n - 1; k >= 0; k--) {
-      const int64_t at = rest % a.d[k];
-      rest /= a.d[k];
-      u += at * a.from_step[k];
-      v += at * a.to_step[k];
-    }
-    y[v] = x[u];
+    const move_place p = move_place_of(a, (int)a.n, i);
+    y[p.to] = x[p.from];
   }
 }
 
-JF_KERNEL fill(const fill_args a)
+/* Elements are neighbours along the last axis in y, and along the one before in x: a tile goes
+   through shared memory, so that neighbouring threads read and write neighbours. */
+JF_KERNEL move_tiles(const move_args a)
 {
-  T *y = (T *)a.head.data[0];
-  JF_EACH(i, a.count) y[i] = (T)a.bytes;
+  __shared__ T tile[MOVE_TILE][MOVE_TILE + 1];
+  const int lane = threadIdx.x % MOVE_TILE, first = threadIdx.x / MOVE_TILE, n = (int)a.n;
+  const int64_t wide = a.d[n - 1], high = a.d[n - 2];
+  for (int64_t b = blockIdx.x; b < a.count; b += gridDim.x) {
+    int64_t column, row;
+    const int64_t outer = jf_divide(jf_divide(b, a.across, &column), a.down, &row);
+    const move_place p = move_place_of(a, n - 2, outer);
+    const T *x = (const T *)a.head.data[0] + p.from;
+    T *y = (T *)a.head.data[1] + p.to;
+    column *= MOVE_TILE;
+    row *= MOVE_TILE;
+    __syncthreads();
+    for (int r = first; r < MOVE_TILE; r += MOVE_ROWS)
+      if (column + r < wide && row + lane < high)
+        tile[r][lane] = x[(column + r) * a.from_step[n - 1] + row + lane];
+    __syncthreads();
+    for (int r = first; r < MOVE_TILE; r += MOVE_ROWS)
+      if (row + r < high && column + lane < wide)
+        y[(row + r) * a.to_step[n - 2] + column + lane] = tile[lane][r];
+  }
 }
 
 #else
 
 extern const char jf_cuda_text_move[];
 
-/* Elements are moved as integers of their size. */
-static jfl_status move_function(const jf_kargs *k, const char *name, jf_cu_function **out)
+/* Elements are moved as integers of their size, several at once as vectors. */
+static jfl_status move_function(const jf_kargs *k, const char *name, size_t size,
+                                jf_cu_function **out)
 {
-  static const char *const define[] = { [1] = "#define T uint8_t\n", [2] = "#define T uint16_t\n",
-                                        [4] = "#define T uint32_t\n",
-                                        [8] = "#define T uint64_t\n" };
-  const jf_cuda_source s = { "move", jf_cuda_text_move, define[jfl_dtype_size(k->out[0].dtype)] };
+  char define[32];
+  snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(size));
+  const jf_cuda_source s = { "move", jf_cuda_text_move, define };
   return jf_cuda_function(k->device->state, &s, name, out);
 }
 
 /* ---- copies ---- */
 
-/* The copies of a call, each from an input to an output; before them output 0 may be cleared. */
-typedef struct move_one { int in, out; jf_cuda_grid grid; move_args args; } move_one;
+/* What output 0 is before the copies: anything, zeros, or what input 0 is. */
+typedef enum move_begin { MOVE_NOTHING, MOVE_ZEROS, MOVE_INPUT } move_begin;
+
+/* The copies of a call, each from an input to an output. */
+typedef struct move_one {
+  int in, out;
+  jf_cu_function *function;
+  jf_cuda_grid grid;
+  move_args args;
+} move_one;
 typedef struct moves {
-  jf_cu_function *function, *fill;
-  int clears, n;
+  move_begin begin;
+  int n;
   move_one one[];
 } moves;
 
-static jfl_status moves_new(jf_kargs *k, int n, int clears, moves **out)
+/* Where a box lies in a tensor: its steps there and its first element. */
+typedef struct move_place { int64_t at, step[JFL_MAXDIM]; } move_place;
+
+static move_place move_whole(const jfl_shape *s)
 {
-  moves *m = jf_new(sizeof *m + (size_t)n * sizeof *m->one);
-  if (!m) return jf_fail(JFL_ENOMEM, "out of memory");
-  jfl_status s = move_function(k, "move", &m->function);
-  if (!s) s = move_function(k, "fill", &m->fill);
-  if (s) return jf_free(m), s;
-  m->clears = clears;
-  k->state = *out = m;
-  return JFL_OK;
+  move_place p = { 0 };
+  jf_dense_steps(s->n, s->d, 1, p.step);
+  return p;
 }
 
-/* Adds a copy over the axes of `box`, with steps in the tensors that it goes between. */
-static void moves_add(moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
-                      const int64_t *from, const int64_t *to, int64_t from_at, int64_t to_at)
+/* step NULL: all are 1. */
+static move_place move_box(const jfl_shape *whole, const jf_ints *begin, const jf_ints *step)
+{
+  move_place p = move_whole(whole);
+  for (int i = 0; i < whole->n; i++) {
+    p.at += begin->v[i] * p.step[i];
+    if (step) p.step[i] *= step->v[i];
+  }
+  return p;
+}
+
+/* Whether vectors of twice the elements can be moved: both tensors run on along the last axis. */
+static int move_widens(const move_args *a)
+{
+  const int last = (int)a->n - 1;
+  int odd = (a->d[last] | a->from | a->to) & 1;
+  if (a->from_step[last] != 1 || a->to_step[last] != 1) return 0;
+  for (int i = 0; i < last; i++) odd |= (a->from_step[i] | a->to_step[i]) & 1;
+  return !odd;
+}
+
+static size_t move_widen(move_args *a, size_t size)
+{
+  enum { VECTOR = 16 };
+  for (; size < VECTOR && move_widens(a); size *= 2) {
+    a->d[a->n - 1] /= 2;
+    a->count /= 2;
+    a->from /= 2;
+    a->to /= 2;
+    for (int i = 0; i < a->n - 1; i++) {
+      a->from_step[i] /= 2;
+      a->to_step[i] /= 2;
+    }
+  }
+  return size;
+}
+
+/* Moves the axis along which x runs on before the last one, along which y does. 0: there are no
+   such two axes, or they are too short for tiles. */
+static int move_turns(move_args *a)
+{
+  enum { SHORT = MOVE_TILE / 2 };
+  const int last = (int)a->n - 1;
+  if (a->to_step[last] != 1 || a->from_step[last] == 1 || a->d[last] < SHORT) return 0;
+  for (int i = last - 1; i >= 0; i--) {
+    if (a->from_step[i] != 1 || a->d[i] < SHORT) continue;
+    int64_t *const list[] = { a->d, a->from_step, a->to_step };
+    for (int l = 0; l < 3; l++) {
+      const int64_t v = list[l][i];
+      memmove(list[l] + i, list[l] + i + 1, (size_t)(last - 1 - i) * sizeof v);
+      list[l][last - 1] = v;
+    }
+    return 1;
+  }
+  return 0;
+}
+
+/* Chooses the kernel of a copy. */
+static jfl_status move_choose(const jf_kargs *k, move_one *o)
+{
+  enum { WAVES = 32 };
+  const jf_cuda *c = k->device->state;
+  move_args *a = &o->args;
+  const size_t size = jfl_dtype_size(k->out[0].dtype);
+  if (move_turns(a)) {
+    const int64_t *d = a->d + a->n - 2, most = (int64_t)c->multiprocessors * WAVES;
+    a->down = (d[0] + MOVE_TILE - 1) / MOVE_TILE;
+    a->across = (d[1] + MOVE_TILE - 1) / MOVE_TILE;
+    a->count = a->count / d[0] / d[1] * a->down * a->across;
+    o->grid = (jf_cuda_grid){ a->count < most ? a->count : most, MOVE_TILE * MOVE_ROWS, 0 };
+    return move_function(k, "move_tiles", size, &o->function);
+  }
+  const size_t vector = move_widen(a, size);
+  o->grid = jf_cuda_grid_of(c, a->count);
+  return move_function(k, "move", vector, &o->function);
+}
+
+/* Adds a copy of a box between two places. */
+static jfl_status moves_add(moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
+                            const move_place *from, const move_place *to)
 {
   int64_t step[2][JFL_MAXDIM];
   jf_nest nest = { .n = box->n, .n_op = 2, .step = step };
   move_one *o = &m->one[m->n];
   const int64_t count = jf_numel(box);
-  if (count == 0) return;
+  if (count == 0) return JFL_OK;
   memcpy(nest.d, box->d, sizeof nest.d);
-  memcpy(step[0], from, sizeof step[0]);
-  memcpy(step[1], to, sizeof step[1]);
+  memcpy(step[0], from->step, sizeof step[0]);
+  memcpy(step[1], to->step, sizeof step[1]);
   jf_nest_join(&nest, 0);
-  *o = (move_one){ .in = in, .out = out, .grid = jf_cuda_grid_of(k->device->state, count),
-                   .args = { .count = count, .n = nest.n, .from = from_at, .to = to_at } };
+  *o = (move_one){ .in = in, .out = out, .args = { .count = count, .n = nest.n,
+                                                   .from = from->at, .to = to->at } };
   memcpy(o->args.d, nest.d, sizeof o->args.d);
   memcpy(o->args.from_step, step[0], sizeof step[0]);
   memcpy(o->args.to_step, step[1], sizeof step[1]);
   m->n++;
+  return move_choose(k, o);
 }
 
-static jfl_status move_clear(const jf_kargs *k, jf_cu_function *f, int64_t count, uint64_t bytes)
+/* ---- the ops: what each copies ---- */
+
+/* Input 0 as it lies at `from`, to all of output 0. */
+static jfl_status moves_take(moves *m, const jf_kargs *k, const move_place *from)
 {
-  fill_args a = { .count = count, .bytes = bytes };
-  if (count == 0) return JFL_OK;
-  a.head.data[0] = k->out[0].data;
-  return jf_cuda_launch(k, f, jf_cuda_grid_of(k->device->state, count), &a);
+  const move_place to = move_whole(&k->out[0].shape);
+  return moves_add(m, k, 0, 0, &k->out[0].shape, from, &to);
+}
+
+/* All of an input to `to` in output 0. */
+static jfl_status moves_give(moves *m, const jf_kargs *k, int in, const move_place *to)
+{
+  const move_place from = move_whole(&k->in[in].shape);
+  return moves_add(m, k, in, 0, &k->in[in].shape, &from, to);
+}
+
+static jfl_status move_identity(moves *m, const jf_kargs *k)
+{
+  const move_place from = move_whole(&k->out[0].shape);
+  return moves_take(m, k, &from);
+}
+
+static jfl_status move_broadcast(moves *m, const jf_kargs *k)
+{
+  move_place from = { 0 };
+  jf_broadcast_steps(&k->in[0].shape, &k->out[0].shape, 1, from.step);
+  return moves_take(m, k, &from);
+}
+
+static jfl_status move_transpose(moves *m, const jf_kargs *k)
+{
+  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
+  const move_place x = move_whole(&k->in[0].shape);
+  move_place from = { 0 };
+  for (int i = 0; i < perm->n; i++) from.step[i] = x.step[perm->v[i]];
+  return moves_take(m, k, &from);
+}
+
+static jfl_status move_slice(moves *m, const jf_kargs *k)
+{
+  const jf_slice *a = k->attr;
+  const move_place from = move_box(&k->in[0].shape, &a->begin, NULL);
+  return moves_take(m, k, &from);
+}
+
+static jfl_status move_slice_grad(moves *m, const jf_kargs *k)
+{
+  const jf_slice_grad *a = k->attr;
+  const move_place to = move_box(&k->out[0].shape, &a->begin, NULL);
+  return moves_give(m, k, 0, &to);
+}
+
+static jfl_status move_strided(moves *m, const jf_kargs *k)
+{
+  const jf_strided *a = k->attr;
+  const move_place from = move_box(&k->in[0].shape, &a->begin, &a->step);
+  return moves_take(m, k, &from);
+}
+
+static jfl_status move_strided_grad(moves *m, const jf_kargs *k)
+{
+  const jf_strided_grad *a = k->attr;
+  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
+  return moves_give(m, k, 0, &to);
+}
+
+static jfl_status move_strided_update(moves *m, const jf_kargs *k)
+{
+  const jf_strided_update *a = k->attr;
+  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
+  return moves_give(m, k, 1, &to);
+}
+
+/* Both parts of a roll: what stays in front of the axis's end, and what comes back. */
+static jfl_status move_roll(moves *m, const jf_kargs *k)
+{
+  const jf_roll *a = k->attr;
+  const jfl_shape *s = &k->in[0].shape;
+  const move_place whole = move_whole(s);
+  move_place later = whole;
+  jfl_shape head = *s, tail = *s;
+  tail.d[a->axis] = a->shift;
+  head.d[a->axis] -= a->shift;
+  later.at = a->shift * whole.step[a->axis];
+  JF_TRY(moves_add(m, k, 0, 0, &head, &whole, &later));
+  later.at = head.d[a->axis] * whole.step[a->axis];
+  return moves_add(m, k, 0, 0, &tail, &later, &whole);
+}
+
+/* The parts of the inputs that follow each other along an axis; parts NULL: all of each. A stack
+   has one axis more than its inputs, along which each has one index. */
+static jfl_status move_parts(moves *m, const jf_kargs *k, int64_t axis, const jf_join *parts)
+{
+  const jfl_shape *y = &k->out[0].shape;
+  const move_place whole = move_whole(y);
+  move_place to = { 0 };
+  for (int i = 0; i < k->n_in; i++) {
+    jfl_shape x = k->in[i].shape;
+    move_place from = move_whole(&x);
+    const int is_stack = x.n < y->n;
+    for (int j = 0; j < x.n; j++) to.step[j] = whole.step[j + (is_stack && j >= axis)];
+    if (parts) {
+      from.at = parts->begin.v[i] * from.step[axis];
+      x.d[axis] = parts->size.v[i];
+    }
+    JF_TRY(moves_add(m, k, i, 0, &x, &from, &to));
+    to.at += (is_stack ? 1 : x.d[axis]) * whole.step[axis];
+  }
+  return JFL_OK;
+}
+
+static jfl_status move_concat(moves *m, const jf_kargs *k)
+{
+  return move_parts(m, k, ((const jf_concat *)k->attr)->axis, NULL);
+}
+
+static jfl_status move_join(moves *m, const jf_kargs *k)
+{
+  const jf_join *a = k->attr;
+  return move_parts(m, k, a->axis, a);
+}
+
+static jfl_status move_split(moves *m, const jf_kargs *k)
+{
+  const int64_t axis = ((const jf_split *)k->attr)->axis;
+  move_place from = move_whole(&k->in[0].shape);
+  for (int i = 0; i < k->n_out; i++) {
+    const move_place to = move_whole(&k->out[i].shape);
+    JF_TRY(moves_add(m, k, 0, i, &k->out[i].shape, &from, &to));
+    from.at += k->out[i].shape.d[axis] * from.step[axis];
+  }
+  return JFL_OK;
+}
+
+static const struct move_op {
+  const char *name;
+  jfl_status (*describe)(moves *m, const jf_kargs *k);
+  move_begin begin;
+} move_ops[] = {
+  { "identity", move_identity, MOVE_NOTHING },
+  { "broadcast_to", move_broadcast, MOVE_NOTHING },
+  { "transpose", move_transpose, MOVE_NOTHING },
+  { "slice", move_slice, MOVE_NOTHING },
+  { "slice_grad", move_slice_grad, MOVE_ZEROS },
+  { "strided_slice", move_strided, MOVE_NOTHING },
+  { "strided_slice_grad", move_strided_grad, MOVE_ZEROS },
+  { "strided_slice_update", move_strided_update, MOVE_INPUT },
+  { "roll", move_roll, MOVE_NOTHING },
+  { "concat", move_concat, MOVE_NOTHING },
+  { "stack", move_concat, MOVE_NOTHING },
+  { "join", move_join, MOVE_NOTHING },
+  { "split", move_split, MOVE_NOTHING },
+};
+
+static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
+{
+  const struct move_op *op = move_ops;
+  const size_t most = (size_t)(k->n_in + k->n_out);
+  moves *m = jf_new(sizeof *m + most * sizeof *m->one);
+  (void)scratch;
+  if (!m) return jf_fail(JFL_ENOMEM, "out of memory");
+  while (strcmp(op->name, k->op->name)) op++;
+  m->begin = op->begin;
+  const jfl_status s = op->describe(m, k);
+  if (s) jf_free(m);
+  else k->state = m;
+  return s;
+}
+
+/* Makes output 0 what it is before the copies. */
+static jfl_status moves_begin(const jf_kargs *k, move_begin begin)
+{
+  const jf_tensor *y = &k->out[0];
+  const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
+  if (begin == MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
+  return begin == MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
 }
 
 static jfl_status moves_run(const jf_kargs *k)
 {
   const moves *m = k->state;
-  if (m->clears) JF_TRY(move_clear(k, m->fill, jf_numel(&k->out[0].shape), 0));
+  JF_TRY(moves_begin(k, m->begin));
   for (int i = 0; i < m->n; i++) {
     const move_one *o = &m->one[i];
     move_args a = o->args;
     a.head.data[0] = k->in[o->in].data;
     a.head.data[1] = k->out[o->out].data;
-    JF_TRY(jf_cuda_launch(k, m->function, o->grid, &a));
+    JF_TRY(jf_cuda_launch(k, o->function, o->grid, &a));
   }
   return JFL_OK;
 }
 
-static void dense(const jfl_shape *s, int64_t *step) { jf_dense_steps(s->n, s->d, 1, step); }
-
-/* ---- the ops ---- */
-
-static jfl_status identity_prepare(jf_kargs *k, size_t *scratch)
-{
-  moves *m = NULL;
-  int64_t step[JFL_MAXDIM];
-  (void)scratch;
-  JF_TRY(moves_new(k, 1, 0, &m));
-  dense(&k->out[0].shape, step);
-  moves_add(m, k, 0, 0, &k->out[0].shape, step, step, 0, 0);
-  return JFL_OK;
-}
-
-static jfl_status broadcast_prepare(jf_kargs *k, size_t *scratch)
-{
-  moves *m = NULL;
-  int64_t from[JFL_MAXDIM], to[JFL_MAXDIM];
-  const jfl_shape *y = &k->out[0].shape;
-  (void)scratch;
-  JF_TRY(moves_new(k, 1, 0, &m));
-  jf_broadcast_steps(&k->in[0].shape, y, 1, from);
-  dense(y, to);
-  moves_add(m, k, 0, 0, y, from, to, 0, 0);
-  return JFL_OK;
-}
-
-static jfl_status cuda_transpose_prepare(jf_kargs *k, size_t *scratch)
-{
-  moves *m = NULL;
-  int64_t x[JFL_MAXDIM], from[JFL_MAXDIM], to[JFL_MAXDIM];
-  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
-  (void)scratch;
-  JF_TRY(moves_new(k, 1, 0, &m));
-  dense(&k->in[0].shape, x);
-  dense(&k->out[0].shape, to);
-  for (int i = 0; i < perm->n; i++) from[i] = x[perm->v[i]];
-  moves_add(m, k, 0, 0, &k->out[0].shape, from, to, 0, 0);
-  return JFL_OK;
-}
-
-/* Where a box lies in a tensor: its steps there and its first element. step NULL: all are 1. */
-static int64_t move_box(const jfl_shape *whole, const jf_ints *begin, const jf_ints *step,
-                        int64_t *out)
-{
-  int64_t at = 0;
-  dense(whole, out);
-  for (int i = 0; i < whole->n; i++) {
-    at += begin->v[i] * out[i];
-    if (step) out[i] *= step->v[i];
-  }
-  return at;
-}
-
-static jfl_status move_take(jf_kargs *k, const jf_ints *begin, const jf_ints *step)
-{
-  moves *m = NULL;
-  int64_t from[JFL_MAXDIM], to[JFL_MAXDIM];
-  JF_TRY(moves_new(k, 1, 0, &m));
-  const int64_t at = move_box(&k->in[0].shape, begin, step, from);
-  dense(&k->out[0].shape, to);
-  moves_add(m, k, 0, 0, &k->out[0].shape, from, to, at, 0);
-  return JFL_OK;
-}
-
-static jfl_status move_give(jf_kargs *k, const jf_ints *begin, const jf_ints *step)
-{
-  moves *m = NULL;
-  int64_t from[JFL_MAXDIM], to[JFL_MAXDIM];
-  JF_TRY(moves_new(k, 1, 1, &m));
-  const int64_t at = move_box(&k->out[0].shape, begin, step, to);
-  dense(&k->in[0].shape, from);
-  moves_add(m, k, 0, 0, &k->in[0].shape, from, to, 0, at);
-  return JFL_OK;
-}
-
-static jfl_status slice_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  return move_take(k, &((const jf_slice *)k->attr)->begin, NULL);
-}
-
-static jfl_status slice_grad_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  return move_give(k, &((const jf_slice_grad *)k->attr)->begin, NULL);
-}
-
-static jfl_status strided_prepare(jf_kargs *k, size_t *scratch)
-{
-  const jf_strided *a = k->attr;
-  (void)scratch;
-  return move_take(k, &a->begin, &a->step);
-}
-
-static jfl_status strided_grad_prepare(jf_kargs *k, size_t *scratch)
-{
-  const jf_strided_grad *a = k->attr;
-  (void)scratch;
-  return move_give(k, &a->begin, &a->step);
-}
-
-/* The steps of y along the axes of part i of a split or of input i of a concat. A stack has one
-   axis more than its inputs, along which each has one index. */
-static void part_steps(const jfl_shape *whole, const jfl_shape *part, int64_t axis, int64_t *out)
-{
-  int64_t step[JFL_MAXDIM];
-  dense(whole, step);
-  for (int i = 0; i < part->n; i++)
-    out[i] = step[i + (whole->n > part->n && i >= axis)];
-}
-
-static jfl_status concat_prepare(jf_kargs *k, size_t *scratch)
-{
-  moves *m = NULL;
-  const jfl_shape *y = &k->out[0].shape;
-  int64_t axis = ((const jf_concat *)k->attr)->axis, step[JFL_MAXDIM], at = 0;
-  (void)scratch;
-  JF_TRY(moves_new(k, k->n_in, 0, &m));
-  dense(y, step);
-  const int64_t along = step[axis];
-  for (int i = 0; i < k->n_in; i++) {
-    const jfl_shape *x = &k->in[i].shape;
-    int64_t from[JFL_MAXDIM], to[JFL_MAXDIM];
-    dense(x, from);
-    part_steps(y, x, axis, to);
-    moves_add(m, k, i, 0, x, from, to, 0, at * along);
-    at += x->n < y->n ? 1 : x->d[axis];
-  }
-  return JFL_OK;
-}
-
-static jfl_status split_prepare(jf_kargs *k, size_t *scratch)
-{
-  moves *m = NULL;
-  const jfl_shape *x = &k->in[0].shape;
-  int64_t axis = ((const jf_split *)k->attr)->axis, from[JFL_MAXDIM], at = 0;
-  (void)scratch;
-  JF_TRY(moves_new(k, k->n_out, 0, &m));
-  dense(x, from);
-  for (int i = 0; i < k->n_out; i++) {
-    const jfl_shape *y = &k->out[i].shape;
-    int64_t to[JFL_MAXDIM];
-    dense(y, to);
-    moves_add(m, k, 0, i, y, from, to, at * from[axis], 0);
-    at += y->d[axis];
-  }
-  return JFL_OK;
-}
-
-#define MOVES(op_, prepare_) \
-  .op = op_, .prepare = prepare_, .run = moves_run, .release = jf_free, .priority = 10
-JFL_CUDA(cuda_identity, MOVES("identity", identity_prepare))
-JFL_CUDA(cuda_broadcast_to, MOVES("broadcast_to", broadcast_prepare))
-JFL_CUDA(cuda_transpose, MOVES("transpose", cuda_transpose_prepare))
-JFL_CUDA(cuda_slice, MOVES("slice", slice_prepare))
-JFL_CUDA(cuda_slice_grad, MOVES("slice_grad", slice_grad_prepare))
-JFL_CUDA(cuda_strided_slice, MOVES("strided_slice", strided_prepare))
-JFL_CUDA(cuda_strided_slice_grad, MOVES("strided_slice_grad", strided_grad_prepare))
-JFL_CUDA(cuda_concat, MOVES("concat", concat_prepare))
-JFL_CUDA(cuda_stack, MOVES("stack", concat_prepare))
-JFL_CUDA(cuda_split, MOVES("split", split_prepare))
-
-/* ---- fillings ---- */
-
-typedef struct cuda_fill { jf_cu_function *function; uint64_t bytes; } cuda_fill;
-
-static jfl_status fill_prepare(jf_kargs *k, double value)
-{
-  cuda_fill *f = jf_new(sizeof *f);
-  if (!f) return jf_fail(JFL_ENOMEM, "out of memory");
-  jfl_number_put(k->out[0].dtype, &f->bytes, 0, value);
-  jfl_status s = move_function(k, "fill", &f->function);
-  if (s) jf_free(f);
-  else k->state = f;
-  return s;
-}
-
-static jfl_status constant_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  return fill_prepare(k, ((const jf_constant *)k->attr)->value);
-}
-
-static jfl_status zeros_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  return fill_prepare(k, 0);
-}
-
-static jfl_status ones_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  return fill_prepare(k, 1);
-}
-
-static jfl_status fill_run(const jf_kargs *k)
-{
-  const cuda_fill *f = k->state;
-  return move_clear(k, f->function, jf_numel(&k->out[0].shape), f->bytes);
-}
-
-#define FILLS(op_, prepare_) \
-  .op = op_, .prepare = prepare_, .run = fill_run, .release = jf_free, .priority = 10
-JFL_CUDA(cuda_constant, FILLS("constant", constant_prepare))
-JFL_CUDA(cuda_zeros, FILLS("zeros", zeros_prepare))
-JFL_CUDA(cuda_ones, FILLS("ones", ones_prepare))
-JFL_CUDA(cuda_zeros_like, FILLS("zeros_like", zeros_prepare))
-JFL_CUDA(cuda_ones_like, FILLS("ones_like", ones_prepare))
+#define MOVES(op_) \
+  .op = op_, .prepare = moves_prepare, .run = moves_run, .release = jf_free, .priority = 10
+JFL_CUDA(cuda_identity, MOVES("identity"))
+JFL_CUDA(cuda_broadcast_to, MOVES("broadcast_to"))
+JFL_CUDA(cuda_transpose, MOVES("transpose"))
+JFL_CUDA(cuda_slice, MOVES("slice"))
+JFL_CUDA(cuda_slice_grad, MOVES("slice_grad"))
+JFL_CUDA(cuda_strided_slice, MOVES("strided_slice"))
+JFL_CUDA(cuda_strided_slice_grad, MOVES("strided_slice_grad"))
+JFL_CUDA(cuda_strided_slice_update, MOVES("strided_slice_update"))
+JFL_CUDA(cuda_roll, MOVES("roll"))
+JFL_CUDA(cuda_concat, MOVES("concat"))
+JFL_CUDA(cuda_stack, MOVES("stack"))
+JFL_CUDA(cuda_join, MOVES("join"))
+JFL_CUDA(cuda_split, MOVES("split"))
 
 #endif

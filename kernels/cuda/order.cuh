@@ -1,6 +1,7 @@
 /* Putting words in order on the GPU. A word is a key and a position; no two words of a line are the
    same, so there is one order of them, and equal keys keep the order of their positions. Chunks are
-   ordered in shared memory, by a bitonic network whose comparisons all rise, then merged by twos. */
+   ordered in shared memory by a bitonic network, whose comparisons all rise, then merged by
+   twos. */
 #ifndef JF_ORDER_CUH
 #define JF_ORDER_CUH
 

@@ -82,8 +82,9 @@ static void update_types(update_text *t)
               "struct part { void *data[%d]; int64_t n, first; };\n"
               "struct args { jf_cuda_head head; int64_t n, chunk; part of[%d]; };\n"
               "template <class U> struct __align__(16) lanes { U v[%d]; };\n"
-              "struct update_sum { static JF_INLINE double of(double a, double b) { return a + b; } };\n", jf_cuda_computed(t->param), t->a->stride, update_most_parts(t->a->stride),
-              LANES);
+              "struct update_sum {\n"
+              "  static JF_INLINE double of(double a, double b) { return a + b; }\n};\n",
+              jf_cuda_computed(t->param), t->a->stride, update_most_parts(t->a->stride), LANES);
 }
 
 /* Begins a kernel: reads the numbers of the step; finds the block's part, and its elements from_ to

@@ -1,8 +1,9 @@
 /* The source of the GPU's elementwise kernels compiles by NVIDIA's own compiler, where that is
    installed, for every architecture that is served, without a warning. */
 #include "dev/cuda/cuda.h"
-#include "cuda/formula.h"
+#include "cuda/cut.h"
 #include "cuda/order.cuh"
+#include "cuda/recurrent.h"
 #include "cuda/small.h"
 #include "cuda/update.h"
 #include "op/op.h"
@@ -79,6 +80,7 @@ static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
   return 1;
 }
 
+extern const char jf_cuda_text_program[];
 static int compiled;
 
 static void compile_for(const one_op *p, int arch)
@@ -87,7 +89,10 @@ static void compile_for(const one_op *p, int arch)
   char *source;
   void *image;
   size_t size;
-  jf_formula_source(&text, &p->f);
+  jf_cut c;
+  CHECK(jf_cut_make(&c, &p->f));
+  jf_text_add(&text, "%s", jf_cuda_text_program);
+  jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
   const jf_cuda_source s = { p->f.title, source, NULL };
   const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);
@@ -121,13 +126,27 @@ static void every_elementwise_op_compiles(void)
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
   jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
-  jf_cuda_text_conv_ends[], jf_cuda_text_random[],
-  jf_cuda_text_assign[], jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[];
-extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[];
+  jf_cuda_text_conv_ends[], jf_cuda_text_random[], jf_cuda_text_assign[];
+extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
+  jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
+extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
+  jf_cuda_text_recurrent[];
+extern const char jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_scale_filters[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
-  { "move", jf_cuda_text_move, "#define T uint16_t\n" },
+  { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
+  { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
+  { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "scale_filters", jf_cuda_text_scale_filters, "typedef double T;\n" },
+  { "crop", jf_cuda_text_crop, "typedef uint16_t V;\n" },
+  { "resize", jf_cuda_text_resize, "typedef float A;\ntypedef uint8_t T;\n" },
+  { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
+    "typedef float T;\n" },
+  { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
+    "typedef int32_t T;\n" },
+  { "gradient of running products", jf_cuda_text_cumulate, "#define BACK\ntypedef double A;\n"
+    "typedef float T;\n" },
   { "reduce", jf_cuda_text_reduce, "typedef float T;\ntypedef double A;\n#define INIT 0\n"
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
   { "softmax", jf_cuda_text_softmax, "typedef float A;\ntypedef jf_bf16 T;\ntypedef int64_t L;\n" },
@@ -138,12 +157,16 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
+  { "matmul_update", jf_cuda_text_matmul, "typedef float T;\ntypedef float A;\n"
+    "typedef double S;\nenum { JF_SCALE, JF_RATE };\n" },
   { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
+    "typedef double S;\n"
     "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
+  { "ctc", jf_cuda_text_ctc, "typedef float T;\n" },
   { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
   { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
     "enum { R = 4, COLUMNS = 8 };\n" },
@@ -171,6 +194,8 @@ static void every_ordering_compiles(void)
     { "sort", jf_cuda_text_sort, "typedef int64_t T;\n#define FLIP (K)0\n", 1 },
     { "scatter", jf_cuda_text_scatter,
       "typedef float T;\ntypedef int32_t I;\n#define A float\n", 0 },
+    { "scatter", jf_cuda_text_scatter,
+      "typedef double T;\ntypedef int64_t I;\n#define STEPS\n#define A double\n", 0 },
     { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
   };
   void *image;
@@ -226,6 +251,20 @@ static void every_small_op_compiles(void)
   CHECK(turn > 20);
 }
 
+static void every_cell_compiles(void)
+{
+  for (int kind = JF_RNN_TANH; kind <= JF_GRU; kind++) {
+    const jf_recurrent a = { .kind = kind };
+    const jf_recurrent_dims d = jf_recurrent_dims_of(&a, &whole, &whole);
+    jf_text text = { 0 };
+    char *source;
+    jf_recurrent_define(&text, kind % 2 ? JFL_F64 : JFL_F32, kind, &d);
+    jf_text_add(&text, "%s", jf_cuda_text_recurrent);
+    CHECK(!jf_text_take(&text, &source));
+    compile_source("recurrent layer", source, archs[kind]);
+  }
+}
+
 static void every_rule_compiles(void)
 {
   static const double none[64];
@@ -272,6 +311,7 @@ int main(void)
     RUN(every_ordering_compiles);
     RUN(every_small_op_compiles);
     RUN(every_rule_compiles);
+    RUN(every_cell_compiles);
   } else {
     printf("left out: NVRTC is not installed, or a sanitizer is there\n");
   }

@@ -2,23 +2,19 @@
    probability of all alignments of a target with a sequence. In a path every label of the target
    stands between blanks; a path may stay at a place, go on by one, and skip a blank between two
    different labels. All sums are of logarithms, in double. */
+#include "op/ctc_loss.h"
 #include "op/elementwise.h"
 #include "op/move.h"
 #include "op/reshape.h"
 
 #include <string.h>
 
-typedef struct ctc { int64_t blank; int zero_infinity; } ctc;
-
 static const jf_attr attrs[] = {
-  JF_FIELD(ctc, blank, INT, "0", "the class that stands for no label"),
-  JF_FIELD(ctc, zero_infinity, BOOL, "false", "whether losses of targets that cannot be aligned "
+  JF_FIELD(jf_ctc, blank, INT, "0", "the class that stands for no label"),
+  JF_FIELD(jf_ctc, zero_infinity, BOOL, "false", "whether losses of targets that cannot be aligned "
            "are 0 instead of infinite"),
   {0},
 };
-
-/* Inputs, by number. */
-enum { LOG_PROBS, TARGETS, INPUT_LENGTHS, TARGET_LENGTHS };
 
 static jfl_status ctc_check_lengths(const jf_infer *c, int input, int64_t samples)
 {
@@ -32,22 +28,22 @@ static jfl_status ctc_check_lengths(const jf_infer *c, int input, int64_t sample
 
 static jfl_status ctc_infer(jf_infer *c)
 {
-  const ctc *a = c->attr;
-  const jfl_shape *x = &c->in[LOG_PROBS]->shape, *t = &c->in[TARGETS]->shape;
+  const jf_ctc *a = c->attr;
+  const jfl_shape *x = &c->in[JF_CTC_LOG_PROBS]->shape, *t = &c->in[JF_CTC_TARGETS]->shape;
   char text[JF_SHAPE_STR];
   if (x->n != 3 || x->d[2] < 1)
     return jf_fail_argument(JFL_ESHAPE, "log_probs", "must be (times, samples, classes), got %s",
                             jf_shape_str(x, text));
-  JF_TRY(jf_check_indices(c, TARGETS));
+  JF_TRY(jf_check_indices(c, JF_CTC_TARGETS));
   if (t->n != 1 && !(t->n == 2 && t->d[0] == x->d[1]))
     return jf_fail_argument(JFL_ESHAPE, "targets", "must be (%lld, labels), or all labels in one "
                             "axis, got %s", (long long)x->d[1], jf_shape_str(t, text));
-  JF_TRY(ctc_check_lengths(c, INPUT_LENGTHS, x->d[1]));
-  JF_TRY(ctc_check_lengths(c, TARGET_LENGTHS, x->d[1]));
+  JF_TRY(ctc_check_lengths(c, JF_CTC_INPUT_LENGTHS, x->d[1]));
+  JF_TRY(ctc_check_lengths(c, JF_CTC_TARGET_LENGTHS, x->d[1]));
   if (a->blank < 0 || a->blank >= x->d[2])
     return jf_fail_argument(JFL_EINVAL, "blank", "must be from 0 to %lld, got %lld",
                             (long long)x->d[2] - 1, (long long)a->blank);
-  c->dtype[0] = c->dtype[1] = c->in[LOG_PROBS]->dtype;
+  c->dtype[0] = c->dtype[1] = c->in[JF_CTC_LOG_PROBS]->dtype;
   c->shape[0] = (jfl_shape){ 1, { x->d[1] } };
   c->shape[1] = *x;
   return JFL_OK;
@@ -57,29 +53,29 @@ static jfl_status ctc_infer(jf_infer *c)
 static void ctc_grad(jf_gradctx *c)
 {
   const jfl_shape row = { 3, { 1, c->out[0]->shape.d[0], 1 } };
-  if (c->dy[0])
-    c->dx[LOG_PROBS] = JF_EMIT(c->g, multiply, NULL, c->out[1], jf_emit_view(c->g, c->dy[0], &row));
+  if (!c->dy[0]) return;
+  jfl_value *dy = jf_emit_view(c->g, c->dy[0], &row);
+  c->dx[JF_CTC_LOG_PROBS] = JF_EMIT(c->g, multiply, NULL, c->out[1], dy);
 }
 
-/* The most places of a path: labels with a blank before, between and behind them. */
-static int64_t ctc_places(const jf_kargs *k)
+int64_t jf_ctc_places(const jf_kargs *k)
 {
-  const jfl_shape *t = &k->in[TARGETS].shape;
+  const jfl_shape *t = &k->in[JF_CTC_TARGETS].shape;
   return 2 * t->d[t->n - 1] + 1;
 }
 
 /* Doubles that a sample needs: alpha for all times, and two rows of beta. */
 static int64_t ctc_room(const jf_kargs *k)
 {
-  return (k->in[LOG_PROBS].shape.d[0] + 2) * ctc_places(k);
+  return (k->in[JF_CTC_LOG_PROBS].shape.d[0] + 2) * jf_ctc_places(k);
 }
 
 /* Where extents are more than any memory holds, so is the size. */
 static size_t ctc_scratch(const jf_kargs *k)
 {
-  const jfl_shape *x = &k->in[LOG_PROBS].shape;
+  const jfl_shape *x = &k->in[JF_CTC_LOG_PROBS].shape;
   const double times = (double)x->d[0] + 2, samples = (double)x->d[1];
-  const double size = times * (double)ctc_places(k) * samples * sizeof(double);
+  const double size = times * (double)jf_ctc_places(k) * samples * sizeof(double);
   return size < 0x1p62 ? (size_t)size : (size_t)1 << 62;
 }
 
@@ -92,8 +88,8 @@ typedef struct ctc_sample {
 
 static int64_t ctc_class(const ctc_sample *s, int64_t place)
 {
-  if (place % 2 == 0) return ((const ctc *)s->k->attr)->blank;
-  return jf_index_at(&s->k->in[TARGETS], s->first + place / 2);
+  if (place % 2 == 0) return ((const jf_ctc *)s->k->attr)->blank;
+  return jf_index_at(&s->k->in[JF_CTC_TARGETS], s->first + place / 2);
 }
 
 /* Whether a path may come to that place from the one two before. */
@@ -147,33 +143,33 @@ static double ctc_add(double a, double b, double c)
   {                                                                                        \
     const jf_kargs *k = ctx;                                                               \
     const ctc_sample s = ctc_at(k, i);                                                     \
-    const int64_t at = i * k->in[LOG_PROBS].shape.d[2];                                    \
-    const T *x = (const T *)k->in[LOG_PROBS].data + at;                                    \
+    const int64_t at = i * k->in[JF_CTC_LOG_PROBS].shape.d[2];                                    \
+    const T *x = (const T *)k->in[JF_CTC_LOG_PROBS].data + at;                                    \
     T *loss = (T *)k->out[0].data + i, *slope = (T *)k->out[1].data + at;                  \
-    for (int64_t t = 0; t < k->in[LOG_PROBS].shape.d[0]; t++)                              \
-      memset(slope + t * s.step, 0, (size_t)k->in[LOG_PROBS].shape.d[2] * sizeof *slope);  \
+    for (int64_t t = 0; t < k->in[JF_CTC_LOG_PROBS].shape.d[0]; t++)                              \
+      memset(slope + t * s.step, 0, (size_t)k->in[JF_CTC_LOG_PROBS].shape.d[2] * sizeof *slope);  \
     ctc_forward_##D(&s, x);                                                                \
     const double all = ctc_all(&s);                                                        \
     if (all > -INFINITY) ctc_backward_##D(&s, x, slope, all);                              \
-    *loss = (T)(all == -INFINITY && ((const ctc *)k->attr)->zero_infinity ? 0 : -all);     \
+    *loss = (T)(all == -INFINITY && ((const jf_ctc *)k->attr)->zero_infinity ? 0 : -all);     \
   }                                                                                        \
   static jfl_status ctc_##D(const jf_kargs *k)                                             \
   {                                                                                        \
     JF_TRY(ctc_check(k));                                                                  \
-    jf_parallel(k->threads, (int)k->in[LOG_PROBS].shape.d[1], ctc_sample_##D, (void *)k);  \
+    jf_parallel(k->threads, (int)k->in[JF_CTC_LOG_PROBS].shape.d[1], ctc_sample_##D, (void *)k);  \
     return JFL_OK;                                                                         \
   }
 
 static ctc_sample ctc_at(const jf_kargs *k, int i)
 {
-  const jfl_shape *x = &k->in[LOG_PROBS].shape, *t = &k->in[TARGETS].shape;
-  ctc_sample s = { .k = k, .labels = jf_index_at(&k->in[TARGET_LENGTHS], i),
-                   .times = jf_index_at(&k->in[INPUT_LENGTHS], i), .step = x->d[1] * x->d[2],
+  const jfl_shape *x = &k->in[JF_CTC_LOG_PROBS].shape, *t = &k->in[JF_CTC_TARGETS].shape;
+  ctc_sample s = { .k = k, .labels = jf_index_at(&k->in[JF_CTC_TARGET_LENGTHS], i),
+                   .times = jf_index_at(&k->in[JF_CTC_INPUT_LENGTHS], i), .step = x->d[1] * x->d[2],
                    .alpha = (double *)k->scratch + i * ctc_room(k) };
   s.places = 2 * s.labels + 1;
   s.beta = s.alpha + x->d[0] * s.places;
   if (t->n == 2) s.first = i * t->d[1];
-  else for (int j = 0; j < i; j++) s.first += jf_index_at(&k->in[TARGET_LENGTHS], j);
+  else for (int j = 0; j < i; j++) s.first += jf_index_at(&k->in[JF_CTC_TARGET_LENGTHS], j);
   return s;
 }
 
@@ -195,17 +191,17 @@ static jfl_status ctc_wrong(const jf_kargs *k, jf_wrong what, int64_t v, int64_t
 /* Checks all lengths, and the labels within them. */
 static jfl_status ctc_check(const jf_kargs *k)
 {
-  const jfl_shape *x = &k->in[LOG_PROBS].shape, *t = &k->in[TARGETS].shape;
+  const jfl_shape *x = &k->in[JF_CTC_LOG_PROBS].shape, *t = &k->in[JF_CTC_TARGETS].shape;
   const int64_t samples = x->d[1], most = t->d[t->n - 1];
   int64_t first = 0;
-  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[INPUT_LENGTHS], x->d[0] + 1));
-  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[TARGET_LENGTHS], most + 1));
+  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[JF_CTC_INPUT_LENGTHS], x->d[0] + 1));
+  JF_TRY(jf_check_range(k, JF_WRONG_LENGTH, &k->in[JF_CTC_TARGET_LENGTHS], most + 1));
   for (int64_t i = 0; i < samples; i++) {
-    const int64_t n = jf_index_at(&k->in[TARGET_LENGTHS], i);
+    const int64_t n = jf_index_at(&k->in[JF_CTC_TARGET_LENGTHS], i);
     if (t->n == 2) first = i * most;
     else if (first + n > most) return ctc_wrong(k, JF_WRONG_LENGTH, n, i, most - first + 1);
     for (int64_t j = first; j < first + n; j++) {
-      const int64_t label = jf_index_at(&k->in[TARGETS], j);
+      const int64_t label = jf_index_at(&k->in[JF_CTC_TARGETS], j);
       if (label < 0 || label >= x->d[2]) return ctc_wrong(k, JF_WRONG_LABEL, label, j, x->d[2]);
     }
     first += n;
@@ -219,5 +215,5 @@ static const jf_kernel cpu[JFL_N_DTYPE] = { [JFL_F32] = ctc_F32, [JFL_F64] = ctc
 JFL_OP(ctc_loss, .doc = "Minus the logarithm of the probability that each sequence holds its "
   "target (connectionist temporal classification).", .path = "ctc_loss",
   .in = {"log_probs", "targets", "input_lengths", "target_lengths"}, .out = {"loss", "slope"},
-  .n_public = 1, .attr = attrs, .attr_size = sizeof(ctc), .flags = JF_COSTLY, .infer = ctc_infer,
+  .n_public = 1, .attr = attrs, .attr_size = sizeof(jf_ctc), .flags = JF_COSTLY, .infer = ctc_infer,
   .grad = ctc_grad, .cpu = cpu, .scratch = ctc_scratch)

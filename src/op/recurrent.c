@@ -13,6 +13,7 @@
 #include "op/reduce.h"
 #include "op/reshape.h"
 #include "op/slice.h"
+#include "op/small.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,15 +121,22 @@ static jfl_status recurrent_grad_infer(jf_infer *c)
 
 /* ---- a step of a unit ---- */
 
-/* What a unit of a row reads and makes in a step; `gate` is what the gradient needs. */
-typedef struct unit { double x[4], s[4], h, c, gate[4]; } unit;
+const char jf_recurrent_cells_text[] = JF_QUOTED(JF_RECURRENT_CELLS);
+typedef double real;
 
-static double sigma(double x) { return 1 / (1 + exp(-x)); }
+/* What a unit of a row reads and makes in a step; `gate` is what the gradient needs. And what a
+   step back starts from: dh and dc are gradients of the states. */
+JF_TWICE(jf_unit_text,
+typedef struct unit { real x[4]; real s[4]; real h; real c; real gate[4]; } unit;
+typedef struct unit_back { unit u; real c_before; real dh; real dc; } unit_back;
+)
 
 /* x: what comes from the inputs; s: from the state; h and c: before the step, then after it. */
-static void unit_forward(jf_recurrent_cell kind, unit *u)
+JF_TWICE(jf_unit_forward_text,
+JF_LOCAL real sigma(real x) { return 1 / (1 + exp(-x)); }
+JF_LOCAL void unit_forward(jf_recurrent_cell kind, unit *u)
 {
-  double *g = u->gate;
+  real *g = u->gate;
   switch (kind) {
   case JF_RNN_TANH: u->h = tanh(u->x[0] + u->s[0]); return;
   case JF_RNN_RELU:
@@ -147,41 +155,37 @@ static void unit_forward(jf_recurrent_cell kind, unit *u)
     u->h = (1 - g[1]) * g[2] + g[1] * u->h;
     return;
   }
-}
+})
 
 /* Given dh and dc of what the step made, sets x and s to the gradients of what came in, and dh and
    dc to those that go to the state before without the weights. h is the state before (for rnn that
    after); c and c_before are the cells. */
-typedef struct unit_back { unit u; double c_before, dh, dc; } unit_back;
-
-static void unit_backward(jf_recurrent_cell kind, unit_back *b)
+JF_TWICE(jf_unit_backward_text,
+JF_LOCAL void unit_backward(jf_recurrent_cell kind, unit_back *b)
 {
-  const double *g = b->u.gate, dh = b->dh, t = tanh(b->u.c);
-  double *d = b->u.x;
-  switch (kind) {
-  case JF_RNN_TANH: d[0] = dh * (1 - b->u.h * b->u.h); break;
-  case JF_RNN_RELU: d[0] = b->u.h > 0 ? dh : 0; break;
-  case JF_LSTM: {
-    const double dc = b->dc + dh * g[3] * (1 - t * t);
+  const real *g = b->u.gate;
+  const real dh = b->dh;
+  real *d = b->u.x;
+  if (kind == JF_GRU) {
+    d[2] = dh * (1 - g[1]) * (1 - g[2] * g[2]);
+    d[1] = dh * (b->u.h - g[2]) * g[1] * (1 - g[1]);
+    d[0] = d[2] * g[3] * g[0] * (1 - g[0]);
+    b->dh = dh * g[1];
+  } else if (kind == JF_LSTM) {
+    const real t = tanh(b->u.c);
+    const real dc = b->dc + dh * g[3] * (1 - t * t);
     d[0] = dc * g[2] * g[0] * (1 - g[0]);
     d[1] = dc * b->c_before * g[1] * (1 - g[1]);
     d[2] = dc * g[0] * (1 - g[2] * g[2]);
     d[3] = dh * t * g[3] * (1 - g[3]);
     b->dc = dc * g[1];
-    break;
+    b->dh = 0;
+  } else {
+    d[0] = kind == JF_RNN_TANH ? dh * (1 - b->u.h * b->u.h) : b->u.h > 0 ? dh : 0;
+    b->dh = 0;
   }
-  case JF_GRU:
-    d[2] = dh * (1 - g[1]) * (1 - g[2] * g[2]);
-    d[1] = dh * (b->u.h - g[2]) * g[1] * (1 - g[1]);
-    d[0] = d[2] * g[3] * g[0] * (1 - g[0]);
-    memcpy(b->u.s, d, 2 * sizeof *d);
-    b->u.s[2] = d[2] * g[0];
-    b->dh = dh * g[1];
-    return;
-  }
-  memcpy(b->u.s, d, sizeof b->u.s);
-  b->dh = 0;
-}
+  for (int i = 0; i < 4; i++) b->u.s[i] = kind == JF_GRU && i == 2 ? d[2] * g[0] : d[i];
+})
 
 /* ---- plain kernels ---- */
 

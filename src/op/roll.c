@@ -1,19 +1,18 @@
 /* Moving elements along an axis, of which those that leave it come back at its other end. */
+#include "op/roll.h"
 #include "op/move.h"
 
 #include <string.h>
 
-typedef struct roll { int64_t shift, axis; } roll;
-
 static const jf_attr attrs[] = {
-  JF_FIELD(roll, shift, INT, NULL, "by how many places; negative: towards the beginning"),
-  JF_FIELD(roll, axis, INT, "0", "the axis"),
+  JF_FIELD(jf_roll, shift, INT, NULL, "by how many places; negative: towards the beginning"),
+  JF_FIELD(jf_roll, axis, INT, "0", "the axis"),
   {0},
 };
 
 static jfl_status roll_infer(jf_infer *c)
 {
-  roll *a = c->attr;
+  jf_roll *a = c->attr;
   JF_TRY(jf_infer_same(c));
   JF_TRY(jf_axis(&a->axis, c->in[0]->shape.n));
   const int64_t n = c->in[0]->shape.d[a->axis];
@@ -23,14 +22,14 @@ static jfl_status roll_infer(jf_infer *c)
 
 static void roll_grad(jf_gradctx *c)
 {
-  roll a = *(const roll *)c->node->attr;
+  jf_roll a = *(const jf_roll *)c->node->attr;
   a.shift = -a.shift;
   c->dx[0] = JF_EMIT(c->g, roll, &a, c->dy[0]);
 }
 
 static jfl_value *roll_fold(jf_foldctx *c)
 {
-  return ((const roll *)c->node->attr)->shift ? NULL : c->node->in[0];
+  return ((const jf_roll *)c->node->attr)->shift ? NULL : c->node->in[0];
 }
 
 /* Lines along the axis with all that follows it: `head` bytes of each come behind the other `tail`.
@@ -51,7 +50,7 @@ static void roll_part(void *ctx, int i)
 static jfl_status roll_run(const jf_kargs *k)
 {
   enum { PART = 1 << 16 };
-  const roll *a = k->attr;
+  const jf_roll *a = k->attr;
   const jf_axes s = jf_axes_at(&k->in[0].shape, a->axis);
   const int64_t run = s.after * (int64_t)jfl_dtype_size(k->in[0].dtype);
   roll_job j = { k->in[0].data, k->out[0].data, (s.m - a->shift) * run, a->shift * run, s.before,
@@ -62,5 +61,5 @@ static jfl_status roll_run(const jf_kargs *k)
 static const jf_kernel cpu[JFL_N_DTYPE] = { JF_EVERY_DTYPE(roll_run) };
 
 JFL_OP(roll, .doc = "x moved along axis; what leaves it comes back at its other end.", .in = {"x"},
-  .out = {"y"}, .attr = attrs, .attr_size = sizeof(roll), .infer = roll_infer, .grad = roll_grad,
+  .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_roll), .infer = roll_infer, .grad = roll_grad,
   .fold = roll_fold, .cpu = cpu)

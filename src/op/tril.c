@@ -1,31 +1,30 @@
 /* Triangles of matrices, which the last two axes are: the rest gets another number. */
+#include "op/tril.h"
 #include "op/move.h"
 #include "op/op.h"
 
 #include <string.h>
 
-typedef struct tril { int64_t diagonal; double fill_value, scale; } tril;
-
 static const jf_attr tril_attrs[] = {
-  JF_FIELD(tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
-  JF_FIELD(tril, fill_value, NUM, "0", "the number above it"),
+  JF_FIELD(jf_tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
+  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number above it"),
   {0},
 };
 static const jf_attr triu_attrs[] = {
-  JF_FIELD(tril, diagonal, INT, "0", "the first diagonal kept, counted from the main one up"),
-  JF_FIELD(tril, fill_value, NUM, "0", "the number below it"),
+  JF_FIELD(jf_tril, diagonal, INT, "0", "the first diagonal kept, counted from the main one up"),
+  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number below it"),
   {0},
 };
 static const jf_attr scale_attrs[] = {
-  JF_FIELD(tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
-  JF_FIELD(tril, fill_value, NUM, "0", "the number above it"),
-  JF_FIELD(tril, scale, NUM, "1", "what is kept is multiplied by this"),
+  JF_FIELD(jf_tril, diagonal, INT, "0", "the last diagonal kept, counted from the main one up"),
+  JF_FIELD(jf_tril, fill_value, NUM, "0", "the number above it"),
+  JF_FIELD(jf_tril, scale, NUM, "1", "what is kept is multiplied by this"),
   {0},
 };
 
 static jfl_status tril_infer(jf_infer *c)
 {
-  tril *a = c->attr;
+  jf_tril *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   const jfl_dtype t = c->in[0]->dtype;
   char text[JF_SHAPE_STR];
@@ -44,14 +43,15 @@ static jfl_status tril_infer(jf_infer *c)
 /* What has no factor is given the factor 1. */
 static jfl_status tril_infer_plain(jf_infer *c)
 {
-  ((tril *)c->attr)->scale = 1;
+  ((jf_tril *)c->attr)->scale = 1;
   return tril_infer(c);
 }
 
 /* In each row the elements from column `from` to below column `to` are x times scale, all others
    are fill_value. */
 #define TRIANGLE(D, T)                                                                   \
-  static void tril_row_##D(const tril *a, const T *x, T *y, int64_t n, int64_t from, int64_t to) \
+  static void tril_row_##D(const jf_tril *a, const T *x, T *y, int64_t n, int64_t from,  \
+                           int64_t to)                                                   \
   {                                                                                      \
     const T fill = (T)a->fill_value, scale = (T)a->scale;                                \
     from = from < 0 ? 0 : from > n ? n : from;                                           \
@@ -64,7 +64,7 @@ static jfl_status tril_infer_plain(jf_infer *c)
   {                                                                                      \
     const jfl_shape *s = &k->out[0].shape;                                               \
     const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
-    const tril *a = k->attr;                                                             \
+    const jf_tril *a = k->attr;                                                             \
     for (int64_t i = 0; i < all; i++)                                                    \
       tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n, 0, \
                    i % rows + a->diagonal + 1);                                          \
@@ -74,7 +74,7 @@ static jfl_status tril_infer_plain(jf_infer *c)
   {                                                                                      \
     const jfl_shape *s = &k->out[0].shape;                                               \
     const int64_t rows = s->d[s->n - 2], n = s->d[s->n - 1], all = n ? jf_numel(s) / n : 0; \
-    const tril *a = k->attr;                                                             \
+    const jf_tril *a = k->attr;                                                             \
     for (int64_t i = 0; i < all; i++)                                                    \
       tril_row_##D(a, (const T *)k->in[0].data + i * n, (T *)k->out[0].data + i * n, n,  \
                    i % rows + a->diagonal, n);                                           \
@@ -89,12 +89,12 @@ static const jf_kernel triu_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(TRIU_ROW) };
 /* The gradient is the same triangle of dy, and 0 elsewhere. */
 static void tril_op_grad(jf_gradctx *c)
 {
-  tril a = *(const tril *)c->node->attr;
+  jf_tril a = *(const jf_tril *)c->node->attr;
   a.fill_value = 0;
   c->dx[0] = jf_emit(c->g, c->node->op, &a, JF_IN(c->dy[0]));
 }
 
-#define TRIANGLE_FIELDS .in = {"x"}, .out = {"y"}, .attr_size = sizeof(tril), .inplace = 1, \
+#define TRIANGLE_FIELDS .in = {"x"}, .out = {"y"}, .attr_size = sizeof(jf_tril), .inplace = 1, \
   .grad = tril_op_grad
 
 JFL_OP(tril, .doc = "x, with fill_value above a diagonal of its matrices.",

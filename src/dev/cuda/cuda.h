@@ -15,6 +15,7 @@
 /* ---- devices (device.c), entering them (context.c) ---- */
 
 typedef struct jf_cuda_image jf_cuda_image;
+struct jf_cuda_blas;
 
 /* The state of a device. */
 typedef struct jf_cuda {
@@ -27,8 +28,9 @@ typedef struct jf_cuda {
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
   jf_cu lost;                          /* the error that ended the context; 0: none */
-  pthread_mutex_t mu;                  /* guards images and dnn */
+  pthread_mutex_t mu;                  /* guards what follows */
   jf_cuda_image *images;
+  struct jf_cuda_blas *blas;           /* NULL until a product needs it (blas.h) */
   struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
 
@@ -91,6 +93,17 @@ jfl_status jf_cuda_launch(const jf_kargs *k, jf_cu_function *f, jf_cuda_grid gri
 /* A grid of one thread for each of n, or fewer threads that go on to further ones. */
 jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
 
+/* ---- types (types.c) ---- */
+
+/* The C++ types of a dtype's elements: as they are stored, computed, computed where integers wrap,
+   and added up by a thread. least and most are the ends of an integer type. */
+typedef struct jf_cuda_ctype {
+  const char *stored, *computed, *wrapping, *summed, *least, *most;
+} jf_cuda_ctype;
+extern const jf_cuda_ctype jf_cuda_ctypes[JFL_N_DTYPE];
+const char *jf_cuda_stored(jfl_dtype t);
+const char *jf_cuda_computed(jfl_dtype t);
+
 /* ---- calls (call.c) ---- */
 
 /* What the parameter of every kernel begins with; prelude.cuh has the same struct. data: inputs,
@@ -115,6 +128,16 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
 /* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* Copies a table to the device, where it stays until jf_cuda_release: the launches prepared later
+   see its address behind that of scratch. */
+jfl_status jf_cuda_keep(jf_kargs *k, const void *table, size_t size);
+void jf_cuda_release(void *state);
+/* Takes memory of the device and copies to it at once. */
+jfl_status jf_cuda_upload(jf_device *d, const void *from, size_t size, void **out);
+/* Queue the clearing of bytes, and a copy on the device, of which nothing is done where `to` is
+   `from`. */
+jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size);
+jfl_status jf_cuda_copy(const jf_kargs *k, void *to, const void *from, size_t size);
 /* The type in which elements of so many bytes are moved: an integer, or of 16 bytes a vector. */
 const char *jf_cuda_moved(size_t size);
 /* The fields of a row that is prepared by jf_cuda_prepare alone. */

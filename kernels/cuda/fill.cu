@@ -1,0 +1,100 @@
+/* Ops whose results are known before a run: tensors of one number, and arrays. */
+#ifndef JF_DEVICE
+#include "dev/cuda/cuda.h"
+#include "op/array.h"
+#include "op/constant.h"
+
+#include <stdio.h>
+#endif
+
+/* Number `at` of the head's data becomes `count` elements of these bytes. */
+typedef struct fill_args {
+  struct jf_cuda_head head;
+  int64_t at, count;
+  uint64_t bytes;
+} fill_args;
+
+#ifdef JF_DEVICE
+
+JF_KERNEL fill(const fill_args a)
+{
+  T *y = (T *)a.head.data[a.at];
+  JF_EACH(i, a.count) y[i] = (T)a.bytes;
+}
+
+#else
+
+extern const char jf_cuda_text_fill[];
+
+static jfl_status fill_make(jf_kargs *k, double value)
+{
+  const jf_tensor *y = &k->out[0];
+  fill_args a = { .at = k->n_in, .count = jf_numel(&y->shape) };
+  char define[32];
+  snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(jfl_dtype_size(y->dtype)));
+  const jf_cuda_source s = { "fill", jf_cuda_text_fill, define };
+  if (a.count == 0) return JFL_OK;
+  jfl_number_put(y->dtype, &a.bytes, 0, value);
+  return jf_cuda_prepare(k, &s, NULL, "fill", jf_cuda_grid_of(k->device->state, a.count), &a,
+                         sizeof a);
+}
+
+static jfl_status fill_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return fill_make(k, ((const jf_constant *)k->attr)->value);
+}
+
+static jfl_status ones_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  return fill_make(k, 1);
+}
+
+static jfl_status zeros_run(const jf_kargs *k)
+{
+  const jf_tensor *y = &k->out[0];
+  return jf_cuda_clear(k, y->data, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
+}
+
+JFL_CUDA(cuda_constant, JF_CUDA_LAUNCHED("constant", NULL, fill_prepare))
+JFL_CUDA(cuda_ones, JF_CUDA_LAUNCHED("ones", NULL, ones_prepare))
+JFL_CUDA(cuda_ones_like, JF_CUDA_LAUNCHED("ones_like", NULL, ones_prepare))
+JFL_CUDA(cuda_zeros, .op = "zeros", .run = zeros_run, .priority = 10)
+JFL_CUDA(cuda_zeros_like, .op = "zeros_like", .run = zeros_run, .priority = 10)
+
+/* ---- arrays: a copy that stays on the device ---- */
+
+typedef struct fill_array { jf_device *device; void *data; size_t size; } fill_array;
+
+static void array_release(void *state)
+{
+  fill_array *f = state;
+  if (f->data) f->device->kind->free(f->device, f->data);
+  jf_free(f);
+}
+
+static jfl_status array_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jfl_array *a = ((const jf_array *)k->attr)->value;
+  const size_t size = (size_t)jf_numel(&a->shape) * jfl_dtype_size(a->dtype);
+  fill_array *f = jf_new(sizeof *f);
+  (void)scratch;
+  if (!f) return jf_fail(JFL_ENOMEM, "out of memory");
+  *f = (fill_array){ .device = k->device, .size = size };
+  const jfl_status s = size ? jf_cuda_upload(k->device, a->data, size, &f->data) : JFL_OK;
+  if (s) array_release(f);
+  else k->state = f;
+  return s;
+}
+
+static jfl_status array_run(const jf_kargs *k)
+{
+  const fill_array *f = k->state;
+  return jf_cuda_copy(k, k->out[0].data, f->data, f->size);
+}
+
+JFL_CUDA(cuda_array, .op = "array", .prepare = array_prepare, .run = array_run,
+  .release = array_release, .priority = 10)
+
+#endif

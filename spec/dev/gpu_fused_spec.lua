@@ -1,0 +1,129 @@
+--- Fused programs on a GPU, on the emulated driver of spec/cuda: random chains, rows of any length
+-- and sums along any axes give what the CPU's plain kernels give.
+local emulated = require "spec.dev.emulated"
+
+-- What every script begins with: agree(name, arrays, tol, body) prints where the devices differ, or
+-- that a sum is a step of its own.
+local AGREE = [[
+  package.path = "./?.lua;" .. package.path
+  local core = require "jfl.core"
+  local support = require "spec.op.support"
+  local op = setmetatable({}, { __index = function(_, name) return core.op(name) end })
+  local function run(arrays, settings, body)
+    core.reset()
+    for k, v in pairs(settings) do core.set(k, v) end
+    local g, x = core.graph("job", "predict"), {}
+    core.trace(g)
+    for i, a in ipairs(arrays) do x[i] = core.input(g, "x" .. i, a.dtype, a.shape) end
+    for _, y in ipairs(body(g, unpack(x))) do core.output(g, y) end
+    core.trace(nil)
+    local plan = core.compile(core.job("job", "predict"), g)
+    local lists = { core.run(plan, unpack(arrays)) }
+    for i, a in ipairs(lists) do lists[i] = support.flat(a) end
+    return lists, core.plan_text(plan)
+  end
+  local function agree(name, arrays, tol, body)
+    local want = run(arrays, { device = "cpu", kernels = "reference" }, body)
+    local got, text = run(arrays, { device = "gpu", kernels = "fast" }, body)
+    for i = 1, #want do
+      local ok, message = support.close(got[i], want[i], tol)
+      if not ok then print(name, i, message) end
+    end
+    if not text:find "cuda_fused" or text:find "cuda_reduce" then print(name, "apart", text) end
+  end
+  local function filled(dtype, ...) return support.filled(dtype, { ... }, -1.9, 2.1) end
+]]
+
+local function says_nothing(script)
+  local out, status = emulated.run({}, AGREE .. script)
+  assert.equal("", out)
+  assert.equal(0, status)
+end
+
+describe("a fused program on a GPU", function()
+  it("sums rows of any length, whose sums it reads", function()
+    says_nothing [[
+      for i, n in ipairs { 2, 31, 33, 132, 1023, 1024, 1025, 2052, 16384 } do
+        local dtype = i % 4 == 0 and "float64" or "float32"
+        local x, gain = filled(dtype, 5, n), filled(dtype, n)
+        agree("rows of " .. n, { x, gain }, dtype == "float64" and 1e-12 or 2e-6, function(_, a, b)
+          local last = { axis = -1, keepdims = true }
+          local d = op.subtract(a, op.reduce_mean(a, last))
+          local scale = op.rsqrt(op.add(op.reduce_mean(op.square(d), last), 1e-5))
+          return { op.add(op.multiply(op.multiply(d, scale), b), 0.5) }
+        end)
+      end
+    ]]
+  end)
+
+  it("sums along any axes", function()
+    says_nothing [[
+      local x = filled("float32", 70, 6, 33)
+      for _, axis in ipairs { { 0 }, { 0, 1 }, { 0, 2 }, { 1, 2 }, { 2 }, { 0, 1, 2 } } do
+        agree("axes " .. table.concat(axis, " "), { x }, 2e-6, function(_, a)
+          return { op.reduce_sum(op.tanh(op.multiply(a, 3)), { axis = axis }) }
+        end)
+      end
+      agree("few columns", { filled("float32", 9000, 3) }, 2e-6, function(_, a)
+        local y = op.square(a)
+        return { y, op.reduce_mean(y, { axis = 0 }), op.reduce_sum(y) }
+      end)
+      agree("long lines", { filled("float32", 3, 100000) }, 2e-6, function(_, a)
+        return { op.reduce_mean(op.square(a), { axis = 1 }) }
+      end)
+      agree("whole numbers", { filled("int32", 300, 8) }, 0, function(_, a)
+        return { op.reduce_sum(op.multiply(a, 1000000007), { axis = 0 }) }
+      end)
+    ]]
+  end)
+
+  it("sums rows and columns at once, in the gradient of a normalization", function()
+    says_nothing [[
+      for dtype, tol in pairs { float64 = 1e-11, float32 = 2e-5 } do
+        local x, gain = filled(dtype, 300, 48), filled(dtype, 48)
+        agree("gradient", { x, gain, x }, tol, function(g, a, b, dy)
+          local last = { axis = -1, keepdims = true }
+          local d = op.subtract(a, op.reduce_mean(a, last))
+          local scale = op.rsqrt(op.add(op.reduce_mean(op.square(d), last), 0.01))
+          local y = op.multiply(op.multiply(d, scale), b)
+          return { y, unpack(core.gradients(g, y, dy, { a, b })) }
+        end)
+      end
+    ]]
+  end)
+
+  it("computes in float32 on what is stored in 16 bits", function()
+    says_nothing [[
+      local x = op.cast(filled("float32", 40, 64), "bfloat16")
+      agree("16 bits", { x }, 2e-2, function(_, a)
+        local y = op.multiply(op.tanh(a), 2)
+        return { op.cast(y, "float32"),
+          op.cast(op.reduce_sum(y, { axis = 1, keepdims = true }), "float32") }
+      end)
+    ]]
+  end)
+
+  it("agrees on random chains", function()
+    local chains = os.getenv "JFL_FUZZ" and 150 or 12
+    local out, status = emulated.run({ JFL_CHAINS = chains }, [[
+      package.path = "./?.lua;" .. package.path
+      local chains = require "spec.pass.chains"
+      local core = require "jfl.core"
+      local fuzz = require "spec.op.fuzz"
+      local support = require "spec.op.support"
+      for i = 1, tonumber(os.getenv "JFL_CHAINS") do
+        core.set("device", "cpu")
+        local p = chains.program(fuzz.random(1000 + i), 1 + i % 8, i % 10 == 0 and 19000 or 3000)
+        local mode = i % 2 == 0 and "gradients" or nil
+        local want = chains.run(p, mode, { kernels = "reference", device = "cpu" })
+        local got, text = chains.run(p, mode, { device = "gpu" })
+        for k = 1, #want do
+          local ok, message = support.close(got[k], want[k], chains.is_float64(p) and 1e-9 or 2e-4)
+          if not ok then print(("chain %d, result %d: %s\n%s"):format(i, k, message, text)) end
+        end
+      end
+    ]])
+    assert.equal("", out)
+    assert.equal(0, status)
+  end)
+end)
