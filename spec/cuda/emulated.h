@@ -130,6 +130,7 @@ int emulated_stream_end(emulated_stream *s);
 int emulated_stream_is(const emulated_stream *s);            /* whether there is such a stream */
 int emulated_stream_device(const emulated_stream *s);
 int emulated_stream_captures(const emulated_stream *s);
+int emulated_stream_works(const emulated_stream *s);         /* whether it has something to do */
 /* Takes the item over. */
 int emulated_queue(emulated_stream *s, emulated_item *i);
 int emulated_stream_wait(emulated_stream *s);

@@ -201,4 +201,37 @@ describe("a GPU", function()
       end
     ]]
   end)
+
+  it("trains an embedding, and leaves it alone where an index is out of range", function()
+    local script = [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local train = flow.global_function {
+        name = "train", type = "train",
+        inputs = { { "ids", tp.Numpy.Placeholder({ 40 }, { dtype = flow.int32 }) } },
+        returns = tp.Numpy,
+        body = function(ids)
+          local table = flow.get_variable("table", { shape = { 5, 33 },
+            initializer = flow.random_uniform_initializer(-1, 1) })
+          local loss = flow.math.reduce_sum(flow.math.square(flow.gather(table, ids)))
+          flow.optimizer.SGD(0.003):minimize(loss)
+          return loss
+        end,
+      }
+      local good, bad = {}, {}
+      for i = 1, 40 do good[i], bad[i] = i * i % 4, i == 17 and 9 or i == 30 and -1 or 2 end
+      flow.random.seed(3)
+      for i, ids in ipairs { good, bad, good, good } do
+        local ok, loss = pcall(train, ids)
+        print(ok and ("%.4g"):format(loss:mean()) or loss:gsub("^.-:%d+: ", ""))
+      end
+    ]]
+    local function run(device)
+      return helper.script(script, ("JFL_DEVICE=%s LD_LIBRARY_PATH=build/emulated "
+        .. "XDG_CACHE_HOME=\"$PWD/build/cache\""):format(device))
+    end
+    local out = run("gpu")
+    assert.matches("index at position 16 must be from 0 to 4, got 9", out)
+    assert.equal(run("cpu"), out)
+  end)
 end)
