@@ -49,14 +49,19 @@ static int norm_in(jf_recipe *r, const norm_rows *c, int from, jf_slot_kind kind
   return jf_recipe_in(r, from, c->t, kind, c->param);
 }
 
+/* The mean is subtracted in two turns, the second of which takes what rounding has left: where a
+   mean is large that would show. */
 static void norm_row_forward(jf_recipe *r, const jf_kargs *k, const norm_rows *c)
 {
   const jf_row_norm *a = c->a;
   jf_recipe_begin(r, "row_norm", &c->space, c->rows.length);
   const int x = norm_in(r, c, 0, JF_SLOT_EACH), none = jf_recipe_number(r, c->t, 0);
-  const int mean = a->center ? jf_recipe_row_mean(r, x)
-                             : jf_recipe_op(r, &jf_op_add, none, none);
-  const int u = a->center ? jf_recipe_op(r, &jf_op_subtract, x, mean) : x;
+  int mean = jf_recipe_op(r, &jf_op_add, none, none), u = x;
+  for (int turn = 0; turn < 2 && a->center; turn++) {
+    const int rest = jf_recipe_row_mean(r, u);
+    mean = jf_recipe_op(r, &jf_op_add, mean, rest);
+    u = jf_recipe_op(r, &jf_op_subtract, u, rest);
+  }
   const int variance = jf_recipe_row_mean(r, jf_recipe_op(r, &jf_op_square, u, -1));
   const int epsilon = jf_recipe_number(r, c->t, a->epsilon);
   const int inverse = jf_recipe_op(r, &jf_op_rsqrt, jf_recipe_op(r, &jf_op_add, variance, epsilon),
@@ -98,9 +103,9 @@ static void norm_row_backward(jf_recipe *r, const jf_kargs *k, const norm_rows *
   if (a->scale) {
     const int all = jf_recipe_op(r, &jf_op_multiply, jf_recipe_op(r, &jf_op_multiply, dy, u),
                                  inverse);
-    jf_recipe_sum(r, all, c->param, 1, k->n_in + 1);
+    jf_recipe_sum(r, all, c->param, c->t, 1, k->n_in + 1);
   }
-  if (a->shift) jf_recipe_sum(r, dy, c->param, 1, k->n_in + 1 + a->scale);
+  if (a->shift) jf_recipe_sum(r, dy, c->param, c->t, 1, k->n_in + 1 + a->scale);
 }
 
 static jfl_status row_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
@@ -153,18 +158,32 @@ static int norm_each(jf_recipe *r, const norm_channels *c, int from)
   return jf_recipe_in(r, from, c->t, JF_SLOT_EACH, NULL);
 }
 
-/* gamma / sqrt(variance + epsilon) u, for inputs `variance` and `gamma` of the call. */
-static int norm_scaled(jf_recipe *r, const norm_channels *c, int u, int variance, int gamma)
+/* What programs leave in scratch, a number for each channel. */
+enum { NORM_FIRST = JF_RECIPE_OWN, NORM_SECOND, NORM_SCALE, NORM_INVERSE, NORM_OWN = 4 };
+
+static void norm_scratch(jf_recipes *l, const norm_channels *c, size_t *scratch)
 {
-  const int epsilon = jf_recipe_number(r, c->t, c->a->epsilon);
-  const int sum = jf_recipe_op(r, &jf_op_add, norm_line(r, c, variance), epsilon);
-  const int inverse = jf_recipe_op(r, &jf_op_rsqrt, sum, -1);
-  if (gamma < 0) return jf_recipe_op(r, &jf_op_multiply, u, inverse);
-  const int scale = jf_recipe_op(r, &jf_op_multiply, norm_line(r, c, gamma), inverse);
-  return jf_recipe_op(r, &jf_op_multiply, u, scale);
+  enum { ALIGNMENT = 64 };
+  const size_t bytes = (size_t)(c->space.d[1] * c->space.d[3]) * sizeof(double);
+  for (int i = 0; i < NORM_OWN; i++)
+    l->at[i] = (size_t)i * ((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  *scratch = NORM_OWN * ((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-/* The means of d and d^2, where d is x without the channel's first element: so one sweep gives the
+/* Writes 1 / sqrt(variance + epsilon), and gamma times that, for a program over channels: in double,
+   so that it is rounded once. */
+static void norm_scale(jf_recipe *r, const norm_channels *c, int variance, int gamma)
+{
+  const int epsilon = jf_recipe_number(r, JFL_F64, c->a->epsilon);
+  const int sum = jf_recipe_op(r, &jf_op_add, jf_recipe_cast(r, variance, JFL_F64), epsilon);
+  const int inverse = jf_recipe_op(r, &jf_op_rsqrt, sum, -1);
+  const int factor = jf_recipe_cast(r, norm_each(r, c, gamma), JFL_F64);
+  const int scale = jf_recipe_op(r, &jf_op_multiply, factor, inverse);
+  jf_recipe_out(r, jf_recipe_cast(r, inverse, c->t), NORM_INVERSE);
+  jf_recipe_out(r, jf_recipe_cast(r, scale, c->t), NORM_SCALE);
+}
+
+/* The means of x and d^2, where d is x without the channel's first element: so one sweep gives the
    variance without the loss of digits that squares of x itself would have. */
 static void norm_moments(jf_recipe *r, const norm_channels *c)
 {
@@ -172,21 +191,28 @@ static void norm_moments(jf_recipe *r, const norm_channels *c)
   jf_recipe_begin(r, "batch_norm", &c->space, 0);
   const int x = norm_each(r, c, 0), shift = jf_recipe_in(r, 0, c->t, JF_SLOT_BROADCAST, first);
   const int d = jf_recipe_op(r, &jf_op_subtract, x, shift);
-  jf_recipe_sum(r, d, c->step, c->count, JF_RECIPE_OWN);
-  jf_recipe_sum(r, jf_recipe_op(r, &jf_op_square, d, -1), c->step, c->count, JF_RECIPE_OWN + 1);
+  const int square = jf_recipe_op(r, &jf_op_square, d, -1);
+  jf_recipe_sum(r, x, c->step, JFL_F64, c->count, NORM_FIRST);
+  jf_recipe_sum(r, square, c->step, JFL_F64, c->count, NORM_SECOND);
 }
 
-/* Mean and variance of each channel, from those moments. */
+/* Mean, variance and scale of each channel, from those moments. */
 static void norm_statistics(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
 {
   const int64_t *n = c->space.d, first[2] = { n[2] * n[3], 1 };
   const jfl_shape channels = { 2, { n[1], n[3] } };
   jf_recipe_begin(r, "batch_norm", &channels, 0);
-  const int d = norm_each(r, c, JF_RECIPE_OWN), squares = norm_each(r, c, JF_RECIPE_OWN + 1);
-  const int shift = jf_recipe_in(r, 0, c->t, JF_SLOT_BROADCAST, first);
+  const int mean = jf_recipe_in(r, NORM_FIRST, JFL_F64, JF_SLOT_EACH, NULL);
+  const int squares = jf_recipe_in(r, NORM_SECOND, JFL_F64, JF_SLOT_EACH, NULL);
+  const int x = jf_recipe_in(r, 0, c->t, JF_SLOT_BROADCAST, first);
+  const int d = jf_recipe_op(r, &jf_op_subtract, mean, jf_recipe_cast(r, x, JFL_F64));
   const int less = jf_recipe_op(r, &jf_op_subtract, squares, jf_recipe_op(r, &jf_op_square, d, -1));
-  jf_recipe_out(r, jf_recipe_op(r, &jf_op_add, d, shift), k->n_in + 1);
-  jf_recipe_out(r, jf_recipe_op(r, &jf_op_relu, less, -1), k->n_in + 2);
+  const int above = jf_recipe_op(r, &jf_op_relu, less, -1);
+  const int variance = jf_recipe_cast(r, above, c->t);
+  const int result = jf_recipe_op(r, &jf_op_add, mean, jf_recipe_number(r, JFL_F64, 0));
+  jf_recipe_out(r, jf_recipe_cast(r, result, c->t), k->n_in + 1);
+  jf_recipe_out(r, variance, k->n_in + 2);
+  norm_scale(r, c, variance, 1);
 }
 
 static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
@@ -194,7 +220,7 @@ static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   jf_recipe_begin(r, "batch_norm", &c->space, 0);
   const int x = norm_each(r, c, 0), mean = norm_line(r, c, k->n_in + 1);
   const int u = jf_recipe_op(r, &jf_op_subtract, x, mean);
-  int y = norm_scaled(r, c, u, k->n_in + 2, 1);
+  int y = jf_recipe_op(r, &jf_op_multiply, u, norm_line(r, c, NORM_SCALE));
   y = jf_recipe_op(r, &jf_op_add, y, norm_line(r, c, 2));
   if (c->a->add) y = jf_recipe_op(r, &jf_op_add, y, norm_each(r, c, 3));
   if (c->a->relu) y = jf_recipe_op(r, &jf_op_relu, y, -1);
@@ -203,12 +229,9 @@ static void norm_apply(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
 
 static jfl_status batch_norm_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
 {
-  enum { ALIGNMENT = 64 };
   const norm_channels c = norm_channels_of(k, &k->in[0]);
-  const size_t bytes = (size_t)(c.space.d[1] * c.space.d[3]) * jfl_dtype_size(c.t);
   jf_recipe r;
-  l->at[1] = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  *scratch = 2 * l->at[1];
+  norm_scratch(l, &c, scratch);
   norm_moments(&r, &c);
   JF_TRY(jf_recipes_add(l, k, &r, scratch));
   norm_statistics(&r, k, &c);
@@ -223,9 +246,9 @@ static int norm_passed(jf_recipe *r, const norm_channels *c, int *u)
   const int dy = norm_each(r, c, 0), x = norm_each(r, c, 1);
   *u = jf_recipe_op(r, &jf_op_subtract, x, norm_line(r, c, 2));
   if (!c->a->relu) return dy;
-  const int y = c->a->add ? norm_each(r, c, 5)
-    : jf_recipe_op(r, &jf_op_add, norm_scaled(r, c, *u, 3, 4), norm_line(r, c, 5));
-  return jf_recipe_op(r, &jf_op_relu_grad, y, dy);
+  if (c->a->add) return jf_recipe_op(r, &jf_op_relu_grad, norm_each(r, c, 5), dy);
+  const int y = jf_recipe_op(r, &jf_op_multiply, *u, norm_line(r, c, NORM_SCALE));
+  return jf_recipe_op(r, &jf_op_relu_grad, jf_recipe_op(r, &jf_op_add, y, norm_line(r, c, 5)), dy);
 }
 
 static void norm_channel_sums(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
@@ -233,9 +256,10 @@ static void norm_channel_sums(jf_recipe *r, const jf_kargs *k, const norm_channe
   int u;
   jf_recipe_begin(r, "batch_norm_grad", &c->space, 0);
   const int d = norm_passed(r, c, &u);
-  const int product = norm_scaled(r, c, jf_recipe_op(r, &jf_op_multiply, d, u), 3, -1);
-  jf_recipe_sum(r, product, c->step, 1, k->n_in + 1);
-  jf_recipe_sum(r, d, c->step, 1, k->n_in + 2);
+  const int product = jf_recipe_op(r, &jf_op_multiply, jf_recipe_op(r, &jf_op_multiply, d, u),
+                                   norm_line(r, c, NORM_INVERSE));
+  jf_recipe_sum(r, product, c->step, c->t, 1, k->n_in + 1);
+  jf_recipe_sum(r, d, c->step, c->t, 1, k->n_in + 2);
 }
 
 /* dx = gamma / s (d - dbeta / count - u / s dgamma / count), with s the standard deviation. */
@@ -246,10 +270,11 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
   const int d = norm_passed(r, c, &u), share = jf_recipe_number(r, c->t, 1 / c->count);
   const int dgamma = jf_recipe_op(r, &jf_op_multiply, norm_line(r, c, k->n_in + 1), share);
   const int dbeta = jf_recipe_op(r, &jf_op_multiply, norm_line(r, c, k->n_in + 2), share);
-  const int rest = jf_recipe_op(r, &jf_op_multiply, norm_scaled(r, c, u, 3, -1), dgamma);
+  const int unit = jf_recipe_op(r, &jf_op_multiply, u, norm_line(r, c, NORM_INVERSE));
+  const int rest = jf_recipe_op(r, &jf_op_multiply, unit, dgamma);
   const int less = jf_recipe_op(r, &jf_op_subtract, jf_recipe_op(r, &jf_op_subtract, d, dbeta),
                                 rest);
-  const int dx = norm_scaled(r, c, less, 3, 4);
+  const int dx = jf_recipe_op(r, &jf_op_multiply, less, norm_line(r, c, NORM_SCALE));
   jf_recipe_out(r, jf_recipe_cast(r, dx, k->out[0].dtype), k->n_in);
   if (c->a->add) jf_recipe_out(r, d, k->n_in + 3);
 }
@@ -257,7 +282,12 @@ static void norm_slopes(jf_recipe *r, const jf_kargs *k, const norm_channels *c)
 static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scratch)
 {
   const norm_channels c = norm_channels_of(k, &k->in[1]);
+  const jfl_shape channels = { 2, { c.space.d[1], c.space.d[3] } };
   jf_recipe r;
+  norm_scratch(l, &c, scratch);
+  jf_recipe_begin(&r, "batch_norm_grad", &channels, 0);
+  norm_scale(&r, &c, norm_each(&r, &c, 3), 4);
+  JF_TRY(jf_recipes_add(l, k, &r, scratch));
   norm_channel_sums(&r, k, &c);
   JF_TRY(jf_recipes_add(l, k, &r, scratch));
   norm_slopes(&r, k, &c);

@@ -35,10 +35,11 @@ int jf_recipe_number(jf_recipe *r, jfl_dtype t, double v);
 int jf_recipe_op(jf_recipe *r, const struct jfl_op *op, int a, int b);
 /* An element in another float type. */
 int jf_recipe_cast(jf_recipe *r, int a, jfl_dtype t);
-/* The mean of each row of slot a; and its sums, which become tensor `to` of the call. */
+/* The mean of each row of slot a. */
 int jf_recipe_row_mean(jf_recipe *r, int a);
-void jf_recipe_sum(jf_recipe *r, int a, const int64_t *step, double count, int to);
-/* Slot a becomes tensor `to` of the call. */
+/* Sums of slot a, as dtype t and divided by count, become tensor `to` of the call. */
+void jf_recipe_sum(jf_recipe *r, int a, const int64_t *step, jfl_dtype t, double count, int to);
+/* Slot a, which is no input, becomes tensor `to` of the call. */
 void jf_recipe_out(jf_recipe *r, int a, int to);
 
 /* Several programs, one after the other. Tensors of the call from JF_RECIPE_OWN on are in scratch:

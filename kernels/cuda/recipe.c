@@ -63,7 +63,8 @@ int jf_recipe_op(jf_recipe *r, const jfl_op *op, int a, int b)
 
 int jf_recipe_cast(jf_recipe *r, int a, jfl_dtype t)
 {
-  static const jf_cast as[JFL_N_DTYPE] = { [JFL_F32] = { JFL_F32 }, [JFL_BF16] = { JFL_BF16 } };
+  static const jf_cast as[JFL_N_DTYPE] = { [JFL_F32] = { JFL_F32 }, [JFL_F64] = { JFL_F64 },
+                                          [JFL_BF16] = { JFL_BF16 } };
   if (r->slot[a].dtype == t) return a;
   const int out = recipe_slot(r, JF_SLOT_EACH, t);
   jf_instr *p = recipe_instr(r, &jf_op_cast, r->slot[a].dtype, out);
@@ -83,9 +84,9 @@ int jf_recipe_row_mean(jf_recipe *r, int a)
   return out;
 }
 
-void jf_recipe_sum(jf_recipe *r, int a, const int64_t *step, double count, int to)
+void jf_recipe_sum(jf_recipe *r, int a, const int64_t *step, jfl_dtype t, double count, int to)
 {
-  const int out = recipe_slot(r, JF_SLOT_SUM, r->slot[a].dtype);
+  const int out = recipe_slot(r, JF_SLOT_SUM, t);
   jf_instr *p = recipe_instr(r, &jf_op_reduce_sum, r->slot[a].dtype, out);
   memcpy(r->slot[out].step, step, (size_t)r->f.space.n * sizeof *step);
   p->n_in = 1;

@@ -1,5 +1,6 @@
 /* Runs fused programs, and single elementwise ops as programs of one instruction. */
 #include "op/broadcast.h"
+#include "op/conv.h"
 #include "op/op.h"
 #include "program.h"
 
@@ -45,10 +46,13 @@ const jf_fused_limits jf_cuda_fused_limits = {
 
 /* ---- a single op ---- */
 
+/* The op whose formula a call computes. */
+static const jfl_op *each_op(const jf_kargs *k) { return k->op->line ? k->op->line->op : k->op; }
+
 /* Any elementwise op whose dtypes it serves. */
 static int each_accepts(const jf_kargs *k)
 {
-  const jfl_op *op = k->op;
+  const jfl_op *op = each_op(k);
   return op->expr && op->loop && op->loop[jf_call_key(op, k)] && k->n_in <= 3 && k->n_out <= 2;
 }
 
@@ -60,6 +64,12 @@ typedef struct each_program {
   jf_fused_arg in[3];
 } each_program;
 
+/* The axis along which the second input of such an op lies. */
+static int each_axis(const jf_kargs *k)
+{
+  return *(const int *)(const void *)((const char *)k->attr + k->op->line->axis);
+}
+
 static void each_input(each_program *p, const jf_kargs *k, int i)
 {
   const jf_tensor *x = &k->in[i];
@@ -67,7 +77,10 @@ static void each_input(each_program *p, const jf_kargs *k, int i)
   const int whole = jf_shape_eq(&x->shape, &k->out[0].shape);
   *s = (jf_fused_slot){ .kind = whole ? JF_SLOT_EACH : JF_SLOT_BROADCAST, .dtype = x->dtype,
                         .in = i, .out = -1 };
-  if (!whole) jf_broadcast_steps(&x->shape, &k->out[0].shape, 1, s->step);
+  if (i == 1 && k->op->line)
+    s->kind = JF_SLOT_BROADCAST, s->step[each_axis(k)] = 1;
+  else if (!whole)
+    jf_broadcast_steps(&x->shape, &k->out[0].shape, 1, s->step);
   p->in[i] = (jf_fused_arg){ x->dtype, x->shape };
   p->instr.in[i] = i;
 }
@@ -83,7 +96,8 @@ static void each_output(each_program *p, const jf_kargs *k, int i)
 
 static void each_program_of(each_program *p, const jf_kargs *k)
 {
-  *p = (each_program){ .instr = { .name = k->op->name, .op = k->op, .key = jf_call_key(k->op, k),
+  const jfl_op *op = each_op(k);
+  *p = (each_program){ .instr = { .name = op->name, .op = op, .key = jf_call_key(op, k),
                                   .attr = k->attr, .shape = k->out[0].shape, .n_in = k->n_in,
                                   .n_out = k->n_out } };
   for (int i = 0; i < k->n_in; i++) each_input(p, k, i);
@@ -103,3 +117,27 @@ static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
 
 JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
   .release = jf_free, .priority = 5)
+
+/* ---- filters of a convolution, each times a number ---- */
+
+static int scale_filters_accepts(const jf_kargs *k)
+{
+  const jfl_dtype t = k->out[0].dtype;
+  return (t == JFL_F32 || t == JFL_F64) && !((const jf_conv *)k->attr)->packed;
+}
+
+static jfl_status scale_filters_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jfl_dtype t = k->out[0].dtype;
+  const int64_t filters = k->in[1].shape.d[0], step[] = { 1, 0 };
+  const jfl_shape space = { 2, { filters, filters ? jf_numel(&k->in[0].shape) / filters : 0 } };
+  jf_recipe r;
+  jf_recipe_begin(&r, "scale_filters", &space, 0);
+  const int x = jf_recipe_in(&r, 0, t, JF_SLOT_EACH, NULL);
+  const int line = jf_recipe_in(&r, 1, t, JF_SLOT_BROADCAST, step);
+  jf_recipe_out(&r, jf_recipe_op(&r, &jf_op_multiply, x, line), 2);
+  return fused_make(k, &r.f, scratch);
+}
+
+JFL_CUDA(cuda_scale_filters, .op = "scale_filters", .accepts = scale_filters_accepts,
+  .prepare = scale_filters_prepare, .run = cuda_fused_run, .release = jf_free, .priority = 10)
