@@ -15,23 +15,25 @@ enum { ENDS_THREADS = 256 };
 
 #ifdef JF_DEVICE
 
-/* T is the operands' type, O that of the result, A that in which act works, V how many elements of
-   the result a thread reads at once: 16 bytes of them, or 1. BIAS, RESIDUAL and Y are places in
-   data, as in matmul. */
-struct alignas(V * sizeof(O)) ends_pack { O v[V]; };
+/* T is the type of what is read, O that of the result, A that in which act works, V how many
+   elements a thread reads at once: 16 bytes of the result, or 1. BIAS, RESIDUAL and Y are places in
+   data, as in matmul; the product's is Y + 1. */
+template <class E> struct alignas(V * sizeof(E)) ends_pack { E v[V]; };
 
 JF_KERNEL conv_finish(const ends_args p)
 {
   const O *bias = (const O *)p.head.data[BIAS];
-  const ends_pack *residual = (const ends_pack *)p.head.data[RESIDUAL];
-  ends_pack *y = (ends_pack *)p.head.data[Y];
+  const ends_pack<O> *residual = (const ends_pack<O> *)p.head.data[RESIDUAL];
+  const ends_pack<T> *product = (const ends_pack<T> *)p.head.data[Y + 1];
+  ends_pack<O> *y = (ends_pack<O> *)p.head.data[Y];
   const int64_t count = p.outer * p.channels * p.inner / V;
   JF_EACH(i, count) {
     const int64_t channel = i * V / p.inner % p.channels;
-    ends_pack at = y[i], add;
+    const ends_pack<T> from = product[i];
+    ends_pack<O> at, add;
     if (RESIDUAL) add = residual[i];
     for (int j = 0; j < V; j++) {
-      A v = (A)jf_load(at.v[j]);
+      A v = (A)jf_load(from.v[j]);
       /* With inner 1 the elements of a pack are of channels that follow each other, else of one. */
       if (BIAS) v += (A)jf_load(bias[p.inner == 1 ? channel + j : channel]);
       if (RESIDUAL) v += (A)jf_load(add.v[j]);
@@ -113,23 +115,25 @@ static int ends_vector(const jf_conv_ends *e, jfl_dtype t)
   return (e->inner == 1 ? e->channels : e->inner) % n ? 1 : n;
 }
 
-static jfl_status ends_define(jf_text *to, const jf_kargs *k, const jf_epilogue *e, int vector)
+static jfl_status ends_define(jf_text *to, const jf_kargs *k, const jf_epilogue *e, jfl_dtype from,
+                              int vector)
 {
   const jfl_dtype t = k->out[0].dtype;
   jf_text_add(to, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y %d\n#define BIAS %d\n"
-              "#define RESIDUAL %d\n", jf_cuda_stored(k->in[0].dtype), jf_cuda_stored(t), vector,
+              "#define RESIDUAL %d\n", jf_cuda_stored(from), jf_cuda_stored(t), vector,
               k->n_in, e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
   return jf_formula_act(to, e->act, t);
 }
 
-/* Finds the kernel of that name, and conv_bias_join where there are parts. */
-static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name,
+/* Finds the kernel of that name, which reads elements of dtype t, and conv_bias_join where there
+   are parts. */
+static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
                             jf_conv_ends *out)
 {
   jf_text text = { 0 };
   char *define;
   jf_cuda *c = k->device->state;
-  jfl_status s = ends_define(&text, k, e, ends_vector(out, k->out[0].dtype));
+  jfl_status s = ends_define(&text, k, e, t, ends_vector(out, k->out[0].dtype));
   const jfl_status taken = jf_text_take(&text, &define);
   if (taken) return taken;
   const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
@@ -139,29 +143,33 @@ static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char 
   return s;
 }
 
+/* Launches f; behind k's tensors is the address `more`. */
 static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cu_function *f,
-                              jf_cuda_grid grid)
+                              jf_cuda_grid grid, void *more)
 {
   ends_args a = { .outer = e->outer, .channels = e->channels, .inner = e->inner,
                   .parts = e->parts };
   int n = 0;
   for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
-  a.head.data[n] = k->scratch;
+  a.head.data[n] = more;
   return jf_cuda_launch(k, f, grid, &a);
 }
 
-jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
+jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+                                  jf_conv_ends *out)
 {
   *out = ends_of(k->attr, &k->out[0]);
   const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
   out->grid = jf_cuda_grid_of(k->device->state, n);
-  return ends_find(k, e, "conv_finish", out);
+  return ends_find(k, e, "conv_finish", t, out);
 }
 
-jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f)
+jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product)
 {
-  return ends_launch(k, f, f->work, f->grid);
+  jf_kargs first = *k;
+  first.n_out = 1;
+  return ends_launch(&first, f, f->work, f->grid, product);
 }
 
 jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch)
@@ -178,13 +186,14 @@ jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_
   out->grid = (jf_cuda_grid){ columns * out->parts, ENDS_THREADS, 0 };
   out->join_grid = jf_cuda_grid_of(c, out->channels);
   *scratch = out->parts > 1 ? (size_t)(out->channels * out->parts) * sizeof(double) : 0;
-  return ends_find(k, &none, a->last ? "conv_bias_last" : "conv_bias_part", out);
+  return ends_find(k, &none, a->last ? "conv_bias_last" : "conv_bias_part", k->in[1].dtype,
+                   out);
 }
 
 jfl_status jf_conv_bias_grad(const jf_kargs *k, const jf_conv_ends *b)
 {
-  JF_TRY(ends_launch(k, b, b->work, b->grid));
-  return b->join ? ends_launch(k, b, b->join, b->join_grid) : JFL_OK;
+  JF_TRY(ends_launch(k, b, b->work, b->grid, k->scratch));
+  return b->join ? ends_launch(k, b, b->join, b->join_grid, k->scratch) : JFL_OK;
 }
 
 #endif

@@ -14,9 +14,11 @@ typedef struct jf_conv_ends {
   int64_t parts;                       /* a channel's sum is made of so many, by a block each */
 } jf_conv_ends;
 
-/* Prepares y = act(y + bias + residual) in place, for k of a convolution with that epilogue. */
-jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
-jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f);
+/* Prepares y = act(product + bias + residual) for k's first output y, where e is its epilogue. The
+   product has y's shape and is of dtype t. If that is y's dtype the product may be y itself. */
+jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+                                  jf_conv_ends *out);
+jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
 /* Prepares db, the second output of a filter's gradient: the sum of dy, its second input, over all
    but channels. *scratch is how many bytes it needs. */
 jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch);

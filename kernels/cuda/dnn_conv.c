@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { ALIGNMENT = 256 };
+
 /* One of cuDNN's ops on x, filters w and y, and its attributes. */
 typedef struct dnn_conv_sort { int op, x, w, y, conv, alpha, beta; } dnn_conv_sort;
 static const dnn_conv_sort dnn_forward = { JF_DNN_OP_FORWARD, JF_DNN_FORWARD_X, JF_DNN_FORWARD_W,
@@ -28,7 +30,9 @@ typedef struct dnn_conv {
   jf_dnn_graph graph;
   int n, place[5];                     /* the tensors of the graph among k's, inputs first */
   jf_conv_ends finish, bias_grad;      /* what follows; work is NULL: nothing does */
-  size_t workspace;                    /* the graph's, before that of the bias's gradient */
+  jfl_dtype made;                      /* of what the graph writes */
+  size_t aside;                        /* where in scratch it writes that, if not to the output */
+  size_t scratch;
 } dnn_conv;
 
 static int dnn_conv_accepts(const jf_kargs *k)
@@ -73,7 +77,8 @@ static const jf_tensor *dnn_conv_at(const jf_kargs *k, int place)
 static jf_dnn_tensor dnn_conv_of(dnn_conv *c, const jf_kargs *k, int place)
 {
   const jf_tensor *t = dnn_conv_at(k, place);
-  return dnn_conv_tensor(c, k->attr, jf_conv_extents_of(k->attr, &t->shape).d, t->dtype, place);
+  const jfl_dtype dtype = place < k->n_in ? t->dtype : c->made;
+  return dnn_conv_tensor(c, k->attr, jf_conv_extents_of(k->attr, &t->shape).d, dtype, place);
 }
 
 static jf_dnn_desc *dnn_conv_desc(jf_dnn_graph *g, const dnn_conv_call *c)
@@ -163,7 +168,7 @@ static jfl_status dnn_conv_name(const jf_kargs *k, const dnn_conv_call *c, char 
   jf_text to = { 0 };
   const jf_conv *a = c->attr;
   jf_text_add(&to, "cuDNN %d %s %s %s%s", (int)jf_dnn_open()->version(), k->op->name,
-              jfl_dtype_name(c->x.dtype), jfl_dtype_name(k->out[0].dtype),
+              jfl_dtype_name(c->x.dtype), jfl_dtype_name(c->y.dtype),
               a->last ? " channels last" : "");
   dnn_conv_list(&to, "x", c->x.n, c->x.extent);
   dnn_conv_list(&to, "filters", c->w.n, c->w.extent);
@@ -186,19 +191,23 @@ static jfl_status dnn_conv_plan(const jf_kargs *k, const dnn_conv_call *call, dn
     const jf_tensor *t = dnn_conv_at(k, c->place[i]);
     size[i] = (size_t)jf_numel(&t->shape) * jfl_dtype_size(t->dtype);
   }
+  /* cuDNN has no engines whose results are wider than operands. */
+  const size_t made = c->made == k->out[0].dtype ? 0
+      : (size_t)jf_numel(&k->out[0].shape) * jfl_dtype_size(c->made);
   JF_TRY(jf_dnn_of(k->device->state, &c->graph.dnn));
   dnn_conv_build(&c->graph, call);
   JF_TRY(dnn_conv_name(k, call, &name));
   const jfl_status s = jf_dnn_choose(&c->graph, name, dnn_conv_refused(k), c->n, size);
   jf_free(name);
-  c->workspace = c->graph.workspace;
+  c->aside = (c->graph.workspace + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  c->scratch = made ? c->aside + made : c->graph.workspace;
   return s;
 }
 
 static void dnn_conv_free(dnn_conv *c)
 {
   if (c->graph.dnn) jf_dnn_graph_free(&c->graph);
-  *c = (dnn_conv){ .n = 0 };
+  *c = (dnn_conv){ .made = c->made };
 }
 
 static void dnn_conv_release(void *state)
@@ -218,12 +227,16 @@ static dnn_conv_call dnn_conv_call_of(const jf_kargs *k, const dnn_conv_sort *so
 static jfl_status dnn_conv_state(jf_kargs *k, size_t *scratch,
                                  jfl_status (*make)(const jf_kargs *k, dnn_conv *c, size_t *more))
 {
+  static const jf_epilogue none;
   size_t more = 0;
   dnn_conv *c = jf_new(sizeof *c);
   if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
-  const jfl_status s = make(k, c, &more);
+  c->made = k->in[0].dtype;
+  jfl_status s = make(k, c, &more);
+  if (!s && c->made != k->out[0].dtype && !c->finish.work)
+    s = jf_conv_finish_prepare(k, &none, c->made, &c->finish);
   if (s) return dnn_conv_release(c), s;
-  *scratch = c->workspace > more ? c->workspace : more;
+  *scratch = c->scratch > more ? c->scratch : more;
   k->state = c;
   return JFL_OK;
 }
@@ -258,7 +271,8 @@ static jfl_status dnn_conv_make(const jf_kargs *k, dnn_conv *c, size_t *more)
     dnn_conv_free(c);
   }
   JF_TRY(dnn_conv_forward(k, c, NULL));
-  return k->n_in > 2 || e->act ? jf_conv_finish_prepare(k, e, &c->finish) : JFL_OK;
+  return k->n_in > 2 || e->act ? jf_conv_finish_prepare(k, e, c->made, &c->finish)
+                                : JFL_OK;
 }
 
 static jfl_status dnn_conv_data_make(const jf_kargs *k, dnn_conv *c, size_t *more)
@@ -300,9 +314,12 @@ static jfl_status dnn_conv_run(const jf_kargs *k)
 {
   dnn_conv *c = k->state;
   void *at[8];
-  for (int i = 0; i < c->n; i++) at[i] = dnn_conv_at(k, c->place[i])->data;
+  const int wide = c->made != k->out[0].dtype;
+  void *made = wide ? (char *)k->scratch + c->aside : k->out[0].data;
+  for (int i = 0; i < c->n; i++)
+    at[i] = c->place[i] == k->n_in ? made : dnn_conv_at(k, c->place[i])->data;
   JF_TRY(jf_dnn_run(&c->graph, jf_cuda_queue(k), c->n, at, k->scratch));
-  if (c->finish.work) JF_TRY(jf_conv_finish(k, &c->finish));
+  if (c->finish.work) JF_TRY(jf_conv_finish(k, &c->finish, made));
   return c->bias_grad.work ? jf_conv_bias_grad(k, &c->bias_grad) : JFL_OK;
 }
 

@@ -286,11 +286,26 @@ static int adds_channels(const descriptor *g, int i)
   return 1;
 }
 
+/* Engines read and write one type; what lies nowhere may be of another. */
+static int cudnn_types_agree(const descriptor *conv)
+{
+  int alpha, name[4], type = -1, agree = 1;
+  conv_names(conv->sort, &alpha, name);
+  for (int i = 1; i < 4; i++) {
+    const descriptor *t = cudnn_desc(conv, name[i], 0);
+    if (cudnn_find(t, 907)) continue;
+    agree &= type < 0 || type == cudnn_mode(t, 901);
+    type = cudnn_mode(t, 901);
+  }
+  return agree;
+}
+
 static int cudnn_supports(const descriptor *g)
 {
   const int64_t n = cudnn_find(g, 801)->n;
   int i = 1;
   if (cudnn_setting("none") || cudnn_desc(g, 801, 0)->sort == POINT) return 0;
+  if (!cudnn_types_agree(cudnn_desc(g, 801, 0))) return 0;
   if (n == 1) return 1;
   if (cudnn_setting("single")) return 0;
   if (is_point(g, i, MODE_ADD) && !adds_channels(g, i)) i++;

@@ -83,6 +83,20 @@ describe("convolutions by cuDNN", function()
     assert.truthy(out:find("conv2d_fused%s+cuda_conv2d_fused"), out)
   end)
 
+  for _, dtype in ipairs { "float16", "bfloat16" } do
+    it("read " .. dtype .. " in mixed precision", function()
+      local mixed = ("require('jfl').config.enable_auto_mixed_precision('%s')\n"):format(dtype)
+      local function larger(text)      -- convolutions that are worth bfloat16
+        return mixed .. text:gsub("h, 6, 3", "h, 48, 3"):gsub("x, 4, 3", "x, 32, 3")
+      end
+      local cpu = helper.script(larger(TRAINS), "JFL_DEVICE=cpu")
+      local out = on_gpu({}, larger(PLANNED))
+      assert.truthy(out:find("cudnn_conv2d_filter_grad%s+%S+-" .. dtype), out)
+      local a, b = cpu:gmatch "%S+", out:gmatch "%S+"
+      for _ = 1, 2 do assert.near(tonumber(a()), tonumber(b()), 0.01) end
+    end)
+  end
+
   it("round operands to TF32 where the setting allows it", function()
     local script = [[
       local flow = require "jfl"
