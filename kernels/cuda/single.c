@@ -1,6 +1,5 @@
 /* Runs fused programs, and single elementwise ops as programs of one instruction. */
 #include "op/broadcast.h"
-#include "op/conv.h"
 #include "op/op.h"
 #include "program.h"
 
@@ -117,27 +116,3 @@ static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
 
 JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
   .release = jf_free, .priority = 5)
-
-/* ---- filters of a convolution, each times a number ---- */
-
-static int scale_filters_accepts(const jf_kargs *k)
-{
-  const jfl_dtype t = k->out[0].dtype;
-  return (t == JFL_F32 || t == JFL_F64) && !((const jf_conv *)k->attr)->packed;
-}
-
-static jfl_status scale_filters_prepare(jf_kargs *k, size_t *scratch)
-{
-  const jfl_dtype t = k->out[0].dtype;
-  const int64_t filters = k->in[1].shape.d[0], step[] = { 1, 0 };
-  const jfl_shape space = { 2, { filters, filters ? jf_numel(&k->in[0].shape) / filters : 0 } };
-  jf_recipe r;
-  jf_recipe_begin(&r, "scale_filters", &space, 0);
-  const int x = jf_recipe_in(&r, 0, t, JF_SLOT_EACH, NULL);
-  const int line = jf_recipe_in(&r, 1, t, JF_SLOT_BROADCAST, step);
-  jf_recipe_out(&r, jf_recipe_op(&r, &jf_op_multiply, x, line), 2);
-  return fused_make(k, &r.f, scratch);
-}
-
-JFL_CUDA(cuda_scale_filters, .op = "scale_filters", .accepts = scale_filters_accepts,
-  .prepare = scale_filters_prepare, .run = cuda_fused_run, .release = jf_free, .priority = 10)
