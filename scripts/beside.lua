@@ -1,7 +1,7 @@
 -- beside.lua SCRIPT STEPS [ARGUMENT...]: runs a script twice from one seed, on the CPU and on a
--- GPU, and prints the losses of its training job side by side, step by step. The GPU is the emulated
--- one of `make emulated`, or with JFL_BESIDE=gpu one that is there. The last line says how
--- far apart they came; more than a thousandth is a failure.
+-- GPU, and prints the losses of its training job side by side, step by step. The GPU is the
+-- emulated one of `make emulated`, or with JFL_BESIDE=gpu one that is there. The last line says
+-- how far apart they came; more than a thousandth is a failure.
 local script, steps = ...
 local MOST = 1e-3
 steps = tonumber(steps)

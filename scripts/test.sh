@@ -153,6 +153,7 @@ emulated() {
   beside bert 2 3
   beside dcgan 2 1 2
   beside dqn 3
+  JFL_GPU_TRIAL=1 run "scripts/gpu in small" scripts/gpu
   run "kernels by NVIDIA's compiler" build/jfl scripts/spills.lua 200
 }
 

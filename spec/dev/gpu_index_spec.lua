@@ -123,6 +123,10 @@ describe("a GPU", function()
       compare("roll", { { { 7, 33, 16 } } }, { shift = 5, axis = 1 })
       compare("roll", { { { 7, 33 } } }, { shift = -40, axis = 1 })
       compare("split", { { { 6, 50 } } }, { sizes = { 1, 16, 33 }, axis = 1 })
+      local many, sizes = {}, {}
+      for i = 1, 30 do many[i], sizes[i] = { { 5, 3 } }, i end
+      compare("stack", many, { axis = 1 })
+      compare("split", { { { 4, 465 } } }, { sizes = sizes, axis = 1 })
     ]]
   end)
 

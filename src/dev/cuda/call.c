@@ -152,8 +152,7 @@ static jfl_status call_bytes(const jf_kargs *k, void *to, const void *from, size
   const jf_cu_address at = (jf_cu_address)(uintptr_t)to;
   if (size == 0 || to == from) return JFL_OK;
   JF_TRY(jf_cuda_enter(c));
-  const jf_cu e = from ? c->api->move(at, c->context, (jf_cu_address)(uintptr_t)from, c->context,
-                                      size, jf_cuda_queue(k))
+  const jf_cu e = from ? c->api->copy(at, (jf_cu_address)(uintptr_t)from, size, jf_cuda_queue(k))
                        : c->api->fill(at, 0, size, jf_cuda_queue(k));
   const jfl_status s = jf_cuda_check(c, e, from ? "copying on it" : "clearing memory");
   jf_cuda_leave(c);
