@@ -107,6 +107,17 @@ describe("a GPU", function()
     ]]
   end)
 
+  it("computes calls of 16 bits in float32, as the CPU does", function()
+    check [[
+      compare("sort", { { { 3, 33 }, "float16" } }, { direction = "DESCENDING" })
+      compare("cumsum", { { { 2, 17 }, "bfloat16" } }, { axis = 1 })
+      compare("tensor_scatter_nd_add", { { { 4, 3 }, "float16" }, { { 5, 1 }, "int32", 0, 3 },
+        { { 5, 3 }, "float16" } })
+      compare("upsample_2d", { { { 1, 2, 3, 4 }, "bfloat16" } }, { size = { 5, 7 },
+        interpolation = "bilinear" })
+    ]]
+  end)
+
   it("keeps products 0 behind a 0, also where others overflow", function()
     check [[
       local x = {}
