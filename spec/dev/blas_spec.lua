@@ -273,6 +273,7 @@ local ffi = require "ffi"
   say(lib.cublasLtMatmulDescDestroy(p[0]))
   say(lib.cublasLtMatmulPreferenceCreate(p))
   try(lib.cublasLtMatmulPreferenceSetAttribute, 0, 1)
+  try(lib.cublasLtMatmulPreferenceSetAttribute, 3, 3)
   try(lib.cublasLtMatmulPreferenceSetAttribute, 5, 8)
   say(lib.cublasLtMatmulPreferenceDestroy(p[0]))
   say(lib.cublasLtDestroy(nil))
