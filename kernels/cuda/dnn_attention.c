@@ -1,6 +1,6 @@
-/* Attention and its gradients of 16-bit operands by cuDNN, without a mask and without dropout, whose
-   random bits would not be those of other kernels. The graphs are those that its engines know as
-   attention, whose scores never reach memory (cuDNN documentation, Attention). */
+/* Attention and its gradients of 16-bit operands by cuDNN, without a mask and without dropout,
+   whose random bits would not be those of other kernels. The graphs are those that its engines know
+   as attention, whose scores never reach memory (cuDNN documentation, Attention). */
 #include "dev/cuda/dnn.h"
 
 #include "conv_ends.h"
@@ -39,11 +39,11 @@ static int dnn_attention_accepts(const jf_kargs *k)
 /* ---- graphs ---- */
 
 /* A tensor (batch, heads, n, m) of that id; with `turned`, seen as (batch, heads, m, n). */
-static jf_dnn_tensor dnn_attention_tensor(const jf_attention_dims *d, int64_t id, int type, int64_t n,
-                                          int64_t m, int turned)
+static jf_dnn_tensor dnn_attention_tensor(const jf_attention_dims *d, int64_t id, int type,
+                                          int64_t n, int64_t m, int turned)
 {
-  jf_dnn_tensor t = { id + 1, { d->batch, d->heads, n, m }, { d->heads * n * m, n * m, m, 1 }, 4,
-                      type };
+  jf_dnn_tensor t = { .id = id + 1, .extent = { d->batch, d->heads, n, m }, .n = 4, .type = type,
+                      .step = { d->heads * n * m, n * m, m, 1 } };
   if (!turned) return t;
   t.extent[2] = m;
   t.extent[3] = n;
@@ -64,8 +64,8 @@ typedef struct dnn_attention_call {
 /* A tensor of k's; q_rows: it has a row for each query, otherwise one for each key. */
 static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, int q_rows, int turned)
 {
-  const jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, q_rows ? c->d.q_len : c->d.k_len,
-                                               c->d.size, turned);
+  const int64_t rows = q_rows ? c->d.q_len : c->d.k_len;
+  const jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, rows, c->d.size, turned);
   return jf_dnn_tensor_make(c->g, &t);
 }
 
@@ -81,8 +81,8 @@ static jf_dnn_desc *dnn_attention_point(const dnn_attention_call *c, int mode, j
 static jf_dnn_desc *dnn_attention_index(const dnn_attention_call *c, jf_dnn_desc *x, int axis)
 {
   jf_dnn_desc *y = jf_dnn_between(c->g, &c->scores, JF_DNN_INT32);
-  jf_dnn_pointwise(c->g, &(jf_dnn_point){ .mode = JF_DNN_INDEX, .type = JF_DNN_FLOAT, .x = x, .y = y,
-                                          .axis = axis });
+  jf_dnn_pointwise(c->g, &(jf_dnn_point){ .mode = JF_DNN_INDEX, .type = JF_DNN_FLOAT, .x = x,
+                                          .y = y, .axis = axis });
   return y;
 }
 
