@@ -121,7 +121,7 @@ $O/spec/%: spec/c/%.c $O/libjfl.a
 
 # The emulated GPU of the tests: libraries with the entry points of NVIDIA's.
 EMULATED := build/emulated/libcuda.so.1 build/emulated/libnvrtc.so.13 build/emulated/runtime.h.gch \
-  build/emulated/libcudnn.so.9
+  build/emulated/libcublasLt.so.13 build/emulated/libcudnn.so.9
 emulated: $(EMULATED)
 EMULATED_CFLAGS := -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden -Ibuild -pthread
 build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c fibre.c emulated.h image.h)
@@ -130,6 +130,8 @@ build/emulated/libcuda.so.1: $(addprefix spec/cuda/,driver.c memory.c stream.c f
 build/emulated/libnvrtc.so.13: spec/cuda/nvrtc.c spec/cuda/image.h
 	@mkdir -p $(@D)
 	gcc $(EMULATED_CFLAGS) -Wl,-soname,libnvrtc.so.13 -o $@ $< -ldl
+build/emulated/libcublasLt.so.13: $(addprefix spec/cuda/,cublaslt.c emulated.h) build/emulated/libcuda.so.1
+	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcublasLt.so.13 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/libcudnn.so.9: $(addprefix spec/cuda/,cudnn.c graph.c cudnn.h emulated.h) build/emulated/libcuda.so.1
 	gcc $(EMULATED_CFLAGS) -O3 -Wl,-soname,libcudnn.so.9 -o $@ $(filter %.c,$^) build/emulated/libcuda.so.1 -lm
 build/emulated/runtime.h: spec/cuda/runtime.h

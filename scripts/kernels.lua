@@ -2,7 +2,7 @@
 -- dtypes; then what none serves. It needs no GPU: `make emulated` builds what it asks.
 local kernels = require "scripts.doc.kernels"
 
-if ... == "--each" then return kernels.write(io.stdout) end
+if ... == "--each" then return kernels.write(io.stdout, select(2, ...) == "all") end
 
 local by_op, wrong = kernels.lists()
 if not by_op then

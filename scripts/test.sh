@@ -124,8 +124,15 @@ simulated() {
   run "examples on sim" same_examples plain sim
 }
 
+# beside EXAMPLE STEPS [ARGUMENT...]: it trains on the emulated GPU as on the CPU, loss by loss.
+beside() {
+  name=$1; shift
+  JFL_DATA=$tmp/few run "$name beside the CPU" build/jfl scripts/beside.lua \
+    "examples/$name.lua" "$@"
+}
+
 # The emulated GPU gives what the CPU's plain kernels give. Its kernels are compiled here, so few
-# ops are tried outside of CI.
+# ops and examples are tried outside of CI.
 emulated() {
   export JFL_SPEC_DEVICE=gpu JFL_EMULATED_DEVICES=4 XDG_CACHE_HOME="$PWD/build/cache"
   export LD_LIBRARY_PATH="$PWD/build/emulated"
@@ -133,6 +140,19 @@ emulated() {
   specs "specs on the emulated GPU" build/jfl --filter="$first" --filter="$second" \
     --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
+  if [ -n "$ci" ]; then steps=4; else steps=1; fi
+  beside synchronize_single_job $steps 2
+  beside gpt 6 layers=2 heads=2 size=32 context=16 batch=4
+  [ -n "$ci" ] || return
+  beside resnet50 2 size=28 blocks=1,1 width=8 batch=10 seed=1
+  beside wide_and_deep 3 3
+  beside unet 2
+  beside lstm 3 3
+  beside bert 2 3
+  beside dcgan 2 1 2
+  beside dqn 3
+  JFL_GPU_TRIAL=1 run "scripts/gpu in small" scripts/gpu
+  run "kernels by NVIDIA's compiler" build/jfl scripts/spills.lua 200
 }
 
 finish() {

@@ -416,10 +416,11 @@ JFL_API void jfl_session_free(jfl_session *s);
    max_inflight, memory_limit (bytes), seed, kernels ("fast" | "direct", without
    convolutions by transforms, which are farther from exact sums | "reference", plain kernels only),
    tf32 (1 | 0: whether products and convolutions of float32 may read 10 bits of each mantissa,
-   where a device is faster at that), passes (those to leave out, "-fuse -cse"; "": none), inline_limit (operand bytes plus arithmetic
-   of a plan below which jfl_submit on an idle session runs it at once, on the caller: that is
-   quicker than handing it over; 0: never), device (where jobs compiled later keep and compute what
-   they put on no device themselves, "cpu:0"; jfl_session_get gives its number). */
+   where a device is faster at that), passes (those to leave out, "-fuse -cse"; "": none),
+   inline_limit (operand bytes plus arithmetic of a plan below which jfl_submit on an idle session
+   runs it at once, on the caller: that is quicker than handing it over; 0: never), device (where
+   jobs compiled later keep and compute what they put on no device themselves, "cpu:0";
+   jfl_session_get gives its number). */
 JFL_API jfl_status jfl_session_set(jfl_session *s, const jfl_arg *setting);
 /* The i-th pass that can be left out, in the order they run, and whether jobs compiled now get it;
    NULL past the last. */

@@ -1,8 +1,8 @@
 /* Sums and products of all elements up to each place along an axis, and the gradient of products.
-   Each is a scan: every element is a state, states are joined from the beginning of a line on, and a
-   result is made of what is joined before its place. Many lines side by side are gone through by a
-   thread each; others by blocks, a chunk of a line each, to which a first launch gives the state of
-   each chunk alone. */
+   Each is a scan: every element is a state, states are joined from the beginning of a line on, and
+   a result is made of what is joined before its place. Many lines side by side are gone through by
+   a thread each; others by blocks, a chunk of a line each, to which a first launch gives the state
+   of each chunk alone. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/cumulate.h"
@@ -132,7 +132,7 @@ JF_INLINE S cumulate_before(S v, S *all)
   return S::join(lead, before);
 }
 
-/* Joins the elements of this thread among those of a chunk: CUMULATE_EACH that follow each other. */
+/* Joins the elements of this thread among those of a chunk, which follow each other. */
 JF_INLINE S cumulate_own(const cumulate_args &a, int64_t line, int64_t from)
 {
   S own = S::none();

@@ -74,19 +74,6 @@ static void array_release(void *state)
   jf_free(f);
 }
 
-static jfl_status array_upload(fill_array *f, const void *from)
-{
-  jf_cuda *c = f->device->state;
-  f->data = f->device->kind->alloc(f->device, f->size);
-  if (!f->data) return jf_fail(JFL_ENOMEM, "out of memory on %s", f->device->name);
-  JF_TRY(jf_cuda_enter(c));
-  jf_cu e = c->api->put((jf_cu_address)(uintptr_t)f->data, from, f->size, c->own);
-  if (!e) e = c->api->stream_wait(c->own);
-  const jfl_status s = jf_cuda_check(c, e, "copying to it");
-  jf_cuda_leave(c);
-  return s;
-}
-
 static jfl_status array_prepare(jf_kargs *k, size_t *scratch)
 {
   const jfl_array *a = ((const jf_array *)k->attr)->value;
@@ -95,7 +82,7 @@ static jfl_status array_prepare(jf_kargs *k, size_t *scratch)
   (void)scratch;
   if (!f) return jf_fail(JFL_ENOMEM, "out of memory");
   *f = (fill_array){ .device = k->device, .size = size };
-  const jfl_status s = size ? array_upload(f, a->data) : JFL_OK;
+  const jfl_status s = size ? jf_cuda_upload(k->device, a->data, size, &f->data) : JFL_OK;
   if (s) array_release(f);
   else k->state = f;
   return s;

@@ -3,7 +3,10 @@
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "formula.h"
-#include "op/matmul.h"
+#include "op/op.h"
+#include "optim/matmul_update.h"
+
+#include <stdio.h>
 #endif
 
 enum { MATMUL_SIDE = 64, MATMUL_DEPTH = 16, MATMUL_THREADS = 256 };
@@ -17,50 +20,90 @@ typedef struct matmul_args {
 
 #ifdef JF_DEVICE
 
-/* The source is given T, the operands' type; A, that in which act works (sums are in double, as
-   those of plain kernels); O, the result's; Y, its place in data; BIAS and RESIDUAL, their places
-   or 0; and act(a). */
+/* The source is given T, the operands' type; P, that of products and sums; A, that in which act
+   works; O, the result's; places in data: A_AT, B_AT, Y, BIAS and RESIDUAL or 0; STEP, the place of
+   the numbers of a step along the product, of which RATE and SCALE are two, or 0; and act(a). */
+template <class N> struct matmul_sum {
+  N sum;
+  JF_INLINE void begin() { sum = 0; }
+  JF_INLINE void add(N v) { sum += v; }
+  JF_INLINE N value() const { return sum; }
+};
+
+/* Sums of float of a tile are joined with what rounding lost of them (Knuth's two-sum), which is
+   nearly as exact as a double and fast on every GPU. */
+template <> struct matmul_sum<float> {
+  float sum, lost;
+  JF_INLINE void begin() { sum = lost = 0; }
+  JF_INLINE void add(float v)
+  {
+    const float to = sum + v, part = to - sum;
+    lost += (sum - (to - part)) + (v - part);
+    sum = to;
+  }
+  /* Where sums overflow, what they lost is no number. */
+  JF_INLINE float value() const { return lost - lost == 0 ? sum + lost : sum; }
+};
+
+/* Reads a tile of a and one of b, both from depth k0 on, and 0 beyond the ends. Neighbouring
+   threads read neighbouring elements. */
+JF_INLINE void matmul_read(const matmul_args &p, int64_t number, int64_t row0, int64_t column0,
+                           int64_t k0, P (*a_tile)[MATMUL_SIDE + 1], P (*b_tile)[MATMUL_SIDE + 1])
+{
+  const T *a = (const T *)p.head.data[A_AT] + number * p.m * p.k;
+  const T *b = (const T *)p.head.data[B_AT] + number * p.k * p.n;
+  for (int i = threadIdx.x; i < MATMUL_SIDE * MATMUL_DEPTH; i += MATMUL_THREADS) {
+    const int al = p.a_column == 1 ? i % MATMUL_DEPTH : i / MATMUL_SIDE;
+    const int ar = p.a_column == 1 ? i / MATMUL_DEPTH : i % MATMUL_SIDE;
+    const int bl = p.b_column == 1 ? i / MATMUL_SIDE : i % MATMUL_DEPTH;
+    const int bc = p.b_column == 1 ? i % MATMUL_SIDE : i / MATMUL_DEPTH;
+    a_tile[al][ar] = row0 + ar < p.m && k0 + al < p.k
+      ? (P)jf_load(a[(row0 + ar) * p.a_row + (k0 + al) * p.a_column]) : (P)0;
+    b_tile[bl][bc] = column0 + bc < p.n && k0 + bl < p.k
+      ? (P)jf_load(b[(k0 + bl) * p.b_row + (column0 + bc) * p.b_column]) : (P)0;
+  }
+}
+
+JF_INLINE void matmul_write(const matmul_args &p, int64_t number, int64_t row, int64_t column,
+                            P sum)
+{
+  const int64_t at = row * p.n + column;
+  O *y = (O *)p.head.data[Y] + number * p.m * p.n + at;
+  A v = (A)sum;
+  if (STEP) {
+    const double *scalar = (const double *)p.head.data[STEP];
+    v = (A)jf_load(*y) - (A)(scalar[RATE] * scalar[SCALE]) * v;
+  }
+  if (BIAS) v += (A)jf_load(((const O *)p.head.data[BIAS])[column]);
+  if (RESIDUAL) v += (A)jf_load(((const O *)p.head.data[RESIDUAL])[number * p.m * p.n + at]);
+  jf_store(y, act(v));
+}
+
 JF_KERNEL matmul(const matmul_args p)
 {
-  __shared__ A a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
+  __shared__ P a_tile[MATMUL_DEPTH][MATMUL_SIDE + 1], b_tile[MATMUL_DEPTH][MATMUL_SIDE + 1];
   const int64_t down = (p.m + MATMUL_SIDE - 1) / MATMUL_SIDE;
   const int64_t across = (p.n + MATMUL_SIDE - 1) / MATMUL_SIDE;
   const int64_t number = blockIdx.x / (down * across), square = blockIdx.x % (down * across);
   const int64_t row0 = square / across * MATMUL_SIDE, column0 = square % across * MATMUL_SIDE;
-  const T *a = (const T *)p.head.data[0] + number * p.m * p.k;
-  const T *b = (const T *)p.head.data[1] + number * p.k * p.n;
-  const int t = threadIdx.x, ty = t / 16, tx = t % 16;
-  double sum[4][4] = { { 0 } };
+  const int ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+  matmul_sum<P> sum[4][4];
+  if (STEP && jf_halted(p.head)) return;
+  for (int i = 0; i < 16; i++) sum[i / 4][i % 4].begin();
   for (int64_t k0 = 0; k0 < p.k; k0 += MATMUL_DEPTH) {
-    for (int i = t; i < MATMUL_SIDE * MATMUL_DEPTH; i += MATMUL_THREADS) {
-      /* Neighbouring threads read neighbouring elements. */
-      const int al = p.a_column == 1 ? i % MATMUL_DEPTH : i / MATMUL_SIDE;
-      const int ar = p.a_column == 1 ? i / MATMUL_DEPTH : i % MATMUL_SIDE;
-      const int bl = p.b_column == 1 ? i / MATMUL_SIDE : i % MATMUL_DEPTH;
-      const int bc = p.b_column == 1 ? i % MATMUL_SIDE : i / MATMUL_DEPTH;
-      a_tile[al][ar] = row0 + ar < p.m && k0 + al < p.k
-        ? (A)jf_load(a[(row0 + ar) * p.a_row + (k0 + al) * p.a_column]) : (A)0;
-      b_tile[bl][bc] = column0 + bc < p.n && k0 + bl < p.k
-        ? (A)jf_load(b[(k0 + bl) * p.b_row + (column0 + bc) * p.b_column]) : (A)0;
-    }
+    P part[4][4] = { { 0 } };
+    matmul_read(p, number, row0, column0, k0, a_tile, b_tile);
     __syncthreads();
     for (int l = 0; l < MATMUL_DEPTH; l++)
       for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++)
-          sum[i][j] += (double)a_tile[l][ty + 16 * i] * (double)b_tile[l][tx + 16 * j];
+        for (int j = 0; j < 4; j++) part[i][j] += a_tile[l][ty + 16 * i] * b_tile[l][tx + 16 * j];
     __syncthreads();
+    for (int i = 0; i < 16; i++) sum[i / 4][i % 4].add(part[i / 4][i % 4]);
   }
-  O *y = (O *)p.head.data[Y] + number * p.m * p.n;
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
       const int64_t row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
-      if (row >= p.m || column >= p.n) continue;
-      double v = sum[i][j];
-      if (BIAS) v += (double)jf_load(((const O *)p.head.data[BIAS])[column]);
-      const int64_t at = row * p.n + column;
-      if (RESIDUAL)
-        v += (double)jf_load(((const O *)p.head.data[RESIDUAL])[number * p.m * p.n + at]);
-      jf_store(&y[at], act((A)v));
+      if (row < p.m && column < p.n) matmul_write(p, number, row, column, sum[i][j].value());
     }
 }
 
@@ -71,7 +114,7 @@ extern const char jf_cuda_text_matmul[];
 static int matmul_accepts(const jf_kargs *k)
 {
   const jf_matmul *a = k->attr;
-  return jf_is_float(k->in[0].dtype) && !a->panel && jf_numel(&k->out[0].shape) > 0;
+  return !a->panel && jf_numel(&k->out[0].shape) > 0;
 }
 
 static matmul_args matmul_args_of(const jf_kargs *k)
@@ -88,18 +131,20 @@ static matmul_args matmul_args_of(const jf_kargs *k)
   return r;
 }
 
-static jfl_status matmul_make(jf_kargs *k, const jf_epilogue *e)
+/* Prepares k, whose product as a call of matmul is `product`; define tells the source the places of
+   tensors. */
+static jfl_status matmul_make(jf_kargs *k, const jf_kargs *product, const char *act,
+                              jf_text *define)
 {
-  const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { "O", k->out[0].dtype },
-                                 { NULL, JFL_F32 } };
-  const matmul_args a = matmul_args_of(k);
-  jf_text define = { 0 };
+  const jfl_dtype in = product->in[0].dtype, out = product->out[0].dtype;
+  const jf_cuda_type types[] = { { "T", in }, { "O", out }, { NULL, JFL_F32 } };
+  const matmul_args a = matmul_args_of(product);
   char *text;
-  jf_text_add(&define, "#define Y %d\n#define BIAS %d\n#define RESIDUAL %d\n", k->n_in,
-              e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
-  jfl_status s = jf_formula_act(&define, e->act, k->out[0].dtype);
-  jfl_status taken = jf_text_take(&define, &text);
-  if (taken) return taken;
+  /* Sums of integers wrap around. */
+  jf_text_add(define, "typedef %s P;\n#define RATE %d\n#define SCALE %d\n",
+              in == JFL_F64 ? "double" : jf_is_float(in) ? "float" : "uint64_t", JF_RATE, JF_SCALE);
+  jfl_status s = jf_formula_act(define, act, out);
+  JF_TRY(jf_text_take(define, &text));
   const int64_t squares = ((a.m + MATMUL_SIDE - 1) / MATMUL_SIDE) *
                           ((a.n + MATMUL_SIDE - 1) / MATMUL_SIDE);
   const jf_cuda_source source = { "matmul", jf_cuda_text_matmul, text };
@@ -110,19 +155,50 @@ static jfl_status matmul_make(jf_kargs *k, const jf_epilogue *e)
   return s;
 }
 
+static void matmul_places(jf_text *define, const jf_kargs *k, const jf_epilogue *e)
+{
+  jf_text_add(define, "#define A_AT 0\n#define B_AT 1\n#define Y %d\n#define BIAS %d\n"
+              "#define RESIDUAL %d\n#define STEP 0\n", k->n_in, e->bias ? 2 : 0,
+              e->residual ? 2 + (e->bias != 0) : 0);
+}
+
 static jfl_status matmul_prepare_alone(jf_kargs *k, size_t *scratch)
 {
+  jf_text define = { 0 };
   (void)scratch;
-  return matmul_make(k, &(jf_epilogue){ 0 });
+  matmul_places(&define, k, &(jf_epilogue){ 0 });
+  return matmul_make(k, k, NULL, &define);
 }
 
 static jfl_status matmul_prepare_fused(jf_kargs *k, size_t *scratch)
 {
+  const jf_epilogue *e = &((const jf_matmul_fused *)k->attr)->epilogue;
+  jf_text define = { 0 };
   (void)scratch;
-  return matmul_make(k, &((const jf_matmul_fused *)k->attr)->epilogue);
+  matmul_places(&define, k, e);
+  return matmul_make(k, k, e->act, &define);
+}
+
+static int matmul_update_accepts(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return matmul_accepts(&p);
+}
+
+static jfl_status matmul_prepare_update(jf_kargs *k, size_t *scratch)
+{
+  const jf_kargs p = jf_step_product(k);
+  jf_text define = { 0 };
+  (void)scratch;
+  jf_text_add(&define, "#define A_AT %d\n#define B_AT %d\n#define Y %d\n#define BIAS 0\n"
+              "#define RESIDUAL 0\n#define STEP %d\n", JF_STEP_A, JF_STEP_B, JF_STEP_PARAM,
+              JF_STEP_SCALARS);
+  return matmul_make(k, &p, NULL, &define);
 }
 
 JFL_CUDA(cuda_matmul, JF_CUDA_LAUNCHED("matmul", matmul_accepts, matmul_prepare_alone))
 JFL_CUDA(cuda_matmul_fused, JF_CUDA_LAUNCHED("matmul_fused", matmul_accepts, matmul_prepare_fused))
+JFL_CUDA(cuda_matmul_update, JF_CUDA_LAUNCHED("matmul_update", matmul_update_accepts,
+                                              matmul_prepare_update))
 
 #endif

@@ -1,35 +1,33 @@
-/* Ops that move elements without looking at them, as copies between boxes of tensors. */
+/* Copies between boxes of tensors: by vectors, or by tiles where axes change their order. */
 #ifndef JF_DEVICE
-#include "base/walk.h"
-#include "dev/cuda/cuda.h"
-#include "op/broadcast.h"
-#include "op/op.h"
-#include "op/roll.h"
-#include "op/slice.h"
-#include "op/split.h"
-#include "op/strided.h"
-#include "op/transpose.h"
+#include "move.h"
 
 #include <stdio.h>
 #include <string.h>
 #endif
 
-enum { MOVE_TILE = 32, MOVE_ROWS = 8 };
+enum { MOVE_TILE = 32, MOVE_ROWS = 8, MOVE_PARTS = 12 };
 
-/* One copy: of `count` elements, over a nest of axes, from data[0] to data[1]. Offsets and steps
-   are in elements. Where the copy goes by tiles, those lie over the last two axes, count is that of
-   tiles, and across and down are how many there are along the last axis and the one before. */
-typedef struct move_args {
-  struct jf_cuda_head head;
-  int64_t count, n, from, to, across, down;
+/* One copy, of elements over a nest of axes. Offsets and steps are in elements. end: how many
+   elements it and those before it in a launch have. */
+typedef struct move_part {
+  const void *x;
+  void *y;
+  int64_t end, n, from, to;
   int64_t d[8], from_step[8], to_step[8];
-} move_args;
+} move_part;
+
+/* Kernels' parameters: several copies, or one, which may go by tiles over its last two axes. Of
+   those there are `count`, across along the last axis, and down along the one before. */
+typedef struct move_all { int64_t n, count, across, down; } move_all;
+typedef struct move_several { move_all all; move_part part[MOVE_PARTS]; } move_several;
+typedef struct move_single { move_all all; move_part part[1]; } move_single;
 
 #ifdef JF_DEVICE
 
 /* Where both tensors are at an index of the first n axes. */
 struct move_place { int64_t from, to; };
-JF_INLINE move_place move_place_of(const move_args &a, int n, int64_t index)
+JF_INLINE move_place move_place_of(const move_part &a, int n, int64_t index)
 {
   move_place p = { a.from, a.to };
   for (int k = n - 1; k >= 0; k--) {
@@ -41,29 +39,40 @@ JF_INLINE move_place move_place_of(const move_args &a, int n, int64_t index)
   return p;
 }
 
-JF_KERNEL move(const move_args a)
+JF_INLINE void move_element(const move_part &a, int64_t i)
 {
-  const T *x = (const T *)a.head.data[0];
-  T *y = (T *)a.head.data[1];
-  JF_EACH(i, a.count) {
-    const move_place p = move_place_of(a, (int)a.n, i);
-    y[p.to] = x[p.from];
+  const move_place p = move_place_of(a, (int)a.n, i);
+  ((T *)a.y)[p.to] = ((const T *)a.x)[p.from];
+}
+
+JF_KERNEL move_one(const move_single a)
+{
+  JF_EACH(i, a.part[0].end) move_element(a.part[0], i);
+}
+
+JF_KERNEL move_parts(const move_several a)
+{
+  JF_EACH(i, a.part[a.all.n - 1].end) {
+    int p = 0;
+    while (i >= a.part[p].end) p++;
+    move_element(a.part[p], p ? i - a.part[p - 1].end : i);
   }
 }
 
 /* Elements are neighbours along the last axis in y, and along the one before in x: a tile goes
    through shared memory, so that neighbouring threads read and write neighbours. */
-JF_KERNEL move_tiles(const move_args a)
+JF_KERNEL move_tiles(const move_single s)
 {
   __shared__ T tile[MOVE_TILE][MOVE_TILE + 1];
+  const move_part &a = s.part[0];
   const int lane = threadIdx.x % MOVE_TILE, first = threadIdx.x / MOVE_TILE, n = (int)a.n;
   const int64_t wide = a.d[n - 1], high = a.d[n - 2];
-  for (int64_t b = blockIdx.x; b < a.count; b += gridDim.x) {
+  for (int64_t b = blockIdx.x; b < s.all.count; b += gridDim.x) {
     int64_t column, row;
-    const int64_t outer = jf_divide(jf_divide(b, a.across, &column), a.down, &row);
+    const int64_t outer = jf_divide(jf_divide(b, s.all.across, &column), s.all.down, &row);
     const move_place p = move_place_of(a, n - 2, outer);
-    const T *x = (const T *)a.head.data[0] + p.from;
-    T *y = (T *)a.head.data[1] + p.to;
+    const T *x = (const T *)a.x + p.from;
+    T *y = (T *)a.y + p.to;
     column *= MOVE_TILE;
     row *= MOVE_TILE;
     __syncthreads();
@@ -93,45 +102,24 @@ static jfl_status move_function(const jf_kargs *k, const char *name, size_t size
 
 /* ---- copies ---- */
 
-/* What output 0 is before the copies: anything, zeros, or what input 0 is. */
-typedef enum move_begin { MOVE_NOTHING, MOVE_ZEROS, MOVE_INPUT } move_begin;
-
-/* The copies of a call, each from an input to an output. */
-typedef struct move_one {
-  int in, out;
+/* A copy of a call, from an input to an output; size: bytes of the elements that it moves. */
+typedef struct move_copy { int in, out, turns; size_t size; move_part part; } move_copy;
+/* Some of the copies, one behind the other. */
+typedef struct move_launch {
   jf_cu_function *function;
   jf_cuda_grid grid;
-  move_args args;
-} move_one;
-typedef struct moves {
-  move_begin begin;
-  int n;
-  move_one one[];
-} moves;
-
-/* Where a box lies in a tensor: its steps there and its first element. */
-typedef struct move_place { int64_t at, step[JFL_MAXDIM]; } move_place;
-
-static move_place move_whole(const jfl_shape *s)
-{
-  move_place p = { 0 };
-  jf_dense_steps(s->n, s->d, 1, p.step);
-  return p;
-}
-
-/* step NULL: all are 1. */
-static move_place move_box(const jfl_shape *whole, const jf_ints *begin, const jf_ints *step)
-{
-  move_place p = move_whole(whole);
-  for (int i = 0; i < whole->n; i++) {
-    p.at += begin->v[i] * p.step[i];
-    if (step) p.step[i] *= step->v[i];
-  }
-  return p;
-}
+  int first;
+  move_all all;
+} move_launch;
+struct jf_moves {
+  jf_move_begin begin;
+  int n, n_launch;
+  move_launch *launch;
+  move_copy copy[];
+};
 
 /* Whether vectors of twice the elements can be moved: both tensors run on along the last axis. */
-static int move_widens(const move_args *a)
+static int move_widens(const move_part *a)
 {
   const int last = (int)a->n - 1;
   int odd = (a->d[last] | a->from | a->to) & 1;
@@ -140,12 +128,12 @@ static int move_widens(const move_args *a)
   return !odd;
 }
 
-static size_t move_widen(move_args *a, size_t size)
+static size_t move_widen(move_part *a, size_t size)
 {
   enum { VECTOR = 16 };
   for (; size < VECTOR && move_widens(a); size *= 2) {
     a->d[a->n - 1] /= 2;
-    a->count /= 2;
+    a->end /= 2;
     a->from /= 2;
     a->to /= 2;
     for (int i = 0; i < a->n - 1; i++) {
@@ -158,7 +146,7 @@ static size_t move_widen(move_args *a, size_t size)
 
 /* Moves the axis along which x runs on before the last one, along which y does. 0: there are no
    such two axes, or they are too short for tiles. */
-static int move_turns(move_args *a)
+static int move_turns(move_part *a)
 {
   enum { SHORT = MOVE_TILE / 2 };
   const int last = (int)a->n - 1;
@@ -176,254 +164,114 @@ static int move_turns(move_args *a)
   return 0;
 }
 
-/* Chooses the kernel of a copy. */
-static jfl_status move_choose(const jf_kargs *k, move_one *o)
-{
-  enum { WAVES = 32 };
-  const jf_cuda *c = k->device->state;
-  move_args *a = &o->args;
-  const size_t size = jfl_dtype_size(k->out[0].dtype);
-  if (move_turns(a)) {
-    const int64_t *d = a->d + a->n - 2, most = (int64_t)c->multiprocessors * WAVES;
-    a->down = (d[0] + MOVE_TILE - 1) / MOVE_TILE;
-    a->across = (d[1] + MOVE_TILE - 1) / MOVE_TILE;
-    a->count = a->count / d[0] / d[1] * a->down * a->across;
-    o->grid = (jf_cuda_grid){ a->count < most ? a->count : most, MOVE_TILE * MOVE_ROWS, 0 };
-    return move_function(k, "move_tiles", size, &o->function);
-  }
-  const size_t vector = move_widen(a, size);
-  o->grid = jf_cuda_grid_of(c, a->count);
-  return move_function(k, "move", vector, &o->function);
-}
-
-/* Adds a copy of a box between two places. */
-static jfl_status moves_add(moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
-                            const move_place *from, const move_place *to)
+void jf_moves_add(jf_moves *m, const jf_kargs *k, int in, int out, const jfl_shape *box,
+                  const jf_move_place *from, const jf_move_place *to)
 {
   int64_t step[2][JFL_MAXDIM];
   jf_nest nest = { .n = box->n, .n_op = 2, .step = step };
-  move_one *o = &m->one[m->n];
+  move_copy *c = &m->copy[m->n];
+  move_part *p = &c->part;
   const int64_t count = jf_numel(box);
-  if (count == 0) return JFL_OK;
+  if (count == 0) return;
   memcpy(nest.d, box->d, sizeof nest.d);
   memcpy(step[0], from->step, sizeof step[0]);
   memcpy(step[1], to->step, sizeof step[1]);
   jf_nest_join(&nest, 0);
-  *o = (move_one){ .in = in, .out = out, .args = { .count = count, .n = nest.n,
-                                                   .from = from->at, .to = to->at } };
-  memcpy(o->args.d, nest.d, sizeof o->args.d);
-  memcpy(o->args.from_step, step[0], sizeof step[0]);
-  memcpy(o->args.to_step, step[1], sizeof step[1]);
+  *c = (move_copy){ .in = in, .out = out, .part = { .end = count, .n = nest.n, .from = from->at,
+                                                    .to = to->at } };
+  memcpy(p->d, nest.d, sizeof p->d);
+  memcpy(p->from_step, step[0], sizeof step[0]);
+  memcpy(p->to_step, step[1], sizeof step[1]);
+  c->turns = move_turns(p);
+  c->size = jfl_dtype_size(k->out[0].dtype);
+  if (!c->turns) c->size = move_widen(p, c->size);
   m->n++;
-  return move_choose(k, o);
 }
 
-/* ---- the ops: what each copies ---- */
-
-/* Input 0 as it lies at `from`, to all of output 0. */
-static jfl_status moves_take(moves *m, const jf_kargs *k, const move_place *from)
+/* Fills in the launch of a copy by tiles. */
+static void move_tile(const jf_cuda *c, const move_part *p, move_launch *l)
 {
-  const move_place to = move_whole(&k->out[0].shape);
-  return moves_add(m, k, 0, 0, &k->out[0].shape, from, &to);
+  enum { WAVES = 32 };
+  const int64_t *d = p->d + p->n - 2, most = (int64_t)c->multiprocessors * WAVES;
+  l->all.down = (d[0] + MOVE_TILE - 1) / MOVE_TILE;
+  l->all.across = (d[1] + MOVE_TILE - 1) / MOVE_TILE;
+  l->all.count = p->end / d[0] / d[1] * l->all.down * l->all.across;
+  l->grid = (jf_cuda_grid){ l->all.count < most ? l->all.count : most, MOVE_TILE * MOVE_ROWS, 0 };
 }
 
-/* All of an input to `to` in output 0. */
-static jfl_status moves_give(moves *m, const jf_kargs *k, int in, const move_place *to)
+/* How many copies from number `first` on one launch makes; their ends count those before. */
+static int move_gather(jf_moves *m, int first)
 {
-  const move_place from = move_whole(&k->in[in].shape);
-  return moves_add(m, k, in, 0, &k->in[in].shape, &from, to);
+  move_copy *c = m->copy + first;
+  int n = 1;
+  while (first + n < m->n && n < MOVE_PARTS && !c[0].turns && !c[n].turns &&
+         c[n].size == c[0].size) {
+    c[n].part.end += c[n - 1].part.end;
+    n++;
+  }
+  return n;
 }
 
-static jfl_status move_identity(moves *m, const jf_kargs *k)
+/* Chooses the kernels of the copies. */
+static jfl_status moves_choose(const jf_kargs *k, jf_moves *m)
 {
-  const move_place from = move_whole(&k->out[0].shape);
-  return moves_take(m, k, &from);
-}
-
-static jfl_status move_broadcast(moves *m, const jf_kargs *k)
-{
-  move_place from = { 0 };
-  jf_broadcast_steps(&k->in[0].shape, &k->out[0].shape, 1, from.step);
-  return moves_take(m, k, &from);
-}
-
-static jfl_status move_transpose(moves *m, const jf_kargs *k)
-{
-  const jf_ints *perm = &((const jf_transpose *)k->attr)->perm;
-  const move_place x = move_whole(&k->in[0].shape);
-  move_place from = { 0 };
-  for (int i = 0; i < perm->n; i++) from.step[i] = x.step[perm->v[i]];
-  return moves_take(m, k, &from);
-}
-
-static jfl_status move_slice(moves *m, const jf_kargs *k)
-{
-  const jf_slice *a = k->attr;
-  const move_place from = move_box(&k->in[0].shape, &a->begin, NULL);
-  return moves_take(m, k, &from);
-}
-
-static jfl_status move_slice_grad(moves *m, const jf_kargs *k)
-{
-  const jf_slice_grad *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, NULL);
-  return moves_give(m, k, 0, &to);
-}
-
-static jfl_status move_strided(moves *m, const jf_kargs *k)
-{
-  const jf_strided *a = k->attr;
-  const move_place from = move_box(&k->in[0].shape, &a->begin, &a->step);
-  return moves_take(m, k, &from);
-}
-
-static jfl_status move_strided_grad(moves *m, const jf_kargs *k)
-{
-  const jf_strided_grad *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
-  return moves_give(m, k, 0, &to);
-}
-
-static jfl_status move_strided_update(moves *m, const jf_kargs *k)
-{
-  const jf_strided_update *a = k->attr;
-  const move_place to = move_box(&k->out[0].shape, &a->begin, &a->step);
-  return moves_give(m, k, 1, &to);
-}
-
-/* Both parts of a roll: what stays in front of the axis's end, and what comes back. */
-static jfl_status move_roll(moves *m, const jf_kargs *k)
-{
-  const jf_roll *a = k->attr;
-  const jfl_shape *s = &k->in[0].shape;
-  const move_place whole = move_whole(s);
-  move_place later = whole;
-  jfl_shape head = *s, tail = *s;
-  tail.d[a->axis] = a->shift;
-  head.d[a->axis] -= a->shift;
-  later.at = a->shift * whole.step[a->axis];
-  JF_TRY(moves_add(m, k, 0, 0, &head, &whole, &later));
-  later.at = head.d[a->axis] * whole.step[a->axis];
-  return moves_add(m, k, 0, 0, &tail, &later, &whole);
-}
-
-/* The parts of the inputs that follow each other along an axis; parts NULL: all of each. A stack
-   has one axis more than its inputs, along which each has one index. */
-static jfl_status move_parts(moves *m, const jf_kargs *k, int64_t axis, const jf_join *parts)
-{
-  const jfl_shape *y = &k->out[0].shape;
-  const move_place whole = move_whole(y);
-  move_place to = { 0 };
-  for (int i = 0; i < k->n_in; i++) {
-    jfl_shape x = k->in[i].shape;
-    move_place from = move_whole(&x);
-    const int is_stack = x.n < y->n;
-    for (int j = 0; j < x.n; j++) to.step[j] = whole.step[j + (is_stack && j >= axis)];
-    if (parts) {
-      from.at = parts->begin.v[i] * from.step[axis];
-      x.d[axis] = parts->size.v[i];
-    }
-    JF_TRY(moves_add(m, k, i, 0, &x, &from, &to));
-    to.at += (is_stack ? 1 : x.d[axis]) * whole.step[axis];
+  const jf_cuda *c = k->device->state;
+  for (int i = 0; i < m->n; i += (int)m->launch[m->n_launch++].all.n) {
+    const move_copy *one = &m->copy[i];
+    move_launch *l = &m->launch[m->n_launch];
+    const int n = move_gather(m, i);
+    *l = (move_launch){ .first = i, .all = { .n = n } };
+    if (one->turns) move_tile(c, &one->part, l);
+    else l->grid = jf_cuda_grid_of(c, one[n - 1].part.end);
+    JF_TRY(move_function(k, one->turns ? "move_tiles" : n > 1 ? "move_parts" : "move_one",
+                         one->size, &l->function));
   }
   return JFL_OK;
 }
 
-static jfl_status move_concat(moves *m, const jf_kargs *k)
+jfl_status jf_moves_prepare(jf_kargs *k, jf_move_begin begin,
+                            void (*describe)(jf_moves *m, const jf_kargs *k))
 {
-  return move_parts(m, k, ((const jf_concat *)k->attr)->axis, NULL);
-}
-
-static jfl_status move_join(moves *m, const jf_kargs *k)
-{
-  const jf_join *a = k->attr;
-  return move_parts(m, k, a->axis, a);
-}
-
-static jfl_status move_split(moves *m, const jf_kargs *k)
-{
-  const int64_t axis = ((const jf_split *)k->attr)->axis;
-  move_place from = move_whole(&k->in[0].shape);
-  for (int i = 0; i < k->n_out; i++) {
-    const move_place to = move_whole(&k->out[i].shape);
-    JF_TRY(moves_add(m, k, 0, i, &k->out[i].shape, &from, &to));
-    from.at += k->out[i].shape.d[axis] * from.step[axis];
-  }
-  return JFL_OK;
-}
-
-static const struct move_op {
-  const char *name;
-  jfl_status (*describe)(moves *m, const jf_kargs *k);
-  move_begin begin;
-} move_ops[] = {
-  { "identity", move_identity, MOVE_NOTHING },
-  { "broadcast_to", move_broadcast, MOVE_NOTHING },
-  { "transpose", move_transpose, MOVE_NOTHING },
-  { "slice", move_slice, MOVE_NOTHING },
-  { "slice_grad", move_slice_grad, MOVE_ZEROS },
-  { "strided_slice", move_strided, MOVE_NOTHING },
-  { "strided_slice_grad", move_strided_grad, MOVE_ZEROS },
-  { "strided_slice_update", move_strided_update, MOVE_INPUT },
-  { "roll", move_roll, MOVE_NOTHING },
-  { "concat", move_concat, MOVE_NOTHING },
-  { "stack", move_concat, MOVE_NOTHING },
-  { "join", move_join, MOVE_NOTHING },
-  { "split", move_split, MOVE_NOTHING },
-};
-
-static jfl_status moves_prepare(jf_kargs *k, size_t *scratch)
-{
-  const struct move_op *op = move_ops;
   const size_t most = (size_t)(k->n_in + k->n_out);
-  moves *m = jf_new(sizeof *m + most * sizeof *m->one);
-  (void)scratch;
+  jf_moves *m = jf_new(sizeof *m + most * (sizeof *m->copy + sizeof *m->launch));
   if (!m) return jf_fail(JFL_ENOMEM, "out of memory");
-  while (strcmp(op->name, k->op->name)) op++;
-  m->begin = op->begin;
-  const jfl_status s = op->describe(m, k);
+  m->launch = (move_launch *)(void *)(m->copy + most);
+  m->begin = begin;
+  describe(m, k);
+  const jfl_status s = moves_choose(k, m);
   if (s) jf_free(m);
   else k->state = m;
   return s;
 }
 
 /* Makes output 0 what it is before the copies. */
-static jfl_status moves_begin(const jf_kargs *k, move_begin begin)
+static jfl_status moves_begin(const jf_kargs *k, jf_move_begin begin)
 {
   const jf_tensor *y = &k->out[0];
   const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
-  if (begin == MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
-  return begin == MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
+  if (begin == JF_MOVE_ZEROS) return jf_cuda_clear(k, y->data, size);
+  return begin == JF_MOVE_INPUT ? jf_cuda_copy(k, y->data, k->in[0].data, size) : JFL_OK;
 }
 
-static jfl_status moves_run(const jf_kargs *k)
+static jfl_status moves_launch(const jf_kargs *k, const jf_moves *m, const move_launch *l)
 {
-  const moves *m = k->state;
-  JF_TRY(moves_begin(k, m->begin));
-  for (int i = 0; i < m->n; i++) {
-    const move_one *o = &m->one[i];
-    move_args a = o->args;
-    a.head.data[0] = k->in[o->in].data;
-    a.head.data[1] = k->out[o->out].data;
-    JF_TRY(jf_cuda_launch(k, o->function, o->grid, &a));
+  move_several a;
+  a.all = l->all;
+  for (int i = 0; i < l->all.n; i++) {
+    const move_copy *c = &m->copy[l->first + i];
+    a.part[i] = c->part;
+    a.part[i].x = k->in[c->in].data;
+    a.part[i].y = k->out[c->out].data;
   }
+  return jf_cuda_launch(k, l->function, l->grid, &a);
+}
+
+jfl_status jf_moves_run(const jf_kargs *k)
+{
+  const jf_moves *m = k->state;
+  JF_TRY(moves_begin(k, m->begin));
+  for (int i = 0; i < m->n_launch; i++) JF_TRY(moves_launch(k, m, &m->launch[i]));
   return JFL_OK;
 }
-
-#define MOVES(op_) \
-  .op = op_, .prepare = moves_prepare, .run = moves_run, .release = jf_free, .priority = 10
-JFL_CUDA(cuda_identity, MOVES("identity"))
-JFL_CUDA(cuda_broadcast_to, MOVES("broadcast_to"))
-JFL_CUDA(cuda_transpose, MOVES("transpose"))
-JFL_CUDA(cuda_slice, MOVES("slice"))
-JFL_CUDA(cuda_slice_grad, MOVES("slice_grad"))
-JFL_CUDA(cuda_strided_slice, MOVES("strided_slice"))
-JFL_CUDA(cuda_strided_slice_grad, MOVES("strided_slice_grad"))
-JFL_CUDA(cuda_strided_slice_update, MOVES("strided_slice_update"))
-JFL_CUDA(cuda_roll, MOVES("roll"))
-JFL_CUDA(cuda_concat, MOVES("concat"))
-JFL_CUDA(cuda_stack, MOVES("stack"))
-JFL_CUDA(cuda_join, MOVES("join"))
-JFL_CUDA(cuda_split, MOVES("split"))
 
 #endif

@@ -1,13 +1,14 @@
-/* Ops that put slices at the places that indices name: scatter_nd, dim_scatter_add,
-   tensor_scatter_nd_add and _update, unsorted_segment_sum. Slices are ordered by their places
-   first, so that sums have one order. Then threads go through a few slices each; what of a sum
-   several of them have is added up by one. Indices that are out of range are reported and left
+/* Ops that put slices at the places that indices name: scatter_nd, tensor_scatter_nd_add and
+   _update, dim_scatter_add, unsorted_segment_sum and segment_update. Slices are ordered by their
+   places first, so that sums have one order. Then threads go through a few slices each; what of a
+   sum several of them have is added up by one. Indices that are out of range are reported and left
    out. */
 #ifndef JF_DEVICE
 #include "base/walk.h"
 #include "op/dim_gather.h"
 #include "op/gather.h"
 #include "op/op.h"
+#include "optim/segment_update.h"
 #include "order.cuh"
 
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct scatter_args {
   struct order_args order;
   int64_t outer, run, places, at_x, at_ids, at_slices, at_y, size;
   int64_t n, extent[8], step[8], d[8], along, ignored, wrong;
+  int64_t at_rate;                     /* of two numbers whose product is the rate of steps */
   int64_t each, parts;                 /* slices of a thread, and how many such parts a line has */
   int64_t sums;                        /* the byte of scratch from where sums of parts are */
 } scatter_args;
@@ -140,13 +142,30 @@ JF_INLINE A *scatter_open(const scatter_args &a, const scatter_place &p, int64_t
 JF_INLINE void scatter_add(const scatter_args &a, const scatter_place &p, K key, A sum)
 {
   T *y = (T *)a.order.head.data[a.at_y] + scatter_offset(a, p, a.places, key);
+#ifdef STEPS
+  const double *rate = (const double *)a.order.head.data[a.at_rate];
+  *y -= (T)(rate[0] * rate[1]) * sum;
+#endif
+#ifndef STEPS
   *y = (T)((A)*y + sum);
+#endif
+}
+
+/* Whether y must not change: it is a variable, and something was found wrong. */
+JF_INLINE int scatter_halts(const scatter_args &a)
+{
+  int halts = 0;
+#ifdef STEPS
+  halts = jf_halted(a.order.head);
+#endif
+  return halts;
 }
 
 /* Sums of the slices of a part. */
 JF_KERNEL scatter_sum(const scatter_args a)
 {
   const T *u = (const T *)a.order.head.data[a.at_slices];
+  if (scatter_halts(a)) return;
   JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
     const scatter_place p = scatter_place_of(a, i);
     const int64_t from = p.part * a.each, m = a.order.m;
@@ -176,6 +195,7 @@ JF_KERNEL scatter_sum(const scatter_args a)
 /* Adds up sums of places that several parts have: the thread of the part where one begins. */
 JF_KERNEL scatter_join(const scatter_args a)
 {
+  if (scatter_halts(a)) return;
   JF_EACH(i, a.order.lines * a.parts * a.outer * a.run) {
     const scatter_place p = scatter_place_of(a, i);
     const int64_t from = p.part * a.each, m = a.order.m;
@@ -208,6 +228,13 @@ static const char *const scatter_sums[JFL_N_DTYPE] = {
   [JFL_F32] = "#define A float\n", [JFL_F64] = "#define A double\n",
   [JFL_I32] = "#define A uint32_t\n", [JFL_I64] = "#define A uint64_t\n",
 };
+static const char *const scatter_steps[JFL_N_DTYPE] = {
+  [JFL_F32] = "#define STEPS\n#define A float\n",
+  [JFL_F64] = "#define STEPS\n#define A double\n",
+};
+
+/* What becomes of slices that have one place. */
+typedef enum scatter_way { SCATTER_SUM, SCATTER_STEP, SCATTER_LAST } scatter_way;
 
 static jfl_status scatter_add(jf_kargs *k, const scatter_source *s, const char *name, int64_t n,
                               const scatter_args *a)
@@ -217,7 +244,7 @@ static jfl_status scatter_add(jf_kargs *k, const scatter_source *s, const char *
 }
 
 /* Adds the launches that make y once words are there, and gives the scratch that all take. */
-static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int adds, int wide,
+static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int is_last, int wide,
                                  scatter_args *a, size_t *scratch)
 {
   enum { EACH = 32, EACH_OF_FEW = 8 };
@@ -225,44 +252,48 @@ static jfl_status scatter_finish(jf_kargs *k, const scatter_source *s, int adds,
   const int64_t columns = a->outer * a->run, words = o->lines * o->m;
   o->to = o->from + words;
   JF_TRY(jf_order_add(k, &s->source, s->types, o));
-  a->each = !adds ? 1 : columns >= EACH ? EACH : EACH_OF_FEW;
+  a->each = is_last ? 1 : columns >= EACH ? EACH : EACH_OF_FEW;
   a->parts = (o->m + a->each - 1) / a->each;
   a->sums = 2 * words * (wide ? 16 : 8);
   const int64_t threads = o->lines * a->parts * columns;
   *scratch = (size_t)a->sums;
-  if (!adds) return scatter_add(k, s, "scatter_last", threads, a);
-  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->out[0].dtype);
+  if (is_last) return scatter_add(k, s, "scatter_last", threads, a);
+  *scratch += (size_t)(2 * threads) * jfl_dtype_size(k->in[a->at_slices].dtype);
   JF_TRY(scatter_add(k, s, "scatter_sum", threads, a));
   return a->parts > 1 ? scatter_add(k, s, "scatter_join", threads, a) : JFL_OK;
 }
 
 /* `words` is the kernel that makes them. */
-static jfl_status scatter_make(jf_kargs *k, const char *words, int adds, scatter_args *a,
+static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, scatter_args *a,
                                size_t *scratch)
 {
-  const jfl_dtype t = k->out[0].dtype;
+  static const char *const none[JFL_N_DTYPE];
+  static const char *const *const defines[] = {
+    [SCATTER_SUM] = scatter_sums, [SCATTER_STEP] = scatter_steps, [SCATTER_LAST] = none,
+  };
+  const jfl_dtype t = k->in[a->at_slices].dtype;
   const int wide = a->places >= UINT32_MAX;
   const int64_t n = a->order.lines * a->order.m, most = n > a->size ? n : a->size;
+  const char *define = defines[way][t] ? defines[way][t] : "";
   scatter_source s = { .types = { { "T", t }, { "I", k->in[a->at_ids].dtype }, { NULL, t } } };
   if (n >= INT32_MAX && !wide) return JFL_ENOSYS;
   if (most == 0) return JFL_OK;
-  JF_TRY(jf_order_define(adds ? scatter_sums[t] : "", wide, &s.define));
+  JF_TRY(jf_order_define(define, wide, &s.define));
   s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
-  a->order.pointer = k->n_in + 1;
-  a->at_y = k->n_in;
+  a->order.pointer = k->n_in + k->n_out;
   jfl_status e = scatter_add(k, &s, words, most, a);
-  if (!e && n && a->size) e = scatter_finish(k, &s, adds, wide, a, scratch);
+  if (!e && n && a->size) e = scatter_finish(k, &s, way == SCATTER_LAST, wide, a, scratch);
   jf_free(s.define);
   return e;
 }
 
 /* ---- the ops ---- */
 
-static jfl_status scatter_nd_make(jf_kargs *k, int ids, int adds, size_t *scratch)
+static jfl_status scatter_nd_make(jf_kargs *k, int ids, scatter_way way, size_t *scratch)
 {
   const jf_tuples t = jf_tuples_of(&k->in[ids], &k->out[0].shape);
   scatter_args a = { .order = { .lines = 1, .m = t.count }, .outer = 1, .run = t.run, .places = 1,
-                     .at_x = ids - 1, .at_ids = ids, .at_slices = ids + 1,
+                     .at_x = ids - 1, .at_ids = ids, .at_slices = ids + 1, .at_y = k->n_in,
                      .size = jf_numel(&k->out[0].shape), .n = t.n, .ignored = -1,
                      .wrong = JF_WRONG_INDEX };
   for (int i = 0; i < t.n; i++) {
@@ -270,33 +301,47 @@ static jfl_status scatter_nd_make(jf_kargs *k, int ids, int adds, size_t *scratc
     a.extent[i] = t.whole->d[i];
     a.step[i] = t.run ? t.step[i] / t.run : 0;
   }
-  return scatter_make(k, "scatter_tuples", adds, &a, scratch);
+  return scatter_make(k, "scatter_tuples", way, &a, scratch);
 }
 
 static jfl_status scatter_nd_prepare(jf_kargs *k, size_t *scratch)
 {
-  return scatter_nd_make(k, 0, 1, scratch);
+  return scatter_nd_make(k, 0, SCATTER_SUM, scratch);
 }
 
 static jfl_status scatter_nd_add_prepare(jf_kargs *k, size_t *scratch)
 {
-  return scatter_nd_make(k, 1, 1, scratch);
+  return scatter_nd_make(k, 1, SCATTER_SUM, scratch);
 }
 
 static jfl_status scatter_nd_update_prepare(jf_kargs *k, size_t *scratch)
 {
-  return scatter_nd_make(k, 1, 0, scratch);
+  return scatter_nd_make(k, 1, SCATTER_LAST, scratch);
+}
+
+/* y: what the sums are added to, whose number among the tensors is at_y. */
+static jfl_status segment_make(jf_kargs *k, const jf_tensor *y, int at_y, int ids, scatter_way way,
+                               size_t *scratch)
+{
+  const jf_segment_sum *g = k->attr;
+  const jf_picks p = jf_picks_of(&y->shape, &k->in[ids].shape, g->axis, g->batch_dims);
+  scatter_args a = { .order = { .lines = p.batches, .m = p.n }, .outer = p.outer, .run = p.run,
+                     .places = p.m, .at_x = way == SCATTER_STEP ? at_y : -1, .at_ids = ids,
+                     .at_slices = ids - 1, .at_y = at_y, .size = jf_numel(&y->shape), .n = 1,
+                     .extent = { p.m }, .step = { 1 }, .ignored = g->ignored,
+                     .wrong = JF_WRONG_SEGMENT, .at_rate = JF_SEGMENT_SCALARS };
+  return scatter_make(k, "scatter_tuples", way, &a, scratch);
 }
 
 static jfl_status segment_sum_prepare(jf_kargs *k, size_t *scratch)
 {
-  const jf_segment_sum *g = k->attr;
-  const jf_picks p = jf_picks_of(&k->out[0].shape, &k->in[1].shape, g->axis, g->batch_dims);
-  scatter_args a = { .order = { .lines = p.batches, .m = p.n }, .outer = p.outer, .run = p.run,
-                     .places = p.m, .at_x = -1, .at_ids = 1, .at_slices = 0,
-                     .size = jf_numel(&k->out[0].shape), .n = 1, .extent = { p.m },
-                     .step = { 1 }, .ignored = g->ignored, .wrong = JF_WRONG_SEGMENT };
-  return scatter_make(k, "scatter_tuples", 1, &a, scratch);
+  return segment_make(k, &k->out[0], k->n_in, 1, SCATTER_SUM, scratch);
+}
+
+static jfl_status segment_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  return segment_make(k, &k->in[JF_SEGMENT_PARAM], JF_SEGMENT_PARAM, JF_SEGMENT_IDS, SCATTER_STEP,
+                      scratch);
 }
 
 static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
@@ -308,7 +353,7 @@ static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
   jf_dense_steps(y->n, y->d, 1, step[0]);
   memcpy(nest.d, ids->d, sizeof nest.d);
   scatter_args a = { .order = { .lines = 1, .m = jf_numel(ids) }, .outer = 1, .run = 1,
-                     .places = size, .at_ids = 1, .at_slices = 2, .size = size,
+                     .places = size, .at_ids = 1, .at_slices = 2, .at_y = 3, .size = size,
                      .extent = { y->d[dim] }, .along = step[0][dim], .ignored = -1,
                      .wrong = JF_WRONG_INDEX };
   step[0][dim] = 0;
@@ -316,10 +361,15 @@ static jfl_status dim_scatter_prepare(jf_kargs *k, size_t *scratch)
   a.n = nest.n;
   memcpy(a.d, nest.d, sizeof a.d);
   memcpy(a.step, step[0], sizeof a.step);
-  return scatter_make(k, "scatter_along", 1, &a, scratch);
+  return scatter_make(k, "scatter_along", SCATTER_SUM, &a, scratch);
 }
 
 static int scatter_accepts_sum(const jf_kargs *k) { return scatter_sums[k->out[0].dtype] != NULL; }
+
+static int scatter_accepts_step(const jf_kargs *k)
+{
+  return scatter_steps[k->in[JF_SEGMENT_PARAM].dtype] != NULL;
+}
 
 JFL_CUDA(cuda_scatter_nd, JF_CUDA_LAUNCHED("scatter_nd", scatter_accepts_sum, scatter_nd_prepare))
 JFL_CUDA(cuda_tensor_scatter_nd_add,
@@ -328,6 +378,8 @@ JFL_CUDA(cuda_tensor_scatter_nd_update,
   JF_CUDA_LAUNCHED("tensor_scatter_nd_update", NULL, scatter_nd_update_prepare))
 JFL_CUDA(cuda_unsorted_segment_sum,
   JF_CUDA_LAUNCHED("unsorted_segment_sum", scatter_accepts_sum, segment_sum_prepare))
+JFL_CUDA(cuda_segment_update,
+  JF_CUDA_LAUNCHED("segment_update", scatter_accepts_step, segment_update_prepare))
 JFL_CUDA(cuda_dim_scatter_add,
   JF_CUDA_LAUNCHED("dim_scatter_add", scatter_accepts_sum, dim_scatter_prepare))
 

@@ -89,7 +89,7 @@ static void update_types(update_text *t)
 
 /* Begins a kernel: reads the numbers of the step; finds the block's part, and its elements from_ to
    end_ - 1. Names of our own end in _, so that formulas may have the others. */
-static void update_begin(update_text *t, const char *name)
+static void update_open(update_text *t, const char *name)
 {
   const jf_rule *r = t->a->choice.rule;
   jf_text_add(&t->text, "JF_KERNEL %s(const args a)\n{\n"
@@ -173,7 +173,7 @@ static void update_measure(update_text *t)
 {
   const jf_rule *r = t->a->choice.rule;
   jf_text *to = &t->text;
-  update_begin(t, "measure");
+  update_open(t, "measure");
   for (int i = 0; i < r->n_sum; i++) jf_text_add(to, "  double %s = 0;\n", r->sum[i]);
   update_element(t, r->measure, "");
   update_loops(t, r->measure, "");
@@ -209,7 +209,7 @@ jfl_status jf_update_source(const jf_update *a, jfl_dtype param, char **out)
   const char *then = a->averages ? jf_average->formula : "";
   update_types(&t);
   if (r->n_sum) update_measure(&t);
-  update_begin(&t, "update");
+  update_open(&t, "update");
   if (r->n_sum) update_derive(&t);
   if (a->averages)
     jf_text_add(&t.text, "  const T %s = (T)*(const double *)a.head.data[%d];\n",

@@ -131,6 +131,7 @@ class Bert(Transformer):
 
 def train(model, images, labels, optimizer=None):
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=0.001)
+    labels = labels.to(images.device)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
@@ -187,11 +188,13 @@ def predictor(network, batch, images_of=images_like_mnist):
     return make
 
 
-def writer(prepare):
+def writer(batch, length):
     """A training step of GPT-2."""
-    model, ids = prepare(Gpt2(), torch.randint(50257, (4, 64)))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
-    return train(model, ids, torch.randint(50257, (256,)), optimizer)
+    def make(prepare):
+        model, ids = prepare(Gpt2(), torch.randint(50257, (batch, length)))
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+        return train(model, ids, torch.randint(50257, (batch * length,)), optimizer)
+    return make
 
 
 def reader(batch):
@@ -206,7 +209,7 @@ MODELS = {
     "predict1": predictor(Lenet, 1),
     "resnet50": classifier(Resnet50, 16, photographs),
     "resnet50_predict1": predictor(Resnet50, 1, photographs),
-    "gpt2": writer,
+    "gpt2": writer(4, 64),
     "bert_predict1": predictor(Bert, 1, reader),
 }
 
@@ -242,4 +245,5 @@ def main():
         print("%.6f" % (1e3 * median(MODELS[name](prepare), float(seconds))))
 
 
-main()
+if __name__ == "__main__":
+    main()

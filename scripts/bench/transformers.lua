@@ -58,10 +58,11 @@ local function words(batch, length, vocabulary)
 end
 
 return {
-  gpt2 = function()
+  gpt2 = function(batch, length)
+    batch, length = batch or 4, length or 64
     local job = flow.global_function {
       name = "train", type = "train", returns = tp.Numpy,
-      inputs = { ids_of("ids", 4, 64), ids_of("nexts", 4, 64) },
+      inputs = { ids_of("ids", batch, length), ids_of("nexts", batch, length) },
       body = function(ids, nexts)
         local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(
           flow.reshape(nexts, { -1 }), gpt2(ids))
@@ -69,7 +70,7 @@ return {
         return loss
       end,
     }
-    local ids, nexts = words(4, 64, 50257), words(4, 64, 50257)
+    local ids, nexts = words(batch, length, 50257), words(batch, length, 50257)
     return function() job(ids, nexts) end
   end,
   bert_predict1 = function()

@@ -10,7 +10,7 @@ local kernels = {}
 
 -- What runs this module's `write` on the emulated GPU: no cache, so that no image is left out.
 local COMMAND = "LD_LIBRARY_PATH=build/emulated JFL_EMULATED_COMPILE=0 XDG_CACHE_HOME= HOME= "
-  .. "'%s' scripts/kernels.lua --each 2>&1"
+  .. "'%s' scripts/kernels.lua --each"
 
 --- ---- asking ----
 
@@ -27,13 +27,13 @@ local function steps_of(text)
   return list
 end
 
-local function steps_for(op, case, dtype)
+local function steps_for(op, case, dtype, form)
   core.reset()
   core.set("device", "cpu")
   case.dtype = op.key == -1 and dtype or nil
   local x = support.inputs(case, dtype)
   if case.y_of then x[2] = core.op(case.y_of)(x[1], case.options) end
-  local _, text = jobs.compile(op, case, "alone", x, { device = "gpu" })
+  local _, text = jobs.compile(op, case, form, x, { device = "gpu" })
   return steps_of(text)
 end
 
@@ -45,16 +45,19 @@ local function sorted_keys(t)
 end
 
 --- Writes a line for each op, case and dtype: "conv2d 3 float32 conv2d=cuda_conv2d", or
--- "conv2d 3 float32 ! MESSAGE" where no job can be compiled.
-function kernels.write(to)
+-- "conv2d 3 float32 ! MESSAGE" where no job can be compiled. all: in jobs with its gradient and
+-- among other ops too.
+function kernels.write(to, all)
   local ops = core.ops()
   for _, name in ipairs(sorted_keys(ops)) do
     local op = ops[name]
     for number, case in ipairs(cases[name] or {}) do
       for _, dtype in ipairs(case.only and { case.only } or op.dtypes) do
-        local ok, steps = pcall(steps_for, op, case, dtype)
-        to:write(("%s %d %s %s\n"):format(name, number, dtype,
-          ok and table.concat(steps, " ") or "! " .. tostring(steps):gsub("\n.*", "")))
+        for form in pairs(all and jobs.forms or { alone = true }) do
+          local ok, steps = pcall(steps_for, op, case, dtype, form)
+          to:write(("%s %d %s %s\n"):format(name, number, dtype,
+            ok and table.concat(steps, " ") or "! " .. tostring(steps):gsub("\n.*", "")))
+        end
       end
     end
   end
@@ -75,10 +78,13 @@ local function served(name, dtype, steps)
   return entry
 end
 
+--- The command that writes those lines.
+function kernels.command(interpreter) return COMMAND:format(interpreter or "build/jfl") end
+
 --- For each op the calls that were tried: { number, dtype, kernels, converted, host, wrong }. Or
 -- nil and what went wrong.
 function kernels.lists(interpreter)
-  local pipe = io.popen(COMMAND:format(interpreter or "build/jfl"))
+  local pipe = io.popen(kernels.command(interpreter) .. " 2>&1")
   local by_op, n, last = {}, 0, "there is no output"
   for line in pipe:lines() do
     local name, number, dtype, steps = line:match "^([%w_]+) (%d+) (%w+) ?(.*)$"

@@ -131,12 +131,17 @@ extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatt
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
   jf_cuda_text_recurrent[];
+extern const char jf_cuda_text_finish[];
+extern const char jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_scale_filters[];
 
 /* What each is given besides its types, as its C half gives it. */
 static const struct { const char *what, *text, *define; } sources[] = {
   { "move", jf_cuda_text_move, "typedef uint4 T;\n" },
   { "fill", jf_cuda_text_fill, "typedef uint16_t T;\n" },
   { "pad", jf_cuda_text_pad, "typedef uint4 V;\n" },
+  { "scale_filters", jf_cuda_text_scale_filters, "typedef double T;\n" },
+  { "crop", jf_cuda_text_crop, "typedef uint16_t V;\n" },
+  { "resize", jf_cuda_text_resize, "typedef float A;\ntypedef uint8_t T;\n" },
   { "gradient of pad", jf_cuda_text_pad, "#define NUMBERS\n#define AXES 3\n"
     "typedef float T;\n" },
   { "running sums", jf_cuda_text_cumulate, "#define SUM\ntypedef uint64_t A;\n"
@@ -153,9 +158,21 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "conv", jf_cuda_text_conv, "typedef float T;\ntypedef float O;\ntypedef float A;\n"
     "#define X 0\n#define F 1\n#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
-  { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float O;\ntypedef float A;\n"
-    "#define Y 3\n#define BIAS 2\n#define RESIDUAL 0\n"
+  { "matmul", jf_cuda_text_matmul, "typedef jf_f16 T;\ntypedef float P;\ntypedef float O;\n"
+    "typedef float A;\n#define A_AT 0\n#define B_AT 1\n#define Y 3\n#define BIAS 2\n"
+    "#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
     "JF_INLINE A act(A a) { return a > 0 ? a : 0; }\n" },
+  { "step along a matmul", jf_cuda_text_matmul, "typedef double T;\ntypedef double P;\n"
+    "typedef double O;\ntypedef double A;\n#define A_AT 1\n#define B_AT 2\n#define Y 0\n"
+    "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 3\n#define RATE 1\n#define SCALE 0\n"
+    "JF_INLINE A act(A a) { return a; }\n" },
+  { "matmul of integers", jf_cuda_text_matmul, "typedef int32_t T;\ntypedef uint64_t P;\n"
+    "typedef int32_t O;\ntypedef int32_t A;\n#define A_AT 0\n#define B_AT 1\n#define Y 2\n"
+    "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
+    "JF_INLINE A act(A a) { return a; }\n" },
+  { "finish", jf_cuda_text_finish, "typedef jf_bf16 T;\ntypedef float A;\n#define WIDTH 8\n"
+    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n#define RATE 1\n#define SCALE 0\n"
+    "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
@@ -188,6 +205,8 @@ static void every_ordering_compiles(void)
     { "sort", jf_cuda_text_sort, "typedef int64_t T;\n#define FLIP (K)0\n", 1 },
     { "scatter", jf_cuda_text_scatter,
       "typedef float T;\ntypedef int32_t I;\n#define A float\n", 0 },
+    { "scatter", jf_cuda_text_scatter,
+      "typedef double T;\ntypedef int64_t I;\n#define STEPS\n#define A double\n", 0 },
     { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
   };
   void *image;

@@ -190,10 +190,10 @@ static void an_event_happens_where_the_stream_failed_too(void)
   put(&second, (note){ .at = &at, .value = 2 });
   CHECK(!jf_sim_wait(&second));
   CHECK(at == 2);
-  CHECK(jf_sim_reach(&event) == JFL_EDEVICE);
+  CHECK(jf_sim_reach(&first, &event) == JFL_EDATA);
   CHECK(jf_sim_wait(&first) == JFL_EDATA);
   CHECK(!jf_sim_record(&first, &event));
-  CHECK(!jf_sim_reach(&event));
+  CHECK(!jf_sim_reach(&first, &event));
   close_device();
 }
 

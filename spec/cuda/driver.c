@@ -20,8 +20,13 @@ static _Thread_local int depth;
 /* ---- failures ---- */
 
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
-   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end. */
+   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then the
+   number of calls of each function, and how often a graph was launched `ahead` of the end of other
+   work. */
 static int calls, fail_at, fail_with;
+enum { MOST_NAMES = 128 };
+static struct { const char *name; int calls; } named[MOST_NAMES];
+static pthread_mutex_t named_mu = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((constructor)) static void driver_read_settings(void)
 {
@@ -35,6 +40,8 @@ __attribute__((destructor)) static void driver_write_calls(void)
   const char *path = getenv("JFL_EMULATED_CALLS");
   FILE *f = path ? fopen(path, "w") : NULL;
   if (f) fprintf(f, "%d\n", calls);
+  for (int i = 0; f && i < MOST_NAMES && named[i].name; i++)
+    fprintf(f, "%s %d\n", named[i].name, named[i].calls);
   if (f) fclose(f);
 }
 
@@ -42,6 +49,16 @@ int emulated_lost(int device) { return __atomic_load_n(&lost[device], __ATOMIC_S
 void emulated_lose(int device, int error)
 {
   __atomic_store_n(&lost[device], error, __ATOMIC_SEQ_CST);
+}
+
+static void driver_count(const char *name)
+{
+  int i = 0;
+  pthread_mutex_lock(&named_mu);
+  while (i < MOST_NAMES - 1 && named[i].name && named[i].name != name) i++;
+  named[i].name = name;
+  named[i].calls++;
+  pthread_mutex_unlock(&named_mu);
 }
 
 /* Whether this call fails as was asked. An error that ends a context ends it. */
@@ -63,6 +80,7 @@ emulated_context *emulated_here(void) { return emulated_current(); }
   do {                                                                     \
     if (!initialized) return CU_NOT_INITIALIZED;                           \
     if (!c || !c->refs) return CU_INVALID_CONTEXT;                         \
+    driver_count(__func__);                                                \
     const int injected_ = driver_injected();                               \
     if (injected_) return injected_;                                       \
     if (emulated_lost(c->device)) return emulated_lost(c->device);         \
@@ -198,6 +216,7 @@ EMULATED_ENTRY int cuDevicePrimaryCtxRelease_v2(int device)
 EMULATED_ENTRY int cuCtxPushCurrent_v2(emulated_context *c)
 {
   NEEDS(c && c->refs && depth < 16, CU_INVALID_CONTEXT);
+  driver_count(__func__);
   stack[depth++] = c;
   return CU_OK;
 }
@@ -205,6 +224,7 @@ EMULATED_ENTRY int cuCtxPushCurrent_v2(emulated_context *c)
 EMULATED_ENTRY int cuCtxPopCurrent_v2(emulated_context **out)
 {
   NEEDS(depth, CU_INVALID_CONTEXT);
+  driver_count(__func__);
   depth--;
   if (out) *out = stack[depth];
   return CU_OK;
@@ -405,7 +425,8 @@ EMULATED_ENTRY int cuEventSynchronize(emulated_event *e)
 {
   NEEDS_CONTEXT(c);
   NEEDS(e && emulated_event_is(e), CU_INVALID_HANDLE);
-  return emulated_event_wait(e);
+  const int error = emulated_event_wait(e);
+  return error ? error : emulated_lost(c->device);
 }
 
 EMULATED_ENTRY int cuEventElapsedTime(float *ms, emulated_event *from, emulated_event *to)
@@ -581,6 +602,7 @@ EMULATED_ENTRY int cuGraphLaunch(emulated_graph *g, emulated_stream *s)
   NEEDS_CONTEXT(c);
   NEEDS_STREAM(c, s);
   NEEDS(emulated_graph_is(g), CU_INVALID_VALUE);
+  if (emulated_stream_works(s)) driver_count("ahead");
   return emulated_graph_queue(g, s);
 }
 

@@ -6,6 +6,7 @@
      memory.c   device memory, which the host cannot touch while no work is done, and pinned memory
      stream.c   streams with a thread each, events, captured graphs
      fibre.c    the threads of a block: barriers and shuffles
+     cublaslt.c matrix products
      cudnn.c    the descriptors of cuDNN; graph.c runs what they describe
 
    Types and numbers are those of the driver's interface (CUDA driver API reference). */
@@ -33,7 +34,7 @@ enum { MOST_DEVICES = 8 };
 
 typedef struct emulated_context { int device, refs; } emulated_context;
 /* The calling thread's context, or NULL. */
-emulated_context *emulated_current(void);
+EMULATED_ENTRY emulated_context *emulated_current(void);
 /* A failure that ends a context: every later call on that device gives it. 0: none so far. */
 int emulated_lost(int device);
 void emulated_lose(int device, int error);
@@ -129,6 +130,7 @@ int emulated_stream_end(emulated_stream *s);
 int emulated_stream_is(const emulated_stream *s);            /* whether there is such a stream */
 int emulated_stream_device(const emulated_stream *s);
 int emulated_stream_captures(const emulated_stream *s);
+int emulated_stream_works(const emulated_stream *s);         /* whether it has something to do */
 /* Takes the item over. */
 int emulated_queue(emulated_stream *s, emulated_item *i);
 int emulated_stream_wait(emulated_stream *s);

@@ -286,7 +286,8 @@ static int nvrtc_give_hollow(program *p)
 ENTRY int nvrtcVersion(int *major, int *minor)
 {
   *major = 13;
-  *minor = nvrtc_is_hollow();          /* a version of their own: they must not get into a cache */
+  /* Versions of no real compiler, and hollow ones apart: caches must not mix them up. */
+  *minor = 90 + nvrtc_is_hollow();
   return NVRTC_OK;
 }
 

@@ -172,6 +172,14 @@ int emulated_stream_is(const emulated_stream *s)
 int emulated_stream_device(const emulated_stream *s) { return s->device; }
 int emulated_stream_captures(const emulated_stream *s) { return s->captured != NULL; }
 
+int emulated_stream_works(const emulated_stream *s)
+{
+  pthread_mutex_lock(&mu);
+  const int works = s->queue.head || s->busy;
+  pthread_mutex_unlock(&mu);
+  return works;
+}
+
 int emulated_stream_end(emulated_stream *s)
 {
   pthread_mutex_lock(&mu);

@@ -123,6 +123,10 @@ describe("a GPU", function()
       compare("roll", { { { 7, 33, 16 } } }, { shift = 5, axis = 1 })
       compare("roll", { { { 7, 33 } } }, { shift = -40, axis = 1 })
       compare("split", { { { 6, 50 } } }, { sizes = { 1, 16, 33 }, axis = 1 })
+      local many, sizes = {}, {}
+      for i = 1, 30 do many[i], sizes[i] = { { 5, 3 } }, i end
+      compare("stack", many, { axis = 1 })
+      compare("split", { { { 4, 465 } } }, { sizes = sizes, axis = 1 })
     ]]
   end)
 
@@ -140,6 +144,34 @@ describe("a GPU", function()
       end
       compare("tril", { { { 3, 33, 65 } } }, { diagonal = 7, fill_value = -1 })
       compare("triu", { { { 65, 33 }, "int32", -9, 9 } }, { diagonal = -3 })
+    ]]
+  end)
+
+  it("brings pictures to other sizes", function()
+    check [[
+      for _, n in ipairs { 1, 7, 33 } do
+        for _, m in ipairs { 1, 14, 50 } do
+          local up = { size = { m, 2 * m }, interpolation = "bilinear", align_corners = n == 7 }
+          compare("upsample_2d", { { { 2, 3, n, n + 4 } } }, up)
+          compare("upsample_2d_grad", { { { 2, 3, n, n + 4 } } }, up)
+          compare("image_resize", { { { 2, n, n + 4, 3 }, "uint8", 0, 255 } }, { size = { m, 20 } })
+          compare("image_resize_grad", { { { 2, n, n + 4, 3 } } }, { size = { m, 20 } })
+        end
+      end
+      compare("upsample_2d", { { { 1, 9, 9, 40 } } }, { size = { 18, 27 }, data_format = "NHWC" })
+      compare("upsample_2d_grad", { { { 1, 18, 27, 40 }, "float64" } }, { size = { 9, 9 },
+        data_format = "NHWC" })
+    ]]
+  end)
+
+  it("draws the parts of pictures that the CPU draws", function()
+    check [[
+      compare("random_crop", { { { 20, 3, 17, 19 } } }, { size = { 12, 13 }, padding = 2,
+        flip = 0.5 })
+      compare("random_crop", { { { 9, 17, 19, 3 }, "uint8", 0, 255 } }, { size = { 16, 19 },
+        flip = 0.5, data_format = "NHWC" })
+      compare("random_crop_grad", { { { 5, 3, 8, 8 } }, { { 5, 3 }, "int32", 0, 3 } },
+        { size = { 11, 10 }, padding = 1 })
     ]]
   end)
 
@@ -172,5 +204,38 @@ describe("a GPU", function()
         end
       end
     ]]
+  end)
+
+  it("trains an embedding, and leaves it alone where an index is out of range", function()
+    local script = [[
+      local flow = require "jfl"
+      local tp = flow.typing
+      local train = flow.global_function {
+        name = "train", type = "train",
+        inputs = { { "ids", tp.Numpy.Placeholder({ 40 }, { dtype = flow.int32 }) } },
+        returns = tp.Numpy,
+        body = function(ids)
+          local table = flow.get_variable("table", { shape = { 5, 33 },
+            initializer = flow.random_uniform_initializer(-1, 1) })
+          local loss = flow.math.reduce_sum(flow.math.square(flow.gather(table, ids)))
+          flow.optimizer.SGD(0.003):minimize(loss)
+          return loss
+        end,
+      }
+      local good, bad = {}, {}
+      for i = 1, 40 do good[i], bad[i] = i * i % 4, i == 17 and 9 or i == 30 and -1 or 2 end
+      flow.random.seed(3)
+      for i, ids in ipairs { good, bad, good, good } do
+        local ok, loss = pcall(train, ids)
+        print(ok and ("%.4g"):format(loss:mean()) or loss:gsub("^.-:%d+: ", ""))
+      end
+    ]]
+    local function run(device)
+      return helper.script(script, ("JFL_DEVICE=%s LD_LIBRARY_PATH=build/emulated "
+        .. "XDG_CACHE_HOME=\"$PWD/build/cache\""):format(device))
+    end
+    local out = run("gpu")
+    assert.matches("index at position 16 must be from 0 to 4, got 9", out)
+    assert.equal(run("cpu"), out)
   end)
 end)

@@ -63,11 +63,36 @@ local TRAINS = [[
     end,
   }
   local x, y = flow.random.normal({ 8, 6 }), { 0, 1, 2, 3, 0, 1, 2, 3 }
-  for _ = 1, 3 do
+  for _ = 1, tonumber(os.getenv "STEPS" or 3) do
     local ok, loss = pcall(train, x, y)
     print(ok and ("%.5f"):format(loss:mean()) or loss)
   end
 ]]
+
+--- How often a script calls each function of the driver, by name, and how many calls may fail.
+local function calls_of(text, variables)
+  local path = os.tmpname()
+  variables.JFL_EMULATED_CALLS = path
+  local out, status = on_gpu(variables, text)
+  assert(status == 0, out)
+  local file, counts = assert(io.open(path)), {}
+  local all = file:read("*n")
+  for name, n in file:read("*a"):gmatch "([%w_]+) (%d+)" do counts[name] = tonumber(n) end
+  file:close()
+  os.remove(path)
+  return counts, all, out
+end
+
+--- The calls that `more` further steps of a script make.
+local function calls_of_steps(text, variables, more)
+  variables.STEPS = 5
+  local few = calls_of(text, variables)
+  variables.STEPS = 5 + more
+  local many = calls_of(text, variables)
+  for name, n in pairs(few) do many[name] = many[name] - n end
+  for name, n in pairs(many) do many[name] = n ~= 0 and n or nil end
+  return many
+end
 
 describe("a GPU", function()
   local want
@@ -76,6 +101,23 @@ describe("a GPU", function()
 
   it("trains as the CPU does, with the same random numbers", function()
     assert.equal(want, (on_gpu({ JFL_DEVICE = "gpu" }, TRAINS)))
+  end)
+
+  it("does a step that trains, dropout included, by one launch and one wait", function()
+    local silent = TRAINS:gsub("print%b()", "assert(ok, loss)")       -- means are launches, too
+    assert.same({ cuGraphLaunch = 10, cuStreamSynchronize = 10, cuCtxPushCurrent_v2 = 20,
+      cuCtxPopCurrent_v2 = 20 }, calls_of_steps(silent, { JFL_DEVICE = "gpu" }, 10))
+  end)
+
+  it("has the next of some asynchronous steps while it works on one", function()
+    local late = TRAINS:gsub("returns = tp.Numpy", "returns = tp.Callback(tp.Numpy)")
+      :gsub("local ok, loss.*print%b()", "train(x, y)(function() end)")
+      :gsub("flow.random.seed", 'require("jfl.core").set("inline_limit", 0)\n  %0')
+    local calls = calls_of_steps(late, { JFL_DEVICE = "gpu", JFL_EMULATED_DELAY = 3000 }, 20)
+    assert.truthy(calls.ahead >= 10, calls.ahead)
+    calls.ahead = nil
+    assert.same({ cuGraphLaunch = 20, cuEventRecord = 20, cuEventSynchronize = 20,
+      cuCtxPushCurrent_v2 = 60, cuCtxPopCurrent_v2 = 60 }, calls)
   end)
 
   it("needs NVIDIA's compiler, and says so", function()
@@ -109,12 +151,8 @@ describe("a GPU", function()
 
   -- Every call in CI, some of them otherwise.
   it("makes an error of each failure of the driver", function()
-    local counted = os.tmpname()
-    assert.equal(want, (on_gpu({ JFL_DEVICE = "gpu", JFL_EMULATED_CALLS = counted }, TRAINS)))
-    local file = assert(io.open(counted))
-    local calls = file:read("*n")
-    file:close()
-    os.remove(counted)
+    local _, calls, out = calls_of(TRAINS, { JFL_DEVICE = "gpu" })
+    assert.equal(want, out)
     assert.truthy(calls > 50)
     for number = 1, calls, os.getenv "JFL_CUTS" and 1 or 17 do
       for _, code in ipairs { 2, 700 } do

@@ -13,6 +13,8 @@ local support = require "spec.op.support"
 local tp = flow.typing
 
 ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
+-- Products read all bits of what they multiply, as the CPU's do.
+ffi.C.setenv("JFL_TF32", "0", 1)
 
 local CPU = { device = "cpu", kernels = "reference" }
 local KIND = os.getenv "JFL_SPEC_DEVICE" or "sim"

@@ -16,7 +16,7 @@ static struct { pthread_mutex_t mu; int n; char text[MOST][TEXT_SIZE]; } missing
   .mu = PTHREAD_MUTEX_INITIALIZER
 };
 
-static void library_note(const char *name, const char *why)
+void jf_library_lacks(const char *name, const char *why)
 {
   char text[TEXT_SIZE];
   int i = 0;
@@ -48,14 +48,14 @@ void *jf_library_open(const char *name, const char *const *env, size_t room)
 {
   int set[8] = {0};
   if (!jf_library_room(room)) {
-    library_note(name, "too little memory is free for it");
+    jf_library_lacks(name, "too little memory is free for it");
     return NULL;
   }
   for (int i = 0; i < 8 && env && env[2 * i]; i++)
     set[i] =
         __libc_single_threaded && !getenv(env[2 * i]) && !setenv(env[2 * i], env[2 * i + 1], 1);
   void *so = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!so) library_note(name, dlerror());
+  if (!so) jf_library_lacks(name, dlerror());
   for (int i = 0; i < 8; i++)
     if (set[i]) unsetenv(env[2 * i]);
   return so;

@@ -94,8 +94,8 @@ typedef struct jf_kind {
   /* Work queued later on d's stream begins only after the event has happened. A device of the kind,
      not necessarily d, must have recorded it before. */
   jfl_status (*await)(jf_device *d, void *stream, void *event);
-  /* Returns when the event, which the stream recorded, has happened. Fails if something queued
-     before it did; then the caller waits for the stream, which says what. */
+  /* Returns when the event, which the stream recorded, has happened. Fails as the first thing
+     queued before it that did; then the caller waits for the stream. */
   jfl_status (*reach)(jf_device *d, void *stream, void *event);
 } jf_kind;
 

@@ -3,9 +3,9 @@
    Where one device does all steps of a plan, inputs, the run's record and results lie in one block
    of its memory, and in pinned memory of the host they lie at the same offsets:
 
-       | input | input | record | result | result |
-       |--- copied to the device ----|
-                       |--- copied from it -------|
+       | input | input | record | result | result | variable that is a result |
+       |---- to the device -----|
+                       |------ from it -----------|
 
    So a run is a copy, its steps, and a copy, which the device can repeat as a whole; with two such
    lanes the host fills and reads one while the device works on the other. Constants are copied to
@@ -82,14 +82,21 @@ static void lane_inputs(jfl_plan *p, const lane_values *v, int place)
   }
 }
 
+/* Whether the step copies a result of the device's work from where the lane has room for it. */
+static int lane_has_result(const jfl_plan *p, const jf_where *from, const jf_where *to)
+{
+  return from->memory == JF_AT_LANE && from->offset == to->offset && to->offset > p->lane.record;
+}
+
 /* A result that is a variable, an input or another result, too, is copied on its own. */
-static void lane_results(jfl_plan *p, const lane_values *v, int place)
+static void lane_results(jfl_plan *p, const lane_values *v, int place, int own)
 {
   for (int s = 0; s < p->n_step; s++) {
     if (!lane_is_transfer(&p->step[s]) || p->step[s].node->place == place) continue;
     jf_where *from = lane_from(v, &p->step[s]), *to = lane_to(v, &p->step[s]);
+    if (own ? lane_has_result(p, from, to) : from->memory != JF_AT_NONE) continue;
     to->offset = lane_take(&p->lane.size, to->size);
-    if (from->memory == JF_AT_NONE) lane_put(from, place, JF_AT_LANE, to->offset, to->size);
+    if (!own) lane_put(from, place, JF_AT_LANE, to->offset, to->size);
   }
 }
 
@@ -106,7 +113,9 @@ void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where
   p->lane.place = place;
   lane_inputs(p, &v, place);
   p->lane.record = lane_take(&p->lane.size, sizeof(jf_run_record));
-  lane_results(p, &v, place);
+  lane_results(p, &v, place, 0);
+  p->lane.end = p->lane.size;
+  lane_results(p, &v, place, 1);
 }
 
 int jf_lane_covers(const jf_step *st)

@@ -89,7 +89,8 @@ typedef struct jf_patch { void **data; int index; size_t offset, size; } jf_patc
    (lane.c). The run layer sets the addresses, of the lane that the plan's pointers point into. */
 typedef struct jf_plan_lane {
   int place;                   /* the device's; -1: the plan has no lane */
-  size_t record, size;         /* where the jf_run_record is; bytes in all */
+  size_t record, end, size;    /* where the jf_run_record is; the end of what is copied back with
+                                  it; bytes in all */
   size_t kept_size;            /* of the constants */
   char *device, *host, *kept;
 } jf_plan_lane;

@@ -102,6 +102,13 @@ static jfl_status execute_whole(jfl_plan *p, jfl_array *const *in, jfl_array *co
   return s;
 }
 
+jfl_status jf_execute_send(jfl_plan *p, int lane, uint64_t number, jfl_array *const *in)
+{
+  execute_note(p);
+  jf_lane_load(p, lane, number, in);
+  return jf_lane_send(p, lane);
+}
+
 static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *const *out, int asks)
 {
   jfl_profile *f = p->job->session->profile;

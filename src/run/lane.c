@@ -138,7 +138,7 @@ static jfl_status lane_queue(jfl_plan *p, const jf_lane *l)
     jf_step_draw(p, &p->step[i]);
     JF_TRY(jf_late_step(p, &p->step[i]));
   }
-  return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.size - record);
+  return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.end - record);
 }
 
 /* Keeps the work instead of doing it. What was begun is ended on failure, too. */
@@ -175,8 +175,7 @@ jfl_status jf_lane_launch(jfl_plan *p, int lane)
   return t->device->kind->replay(t->device, t->stream, p->captured[lane]);
 }
 
-/* What the run that has ended found wrong. */
-static jfl_status lane_found(const jfl_plan *p, int lane)
+jfl_status jf_lane_found(const jfl_plan *p, int lane)
 {
   const jf_fault *f = &lane_record(p, &lane_site(p)->lane[lane])->fault;
   return f->what ? jf_late_blame(p, jf_fault_fail(f), f->step) : JFL_OK;
@@ -188,7 +187,46 @@ jfl_status jf_lane_end(const jfl_plan *p, int lane, jfl_status s)
   jf_error *first = s ? jf_error_copy() : NULL;
   const jfl_status done = t->device->kind->wait(t->device, t->stream);
   if (s) jf_error_restore(s, first);
-  else s = done ? done : lane_found(p, lane);
+  else s = done ? done : jf_lane_found(p, lane);
   jf_free(first);
   return jf_fail_in(s, JFL_ERROR_JOB, p->job->name);
+}
+
+/* ---- runs that others follow before they have ended ---- */
+
+static int lane_is_there(jf_site *t, int lane)
+{
+  if (t->lane[lane].host) return 1;
+  if (t->is_alone) return 0;
+  t->is_alone = lane_make(t, &t->lane[lane]) != JFL_OK;      /* memory for one may be all there is */
+  return !t->is_alone;
+}
+
+int jf_lane_take(const jfl_plan *p)
+{
+  jf_site *t = lane_site(p);
+  for (int i = 0; i < JF_LANES; i++)
+    if (!t->lane[i].busy && lane_is_there(t, i)) return t->lane[i].busy = 1, i;
+  return -1;
+}
+
+void jf_lane_give(const jfl_plan *p, int lane) { lane_site(p)->lane[lane].busy = 0; }
+
+jfl_status jf_lane_send(jfl_plan *p, int lane)
+{
+  const jf_site *t = lane_site(p);
+  JF_TRY(jf_lane_launch(p, lane));
+  return t->device->kind->record(t->device, t->stream, t->lane[lane].event);
+}
+
+jfl_status jf_lane_reach(const jfl_plan *p, int lane)
+{
+  const jf_site *t = lane_site(p);
+  return t->device->kind->reach(t->device, t->stream, t->lane[lane].event);
+}
+
+jfl_status jf_lane_settle(const jfl_plan *p)
+{
+  const jf_site *t = lane_site(p);
+  return t->device->kind->wait(t->device, t->stream);
 }

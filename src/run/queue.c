@@ -52,12 +52,20 @@ static void drop_queued(jfl_session *s, const char *why)
 static void start_afresh(jfl_session *s)
 {
   init_locks(s);
+  while (s->sent) {
+    jfl_request *r = s->sent;
+    s->sent = r->next;
+    jf_lane_give(r->plan, r->lane);
+    r->plan->job->n_sent = 0;
+    r->next = s->head;
+    s->head = r;
+  }
   if (s->current) {
     s->current->next = s->head;
     s->head = s->current;
     s->current = NULL;
   }
-  s->has_worker = s->running = 0;
+  s->has_worker = s->running = s->sending = s->n_sent = 0;
   drop_queued(s, "the run was lost: the process forked");
 }
 
@@ -93,10 +101,11 @@ static void make_readable(jfl_session *s)
   if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
 }
 
-/* Gives the token back and says that a run is done. Under mu. */
+/* Gives the token back, unless runs that were sent have it, and says that a run is done. Under
+   mu. */
 static void announce(jfl_session *s)
 {
-  s->running = 0;
+  s->running = s->n_sent > 0 || s->sending;
   s->finished++;
   make_readable(s);
   if (s->has_worker) pthread_cond_broadcast(&s->changed);
@@ -110,29 +119,132 @@ static void queue_finish(jfl_session *s, jfl_request *r)
   announce(s);
 }
 
-static jfl_request *next_request(jfl_session *s)
+static void queue_pop(jfl_session *s)
 {
-  while (!s->stop && (!s->head || s->running)) pthread_cond_wait(&s->changed, &s->mu);
-  jfl_request *r = s->stop ? NULL : s->head;
-  if (!r) return NULL;
-  s->head = r->next;
+  s->head = s->head->next;
   if (!s->head) s->tail = NULL;
   s->n_queued--;
+}
+
+/* ---- runs that are sent, so that the next one can be prepared while a device works ---- */
+
+/* Takes a lane for a run, and the right to send it; the token is free or has been given to other
+   such runs. Under mu. */
+static int queue_take_lane(jfl_session *s, jfl_request *r)
+{
+  jfl_job *j = r->plan->job;
+  if (s->sending || (s->running && !s->n_sent) || !jf_lane_repeats(r->plan)) return 0;
+  r->lane = jf_lane_take(r->plan);
+  if (r->lane < 0) return 0;
+  r->number = j->run + (uint64_t)j->n_sent;
+  s->sending = s->running = 1;
+  return 1;
+}
+
+static void queue_set_error(jfl_request *r, jfl_status s)
+{
+  r->status = jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name);
+  if (s) r->error = jf_error_copy();
+}
+
+/* Sends the run; one that cannot be sent is landed in its turn. Takes a reference over. */
+static void queue_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
+{
+  queue_set_error(r, jf_execute_send(r->plan, r->lane, r->number, in));
+  pthread_mutex_lock(&s->mu);
+  jfl_request **last = &s->sent;
+  while (*last) last = &(*last)->next;
+  *last = r;
+  r->next = NULL;
+  r->plan->job->n_sent++;
+  s->n_sent++;
+  s->sending = 0;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->mu);
+}
+
+/* After a device failed: waits for it, and sends again what was sent there later. */
+static void queue_settle(jfl_session *s, const jfl_request *r)
+{
+  pthread_mutex_lock(&s->mu);
+  while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
+  s->sending = 1;
+  pthread_mutex_unlock(&s->mu);
+  jf_lane_settle(r->plan);
+  for (jfl_request *q = r->next; q; q = q->next)
+    if (!q->status && q->plan->lane.place == r->plan->lane.place)
+      queue_set_error(q, jf_lane_send(q->plan, q->lane));
+  pthread_mutex_lock(&s->mu);
+  s->sending = 0;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->mu);
+}
+
+/* Waits for the end of a run that was sent, and takes its results. */
+static void queue_receive(jfl_session *s, jfl_request *r)
+{
+  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->plan, r->lane);
+  if (!r->status) queue_set_error(r, failed ? failed : jf_lane_found(r->plan, r->lane));
+  if (failed) queue_settle(s, r);
+  if (!r->status) jf_lane_unload(r->plan, r->lane, r->out);
+}
+
+/* Ends the oldest run that was sent. Under mu, which it leaves meanwhile. A failed run that others
+   of its job follow keeps its number. */
+static void queue_land(jfl_session *s)
+{
+  jfl_request *r = s->sent;
+  jfl_job *j = r->plan->job;
+  pthread_mutex_unlock(&s->mu);
+  queue_receive(s, r);
+  pthread_mutex_lock(&s->mu);
+  s->sent = r->next;
+  s->n_sent--;
+  j->n_sent--;
+  jf_lane_give(r->plan, r->lane);
+  if (!r->status || j->n_sent) j->run++;
+  if (r->status) s->disturbances++;
+  queue_finish(s, r);
+  jfl_request_unref(r);
+}
+
+/* ---- the worker ---- */
+
+/* Whether there is something to do; waits for it. Under mu. */
+static int queue_await(jfl_session *s)
+{
+  while (!s->sent && (s->stop || !s->head || s->running)) {
+    if (s->stop) return 0;
+    pthread_cond_wait(&s->changed, &s->mu);
+  }
+  return 1;
+}
+
+/* Runs or sends the first of the queue. Under mu, which it leaves meanwhile. */
+static void queue_begin(jfl_session *s, int sends)
+{
+  jfl_request *r = s->head;
+  queue_pop(s);
   s->running = 1;
-  return s->current = r;
+  if (!sends) s->current = r;
+  pthread_mutex_unlock(&s->mu);
+  if (s->settings.background) jf_thread_lower();
+  if (sends) queue_send(s, r, r->in);
+  else jf_request_run(r, r->in);
+  pthread_mutex_lock(&s->mu);
+  if (sends) return;
+  queue_finish(s, r);
+  jfl_request_unref(r);
 }
 
 static void *queue_work(void *arg)
 {
   jfl_session *s = arg;
   pthread_mutex_lock(&s->mu);
-  for (jfl_request *r; (r = next_request(s));) {
-    pthread_mutex_unlock(&s->mu);
-    if (s->settings.background) jf_thread_lower();
-    jf_request_run(r, r->in);
-    pthread_mutex_lock(&s->mu);
-    queue_finish(s, r);
-    jfl_request_unref(r);
+  while (queue_await(s)) {
+    const int sends = s->head && queue_take_lane(s, s->head);
+    if (sends || !s->sent) queue_begin(s, sends);
+    else queue_land(s);
   }
   pthread_mutex_unlock(&s->mu);
   return NULL;
@@ -249,6 +361,17 @@ static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *
   return st;
 }
 
+/* Takes what the caller needs to send a run by itself: then its inputs need no copy but that in the
+   lane, and no thread wakes up before the device has work. */
+static int send_begin(jfl_session *s, jfl_request *r)
+{
+  queue_lock(s);
+  const int mine = !s->head && (s->has_worker || !start_worker(s)) && queue_take_lane(s, r);
+  if (mine) r->plan->job->in_flight++;
+  unlock(s);
+  return mine;
+}
+
 jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
 {
   JF_NEED(PLAN, p);
@@ -262,6 +385,10 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   unlock(s);
   if (st) return st;
   JF_TRY(jf_request_new(p, in, &r));
+  if (send_begin(s, r)) {
+    queue_send(s, jfl_request_ref(r), in);
+    return *out = r, JFL_OK;
+  }
   st = jf_request_keep(r, in);
   queue_lock(s);
   if (!st) st = enqueue(s, r);
@@ -334,7 +461,7 @@ int jfl_session_pending(jfl_session *s)
 {
   if (!JF_IS(SESSION, s) || !s->has_worker) return 0;
   queue_lock(s);
-  int n = s->n_queued + s->running;
+  int n = s->n_queued + (s->n_sent ? s->n_sent : s->running);
   unlock(s);
   return n;
 }

@@ -25,6 +25,7 @@ struct jfl_job {
   jfl_plan **plan; int n_plan, cap_plan;
   uint64_t run;                /* runs so far: the random stream's counter; run token */
   int in_flight;               /* queued or running; guarded by mu */
+  int n_sent;                  /* of those, the ones that a device has; guarded by mu */
   jfl_job *next;
 };
 
@@ -36,6 +37,7 @@ struct jfl_request {
   jfl_status status;
   jf_error *error;             /* when status is not JFL_OK; owned; NULL: memory was out */
   jfl_request *next;           /* queue */
+  int lane; uint64_t number;   /* of a run that was sent: its lane; its number */
 };
 
 /* How often a job ran before, as a loaded checkpoint says. */
@@ -43,7 +45,11 @@ typedef struct jf_runs { char *job; uint64_t n; } jf_runs;
 
 /* Memory through which the inputs of a run come to a device and its results go from there, and what
    happens when they are there (plan/lane.c). */
-typedef struct jf_lane { char *device, *host; void *event; int busy; } jf_lane;
+typedef struct jf_lane {
+  char *device, *host;
+  void *event;
+  int busy;                    /* a run that was sent has it; guarded by mu */
+} jf_lane;
 
 /* A device that the session uses, and what all plans share there. */
 typedef struct jf_site {
@@ -56,6 +62,7 @@ typedef struct jf_site {
   jf_fault found;              /* what was there when the device was last waited for */
   /* lane[1] is made when it is first needed; both are as big as any plan wants. */
   jf_lane lane[JF_LANES]; size_t lane_size;
+  int is_alone;                /* there is no memory for lane[1] */
 } jf_site;
 
 /* The most that may be asked for. */
@@ -80,6 +87,9 @@ struct jfl_session {
   pthread_t worker; int has_worker, stop;          /* guarded by mu */
   jfl_request *head, *tail;    /* queued runs; guarded by mu */
   jfl_request *current;        /* the worker's run; guarded by mu */
+  /* Runs that devices have, oldest first; whether someone sends or settles one now. They hold the
+     run token together. Guarded by mu. */
+  jfl_request *sent; int n_sent, sending;
   int n_queued, running;       /* running: someone holds the run token; guarded by mu */
   uint64_t finished;           /* runs finished by the worker; guarded by mu */
   int fd;                      /* eventfd or -1; guarded by mu */
@@ -215,6 +225,16 @@ int jf_lane_repeats(const jfl_plan *p);
 /* Does that; and waits for the end of a run that has come to s. */
 jfl_status jf_lane_launch(jfl_plan *p, int lane);
 jfl_status jf_lane_end(const jfl_plan *p, int lane, jfl_status s);
+/* Of a run that has ended: what it found wrong in its data. */
+jfl_status jf_lane_found(const jfl_plan *p, int lane);
+/* Takes a free lane for a run of p, under the session's mu; gives its number, or -1. */
+int jf_lane_take(const jfl_plan *p);
+void jf_lane_give(const jfl_plan *p, int lane);
+/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone. After
+   a failure of either jf_lane_settle waits for the device, and what was sent later is undone. */
+jfl_status jf_lane_send(jfl_plan *p, int lane);
+jfl_status jf_lane_reach(const jfl_plan *p, int lane);
+jfl_status jf_lane_settle(const jfl_plan *p);
 
 /* A request with room for results; arrays agree with the plan or it fails. */
 jfl_status jf_request_new(jfl_plan *p, jfl_array *const *in, jfl_request **out);
@@ -223,6 +243,8 @@ jfl_status jf_request_keep(jfl_request *r, jfl_array *const *in);
 /* Runs it on the caller, who holds the run token. */
 void jf_request_run(jfl_request *r, jfl_array *const *in);
 
+/* Gives a run of p to its device, by way of a lane, and returns; the run has that number. */
+jfl_status jf_execute_send(jfl_plan *p, int lane, uint64_t number, jfl_array *const *in);
 /* Runs p with the arrays given; the caller holds the run token. */
 jfl_status jf_execute(jfl_plan *p, jfl_array *const *in, jfl_array *const *out);
 /* The same, but ends early where stop_asked says so and no variable has changed yet. */

@@ -141,8 +141,8 @@ for _, e in ipairs {
     .. "all of them read, to float16. Sums and all else stay in float32. For jobs that are "
     .. "compiled from then on.", "boolean|\"bfloat16\"|\"float16\"" },
   { "enable_tensor_float_32_compute", "Whether products and convolutions of float32 on a GPU read "
-    .. "10 bits of each mantissa (TF32), which is faster; true at first. For jobs that are compiled "
-    .. "from then on; the CPU reads all bits.", "boolean" },
+    .. "10 bits of each mantissa (TF32), which is faster; true at first. For jobs that are "
+    .. "compiled from then on; the CPU reads all bits.", "boolean" },
   { "strict_placement", "Whether placing work on a GPU fails where none is usable.", "boolean" },
   { "on_warning", "A function that gets the text of each warning; false: they go to stderr.",
     "fun(text: string)|false" },

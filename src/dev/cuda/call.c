@@ -13,6 +13,8 @@ typedef struct cuda_call {
 
 /* Launches, one behind the other in `size` bytes. */
 typedef struct cuda_calls {
+  jf_device *device;
+  void *table;                         /* in the device's memory, or NULL */
   size_t size;
   _Alignas(ARGS_ALIGN) char calls[];
 } cuda_calls;
@@ -49,7 +51,7 @@ static jfl_status call_room(jf_kargs *k, size_t args, cuda_call **out)
   const size_t used = was ? was->size : 0;
   all = jf_new(sizeof *all + used + sizeof **out + args);
   if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
-  if (was) memcpy(all->calls, was->calls, used);
+  if (was) memcpy(all, was, sizeof *was + used);
   all->size = used + sizeof **out + args;
   jf_free(was);
   k->state = all;
@@ -71,7 +73,7 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
   jfl_status e = call_function(k->device->state, s, types, name, &function);
   if (!e) e = call_room(k, whole, &call);
   if (e) {
-    jf_free(k->state);
+    jf_cuda_release(k->state);
     k->state = NULL;
     return e;
   }
@@ -82,7 +84,7 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
   return JFL_OK;
 }
 
-static jfl_status call_run(const jf_kargs *k, const cuda_call *call)
+static jfl_status call_run(const jf_kargs *k, const cuda_call *call, void *table)
 {
   _Alignas(ARGS_ALIGN) char args[MOST_ARGS];
   jf_cuda_head *h = (jf_cuda_head *)(void *)args;
@@ -91,7 +93,8 @@ static jfl_status call_run(const jf_kargs *k, const cuda_call *call)
   *h = jf_cuda_head_of(k);
   for (int i = 0; i < k->n_in && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->in[i].data;
   for (int i = 0; i < k->n_out && n < JF_CUDA_POINTERS; i++) h->data[n++] = k->out[i].data;
-  if (n < JF_CUDA_POINTERS) h->data[n] = k->scratch;
+  if (n < JF_CUDA_POINTERS) h->data[n++] = k->scratch;
+  if (n < JF_CUDA_POINTERS) h->data[n] = table;
   return jf_cuda_launch(k, call->function, call->grid, args);
 }
 
@@ -100,7 +103,7 @@ jfl_status jf_cuda_run(const jf_kargs *k)
   const cuda_calls *all = k->state;
   for (size_t at = 0; all && at < all->size;) {
     const cuda_call *call = (const cuda_call *)(const void *)(all->calls + at);
-    JF_TRY(call_run(k, call));
+    JF_TRY(call_run(k, call, all->table));
     at += sizeof *call + call->size;
   }
   return JFL_OK;
@@ -108,14 +111,48 @@ jfl_status jf_cuda_run(const jf_kargs *k)
 
 /* ---- bytes ---- */
 
+jfl_status jf_cuda_upload(jf_device *d, const void *from, size_t size, void **out)
+{
+  jf_cuda *c = d->state;
+  void *to = d->kind->alloc(d, size);
+  if (!to) return jf_fail(JFL_ENOMEM, "out of memory on %s", d->name);
+  jfl_status s = jf_cuda_enter(c);
+  if (!s) {
+    jf_cu e = c->api->put((jf_cu_address)(uintptr_t)to, from, size, c->own);
+    if (!e) e = c->api->stream_wait(c->own);
+    s = jf_cuda_check(c, e, "copying to it");
+    jf_cuda_leave(c);
+  }
+  if (s) d->kind->free(d, to);
+  else *out = to;
+  return s;
+}
+
+jfl_status jf_cuda_keep(jf_kargs *k, const void *table, size_t size)
+{
+  cuda_calls *all = jf_new(sizeof *all);
+  if (!all) return jf_fail(JFL_ENOMEM, "out of memory");
+  all->device = k->device;
+  const jfl_status s = jf_cuda_upload(k->device, table, size, &all->table);
+  if (s) jf_free(all);
+  else k->state = all;
+  return s;
+}
+
+void jf_cuda_release(void *state)
+{
+  cuda_calls *all = state;
+  if (all && all->table) all->device->kind->free(all->device, all->table);
+  jf_free(all);
+}
+
 static jfl_status call_bytes(const jf_kargs *k, void *to, const void *from, size_t size)
 {
   jf_cuda *c = jf_cuda_of(k);
   const jf_cu_address at = (jf_cu_address)(uintptr_t)to;
   if (size == 0 || to == from) return JFL_OK;
   JF_TRY(jf_cuda_enter(c));
-  const jf_cu e = from ? c->api->move(at, c->context, (jf_cu_address)(uintptr_t)from, c->context,
-                                      size, jf_cuda_queue(k))
+  const jf_cu e = from ? c->api->copy(at, (jf_cu_address)(uintptr_t)from, size, jf_cuda_queue(k))
                        : c->api->fill(at, 0, size, jf_cuda_queue(k));
   const jfl_status s = jf_cuda_check(c, e, from ? "copying on it" : "clearing memory");
   jf_cuda_leave(c);

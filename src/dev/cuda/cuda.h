@@ -15,6 +15,7 @@
 /* ---- devices (device.c), entering them (context.c) ---- */
 
 typedef struct jf_cuda_image jf_cuda_image;
+struct jf_cuda_blas;
 
 /* The state of a device. */
 typedef struct jf_cuda {
@@ -27,8 +28,9 @@ typedef struct jf_cuda {
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
   jf_cu lost;                          /* the error that ended the context; 0: none */
-  pthread_mutex_t mu;                  /* guards images and dnn */
+  pthread_mutex_t mu;                  /* guards what follows */
   jf_cuda_image *images;
+  struct jf_cuda_blas *blas;           /* NULL until a product needs it (blas.h) */
   struct jf_dnn *dnn;                  /* cuDNN here (dnn.h); NULL: not asked for yet */
 } jf_cuda;
 
@@ -126,6 +128,12 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
 /* Runs what was prepared on k's tensors; nothing, if k->state is NULL. */
 jfl_status jf_cuda_run(const jf_kargs *k);
+/* Copies a table to the device, where it stays until jf_cuda_release: the launches prepared later
+   see its address behind that of scratch. */
+jfl_status jf_cuda_keep(jf_kargs *k, const void *table, size_t size);
+void jf_cuda_release(void *state);
+/* Takes memory of the device and copies to it at once. */
+jfl_status jf_cuda_upload(jf_device *d, const void *from, size_t size, void **out);
 /* Queue the clearing of bytes, and a copy on the device, of which nothing is done where `to` is
    `from`. */
 jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size);

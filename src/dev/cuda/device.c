@@ -1,5 +1,5 @@
 /* The table of functions of NVIDIA GPUs, which plans and sessions call, and their memory. */
-#include "dev/cuda/cuda.h"
+#include "dev/cuda/blas.h"
 #include "dev/cuda/dnn.h"
 
 #include <stdio.h>
@@ -62,6 +62,7 @@ static void device_close(jf_device *d)
 {
   jf_cuda *c = d->state;
   if (jf_cuda_enter_to_end(c)) {
+    jf_cuda_blas_free(c);
     jf_dnn_close(c);
     jf_cuda_images_free(c);
     c->api->stream_free(c->own);
@@ -104,9 +105,16 @@ static void device_free(jf_device *d, void *p)
   jf_cuda_leave(c);
 }
 
+/* What cuBLASLt and cuDNN do at the end of a product or convolution. */
+static int device_activates(const char *act)
+{
+  return !strcmp(act, "relu") || !strcmp(act, "gelu_tanh");
+}
+
 JFL_DEVICE(gpu, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
   .open = device_open, .close = device_close,
-  .rows = jf_cuda_rows, .fused = &jf_cuda_fused_limits, .alloc = device_alloc, .free = device_free,
+  .rows = jf_cuda_rows, .activates = device_activates, .fused = &jf_cuda_fused_limits,
+  .alloc = device_alloc, .free = device_free,
   .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
   .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,
   .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,

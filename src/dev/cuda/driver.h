@@ -40,6 +40,8 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(get, cuMemcpyDtoHAsync_v2, (void *to, jf_cu_address from, size_t n, jf_cu_stream *s))         \
   X(move, cuMemcpyPeerAsync, (jf_cu_address to, jf_cu_context *there, jf_cu_address from,         \
                               jf_cu_context *here, size_t n, jf_cu_stream *s))                    \
+  X(copy, cuMemcpyDtoDAsync_v2, (jf_cu_address to, jf_cu_address from, size_t n,                  \
+                                 jf_cu_stream *s))                                                \
   X(fill, cuMemsetD8Async, (jf_cu_address to, unsigned char byte, size_t n, jf_cu_stream *s))     \
   X(stream_new, cuStreamCreate, (jf_cu_stream **out, unsigned flags))                             \
   X(stream_free, cuStreamDestroy_v2, (jf_cu_stream *s))                                           \

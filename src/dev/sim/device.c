@@ -260,8 +260,7 @@ static void sim_device_unpin(jf_device *d, void *p)
 static jfl_status sim_device_reach(jf_device *d, void *stream, void *event)
 {
   (void)d;
-  (void)stream;
-  return jf_sim_reach(event);
+  return jf_sim_reach(stream, event);
 }
 
 static void sim_device_work_free(jf_device *d, void *work)

@@ -103,7 +103,8 @@ jfl_status jf_sim_record(jf_sim_stream *s, jf_sim_event *e);
 /* Items that s gets from now on wait for the last jf_sim_record of e; if there was none, they wait
    for nothing. */
 jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e);
-/* Waits until the last jf_sim_record of e has happened; fails where that was after a failure. */
-jfl_status jf_sim_reach(jf_sim_event *e);
+/* Waits until the last jf_sim_record of e, by s, has happened; fails where that was after a failure
+   of s, as that did. */
+jfl_status jf_sim_reach(jf_sim_stream *s, jf_sim_event *e);
 
 #endif

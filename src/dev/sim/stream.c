@@ -271,11 +271,15 @@ jfl_status jf_sim_await(jf_sim_stream *s, jf_sim_event *e)
   return sim_stream_put_turn(s, (sim_turn){ stand, e, turn });
 }
 
-jfl_status jf_sim_reach(jf_sim_event *e)
+jfl_status jf_sim_reach(jf_sim_stream *s, jf_sim_event *e)
 {
   pthread_mutex_lock(&e->mu);
   while (e->reached < e->asked) pthread_cond_wait(&e->there, &e->mu);
   const int failed = e->failed;
   pthread_mutex_unlock(&e->mu);
-  return failed ? jf_fail(JFL_EDEVICE, "work before the event failed") : JFL_OK;
+  if (!failed) return JFL_OK;
+  pthread_mutex_lock(&s->mu);
+  const jfl_status st = s->failed ? jf_error_restore(s->failed, s->error) : JFL_OK;
+  pthread_mutex_unlock(&s->mu);
+  return st ? st : jf_fail(JFL_EDEVICE, "%s: work before the event failed", s->name);
 }

@@ -1,0 +1,174 @@
+/* Matrix products by cuBLASLt, and what follows them: in the same call where the library has that
+   epilogue, else by a kernel of our own (finish.cu). */
+#include "dev/cuda/blas.h"
+#include "finish.h"
+#include "optim/matmul_update.h"
+
+enum { BLAS_ALIGNMENT = 256 };
+
+typedef struct blas_matmul_call {
+  jf_cuda_multiply *multiply;
+  void *finish;                          /* state of the kernel that follows, or NULL */
+  size_t product;                        /* bytes at the start of scratch that the product takes */
+} blas_matmul_call;
+
+static void blas_matmul_release(void *state)
+{
+  blas_matmul_call *c = state;
+  jf_cuda_product_free(c->multiply);
+  jf_free(c->finish);
+  jf_free(c);
+}
+
+static int blas_matmul_accepts(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  return jf_is_float(k->in[0].dtype) && !a->panel && jf_numel(&k->out[0].shape) > 0 &&
+         jf_numel(&k->in[0].shape) > 0;
+}
+
+static jf_cuda_product blas_matmul_product_of(const jf_kargs *k)
+{
+  const jf_matmul *a = k->attr;
+  const jfl_shape *x = &k->in[0].shape, *y = &k->out[0].shape;
+  jf_cuda_product p = {
+    .batch = 1, .m = y->d[y->n - 2], .n = y->d[y->n - 1],
+    .k = x->d[a->transpose_a ? x->n - 2 : x->n - 1], .transpose_a = a->transpose_a,
+    .transpose_b = a->transpose_b, .in = k->in[0].dtype, .out = k->out[0].dtype, .tf32 = k->tf32
+  };
+  for (int i = 0; i < y->n - 2; i++) p.batch *= y->d[i];
+  return p;
+}
+
+static jfl_status blas_matmul_make(jf_kargs *k, const jf_cuda_product *p, size_t *scratch)
+{
+  blas_matmul_call *c = jf_new(sizeof *c);
+  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
+  const jfl_status s = jf_cuda_product_new(k->device->state, p, &c->multiply, scratch);
+  if (s) blas_matmul_release(c);
+  else k->state = c;
+  return s;
+}
+
+static jfl_status blas_matmul_multiply(const jf_kargs *k, const jf_epilogue *e, void *y)
+{
+  const blas_matmul_call *c = k->state;
+  const jf_cuda_factors f = {
+    .a = k->in[0].data, .b = k->in[1].data, .bias = e ? jf_epilogue_bias(k, e) : NULL,
+    .residual = e ? jf_epilogue_residual(k, e) : NULL, .y = y,
+    .scratch = (char *)k->scratch + c->product
+  };
+  return jf_cuda_multiply_run(k, c->multiply, &f);
+}
+
+/* ---- alone ---- */
+
+static jfl_status blas_matmul_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jf_cuda_product p = blas_matmul_product_of(k);
+  return blas_matmul_make(k, &p, scratch);
+}
+
+static jfl_status blas_matmul_run(const jf_kargs *k)
+{
+  return blas_matmul_multiply(k, NULL, k->out[0].data);
+}
+
+JFL_CUDA(cublaslt_matmul, .op = "matmul", .accepts = blas_matmul_accepts,
+  .prepare = blas_matmul_prepare,
+  .run = blas_matmul_run, .release = blas_matmul_release,
+  .priority = 20)
+
+/* ---- with an epilogue of the library ---- */
+
+static const jf_epilogue *blas_matmul_epilogue(const jf_kargs *k)
+{
+  return &((const jf_matmul_fused *)k->attr)->epilogue;
+}
+
+static jfl_status blas_matmul_fused_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jf_epilogue *e = blas_matmul_epilogue(k);
+  jf_cuda_product p = blas_matmul_product_of(k);
+  p.bias = e->bias;
+  p.residual = e->residual;
+  p.act = e->act;
+  return blas_matmul_make(k, &p, scratch);
+}
+
+static jfl_status blas_matmul_fused_run(const jf_kargs *k)
+{
+  return blas_matmul_multiply(k, blas_matmul_epilogue(k), k->out[0].data);
+}
+
+JFL_CUDA(cublaslt_matmul_fused, .op = "matmul_fused", .accepts = blas_matmul_accepts,
+  .prepare = blas_matmul_fused_prepare,
+  .run = blas_matmul_fused_run, .release = blas_matmul_release, .priority = 20)
+
+/* ---- with a kernel of our own behind it ---- */
+
+static jfl_status blas_matmul_then_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jf_cuda_product p = blas_matmul_product_of(k);
+  JF_TRY(blas_matmul_make(k, &p, scratch));
+  blas_matmul_call *c = k->state;
+  k->state = NULL;                       /* to which calls would be added */
+  const jfl_status s = jf_finish_prepare(k, blas_matmul_epilogue(k));
+  c->finish = s ? NULL : k->state;
+  if (s) blas_matmul_release(c);
+  else k->state = c;
+  return s;
+}
+
+static jfl_status blas_matmul_finish(const jf_kargs *k)
+{
+  const blas_matmul_call *c = k->state;
+  jf_kargs f = *k;
+  f.state = c->finish;
+  return jf_cuda_run(&f);
+}
+
+static jfl_status blas_matmul_then_run(const jf_kargs *k)
+{
+  JF_TRY(blas_matmul_run(k));
+  return blas_matmul_finish(k);
+}
+
+JFL_CUDA(cublaslt_matmul_then, .op = "matmul_fused", .accepts = blas_matmul_accepts,
+  .prepare = blas_matmul_then_prepare,
+  .run = blas_matmul_then_run, .release = blas_matmul_release, .priority = 15)
+
+/* ---- with a step along the product, which is in scratch ---- */
+
+static int blas_matmul_update_accepts(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  return blas_matmul_accepts(&p);
+}
+
+static jfl_status blas_matmul_update_prepare(jf_kargs *k, size_t *scratch)
+{
+  jf_kargs p = jf_step_product(k);
+  const jf_cuda_product product = blas_matmul_product_of(&p);
+  const size_t size = (size_t)(product.m * product.n) * jfl_dtype_size(product.out);
+  JF_TRY(blas_matmul_make(&p, &product, scratch));
+  blas_matmul_call *c = p.state;
+  c->product = (size + BLAS_ALIGNMENT - 1) / BLAS_ALIGNMENT * BLAS_ALIGNMENT;
+  *scratch += c->product;
+  const jfl_status s = jf_finish_prepare_step(k);
+  c->finish = s ? NULL : k->state;
+  if (s) blas_matmul_release(c);
+  else k->state = c;
+  return s;
+}
+
+static jfl_status blas_matmul_update_run(const jf_kargs *k)
+{
+  const jf_kargs p = jf_step_product(k);
+  JF_TRY(blas_matmul_multiply(&p, NULL, k->scratch));
+  return blas_matmul_finish(k);
+}
+
+JFL_CUDA(cublaslt_matmul_update, .op = "matmul_update", .accepts = blas_matmul_update_accepts,
+  .prepare = blas_matmul_update_prepare,
+  .run = blas_matmul_update_run, .release = blas_matmul_release, .priority = 20)

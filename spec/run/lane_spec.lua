@@ -1,0 +1,128 @@
+--- Runs that a device is given as a whole, and ahead of the end of the one before: they give what the
+-- CPU gives, call by call, also where some fail. With JFL_SPEC_DEVICE=gpu the device is a GPU.
+local core = require "jfl.core"
+local ffi = require "ffi"
+local flow = require "jfl"
+
+local tp = flow.typing
+local KIND = os.getenv "JFL_SPEC_DEVICE" or "sim"
+local NUMBERS = "%.4f"
+
+ffi.cdef "int setenv(const char *, const char *, int); int unsetenv(const char *);"
+
+local function session(device)
+  flow.clear_default_session()
+  core.set("device", device)
+  core.set("inline_limit", 0)
+  flow.random.seed(5)
+end
+
+local function trainer(name)
+  return flow.global_function {
+    name = name, type = "train", returns = tp.Callback(tp.Numpy),
+    inputs = { { "x", tp.Numpy.Placeholder({ 4, 9 }) },
+      { "label", tp.Numpy.Placeholder({ 4 }, { dtype = flow.int32 }) } },
+    body = function(x, label)
+      local w = flow.get_variable("w", { shape = { 9, 3 },
+        initializer = flow.random_normal_initializer(0, 0.1) })
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(label,
+        flow.matmul(flow.nn.dropout(x, 0.3), w))
+      flow.optimizer.Adam(0.01):minimize(loss)
+      return loss
+    end,
+  }
+end
+
+--- The sum of four numbers, computed here, as ops would wait for all runs.
+local function sum(loss) return loss[1] + loss[2] + loss[3] + loss[4] end
+
+--- Calls two jobs by turns, without waiting; every `bad`th has a label that is not there. Gives what
+-- each call gave, in order, as text.
+local function train(device, calls, bad)
+  session(device)
+  local a, b, lines = trainer "a", trainer "b", {}
+  local inputs = {}
+  for i = 1, 4 do inputs[i] = flow.ndarray.rand({ 4, 9 }) end
+  for i = 1, calls do
+    local label = { i % 3, 1, i % bad == 0 and 7 or 2, 0 }
+    local job = i % 5 == 0 and b or a
+    job(inputs[1 + i % 4], label)(function(loss)
+      lines[#lines + 1] = ("%d " .. NUMBERS):format(i, sum(loss))
+    end, function(message) lines[#lines + 1] = message:match("[^\n]*") end)
+    if i % bad == 0 then flow.sync() end
+  end
+  flow.sync()
+  return table.concat(lines, "\n")
+end
+
+--- What some calls of a job give whose results are everything that they can be; `fixed`: a constant
+-- and an input, too, which the host has already.
+local function results(device, fixed)
+  session(device)
+  local table_of = flow.ndarray.rand({ 6, 2 })
+  local job = flow.global_function {
+    name = "job", type = "predict",
+    returns = tp.Tuple(tp.Numpy, tp.Numpy, tp.Numpy, tp.Numpy, tp.Numpy, tp.Numpy),
+    inputs = { { "x", tp.Numpy.Placeholder({ 6, 2 }) }, { "y", tp.Numpy.Placeholder({ 2 }) } },
+    body = function(x, y)
+      local w = flow.get_variable("w", { shape = { 2 }, initializer = flow.ones_initializer() })
+      local twice = flow.math.tanh(x * w) + flow.constant(table_of)
+      if not fixed then x = x * 1 end
+      return x, twice, flow.reshape(twice, { 12 }), w, y * 2, fixed and flow.constant(table_of) or w
+    end,
+  }
+  local lines = {}
+  for i = 1, 4 do
+    local x = flow.ndarray.zeros({ 6, 2 }) + i
+    for _, r in ipairs { job(x, { i, 2 * i }) } do
+      lines[#lines + 1] = NUMBERS:format(r:sum())
+    end
+    if i == 2 then flow.load_variables({ w = flow.ndarray.zeros({ 2 }) + 3 }) end
+  end
+  return table.concat(lines, " ")
+end
+
+describe("runs through lanes", function()
+  teardown(flow.clear_default_session)
+
+  it("give what they give one by one", function()
+    assert.equal(train("cpu", 60, 1000), train(KIND, 60, 1000))
+  end)
+
+  it("fail one by one, and the next is as if there had been none", function()
+    local want = train("cpu", 60, 7)
+    assert.matches("label at position 2 must be from 0 to 2, got 7", want)
+    assert.equal(want, train(KIND, 60, 7))
+  end)
+
+  it("take the bits of a run from its number, though another failed before it was known", function()
+    session(KIND)
+    local job, seen = trainer "job", {}
+    local x = flow.ndarray.rand({ 4, 9 })
+    for i = 1, 40 do
+      job(x, { 0, 1, i % 3 == 0 and 7 or 2, 0 })(function(loss) seen[#seen + 1] = sum(loss) end,
+        function() end)
+    end
+    flow.sync()
+    table.sort(seen)
+    assert.truthy(#seen >= 13)
+    for i = 2, #seen do assert.truthy(seen[i] > seen[i - 1]) end
+  end)
+
+  it("give results that are inputs, variables, constants and each other", function()
+    assert.equal(results("cpu", true), results(KIND, true))
+    assert.equal(results("cpu", false), results(KIND, false))
+  end)
+
+  if KIND == "sim" then
+    it("fail in the one call in which the device breaks", function()
+      for _, step in ipairs { 40, 77, 90, 91, 92, 93 } do
+        ffi.C.setenv("JFL_SIM_FAULT", tostring(step), 1)
+        local said = train(KIND, 30, 1000)
+        ffi.C.unsetenv("JFL_SIM_FAULT")
+        assert.matches("sim:0 is broken", said)
+        assert.equal(29, select(2, ("\n" .. said):gsub("\n%d+ ", "")))
+      end
+    end)
+  end
+end)
