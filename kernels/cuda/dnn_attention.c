@@ -62,7 +62,8 @@ typedef struct dnn_attention_call {
 } dnn_attention_call;
 
 /* A tensor of k's; q_rows: it has a row for each query, otherwise one for each key. */
-static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, int q_rows, int turned)
+static jf_dnn_desc *dnn_attention_of(const dnn_attention_call *c, int64_t id, int q_rows,
+                                     int turned)
 {
   const int64_t rows = q_rows ? c->d.q_len : c->d.k_len;
   const jf_dnn_tensor t = dnn_attention_tensor(&c->d, id, c->type, rows, c->d.size, turned);

@@ -4,10 +4,10 @@
 
 #include "emulated.h"
 
-enum { T32 = 0, T64 = 1, T16 = 2, TI32 = 4, TB16 = 9, TBOOL = 11 };    /* its types */
+enum { T32 = 0, T64 = 1, T16 = 2, TI32 = 4, TB16 = 9, TBOOL = 11 };   /* its types */
 enum { MODE_ADD = 0, MODE_MUL = 1, MODE_DIV = 6, MODE_SUB = 9, MODE_EXP = 13, MODE_LOG = 15,
        MODE_RELU = 100, MODE_AT_LEAST = 303, MODE_INDEX = 501, MODE_SELECT = 601,
-       MODE_SUM = 0, MODE_MAX = 3 };                               /* of pointwise ops, reductions */
+       MODE_SUM = 0, MODE_MAX = 3 };                               /* of ops and of reductions */
 enum { EMULATED_OPS = 24, EMULATED_TENSORS = 48, EMULATED_AXES = 6 };
 
 typedef struct emulated_tensor {

@@ -74,8 +74,8 @@ describe("convolutions by cuDNN", function()
 
   it("are left to jfl's kernels without cuDNN", function()
     local folder = helper.directory()
-    local link = "for f in libcuda.so.1 libnvrtc.so.13; do ln -s \"$PWD/%s/$f\" '%s'; done"
-    assert(os.execute(link:format(EMULATED, folder)) == 0)
+    assert(os.execute(("ln -s \"$PWD/%s/\"* '%s'"):format(EMULATED, folder)) == 0)
+    os.remove(folder .. "/libcudnn.so.9")
     assert(io.open(folder .. "/libcudnn.so.9", "w")):close()  -- hides one that is installed
     local out = on_gpu({ folder = folder }, PLANNED)
     helper.remove(folder)
