@@ -62,7 +62,7 @@ static int cut_into_lines(jf_cut *c)
   if (c->n_sum)
     while (--inner > 0)
       if (cut_sums(c, inner) && (cut_has(c, JF_CUT_LINES) || cut_has(c, JF_CUT_COLUMNS))) return 1;
-  return cut_sums(c, 0) && !cut_has(c, JF_CUT_COLUMNS);
+  return cut_sums(c, 0);
 }
 
 static void cut_axes(jf_cut *c)
@@ -211,7 +211,7 @@ static int cut_registers(jf_cut *c)
   const int room = c->across * c->down > 2 * BLOCK ? 24 : 64;
   int columns = 0;
   for (int s = 0; s < c->f->n_slot; s++)
-    if (c->sum[s] == JF_CUT_COLUMNS) columns += cut_slot_registers(c, s);
+    if (c->sum[s] == JF_CUT_COLUMNS) columns += 2 * c->turns * c->vector;    /* of 8 bytes */
   c->keeps = c->turns > 0;
   if (cut_hold(c) + columns > room) {
     c->keeps = 0;

@@ -1,8 +1,6 @@
-/* Runs fused programs, and single elementwise ops as programs of one instruction. */
+/* Launches the kernels of programs; what their source consists of besides. */
 #ifndef JF_DEVICE
-#include "cut.h"
-#include "op/broadcast.h"
-#include "op/op.h"
+#include "program.h"
 
 #include <string.h>
 #endif
@@ -84,17 +82,17 @@ JF_INLINE int64_t jf_gather_offset(int64_t index, int64_t n, const int64_t *d, c
   return n > 0 ? at + index * step[0] : 0;
 }
 
-/* Finishes some results. Partial sums of type A are added in D, which a T is made of. */
-template <class A, class D, class T> JF_INLINE void jf_gather(const jf_cut_gather &g, int64_t block)
+/* Finishes some results, of type T, from partial sums of type D. */
+template <class D, class T> JF_INLINE void jf_gather(const jf_cut_gather &g, int64_t block)
 {
   __shared__ D part[256];
   const int across = (int)g.across, x = threadIdx.x % across, down = 256 / across;
   const int64_t i = block * across + x;
   D sum = 0;
   if (i < g.results) {
-    const A *from = (const A *)g.from + jf_gather_offset(i, g.n_kept, g.kept, g.kept_step);
+    const D *from = (const D *)g.from + jf_gather_offset(i, g.n_kept, g.kept, g.kept_step);
     for (int64_t j = threadIdx.x / across; j < g.count; j += down)
-      sum += (D)from[jf_gather_offset(j, g.n_gone, g.gone, g.gone_step)];
+      sum += from[jf_gather_offset(j, g.n_gone, g.gone, g.gone_step)];
   }
   part[threadIdx.x] = sum;
   for (int n = 128; n >= across; n /= 2) {
@@ -110,74 +108,74 @@ template <class A, class D, class T> JF_INLINE void jf_gather(const jf_cut_gathe
 extern const char jf_cuda_text_program[];
 
 /* A kernel that is ready to be launched, and the one that finishes its sums. */
-typedef struct fused_call {
+struct jf_program {
   jf_cu_function *function, *finish;
   jf_cuda_grid grid, finish_grid;
-  int n_gather;
+  int n_in, n_gather;
   size_t at[JF_FUSED_OUTS];            /* by gathered sum: where partial sums are in scratch, */
   int out[JF_FUSED_OUTS];              /* and which output the sums are */
   jf_cut_args args;
-} fused_call;
+};
 
 /* ---- sums ---- */
 
-static void fused_axis(int64_t *n, int64_t *d, int64_t *step, int64_t extent, int64_t by)
+static void program_axis(int64_t *n, int64_t *d, int64_t *step, int64_t extent, int64_t by)
 {
   d[*n] = extent;
   step[(*n)++] = by;
 }
 
 /* Says how partial sums lie: by part or line, then by tile or element. */
-static void fused_gather_axes(jf_cut_gather *g, const jf_cut *c, int s)
+static void program_gather_axes(jf_cut_gather *g, const jf_cut *c, int s)
 {
   const int lines = c->sum[s] == JF_CUT_LINES;
   const int first = lines ? 0 : c->inner, end = lines ? c->inner : c->nest.n;
   int64_t dense[JFL_MAXDIM];
   g->n_kept = g->n_gone = 0;
   if (c->sum[s] == JF_CUT_TOTAL) {
-    fused_axis(&g->n_gone, g->gone, g->gone_step, c->tiles * c->parts, 1);
+    program_axis(&g->n_gone, g->gone, g->gone_step, c->tiles * c->parts, 1);
     return;
   }
   jf_dense_steps(end - first, c->nest.d + first, lines ? c->tiles : 1, dense);
-  if (!lines) fused_axis(&g->n_gone, g->gone, g->gone_step, c->parts, c->line);
+  if (!lines) program_axis(&g->n_gone, g->gone, g->gone_step, c->parts, c->line);
   for (int a = first; a < end; a++) {
-    if (c->step[s][a]) fused_axis(&g->n_kept, g->kept, g->kept_step, c->nest.d[a], dense[a - first]);
-    else fused_axis(&g->n_gone, g->gone, g->gone_step, c->nest.d[a], dense[a - first]);
+    const int64_t d = c->nest.d[a], by = dense[a - first];
+    if (c->step[s][a]) program_axis(&g->n_kept, g->kept, g->kept_step, d, by);
+    else program_axis(&g->n_gone, g->gone, g->gone_step, d, by);
   }
-  if (lines) fused_axis(&g->n_gone, g->gone, g->gone_step, c->tiles, 1);
+  if (lines) program_axis(&g->n_gone, g->gone, g->gone_step, c->tiles, 1);
 }
 
-static double fused_divisor(const jf_fused *f, int s)
+static double program_divisor(const jf_fused *f, int s)
 {
   int i = 0;
   while (f->instr[i].out[0] != s || !jf_cut_adds(&f->instr[i])) i++;
   return f->instr[i].count;
 }
 
-static void fused_gathers(fused_call *call, const jf_cut *c, size_t *scratch)
+static void program_gathers(jf_program *call, const jf_cut *c, size_t *scratch)
 {
   enum { ACROSS = 32, ALIGNMENT = 64 };
   for (int s = 0; s < c->f->n_slot; s++) {
     if (c->f->slot[s].kind != JF_SLOT_SUM) continue;
     const int n = call->n_gather++;
     jf_cut_gather *g = &call->args.gather[n];
-    const size_t size = jf_is_float(c->f->slot[s].dtype) && c->f->slot[s].dtype != JFL_F64 ? 4 : 8;
-    fused_gather_axes(g, c, s);
+    program_gather_axes(g, c, s);
     g->results = jf_cut_results(c, s);
     g->count = jf_cut_partials(c, s) / g->results;
-    g->divisor = fused_divisor(c->f, s);
+    g->divisor = program_divisor(c->f, s);
     for (g->across = 1; g->across < ACROSS && g->across < g->results;) g->across *= 2;
     g->blocks = (g->results + g->across - 1) / g->across;
     call->finish_grid.blocks += g->blocks;
     call->at[n] = *scratch;
     call->out[n] = c->f->slot[s].out;
-    *scratch += ((size_t)jf_cut_partials(c, s) * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *scratch += ((size_t)jf_cut_partials(c, s) * sizeof(double) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
 }
 
 /* ---- programs ---- */
 
-static jfl_status fused_compile(fused_call *call, jf_cuda *cuda, const jf_cut *c)
+static jfl_status program_compile(jf_program *call, jf_cuda *cuda, const jf_cut *c)
 {
   jf_text text = { 0 };
   char *source;
@@ -191,118 +189,36 @@ static jfl_status fused_compile(fused_call *call, jf_cuda *cuda, const jf_cut *c
   return e;
 }
 
-static jfl_status fused_make(jf_kargs *k, const jf_fused *f, size_t *scratch)
+jfl_status jf_program_new(jf_cuda *cuda, const jf_fused *f, size_t *scratch, jf_program **out)
 {
-  jf_cuda *cuda = k->device->state;
   jf_cut c;
   if (!jf_cut_make(&c, f)) return JFL_ENOSYS;
-  fused_call *call = jf_new(sizeof *call);
+  jf_program *call = jf_new(sizeof *call);
   if (!call) return jf_fail(JFL_ENOMEM, "out of memory");
   jf_cut_grid(&c, cuda->multiprocessors);
   call->args = (jf_cut_args){ .groups = c.groups, .lines = c.lines, .tiles = c.tiles,
                               .parts = c.parts };
   call->grid = (jf_cuda_grid){ c.tiles * c.parts, c.across * c.down, 0 };
   call->finish_grid.threads = 256;
-  fused_gathers(call, &c, scratch);
-  jfl_status s = fused_compile(call, cuda, &c);
+  call->n_in = f->n_in;
+  program_gathers(call, &c, scratch);
+  jfl_status s = program_compile(call, cuda, &c);
   if (s) jf_free(call);
-  else k->state = call;
+  else *out = call;
   return s;
 }
 
-static jfl_status cuda_fused_prepare(jf_kargs *k, size_t *scratch)
+jfl_status jf_program_run(const jf_program *call, const jf_kargs *k, void *const *data, int n)
 {
-  return fused_make(k, k->attr, scratch);
-}
-
-static jfl_status cuda_fused_run(const jf_kargs *k)
-{
-  const fused_call *call = k->state;
   jf_cut_args a = call->args;
   a.head = jf_cuda_head_of(k);
-  for (int i = 0; i < k->n_in; i++) a.data[i] = k->in[i].data;
-  for (int i = 0; i < k->n_out; i++) a.data[k->n_in + i] = k->out[i].data;
+  memcpy(a.data, data, (size_t)n * sizeof *data);
   for (int i = 0; i < call->n_gather; i++) {
     a.gather[i].from = (char *)k->scratch + call->at[i];
-    a.gather[i].to = k->out[call->out[i]].data;
+    a.gather[i].to = data[call->n_in + call->out[i]];
   }
   JF_TRY(jf_cuda_launch(k, call->function, call->grid, &a));
   return call->n_gather ? jf_cuda_launch(k, call->finish, call->finish_grid, &a) : JFL_OK;
 }
-
-JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run,
-  .release = jf_free, .priority = 10)
-
-static int fused_fits(const struct jf_fused *f)
-{
-  jf_cut c;
-  return jf_cut_make(&c, f);
-}
-
-const jf_fused_limits jf_cuda_fused_limits = {
-  .slots = JF_CUT_SLOTS, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 1 << 14, .sums = 1 << 15,
-  .fits = fused_fits
-};
-
-/* ---- a single op ---- */
-
-/* Any elementwise op whose dtypes it serves. */
-static int each_accepts(const jf_kargs *k)
-{
-  const jfl_op *op = k->op;
-  return op->expr && op->loop && op->loop[jf_call_key(op, k)] && k->n_in <= 3 && k->n_out <= 2;
-}
-
-/* A program of one instruction, with what it consists of. */
-typedef struct each_program {
-  jf_fused f;
-  jf_fused_slot slot[5];
-  jf_instr instr;
-  jf_fused_arg in[3];
-} each_program;
-
-static void each_input(each_program *p, const jf_kargs *k, int i)
-{
-  const jf_tensor *x = &k->in[i];
-  jf_fused_slot *s = &p->slot[i];
-  const int whole = jf_shape_eq(&x->shape, &k->out[0].shape);
-  *s = (jf_fused_slot){ .kind = whole ? JF_SLOT_EACH : JF_SLOT_BROADCAST, .dtype = x->dtype,
-                        .in = i, .out = -1 };
-  if (!whole) jf_broadcast_steps(&x->shape, &k->out[0].shape, 1, s->step);
-  p->in[i] = (jf_fused_arg){ x->dtype, x->shape };
-  p->instr.in[i] = i;
-}
-
-static void each_output(each_program *p, const jf_kargs *k, int i)
-{
-  const int slot = k->n_in + i;
-  p->slot[slot] = (jf_fused_slot){ .kind = JF_SLOT_EACH, .dtype = k->out[i].dtype, .in = -1,
-                                   .out = i };
-  p->f.out[i] = (jf_fused_arg){ k->out[i].dtype, k->out[i].shape };
-  p->instr.out[i] = slot;
-}
-
-static void each_program_of(each_program *p, const jf_kargs *k)
-{
-  *p = (each_program){ .instr = { .name = k->op->name, .op = k->op, .key = jf_call_key(k->op, k),
-                                  .attr = k->attr, .shape = k->out[0].shape, .n_in = k->n_in,
-                                  .n_out = k->n_out } };
-  for (int i = 0; i < k->n_in; i++) each_input(p, k, i);
-  for (int i = 0; i < k->n_out; i++) each_output(p, k, i);
-  p->f = (jf_fused){ .program = k->op->name, .title = k->op->name, .space = k->out[0].shape,
-                     .n_slot = k->n_in + k->n_out, .n_instr = 1, .n_in = k->n_in,
-                     .n_out = k->n_out, .slot = p->slot, .instr = &p->instr, .in = p->in,
-                     .out = { p->f.out[0], p->f.out[1] } };
-}
-
-static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
-{
-  each_program p;
-  each_program_of(&p, k);
-  return fused_make(k, &p.f, scratch);
-}
-
-JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
-  .release = jf_free, .priority = 5)
 
 #endif

@@ -5,7 +5,7 @@
    whose t2 is the mean of a row, t1 a line that is repeated and t5 a sum over all rows, the kernel
    is, but for names of constants,
 
-       float s5[4] = { };
+       double s5[4] = { };
        for (I base = part * 1; base < lines; base += parts * 1) {
          const I line = base;
          float h0[4];
@@ -42,9 +42,14 @@ static const char *program_computed(const program *p, int s)
 {
   return jf_cuda_ctypes[p->f->slot[s].dtype].computed;
 }
+/* The type in which slot s is added up. Few elements of a row may be added in float; partial sums
+   would lose digits there. */
 static const char *program_summed(const program *p, int s)
 {
-  return jf_cuda_ctypes[p->f->slot[s].dtype].summed;
+  const jfl_dtype t = p->f->slot[s].dtype;
+  const int few = p->f->slot[s].kind == JF_SLOT_ROW && p->c->turns;
+  if (!jf_is_float(t)) return "uint64_t";
+  return few ? jf_cuda_ctypes[t].computed : "double";
 }
 /* The type of the elements of the input or output that slot s is. */
 static const char *program_stored(const program *p, int s)
@@ -411,10 +416,9 @@ static void program_finish(program *p)
       "  int64_t block = blockIdx.x;\n");
   for (int s = 0; s < p->f->n_slot; s++) {
     if (p->f->slot[s].kind != JF_SLOT_SUM) continue;
-    const char *type = program_summed(p, s);
-    ADD("  if (block < a.gather[%d].blocks) {\n    jf_gather<%s, %s, %s>(a.gather[%d], block);\n"
-        "    return;\n  }\n  block -= a.gather[%d].blocks;\n", gather, type,
-        jf_is_float(p->f->slot[s].dtype) ? "double" : type, program_stored(p, s), gather, gather);
+    ADD("  if (block < a.gather[%d].blocks) {\n    jf_gather<%s, %s>(a.gather[%d], block);\n"
+        "    return;\n  }\n  block -= a.gather[%d].blocks;\n", gather, program_summed(p, s),
+        program_stored(p, s), gather, gather);
     gather++;
   }
   ADD("}\n");

@@ -171,7 +171,7 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
     "JF_INLINE A act(A a) { return a; }\n" },
   { "finish", jf_cuda_text_finish, "typedef jf_bf16 T;\ntypedef float A;\n#define WIDTH 8\n"
-    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n#define RATE 1\n#define SCALE 0\n"
+    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },

@@ -1,16 +1,15 @@
 /* The position of the largest or smallest element along an axis. */
+#include "op/argmax.h"
 #include "op/move.h"
 
-typedef struct attr { int64_t axis; } attr;
-
 static const jf_attr attrs[] = {
-  JF_FIELD(attr, axis, INT, "-1", "the axis to search"),
+  JF_FIELD(jf_argmax, axis, INT, "-1", "the axis to search"),
   {0},
 };
 
 static jfl_status argmax_infer(jf_infer *c)
 {
-  attr *a = c->attr;
+  jf_argmax *a = c->attr;
   const jfl_shape *s = &c->in[0]->shape;
   char text[JF_SHAPE_STR];
   JF_TRY(jf_axis(&a->axis, s->n));
@@ -32,7 +31,7 @@ typedef int64_t (*search)(const void *x, int64_t m, int64_t step);
 /* Searches each line of x along the axis; `size` is the bytes of an element. */
 static jfl_status search_lines(const jf_kargs *k, int64_t size, search line)
 {
-  jf_axes s = jf_axes_at(&k->in[0].shape, ((const attr *)k->attr)->axis);
+  jf_axes s = jf_axes_at(&k->in[0].shape, ((const jf_argmax *)k->attr)->axis);
   int32_t *y = k->out[0].data;
   for (int64_t i = 0; i < s.before * s.after; i++) {
     int64_t at = i / s.after * s.m * s.after + i % s.after;
@@ -67,8 +66,8 @@ static const jf_kernel min_cpu[JFL_N_DTYPE] = { JF_EACH_TYPE(MIN_ROW) };
 
 JFL_OP(argmax, .doc = "The position (int32) of the first largest element along axis.",
   .path = "math.argmax argmax", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(attr), .infer = argmax_infer, .cpu = max_cpu)
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = max_cpu)
 
 JFL_OP(argmin, .doc = "The position (int32) of the first smallest element along axis.",
   .path = "math.argmin argmin", .in = {"input"}, .out = {"y"}, .attr = attrs,
-  .attr_size = sizeof(attr), .infer = argmax_infer, .cpu = min_cpu)
+  .attr_size = sizeof(jf_argmax), .infer = argmax_infer, .cpu = min_cpu)

@@ -95,10 +95,10 @@ jf_cuda_grid jf_cuda_grid_of(const jf_cuda *c, int64_t n);
 
 /* ---- types (types.c) ---- */
 
-/* The C++ types of a dtype's elements: as they are stored, computed, computed where integers wrap,
-   and added up by a thread. least and most are the ends of an integer type. */
+/* The C++ types of a dtype's elements: as they are stored, computed, and computed where integers
+   wrap. least and most are the ends of an integer type. */
 typedef struct jf_cuda_ctype {
-  const char *stored, *computed, *wrapping, *summed, *least, *most;
+  const char *stored, *computed, *wrapping, *least, *most;
 } jf_cuda_ctype;
 extern const jf_cuda_ctype jf_cuda_ctypes[JFL_N_DTYPE];
 const char *jf_cuda_stored(jfl_dtype t);
