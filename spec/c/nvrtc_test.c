@@ -178,7 +178,8 @@ static const struct { const char *what, *text, *define; } sources[] = {
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
   { "ctc", jf_cuda_text_ctc, "typedef float T;\n" },
   { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
-  { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
+  { "attention", jf_cuda_text_attention, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float L;\n"
+    "typedef float M;\ntypedef float A;\n"
     "enum { R = 4, COLUMNS = 8 };\n" },
   { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };
