@@ -109,7 +109,7 @@ same_examples() {
 # the CPU gets (spec/dev runs all ops in jobs), and what says #cpu.
 simulated() {
   export JFL_DEVICE=sim
-  for test in bind checkpoint crash delivery queue states; do
+  for test in bind checkpoint crash delivery exhausted queue states; do
     run "C on sim ${test}_test" "build/obj-gcc/spec/${test}_test"
   done
   specs "specs on sim" build/jfl --exclude-tags=cpu spec/bind spec/checkpoint spec/cmd spec/lua \
@@ -139,6 +139,8 @@ emulated() {
   if [ -n "$ci" ]; then first="at once" second=trains; else first="with add" second="trains mlp"; fi
   specs "specs on the emulated GPU" build/jfl --filter="$first" --filter="$second" \
     --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
+  specs "runs on the emulated GPU" build/jfl spec/run/lane_spec.lua
+  JFL_DEVICE=gpu run "C on the emulated GPU exhausted_test" build/obj-gcc/spec/exhausted_test
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
   if [ -n "$ci" ]; then steps=4; else steps=1; fi
   beside synchronize_single_job $steps 2

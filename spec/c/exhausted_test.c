@@ -2,6 +2,7 @@
    leak. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "counter.h"
@@ -228,9 +229,11 @@ static void every_failure_of_a_network_is_a_status(void) { fail_each(network); }
 
 int main(void)
 {
+  const char *device = getenv("JFL_DEVICE");
   jfl_set_allocator(&(jfl_allocator){ take, give, NULL });
   scratch_make();
   RUN(every_failure_is_a_status);
-  RUN(every_failure_of_a_network_is_a_status);
+  /* It looks into variables, which other devices do not let it. */
+  if (!device || !strcmp(device, "cpu")) RUN(every_failure_of_a_network_is_a_status);
   return test_done();
 }

@@ -174,14 +174,15 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
     "JF_INLINE A act(A a) { return a; }\n" },
   { "finish", jf_cuda_text_finish, "typedef jf_bf16 T;\ntypedef float A;\n#define WIDTH 8\n"
-    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n#define RATE 1\n#define SCALE 0\n"
+    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
     "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },
   { "ctc", jf_cuda_text_ctc, "typedef float T;\n" },
   { "rotary", jf_cuda_text_rotary, "typedef double T;\ntypedef double A;\n" },
-  { "attention", jf_cuda_text_attention, "typedef float T;\ntypedef float A;\n"
+  { "attention", jf_cuda_text_attention, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float L;\n"
+    "typedef float M;\ntypedef float A;\n"
     "enum { R = 4, COLUMNS = 8 };\n" },
   { "gather", jf_cuda_text_gather, "typedef uint4 V;\ntypedef int32_t I;\n" },
 };

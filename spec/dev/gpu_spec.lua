@@ -69,6 +69,54 @@ local TRAINS = [[
   end
 ]]
 
+-- A network on two devices, trained by calls with and without a callback; a checkpoint saved and
+-- loaded. Then, in another session, something on the CPU.
+local SPREAD = [[
+  local flow = require "jfl"
+  local core = require "jfl.core"
+  local tp = flow.typing
+  flow.random.seed(5)
+  local n = os.getenv "KIND"
+  local folder = os.tmpname()
+  os.remove(folder)
+  local function try(fn)
+    local ok, message = pcall(fn)
+    if not ok then print((message:gsub("^.-:%d+: ", ""))) end
+  end
+  local function network(name, returns)
+    return flow.global_function { name = name, type = "train", returns = returns,
+      inputs = { { "x", tp.Numpy.Placeholder({ 8, 6 }) } },
+      body = function(x)
+        local h = flow.layers.dense(x, 16, { name = "h" })
+        h = flow.scope.placement(n, n == "gpu" and "0:1" or "0:0", function()
+          return flow.math.tanh(flow.layers.dense(h, 4, { name = "o" }))
+        end)
+        flow.optimizer.SGD(0.1):minimize(h)
+        return h
+      end }
+  end
+  local function line(i, y) print(("%d %.4f"):format(i, y:get(1, 1))) end
+  try(function()
+    core.set("device", n)
+    core.set("inline_limit", 0)
+    local now, later = network("now", tp.Numpy), network("later", tp.Callback(tp.Numpy))
+    local x = {}
+    for i = 1, 8 do x[i] = { i, 1, 2, 3, 4, 5 } end
+    line(1, now(x))
+    for i = 2, 4 do later(x)(function(y) line(i, y) end, function(m) print(m) end) end
+    flow.sync()
+    flow.train.CheckPoint():save(folder)
+    line(5, now(x))
+    flow.train.CheckPoint():load(folder)
+    line(6, now(x))
+  end)
+  try(function()
+    flow.clear_default_session()
+    print("the CPU goes on: " .. (flow.ndarray.zeros({ 3 }) + 2):sum())
+  end)
+  os.execute("rm -rf '" .. folder .. "'")
+]]
+
 --- How often a script calls each function of the driver, by name, and how many calls may fail.
 local function calls_of(text, variables)
   local path = os.tmpname()
@@ -150,19 +198,49 @@ describe("a GPU", function()
   end)
 
   -- Every call in CI, some of them otherwise.
-  it("makes an error of each failure of the driver", function()
-    local _, calls, out = calls_of(TRAINS, { JFL_DEVICE = "gpu" })
-    assert.equal(want, out)
+  local function check_failures(text, expected)
+    local variables = text == SPREAD and { KIND = "gpu" } or { JFL_DEVICE = "gpu" }
+    local _, calls, out = calls_of(text, variables)
+    assert.equal(expected, out)
     assert.truthy(calls > 50)
     for number = 1, calls, os.getenv "JFL_CUTS" and 1 or 17 do
       for _, code in ipairs { 2, 700 } do
-        local out, status = on_gpu({ JFL_DEVICE = "gpu",
-          JFL_EMULATED_FAIL = number .. ":" .. code }, TRAINS)
-        local said = ("call %d fails with %d: %s"):format(number, code, out)
-        assert.truthy(status == 0 or status == 1, said)
-        local fails = out:find("gpu:0", 1, true) or out == want
-        assert.truthy(fails, said)
+        variables.JFL_EMULATED_FAIL = number .. ":" .. code
+        local said, status = on_gpu(variables, text)
+        local what = ("call %d fails with %d: %s"):format(number, code, said)
+        assert.truthy(status == 0 or status == 1, what)
+        assert.truthy(said:find("gpu:%d") or said == expected, what)
+        if text == SPREAD then assert.truthy(said:find("the CPU goes on: 6", 1, true), what) end
       end
     end
+  end
+
+  it("makes an error of each failure of the driver", function() check_failures(TRAINS, want) end)
+
+  it("does so in asynchronous calls, on two devices and in checkpoints, and the CPU goes on",
+    function()
+      local alone = on_gpu({ KIND = "cpu", JFL_KERNELS = "reference" }, SPREAD)
+      assert.matches("1.*2.*3.*4.*the CPU goes on: 6", alone)
+      check_failures(SPREAD, alone)
+    end)
+
+  it("says what does not fit, and how much there is", function()
+    local out = on_gpu({ JFL_DEVICE = "gpu" }, [[
+      local flow = require "jfl"
+      local job = flow.global_function { name = "job", inputs = {
+        { "x", flow.typing.Numpy.Placeholder({ 1 }) } }, returns = flow.typing.Numpy,
+        body = function(x)
+          local big = flow.math.tanh(x + flow.zeros({ 40000, 1 }))
+          return flow.matmul(big, big, { transpose_b = true })
+        end }
+      print(pcall(job, { 1 }))
+      print(pcall(flow.global_function { name = "large", returns = flow.typing.Numpy,
+        body = function() return flow.get_variable("w", { shape = { 1500000000 },
+          initializer = flow.zeros_initializer() }) end }))
+    ]])
+    assert.truthy(out:find("job: out of memory: temporaries take 6400%d+ bytes on gpu:0, "
+      .. "where %d+ of 4294967296 are free; smaller batches take less"), out)
+    assert.truthy(out:find("variable 'w': out of memory: its elements take 6000000000 bytes on "
+      .. "gpu:0, where %d+ of 4294967296 are free"), out)
   end)
 end)

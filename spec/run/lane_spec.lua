@@ -14,6 +14,7 @@ local function session(device)
   flow.clear_default_session()
   core.set("device", device)
   core.set("inline_limit", 0)
+  core.set("tf32", 0)
   flow.random.seed(5)
 end
 

@@ -36,6 +36,9 @@ typedef struct jf_kind {
   int64_t (*channel_block)(void);
   /* Whether products and convolutions become faster if they end in that op; NULL: with none. */
   int (*activates)(const char *act);
+  /* Whether steps along gradients that are products are better made together with those of all
+     variables than by the products. */
+  int steps_apart;
   const jf_fused_limits *fused;        /* NULL: it runs no fused programs */
   /* Measures what the device can do with that many threads: float32 additions and multiplications
      per second in registers, and bytes per second read and written by a loop over large arrays.
@@ -48,6 +51,9 @@ typedef struct jf_kind {
   void *(*alloc)(jf_device *d, size_t size);
   /* Called when nothing uses the memory any more; p may be NULL. */
   void (*free)(jf_device *d, void *p);
+  /* How much memory nobody has taken, and how much there is; fails where the device cannot be used
+     any more. Optional. */
+  jfl_status (*memory)(jf_device *d, size_t *unused, size_t *all);
 
   /* ---- streams, copies, launches; NULL for a kind with `host` ---- */
 
@@ -122,6 +128,10 @@ jfl_status jf_device_new(const jf_kind *kind, int index, jf_device **out);
 void jf_device_free(jf_device *d);
 /* The device whose memory is the host's own; never freed. */
 jf_device *jf_host(void);
+/* Takes memory of a device for `what`, "temporaries", which a failure names: it says how much was
+   asked for, how much there is, and what may help, unless that is NULL. */
+jfl_status jf_device_take(jf_device *d, size_t size, const char *what, const char *help,
+                          void **out);
 
 /* A block of a device's memory, which several arrays may share. */
 typedef struct jf_storage {

@@ -78,14 +78,33 @@ void jf_device_free(jf_device *d)
   jf_free(d);
 }
 
+static jfl_status device_is_full(jf_device *d, size_t size, const char *what, const char *help)
+{
+  size_t unused, all;
+  const char *then = help ? "; " : "";
+  if (!help) help = "";
+  if (!d->kind->memory)
+    return jf_fail(JFL_ENOMEM, "out of memory: %s take %zu bytes on %s%s%s", what, size, d->name,
+                   then, help);
+  JF_TRY(d->kind->memory(d, &unused, &all));
+  return jf_fail(JFL_ENOMEM, "out of memory: %s take %zu bytes on %s, where %zu of %zu are free"
+                 "%s%s", what, size, d->name, unused, all, then, help);
+}
+
+jfl_status jf_device_take(jf_device *d, size_t size, const char *what, const char *help,
+                          void **out)
+{
+  void *p = d->kind->alloc(d, size);
+  return p ? (*out = p, JFL_OK) : device_is_full(d, size, what, help);
+}
+
 jfl_status jf_storage_new(jf_device *d, size_t size, jf_storage **out)
 {
   jf_storage *st = jf_new(sizeof *st);
-  void *data = st ? d->kind->alloc(d, size) : NULL;
-  if (!data) {
-    jf_free(st);
-    return jf_fail(JFL_ENOMEM, "out of memory: %zu bytes on %s", size, d->name);
-  }
+  void *data = NULL;
+  if (!st) return jf_fail(JFL_ENOMEM, "out of memory");
+  jfl_status s = jf_device_take(d, size, "its elements", NULL, &data);
+  if (s) return jf_free(st), s;
   *st = (jf_storage){ 1, size, data, d };
   *out = st;
   return JFL_OK;

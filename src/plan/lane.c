@@ -64,6 +64,17 @@ static size_t lane_take(size_t *end, size_t size)
   return at;
 }
 
+static size_t lane_bytes(const jfl_plan *p, const lane_values *v, int place)
+{
+  size_t n = 0;
+  for (int s = 0; s < p->n_step; s++) {
+    const jf_step *st = &p->step[s];
+    if (lane_is_transfer(st))
+      lane_take(&n, st->node->place == place ? lane_from(v, st)->size : lane_to(v, st)->size);
+  }
+  return n;
+}
+
 /* Puts a value that a device has in its part of the lane, or with the constants that it keeps. */
 static void lane_put(jf_where *w, int place, jf_memory memory, size_t offset, size_t size)
 {
@@ -104,12 +115,8 @@ void jf_plan_use_lane(jfl_plan *p, const jfl_value *const *root, jf_where *where
 {
   const lane_values v = { root, where };
   const int place = lane_place(p);
-  size_t bytes = 0;
   p->lane.place = -1;
-  if (place < 0 || !lane_serves(p, &v, place)) return;
-  for (int s = 0; s < p->n_step; s++)
-    if (lane_is_transfer(&p->step[s])) lane_take(&bytes, lane_from(&v, &p->step[s])->size);
-  if (bytes > MOST) return;
+  if (place < 0 || !lane_serves(p, &v, place) || lane_bytes(p, &v, place) > MOST) return;
   p->lane.place = place;
   lane_inputs(p, &v, place);
   p->lane.record = lane_take(&p->lane.size, sizeof(jf_run_record));

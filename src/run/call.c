@@ -66,9 +66,9 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
   }
   c.k.in = t;
   c.k.out = t + k->n_in;
-  jfl_status s = JFL_OK;
-  c.block = d->kind->alloc(d, size);
-  if (!c.block) s = jf_fail(JFL_ENOMEM, "out of memory: %zu bytes on %s", size, d->name);
+  void *block = NULL;
+  jfl_status s = jf_device_take(d, size, "the operands of the op", NULL, &block);
+  c.block = block;
   if (!s) {
     call_lay_out(&c, scratch);
     s = call_queue(&c, run);

@@ -18,12 +18,16 @@ void jf_job_bind(jfl_plan *p)
 }
 
 /* Notes that a run of the plan begins. */
-static void execute_note(jfl_plan *p)
+static jfl_status execute_note(jfl_plan *p)
 {
   jfl_session *s = p->job->session;
-  if (p->bound != s->arenas) jf_job_bind(p);
+  if (p->bound != s->arenas) {
+    JF_TRY(jf_fail_in(jf_job_need_room(s, p), JFL_ERROR_JOB, p->job->name));
+    jf_job_bind(p);
+  }
   if (p->updates) s->changes++;
   p->renew = p->kept != s->changes;
+  return JFL_OK;
 }
 
 /* Makes the plan ready for a run with these arrays, step by step. */
@@ -104,7 +108,7 @@ static jfl_status execute_whole(jfl_plan *p, jfl_array *const *in, jfl_array *co
 
 jfl_status jf_execute_send(jfl_plan *p, int lane, uint64_t number, jfl_array *const *in)
 {
-  execute_note(p);
+  JF_TRY(execute_note(p));
   jf_lane_load(p, lane, number, in);
   return jf_lane_send(p, lane);
 }
@@ -113,7 +117,7 @@ static jfl_status execute_plan(jfl_plan *p, jfl_array *const *in, jfl_array *con
 {
   jfl_profile *f = p->job->session->profile;
   const int most = p->job->session->settings.background, low = most != 0;
-  execute_note(p);
+  JF_TRY(execute_note(p));
   if (jf_lane_repeats(p)) return execute_count(p, execute_whole(p, in, out, asks));
   JF_TRY(execute_prepare(p, in, out));
   jf_loops_set(most, low);

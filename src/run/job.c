@@ -89,23 +89,31 @@ void jfl_plan_free(jfl_plan *p)
   jf_session_release(j->session);
 }
 
-/* Bigger blocks for temporaries; plans notice at their next run. */
-static jfl_status grow_arenas(jfl_session *s, const jfl_plan *p)
+/* A bigger block for temporaries, which outlive no run: the old one makes room for it, and is there
+   again if there is none. Plans notice at their next run. */
+static jfl_status grow_arena(jfl_session *s, jf_site *t, size_t size)
 {
-  for (int i = 0; i < p->n_part; i++) {
-    jf_site *t = s->site[i];
-    const jf_kind *k = t->device->kind;
-    size_t size = p->part[i].arena_size;
-    if (size <= t->arena_size) continue;
-    void *bigger = k->alloc(t->device, size);
-    if (!bigger)
-      return jf_fail(JFL_ENOMEM, "out of memory: temporaries take %zu bytes on %s", size,
-                     t->device->name);
-    k->free(t->device, t->arena);
-    t->arena = bigger;
-    t->arena_size = size;
-    s->arenas++;
-  }
+  const jf_kind *k = t->device->kind;
+  const size_t before = t->arena_size;
+  k->free(t->device, t->arena);
+  t->arena = NULL;
+  t->arena_size = 0;
+  s->arenas++;
+  jfl_status st = jf_device_take(t->device, size, "temporaries",
+                                 "smaller batches take less", &t->arena);
+  if (!st) return t->arena_size = size, JFL_OK;
+  jf_error *why = jf_error_copy();
+  if (before && (t->arena = k->alloc(t->device, before))) t->arena_size = before;
+  jf_error_restore(st, why);
+  jf_free(why);
+  return st;
+}
+
+jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p)
+{
+  for (int i = 0; i < p->n_part; i++)
+    if (p->part[i].arena_size > s->site[i]->arena_size)
+      JF_TRY(grow_arena(s, s->site[i], p->part[i].arena_size));
   return jf_lanes_need(s, p);
 }
 
@@ -139,7 +147,7 @@ static jfl_status admit(jfl_job *j, jfl_plan *p)
   jfl_plan **room = jf_regrow(j->plan, j->n_plan, &j->cap_plan, sizeof *room);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");
   j->plan = room;
-  JF_TRY(grow_arenas(j->session, p));
+  JF_TRY(jf_job_need_room(j->session, p));
   if (p->is_late) JF_TRY(jf_late_prepare(j->session, p));
   JF_TRY(jf_lane_keep(j->session, p));
   return need_variables(j->session, p);

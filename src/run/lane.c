@@ -23,10 +23,10 @@ void jf_lanes_free(jf_site *t)
 static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
 {
   const jf_kind *k = t->device->kind;
-  l->device = k->alloc(t->device, size);
-  if (!l->device)
-    return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes on %s",
-                   size, t->device->name);
+  void *device;
+  JF_TRY(jf_device_take(t->device, size, "inputs and results of a run",
+                        "smaller batches take less", &device));
+  l->device = device;
   l->host = k->pin(t->device, size);
   if (!l->host)
     return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes of "
@@ -74,10 +74,9 @@ jfl_status jf_lane_keep(jfl_session *s, jfl_plan *p)
 {
   if (p->lane.place < 0 || !p->lane.kept_size) return JFL_OK;
   jf_site *t = s->site[p->lane.place];
-  p->lane.kept = t->device->kind->alloc(t->device, p->lane.kept_size);
-  if (!p->lane.kept)
-    return jf_fail(JFL_ENOMEM, "out of memory: constants take %zu bytes on %s", p->lane.kept_size,
-                   t->device->name);
+  void *kept;
+  JF_TRY(jf_device_take(t->device, p->lane.kept_size, "constants", NULL, &kept));
+  p->lane.kept = kept;
   for (int i = 0; i < p->n_step; i++) {
     const jf_step *st = &p->step[i];
     if (!jf_lane_covers(st) || st->out[0].memory != JF_AT_KEPT) continue;
@@ -163,8 +162,10 @@ static jfl_status lane_capture(jfl_plan *p, int lane)
 int jf_lane_repeats(const jfl_plan *p)
 {
   const jfl_session *s = p->job->session;
-  return p->lane.place >= 0 && p->work_first == 0 && p->is_warm && !s->profile &&
-         !s->settings.check_finite;
+  if (p->lane.place < 0 || p->work_first != 0 || !p->is_warm) return 0;
+  const jf_site *t = lane_site(p);
+  return !s->profile && !s->settings.check_finite && p->lane.size <= t->lane_size &&
+         p->part[p->lane.place].arena_size <= t->arena_size;
 }
 
 jfl_status jf_lane_launch(jfl_plan *p, int lane)

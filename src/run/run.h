@@ -162,6 +162,8 @@ void jf_job_free(jfl_job *j);
 /* Gives a plan to its job: variables, room for temporaries, pointers. On failure the session is as
    it was, but for variables that were made. */
 jfl_status jf_job_admit(jfl_job *j, jfl_plan *p);
+/* Makes arenas and lanes as big as the plan needs them. */
+jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p);
 /* Points a plan into the arenas there are now. */
 void jf_job_bind(jfl_plan *p);
 /* A copy that jf_free frees, or NULL. */

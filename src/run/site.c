@@ -7,8 +7,11 @@ static jfl_status site_set_up(jf_site *t)
   const jf_kind *k = t->device->kind;
   if (k->host) return JFL_OK;
   JF_TRY(k->stream_new(t->device, &t->stream));
-  t->record = k->alloc(t->device, sizeof *t->record);
-  return t->record ? JFL_OK : jf_fail(JFL_ENOMEM, "out of memory on %s", t->device->name);
+  void *record;
+  JF_TRY(jf_device_take(t->device, sizeof *t->record, "records of runs", NULL,
+                        &record));
+  t->record = record;
+  return JFL_OK;
 }
 
 static void site_close(jf_site *t)

@@ -114,8 +114,8 @@ jfl_status jf_cuda_run(const jf_kargs *k)
 jfl_status jf_cuda_upload(jf_device *d, const void *from, size_t size, void **out)
 {
   jf_cuda *c = d->state;
-  void *to = d->kind->alloc(d, size);
-  if (!to) return jf_fail(JFL_ENOMEM, "out of memory on %s", d->name);
+  void *to;
+  JF_TRY(jf_device_take(d, size, "tables", NULL, &to));
   jfl_status s = jf_cuda_enter(c);
   if (!s) {
     jf_cu e = c->api->put((jf_cu_address)(uintptr_t)to, from, size, c->own);
