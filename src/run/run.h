@@ -232,8 +232,8 @@ jfl_status jf_lane_found(const jfl_plan *p, int lane);
 /* Takes a free lane for a run of p, under the session's mu; gives its number, or -1. */
 int jf_lane_take(const jfl_plan *p);
 void jf_lane_give(const jfl_plan *p, int lane);
-/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone. After
-   a failure of either jf_lane_settle waits for the device, and what was sent later is undone. */
+/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone.
+   After a failure of either jf_lane_settle waits for the device, and what was sent later is undone. */
 jfl_status jf_lane_send(jfl_plan *p, int lane);
 jfl_status jf_lane_reach(const jfl_plan *p, int lane);
 jfl_status jf_lane_settle(const jfl_plan *p);
