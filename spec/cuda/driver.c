@@ -20,9 +20,9 @@ static _Thread_local int depth;
 /* ---- failures ---- */
 
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
-   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then the
-   number of calls of each function, and how often a graph was launched `ahead` of the end of other
-   work. */
+   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then
+   the number of calls of each function, and how often a graph was launched `ahead` of the end of
+   other work. */
 static int calls, fail_at, fail_with;
 enum { MOST_NAMES = 128 };
 static struct { const char *name; int calls; } named[MOST_NAMES];
