@@ -31,7 +31,8 @@ typedef struct attention_args {
 
 #ifdef JF_DEVICE
 
-/* T is the elements' type, A that of sums; R and COLUMNS, how many columns of the result a thread
+/* T is the type of q, k, v, y and dy, O that of results, M that of a mask of numbers, L that of
+   lse, A that of sums; R and COLUMNS, how many columns of the result a thread
    has, are given too. */
 enum { N = ATTENTION_SIDE * R, WIDTH = ATTENTION_SIDE * COLUMNS, GAP = 16 / sizeof(A),
        AT_ONCE = COLUMNS < 4 ? COLUMNS : 4 };
@@ -129,7 +130,8 @@ JF_INLINE int attention_any(attention_room &s, int said)
 
 /* A head of q, and what belongs to it. */
 struct attention_head {
-  const T *q, *k, *v, *y, *dy, *lse;
+  const T *q, *k, *v, *y, *dy;
+  const L *lse;
   const A *dot;
   int64_t row, mask;                   /* the first query, of all heads; its mask */
 };
@@ -140,7 +142,7 @@ JF_INLINE attention_head attention_head_of(const attention_args &a, int64_t head
   const int64_t kv = (batch * a.groups + h / a.shared) * a.k_len, row = head * a.q_len;
   return { (const T *)a.q + row * a.size, (const T *)a.k + kv * a.size,
            (const T *)a.v + kv * a.v_size, (const T *)a.y + row * a.v_size,
-           (const T *)a.dy + row * a.v_size, (const T *)a.lse + row, (const A *)a.dot + row, row,
+           (const T *)a.dy + row * a.v_size, (const L *)a.lse + row, (const A *)a.dot + row, row,
            batch * a.mask_step[0] + h * a.mask_step[1] };
 }
 
@@ -153,7 +155,7 @@ JF_INLINE A attention_score(const attention_args &a, const attention_head &h, A 
   if (i >= a.q_len || j >= a.k_len || (a.causal && j > i)) return HIDDEN;
   if (a.mask_kind == ATTENTION_NO_MASK) return score;
   if (a.mask_kind == ATTENTION_BITS) return ((const int8_t *)a.mask)[at] ? score : HIDDEN;
-  const A more = (A)jf_load(((const T *)a.mask)[at]);
+  const A more = (A)jf_load(((const M *)a.mask)[at]);
   return more == HIDDEN ? HIDDEN : score + more;
 }
 
@@ -199,6 +201,7 @@ JF_INLINE A attention_row_sum(A v)
 JF_INLINE void attention_join(const attention_args &a, const attention_head &h, attention_room &s,
                               A (*score)[R], A *most, A *all, A (*out)[COLUMNS], int64_t i, int64_t j)
 {
+  __syncthreads();                     /* what was in s.p has been read */
   ALL(r, R) {
     A top = HIDDEN, kept[R];
     ALL(c, R) {
@@ -246,10 +249,10 @@ JF_INLINE int attention_tile(const attention_args &a, attention_room &s, int64_t
       const int64_t at = from + attention_own(c);
       const A v = sum == 0 ? (A)0 : out[r][c] / sum;
       bad |= v - v != 0;
-      if (at < a.v_size) jf_store(&((T *)a.out[0])[(h.row + i) * a.v_size + at], v);
+      if (at < a.v_size) jf_store(&((O *)a.out[0])[(h.row + i) * a.v_size + at], v);
     }
     if (from == 0 && attention_column() == 0)
-      jf_store(&((T *)a.out[1])[h.row + i], sum == 0 ? -HIDDEN : most[r] + log(sum));
+      jf_store(&((L *)a.out[1])[h.row + i], sum == 0 ? -HIDDEN : most[r] + log(sum));
   }
   return bad;
 }
@@ -314,12 +317,13 @@ JF_INLINE void attention_slopes(const attention_args &a, const attention_head &h
 
 JF_INLINE void attention_keep_tile(attention_room &s, A (*score)[R])
 {
+  __syncthreads();                     /* what was in s.p has been read */
   ALL(r, R)
     ALL(c, R) s.p[attention_column() + c][attention_row() + r] = score[r][c];
 }
 
 /* Writes rows `first` on of a result, n rows of `size`, and says whether some is not finite. */
-JF_INLINE int attention_put(T *to, A (*out)[COLUMNS], A scale, int64_t first, int64_t n,
+JF_INLINE int attention_put(O *to, A (*out)[COLUMNS], A scale, int64_t first, int64_t n,
                             int64_t size, int64_t from)
 {
   int bad = 0;
@@ -351,7 +355,7 @@ JF_INLINE int attention_of_queries(const attention_args &a, attention_room &s, i
     attention_keep_tile(s, score);
     attention_add<CAREFUL>(out, s, h.k + j * a.size, a.k_len - j, a.size, from);
   }
-  return attention_put((T *)a.out[0] + h.row * a.size, out, (A)a.scale, first, a.q_len, a.size,
+  return attention_put((O *)a.out[0] + h.row * a.size, out, (A)a.scale, first, a.q_len, a.size,
                        from);
 }
 
@@ -377,7 +381,7 @@ JF_INLINE int attention_of_keys(const attention_args &a, attention_room &s, int6
                              from);
     }
   }
-  return attention_put((T *)a.out[VALUES ? 2 : 1] + group * a.k_len * size, out,
+  return attention_put((O *)a.out[VALUES ? 2 : 1] + group * a.k_len * size, out,
                        VALUES ? (A)1 : (A)a.scale, first, a.k_len, size, from);
 }
 
@@ -432,7 +436,7 @@ JF_KERNEL THREADS attention_mask(const attention_args a)
     for (int u = r; u < (step[2] ? r + 1 : N); u++)
       for (int v = c; v < (step[3] ? c + 1 : N); v++) all += (double)s.p[u][v];
     if (i0 + r < a.q_len && j0 + c < a.k_len)
-      jf_store(&((T *)a.out[0])[b0 * step[0] + h0 * step[1] + (i0 + r) * step[2]
+      jf_store(&((O *)a.out[0])[b0 * step[0] + h0 * step[1] + (i0 + r) * step[2]
                                 + (j0 + c) * step[3]], (A)all);
   }
 }
@@ -443,11 +447,16 @@ extern const char jf_cuda_text_attention[];
 
 /* A kernel of the gradients, which needs the grid of its results. */
 typedef struct attention_step { jf_cu_function *function; int64_t blocks; } attention_step;
-typedef struct attention_call { attention_args args; int n; attention_step step[4]; } attention_call;
+typedef struct attention_call {
+  attention_args args;
+  jfl_dtype mask, lse;                 /* of numbers to add to scores, and of lse */
+  int n;
+  attention_step step[4];
+} attention_call;
 
 static int attention_accepts(const jf_kargs *k)
 {
-  return k->in[0].dtype == JFL_F32 || k->in[0].dtype == JFL_F64;
+  return jf_is_float(k->in[0].dtype);
 }
 
 /* Rows and columns of a tile of scores. */
@@ -472,9 +481,12 @@ static jfl_status attention_add_step(const jf_kargs *k, attention_call *c, const
 {
   const int f64 = k->in[0].dtype == JFL_F64, columns = attention_columns(size);
   attention_step *s = &c->step[c->n];
-  char define[128];
-  snprintf(define, sizeof define, "typedef %s T;\ntypedef %s A;\nenum { R = %d, COLUMNS = %d };\n",
-           f64 ? "double" : "float", f64 ? "double" : "float", f64 ? 2 : 4, columns);
+  char define[256];
+  snprintf(define, sizeof define, "typedef %s T;\ntypedef %s O;\ntypedef %s M;\ntypedef %s L;\n"
+           "typedef %s A;\nenum { R = %d, COLUMNS = %d };\n", jf_cuda_stored(k->in[0].dtype),
+           jf_cuda_stored(k->out[0].dtype), jf_cuda_stored(c->mask), jf_cuda_stored(c->lse),
+           f64 ? "double" : "float",
+           f64 ? 2 : 4, columns);
   const jf_cuda_source source = { "attention", jf_cuda_text_attention, define };
   s->blocks = heads * attention_parts(length, attention_side(k)) *
               attention_parts(size, columns * ATTENTION_SIDE);
@@ -504,6 +516,8 @@ static jfl_status attention_new(const jf_kargs *k, int mask, attention_call **ou
   }
   if (m.tensor) c->args.mask_kind = m.tensor->dtype == JFL_I8 ? ATTENTION_BITS : ATTENTION_NUMBERS;
   memcpy(c->args.mask_step, m.step, sizeof m.step);
+  c->mask = m.tensor ? m.tensor->dtype : k->in[0].dtype;
+  c->lse = mask == JF_ATTENTION_MASK ? k->out[1].dtype : k->in[JF_ATTENTION_LSE].dtype;
   *out = c;
   return JFL_OK;
 }
@@ -558,7 +572,7 @@ static jfl_status attention_start(jf_kargs *k, size_t *scratch, attention_call *
   JF_TRY(attention_new(k, JF_ATTENTION_GRAD_MASK, out));
   const attention_args *a = &(*out)->args;
   const int64_t rows = a->batch * a->heads * a->q_len;
-  *scratch = (size_t)rows * jfl_dtype_size(k->in[0].dtype);
+  *scratch = (size_t)rows * (k->in[0].dtype == JFL_F64 ? sizeof(double) : sizeof(float));
   jfl_status e = attention_add_step(k, *out, "attention_dot", 1, rows, 1);
   if (e) jf_free(*out);
   return e;

@@ -2,14 +2,11 @@
    epilogue, else by a kernel of our own (finish.cu). */
 #include "dev/cuda/blas.h"
 #include "finish.h"
-#include "optim/matmul_update.h"
-
-enum { BLAS_ALIGNMENT = 256 };
+#include "op/matmul.h"
 
 typedef struct blas_matmul_call {
   jf_cuda_multiply *multiply;
   void *finish;                          /* state of the kernel that follows, or NULL */
-  size_t product;                        /* bytes at the start of scratch that the product takes */
 } blas_matmul_call;
 
 static void blas_matmul_release(void *state)
@@ -50,13 +47,13 @@ static jfl_status blas_matmul_make(jf_kargs *k, const jf_cuda_product *p, size_t
   return s;
 }
 
-static jfl_status blas_matmul_multiply(const jf_kargs *k, const jf_epilogue *e, void *y)
+static jfl_status blas_matmul_multiply(const jf_kargs *k, const jf_epilogue *e)
 {
   const blas_matmul_call *c = k->state;
   const jf_cuda_factors f = {
     .a = k->in[0].data, .b = k->in[1].data, .bias = e ? jf_epilogue_bias(k, e) : NULL,
-    .residual = e ? jf_epilogue_residual(k, e) : NULL, .y = y,
-    .scratch = (char *)k->scratch + c->product
+    .residual = e ? jf_epilogue_residual(k, e) : NULL, .y = k->out[0].data,
+    .scratch = k->scratch
   };
   return jf_cuda_multiply_run(k, c->multiply, &f);
 }
@@ -69,14 +66,10 @@ static jfl_status blas_matmul_prepare(jf_kargs *k, size_t *scratch)
   return blas_matmul_make(k, &p, scratch);
 }
 
-static jfl_status blas_matmul_run(const jf_kargs *k)
-{
-  return blas_matmul_multiply(k, NULL, k->out[0].data);
-}
+static jfl_status blas_matmul_run(const jf_kargs *k) { return blas_matmul_multiply(k, NULL); }
 
 JFL_CUDA(cublaslt_matmul, .op = "matmul", .accepts = blas_matmul_accepts,
-  .prepare = blas_matmul_prepare,
-  .run = blas_matmul_run, .release = blas_matmul_release,
+  .prepare = blas_matmul_prepare, .run = blas_matmul_run, .release = blas_matmul_release,
   .priority = 20)
 
 /* ---- with an epilogue of the library ---- */
@@ -98,7 +91,7 @@ static jfl_status blas_matmul_fused_prepare(jf_kargs *k, size_t *scratch)
 
 static jfl_status blas_matmul_fused_run(const jf_kargs *k)
 {
-  return blas_matmul_multiply(k, blas_matmul_epilogue(k), k->out[0].data);
+  return blas_matmul_multiply(k, blas_matmul_epilogue(k));
 }
 
 JFL_CUDA(cublaslt_matmul_fused, .op = "matmul_fused", .accepts = blas_matmul_accepts,
@@ -137,38 +130,3 @@ static jfl_status blas_matmul_then_run(const jf_kargs *k)
 JFL_CUDA(cublaslt_matmul_then, .op = "matmul_fused", .accepts = blas_matmul_accepts,
   .prepare = blas_matmul_then_prepare,
   .run = blas_matmul_then_run, .release = blas_matmul_release, .priority = 15)
-
-/* ---- with a step along the product, which is in scratch ---- */
-
-static int blas_matmul_update_accepts(const jf_kargs *k)
-{
-  const jf_kargs p = jf_step_product(k);
-  return blas_matmul_accepts(&p);
-}
-
-static jfl_status blas_matmul_update_prepare(jf_kargs *k, size_t *scratch)
-{
-  jf_kargs p = jf_step_product(k);
-  const jf_cuda_product product = blas_matmul_product_of(&p);
-  const size_t size = (size_t)(product.m * product.n) * jfl_dtype_size(product.out);
-  JF_TRY(blas_matmul_make(&p, &product, scratch));
-  blas_matmul_call *c = p.state;
-  c->product = (size + BLAS_ALIGNMENT - 1) / BLAS_ALIGNMENT * BLAS_ALIGNMENT;
-  *scratch += c->product;
-  const jfl_status s = jf_finish_prepare_step(k);
-  c->finish = s ? NULL : k->state;
-  if (s) blas_matmul_release(c);
-  else k->state = c;
-  return s;
-}
-
-static jfl_status blas_matmul_update_run(const jf_kargs *k)
-{
-  const jf_kargs p = jf_step_product(k);
-  JF_TRY(blas_matmul_multiply(&p, NULL, k->scratch));
-  return blas_matmul_finish(k);
-}
-
-JFL_CUDA(cublaslt_matmul_update, .op = "matmul_update", .accepts = blas_matmul_update_accepts,
-  .prepare = blas_matmul_update_prepare,
-  .run = blas_matmul_update_run, .release = blas_matmul_release, .priority = 20)

@@ -115,32 +115,31 @@ static int ends_vector(const jf_conv_ends *e, jfl_dtype t)
   return (e->inner == 1 ? e->channels : e->inner) % n ? 1 : n;
 }
 
-static jfl_status ends_define(jf_text *to, const jf_kargs *k, const jf_epilogue *e, jfl_dtype from,
-                              int vector)
+/* Finds the kernel of that name for the text that defines its types and places, and conv_bias_join
+   where there are parts. */
+static jfl_status ends_take(const jf_kargs *k, jf_text *text, const char *name, jf_conv_ends *out)
 {
-  const jfl_dtype t = k->out[0].dtype;
-  jf_text_add(to, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y %d\n#define BIAS %d\n"
-              "#define RESIDUAL %d\n", jf_cuda_stored(from), jf_cuda_stored(t), vector,
-              k->n_in, e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
-  return jf_formula_act(to, e->act, t);
+  char *define;
+  jf_cuda *c = k->device->state;
+  JF_TRY(jf_text_take(text, &define));
+  const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
+  jfl_status s = jf_cuda_function(c, &source, name, &out->work);
+  if (!s && out->parts > 1) s = jf_cuda_function(c, &source, "conv_bias_join", &out->join);
+  jf_free(define);
+  return s;
 }
 
-/* Finds the kernel of that name, which reads elements of dtype t, and conv_bias_join where there
-   are parts. */
+/* The same for a kernel that reads elements of dtype t. */
 static jfl_status ends_find(const jf_kargs *k, const jf_epilogue *e, const char *name, jfl_dtype t,
                             jf_conv_ends *out)
 {
   jf_text text = { 0 };
-  char *define;
-  jf_cuda *c = k->device->state;
-  jfl_status s = ends_define(&text, k, e, t, ends_vector(out, k->out[0].dtype));
-  const jfl_status taken = jf_text_take(&text, &define);
-  if (taken) return taken;
-  const jf_cuda_source source = { "the ends of a convolution", jf_cuda_text_conv_ends, define };
-  if (!s) s = jf_cuda_function(c, &source, name, &out->work);
-  if (!s && out->parts > 1) s = jf_cuda_function(c, &source, "conv_bias_join", &out->join);
-  jf_free(define);
-  return s;
+  const jfl_dtype to = k->out[0].dtype;
+  jf_text_add(&text, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y %d\n#define BIAS %d\n"
+              "#define RESIDUAL %d\n", jf_cuda_stored(t), jf_cuda_stored(to), ends_vector(out, to),
+              k->n_in, e->bias ? 2 : 0, e->residual ? 2 + (e->bias != 0) : 0);
+  const jfl_status s = jf_formula_act(&text, e->act, to);
+  return s ? jfl_text_free(text.s), s : ends_take(k, &text, name, out);
 }
 
 /* Launches f; behind k's tensors is the address `more`. */
@@ -170,6 +169,29 @@ jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *produc
   jf_kargs first = *k;
   first.n_out = 1;
   return ends_launch(&first, f, f->work, f->grid, product);
+}
+
+jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
+                            jf_conv_ends *out)
+{
+  jf_text text = { 0 };
+  *out = (jf_conv_ends){ .outer = 1, .channels = 1, .inner = n, .parts = 1 };
+  const int vector = ends_vector(out, to);
+  out->grid = jf_cuda_grid_of(k->device->state, n / vector);
+  jf_text_add(&text, "typedef %s T;\ntypedef %s O;\n#define V %d\n#define Y 0\n#define BIAS 0\n"
+              "#define RESIDUAL 0\n", jf_cuda_stored(from), jf_cuda_stored(to), vector);
+  const jfl_status s = jf_formula_act(&text, NULL, to);
+  return s ? jfl_text_free(text.s), s : ends_take(k, &text, "conv_finish", out);
+}
+
+jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, void *to)
+{
+  jf_tensor out = { .data = to };
+  jf_kargs one = *k;
+  one.n_in = 0;
+  one.n_out = 1;
+  one.out = &out;
+  return ends_launch(&one, w, w->work, w->grid, (void *)from);
 }
 
 jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch)

@@ -19,6 +19,10 @@ typedef struct jf_conv_ends {
 jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out);
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
+/* Prepares a conversion of n elements of dtype `from` to `to`. */
+jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,
+                            jf_conv_ends *out);
+jfl_status jf_widen(const jf_kargs *k, const jf_conv_ends *w, const void *from, void *to);
 /* Prepares db, the second output of a filter's gradient: the sum of dy, its second input, over all
    but channels. *scratch is how many bytes it needs. */
 jfl_status jf_conv_bias_grad_prepare(const jf_kargs *k, jf_conv_ends *out, size_t *scratch);

@@ -34,19 +34,30 @@ struct S {
   static JF_INLINE S join(const S &a, const S &b) { return { a.v + b.v }; }
 };
 #elif defined(PRODUCT) || defined(FORTH)
+/* finite: 0, or NaN where an element is not finite. What is behind a 0 may overflow, which does no
+   harm to the product, but infinity and NaN do. */
 struct S {
-  A v;
-  static JF_INLINE S none() { return { 1 }; }
-  static JF_INLINE S join(const S &a, const S &b) { return { a.v * b.v }; }
+  A v, finite;
+  static JF_INLINE S none() { return { 1, 0 }; }
+  static JF_INLINE S join(const S &a, const S &b)
+  {
+    return { a.v == 0 ? b.finite : a.v * b.v, a.finite + b.finite };
+  }
 };
+#define SECOND finite
 #endif
 #if defined(BACK)
-/* The map n -> m n + v. */
+/* The map n -> m n + v; 0 stays 0, also where m overflows. */
 struct S {
   A v, m;
   static JF_INLINE S none() { return { 0, 1 }; }
-  static JF_INLINE S join(const S &a, const S &b) { return { b.m * a.v + b.v, b.m * a.m }; }
+  static JF_INLINE A times(A a, A b) { return a == 0 || b == 0 ? 0 : a * b; }
+  static JF_INLINE S join(const S &a, const S &b)
+  {
+    return { times(b.m, a.v) + b.v, times(b.m, a.m) };
+  }
 };
+#define SECOND m
 #endif
 
 /* The gradient of products takes two scans (src/op/cumulate.c): BACK makes S[i] of x and dy, from
@@ -58,8 +69,11 @@ JF_INLINE S cumulate_state(const cumulate_args &a, int64_t i)
   const A dy = (A)((const T *)a.head.data[1])[i];
   return { a.exclusive ? dy : x * dy, x };
 #endif
-#ifndef BACK
+#if defined(SUM)
   return { x };
+#endif
+#if defined(PRODUCT) || defined(FORTH)
+  return { x, x - x };
 #endif
 }
 
@@ -103,8 +117,8 @@ JF_INLINE S cumulate_from(const S &v, int by)
 {
   S w;
   w.v = __shfl_up_sync(0xffffffffu, v.v, by);
-#ifdef BACK
-  w.m = __shfl_up_sync(0xffffffffu, v.m, by);
+#ifdef SECOND
+  w.SECOND = __shfl_up_sync(0xffffffffu, v.SECOND, by);
 #endif
   return w;
 }

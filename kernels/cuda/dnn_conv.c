@@ -23,7 +23,7 @@ typedef struct dnn_conv_call {
   const jf_conv *attr;
   jf_dnn_tensor x, w, y, bias, residual;
   const jf_epilogue *epilogue;         /* NULL: none that is in the graph */
-  jfl_dtype compute;                   /* in which sums and what follows them are computed */
+  int compute;                         /* the type of sums and of what follows them */
 } dnn_conv_call;
 
 typedef struct dnn_conv {
@@ -52,7 +52,7 @@ static int dnn_conv_accepts(const jf_kargs *k)
 static jf_dnn_tensor dnn_conv_tensor(dnn_conv *c, const jf_conv *a, const int64_t *d, jfl_dtype t,
                                      int place)
 {
-  jf_dnn_tensor r = { .id = c->n + 1, .dtype = t };
+  jf_dnn_tensor r = { .id = c->n + 1, .type = jf_dnn_type(t) };
   c->place[c->n++] = place;
   int64_t step = a->last ? d[1] : 1;
   int from[JF_DNN_AXES];
@@ -92,7 +92,7 @@ static jf_dnn_desc *dnn_conv_desc(jf_dnn_graph *g, const dnn_conv_call *c)
   }
   jf_dnn_desc *d = jf_dnn_make(g, JF_DNN_CONVOLUTION);
   jf_dnn_set(g, d, JF_DNN_CONV_AXES, JF_DNN_T_INT, 1, &axes);
-  jf_dnn_set_mode(g, d, JF_DNN_CONV_TYPE, JF_DNN_T_DTYPE, jf_dnn_type(c->compute));
+  jf_dnn_set_mode(g, d, JF_DNN_CONV_TYPE, JF_DNN_T_DTYPE, c->compute);
   jf_dnn_set_mode(g, d, JF_DNN_CONV_MODE, JF_DNN_T_CONV_MODE, JF_DNN_CROSS_CORRELATION);
   jf_dnn_set(g, d, JF_DNN_CONV_STRIDES, JF_DNN_T_INT, axes, a->stride + first);
   jf_dnn_set(g, d, JF_DNN_CONV_DILATIONS, JF_DNN_T_INT, axes, a->dilation + first);
@@ -103,10 +103,10 @@ static jf_dnn_desc *dnn_conv_desc(jf_dnn_graph *g, const dnn_conv_call *c)
 }
 
 /* Sets a factor, which is a double where sums are. */
-static void dnn_conv_factor(jf_dnn_graph *g, jf_dnn_desc *op, int name, jfl_dtype t, double v)
+static void dnn_conv_factor(jf_dnn_graph *g, jf_dnn_desc *op, int name, int type, double v)
 {
   const float narrow = (float)v;
-  if (t == JFL_F64) jf_dnn_set(g, op, name, JF_DNN_T_DOUBLE, 1, &v);
+  if (type == jf_dnn_type(JFL_F64)) jf_dnn_set(g, op, name, JF_DNN_T_DOUBLE, 1, &v);
   else jf_dnn_set(g, op, name, JF_DNN_T_FLOAT, 1, &narrow);
 }
 
@@ -124,6 +124,14 @@ static void dnn_conv_op(jf_dnn_graph *g, const dnn_conv_call *c, jf_dnn_desc *y)
   jf_dnn_add(g, op);
 }
 
+/* Adds y = x + b, or relu(x) where b is NULL. */
+static void dnn_conv_then(jf_dnn_graph *g, const dnn_conv_call *c, jf_dnn_desc *x, jf_dnn_desc *b,
+                          jf_dnn_desc *y)
+{
+  jf_dnn_pointwise(g, &(jf_dnn_point){ .mode = b ? JF_DNN_ADD : JF_DNN_RELU, .type = c->compute,
+                                       .x = x, .b = b, .y = y });
+}
+
 /* Adds the convolution and its epilogue. cuDNN's engines take the residual before the bias. */
 static void dnn_conv_build(jf_dnn_graph *g, const dnn_conv_call *c)
 {
@@ -137,12 +145,12 @@ static void dnn_conv_build(jf_dnn_graph *g, const dnn_conv_call *c)
   dnn_conv_op(g, c, at);
   if (e->residual) {
     jf_dnn_desc *sum = jf_dnn_between(g, &c->y, c->compute);
-    jf_dnn_pointwise(g, JF_DNN_ADD, c->compute, at, jf_dnn_tensor_make(g, &c->residual), sum);
+    dnn_conv_then(g, c, at, jf_dnn_tensor_make(g, &c->residual), sum);
     at = sum;
   }
   jf_dnn_desc *sum = e->act ? jf_dnn_between(g, &c->y, c->compute) : y;
-  jf_dnn_pointwise(g, JF_DNN_ADD, c->compute, at, jf_dnn_tensor_make(g, &c->bias), sum);
-  if (e->act) jf_dnn_pointwise(g, JF_DNN_RELU, c->compute, sum, NULL, y);
+  dnn_conv_then(g, c, at, jf_dnn_tensor_make(g, &c->bias), sum);
+  if (e->act) dnn_conv_then(g, c, sum, NULL, y);
 }
 
 /* ---- the plan ---- */
@@ -168,7 +176,7 @@ static jfl_status dnn_conv_name(const jf_kargs *k, const dnn_conv_call *c, char 
   jf_text to = { 0 };
   const jf_conv *a = c->attr;
   jf_text_add(&to, "cuDNN %d %s %s %s%s", (int)jf_dnn_open()->version(), k->op->name,
-              jfl_dtype_name(c->x.dtype), jfl_dtype_name(c->y.dtype),
+              jfl_dtype_name(k->in[0].dtype), jfl_dtype_name(k->out[0].dtype),
               a->last ? " channels last" : "");
   dnn_conv_list(&to, "x", c->x.n, c->x.extent);
   dnn_conv_list(&to, "filters", c->w.n, c->w.extent);
@@ -220,7 +228,7 @@ static dnn_conv_call dnn_conv_call_of(const jf_kargs *k, const dnn_conv_sort *so
 {
   const jfl_dtype t = k->out[0].dtype;
   return (dnn_conv_call){ .sort = sort, .attr = k->attr,
-                          .compute = t == JFL_F64 ? JFL_F64 : JFL_F32 };
+                          .compute = jf_dnn_type(t == JFL_F64 ? t : JFL_F32) };
 }
 
 /* Makes the state by `make`, which gets it zeroed. */

@@ -1,4 +1,4 @@
-/* Kernels that follow a product which a library made. */
+/* The kernel that follows a product which a library made. */
 #ifndef JF_CUDA_FINISH_H
 #define JF_CUDA_FINISH_H
 
@@ -8,8 +8,5 @@
 /* Prepares a launch, by jf_cuda_run, that applies an epilogue to k->out[0], which holds the
    product; the channels are its last axis. Sets k->state, which jf_free frees. */
 jfl_status jf_finish_prepare(jf_kargs *k, const jf_epilogue *e);
-/* Prepares a launch that makes the step of a matmul_update along the product at the start of
-   k->scratch. */
-jfl_status jf_finish_prepare_step(jf_kargs *k);
 
 #endif

@@ -179,17 +179,14 @@ static jfl_status matmul_prepare_fused(jf_kargs *k, size_t *scratch)
   return matmul_make(k, k, e->act, &define);
 }
 
-static int matmul_update_accepts(const jf_kargs *k)
-{
-  const jf_kargs p = jf_step_product(k);
-  return matmul_accepts(&p);
-}
+static int matmul_update_accepts(const jf_kargs *k) { return !((const jf_matmul *)k->attr)->panel; }
 
 static jfl_status matmul_prepare_update(jf_kargs *k, size_t *scratch)
 {
   const jf_kargs p = jf_step_product(k);
   jf_text define = { 0 };
   (void)scratch;
+  if (jf_numel(&p.out[0].shape) == 0) return JFL_OK;      /* there is nothing to change */
   jf_text_add(&define, "#define A_AT %d\n#define B_AT %d\n#define Y %d\n#define BIAS 0\n"
               "#define RESIDUAL 0\n#define STEP %d\n", JF_STEP_A, JF_STEP_B, JF_STEP_PARAM,
               JF_STEP_SCALARS);

@@ -15,10 +15,11 @@
 typedef struct resize_axis { int64_t n, m, width, first, weight, spans; } resize_axis;
 
 /* Planes (outer, n, n, inner) become (outer, m, m, inner). data is x, y, or dy, dx. count: elements
-   of the result; at_table: number of the head's data. */
+   of the result; at_table: number of the head's data. skips: what has a weight of 0 is left out,
+   so that it does no harm where it is not finite; as the CPU does for upsample_2d alone. */
 typedef struct resize_args {
   struct jf_cuda_head head;
-  int64_t count, inner, at_table;
+  int64_t count, inner, at_table, skips;
   resize_axis y, x;
 } resize_args;
 
@@ -42,7 +43,6 @@ JF_INLINE void resize_store(float *to, A v) { *to = (float)v; }
 JF_INLINE void resize_store(double *to, A v) { *to = (double)v; }
 JF_INLINE void resize_store(uint8_t *to, A v) { *to = (uint8_t)(v + (A)0.5); }
 
-/* Weights of 0 are left out, so that what is not finite beside a picture does no harm. */
 JF_KERNEL resize(const resize_args a)
 {
   const T *x = (const T *)a.head.data[0];
@@ -59,9 +59,9 @@ JF_KERNEL resize(const resize_args a)
     A sum = 0;
     for (int64_t q = 0; q < a.x.width; q++) {
       A line = 0;
-      if (q && across[q] == 0) continue;
+      if (a.skips && across[q] == 0) continue;
       for (int64_t p = 0; p < a.y.width; p++)
-        if (!p || down[p] != 0) line += down[p] * (A)from[(p * a.x.n + q) * a.inner];
+        if (down[p] != 0 || !(p || a.skips)) line += down[p] * (A)from[(p * a.x.n + q) * a.inner];
       sum += across[q] * line;
     }
     resize_store(&y[i], sum);
@@ -84,10 +84,10 @@ JF_KERNEL resize_grad(const resize_args a)
       const A down = resize_weights(a, a.y)[r * a.y.width + row - tops[r]];
       const T *line = dy + (outer * a.y.m + r) * a.x.m * a.inner + lane;
       A part = 0;
-      if (down == 0) continue;
+      if (a.skips && down == 0) continue;
       for (int64_t c = columns[column]; c < columns[a.x.n + column]; c++) {
         const A across = resize_weights(a, a.x)[c * a.x.width + column - lefts[c]];
-        if (across != 0) part += across * (A)line[c * a.inner];
+        if (across != 0 || !a.skips) part += across * (A)line[c * a.inner];
       }
       sum += down * part;
     }
@@ -237,7 +237,7 @@ static jfl_status upsample_make(jf_kargs *k, const char *name, const jfl_shape *
   enum { MOST = sizeof(int64_t) + 2 * sizeof(double) };    /* bytes of a result's taps */
   const jf_upsample *o = k->attr;
   const jf_upsampling u = jf_upsampling_of(o, x, y);
-  resize_args a = { .inner = u.inner, .y = { .n = u.n[0], .m = u.m[0] },
+  resize_args a = { .inner = u.inner, .skips = 1, .y = { .n = u.n[0], .m = u.m[0] },
                     .x = { .n = u.n[1], .m = u.m[1] } };
   char *room = jf_new((size_t)(u.m[0] + u.m[1]) * MOST);
   if (!room) return jf_fail(JFL_ENOMEM, "out of memory");

@@ -1,5 +1,5 @@
 -- gpu.lua [small]: the models of the bench on a GPU, here and in PyTorch, measured in turn:
--- medians, their ratio, peak memory of both, and the share of what gpu_roof.lua finds. `small` takes
+-- medians, their ratio, peak memory of both, and the share of what gpu_roof.lua finds. `small` has
 -- models that an emulated GPU can run. JFL_PEER is the Python that has PyTorch;
 -- JFL_BENCH_LEFT the seconds that it all may take.
 local core = require "jfl.core"

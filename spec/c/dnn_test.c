@@ -1,10 +1,12 @@
 /* NVIDIA's own cuDNN, where it is installed, has engines for the graphs that convolutions are given
    to it as, on devices that need not be here. */
 #include "dev/cuda/dnn.h"
+#include "op/attention.h"
 #include "op/conv.h"
 #include "op/op.h"
 #include "test.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,6 +135,61 @@ static void every_convolution_has_an_engine(void)
   printf("%d plans\n", planned);
 }
 
+/* ---- attention ---- */
+
+extern const jf_kernel_row jf_cuda_cudnn_attention, jf_cuda_cudnn_attention_grad;
+
+/* batch, heads, queries, keys, size */
+typedef struct heads { int64_t b, h, q, k, size; } heads;
+static const heads attentions[] = {
+  { 1, 2, 33, 70, 128 }, { 64, 12, 1024, 1024, 64 },
+};
+
+static jfl_status attend(jf_cuda *c, const heads *s, jfl_dtype t, int causal, int grad)
+{
+  const jf_kernel_row *row = grad ? &jf_cuda_cudnn_attention_grad : &jf_cuda_cudnn_attention;
+  const jf_tensor q = { .dtype = t, .shape = { 4, { s->b, s->h, s->q, s->size } } };
+  const jf_tensor kv = { .dtype = t, .shape = { 4, { s->b, s->h, s->k, s->size } } };
+  const jf_tensor lse = { .dtype = JFL_F32, .shape = { 3, { s->b, s->h, s->q } } };
+  jf_tensor in[] = { q, kv, kv, q, lse, q }, out[] = { q, grad ? kv : lse, kv };
+  const jf_attention a = { .scale = 0.125, .causal = causal };
+  const jfl_op op = { .name = row->op };
+  jf_device device = { .state = c };
+  jf_kargs k = { .in = in, .out = out, .n_in = grad ? 6 : 3, .n_out = grad ? 3 : 2, .attr = &a,
+                 .op = &op, .device = &device };
+  size_t scratch = 0;
+  if (!row->accepts(&k)) return jf_fail(JFL_ENOSYS, "not accepted");
+  const jfl_status e = row->prepare(&k, &scratch);
+  if (!e) row->release(k.state);
+  return e;
+}
+
+/* Without a device cuDNN compiles the kernels, and then finds no driver to load them. */
+static void all_attention_has_an_engine(void)
+{
+  const jf_dnn_api *api = jf_dnn_open();
+  for (int g = 1; g <= 2; g++) {                 /* each takes seconds */
+    jf_dnn d = { .api = api, .device = describe(api, &gpus[g]) };
+    jf_cuda c = { .dnn = &d, .arch = gpus[g].arch / 10 };
+    pthread_mutex_init(&c.mu, NULL);
+    d.cuda = &c;
+    for (int grad = 0; grad < 2 && d.device; grad++) {
+      const jfl_dtype t = g == 2 ? JFL_BF16 : JFL_F16;
+      const jfl_status e = attend(&c, &attentions[g - 1], t, g == 2, grad);
+      CHECK_MSG(!e || strstr(jfl_errmsg(), "CUDA_DRIVER"), "attention%s on %s: %s",
+                grad ? ", gradients," : "", gpus[g].name, jfl_errmsg());
+    }
+    if (d.device) api->unmake(d.device);
+  }
+}
+
+/* Whether cuDNN's compiler finds a driver, or what programs are linked with in its place. */
+static int has_driver(void)
+{
+  return dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) ||
+         dlopen("/usr/local/cuda/lib64/stubs/libcuda.so", RTLD_NOW | RTLD_GLOBAL);
+}
+
 /* cuDNN keeps memory of its own for good, which the leak check would report. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SANITIZED = 1 };
@@ -142,7 +199,9 @@ enum { SANITIZED = 0 };
 
 int main(void)
 {
-  if (!SANITIZED && jf_dnn_open()) RUN(every_convolution_has_an_engine);
-  else printf("left out: cuDNN is not installed, or a sanitizer is there\n");
+  if (!SANITIZED && jf_dnn_open()) {
+    RUN(every_convolution_has_an_engine);
+    if (has_driver()) RUN(all_attention_has_an_engine);
+  } else printf("left out: cuDNN is not installed, or a sanitizer is there\n");
   return test_done();
 }

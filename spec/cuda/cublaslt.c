@@ -24,7 +24,11 @@ typedef struct lt_product {
   int32_t sort, compute, scale, pointer_mode, transpose[3], epilogue;
   const void *bias;
 } lt_product;
-typedef struct lt_wishes { int32_t sort, mode; uint64_t room; uint32_t alignment[4]; } lt_wishes;
+typedef struct lt_wishes {
+  int32_t sort, mode;
+  uint64_t room;
+  uint32_t reductions, alignment[4];
+} lt_wishes;
 typedef struct lt_algorithm {
   uint64_t sort, problem, number, workspace, alignment[4];
 } lt_algorithm;
@@ -100,7 +104,7 @@ EMULATED_ENTRY int cublasLtMatmulPreferenceCreate(lt_wishes **out)
   NEEDS(out, INVALID);
   *out = malloc(sizeof **out);
   NEEDS(*out, NO_MEMORY);
-  **out = (lt_wishes){ .sort = WISHES, .alignment = { 256, 256, 256, 256 } };
+  **out = (lt_wishes){ .sort = WISHES, .reductions = 7, .alignment = { 256, 256, 256, 256 } };
   return OK;
 }
 
@@ -135,7 +139,7 @@ SETS(cublasLtMatmulDescSetAttribute, lt_product, PRODUCT, FIELD(0, lt_product, c
      FIELD(5, lt_product, transpose[2]), FIELD(7, lt_product, epilogue),
      FIELD(8, lt_product, bias))
 SETS(cublasLtMatmulPreferenceSetAttribute, lt_wishes, WISHES, FIELD(0, lt_wishes, mode),
-     FIELD(1, lt_wishes, room), FIELD(5, lt_wishes, alignment[0]),
+     FIELD(1, lt_wishes, room), FIELD(3, lt_wishes, reductions), FIELD(5, lt_wishes, alignment[0]),
      FIELD(6, lt_wishes, alignment[1]), FIELD(7, lt_wishes, alignment[2]),
      FIELD(8, lt_wishes, alignment[3]))
 
@@ -377,7 +381,7 @@ static int lt_algorithm_goes(const lt_algorithm *g, const lt_problem *p, const v
                              const void *workspace, size_t room)
 {
   if (!IS(g, ALGORITHM) || g->problem != lt_number(p) || room < g->workspace) return 0;
-  if (g->workspace && (!workspace || (uintptr_t)workspace % 16)) return 0;
+  if (g->workspace && (!workspace || (uintptr_t)workspace % 256)) return 0;
   for (int i = 0; i < 4; i++)
     if ((uintptr_t)at[i] % g->alignment[i]) return 0;
   return 1;

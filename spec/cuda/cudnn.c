@@ -1,7 +1,8 @@
 /* The emulated cuDNN: descriptors with what the real library refuses of them, and engines that run
    graphs of convolutions and pointwise ops on the CPU. Of graphs its engines take a convolution
-   alone, and y = act(conv + residual + bias), where the residual and relu may be missing: what the
-   engines of cuDNN 9.19 for an H200 take. Numbers are those of cudnn_graph.h.
+   alone, and y = act(conv + residual + bias), where the residual and relu may be missing, and
+   attention of 16 bits and its gradients: such as the engines of cuDNN 9.19 for an H200 take.
+   Numbers are those of cudnn_graph.h.
 
    JFL_EMULATED_CUDNN=single makes the engines refuse all but single ops, =none all graphs;
    =start lets cuDNN not start, =slow lets engines that read all bits take some milliseconds. */
@@ -36,15 +37,17 @@ typedef struct handle { int device; emulated_stream *stream; } handle;
 /* What a sort of descriptor may be told: attributes, their types, how many values at least and at
    most; `needed`: finalizing fails without it. */
 enum { TENSOR = 17, CONV = 1, POINTWISE = 0, FORWARD = 10, FILTER = 11, DATA = 12, POINT = 13,
+       MATMUL = 18, PRODUCT = 19, REDUCTION = 21, REDUCE = 22, RESHAPE = 31,
        GRAPH = 15, HEURISTICS = 4, CONFIG = 3, ENGINE = 2, PLAN = 5, PACK = 16 };
 enum { T_HANDLE, T_DTYPE, T_BOOL, T_INT, T_FLOAT, T_DOUBLE, T_POINTER, T_CONV_MODE, T_HEURISTICS,
-       T_NOTE = 11, T_POINT_MODE = 14, T_DESC = 15 };
+       T_NOTE = 11, T_POINT_MODE = 14, T_DESC = 15, T_REDUCTION = 18 };
 enum { T_FACTOR = -1 };                /* a float or a double */
 typedef struct rule { int sort, name, type, least, most, needed; } rule;
 static const rule rules[] = {
   { TENSOR, 900, T_INT, 1, 1, 1 }, { TENSOR, 901, T_DTYPE, 1, 1, 1 },
   { TENSOR, 902, T_INT, 1, 8, 1 }, { TENSOR, 903, T_INT, 1, 8, 1 },
-  { TENSOR, 906, T_INT, 1, 1, 1 }, { TENSOR, 907, T_BOOL, 1, 1, 0 },
+  { TENSOR, 906, T_INT, 1, 1, 1 },
+  { TENSOR, 907, T_BOOL, 1, 1, 0 }, { TENSOR, 908, T_BOOL, 1, 1, 0 },
   { CONV, 100, T_DTYPE, 1, 1, 1 }, { CONV, 101, T_CONV_MODE, 1, 1, 1 },
   { CONV, 102, T_INT, 1, 6, 1 }, { CONV, 103, T_INT, 1, 6, 1 }, { CONV, 104, T_INT, 1, 6, 1 },
   { CONV, 105, T_INT, 1, 6, 1 }, { CONV, 106, T_INT, 1, 1, 1 },
@@ -60,6 +63,14 @@ static const rule rules[] = {
   { FILTER, 716, T_DESC, 1, 1, 1 }, { FILTER, 717, T_DESC, 1, 1, 1 },
   { POINT, 750, T_DESC, 1, 1, 1 }, { POINT, 751, T_DESC, 1, 1, 1 },
   { POINT, 752, T_DESC, 1, 1, 0 }, { POINT, 753, T_DESC, 1, 1, 1 },
+  { POINTWISE, 9, T_INT, 1, 1, 0 }, { POINT, 758, T_DESC, 1, 1, 0 },
+  { MATMUL, 1500, T_DTYPE, 1, 1, 1 }, { PRODUCT, 1520, T_DESC, 1, 1, 1 },
+  { PRODUCT, 1521, T_DESC, 1, 1, 1 }, { PRODUCT, 1522, T_DESC, 1, 1, 1 },
+  { PRODUCT, 1523, T_DESC, 1, 1, 1 }, { REDUCTION, 1600, T_REDUCTION, 1, 1, 1 },
+  { REDUCTION, 1601, T_DTYPE, 1, 1, 1 }, { REDUCTION, 1602, T_BOOL, 1, 1, 0 },
+  { REDUCE, 1610, T_DESC, 1, 1, 1 }, { REDUCE, 1611, T_DESC, 1, 1, 1 },
+  { REDUCE, 1612, T_DESC, 1, 1, 1 }, { RESHAPE, 2200, T_DESC, 1, 1, 1 },
+  { RESHAPE, 2201, T_DESC, 1, 1, 1 },
   { GRAPH, 800, T_HANDLE, 1, 1, 1 }, { GRAPH, 801, T_DESC, 1, EMULATED_OPS, 1 },
   { HEURISTICS, 200, T_HEURISTICS, 1, 1, 1 }, { HEURISTICS, 201, T_DESC, 1, 1, 1 },
   { PLAN, 400, T_HANDLE, 1, 1, 1 }, { PLAN, 401, T_DESC, 1, 1, 1 },
@@ -156,6 +167,8 @@ static int tensor_check(const descriptor *d)
   const int64_t alignment = *cudnn_ints(d, 900);
   const int t = cudnn_mode(d, 901);
   NEEDS(alignment > 0 && !(alignment & (alignment - 1)), BAD_PARAM);
+  NEEDS(!cudnn_find(d, 907) || !cudnn_find(d, 908), BAD_PARAM);
+  if (cudnn_find(d, 907) && (t == TI32 || t == TBOOL)) return OK;
   NEEDS(t == T32 || t == T64 || t == T16 || t == TB16, UNSUPPORTED);
   return OK;
 }
@@ -203,21 +216,58 @@ static int conv_op_check(const descriptor *d)
   return OK;
 }
 
+/* Whether each extent of x is y's or 1. */
+static int broadcasts(const descriptor *x, const descriptor *y)
+{
+  if (x->sort != TENSOR || y->sort != TENSOR) return 0;
+  if (cudnn_find(x, 902)->n != cudnn_find(y, 902)->n) return 0;
+  for (int i = 0; i < cudnn_find(y, 902)->n; i++) {
+    const int64_t a = cudnn_ints(x, 902)[i];
+    if (a != 1 && a != cudnn_ints(y, 902)[i]) return 0;
+  }
+  return 1;
+}
+
 static int point_check(const descriptor *d)
 {
+  static const struct { int mode, n; } known[] = {
+    { MODE_ADD, 2 }, { MODE_SUB, 2 }, { MODE_MUL, 2 }, { MODE_DIV, 2 }, { MODE_EXP, 1 },
+    { MODE_LOG, 1 }, { MODE_RELU, 1 }, { MODE_AT_LEAST, 2 }, { MODE_INDEX, 1 }, { MODE_SELECT, 3 },
+  };
   const descriptor *p = cudnn_desc(d, 750, 0), *x = cudnn_desc(d, 751, 0);
   const descriptor *b = cudnn_desc(d, 752, 0), *y = cudnn_desc(d, 753, 0);
-  NEEDS(p->sort == POINTWISE && x->sort == TENSOR && y->sort == TENSOR, BAD_TYPE);
-  const int mode = cudnn_mode(p, 0);
-  NEEDS(mode == MODE_ADD || mode == MODE_RELU, UNSUPPORTED);
-  NEEDS((mode == MODE_ADD) == (b != NULL), BAD_PARAM);
-  const int64_t n = cudnn_find(y, 902)->n;
-  NEEDS(cudnn_find(x, 902)->n == n && (!b || cudnn_find(b, 902)->n == n), BAD_SHAPE);
-  for (int i = 0; i < n; i++) {
-    const int64_t at = cudnn_ints(y, 902)[i], of = b ? cudnn_ints(b, 902)[i] : 1;
-    NEEDS(cudnn_ints(x, 902)[i] == at && (of == at || of == 1), BAD_SHAPE);
-  }
+  const descriptor *t = cudnn_desc(d, 758, 0);
+  int n = 0;
+  NEEDS(p->sort == POINTWISE, BAD_TYPE);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (known[i].mode == cudnn_mode(p, 0)) n = known[i].n;
+  NEEDS(n, UNSUPPORTED);
+  NEEDS((n > 1) == (b != NULL) && (n > 2) == (t != NULL), BAD_PARAM);
+  NEEDS((cudnn_mode(p, 0) == MODE_INDEX) == (cudnn_find(p, 9) != NULL), BAD_PARAM);
+  NEEDS(broadcasts(x, y) && broadcasts(y, x) && (!b || broadcasts(b, y)), BAD_SHAPE);
   return OK;
+}
+
+static int product_check(const descriptor *d)
+{
+  const descriptor *a = cudnn_desc(d, 1520, 0), *b = cudnn_desc(d, 1521, 0);
+  const descriptor *c = cudnn_desc(d, 1522, 0);
+  NEEDS(cudnn_desc(d, 1523, 0)->sort == MATMUL, BAD_TYPE);
+  NEEDS(a->sort == TENSOR && b->sort == TENSOR && c->sort == TENSOR, BAD_TYPE);
+  const int64_t n = cudnn_find(c, 902)->n;
+  const int64_t *x = cudnn_ints(a, 902), *y = cudnn_ints(b, 902), *z = cudnn_ints(c, 902);
+  NEEDS(cudnn_find(a, 902)->n == n && cudnn_find(b, 902)->n == n, BAD_SHAPE);
+  NEEDS(x[n - 1] == y[n - 2] && x[n - 2] == z[n - 2] && y[n - 1] == z[n - 1], BAD_SHAPE);
+  for (int i = 0; i < n - 2; i++) NEEDS(x[i] == z[i] && y[i] == z[i], BAD_SHAPE);
+  return OK;
+}
+
+static int reduce_check(const descriptor *d)
+{
+  NEEDS(cudnn_desc(d, 1612, 0)->sort == REDUCTION, BAD_TYPE);
+  NEEDS(broadcasts(cudnn_desc(d, 1611, 0), cudnn_desc(d, 1610, 0)), BAD_SHAPE);
+  const int mode = cudnn_mode(cudnn_desc(d, 1612, 0), 1600);
+  return mode == MODE_SUM || mode == MODE_MAX ? OK : UNSUPPORTED;
 }
 
 static int is_handle(const descriptor *d, int name)
@@ -244,6 +294,8 @@ EMULATED_ENTRY int cudnnBackendFinalize(descriptor *d)
   if (d->sort == CONV) e = conv_check(d);
   if (d->sort == FORWARD || d->sort == DATA || d->sort == FILTER) e = conv_op_check(d);
   if (d->sort == POINT) e = point_check(d);
+  if (d->sort == PRODUCT) e = product_check(d);
+  if (d->sort == REDUCE) e = reduce_check(d);
   if (d->sort == GRAPH) e = is_handle(d, 800) ? OK : BAD_NULL;
   if (d->sort == HEURISTICS) e = cudnn_desc(d, 201, 0)->sort == GRAPH ? OK : BAD_TYPE;
   if (d->sort == PLAN) {
@@ -300,11 +352,52 @@ static int cudnn_types_agree(const descriptor *conv)
   return agree;
 }
 
+/* A letter for an op. */
+static char op_letter(const descriptor *op)
+{
+  if (op->sort == PRODUCT) return 'm';
+  if (op->sort == RESHAPE) return 'r';
+  if (op->sort == REDUCE) return cudnn_mode(cudnn_desc(op, 1612, 0), 1600) == MODE_MAX ? 'X' : 'S';
+  if (op->sort != POINT) return 'c';
+  switch (cudnn_mode(cudnn_desc(op, 750, 0), 0)) {
+  case MODE_ADD: return '+';
+  case MODE_SUB: return '-';
+  case MODE_MUL: return '*';
+  case MODE_DIV: return '/';
+  case MODE_EXP: return 'e';
+  case MODE_LOG: return 'l';
+  case MODE_INDEX: return 'i';
+  case MODE_AT_LEAST: return '>';
+  case MODE_SELECT: return '?';
+  default: return 'R';
+  }
+}
+
+/* Whether a graph is attention or its gradients: heads of a multiple of 8 numbers of 16 bits. */
+static int is_attention(const descriptor *g)
+{
+  static const char *const known[] = {
+    "m*X-eSl+/m", "m*ii>?X-eSl+/m", "*Sm*-ermm-**mrm", "*Sm*ii>?-ermm-**mrm",
+  };
+  char all[EMULATED_OPS + 1] = "";
+  const int64_t n = cudnn_find(g, 801)->n;
+  for (int i = 0; i < n; i++) all[i] = op_letter(cudnn_desc(g, 801, i));
+  const descriptor *last = cudnn_desc(g, 801, (int)n - 1);
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(all, known[i])) continue;
+    const descriptor *c = cudnn_desc(last, 1522, 0);
+    const int type = cudnn_mode(c, 901);
+    return (type == T16 || type == TB16) && cudnn_ints(c, 902)[3] % 8 == 0;
+  }
+  return 0;
+}
+
 static int cudnn_supports(const descriptor *g)
 {
   const int64_t n = cudnn_find(g, 801)->n;
   int i = 1;
-  if (cudnn_setting("none") || cudnn_desc(g, 801, 0)->sort == POINT) return 0;
+  if (cudnn_setting("none")) return 0;
+  if (op_letter(cudnn_desc(g, 801, 0)) != 'c') return is_attention(g);
   if (!cudnn_types_agree(cudnn_desc(g, 801, 0))) return 0;
   if (n == 1) return 1;
   if (cudnn_setting("single")) return 0;
@@ -360,32 +453,58 @@ static emulated_tensor tensor_of(const descriptor *d)
   memcpy(t.extent, cudnn_ints(d, 902), (size_t)t.n * sizeof *t.extent);
   memcpy(t.step, cudnn_ints(d, 903), (size_t)t.n * sizeof *t.step);
   t.is_virtual = cudnn_find(d, 907) && *cudnn_find(d, 907)->bytes;
+  t.by_value = cudnn_find(d, 908) && *cudnn_find(d, 908)->bytes;
   return t;
 }
 
-/* Gives the number of the tensor in the run, which is told where it lies. */
+/* Gives the number of the tensor in the run, which is told where it lies. One tensor may be seen
+   with its axes in several orders. */
 static int run_tensor(emulated_run_args *r, const descriptor *d, const descriptor *pack)
 {
-  const emulated_tensor t = tensor_of(d);
+  emulated_tensor t = tensor_of(d);
   for (int i = 0; i < r->n_tensor; i++)
-    if (r->tensor[i].id == t.id) return i;
-  r->tensor[r->n_tensor] = t;
+    if (r->tensor[i].id == t.id && !memcmp(r->tensor[i].step, t.step, sizeof t.step)) return i;
   for (int i = 0; i < cudnn_find(pack, 1000)->n; i++)
-    if (cudnn_ints(pack, 1000)[i] == t.id)
-      memcpy(&r->tensor[r->n_tensor].at, cudnn_find(pack, 1001)->bytes + 8 * i, 8);
+    if (cudnn_ints(pack, 1000)[i] == t.id) memcpy(&t.at, cudnn_find(pack, 1001)->bytes + 8 * i, 8);
+  if (t.by_value && t.at) memcpy(&t.value, t.at, sizeof t.value);
+  r->tensor[r->n_tensor] = t;
   return r->n_tensor++;
+}
+
+static int run_desc(emulated_run_args *r, const descriptor *op, int name, const descriptor *pack)
+{
+  const descriptor *d = cudnn_desc(op, name, 0);
+  return d ? run_tensor(r, d, pack) : -1;
+}
+
+/* An op that is no convolution: its tensors are these attributes. */
+static void run_other(emulated_run_args *r, emulated_op *o, const descriptor *op,
+                      const descriptor *pack)
+{
+  static const struct { int sort, x, b, t, y; } names[] = {
+    { POINT, 751, 752, 758, 753 }, { PRODUCT, 1520, 1521, 0, 1522 }, { REDUCE, 1610, 0, 0, 1611 },
+    { RESHAPE, 2200, 0, 0, 2201 },
+  };
+  const descriptor *p = cudnn_desc(op, 750, 0);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (names[i].sort != op->sort) continue;
+    o->x = run_desc(r, op, names[i].x, pack);
+    o->b = run_desc(r, op, names[i].b, pack);
+    o->t = run_desc(r, op, names[i].t, pack);
+    o->y = run_desc(r, op, names[i].y, pack);
+  }
+  if (op->sort == REDUCE) o->mode = cudnn_mode(cudnn_desc(op, 1612, 0), 1600);
+  if (p) o->mode = cudnn_mode(p, 0);
+  if (p && cudnn_find(p, 9)) o->axis = (int)*cudnn_ints(p, 9);
 }
 
 static void run_op(emulated_run_args *r, const descriptor *op, const descriptor *pack)
 {
   emulated_op *o = &r->op[r->n_op++];
   int alpha, name[4];
-  *o = (emulated_op){ .sort = op->sort, .b = -1 };
-  if (op->sort == POINT) {
-    o->mode = cudnn_mode(cudnn_desc(op, 750, 0), 0);
-    o->x = run_tensor(r, cudnn_desc(op, 751, 0), pack);
-    if (cudnn_desc(op, 752, 0)) o->b = run_tensor(r, cudnn_desc(op, 752, 0), pack);
-    o->y = run_tensor(r, cudnn_desc(op, 753, 0), pack);
+  *o = (emulated_op){ .sort = op->sort, .b = -1, .t = -1 };
+  if (op->sort != FORWARD && op->sort != DATA && op->sort != FILTER) {
+    run_other(r, o, op, pack);
     return;
   }
   conv_names(op->sort, &alpha, name);
@@ -410,6 +529,7 @@ static int run_check(const emulated_run_args *r, emulated_stream *s)
     int64_t last = 0;
     if (t->is_virtual) continue;
     NEEDS(t->at, BAD_NULL);
+    if (t->by_value) continue;
     NEEDS((uintptr_t)t->at % (uintptr_t)t->alignment == 0, BAD_ALIGNMENT);
     for (int k = 0; k < t->n; k++) last += (t->extent[k] - 1) * t->step[k];
     NEEDS(emulated_reaches(s, t->at, (size_t)(last + 1) * emulated_type_size(t->type)), BAD_PARAM);

@@ -4,20 +4,24 @@
 
 #include "emulated.h"
 
-enum { T32 = 0, T64 = 1, T16 = 2, TB16 = 9 };                      /* cuDNN's types */
-enum { MODE_ADD = 0, MODE_RELU = 100 };                            /* of pointwise ops */
-enum { EMULATED_OPS = 6, EMULATED_TENSORS = 12, EMULATED_AXES = 8 };
+enum { T32 = 0, T64 = 1, T16 = 2, TI32 = 4, TB16 = 9, TBOOL = 11 };   /* its types */
+enum { MODE_ADD = 0, MODE_MUL = 1, MODE_DIV = 6, MODE_SUB = 9, MODE_EXP = 13, MODE_LOG = 15,
+       MODE_RELU = 100, MODE_AT_LEAST = 303, MODE_INDEX = 501, MODE_SELECT = 601,
+       MODE_SUM = 0, MODE_MAX = 3 };                               /* of ops and of reductions */
+enum { EMULATED_OPS = 24, EMULATED_TENSORS = 48, EMULATED_AXES = 6 };
 
 typedef struct emulated_tensor {
   int64_t id, extent[EMULATED_AXES], step[EMULATED_AXES], alignment;
   int n, type, is_virtual;
+  int by_value;                        /* it is the number `value` */
+  float value;
   void *at;
 } emulated_tensor;
 
 typedef struct emulated_op {
-  int sort;                            /* cuDNN's: 10 forward, 11 filter, 12 data, 13 pointwise */
-  int mode;                            /* of a pointwise op */
-  int x, b, y;                         /* numbers of tensors; b: filters, or -1 */
+  int sort;                            /* cuDNN's: 10 forward, 11 filter, 12 data, 13 pointwise, */
+  int mode, axis;                      /* 19 matmul, 22 reduction, 31 reshape */
+  int x, b, t, y;                      /* numbers of tensors; b: filters, or -1 */
   int64_t stride[3], dilation[3], before[3];
 } emulated_op;
 

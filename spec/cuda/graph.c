@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-size_t emulated_type_size(int type) { return type == T64 ? 8 : type == T32 ? 4 : 2; }
+size_t emulated_type_size(int type)
+{
+  return type == T64 ? 8 : type == T32 || type == TI32 ? 4 : type == TBOOL ? 1 : 2;
+}
 
 /* ---- elements ---- */
 
@@ -74,6 +77,7 @@ static int64_t graph_step(const emulated_tensor *t, int64_t *at, int64_t offset)
 static double *graph_load(const emulated_tensor *t, int tf32)
 {
   double *v = malloc((size_t)graph_count(t) * sizeof *v);
+  if (t->by_value) return *v = t->value, v;
   const size_t size = emulated_type_size(t->type);
   EACH_ELEMENT(t, i, offset)
     v[i] = graph_read((char *)t->at + (size_t)offset * size, t->type, tf32);
@@ -84,6 +88,7 @@ static double *graph_load(const emulated_tensor *t, int tf32)
 static void graph_store(const emulated_tensor *t, double *v, int spoil)
 {
   const size_t size = emulated_type_size(t->type);
+  if (t->type == TI32 || t->type == TBOOL) return;       /* whole numbers that lie nowhere */
   EACH_ELEMENT(t, i, offset) {
     double rounded;
     graph_write(&rounded, t->type, spoil ? NAN : v[i]);
@@ -225,12 +230,35 @@ static void graph_conv(const emulated_run_args *r, const emulated_op *op, double
 
 /* ---- pointwise ops ---- */
 
+static double graph_apply(int mode, double x, double b, double t)
+{
+  switch (mode) {
+  case MODE_ADD: return x + b;
+  case MODE_SUB: return x - b;
+  case MODE_MUL: return x * b;
+  case MODE_DIV: return x / b;
+  case MODE_EXP: return exp(x);
+  case MODE_LOG: return log(x);
+  case MODE_AT_LEAST: return x >= b;
+  case MODE_SELECT: return t ? x : b;
+  default: return x < 0 ? 0 : x;
+  }
+}
+
+/* The index along an axis of element i. */
+static double graph_index(const emulated_tensor *t, int64_t i, int axis)
+{
+  for (int k = t->n - 1; k > axis; k--) i /= t->extent[k];
+  return (double)(i % t->extent[axis]);
+}
+
 static void graph_point(const emulated_run_args *r, const emulated_op *op, double **value)
 {
   const emulated_tensor *y = &r->tensor[op->y];
   emulated_tensor b = *y;              /* the steps of b along y, 0 where it has one element */
   const double *x = graph_value(r, value, op->x, 0);
-  const double *add = op->b < 0 ? NULL : graph_value(r, value, op->b, 0);
+  const double *more = op->b < 0 ? NULL : graph_value(r, value, op->b, 0);
+  const double *t = op->t < 0 ? NULL : graph_value(r, value, op->t, 0);
   int64_t step = 1;
   for (int k = y->n - 1; op->b >= 0 && k >= 0; k--) {
     b.step[k] = r->tensor[op->b].extent[k] == 1 ? 0 : step;
@@ -238,7 +266,51 @@ static void graph_point(const emulated_run_args *r, const emulated_op *op, doubl
   }
   double *to = graph_zero(r, value, op->y);
   EACH_ELEMENT(&b, i, offset)
-    to[i] = op->mode == MODE_ADD ? x[i] + add[offset] : x[i] < 0 ? 0 : x[i];
+    to[i] = op->mode == MODE_INDEX ? graph_index(y, i, op->axis)
+        : graph_apply(op->mode, x[i], more ? more[offset] : 0, t ? t[i] : 0);
+  graph_store(y, to, 0);
+}
+
+/* ---- matrices ---- */
+
+static void graph_matmul(const emulated_run_args *r, const emulated_op *op, double **value)
+{
+  const emulated_tensor *c = &r->tensor[op->y];
+  const int64_t n = c->extent[c->n - 2], m = c->extent[c->n - 1];
+  const int64_t inner = r->tensor[op->x].extent[c->n - 1], batch = graph_count(c) / (n * m);
+  const double *a = graph_value(r, value, op->x, 0), *b = graph_value(r, value, op->b, 0);
+  double *to = graph_zero(r, value, op->y);
+  for (int64_t i = 0; i < batch * n; i++)
+    for (int64_t k = 0; k < inner; k++)
+      line_forward(to + i * m, b + (i / n * inner + k) * m, a[i * inner + k], m, 1);
+  graph_store(c, to, r->spoil);
+}
+
+/* Over the axes where y has one element. */
+static void graph_reduce(const emulated_run_args *r, const emulated_op *op, double **value)
+{
+  emulated_tensor x = r->tensor[op->x];
+  const emulated_tensor *y = &r->tensor[op->y];
+  const double *from = graph_value(r, value, op->x, 0);
+  double *to = graph_zero(r, value, op->y);
+  int64_t step = 1;
+  for (int k = y->n - 1; k >= 0; k--) {
+    x.step[k] = y->extent[k] == 1 ? 0 : step;
+    step *= y->extent[k];
+  }
+  for (int64_t i = 0; op->mode == MODE_MAX && i < graph_count(y); i++) to[i] = -INFINITY;
+  EACH_ELEMENT(&x, i, offset)
+    to[offset] = op->mode == MODE_MAX ? fmax(to[offset], from[i]) : to[offset] + from[i];
+  graph_store(y, to, 0);
+}
+
+/* y lies in x's place, with steps of its own. */
+static void graph_reshape(const emulated_run_args *r, const emulated_op *op, double **value)
+{
+  const emulated_tensor *y = &r->tensor[op->y];
+  const double *x = graph_value(r, value, op->x, 0);
+  double *to = graph_zero(r, value, op->y);
+  EACH_ELEMENT(y, i, offset) to[i] = x[offset];
   graph_store(y, to, 0);
 }
 
@@ -246,9 +318,14 @@ void emulated_graph_run(void *args)
 {
   const emulated_run_args *r = args;
   double *value[EMULATED_TENSORS] = { NULL };
-  for (int i = 0; i < r->n_op; i++)
-    if (r->op[i].sort == 13) graph_point(r, &r->op[i], value);
-    else graph_conv(r, &r->op[i], value);
+  for (int i = 0; i < r->n_op; i++) {
+    const emulated_op *op = &r->op[i];
+    if (op->sort == 13) graph_point(r, op, value);
+    else if (op->sort == 19) graph_matmul(r, op, value);
+    else if (op->sort == 22) graph_reduce(r, op, value);
+    else if (op->sort == 31) graph_reshape(r, op, value);
+    else graph_conv(r, op, value);
+  }
   for (int i = 0; i < r->n_tensor; i++) free(value[i]);
   if (r->slow) usleep(4000);
 }

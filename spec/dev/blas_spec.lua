@@ -120,6 +120,24 @@ local SHOWS = [[
   print(table.concat(text, " "))
 ]]
 
+-- Prints the plan of two layers that plain steps train.
+local TRAINS = [[
+  local flow = require "jfl"
+  local tp = flow.typing
+  local train = flow.global_function {
+    name = "train", type = "train", inputs = { { "x", tp.Numpy.Placeholder({ 8, 16 }) } },
+    returns = tp.Numpy,
+    body = function(x)
+      local h = flow.layers.dense(x, 16, { activation = flow.nn.relu, name = "h" })
+      local loss = flow.math.reduce_mean(flow.layers.dense(h, 4, { name = "o" }))
+      flow.optimizer.SGD(0.1):minimize(loss)
+      return loss
+    end,
+  }
+  train(flow.ndarray.ones({ 8, 16 }))
+  print(train:plan())
+]]
+
 --- The numbers in the last line.
 local function numbers(out)
   local list = {}
@@ -158,6 +176,13 @@ describe("products on a GPU", function()
     assert.equal(2, n, shown)
     assert.falsy(shown:find("\n%s+%d+%s+relu"), shown)
     assert.falsy(shown:find("without a library", 1, true), shown)
+  end)
+
+  it("leave steps along them to the update of all variables", function()
+    local shown = on_gpu(TRAINS)
+    local _, n = shown:gsub("\n%s+%d+%s+update%s", "")
+    assert.equal(1, n, shown)
+    assert.falsy(shown:find("matmul_update", 1, true), shown)
   end)
 
   it("round what they read to TF32 unless told otherwise", function()
@@ -248,6 +273,7 @@ local ffi = require "ffi"
   say(lib.cublasLtMatmulDescDestroy(p[0]))
   say(lib.cublasLtMatmulPreferenceCreate(p))
   try(lib.cublasLtMatmulPreferenceSetAttribute, 0, 1)
+  try(lib.cublasLtMatmulPreferenceSetAttribute, 3, 3)
   try(lib.cublasLtMatmulPreferenceSetAttribute, 5, 8)
   say(lib.cublasLtMatmulPreferenceDestroy(p[0]))
   say(lib.cublasLtDestroy(nil))

@@ -107,6 +107,35 @@ describe("a GPU", function()
     ]]
   end)
 
+  it("computes calls of 16 bits in float32, as the CPU does", function()
+    check [[
+      compare("sort", { { { 3, 33 }, "float16" } }, { direction = "DESCENDING" })
+      compare("cumsum", { { { 2, 17 }, "bfloat16" } }, { axis = 1 })
+      compare("tensor_scatter_nd_add", { { { 4, 3 }, "float16" }, { { 5, 1 }, "int32", 0, 3 },
+        { { 5, 3 }, "float16" } })
+      compare("pad_grad", { { { 9, 12 }, "bfloat16" } }, { paddings = { 2, 1, 3, 2 },
+        mode = "reflect" })
+    ]]
+  end)
+
+  it("keeps products 0 behind a 0, also where others overflow", function()
+    check [[
+      local x = {}
+      for i = 1, 3000 do x[i] = i == 700 and 0 or i % 2 == 0 and 1e30 or -1e9 end
+      for i = 1, 2 do
+        local results = {}
+        for _, device in ipairs { "cpu", "gpu" } do
+          flow.clear_default_session()
+          core.set("device", device)
+          results[#results + 1] = support.flat(core.op "cumprod"(core.from_table(x, "float32")))
+        end
+        local ok, message = support.close(results[2], results[1], 2e-6)
+        if not ok then print(message) end
+        x[2900] = 1 / 0
+      end
+    ]]
+  end)
+
   it("moves boxes, by tiles and by vectors", function()
     check [[
       compare("transpose", { { { 70, 33 } } }, { perm = { 1, 0 } })

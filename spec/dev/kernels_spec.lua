@@ -4,8 +4,7 @@ local kernels = require "scripts.doc.kernels"
 
 -- Ops with calls that the host's plain kernels still serve.
 local HOSTED = {
-  argmax = true, argmin = true, batch_norm = true, batch_norm_grad = true, bias_add = true,
-  clip_scale = true, row_norm = true, row_norm_grad = true,
+  batch_norm = true, batch_norm_grad = true, row_norm = true, row_norm_grad = true,
   softmax_cross_entropy_with_logits = true,
 }
 

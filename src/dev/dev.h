@@ -36,6 +36,9 @@ typedef struct jf_kind {
   int64_t (*channel_block)(void);
   /* Whether products and convolutions become faster if they end in that op; NULL: with none. */
   int (*activates)(const char *act);
+  /* Whether steps along gradients that are products are better made together with those of all
+     variables than by the products. */
+  int steps_apart;
   const jf_fused_limits *fused;        /* NULL: it runs no fused programs */
   /* Measures what the device can do with that many threads: float32 additions and multiplications
      per second in registers, and bytes per second read and written by a loop over large arrays.

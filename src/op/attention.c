@@ -3,6 +3,7 @@
    gradients compute any weight anew (Dao, Fu, Ermon, Rudra and Re, FlashAttention, 2022). Sums are
    in double. */
 #include "op/attention.h"
+#include "dev/half.h"
 #include "op/dropout.h"
 #include "op/move.h"
 
@@ -87,7 +88,8 @@ static jfl_status attention_check_mask(const jf_infer *c, int i)
   const jfl_shape *q = &c->in[0]->shape;
   const int64_t want[] = { q->d[0], q->d[1], q->d[2], c->in[1]->shape.d[2] };
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
-  if (m->dtype != JFL_I8 && m->dtype != c->in[0]->dtype)
+  const int narrower = ((const jf_attention *)c->attr)->wide && m->dtype == JFL_F32;
+  if (m->dtype != JFL_I8 && m->dtype != c->in[0]->dtype && !narrower)
     return jf_fail_argument(JFL_EDTYPE, "mask", "must be int8 (0 hides a key) or %s (numbers to "
                             "add to scores), got %s", jfl_dtype_name(c->in[0]->dtype),
                             jfl_dtype_name(m->dtype));
@@ -144,6 +146,16 @@ static jfl_status attention_check(jf_infer *c, int mask)
   return JFL_OK;
 }
 
+/* The dtype of results, and that of lse, which is at least float32. */
+static jfl_dtype attention_result(const jf_infer *c)
+{
+  return ((const jf_attention *)c->attr)->wide ? JFL_F32 : c->in[0]->dtype;
+}
+static jfl_dtype attention_lse(const jf_infer *c)
+{
+  return jf_is_half(c->in[0]->dtype) ? JFL_F32 : c->in[0]->dtype;
+}
+
 static jfl_status attention_infer(jf_infer *c)
 {
   JF_TRY(attention_check(c, JF_ATTENTION_MASK));
@@ -151,7 +163,8 @@ static jfl_status attention_infer(jf_infer *c)
   c->shape[0].d[3] = c->in[2]->shape.d[3];
   c->shape[1] = c->in[0]->shape;
   c->shape[1].n = 3;
-  c->dtype[0] = c->dtype[1] = c->in[0]->dtype;
+  c->dtype[0] = attention_result(c);
+  c->dtype[1] = attention_lse(c);
   return JFL_OK;
 }
 
@@ -163,8 +176,10 @@ static jfl_status attention_check_grad(jf_infer *c)
   char s[JF_SHAPE_STR], t[JF_SHAPE_STR];
   want.d[3] = c->in[2]->shape.d[3];
   for (int i = JF_ATTENTION_Y; i <= JF_ATTENTION_DY; i++) {
+    const jfl_dtype dtype = i == JF_ATTENTION_LSE ? attention_lse(c) : c->in[0]->dtype;
     want.n = i == JF_ATTENTION_LSE ? 3 : 4;
-    if (c->in[i]->dtype != c->in[0]->dtype || !jf_shape_eq(&c->in[i]->shape, &want))
+    const int narrow = i == JF_ATTENTION_LSE && c->in[i]->dtype == c->in[0]->dtype;
+    if ((c->in[i]->dtype != dtype && !narrow) || !jf_shape_eq(&c->in[i]->shape, &want))
       return jf_fail_argument(JFL_ESHAPE, c->op->in[i], "must be %s %s, got %s %s",
                               jfl_dtype_name(c->in[0]->dtype), jf_shape_str(&want, s),
                               jfl_dtype_name(c->in[i]->dtype),
@@ -178,7 +193,7 @@ static jfl_status attention_grad_infer(jf_infer *c)
   JF_TRY(attention_check_grad(c));
   for (int i = 0; i < 3; i++) {
     c->shape[i] = c->in[i]->shape;
-    c->dtype[i] = c->in[0]->dtype;
+    c->dtype[i] = attention_result(c);
   }
   return JFL_OK;
 }
@@ -421,6 +436,10 @@ static void attention_grad(jf_gradctx *c)
     c->dx[3] = jf_emit(c->g, &jf_op_scaled_dot_product_attention_mask_grad, n->attr, in, n_in);
 }
 
+/* Mixed precision rounds q, k and v, and for the gradients y and dy too. */
+static const jf_mixed mixed = { 0x07, offsetof(jf_attention, wide) };
+static const jf_mixed grad_mixed = { 0x2f, offsetof(jf_attention, wide) };
+
 #define ATTENTION(rule) .attr = attrs, .attr_size = sizeof(jf_attention), \
   .flags = JF_VARIADIC | JF_OPTIONAL, .infer = rule
 /* Behind the mask there may be a seed. */
@@ -430,13 +449,14 @@ JFL_OP(scaled_dot_product_attention,
   .doc = "For each query the mean of the values v, weighted by softmax(scale q k^T + mask).",
   .in = {"q", "k", "v", "mask"}, .out = {"y", "lse"}, .n_public = 1, ATTENTION(attention_infer),
   .grad = attention_grad, .cpu = attention_forward_cpu, .scratch = attention_scratch,
-  .flop = attention_flop)
+  .flop = attention_flop, .mixed = &mixed)
 
 JFL_OP(scaled_dot_product_attention_grad,
   .doc = "Gradients of scaled_dot_product_attention at output y, whose scores have the logarithm "
          "of the sum of exponentials lse.",
   ATTENTION_GRAD_IN, .out = {"dq", "dk", "dv"}, ATTENTION(attention_grad_infer),
-  .cpu = attention_backward_cpu, .scratch = attention_grad_scratch, .flop = attention_grad_flop)
+  .cpu = attention_backward_cpu, .scratch = attention_grad_scratch, .flop = attention_grad_flop,
+  .mixed = &grad_mixed)
 
 JFL_OP(scaled_dot_product_attention_mask_grad,
   .doc = "Gradient of scaled_dot_product_attention for a mask of numbers.",

@@ -8,6 +8,7 @@ typedef struct jf_attention {
   double scale;                /* infer completes it */
   int causal;
   double dropout_rate;         /* where it is not 0, the last input is the seed, one int64 */
+  int wide;                    /* operands of 16 bits have results of float32; set by passes */
 } jf_attention;
 
 /* The inputs of the op, and those that its gradients have behind the first three. */

@@ -12,15 +12,22 @@ static int all_stay(const jf_node *n)
   return 1;
 }
 
+/* Whether the step is made faster by the node that makes the gradient. */
+static int matmul_update_pays(const jf_target *t, const jf_node *maker)
+{
+  return !maker->op->ending || !t->device[maker->place]->kind->steps_apart;
+}
+
 /* The node whose result the update subtracts, if the two can be one node; else NULL. */
-static const jf_node *matmul_update_maker(const jf_rewrite *r, const jf_node *update)
+static const jf_node *matmul_update_maker(const jf_rewrite *r, const jf_target *t,
+                                          const jf_node *update)
 {
   const jf_update *a = jf_update_of(update);
   if (!a || a->n != 1 || a->averages || !a->choice.rule->descends) return NULL;
   const jfl_value *grad = update->in[JF_GRAD];
   const jf_node *maker = grad->origin == JF_RESULT ? grad->node : NULL;
   if (!maker || !maker->op->descent || grad->shape.n != 2 || r->uses[grad->id] != 1) return NULL;
-  return all_stay(maker) ? maker : NULL;
+  return all_stay(maker) && matmul_update_pays(t, maker) ? maker : NULL;
 }
 
 static void matmul_update_fold(jf_rewrite *r, const jf_node *update, const jf_node *maker)
@@ -39,11 +46,10 @@ static void matmul_update_fold(jf_rewrite *r, const jf_node *update, const jf_no
 jfl_status jf_pass_matmul_update(jfl_graph *g, const jf_target *target)
 {
   jf_rewrite r;
-  (void)target;
   if (g->mixed == JFL_F16) return JFL_OK;      /* which rounds what products alone read */
   jf_rewrite_begin(g, &r);
   for (int i = 0; i < r.n_old && !g->err; i++) {
-    const jf_node *maker = matmul_update_maker(&r, r.old[i]);
+    const jf_node *maker = matmul_update_maker(&r, target, r.old[i]);
     if (maker) matmul_update_fold(&r, r.old[i], maker);
     else jf_rewrite_keep(&r, r.old[i]);
   }

@@ -28,10 +28,12 @@ local LIST = {
   A session's variables are saved and loaded by flow.train.CheckPoint():save("./model") and
   :load("./model"); flow.train.SimpleCheckPointManager names checkpoints by time;
   flow.ndarray.save writes arrays for numpy.]] },
-  { "gpu cuda device devices cpu", [[
-  flow.scope.placement("gpu", "0:0", fn) puts what fn makes on a GPU; flow.config.device() tells
-  where the rest runs. Without a usable GPU it runs on the CPU after one warning, and is an error
-  after flow.config.strict_placement(true).]] },
+  { "gpu cuda nvidia cudnn cublas nvrtc device devices cpu", [[
+  flow.scope.placement("gpu", "0:0", fn) puts what fn makes on a GPU; JFL_DEVICE=gpu outside puts
+  all there, and flow.config.device() tells where. Without a usable GPU it runs on the CPU after
+  one warning that says why, and is an error after flow.config.strict_placement(true). The driver
+  and NVRTC are needed; cuBLASLt and cuDNN make it faster. Kernels are compiled at first use and
+  kept in ~/.cache/jfl. The guide has a page on it, "On a GPU".]] },
   { "async asynchronous callback callbacks await promise worker", [[
   A job with returns = flow.typing.Callback(flow.typing.Numpy) does not wait:
   job(x)(function(result) ... end) queues a run and goes on. Callbacks run in flow.poll(),

@@ -4,10 +4,7 @@
 device and gives what it returns; values are copied to where they are read. What is put on no device
 is on the session's, which `flow.config.device()` names. Without a usable GPU, `"gpu"` runs on the
 CPU after one warning that says why, and is an error after `flow.config.strict_placement(true)`.
-A GPU is one of NVIDIA's, with a driver for CUDA 12 or newer and the library NVRTC of the CUDA
-toolkit. So far it computes chains of elementwise ops, moves, reductions and matrix products itself;
-every other op it leaves to the host, to which its data travels, so most jobs are faster on the CPU
-yet.
+What a GPU needs and does is told on [a page of its own](guide-on-a-gpu.md).
 `flow.scope.namespace(name, fn)` puts `name-` before the names of what is made in it.
 
 ```lua

@@ -60,7 +60,8 @@ enum {
   JF_LT_IN_F32 = 68, JF_LT_IN_F64 = 70, JF_LT_IN_TF32 = 77,              /* how sums are made */
   JF_LT_BATCH = 5, JF_LT_BATCH_STEP = 6,                                 /* of layouts */
   JF_LT_TRANSPOSE_A = 3, JF_LT_TRANSPOSE_B = 4, JF_LT_EPILOGUE = 7, JF_LT_BIAS = 8,
-  JF_LT_MOST_WORKSPACE = 1, JF_LT_ALIGNMENT_A = 5,                       /* wishes; then b, c, d */
+  JF_LT_MOST_WORKSPACE = 1, JF_LT_REDUCTIONS = 3, JF_LT_ALIGNMENT_A = 5, /* wishes; then b, c, d */
+  JF_LT_IN_COMPUTED = 2, JF_LT_ANY_REDUCTION = 7,                        /* reductions */
   JF_LT_PLAIN = 1, JF_LT_WITH_RELU = 2, JF_LT_WITH_BIAS = 4, JF_LT_WITH_GELU = 32   /* epilogues */
 };
 

@@ -122,8 +122,9 @@ static int device_activates(const char *act)
 
 JFL_DEVICE(gpu, .count = jf_cuda_device_count, .absence = jf_cuda_absence,
   .open = device_open, .close = device_close,
-  .rows = jf_cuda_rows, .activates = device_activates, .fused = &jf_cuda_fused_limits,
-  .alloc = device_alloc, .free = device_free, .memory = device_memory,
+  .rows = jf_cuda_rows, .activates = device_activates, .steps_apart = 1,
+  .fused = &jf_cuda_fused_limits, .alloc = device_alloc, .free = device_free,
+  .memory = device_memory,
   .stream_new = jf_cuda_stream_new, .stream_free = jf_cuda_stream_free, .put = jf_cuda_put,
   .get = jf_cuda_get, .move = jf_cuda_move, .wait = jf_cuda_wait, .capture = jf_cuda_capture,
   .captured = jf_cuda_captured, .replay = jf_cuda_replay, .work_free = jf_cuda_work_free,

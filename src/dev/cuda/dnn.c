@@ -126,17 +126,17 @@ int jf_dnn_type(jfl_dtype t)
   }
 }
 
-static jf_dnn_desc *dnn_tensor(jf_dnn_graph *g, const jf_dnn_tensor *t, int is_virtual)
+static jf_dnn_desc *dnn_tensor(jf_dnn_graph *g, const jf_dnn_tensor *t, int how)
 {
   const int64_t alignment = ALIGNMENT;
   const unsigned char yes = 1;
   jf_dnn_desc *d = jf_dnn_make(g, JF_DNN_TENSOR);
   jf_dnn_set(g, d, JF_DNN_TENSOR_ID, JF_DNN_T_INT, 1, &t->id);
-  jf_dnn_set_mode(g, d, JF_DNN_TENSOR_TYPE, JF_DNN_T_DTYPE, jf_dnn_type(t->dtype));
+  jf_dnn_set_mode(g, d, JF_DNN_TENSOR_TYPE, JF_DNN_T_DTYPE, t->type);
   jf_dnn_set(g, d, JF_DNN_TENSOR_EXTENTS, JF_DNN_T_INT, t->n, t->extent);
   jf_dnn_set(g, d, JF_DNN_TENSOR_STEPS, JF_DNN_T_INT, t->n, t->step);
   jf_dnn_set(g, d, JF_DNN_TENSOR_ALIGNMENT, JF_DNN_T_INT, 1, &alignment);
-  if (is_virtual) jf_dnn_set(g, d, JF_DNN_TENSOR_VIRTUAL, JF_DNN_T_BOOL, 1, &yes);
+  if (how) jf_dnn_set(g, d, how, JF_DNN_T_BOOL, 1, &yes);
   jf_dnn_finish(g, d);
   return d;
 }
@@ -146,13 +146,20 @@ jf_dnn_desc *jf_dnn_tensor_make(jf_dnn_graph *g, const jf_dnn_tensor *t)
   return dnn_tensor(g, t, 0);
 }
 
-jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, jfl_dtype dtype)
+jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, int type)
 {
   enum { FIRST = 100 };
   jf_dnn_tensor v = *t;
   v.id = FIRST + g->n_made;
-  v.dtype = dtype;
-  return dnn_tensor(g, &v, 1);
+  v.type = type;
+  return dnn_tensor(g, &v, JF_DNN_TENSOR_VIRTUAL);
+}
+
+jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, int n, const float *at)
+{
+  const jf_dnn_tensor t = { id, { 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1 }, n, JF_DNN_FLOAT };
+  g->number[id - 1] = at;
+  return dnn_tensor(g, &t, JF_DNN_TENSOR_BY_VALUE);
 }
 
 void jf_dnn_add(jf_dnn_graph *g, jf_dnn_desc *op)
@@ -161,18 +168,56 @@ void jf_dnn_add(jf_dnn_graph *g, jf_dnn_desc *op)
   g->op[g->n_op++] = op;
 }
 
-void jf_dnn_pointwise(jf_dnn_graph *g, int mode, jfl_dtype t, jf_dnn_desc *x, jf_dnn_desc *b,
-                      jf_dnn_desc *y)
+void jf_dnn_pointwise(jf_dnn_graph *g, const jf_dnn_point *p)
 {
-  jf_dnn_desc *p = jf_dnn_make(g, JF_DNN_POINTWISE);
-  jf_dnn_set_mode(g, p, JF_DNN_POINTWISE_MODE, JF_DNN_T_POINTWISE, mode);
-  jf_dnn_set_mode(g, p, JF_DNN_POINTWISE_TYPE, JF_DNN_T_DTYPE, jf_dnn_type(t));
-  jf_dnn_finish(g, p);
+  const int64_t axis = p->axis;
+  jf_dnn_desc *d = jf_dnn_make(g, JF_DNN_POINTWISE);
+  jf_dnn_set_mode(g, d, JF_DNN_POINTWISE_MODE, JF_DNN_T_POINTWISE, p->mode);
+  jf_dnn_set_mode(g, d, JF_DNN_POINTWISE_TYPE, JF_DNN_T_DTYPE, p->type);
+  if (p->mode == JF_DNN_INDEX) jf_dnn_set(g, d, JF_DNN_POINTWISE_AXIS, JF_DNN_T_INT, 1, &axis);
+  jf_dnn_finish(g, d);
   jf_dnn_desc *op = jf_dnn_make(g, JF_DNN_OP_POINTWISE);
-  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_DESC, p);
-  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_X, x);
-  if (b) jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_B, b);
-  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_Y, y);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_DESC, d);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_X, p->x);
+  if (p->b) jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_B, p->b);
+  if (p->t) jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_T, p->t);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_POINTWISE_Y, p->y);
+  jf_dnn_add(g, op);
+}
+
+void jf_dnn_matmul(jf_dnn_graph *g, jf_dnn_desc *a, jf_dnn_desc *b, jf_dnn_desc *c)
+{
+  jf_dnn_desc *d = jf_dnn_make(g, JF_DNN_MATMUL);
+  jf_dnn_set_mode(g, d, JF_DNN_MATMUL_TYPE, JF_DNN_T_DTYPE, JF_DNN_FLOAT);
+  jf_dnn_finish(g, d);
+  jf_dnn_desc *op = jf_dnn_make(g, JF_DNN_OP_MATMUL);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_MATMUL_A, a);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_MATMUL_B, b);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_MATMUL_C, c);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_MATMUL_DESC, d);
+  jf_dnn_add(g, op);
+}
+
+void jf_dnn_reduce(jf_dnn_graph *g, int mode, jf_dnn_desc *x, jf_dnn_desc *y)
+{
+  const unsigned char same = 1;
+  jf_dnn_desc *d = jf_dnn_make(g, JF_DNN_REDUCTION);
+  jf_dnn_set_mode(g, d, JF_DNN_REDUCTION_MODE, JF_DNN_T_REDUCTION, mode);
+  jf_dnn_set_mode(g, d, JF_DNN_REDUCTION_TYPE, JF_DNN_T_DTYPE, JF_DNN_FLOAT);
+  jf_dnn_set(g, d, JF_DNN_REDUCTION_SAME, JF_DNN_T_BOOL, 1, &same);
+  jf_dnn_finish(g, d);
+  jf_dnn_desc *op = jf_dnn_make(g, JF_DNN_OP_REDUCTION);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_REDUCTION_X, x);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_REDUCTION_Y, y);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_REDUCTION_DESC, d);
+  jf_dnn_add(g, op);
+}
+
+void jf_dnn_reshape(jf_dnn_graph *g, jf_dnn_desc *x, jf_dnn_desc *y)
+{
+  jf_dnn_desc *op = jf_dnn_make(g, JF_DNN_OP_RESHAPE);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_RESHAPE_X, x);
+  jf_dnn_set_desc(g, op, JF_DNN_OP_RESHAPE_Y, y);
   jf_dnn_add(g, op);
 }
 
@@ -222,7 +267,8 @@ static unsigned dnn_notes(jf_dnn_graph *g, const jf_dnn_desc *config)
 }
 
 /* Makes the plan of a configuration; NULL: that cannot be, or it needs too much memory. */
-static jf_dnn_desc *dnn_plan(jf_dnn_graph *g, jf_dnn_desc *config, size_t *workspace)
+static jf_dnn_desc *dnn_plan(jf_dnn_graph *g, jf_dnn_desc *config, size_t *workspace,
+                             jf_dnn_status *error)
 {
   int64_t n = 0, bytes = 0;
   jf_dnn_desc *p = jf_dnn_make(g, JF_DNN_PLAN);
@@ -233,9 +279,9 @@ static jf_dnn_desc *dnn_plan(jf_dnn_graph *g, jf_dnn_desc *config, size_t *works
   if (!g->error)
     g->error = g->dnn->api->get(p, JF_DNN_PLAN_WORKSPACE, JF_DNN_T_INT, 1, &n, &bytes);
   *workspace = (size_t)bytes;
-  const int bad = g->error != 0;
+  *error = g->error;
   g->error = 0;                          /* other configurations may do */
-  if (!bad && *workspace <= MOST_WORKSPACE) return p;
+  if (!*error && *workspace <= MOST_WORKSPACE) return p;
   dnn_unmake(g, p);
   return NULL;
 }
@@ -246,6 +292,7 @@ typedef struct dnn_plans {
   int n, n_at;
   jf_dnn_desc *plan[MOST_PLANS];
   size_t workspace[MOST_PLANS];
+  jf_dnn_status error;                   /* why the last that cannot be made cannot */
   void **at, *scratch;                   /* where tensors are while plans are measured */
 } dnn_plans;
 
@@ -258,7 +305,7 @@ static void dnn_find_plans(jf_dnn_graph *g, unsigned refused, dnn_plans *p)
     g->error = 0;
     for (int i = 0; i < n && p->n < MOST_PLANS; i++) {
       if (dnn_notes(g, config[i]) & refused) continue;
-      jf_dnn_desc *plan = dnn_plan(g, config[i], &p->workspace[p->n]);
+      jf_dnn_desc *plan = dnn_plan(g, config[i], &p->workspace[p->n], &p->error);
       if (plan) p->plan[p->n++] = plan;
     }
   }
@@ -269,7 +316,7 @@ static void dnn_find_plans(jf_dnn_graph *g, unsigned refused, dnn_plans *p)
 /* Makes the variant pack: which tensors are where. */
 static jf_dnn_status dnn_pack(jf_dnn_graph *g, int n, void *const *at, void *scratch)
 {
-  static const int64_t ids[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+  static const int64_t ids[JF_DNN_TENSORS] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 };
   const jf_dnn_api *api = g->dnn->api;
   if (g->pack && scratch == g->scratch && !memcmp(at, g->at, (size_t)n * sizeof *at)) return 0;
   if (g->pack) api->unmake(g->pack);
@@ -326,14 +373,16 @@ static size_t dnn_room(size_t size) { return (size + 255) / 256 * 256; }
 static int dnn_measure(dnn_plans *p, const char *work, const size_t *size)
 {
   jf_cuda *c = p->graph->dnn->cuda;
-  void *at[8];
+  void *at[JF_DNN_TENSORS];
+  const float *const *number = p->graph->number;
   size_t all = 0, most = 0;
   jf_cu_address memory;
   for (int i = 0; i < p->n_at; i++) all += dnn_room(size[i]);
   for (int i = 0; i < p->n; i++) most = most > p->workspace[i] ? most : p->workspace[i];
   if (c->api->alloc(&memory, all + dnn_room(most) + 1, c->own)) return 0;
   char *next = (char *)(uintptr_t)memory;
-  for (int i = 0; i < p->n_at; next += dnn_room(size[i++])) at[i] = next;
+  for (int i = 0; i < p->n_at; next += dnn_room(size[i++]))
+    at[i] = number[i] ? (void *)number[i] : next;
   p->at = at;
   p->scratch = next;
   const int choice = c->api->fill(memory, 0, all, c->own) ? 0
@@ -355,7 +404,9 @@ jfl_status jf_dnn_choose(jf_dnn_graph *g, const char *work, unsigned refused, in
   dnn_find_plans(g, refused, &p);
   if (p.n > 1 && g->dnn->handle) choice = dnn_measure(&p, work, size);
   if (g->dnn->handle) jf_cuda_leave(g->dnn->cuda);
-  if (!p.n) return jf_fail(JFL_ENOSYS, "cuDNN has no engine for the graph");
+  if (!p.n)
+    return jf_fail(JFL_ENOSYS, "cuDNN has no engine for the graph: %s",
+                   p.error ? g->dnn->api->error_text(p.error) : "none is listed");
   for (int i = 0; i < p.n; i++)
     if (i != choice) dnn_unmake(g, p.plan[i]);
   g->plan = p.plan[choice];

@@ -37,34 +37,47 @@ enum {                                   /* what can be made */
   JF_DNN_POINTWISE = 0, JF_DNN_CONVOLUTION = 1, JF_DNN_ENGINE = 2, JF_DNN_CONFIG = 3,
   JF_DNN_HEURISTICS = 4, JF_DNN_PLAN = 5, JF_DNN_OP_FORWARD = 10, JF_DNN_OP_FILTER = 11,
   JF_DNN_OP_DATA = 12, JF_DNN_OP_POINTWISE = 13, JF_DNN_GRAPH = 15, JF_DNN_PACK = 16,
-  JF_DNN_TENSOR = 17, JF_DNN_DEVICE = 38
+  JF_DNN_TENSOR = 17, JF_DNN_MATMUL = 18, JF_DNN_OP_MATMUL = 19, JF_DNN_REDUCTION = 21,
+  JF_DNN_OP_REDUCTION = 22, JF_DNN_OP_RESHAPE = 31, JF_DNN_DEVICE = 38
 };
 enum {                                   /* types of attributes */
   JF_DNN_T_HANDLE = 0, JF_DNN_T_DTYPE = 1, JF_DNN_T_BOOL = 2, JF_DNN_T_INT = 3,
   JF_DNN_T_FLOAT = 4, JF_DNN_T_DOUBLE = 5, JF_DNN_T_POINTER = 6, JF_DNN_T_CONV_MODE = 7,
   JF_DNN_T_HEURISTICS = 8, JF_DNN_T_NOTE = 11, JF_DNN_T_POINTWISE = 14, JF_DNN_T_DESC = 15,
-  JF_DNN_T_CHAR = 24
+  JF_DNN_T_REDUCTION = 18, JF_DNN_T_CHAR = 24
 };
 enum {                                   /* attributes */
-  JF_DNN_POINTWISE_MODE = 0, JF_DNN_POINTWISE_TYPE = 1, JF_DNN_CONV_TYPE = 100,
-  JF_DNN_CONV_MODE = 101, JF_DNN_CONV_DILATIONS = 102, JF_DNN_CONV_STRIDES = 103,
-  JF_DNN_CONV_AFTER = 104, JF_DNN_CONV_BEFORE = 105, JF_DNN_CONV_AXES = 106,
-  JF_DNN_HEURISTICS_MODE = 200, JF_DNN_HEURISTICS_GRAPH = 201, JF_DNN_HEURISTICS_RESULTS = 202,
-  JF_DNN_HEURISTICS_DEVICE = 204, JF_DNN_CONFIG_ENGINE = 300, JF_DNN_PLAN_HANDLE = 400,
-  JF_DNN_PLAN_CONFIG = 401, JF_DNN_PLAN_WORKSPACE = 402, JF_DNN_PLAN_DEVICE = 407,
-  JF_DNN_FORWARD_ALPHA = 700, JF_DNN_FORWARD_BETA = 701, JF_DNN_FORWARD_CONV = 702,
-  JF_DNN_FORWARD_W = 703, JF_DNN_FORWARD_X = 704, JF_DNN_FORWARD_Y = 705,
-  JF_DNN_DATA_ALPHA = 706, JF_DNN_DATA_BETA = 707, JF_DNN_DATA_CONV = 708, JF_DNN_DATA_W = 709,
-  JF_DNN_DATA_X = 710, JF_DNN_DATA_Y = 711, JF_DNN_FILTER_ALPHA = 712, JF_DNN_FILTER_BETA = 713,
-  JF_DNN_FILTER_CONV = 714, JF_DNN_FILTER_W = 715, JF_DNN_FILTER_X = 716, JF_DNN_FILTER_Y = 717,
-  JF_DNN_OP_POINTWISE_DESC = 750, JF_DNN_OP_POINTWISE_X = 751, JF_DNN_OP_POINTWISE_B = 752,
-  JF_DNN_OP_POINTWISE_Y = 753, JF_DNN_GRAPH_HANDLE = 800, JF_DNN_GRAPH_OPS = 801,
+  JF_DNN_POINTWISE_MODE = 0, JF_DNN_POINTWISE_TYPE = 1, JF_DNN_POINTWISE_AXIS = 9,
+  JF_DNN_CONV_TYPE = 100, JF_DNN_CONV_MODE = 101, JF_DNN_CONV_DILATIONS = 102,
+  JF_DNN_CONV_STRIDES = 103, JF_DNN_CONV_AFTER = 104, JF_DNN_CONV_BEFORE = 105,
+  JF_DNN_CONV_AXES = 106, JF_DNN_HEURISTICS_MODE = 200, JF_DNN_HEURISTICS_GRAPH = 201,
+  JF_DNN_HEURISTICS_RESULTS = 202, JF_DNN_HEURISTICS_DEVICE = 204, JF_DNN_CONFIG_ENGINE = 300,
+  JF_DNN_PLAN_HANDLE = 400, JF_DNN_PLAN_CONFIG = 401, JF_DNN_PLAN_WORKSPACE = 402,
+  JF_DNN_PLAN_DEVICE = 407, JF_DNN_FORWARD_ALPHA = 700, JF_DNN_FORWARD_BETA = 701,
+  JF_DNN_FORWARD_CONV = 702, JF_DNN_FORWARD_W = 703, JF_DNN_FORWARD_X = 704,
+  JF_DNN_FORWARD_Y = 705, JF_DNN_DATA_ALPHA = 706, JF_DNN_DATA_BETA = 707, JF_DNN_DATA_CONV = 708,
+  JF_DNN_DATA_W = 709, JF_DNN_DATA_X = 710, JF_DNN_DATA_Y = 711, JF_DNN_FILTER_ALPHA = 712,
+  JF_DNN_FILTER_BETA = 713, JF_DNN_FILTER_CONV = 714, JF_DNN_FILTER_W = 715,
+  JF_DNN_FILTER_X = 716, JF_DNN_FILTER_Y = 717, JF_DNN_OP_POINTWISE_DESC = 750,
+  JF_DNN_OP_POINTWISE_X = 751, JF_DNN_OP_POINTWISE_B = 752, JF_DNN_OP_POINTWISE_Y = 753,
+  JF_DNN_OP_POINTWISE_T = 758, JF_DNN_GRAPH_HANDLE = 800, JF_DNN_GRAPH_OPS = 801,
   JF_DNN_TENSOR_ALIGNMENT = 900, JF_DNN_TENSOR_TYPE = 901, JF_DNN_TENSOR_EXTENTS = 902,
   JF_DNN_TENSOR_STEPS = 903, JF_DNN_TENSOR_ID = 906, JF_DNN_TENSOR_VIRTUAL = 907,
-  JF_DNN_PACK_IDS = 1000, JF_DNN_PACK_POINTERS = 1001, JF_DNN_PACK_WORKSPACE = 1003,
-  JF_DNN_ENGINE_NOTES = 1303, JF_DNN_DEVICE_JSON = 2702
+  JF_DNN_TENSOR_BY_VALUE = 908, JF_DNN_PACK_IDS = 1000, JF_DNN_PACK_POINTERS = 1001,
+  JF_DNN_PACK_WORKSPACE = 1003, JF_DNN_ENGINE_NOTES = 1303, JF_DNN_MATMUL_TYPE = 1500,
+  JF_DNN_OP_MATMUL_A = 1520, JF_DNN_OP_MATMUL_B = 1521, JF_DNN_OP_MATMUL_C = 1522,
+  JF_DNN_OP_MATMUL_DESC = 1523, JF_DNN_REDUCTION_MODE = 1600, JF_DNN_REDUCTION_TYPE = 1601,
+  JF_DNN_REDUCTION_SAME = 1602, JF_DNN_OP_REDUCTION_X = 1610, JF_DNN_OP_REDUCTION_Y = 1611,
+  JF_DNN_OP_REDUCTION_DESC = 1612, JF_DNN_OP_RESHAPE_X = 2200, JF_DNN_OP_RESHAPE_Y = 2201,
+  JF_DNN_DEVICE_JSON = 2702
 };
-enum { JF_DNN_CROSS_CORRELATION = 1, JF_DNN_ADD = 0, JF_DNN_RELU = 100 };    /* modes */
+enum {                                   /* modes: of convolutions, pointwise ops, reductions */
+  JF_DNN_CROSS_CORRELATION = 1,
+  JF_DNN_ADD = 0, JF_DNN_MUL = 1, JF_DNN_DIV = 6, JF_DNN_SUB = 9, JF_DNN_EXP = 13, JF_DNN_LOG = 15,
+  JF_DNN_RELU = 100, JF_DNN_AT_LEAST = 303, JF_DNN_INDEX = 501, JF_DNN_SELECT = 601,
+  JF_DNN_SUM = 0, JF_DNN_MAX = 3
+};
+enum { JF_DNN_FLOAT = 0, JF_DNN_INT32 = 4, JF_DNN_BOOL = 11 };    /* types of elements */
 enum { JF_DNN_LIKELY = 3, JF_DNN_FALLBACK = 2 };                   /* modes of heuristics */
 /* Notes of engines on how far their results are from exact ones, as bits of a set. */
 enum {
@@ -92,14 +105,16 @@ void jf_dnn_close(jf_cuda *c);
 /* ---- graphs ---- */
 
 /* A graph, and all that was made for it. Once a call to cuDNN has failed, the others do nothing. */
+enum { JF_DNN_OPS = 24, JF_DNN_TENSORS = 12 };
 typedef struct jf_dnn_graph {
   jf_dnn *dnn;
   jf_dnn_status error;                   /* of the first call that failed; 0: none has */
-  jf_dnn_desc **made, *op[4], *graph, *plan;
+  jf_dnn_desc **made, *op[JF_DNN_OPS], *graph, *plan;
   int n_made, cap_made, n_op;
+  const float *number[JF_DNN_TENSORS];   /* see jf_dnn_number */
   size_t workspace;                      /* bytes that the plan needs */
   jf_dnn_desc *pack;                     /* the addresses of the last run, which were */
-  void *at[8], *scratch;
+  void *at[JF_DNN_TENSORS], *scratch;
 } jf_dnn_graph;
 
 void jf_dnn_graph_free(jf_dnn_graph *g);
@@ -112,22 +127,32 @@ void jf_dnn_finish(jf_dnn_graph *g, jf_dnn_desc *d);
 /* cuDNN's number of a dtype; -1: it has none. */
 int jf_dnn_type(jfl_dtype t);
 
-/* A tensor of n axes, of which the first is that of images and the second that of channels,
-   whatever their order in memory; `id` tells it from others. */
+/* A tensor of n axes, whatever their order in memory; `id` tells it from others, from 1 to
+   JF_DNN_TENSORS. */
 enum { JF_DNN_AXES = 5 };
 typedef struct jf_dnn_tensor {
   int64_t id, extent[JF_DNN_AXES], step[JF_DNN_AXES];
-  int n;
-  jfl_dtype dtype;
+  int n, type;
 } jf_dnn_tensor;
 jf_dnn_desc *jf_dnn_tensor_make(jf_dnn_graph *g, const jf_dnn_tensor *t);
 /* A tensor between two ops of the graph that lies nowhere, like t otherwise. */
-jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, jfl_dtype dtype);
+jf_dnn_desc *jf_dnn_between(jf_dnn_graph *g, const jf_dnn_tensor *t, int type);
+/* A number that broadcasts over tensors of n axes; it stays at that address. */
+jf_dnn_desc *jf_dnn_number(jf_dnn_graph *g, int64_t id, int n, const float *at);
 /* Adds an op that was made and set. */
 void jf_dnn_add(jf_dnn_graph *g, jf_dnn_desc *op);
-/* Adds y = mode(x, b), computed in a dtype; b may be NULL. */
-void jf_dnn_pointwise(jf_dnn_graph *g, int mode, jfl_dtype t, jf_dnn_desc *x, jf_dnn_desc *b,
-                      jf_dnn_desc *y);
+/* Adds y = mode(x, b, t), computed in a type; b and t may be NULL. `axis` is JF_DNN_INDEX's. */
+typedef struct jf_dnn_point {
+  int mode, type, axis;
+  jf_dnn_desc *x, *b, *t, *y;
+} jf_dnn_point;
+void jf_dnn_pointwise(jf_dnn_graph *g, const jf_dnn_point *p);
+/* Adds c = a b, matrices of the last two axes, with sums of float32. */
+void jf_dnn_matmul(jf_dnn_graph *g, jf_dnn_desc *a, jf_dnn_desc *b, jf_dnn_desc *c);
+/* Adds y = the sum or maximum of x over the axes where y has one element, the same in each run. */
+void jf_dnn_reduce(jf_dnn_graph *g, int mode, jf_dnn_desc *x, jf_dnn_desc *y);
+/* Adds y = x, seen with other axes. */
+void jf_dnn_reshape(jf_dnn_graph *g, jf_dnn_desc *x, jf_dnn_desc *y);
 
 /* Chooses the plan of a graph to which all ops were added, of engines that have no note of the set
    `refused`; `work` tells it from others. `size` says how many bytes the tensors of ids 1 to n

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-enum { MOST_CANDIDATES = 8, ALIGNMENT = 16 };
+/* Of which addresses of tensors, which plans align further, and of a workspace are multiples. */
+enum { MOST_CANDIDATES = 8, ALIGNMENT = 16, WORKSPACE_ALIGNMENT = 256 };
 
 struct jf_cuda_multiply {
   jf_cuda *cuda;
@@ -26,10 +27,11 @@ static int product_type(jfl_dtype t)
                                                                            : JF_LT_F32;
 }
 
-static int product_compute(const jf_cuda_product *p)
+/* TF32 came with compute capability 8.0. */
+static int product_compute(const jf_cuda *c, const jf_cuda_product *p)
 {
   if (p->in == JFL_F64) return JF_LT_IN_F64;
-  return p->in == JFL_F32 && p->tf32 ? JF_LT_IN_TF32 : JF_LT_IN_F32;
+  return p->in == JFL_F32 && p->tf32 && c->arch >= 80 ? JF_LT_IN_TF32 : JF_LT_IN_F32;
 }
 
 /* The epilogue; 0: the library has none of that kind. Its gelu is the one by a tanh. */
@@ -69,7 +71,7 @@ static jf_lt product_describe(jf_cuda_multiply *m)
   const jf_cuda_product *p = &m->what;
   const int32_t a = p->transpose_b, b = p->transpose_a;
   const void *bias = (void *)(uintptr_t)ALIGNMENT;     /* it only tells how one is aligned */
-  jf_lt e = api->product_new(&m->product, product_compute(p),
+  jf_lt e = api->product_new(&m->product, product_compute(m->cuda, p),
                              p->in == JFL_F64 ? JF_LT_F64 : JF_LT_F32);
   if (!e) e = api->product_set(m->product, JF_LT_TRANSPOSE_A, &a, sizeof a);
   if (!e) e = api->product_set(m->product, JF_LT_TRANSPOSE_B, &b, sizeof b);
@@ -88,12 +90,15 @@ static jf_lt product_candidates(const jf_cuda_multiply *m, jf_lt_candidate *out,
 {
   const jf_cuda_blas_api *api = m->blas->api;
   const uint64_t room = product_room(m->cuda);
-  const uint32_t alignment = ALIGNMENT;
+  /* Where a sum is made in parts, those are kept in float32 though the result has 16 bits. */
+  const uint32_t alignment = ALIGNMENT, reductions = m->what.out == JFL_F16 ||
+    m->what.out == JFL_BF16 ? JF_LT_IN_COMPUTED : JF_LT_ANY_REDUCTION;
   jf_lt_wishes *w;
   jf_lt e = api->wishes_new(&w);
   *n = 0;
   if (e) return e;
   e = api->wishes_set(w, JF_LT_MOST_WORKSPACE, &room, sizeof room);
+  if (!e) e = api->wishes_set(w, JF_LT_REDUCTIONS, &reductions, sizeof reductions);
   for (int i = 0; i < 4 && !e; i++)
     e = api->wishes_set(w, JF_LT_ALIGNMENT_A + i, &alignment, sizeof alignment);
   if (!e) e = api->candidates(m->blas->handle, m->product, m->layout[0], m->layout[1], m->layout[2],
@@ -110,14 +115,16 @@ static jf_lt product_queue(const jf_cuda_multiply *m, const jf_cuda_factors *f, 
   const void *one = wide ? (const void *)&one_f64 : &one_f32;
   const void *none = wide ? (const void *)&none_f64 : &none_f32;
   const jf_cuda_blas_api *api = m->blas->api;
+  char *workspace = f->scratch;
+  workspace += -(uintptr_t)workspace % WORKSPACE_ALIGNMENT;
   if (m->what.bias) {
     const jf_lt e = api->product_set(m->product, JF_LT_BIAS, &f->bias, sizeof f->bias);
     if (e) return e;
   }
   return api->multiply(m->blas->handle, m->product, one, f->b, m->layout[0], f->a, m->layout[1],
                        m->what.residual ? one : none, m->what.residual ? f->residual : f->y,
-                       m->layout[2], f->y, m->layout[3], &m->algorithm, f->scratch, m->workspace,
-                       s);
+                       m->layout[2], f->y, m->layout[3], &m->algorithm,
+                       m->workspace ? workspace : NULL, m->workspace, s);
 }
 
 /* What jf_cuda_choose tries. */
@@ -184,7 +191,7 @@ static jfl_status product_text(const jf_cuda_multiply *m, char **out)
               (unsigned long long)product_room(m->cuda), (long long)p->batch, (long long)p->m,
               (long long)p->k, p->transpose_a ? "'" : "", (long long)p->k, (long long)p->n,
               p->transpose_b ? "'" : "", jfl_dtype_name(p->in), jfl_dtype_name(p->out),
-              product_compute(p), m->epilogue, p->residual ? " + y" : "");
+              product_compute(m->cuda, p), m->epilogue, p->residual ? " + y" : "");
   return jf_text_take(&t, out);
 }
 
@@ -260,7 +267,7 @@ jfl_status jf_cuda_product_new(jf_cuda *c, const jf_cuda_product *p, jf_cuda_mul
   s = product_describe(m) ? JFL_ENOSYS : product_choose(m);
   jf_cuda_leave(c);
   if (s) return jf_cuda_product_free(m), s;
-  *scratch = m->workspace;
+  *scratch = m->workspace ? m->workspace + WORKSPACE_ALIGNMENT : 0;
   *out = m;
   return JFL_OK;
 }
