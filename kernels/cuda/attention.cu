@@ -201,6 +201,7 @@ JF_INLINE A attention_row_sum(A v)
 JF_INLINE void attention_join(const attention_args &a, const attention_head &h, attention_room &s,
                               A (*score)[R], A *most, A *all, A (*out)[COLUMNS], int64_t i, int64_t j)
 {
+  __syncthreads();                     /* what was in s.p has been read */
   ALL(r, R) {
     A top = HIDDEN, kept[R];
     ALL(c, R) {
@@ -316,6 +317,7 @@ JF_INLINE void attention_slopes(const attention_args &a, const attention_head &h
 
 JF_INLINE void attention_keep_tile(attention_room &s, A (*score)[R])
 {
+  __syncthreads();                     /* what was in s.p has been read */
   ALL(r, R)
     ALL(c, R) s.p[attention_column() + c][attention_row() + r] = score[r][c];
 }

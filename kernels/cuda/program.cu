@@ -55,20 +55,24 @@ struct jf_plus {
 /* The sum over N threads side by side: some lanes of a warp, or else all of a block. */
 template <int N, class A> JF_INLINE A jf_line_sum(A v)
 {
-  if (N > 32) return jf_block_join<jf_plus>(v, (A)0);
-  for (int lane = N / 2; lane; lane >>= 1) v += __shfl_xor_sync(0xffffffffu, v, lane);
-  return v;
+  if constexpr (N > 32) {
+    return jf_block_join<jf_plus>(v, (A)0);
+  } else {
+    for (int lane = N / 2; lane; lane >>= 1) v += __shfl_xor_sync(0xffffffffu, v, lane);
+    return v;
+  }
 }
 
 /* The sum over the DOWN threads of a block that are ACROSS threads apart; the first ones get it. */
 template <int ACROSS, int DOWN, class A> JF_INLINE A jf_down_sum(A v)
 {
-  __shared__ A part[ACROSS * DOWN];
-  if (DOWN == 1) return v;
-  __syncthreads();
-  part[threadIdx.x] = v;
-  __syncthreads();
-  for (int y = 1; y < DOWN && threadIdx.x < ACROSS; y++) v += part[y * ACROSS + threadIdx.x];
+  if constexpr (DOWN > 1) {
+    __shared__ A part[ACROSS * DOWN];
+    __syncthreads();
+    part[threadIdx.x] = v;
+    __syncthreads();
+    for (int y = 1; y < DOWN && threadIdx.x < ACROSS; y++) v += part[y * ACROSS + threadIdx.x];
+  }
   return v;
 }
 

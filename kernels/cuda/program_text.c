@@ -364,13 +364,24 @@ static int program_draws_any(const program *p)
   return 0;
 }
 
+/* Whether the kernel that reads the inputs has to do with that pointer: only the other one writes
+   sums that are gathered. */
+static int program_points(const program *p, int i)
+{
+  const int out = i - p->f->n_in;
+  for (int s = 0; s < p->f->n_slot; s++)
+    if (out >= 0 && p->f->slot[s].out == out && p->f->slot[s].kind == JF_SLOT_SUM) return 0;
+  return 1;
+}
+
 static void program_pointers(program *p)
 {
   for (int i = 0; i < p->f->n_in + p->f->n_out; i++) {
     const int out = i - p->f->n_in;
     const jfl_dtype t = out < 0 ? p->f->in[i].dtype : p->f->out[out].dtype;
     const char *type = jf_cuda_ctypes[t].stored, *fixed = out < 0 ? "const " : "";
-    ADD("  %s%s *p%d = (%s%s *)a.data[%d]; (void)p%d;\n", fixed, type, i, fixed, type, i, i);
+    if (program_points(p, i))
+      ADD("  %s%s *p%d = (%s%s *)a.data[%d];\n", fixed, type, i, fixed, type, i);
   }
 }
 

@@ -1,19 +1,16 @@
-/* Softmax, its logarithm, their gradients, and cross entropy against class numbers. A block takes
-   one line at a time. */
+/* Softmax, its logarithm, their gradients, and cross entropy. Some lanes of a warp, or a block,
+   take a line; of lines that lie side by side, so that neighbours read neighbours, one thread. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
-#include "formula.h"
 #include "op/cross_entropy.h"
 #include "op/op.h"
 #include "op/softmax.h"
-
-#include <stdio.h>
 #endif
 
 /* Lines of m elements, `step` apart; so many lines begin side by side, one element apart. */
 typedef struct softmax_args {
   struct jf_cuda_head head;
-  int64_t lines, m, step;
+  int64_t lines, m, step, across;      /* across: threads of a line */
   double smoothing, scale;             /* of cross entropy */
   int64_t has_dy;                      /* of its gradient */
 } softmax_args;
@@ -21,10 +18,38 @@ typedef struct softmax_args {
 #ifdef JF_DEVICE
 
 /* T is the elements' type, A that in which they are computed, L that of labels. */
-struct softmax_sum { static __device__ __forceinline__ A of(A a, A b) { return a + b; } };
-struct softmax_max { static __device__ __forceinline__ A of(A a, A b) { return a > b ? a : b; } };
+typedef decltype(jf_load(T())) A;
+struct softmax_sum { static JF_INLINE A of(A a, A b) { return a + b; } };
+struct softmax_max { static JF_INLINE A of(A a, A b) { return a > b ? a : b; } };
 struct softmax_first {
-  static __device__ __forceinline__ int64_t of(int64_t a, int64_t b) { return a < b ? a : b; }
+  static JF_INLINE int64_t of(int64_t a, int64_t b) { return a < b ? a : b; }
+};
+
+/* A thread's place: it is number x of the `across` that do line `line`, and must not write if `on`
+   is 0, since then others do that line. */
+struct softmax_team {
+  int across, x, on;
+  int64_t base, line;
+  JF_INLINE softmax_team(const softmax_args &p)
+    : across((int)p.across), x((int)threadIdx.x % across), on(0),
+      base((int64_t)blockIdx.x * (blockDim.x / across)), line(0) { }
+  /* Goes to the next line; all threads of a block do so together. 0: there are no more. */
+  JF_INLINE int next(const softmax_args &p)
+  {
+    if (base >= p.lines) return 0;
+    line = base + threadIdx.x / across;
+    on = line < p.lines;
+    if (!on) line = p.lines - 1;
+    base += (int64_t)gridDim.x * (blockDim.x / across);
+    return 1;
+  }
+  template <class Op> JF_INLINE A join(A v, A none) const
+  {
+    if (across > 32) return jf_block_join<Op>(v, none);
+    for (int lane = across / 2; lane; lane >>= 1)
+      v = Op::of(v, __shfl_xor_sync(0xffffffffu, v, lane));
+    return v;
+  }
 };
 
 JF_INLINE int64_t softmax_line(const softmax_args &p, int64_t line)
@@ -32,79 +57,64 @@ JF_INLINE int64_t softmax_line(const softmax_args &p, int64_t line)
   return line / p.step * p.step * p.m + line % p.step;
 }
 
-JF_INLINE A softmax_maximum(const T *x, const softmax_args &p)
+/* The maximum of a line and the sum of exp(x - maximum), in one sweep: when a thread finds a larger
+   number it scales what it has. An infinite maximum makes the sum NaN, as two sweeps would. */
+struct softmax_moments { A most, sum; };
+JF_INLINE softmax_moments softmax_measure(const softmax_team &t, const T *x, const softmax_args &p)
 {
-  A most = jf_load(x[0]);
-  for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
+  A most = jf_load(x[0]), sum = 0;
+  for (int64_t j = t.x; j < p.m; j += t.across) {
     const A v = jf_load(x[j * p.step]);
-    most = v > most ? v : most;
+    if (v > most) {
+      sum = sum * exp(most - v) + (v - v + 1);
+      most = v;
+    } else {
+      sum += v == most && v < 0 ? (A)1 : exp(v - most);
+    }
   }
-  return jf_block_join<softmax_max>(most, (A)jf_load(x[0]));
+  const A all = t.join<softmax_max>(most, (A)jf_load(x[0]));
+  return { all, t.join<softmax_sum>(most == all ? sum : sum * exp(most - all), (A)0) };
 }
 
-JF_INLINE A softmax_total(const T *x, const softmax_args &p, A most)
+template <bool LOG> JF_INLINE void softmax_of(const softmax_args &p)
 {
-  A sum = 0;
-  for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-    sum += exp((A)jf_load(x[j * p.step]) - most);
-  return jf_block_join<softmax_sum>(sum, (A)0);
-}
-
-JF_KERNEL softmax(const softmax_args p)
-{
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const T *x = (const T *)p.head.data[0] + softmax_line(p, line);
-    T *y = (T *)p.head.data[1] + softmax_line(p, line);
-    const A most = softmax_maximum(x, p), sum = softmax_total(x, p, most);
-    __syncthreads();
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-      jf_store(&y[j * p.step], exp((A)jf_load(x[j * p.step]) - most) / sum);
-  }
-}
-
-JF_KERNEL logsoftmax(const softmax_args p)
-{
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const T *x = (const T *)p.head.data[0] + softmax_line(p, line);
-    T *y = (T *)p.head.data[1] + softmax_line(p, line);
-    const A most = softmax_maximum(x, p), sum = log(softmax_total(x, p, most));
-    __syncthreads();
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-      jf_store(&y[j * p.step], (A)jf_load(x[j * p.step]) - most - sum);
+  for (softmax_team t(p); t.next(p);) {
+    const T *x = (const T *)p.head.data[0] + softmax_line(p, t.line);
+    T *y = (T *)p.head.data[1] + softmax_line(p, t.line);
+    const softmax_moments s = softmax_measure(t, x, p);
+    const A less = LOG ? (A)log(s.sum) : (A)0, scale = 1 / s.sum;
+    for (int64_t j = t.x; j < p.m && t.on; j += t.across) {
+      const A v = (A)jf_load(x[j * p.step]) - s.most;
+      jf_store(&y[j * p.step], LOG ? v - less : exp(v) * scale);
+    }
   }
 }
 
-/* dx = y (dy - <y, dy>) */
-JF_KERNEL softmax_grad(const softmax_args p)
-{
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const int64_t at = softmax_line(p, line);
-    const T *y = (const T *)p.head.data[0] + at, *dy = (const T *)p.head.data[1] + at;
-    T *dx = (T *)p.head.data[2] + at;
-    A dot = 0;
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-      dot += (A)jf_load(y[j * p.step]) * (A)jf_load(dy[j * p.step]);
-    dot = jf_block_join<softmax_sum>(dot, (A)0);
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-      jf_store(&dx[j * p.step], (A)jf_load(y[j * p.step]) * ((A)jf_load(dy[j * p.step]) - dot));
-  }
-}
+JF_KERNEL softmax(const softmax_args p) { softmax_of<false>(p); }
+JF_KERNEL logsoftmax(const softmax_args p) { softmax_of<true>(p); }
 
-/* dx = dy - exp(y) sum dy */
-JF_KERNEL logsoftmax_grad(const softmax_args p)
+/* dx = y (dy - <y, dy>), of the logarithm dy - exp(y) sum dy. */
+template <bool LOG> JF_INLINE void softmax_grad_of(const softmax_args &p)
 {
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const int64_t at = softmax_line(p, line);
+  for (softmax_team t(p); t.next(p);) {
+    const int64_t at = softmax_line(p, t.line);
     const T *y = (const T *)p.head.data[0] + at, *dy = (const T *)p.head.data[1] + at;
     T *dx = (T *)p.head.data[2] + at;
     A sum = 0;
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) sum += (A)jf_load(dy[j * p.step]);
-    sum = jf_block_join<softmax_sum>(sum, (A)0);
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
-      jf_store(&dx[j * p.step],
-               (A)jf_load(dy[j * p.step]) - exp((A)jf_load(y[j * p.step])) * sum);
+    for (int64_t j = t.x; j < p.m; j += t.across) {
+      const A d = jf_load(dy[j * p.step]);
+      sum += LOG ? d : (A)jf_load(y[j * p.step]) * d;
+    }
+    sum = t.join<softmax_sum>(sum, (A)0);
+    for (int64_t j = t.x; j < p.m && t.on; j += t.across) {
+      const A d = jf_load(dy[j * p.step]), v = jf_load(y[j * p.step]);
+      jf_store(&dx[j * p.step], LOG ? d - exp(v) * sum : v * (d - sum));
+    }
   }
 }
+
+JF_KERNEL softmax_grad(const softmax_args p) { softmax_grad_of<false>(p); }
+JF_KERNEL logsoftmax_grad(const softmax_args p) { softmax_grad_of<true>(p); }
 
 /* ---- cross entropy: data is labels, logits, loss, prob ---- */
 
@@ -122,21 +132,43 @@ JF_KERNEL check_labels(const softmax_args p)
 
 JF_KERNEL cross_entropy(const softmax_args p)
 {
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const T *x = (const T *)p.head.data[1] + line * p.m;
-    T *loss = (T *)p.head.data[2] + line, *prob = (T *)p.head.data[3] + line * p.m;
-    const int64_t label = ((const L *)p.head.data[0])[line];
-    const A most = softmax_maximum(x, p), sum = softmax_total(x, p, most);
+  for (softmax_team t(p); t.next(p);) {
+    const T *x = (const T *)p.head.data[1] + t.line * p.m;
+    T *loss = (T *)p.head.data[2] + t.line, *prob = (T *)p.head.data[3] + t.line * p.m;
+    const int64_t label = ((const L *)p.head.data[0])[t.line];
+    const softmax_moments s = softmax_measure(t, x, p);
+    const A scale = 1 / s.sum;
     A all = 0;
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
-      all += (A)jf_load(x[j]);
-      jf_store(&prob[j], exp((A)jf_load(x[j]) - most) / sum);
+    for (int64_t j = t.x; j < p.m; j += t.across) {
+      const A v = jf_load(x[j]);
+      all += v;
+      if (t.on) jf_store(&prob[j], exp(v - s.most) * scale);
     }
-    all = jf_block_join<softmax_sum>(all, (A)0);
-    if (threadIdx.x > 0 || label < 0 || label >= p.m) continue;
+    if (p.smoothing != 0) all = t.join<softmax_sum>(all, (A)0);
+    if (t.x > 0 || !t.on || label < 0 || label >= p.m) continue;
     A own = jf_load(x[label]);
-    own += (A)p.smoothing * (all / (A)p.m - own);
-    jf_store(loss, log(sum) - (own - most));
+    if (p.smoothing != 0) own += (A)p.smoothing * (all / (A)p.m - own);
+    jf_store(loss, log(s.sum) - (own - s.most));
+  }
+}
+
+/* Labels are shares: the loss is the sum of share (log sum - (x - most)). */
+JF_KERNEL spread_entropy(const softmax_args p)
+{
+  for (softmax_team t(p); t.next(p);) {
+    const int64_t at = t.line * p.m;
+    const T *share = (const T *)p.head.data[0] + at, *x = (const T *)p.head.data[1] + at;
+    T *loss = (T *)p.head.data[2] + t.line, *prob = (T *)p.head.data[3] + at;
+    const softmax_moments s = softmax_measure(t, x, p);
+    const A less = log(s.sum), scale = 1 / s.sum;
+    A sum = 0;
+    for (int64_t j = t.x; j < p.m; j += t.across) {
+      const A v = (A)jf_load(x[j]) - s.most;
+      sum += (A)jf_load(share[j]) * (less - v);
+      if (t.on) jf_store(&prob[j], exp(v) * scale);
+    }
+    sum = t.join<softmax_sum>(sum, (A)0);
+    if (t.x == 0 && t.on) jf_store(loss, sum);
   }
 }
 
@@ -145,13 +177,13 @@ JF_KERNEL cross_entropy_grad(const softmax_args p)
 {
   const T *dy = (const T *)p.head.data[2];
   T *to = (T *)p.head.data[p.has_dy ? 3 : 2];
-  for (int64_t line = blockIdx.x; line < p.lines; line += gridDim.x) {
-    const T *prob = (const T *)p.head.data[1] + line * p.m;
-    T *dx = to + line * p.m;
-    const int64_t label = ((const L *)p.head.data[0])[line];
-    const A d = (A)p.scale * (p.has_dy ? (A)jf_load(dy[line]) : (A)1);
+  for (softmax_team t(p); t.next(p);) {
+    const T *prob = (const T *)p.head.data[1] + t.line * p.m;
+    T *dx = to + t.line * p.m;
+    const int64_t label = ((const L *)p.head.data[0])[t.line];
+    const A d = (A)p.scale * (p.has_dy ? (A)jf_load(dy[t.line]) : (A)1);
     const A share = (A)(p.smoothing / (double)p.m), own = (A)(1 - p.smoothing);
-    for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x)
+    for (int64_t j = t.x; j < p.m && t.on; j += t.across)
       jf_store(&dx[j], d * ((A)jf_load(prob[j]) - share - (j == label ? own : (A)0)));
   }
 }
@@ -160,38 +192,36 @@ JF_KERNEL cross_entropy_grad(const softmax_args p)
 
 extern const char jf_cuda_text_softmax[];
 
-enum { SOFTMAX_THREADS = 128 };
-
 static int softmax_accepts(const jf_kargs *k) { return jf_is_float(k->out[0].dtype); }
 
-static jf_cuda_grid softmax_grid(const jf_kargs *k, int64_t lines)
+/* Chooses the threads of a line, and gives the grid. */
+static jf_cuda_grid softmax_grid(const jf_kargs *k, softmax_args *a)
 {
-  enum { WAVES = 32 };
+  enum { THREADS = 256, WARP = 32, WAVES = 32, MANY = 1 << 13, LONG = 512 };
   const jf_cuda *c = k->device->state;
-  const int64_t most = (int64_t)c->multiprocessors * WAVES, n = lines < most ? lines : most;
-  return (jf_cuda_grid){ n < 1 ? 1 : n, SOFTMAX_THREADS, 0 };
-}
-
-/* The types of elements and of labels. */
-static jf_cuda_source softmax_source(jfl_dtype t)
-{
-  return (jf_cuda_source){ "softmax", jf_cuda_text_softmax,
-                           t == JFL_F64 ? "typedef double A;\n" : "typedef float A;\n" };
+  const int64_t most = (int64_t)c->multiprocessors * WAVES;
+  a->across = 1;
+  if (a->step == 1 || a->lines < MANY)
+    while (a->across < a->m && a->across < WARP) a->across *= 2;
+  if (a->across == WARP && a->m > LONG) a->across = THREADS;
+  const int64_t down = THREADS / a->across, n = (a->lines + down - 1) / down;
+  return (jf_cuda_grid){ n < 1 ? 1 : n < most ? n : most, THREADS, 0 };
 }
 
 static jfl_status softmax_make(jf_kargs *k, const char *name)
 {
-  const jfl_dtype t = k->out[0].dtype;
   const jfl_shape *s = &k->out[0].shape;
   const int64_t axis = ((const jf_softmax *)k->attr)->axis;
-  const jf_cuda_type types[] = { { "T", t }, { "L", JFL_I32 }, { NULL, JFL_F32 } };
-  const jf_cuda_source source = softmax_source(t);
+  const jf_cuda_source source = { "softmax", jf_cuda_text_softmax, NULL };
+  const jf_cuda_type types[] = { { "T", k->out[0].dtype }, { "L", JFL_I32 }, { NULL, JFL_F32 } };
   softmax_args a = { .m = s->d[axis], .step = 1, .lines = 1 };
   for (int i = 0; i < s->n; i++) {
     if (i != axis) a.lines *= s->d[i];
     if (i > axis) a.step *= s->d[i];
   }
-  return jf_cuda_prepare(k, &source, types, name, softmax_grid(k, a.lines), &a, sizeof a);
+  if (!jf_numel(s)) return JFL_OK;
+  const jf_cuda_grid grid = softmax_grid(k, &a);
+  return jf_cuda_prepare(k, &source, types, name, grid, &a, sizeof a);
 }
 
 static jfl_status cuda_softmax_prepare(jf_kargs *k, size_t *scratch)
@@ -208,59 +238,39 @@ JFL_CUDA(cuda_logsoftmax_grad,
 
 /* ---- cross entropy ---- */
 
-typedef struct cross_entropy_call {
-  jf_cu_function *check, *work;
-  softmax_args args;
-} cross_entropy_call;
-
-static jfl_status cross_entropy_find(const jf_kargs *k, const char *name, jf_cu_function **out)
+/* Labels are class numbers if `check` is set, which is a kernel that looks for wrong ones. */
+static jfl_status cross_entropy_make(jf_kargs *k, const char *check, const char *name)
 {
-  const jfl_dtype t = k->in[1].dtype;
-  char define[128];
-  snprintf(define, sizeof define, "%stypedef %s T;\ntypedef %s L;\n", softmax_source(t).define,
-           jf_cuda_stored(t), jf_cuda_stored(k->in[0].dtype));
-  const jf_cuda_source s = { "cross entropy", jf_cuda_text_softmax, define };
-  return jf_cuda_function(k->device->state, &s, name, out);
-}
-
-static jfl_status cross_entropy_make(jf_kargs *k, const char *name)
-{
-  const jf_cross_entropy *a = k->attr;
+  const jf_cross_entropy none = { 0 }, *a = check ? k->attr : &none;
   const jfl_shape *s = &k->in[1].shape;
-  cross_entropy_call *c = jf_new(sizeof *c);
-  if (!c) return jf_fail(JFL_ENOMEM, "out of memory");
-  c->args = (softmax_args){ .m = s->d[s->n - 1], .step = 1, .lines = jf_numel(&k->in[0].shape),
-                            .smoothing = a->label_smoothing, .scale = a->scale,
-                            .has_dy = k->n_in > 2 };
-  jfl_status e = cross_entropy_find(k, "check_labels", &c->check);
-  if (!e) e = cross_entropy_find(k, name, &c->work);
-  if (e) jf_free(c);
-  else k->state = c;
-  return e;
+  const jf_cuda_type types[] = { { "T", k->in[1].dtype }, { "L", k->in[0].dtype },
+                                 { NULL, JFL_F32 } };
+  const jf_cuda_source source = { "cross entropy", jf_cuda_text_softmax, NULL };
+  softmax_args p = { .m = s->d[s->n - 1], .step = 1, .smoothing = a->label_smoothing,
+                     .scale = a->scale, .has_dy = k->n_in > 2 };
+  p.lines = p.m ? jf_numel(s) / p.m : 0;
+  const jf_cuda_grid grid = softmax_grid(k, &p);
+  if (check)
+    JF_TRY(jf_cuda_prepare(k, &source, types, check, (jf_cuda_grid){ 1, 256, 0 }, &p, sizeof p));
+  return jf_cuda_prepare(k, &source, types, name, grid, &p, sizeof p);
 }
 
 static jfl_status cross_entropy_prepare(jf_kargs *k, size_t *scratch)
 {
   (void)scratch;
-  return cross_entropy_make(k, "cross_entropy");
+  return cross_entropy_make(k, "check_labels", "cross_entropy");
 }
 
 static jfl_status cross_entropy_grad_prepare(jf_kargs *k, size_t *scratch)
 {
   (void)scratch;
-  return cross_entropy_make(k, "cross_entropy_grad");
+  return cross_entropy_make(k, "check_labels", "cross_entropy_grad");
 }
 
-static jfl_status cross_entropy_run(const jf_kargs *k)
+static jfl_status spread_entropy_prepare(jf_kargs *k, size_t *scratch)
 {
-  const cross_entropy_call *c = k->state;
-  softmax_args a = c->args;
-  int n = 0;
-  a.head = jf_cuda_head_of(k);
-  for (int i = 0; i < k->n_in; i++) a.head.data[n++] = k->in[i].data;
-  for (int i = 0; i < k->n_out; i++) a.head.data[n++] = k->out[i].data;
-  JF_TRY(jf_cuda_launch(k, c->check, (jf_cuda_grid){ 1, 256, 0 }, &a));
-  return jf_cuda_launch(k, c->work, softmax_grid(k, a.lines), &a);
+  (void)scratch;
+  return cross_entropy_make(k, NULL, "spread_entropy");
 }
 
 static int cross_entropy_accepts(const jf_kargs *k)
@@ -268,12 +278,14 @@ static int cross_entropy_accepts(const jf_kargs *k)
   return k->in[1].dtype == JFL_F32 || k->in[1].dtype == JFL_F64;
 }
 
-#define CROSS_ENTROPIES(op_, prepare_) \
-  .op = op_, .accepts = cross_entropy_accepts, .prepare = prepare_, .run = cross_entropy_run, \
-  .release = jf_free, .priority = 10
 JFL_CUDA(cuda_sparse_softmax_cross_entropy,
-  CROSS_ENTROPIES("sparse_softmax_cross_entropy_with_logits", cross_entropy_prepare))
+  JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_with_logits", cross_entropy_accepts,
+                   cross_entropy_prepare))
 JFL_CUDA(cuda_sparse_softmax_cross_entropy_grad,
-  CROSS_ENTROPIES("sparse_softmax_cross_entropy_grad", cross_entropy_grad_prepare))
+  JF_CUDA_LAUNCHED("sparse_softmax_cross_entropy_grad", cross_entropy_accepts,
+                   cross_entropy_grad_prepare))
+JFL_CUDA(cuda_softmax_cross_entropy,
+  JF_CUDA_LAUNCHED("softmax_cross_entropy_with_logits", cross_entropy_accepts,
+                   spread_entropy_prepare))
 
 #endif

@@ -125,7 +125,8 @@ static void every_elementwise_op_compiles(void)
 /* ---- the sources of kernels/cuda ---- */
 
 extern const char jf_cuda_text_matmul[], jf_cuda_text_move[], jf_cuda_text_reduce[],
-  jf_cuda_text_softmax[], jf_cuda_text_conv[], jf_cuda_text_pool[],
+  jf_cuda_text_softmax[], jf_cuda_text_clip_scale[], jf_cuda_text_argmax[],
+  jf_cuda_text_conv[], jf_cuda_text_pool[],
   jf_cuda_text_conv_ends[], jf_cuda_text_random[], jf_cuda_text_assign[];
 extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatter[],
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
@@ -150,7 +151,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "typedef float T;\n" },
   { "reduce", jf_cuda_text_reduce, "typedef float T;\ntypedef double A;\n#define INIT 0\n"
     "#define STEP(a, v) ((a) + (v))\n#define FINISH(a, n) ((a) / (double)(n))\n" },
-  { "softmax", jf_cuda_text_softmax, "typedef float A;\ntypedef jf_bf16 T;\ntypedef int64_t L;\n" },
+  { "clip_scale", jf_cuda_text_clip_scale, NULL },
+  { "argmax", jf_cuda_text_argmax, "typedef jf_f16 T;\ntypedef float V;\n#define BETTER >\n" },
+  { "softmax", jf_cuda_text_softmax, "typedef jf_bf16 T;\ntypedef int64_t L;\n" },
   { "pool", jf_cuda_text_pool, "typedef double A;\ntypedef double T;\n" },
   { "conv_ends", jf_cuda_text_conv_ends, "typedef jf_bf16 T;\ntypedef float O;\ntypedef float A;\n"
     "#define V 4\n#define BIAS 2\n#define RESIDUAL 3\n#define Y 4\n"

@@ -11,20 +11,21 @@ local TRAINS = [[
   config.enable_auto_mixed_precision("%s")
   local train = flow.global_function {
     name = "train", type = "train", returns = tp.Numpy, function_config = config,
-    inputs = { { "x", tp.Numpy.Placeholder({ 64, 96 }) },
-               { "y", tp.Numpy.Placeholder({ 64 }, { dtype = flow.int32 }) } },
+    inputs = { { "x", tp.Numpy.Placeholder({ 128, 128 }) },
+               { "y", tp.Numpy.Placeholder({ 128 }, { dtype = flow.int32 }) } },
     body = function(x, y)
       local h = flow.layers.dense(x, 128, { activation = flow.nn.relu, name = "first" })
-      h = flow.layers.dense(flow.nn.dropout(h, 0.25), 128, { activation = flow.nn.relu,
+      h = flow.layers.dense(flow.nn.dropout(h, 0.25), 128, { activation = flow.math.gelu,
         name = "second" })
-      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.layers.dense(h, 64))
+      local loss = flow.nn.sparse_softmax_cross_entropy_with_logits(y, flow.layers.dense(h, 128))
       flow.optimizer.Adam(0.01, { loss_scale_policy = %s }):minimize(loss)
       return loss
     end,
   }
-  local x, y = flow.random.normal({ 64, 96 }), {}
-  for i = 1, 64 do y[i] = i %% 64 end
+  local x, y = flow.random.normal({ 128, 128 }), {}
+  for i = 1, 128 do y[i] = i %% 64 end
   for _ = 1, 6 do io.write(("%%.6f "):format(train(x, y):mean())) end
+  if os.getenv "SPEC_PLAN" then print(train:plan()) end
   local _, brief = train:plan():gsub("%%-b?float16%%[", "")
   local dtype, scale = "float32", 0
   for name, value in pairs(flow.get_all_variables()) do
@@ -55,6 +56,14 @@ local function both(dtype, scale)
   return got, last
 end
 
+--- The names of all temporaries of a plan, as a set.
+local function stored(device)
+  local out = emulated.run({ JFL_DEVICE = device, SPEC_PLAN = 1 }, TRAINS:format("bfloat16", "nil"))
+  local names = {}
+  for name in out:gmatch "([%w_%-]+)%[arena" do names[name] = true end
+  return names
+end
+
 local DYNAMIC = "flow.optimizer.loss_scale.dynamic_loss_scale { initial_loss_scale = %s, "
   .. "increment_period = 2 }"
 
@@ -62,6 +71,17 @@ describe("mixed precision on a GPU", function()
   it("trains as on the CPU, in bfloat16, with weights in float32", function()
     local losses = both("bfloat16", "nil")
     assert.truthy(losses[6] < losses[1] / 2)
+  end)
+
+  it("stores in bfloat16 alone what products and elementwise ops read, on a GPU", function()
+    local there, here = stored "gpu", stored "cpu"
+    for _, name in ipairs { "second-matmul", "matmul_3" } do
+      assert.truthy(there[name .. "-bfloat16"], name)
+      assert.falsy(there[name], name)
+      assert.falsy(here[name .. "-bfloat16"], name)
+    end
+    assert.truthy(there["second-activation-bfloat16"])
+    assert.falsy(there["second-activation"])
   end)
 
   it("trains as on the CPU, in float16 with a static and a dynamic loss scale", function()

@@ -4,7 +4,9 @@
    read where the device has kernels for it. float16 is read by all: where there are no kernels for
    it, widen rounds to it and computes in float32. Each value is converted once, so a variable once
    in a step; conversions are elementwise, so that fusion lets what makes a value convert it. Some
-   other ops write bfloat16 themselves, where nothing reads their result as float32. */
+   other ops write bfloat16 themselves, where nothing reads their result as float32. On a device
+   whose rows do all the work, a GPU, values that products and elementwise ops alone read are stored
+   in bfloat16 and nowhere in float32: memory is what such ops wait for there. */
 #include "dev/half.h"
 #include "ir/brief.h"
 #include "pass/pass.h"
@@ -21,6 +23,7 @@ typedef struct mixer {
   char *takes;                 /* by number of an old node: whether it will read 16 bits */
   int *reads;                  /* by value: how often such nodes read it as that */
   char *still;                 /* by value: whether it is converted once for many runs; or NULL */
+  char *stored;                /* by value: whether it is stored in 16 bits alone */
 } mixer;
 
 static int mixed_reads(const jf_mixed *m, int i) { return jf_has_input(m->inputs, i); }
@@ -81,6 +84,95 @@ static int mixed_takes(const mixer *w, const jf_node *n)
   return w->g->mixed == JFL_F16 || mixed_gains(w, n);
 }
 
+/* ---- values that are stored in 16 bits alone ---- */
+
+static int mixed_is_each(const jf_node *n) { return n->op->expr && n->op->loop; }
+
+/* Whether a row makes the result of a product in 16 bits, of operands that are all in 16 bits; what
+   it adds to the sum must be variables, which are not rounded again and again. */
+static int mixed_can_store(const mixer *w, const jf_node *n)
+{
+  jf_kargs k = jf_call_of(w->g->arena, n);
+  if (n->n_out != 1) return 0;
+  for (int i = 0; i < n->n_in; i++) {
+    if (n->in[i]->dtype != JFL_F32) continue;
+    if (!mixed_reads(n->op->mixed, i) && n->in[i]->origin != JF_VARIABLE) return 0;
+    k.in[i].dtype = w->g->mixed;
+  }
+  k.out[0].dtype = w->g->mixed;
+  return jf_row_for(w->target, n, &k) != NULL;
+}
+
+static int mixed_is_view(const jf_node *n)
+{
+  return n->op->flags & JF_VIEW && n->n_in == 1 && n->n_out == 1;
+}
+
+/* Whether all that reads v is a product that rounds it anyway, or elementwise, so that it converts
+   as it reads, or a view that only those read. */
+static int mixed_may_store(const mixer *w, const jfl_value *v, const int *each)
+{
+  const int uses = w->r.uses[v->id];
+  return v->dtype == JFL_F32 && uses > 0 && each[v->id] + w->reads[v->id] == uses;
+}
+
+/* Counts the elementwise readers of each value, and those of its views as its own. */
+static int *mixed_count(mixer *w)
+{
+  int *each = jf_alloc(w->g->arena, (size_t)w->r.n_value * sizeof *each);
+  for (int i = w->r.n_old - 1; i >= 0; i--) {
+    const jf_node *n = w->r.old[i];
+    for (int k = 0; k < n->n_in; k++) each[n->in[k]->id] += mixed_is_each(n);
+    if (!mixed_is_view(n) || !mixed_may_store(w, n->out[0], each)) continue;
+    if (w->reads[n->out[0]->id]) w->reads[n->in[0]->id]++;
+    else each[n->in[0]->id]++;
+  }
+  return each;
+}
+
+static void mixed_find_stored(mixer *w)
+{
+  w->stored = jf_alloc(w->g->arena, (size_t)w->r.n_value);
+  if (w->g->mixed != JFL_BF16) return;
+  const int *each = mixed_count(w);
+  for (int i = 0; i < w->r.n_old; i++) {
+    const jf_node *n = w->r.old[i];
+    if (!n->n_out || w->target->device[n->place]->kind->plain) continue;
+    const jfl_value *v = n->out[0];
+    if (!mixed_may_store(w, v, each)) continue;
+    if (w->takes[i]) w->stored[v->id] = (char)mixed_can_store(w, n);
+    else if (mixed_is_view(n)) w->stored[v->id] = w->stored[n->in[0]->id];
+    else w->stored[v->id] = mixed_is_each(n) && w->reads[v->id] > 0;
+  }
+}
+
+/* Lets an elementwise op convert what is stored in 16 bits alone. Each has conversions of its own:
+   one that two of them share would be stored in float32. */
+static void mixed_read_stored(mixer *w, jf_node *n)
+{
+  for (int i = 0; i < n->n_in && !w->g->err; i++) {
+    const jfl_value *v = n->in[i];
+    if (v->id >= w->r.n_value || !w->stored[v->id]) continue;
+    jfl_value *c = jf_emit_cast(w->g, w->brief[v->id], JFL_F32);
+    for (int k = i; k < n->n_in && c; k++)
+      if (n->in[k] == v) n->in[k] = c;
+  }
+}
+
+/* Makes a product or a view, in place of n, whose result is in 16 bits. */
+static void mixed_make_stored(mixer *w, const jf_node *n)
+{
+  const jfl_value *v = n->out[0];
+  jfl_value **in = jf_alloc(w->g->arena, (size_t)n->n_in * sizeof *in);
+  for (int i = 0; i < n->n_in; i++)
+    in[i] = n->in[i]->dtype == JFL_F32 ? mixed_brief(w, n->in[i]) : jf_current(&w->r, n->in[i]);
+  jfl_value *y = jf_emit(w->g, n->op, n->attr, in, (size_t)n->n_in);
+  if (!y) return;
+  y->name = y->node->name = jf_sprintf(w->g->arena, "%s-%s", v->name,
+                                       jfl_dtype_name(w->g->mixed));
+  w->brief[v->id] = y;
+}
+
 static void mixed_find(mixer *w)
 {
   w->takes = jf_alloc(w->g->arena, (size_t)w->r.n_old);
@@ -113,14 +205,22 @@ jfl_status jf_pass_mixed(jfl_graph *g, const jf_target *target)
   w.still = jf_still_values(g);
   jf_rewrite_begin(g, &w.r);
   mixed_find(&w);
+  mixed_find_stored(&w);
   for (int i = 0; i < w.r.n_old && !g->err; i++) {
     jf_node *n = w.r.old[i];
+    const int stored = n->n_out > 0 && w.stored[n->out[0]->id];
     jf_serve(g, n);
+    if (stored && (w.takes[i] || mixed_is_view(n))) {
+      mixed_make_stored(&w, n);
+      continue;
+    }
     if (w.takes[i]) mixed_change(&w, n);
     else mixed_write(&w, n);
+    mixed_read_stored(&w, n);
     jf_rewrite_keep(&w.r, n);
+    if (stored) mixed_brief(&w, n->out[0]);
   }
   jf_serve(g, NULL);
   jf_rewrite_end(&w.r);
-  return g->err;
+  return g->err ? g->err : jf_pass_dce(g, target);
 }
