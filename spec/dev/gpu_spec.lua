@@ -142,6 +142,18 @@ local function calls_of_steps(text, variables, more)
   return many
 end
 
+describe("--version", function()
+  it("tells which of NVIDIA's libraries are there", function()
+    local pipe = io.popen(("LD_LIBRARY_PATH=%s %s --version"):format(emulated.folder,
+      helper.command()))
+    local out = pipe:read("*a")
+    pipe:close()
+    assert.truthy(out:find("\n  NVIDIA's driver: GPUs\n  NVRTC: ", 1, true), out)
+    assert.truthy(out:find("\n  cuBLASLt 13.0.0: products on GPUs\n", 1, true), out)
+    assert.truthy(out:find("\n  cuDNN [%d.]+: "), out)
+  end)
+end)
+
 describe("a GPU", function()
   local want
 
