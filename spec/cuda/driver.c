@@ -20,9 +20,9 @@ static _Thread_local int depth;
 /* ---- failures ---- */
 
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
-   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then the
-   number of calls of each function, and how often a graph was launched `ahead` of the end of other
-   work. */
+   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then
+   the number of calls of each function, and how often a graph was launched `ahead` of the end of
+   other work. */
 static int calls, fail_at, fail_with;
 enum { MOST_NAMES = 128 };
 static struct { const char *name; int calls; } named[MOST_NAMES];
@@ -239,7 +239,10 @@ EMULATED_ENTRY int cuDeviceCanAccessPeer(int *out, int a, int b)
 EMULATED_ENTRY int cuCtxEnablePeerAccess(emulated_context *peer, unsigned flags)
 {
   NEEDS_CONTEXT(c);
+  static int enabled[MOST_DEVICES][MOST_DEVICES];
   NEEDS(peer && peer != c && flags == 0, CU_INVALID_VALUE);
+  NEEDS(!__atomic_exchange_n(&enabled[c->device][peer->device], 1, __ATOMIC_SEQ_CST),
+        CU_PEER_ALREADY_ENABLED);
   return CU_OK;
 }
 
@@ -290,6 +293,13 @@ EMULATED_ENTRY int cuDeviceGetDefaultMemPool(void **out, int device)
 EMULATED_ENTRY int cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
   NEEDS(pool && value && attribute >= 1 && attribute <= 8, CU_INVALID_VALUE);
+  return CU_OK;
+}
+
+EMULATED_ENTRY int cuMemPoolSetAccess(void *pool, const int *access, size_t n)
+{
+  NEEDS(pool && access && n == 1 && access[0] == 1 && access[2] == 3, CU_INVALID_VALUE);
+  NEEDS(access[1] >= 0 && access[1] < n_device, CU_INVALID_DEVICE);
   return CU_OK;
 }
 

@@ -107,6 +107,17 @@ describe("a GPU", function()
     ]]
   end)
 
+  it("computes calls of 16 bits in float32, as the CPU does", function()
+    check [[
+      compare("sort", { { { 3, 33 }, "float16" } }, { direction = "DESCENDING" })
+      compare("cumsum", { { { 2, 17 }, "bfloat16" } }, { axis = 1 })
+      compare("tensor_scatter_nd_add", { { { 4, 3 }, "float16" }, { { 5, 1 }, "int32", 0, 3 },
+        { { 5, 3 }, "float16" } })
+      compare("pad_grad", { { { 9, 12 }, "bfloat16" } }, { paddings = { 2, 1, 3, 2 },
+        mode = "reflect" })
+    ]]
+  end)
+
   it("keeps products 0 behind a 0, also where others overflow", function()
     check [[
       local x = {}

@@ -197,13 +197,14 @@ describe("a GPU", function()
     helper.remove(cache)
   end)
 
-  -- Every call in CI, some of them otherwise.
+  -- Every call in CI, of the longer script every fourth, and some of them otherwise.
   local function check_failures(text, expected)
     local variables = text == SPREAD and { KIND = "gpu" } or { JFL_DEVICE = "gpu" }
     local _, calls, out = calls_of(text, variables)
     assert.equal(expected, out)
     assert.truthy(calls > 50)
-    for number = 1, calls, os.getenv "JFL_CUTS" and 1 or 17 do
+    local often = text == SPREAD and 4 or 1
+    for number = 1, calls, os.getenv "JFL_CUTS" and often or 17 * often do
       for _, code in ipairs { 2, 700 } do
         variables.JFL_EMULATED_FAIL = number .. ":" .. code
         local said, status = on_gpu(variables, text)
@@ -221,6 +222,9 @@ describe("a GPU", function()
     function()
       local alone = on_gpu({ KIND = "cpu", JFL_KERNELS = "reference" }, SPREAD)
       assert.matches("1.*2.*3.*4.*the CPU goes on: 6", alone)
+      local calls = calls_of(SPREAD, { KIND = "gpu" })
+      assert.equal(2, calls.cuCtxEnablePeerAccess)           -- once for each direction
+      assert.truthy(calls.cuMemcpyPeerAsync > 10)
       check_failures(SPREAD, alone)
     end)
 

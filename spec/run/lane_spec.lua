@@ -1,5 +1,5 @@
---- Runs that a device is given as a whole, and ahead of the end of the one before: they give what the
--- CPU gives, call by call, also where some fail. With JFL_SPEC_DEVICE=gpu the device is a GPU.
+--- Runs that a device is given as a whole, and ahead of the end of the one before: they give what
+-- the CPU gives, call by call, also where some fail. With JFL_SPEC_DEVICE=gpu the device is a GPU.
 local core = require "jfl.core"
 local ffi = require "ffi"
 local flow = require "jfl"
@@ -37,8 +37,8 @@ end
 --- The sum of four numbers, computed here, as ops would wait for all runs.
 local function sum(loss) return loss[1] + loss[2] + loss[3] + loss[4] end
 
---- Calls two jobs by turns, without waiting; every `bad`th has a label that is not there. Gives what
--- each call gave, in order, as text.
+--- Calls two jobs by turns, without waiting; every `bad`th has a label that is not there. Gives
+-- what each call gave, in order, as text.
 local function train(device, calls, bad)
   session(device)
   local a, b, lines = trainer "a", trainer "b", {}

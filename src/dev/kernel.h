@@ -12,9 +12,10 @@ typedef struct jf_tensor { void *data; jfl_dtype dtype; jfl_shape shape; } jf_te
 typedef struct jf_random_source { uint64_t key, run; } jf_random_source;
 
 /* What a run found wrong in its data. A device whose kernels end after they returned keeps one such
-   record in its memory, in a jf_run_record, and it is read together with the results. A kernel that finds something wrong fills in the record, `what` last, unless an earlier
-   step has done so; of several wrong elements it reports the one with the lowest position. Once
-   `what` is set, no kernel changes a variable. */
+   record in its memory, in a jf_run_record, and it is read together with the results. A kernel that
+   finds something wrong fills in the record, `what` last, unless an earlier step has done so; of
+   several wrong elements it reports the one with the lowest position. Once `what` is set, no kernel
+   changes a variable. */
 typedef enum jf_wrong {
   JF_NOTHING_WRONG, JF_WRONG_LABEL, JF_WRONG_INDEX, JF_WRONG_SEGMENT, JF_WRONG_LENGTH
 } jf_wrong;

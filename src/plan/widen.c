@@ -3,16 +3,29 @@
    has made most of these nodes of float32 already, with conversions that other passes see. */
 #include "dev/half.h"
 #include "dev/number.h"
+#include "op/cast.h"
+#include "op/op.h"
 #include "plan/plan.h"
 
 #include <string.h>
 
+/* A conversion by a device's kernel of the op cast. */
+typedef struct wide_cast {
+  jf_kargs k;
+  jf_choice kernel;
+  jf_tensor from, to;
+  jf_cast attr;
+} wide_cast;
+
 /* The call of float32 tensors. at[i] is where tensor i, the inputs first, lies in scratch; those
-   that are no floats of 16 bits stay where they are. */
+   that are no floats of 16 bits stay where they are. cast[i] converts it, on devices whose memory
+   only their own kernels can touch. */
 typedef struct wide_call {
   jf_kargs k;
   jf_choice kernel;
   size_t scratch, *at;
+  wide_cast *cast;
+  int n_cast;
 } wide_call;
 
 static jf_tensor *wide_tensor(const jf_kargs *k, int i)
@@ -68,6 +81,24 @@ static void wide_convert(const jf_kargs *k, const jf_tensor *from, const jf_tens
   jf_parallel(k->threads, (int)((m.n + WIDE_CHUNK - 1) / WIDE_CHUNK), wide_chunk, &m);
 }
 
+/* Converts tensor i from or to its copy of float32, as part of the call k. */
+static jfl_status wide_pass(const wide_call *w, const jf_kargs *k, int i, const jf_tensor *from,
+                            const jf_tensor *to)
+{
+  if (!w->n_cast) {
+    wide_convert(k, from, to);
+    return JFL_OK;
+  }
+  jf_kargs c = w->cast[i].k;
+  jf_tensor in = *from, out = *to;
+  c.in = &in;
+  c.out = &out;
+  c.stream = k->stream;
+  c.fault = k->fault;
+  c.step = k->step;
+  return w->cast[i].kernel.run(&c);
+}
+
 static jfl_status wide_run(const jf_kargs *k)
 {
   const wide_call *w = k->state;
@@ -82,19 +113,27 @@ static jfl_status wide_run(const jf_kargs *k)
     jf_tensor *wide = wide_tensor(&inner, i);
     const int differs = own->dtype != wide->dtype;
     wide->data = differs ? (char *)k->scratch + w->at[i] : own->data;
-    if (differs && i < k->n_in) wide_convert(k, own, wide);
+    if (differs && i < k->n_in) JF_TRY(wide_pass(w, k, i, own, wide));
   }
   JF_TRY(w->kernel.run(&inner));
-  for (int i = 0; i < k->n_out; i++)
-    if (k->out[i].dtype != inner.out[i].dtype) wide_convert(k, &inner.out[i], &k->out[i]);
+  for (int i = k->n_in; i < k->n_in + k->n_out; i++) {
+    const jf_tensor *own = wide_tensor(k, i), *wide = wide_tensor(&inner, i);
+    if (own->dtype != wide->dtype) JF_TRY(wide_pass(w, k, i, wide, own));
+  }
   return JFL_OK;
+}
+
+static void wide_let_go(const jf_choice *kernel, void *state)
+{
+  if (kernel->row && kernel->row->release && state) kernel->row->release(state);
 }
 
 static void wide_release(void *state)
 {
   wide_call *w = state;
-  const jf_kernel_row *row = w->kernel.row;
-  if (row && row->release && w->k.state) row->release(w->k.state);
+  wide_let_go(&w->kernel, w->k.state);
+  for (int i = 0; i < w->n_cast; i++) wide_let_go(&w->cast[i].kernel, w->cast[i].k.state);
+  jf_free(w->cast);
   jf_free(w);
 }
 
@@ -102,6 +141,38 @@ static const jf_kernel_row wide_row = {
   .name = "in_float32", .run = wide_run, .release = wide_release
 };
 
+/* Finds the device's kernel for the conversion of tensor i; there may be none. */
+static jfl_status wide_find_cast(const jf_device *dev, int flags, const jf_kargs *k, int i,
+                                 wide_cast *c)
+{
+  const jf_tensor *own = wide_tensor(k, i);
+  const int enters = i < k->n_in;
+  size_t scratch;
+  c->from = c->to = *own;
+  c->attr.dtype = enters ? JFL_F32 : own->dtype;
+  (enters ? &c->to : &c->from)->dtype = JFL_F32;
+  c->k = (jf_kargs){ .in = &c->from, .n_in = 1, .out = &c->to, .n_out = 1, .attr = &c->attr,
+                     .threads = 1 };
+  JF_TRY(jf_choose_as_is(dev, &jf_op_cast, flags, &c->k, &scratch, &c->kernel));
+  if (c->kernel.run && !scratch) return JFL_OK;
+  return jf_fail(JFL_ENOSYS, "%s: device %s does not convert %s", jf_op_cast.name, dev->name,
+                 jfl_dtype_name(own->dtype));
+}
+
+static jfl_status wide_find_casts(const jf_device *dev, int flags, const jf_kargs *k, wide_call *w)
+{
+  const int n = k->n_in + k->n_out;
+  if (dev->kind->plain) return JFL_OK;
+  w->cast = jf_new((size_t)n * sizeof *w->cast);
+  if (!w->cast) return jf_fail(JFL_ENOMEM, "out of memory");
+  w->n_cast = n;
+  for (int i = 0; i < n; i++)
+    if (jf_is_half(wide_tensor(k, i)->dtype))
+      JF_TRY(wide_find_cast(dev, flags, k, i, &w->cast[i]));
+  return JFL_OK;
+}
+
+/* Leaves *out as it was where the device has no kernel for float32 either. */
 static jfl_status wide_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs *k,
                               size_t *scratch, jf_choice *out)
 {
@@ -109,8 +180,9 @@ static jfl_status wide_choose(const jf_device *dev, const jfl_op *op, int flags,
   wide_call *w = wide_new(op, k, &own);
   if (!w) return jf_fail(JFL_ENOMEM, "out of memory while preparing %s", op->name);
   jfl_status s = jf_choose_as_is(dev, op, flags, &w->k, &inner, &w->kernel);
-  if (s) {
-    jf_free(w);
+  if (!s && w->kernel.run) s = wide_find_casts(dev, flags, k, w);
+  if (s || !w->kernel.run) {
+    wide_release(w);
     return s;
   }
   k->state = w;
@@ -125,8 +197,8 @@ jfl_status jf_choose(const jf_device *dev, const jfl_op *op, int flags, jf_kargs
 {
   JF_TRY(jf_choose_as_is(dev, op, flags, k, scratch, out));
   if (out->run) return JFL_OK;
-  if (dev->kind->plain && jf_widens(op, k))
-    return wide_choose(dev, op, flags, k, scratch, out);
+  if (jf_widens(op, k)) JF_TRY(wide_choose(dev, op, flags, k, scratch, out));
+  if (out->run) return JFL_OK;
   return jf_fail(JFL_ENOSYS, "%s: device %s has no kernel for %s", op->name, dev->name,
                  jfl_dtype_name(jf_call_key(op, k)));
 }

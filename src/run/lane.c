@@ -199,7 +199,8 @@ static int lane_is_there(jf_site *t, int lane)
 {
   if (t->lane[lane].host) return 1;
   if (t->is_alone) return 0;
-  t->is_alone = lane_make(t, &t->lane[lane]) != JFL_OK;      /* memory for one may be all there is */
+  /* Memory for one may be all there is. */
+  t->is_alone = lane_make(t, &t->lane[lane]) != JFL_OK;
   return !t->is_alone;
 }
 

@@ -1,8 +1,4 @@
-/* The queue of asynchronous runs, the worker that takes them in order, and the run token.
-
-   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
-   runs or variables are touched; it is taken and given back under mu, never held across a wait for
-   it. */
+/* The queue of asynchronous runs, and the worker that takes them in order. */
 #include "run/run.h"
 
 #include <signal.h>
@@ -11,201 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static void init_locks(jfl_session *s)
-{
-  pthread_condattr_t attr;
-  pthread_mutex_init(&s->mu, NULL);
-  pthread_condattr_init(&attr);
-  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-  pthread_cond_init(&s->changed, &attr);
-  pthread_condattr_destroy(&attr);
-  s->forks = jf_forks();
-}
-
-void jf_queue_init(jfl_session *s) { init_locks(s); }
-
-/* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
-static void fail_queued(jfl_request *r, const char *why)
-{
-  r->plan->job->session->disturbances++;
-  r->status = JFL_ESTATE;
-  jf_fail(JFL_ESTATE, "%s", why);
-  jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
-  r->error = jf_error_copy();
-  r->plan->job->in_flight--;
-  atomic_store(&r->done, 1);
-  jfl_request_unref(r);
-}
-
-/* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
-static void drop_queued(jfl_session *s, const char *why)
-{
-  for (jfl_request *r = s->head, *next; r; r = next) {
-    next = r->next;
-    fail_queued(r, why);
-  }
-  s->head = s->tail = NULL;
-  s->n_queued = 0;
-}
-
-/* In a forked child the worker is gone, with its run, and the locks are in an unknown state. */
-static void start_afresh(jfl_session *s)
-{
-  init_locks(s);
-  while (s->sent) {
-    jfl_request *r = s->sent;
-    s->sent = r->next;
-    jf_lane_give(r->plan, r->lane);
-    r->plan->job->n_sent = 0;
-    r->next = s->head;
-    s->head = r;
-  }
-  if (s->current) {
-    s->current->next = s->head;
-    s->head = s->current;
-    s->current = NULL;
-  }
-  s->has_worker = s->running = s->sending = s->n_sent = 0;
-  drop_queued(s, "the run was lost: the process forked");
-}
-
-static void queue_lock(jfl_session *s)
-{
-  if (s->forks != jf_forks()) start_afresh(s);
-  pthread_mutex_lock(&s->mu);
-}
-
-static void unlock(jfl_session *s) { pthread_mutex_unlock(&s->mu); }
-
-void jf_session_acquire(jfl_session *s)
-{
-  queue_lock(s);
-  while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
-  s->running = 1;
-  unlock(s);
-}
-
-/* The session's own thread gives the token back; only a worker can be waiting for that. */
-void jf_session_release(jfl_session *s)
-{
-  queue_lock(s);
-  s->running = 0;
-  if (s->has_worker) pthread_cond_broadcast(&s->changed);
-  unlock(s);
-}
-
-/* Under mu. */
-static void make_readable(jfl_session *s)
-{
-  uint64_t one = 1;
-  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
-}
-
-/* Gives the token back, unless runs that were sent have it, and says that a run is done. Under
-   mu. */
-static void announce(jfl_session *s)
-{
-  s->running = s->n_sent > 0 || s->sending;
-  s->finished++;
-  make_readable(s);
-  if (s->has_worker) pthread_cond_broadcast(&s->changed);
-}
-
-static void queue_finish(jfl_session *s, jfl_request *r)
-{
-  s->current = NULL;
-  r->plan->job->in_flight--;
-  atomic_store(&r->done, 1);
-  announce(s);
-}
-
 static void queue_pop(jfl_session *s)
 {
   s->head = s->head->next;
   if (!s->head) s->tail = NULL;
   s->n_queued--;
-}
-
-/* ---- runs that are sent, so that the next one can be prepared while a device works ---- */
-
-/* Takes a lane for a run, and the right to send it; the token is free or has been given to other
-   such runs. Under mu. */
-static int queue_take_lane(jfl_session *s, jfl_request *r)
-{
-  jfl_job *j = r->plan->job;
-  if (s->sending || (s->running && !s->n_sent) || !jf_lane_repeats(r->plan)) return 0;
-  r->lane = jf_lane_take(r->plan);
-  if (r->lane < 0) return 0;
-  r->number = j->run + (uint64_t)j->n_sent;
-  s->sending = s->running = 1;
-  return 1;
-}
-
-static void queue_set_error(jfl_request *r, jfl_status s)
-{
-  r->status = jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name);
-  if (s) r->error = jf_error_copy();
-}
-
-/* Sends the run; one that cannot be sent is landed in its turn. Takes a reference over. */
-static void queue_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
-{
-  queue_set_error(r, jf_execute_send(r->plan, r->lane, r->number, in));
-  pthread_mutex_lock(&s->mu);
-  jfl_request **last = &s->sent;
-  while (*last) last = &(*last)->next;
-  *last = r;
-  r->next = NULL;
-  r->plan->job->n_sent++;
-  s->n_sent++;
-  s->sending = 0;
-  pthread_cond_broadcast(&s->changed);
-  pthread_mutex_unlock(&s->mu);
-}
-
-/* After a device failed: waits for it, and sends again what was sent there later. */
-static void queue_settle(jfl_session *s, const jfl_request *r)
-{
-  pthread_mutex_lock(&s->mu);
-  while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
-  s->sending = 1;
-  pthread_mutex_unlock(&s->mu);
-  jf_lane_settle(r->plan);
-  for (jfl_request *q = r->next; q; q = q->next)
-    if (!q->status && q->plan->lane.place == r->plan->lane.place)
-      queue_set_error(q, jf_lane_send(q->plan, q->lane));
-  pthread_mutex_lock(&s->mu);
-  s->sending = 0;
-  pthread_cond_broadcast(&s->changed);
-  pthread_mutex_unlock(&s->mu);
-}
-
-/* Waits for the end of a run that was sent, and takes its results. */
-static void queue_receive(jfl_session *s, jfl_request *r)
-{
-  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->plan, r->lane);
-  if (!r->status) queue_set_error(r, failed ? failed : jf_lane_found(r->plan, r->lane));
-  if (failed) queue_settle(s, r);
-  if (!r->status) jf_lane_unload(r->plan, r->lane, r->out);
-}
-
-/* Ends the oldest run that was sent. Under mu, which it leaves meanwhile. A failed run that others
-   of its job follow keeps its number. */
-static void queue_land(jfl_session *s)
-{
-  jfl_request *r = s->sent;
-  jfl_job *j = r->plan->job;
-  pthread_mutex_unlock(&s->mu);
-  queue_receive(s, r);
-  pthread_mutex_lock(&s->mu);
-  s->sent = r->next;
-  s->n_sent--;
-  j->n_sent--;
-  jf_lane_give(r->plan, r->lane);
-  if (!r->status || j->n_sent) j->run++;
-  if (r->status) s->disturbances++;
-  queue_finish(s, r);
-  jfl_request_unref(r);
 }
 
 /* ---- the worker ---- */
@@ -229,11 +35,11 @@ static void queue_begin(jfl_session *s, int sends)
   if (!sends) s->current = r;
   pthread_mutex_unlock(&s->mu);
   if (s->settings.background) jf_thread_lower();
-  if (sends) queue_send(s, r, r->in);
+  if (sends) jf_send(s, r, r->in);
   else jf_request_run(r, r->in);
   pthread_mutex_lock(&s->mu);
   if (sends) return;
-  queue_finish(s, r);
+  jf_session_finish(s, r);
   jfl_request_unref(r);
 }
 
@@ -242,9 +48,9 @@ static void *queue_work(void *arg)
   jfl_session *s = arg;
   pthread_mutex_lock(&s->mu);
   while (queue_await(s)) {
-    const int sends = s->head && queue_take_lane(s, s->head);
+    const int sends = s->head && jf_send_begin(s, s->head);
     if (sends || !s->sent) queue_begin(s, sends);
-    else queue_land(s);
+    else jf_send_land(s);
   }
   pthread_mutex_unlock(&s->mu);
   return NULL;
@@ -266,21 +72,21 @@ static jfl_status start_worker(jfl_session *s)
 
 void jf_queue_end_worker(jfl_session *s)
 {
-  queue_lock(s);
+  jf_session_lock(s);
   int join = s->has_worker;
   s->stop = 1;
   s->has_worker = 0;
   pthread_cond_broadcast(&s->changed);
-  unlock(s);
+  jf_session_unlock(s);
   if (join) pthread_join(s->worker, NULL);
   s->stop = 0;
 }
 
 void jf_queue_stop(jfl_session *s)
 {
-  queue_lock(s);
-  drop_queued(s, "the session was closed before this run started");
-  unlock(s);
+  jf_session_lock(s);
+  jf_session_drop(s, "the session was closed before this run started");
+  jf_session_unlock(s);
   jf_queue_end_worker(s);
   if (s->fd >= 0) close(s->fd);
   pthread_cond_destroy(&s->changed);
@@ -320,18 +126,18 @@ int jfl_plan_is_small(const jfl_plan *p)
 static int begin_at_once(jfl_session *s, const jfl_plan *p)
 {
   if (!jfl_plan_is_small(p)) return 0;
-  queue_lock(s);
+  jf_session_lock(s);
   int mine = !s->running && !s->head;
   if (mine) s->running = 1;
-  unlock(s);
+  jf_session_unlock(s);
   return mine;
 }
 
 static void end_at_once(jfl_session *s)
 {
-  queue_lock(s);
-  announce(s);
-  unlock(s);
+  jf_session_lock(s);
+  jf_session_announce(s);
+  jf_session_unlock(s);
 }
 
 jfl_status jfl_run_small(jfl_plan *p, jfl_array *const *in, jfl_array **out, int *ran)
@@ -363,12 +169,12 @@ static jfl_status submit_at_once(jfl_session *s, jfl_plan *p, jfl_array *const *
 
 /* Takes what the caller needs to send a run by itself: then its inputs need no copy but that in the
    lane, and no thread wakes up before the device has work. */
-static int send_begin(jfl_session *s, jfl_request *r)
+static int queue_may_send(jfl_session *s, jfl_request *r)
 {
-  queue_lock(s);
-  const int mine = !s->head && (s->has_worker || !start_worker(s)) && queue_take_lane(s, r);
+  jf_session_lock(s);
+  const int mine = !s->head && (s->has_worker || !start_worker(s)) && jf_send_begin(s, r);
   if (mine) r->plan->job->in_flight++;
-  unlock(s);
+  jf_session_unlock(s);
   return mine;
 }
 
@@ -380,19 +186,19 @@ jfl_status jfl_submit(jfl_plan *p, jfl_array *const *in, jfl_request **out)
   jfl_session *s = p->job->session;
   jfl_request *r;
   if (begin_at_once(s, p)) return submit_at_once(s, p, in, out);
-  queue_lock(s);
+  jf_session_lock(s);
   jfl_status st = check_room(p);
-  unlock(s);
+  jf_session_unlock(s);
   if (st) return st;
   JF_TRY(jf_request_new(p, in, &r));
-  if (send_begin(s, r)) {
-    queue_send(s, jfl_request_ref(r), in);
+  if (queue_may_send(s, r)) {
+    jf_send(s, jfl_request_ref(r), in);
     return *out = r, JFL_OK;
   }
   st = jf_request_keep(r, in);
-  queue_lock(s);
+  jf_session_lock(s);
   if (!st) st = enqueue(s, r);
-  unlock(s);
+  jf_session_unlock(s);
   if (st) jfl_request_unref(r);
   else *out = r;
   return jf_fail_in(st, JFL_ERROR_JOB, p->job->name);
@@ -418,15 +224,15 @@ jfl_status jfl_request_cancel(jfl_request *r, int *cancelled)
   *cancelled = 0;
   if (atomic_load(&r->done)) return JFL_OK;      /* its plan may be gone */
   jfl_session *s = r->plan->job->session;
-  queue_lock(s);
+  jf_session_lock(s);
   if (unqueue(s, r)) {
-    fail_queued(r, "the call was cancelled before it began");
+    jf_session_fail(r, "the call was cancelled before it began");
     *cancelled = 1;
     s->finished++;
-    make_readable(s);
+    jf_session_make_readable(s);
     if (s->has_worker) pthread_cond_broadcast(&s->changed);
   }
-  unlock(s);
+  jf_session_unlock(s);
   return JFL_OK;
 }
 
@@ -444,7 +250,7 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
     return jf_need_told(__func__, jf_fail_argument(JFL_EINVAL, "seconds", "must be a number, got "
                                                    "nan"));
   struct timespec until = deadline(seconds);
-  queue_lock(s);
+  jf_session_lock(s);
   uint64_t before = s->finished;
   int late = 0;
   while (!late && (s->head || s->running) &&
@@ -452,7 +258,7 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
     if (seconds < 0) pthread_cond_wait(&s->changed, &s->mu);
     else late = pthread_cond_timedwait(&s->changed, &s->mu, &until) != 0;
   }
-  unlock(s);
+  jf_session_unlock(s);
   return JFL_OK;
 }
 
@@ -460,9 +266,9 @@ jfl_status jfl_session_wait(jfl_session *s, const jfl_request *r, double seconds
 int jfl_session_pending(jfl_session *s)
 {
   if (!JF_IS(SESSION, s) || !s->has_worker) return 0;
-  queue_lock(s);
+  jf_session_lock(s);
   int n = s->n_queued + (s->n_sent ? s->n_sent : s->running);
-  unlock(s);
+  jf_session_unlock(s);
   return n;
 }
 
@@ -470,10 +276,10 @@ jfl_status jfl_session_fd(jfl_session *s, int *out)
 {
   JF_NEED(SESSION, s);
   JF_NEED_POINTER(out);
-  queue_lock(s);
+  jf_session_lock(s);
   if (s->fd < 0) s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   const int fd = s->fd;
-  unlock(s);
+  jf_session_unlock(s);
   return fd >= 0 ? (*out = fd, JFL_OK) : jf_fail(JFL_EIO, "cannot make an eventfd");
 }
 
@@ -481,9 +287,9 @@ jfl_status jfl_session_due(jfl_session *s, int due)
 {
   uint64_t count;
   JF_NEED(SESSION, s);
-  queue_lock(s);
-  if (due) make_readable(s);
+  jf_session_lock(s);
+  if (due) jf_session_make_readable(s);
   else if (s->fd >= 0 && read(s->fd, &count, sizeof count) < 0) { /* it was not readable */ }
-  unlock(s);
+  jf_session_unlock(s);
   return JFL_OK;
 }

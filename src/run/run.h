@@ -151,8 +151,31 @@ jfl_status jf_var_store(jf_var *v, const void *contents);
 jfl_job *jf_session_job(const jfl_session *s, const char *name);
 void jf_runs_free(jf_runs *v, int n);
 
-/* The queue (queue.c); stop waits for the run in progress and fails what is queued. */
-void jf_queue_init(jfl_session *s);
+/* ---- the lock and the token (token.c); but for the first, what says "mu" holds it ---- */
+
+void jf_session_init_locks(jfl_session *s);
+void jf_session_lock(jfl_session *s);
+void jf_session_unlock(jfl_session *s);
+/* Mu: fails a request that was taken out of the queue, or all that are in it. */
+void jf_session_fail(jfl_request *r, const char *why);
+void jf_session_drop(jfl_session *s, const char *why);
+/* Mu: makes the file descriptor readable; gives the token back, unless runs that were sent have it,
+   and says that a run is done; does so for a request. */
+void jf_session_make_readable(jfl_session *s);
+void jf_session_announce(jfl_session *s);
+void jf_session_finish(jfl_session *s, jfl_request *r);
+
+/* ---- runs that are sent (send.c) ---- */
+
+/* Mu: takes a lane for a run, and the right to send it; 0: it cannot be sent now. */
+int jf_send_begin(jfl_session *s, jfl_request *r);
+/* Sends the run; one that cannot be sent is landed in its turn. Takes a reference over. */
+void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in);
+/* Mu, which it leaves meanwhile: ends the oldest run that was sent. */
+void jf_send_land(jfl_session *s);
+
+/* ---- the queue (queue.c); stop waits for runs in progress and fails what is queued ---- */
+
 void jf_queue_stop(jfl_session *s);
 /* Ends the worker, whose priority cannot be raised again; the caller holds the run token. */
 void jf_queue_end_worker(jfl_session *s);
@@ -232,8 +255,9 @@ jfl_status jf_lane_found(const jfl_plan *p, int lane);
 /* Takes a free lane for a run of p, under the session's mu; gives its number, or -1. */
 int jf_lane_take(const jfl_plan *p);
 void jf_lane_give(const jfl_plan *p, int lane);
-/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone. After
-   a failure of either jf_lane_settle waits for the device, and what was sent later is undone. */
+/* Does what jf_lane_launch does, so that jf_lane_reach can wait for the end of this run alone.
+   After a failure of either jf_lane_settle waits for the device, and what was sent later is not
+   done. */
 jfl_status jf_lane_send(jfl_plan *p, int lane);
 jfl_status jf_lane_reach(const jfl_plan *p, int lane);
 jfl_status jf_lane_settle(const jfl_plan *p);

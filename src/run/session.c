@@ -66,7 +66,7 @@ jfl_status jfl_session_new(jfl_session **out)
                                .passes_off = off,
                                .kernels = kernels[chosen].flags,
                                .tf32 = tf32 };
-  jf_queue_init(s);
+  jf_session_init_locks(s);
   jfl_status st = session_open_devices(s);
   if (st) jfl_session_free(s);
   else *out = s;

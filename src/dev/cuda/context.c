@@ -11,7 +11,8 @@ jfl_status jf_cuda_check(jf_cuda *c, jf_cu e, const char *doing)
 {
   const char *text = NULL;
   if (!e) return JFL_OK;
-  if (e == JF_CU_OUT_OF_MEMORY) return jf_fail(JFL_ENOMEM, "out of memory on %s while %s", c->name, doing);
+  if (e == JF_CU_OUT_OF_MEMORY)
+    return jf_fail(JFL_ENOMEM, "out of memory on %s while %s", c->name, doing);
   if (c->api->error_text(e, &text) || !text) text = "unknown error";
   if (device_is_fatal(e)) c->lost = e;
   return jf_fail(JFL_EDEVICE, "%s: %s failed: %s (CUDA error %d)%s", c->name, doing, text, e,

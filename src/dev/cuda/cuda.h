@@ -27,7 +27,8 @@ typedef struct jf_cuda {
   jf_cu_context *context;
   jf_cu_stream *own;                   /* for memory that is taken and given back */
   unsigned forks;                      /* jf_forks() when it was opened */
-  jf_cu lost;                          /* the error that ended the context; 0: none */
+  atomic_int lost;                     /* the error that ended the context; 0: none */
+  uint64_t peers;                      /* bit i: its copies from device i are made ready */
   pthread_mutex_t mu;                  /* guards what follows */
   jf_cuda_image *images;
   struct jf_cuda_blas *blas;           /* NULL until a product needs it (blas.h) */
@@ -50,6 +51,7 @@ typedef struct jf_cuda_stream jf_cuda_stream;
 /* The device on whose stream k runs, and the driver's stream. */
 jf_cuda *jf_cuda_of(const jf_kargs *k);
 jf_cu_stream *jf_cuda_queue(const jf_kargs *k);
+jf_cu_stream *jf_cuda_stream_of(void *stream);
 
 jfl_status jf_cuda_stream_new(jf_device *d, void **out);
 void jf_cuda_stream_free(jf_device *d, void *stream);

@@ -31,6 +31,9 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(pop, cuCtxPopCurrent_v2, (jf_cu_context **out))                                               \
   X(memory_info, cuMemGetInfo_v2, (size_t *unused, size_t *all))                                  \
   X(default_pool, cuDeviceGetDefaultMemPool, (jf_cu_pool **out, int device))                      \
+  X(pool_access, cuMemPoolSetAccess, (jf_cu_pool *pool, const void *access, size_t n))            \
+  X(can_peer, cuDeviceCanAccessPeer, (int *out, int device, int other))                           \
+  X(peer, cuCtxEnablePeerAccess, (jf_cu_context *other, unsigned flags))                          \
   X(pool_set, cuMemPoolSetAttribute, (jf_cu_pool *pool, int attribute, void *value))              \
   X(alloc, cuMemAllocAsync, (jf_cu_address *out, size_t size, jf_cu_stream *s))                   \
   X(free, cuMemFreeAsync, (jf_cu_address at, jf_cu_stream *s))                                    \
@@ -76,6 +79,7 @@ typedef struct jf_cuda_driver {
 
 /* Numbers of the driver's interface. */
 enum {
+  JF_CU_NO_PEER = 217, JF_CU_PEER_ALREADY = 704, JF_CU_MANY_PEERS = 711,
   JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100,
   JF_CU_FIRST_FATAL = 700, JF_CU_LAST_FATAL = 720,     /* errors that end a context; see fatal */
   JF_CU_OUT_OF_RESOURCES = 701,

@@ -27,6 +27,8 @@ struct jf_cuda_stream {
 jf_cuda *jf_cuda_of(const jf_kargs *k) { return ((jf_cuda_stream *)k->stream)->cuda; }
 jf_cu_stream *jf_cuda_queue(const jf_kargs *k) { return ((jf_cuda_stream *)k->stream)->stream; }
 
+jf_cu_stream *jf_cuda_stream_of(void *stream) { return ((jf_cuda_stream *)stream)->stream; }
+
 static jfl_status stream_check(jf_cuda_stream *s, jf_cu e, const char *doing)
 {
   return jf_cuda_check(s->cuda, e, doing);
@@ -130,17 +132,6 @@ jfl_status jf_cuda_get(jf_device *d, void *stream, void *to, const void *from, s
   jf_cuda *c = d->state;
   if (size == 0) return JFL_OK;
   STREAM_INSIDE(c, stream_get(stream, to, from, size));
-}
-
-jfl_status jf_cuda_move(jf_device *d, void *stream, void *to, jf_device *source, const void *from,
-                        size_t size)
-{
-  jf_cuda *c = d->state, *other = source->state;
-  jf_cuda_stream *s = stream;
-  if (size == 0) return JFL_OK;
-  STREAM_INSIDE(c, stream_check(s, c->api->move((jf_cu_address)(uintptr_t)to, c->context,
-                                                (jf_cu_address)(uintptr_t)from, other->context,
-                                                size, s->stream), "copying between devices"));
 }
 
 static jfl_status stream_wait(jf_cuda_stream *s)

@@ -1,0 +1,80 @@
+/* Runs that are sent to a device by way of lanes, so that the next one can be prepared while it
+   works: sending one, and landing it when it has ended. */
+#include "run/run.h"
+
+/* The token is free or has been given to other such runs. */
+int jf_send_begin(jfl_session *s, jfl_request *r)
+{
+  jfl_job *j = r->plan->job;
+  if (s->sending || (s->running && !s->n_sent) || !jf_lane_repeats(r->plan)) return 0;
+  r->lane = jf_lane_take(r->plan);
+  if (r->lane < 0) return 0;
+  r->number = j->run + (uint64_t)j->n_sent;
+  s->sending = s->running = 1;
+  return 1;
+}
+
+static void send_set_error(jfl_request *r, jfl_status s)
+{
+  r->status = jf_fail_in(s, JFL_ERROR_JOB, r->plan->job->name);
+  if (s) r->error = jf_error_copy();
+}
+
+void jf_send(jfl_session *s, jfl_request *r, jfl_array *const *in)
+{
+  send_set_error(r, jf_execute_send(r->plan, r->lane, r->number, in));
+  pthread_mutex_lock(&s->mu);
+  jfl_request **last = &s->sent;
+  while (*last) last = &(*last)->next;
+  *last = r;
+  r->next = NULL;
+  r->plan->job->n_sent++;
+  s->n_sent++;
+  s->sending = 0;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->mu);
+}
+
+/* After a device failed: waits for it, and sends again what was sent there later. */
+static void send_settle(jfl_session *s, const jfl_request *r)
+{
+  pthread_mutex_lock(&s->mu);
+  while (s->sending) pthread_cond_wait(&s->changed, &s->mu);
+  s->sending = 1;
+  pthread_mutex_unlock(&s->mu);
+  jf_lane_settle(r->plan);
+  for (jfl_request *q = r->next; q; q = q->next)
+    if (!q->status && q->plan->lane.place == r->plan->lane.place)
+      send_set_error(q, jf_lane_send(q->plan, q->lane));
+  pthread_mutex_lock(&s->mu);
+  s->sending = 0;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->mu);
+}
+
+/* Waits for the end of a run that was sent, and takes its results. */
+static void send_receive(jfl_session *s, jfl_request *r)
+{
+  const jfl_status failed = r->status ? r->status : jf_lane_reach(r->plan, r->lane);
+  if (!r->status) send_set_error(r, failed ? failed : jf_lane_found(r->plan, r->lane));
+  if (failed) send_settle(s, r);
+  if (!r->status) jf_lane_unload(r->plan, r->lane, r->out);
+}
+
+/* A failed run that others of its job follow keeps its number. */
+void jf_send_land(jfl_session *s)
+{
+  jfl_request *r = s->sent;
+  jfl_job *j = r->plan->job;
+  pthread_mutex_unlock(&s->mu);
+  send_receive(s, r);
+  pthread_mutex_lock(&s->mu);
+  s->sent = r->next;
+  s->n_sent--;
+  j->n_sent--;
+  jf_lane_give(r->plan, r->lane);
+  if (!r->status || j->n_sent) j->run++;
+  if (r->status) s->disturbances++;
+  jf_session_finish(s, r);
+  jfl_request_unref(r);
+}

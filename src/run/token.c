@@ -1,0 +1,114 @@
+/* The run token and the lock of a session, also across forks.
+
+   Lock order: session->mu is the only lock. The run token (session->running) is held while a plan
+   runs or variables are touched; it is taken and given back under mu, never held across a wait for
+   it. */
+#include "run/run.h"
+
+#include <unistd.h>
+
+void jf_session_init_locks(jfl_session *s)
+{
+  pthread_condattr_t attr;
+  pthread_mutex_init(&s->mu, NULL);
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(&s->changed, &attr);
+  pthread_condattr_destroy(&attr);
+  s->forks = jf_forks();
+}
+
+/* Fails a request that was taken out of the queue, and drops the queue's reference. Under mu. */
+void jf_session_fail(jfl_request *r, const char *why)
+{
+  r->plan->job->session->disturbances++;
+  r->status = JFL_ESTATE;
+  jf_fail(JFL_ESTATE, "%s", why);
+  jf_fail_in(JFL_ESTATE, JFL_ERROR_JOB, r->plan->job->name);
+  r->error = jf_error_copy();
+  r->plan->job->in_flight--;
+  atomic_store(&r->done, 1);
+  jfl_request_unref(r);
+}
+
+/* Fails all queued requests, which nothing will run, and empties the queue. Under mu. */
+void jf_session_drop(jfl_session *s, const char *why)
+{
+  for (jfl_request *r = s->head, *next; r; r = next) {
+    next = r->next;
+    jf_session_fail(r, why);
+  }
+  s->head = s->tail = NULL;
+  s->n_queued = 0;
+}
+
+/* In a forked child the worker is gone, with its run, and the locks are in an unknown state. */
+static void start_afresh(jfl_session *s)
+{
+  jf_session_init_locks(s);
+  while (s->sent) {
+    jfl_request *r = s->sent;
+    s->sent = r->next;
+    jf_lane_give(r->plan, r->lane);
+    r->plan->job->n_sent = 0;
+    r->next = s->head;
+    s->head = r;
+  }
+  if (s->current) {
+    s->current->next = s->head;
+    s->head = s->current;
+    s->current = NULL;
+  }
+  s->has_worker = s->running = s->sending = s->n_sent = 0;
+  jf_session_drop(s, "the run was lost: the process forked");
+}
+
+void jf_session_lock(jfl_session *s)
+{
+  if (s->forks != jf_forks()) start_afresh(s);
+  pthread_mutex_lock(&s->mu);
+}
+
+void jf_session_unlock(jfl_session *s) { pthread_mutex_unlock(&s->mu); }
+
+void jf_session_acquire(jfl_session *s)
+{
+  jf_session_lock(s);
+  while (s->running || s->head) pthread_cond_wait(&s->changed, &s->mu);
+  s->running = 1;
+  jf_session_unlock(s);
+}
+
+/* The session's own thread gives the token back; only a worker can be waiting for that. */
+void jf_session_release(jfl_session *s)
+{
+  jf_session_lock(s);
+  s->running = 0;
+  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+  jf_session_unlock(s);
+}
+
+/* Under mu. */
+void jf_session_make_readable(jfl_session *s)
+{
+  uint64_t one = 1;
+  if (s->fd >= 0 && write(s->fd, &one, sizeof one) < 0) { /* full counter: still readable */ }
+}
+
+/* Gives the token back, unless runs that were sent have it, and says that a run is done. Under
+   mu. */
+void jf_session_announce(jfl_session *s)
+{
+  s->running = s->n_sent > 0 || s->sending;
+  s->finished++;
+  jf_session_make_readable(s);
+  if (s->has_worker) pthread_cond_broadcast(&s->changed);
+}
+
+void jf_session_finish(jfl_session *s, jfl_request *r)
+{
+  s->current = NULL;
+  r->plan->job->in_flight--;
+  atomic_store(&r->done, 1);
+  jf_session_announce(s);
+}
