@@ -29,7 +29,7 @@ static jfl_status cuda_fused_run(const jf_kargs *k)
 JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run,
   .release = jf_free, .priority = 10)
 
-static int fused_fits(const struct jf_fused *f)
+static int single_fits(const struct jf_fused *f)
 {
   jf_cut c;
   return jf_cut_make(&c, f) && !jf_cut_wastes(&c);
@@ -37,7 +37,7 @@ static int fused_fits(const struct jf_fused *f)
 
 const jf_fused_limits jf_cuda_fused_limits = {
   .slots = JF_CUT_SLOTS, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 1 << 14, .sums = 1 << 15,
-  .fits = fused_fits
+  .fits = single_fits
 };
 
 /* ---- a single op ---- */
