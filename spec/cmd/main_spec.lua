@@ -69,7 +69,7 @@ describe("the command", function()
     local out, err, status = run("--version")
     assert.same({ "", 0 }, { err, status })
     assert.equal((run("-v")), out:match("^[^\n]*\n"))
-    for _, name in ipairs { "oneDNN", "OpenBLAS", "libedit" } do
+    for _, name in ipairs { "oneDNN", "OpenBLAS", "libedit", "NVIDIA's driver" } do
       local line = out:match("\n  (" .. name .. "[^\n]*)")
       local there, lacks = line:find(": %a"), line:find("not found: without it ", 1, true)
       assert.truthy(there or lacks, out)

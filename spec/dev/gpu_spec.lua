@@ -142,6 +142,18 @@ local function calls_of_steps(text, variables, more)
   return many
 end
 
+describe("--version", function()
+  it("tells which of NVIDIA's libraries are there", function()
+    local pipe = io.popen(("LD_LIBRARY_PATH=%s %s --version"):format(emulated.folder,
+      helper.command()))
+    local out = pipe:read("*a")
+    pipe:close()
+    assert.truthy(out:find("\n  NVIDIA's driver: GPUs\n  NVRTC: ", 1, true), out)
+    assert.truthy(out:find("\n  cuBLASLt 13.0.0: products on GPUs\n", 1, true), out)
+    assert.truthy(out:find("\n  cuDNN [%d.]+: "), out)
+  end)
+end)
+
 describe("a GPU", function()
   local want
 
@@ -155,6 +167,17 @@ describe("a GPU", function()
     local silent = TRAINS:gsub("print%b()", "assert(ok, loss)")       -- means are launches, too
     assert.same({ cuGraphLaunch = 10, cuStreamSynchronize = 10, cuCtxPushCurrent_v2 = 20,
       cuCtxPopCurrent_v2 = 20 }, calls_of_steps(silent, { JFL_DEVICE = "gpu" }, 10))
+  end)
+
+  it("runs an op at once by one launch and one wait, without taking memory", function()
+    local calls = calls_of_steps([[
+      local flow = require "jfl"
+      local x = flow.ndarray.rand({ 8, 6 })
+      for _ = 1, tonumber(os.getenv "STEPS") do flow.math.tanh(x) end
+    ]], { JFL_DEVICE = "gpu" }, 10)
+    assert.equal(10, calls.cuLaunchKernel)
+    assert.equal(10, calls.cuStreamSynchronize)
+    assert.is_nil(calls.cuMemAllocAsync)
   end)
 
   it("has the next of some asynchronous steps while it works on one", function()

@@ -84,8 +84,8 @@ static void lane_put(jf_where *w, int place, jf_memory memory, size_t offset, si
 static void lane_inputs(jfl_plan *p, const lane_values *v, int place)
 {
   for (int s = 0; s < p->n_step; s++) {
-    jf_where *from = lane_from(v, &p->step[s]);
     if (!lane_is_transfer(&p->step[s]) || p->step[s].node->place != place) continue;
+    jf_where *from = lane_from(v, &p->step[s]);
     const int fixed = from->memory == JF_AT_CONSTANT;
     const size_t at = lane_take(fixed ? &p->lane.kept_size : &p->lane.size, from->size);
     if (!fixed) from->offset = at;
