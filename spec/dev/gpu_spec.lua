@@ -169,6 +169,17 @@ describe("a GPU", function()
       cuCtxPopCurrent_v2 = 20 }, calls_of_steps(silent, { JFL_DEVICE = "gpu" }, 10))
   end)
 
+  it("runs an op at once by one launch and one wait, without taking memory", function()
+    local calls = calls_of_steps([[
+      local flow = require "jfl"
+      local x = flow.ndarray.rand({ 8, 6 })
+      for _ = 1, tonumber(os.getenv "STEPS") do flow.math.tanh(x) end
+    ]], { JFL_DEVICE = "gpu" }, 10)
+    assert.equal(10, calls.cuLaunchKernel)
+    assert.equal(10, calls.cuStreamSynchronize)
+    assert.is_nil(calls.cuMemAllocAsync)
+  end)
+
   it("has the next of some asynchronous steps while it works on one", function()
     local late = TRAINS:gsub("returns = tp.Numpy", "returns = tp.Callback(tp.Numpy)")
       :gsub("local ok, loss.*print%b()", "train(x, y)(function() end)")
