@@ -1,5 +1,5 @@
-/* What is done besides a convolution or matrix product, by kernels of our own: its epilogue, where a
-   library makes the product alone, and the gradient of its bias. */
+/* What is done besides a convolution or matrix product, by kernels of our own: its epilogue, where
+   a library makes the product alone, and the gradient of its bias. */
 #ifndef JF_CUDA_CONV_ENDS_H
 #define JF_CUDA_CONV_ENDS_H
 
