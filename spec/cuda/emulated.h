@@ -51,6 +51,7 @@ void emulated_memory_info(int device, size_t *unused, size_t *all);
 int emulated_pin(size_t size, void **out);
 int emulated_unpin(void *p);
 int emulated_is_pinned(const void *p, size_t size);
+int emulated_blocks_left(void);        /* blocks of device and of pinned memory */
 /* Device memory can be touched between these two, which nest over all threads. */
 void emulated_memory_open(void);
 void emulated_memory_close(void);
@@ -130,6 +131,7 @@ int emulated_stream_is(const emulated_stream *s);            /* whether there is
 int emulated_stream_device(const emulated_stream *s);
 int emulated_stream_captures(const emulated_stream *s);
 int emulated_stream_works(const emulated_stream *s);         /* whether it has something to do */
+int emulated_handles_left(void);       /* streams, events and graphs */
 /* Takes the item over. */
 int emulated_queue(emulated_stream *s, emulated_item *i);
 int emulated_stream_wait(emulated_stream *s);

@@ -33,6 +33,15 @@ static void stream_forget(const void *h)
     if (handles[i] == h) handles[i] = NULL;
 }
 
+int emulated_handles_left(void)
+{
+  int n = 0;
+  pthread_mutex_lock(&mu);
+  for (int i = 0; i < MOST_HANDLES; i++) n += handles[i] != NULL;
+  pthread_mutex_unlock(&mu);
+  return n;
+}
+
 typedef struct list { emulated_item *head, *tail; } list;
 
 struct emulated_stream {
