@@ -1,19 +1,18 @@
 /* Matrix products by cuBLASLt, and what follows them: in the same call where the library has that
-   epilogue, else by a kernel of our own (finish.cu). */
+   epilogue, else by a kernel of our own (conv_ends.cu). */
+#include "conv_ends.h"
 #include "dev/cuda/blas.h"
-#include "finish.h"
 #include "op/matmul.h"
 
 typedef struct blas_matmul_call {
   jf_cuda_multiply *multiply;
-  void *finish;                          /* state of the kernel that follows, or NULL */
+  jf_conv_ends finish;                   /* the kernel that follows, if one does */
 } blas_matmul_call;
 
 static void blas_matmul_release(void *state)
 {
   blas_matmul_call *c = state;
   jf_cuda_product_free(c->multiply);
-  jf_free(c->finish);
   jf_free(c);
 }
 
@@ -105,26 +104,16 @@ static jfl_status blas_matmul_then_prepare(jf_kargs *k, size_t *scratch)
   const jf_cuda_product p = blas_matmul_product_of(k);
   JF_TRY(blas_matmul_make(k, &p, scratch));
   blas_matmul_call *c = k->state;
-  k->state = NULL;                       /* to which calls would be added */
-  const jfl_status s = jf_finish_prepare(k, blas_matmul_epilogue(k));
-  c->finish = s ? NULL : k->state;
+  const jfl_status s = jf_matmul_finish_prepare(k, blas_matmul_epilogue(k), &c->finish);
   if (s) blas_matmul_release(c);
-  else k->state = c;
   return s;
-}
-
-static jfl_status blas_matmul_finish(const jf_kargs *k)
-{
-  const blas_matmul_call *c = k->state;
-  jf_kargs f = *k;
-  f.state = c->finish;
-  return jf_cuda_run(&f);
 }
 
 static jfl_status blas_matmul_then_run(const jf_kargs *k)
 {
+  const blas_matmul_call *c = k->state;
   JF_TRY(blas_matmul_run(k));
-  return blas_matmul_finish(k);
+  return jf_conv_finish(k, &c->finish, k->out[0].data);
 }
 
 JFL_CUDA(cublaslt_matmul_then, .op = "matmul_fused", .accepts = blas_matmul_accepts,

@@ -155,13 +155,27 @@ static jfl_status ends_launch(const jf_kargs *k, const jf_conv_ends *e, jf_cu_fu
   return jf_cuda_launch(k, f, grid, &a);
 }
 
+static jfl_status ends_finish(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
+                              jf_conv_ends *out)
+{
+  const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
+  out->grid = jf_cuda_grid_of(k->device->state, n);
+  return ends_find(k, e, "conv_finish", t, out);
+}
+
 jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out)
 {
   *out = ends_of(k->attr, &k->out[0]);
-  const int64_t n = jf_numel(&k->out[0].shape) / ends_vector(out, k->out[0].dtype);
-  out->grid = jf_cuda_grid_of(k->device->state, n);
-  return ends_find(k, e, "conv_finish", t, out);
+  return ends_finish(k, e, t, out);
+}
+
+jfl_status jf_matmul_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out)
+{
+  const jf_tensor *y = &k->out[0];
+  const int64_t n = y->shape.d[y->shape.n - 1];
+  *out = (jf_conv_ends){ .outer = jf_numel(&y->shape) / n, .channels = n, .inner = 1, .parts = 1 };
+  return ends_finish(k, e, y->dtype, out);
 }
 
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product)

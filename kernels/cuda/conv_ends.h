@@ -1,5 +1,5 @@
-/* What is done besides a convolution, by kernels of our own: its epilogue, where a library makes
-   the product alone, and the gradient of its bias. */
+/* What is done besides a convolution or matrix product, by kernels of our own: its epilogue, where
+   a library makes the product alone, and the gradient of its bias. */
 #ifndef JF_CUDA_CONV_ENDS_H
 #define JF_CUDA_CONV_ENDS_H
 
@@ -18,6 +18,8 @@ typedef struct jf_conv_ends {
    product has y's shape and is of dtype t. If that is y's dtype the product may be y itself. */
 jfl_status jf_conv_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jfl_dtype t,
                                   jf_conv_ends *out);
+/* The same for a matrix product of y's dtype, whose channels are its last axis. */
+jfl_status jf_matmul_finish_prepare(const jf_kargs *k, const jf_epilogue *e, jf_conv_ends *out);
 jfl_status jf_conv_finish(const jf_kargs *k, const jf_conv_ends *f, void *product);
 /* Prepares a conversion of n elements of dtype `from` to `to`. */
 jfl_status jf_widen_prepare(const jf_kargs *k, jfl_dtype from, jfl_dtype to, int64_t n,

@@ -244,6 +244,8 @@ int jf_cut_make(jf_cut *c, const jf_fused *f)
   return cut_registers(c);
 }
 
+int jf_cut_wastes(const jf_cut *c) { return c->inner == 0 && cut_has(c, JF_CUT_COLUMNS); }
+
 /* ---- blocks ---- */
 
 /* Enough blocks for all multiprocessors, but with sums no more than so many, since each has partial

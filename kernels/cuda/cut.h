@@ -41,6 +41,8 @@ typedef struct jf_cut {
 
 /* Chooses all but the grid; 0: such a program does not run here. */
 int jf_cut_make(jf_cut *c, const jf_fused *f);
+/* Whether sums would take as many partial sums as there are elements. */
+int jf_cut_wastes(const jf_cut *c);
 /* Chooses how many blocks there are, given the device's multiprocessors. */
 void jf_cut_grid(jf_cut *c, int multiprocessors);
 /* How many sums slot s of kind SUM has, and how many partial sums. */

@@ -170,8 +170,8 @@ static void norm_scratch(jf_recipes *l, const norm_channels *c, size_t *scratch)
   *scratch = NORM_OWN * ((bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-/* Writes 1 / sqrt(variance + epsilon), and gamma times that, for a program over channels: in double,
-   so that it is rounded once. */
+/* Writes 1 / sqrt(variance + epsilon), and gamma times that, for a program over channels, in double
+   so that each is rounded once. */
 static void norm_scale(jf_recipe *r, const norm_channels *c, int variance, int gamma)
 {
   const int epsilon = jf_recipe_number(r, JFL_F64, c->a->epsilon);
@@ -298,7 +298,7 @@ static jfl_status batch_norm_grad_list(jf_recipes *l, jf_kargs *k, size_t *scrat
 
 typedef jfl_status (*norm_list)(jf_recipes *l, jf_kargs *k, size_t *scratch);
 
-static jfl_status norm_prepare(jf_kargs *k, size_t *scratch, norm_list list)
+static jfl_status norm_make(jf_kargs *k, size_t *scratch, norm_list list)
 {
   jf_recipes *l = jf_new(sizeof *l);
   if (!l) return jf_fail(JFL_ENOMEM, "out of memory");
@@ -311,7 +311,7 @@ static jfl_status norm_prepare(jf_kargs *k, size_t *scratch, norm_list list)
 #define NORM(id)                                                                        \
   static jfl_status cuda_##id##_prepare(jf_kargs *k, size_t *scratch)                   \
   {                                                                                     \
-    return norm_prepare(k, scratch, id##_list);                                         \
+    return norm_make(k, scratch, id##_list);                                         \
   }
 NORM(row_norm)
 NORM(row_norm_grad)

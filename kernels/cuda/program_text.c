@@ -438,18 +438,20 @@ static void program_finish(program *p)
 void jf_program_source(jf_text *to, const jf_cut *c)
 {
   program state = { .to = to, .c = c, .f = c->f }, *p = &state;
-  const int wide = jf_numel(&c->f->space) > INT32_MAX / 2;
+  const int wide = jf_numel(&c->f->space) > INT32_MAX / 2, one = c->inner == 0;
   char groups[24] = "a.groups";        /* a program of one line serves any number of elements */
   if (c->inner > 0 || c->f->row) snprintf(groups, sizeof groups, "%lld", (long long)c->groups);
   for (int i = 0; i < c->f->n_instr; i++)
     if (!jf_cut_adds(&c->f->instr[i])) jf_formula_instruction(to, c->f, i);
   ADD("typedef %s I;\nenum { W = %d };\n"
       "JF_KERNEL __launch_bounds__(%d) fused(const jf_cut_args a)\n{\n"
-      "  const I groups = (I)%s, lines = (I)a.lines;\n"
-      "  const I tiles = (I)a.tiles, parts = (I)a.parts;\n"
-      "  const I tile = (I)blockIdx.x %% tiles, part = (I)blockIdx.x / tiles;\n"
+      "  const I groups = (I)%s, lines = %s, parts = %s;\n  const I tiles = (I)a.tiles;\n"
+      "  const I tile = (I)%s, part = (I)%s;\n"
       "  const int x = threadIdx.x %% %d, y = threadIdx.x / %d; (void)y;\n",
-      wide ? "int64_t" : "int32_t", c->vector, c->across * c->down, groups, c->across, c->across);
+      wide ? "int64_t" : "int32_t", c->vector, c->across * c->down, groups,
+      one ? "1" : "(I)a.lines",
+      one ? "1" : "(I)a.parts", one ? "blockIdx.x" : "(blockIdx.x % (unsigned)tiles)",
+      one ? "0" : "(blockIdx.x / (unsigned)tiles)", c->across, c->across);
   if (program_draws_any(p)) ADD("  const jf_random random = jf_random_of(a.head);\n");
   program_pointers(p);
   for (int s = 0; s < p->f->n_slot; s++) {

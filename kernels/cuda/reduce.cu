@@ -1,4 +1,5 @@
-/* Reductions over any axes: sums, means, products, extremes, all and any. */
+/* Reductions over any axes: products, extremes, all and any, and those sums that programs do not
+   serve (single.c). */
 #ifndef JF_DEVICE
 #include "base/walk.h"
 #include "dev/cuda/cuda.h"
@@ -12,7 +13,7 @@
    which i runs, and those that are gone. Steps are in elements. */
 typedef struct reduce_args {
   struct jf_cuda_head head;
-  int64_t results, count, n_kept, n_gone;
+  int64_t results, count, n_kept, n_gone, parts;
   int64_t kept[8], kept_step[8], gone[8], gone_step[8];
 } reduce_args;
 
@@ -48,18 +49,32 @@ JF_KERNEL reduce_few(const reduce_args a)
   }
 }
 
-/* One block for each result. */
+/* A block for each part of each result; of several parts another kernel makes the result. */
 JF_KERNEL reduce_many(const reduce_args a)
 {
   const T *x = (const T *)a.head.data[0];
   T *y = (T *)a.head.data[1];
-  for (int64_t i = blockIdx.x; i < a.results; i += gridDim.x) {
-    const T *from = x + reduce_offset(i, a.n_kept, a.kept, a.kept_step);
+  const int64_t all = a.results * a.parts;
+  for (int64_t i = blockIdx.x; i < all; i += gridDim.x) {
+    const T *from = x + reduce_offset(i / a.parts, a.n_kept, a.kept, a.kept_step);
+    const int64_t by = (int64_t)blockDim.x * a.parts;
     A sum = (A)INIT;
-    for (int64_t j = threadIdx.x; j < a.count; j += blockDim.x)
+    for (int64_t j = i % a.parts * blockDim.x + threadIdx.x; j < a.count; j += by)
       sum = STEP(sum, (A)jf_load(from[reduce_offset(j, a.n_gone, a.gone, a.gone_step)]));
     sum = jf_block_join<reduce_step>(sum, (A)INIT);
-    if (threadIdx.x == 0) jf_store(&y[i], (T)(FINISH(sum, a.count)));
+    if (threadIdx.x > 0) continue;
+    if (a.parts > 1) ((A *)a.head.data[2])[i] = sum;
+    else jf_store(&y[i], (T)(FINISH(sum, a.count)));
+  }
+}
+
+JF_KERNEL reduce_parts(const reduce_args a)
+{
+  const A *part = (const A *)a.head.data[2];
+  JF_EACH(i, a.results) {
+    A sum = (A)INIT;
+    for (int64_t j = 0; j < a.parts; j++) sum = STEP(sum, part[i * a.parts + j]);
+    jf_store((T *)a.head.data[1] + i, (T)(FINISH(sum, a.count)));
   }
 }
 
@@ -101,24 +116,47 @@ static void reduce_split(const jf_kargs *k, reduce_args *a)
   memcpy(a->gone_step, step[1], sizeof a->gone_step);
 }
 
-static jfl_status reduce_prepare(jf_kargs *k, const char *accumulator, const char *joins)
+enum { REDUCE_FEW = 128, REDUCE_THREADS = 256, REDUCE_WAVES = 32, REDUCE_TURNS = 16 };
+
+/* Whether one thread makes a result: of few elements, or where neighbouring results are made of
+   neighbouring elements and there are many of them. */
+static int reduce_is_few(const reduce_args *a)
 {
-  enum { FEW = 128, THREADS = 256, WAVES = 32 };
+  const int along = a->n_kept > 0 && a->kept_step[a->n_kept - 1] == 1;
+  return a->count <= REDUCE_FEW || (along && a->results >= REDUCE_THREADS * REDUCE_WAVES);
+}
+
+static jfl_status reduce_launches(jf_kargs *k, const jf_cuda_source *s, reduce_args *a,
+                                  size_t *scratch)
+{
   const jf_cuda *c = k->device->state;
   const jf_cuda_type types[] = { { "T", k->in[0].dtype }, { NULL, JFL_F32 } };
-  reduce_args a = { .n_kept = 0 };
+  const int64_t most = (int64_t)c->multiprocessors * REDUCE_WAVES;
+  const int64_t parts = a->count / (REDUCE_THREADS * REDUCE_TURNS), room = most / (a->results + 1);
+  const jf_cuda_grid each = jf_cuda_grid_of(c, a->results);
+  if (reduce_is_few(a)) return jf_cuda_prepare(k, s, types, "reduce_few", each, a, sizeof *a);
+  a->parts = parts < room ? parts : room;
+  if (a->parts < 1) a->parts = 1;
+  const int64_t all = a->results * a->parts;
+  const jf_cuda_grid grid = { all < most ? all : most, REDUCE_THREADS, 0 };
+  JF_TRY(jf_cuda_prepare(k, s, types, "reduce_many", grid, a, sizeof *a));
+  if (a->parts == 1) return JFL_OK;
+  *scratch = (size_t)all * sizeof(double);
+  return jf_cuda_prepare(k, s, types, "reduce_parts", each, a, sizeof *a);
+}
+
+static jfl_status reduce_prepare(jf_kargs *k, size_t *scratch, const char *accumulator,
+                                 const char *joins)
+{
+  reduce_args a = { .parts = 1 };
   jf_text define = { 0 };
   char *text;
   reduce_split(k, &a);
+  if (!a.results) return JFL_OK;
   jf_text_add(&define, "typedef %s A;\n%s", accumulator, joins);
   JF_TRY(jf_text_take(&define, &text));
-  const int few = a.count <= FEW;
-  const int64_t most = (int64_t)c->multiprocessors * WAVES;
-  jf_cuda_grid grid = { a.results < most ? a.results : most, THREADS, 0 };
-  if (few) grid = jf_cuda_grid_of(c, a.results);
   const jf_cuda_source s = { "reduce", jf_cuda_text_reduce, text };
-  jfl_status e = jf_cuda_prepare(k, &s, types, few ? "reduce_few" : "reduce_many", grid, &a,
-                                 sizeof a);
+  const jfl_status e = reduce_launches(k, &s, &a, scratch);
   jf_free(text);
   return e;
 }
@@ -131,22 +169,22 @@ static const char *reduce_wide(const jf_kargs *k)
 
 static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return reduce_prepare(k, reduce_wide(k), "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
+  return reduce_prepare(k, scratch, reduce_wide(k),
+                        "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 
 static jfl_status mean_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return reduce_prepare(k, "double", "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
+  return reduce_prepare(k, scratch, "double",
+                        "#define INIT 0\n#define STEP(a, v) ((a) + (v))\n"
                         "#define FINISH(a, n) ((a) / (double)(n))\n");
 }
 
 static jfl_status prod_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return reduce_prepare(k, reduce_wide(k), "#define INIT 1\n#define STEP(a, v) ((a) * (v))\n"
+  return reduce_prepare(k, scratch, reduce_wide(k),
+                        "#define INIT 1\n#define STEP(a, v) ((a) * (v))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 
@@ -161,37 +199,36 @@ static const struct { const char *type, *least, *most; } ends[JFL_N_DTYPE] = {
 
 static int reduce_accepts_extreme(const jf_kargs *k) { return ends[k->in[0].dtype].type != NULL; }
 
-static jfl_status extreme_prepare(jf_kargs *k, const char *init, const char *sign)
+static jfl_status extreme_prepare(jf_kargs *k, size_t *scratch, const char *init,
+                                  const char *sign)
 {
   char joins[256];
   snprintf(joins, sizeof joins, "#define INIT %s\n#define STEP(a, v) "
            "((a) %s (v) || (a) != (a) ? (a) : (v))\n#define FINISH(a, n) (a)\n", init, sign);
-  return reduce_prepare(k, ends[k->in[0].dtype].type, joins);
+  return reduce_prepare(k, scratch, ends[k->in[0].dtype].type, joins);
 }
 
 static jfl_status max_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return extreme_prepare(k, ends[k->in[0].dtype].least, ">");
+  return extreme_prepare(k, scratch, ends[k->in[0].dtype].least, ">");
 }
 
 static jfl_status min_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return extreme_prepare(k, ends[k->in[0].dtype].most, "<");
+  return extreme_prepare(k, scratch, ends[k->in[0].dtype].most, "<");
 }
 
 static jfl_status any_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return reduce_prepare(k, "int32_t", "#define INIT 0\n#define STEP(a, v) ((a) | ((v) != 0))\n"
+  return reduce_prepare(k, scratch, "int32_t",
+                        "#define INIT 0\n#define STEP(a, v) ((a) | ((v) != 0))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 
 static jfl_status all_prepare(jf_kargs *k, size_t *scratch)
 {
-  (void)scratch;
-  return reduce_prepare(k, "int32_t", "#define INIT 1\n#define STEP(a, v) ((a) & ((v) != 0))\n"
+  return reduce_prepare(k, scratch, "int32_t",
+                        "#define INIT 1\n#define STEP(a, v) ((a) & ((v) != 0))\n"
                         "#define FINISH(a, n) (a)\n");
 }
 

@@ -1,6 +1,7 @@
-/* Runs fused programs, and single elementwise ops as programs of one instruction. */
+/* Runs fused programs, and single elementwise ops and sums as programs of one instruction. */
 #include "op/broadcast.h"
 #include "op/op.h"
+#include "op/reduce.h"
 #include "program.h"
 
 static jfl_status fused_make(jf_kargs *k, const jf_fused *f, size_t *scratch)
@@ -19,6 +20,7 @@ static jfl_status cuda_fused_prepare(jf_kargs *k, size_t *scratch)
 static jfl_status cuda_fused_run(const jf_kargs *k)
 {
   void *data[JF_CUT_SLOTS];
+  if (!k->state) return JFL_OK;
   for (int i = 0; i < k->n_in; i++) data[i] = k->in[i].data;
   for (int i = 0; i < k->n_out; i++) data[k->n_in + i] = k->out[i].data;
   return jf_program_run(k->state, k, data, k->n_in + k->n_out);
@@ -27,20 +29,15 @@ static jfl_status cuda_fused_run(const jf_kargs *k)
 JFL_CUDA(cuda_fused, .op = "fused", .prepare = cuda_fused_prepare, .run = cuda_fused_run,
   .release = jf_free, .priority = 10)
 
-/* A program of one line whose sums are of columns would write as many partial sums as it reads
-   elements. */
-static int fused_fits(const struct jf_fused *f)
+static int single_fits(const struct jf_fused *f)
 {
   jf_cut c;
-  if (!jf_cut_make(&c, f)) return 0;
-  for (int s = 0; s < f->n_slot && c.inner == 0; s++)
-    if (c.sum[s] == JF_CUT_COLUMNS) return 0;
-  return 1;
+  return jf_cut_make(&c, f) && !jf_cut_wastes(&c);
 }
 
 const jf_fused_limits jf_cuda_fused_limits = {
   .slots = JF_CUT_SLOTS, .instrs = 32, .outputs = JF_FUSED_OUTS, .row = 1 << 14, .sums = 1 << 15,
-  .fits = fused_fits
+  .fits = single_fits
 };
 
 /* ---- a single op ---- */
@@ -116,3 +113,48 @@ static jfl_status each_prepare(jf_kargs *k, size_t *scratch)
 
 JFL_CUDA(cuda_each, .accepts = each_accepts, .prepare = each_prepare, .run = cuda_fused_run,
   .release = jf_free, .priority = 5)
+
+/* ---- sums and means ---- */
+
+static int sum_accepts(const jf_kargs *k)
+{
+  const jfl_dtype t = k->in[0].dtype;
+  return t == JFL_F32 || t == JFL_F64 || t == JFL_I32 || t == JFL_I64;
+}
+
+/* The steps of the result along the axes of x; gives how many elements become one. */
+static double sum_steps(const jf_kargs *k, int64_t *step)
+{
+  const jf_ints *axis = &((const jf_reduce *)k->attr)->axis;
+  const jfl_shape *s = &k->in[0].shape;
+  int64_t size = 1;
+  double count = 1;
+  for (int i = s->n - 1, j = axis->n - 1; i >= 0; i--) {
+    const int gone = j >= 0 && axis->v[j] == i;
+    step[i] = gone ? 0 : size;
+    j -= gone;
+    if (gone) count *= (double)s->d[i];
+    else size *= s->d[i];
+  }
+  return count;
+}
+
+static jfl_status sum_prepare(jf_kargs *k, size_t *scratch)
+{
+  const jfl_dtype t = k->in[0].dtype;
+  int64_t step[JFL_MAXDIM] = { 0 };
+  const double count = sum_steps(k, step);
+  jf_recipe r;
+  jf_cut c;
+  if (!jf_numel(&k->out[0].shape)) return JFL_OK;
+  jf_recipe_begin(&r, k->op->name, &k->in[0].shape, 0);
+  const int x = jf_recipe_in(&r, 0, t, JF_SLOT_EACH, NULL);
+  jf_recipe_sum(&r, x, step, t, k->op->flags & JF_MEANS ? count : 1, 1);
+  if (!jf_cut_make(&c, &r.f) || jf_cut_wastes(&c)) return JFL_ENOSYS;
+  return fused_make(k, &r.f, scratch);
+}
+
+#define SUMS(op_) .op = op_, .accepts = sum_accepts, .prepare = sum_prepare, \
+  .run = cuda_fused_run, .release = jf_free, .priority = 11
+JFL_CUDA(cuda_sum, SUMS("reduce_sum"))
+JFL_CUDA(cuda_mean, SUMS("reduce_mean"))

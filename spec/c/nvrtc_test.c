@@ -132,7 +132,6 @@ extern const char jf_cuda_text_gather[], jf_cuda_text_sort[], jf_cuda_text_scatt
   jf_cuda_text_fill[], jf_cuda_text_pad[], jf_cuda_text_cumulate[];
 extern const char jf_cuda_text_attention[], jf_cuda_text_rotary[], jf_cuda_text_ctc[],
   jf_cuda_text_recurrent[];
-extern const char jf_cuda_text_finish[];
 extern const char jf_cuda_text_crop[], jf_cuda_text_resize[], jf_cuda_text_scale_filters[];
 
 /* What each is given besides its types, as its C half gives it. */
@@ -173,9 +172,6 @@ static const struct { const char *what, *text, *define; } sources[] = {
     "typedef int32_t O;\ntypedef int32_t A;\n#define A_AT 0\n#define B_AT 1\n#define Y 2\n"
     "#define BIAS 0\n#define RESIDUAL 0\n#define STEP 0\n#define RATE 1\n#define SCALE 0\n"
     "JF_INLINE A act(A a) { return a; }\n" },
-  { "finish", jf_cuda_text_finish, "typedef jf_bf16 T;\ntypedef float A;\n#define WIDTH 8\n"
-    "#define Y 4\n#define BIAS 2\n#define RESIDUAL 3\n"
-    "JF_INLINE A act(A a) { return tanh(a); }\n" },
   { "random", jf_cuda_text_random, "typedef float T;\n" },
   { "permutation", jf_cuda_text_random, "typedef int64_t T;\n" },
   { "assign", jf_cuda_text_assign, "typedef double T;\n" },

@@ -22,7 +22,7 @@ static _Thread_local int depth;
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
    what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then
    the number of calls of each function, and how often a graph was launched `ahead` of the end of
-   other work. */
+   other work, and how many blocks of memory and handles were `left`. */
 static int calls, fail_at, fail_with;
 enum { MOST_NAMES = 128 };
 static struct { const char *name; int calls; } named[MOST_NAMES];
@@ -42,6 +42,7 @@ __attribute__((destructor)) static void driver_write_calls(void)
   if (f) fprintf(f, "%d\n", calls);
   for (int i = 0; f && i < MOST_NAMES && named[i].name; i++)
     fprintf(f, "%s %d\n", named[i].name, named[i].calls);
+  if (f) fprintf(f, "left %d\n", emulated_blocks_left() + emulated_handles_left());
   if (f) fclose(f);
 }
 
@@ -572,14 +573,6 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
   for (size_t i = 0, at = 0; i < (size_t)f->n_parameter; at += (f->size[i++] + 15) / 16 * 16)
     memcpy(l->parameter[i] = l->bytes + at, parameter[i], f->size[i]);
   return driver_queue(s, (emulated_item){ .sort = ITEM_LAUNCH, .launch = l });
-}
-
-EMULATED_ENTRY int cuLaunchHostFunc(emulated_stream *s, void (*fn)(void *), void *ctx)
-{
-  NEEDS_CONTEXT(c);
-  NEEDS_STREAM(c, s);
-  NEEDS(fn, CU_INVALID_VALUE);
-  return driver_queue(s, (emulated_item){ .sort = ITEM_HOST, .fn = fn, .ctx = ctx });
 }
 
 /* ---- graphs ---- */

@@ -51,6 +51,7 @@ void emulated_memory_info(int device, size_t *unused, size_t *all);
 int emulated_pin(size_t size, void **out);
 int emulated_unpin(void *p);
 int emulated_is_pinned(const void *p, size_t size);
+int emulated_blocks_left(void);        /* blocks of device and of pinned memory */
 /* Device memory can be touched between these two, which nest over all threads. */
 void emulated_memory_open(void);
 void emulated_memory_close(void);
@@ -121,8 +122,7 @@ typedef struct emulated_item {
   unsigned char byte;                  /* of a fill */
   emulated_event *event;
   uint64_t turn;                       /* which recording of the event */
-  void (*fn)(void *ctx);               /* of a call on the host; with a snapshot of `size` bytes */
-  void *ctx;                           /* it is called with that instead of ctx */
+  void (*fn)(void *arg);               /* of another library's work, on the snapshot */
 } emulated_item;
 
 int emulated_stream_new(int device, emulated_stream **out);
@@ -131,6 +131,7 @@ int emulated_stream_is(const emulated_stream *s);            /* whether there is
 int emulated_stream_device(const emulated_stream *s);
 int emulated_stream_captures(const emulated_stream *s);
 int emulated_stream_works(const emulated_stream *s);         /* whether it has something to do */
+int emulated_handles_left(void);       /* streams, events and graphs */
 /* Takes the item over. */
 int emulated_queue(emulated_stream *s, emulated_item *i);
 int emulated_stream_wait(emulated_stream *s);

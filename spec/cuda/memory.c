@@ -162,3 +162,11 @@ int emulated_is_pinned(const void *p, size_t size)
   pthread_mutex_unlock(&mu);
   return is;
 }
+
+int emulated_blocks_left(void)
+{
+  pthread_mutex_lock(&mu);
+  const int n = n_block + n_pin;
+  pthread_mutex_unlock(&mu);
+  return n;
+}

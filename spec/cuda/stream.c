@@ -33,6 +33,15 @@ static void stream_forget(const void *h)
     if (handles[i] == h) handles[i] = NULL;
 }
 
+int emulated_handles_left(void)
+{
+  int n = 0;
+  pthread_mutex_lock(&mu);
+  for (int i = 0; i < MOST_HANDLES; i++) n += handles[i] != NULL;
+  pthread_mutex_unlock(&mu);
+  return n;
+}
+
 typedef struct list { emulated_item *head, *tail; } list;
 
 struct emulated_stream {
@@ -95,7 +104,7 @@ static int stream_work(emulated_item *i)
   if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
   if (i->sort == ITEM_COPY) memmove(i->to, i->snapshot ? i->snapshot : i->from, i->size);
   if (i->sort == ITEM_FILL) memset(i->to, i->byte, i->size);
-  if (i->sort == ITEM_HOST) i->fn(i->snapshot ? i->snapshot : i->ctx);
+  if (i->sort == ITEM_HOST) i->fn(i->snapshot);
   emulated_memory_close();
   return error;
 }

@@ -63,12 +63,13 @@ describe("convolutions by cuDNN", function()
     assert.truthy(out:find("conv2d_fused%s+cudnn_conv2d_fused"), out)
   end)
 
-  for _, why in ipairs { "none", "start" } do
+  for why, shown in pairs { none = "", start = "libcudnn.so.9: it does not start on gpu:0" } do
     it("are left to jfl's kernels where cuDNN says " .. why, function()
       local out = on_gpu({ JFL_EMULATED_CUDNN = why }, PLANNED)
       assert.equal(want, out:sub(1, #want))
       assert.truthy(out:find("conv2d_fused%s+cuda_conv2d_fused"), out)
-      assert.falsy(out:find("cudnn", 1, true), out)
+      assert.falsy(out:find("cudnn_", 1, true), out)
+      assert.truthy(out:find(shown, 1, true), out)
     end)
   end
 
@@ -81,6 +82,8 @@ describe("convolutions by cuDNN", function()
     helper.remove(folder)
     assert.equal(want, out:sub(1, #want))
     assert.truthy(out:find("conv2d_fused%s+cuda_conv2d_fused"), out)
+    local said = "slower kernels serve: libcudnn.so.9: it is not installed"
+    assert.truthy(out:find(said, 1, true), out)
   end)
 
   for _, dtype in ipairs { "float16", "bfloat16" } do

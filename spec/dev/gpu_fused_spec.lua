@@ -103,6 +103,63 @@ describe("a fused program on a GPU", function()
     ]]
   end)
 
+  it("reduces, searches and normalizes lines of any length along any axis", function()
+    says_nothing [[
+      local function each(device, x, made)
+        core.reset()
+        core.set("device", device)
+        core.set("kernels", device == "cpu" and "reference" or "fast")
+        local list = { made(x) }
+        for i, a in ipairs(list) do list[i] = support.flat(a) end
+        return list
+      end
+      local function same(name, x, made)
+        local want, got = each("cpu", x, made), each("gpu", x, made)
+        for i = 1, #want do
+          local ok, message = support.close(got[i], want[i], 3e-6)
+          if not ok then print(name, i, message) end
+        end
+      end
+      local shapes = { { 3, 1 }, { 5, 31 }, { 2, 1025 }, { 40, 3, 7 }, { 2, 100003 }, { 9000, 3 } }
+      for _, shape in ipairs(shapes) do
+        local x = filled("float32", unpack(shape))
+        for axis = 0, #shape - 1 do
+          same(table.concat(shape, " ") .. " along " .. axis, x, function(a)
+            local o = { axis = { axis } }
+            return op.reduce_max(a, o), op.reduce_sum(a, o), op.reduce_mean(a, o),
+              op.argmax(a, { axis = axis }), op.argmin(a, { axis = axis }),
+              op.softmax(a, { axis = axis }), op.logsoftmax(a, { axis = axis })
+          end)
+        end
+        same("all of " .. table.concat(shape, " "), x, function(a)
+          return op.reduce_min(a), op.reduce_sum(a)
+        end)
+      end
+    ]]
+  end)
+
+  it("leaves out what is masked, and tells what is not finite", function()
+    says_nothing [[
+      local inf, nan = 1 / 0, 0 / 0
+      for i, row in ipairs { { -inf, -inf, 1, 2 }, { -inf, 1, -inf, 1 }, { -inf, -inf, -inf, -inf },
+                             { 1, nan, 2, 3 }, { inf, 1, 2, 3 } } do
+        local x = core.array("float32", { 1, 4 })
+        local flat = core.reshape(x, { -1 })
+        for j, v in ipairs(row) do flat[j] = v end
+        local lists = {}
+        for _, device in ipairs { "cpu", "gpu" } do
+          core.reset()
+          core.set("device", device)
+          lists[device] = support.flat(op.softmax(x))
+        end
+        for j = 1, 4 do
+          local a, b = lists.cpu[j], lists.gpu[j]
+          if not (math.abs(a - b) < 1e-6 or (a ~= a and b ~= b)) then print(i, j, a, b) end
+        end
+      end
+    ]]
+  end)
+
   it("agrees on random chains", function()
     local chains = os.getenv "JFL_FUZZ" and 150 or 12
     local out, status = emulated.run({ JFL_CHAINS = chains }, [[

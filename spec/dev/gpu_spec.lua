@@ -122,19 +122,19 @@ local function calls_of(text, variables)
   local path = os.tmpname()
   variables.JFL_EMULATED_CALLS = path
   local out, status = on_gpu(variables, text)
-  assert(status == 0, out)
-  local file, counts = assert(io.open(path)), {}
+  local file, counts = assert(io.open(path), out), {}
   local all = file:read("*n")
   for name, n in file:read("*a"):gmatch "([%w_]+) (%d+)" do counts[name] = tonumber(n) end
   file:close()
   os.remove(path)
-  return counts, all, out
+  return counts, all, out, status
 end
 
 --- The calls that `more` further steps of a script make.
 local function calls_of_steps(text, variables, more)
   variables.STEPS = 5
-  local few = calls_of(text, variables)
+  local few, _, out, status = calls_of(text, variables)
+  assert(status == 0, out)
   variables.STEPS = 5 + more
   local many = calls_of(text, variables)
   for name, n in pairs(few) do many[name] = many[name] - n end
@@ -167,6 +167,17 @@ describe("a GPU", function()
     local silent = TRAINS:gsub("print%b()", "assert(ok, loss)")       -- means are launches, too
     assert.same({ cuGraphLaunch = 10, cuStreamSynchronize = 10, cuCtxPushCurrent_v2 = 20,
       cuCtxPopCurrent_v2 = 20 }, calls_of_steps(silent, { JFL_DEVICE = "gpu" }, 10))
+  end)
+
+  it("runs an op at once by one launch and one wait, without taking memory", function()
+    local calls = calls_of_steps([[
+      local flow = require "jfl"
+      local x = flow.ndarray.rand({ 8, 6 })
+      for _ = 1, tonumber(os.getenv "STEPS") do flow.math.tanh(x) end
+    ]], { JFL_DEVICE = "gpu" }, 10)
+    assert.equal(10, calls.cuLaunchKernel)
+    assert.equal(10, calls.cuStreamSynchronize)
+    assert.is_nil(calls.cuMemAllocAsync)
   end)
 
   it("has the next of some asynchronous steps while it works on one", function()
@@ -219,10 +230,12 @@ describe("a GPU", function()
     for number = 1, calls, os.getenv "JFL_CUTS" and often or 17 * often do
       for _, code in ipairs { 2, 700 } do
         variables.JFL_EMULATED_FAIL = number .. ":" .. code
-        local said, status = on_gpu(variables, text)
+        local after, _, said, status = calls_of(text, variables)
         local what = ("call %d fails with %d: %s"):format(number, code, said)
         assert.truthy(status == 0 or status == 1, what)
         assert.truthy(said:find("gpu:%d") or said == expected, what)
+        -- A lost device keeps what it has, and what cannot be given back stays.
+        assert.truthy(code == 700 or after.left <= 1, what)
         if text == SPREAD then assert.truthy(said:find("the CPU goes on: 6", 1, true), what) end
       end
     end

@@ -105,6 +105,8 @@ CASTS(I64, int64_t, int64_t, double, SAME)
 static const jf_kernel cpu[JFL_N_DTYPE] = { EVERY(cast_) };
 static const jf_loop loop[JFL_N_DTYPE] = { EVERY(loop_) };
 
+const jfl_op *jf_converter(void) { return &jf_op_cast; }
+
 JFL_OP(cast, .doc = "x in another dtype; integers saturate.", .path = "cast", .in = {"x"},
   .out = {"y"}, .attr = attrs, .attr_size = sizeof(jf_cast), .flags = JF_HALVES,
   .infer = cast_infer, .grad = cast_grad,

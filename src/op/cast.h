@@ -1,9 +1,11 @@
-/* Attributes of cast. */
+/* Attributes of cast, which converts numbers. */
 #ifndef JF_OP_CAST_H
 #define JF_OP_CAST_H
 
 #include "dev/kernel.h"
 
 typedef struct jf_cast { jfl_dtype dtype; } jf_cast;
+/* The op of which calls convert a tensor; it has these attributes. */
+const struct jfl_op *jf_converter(void);
 
 #endif

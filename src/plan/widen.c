@@ -4,7 +4,6 @@
 #include "dev/half.h"
 #include "dev/number.h"
 #include "op/cast.h"
-#include "op/op.h"
 #include "plan/plan.h"
 
 #include <string.h>
@@ -153,9 +152,9 @@ static jfl_status wide_find_cast(const jf_device *dev, int flags, const jf_kargs
   (enters ? &c->to : &c->from)->dtype = JFL_F32;
   c->k = (jf_kargs){ .in = &c->from, .n_in = 1, .out = &c->to, .n_out = 1, .attr = &c->attr,
                      .threads = 1 };
-  JF_TRY(jf_choose_as_is(dev, &jf_op_cast, flags, &c->k, &scratch, &c->kernel));
+  JF_TRY(jf_choose_as_is(dev, jf_converter(), flags, &c->k, &scratch, &c->kernel));
   if (c->kernel.run && !scratch) return JFL_OK;
-  return jf_fail(JFL_ENOSYS, "%s: device %s does not convert %s", jf_op_cast.name, dev->name,
+  return jf_fail(JFL_ENOSYS, "cast: device %s does not convert %s", dev->name,
                  jfl_dtype_name(own->dtype));
 }
 

@@ -52,6 +52,26 @@ static void call_lay_out(call_away *c, size_t scratch)
   c->k.fault = &c->site->record->fault;
 }
 
+/* Memory for the operands of a call: a block that the site keeps for the next one, or a large one
+   for this call alone. */
+static jfl_status call_take(jf_site *t, size_t size, void **out)
+{
+  enum { LEAST = 1 << 16, MOST = 1 << 26 };
+  const char *what = "the operands of the op";
+  if (size > MOST) return jf_device_take(t->device, size, what, NULL, out);
+  if (size > t->block_size || !t->block) {
+    size_t room = LEAST;
+    while (room < size) room *= 2;
+    void *block;
+    JF_TRY(jf_device_take(t->device, room, what, NULL, &block));
+    t->device->kind->free(t->device, t->block);
+    t->block = block;
+    t->block_size = room;
+  }
+  *out = t->block;
+  return JFL_OK;
+}
+
 static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k, size_t scratch,
                                 const jf_node *node)
 {
@@ -67,7 +87,7 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
   c.k.in = t;
   c.k.out = t + k->n_in;
   void *block = NULL;
-  jfl_status s = jf_device_take(d, size, "the operands of the op", NULL, &block);
+  jfl_status s = call_take(site, size, &block);
   c.block = block;
   if (!s) {
     call_lay_out(&c, scratch);
@@ -75,7 +95,7 @@ static jfl_status call_run_away(jf_site *site, jf_kernel run, const jf_kargs *k,
     jfl_status done = jf_site_settle(site);
     if (!s) s = done;
   }
-  d->kind->free(d, c.block);
+  if (c.block != site->block) d->kind->free(d, c.block);
   jf_free(t);
   return s;
 }

@@ -24,13 +24,15 @@ static jfl_status lane_set_up(const jf_site *t, size_t size, jf_lane *l)
 {
   const jf_kind *k = t->device->kind;
   void *device;
+  size_t unused, all;
   JF_TRY(jf_device_take(t->device, size, "inputs and results of a run",
                         "smaller batches take less", &device));
   l->device = device;
   l->host = k->pin(t->device, size);
+  if (!l->host && k->memory) JF_TRY(k->memory(t->device, &unused, &all));     /* if it is lost */
   if (!l->host)
     return jf_fail(JFL_ENOMEM, "out of memory: inputs and results of a run take %zu bytes of "
-                   "pinned host memory", size);
+                   "pinned host memory for %s", size, t->device->name);
   return k->event_new(t->device, &l->event);
 }
 

@@ -57,6 +57,7 @@ typedef struct jf_site {
   int place;                   /* its number in the session */
   void *stream;                /* NULL on the host */
   void *arena; size_t arena_size;              /* the temporaries of the plan that runs */
+  void *block; size_t block_size;      /* for the operands of ops that run at once; or NULL */
   jf_run_record *record;       /* in the device's memory; NULL on the host */
   jf_run_record begin;         /* what it is at the beginning of the run */
   jf_fault found;              /* what was there when the device was last waited for */

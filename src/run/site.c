@@ -20,6 +20,7 @@ static void site_close(jf_site *t)
   k->free(t->device, t->arena);
   if (!k->host) {
     jf_lanes_free(t);
+    k->free(t->device, t->block);
     k->free(t->device, t->record);
     if (t->stream) k->stream_free(t->device, t->stream);
   }

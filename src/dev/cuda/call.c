@@ -146,7 +146,7 @@ void jf_cuda_release(void *state)
   jf_free(all);
 }
 
-static jfl_status call_bytes(const jf_kargs *k, void *to, const void *from, size_t size)
+static jfl_status call_set_bytes(const jf_kargs *k, void *to, const void *from, size_t size)
 {
   jf_cuda *c = jf_cuda_of(k);
   const jf_cu_address at = (jf_cu_address)(uintptr_t)to;
@@ -161,10 +161,10 @@ static jfl_status call_bytes(const jf_kargs *k, void *to, const void *from, size
 
 jfl_status jf_cuda_clear(const jf_kargs *k, void *to, size_t size)
 {
-  return call_bytes(k, to, NULL, size);
+  return call_set_bytes(k, to, NULL, size);
 }
 
 jfl_status jf_cuda_copy(const jf_kargs *k, void *to, const void *from, size_t size)
 {
-  return call_bytes(k, to, from, size);
+  return call_set_bytes(k, to, from, size);
 }

@@ -1,8 +1,10 @@
 /* Opening cuDNN, and its graphs of operations: making, planning and running them. */
 #include "dev/cuda/dnn.h"
 
+#include "base/library.h"
 #include "dev/cuda/choice.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { ALIGNMENT = 16, MOST_CONFIGS = 32, MOST_PLANS = 8 };
@@ -19,6 +21,9 @@ static void dnn_open_once(void)
 #define FIND(result, field, symbol, parameters) && jf_library_find(so, #symbol, &dnn.api.field)
   dnn.is = so JF_DNN(FIND);
 #undef FIND
+  if (!dnn.is)
+    jf_library_lacks("libcudnn.so.9", so ? "it has not all functions of cuDNN 9"
+                                         : "it is not installed; NVIDIA's cuDNN 9 has it");
 }
 
 const jf_dnn_api *jf_dnn_open(void)
@@ -30,12 +35,16 @@ const jf_dnn_api *jf_dnn_open(void)
 /* Makes the handle, or notes why there is none. */
 static jfl_status dnn_start(jf_cuda *c, jf_dnn **out)
 {
+  char why[160];
   JF_TRY(jf_cuda_enter(c));
   jf_dnn *d = jf_new(sizeof *d);
   if (d) {
     *d = (jf_dnn){ .api = &dnn.api, .cuda = c };
     pthread_mutex_init(&d->mu, NULL);
     d->refused = d->api->handle_new(&d->handle);
+    snprintf(why, sizeof why, "it does not start on %s: %s", c->name,
+             d->api->error_text(d->refused));
+    if (d->refused) jf_library_lacks("libcudnn.so.9", why);
   }
   jf_cuda_leave(c);
   *out = d;
