@@ -1,9 +1,12 @@
-/* Ops whose results are known before a run: tensors of one number, and arrays. */
+/* Ops whose results are known before a run: tensors of one number, arrays, and norms of tensors
+   without elements. */
 #ifndef JF_DEVICE
 #include "dev/cuda/cuda.h"
 #include "op/array.h"
 #include "op/constant.h"
+#include "op/row_norm.h"
 
+#include <math.h>
 #include <stdio.h>
 #endif
 
@@ -26,10 +29,11 @@ JF_KERNEL fill(const fill_args a)
 
 extern const char jf_cuda_text_fill[];
 
-static jfl_status fill_make(jf_kargs *k, double value)
+/* Adds a launch that fills a result. */
+static jfl_status fill_add(jf_kargs *k, int out, double value)
 {
-  const jf_tensor *y = &k->out[0];
-  fill_args a = { .at = k->n_in, .count = jf_numel(&y->shape) };
+  const jf_tensor *y = &k->out[out];
+  fill_args a = { .at = k->n_in + out, .count = jf_numel(&y->shape) };
   char define[32];
   snprintf(define, sizeof define, "typedef %s T;\n", jf_cuda_moved(jfl_dtype_size(y->dtype)));
   const jf_cuda_source s = { "fill", jf_cuda_text_fill, define };
@@ -42,13 +46,13 @@ static jfl_status fill_make(jf_kargs *k, double value)
 static jfl_status fill_prepare(jf_kargs *k, size_t *scratch)
 {
   (void)scratch;
-  return fill_make(k, ((const jf_constant *)k->attr)->value);
+  return fill_add(k, 0, ((const jf_constant *)k->attr)->value);
 }
 
 static jfl_status ones_prepare(jf_kargs *k, size_t *scratch)
 {
   (void)scratch;
-  return fill_make(k, 1);
+  return fill_add(k, 0, 1);
 }
 
 static jfl_status zeros_run(const jf_kargs *k)
@@ -62,6 +66,35 @@ JFL_CUDA(cuda_ones, JF_CUDA_LAUNCHED("ones", NULL, ones_prepare))
 JFL_CUDA(cuda_ones_like, JF_CUDA_LAUNCHED("ones_like", NULL, ones_prepare))
 JFL_CUDA(cuda_zeros, .op = "zeros", .run = zeros_run, .priority = 10)
 JFL_CUDA(cuda_zeros_like, .op = "zeros_like", .run = zeros_run, .priority = 10)
+
+/* ---- norms of nothing: the moments of rows or channels, or the gradients of params ---- */
+
+static int fill_accepts_norm(const jf_kargs *k)
+{
+  const jfl_dtype t = k->in[0].dtype;
+  return (t == JFL_F32 || t == JFL_F64) && jf_numel(&k->in[0].shape) == 0;
+}
+
+static jfl_status fill_norm_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  for (int i = 0; i < k->n_out; i++) JF_TRY(fill_add(k, i, 0));
+  return JFL_OK;
+}
+
+/* A row without elements has the variance 0. */
+static jfl_status fill_row_norm_prepare(jf_kargs *k, size_t *scratch)
+{
+  (void)scratch;
+  JF_TRY(fill_add(k, 1, 0));
+  return fill_add(k, 2, 1 / sqrt(((const jf_row_norm *)k->attr)->epsilon));
+}
+
+JFL_CUDA(cuda_fill_row_norm, JF_CUDA_LAUNCHED("row_norm", fill_accepts_norm, fill_row_norm_prepare))
+#define NORM_OF_NOTHING(op_) JF_CUDA_LAUNCHED(op_, fill_accepts_norm, fill_norm_prepare)
+JFL_CUDA(cuda_fill_row_norm_grad, NORM_OF_NOTHING("row_norm_grad"))
+JFL_CUDA(cuda_fill_batch_norm, NORM_OF_NOTHING("batch_norm"))
+JFL_CUDA(cuda_fill_batch_norm_grad, NORM_OF_NOTHING("batch_norm_grad"))
 
 /* ---- arrays: a copy that stays on the device ---- */
 

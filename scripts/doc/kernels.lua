@@ -65,14 +65,12 @@ end
 
 --- ---- what was answered ----
 
---- What serves a call: the kernel, whether floats of 16 bits are converted for it, and whether it
--- is the host's.
+--- What serves a call: the kernel, and whether floats of 16 bits are converted for it.
 local function served(name, dtype, steps)
-  local entry = { dtype = dtype, kernels = {}, host = false }
+  local entry = { dtype = dtype, kernels = {} }
   for title, kernel in steps:gmatch "(%S+)=(%S+)" do
     local converts = title == "cast" and name ~= "cast"
     entry.converted = entry.converted or converts
-    entry.host = entry.host or kernel == "cuda_host"
     if not converts then entry.kernels[#entry.kernels + 1] = kernel end
   end
   return entry
@@ -81,8 +79,8 @@ end
 --- The command that writes those lines.
 function kernels.command(interpreter) return COMMAND:format(interpreter or "build/jfl") end
 
---- For each op the calls that were tried: { number, dtype, kernels, converted, host, wrong }. Or
--- nil and what went wrong.
+--- For each op the calls that were tried: { number, dtype, kernels, converted, wrong }. Or nil
+-- and what went wrong.
 function kernels.lists(interpreter)
   local pipe = io.popen(kernels.command(interpreter) .. " 2>&1")
   local by_op, n, last = {}, 0, "there is no output"
@@ -135,9 +133,8 @@ function kernels.lacking(by_op)
   local list = {}
   for _, name in ipairs(sorted_keys(by_op)) do
     for _, e in ipairs(by_op[name]) do
-      if e.wrong or e.host then
-        list[#list + 1] = ("%s, case %d, %s: %s"):format(name, e.number, e.dtype,
-          e.wrong or "the host's plain kernel serves it")
+      if e.wrong then
+        list[#list + 1] = ("%s, case %d, %s: %s"):format(name, e.number, e.dtype, e.wrong)
       end
     end
   end

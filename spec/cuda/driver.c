@@ -575,14 +575,6 @@ EMULATED_ENTRY int cuLaunchKernel(const emulated_function *f, unsigned gx, unsig
   return driver_queue(s, (emulated_item){ .sort = ITEM_LAUNCH, .launch = l });
 }
 
-EMULATED_ENTRY int cuLaunchHostFunc(emulated_stream *s, void (*fn)(void *), void *ctx)
-{
-  NEEDS_CONTEXT(c);
-  NEEDS_STREAM(c, s);
-  NEEDS(fn, CU_INVALID_VALUE);
-  return driver_queue(s, (emulated_item){ .sort = ITEM_HOST, .fn = fn, .ctx = ctx });
-}
-
 /* ---- graphs ---- */
 
 EMULATED_ENTRY int cuStreamBeginCapture_v2(emulated_stream *s, int mode)

@@ -122,8 +122,7 @@ typedef struct emulated_item {
   unsigned char byte;                  /* of a fill */
   emulated_event *event;
   uint64_t turn;                       /* which recording of the event */
-  void (*fn)(void *ctx);               /* of a call on the host; with a snapshot of `size` bytes */
-  void *ctx;                           /* it is called with that instead of ctx */
+  void (*fn)(void *arg);               /* of another library's work, on the snapshot */
 } emulated_item;
 
 int emulated_stream_new(int device, emulated_stream **out);

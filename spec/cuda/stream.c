@@ -104,7 +104,7 @@ static int stream_work(emulated_item *i)
   if (i->sort == ITEM_LAUNCH) error = emulated_run(i->launch);
   if (i->sort == ITEM_COPY) memmove(i->to, i->snapshot ? i->snapshot : i->from, i->size);
   if (i->sort == ITEM_FILL) memset(i->to, i->byte, i->size);
-  if (i->sort == ITEM_HOST) i->fn(i->snapshot ? i->snapshot : i->ctx);
+  if (i->sort == ITEM_HOST) i->fn(i->snapshot);
   emulated_memory_close();
   return error;
 }

@@ -2,12 +2,6 @@
 -- `make kernels` prints and the guide's table of ops says.
 local kernels = require "scripts.doc.kernels"
 
--- Ops with calls that the host's plain kernels still serve.
-local HOSTED = {
-  batch_norm = true, batch_norm_grad = true, row_norm = true, row_norm_grad = true,
-  softmax_cross_entropy_with_logits = true,
-}
-
 describe("the kernels of a GPU", function()
   local by_op = assert(kernels.lists())
 
@@ -16,9 +10,7 @@ describe("the kernels of a GPU", function()
     for name in pairs(require("spec.op.cases")) do
       if not by_op[name] then list[#list + 1] = name .. " was not tried" end
     end
-    for _, line in ipairs(kernels.lacking(by_op)) do
-      if not HOSTED[line:match "^[%w_]+"] then list[#list + 1] = line end
-    end
+    for _, line in ipairs(kernels.lacking(by_op)) do list[#list + 1] = line end
     assert.equal("", table.concat(list, "\n", 1, math.min(#list, 20)))
   end)
 
@@ -28,10 +20,9 @@ describe("the kernels of a GPU", function()
     assert.equal("none: nothing is computed", kernels.text(by_op.reshape))
   end)
 
-  it("are missing where the host serves a call or no job can be made", function()
-    local list = kernels.lacking { a = { { number = 2, dtype = "int8", host = true } },
-      b = { { number = 1, dtype = "float32", wrong = "no kernel" }, { number = 2 } } }
-    assert.same({ "a, case 2, int8: the host's plain kernel serves it",
-      "b, case 1, float32: no kernel" }, list)
+  it("are missing where no job can be made", function()
+    local list = kernels.lacking { b = { { number = 1, dtype = "float32", wrong = "no kernel" },
+      { number = 2 } } }
+    assert.same({ "b, case 1, float32: no kernel" }, list)
   end)
 end)

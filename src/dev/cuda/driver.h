@@ -62,7 +62,6 @@ typedef struct jf_cu_pool jf_cu_pool;
   X(launch, cuLaunchKernel, (jf_cu_function *f, unsigned gx, unsigned gy, unsigned gz,            \
                              unsigned bx, unsigned by, unsigned bz, unsigned shared,              \
                              jf_cu_stream *s, void **parameter, void **extra))                    \
-  X(host_call, cuLaunchHostFunc, (jf_cu_stream *s, void (*fn)(void *ctx), void *ctx))             \
   X(capture, cuStreamBeginCapture_v2, (jf_cu_stream *s, int mode))                                \
   X(captured, cuStreamEndCapture, (jf_cu_stream *s, jf_cu_graph **out))                           \
   X(graph_ready, cuGraphInstantiateWithFlags, (jf_cu_replay **out, jf_cu_graph *g,                \
