@@ -9,7 +9,10 @@
 
    So a run is a copy, its steps, and a copy, which the device can repeat as a whole; with two such
    lanes the host fills and reads one while the device works on the other. Constants are copied to
-   the device once and kept there. */
+   the device once and kept there.
+
+   A plan on several devices has no lane: before its first update the host tells each device what
+   the others found wrong (jfl_plan.barrier), so its run is no work that can be repeated blindly. */
 #include "plan/plan.h"
 
 /* A plan whose inputs and results take more bytes than MOST copies them one by one. */
