@@ -35,6 +35,16 @@ typedef struct dnn_conv {
   size_t scratch;
 } dnn_conv;
 
+/* cuDNN counts in 32 bits. */
+static int dnn_conv_is_small(const jf_conv *a)
+{
+  for (int i = 0; i < 3; i++)
+    if (a->pad[2 * i] > UINT16_MAX || a->pad[2 * i + 1] > UINT16_MAX ||
+        a->stride[i] > UINT16_MAX || a->dilation[i] > UINT16_MAX)
+      return 0;
+  return 1;
+}
+
 static int dnn_conv_accepts(const jf_kargs *k)
 {
   const jf_conv *a = k->attr;
@@ -42,7 +52,7 @@ static int dnn_conv_accepts(const jf_kargs *k)
     const jf_tensor *t = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
     if (jf_numel(&t->shape) == 0 || jf_dnn_type(t->dtype) < 0) return 0;
   }
-  return !a->block_x && !a->block_y && !a->packed;
+  return !a->block_x && !a->block_y && !a->packed && dnn_conv_is_small(a);
 }
 
 /* ---- the graph ---- */
