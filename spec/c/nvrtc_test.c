@@ -95,7 +95,7 @@ static void compile_for(const one_op *p, int arch)
   jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
   const jf_cuda_source s = { p->f.title, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &s, &image, &size);
+  const jfl_status e = jf_cuda_compile(arch, &s, 0, &image, &size);
   CHECK_MSG(!e, "%s for sm_%d: %s\n%s", p->f.title, arch, jfl_errmsg(), source);
   if (!e) {
     compiled++;
@@ -190,7 +190,7 @@ static void every_source_compiles(void)
   for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
     for (int a = 0; a < N_ARCH; a++) {
       const jf_cuda_source s = { sources[i].what, sources[i].text, sources[i].define };
-      const jfl_status e = jf_cuda_compile(archs[a], &s, &image, &size);
+      const jfl_status e = jf_cuda_compile(archs[a], &s, 0, &image, &size);
       CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
       if (!e) jf_free(image);
     }
@@ -214,7 +214,7 @@ static void every_ordering_compiles(void)
     char *define;
     CHECK(!jf_order_define(ordered[i].define, ordered[i].wide, &define));
     const jf_cuda_source s = { ordered[i].what, ordered[i].text, define };
-    const jfl_status e = jf_cuda_compile(archs[i % N_ARCH], &s, &image, &size);
+    const jfl_status e = jf_cuda_compile(archs[i % N_ARCH], &s, 0, &image, &size);
     CHECK_MSG(!e, "%s: %s", s.what, jfl_errmsg());
     if (!e) jf_free(image);
     jf_free(define);
@@ -229,7 +229,7 @@ static void compile_source(const char *what, char *source, int arch)
   void *image;
   size_t size;
   const jf_cuda_source in = { what, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &in, &image, &size);
+  const jfl_status e = jf_cuda_compile(arch, &in, 0, &image, &size);
   CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), source);
   if (!e) jf_free(image);
   jf_free(source);
@@ -307,7 +307,7 @@ static void without_it_that_is_what_is_said(void)
   void *image;
   size_t size;
   const jf_cuda_source s = { "nothing", "", NULL };
-  const jfl_status e = jf_cuda_compile(90, &s, &image, &size);
+  const jfl_status e = jf_cuda_compile(90, &s, 0, &image, &size);
   if (!e) jf_free(image);
   CHECK_MSG(!e || strstr(jfl_errmsg(), "NVIDIA's compiler of kernels is not installed"), "%s",
             jfl_errmsg());

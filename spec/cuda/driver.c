@@ -20,10 +20,12 @@ static _Thread_local int depth;
 /* ---- failures ---- */
 
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
-   what. JFL_EMULATED_CALLS names a file to which the number of calls is written at the end, then
-   the number of calls of each function, and how often a graph was launched `ahead` of the end of
-   other work, and how many blocks of memory and handles were `left`. */
-static int calls, fail_at, fail_with;
+   what; or "FUNCTION:ERROR" for the first call of that function. JFL_EMULATED_CALLS names a file to
+   which the number of calls is written at the end, then the number of calls of each function, and
+   how often a graph was launched `ahead` of the end of other work, and how many blocks of memory and
+   handles were `left`. */
+static int calls, fail_at, fail_with, named_failed;
+static char fail_in[64] = "-";
 enum { MOST_NAMES = 128 };
 static struct { const char *name; int calls; } named[MOST_NAMES];
 static pthread_mutex_t named_mu = PTHREAD_MUTEX_INITIALIZER;
@@ -31,7 +33,8 @@ static pthread_mutex_t named_mu = PTHREAD_MUTEX_INITIALIZER;
 __attribute__((constructor)) static void driver_read_settings(void)
 {
   const char *fail = getenv("JFL_EMULATED_FAIL"), *n = getenv("JFL_EMULATED_DEVICES");
-  if (fail) sscanf(fail, "%d:%d", &fail_at, &fail_with);
+  if (fail && sscanf(fail, "%d:%d", &fail_at, &fail_with) < 2)
+    sscanf(fail, "%63[^:]:%d", fail_in, &fail_with);
   if (n) n_device = atoi(n) < MOST_DEVICES ? atoi(n) : MOST_DEVICES;
 }
 
@@ -63,14 +66,17 @@ static void driver_count(const char *name)
 }
 
 /* Whether this call fails as was asked. An error that ends a context ends it. */
-static int driver_injected(void)
+static int driver_injected(const char *name)
 {
-  if (__atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST) != fail_at) return CU_OK;
+  const int number = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
+  const int is_named = !strcmp(name, fail_in) &&
+                       !__atomic_exchange_n(&named_failed, 1, __ATOMIC_SEQ_CST);
+  if (number != fail_at && !is_named) return CU_OK;
   if (fail_with >= CU_ILLEGAL_ADDRESS && depth) emulated_lose(stack[depth - 1]->device, fail_with);
   return fail_with;
 }
 
-int emulated_injected(void) { return driver_injected(); }
+int emulated_injected(void) { return driver_injected(""); }
 
 emulated_context *emulated_current(void) { return depth ? stack[depth - 1] : NULL; }
 emulated_context *emulated_here(void) { return emulated_current(); }
@@ -82,7 +88,7 @@ emulated_context *emulated_here(void) { return emulated_current(); }
     if (!initialized) return CU_NOT_INITIALIZED;                           \
     if (!c || !c->refs) return CU_INVALID_CONTEXT;                         \
     driver_count(__func__);                                                \
-    const int injected_ = driver_injected();                               \
+    const int injected_ = driver_injected(__func__);                               \
     if (injected_) return injected_;                                       \
     if (emulated_lost(c->device)) return emulated_lost(c->device);         \
   } while (0)

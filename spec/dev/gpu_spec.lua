@@ -163,6 +163,14 @@ describe("a GPU", function()
     assert.equal(want, (on_gpu({ JFL_DEVICE = "gpu" }, TRAINS)))
   end)
 
+  it("compiles again what the driver does not take", function()
+    local counts = calls_of(TRAINS, { JFL_DEVICE = "gpu", STEPS = 1 })
+    local again, _, out = calls_of(TRAINS, { JFL_DEVICE = "gpu", STEPS = 1,
+      JFL_EMULATED_FAIL = "cuModuleLoadData:200" })
+    assert.equal(counts.cuModuleLoadData + 1, again.cuModuleLoadData)
+    assert.equal(0, select(2, out:gsub("CUDA error", "")))
+  end)
+
   it("does a step that trains, dropout included, by one launch and one wait", function()
     local silent = TRAINS:gsub("print%b()", "assert(ok, loss)")       -- means are launches, too
     assert.same({ cuGraphLaunch = 10, cuStreamSynchronize = 10, cuCtxPushCurrent_v2 = 20,

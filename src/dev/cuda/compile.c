@@ -101,7 +101,8 @@ static uint64_t compile_key(int arch, const char *text)
   return jf_hash_str(jf_hash(0, about, sizeof about), text);
 }
 
-jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, void **image, size_t *size)
+jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int anew, void **image,
+                           size_t *size)
 {
   jf_text whole = { 0 };
   JF_TRY(compile_need());
@@ -112,7 +113,7 @@ jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, void **image, size
   JF_TRY(jf_text_take(&whole, &text));
   const uint64_t key = compile_key(arch, text);
   jfl_status e = JFL_OK;
-  if (!jf_cuda_cache_read(key, text, image, size)) {
+  if (anew || !jf_cuda_cache_read(key, text, image, size)) {
     e = compile_program(arch, s->what, text, image, size);
     if (!e) jf_cuda_cache_write(key, text, *image, *size);
   }

@@ -86,8 +86,10 @@ jfl_status jf_cuda_function(jf_cuda *c, const jf_cuda_source *s, const char *nam
 void jf_cuda_images_free(jf_cuda *c);
 /* The text before every source: types and helpers (kernels/cuda/prelude.cuh). */
 extern const char jf_cuda_prelude[];
-/* Compiles a source, the prelude before it, for an architecture; *image is freed by jf_free. */
-jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, void **image, size_t *size);
+/* Compiles a source, the prelude before it, for an architecture, or takes what an earlier call left
+   on disk, unless it is to be made `anew`; *image is freed by jf_free. */
+jfl_status jf_cuda_compile(int arch, const jf_cuda_source *s, int anew, void **image,
+                           size_t *size);
 
 /* A launch of `blocks` blocks of `threads` threads; the kernel has one parameter, at `args`. */
 typedef struct jf_cuda_grid { int64_t blocks; int threads; size_t shared; } jf_cuda_grid;

@@ -79,7 +79,7 @@ typedef struct jf_cuda_driver {
 /* Numbers of the driver's interface. */
 enum {
   JF_CU_NO_PEER = 217, JF_CU_PEER_ALREADY = 704, JF_CU_MANY_PEERS = 711,
-  JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100,
+  JF_CU_OUT_OF_MEMORY = 2, JF_CU_STUB = 34, JF_CU_NO_DEVICE = 100, JF_CU_INVALID_IMAGE = 200,
   JF_CU_FIRST_FATAL = 700, JF_CU_LAST_FATAL = 720,     /* errors that end a context; see fatal */
   JF_CU_OUT_OF_RESOURCES = 701,
   JF_CU_MULTIPROCESSORS = 16, JF_CU_MAJOR = 75, JF_CU_MINOR = 76,    /* attributes of devices */

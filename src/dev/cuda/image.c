@@ -19,12 +19,16 @@ static jf_cuda_image *image_find(const jf_cuda *c, uint64_t hash, uint64_t secon
 /* Compiles and loads a source. The caller has entered the device and holds mu. */
 static jfl_status image_load(jf_cuda *c, const jf_cuda_source *s, jf_cuda_image *i)
 {
-  void *code;
-  size_t size;
-  JF_TRY(jf_cuda_compile(c->arch, s, &code, &size));
-  jfl_status e = jf_cuda_check(c, c->api->module_load(&i->module, code), "loading a kernel");
-  jf_free(code);
-  if (e) return e;
+  jf_cu e = JF_CU_INVALID_IMAGE;
+  /* What another driver's compiler left on disk may not suit this driver: then it is made anew. */
+  for (int anew = 0; anew < 2 && e == JF_CU_INVALID_IMAGE; anew++) {
+    void *code;
+    size_t size;
+    JF_TRY(jf_cuda_compile(c->arch, s, anew, &code, &size));
+    e = c->api->module_load(&i->module, code);
+    jf_free(code);
+  }
+  JF_TRY(jf_cuda_check(c, e, "loading a kernel"));
   i->next = c->images;
   c->images = i;
   return JFL_OK;
