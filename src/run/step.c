@@ -20,13 +20,6 @@ void jf_steps_done(jfl_plan *p)
   if (!p->updates) p->kept = p->job->session->changes;
 }
 
-void jf_step_draw(const jfl_plan *p, jf_step *st)
-{
-  if (!st->random) return;
-  st->k.random = (jf_random_source){ jf_hash(p->job->session->seed, &st->stream,
-                                             sizeof st->stream), p->job->run };
-}
-
 jfl_status jf_execute_step(jfl_plan *p, jf_step *st)
 {
   jf_step_draw(p, st);

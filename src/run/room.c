@@ -1,0 +1,30 @@
+/* Room for temporaries, and for inputs and results, on the devices of a plan. */
+#include "run/run.h"
+
+/* A bigger block for temporaries, which outlive no run: the old one makes room for it, and is there
+   again if there is none. Plans notice at their next run. */
+static jfl_status room_grow(jfl_session *s, jf_site *t, size_t size)
+{
+  const jf_kind *k = t->device->kind;
+  const size_t before = t->arena_size;
+  k->free(t->device, t->arena);
+  t->arena = NULL;
+  t->arena_size = 0;
+  s->arenas++;
+  jfl_status st = jf_device_take(t->device, size, "temporaries",
+                                 "smaller batches take less", &t->arena);
+  if (!st) return t->arena_size = size, JFL_OK;
+  jf_error *why = jf_error_copy();
+  if (before && (t->arena = k->alloc(t->device, before))) t->arena_size = before;
+  jf_error_restore(st, why);
+  jf_free(why);
+  return st;
+}
+
+jfl_status jf_job_need_room(jfl_session *s, const jfl_plan *p)
+{
+  for (int i = 0; i < p->n_part; i++)
+    if (p->part[i].arena_size > s->site[i]->arena_size)
+      JF_TRY(room_grow(s, s->site[i], p->part[i].arena_size));
+  return jf_lanes_need(s, p);
+}
