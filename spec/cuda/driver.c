@@ -22,7 +22,7 @@ static _Thread_local int depth;
 /* JFL_EMULATED_FAIL is "NUMBER:ERROR": which call fails, counted from 1 over all that may, and with
    what; or "FUNCTION:ERROR" for the first call of that function. JFL_EMULATED_CALLS names a file
    to which is written at the end: the number of calls, that of each function, how often a graph was
-   launched `ahead` of the end of other work, and how many blocks of memory and handles are `left`. */
+   launched `ahead` of the end of other work, and how many blocks and handles were `left`. */
 static int calls, fail_at, fail_with, named_failed;
 static char fail_in[64] = "-";
 enum { MOST_NAMES = 128 };
