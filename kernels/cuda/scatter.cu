@@ -272,11 +272,10 @@ static jfl_status scatter_make(jf_kargs *k, const char *words, scatter_way way, 
     [SCATTER_SUM] = scatter_sums, [SCATTER_STEP] = scatter_steps, [SCATTER_LAST] = none,
   };
   const jfl_dtype t = k->in[a->at_slices].dtype;
-  const int wide = a->places >= UINT32_MAX;
   const int64_t n = a->order.lines * a->order.m, most = n > a->size ? n : a->size;
+  const int wide = a->places >= UINT32_MAX || n >= UINT32_MAX;
   const char *define = defines[way][t] ? defines[way][t] : "";
   scatter_source s = { .types = { { "T", t }, { "I", k->in[a->at_ids].dtype }, { NULL, t } } };
-  if (n >= INT32_MAX && !wide) return JFL_ENOSYS;
   if (most == 0) return JFL_OK;
   JF_TRY(jf_order_define(define, wide, &s.define));
   s.source = (jf_cuda_source){ "scatter", jf_cuda_text_scatter, s.define };
