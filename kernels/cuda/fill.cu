@@ -57,8 +57,12 @@ static jfl_status ones_prepare(jf_kargs *k, size_t *scratch)
 
 static jfl_status zeros_run(const jf_kargs *k)
 {
-  const jf_tensor *y = &k->out[0];
-  return jf_cuda_clear(k, y->data, (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype));
+  for (int i = 0; i < k->n_out; i++) {
+    const jf_tensor *y = &k->out[i];
+    const size_t size = (size_t)jf_numel(&y->shape) * jfl_dtype_size(y->dtype);
+    if (size) JF_TRY(jf_cuda_clear(k, y->data, size));
+  }
+  return JFL_OK;
 }
 
 JFL_CUDA(cuda_constant, JF_CUDA_LAUNCHED("constant", NULL, fill_prepare))
@@ -75,13 +79,6 @@ static int fill_accepts_norm(const jf_kargs *k)
   return (t == JFL_F32 || t == JFL_F64) && jf_numel(&k->in[0].shape) == 0;
 }
 
-static jfl_status fill_norm_prepare(jf_kargs *k, size_t *scratch)
-{
-  (void)scratch;
-  for (int i = 0; i < k->n_out; i++) JF_TRY(fill_add(k, i, 0));
-  return JFL_OK;
-}
-
 /* A row without elements has the variance 0. */
 static jfl_status fill_row_norm_prepare(jf_kargs *k, size_t *scratch)
 {
@@ -91,7 +88,8 @@ static jfl_status fill_row_norm_prepare(jf_kargs *k, size_t *scratch)
 }
 
 JFL_CUDA(cuda_fill_row_norm, JF_CUDA_LAUNCHED("row_norm", fill_accepts_norm, fill_row_norm_prepare))
-#define NORM_OF_NOTHING(op_) JF_CUDA_LAUNCHED(op_, fill_accepts_norm, fill_norm_prepare)
+#define NORM_OF_NOTHING(op_) \
+  .op = op_, .accepts = fill_accepts_norm, .run = zeros_run, .priority = 10
 JFL_CUDA(cuda_fill_row_norm_grad, NORM_OF_NOTHING("row_norm_grad"))
 JFL_CUDA(cuda_fill_batch_norm, NORM_OF_NOTHING("batch_norm"))
 JFL_CUDA(cuda_fill_batch_norm_grad, NORM_OF_NOTHING("batch_norm_grad"))

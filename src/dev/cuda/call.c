@@ -70,7 +70,8 @@ jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_t
   const size_t whole = (size + ARGS_ALIGN - 1) / ARGS_ALIGN * ARGS_ALIGN;
   jf_cu_function *function;
   cuda_call *call = NULL;
-  jfl_status e = call_function(k->device->state, s, types, name, &function);
+  jfl_status e = k->n_in + k->n_out > JF_CUDA_POINTERS ? JFL_ENOSYS
+               : call_function(k->device->state, s, types, name, &function);
   if (!e) e = call_room(k, whole, &call);
   if (e) {
     jf_cuda_release(k->state);

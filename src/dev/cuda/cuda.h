@@ -125,8 +125,9 @@ jf_cuda_head jf_cuda_head_of(const jf_kargs *k);
 
 /* Prepares a launch of kernel `name` of a source, behind those that were prepared before: its
    parameter is a copy of the `size` bytes at args, which begin with a jf_cuda_head. Sets k->state,
-   which jf_free frees; a failure leaves nothing there. `types` are pairs of a
-   name and a dtype: the source sees each name as the type in which such elements are stored. */
+   which jf_free frees; a failure leaves nothing there. JFL_ENOSYS: k has more tensors than the
+   head. `types` are pairs of a name and a dtype: the source sees each name as the type in which
+   such elements are stored. */
 typedef struct jf_cuda_type { const char *name; jfl_dtype dtype; } jf_cuda_type;
 jfl_status jf_cuda_prepare(jf_kargs *k, const jf_cuda_source *s, const jf_cuda_type *types,
                            const char *name, jf_cuda_grid grid, const void *args, size_t size);
