@@ -136,9 +136,12 @@ beside() {
 emulated() {
   export JFL_SPEC_DEVICE=gpu JFL_EMULATED_DEVICES=4 XDG_CACHE_HOME="$PWD/build/cache"
   export LD_LIBRARY_PATH="$PWD/build/emulated"
-  if [ -n "$ci" ]; then first="at once" second=trains; else first="with add" second="trains mlp"; fi
-  specs "specs on the emulated GPU" build/jfl --filter="$first" --filter="$second" \
-    --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
+  if [ -n "$ci" ]; then
+    run "specs on the emulated GPU" scripts/gpu workers spec/dev/late_spec.lua
+  else
+    specs "specs on the emulated GPU" build/jfl --filter="with add" --filter="trains mlp" \
+      --filter="on a device" --filter=checkpoint spec/dev/late_spec.lua
+  fi
   specs "runs on the emulated GPU" build/jfl spec/run/lane_spec.lua
   JFL_DEVICE=gpu run "C on the emulated GPU exhausted_test" build/obj-gcc/spec/exhausted_test
   unset JFL_SPEC_DEVICE JFL_EMULATED_DEVICES XDG_CACHE_HOME LD_LIBRARY_PATH
