@@ -445,7 +445,8 @@ void jf_program_source(jf_text *to, const jf_cut *c)
     if (!jf_cut_adds(&c->f->instr[i])) jf_formula_instruction(to, c->f, i);
   ADD("typedef %s I;\nenum { W = %d };\n"
       "JF_KERNEL __launch_bounds__(%d) fused(const jf_cut_args a)\n{\n"
-      "  const I groups = (I)%s, lines = %s, parts = %s;\n  const I tiles = (I)a.tiles; (void)tiles;\n"
+      "  const I groups = (I)%s, lines = %s, parts = %s;\n"
+      "  const I tiles = (I)a.tiles; (void)tiles;\n"
       "  const I tile = (I)%s, part = (I)%s;\n"
       "  const int x = threadIdx.x %% %d, y = threadIdx.x / %d; (void)y;\n",
       wide ? "int64_t" : "int32_t", c->vector, c->across * c->down, groups,
