@@ -22,8 +22,8 @@ static jfl_status device_ask(jf_cuda *c)
   JF_TRY(jf_cuda_check(c, c->api->device_attribute(&major, JF_CU_MAJOR, c->ordinal), "opening it"));
   JF_TRY(jf_cuda_check(c, c->api->device_attribute(&minor, JF_CU_MINOR, c->ordinal), "opening it"));
   c->arch = 10 * major + minor;
-  if (c->arch < 70)
-    return jf_fail(JFL_ENOSYS, "%s: it has compute capability %d.%d; 7.0 or newer is needed",
+  if (c->arch < 75)
+    return jf_fail(JFL_ENOSYS, "%s: it has compute capability %d.%d; 7.5 or newer is needed",
                    c->name, major, minor);
   return jf_cuda_check(c, c->api->device_attribute(&c->multiprocessors, JF_CU_MULTIPROCESSORS,
                                                    c->ordinal), "opening it");
