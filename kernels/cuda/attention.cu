@@ -322,6 +322,18 @@ JF_INLINE void attention_keep_tile(attention_room &s, A (*score)[R])
     ALL(c, R) s.p[attention_column() + c][attention_row() + r] = score[r][c];
 }
 
+/* The slopes of a tile of scores, of queries from i on and keys from j on. */
+JF_INLINE void attention_query_slopes(const attention_args &a, attention_room &s,
+                                      const attention_head &h, A (*score)[R], int64_t i, int64_t j)
+{
+  A dp[R][R];
+  attention_products(score, s, h.q + i * a.size, a.q_len - i, h.k + j * a.size, a.k_len - j,
+                     a.size);
+  attention_products(dp, s, h.dy + i * a.v_size, a.q_len - i, h.v + j * a.v_size, a.k_len - j,
+                     a.v_size);
+  attention_slopes<0, 0>(a, h, score, dp, i + attention_row(), j + attention_column());
+}
+
 /* Writes rows `first` on of a result, n rows of `size`, and says whether some is not finite. */
 JF_INLINE int attention_put(O *to, A (*out)[COLUMNS], A scale, int64_t first, int64_t n,
                             int64_t size, int64_t from)
@@ -346,12 +358,8 @@ JF_INLINE int attention_of_queries(const attention_args &a, attention_room &s, i
   const int64_t end = a.causal && first + N < a.k_len ? first + N : a.k_len;
   A out[R][COLUMNS] = { { 0 } };
   for (int64_t j = 0; j < end; j += N) {
-    A score[R][R], dp[R][R];
-    attention_products(score, s, h.q + first * a.size, a.q_len - first, h.k + j * a.size,
-                       a.k_len - j, a.size);
-    attention_products(dp, s, h.dy + first * a.v_size, a.q_len - first, h.v + j * a.v_size,
-                       a.k_len - j, a.v_size);
-    attention_slopes<0, 0>(a, h, score, dp, first + attention_row(), j + attention_column());
+    A score[R][R];
+    attention_query_slopes(a, s, h, score, first, j);
     attention_keep_tile(s, score);
     attention_add<CAREFUL>(out, s, h.k + j * a.size, a.k_len - j, a.size, from);
   }
@@ -417,12 +425,8 @@ JF_KERNEL THREADS attention_mask(const attention_args a)
       for (int64_t i = i0; i < (step[2] ? i0 + 1 : a.q_len); i += N)
         for (int64_t j = j0; j < (step[3] ? j0 + 1 : a.k_len); j += N) {
           const attention_head h = attention_head_of(a, b * a.heads + n);
-          A score[R][R], dp[R][R];
-          attention_products(score, s, h.q + i * a.size, a.q_len - i, h.k + j * a.size,
-                             a.k_len - j, a.size);
-          attention_products(dp, s, h.dy + i * a.v_size, a.q_len - i, h.v + j * a.v_size,
-                             a.k_len - j, a.v_size);
-          attention_slopes<0, 0>(a, h, score, dp, i + attention_row(), j + attention_column());
+          A score[R][R];
+          attention_query_slopes(a, s, h, score, i, j);
           ALL(r, R)
             ALL(c, R) sum[r][c] += (double)score[r][c];
         }
