@@ -37,7 +37,8 @@ local function steps_for(op, case, dtype, form)
   return steps_of(text)
 end
 
-local function sorted_keys(t)
+--- The keys of a table, in order.
+function kernels.sorted_keys(t)
   local list = {}
   for key in pairs(t) do list[#list + 1] = key end
   table.sort(list)
@@ -49,7 +50,7 @@ end
 -- among other ops too.
 function kernels.write(to, all)
   local ops = core.ops()
-  for _, name in ipairs(sorted_keys(ops)) do
+  for _, name in ipairs(kernels.sorted_keys(ops)) do
     local op = ops[name]
     for number, case in ipairs(cases[name] or {}) do
       for _, dtype in ipairs(case.only and { case.only } or op.dtypes) do
@@ -122,7 +123,7 @@ function kernels.text(entries)
   for _, e in ipairs(entries or {}) do
     for _, k in ipairs(e.kernels) do set[k] = true end
   end
-  for _, kernel in ipairs(sorted_keys(set)) do
+  for _, kernel in ipairs(kernels.sorted_keys(set)) do
     parts[#parts + 1] = ("%s (%s)"):format(kernel, dtypes_of(entries, kernel))
   end
   return #parts > 0 and table.concat(parts, ", ") or "none: nothing is computed"
@@ -131,7 +132,7 @@ end
 --- The calls that no kernel of the GPU serves, as text: "conv2d, case 3, float32: why".
 function kernels.lacking(by_op)
   local list = {}
-  for _, name in ipairs(sorted_keys(by_op)) do
+  for _, name in ipairs(kernels.sorted_keys(by_op)) do
     for _, e in ipairs(by_op[name]) do
       if e.wrong then
         list[#list + 1] = ("%s, case %d, %s: %s"):format(name, e.number, e.dtype, e.wrong)

@@ -93,19 +93,12 @@ local function links(paths, link)
   return table.concat(list, ", ")
 end
 
-local function sorted_keys(t)
-  local list = {}
-  for key in pairs(t) do list[#list + 1] = key end
-  table.sort(list)
-  return list
-end
-
 local function add_ops(out, by_op, count, link, served)
   local ops = core.ops()
   out[#out + 1] = "| op | in the reference | dtypes | gradient | fast kernels of the CPU | "
     .. (served and "kernels of a GPU | " or "") .. "parity cases |"
   out[#out + 1] = "|---|---|---|---|---|---|" .. (served and "---|" or "")
-  for _, name in ipairs(sorted_keys(ops)) do
+  for _, name in ipairs(gpu.sorted_keys(ops)) do
     local info = ops[name]
     local kernels = by_op[name] or {}
     if info.elementwise then kernels = { "vector loop, fused", unpack(kernels) } end
@@ -121,7 +114,7 @@ local function add_functions(out, count, link)
   out[#out + 1] = "\n## Functions made of ops\n\nTheir dtypes and gradients are those of the ops.\n"
   out[#out + 1] = "| function | parity cases |\n|---|---|"
   local entries = index.entries()
-  for _, path in ipairs(sorted_keys(entries)) do
+  for _, path in ipairs(gpu.sorted_keys(entries)) do
     local e = entries[path]
     local returns = e and e.params and e.params.returns
     if e and not e.op and not e.same_as and not path:find ":"
