@@ -35,6 +35,8 @@ __attribute__((constructor)) static void driver_read_settings(void)
   if (fail && sscanf(fail, "%d:%d", &fail_at, &fail_with) < 2)
     sscanf(fail, "%63[^:]:%d", fail_in, &fail_with);
   if (n) n_device = atoi(n) < MOST_DEVICES ? atoi(n) : MOST_DEVICES;
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  if (visible && !*visible) n_device = 0;
 }
 
 __attribute__((destructor)) static void driver_write_calls(void)
