@@ -257,7 +257,9 @@ static const jf_kernel_row *const *rows(void)
                                        .run = run_row, .priority = 2 };
   static const jf_kernel_row second = { .name = "second", .op = "add", .run = run_row,
                                         .priority = 1 };
-  static const jf_kernel_row *const all[] = { &first, &second, NULL };
+  static const jf_kernel_row sum = { .name = "sum", .op = "reduce_sum", .prepare = prepare,
+                                     .run = run_row, .priority = 1 };
+  static const jf_kernel_row *const all[] = { &first, &second, &sum, NULL };
   return all;
 }
 
@@ -290,8 +292,8 @@ static void a_row_that_cannot_serve_a_call_leaves_it_to_the_next(void)
   CHECK(!chosen(&s) && s == JFL_EDATA && !strcmp(jfl_errmsg(), "no"));
 }
 
-/* A model that needs kernels which the toy device lacks. */
-static void all_kernels_that_a_device_lacks_are_told(void)
+/* Plans, on the toy device, a model that needs kernels which it lacks. */
+static jfl_status plan_on_toy(void)
 {
   model m = { NULL, JFL_OK };
   jf_device *device = &toy;
@@ -301,17 +303,30 @@ static void all_kernels_that_a_device_lacks_are_told(void)
   if (jfl_graph_new("net", JFL_TRAIN, &m.g) || model_body(&m, model_mlp, BATCH, 0.9)) abort();
   m.g->arena->unwind = &out;
   if (setjmp(out)) abort();
-  answer = JFL_OK;
   jf_resolve_places(m.g, 0, &t);
   CHECK(!jf_run_passes(m.g, &t));
-  CHECK(jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1 }, &p) == JFL_ENOSYS);
+  const jfl_status s = jf_plan_new(m.g, &(jf_plan_options){ &device, 1, 0, 1 }, &p);
+  jf_plan_release(p);
+  jfl_graph_unref(m.g);
+  return s;
+}
+
+static void all_kernels_that_a_device_lacks_are_told(void)
+{
+  answer = JFL_OK;
+  CHECK(plan_on_toy() == JFL_ENOSYS);
   const char *first = "there is no kernel for matmul_fused (float32) on toy:0, ";
   CHECK_MSG(!strncmp(jfl_errmsg(), first, strlen(first)) &&
             strstr(jfl_errmsg(), ", relu (float32) on toy:0") &&
             strstr(jfl_errmsg(), "sparse_softmax_cross_entropy_grad (float32) on toy:0"), "%s",
             jfl_errmsg());
-  jf_plan_release(p);
-  jfl_graph_unref(m.g);
+}
+
+static void a_plan_tells_which_op_cannot_be_prepared(void)
+{
+  answer = JFL_ENOMEM;
+  CHECK(plan_on_toy() == JFL_ENOMEM);
+  CHECK_MSG(!strcmp(jfl_errmsg(), "reduce_sum: no"), "%s", jfl_errmsg());
 }
 
 int main(void)
@@ -320,6 +335,7 @@ int main(void)
   RUN(places_change_no_bit);
   RUN(repeated_work_is_the_same_work);
   RUN(all_kernels_that_a_device_lacks_are_told);
+  RUN(a_plan_tells_which_op_cannot_be_prepared);
   RUN(a_row_that_cannot_serve_a_call_leaves_it_to_the_next);
   return test_done();
 }

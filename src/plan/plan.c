@@ -344,7 +344,8 @@ static jfl_status fill_steps(builder *b, int threads)
   const char *lacks = NULL;
   for (int s = 0; s < b->p->n_step; s++) {
     jfl_status st = fill_step(b, &b->p->step[s], s, threads);
-    if (st && st != JFL_ENOSYS) return st;
+    if (st && st != JFL_ENOSYS)
+      return jf_fail_in(st, JFL_ERROR_OP, b->p->step[s].node->op->name);
     if (st) lacks = plan_lacks(b, &b->p->step[s], lacks);
   }
   return lacks ? jf_fail(JFL_ENOSYS, "there is no kernel for %s", lacks) : JFL_OK;
