@@ -80,6 +80,18 @@ static int one_op_make(one_op *p, const jfl_op *op, jfl_dtype t, int odd)
   return 1;
 }
 
+/* Compiles a text, with `define` before it unless that is NULL; returns whether it could. */
+static int compiles(const char *what, const char *text, const char *define, int arch)
+{
+  void *image;
+  size_t size;
+  const jf_cuda_source s = { what, text, define };
+  const jfl_status e = jf_cuda_compile(arch, &s, 0, &image, &size);
+  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), text);
+  if (!e) jf_free(image);
+  return !e;
+}
+
 extern const char jf_cuda_text_program[];
 static int compiled;
 
@@ -87,20 +99,12 @@ static void compile_for(const one_op *p, int arch)
 {
   jf_text text = { 0 };
   char *source;
-  void *image;
-  size_t size;
   jf_cut c;
   CHECK(jf_cut_make(&c, &p->f));
   jf_text_add(&text, "%s", jf_cuda_text_program);
   jf_program_source(&text, &c);
   CHECK(!jf_text_take(&text, &source));
-  const jf_cuda_source s = { p->f.title, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &s, 0, &image, &size);
-  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", p->f.title, arch, jfl_errmsg(), source);
-  if (!e) {
-    compiled++;
-    jf_free(image);
-  }
+  compiled += compiles(p->f.title, source, NULL, arch);
   jf_free(source);
 }
 
@@ -185,15 +189,9 @@ static const struct { const char *what, *text, *define; } sources[] = {
 
 static void every_source_compiles(void)
 {
-  void *image;
-  size_t size;
   for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-    for (int a = 0; a < N_ARCH; a++) {
-      const jf_cuda_source s = { sources[i].what, sources[i].text, sources[i].define };
-      const jfl_status e = jf_cuda_compile(archs[a], &s, 0, &image, &size);
-      CHECK_MSG(!e, "%s for sm_%d: %s", s.what, archs[a], jfl_errmsg());
-      if (!e) jf_free(image);
-    }
+    for (int a = 0; a < N_ARCH; a++)
+      compiles(sources[i].what, sources[i].text, sources[i].define, archs[a]);
 }
 
 /* The sources that put words in order. */
@@ -208,15 +206,10 @@ static void every_ordering_compiles(void)
       "typedef double T;\ntypedef int64_t I;\n#define STEPS\n#define A double\n", 0 },
     { "scatter", jf_cuda_text_scatter, "typedef jf_f16 T;\ntypedef int64_t I;\n", 1 },
   };
-  void *image;
-  size_t size;
   for (size_t i = 0; i < sizeof ordered / sizeof *ordered; i++) {
     char *define;
     CHECK(!jf_order_define(ordered[i].define, ordered[i].wide, &define));
-    const jf_cuda_source s = { ordered[i].what, ordered[i].text, define };
-    const jfl_status e = jf_cuda_compile(archs[i % N_ARCH], &s, 0, &image, &size);
-    CHECK_MSG(!e, "%s: %s", s.what, jfl_errmsg());
-    if (!e) jf_free(image);
+    compiles(ordered[i].what, ordered[i].text, define, archs[i % N_ARCH]);
     jf_free(define);
   }
 }
@@ -226,12 +219,7 @@ static void every_ordering_compiles(void)
 /* Frees the source. */
 static void compile_source(const char *what, char *source, int arch)
 {
-  void *image;
-  size_t size;
-  const jf_cuda_source in = { what, source, NULL };
-  const jfl_status e = jf_cuda_compile(arch, &in, 0, &image, &size);
-  CHECK_MSG(!e, "%s for sm_%d: %s\n%s", what, arch, jfl_errmsg(), source);
-  if (!e) jf_free(image);
+  compiles(what, source, NULL, arch);
   jf_free(source);
 }
 
