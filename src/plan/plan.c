@@ -456,8 +456,8 @@ static void order_streams(builder *b)
 static int plan_is_transfer(const jf_step *st) { return (st->node->op->flags & JF_TRANSFER) != 0; }
 
 /* The work is all steps of a plan with a lane, else those between the transfers in and the
-   transfers out. A device can repeat it as a
-   whole if it runs all of them, and none that draws random bits is given the run's number. */
+   transfers out. A device can repeat it as a whole if it runs all of them, and none that draws
+   random bits is given the run's number. */
 static void find_work(jfl_plan *p)
 {
   int first = 0, end = p->n_step;

@@ -128,11 +128,13 @@ void jf_lane_unload(const jfl_plan *p, int lane, jfl_array *const *out)
 /* ---- a run as a whole ---- */
 
 /* Queues the copy to the device, the steps, and the copy from it. */
-static jfl_status lane_queue(jfl_plan *p, const jf_lane *l)
+static jfl_status lane_queue(jfl_plan *p, int lane)
 {
   const jf_site *t = lane_site(p);
   const jf_kind *k = t->device->kind;
+  const jf_lane *l = &t->lane[lane];
   const size_t record = p->lane.record;
+  jf_lane_bind(p, lane);
   JF_TRY(k->put(t->device, t->stream, l->device, l->host, record + sizeof(jf_run_record)));
   for (int i = 0; i < p->n_step; i++) {
     if (jf_lane_covers(&p->step[i])) continue;
@@ -140,25 +142,6 @@ static jfl_status lane_queue(jfl_plan *p, const jf_lane *l)
     JF_TRY(jf_late_step(p, &p->step[i]));
   }
   return k->get(t->device, t->stream, l->host + record, l->device + record, p->lane.end - record);
-}
-
-/* Keeps the work instead of doing it. What was begun is ended on failure, too. */
-static jfl_status lane_capture(jfl_plan *p, int lane)
-{
-  const jf_site *t = lane_site(p);
-  const jf_kind *k = t->device->kind;
-  jf_lane_bind(p, lane);
-  JF_TRY(k->capture(t->device, t->stream));
-  jfl_status s = lane_queue(p, &t->lane[lane]);
-  jf_error *first = s ? jf_error_copy() : NULL;
-  jfl_status ended = k->captured(t->device, t->stream, &p->captured[lane]);
-  p->captured_seed = p->job->session->seed;
-  if (!s) return ended;
-  if (p->captured[lane]) k->work_free(t->device, p->captured[lane]);
-  p->captured[lane] = NULL;
-  jf_error_restore(s, first);
-  jf_free(first);
-  return s;
 }
 
 int jf_lane_repeats(const jfl_plan *p)
@@ -170,13 +153,7 @@ int jf_lane_repeats(const jfl_plan *p)
          p->part[p->lane.place].arena_size <= t->arena_size;
 }
 
-jfl_status jf_lane_launch(jfl_plan *p, int lane)
-{
-  const jf_site *t = lane_site(p);
-  if (p->captured_seed != p->job->session->seed) jf_late_forget_work(p);
-  if (!p->captured[lane]) JF_TRY(lane_capture(p, lane));
-  return t->device->kind->replay(t->device, t->stream, p->captured[lane]);
-}
+jfl_status jf_lane_launch(jfl_plan *p, int lane) { return jf_late_repeat(p, lane, lane_queue); }
 
 jfl_status jf_lane_found(const jfl_plan *p, int lane)
 {

@@ -165,30 +165,44 @@ void jf_late_forget_work(jfl_plan *p)
   }
 }
 
-/* Keeps the work instead of doing it. What was begun is ended on failure, too. */
-static jfl_status late_capture(jfl_plan *p)
+/* Keeps what `queue` queues, instead of doing it. What was begun is ended on failure, too, and the
+   first error counts. */
+static jfl_status late_capture(jfl_plan *p, int lane, jf_late_queue queue)
 {
   const jf_site *t = late_site(p, p->step[p->work_first].place);
   const jf_kind *k = t->device->kind;
-  jfl_status s = k->capture(t->device, t->stream);
-  if (s) return s;
-  for (int i = p->work_first; i < p->work_end && !s; i++) {
-    jf_step_draw(p, &p->step[i]);
-    s = jf_late_step(p, &p->step[i]);
-  }
-  jfl_status ended = k->captured(t->device, t->stream, p->captured);
+  JF_TRY(k->capture(t->device, t->stream));
+  const jfl_status s = queue(p, lane);
+  jf_error *first = s ? jf_error_copy() : NULL;
+  const jfl_status ended = k->captured(t->device, t->stream, &p->captured[lane]);
   p->captured_seed = p->job->session->seed;
-  if (s) jf_late_forget_work(p);
-  return s ? s : ended;
+  if (!s) return ended;
+  if (p->captured[lane]) k->work_free(t->device, p->captured[lane]);
+  p->captured[lane] = NULL;
+  jf_error_restore(s, first);
+  jf_free(first);
+  return s;
 }
 
-jfl_status jf_late_work(jfl_plan *p)
+jfl_status jf_late_repeat(jfl_plan *p, int lane, jf_late_queue queue)
 {
   const jf_site *t = late_site(p, p->step[p->work_first].place);
   if (p->captured_seed != p->job->session->seed) jf_late_forget_work(p);
-  if (!p->captured[0]) JF_TRY(late_capture(p));
-  return t->device->kind->replay(t->device, t->stream, p->captured[0]);
+  if (!p->captured[lane]) JF_TRY(late_capture(p, lane, queue));
+  return t->device->kind->replay(t->device, t->stream, p->captured[lane]);
 }
+
+static jfl_status late_queue(jfl_plan *p, int lane)
+{
+  (void)lane;
+  for (int i = p->work_first; i < p->work_end; i++) {
+    jf_step_draw(p, &p->step[i]);
+    JF_TRY(jf_late_step(p, &p->step[i]));
+  }
+  return JFL_OK;
+}
+
+jfl_status jf_late_work(jfl_plan *p) { return jf_late_repeat(p, 0, late_queue); }
 
 jfl_status jf_late_finish_step(const jfl_plan *p, const jf_step *st)
 {

@@ -226,6 +226,10 @@ jfl_status jf_late_step(jfl_plan *p, const jf_step *st);
 jfl_status jf_late_end(jfl_plan *p, jfl_status s);
 /* Queues the steps from p->work_first on at once. */
 jfl_status jf_late_work(jfl_plan *p);
+/* Repeats, on the device that does all of p, what `queue` queues for a lane; it is captured first
+   if it is not yet, or if random bits come from another seed now. */
+typedef jfl_status (*jf_late_queue)(jfl_plan *p, int lane);
+jfl_status jf_late_repeat(jfl_plan *p, int lane, jf_late_queue queue);
 /* For a plan whose pointers change. */
 void jf_late_forget_work(jfl_plan *p);
 /* Adds to an error of a step which one it was. */
